@@ -223,7 +223,8 @@ func TestCompileCold(t *testing.T) {
 		t.Error("the next order is not exported")
 	}
 	next := time.Since(began)
-	t.Logf("cold: ready after %v, an order of 10 resources exported after %v; the next one after %v",
+	t.Logf(
+		"cold: ready after %v, an order of 10 resources exported after %v; the next one after %v",
 		ready, exported, next)
 	peak := f.peak()
 	u, _ := f.cmd.ProcessState.SysUsage().(*syscall.Rusage)

@@ -55,8 +55,8 @@ func bridge(t *testing.T, f *bounded) string {
 		for name := range r.Header {
 			e.Headers[strings.ToLower(name)] = r.Header.Get(name)
 		}
-		e.RequestContext.DomainName, e.RequestContext.HTTP.Method, e.RequestContext.HTTP.SourceIP = r.Host,
-			r.Method, "203.0.113.1"
+		e.RequestContext.DomainName = r.Host
+		e.RequestContext.HTTP.Method, e.RequestContext.HTTP.SourceIP = r.Method, "203.0.113.1"
 		event, _ := json.Marshal(e)
 		var out events.LambdaFunctionURLResponse
 		if err := json.Unmarshal([]byte(f.call(string(event)).body), &out); err != nil {

@@ -60,9 +60,8 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	signed := req.Header.Get("Authorization")
-	if q := req.URL.Query(); q.Has(
-		"X-Amz-Credential",
-	) { // the server knows no credential but its own, and checks these
+	// the server knows no credential but its own, and checks these
+	if q := req.URL.Query(); q.Has("X-Amz-Credential") {
 		signed = "Credential=" + q.Get("X-Amz-Credential")
 		maps.DeleteFunc(
 			q,

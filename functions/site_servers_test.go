@@ -61,8 +61,9 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{t: t, stack: hometest.New(t, handlers.All()), recorder: newRecorder(t, server.URL(server.MiniStack)),
-		running: map[string]*lambda{}, dir: t.TempDir(), models: t.TempDir()}
+	s := &site{t: t, stack: hometest.New(t, handlers.All()),
+		recorder: newRecorder(t, server.URL(server.MiniStack)),
+		running:  map[string]*lambda{}, dir: t.TempDir(), models: t.TempDir()}
 	s.home = s.stack.Open(t, nil)
 	through, urls := httptest.NewServer(s.recorder), httptest.NewServer(s)
 	t.Cleanup(through.Close)

@@ -16,7 +16,8 @@ import (
 // layers only, and of its own tree. A tree is named by the start of its path; where two fit, the
 // longer one counts, as for the rooms of the engine.
 var layers = [][]string{
-	{"shared/parallel", "shared/fault", "shared/diag", "shared/dag", "shared/binform", "shared/redact", "shared/pattern", "localstack/server"},
+	{"shared/parallel", "shared/fault", "shared/diag", "shared/dag", "shared/binform",
+		"shared/redact", "shared/pattern", "localstack/server"},
 	{"shared/resource", "shared/platform", "shared/aws/awserr", "shared/schema/puppet"},
 	{"shared/schema", "shared/service/lifecycle"},
 	{"shared/service/definition"},
@@ -48,10 +49,12 @@ var layers = [][]string{
 func TestImportsGoDown(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") ||
+			strings.HasSuffix(path, "_test.go") {
 			return err
 		}
-		dir := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), ".."+string(filepath.Separator)))
+		dir := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path),
+			".."+string(filepath.Separator)))
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		if err != nil {
 			return err
@@ -77,8 +80,10 @@ func check(t *testing.T, path, dir, what string) {
 		t.Errorf("%s: package %s stands in no layer; name it in layers", path, dir)
 		return
 	}
-	if strings.Contains(what, "aws-sdk-go") && !strings.HasPrefix(dir+"/", "functions/") && !strings.Contains(dir+"/", "/aws/") {
-		t.Errorf("%s imports %s: only shared/aws, shared/transport/aws, handlers/aws, infra/aws and functions know AWS", path, what)
+	if strings.Contains(what, "aws-sdk-go") && !strings.HasPrefix(dir+"/", "functions/") &&
+		!strings.Contains(dir+"/", "/aws/") {
+		t.Errorf("%s imports %s: only shared/aws, shared/transport/aws, handlers/aws, infra/aws "+
+			"and functions know AWS", path, what)
 	}
 	own, ours := strings.CutPrefix(what, "southbound/")
 	if !ours {

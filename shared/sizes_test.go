@@ -34,7 +34,8 @@ func TestSizes(t *testing.T) {
 	sizes := sizesOf(t, "..")
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {
 		if s := sizes[name]; s.large() && !s.reason {
-			t.Errorf("%s has %d methods and %d fields, and says no reason; split it by purpose, or add a paragraph \"Large: ...\" to its comment",
+			t.Errorf("%s has %d methods and %d fields, and says no reason; split it by purpose, "+
+				"or add a paragraph \"Large: ...\" to its comment",
 				name, s.methods, s.fields)
 		}
 	}
@@ -45,7 +46,8 @@ func TestSizesSeesLarge(t *testing.T) {
 	t.Parallel()
 	fields := strings.Repeat("a, ", maxFields) + "b int"
 	got := map[string]size{}
-	src := "package p\ntype A struct{ " + fields + " }\n\n// B is one.\n//\n// Large: it is a record.\ntype B struct{ " + fields +
+	src := "package p\ntype A struct{ " + fields +
+		" }\n\n// B is one.\n//\n// Large: it is a record.\ntype B struct{ " + fields +
 		" }\n" + strings.Repeat("func (*A) M() {}\nfunc (g G[T]) M() {}\n", maxMethods+1)
 	count(got, "p", parsed(t, "p.go", src))
 	for name, want := range map[string]size{
@@ -87,7 +89,8 @@ func sizesOf(t *testing.T, dir string) map[string]size {
 
 func parsed(t *testing.T, path string, src any) *ast.File {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), path, src, parser.ParseComments|parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), path, src,
+		parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}

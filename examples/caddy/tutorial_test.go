@@ -28,7 +28,8 @@ func blocks(t *testing.T, language string) []string {
 		t.Fatal(err)
 	}
 	var out []string
-	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").
+		FindAllStringSubmatch(string(text), -1) {
 		out = append(out, m[1])
 	}
 	return out
@@ -57,7 +58,8 @@ func squeezed(text string) string {
 func TestTutorialIsTheExample(t *testing.T) {
 	t.Parallel()
 	handler, test := shown(t)
-	for file, page := range map[string]string{"handlers/caddy/site.go": handler, "handlers/caddy/site_test.go": test} {
+	for file, page := range map[string]string{"handlers/caddy/site.go": handler,
+		"handlers/caddy/site_test.go": test} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +72,8 @@ func TestTutorialIsTheExample(t *testing.T) {
 	if n := strings.Count(squeezed(code), "\n") + 1; n >= 60 {
 		t.Errorf("the handler has %d lines, and the page promises less than 60", n)
 	}
-	if text, err := os.ReadFile("site.yaml"); err != nil || !strings.Contains(strings.Join(blocks(t, "yml"), ""), string(text)) {
+	if text, err := os.ReadFile("site.yaml"); err != nil ||
+		!strings.Contains(strings.Join(blocks(t, "yml"), ""), string(text)) {
 		t.Errorf("docs/handlers.md does not show site.yaml, %v", err)
 	}
 }
@@ -88,7 +91,8 @@ func (p program) run(name string, args ...string) string {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = p.dir
 	// The flags of the test command are kept: with others, everything would be compiled once more.
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -trimpath", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "GOWORK=off",
+		"GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -trimpath", "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		p.Fatalf("%s %v: %v\n%s", name, args, err, out)
@@ -106,12 +110,14 @@ func TestTutorial(t *testing.T) {
 	}
 	p := program{t, t.TempDir()}
 	southbound := filepath.Join(p.dir, "southbound")
-	program{t, source}.run("go", "build", "-mod=readonly", "-o", southbound, "./cmd/southbound") // the checkout stays as it is
+	// the checkout stays as it is
+	program{t, source}.run("go", "build", "-mod=readonly", "-o", southbound, "./cmd/southbound")
 	p.run(southbound, "new", "pack", "acme", "--southbound", source)
 	p.dir = filepath.Join(p.dir, "acme")
 	p.run(southbound, "new", "handler", "caddy::Site")
 	handler, test := shown(t)
-	for file, text := range map[string]string{"handlers/caddy/site.go": handler, "handlers/caddy/site_test.go": test} {
+	for file, text := range map[string]string{"handlers/caddy/site.go": handler,
+		"handlers/caddy/site_test.go": test} {
 		if err := os.WriteFile(filepath.Join(p.dir, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +125,8 @@ func TestTutorial(t *testing.T) {
 	p.run("go", "test", "./handlers/...")
 	bin := filepath.Join(p.dir, "bin", "acme")
 	p.run("go", "build", "-o", bin, ".")
-	if out := p.run(bin, "type", "caddy::Site", "--format", "markdown"); !strings.Contains(out, "# caddy::Site") {
+	if out := p.run(bin, "type", "caddy::Site", "--format", "markdown"); !strings.Contains(out,
+		"# caddy::Site") {
 		t.Errorf("type says %s", out)
 	}
 	use(p, bin)
@@ -141,7 +148,8 @@ func use(p program, bin string) {
 	}
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	_ = listener.Close() // Caddy takes it
-	document := strings.NewReplacer("http://127.0.0.1:2019", url, "8080", port).Replace(blocks(p.T, "yml")[0])
+	document := strings.NewReplacer("http://127.0.0.1:2019", url, "8080", port).
+		Replace(blocks(p.T, "yml")[0])
 	write := func(text string) {
 		if err := os.WriteFile(filepath.Join(p.dir, "site.yaml"), []byte(text), 0o600); err != nil {
 			p.Fatal(err)
@@ -160,7 +168,8 @@ func use(p program, bin string) {
 		p.Helper()
 		out := p.run(bin, "apply", "site.yaml", "--json", "--quiet")
 		var summary map[string]any
-		if err := json.Unmarshal([]byte(out), &summary); err != nil || summary["repaired"] != changed && summary["changed"] != changed {
+		if err := json.Unmarshal([]byte(out), &summary); err != nil ||
+			summary["repaired"] != changed && summary["changed"] != changed {
 			p.Errorf("%s: %v, %s", why, err, out)
 		}
 	}
@@ -171,14 +180,17 @@ func use(p program, bin string) {
 	}
 	apply("again", 0)
 	admin := apitest.Connect(p, map[string]any{"url": url, "retry": int64(10)})
-	if _, err := admin.Do(p.Context(), api.Request{Method: http.MethodDelete, Path: "/config/apps/http/servers/hello"}); err != nil {
+	if _, err := admin.Do(p.Context(),
+		api.Request{Method: http.MethodDelete, Path: "/config/apps/http/servers/hello"}); err !=
+		nil {
 		p.Fatal(err)
 	}
 	apply("after drift", 1)
 	if got := get(); got != "200 Hello\n" {
 		p.Errorf("after drift the site answers %q", got)
 	}
-	write(strings.Replace(document, "- type: caddy::Site", "- type: caddy::Site\n    purged: true", 1))
+	write(strings.Replace(document, "- type: caddy::Site", "- type: caddy::Site\n    purged: true",
+		1))
 	apply("purged", 1)
 	if got := get(); got != "" {
 		p.Errorf("the purged site answers %q", got)

@@ -24,7 +24,9 @@ func source(t *testing.T) string {
 		}
 		for f := range 18 {
 			name := filepath.Join(dir, fmt.Sprintf("file,%d=ü[x].conf", f))
-			if err := os.WriteFile(name, []byte(strings.Repeat(fmt.Sprintf("line %d of %d\x00\xff\n", f, d), f*7)), 0o600); err != nil {
+			if err := os.WriteFile(name,
+				[]byte(strings.Repeat(fmt.Sprintf("line %d of %d\x00\xff\n", f, d), f*7)),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.Chmod(name, []os.FileMode{0o600, 0o644, 0o755, 0o444}[f%4]); err != nil {
@@ -56,7 +58,8 @@ func TestTree(t *testing.T) {
 	}
 	apply := func(want string) {
 		t.Helper()
-		out, err := exec.Command(bin, "apply", model, "--data", filepath.Join(dir, "data")).CombinedOutput()
+		out, err := exec.Command(bin, "apply", model, "--data", filepath.Join(dir, "data")).
+			CombinedOutput()
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Fatalf("%v: %s; want %q", err, out, want)
 		}
@@ -64,7 +67,8 @@ func TestTree(t *testing.T) {
 	apply(fmt.Sprintf("%d changed", n))
 	compare(t, from, to)
 	part := filepath.Join(to, "conf.3", "part 3")
-	for _, err := range []error{os.WriteFile(filepath.Join(part, "file,1=ü[x].conf"), []byte("by hand"), 0o600), os.Chmod(part, 0o700),
+	for _, err := range []error{os.WriteFile(filepath.Join(part, "file,1=ü[x].conf"),
+		[]byte("by hand"), 0o600), os.Chmod(part, 0o700),
 		os.Remove(filepath.Join(part, "current")), os.RemoveAll(filepath.Join(to, "conf.7"))} {
 		if err != nil {
 			t.Fatal(err)

@@ -17,12 +17,12 @@ import (
 )
 
 // machine begins a machine: processes, a network and a root of their own, which is a copy of this
-// machine's in memory, written where it is changed. $0 is where it is mounted. Its first process has
-// to wait for those whose parents are gone: a service counts as running until then. The home of root
-// is empty: what comes and goes in this machine's meanwhile, such as the lock file of somebody's
-// ~/.bashrc, would stay there for ever in a copy that has seen it, and each login wait for it. Packages
-// and their lists are copies too, of what $2 holds: others on this machine may fetch lists, and apt may
-// be set to remove all packages then.
+// machine's in memory, written where it is changed. $0 is where it is mounted. Its first process
+// has to wait for those whose parents are gone: a service counts as running until then. The home of
+// root is empty: what comes and goes in this machine's meanwhile, such as the lock file of
+// somebody's ~/.bashrc, would stay there for ever in a copy that has seen it, and each login wait
+// for it. Packages and their lists are copies too, of what $2 holds: others on this machine may
+// fetch lists, and apt may be set to remove all packages then.
 const machine = `set -e
 mount -t tmpfs -o size=2g none "$0"
 mkdir "$0/upper" "$0/work" "$0/root"
@@ -56,7 +56,8 @@ type host struct {
 // start starts a machine that shares a folder with this one, and has the packages of another.
 func start(t *testing.T, shared, packages string) host {
 	t.Helper()
-	cmd := exec.Command("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-c",
+	cmd := exec.Command("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh",
+		"-c",
 		machine, t.TempDir(), shared, packages)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stderr = os.Stderr
@@ -124,13 +125,15 @@ func TestFleet(t *testing.T) {
 		write(t, filepath.Join(shared, name+".key"), h.User.Private)
 	}
 	places = replace(t, places, `"user": "root"`, fmt.Sprintf(
-		`"user": "root", "known_hosts": %q, "key_file": f"%s/{self.name}.key"`, filepath.Join(shared, "known"), shared))
+		`"user": "root", "known_hosts": %q, "key_file": f"%s/{self.name}.key"`,
+		filepath.Join(shared, "known"), shared))
 	write(t, filepath.Join(shared, "known"), known)
 	write(t, filepath.Join(model, "main.cf"), places)
 
 	southbound := func(want int, argv ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), bin, append(argv, "--data", filepath.Join(shared, "data"))...)
+		cmd := exec.CommandContext(t.Context(), bin,
+			append(argv, "--data", filepath.Join(shared, "data"))...)
 		cmd.Env = append(os.Environ(), "SHOP_PASSWORD=correct horse")
 		out, err := cmd.CombinedOutput()
 		if got := cmd.ProcessState.ExitCode(); got != want {
@@ -149,18 +152,22 @@ func TestFleet(t *testing.T) {
 			t.Errorf("%s shows %q, by %q", name, page, config)
 		}
 	}
-	owner := hosts["db1"].run(t, "env", "PGPASSWORD=correct horse", "psql", "-h", "127.0.0.1", "-U", "shop", "-Atc",
-		"select pg_get_userbyid(datdba) from pg_database where datname = current_database()", "shop")
+	owner := hosts["db1"].run(t, "env", "PGPASSWORD=correct horse", "psql", "-h", "127.0.0.1", "-U",
+		"shop", "-Atc",
+		"select pg_get_userbyid(datdba) from pg_database where datname = current_database()",
+		"shop")
 	if strings.TrimSpace(owner) != "shop" {
 		t.Errorf("the database belongs to %q", owner)
 	}
 	southbound(0, "plan", model, "--read", "--exit-code") // there is nothing to do
 	hosts["web2"].run(t, "sh", "-c", "echo gone > /srv/shop/index.html; service nginx stop")
-	if out := southbound(5, "plan", model, "--read", "--exit-code"); strings.Count(out, "[web2,") != 2 {
+	if out := southbound(5, "plan", model, "--read", "--exit-code"); strings.Count(out,
+		"[web2,") != 2 {
 		t.Errorf("of drift a plan shows\n%s", out)
 	}
 	southbound(0, "repair")
-	if page := hosts["web2"].run(t, "curl", "-sS", "http://127.0.0.1/"); page != read(t, "files/index.html") {
+	if page := hosts["web2"].run(t, "curl", "-sS", "http://127.0.0.1/"); page != read(t,
+		"files/index.html") {
 		t.Errorf("after a repair web2 shows %q", page)
 	}
 }
@@ -192,7 +199,8 @@ func write(t *testing.T, path, text string) {
 
 func do(t *testing.T, argv ...string) {
 	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).
+		CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", argv, err, out)
 	}
 }

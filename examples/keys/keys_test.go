@@ -44,7 +44,8 @@ func TestScripts(t *testing.T) {
 			},
 			"address": func(ts *testscript.TestScript, _ bool, args []string) {
 				for _, name := range args {
-					text := strings.ReplaceAll(ts.ReadFile(name), "127.0.0.1:4180", store(ts).Address)
+					text := strings.ReplaceAll(ts.ReadFile(name), "127.0.0.1:4180",
+						store(ts).Address)
 					text = strings.ReplaceAll(text, "/tmp/shop.txt", ts.MkAbs("shop.txt"))
 					ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o600))
 				}

@@ -37,7 +37,8 @@ func postgres(t *testing.T) string {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	start := exec.CommandContext(t.Context(), filepath.Join(bin, "pg_ctl"), "-D", data, "-w", "start",
+	start := exec.CommandContext(t.Context(), filepath.Join(bin, "pg_ctl"), "-D", data, "-w",
+		"start",
 		"-l", filepath.Join(dir, "log"), "-o", fmt.Sprintf("-k %s -h '' -F", dir))
 	start.SysProcAttr, start.Dir = as, dir
 	if err := start.Run(); err != nil { // its output stays open in the server
@@ -113,7 +114,8 @@ func (p product) run(line string) string {
 	return string(out)
 }
 
-// deployed holds what stands in the settings of the site, "" for none, and which databases there are.
+// deployed holds what stands in the settings of the site, "" for none, and which databases there
+// are.
 func (p product) deployed(settings, databases string) {
 	p.Helper()
 	text, err := os.ReadFile(filepath.Join(p.root, "www.acme.example", "site.conf"))

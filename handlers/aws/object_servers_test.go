@@ -120,7 +120,8 @@ func largeCase(
 // objects that are sent in parts on the other.
 func TestObjectConformance(t *testing.T) {
 	t.Parallel()
-	cases := map[server.Kind]func(*testing.T, server.Kind, string, string, *providertest.Host, *cutter) providertest.Case{
+	cases := map[server.Kind]func(*testing.T, server.Kind, string, string, *providertest.Host,
+		*cutter) providertest.Case{
 		server.MiniStack: objectCase, server.LocalStack: largeCase}
 	for kind, newCase := range cases {
 		t.Run(string(kind), func(t *testing.T) {

@@ -398,7 +398,8 @@ func TestComment(t *testing.T) {
 	for range 2 {
 		j.run(0, "plan", "site")
 	}
-	const list, post, patch = "GET /repos/me/site/issues/7/comments", "POST /repos/me/site/issues/7/comments", "PATCH /repos/me/site/issues/comments/1001"
+	const list, post, patch = "GET /repos/me/site/issues/7/comments",
+		"POST /repos/me/site/issues/7/comments", "PATCH /repos/me/site/issues/comments/1001"
 	calls, comments := f.refuse()
 	if want := []string{list, post, list, patch}; !slices.Equal(calls, want) || len(comments) != 2 {
 		t.Fatalf("%q, expected %q; %s", calls, want, &j.stderr)

@@ -87,9 +87,9 @@ func Load(names ...string) { services = names }
 // tested are the servers of Tests.
 var tested = map[Kind]*Server{}
 
-// Tests starts servers, calls run, in which Tested, Kinds and URL return them, and stops them. It returns
-// what run returns, or 1 when a server does not start, and says why on standard error. It is what
-// TestMain does:
+// Tests starts servers, calls run, in which Tested, Kinds and URL return them, and stops them. It
+// returns what run returns, or 1 when a server does not start, and says why on standard error. It
+// is what TestMain does:
 //
 //	func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.MiniStack)) }
 func Tests(run func() int, kinds ...Kind) int {

@@ -160,11 +160,7 @@ func TestJobInSlices(t *testing.T) {
 	if a, b := fmt.Sprintf("%+v", d), fmt.Sprintf("%+v", whole); a != b {
 		t.Errorf("in slices: %s\nin one go: %s", a, b)
 	}
-	actions, err := j.service.Actions(
-		t.Context(),
-		"e",
-		api.ActionQuery{Action: state.ActionDryRun},
-	)
+	actions, err := j.service.Actions(t.Context(), "e", api.ActionQuery{Action: state.ActionDryRun})
 	if err != nil || len(actions) != 24 {
 		t.Errorf("%d actions of two dry runs of 12, %v", len(actions), err)
 	}

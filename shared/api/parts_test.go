@@ -150,11 +150,7 @@ func TestPartInSlices(t *testing.T) {
 	}
 	p.work(time.Minute)
 	s := p.state(jobID(1))
-	actions, err := p.service.Actions(
-		t.Context(),
-		"e",
-		api.ActionQuery{Action: state.ActionDryRun},
-	)
+	actions, err := p.service.Actions(t.Context(), "e", api.ActionQuery{Action: state.ActionDryRun})
 	if s.State != api.JobDone || s.Done.Covered != 12 || err != nil || len(actions) != 12 {
 		t.Errorf("%+v after %d slices, %d actions, %v", s, slices, len(actions), err)
 	}
@@ -276,10 +272,7 @@ func TestPartsAreGivenUp(t *testing.T) {
 		p.work(time.Minute)
 	}
 	if _, err := p.service.AskJob(t.Context(), "e", jobID(99),
-		api.ReadJob{Environment: "e"}); !fault.Is(
-		err,
-		fault.Busy,
-	) {
+		api.ReadJob{Environment: "e"}); !fault.Is(err, fault.Busy) {
 		t.Errorf("a ninth beside eight that runners are at: %v", err)
 	}
 }
@@ -294,12 +287,7 @@ type dying struct {
 }
 
 // PutJob implements deploy.Jobs.
-func (d *dying) PutJob(
-	ctx context.Context,
-	env string,
-	j state.Job,
-	now time.Time,
-) (int64, error) {
+func (d *dying) PutJob(ctx context.Context, env string, j state.Job, now time.Time) (int64, error) {
 	d.left--
 	if d.left < 0 || d.left == 0 && !d.after {
 		return 0, fault.New(fault.Unavailable, "write job", "the process is dead")

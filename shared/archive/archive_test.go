@@ -227,8 +227,9 @@ func exporter(t *testing.T, packed []byte, err error) *archive.Exporter {
 	}
 	e := deploy.New(deploy.Config{State: h, Files: h.Files(), Notifier: h.Notifier,
 		Clock: platform.Clock{}, Caller: platform.Caller{}, Secrets: h.Secrets(),
-		Connector: &transport.Connector{Local: true}, Types: registry, Handlers: provider.Handlers(handlers.All()),
-		Pack: "test", Holder: h.Holder(), NewID: h.NewID, Jitter: rand.Float64})
+		Connector: &transport.Connector{Local: true}, Types: registry,
+		Handlers: provider.Handlers(handlers.All()),
+		Pack:     "test", Holder: h.Holder(), NewID: h.NewID, Jitter: rand.Float64})
 	return &archive.Exporter{Service: api.New(api.Config{Engine: e}), Dir: t.TempDir(),
 		Open: func(context.Context, string, string) (io.ReadCloser, int64, error) {
 			return io.NopCloser(bytes.NewReader(packed)), 0, err

@@ -11,7 +11,8 @@ import (
 func TestComesBack(t *testing.T) {
 	t.Parallel()
 	words := []string{"deployed", "failed"}
-	same := func(c byte, is bool, u uint64, i, at int64, b []byte, s, word string, list []string) bool {
+	same := func(c byte, is bool, u uint64, i, at int64, b []byte, s, word string,
+		list []string) bool {
 		w := &Writer{}
 		w.Byte(c)
 		w.Bool(is)
@@ -27,7 +28,8 @@ func TestComesBack(t *testing.T) {
 		w.Word(word, words)
 		w.Word("failed", words)
 		r := &Reader{B: w.B}
-		ok := r.Byte() == c && r.Bool() == is && r.Uint() == u && r.Int() == i && r.Time().Equal(TimeOf(at)) && slices.Equal(r.Bytes(), b) &&
+		ok := r.Byte() == c && r.Bool() == is && r.Uint() == u && r.Int() == i &&
+			r.Time().Equal(TimeOf(at)) && slices.Equal(r.Bytes(), b) &&
 			r.Text() == s && slices.Equal(r.Texts(), list)
 		for _, h := range []string{s, "00ff", "00FF", ""} {
 			ok = ok && r.Hex() == h
@@ -56,9 +58,10 @@ func TestDoesNotFit(t *testing.T) {
 		bytes string
 		read  func(*Reader)
 	}{
-		"nothing for a byte":           {"", func(r *Reader) { r.Byte() }},
-		"a number cut off":             {"\x80", func(r *Reader) { r.Uint() }},
-		"a number of too many bytes":   {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", func(r *Reader) { r.Int() }},
+		"nothing for a byte": {"", func(r *Reader) { r.Byte() }},
+		"a number cut off":   {"\x80", func(r *Reader) { r.Uint() }},
+		"a number of too many bytes": {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+			func(r *Reader) { r.Int() }},
 		"a text longer than the rest":  {"\x05abc", func(r *Reader) { _ = r.Text() }},
 		"a list longer than the rest":  {"\x7f\x01a", func(r *Reader) { r.Texts() }},
 		"a hash longer than the rest":  {"\x41a", func(r *Reader) { r.Hex() }},

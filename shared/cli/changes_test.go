@@ -267,10 +267,7 @@ func TestChangeOfOthers(t *testing.T) {
 			with, without := filepath.Join(
 				t.TempDir(),
 				"with",
-			), filepath.Join(
-				t.TempDir(),
-				"without",
-			)
+			), filepath.Join(t.TempDir(), "without")
 			now := slices.Clone(was)
 			now[c.at] = c.now
 			for _, step := range []struct {

@@ -48,11 +48,13 @@ func forgetStart() {
 	for line := range strings.Lines(string(maps)) {
 		var from, to uint64
 		var perm string
-		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &perm); n != 3 || here < from || here >= to {
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &perm); n != 3 || here < from ||
+			here >= to {
 			continue
 		}
 		if perm == "r-xp" {
-			_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(from), uintptr(to-from), unix.MADV_DONTNEED)
+			_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(from), uintptr(to-from),
+				unix.MADV_DONTNEED)
 		}
 		return
 	}

@@ -470,11 +470,8 @@ func (ms *modules) freezeCommand(of string) *cobra.Command {
 			if out != "" {
 				path = out
 			}
-			return fault.Wrap(
-				fault.Unavailable,
-				"write "+path,
-				os.WriteFile(path, text, 0o644),
-			) // no secrets
+			// no secrets
+			return fault.Wrap(fault.Unavailable, "write "+path, os.WriteFile(path, text, 0o644))
 		},
 	}
 	cmd.Flags().StringVarP(&out, "outfile", "o", "", "where to; - for standard output")

@@ -98,7 +98,8 @@ func (oc *orderCommands) serviceCreate() *cobra.Command {
 	cmd.Flags().
 		StringVarP(&f.file, "file", "f", "", "a file with the attributes; - is standard input")
 	cmd.Flags().
-		StringVar(&c.ID, "id", "", "a UUID for the instance; placing the order again makes no second one")
+		StringVar(&c.ID, "id", "",
+			"a UUID for the instance; placing the order again makes no second one")
 	cmd.Flags().
 		StringVar(&c.State, "state", "", "begin in this one of the alternative initial states")
 	cmd.Flags().

@@ -34,7 +34,8 @@ func (se *serviceExporter) serviceExport() *cobra.Command {
 			"with them, and orders are compiled with it. Nothing is deployed. A service that the " +
 			"model no longer offers goes, unless there are instances of it: then nothing is " +
 			"done. Values that the model suggests are stored, too. Instances that are there keep " +
-			"a definition that has changed until they are updated. PATH is a directory with a main.cf or a .cf file.",
+			"a definition that has changed until they are updated. PATH is a directory with a " +
+			"main.cf or a .cf file.",
 		Example: "  southbound service export .\n  southbound service export main.cf --json",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {

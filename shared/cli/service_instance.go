@@ -205,11 +205,7 @@ func (ic *instanceCommands) event(e *orders.Event) {
 		oneLine(what),
 	)
 	if e.Message != "" {
-		ic.printf(
-			"%s%s\n",
-			strings.Repeat(" ", 27),
-			oneLine(e.Message),
-		) // below what it says
+		ic.printf("%s%s\n", strings.Repeat(" ", 27), oneLine(e.Message)) // below what it says
 	}
 }
 

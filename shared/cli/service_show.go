@@ -167,10 +167,7 @@ func (v *serviceViews) table(rows [][]cell, cuts bool) {
 				v.printf("%s\n", v.labelled(text, c.label))
 				break
 			}
-			pad := strings.Repeat(
-				" ",
-				widths[i]-utf8.RuneCountInString(text)+2,
-			) // a gap
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+2) // a gap
 			v.printf("%s%s", v.labelled(text, c.label), pad)
 			used += widths[i] + 2
 		}

@@ -22,10 +22,8 @@ func (oc *orderCommands) waitForTransfers(
 	began := clock.Now()
 	for n := range all {
 		for !all[n].Settled {
-			_ = clock.Sleep(
-				ctx,
-				nextPoll(clock.Now().Sub(began)),
-			) // when it is cut short, asking fails
+			// when it is cut short, asking fails
+			_ = clock.Sleep(ctx, nextPoll(clock.Now().Sub(began)))
 			before := all[n].State
 			i, err := o.Instance(ctx, oc.env, orders.Ref{Service: all[n].Service, ID: all[n].ID})
 			if ctx.Err() != nil {

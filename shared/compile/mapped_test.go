@@ -171,7 +171,8 @@ southbound::std::Null(agent=agent, name="fact", value=std::getfact(a, "size"))
 	keep, purged := flags, flags
 	keep.PurgeOnDelete, purged.Purged = true, true
 	content := resource.File{Hash: hash, Size: 12}
-	const a, b, draft = "fs::File[web1,path=/a]", "fs::File[web1,path=/b]", "std::Null[web1,name=/draft]"
+	const a, b, draft = "fs::File[web1,path=/a]", "fs::File[web1,path=/b]",
+		"std::Null[web1,name=/draft]"
 	for _, want := range []resource.Resource{
 		{ID: a, Type: "fs::File", Agent: "web1", Set: "pages", Flags: keep,
 			Requires:   []resource.ID{"std::Null[web1,name=before]"},

@@ -249,7 +249,8 @@ h2 = fs::File(host=std::Host(name="h2", os=std::linux, via=mitogen::Local()), pa
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[fmt.Sprint(r.Members["type"])+" "+fmt.Sprint(cmp.Or(a["label"], a["name"], a["path"]))] = string(
+		got[fmt.Sprint(r.Members["type"])+" "+
+			fmt.Sprint(cmp.Or(a["label"], a["name"], a["path"]))] = string(
 			text,
 		)
 	}
@@ -368,7 +369,8 @@ shop::Shelf(host=h, label="high", size=2, requires=scan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const scan, low, high = "std::Null[h1,name=all]", "shop::Shelf[h1,label=low]", "shop::Shelf[h1,label=high]"
+	const scan, low, high = "std::Null[h1,name=all]", "shop::Shelf[h1,label=low]",
+		"shop::Shelf[h1,label=high]"
 	requires := map[resource.ID][]resource.ID{}
 	for i := range m.Resources {
 		requires[m.Resources[i].ID] = m.Resources[i].Requires

@@ -56,7 +56,8 @@ func (g *Graph) parts() (part []int32, count int32) {
 	part = make([]int32, n)
 	index, low := make([]int32, n), make([]int32, n) // index 0: not seen
 	next := slices.Clone(g.reqStart[:n])             // the edge at which each node goes on
-	var open, path []int32                           // nodes whose part is not known; nodes from the root to here
+	// nodes whose part is not known; nodes from the root to here
+	var open, path []int32
 	seen := int32(0)
 	enter := func(v int32) {
 		seen++

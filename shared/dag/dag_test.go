@@ -14,8 +14,11 @@ func graph(reqs ...[]int32) *Graph {
 func TestGraph(t *testing.T) {
 	reqs := [][]int32{{2, 1, 2}, {}, {1}, {0}}
 	g := graph(reqs...)
-	if g.Len() != 4 || !slices.Equal(g.Requires(0), []int32{1, 2}) || !slices.Equal(g.Dependants(1), []int32{0, 2}) || len(g.Requires(1)) != 0 || len(g.Dependants(3)) != 0 {
-		t.Errorf("%d nodes, 0 requires %v, 1 is required by %v", g.Len(), g.Requires(0), g.Dependants(1))
+	if g.Len() != 4 || !slices.Equal(g.Requires(0), []int32{1, 2}) ||
+		!slices.Equal(g.Dependants(1), []int32{0, 2}) || len(g.Requires(1)) != 0 ||
+		len(g.Dependants(3)) != 0 {
+		t.Errorf("%d nodes, 0 requires %v, 1 is required by %v", g.Len(), g.Requires(0),
+			g.Dependants(1))
 	}
 	if !slices.Equal(reqs[0], []int32{2, 1, 2}) {
 		t.Error("what was passed in was changed")
@@ -31,12 +34,15 @@ func TestOrder(t *testing.T) {
 		reqs   [][]int32
 		want   []int32
 	}{
-		"NoEdges":     {"as they come", [][]int32{{}, {}, {}}, []int32{0, 1, 2}},
-		"InOrder":     {"what is in order stays so", [][]int32{{}, {0}, {}, {1, 2}}, []int32{0, 1, 2, 3}},
-		"Reversed":    {"requirements first", [][]int32{{1}, {2}, {}}, []int32{2, 1, 0}},
-		"Smallest":    {"always the smallest that is free", [][]int32{{3}, {}, {}, {}}, []int32{1, 2, 3, 0}},
-		"BehindCycle": {"a cycle and what needs it are left out", [][]int32{{1}, {0}, {0}, {}}, []int32{3}},
-		"Self":        {"what requires itself too", [][]int32{{0}, {}}, []int32{1}},
+		"NoEdges": {"as they come", [][]int32{{}, {}, {}}, []int32{0, 1, 2}},
+		"InOrder": {"what is in order stays so", [][]int32{{}, {0}, {}, {1, 2}},
+			[]int32{0, 1, 2, 3}},
+		"Reversed": {"requirements first", [][]int32{{1}, {2}, {}}, []int32{2, 1, 0}},
+		"Smallest": {"always the smallest that is free", [][]int32{{3}, {}, {}, {}},
+			[]int32{1, 2, 3, 0}},
+		"BehindCycle": {"a cycle and what needs it are left out", [][]int32{{1}, {0}, {0}, {}},
+			[]int32{3}},
+		"Self": {"what requires itself too", [][]int32{{0}, {}}, []int32{1}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -53,13 +59,16 @@ func TestCycles(t *testing.T) {
 		reqs   [][]int32
 		want   [][]int32
 	}{
-		"None":       {"acyclic", [][]int32{{1}, {2}, {}}, nil},
-		"Self":       {"a node that requires itself", [][]int32{{}, {1}}, [][]int32{{1}}},
-		"Two":        {"starts at the smallest", [][]int32{{}, {2}, {1}}, [][]int32{{1, 2}}},
-		"Direction":  {"each requires the next", [][]int32{{2}, {0}, {1}}, [][]int32{{0, 2, 1}}},
-		"TwoParts":   {"one each, in order", [][]int32{{3}, {2}, {1}, {0}}, [][]int32{{0, 3}, {1, 2}}},
-		"Bridge":     {"the edge between two parts is on no cycle", [][]int32{{1}, {0, 2}, {3}, {2}}, [][]int32{{0, 1}, {2, 3}}},
-		"Shortest":   {"the short one of two that share nodes", [][]int32{{1}, {2}, {3, 1}, {0}}, [][]int32{{1, 2}}},
+		"None":      {"acyclic", [][]int32{{1}, {2}, {}}, nil},
+		"Self":      {"a node that requires itself", [][]int32{{}, {1}}, [][]int32{{1}}},
+		"Two":       {"starts at the smallest", [][]int32{{}, {2}, {1}}, [][]int32{{1, 2}}},
+		"Direction": {"each requires the next", [][]int32{{2}, {0}, {1}}, [][]int32{{0, 2, 1}}},
+		"TwoParts": {"one each, in order", [][]int32{{3}, {2}, {1}, {0}},
+			[][]int32{{0, 3}, {1, 2}}},
+		"Bridge": {"the edge between two parts is on no cycle",
+			[][]int32{{1}, {0, 2}, {3}, {2}}, [][]int32{{0, 1}, {2, 3}}},
+		"Shortest": {"the short one of two that share nodes", [][]int32{{1}, {2}, {3, 1}, {0}},
+			[][]int32{{1, 2}}},
 		"SelfInLoop": {"a loop within a longer one", [][]int32{{1}, {2}, {0, 2}}, [][]int32{{2}}},
 	}
 	for name, tc := range tests {
@@ -226,7 +235,9 @@ func TestLargeGraphs(t *testing.T) {
 		t.Errorf("a ring has %d cycles", len(c))
 	}
 	// A ring in which every node can also go back by one: the search ends early at a cycle of two.
-	pairs := New(n, func(i int) []int32 { return []int32{int32((i + 1) % n), int32((i + n - 1) % n)} })
+	pairs := New(n, func(i int) []int32 {
+		return []int32{int32((i + 1) % n), int32((i + n - 1) % n)}
+	})
 	if c := pairs.Cycles(); len(c) != 1 || len(c[0]) != 2 {
 		t.Errorf("the shortest cycle has %d nodes, want 2", len(c[0]))
 	}
@@ -250,7 +261,8 @@ func BenchmarkNew100k(b *testing.B) {
 }
 
 func BenchmarkOrder100k(b *testing.B) {
-	for name, g := range map[string]*Graph{"Chain": chain(100_000), "Layers": layers(100, 1000), "NoEdges": New(100_000, func(int) []int32 { return nil })} {
+	for name, g := range map[string]*Graph{"Chain": chain(100_000), "Layers": layers(100, 1000),
+		"NoEdges": New(100_000, func(int) []int32 { return nil })} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

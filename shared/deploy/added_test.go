@@ -166,7 +166,8 @@ func (r *setsRig) stored() string {
 	}
 	for i := range vs {
 		v := &vs[i]
-		out += fmt.Sprintln(v.Number, v.Resources, v.Digest, v.Chunks, v.Sets, v.Base, v.Files, v.Agents)
+		out += fmt.Sprintln(v.Number, v.Resources, v.Digest, v.Chunks, v.Sets, v.Base, v.Files,
+			v.Agents)
 	}
 	for i := range rows {
 		row := &rows[i]
@@ -200,7 +201,8 @@ func TestAddedAsWhole(t *testing.T) {
 					x.Model = m()
 					out, err := r.e.Export(t.Context(), "e", x)
 					if got := fmt.Sprint(err); got != checked {
-						t.Errorf("step %d: the export says %s, and the check %s", step, got, checked)
+						t.Errorf("step %d: the export says %s, and the check %s", step, got,
+							checked)
 					}
 					return fmt.Sprintf("%+v %v\n%s", out, err, r.stored())
 				}
@@ -349,7 +351,8 @@ func TestKeepShared(t *testing.T) {
 		}
 		is, err := resource.Decode(rows[0].Body)
 		if err != nil || is.Attributes["value"] != want {
-			t.Errorf("what is shared has the value %v, not %s: %v", is.Attributes["value"], want, err)
+			t.Errorf("what is shared has the value %v, not %s: %v", is.Attributes["value"], want,
+				err)
 		}
 	}
 	export(deploy.Export{Model: modelOf(shared("old"))})

@@ -26,15 +26,19 @@ func TestBlockedNamesWhatIsNotKnown(t *testing.T) {
 		want resource.ID
 	}{{"", id("a")}, {"of-a", id("b")}} {
 		if step.set != "" {
-			if err := r.e.SetParameters(context.Background(), "e", state.Parameter{Name: step.set, Value: "x", Source: "user"}); err != nil {
+			if err := r.e.SetParameters(context.Background(), "e",
+				state.Parameter{Name: step.set, Value: "x", Source: "user"}); err != nil {
 				t.Fatal(err)
 			}
 			r.drain()
 		}
 		for _, name := range []string{"c", "d"} {
 			row := r.row(name)
-			if want := "requires " + string(step.want) + ", of which something is not known"; !slices.Equal(row.Causes, []resource.ID{step.want}) || row.Reason != want {
-				t.Errorf("after %q: %s names %v (%s), want %s", step.set, name, row.Causes, row.Reason, step.want)
+			if want := "requires " + string(step.want) +
+				", of which something is not known"; !slices.Equal(row.Causes,
+				[]resource.ID{step.want}) || row.Reason != want {
+				t.Errorf("after %q: %s names %v (%s), want %s", step.set, name, row.Causes,
+					row.Reason, step.want)
 			}
 		}
 	}
@@ -48,7 +52,8 @@ func TestSkippedNamesWhatFailsLater(t *testing.T) {
 	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c<a,b"))})
 	r.drain()
 	r.w.fail["b"] = errors.New("no")
-	if _, err := r.e.Repair(context.Background(), "e", deploy.Request{Filter: state.Filter{ID: string(id("b"))}}); err != nil {
+	if _, err := r.e.Repair(context.Background(), "e",
+		deploy.Request{Filter: state.Filter{ID: string(id("b"))}}); err != nil {
 		t.Fatal(err)
 	}
 	r.drain()

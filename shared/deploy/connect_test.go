@@ -52,7 +52,8 @@ func TestConnectionFollowsTheAgent(t *testing.T) {
 	at := map[string]any{}
 	export := func(host string) {
 		m := modelOf(res("a"), res("b<a"))
-		m.Agents = []resource.Agent{{Name: "a", Transport: "local", Options: map[string]any{"host": host}}}
+		m.Agents = []resource.Agent{{Name: "a", Transport: "local",
+			Options: map[string]any{"host": host}}}
 		if _, err := r.e.Export(t.Context(), "e", deploy.Export{Model: m}); err != nil {
 			t.Error(err)
 		}
@@ -94,7 +95,9 @@ func TestConnectingKeepsTheLane(t *testing.T) {
 		r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c"))})
 		c.run(r)
 		if s.calls != 1 || s.least <= 0 {
-			t.Errorf("%s: %d tries to connect, and the lane is held for %v longer than one may take", c.reason, s.calls, s.least)
+			t.Errorf(
+				"%s: %d tries to connect, and the lane is held for %v longer than one may take",
+				c.reason, s.calls, s.least)
 		}
 	}
 }

@@ -25,7 +25,9 @@ func (t together) ReadBatch(_ context.Context, items []provider.BatchRead) []pro
 	return out
 }
 
-func (t together) Diff(c *provider.Context, r provider.Resource, o provider.Observation) (map[string]diff.Diff, error) {
+func (t together) Diff(
+	c *provider.Context, r provider.Resource, o provider.Observation,
+) (map[string]diff.Diff, error) {
 	t.compared.Add(1)
 	return t.differ.Diff(c, r, o)
 }

@@ -94,7 +94,8 @@ func parseLike(typ *schema.Compiled, texts map[string]string) (map[string]any, e
 	for name, text := range texts {
 		a, ok := typ.Attribute(name)
 		if !ok {
-			return nil, fault.New(fault.Usage, "discover", "%s has no attribute %q", typ.Name, name).
+			return nil, fault.New(fault.Usage, "discover", "%s has no attribute %q", typ.Name,
+				name).
 				WithHint("`southbound type %s` lists them", typ.Name)
 		}
 		v, err := a.DataType.Coerce(text)
@@ -155,7 +156,8 @@ func (d *discoverer) take(f provider.Found) {
 		)
 		return
 	case d.seen[id]:
-		d.out.LeftOut = append(d.out.LeftOut, LeftOut{ID: id, Why: "another thing has the same name"})
+		d.out.LeftOut = append(d.out.LeftOut,
+			LeftOut{ID: id, Why: "another thing has the same name"})
 		return
 	}
 	d.seen[id] = true

@@ -18,27 +18,34 @@ func TestDiscover(t *testing.T) {
 	r := newRig(t)
 	r.w.things = map[string]string{"a": "v", "b": "other", "moved": "now", "twin": "v"}
 	var failure error
-	r.e.Handlers["t::T"] = lister{clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
-		for _, attrs := range []map[string]any{{"name": "b", "value": "other", "serial": "7"}, {"name": "a", "value": "v"}, {"name": "moved", "value": "before"},
-			{"name": "", "value": "x"}, {"value": "x"}, {"name": "twin"}, {"name": "twin", "value": "again"}, {"name": "odd", "value": 5}} {
-			if err := found(provider.Found{Attributes: attrs}); err != nil {
-				return err
+	r.e.Handlers["t::T"] = lister{
+		clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
+			for _, attrs := range []map[string]any{{"name": "b", "value": "other", "serial": "7"},
+				{"name": "a", "value": "v"}, {"name": "moved", "value": "before"},
+				{"name": "", "value": "x"}, {"value": "x"}, {"name": "twin"},
+				{"name": "twin", "value": "again"}, {"name": "odd", "value": 5}} {
+				if err := found(provider.Found{Attributes: attrs}); err != nil {
+					return err
+				}
 			}
-		}
-		return failure
-	}}}
-	d, err := r.e.Discover(context.Background(), "e", deploy.DiscoveryQuery{Type: "t::T", Agent: "a"})
+			return failure
+		}}}
+	d, err := r.e.Discover(context.Background(), "e",
+		deploy.DiscoveryQuery{Type: "t::T", Agent: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Resources) != 3 || d.Resources[0].ID != id("a") || len(d.Resources[0].Attributes) != 1 || len(d.Resources[1].Attributes) != 2 || d.Resources[2].ID != id("twin") {
+	if len(d.Resources) != 3 || d.Resources[0].ID != id("a") ||
+		len(d.Resources[0].Attributes) != 1 || len(d.Resources[1].Attributes) != 2 ||
+		d.Resources[2].ID != id("twin") {
 		t.Errorf("%+v: defaults and what is only reported are left out", d.Resources)
 	}
 	why := map[string]int{}
 	for _, l := range d.LeftOut {
 		why[l.Why]++
 	}
-	for text, n := range map[string]int{"it has no name that a resource can have": 2, "another thing has the same name": 1, "value: expected a String, got the integer 5": 1,
+	for text, n := range map[string]int{"it has no name that a resource can have": 2,
+		"another thing has the same name": 1, "value: expected a String, got the integer 5": 1,
 		"what was found is not what is read of it: it would be updated": 1} {
 		if why[text] != n {
 			t.Errorf("%d × %q in %v", why[text], text, why)
@@ -46,12 +53,15 @@ func TestDiscover(t *testing.T) {
 	}
 	r.same("changes", r.took("create", "update", "delete"))
 	failure = errors.New("no list")
-	_, err = r.e.Discover(context.Background(), "e", deploy.DiscoveryQuery{Type: "t::T", Agent: "a"})
+	_, err = r.e.Discover(context.Background(), "e",
+		deploy.DiscoveryQuery{Type: "t::T", Agent: "a"})
 	if !fault.Is(err, fault.Unavailable) {
 		t.Error(err)
 	}
-	for typ, kind := range map[string]fault.Kind{"t::Assigned": fault.Unsupported, "t::TT": fault.NotFound} {
-		_, err := r.e.Discover(context.Background(), "e", deploy.DiscoveryQuery{Type: typ, Agent: "a"})
+	for typ, kind := range map[string]fault.Kind{"t::Assigned": fault.Unsupported,
+		"t::TT": fault.NotFound} {
+		_, err := r.e.Discover(context.Background(), "e",
+			deploy.DiscoveryQuery{Type: typ, Agent: "a"})
 		if !fault.Is(err, kind) {
 			t.Errorf("%s: %v", typ, err)
 		}
@@ -64,16 +74,19 @@ func TestDiscoverSecrets(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	types, err := schema.NewRegistry(schema.Type{Name: "t::T", Attributes: []schema.Attribute{
-		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "password", Type: "String[1]", Sensitive: true}}})
+		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
+		{Name: "password", Type: "String[1]", Sensitive: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.types = types
 	r.use(r.home, "test")
-	r.e.Handlers["t::T"] = lister{clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
-		return found(provider.Found{Attributes: map[string]any{"name": "b-1"}})
-	}}}
-	d, err := r.e.Discover(context.Background(), "e", deploy.DiscoveryQuery{Type: "t::T", Agent: "a"})
+	r.e.Handlers["t::T"] = lister{
+		clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
+			return found(provider.Found{Attributes: map[string]any{"name": "b-1"}})
+		}}}
+	d, err := r.e.Discover(context.Background(), "e",
+		deploy.DiscoveryQuery{Type: "t::T", Agent: "a"})
 	if err != nil || len(d.Resources) != 1 || len(d.LeftOut) != 0 {
 		t.Fatal(d, err)
 	}
@@ -81,7 +94,8 @@ func TestDiscoverSecrets(t *testing.T) {
 	if got := d.Resources[0].Attributes["password"]; got != (resource.Secret{Source: source}) {
 		t.Errorf("the password is described as %v", got)
 	}
-	if note := d.Notes[id("b-1")]; !strings.Contains(note, "password cannot be read back: set "+source) {
+	if note := d.Notes[id("b-1")]; !strings.Contains(note,
+		"password cannot be read back: set "+source) {
 		t.Errorf("the note is %q", note)
 	}
 }

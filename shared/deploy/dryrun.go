@@ -49,9 +49,13 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only stat
 	if err != nil {
 		return DryRun{}, err
 	}
-	d := &dryRunner{e: e, runs: e.runner(), env: env, version: number, agents: v.Agents, record: true,
-		whole: opts.Whole, from: opts.From, strict: stored.Settings.Strict}
-	d.only = func(r *resource.Resource) bool { return only.Picks(r.ID, r.Set) && (status == nil || status[r.ID]) }
+	d := &dryRunner{e: e, runs: e.runner(), env: env, version: number, agents: v.Agents,
+		record: true,
+		whole:  opts.Whole, from: opts.From, strict: stored.Settings.Strict}
+	d.only = func(r *resource.Resource) bool {
+		return only.Picks(r.ID,
+			r.Set) && (status == nil || status[r.ID])
+	}
 	return d.run(ctx, version.SortedEntries(byID))
 }
 
@@ -277,7 +281,8 @@ func (d *dryRunner) lane(ctx context.Context, key string, rows []*state.Row) err
 		if err != nil {
 			return err
 		}
-		c := state.Commit{Guard: state.Guard{Key: lease.Key, Fence: lease.Fence}, Until: d.e.Clock.Now().Add(state.LeaseMargin)}
+		c := state.Commit{Guard: state.Guard{Key: lease.Key, Fence: lease.Fence},
+			Until: d.e.Clock.Now().Add(state.LeaseMargin)}
 		if i+1 < len(parts) {
 			c.Until = d.e.Clock.Now().Add(d.readLimit(parts[i+1]))
 		}
@@ -316,7 +321,9 @@ func (d *dryRunner) readLimit(rows []*state.Row) time.Duration {
 // groupByType returns rows sorted by type; within a type their order stays.
 func groupByType(rows []*state.Row) []*state.Row {
 	out := slices.Clone(rows)
-	slices.SortStableFunc(out, func(a, b *state.Row) int { return cmp.Compare(a.ID.Type(), b.ID.Type()) })
+	slices.SortStableFunc(out, func(a, b *state.Row) int {
+		return cmp.Compare(a.ID.Type(), b.ID.Type())
+	})
 	return out
 }
 
@@ -337,7 +344,8 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 		}
 		group := row.ID.Type()
 		if run.Coded(row) {
-			group += " " + model.CodeAttribute // another handler than one of this program for that type
+			// another handler than one of this program for that type
+			group += " " + model.CodeAttribute
 		}
 		byType[group] = append(byType[group], r)
 	}
@@ -347,7 +355,8 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 		if d.late(ctx) {
 			break
 		}
-		x := &run.Executor{Runner: d.runs, Runs: byType[typ], Dry: true, Seen: d.hideSecrets, Strict: d.strict,
+		x := &run.Executor{Runner: d.runs, Runs: byType[typ], Dry: true, Seen: d.hideSecrets,
+			Strict:    d.strict,
 			Scheduled: d.scheduledOf, Late: func() bool { return d.late(ctx) }}
 		err := x.Execute(ctx)
 		if err == nil {

@@ -32,10 +32,12 @@ type Config struct {
 	Connector state.Connector
 	Types     *schema.Registry
 	Handlers  map[string]provider.Handler // by type name
-	Code      run.Code                    // runs handlers that come with resources; nil: none is run here
-	Pack      string                      // digest of the handlers, recorded with every action
-	Holder    string                      // identifies this process; leases are held under it, "#" and a unique part
-	NewID     func() string               // unique, and greater than those made before
+	// runs handlers that come with resources; nil: none is run here
+	Code run.Code
+	Pack string // digest of the handlers, recorded with every action
+	// identifies this process; leases are held under it, "#" and a unique part
+	Holder string
+	NewID  func() string // unique, and greater than those made before
 	// Jitter returns a number in [0,1) for backoff.
 	Jitter func() float64
 	// Await, when set, lets a worker with nothing ready wait up to d for a notice of its lane
@@ -111,16 +113,20 @@ func (e *Engine) client() *state.Client {
 // planner returns what plans for this engine.
 func (e *Engine) planner() *planner.Planner {
 	return planner.New(
-		planner.Config{Client: e.client(), Files: e.Files, Secrets: e.Secrets, Graphs: e.graphs, Contents: e.known,
-			Checker: e.checker(), Runs: e.runner(), Types: e.Types, Handlers: e.Handlers, Pack: e.Pack,
-			NewID: e.NewID, ChunkSize: e.Sizes.Chunk, SweepSize: e.Sizes.Sweep, Owned: e.Owned, Keep: e.Keep},
+		planner.Config{Client: e.client(), Files: e.Files, Secrets: e.Secrets, Graphs: e.graphs,
+			Contents: e.known,
+			Checker:  e.checker(), Runs: e.runner(), Types: e.Types, Handlers: e.Handlers,
+			Pack:  e.Pack,
+			NewID: e.NewID, ChunkSize: e.Sizes.Chunk, SweepSize: e.Sizes.Sweep, Owned: e.Owned,
+			Keep: e.Keep},
 	)
 }
 
 // laneConfig returns what a worker of this engine works with.
 func (e *Engine) laneConfig() lane.Config {
 	return lane.Config{Client: e.client(), Graphs: e.graphs, Views: e.views, Runs: e.runner(),
-		FollowUp: e.planner().FollowUp, Jitter: e.Jitter, Await: e.Await, Ran: e.Ran, Waits: e.Waits,
+		FollowUp: e.planner().FollowUp, Jitter: e.Jitter, Await: e.Await, Ran: e.Ran,
+		Waits: e.Waits,
 		Asked: e.Sizes.Asked, Claim: e.Sizes.Claim}
 }
 
@@ -155,8 +161,6 @@ func (e *Engine) Validate(m *model.Model) diag.Problems { return e.checker().Val
 
 // ValidateClosed is Validate, and also refuses requirements of resources that are not in the model.
 // It is the whole check of an export that is not partial.
-func (e *Engine) ValidateClosed(
-	m *model.Model,
-) diag.Problems {
+func (e *Engine) ValidateClosed(m *model.Model) diag.Problems {
 	return e.checker().ValidateClosed(m)
 }

@@ -66,7 +66,8 @@ func (h handler) set(call string, r provider.Resource) (provider.Result, error) 
 	defer h.w.mu.Unlock()
 	if h.w.again[name] > 0 {
 		h.w.again[name]--
-		return provider.Result{Again: &provider.Again{After: 30 * time.Second, State: []byte("s")}}, nil
+		return provider.Result{Again: &provider.Again{After: 30 * time.Second, State: []byte("s")}},
+			nil
 	}
 	h.w.things[name], _ = r.Attributes["value"].(string)
 	return provider.Result{}, nil
@@ -151,8 +152,10 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { _ = home.Close() })
 	r := &rig{t: t, clock: &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
 		w: &world{things: map[string]string{}, fail: map[string]error{}, again: map[string]int{}}}
-	attrs := []schema.Attribute{{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "value", Type: "String", Default: "v"},
-		{Name: "note", Type: "Optional[String]"}, {Name: "serial", Type: "Optional[String]", Behaviour: schema.ReadOnly}}
+	attrs := []schema.Attribute{{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
+		{Name: "value", Type: "String", Default: "v"},
+		{Name: "note", Type: "Optional[String]"},
+		{Name: "serial", Type: "Optional[String]", Behaviour: schema.ReadOnly}}
 	types, err := schema.NewRegistry(schema.Type{Name: "t::T", Attributes: attrs},
 		schema.Type{Name: "t::Assigned", Attributes: attrs, Assigned: true})
 	if err != nil {
@@ -167,9 +170,12 @@ func newRig(t *testing.T) *rig {
 func (r *rig) use(home *local.Home, pack string) {
 	h := handler{r.w}
 	r.home = home
-	r.e = deploy.New(deploy.Config{State: home, Files: home.Files(), Notifier: home.Notifier, Clock: r.clock, Caller: local.Caller{}, Secrets: home.Secrets(),
-		Connector: &transport.Connector{Local: true}, Types: r.types, Handlers: map[string]provider.Handler{"t::T": h, "t::Assigned": h}, Pack: pack, Holder: home.Holder(),
-		NewID: home.NewID, Jitter: func() float64 { return 0.5 }})
+	r.e = deploy.New(deploy.Config{State: home, Files: home.Files(), Notifier: home.Notifier,
+		Clock: r.clock, Caller: local.Caller{}, Secrets: home.Secrets(),
+		Connector: &transport.Connector{Local: true}, Types: r.types,
+		Handlers: map[string]provider.Handler{"t::T": h, "t::Assigned": h}, Pack: pack,
+		Holder: home.Holder(),
+		NewID:  home.NewID, Jitter: func() float64 { return 0.5 }})
 }
 
 func id(name string) resource.ID { return resource.ID("t::T[a,name=" + name + "]") }
@@ -178,7 +184,8 @@ func id(name string) resource.ID { return resource.ID("t::T[a,name=" + name + "]
 func res(text string) resource.Resource {
 	name, reqs, _ := strings.Cut(text, "<")
 	agent := "a"
-	r := resource.Resource{ID: id(name), Type: "t::T", Agent: agent, Attributes: map[string]any{"name": name}, Flags: resource.Flags{ReceiveEvents: true}}
+	r := resource.Resource{ID: id(name), Type: "t::T", Agent: agent,
+		Attributes: map[string]any{"name": name}, Flags: resource.Flags{ReceiveEvents: true}}
 	if reqs != "" {
 		for _, q := range strings.Split(reqs, ",") {
 			r.Requires = append(r.Requires, id(q))
@@ -272,7 +279,8 @@ func TestResultForReplacedIntentChangesNothing(t *testing.T) {
 	}
 	r.export(deploy.Export{Model: modelOf(res("a"))})
 	lanes, _ := r.e.WorkLanes(context.Background(), "e")
-	if _, err := r.e.RunLane(context.Background(), "e", lanes[0], r.clock.Now().Add(time.Hour)); err != nil {
+	if _, err := r.e.RunLane(context.Background(), "e", lanes[0],
+		r.clock.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	r.drain()
@@ -281,7 +289,8 @@ func TestResultForReplacedIntentChangesNothing(t *testing.T) {
 		t.Errorf("the world has %q", r.w.things["a"])
 	}
 	actions, err := r.home.Actions(context.Background(), "e", state.ActionQuery{Resource: id("a")})
-	if err != nil || len(actions) != 2 || actions[0].Stale || !actions[1].Stale || actions[1].Version != 1 {
+	if err != nil || len(actions) != 2 || actions[0].Stale || !actions[1].Stale ||
+		actions[1].Version != 1 {
 		t.Errorf("%v: actions %+v", err, actions)
 	}
 }
@@ -342,7 +351,8 @@ func TestRetriedExportGivesTheSameVersion(t *testing.T) {
 func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	x := resource.Resource{ID: "t::Assigned[a,name=x]", Type: "t::Assigned", Agent: "a", Attributes: map[string]any{"name": "x"}}
+	x := resource.Resource{ID: "t::Assigned[a,name=x]", Type: "t::Assigned", Agent: "a",
+		Attributes: map[string]any{"name": "x"}}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.export(deploy.Export{Model: modelOf(x)})
 	// The process dies while it creates: its lease is lost, so nothing of the run is recorded but
@@ -350,7 +360,8 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 	r.w.hook = func(call, _ string) {
 		if call == "create" {
 			cancel()
-			lease, err := r.home.Acquire(context.Background(), "e", "a/0", "other", r.clock.Now().Add(24*time.Hour), r.clock.Now().Add(25*time.Hour))
+			lease, err := r.home.Acquire(context.Background(), "e", "a/0", "other",
+				r.clock.Now().Add(24*time.Hour), r.clock.Now().Add(25*time.Hour))
 			if err != nil {
 				t.Error(err)
 			}
@@ -382,7 +393,8 @@ func TestUnrecordedCreateIsLookedUp(t *testing.T) {
 	}
 	r.drain()
 	r.same("a glob decides nothing", r.took("create"))
-	if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{Filter: state.Filter{ID: string(x.ID)}, RetryFailed: true}); err != nil {
+	if _, err := r.e.Deploy(context.Background(), "e",
+		deploy.Request{Filter: state.Filter{ID: string(x.ID)}, RetryFailed: true}); err != nil {
 		t.Fatal(err)
 	}
 	r.drain()
@@ -404,7 +416,8 @@ func TestCronAndSecondsTimers(t *testing.T) {
 		}
 	}
 	r := newRig(t)
-	r.export(deploy.Export{Model: modelOf(res("a")), Settings: &state.Settings{RepairTimer: "60", DeployTimer: "0"}})
+	r.export(deploy.Export{Model: modelOf(res("a")),
+		Settings: &state.Settings{RepairTimer: "60", DeployTimer: "0"}})
 	r.drain()
 	delete(r.w.things, "a")
 	r.clock.advance(2 * time.Minute)

@@ -20,7 +20,8 @@ func TestFileStandsForItsText(t *testing.T) {
 	r := newRig(t)
 	blob := func(data string) (state.Blob, resource.File) {
 		sum := sha256.Sum256([]byte(data))
-		b := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: []byte(data)}
+		b := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)),
+			Data: []byte(data)}
 		return b, resource.File{Hash: b.Hash, Size: b.Size}
 	}
 	text, asText := blob("line\n")
@@ -38,7 +39,8 @@ func TestFileStandsForItsText(t *testing.T) {
 		t.Errorf("the handler got %q", r.w.things["a"])
 	}
 	for name, part := range map[string]string{"b": "not text in UTF-8", "c": "has 1048577 bytes"} {
-		if row := r.row(name); row.Status() != state.StatusFailed || row.Class != provider.NeedsChange || !strings.Contains(row.Reason, part) {
+		if row := r.row(name); row.Status() != state.StatusFailed ||
+			row.Class != provider.NeedsChange || !strings.Contains(row.Reason, part) {
 			t.Errorf("%s: %s, %s", name, row.Status(), row.Reason)
 		}
 	}
@@ -48,7 +50,8 @@ func TestFileStandsForItsText(t *testing.T) {
 	r.took()
 	r.drain()
 	r.same("what has the text is as wanted", r.took("create", "update"))
-	if d, err := r.e.Preview(context.Background(), "e", deploy.Export{Model: m}, deploy.CompareOptions{Read: true}); err != nil ||
+	if d, err := r.e.Preview(context.Background(), "e", deploy.Export{Model: m},
+		deploy.CompareOptions{Read: true}); err != nil ||
 		d.Planned[0].Action != "none" {
 		t.Errorf("a preview: %+v, %v", d.Planned, err)
 	}

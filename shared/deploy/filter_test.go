@@ -15,11 +15,16 @@ func TestParseFilterRefuses(t *testing.T) {
 		want  string
 	}{
 		"nothing, as from a variable that is not set": {[]string{""}, "empty term"},
-		"nothing beside something":                    {[]string{"type=fs::File", ""}, "empty term"},
-		"two ids":                                     {[]string{"fs::File[a,path=/x]", "fs::File[a,path=/y]"}, "two ids"},
-		"a key twice":                                 {[]string{"type=fs::File", "type=std::Null"}, "type= is there twice"},
-		"a key that is not known":                     {[]string{"host=web1"}, `unknown key "host"`},
-		"a status that is not known":                  {[]string{"status=fine"}, `unknown status "fine"`},
+		"nothing beside something": {[]string{"type=fs::File", ""},
+			"empty term"},
+		"two ids": {
+			[]string{"fs::File[a,path=/x]", "fs::File[a,path=/y]"}, "two ids"},
+		"a key twice": {[]string{"type=fs::File", "type=std::Null"},
+			"type= is there twice"},
+		"a key that is not known": {[]string{"host=web1"},
+			`unknown key "host"`},
+		"a status that is not known": {[]string{"status=fine"},
+			`unknown status "fine"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := state.ParseFilter(c.terms)

@@ -102,6 +102,7 @@ func (e *Engine) VersionResource(
 			return part.Resources[i], nil
 		}
 	}
-	return resource.Resource{}, fault.New(fault.NotFound, "read version", "version %d has no resource %s", v.Number, id).
+	return resource.Resource{}, fault.New(fault.NotFound, "read version",
+		"version %d has no resource %s", v.Number, id).
 		WithHint("`southbound show %d` prints all that it has", v.Number)
 }

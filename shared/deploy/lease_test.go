@@ -25,7 +25,8 @@ func TestLeaseOutlastsEveryCall(t *testing.T) {
 		calls++
 		r.clock.advance(schema.DefaultTimeout - time.Second)
 		now := r.clock.Now()
-		_, err := r.home.Acquire(context.Background(), "e", "a/0", "another process", now, now.Add(time.Hour))
+		_, err := r.home.Acquire(context.Background(), "e", "a/0", "another process", now,
+			now.Add(time.Hour))
 		if !fault.Is(err, fault.Busy) {
 			t.Errorf("at the end of %s %s another could take the lane: %v", call, name, err)
 		}
@@ -50,7 +51,8 @@ func TestLeaseThatEnded(t *testing.T) {
 			r.clock.advance(time.Hour)
 		}
 	}
-	if _, err := r.e.RunLane(context.Background(), "e", "a/0", r.clock.Now().Add(24*time.Hour)); err != nil {
+	if _, err := r.e.RunLane(context.Background(), "e", "a/0",
+		r.clock.Now().Add(24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	r.same("calls", r.took("read", "create"), "read a")
@@ -69,7 +71,9 @@ type taken struct {
 	f    func(n int)
 }
 
-func (s *taken) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
+func (s *taken) Acquire(
+	ctx context.Context, env, key, holder string, now, until time.Time,
+) (state.Lease, error) {
 	if key == s.lane {
 		s.n++
 		s.f(s.n)
@@ -108,7 +112,9 @@ func TestLaneGivenUpLooksOnceMore(t *testing.T) {
 			nested = false
 		}
 	}
-	r.export(deploy.Export{Model: &model.Model{Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 1}, {Name: "b", Transport: "local", Lanes: 1}},
+	r.export(deploy.Export{Model: &model.Model{
+		Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 1},
+			{Name: "b", Transport: "local", Lanes: 1}},
 		Resources: []resource.Resource{before, after, res("other")}}})
 	r.w.hook = meanwhile
 	if out := run("a/0"); out.Ran != 2 || out.Waits {
@@ -126,7 +132,8 @@ func TestLaneGivenUpLooksOnceMore(t *testing.T) {
 	// The same is missed again, as it is asked for once more after it was looked for.
 	ask := func(ids ...resource.ID) {
 		for _, id := range ids {
-			if _, err := r.e.Repair(context.Background(), "e", deploy.Request{Filter: state.Filter{ID: string(id)}}); err != nil {
+			if _, err := r.e.Repair(context.Background(), "e",
+				deploy.Request{Filter: state.Filter{ID: string(id)}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -25,7 +25,9 @@ type catalogue struct {
 func (c *catalogue) CallTimeout(provider.Resource) time.Duration { return 20 * time.Millisecond }
 
 // Read implements provider.Handler.
-func (c *catalogue) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (c *catalogue) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	list, err := provider.Listed(ctx, provider.Key{Name: "all"},
 		func(*provider.Context) (map[string]string, int, error) {
 			if n := c.builds.Add(1); c.before != nil {

@@ -35,7 +35,8 @@ func (s *shelf) List(ctx *provider.Context, found func(provider.Found) error) er
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	for name, value := range s.w.things {
-		if err := found(provider.Found{Attributes: map[string]any{"name": name, "value": value}}); err != nil {
+		if err := found(provider.Found{
+			Attributes: map[string]any{"name": name, "value": value}}); err != nil {
 			return err
 		}
 	}
@@ -63,7 +64,8 @@ func TestListIsReadOnceARun(t *testing.T) {
 	r := newRig(t)
 	s := shelved(r)
 	s.seen = func(ctx *provider.Context) {
-		if d := ctx.Desired(); ctx.ID() != "t::T[a,name=*]" || d.Agent != "a" || len(d.Attributes) > 0 {
+		if d := ctx.Desired(); ctx.ID() != "t::T[a,name=*]" || d.Agent != "a" ||
+			len(d.Attributes) > 0 {
 			t.Errorf("a list is asked for with %s and %v", ctx.ID(), d)
 		}
 	}
@@ -101,12 +103,13 @@ func TestListIsOutOfDate(t *testing.T) {
 		lists int64
 		calls []string
 	}{
-		{"made by what is required", append(many(n, "n#"), many(n, "x#<n000")...), "n000", func(r *rig) error {
-			for i := range n {
-				r.w.things[fmt.Sprintf("x%03d", i)] = "v"
-			}
-			return nil
-		}, 2, nil},
+		{"made by what is required", append(many(n, "n#"), many(n, "x#<n000")...), "n000",
+			func(r *rig) error {
+				for i := range n {
+					r.w.things[fmt.Sprintf("x%03d", i)] = "v"
+				}
+				return nil
+			}, 2, nil},
 		{"made by what one requires", append(many(n, "n#"), res("y<n000")), "n000",
 			func(r *rig) error { r.w.things["y"] = "v"; return nil }, 1, []string{"read y"}},
 	} {
@@ -158,7 +161,8 @@ func TestListBeforeARequest(t *testing.T) {
 	}
 	r.drain()
 	if calls := r.took("create"); s.lists.Load() != 2 || len(calls) > 64 {
-		t.Errorf("%d lists; %d were created, though a list would have shown them", s.lists.Load(), len(calls))
+		t.Errorf("%d lists; %d were created, though a list would have shown them", s.lists.Load(),
+			len(calls))
 	}
 }
 
@@ -169,7 +173,8 @@ func TestListThatFailsSaysSoOnce(t *testing.T) {
 	s := shelved(r)
 	const hint = "give the agent a larger max_body"
 	s.failed = fmt.Errorf("%w; %s", // as api.Call says it
-		fault.New(fault.Invalid, "call the API", "the answer is longer than 99 bytes").WithHint(hint), hint)
+		fault.New(fault.Invalid, "call the API", "the answer is longer than 99 bytes").
+			WithHint(hint), hint)
 	r.export(deploy.Export{Model: modelOf(many(200, "n#")...)})
 	r.drain()
 	all, err := r.home.Actions(t.Context(), "e", state.ActionQuery{})
@@ -180,7 +185,9 @@ func TestListThatFailsSaysSoOnce(t *testing.T) {
 	for _, a := range all {
 		lines = append(lines, a.Messages...)
 	}
-	const want = "what exists of t::T cannot be listed, so each is read by itself, which may take long: call the API: the answer is longer than 99 bytes; give the agent a larger max_body"
+	const want = "what exists of t::T cannot be listed, so each is read by itself, which may " +
+		"take long: call the API: the answer is longer than 99 bytes; give the agent a larger " +
+		"max_body"
 	if len(lines) != 1 || lines[0].Level != provider.LevelWarning || lines[0].Msg != want {
 		t.Errorf("%d lines: %+v", len(lines), lines)
 	}
@@ -193,22 +200,26 @@ func TestListIsBounded(t *testing.T) {
 	const n = 70
 	s := &shelf{clever: clever{handler: handler{r.w}}}
 	big := strings.Repeat("x", 1<<20)
-	r.e.Handlers["t::T"] = lister{clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
-		s.lists.Add(1)
-		for i := range 100 * n { // most of them are nobody's
-			if err := found(provider.Found{Attributes: map[string]any{"name": fmt.Sprintf("n%03d", i), "value": "v", "note": big}}); err != nil {
-				return err
+	r.e.Handlers["t::T"] = lister{
+		clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
+			s.lists.Add(1)
+			for i := range 100 * n { // most of them are nobody's
+				if err := found(provider.Found{
+					Attributes: map[string]any{"name": fmt.Sprintf("n%03d", i), "value": "v",
+						"note": big}}); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	}}}
+			return nil
+		}}}
 	for i := range n {
 		r.w.things[fmt.Sprintf("n%03d", i)] = "v"
 	}
 	r.export(deploy.Export{Model: modelOf(many(n, "n#")...)})
 	r.drain()
 	reads := len(r.took("read"))
-	if calls := r.took("create", "update"); s.lists.Load() != 1 || reads == 0 || reads > n-60 || len(calls) > 0 {
+	if calls := r.took("create", "update"); s.lists.Load() != 1 || reads == 0 || reads > n-60 ||
+		len(calls) > 0 {
 		t.Errorf("%d lists, %d reads, %q", s.lists.Load(), reads, calls)
 	}
 }
@@ -219,16 +230,18 @@ func TestListedByHandlers(t *testing.T) {
 	r := newRig(t)
 	made := 0
 	h := &asking{clever: clever{handler: handler{r.w}}, ask: func(c *provider.Context) error {
-		_, err := provider.Listed(c, provider.Key{Name: "all"}, func(*provider.Context) (int, int, error) {
-			if made++; made == 1 {
-				return 0, 0, errors.New("not yet")
-			}
-			return made, 8, nil
-		})
+		_, err := provider.Listed(c, provider.Key{Name: "all"},
+			func(*provider.Context) (int, int, error) {
+				if made++; made == 1 {
+					return 0, 0, errors.New("not yet")
+				}
+				return made, 8, nil
+			})
 		return err
 	}}
 	r.e.Handlers["t::T"] = h
-	r.export(deploy.Export{Model: modelOf(append(many(100, "n#"), res("y<n001"), res("z<n001"))...)})
+	r.export(deploy.Export{Model: modelOf(
+		append(many(100, "n#"), res("y<n001"), res("z<n001"))...)})
 	r.drain()
 	// The first fails, the second is for all, and the last for those that follow a change.
 	if made != 3 {
@@ -264,7 +277,8 @@ func TestListIsOlderThanARemoval(t *testing.T) {
 			return
 		}
 		r.w.hook = nil
-		if _, err := r.e.RunLane(t.Context(), "e", "b/0", r.clock.Now().Add(time.Hour)); err != nil {
+		if _, err := r.e.RunLane(t.Context(), "e", "b/0",
+			r.clock.Now().Add(time.Hour)); err != nil {
 			t.Error(err)
 		}
 		r.took("read")

@@ -37,16 +37,19 @@ func TestDependantScheduledMeanwhileIsNotified(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	heard := &recorded{}
-	r.e = deploy.New(deploy.Config{State: r.home, Files: r.home.Files(), Notifier: heard, Clock: r.clock,
+	r.e = deploy.New(deploy.Config{State: r.home, Files: r.home.Files(), Notifier: heard,
+		Clock:     r.clock,
 		Connector: &transport.Connector{Local: true}, Types: r.types,
-		Handlers: map[string]provider.Handler{"t::T": handler{r.w}}, Pack: "test", Caller: local.Caller{},
+		Handlers: map[string]provider.Handler{"t::T": handler{r.w}}, Pack: "test",
+		Caller: local.Caller{},
 		Holder: r.home.Holder(), NewID: r.home.NewID, Jitter: func() float64 { return 0.5 }})
 	models := func(a, b string) *model.Model {
 		first, second := res("a"), res("b<a")
 		second.ID, second.Agent = "t::T[b,name=b]", "b"
 		first.Attributes["value"], second.Attributes["value"] = a, b
 		m := modelOf(first, second)
-		m.Agents = []resource.Agent{{Name: "a", Transport: "local"}, {Name: "b", Transport: "local"}}
+		m.Agents = []resource.Agent{{Name: "a", Transport: "local"},
+			{Name: "b", Transport: "local"}}
 		return m
 	}
 	r.export(deploy.Export{Model: models("1", "1")})
@@ -61,7 +64,8 @@ func TestDependantScheduledMeanwhileIsNotified(t *testing.T) {
 		}
 	}
 	r.export(deploy.Export{Model: models("2", "1")})
-	if _, err := r.e.RunLane(context.Background(), "e", "a/0", r.clock.Now().Add(time.Hour)); err != nil {
+	if _, err := r.e.RunLane(context.Background(), "e", "a/0",
+		r.clock.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	notified := func(x state.Notice) bool {

@@ -49,7 +49,9 @@ func (o odd) Create(ctx *provider.Context, req provider.CreateRequest) (provider
 // differ compares, too.
 type differ struct{ odd }
 
-func (d differ) Diff(_ *provider.Context, r provider.Resource, _ provider.Observation) (map[string]diff.Diff, error) {
+func (d differ) Diff(
+	_ *provider.Context, r provider.Resource, _ provider.Observation,
+) (map[string]diff.Diff, error) {
 	if nameOf(r) != "odd" {
 		return nil, nil
 	}
@@ -73,12 +75,17 @@ func TestValuesFromHandlersAreBounded(t *testing.T) {
 		status state.Status
 		record string // part of the record as JSON
 	}{
-		{"NaN in the log", says(func(c *provider.Context) { c.Info("load", "value", math.NaN(), "list", []any{math.Inf(1)}) }), "deployed", `{"list":["+Inf"],"value":"NaN"}`},
-		{"a map that holds itself in the log", says(func(c *provider.Context) { c.Info("x", "map", itself) }), "deployed", `(holds itself)`},
+		{"NaN in the log", says(func(c *provider.Context) {
+			c.Info("load", "value", math.NaN(), "list", []any{math.Inf(1)})
+		}), "deployed", `{"list":["+Inf"],"value":"NaN"}`},
+		{"a map that holds itself in the log", says(func(c *provider.Context) {
+			c.Info("x", "map", itself)
+		}), "deployed", `(holds itself)`},
 		{"structure in the log", says(func(c *provider.Context) {
-			c.Info("x", "all", map[string]any{"at": time.Unix(0, 0).UTC(), "bytes": []byte("hi"), "struct": struct {
-				A int `json:"a"`
-			}{1}})
+			c.Info("x", "all", map[string]any{"at": time.Unix(0, 0).UTC(), "bytes": []byte("hi"),
+				"struct": struct {
+					A int `json:"a"`
+				}{1}})
 		}), "deployed", `{"all":{"at":"1970-01-01T00:00:00Z","bytes":"aGk=","struct":{"a":1}}}`},
 		{"much in one line", says(func(c *provider.Context) {
 			c.Info("x", "list", slices.Repeat([]string{strings.Repeat("y", 1000)}, 1000))
@@ -88,17 +95,32 @@ func TestValuesFromHandlersAreBounded(t *testing.T) {
 				c.Info(strings.Repeat("y", 10_000))
 			}
 		}), "deployed", `the rest is left out`},
-		{"NaN that was changed", says(func(c *provider.Context) { c.Changed("value", math.NaN(), itself) }), "deployed", `"current":"NaN"`},
-		{"NaN that was read", odd{read: func(*provider.Context) map[string]any { return map[string]any{"value": math.NaN()} }}, "deployed", `"current":"NaN"`},
-		{"a map that holds itself that was read", odd{read: func(*provider.Context) map[string]any { return map[string]any{"value": itself} }}, "deployed", `(holds itself)`},
-		{"NaN in a comparison", differ{odd{read: func(*provider.Context) map[string]any { return nil },
-			diff: func() map[string]diff.Diff {
-				return map[string]diff.Diff{"value": {Current: math.NaN(), Desired: itself}}
-			}}}, "deployed", `"current":"NaN"`},
-		{"a change that is none", says(func(c *provider.Context) { c.SetChange("improved") }), "failed", `it did \"improved\", which is not a change`},
-		{"a fact without a name", says(func(c *provider.Context) { c.Fact("", "x"); c.Fact("long", strings.Repeat("x", 1<<20)) }), "deployed", `a fact is not kept`},
+		{"NaN that was changed", says(func(c *provider.Context) {
+			c.Changed("value", math.NaN(), itself)
+		}), "deployed", `"current":"NaN"`},
+		{"NaN that was read",
+			odd{read: func(*provider.Context) map[string]any {
+				return map[string]any{"value": math.NaN()}
+			}}, "deployed", `"current":"NaN"`},
+		{"a map that holds itself that was read",
+			odd{read: func(*provider.Context) map[string]any {
+				return map[string]any{"value": itself}
+			}}, "deployed", `(holds itself)`},
+		{"NaN in a comparison",
+			differ{odd{read: func(*provider.Context) map[string]any { return nil },
+				diff: func() map[string]diff.Diff {
+					return map[string]diff.Diff{"value": {Current: math.NaN(), Desired: itself}}
+				}}}, "deployed", `"current":"NaN"`},
+		{"a change that is none", says(func(c *provider.Context) {
+			c.SetChange("improved")
+		}), "failed", `it did \"improved\", which is not a change`},
+		{"a fact without a name", says(func(c *provider.Context) {
+			c.Fact("", "x")
+			c.Fact("long", strings.Repeat("x", 1<<20))
+		}), "deployed", `a fact is not kept`},
 		{"much to be given back", odd{act: func(*provider.Context) provider.Result {
-			return provider.Result{Again: &provider.Again{After: time.Second, State: make([]byte, 4097)}}
+			return provider.Result{Again: &provider.Again{After: time.Second,
+				State: make([]byte, 4097)}}
 		}}, "failed", `asks to be given back 4097 bytes`},
 	} {
 		r := newRig(t)
@@ -140,16 +162,20 @@ func TestReadIsHeldToTheType(t *testing.T) {
 		{"strict", provider.StrictError, map[string]any{"value": 80}, "failed", []string{
 			`the handler reports what its type does not declare: value: expected a String, got the integer 80 | <nil> <nil> <nil>`}},
 		{"off", provider.StrictOff, map[string]any{"value": 80, "vlaue": 1}, "deployed", nil},
-		{"not declared", provider.StrictWarning, map[string]any{"value": "v", "vlaue": 1}, "deployed", []string{
-			`the handler reports what its type does not declare: vlaue: t::T does not declare the attribute "vlaue" | vlaue <nil> <nil>`}},
-		{"what is not known is right", "", map[string]any{"value": "v", "note": nil, "serial": nil}, "deployed", nil},
+		{"not declared", provider.StrictWarning, map[string]any{"value": "v", "vlaue": 1},
+			"deployed", []string{
+				`the handler reports what its type does not declare: vlaue: t::T does not declare the attribute "vlaue" | vlaue <nil> <nil>`}},
+		{"what is not known is right", "", map[string]any{"value": "v", "note": nil, "serial": nil},
+			"deployed", nil},
 		{"a secret", "", map[string]any{"value": "v", "pin": "hunter2"}, "deployed", []string{
 			`the handler reports what its type does not declare: pin: expected an Integer, got a string | pin Optional[Integer] <redacted>`}},
 	} {
 		r := newRig(t)
 		r.pin()
-		r.e.Handlers["t::T"] = odd{handler: handler{r.w}, read: func(*provider.Context) map[string]any { return maps.Clone(c.read) }}
-		r.export(deploy.Export{Model: modelOf(res("odd")), Settings: &state.Settings{Strict: c.strict}})
+		r.e.Handlers["t::T"] = odd{handler: handler{r.w},
+			read: func(*provider.Context) map[string]any { return maps.Clone(c.read) }}
+		r.export(deploy.Export{Model: modelOf(res("odd")),
+			Settings: &state.Settings{Strict: c.strict}})
 		r.drain()
 		r.want("odd", c.status)
 		var lines []string
@@ -164,7 +190,8 @@ func TestReadIsHeldToTheType(t *testing.T) {
 					continue
 				}
 				raw, _ := json.Marshal(v)
-				b.WriteString(strings.NewReplacer(`"`, "", `\u003c`, "<", `\u003e`, ">").Replace(string(raw)))
+				b.WriteString(strings.NewReplacer(`"`, "", `\u003c`, "<", `\u003e`, ">").
+					Replace(string(raw)))
 			}
 			lines = append(lines, b.String())
 		}
@@ -181,7 +208,8 @@ func (r *rig) pin() {
 	r.t.Helper()
 	old, _ := r.types.Type("t::T")
 	typ := old.Type
-	typ.Attributes = append(slices.Clone(typ.Attributes), schema.Attribute{Name: "pin", Type: "Optional[Integer]", Sensitive: true})
+	typ.Attributes = append(slices.Clone(typ.Attributes),
+		schema.Attribute{Name: "pin", Type: "Optional[Integer]", Sensitive: true})
 	types, err := schema.NewRegistry(typ)
 	if err != nil {
 		r.t.Fatal(err)

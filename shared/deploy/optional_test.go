@@ -51,7 +51,9 @@ func (c lister) List(_ *provider.Context, found func(provider.Found) error) erro
 	return c.list(found)
 }
 
-func (c syncer) InSync(_ *provider.Context, attribute string, desired, observed any) (provider.Verdict, error) {
+func (c syncer) InSync(
+	_ *provider.Context, attribute string, desired, observed any,
+) (provider.Verdict, error) {
 	return c.inSync(attribute, desired, observed), nil
 }
 
@@ -59,11 +61,17 @@ func (c nooper) Noop(ctx *provider.Context, planned provider.BatchChange) error 
 	return c.noop(ctx, planned)
 }
 
-func (c flusher) Flush(_ context.Context, done []provider.BatchChange) error { return c.flush(done) }
+func (c flusher) Flush(_ context.Context, done []provider.BatchChange) error {
+	return c.flush(done)
+}
 
-func (c generator) Generate(r provider.Resource) ([]provider.Generated, error) { return c.generate(r) }
+func (c generator) Generate(r provider.Resource) ([]provider.Generated, error) {
+	return c.generate(r)
+}
 
-func (c former) Canonicalise(attrs map[string]any) (map[string]any, error) { return c.form(attrs), nil }
+func (c former) Canonicalise(attrs map[string]any) (map[string]any, error) {
+	return c.form(attrs), nil
+}
 
 func (r *rig) last(name string) state.Action {
 	r.t.Helper()
@@ -79,10 +87,13 @@ func TestListIsReadOnceForABatch(t *testing.T) {
 	r := newRig(t)
 	lists := 0
 	r.w.things["b"] = "v"
-	r.e.Handlers["t::T"] = lister{clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
-		lists++
-		return errors.Join(found(provider.Found{Attributes: map[string]any{"name": "b", "value": "v"}}), found(provider.Found{Attributes: map[string]any{"name": "other"}}))
-	}}}
+	r.e.Handlers["t::T"] = lister{
+		clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
+			lists++
+			return errors.Join(
+				found(provider.Found{Attributes: map[string]any{"name": "b", "value": "v"}}),
+				found(provider.Found{Attributes: map[string]any{"name": "other"}}))
+		}}}
 	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c"))})
 	r.drain()
 	calls := r.took("read", "create", "update")
@@ -101,10 +112,12 @@ func TestListThatDoesNotSayIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.things["a"], r.w.things["b"], r.w.things["c"] = "v", "v", "v"
-	r.e.Handlers["t::T"] = lister{clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
-		return errors.Join(found(provider.Found{Attributes: map[string]any{"name": "a"}}), found(provider.Found{Attributes: map[string]any{"name": "b", "value": "V"}}),
-			found(provider.Found{Attributes: map[string]any{"name": "c", "value": "v"}}))
-	}}}
+	r.e.Handlers["t::T"] = lister{
+		clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
+			return errors.Join(found(provider.Found{Attributes: map[string]any{"name": "a"}}),
+				found(provider.Found{Attributes: map[string]any{"name": "b", "value": "V"}}),
+				found(provider.Found{Attributes: map[string]any{"name": "c", "value": "v"}}))
+		}}}
 	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c"))})
 	r.drain()
 	calls := r.took("read", "create", "update")
@@ -116,7 +129,8 @@ func TestListThatFailsIsNoReading(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.things["a"] = "v"
-	r.e.Handlers["t::T"] = lister{clever{handler: handler{r.w}, list: func(func(provider.Found) error) error { return errors.New("too many") }}}
+	r.e.Handlers["t::T"] = lister{clever{handler: handler{r.w},
+		list: func(func(provider.Found) error) error { return errors.New("too many") }}}
 	r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
 	r.drain()
 	r.same("calls", r.took("read", "create"), "read a", "read b", "create b")
@@ -126,15 +140,17 @@ func TestHandlerDecidesWhatIsInSync(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.things["a"], r.w.things["b"] = "V", "v"
-	r.e.Handlers["t::T"] = syncer{clever{handler: handler{r.w}, inSync: func(attribute string, desired, observed any) provider.Verdict {
-		switch {
-		case attribute == "value" && strings.EqualFold(desired.(string), observed.(string)) && desired != observed:
-			return provider.Verdict{Sync: provider.Same, Why: "case does not count"}
-		case observed == "v":
-			return provider.Verdict{Sync: provider.Differs, Why: "worn out"}
-		}
-		return provider.Verdict{}
-	}}}
+	r.e.Handlers["t::T"] = syncer{clever{handler: handler{r.w},
+		inSync: func(attribute string, desired, observed any) provider.Verdict {
+			switch {
+			case attribute == "value" && strings.EqualFold(desired.(string), observed.(string)) &&
+				desired != observed:
+				return provider.Verdict{Sync: provider.Same, Why: "case does not count"}
+			case observed == "v":
+				return provider.Verdict{Sync: provider.Differs, Why: "worn out"}
+			}
+			return provider.Verdict{}
+		}}}
 	r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
 	r.drain()
 	r.same("updates", r.took("update"), "update b")
@@ -150,16 +166,17 @@ func TestDryRunReachesTheProvider(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.things["c"] = "v"
-	r.e.Handlers["t::T"] = nooper{clever{handler: handler{r.w}, noop: func(c *provider.Context, planned provider.BatchChange) error {
-		if !c.DryRun() {
-			return errors.New("not a dry run")
-		}
-		if nameOf(planned.Resource) == "b" {
-			return errors.New("no room")
-		}
-		c.Changed("serial", nil, "would be 7")
-		return nil
-	}}}
+	r.e.Handlers["t::T"] = nooper{clever{handler: handler{r.w},
+		noop: func(c *provider.Context, planned provider.BatchChange) error {
+			if !c.DryRun() {
+				return errors.New("not a dry run")
+			}
+			if nameOf(planned.Resource) == "b" {
+				return errors.New("no room")
+			}
+			c.Changed("serial", nil, "would be 7")
+			return nil
+		}}}
 	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c")), NoRelease: true})
 	d, err := r.e.DryRun(context.Background(), "e", 1)
 	if err != nil {
@@ -167,13 +184,15 @@ func TestDryRunReachesTheProvider(t *testing.T) {
 	}
 	var got []string
 	for _, w := range d.Planned {
-		got = append(got, fmt.Sprintf("%s %s %t %v", w.ID, w.Action, w.Failed, w.Changes["serial"].Desired))
+		got = append(got, fmt.Sprintf("%s %s %t %v", w.ID, w.Action, w.Failed,
+			w.Changes["serial"].Desired))
 		if w.ID == id("b") && w.Reason != "a deploy would fail: no room" {
 			t.Error(w.Reason)
 		}
 	}
 	slices.Sort(got)
-	r.same("would", got, string(id("a"))+" create false would be 7", string(id("b"))+" create true <nil>", string(id("c"))+" none false <nil>")
+	r.same("would", got, string(id("a"))+" create false would be 7",
+		string(id("b"))+" create true <nil>", string(id("c"))+" none false <nil>")
 	r.same("calls", r.took("create", "update", "delete"))
 }
 
@@ -183,13 +202,14 @@ func TestFlushIsOneForABatch(t *testing.T) {
 	var sizes []int
 	fail := false
 	r.w.things["b"] = "v"
-	r.e.Handlers["t::T"] = flusher{clever{handler: handler{r.w}, flush: func(done []provider.BatchChange) error {
-		sizes = append(sizes, len(done))
-		if fail {
-			return errors.New("the daemon is gone")
-		}
-		return nil
-	}}}
+	r.e.Handlers["t::T"] = flusher{
+		clever{handler: handler{r.w}, flush: func(done []provider.BatchChange) error {
+			sizes = append(sizes, len(done))
+			if fail {
+				return errors.New("the daemon is gone")
+			}
+			return nil
+		}}}
 	r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c"))})
 	r.drain()
 	if !slices.Equal(sizes, []int{2}) {
@@ -209,19 +229,24 @@ func TestFlushIsOneForABatch(t *testing.T) {
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.e.Handlers["t::T"] = generator{clever{handler: handler{r.w}, generate: func(p provider.Resource) ([]provider.Generated, error) {
-		switch nameOf(p) {
-		case "a":
-			return []provider.Generated{{Type: "t::T", Attributes: map[string]any{"name": "follows", "value": "made"}},
-				{Type: "t::T", Attributes: map[string]any{"name": "b", "value": "made"}}}, nil
-		case "endless":
-			return []provider.Generated{{Type: "t::T", Attributes: map[string]any{"name": "endless", "value": "x"}}, {Type: "t::None"}}, nil
-		}
-		if strings.HasPrefix(nameOf(p), "n") {
-			return []provider.Generated{{Type: "t::T", Attributes: map[string]any{"name": nameOf(p) + "n"}}}, nil
-		}
-		return nil, nil
-	}}}
+	r.e.Handlers["t::T"] = generator{clever{handler: handler{r.w},
+		generate: func(p provider.Resource) ([]provider.Generated, error) {
+			switch nameOf(p) {
+			case "a":
+				return []provider.Generated{{Type: "t::T",
+					Attributes: map[string]any{"name": "follows", "value": "made"}},
+					{Type: "t::T", Attributes: map[string]any{"name": "b", "value": "made"}}}, nil
+			case "endless":
+				return []provider.Generated{{Type: "t::T",
+					Attributes: map[string]any{"name": "endless", "value": "x"}},
+					{Type: "t::None"}}, nil
+			}
+			if strings.HasPrefix(nameOf(p), "n") {
+				return []provider.Generated{{Type: "t::T",
+					Attributes: map[string]any{"name": nameOf(p) + "n"}}}, nil
+			}
+			return nil, nil
+		}}}
 	r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
 	r.drain()
 	calls := r.took("create")
@@ -264,13 +289,16 @@ func TestWhatAHandlerSaysOfARun(t *testing.T) {
 	r.export(deploy.Export{Model: modelOf(res("drift"), res("found"), res("unsure"))})
 	r.drain()
 	drift := r.last("drift")
-	if _, refused := drift.Changes["note"]; refused || drift.Changes["serial"].Desired != "7" || drift.Changes["free"].Desired != "text" {
+	if _, refused := drift.Changes["note"]; refused || drift.Changes["serial"].Desired != "7" ||
+		drift.Changes["free"].Desired != "text" {
 		t.Errorf("changes %v: the note is not managed", drift.Changes)
 	}
-	if len(drift.Messages) != 1 || drift.Messages[0].Kwargs["attribute"] != "note" || drift.Messages[0].Kwargs["current"] != "old" {
+	if len(drift.Messages) != 1 || drift.Messages[0].Kwargs["attribute"] != "note" ||
+		drift.Messages[0].Kwargs["current"] != "old" {
 		t.Errorf("%+v", drift.Messages)
 	}
-	if found := r.last("found"); found.Change != diff.NoChange || found.Outcome != state.StatusDeployed {
+	if found := r.last("found"); found.Change != diff.NoChange ||
+		found.Outcome != state.StatusDeployed {
 		t.Errorf("%+v", found)
 	}
 	r.want("unsure", state.StatusFailed)
@@ -285,16 +313,22 @@ func TestStrictAboutTheCanonicalForm(t *testing.T) {
 		strict provider.Strictness
 		status state.Status
 		lines  int
-	}{{provider.StrictOff, state.StatusDeployed, 0}, {provider.StrictWarning, state.StatusDeployed, 1}, {provider.StrictError, state.StatusFailed, 1}} {
+	}{{provider.StrictOff, state.StatusDeployed, 0},
+		{provider.StrictWarning, state.StatusDeployed, 1},
+		{provider.StrictError, state.StatusFailed, 1}} {
 		r := newRig(t)
 		r.w.things["a"] = "V"
-		r.e.Handlers["t::T"] = former{clever{handler: handler{r.w}, form: func(attrs map[string]any) map[string]any {
-			return map[string]any{"name": attrs["name"], "value": strings.ToLower(fmt.Sprint(attrs["value"]))}
-		}}}
-		r.export(deploy.Export{Model: modelOf(res("a")), Settings: &state.Settings{Strict: tc.strict}})
+		r.e.Handlers["t::T"] = former{
+			clever{handler: handler{r.w}, form: func(attrs map[string]any) map[string]any {
+				return map[string]any{"name": attrs["name"],
+					"value": strings.ToLower(fmt.Sprint(attrs["value"]))}
+			}}}
+		r.export(deploy.Export{Model: modelOf(res("a")),
+			Settings: &state.Settings{Strict: tc.strict}})
 		r.drain()
 		r.want("a", tc.status)
-		if lines := r.last("a").Messages; len(lines) != tc.lines || tc.lines > 0 && !strings.Contains(lines[0].Msg, "own canonical form: value") {
+		if lines := r.last("a").Messages; len(lines) != tc.lines ||
+			tc.lines > 0 && !strings.Contains(lines[0].Msg, "own canonical form: value") {
 			t.Errorf("%q: %+v", tc.strict, lines)
 		}
 	}
@@ -305,13 +339,15 @@ func TestProviderIsRecorded(t *testing.T) {
 	r := newRig(t)
 	typ, _ := r.e.Types.Type("t::T")
 	d := provider.Define(typ.Type, provider.Provider{Name: "plain", Handler: handler{r.w}},
-		provider.Provider{Name: "never", Handler: handler{r.w}, Needs: provider.Needs{Commands: []string{"no-such-command"}}, Preference: 9})
+		provider.Provider{Name: "never", Handler: handler{r.w},
+			Needs: provider.Needs{Commands: []string{"no-such-command"}}, Preference: 9})
 	r.e.Handlers["t::T"] = d.Handler
 	r.export(deploy.Export{Model: modelOf(res("a"), res("b"))})
 	r.drain()
 	for _, name := range []string{"a", "b"} {
 		a := r.last(name)
-		if a.Provider != "plain" || a.ProviderWhy != "it suits: it needs nothing; not never: there is no command no-such-command" {
+		if a.Provider != "plain" || a.ProviderWhy !=
+			"it suits: it needs nothing; not never: there is no command no-such-command" {
 			t.Errorf("%q because %q", a.Provider, a.ProviderWhy)
 		}
 	}
@@ -331,8 +367,10 @@ func TestCacheIsTheAgents(t *testing.T) {
 	closed := []string{}
 	r.e.Handlers["t::T"] = clever{handler: handler{r.w}, create: func(c *provider.Context) {
 		agent := c.ID().Agent()
-		_, back, err := provider.Borrow(c, provider.Key{Name: "session"}, provider.Keep{For: time.Hour},
-			func(*provider.Context) (string, error) { made[agent]++; return agent, nil }, func(s string) { closed = append(closed, s) })
+		_, back, err := provider.Borrow(c, provider.Key{Name: "session"},
+			provider.Keep{For: time.Hour},
+			func(*provider.Context) (string, error) { made[agent]++; return agent, nil },
+			func(s string) { closed = append(closed, s) })
 		back()
 		if err != nil {
 			c.Error("cache", "error", err)
@@ -354,8 +392,10 @@ func TestCacheIsTheAgents(t *testing.T) {
 
 func TestParameterNames(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"", "/", "a\r\nb", "a\nb", "\x00", "\x1b[31m", "\xff", "a\u2028b", strings.Repeat("x", 1025)} {
-		if err := planner.CheckParameterName(name); !fault.Is(err, fault.Invalid) || strings.ContainsAny(err.Error(), "\r\n\x1b") {
+	for _, name := range []string{"", "/", "a\r\nb", "a\nb", "\x00", "\x1b[31m", "\xff", "a\u2028b",
+		strings.Repeat("x", 1025)} {
+		if err := planner.CheckParameterName(name); !fault.Is(err, fault.Invalid) ||
+			strings.ContainsAny(err.Error(), "\r\n\x1b") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

@@ -28,8 +28,10 @@ import (
 func TestCyclesAndDuplicatesAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	_, err := r.e.Export(context.Background(), "e", deploy.Export{Model: modelOf(res("a<c"), res("b<a"), res("c<b"), res("d"), res("d"))})
-	if err == nil || !strings.Contains(err.Error(), "requires t::T[a,name=c] requires t::T[a,name=b] requires t::T[a,name=a]") ||
+	_, err := r.e.Export(context.Background(), "e",
+		deploy.Export{Model: modelOf(res("a<c"), res("b<a"), res("c<b"), res("d"), res("d"))})
+	if err == nil || !strings.Contains(err.Error(),
+		"requires t::T[a,name=c] requires t::T[a,name=b] requires t::T[a,name=a]") ||
 		!strings.Contains(err.Error(), "described twice") {
 		t.Errorf("%v", err)
 	}
@@ -100,7 +102,8 @@ func TestBackoffGrowsAndTerminalWaits(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.w.fail["a"], r.w.fail["b"] = errors.New("busy"), provider.Errorf(provider.Terminal, "never")
-	r.export(deploy.Export{Model: modelOf(res("a"), res("b")), Settings: &state.Settings{DeployTimer: "0", RepairTimer: "0"}})
+	r.export(deploy.Export{Model: modelOf(res("a"), res("b")),
+		Settings: &state.Settings{DeployTimer: "0", RepairTimer: "0"}})
 	r.drain()
 	var pauses []time.Duration
 	for range 4 {
@@ -112,7 +115,8 @@ func TestBackoffGrowsAndTerminalWaits(t *testing.T) {
 		}
 		r.drain()
 	}
-	if !slices.Equal(pauses, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}) {
+	if !slices.Equal(pauses, []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second,
+		16 * time.Second}) {
 		t.Errorf("pauses %v", pauses)
 	}
 	if row := r.row("b"); row.Attempts != 1 || !row.NextAt.IsZero() {
@@ -173,7 +177,8 @@ func TestChangeIsInferred(t *testing.T) {
 		t.Helper()
 		r.export(x)
 		r.drain()
-		actions, err := r.home.Actions(context.Background(), "e", state.ActionQuery{Resource: id("a"), Limit: 1})
+		actions, err := r.home.Actions(context.Background(), "e",
+			state.ActionQuery{Resource: id("a"), Limit: 1})
 		if err != nil || len(actions) != 1 {
 			t.Fatalf("%v: %d actions", err, len(actions))
 		}
@@ -185,7 +190,8 @@ func TestChangeIsInferred(t *testing.T) {
 	deployed(deploy.Export{Model: modelOf(a)})
 	a.Purged = true
 	deployed(deploy.Export{Model: modelOf(a)})
-	if want := []diff.Change{diff.Created, diff.NoChange, diff.Updated, diff.Purged}; !slices.Equal(got, want) {
+	if want := []diff.Change{diff.Created, diff.NoChange, diff.Updated,
+		diff.Purged}; !slices.Equal(got, want) {
 		t.Errorf("recorded %v, want %v", got, want)
 	}
 }
@@ -211,7 +217,8 @@ func TestRotatedSecretIsANewIntent(t *testing.T) {
 		t.Errorf("the same secret changed %d", same.Changed)
 	}
 	if other := rotate("two"); other.Changed != 1 || r.w.things["a"] != "two" {
-		t.Errorf("a rotated secret changed %d, and the world has %q", other.Changed, r.w.things["a"])
+		t.Errorf("a rotated secret changed %d, and the world has %q", other.Changed,
+			r.w.things["a"])
 	}
 }
 
@@ -225,7 +232,8 @@ func TestSecretsAreInNoRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	good, bad := res("good"), res("bad")
-	good.Attributes["value"], bad.Attributes["value"] = resource.Secret{Source: "file:" + file}, resource.Secret{Source: "file:" + file}
+	good.Attributes["value"], bad.Attributes["value"] = resource.Secret{Source: "file:" + file},
+		resource.Secret{Source: "file:" + file}
 	r.w.fail["bad"] = errors.New("cannot use " + value)
 	r.export(deploy.Export{Model: modelOf(good, bad)})
 	r.drain()
@@ -261,7 +269,8 @@ func TestDryRunIsOrderedAndSaysWhatItCovered(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s", w.Action, w.ID))
 	}
 	slices.Sort(got)
-	r.same("would", got, "create "+string(id("a")), "create "+string(id("b")), "undefined "+string(id("u")), "undefined "+string(id("x")))
+	r.same("would", got, "create "+string(id("a")), "create "+string(id("b")),
+		"undefined "+string(id("u")), "undefined "+string(id("x")))
 	r.same("changes", r.took("create", "update", "delete"))
 }
 

@@ -13,7 +13,9 @@ import (
 // Preview says all that an apply of a model would do, and, with opts.Read, what of reality it
 // would set right. It makes the plan that an export makes and stores nothing of it; see
 // docs/design/preview.md.
-func (e *Engine) Preview(ctx context.Context, env string, x planner.Export, opts CompareOptions) (DryRun, error) {
+func (e *Engine) Preview(
+	ctx context.Context, env string, x planner.Export, opts CompareOptions,
+) (DryRun, error) {
 	d, err := e.planner().Draft(ctx, env, x, opts.Whole)
 	if err != nil {
 		return DryRun{}, err

@@ -72,7 +72,8 @@ func (a author) drift() {
 
 // did returns what was done to resources since an action: by the last action that did anything.
 func (a author) did(since string) map[resource.ID]string {
-	words := map[diff.Change]string{diff.Created: "create", diff.Updated: "update", diff.Purged: "delete"}
+	words := map[diff.Change]string{diff.Created: "create", diff.Updated: "update",
+		diff.Purged: "delete"}
 	out := map[resource.ID]string{}
 	all, err := a.home.Actions(a.t.Context(), "e", state.ActionQuery{After: since})
 	if err != nil {
@@ -154,7 +155,8 @@ func (a author) round(t *testing.T) {
 		a.export(deploy.Export{Model: a.model()(), NoRelease: true})
 	}
 	if a.one(3) {
-		p := state.Parameter{Name: fmt.Sprintf("p%d", a.IntN(2)), Value: fmt.Sprintf("v%d", a.IntN(3))}
+		p := state.Parameter{Name: fmt.Sprintf("p%d", a.IntN(2)),
+			Value: fmt.Sprintf("v%d", a.IntN(3))}
 		if err := a.e.SetParameters(t.Context(), "e", p); err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +178,8 @@ func (a author) round(t *testing.T) {
 	if want := told(planned, "create", "update", "delete"); !a.drifts {
 		for id, what := range did {
 			// Whether something that failed before was made nobody knows without looking.
-			if made := want[id] == "create" || want[id] == "update"; want[id] != what && !(made && what != "delete") {
+			if made := want[id] == "create" ||
+				want[id] == "update"; want[id] != what && !(made && what != "delete") {
 				t.Errorf("an apply did %s %s; the plan was %v", what, id, want)
 			}
 		}
@@ -215,7 +218,8 @@ func TestExpect(t *testing.T) {
 	if _, err := r.e.Export(t.Context(), "e", y); !fault.Is(err, fault.Refused) {
 		t.Fatalf("an export of a plan that is out of date: %v", err)
 	}
-	if env, _ := r.home.Env(t.Context(), "e"); env.Last != 2 || len(a.status(state.StatusDeployed)) != 2 {
+	if env, _ := r.home.Env(t.Context(), "e"); env.Last != 2 ||
+		len(a.status(state.StatusDeployed)) != 2 {
 		t.Errorf("it did something: %+v", env)
 	}
 	y.Expect = a.preview(x(), false).State
@@ -264,7 +268,8 @@ func TestLimits(t *testing.T) {
 			t.Errorf("at most %d deleted and %d leaving: %v", c.delete, c.leave, err)
 		}
 		if env, _ := r.home.Env(t.Context(), "e"); env.Last != 1 && c.refused {
-			t.Errorf("at most %d deleted and %d leaving: version %d is stored", c.delete, c.leave, env.Last)
+			t.Errorf("at most %d deleted and %d leaving: version %d is stored", c.delete, c.leave,
+				env.Last)
 		}
 	}
 }
@@ -287,10 +292,13 @@ func TestLimitsCountWhatWaits(t *testing.T) {
 			r := newRig(t)
 			r.release(c.before...)
 			x := func(n int) deploy.Export {
-				return deploy.Export{Model: modelOf(c.after...), Limits: &deploy.Limits{Delete: n, Leave: -1}}
+				return deploy.Export{Model: modelOf(c.after...),
+					Limits: &deploy.Limits{Delete: n, Leave: -1}}
 			}
 			planned := author{rig: r}.preview(x(0), false).Planned
-			if i := slices.IndexFunc(planned, func(w deploy.PlannedChange) bool { return w.ID == id("a") }); i < 0 ||
+			if i := slices.IndexFunc(planned, func(w deploy.PlannedChange) bool {
+				return w.ID == id("a")
+			}); i < 0 ||
 				planned[i].Action != "undefined" || !planned[i].Deletes || planned[i].Reason == "" {
 				t.Errorf("planned: %+v", planned)
 			}

@@ -21,7 +21,8 @@ type Progress struct {
 	Lanes     []string        // lanes with work
 	Paused    map[string]bool // paused agents
 	Held      map[string]bool // lanes that are served now
-	Outbox    int             // what follows from commits and is not done yet; at most 10 are counted
+	// what follows from commits and is not done yet; at most 10 are counted
+	Outbox int
 }
 
 // Progress returns the counters of an environment.
@@ -138,12 +139,15 @@ func (p *Progress) Done() bool {
 
 // Known reports whether the released version came from inputs with this fingerprint, so that
 // exporting them again would change nothing, and returns what such an export would.
-func (e *Engine) Known(ctx context.Context, env, fingerprint string) (planner.Exported, bool, error) {
+func (e *Engine) Known(
+	ctx context.Context, env, fingerprint string,
+) (planner.Exported, bool, error) {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
 		return planner.Exported{}, false, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	if fingerprint == "" || state.Fingerprint != fingerprint || state.Released == 0 || state.Released != state.Last || state.Releasing != 0 {
+	if fingerprint == "" || state.Fingerprint != fingerprint || state.Released == 0 ||
+		state.Released != state.Last || state.Releasing != 0 {
 		return planner.Exported{}, false, nil
 	}
 	if !e.planner().Intact(ctx, state) {
@@ -153,7 +157,8 @@ func (e *Engine) Known(ctx context.Context, env, fingerprint string) (planner.Ex
 	if err != nil || len(vs) == 0 {
 		return planner.Exported{}, false, fault.Wrap(fault.Unknown, "read version", err)
 	}
-	return planner.Exported{Version: state.Released, Resources: vs[0].Resources, Unchanged: vs[0].Resources, Origin: vs[0].Origin}, true, nil
+	return planner.Exported{Version: state.Released, Resources: vs[0].Resources,
+		Unchanged: vs[0].Resources, Origin: vs[0].Origin}, true, nil
 }
 
 // Row returns one resource.
@@ -163,13 +168,16 @@ func (e *Engine) Row(ctx context.Context, env string, id resource.ID) (state.Row
 		return state.Row{}, err
 	}
 	if rows[id] == nil {
-		return state.Row{}, fault.New(fault.NotFound, "read resource", "there is no resource %s", id).WithHint("`southbound resources` lists them")
+		return state.Row{}, fault.New(fault.NotFound, "read resource", "there is no resource %s",
+			id).WithHint("`southbound resources` lists them")
 	}
 	return *rows[id], nil
 }
 
 // EachRow calls f for every resource that matches, in order of id, until f returns an error.
-func (e *Engine) EachRow(ctx context.Context, env string, filter state.Filter, f func(*state.Row) error) error {
+func (e *Engine) EachRow(
+	ctx context.Context, env string, filter state.Filter, f func(*state.Row) error,
+) error {
 	return e.client().EachRow(ctx, env, func(r *state.Row) error {
 		if !filter.Match(r) {
 			return nil
@@ -179,7 +187,9 @@ func (e *Engine) EachRow(ctx context.Context, env string, filter state.Filter, f
 }
 
 // Neighbours returns what a resource waits for and what waits for it, by the graph in force.
-func (e *Engine) Neighbours(ctx context.Context, env string, id resource.ID) (requires, dependants []resource.ID, err error) {
+func (e *Engine) Neighbours(
+	ctx context.Context, env string, id resource.ID,
+) (requires, dependants []resource.ID, err error) {
 	state, err := e.State.Env(ctx, env)
 	if err != nil {
 		return nil, nil, fault.Wrap(fault.Unknown, "read environment", err)
@@ -212,7 +222,9 @@ func (e *Engine) VersionsOf(ctx context.Context, env string) ([]state.Version, s
 	if err != nil {
 		return nil, stored, fault.Wrap(fault.Unknown, "read versions", err)
 	}
-	return slices.DeleteFunc(vs, func(v state.Version) bool { return v.Number > stored.Last }), stored, nil
+	return slices.DeleteFunc(vs, func(v state.Version) bool {
+		return v.Number > stored.Last
+	}), stored, nil
 }
 
 // Overview is what Progress tells, read at one instant.

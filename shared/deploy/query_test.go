@@ -16,7 +16,9 @@ type between struct {
 }
 
 // Schedule implements deploy.State.
-func (b *between) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
+func (b *between) Schedule(
+	ctx context.Context, env string, agents ...string,
+) (state.Schedule, error) {
 	if do := b.do; do != nil {
 		b.do = nil
 		do()

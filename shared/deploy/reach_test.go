@@ -48,7 +48,8 @@ func TestTypeIsHeldToItsTransports(t *testing.T) {
 		{"an API", []string{"http", "netconf"}, "netconf", "", false},
 		{"anywhere", []string{"*"}, "netconf", "", false},
 		{"partial: the version before says where", nil, "", "http", true},
-		{"partial: the version before says where, and it fits", []string{"http"}, "", "http", false},
+		{"partial: the version before says where, and it fits", []string{"http"}, "", "http",
+			false},
 		{"partial: the version before does not know the agent", []string{"http"}, "", "none", true},
 		{"partial: the agent moves", []string{"http"}, "local", "http", true},
 	} {
@@ -91,7 +92,9 @@ func TestStoredVersionIsHeldToTransports(t *testing.T) {
 	r.drain()
 	r.same("calls", r.took("read", "create"))
 	r.want("a", state.StatusUnavailable)
-	if got, want := r.row("a").Reason, `t::T is not reached over the transport http of the agent "a"; it is over local`; got != want {
+	if got, want := r.row("a").Reason,
+		`t::T is not reached over the transport http of the agent "a"; it is over local`; got !=
+		want {
 		t.Errorf("reason %q, want %q", got, want)
 	}
 	if !r.row("a").NextAt.IsZero() {
@@ -122,8 +125,10 @@ func TestPurgeIsNotStranded(t *testing.T) {
 	refused := func(why, hint string, err error) {
 		t.Helper()
 		problems, _ := diag.Of(err)
-		if len(problems) != 1 || problems[0].Resource != string(id("a")) || !strings.Contains(problems[0].Hint, hint) ||
-			!strings.Contains(problems[0].Message, "to be purged, but t::T is not reached over the transport http") {
+		if len(problems) != 1 || problems[0].Resource != string(id("a")) ||
+			!strings.Contains(problems[0].Hint, hint) ||
+			!strings.Contains(problems[0].Message,
+				"to be purged, but t::T is not reached over the transport http") {
 			t.Errorf("%s: %v", why, err)
 		}
 		if env, _ := r.home.Env(t.Context(), "e"); env.Released == 1 || env.Releasing != 0 {
@@ -164,7 +169,8 @@ func TestWaveStrandsNothing(t *testing.T) {
 		Attributes: map[string]any{"name": "x"}}
 	export := func(transport string, rs ...resource.Resource) deploy.Export {
 		m := modelOf(rs...)
-		m.Agents = []resource.Agent{{Name: "a", Transport: transport, Lanes: 1}, {Name: "b", Transport: "local", Lanes: 1}}
+		m.Agents = []resource.Agent{{Name: "a", Transport: transport, Lanes: 1},
+			{Name: "b", Transport: "local", Lanes: 1}}
 		return deploy.Export{Model: m}
 	}
 	a := res("a")

@@ -47,7 +47,8 @@ func TestReadingInSlices(t *testing.T) {
 	delete(r.w.things, "b0")
 	for what, compare := range map[string]func(from deploy.Reading) (deploy.DryRun, error){
 		"a dry run": func(from deploy.Reading) (deploy.DryRun, error) {
-			return r.e.DryRunOf(t.Context(), "e", 0, state.Filter{}, deploy.CompareOptions{From: from})
+			return r.e.DryRunOf(t.Context(), "e", 0, state.Filter{},
+				deploy.CompareOptions{From: from})
 		},
 		"a plan": func(from deploy.Reading) (deploy.DryRun, error) {
 			return r.e.Preview(t.Context(), "e", deploy.Export{Model: several()},
@@ -91,7 +92,8 @@ func TestReadingElsewhere(t *testing.T) {
 	t.Parallel()
 	for what, compare := range map[string]func(r *rig, from deploy.Reading) (deploy.DryRun, error){
 		"a dry run": func(r *rig, from deploy.Reading) (deploy.DryRun, error) {
-			return r.e.DryRunOf(t.Context(), "e", 1, state.Filter{}, deploy.CompareOptions{From: from})
+			return r.e.DryRunOf(t.Context(), "e", 1, state.Filter{},
+				deploy.CompareOptions{From: from})
 		},
 		"a plan": func(r *rig, from deploy.Reading) (deploy.DryRun, error) {
 			return r.e.Preview(t.Context(), "e", deploy.Export{Model: several()},
@@ -195,11 +197,7 @@ func TestReadingIsCutOff(t *testing.T) {
 	if err == nil || !slices.Equal(d.Unread, []string{"b", "c"}) || len(hung) != 1 {
 		t.Errorf("%+v, %v, %v", d, err, slices.Collect(maps.Keys(hung)))
 	}
-	actions, err := r.home.Actions(
-		t.Context(),
-		"e",
-		state.ActionQuery{Action: state.ActionDryRun},
-	)
+	actions, err := r.home.Actions(t.Context(), "e", state.ActionQuery{Action: state.ActionDryRun})
 	if err != nil || len(actions) != 4 {
 		t.Errorf("%d actions, %v", len(actions), err)
 	}

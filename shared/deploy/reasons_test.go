@@ -29,7 +29,8 @@ func TestRunsOnceForEachReason(t *testing.T) {
 	broken := errors.New("broken")
 	retry := func(t *testing.T, r *rig) {
 		t.Helper()
-		if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{RetryFailed: true}); err != nil {
+		if _, err := r.e.Deploy(context.Background(), "e",
+			deploy.Request{RetryFailed: true}); err != nil {
 			t.Fatal(err)
 		}
 		r.drain()
@@ -92,7 +93,9 @@ func TestRunsOnceForEachReason(t *testing.T) {
 func TestDeployWhileItRuns(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]func(r *rig){
-		"asked for by a version": func(r *rig) { r.export(deploy.Export{Model: modelOf(res("a"))}) },
+		"asked for by a version": func(r *rig) {
+			r.export(deploy.Export{Model: modelOf(res("a"))})
+		},
 		"asked for by a check of everything": func(r *rig) {
 			r.w.fail["a"] = errors.New("broken")
 			r.release(res("a"))
@@ -109,7 +112,8 @@ func TestDeployWhileItRuns(t *testing.T) {
 			r.runs()
 			r.w.hook = func(string, string) {
 				r.w.hook = nil
-				if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{RetryFailed: true}); err != nil {
+				if _, err := r.e.Deploy(context.Background(), "e",
+					deploy.Request{RetryFailed: true}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -119,8 +123,8 @@ func TestDeployWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestFactsWhileItRuns pins that facts that were asked for, and not learned since the run failed, are
-// not asked for once more while they are about to be: by somebody else who wants them.
+// TestFactsWhileItRuns pins that facts that were asked for, and not learned since the run failed,
+// are not asked for once more while they are about to be: by somebody else who wants them.
 func TestFactsWhileItRuns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -209,8 +213,10 @@ func TestEventOfWhatDoesNotCount(t *testing.T) {
 			if _, err := other.Sweep(context.Background(), "e"); err != nil {
 				t.Error(err)
 			}
-			if row, err := other.Row(context.Background(), "e", b.ID); err != nil || row.Ticket != 0 {
-				t.Errorf("%v: before the next run ends it is asked for with ticket %d", err, row.Ticket)
+			if row, err := other.Row(context.Background(), "e", b.ID); err != nil ||
+				row.Ticket != 0 {
+				t.Errorf("%v: before the next run ends it is asked for with ticket %d", err,
+					row.Ticket)
 			}
 		}
 	}

@@ -27,7 +27,9 @@ func tiedTypes(t *testing.T) *schema.Registry {
 	name := schema.Attribute{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}
 	types, err := schema.NewRegistry(
 		schema.Type{Name: "t::Service", Attributes: []schema.Attribute{
-			name, {Name: "user", Type: "Optional[String]"}, {Name: "files", Type: "Optional[Array[String]]"}, {Name: "check", Type: "Optional[String]"},
+			name, {Name: "user", Type: "Optional[String]"},
+			{Name: "files", Type: "Optional[Array[String]]"},
+			{Name: "check", Type: "Optional[String]"},
 		}, Relations: []schema.Relation{
 			{Kind: schema.Require, Type: "t::Account", Titles: []string{"$user"}},
 			{Kind: schema.Require, Type: "t::File", Titles: []string{"$files"}},
@@ -37,8 +39,10 @@ func tiedTypes(t *testing.T) *schema.Registry {
 			{Kind: schema.Require, Type: "t::Service", Titles: []string{"$name"}},
 		}},
 		schema.Type{Name: "t::Account", Attributes: []schema.Attribute{name}},
-		schema.Type{Name: "t::File", Attributes: []schema.Attribute{name, {Name: "of", Type: "Optional[String]"}},
-			Relations: []schema.Relation{{Kind: schema.Require, Type: "t::Service", Titles: []string{"$of"}}}},
+		schema.Type{Name: "t::File", Attributes: []schema.Attribute{name,
+			{Name: "of", Type: "Optional[String]"}},
+			Relations: []schema.Relation{{Kind: schema.Require, Type: "t::Service",
+				Titles: []string{"$of"}}}},
 		schema.Type{Name: "t::Package", Attributes: []schema.Attribute{name}},
 		schema.Type{Name: "t::Check", Attributes: []schema.Attribute{name}})
 	if err != nil {
@@ -63,7 +67,8 @@ func thing(text, set string, requires ...resource.ID) resource.Resource {
 		}
 		attrs[k] = v
 	}
-	return resource.Resource{ID: resource.NewID(words[0], "a", resource.Key{Name: "name", Value: words[1]}), Type: words[0], Agent: "a", Attributes: attrs,
+	return resource.Resource{ID: resource.NewID(words[0], "a",
+		resource.Key{Name: "name", Value: words[1]}), Type: words[0], Agent: "a", Attributes: attrs,
 		Set: set, Requires: requires, Flags: resource.Flags{ReceiveEvents: true}}
 }
 
@@ -74,14 +79,18 @@ func tiedEngine(t *testing.T) *deploy.Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = home.Close() })
-	return deploy.New(deploy.Config{State: home, Files: home.Files(), Notifier: home.Notifier, Clock: local.Clock{}, Caller: local.Caller{}, Secrets: home.Secrets(),
-		Connector: &transport.Connector{Local: true}, Types: tiedTypes(t), Pack: "test", Holder: home.Holder(), NewID: home.NewID, Jitter: rand.Float64})
+	return deploy.New(deploy.Config{State: home, Files: home.Files(), Notifier: home.Notifier,
+		Clock: local.Clock{}, Caller: local.Caller{}, Secrets: home.Secrets(),
+		Connector: &transport.Connector{Local: true}, Types: tiedTypes(t), Pack: "test",
+		Holder: home.Holder(), NewID: home.NewID, Jitter: rand.Float64})
 }
 
 func TestRelations(t *testing.T) {
 	e := tiedEngine(t)
-	m := modelOf(thing("t::Service web user=www files=a,b,gone check=c", ""), thing("t::Account www", ""), thing("t::File a", ""), thing("t::File b", ""),
-		thing("t::Package web", ""), thing("t::Check c", ""), thing("t::Check web-told", ""), thing("t::Package other", ""))
+	m := modelOf(thing("t::Service web user=www files=a,b,gone check=c", ""),
+		thing("t::Account www", ""), thing("t::File a", ""), thing("t::File b", ""),
+		thing("t::Package web", ""), thing("t::Check c", ""), thing("t::Check web-told", ""),
+		thing("t::Package other", ""))
 	if problems := e.ValidateClosed(m); len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -101,17 +110,23 @@ func TestRelations(t *testing.T) {
 		}
 	}
 	want := map[resource.ID][]resource.ID{
-		"t::Service[a,name=web]": {"t::Account[a,name=www]", "t::File[a,name=a]", "t::File[a,name=b]", "t::Package[a,name=web]"},
-		"t::Account[a,name=www]": nil, "t::File[a,name=a]": nil, "t::File[a,name=b]": nil, "t::Package[a,name=web]": nil, "t::Package[a,name=other]": nil,
-		"t::Check[a,name=c]": {"t::Service[a,name=web]"}, "t::Check[a,name=web-told]": {"t::Service[a,name=web]"},
+		"t::Service[a,name=web]": {"t::Account[a,name=www]", "t::File[a,name=a]",
+			"t::File[a,name=b]", "t::Package[a,name=web]"},
+		"t::Account[a,name=www]": nil, "t::File[a,name=a]": nil, "t::File[a,name=b]": nil,
+		"t::Package[a,name=web]": nil, "t::Package[a,name=other]": nil,
+		"t::Check[a,name=c]":        {"t::Service[a,name=web]"},
+		"t::Check[a,name=web-told]": {"t::Service[a,name=web]"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]resource.ID{"t::Service[a,name=web]", "t::Package[a,name=web]"}, heard); d != "" {
+	if d := cmp.Diff([]resource.ID{"t::Service[a,name=web]", "t::Package[a,name=web]"},
+		heard); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(map[resource.ID][]resource.ID{"t::Service[a,name=web]": {"t::Package[a,name=web]"}, "t::Check[a,name=web-told]": {"t::Service[a,name=web]"}}, hears); d != "" {
+	if d := cmp.Diff(map[resource.ID][]resource.ID{
+		"t::Service[a,name=web]":    {"t::Package[a,name=web]"},
+		"t::Check[a,name=web-told]": {"t::Service[a,name=web]"}}, hears); d != "" {
 		t.Error(d)
 	}
 }
@@ -124,7 +139,8 @@ func TestSubscribeTellsTheSubscriberAlone(t *testing.T) {
 	r := newRig(t)
 	was, _ := r.e.Types.Type("t::T")
 	typ := was.Type
-	typ.Relations = []schema.Relation{{Kind: schema.Subscribe, Type: "t::T", Titles: []string{"$note"}}}
+	typ.Relations = []schema.Relation{
+		{Kind: schema.Subscribe, Type: "t::T", Titles: []string{"$note"}}}
 	types, err := schema.NewRegistry(typ)
 	if err != nil {
 		t.Fatal(err)
@@ -151,12 +167,23 @@ func TestSubscribeTellsTheSubscriberAlone(t *testing.T) {
 		resources []resource.Resource
 		reloads   []string
 	}{
-		{"nothing is told at creation", []resource.Resource{with("a", "1", ""), with("s", "1", "a"), with("o<a", "1", "")}, nil},
-		{"the subscriber is told, though it has not changed", []resource.Resource{with("a", "2", ""), with("s", "1", "a"), with("o<a", "1", "")}, []string{"s"}},
-		{"and alone, also when the other runs anyway", []resource.Resource{with("a", "3", ""), with("s", "1", "a"), with("o<a", "3", "")}, []string{"s"}},
-		{"who says that events are sent tells all", []resource.Resource{sending(with("a", "4", "")), with("s", "1", "a"), with("o<a", "3", "")}, []string{"o", "s"}},
-		{"who says that it receives none is not told", []resource.Resource{with("a", "5", ""), deaf(with("s", "1", "a")), with("o<a", "3", "")}, nil},
-		{"nobody is told when the subscriber is gone", []resource.Resource{with("a", "6", ""), with("o<a", "3", "")}, nil},
+		{"nothing is told at creation",
+			[]resource.Resource{with("a", "1", ""), with("s", "1", "a"), with("o<a", "1", "")},
+			nil},
+		{"the subscriber is told, though it has not changed",
+			[]resource.Resource{with("a", "2", ""), with("s", "1", "a"), with("o<a", "1", "")},
+			[]string{"s"}},
+		{"and alone, also when the other runs anyway",
+			[]resource.Resource{with("a", "3", ""), with("s", "1", "a"), with("o<a", "3", "")},
+			[]string{"s"}},
+		{"who says that events are sent tells all",
+			[]resource.Resource{sending(with("a", "4", "")), with("s", "1", "a"),
+				with("o<a", "3", "")}, []string{"o", "s"}},
+		{"who says that it receives none is not told",
+			[]resource.Resource{with("a", "5", ""), deaf(with("s", "1", "a")),
+				with("o<a", "3", "")}, nil},
+		{"nobody is told when the subscriber is gone",
+			[]resource.Resource{with("a", "6", ""), with("o<a", "3", "")}, nil},
 	} {
 		r.w.reload = nil
 		r.export(deploy.Export{Model: modelOf(step.resources...)})
@@ -169,22 +196,32 @@ func TestSubscribeTellsTheSubscriberAlone(t *testing.T) {
 // TestRelationsCycle names the whole cycle, and which of it nobody wrote.
 func TestRelationsCycle(t *testing.T) {
 	e := tiedEngine(t)
-	m := modelOf(thing("t::Service web files=a", ""), thing("t::File a", "", "t::Account[a,name=www]"), thing("t::Account www", "", "t::Service[a,name=web]"))
+	m := modelOf(thing("t::Service web files=a", ""),
+		thing("t::File a", "", "t::Account[a,name=www]"),
+		thing("t::Account www", "", "t::Service[a,name=web]"))
 	m.Where = func(i int, _ string) diag.Pos { return diag.Pos{File: "x.yaml", Line: i + 1} }
 	problems := e.ValidateClosed(m)
 	if len(problems) != 1 {
 		t.Fatalf("problems: %v", problems)
 	}
 	p := problems[0]
-	for _, part := range []string{"dependency cycle: ", "t::Service[a,name=web] requires t::File[a,name=a]", "t::File[a,name=a] requires t::Account[a,name=www]", "t::Account[a,name=www] requires t::Service[a,name=web]"} {
+	for _, part := range []string{"dependency cycle: ",
+		"t::Service[a,name=web] requires t::File[a,name=a]",
+		"t::File[a,name=a] requires t::Account[a,name=www]",
+		"t::Account[a,name=www] requires t::Service[a,name=web]"} {
 		if !strings.Contains(p.Message, part) {
 			t.Errorf("%q is not in %q", part, p.Message)
 		}
 	}
-	if p.Hint != "remove one of these requirements; t::Service[a,name=web] requires t::File[a,name=a] by the nature of its type" || len(p.Related) != 3 {
+	if p.Hint !=
+		"remove one of these requirements; t::Service[a,name=web] requires t::File[a,name=a] by "+
+			"the nature of its type" || len(p.Related) != 3 {
 		t.Errorf("hint %q, related %v", p.Hint, p.Related)
 	}
-	if problems := e.ValidateClosed(modelOf(thing("t::Service web files=a", ""), thing("t::File a of=web", ""))); len(problems) != 1 || !strings.Contains(problems[0].Hint, "t::File[a,name=a] requires t::Service") {
+	if problems := e.ValidateClosed(
+		modelOf(thing("t::Service web files=a", ""), thing("t::File a of=web", ""))); len(
+		problems) != 1 || !strings.Contains(problems[0].Hint,
+		"t::File[a,name=a] requires t::Service") {
 		t.Errorf("two types that need each other: %v", problems)
 	}
 }
@@ -209,19 +246,24 @@ func TestRelationsAcrossSets(t *testing.T) {
 		}
 		return requires
 	}
-	export(deploy.Export{Model: modelOf(thing("t::File a", "files"), thing("t::Check c", "checks"))})
-	export(deploy.Export{Partial: true, Model: modelOf(thing("t::Service web files=a check=c", "services"))})
-	if d := cmp.Diff([]resource.ID{"t::File[a,name=a]"}, requires("t::Service[a,name=web]")); d != "" {
+	export(deploy.Export{Model: modelOf(thing("t::File a", "files"),
+		thing("t::Check c", "checks"))})
+	export(deploy.Export{Partial: true,
+		Model: modelOf(thing("t::Service web files=a check=c", "services"))})
+	if d := cmp.Diff([]resource.ID{"t::File[a,name=a]"},
+		requires("t::Service[a,name=web]")); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]resource.ID{"t::Service[a,name=web]"}, requires("t::Check[a,name=c]")); d != "" {
+	if d := cmp.Diff([]resource.ID{"t::Service[a,name=web]"},
+		requires("t::Check[a,name=c]")); d != "" {
 		t.Error(d)
 	}
 	export(deploy.Export{Partial: true, Model: modelOf(), DeleteSets: []string{"files"}})
 	if got := requires("t::Service[a,name=web]"); len(got) > 0 {
 		t.Errorf("the service requires %v, which is gone", got)
 	}
-	export(deploy.Export{Partial: true, Model: modelOf(thing("t::File a", "files")), DeleteSets: []string{"services"}})
+	export(deploy.Export{Partial: true, Model: modelOf(thing("t::File a", "files")),
+		DeleteSets: []string{"services"}})
 	if got := requires("t::Check[a,name=c]"); len(got) > 0 {
 		t.Errorf("the check requires %v, which is gone", got)
 	}
@@ -230,7 +272,8 @@ func TestRelationsAcrossSets(t *testing.T) {
 // TestSecretsInMaps takes secrets where a type has them in a map, and no literals there.
 func TestSecretsInMaps(t *testing.T) {
 	types, err := schema.NewRegistry(schema.Type{Name: "t::T", Attributes: []schema.Attribute{
-		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "keys", Type: "Optional[Hash[String, Sensitive[String]]]"},
+		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
+		{Name: "keys", Type: "Optional[Hash[String, Sensitive[String]]]"},
 		{Name: "all", Type: "Optional[Hash]", Sensitive: true},
 	}})
 	if err != nil {
@@ -267,17 +310,24 @@ func TestProblemsBesideCycle(t *testing.T) {
 		out.Attributes[attribute] = int64(7)
 		return out
 	}
-	const cycle, other = "dependency cycle: t::Service[a,name=s] requires t::File[a,name=f] requires t::Service[a,name=s]", "expected"
+	const cycle,
+		other = "dependency cycle: t::Service[a,name=s] requires t::File[a,name=f] requires " +
+		"t::Service[a,name=s]", "expected"
 	for why, c := range map[string]struct {
 		all  []resource.Resource
 		want []string
 	}{
-		"elsewhere":          {[]resource.Resource{thing("t::Service s files=f", ""), thing("t::File f of=s", ""), wrong("t::Service z", "check")}, []string{cycle, other}},
-		"in it":              {[]resource.Resource{wrong("t::Service s files=f", "check"), thing("t::File f of=s", "")}, []string{cycle, other}},
-		"one is there twice": {[]resource.Resource{thing("t::Service s files=f", ""), thing("t::File f of=s", ""), thing("t::File f", "")}, []string{cycle, "twice"}},
-		"what makes it":      {[]resource.Resource{thing("t::Service s files=f", ""), wrong("t::File f", "of")}, []string{other}},
+		"elsewhere": {[]resource.Resource{thing("t::Service s files=f", ""),
+			thing("t::File f of=s", ""), wrong("t::Service z", "check")}, []string{cycle, other}},
+		"in it": {[]resource.Resource{wrong("t::Service s files=f", "check"),
+			thing("t::File f of=s", "")}, []string{cycle, other}},
+		"one is there twice": {[]resource.Resource{thing("t::Service s files=f", ""),
+			thing("t::File f of=s", ""), thing("t::File f", "")}, []string{cycle, "twice"}},
+		"what makes it": {[]resource.Resource{thing("t::Service s files=f", ""),
+			wrong("t::File f", "of")}, []string{other}},
 	} {
-		for _, validate := range []func(*model.Model) diag.Problems{r.e.Validate, r.e.ValidateClosed} {
+		for _, validate := range []func(*model.Model) diag.Problems{r.e.Validate,
+			r.e.ValidateClosed} {
 			problems := validate(&model.Model{Resources: slices.Clone(c.all)})
 			if len(problems) != len(c.want) {
 				t.Errorf("%s: %v", why, problems)
@@ -304,7 +354,8 @@ func TestTargetIsToldByWhatStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Export(ctx, "e", deploy.Export{Model: modelOf(hears), Target: only}); err != nil {
+	if _, err := e.Export(ctx, "e",
+		deploy.Export{Model: modelOf(hears), Target: only}); err != nil {
 		t.Fatal(err)
 	}
 	body := func(id resource.ID) *resource.Resource {
@@ -319,7 +370,8 @@ func TestTargetIsToldByWhatStays(t *testing.T) {
 		return r
 	}
 	service, pack := body(hears.ID), body(heard.ID)
-	if !slices.Contains(service.Subscriptions, pack.ID) || !pack.SendsEvents() || !service.ReceivesEventsOf(pack) {
+	if !slices.Contains(service.Subscriptions, pack.ID) || !pack.SendsEvents() ||
+		!service.ReceivesEventsOf(pack) {
 		t.Errorf("%+v does not tell %+v of its changes", pack, service)
 	}
 }

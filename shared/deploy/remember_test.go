@@ -24,24 +24,29 @@ func (keeper) Remembers(provider.Resource) []string { return []string{"id", "oth
 
 func (k keeper) Read(c *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
 	*k.known = append(*k.known, c.Known("id"))
-	return provider.Observation{Exists: c.Known("id") != "", Attributes: map[string]any{"value": "v"}}, nil
+	return provider.Observation{Exists: c.Known("id") != "",
+		Attributes: map[string]any{"value": "v"}}, nil
 }
 
 func (k keeper) Create(c *provider.Context, _ provider.CreateRequest) (provider.Result, error) {
 	return provider.Result{}, k.create(c)
 }
 
-func (k keeper) FindCreated(*provider.Context, provider.CreateRequest) (bool, error) { return k.find() }
+func (k keeper) FindCreated(*provider.Context, provider.CreateRequest) (bool, error) {
+	return k.find()
+}
 
 // TestRemembered pins that a handler gets back what it has learned, whatever came of the run, and
 // that a create is looked up only when it may have made something.
 func TestRemembered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	x := resource.Resource{ID: "t::Assigned[a,name=x]", Type: "t::Assigned", Agent: "a", Attributes: map[string]any{"name": "x"}}
+	x := resource.Resource{ID: "t::Assigned[a,name=x]", Type: "t::Assigned", Agent: "a",
+		Attributes: map[string]any{"name": "x"}}
 	var known []string
 	finds := 0
-	k := keeper{handler: handler{r.w}, known: &known, find: func() (bool, error) { finds++; return false, nil }}
+	k := keeper{handler: handler{r.w}, known: &known,
+		find: func() (bool, error) { finds++; return false, nil }}
 	step := func(create func(*provider.Context) error) state.Row {
 		t.Helper()
 		k.create = create
@@ -61,10 +66,13 @@ func TestRemembered(t *testing.T) {
 	refused := func(*provider.Context) error {
 		return provider.With(provider.Errorf(provider.Terminal, "no"), provider.ErrNothingMade)
 	}
-	if row := step(refused); row.Status() != state.StatusFailed || row.Creating != "" || row.Class != provider.Terminal {
+	if row := step(refused); row.Status() != state.StatusFailed || row.Creating != "" ||
+		row.Class != provider.Terminal {
 		t.Errorf("refused: %+v", row)
 	}
-	if row := step(func(*provider.Context) error { return provider.Errorf(provider.Terminal, "cut off") }); row.Creating == "" || finds != 0 {
+	if row := step(func(*provider.Context) error {
+		return provider.Errorf(provider.Terminal, "cut off")
+	}); row.Creating == "" || finds != 0 {
 		t.Errorf("cut off: %+v after %d look-ups", row, finds)
 	}
 	k.find = func() (bool, error) {
@@ -73,7 +81,8 @@ func TestRemembered(t *testing.T) {
 	if row := step(nil); row.Blocked != state.NeedsPerson || row.Creating == "" {
 		t.Errorf("not to be told: %+v", row)
 	}
-	if _, err := r.e.Deploy(context.Background(), "e", deploy.Request{Filter: state.Filter{ID: string(x.ID)}, RetryFailed: true}); err != nil {
+	if _, err := r.e.Deploy(context.Background(), "e",
+		deploy.Request{Filter: state.Filter{ID: string(x.ID)}, RetryFailed: true}); err != nil {
 		t.Fatal(err)
 	}
 	if row := step(func(c *provider.Context) error {
@@ -84,7 +93,8 @@ func TestRemembered(t *testing.T) {
 	}
 	k.find = func() (bool, error) { return true, nil }
 	known = nil
-	if row := step(nil); row.Status() != state.StatusDeployed || len(known) != 1 || known[0] != "7" {
+	if row := step(nil); row.Status() != state.StatusDeployed || len(known) != 1 ||
+		known[0] != "7" {
 		t.Errorf("known again: %+v, %q", row, known)
 	}
 	if d, err := r.e.DryRun(context.Background(), "e", 0); err != nil || len(d.Planned) != 1 ||
@@ -114,7 +124,8 @@ func TestMendedExportOfAParameterIsNotRemembered(t *testing.T) {
 			r.export(deploy.Export{Model: m, LetGo: letGo})
 			stored, err := r.e.State.Env(ctx, "e")
 			if err != nil || stored.Fingerprint != "" {
-				t.Errorf("%s, let go %t: remembered as %q, %v; the parameter may change", note, letGo,
+				t.Errorf("%s, let go %t: remembered as %q, %v; the parameter may change", note,
+					letGo,
 					stored.Fingerprint, err)
 			}
 			if kept := len(m.Resources) > 0; kept == letGo {

@@ -57,15 +57,20 @@ func (c *cloud) ids() []string { return slices.Sorted(maps.Keys(c.disks)) }
 // diskHandler is the handler of a cloud.
 type diskHandler struct{ *cloud }
 
-func (h diskHandler) Read(_ *provider.Context, req provider.ReadRequest) (out provider.Observation, err error) {
+func (h diskHandler) Read(
+	_ *provider.Context, req provider.ReadRequest,
+) (out provider.Observation, err error) {
 	id := h.newest(req.Resource.Attributes["name"])
 	if d := h.disks[id]; d != nil {
-		return provider.Observation{Exists: true, Attributes: map[string]any{"zone": d["zone"], "size": d["size"], "number": id}}, nil
+		return provider.Observation{Exists: true,
+			Attributes: map[string]any{"zone": d["zone"], "size": d["size"], "number": id}}, nil
 	}
 	return out, nil
 }
 
-func (h diskHandler) Create(_ *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (h diskHandler) Create(
+	_ *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	return provider.Result{}, h.call("create", func() {
 		h.last++
 		id := fmt.Sprint("d", h.last)
@@ -80,8 +85,12 @@ func (h diskHandler) Create(_ *provider.Context, req provider.CreateRequest) (pr
 	})
 }
 
-func (h diskHandler) Update(_ *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	return provider.Result{}, h.call("update", func() { h.set(h.newest(req.Resource.Attributes["name"]), req.Resource) })
+func (h diskHandler) Update(
+	_ *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
+	return provider.Result{}, h.call("update", func() {
+		h.set(h.newest(req.Resource.Attributes["name"]), req.Resource)
+	})
 }
 
 func (h diskHandler) set(id string, r provider.Resource) {
@@ -90,7 +99,9 @@ func (h diskHandler) set(id string, r provider.Resource) {
 	}
 }
 
-func (h diskHandler) Delete(_ *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+func (h diskHandler) Delete(
+	_ *provider.Context, req provider.DeleteRequest,
+) (provider.Result, error) {
 	id := fmt.Sprint(req.Observed.Attributes["number"])
 	return provider.Result{}, h.call("delete "+id, func() { delete(h.disks, id) })
 }
@@ -98,7 +109,9 @@ func (h diskHandler) Delete(_ *provider.Context, req provider.DeleteRequest) (pr
 // finding can look up creates.
 type finding struct{ diskHandler }
 
-func (h finding) FindCreated(_ *provider.Context, req provider.CreateRequest) (found bool, err error) {
+func (h finding) FindCreated(
+	_ *provider.Context, req provider.CreateRequest,
+) (found bool, err error) {
 	for _, d := range h.disks {
 		found = found || d["token"] == req.Token
 	}
@@ -108,11 +121,14 @@ func (h finding) FindCreated(_ *provider.Context, req provider.CreateRequest) (f
 // diskRig is a rig with a cloud and the type t::Disk.
 func diskRig(t *testing.T, c *cloud) *rig {
 	t.Helper()
-	types, err := schema.NewRegistry(schema.Type{Name: "t::Disk", Assigned: !c.byName, CreateFirst: !c.byName, Attributes: []schema.Attribute{
-		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar}, {Name: "zone", Type: "String", Default: "a", Behaviour: schema.Replace},
-		{Name: "size", Type: "Integer", Default: 1}, {Name: "key", Type: "Optional[String]", Behaviour: schema.WriteOnly},
-		{Name: "number", Type: "String", Behaviour: schema.ReadOnly},
-	}})
+	types, err := schema.NewRegistry(schema.Type{Name: "t::Disk", Assigned: !c.byName,
+		CreateFirst: !c.byName, Attributes: []schema.Attribute{
+			{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
+			{Name: "zone", Type: "String", Default: "a", Behaviour: schema.Replace},
+			{Name: "size", Type: "Integer", Default: 1},
+			{Name: "key", Type: "Optional[String]", Behaviour: schema.WriteOnly},
+			{Name: "number", Type: "String", Behaviour: schema.ReadOnly},
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +146,8 @@ const diskID = resource.ID("t::Disk[a,name=x]")
 func disk(attrs map[string]any, flags resource.Flags) *model.Model {
 	all := map[string]any{"name": "x"}
 	maps.Copy(all, attrs)
-	return modelOf(resource.Resource{ID: diskID, Type: "t::Disk", Agent: "a", Attributes: all, Flags: flags})
+	return modelOf(resource.Resource{ID: diskID, Type: "t::Disk", Agent: "a", Attributes: all,
+		Flags: flags})
 }
 
 // wants releases a model, runs it, and returns the row and the calls that were made.
@@ -177,7 +194,8 @@ func TestReplaceDeletesFirst(t *testing.T) {
 	t.Parallel()
 	c := &cloud{byName: true}
 	r := diskRig(t, c)
-	if row, calls := r.wants(c, disk(nil, resource.Flags{})); calls != "create" || row.Status() != state.StatusDeployed {
+	if row, calls := r.wants(c, disk(nil, resource.Flags{})); calls != "create" ||
+		row.Status() != state.StatusDeployed {
 		t.Fatal(calls, row.Status(), row.Reason)
 	}
 	zoneB := disk(map[string]any{"zone": "b", "size": int64(2)}, resource.Flags{})
@@ -199,25 +217,29 @@ func TestReplaceDeletesFirst(t *testing.T) {
 		t.Errorf("it is deleted, although nothing may be: %v", err)
 	}
 	row, calls := r.wants(c, zoneB)
-	if calls != "delete x, create" || row.Status() != state.StatusDeployed || c.disks["x"]["zone"] != "b" {
+	if calls != "delete x, create" || row.Status() != state.StatusDeployed ||
+		c.disks["x"]["zone"] != "b" {
 		t.Errorf("replaced: %s, %s (%s), %v", calls, row.Status(), row.Reason, c.disks)
 	}
 	a := r.lastOf(diskID)
-	if a.Change != diff.Updated || !a.Replaced || a.Changes["zone"] != (diff.Diff{Current: "a", Desired: "b"}) || len(a.Changes) != 2 {
+	if a.Change != diff.Updated || !a.Replaced ||
+		a.Changes["zone"] != (diff.Diff{Current: "a", Desired: "b"}) || len(a.Changes) != 2 {
 		t.Errorf("the record: %+v", a)
 	}
 	if row, calls := r.again(c); calls != "" || row.Status() != state.StatusDeployed {
 		t.Errorf("and once more: %s, %s", calls, row.Status())
 	}
 	c.fail["create"] = errors.New("no room")
-	if row, calls := r.wants(c, disk(map[string]any{"zone": "c"}, resource.Flags{})); calls != "delete x, create" || row.Status() != state.StatusFailed || len(c.disks) != 0 {
+	if row, calls := r.wants(c, disk(map[string]any{"zone": "c"}, resource.Flags{})); calls !=
+		"delete x, create" || row.Status() != state.StatusFailed || len(c.disks) != 0 {
 		t.Errorf("cut off between: %s, %s, %v", calls, row.Status(), c.disks)
 	}
 	if a := r.lastOf(diskID); a.Change != diff.Purged {
 		t.Errorf("the record of what was cut off: %+v", a)
 	}
 	delete(c.fail, "create")
-	if row, calls := r.again(c); calls != "create" || row.Status() != state.StatusDeployed || c.disks["x"]["zone"] != "c" {
+	if row, calls := r.again(c); calls != "create" || row.Status() != state.StatusDeployed ||
+		c.disks["x"]["zone"] != "c" {
 		t.Errorf("made good: %s, %s, %v", calls, row.Status(), c.disks)
 	}
 }
@@ -235,10 +257,14 @@ func TestReplaceCreatesFirst(t *testing.T) {
 		left        []string
 	}{
 		{"nothing goes wrong", nil, nil, "create, delete d1", []string{"d2"}, "", []string{"d2"}},
-		{"the create is refused", map[string]error{"create": errors.New("no")}, nil, "create", []string{"d1"}, "create, delete d1", []string{"d2"}},
-		{"the answer to the create is lost", nil, map[string]error{"create": errors.New("lost")}, "create", []string{"d1", "d2"}, "delete d1", []string{"d2"}},
-		{"the delete is refused", map[string]error{"delete d1": errors.New("in use")}, nil, "create, delete d1", []string{"d1", "d2"}, "delete d1", []string{"d2"}},
-		{"the answer to the delete is lost", nil, map[string]error{"delete d1": errors.New("lost")}, "create, delete d1", []string{"d2"}, "delete d1", []string{"d2"}},
+		{"the create is refused", map[string]error{"create": errors.New("no")}, nil, "create",
+			[]string{"d1"}, "create, delete d1", []string{"d2"}},
+		{"the answer to the create is lost", nil, map[string]error{"create": errors.New("lost")},
+			"create", []string{"d1", "d2"}, "delete d1", []string{"d2"}},
+		{"the delete is refused", map[string]error{"delete d1": errors.New("in use")}, nil,
+			"create, delete d1", []string{"d1", "d2"}, "delete d1", []string{"d2"}},
+		{"the answer to the delete is lost", nil, map[string]error{"delete d1": errors.New("lost")},
+			"create, delete d1", []string{"d2"}, "delete d1", []string{"d2"}},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			t.Parallel()
@@ -247,7 +273,8 @@ func TestReplaceCreatesFirst(t *testing.T) {
 			r.wants(c, disk(nil, resource.Flags{}))
 			maps.Copy(c.fail, tc.fail)
 			maps.Copy(c.after, tc.after)
-			if row, calls := r.wants(c, disk(map[string]any{"zone": "b"}, resource.Flags{})); calls != tc.calls || !slices.Equal(c.ids(), tc.there) {
+			if row, calls := r.wants(c, disk(map[string]any{"zone": "b"},
+				resource.Flags{})); calls != tc.calls || !slices.Equal(c.ids(), tc.there) {
 				t.Fatalf("%s, %v, %s (%s)", calls, c.ids(), row.Status(), row.Reason)
 			}
 			clear(c.fail)
@@ -256,8 +283,10 @@ func TestReplaceCreatesFirst(t *testing.T) {
 			if tc.next == "delete d1" && slices.Equal(tc.there, []string{"d2"}) && calls == "" {
 				calls = tc.next
 			}
-			if calls != tc.next || !slices.Equal(c.ids(), tc.left) || row.Status() != state.StatusDeployed || len(row.Notes) > 0 || row.Creating != "" {
-				t.Fatalf("then %s, %v, %s (%s), notes %q", calls, c.ids(), row.Status(), row.Reason, row.Notes)
+			if calls != tc.next || !slices.Equal(c.ids(), tc.left) ||
+				row.Status() != state.StatusDeployed || len(row.Notes) > 0 || row.Creating != "" {
+				t.Fatalf("then %s, %v, %s (%s), notes %q", calls, c.ids(), row.Status(), row.Reason,
+					row.Notes)
 			}
 			if _, calls := r.again(c); calls != "" {
 				t.Errorf("and once more: %s", calls)
@@ -271,8 +300,9 @@ func TestReplaceCreatesFirst(t *testing.T) {
 func TestReplacedWhileReplacing(t *testing.T) {
 	t.Parallel()
 	for why, last := range map[string]*model.Model{
-		"another zone": disk(map[string]any{"zone": "c"}, resource.Flags{}), "back": disk(nil, resource.Flags{}),
-		"purged": disk(nil, resource.Flags{Purged: true}),
+		"another zone": disk(map[string]any{"zone": "c"}, resource.Flags{}),
+		"back":         disk(nil, resource.Flags{}),
+		"purged":       disk(nil, resource.Flags{Purged: true}),
 	} {
 		t.Run(why, func(t *testing.T) {
 			t.Parallel()
@@ -317,20 +347,25 @@ func TestPreventDestroy(t *testing.T) {
 	moved := disk(map[string]any{"zone": "b"}, keep)
 	const says = "zone can only be changed by replacing the thing, and prevent_destroy forbids that"
 	for _, read := range []bool{false, true} {
-		d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: moved}, deploy.CompareOptions{Read: read})
+		d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: moved},
+			deploy.CompareOptions{Read: read})
 		if err != nil || !d.Planned[0].Failed || !strings.Contains(d.Planned[0].Reason, says) {
 			t.Errorf("the plan, with reality read %v: %+v, %v", read, d.Planned, err)
 		}
 	}
 	row, calls := r.wants(c, moved)
-	if calls != "" || row.Status() != state.StatusFailed || row.Class != provider.NeedsChange || !strings.Contains(row.Reason, says) {
+	if calls != "" || row.Status() != state.StatusFailed || row.Class != provider.NeedsChange ||
+		!strings.Contains(row.Reason, says) {
 		t.Errorf("%s, %s: %s", calls, row.Status(), row.Reason)
 	}
-	if row, calls := r.wants(c, disk(map[string]any{"zone": "b"}, resource.Flags{})); calls != "delete x, create" || row.Status() != state.StatusDeployed {
+	if row, calls := r.wants(c, disk(map[string]any{"zone": "b"}, resource.Flags{})); calls !=
+		"delete x, create" || row.Status() != state.StatusDeployed {
 		t.Errorf("taken away: %s, %s: %s", calls, row.Status(), row.Reason)
 	}
-	for _, flags := range []resource.Flags{{PreventDestroy: true, Purged: true}, {PreventDestroy: true, PurgeOnDelete: true}} {
-		if problems := r.e.Validate(disk(nil, flags)); len(problems) != 1 || !strings.Contains(problems[0].Message, "contradict each other") {
+	for _, flags := range []resource.Flags{{PreventDestroy: true, Purged: true},
+		{PreventDestroy: true, PurgeOnDelete: true}} {
+		if problems := r.e.Validate(disk(nil, flags)); len(problems) != 1 ||
+			!strings.Contains(problems[0].Message, "contradict each other") {
 			t.Errorf("%+v: %v", flags, problems)
 		}
 	}
@@ -342,7 +377,9 @@ func TestReportedIsNotReplaced(t *testing.T) {
 	c := &cloud{byName: true}
 	r := diskRig(t, c)
 	r.wants(c, disk(nil, resource.Flags{}))
-	if row, calls := r.wants(c, disk(map[string]any{"zone": "b"}, resource.Flags{ReportOnly: true})); calls != "" || row.Status() != state.StatusNonCompliant {
+	if row, calls := r.wants(c, disk(map[string]any{"zone": "b"},
+		resource.Flags{ReportOnly: true})); calls != "" ||
+		row.Status() != state.StatusNonCompliant {
 		t.Errorf("%s, %s: %s", calls, row.Status(), row.Reason)
 	}
 }
@@ -372,7 +409,8 @@ func TestWriteOnly(t *testing.T) {
 	then("it is made with it", "create")(r.wants(c, key("k1")))
 	then("nobody reads it", "")(r.again(c))
 	then("another value", "update")(r.wants(c, key("k2")))
-	if a := r.lastOf(diskID); a.Changes["key"] != (diff.Diff{Desired: "k2"}) || len(a.Changes) != 1 {
+	if a := r.lastOf(diskID); a.Changes["key"] != (diff.Diff{Desired: "k2"}) ||
+		len(a.Changes) != 1 {
 		t.Errorf("the record: %+v", a.Changes)
 	}
 	then("something else changes", "update")(r.wants(c, key("k2", int64(2))))
@@ -380,25 +418,32 @@ func TestWriteOnly(t *testing.T) {
 		t.Errorf("the record: %+v", a.Changes)
 	}
 	read := deploy.CompareOptions{Read: true}
-	if d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: key("k3", int64(2))}, read); err != nil ||
+	if d, err := r.e.Preview(t.Context(), "e", deploy.Export{Model: key("k3", int64(2))},
+		read); err != nil ||
 		d.Planned[0].Action != "update" ||
 		len(d.Planned[0].Changes) != 1 {
 		t.Errorf("a dry run: %+v, %v", d.Planned, err)
 	}
-	then("it is replaced", "delete x, create")(r.wants(c, disk(map[string]any{"key": "k2", "zone": "b", "size": int64(2)}, resource.Flags{})))
+	then("it is replaced", "delete x, create")(r.wants(c,
+		disk(map[string]any{"key": "k2", "zone": "b", "size": int64(2)}, resource.Flags{})))
 	then("nothing is left to do", "")(r.again(c))
 	c.after["update"] = provider.Errorf(provider.Terminal, "lost")
-	if row, _ := r.wants(c, disk(map[string]any{"key": "k4", "zone": "b", "size": int64(2)}, resource.Flags{})); row.Status() != state.StatusFailed {
+	if row, _ := r.wants(c, disk(map[string]any{"key": "k4", "zone": "b", "size": int64(2)},
+		resource.Flags{})); row.Status() != state.StatusFailed {
 		t.Error(row.Status())
 	}
 	clear(c.after)
-	then("back to what was written last with success, which it is not any more", "update")(r.wants(c, disk(map[string]any{"key": "k2", "zone": "b", "size": int64(2)}, resource.Flags{})))
+	then("back to what was written last with success, which it is not any more",
+		"update")(r.wants(c, disk(map[string]any{"key": "k2", "zone": "b", "size": int64(2)},
+		resource.Flags{})))
 	clear(c.disks)
 	then("it is gone", "create")(r.again(c))
 	then("nothing is left to do then", "")(r.again(c))
 	c.disks["x"]["key"] = nil
-	then("it is not wanted any more", "")(r.wants(c, disk(map[string]any{"zone": "b", "size": int64(2)}, resource.Flags{})))
-	then("it is again", "update")(r.wants(c, disk(map[string]any{"key": "k2", "zone": "b", "size": int64(2)}, resource.Flags{})))
+	then("it is not wanted any more",
+		"")(r.wants(c, disk(map[string]any{"zone": "b", "size": int64(2)}, resource.Flags{})))
+	then("it is again", "update")(r.wants(c,
+		disk(map[string]any{"key": "k2", "zone": "b", "size": int64(2)}, resource.Flags{})))
 }
 
 // TestCreateFirstIsDeclaredWhole pins what a type needs whose things are replaced by creating
@@ -412,13 +457,20 @@ func TestCreateFirstIsDeclaredWhole(t *testing.T) {
 		typ  schema.Type
 		want string
 	}{
-		{schema.Type{Name: "t::T", CreateFirst: true, Assigned: true, Attributes: []schema.Attribute{name, zone, number}}, ""},
-		{schema.Type{Name: "t::T", CreateFirst: true, Attributes: []schema.Attribute{name, zone, number}}, "two of one name cannot stand beside each other"},
-		{schema.Type{Name: "t::T", CreateFirst: true, Assigned: true, Attributes: []schema.Attribute{name, zone}}, "nothing that is only reported tells the old one"},
-		{schema.Type{Name: "t::T", CreateFirst: true, Assigned: true, Attributes: []schema.Attribute{name, number}}, "no attribute replaces them"},
+		{schema.Type{Name: "t::T", CreateFirst: true, Assigned: true,
+			Attributes: []schema.Attribute{name, zone, number}}, ""},
+		{schema.Type{Name: "t::T", CreateFirst: true,
+			Attributes: []schema.Attribute{name, zone, number}},
+			"two of one name cannot stand beside each other"},
+		{schema.Type{Name: "t::T", CreateFirst: true, Assigned: true,
+			Attributes: []schema.Attribute{name, zone}},
+			"nothing that is only reported tells the old one"},
+		{schema.Type{Name: "t::T", CreateFirst: true, Assigned: true,
+			Attributes: []schema.Attribute{name, number}}, "no attribute replaces them"},
 	} {
 		_, err := schema.NewRegistry(tc.typ)
-		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+		if (err == nil) != (tc.want == "") ||
+			err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%q: %v", tc.want, err)
 		}
 	}

@@ -18,7 +18,8 @@ import (
 
 // target makes up what an export is about.
 func (a author) target() state.Filter {
-	terms := [][]string{{string(id(a.name()))}, {"t::T[a,name=n[*"}, {"set=x"}, {"set="}, {"type=t::T"}, {"agent=a", "set=y"},
+	terms := [][]string{{string(id(a.name()))}, {"t::T[a,name=n[*"}, {"set=x"}, {"set="},
+		{"type=t::T"}, {"agent=a", "set=y"},
 		{"status=failed"}, {"t::T\\[a,name=n?*", "set=x"}, {"*n1*"}, {"agent=a"}}[a.IntN(10)]
 	f, err := state.ParseFilter(terms)
 	if err != nil {
@@ -90,7 +91,8 @@ func (a author) targeted(name string) int {
 		a.export(deploy.Export{Model: a.spread(a.model())(), NoRelease: true})
 	}
 	for a.one(2) {
-		p := state.Parameter{Name: fmt.Sprintf("p%d", a.IntN(2)), Value: fmt.Sprintf("v%d", a.IntN(3))}
+		p := state.Parameter{Name: fmt.Sprintf("p%d", a.IntN(2)),
+			Value: fmt.Sprintf("v%d", a.IntN(3))}
 		if err := a.e.SetParameters(ctx, "e", p); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +122,9 @@ func (a author) targeted(name string) int {
 		about[w.ID] = true
 	}
 	did, want := a.did(since), told(read, "create", "update", "delete")
-	maps.DeleteFunc(did, func(id resource.ID, _ string) bool { return !about[id] && waited(before[id]) })
+	maps.DeleteFunc(did, func(id resource.ID, _ string) bool {
+		return !about[id] && waited(before[id])
+	})
 	if !maps.Equal(did, want) {
 		t.Errorf("%s: it did %v; the plan was %v", name, did, want)
 	}
@@ -138,18 +142,21 @@ func waited(row state.Row) bool {
 }
 
 // untouched checks that nothing has changed of what an export was not about.
-func (a author) untouched(name string, about map[resource.ID]bool, before map[resource.ID]state.Row, things map[string]string) {
+func (a author) untouched(name string, about map[resource.ID]bool, before map[resource.ID]state.Row,
+	things map[string]string) {
 	now := a.rows()
 	for id, was := range before {
 		row, there := now[id]
 		switch {
 		case about[id] || waited(was):
 			continue
-		case !there || row.Hash != was.Hash || row.Orphaned != was.Orphaned || row.Removing != was.Removing:
+		case !there || row.Hash != was.Hash || row.Orphaned != was.Orphaned ||
+			row.Removing != was.Removing:
 			a.t.Errorf("%s: %s is not targeted, was %s and is %s", name, id, was.Body, row.Body)
 		}
 		if n := nameOfID(id); things[n] != a.w.things[n] {
-			a.t.Errorf("%s: %s (%s) is not targeted, was %q and is %q", name, id, was.Status(), things[n], a.w.things[n])
+			a.t.Errorf("%s: %s (%s) is not targeted, was %q and is %q", name, id, was.Status(),
+				things[n], a.w.things[n])
 		}
 	}
 	for id := range now {
@@ -168,7 +175,8 @@ func TestTargetRefuses(t *testing.T) {
 	}
 	over := func(text string) *model.Model {
 		m := modelOf(res("a"), res("b"))
-		m.Agents = []resource.Agent{{Name: "a", Transport: "local", Options: map[string]any{"note": text}}}
+		m.Agents = []resource.Agent{{Name: "a", Transport: "local",
+			Options: map[string]any{"note": text}}}
 		return m
 	}
 	for what, c := range map[string]struct {
@@ -176,21 +184,30 @@ func TestTargetRefuses(t *testing.T) {
 		x          deploy.Export
 		text       string
 	}{
-		"what leaves is still required": {modelOf(res("a"), res("b<a")), modelOf(res("b")), deploy.Export{},
-			"t::T[a,name=b]: requires t::T[a,name=a], which leaves; what requires it is not targeted"},
-		"it is left until later": {modelOf(res("a"), res("b<a")), modelOf(res("b")), deploy.Export{Defer: true}, ""},
-		"another agent":          {over("one"), over("two"), deploy.Export{}, "not all that it has is targeted"},
-		"part of the sets":       {modelOf(res("a")), modelOf(res("a")), deploy.Export{Partial: true}, "does not go together"},
-		"not released":           {modelOf(res("a")), modelOf(res("a")), deploy.Export{NoRelease: true}, "does not go together"},
-		"nothing matches":        {modelOf(res("b")), modelOf(res("b")), deploy.Export{}, "nothing matches"},
-		"a cycle":                {modelOf(res("a"), res("b<a")), modelOf(res("a<c"), res("c<b"), res("b")), deploy.Export{}, ""},
+		"what leaves is still required": {modelOf(res("a"), res("b<a")), modelOf(res("b")),
+			deploy.Export{},
+			"t::T[a,name=b]: requires t::T[a,name=a], which leaves; what requires it is not " +
+				"targeted"},
+		"it is left until later": {modelOf(res("a"), res("b<a")), modelOf(res("b")),
+			deploy.Export{Defer: true}, ""},
+		"another agent": {over("one"), over("two"), deploy.Export{},
+			"not all that it has is targeted"},
+		"part of the sets": {modelOf(res("a")), modelOf(res("a")),
+			deploy.Export{Partial: true}, "does not go together"},
+		"not released": {modelOf(res("a")), modelOf(res("a")),
+			deploy.Export{NoRelease: true}, "does not go together"},
+		"nothing matches": {modelOf(res("b")), modelOf(res("b")), deploy.Export{},
+			"nothing matches"},
+		"a cycle": {modelOf(res("a"), res("b<a")),
+			modelOf(res("a<c"), res("c<b"), res("b")), deploy.Export{}, ""},
 	} {
 		r := newRig(t)
 		r.export(deploy.Export{Model: c.base})
 		r.drain()
 		c.x.Model, c.x.Target = c.next, one
 		_, err := r.e.Export(t.Context(), "e", c.x)
-		if c.text == "" && err != nil || c.text != "" && (err == nil || !strings.Contains(err.Error(), c.text)) {
+		if c.text == "" && err != nil ||
+			c.text != "" && (err == nil || !strings.Contains(err.Error(), c.text)) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -214,7 +231,10 @@ func TestTargetTakesWhatItNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.took()
-	next := func() *model.Model { return modelOf(res("a"), changed("n"), changed("b<a,n"), changed("c")) }
+	next := func() *model.Model {
+		return modelOf(res("a"), changed("n"), changed("b<a,n"),
+			changed("c"))
+	}
 	r.export(deploy.Export{Model: next(), Target: f, Check: true})
 	r.drain()
 	r.same("done", r.took("create", "update", "delete"), "create n", "update b")

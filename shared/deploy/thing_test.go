@@ -14,26 +14,33 @@ import (
 // agent.
 func TestOneThingUnderTwoNames(t *testing.T) {
 	t.Parallel()
-	types, err := schema.NewRegistry(schema.Type{Name: "t::T", Attributes: []schema.Attribute{{Name: "name", Type: "String", Behaviour: schema.Namevar}, {Name: "value", Type: "Optional[String]"}},
-		Thing: func(attrs map[string]any) string { v, _ := attrs["value"].(string); return v }})
+	types, err := schema.NewRegistry(
+		schema.Type{Name: "t::T", Attributes: []schema.Attribute{{Name: "name", Type: "String",
+			Behaviour: schema.Namevar}, {Name: "value", Type: "Optional[String]"}},
+			Thing: func(attrs map[string]any) string { v, _ := attrs["value"].(string); return v }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := newRig(t)
 	r.e.Types = types
 	of := func(agent, name string, value any) resource.Resource {
-		return resource.Resource{ID: resource.NewID("t::T", agent, resource.Key{Name: "name", Value: name}), Type: "t::T", Agent: agent, Attributes: map[string]any{"name": name, "value": value}}
+		return resource.Resource{ID: resource.NewID("t::T", agent,
+			resource.Key{Name: "name", Value: name}), Type: "t::T", Agent: agent,
+			Attributes: map[string]any{"name": name, "value": value}}
 	}
 	for why, c := range map[string]struct {
 		all  []resource.Resource
 		want string
 	}{
-		"the same thing":      {[]resource.Resource{of("a", "x", "v"), of("a", "y", "w"), of("a", "z", "v")}, "the same thing as t::T[a,name=x]: v"},
+		"the same thing": {[]resource.Resource{of("a", "x", "v"), of("a", "y", "w"),
+			of("a", "z", "v")}, "the same thing as t::T[a,name=x]: v"},
 		"of different agents": {[]resource.Resource{of("a", "x", "v"), of("b", "y", "v")}, ""},
-		"not known":           {[]resource.Resource{of("a", "x", resource.Parameter{Name: "p"}), of("a", "y", nil)}, ""},
+		"not known": {[]resource.Resource{of("a", "x", resource.Parameter{Name: "p"}),
+			of("a", "y", nil)}, ""},
 	} {
 		problems := r.e.Validate(&model.Model{Resources: c.all})
-		if c.want == "" && len(problems) > 0 || c.want != "" && (len(problems) != 1 || !strings.Contains(problems[0].Message, c.want)) {
+		if c.want == "" && len(problems) > 0 ||
+			c.want != "" && (len(problems) != 1 || !strings.Contains(problems[0].Message, c.want)) {
 			t.Errorf("%s: %v", why, problems)
 		}
 	}
@@ -44,21 +51,28 @@ func TestOneThingUnderTwoNames(t *testing.T) {
 func TestOneSpace(t *testing.T) {
 	t.Parallel()
 	at := func(attrs map[string]any) string { s, _ := attrs["path"].(string); return s }
-	path := []schema.Attribute{{Name: "path", Type: "String", Behaviour: schema.Namevar}, {Name: "n", Type: "Optional[Integer]"}}
-	types, err := schema.NewRegistry(schema.Type{Name: "t::File", Attributes: path, Thing: at, Space: "paths"},
-		schema.Type{Name: "t::Folder", Attributes: path, Thing: at, Space: "paths"}, schema.Type{Name: "t::Other", Attributes: path, Thing: at})
+	path := []schema.Attribute{{Name: "path", Type: "String", Behaviour: schema.Namevar},
+		{Name: "n", Type: "Optional[Integer]"}}
+	types, err := schema.NewRegistry(
+		schema.Type{Name: "t::File", Attributes: path, Thing: at, Space: "paths"},
+		schema.Type{Name: "t::Folder", Attributes: path, Thing: at, Space: "paths"},
+		schema.Type{Name: "t::Other", Attributes: path, Thing: at})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := schema.NewRegistry(schema.Type{Name: "t::File", Attributes: path, Space: "paths"}); err == nil {
+	if _, err := schema.NewRegistry(
+		schema.Type{Name: "t::File", Attributes: path, Space: "paths"}); err == nil {
 		t.Error("a space without a thing was accepted")
 	}
 	r := newRig(t)
 	r.e.Types = types
 	of := func(typ, set string, attrs map[string]any) resource.Resource {
-		return resource.Resource{ID: resource.NewID(typ, "a", resource.Key{Name: "path", Value: at(attrs)}), Type: typ, Agent: "a", Set: set, Attributes: attrs}
+		return resource.Resource{ID: resource.NewID(typ, "a",
+			resource.Key{Name: "path", Value: at(attrs)}), Type: typ, Agent: "a", Set: set,
+			Attributes: attrs}
 	}
-	file, folder := of("t::File", "one", map[string]any{"path": "/x"}), of("t::Folder", "two", map[string]any{"path": "/x"})
+	file, folder := of("t::File", "one", map[string]any{"path": "/x"}),
+		of("t::Folder", "two", map[string]any{"path": "/x"})
 	purged, wrong := folder, of("t::Folder", "two", map[string]any{"path": "/x", "n": "x"})
 	purged.Purged = true
 	const want = "it is the same thing as t::File[a,path=/x]: /x"
@@ -66,20 +80,25 @@ func TestOneSpace(t *testing.T) {
 		all  []resource.Resource
 		want string
 	}{
-		"both are wanted":             {[]resource.Resource{file, folder}, want},
-		"one removes the other":       {[]resource.Resource{file, purged}, want},
-		"it has another problem":      {[]resource.Resource{file, wrong}, want},
-		"twice the same":              {[]resource.Resource{file, file}, "described twice"},
-		"a type that does not share":  {[]resource.Resource{file, of("t::Other", "", map[string]any{"path": "/x"})}, ""},
-		"another thing of that space": {[]resource.Resource{file, of("t::Folder", "", map[string]any{"path": "/y"})}, ""},
+		"both are wanted":        {[]resource.Resource{file, folder}, want},
+		"one removes the other":  {[]resource.Resource{file, purged}, want},
+		"it has another problem": {[]resource.Resource{file, wrong}, want},
+		"twice the same":         {[]resource.Resource{file, file}, "described twice"},
+		"a type that does not share": {
+			[]resource.Resource{file, of("t::Other", "", map[string]any{"path": "/x"})}, ""},
+		"another thing of that space": {
+			[]resource.Resource{file, of("t::Folder", "", map[string]any{"path": "/y"})}, ""},
 	} {
 		problems := r.e.ValidateClosed(&model.Model{Resources: c.all})
-		if c.want == "" && len(problems) > 0 || c.want != "" && !strings.Contains(problems.Error(), c.want) || strings.Count(problems.Error(), "same thing") > 1 {
+		if c.want == "" && len(problems) > 0 ||
+			c.want != "" && !strings.Contains(problems.Error(), c.want) ||
+			strings.Count(problems.Error(), "same thing") > 1 {
 			t.Errorf("%s: %v", why, problems)
 		}
 	}
 	export := func(partial bool, all ...resource.Resource) error {
-		_, err := r.e.Export(t.Context(), "e", deploy.Export{Model: &model.Model{Resources: all}, Partial: partial, NoRelease: true})
+		_, err := r.e.Export(t.Context(), "e",
+			deploy.Export{Model: &model.Model{Resources: all}, Partial: partial, NoRelease: true})
 		return err
 	}
 	if err := export(false, file); err != nil {

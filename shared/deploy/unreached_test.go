@@ -45,7 +45,9 @@ type caller struct {
 	*line
 }
 
-func (c caller) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (c caller) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	if c.cut != nil {
 		_ = c.r.clock.Sleep(ctx, longWait)
 		return provider.Observation{}, fmt.Errorf("read: %w", c.cut)
@@ -67,9 +69,12 @@ func TestUnreachableAgentCostsOneWait(t *testing.T) {
 		waits int
 		again bool
 	}{
-		{"never there", fault.New(fault.Unavailable, "call the API", "connection refused"), 0, 1, true},
-		{"lost in the middle", fault.New(fault.Unavailable, "call the API", "connection refused"), 100, 2, true},
-		{"lets nobody in", provider.Errorf(provider.Terminal, "no: %w", fault.New(fault.Unavailable, "", "permission denied")), 0, 1, false},
+		{"never there", fault.New(fault.Unavailable, "call the API", "connection refused"), 0, 1,
+			true},
+		{"lost in the middle", fault.New(fault.Unavailable, "call the API", "connection refused"),
+			100, 2, true},
+		{"lets nobody in", provider.Errorf(provider.Terminal, "no: %w",
+			fault.New(fault.Unavailable, "", "permission denied")), 0, 1, false},
 	} {
 		r := newRig(t)
 		l := &line{r: r}
@@ -94,11 +99,13 @@ func TestUnreachableAgentCostsOneWait(t *testing.T) {
 		r.e.Ran = nil
 		took := r.clock.Now().Sub(began)
 		p, err2 := r.e.Progress(context.Background(), "e")
-		if err != nil || err2 != nil || lane.Ran != n || took > time.Duration(c.waits)*longWait+time.Second {
+		if err != nil || err2 != nil || lane.Ran != n ||
+			took > time.Duration(c.waits)*longWait+time.Second {
 			t.Errorf("%s: %+v after %s, %v, %v", c.why, lane, took, err, err2)
 		}
 		counts := p.Counts
-		if counts[state.StatusUnavailable] < n-ran+1 && c.after > 0 || c.after == 0 && counts[state.StatusUnavailable] != n || counts[state.StatusFailed] > 0 {
+		if counts[state.StatusUnavailable] < n-ran+1 && c.after > 0 ||
+			c.after == 0 && counts[state.StatusUnavailable] != n || counts[state.StatusFailed] > 0 {
 			t.Errorf("%s: %v", c.why, counts)
 		}
 		last := r.row(fmt.Sprintf("r%03d", n-1))

@@ -95,7 +95,8 @@ func (ps *Problems) Add(p Problem) { *ps = append(*ps, p) }
 func (ps Problems) sorted() Problems {
 	out := slices.Clone(ps)
 	slices.SortStableFunc(out, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column))
 	})
 	return merged(out)
 }
@@ -125,14 +126,16 @@ func merged(sorted Problems) Problems {
 		if len(resources) == 1 {
 			noun = "resource"
 		}
-		out[i].Message += fmt.Sprintf(" (the same for %d more %s described here)", len(resources), noun)
+		out[i].Message += fmt.Sprintf(" (the same for %d more %s described here)", len(resources),
+			noun)
 	}
 	return out
 }
 
 // same reports whether two problems at a known place differ at most in the resource.
 func (p Problem) same(q Problem) bool {
-	return p.Pos == q.Pos && p.Message == q.Message && p.Attribute == q.Attribute && (p.Resource == q.Resource || p.Line > 0)
+	return p.Pos == q.Pos && p.Message == q.Message && p.Attribute == q.Attribute &&
+		(p.Resource == q.Resource || p.Line > 0)
 }
 
 // Err returns the sorted problems as an error, or nil when there are none. When there are more than
@@ -163,7 +166,9 @@ type TooMany struct {
 }
 
 // Error returns the problems, a line each, and how many more there are.
-func (e TooMany) Error() string { return fmt.Sprintf("%s\nand %d more", e.Problems.Error(), e.More) }
+func (e TooMany) Error() string {
+	return fmt.Sprintf("%s\nand %d more", e.Problems.Error(), e.More)
+}
 
 // Unwrap implements errors.Unwrap.
 func (e TooMany) Unwrap() error { return e.Problems }

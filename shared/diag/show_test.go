@@ -17,7 +17,10 @@ func TestLines(t *testing.T) {
 		5: `s = "a \" b" + 1`,
 	}
 	text := func(at diag.Pos) (string, bool) { s, ok := lines[at.Line]; return s, ok }
-	at := func(line, column int) diag.Pos { return diag.Pos{File: "main.cf", Line: line, Column: column} }
+	at := func(line,
+		column int) diag.Pos {
+		return diag.Pos{File: "main.cf", Line: line, Column: column}
+	}
 	for _, c := range []struct {
 		pos  diag.Pos
 		want string
@@ -45,8 +48,8 @@ func TestLines(t *testing.T) {
 		Pos: at(2, 2), Message: "m\nmore", Hint: "do it\nnow",
 		Related: []diag.Related{{Pos: at(1, 1), Message: "it is here"}, {Pos: at(1, 8)}},
 	}
-	want := "main.cf:2:2: m\n  more\n    2 | \tport = 80\n      | \t^^^^\n  main.cf:1:1: it is here\n" +
-		"    1 | host = Host(name=\"web1\")\n      | ^^^^\n  do it\n  now"
+	want := "main.cf:2:2: m\n  more\n    2 | \tport = 80\n      | \t^^^^\n  main.cf:1:1: it is " +
+		"here\n    1 | host = Host(name=\"web1\")\n      | ^^^^\n  do it\n  now"
 	if got := strings.Join(p.Lines(text), "\n"); got != want {
 		t.Errorf("%s\ninstead of\n%s", got, want)
 	}

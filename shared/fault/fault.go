@@ -12,9 +12,10 @@ type Kind string
 
 // The kinds. The comment of each says who is expected to act.
 const (
-	Unknown     Kind = ""            // not one of ours; treat as Internal
-	Usage       Kind = "usage"       // the command line was wrong; the caller corrects it
-	Invalid     Kind = "invalid"     // the input was wrong and nothing was stored; the author corrects it
+	Unknown Kind = ""      // not one of ours; treat as Internal
+	Usage   Kind = "usage" // the command line was wrong; the caller corrects it
+	// the input was wrong and nothing was stored; the author corrects it
+	Invalid     Kind = "invalid"
 	NotFound    Kind = "not_found"   // the named thing does not exist
 	Conflict    Kind = "conflict"    // a conditional write lost; read again and decide anew
 	Fenced      Kind = "fenced"      // the lease was taken over; stop, another holder works
@@ -24,7 +25,8 @@ const (
 	Full        Kind = "full"        // no space left where it had to be stored
 	Denied      Kind = "denied"      // no permission
 	Damaged     Kind = "damaged"     // stored data is not what it should be; a person must look
-	Foreign     Kind = "foreign"     // the data belongs to another program or a newer version; left alone
+	// the data belongs to another program or a newer version; left alone
+	Foreign     Kind = "foreign"
 	Unsupported Kind = "unsupported" // asked for something this build or home does not do
 	Canceled    Kind = "canceled"    // the caller gave up
 	Internal    Kind = "internal"    // a bug

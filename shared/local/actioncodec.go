@@ -30,7 +30,8 @@ type said struct {
 
 func saidOf(n int, a *state.Action) (said, bool) {
 	s := said{n, a.Changes, a.Messages, a.Reason, a.Replaced, a.Stale, a.Provider, a.ProviderWhy}
-	return s, len(a.Changes) > 0 || len(a.Messages) > 0 || a.Reason != "" || a.Replaced || a.Stale ||
+	return s, len(a.Changes) > 0 || len(a.Messages) > 0 || a.Reason != "" || a.Replaced ||
+		a.Stale ||
 		a.Provider != "" || a.ProviderWhy != ""
 }
 
@@ -100,7 +101,8 @@ func decodeActions(stored []byte) ([]state.Action, error) {
 	}
 	damaged := fault.New(fault.Damaged, "read actions", "a record is not as it was written").
 		WithHint(damagedHint)
-	if len(stored) < 1+sumSize || sumOf(stored[1+sumSize:]) != binary.LittleEndian.Uint32(stored[1:]) {
+	if len(stored) < 1+sumSize ||
+		sumOf(stored[1+sumSize:]) != binary.LittleEndian.Uint32(stored[1:]) {
 		return nil, damaged
 	}
 	d := &binform.Reader{B: stored[1+sumSize:]}

@@ -30,7 +30,8 @@ var (
 		return e
 	})
 	unpacker = sync.OnceValue(func() *zstd.Decoder {
-		d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+		d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxMemory(1<<30))
 		return d
 	})
 )
@@ -67,10 +68,13 @@ func putActions(c *sqlite.Conn, env string, actions []state.Action) error {
 		hashes = binary.LittleEndian.AppendUint32(hashes, sumOf([]byte(a.Resource)))
 	}
 	// The same commit again, after its answer was lost, replaces what it wrote.
-	if err := query(c, "DELETE FROM actions WHERE env = ? AND last = ? AND first = ?", nil, env, last, first); err != nil {
+	if err := query(c, "DELETE FROM actions WHERE env = ? AND last = ? AND first = ?", nil, env,
+		last, first); err != nil {
 		return err
 	}
-	return query(c, "INSERT INTO actions (env, first, last, oldest, finished, resources, notable, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", nil,
+	return query(c,
+		"INSERT INTO actions (env, first, last, oldest, finished, resources, notable, record) "+
+			"VALUES (?, ?, ?, ?, ?, ?, ?, ?)", nil,
 		env, first, last, binform.Nanos(oldest), binform.Nanos(latest), hashes, notable, record)
 }
 
@@ -78,7 +82,8 @@ func putActions(c *sqlite.Conn, env string, actions []state.Action) error {
 func decodeJSON(stored []byte) ([]state.Action, error) {
 	raw, err := unpacker().DecodeAll(stored, nil)
 	if err != nil {
-		return nil, &fault.Error{Kind: fault.Damaged, Op: "read actions", Err: err, Hint: damagedHint}
+		return nil, &fault.Error{Kind: fault.Damaged, Op: "read actions", Err: err,
+			Hint: damagedHint}
 	}
 	var out []state.Action
 	if err := json.Unmarshal(raw, &out); err != nil {
@@ -88,7 +93,9 @@ func decodeJSON(stored []byte) ([]state.Action, error) {
 }
 
 // Actions implements deploy.State.
-func (h *Home) Actions(ctx context.Context, env string, q state.ActionQuery) ([]state.Action, error) {
+func (h *Home) Actions(
+	ctx context.Context, env string, q state.ActionQuery,
+) ([]state.Action, error) {
 	sql, args := "SELECT record FROM actions WHERE env = ?", []any{env}
 	add := func(cond string, arg any) {
 		sql += " AND " + cond
@@ -139,21 +146,26 @@ func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (i
 	err := h.write(ctx, "remove actions", func(c *sqlite.Conn) error {
 		n = 0
 		var keep [][]state.Action // the newer actions of rows that also hold older ones
-		if err := query(c, "SELECT record FROM actions WHERE env = ? AND oldest < ?", func(s *sqlite.Stmt) error {
-			actions, err := decodeActions(columnBytes(s, 0))
-			left := slices.DeleteFunc(actions, func(a state.Action) bool { return a.Finished.Before(before) })
-			n += len(actions) - len(left)
-			if len(left) > 0 {
-				keep = append(keep, left)
-			}
-			return err
-		}, env, binform.Nanos(before)); err != nil {
+		if err := query(c, "SELECT record FROM actions WHERE env = ? AND oldest < ?",
+			func(s *sqlite.Stmt) error {
+				actions, err := decodeActions(columnBytes(s, 0))
+				left := slices.DeleteFunc(actions, func(a state.Action) bool {
+					return a.Finished.Before(before)
+				})
+				n += len(actions) - len(left)
+				if len(left) > 0 {
+					keep = append(keep, left)
+				}
+				return err
+			}, env, binform.Nanos(before)); err != nil {
 			return err
 		}
-		if err := query(c, "DELETE FROM actions WHERE env = ? AND oldest < ?", nil, env, binform.Nanos(before)); err != nil {
+		if err := query(c, "DELETE FROM actions WHERE env = ? AND oldest < ?", nil, env,
+			binform.Nanos(before)); err != nil {
 			return err
 		}
-		if err := query(c, "DELETE FROM parameter_changes WHERE env = ? AND at < ?", nil, env, binform.Nanos(before)); err != nil {
+		if err := query(c, "DELETE FROM parameter_changes WHERE env = ? AND at < ?", nil, env,
+			binform.Nanos(before)); err != nil {
 			return err
 		}
 		for _, actions := range keep {

@@ -16,13 +16,15 @@ import (
 
 // benchRow is a row as a planner writes it first, with a body of 300 bytes.
 func benchRow(n int) state.Row {
-	id := resource.NewID("fs::File", "web1", resource.Key{Name: "path", Value: fmt.Sprintf("/srv/site/pages/page-%06d.html", n)})
+	id := resource.NewID("fs::File", "web1",
+		resource.Key{Name: "path", Value: fmt.Sprintf("/srv/site/pages/page-%06d.html", n)})
 	body := fmt.Appendf(nil, `{"id":%q,"attributes":{"content":"`, id)
 	for len(body) < 270 {
 		body = append(body, "page content "...)
 	}
 	body = append(body, `","mode":"0644"},"managed":true}`...)
-	return state.Row{ID: id, Lane: "web1/0", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: body, Ticket: int64(n + 1), Priority: state.PriorityNewVersion,
+	return state.Row{ID: id, Lane: "web1/0", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: body,
+		Ticket: int64(n + 1), Priority: state.PriorityNewVersion,
 		Compliance: state.HasUpdate, LastRun: state.RunNew, Blocked: state.NotBlocked}
 }
 
@@ -42,12 +44,14 @@ func benchHome(b *testing.B, n int) (*Home, state.Guard, []state.Row) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = h.Close() })
-	l, err := h.Acquire(context.Background(), "e", "web1/0", h.Holder(), time.Now(), time.Now().Add(time.Hour))
+	l, err := h.Acquire(context.Background(), "e", "web1/0", h.Holder(), time.Now(),
+		time.Now().Add(time.Hour))
 	if err != nil {
 		b.Fatal(err)
 	}
 	g, rows := state.Guard{Key: l.Key, Fence: l.Fence}, benchRows(n)
-	if _, err := h.Commit(context.Background(), "e", state.Commit{Guard: g, Rows: rows, Plan: true}); err != nil {
+	if _, err := h.Commit(context.Background(), "e",
+		state.Commit{Guard: g, Rows: rows, Plan: true}); err != nil {
 		b.Fatal(err)
 	}
 	for i := range rows {
@@ -59,9 +63,12 @@ func benchHome(b *testing.B, n int) (*Home, state.Guard, []state.Row) {
 // benchDone makes the result of a run, and its action.
 func benchDone(h *Home, r state.Row) (state.Row, state.Action) {
 	now := time.Now().UTC()
-	a := state.Action{ID: h.NewID(), Resource: r.ID, Version: 1, Action: state.ActionDeploy, Outcome: state.StatusDeployed, Change: diff.Created,
-		Started: now, Finished: now, Changes: map[string]diff.Diff{"content": {Current: nil, Desired: "page content"}}, Pack: "0123456789abcdef"}
-	r.Ticket, r.Deployed, r.Compliance, r.LastRun, r.LastAt, r.SucceededAt, r.LastAction = 0, r.Hash, state.Compliant, state.RunSuccess, now, now, a.ID
+	a := state.Action{ID: h.NewID(), Resource: r.ID, Version: 1, Action: state.ActionDeploy,
+		Outcome: state.StatusDeployed, Change: diff.Created,
+		Started: now, Finished: now, Changes: map[string]diff.Diff{
+			"content": {Current: nil, Desired: "page content"}}, Pack: "0123456789abcdef"}
+	r.Ticket, r.Deployed, r.Compliance, r.LastRun, r.LastAt, r.SucceededAt, r.LastAction = 0,
+		r.Hash, state.Compliant, state.RunSuccess, now, now, a.ID
 	return r, a
 }
 
@@ -95,7 +102,8 @@ func BenchmarkInsert10000(b *testing.B) {
 		h, g, _ := benchHome(b, 0)
 		rows := benchRows(10000)
 		b.StartTimer()
-		if _, err := h.Commit(context.Background(), "e", state.Commit{Guard: g, Rows: rows, Plan: true}); err != nil {
+		if _, err := h.Commit(context.Background(), "e",
+			state.Commit{Guard: g, Rows: rows, Plan: true}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -162,10 +170,20 @@ func BenchmarkReads10000(b *testing.B) {
 		f    func() (int, error)
 		want int
 	}{
-		{"LaneRows", func() (int, error) { r, err := h.LaneRows(ctx, "e", "web1/0", true); return len(r), err }, 10000},
-		{"Rows", func() (int, error) { r, err := h.Rows(ctx, "e", ids); return len(r), err }, 10000},
-		{"ScanRows", func() (int, error) { r, err := h.ScanRows(ctx, "e", "", 10000); return len(r), err }, 10000},
-		{"Schedule", func() (int, error) { s, err := h.Schedule(ctx, "e"); return len(s.Tickets), err }, 10000},
+		{"LaneRows",
+			func() (int, error) {
+				r, err := h.LaneRows(ctx, "e", "web1/0", true)
+				return len(r),
+					err
+			}, 10000},
+		{"Rows", func() (int, error) { r, err := h.Rows(ctx, "e", ids); return len(r), err },
+			10000},
+		{"ScanRows",
+			func() (int, error) { r, err := h.ScanRows(ctx, "e", "", 10000); return len(r), err },
+			10000},
+		{"Schedule",
+			func() (int, error) { s, err := h.Schedule(ctx, "e"); return len(s.Tickets), err },
+			10000},
 		{"Counts", func() (int, error) { n, err := h.Counts(ctx, "e"); return len(n), err }, 1},
 		{"Env", func() (int, error) { _, err := h.Env(ctx, "e"); return 0, err }, 0},
 	} {
@@ -216,7 +234,9 @@ func BenchmarkActions(b *testing.B) {
 func BenchmarkCaller(b *testing.B) {
 	n := 0
 	for b.Loop() {
-		if err := (Caller{}).Call(context.Background(), time.Minute, func(context.Context) { n++ }); err != nil {
+		if err := (Caller{}).Call(context.Background(), time.Minute, func(context.Context) {
+			n++
+		}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -230,7 +250,8 @@ func BenchmarkPut40Chunks(b *testing.B) {
 		for range 40 {
 			n++
 			data := append(fmt.Appendf(nil, "%d", n), make([]byte, 12000)...)
-			blobs = append(blobs, state.Blob{Hash: hashOf(data), Size: int64(len(data)), Data: data})
+			blobs = append(blobs, state.Blob{Hash: hashOf(data), Size: int64(len(data)),
+				Data: data})
 		}
 		if err := h.Files().Put(context.Background(), blobs); err != nil {
 			b.Fatal(err)

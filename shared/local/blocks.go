@@ -27,10 +27,11 @@ type block struct {
 	recs        []record // by id
 	added       []record
 	addedAt     map[resource.ID]int // where they are in added
-	lanes       map[string]bool     // as stored: whether something is scheduled there; set when changed
-	changed     bool
-	bodied      bool // the bodies were read
-	newBodies   bool // and have to be written
+	// as stored: whether something is scheduled there; set when changed
+	lanes     map[string]bool
+	changed   bool
+	bodied    bool // the bodies were read
+	newBodies bool // and have to be written
 }
 
 // of returns the block that holds an id, nil if the environment has none.

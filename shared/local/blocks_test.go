@@ -87,7 +87,8 @@ func (w *world) step() {
 }
 
 func (w *world) fresh(n int) state.Row {
-	return state.Row{ID: resource.ID(fmt.Sprintf("std::Null[a%d,name=%d]", n%3, n)), LastRun: state.RunNew,
+	return state.Row{ID: resource.ID(fmt.Sprintf("std::Null[a%d,name=%d]", n%3, n)),
+		LastRun: state.RunNew,
 		Blocked: state.NotBlocked, Hash: fmt.Sprint(n)}
 }
 
@@ -225,7 +226,8 @@ func TestFlippedBits(t *testing.T) {
 		rewritten, _ := decodeRecords(rows)
 		decodeBodies(encodeBodies(again), rewritten)
 		for j := range rewritten { // a block is written anew with what is damaged in it
-			if row, _ := rewritten[j].row(); (row.Body == nil) != (sumOf(again[j].body) != again[j].sum) {
+			if row, _ := rewritten[j].row(); (row.Body == nil) !=
+				(sumOf(again[j].body) != again[j].sum) {
 				t.Fatalf("bit %d: writing it again made %q of a damaged body", i, row.Body)
 			}
 		}
@@ -238,7 +240,8 @@ func FuzzDecodeRecords(f *testing.F) {
 		{id: "ab", lane: "m", status: "other", state: []byte("x")}})[sumSize:])
 	f.Fuzz(func(t *testing.T, rest []byte) {
 		sum := sumOf(rest)
-		stored := append([]byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24)}, rest...)
+		stored := append([]byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24)},
+			rest...)
 		recs, err := decodeRecords(stored)
 		if err != nil {
 			if !fault.Is(err, fault.Damaged) {
@@ -351,7 +354,8 @@ func TestEarlierActions(t *testing.T) {
 	w.same(err, []any{len(was), was[0].Resource, was[0].Reason}, []any{1, id, "it is broken"})
 	all, err := h.Actions(ctx, "default", state.ActionQuery{})
 	w.same(err, len(all), 153)
-	l, err := h.Acquire(ctx, "default", "web1/0", h.Holder(), time.Now(), time.Now().Add(time.Minute))
+	l, err := h.Acquire(ctx, "default", "web1/0", h.Holder(), time.Now(),
+		time.Now().Add(time.Minute))
 	w.same(err, l.Key, "web1/0")
 	fresh := state.Action{ID: h.NewID(), Resource: id, Version: 2, Action: state.ActionRepair,
 		Outcome: state.StatusDeployed, Change: diff.NoChange, Started: time.Now().UTC(), Pack: "p"}

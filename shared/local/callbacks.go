@@ -56,7 +56,8 @@ func (b *Callbacks) Register(ctx context.Context, env string, cb callback.Callba
 // Unregister implements callback.Store.
 func (b *Callbacks) Unregister(ctx context.Context, env, id string) error {
 	return b.home.write(ctx, writeCallbacks, func(c *sqlite.Conn) error {
-		if err := query(c, "DELETE FROM callbacks WHERE env = ? AND id = ?", nil, env, id); err != nil {
+		if err := query(c, "DELETE FROM callbacks WHERE env = ? AND id = ?", nil, env,
+			id); err != nil {
 			return err
 		}
 		if c.Changes() == 0 {
@@ -144,7 +145,8 @@ func (b *Callbacks) Delivered(
 		p := &found[0]
 		p.Delivered[id] = max(p.Delivered[id], seq)
 		if p.Done(all) {
-			return query(c, "DELETE FROM callback_pending WHERE env = ? AND id = ?", nil, env, instance)
+			return query(c, "DELETE FROM callback_pending WHERE env = ? AND id = ?", nil, env,
+				instance)
 		}
 		return query(c, "UPDATE callback_pending SET told = ? WHERE env = ? AND id = ?", nil,
 			[]byte(toJSON(p.Delivered)), env, instance)

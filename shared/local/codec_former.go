@@ -23,9 +23,12 @@ const (
 
 // stateWords are the words of the state vector that the second format stores in one byte.
 func stateWords() []string {
-	return []string{"", string(state.Compliant), string(state.RunSuccess), string(state.NotBlocked), string(state.RunNew),
-		string(state.HasUpdate), string(state.NonCompliant), string(state.Undefined), string(state.RunFailed),
-		string(state.RunSkipped), string(state.BlockedYes), string(state.BlockedTemp), string(state.NeedsPerson)}
+	return []string{"", string(state.Compliant), string(state.RunSuccess), string(state.NotBlocked),
+		string(state.RunNew),
+		string(state.HasUpdate), string(state.NonCompliant), string(state.Undefined),
+		string(state.RunFailed),
+		string(state.RunSkipped), string(state.BlockedYes), string(state.BlockedTemp),
+		string(state.NeedsPerson)}
 }
 
 // decodeState2 reads a state of the second format, after its first byte.
@@ -39,7 +42,8 @@ func decodeState2(d *binform.Reader, r *state.Row) error {
 	if flags&isDeployed == 0 {
 		r.Deployed = d.Hex()
 	}
-	r.Compliance, r.LastRun, r.Blocked = state.Compliance(d.Word(words)), state.LastRun(d.Word(words)), state.Blocked(d.Word(words))
+	r.Compliance, r.LastRun, r.Blocked = state.Compliance(d.Word(words)),
+		state.LastRun(d.Word(words)), state.Blocked(d.Word(words))
 	r.LastAction = d.Hex()
 	r.LastAt, r.ChangedAt, r.SucceededAt = d.Time(), d.Time(), d.Time()
 	if flags&wasTried != 0 {
@@ -82,11 +86,13 @@ func decodeState1(d *binform.Reader, r *state.Row) error {
 	r.Orphaned, r.Removing = flags&1 != 0, flags&2 != 0
 	r.WantFacts, r.PossiblyChanged = flags&4 != 0, flags&8 != 0
 	r.Priority = state.Priority(d.Int())
-	r.Compliance, r.LastRun, r.Blocked = state.Compliance(word(d)), state.LastRun(word(d)), state.Blocked(word(d))
+	r.Compliance, r.LastRun, r.Blocked = state.Compliance(word(d)), state.LastRun(word(d)),
+		state.Blocked(word(d))
 	if r.Deployed = d.Text(); r.Deployed == r.Hash {
 		r.Deployed = r.Hash // share the string
 	}
-	r.LastAction, r.Reason, r.Class, r.Creating = d.Text(), d.Text(), provider.Class(word(d)), d.Text()
+	r.LastAction, r.Reason, r.Class, r.Creating = d.Text(), d.Text(), provider.Class(word(d)),
+		d.Text()
 	if w := d.Text(); w != "" {
 		r.Waiting = []byte(w)
 	}

@@ -88,7 +88,8 @@ func (t *tx) run() error {
 			return err
 		}
 	}
-	for _, step := range []func() error{t.blocks.flush, t.addCounts, t.checked, t.actions, t.outbox, t.plan, t.lease} {
+	for _, step := range []func() error{t.blocks.flush, t.addCounts, t.checked, t.actions, t.outbox,
+		t.plan, t.lease} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -107,7 +108,8 @@ func (t *tx) store() error {
 		}
 	}
 	for _, n := range t.in.Forget {
-		if err := query(t.c, "DELETE FROM versions WHERE env = ? AND number = ?", nil, t.env, n); err != nil {
+		if err := query(t.c, "DELETE FROM versions WHERE env = ? AND number = ?", nil, t.env,
+			n); err != nil {
 			return err
 		}
 	}
@@ -192,7 +194,9 @@ func (t *tx) addCounts() error {
 		if n == 0 {
 			continue
 		}
-		if err := query(t.c, "INSERT INTO counts (env, lane, status, n) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n", nil,
+		if err := query(t.c,
+			"INSERT INTO counts (env, lane, status, n) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "+
+				"SET n = n + excluded.n", nil,
 			t.env, key.lane, string(key.status), n); err != nil {
 			return err
 		}
@@ -211,7 +215,8 @@ func (t *tx) checked() error {
 
 func (t *tx) outbox() error {
 	for _, o := range t.in.AddOutbox {
-		if err := query(t.c, "INSERT OR REPLACE INTO outbox (env, id, record) VALUES (?, ?, ?)", nil, t.env, o.ID, toJSON(o)); err != nil {
+		if err := query(t.c, "INSERT OR REPLACE INTO outbox (env, id, record) VALUES (?, ?, ?)",
+			nil, t.env, o.ID, toJSON(o)); err != nil {
 			return err
 		}
 	}
@@ -219,7 +224,8 @@ func (t *tx) outbox() error {
 		return nil
 	}
 	for _, id := range t.in.DropOutbox {
-		if err := query(t.c, "DELETE FROM outbox WHERE env = ? AND id = ?", nil, t.env, id); err != nil {
+		if err := query(t.c, "DELETE FROM outbox WHERE env = ? AND id = ?", nil, t.env,
+			id); err != nil {
 			return err
 		}
 	}
@@ -237,10 +243,11 @@ func (t *tx) plan() error {
 		return err
 	}
 	paused := false
-	if err := query(t.c, "SELECT paused FROM agents WHERE env = ? AND name = ?", func(s *sqlite.Stmt) error {
-		paused = s.ColumnBool(0)
-		return nil
-	}, t.env, state.AgentOf(t.in.Guard.Key)); err != nil {
+	if err := query(t.c, "SELECT paused FROM agents WHERE env = ? AND name = ?",
+		func(s *sqlite.Stmt) error {
+			paused = s.ColumnBool(0)
+			return nil
+		}, t.env, state.AgentOf(t.in.Guard.Key)); err != nil {
 		return err
 	}
 	t.out.PlanSeq, t.out.Paused = e.PlanSeq, paused || e.Halted
@@ -260,11 +267,13 @@ func (t *tx) lease() error {
 	refused := len(t.in.Next) > 0 && !t.out.Started
 	if err := query(t.c, `UPDATE leases SET runs = iif(?, runs, ?), until = max(until, ?),
 		wave = max(wave, ?) WHERE env = ? AND key = ?`, nil,
-		refused, joinIDs(runs), binform.Nanos(t.in.Until), t.in.WaveDone, t.env, t.in.Guard.Key); err != nil {
+		refused, joinIDs(runs), binform.Nanos(t.in.Until), t.in.WaveDone, t.env,
+		t.in.Guard.Key); err != nil {
 		return err
 	}
 	if t.in.WaveDone == 0 {
 		return nil
 	}
-	return query(t.c, "DELETE FROM checks WHERE env = ? AND lane = ? AND epoch <= ?", nil, t.env, t.in.Guard.Key, t.in.WaveDone)
+	return query(t.c, "DELETE FROM checks WHERE env = ? AND lane = ? AND epoch <= ?", nil, t.env,
+		t.in.Guard.Key, t.in.WaveDone)
 }

@@ -21,7 +21,8 @@ func TestState(t *testing.T) {
 	deploytest.TestState(t, func(t *testing.T) deploytest.StateHarness {
 		dir := t.TempDir()
 		a, b := open(t, dir), open(t, dir)
-		return deploytest.StateHarness{A: a, B: b, HolderA: holders(a), HolderB: holders(b), KillA: func() { _ = a.Close() }}
+		return deploytest.StateHarness{A: a, B: b, HolderA: holders(a), HolderB: holders(b),
+			KillA: func() { _ = a.Close() }}
 	})
 }
 
@@ -100,7 +101,11 @@ func TestNotifier(t *testing.T) {
 	t.Parallel()
 	deploytest.TestNotifier(t, func(*testing.T) deploytest.NotifierHarness {
 		b := NewNotifier()
-		return deploytest.NotifierHarness{Notifier: b, Received: func(_ context.Context, env, lane string) ([]resource.ID, bool) { return b.Answer(env, lane) }}
+		return deploytest.NotifierHarness{Notifier: b,
+			Received: func(_ context.Context, env, lane string) ([]resource.ID,
+				bool) {
+				return b.Answer(env, lane)
+			}}
 	})
 }
 

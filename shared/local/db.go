@@ -79,7 +79,8 @@ func openDB(path string) (*db, error) {
 	if err := ours(path); err != nil {
 		return nil, err
 	}
-	if f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err == nil { // SQLite lets everybody read what it makes
+	// SQLite lets everybody read what it makes
+	if f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err == nil {
 		_ = f.Close()
 	}
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
@@ -131,7 +132,8 @@ func prepareSoon(conn *sqlite.Conn, path string, steps []step) error {
 // knows.
 func prepareDB(conn *sqlite.Conn, path string, steps []step) error {
 	layout, err := func() (_ int, err error) {
-		defer sqlitex.Transaction(conn)(&err) // for a consistent view: another process may be making the tables
+		// for a consistent view: another process may be making the tables
+		defer sqlitex.Transaction(conn)(&err)
 		return identify(conn, path, len(steps))
 	}()
 	if err == nil {
@@ -145,7 +147,8 @@ func prepareDB(conn *sqlite.Conn, path string, steps []step) error {
 
 // configure makes commits durable (full sync) and cheap (write-ahead log).
 func configure(conn *sqlite.Conn) error {
-	return pragmas(conn, "journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000", "cache_size=-2000")
+	return pragmas(conn, "journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000",
+		"cache_size=-2000")
 }
 
 func pragmas(conn *sqlite.Conn, settings ...string) error {
@@ -159,10 +162,11 @@ func pragmas(conn *sqlite.Conn, settings ...string) error {
 
 func number(conn *sqlite.Conn, query string) (int64, error) {
 	var out int64
-	err := sqlitex.ExecuteTransient(conn, query, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-		out = s.ColumnInt64(0)
-		return nil
-	}})
+	err := sqlitex.ExecuteTransient(conn, query,
+		&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+			out = s.ColumnInt64(0)
+			return nil
+		}})
 	return out, err
 }
 
@@ -206,7 +210,8 @@ func (d *db) there() error {
 	if err == nil && os.SameFile(now, d.file) {
 		return nil
 	}
-	return fault.New(fault.Damaged, "write "+d.path, "the data directory was removed or replaced while it was in use").
+	return fault.New(fault.Damaged, "write "+d.path,
+		"the data directory was removed or replaced while it was in use").
 		WithHint("run the command again: it looks at everything and goes on")
 }
 
@@ -238,7 +243,8 @@ func inSavepoint(conn *sqlite.Conn, save bool, f func(c *sqlite.Conn) error) (er
 // spoils reports whether err makes the whole transaction useless, and not only one savepoint.
 func spoils(err error) bool {
 	code := sqlite.ErrCode(err).ToPrimary()
-	return err != nil && (code == sqlite.ResultFull || code == sqlite.ResultIOErr || code == sqlite.ResultReadOnly)
+	return err != nil && (code == sqlite.ResultFull || code == sqlite.ResultIOErr ||
+		code == sqlite.ResultReadOnly)
 }
 
 // write runs f in a transaction, which it may share with others, and returns once that is durable.
@@ -305,14 +311,18 @@ func storeError(op string, err error) error {
 		kind, hint = fault.Full, "make room on the disk and run the command again: nothing is lost"
 	case sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultAuth:
 		kind, hint = fault.Denied, "the data directory must be writable"
-	case sqlite.ResultCorrupt, sqlite.ResultNotADB, sqlite.ResultFormat, sqlite.ResultError: // the last: tables are not as this program made them
+	// the last: tables are not as this program made them
+	case sqlite.ResultCorrupt, sqlite.ResultNotADB, sqlite.ResultFormat, sqlite.ResultError:
 		kind, hint = fault.Damaged, damagedHint
 	case sqlite.ResultCantOpen:
-		kind, hint = fault.Denied, "the data directory must exist, be writable and have room for files, and the process may have to open more (ulimit -n); was it removed?"
+		kind, hint = fault.Denied,
+			"the data directory must exist, be writable and have room for files, and the process "+
+				"may have to open more (ulimit -n); was it removed?"
 	case sqlite.ResultBusy, sqlite.ResultLocked:
 		kind, hint = fault.Unavailable, "another process holds the database; try again"
 	case sqlite.ResultIOErr:
-		kind, hint = fault.Full, "the disk cannot be written; make room or mend it, and run the command again"
+		kind, hint = fault.Full,
+			"the disk cannot be written; make room or mend it, and run the command again"
 	case sqlite.ResultConstraint, sqlite.ResultMisuse, sqlite.ResultMismatch:
 		kind = fault.Internal
 	}

@@ -50,7 +50,8 @@ func (d *Definitions) Put(
 		if err := checkLive(c, env); err != nil {
 			return err
 		}
-		return query(c, "INSERT OR REPLACE INTO definition_bundles (env, bundle) VALUES (?, ?)", nil,
+		return query(c, "INSERT OR REPLACE INTO definition_bundles (env, bundle) VALUES (?, ?)",
+			nil,
 			env, bundle)
 	})
 }

@@ -24,7 +24,8 @@ func checkDir(dir string) error {
 	case err != nil:
 		return dirError(dir, err)
 	case !info.IsDir():
-		return fault.New(fault.Foreign, "open data directory", "%s is not a directory", dir).WithHint("name another one with --data")
+		return fault.New(fault.Foreign, "open data directory", "%s is not a directory", dir).
+			WithHint("name another one with --data")
 	}
 	if _, err := os.Stat(filepath.Join(dir, dbName)); errors.Is(err, fs.ErrNotExist) {
 		entries, err := os.ReadDir(dir)
@@ -33,7 +34,8 @@ func checkDir(dir string) error {
 		}
 		for _, e := range entries {
 			if !ourFile(e.Name()) {
-				return fault.New(fault.Foreign, "open data directory", "%s holds %s, which is not ours, and no database", dir, e.Name()).
+				return fault.New(fault.Foreign, "open data directory",
+					"%s holds %s, which is not ours, and no database", dir, e.Name()).
 					WithHint("name an empty or a new directory with --data")
 			}
 		}
@@ -44,7 +46,8 @@ func checkDir(dir string) error {
 // ourFile reports whether a file of this name may be in a data directory that has no database yet,
 // or has lost it.
 func ourFile(name string) bool {
-	return name == "files" || name == "holders" || name == "inputs" || name == "key" || name == "api-token" || name == ".gitignore" || strings.HasPrefix(name, dbName)
+	return name == "files" || name == "holders" || name == "inputs" || name == "key" ||
+		name == "api-token" || name == ".gitignore" || strings.HasPrefix(name, dbName)
 }
 
 func dirError(dir string, err error) error {
@@ -57,8 +60,11 @@ func dirError(dir string, err error) error {
 	case readOnly(err):
 		kind = fault.Denied
 	}
-	return &fault.Error{Kind: kind, Op: "open data directory " + dir, Err: err, Hint: "it must be a directory that this user can write; --data names another"}
+	return &fault.Error{Kind: kind, Op: "open data directory " + dir, Err: err,
+		Hint: "it must be a directory that this user can write; --data names another"}
 }
 
-func noSpace(err error) bool  { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+func noSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
 func readOnly(err error) bool { return errors.Is(err, syscall.EROFS) }

@@ -124,7 +124,8 @@ func (f *Files) put(b state.Blob) error {
 		return f.missing("store file", err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != b.Hash {
-		return fault.New(fault.Invalid, "store file", "the bytes have the hash %s, not %s", got, b.Hash).
+		return fault.New(fault.Invalid, "store file", "the bytes have the hash %s, not %s", got,
+			b.Hash).
 			WithHint("the file changed while it was read; export again")
 	}
 	if err = os.Rename(tmp.Name(), path); err != nil {
@@ -165,12 +166,14 @@ func (f *Files) Get(ctx context.Context, hashes []string) ([][]byte, error) {
 }
 
 func damagedFile(hash string) error {
-	return fault.New(fault.Damaged, "read file", "the stored file %s has other bytes", hash).WithHint(restoreHint)
+	return fault.New(fault.Damaged, "read file", "the stored file %s has other bytes", hash).
+		WithHint(restoreHint)
 }
 
 // restoreHint says what can be done about data that is lost: what follows from the documents can be
 // stored again.
-const restoreHint = "apply again: what follows from the documents is stored anew; for anything else, restore the data directory from a copy"
+const restoreHint = "apply again: what follows from the documents is stored anew; for anything " +
+	"else, restore the data directory from a copy"
 
 // missing is fileError, and says what can be done when the error is that a file, or all of them,
 // are gone.
@@ -180,7 +183,8 @@ func (f *Files) missing(op string, err error) error {
 	}
 	hint := restoreHint
 	if _, e := os.Lstat(filepath.Dir(f.dir)); errors.Is(e, fs.ErrNotExist) {
-		hint = "the data directory was removed or moved while it was in use; run the command again: it looks at everything and goes on"
+		hint = "the data directory was removed or moved while it was in use; run the command " +
+			"again: it looks at everything and goes on"
 	}
 	return &fault.Error{Kind: fault.NotFound, Op: op, Err: err, Hint: hint}
 }
@@ -303,7 +307,8 @@ func fileError(op string, err error) error {
 	case errors.Is(err, fs.ErrPermission), readOnly(err):
 		return fault.Wrap(fault.Denied, op, err)
 	case noSpace(err):
-		return &fault.Error{Kind: fault.Full, Op: op, Err: err, Hint: "make room on the disk and run the command again: nothing is lost"}
+		return &fault.Error{Kind: fault.Full, Op: op, Err: err,
+			Hint: "make room on the disk and run the command again: nothing is lost"}
 	}
 	return fault.Wrap(fault.Unavailable, op, err)
 }

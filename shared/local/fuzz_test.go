@@ -13,7 +13,8 @@ import (
 
 // FuzzDecodeState: damaged bytes are Damaged, and what decodes encodes to the same row again.
 func FuzzDecodeState(f *testing.F) {
-	f.Add(encodeState(&state.Row{Version: 1, Hash: "h", Compliance: state.Compliant, Missing: []string{"m"}, Causes: []resource.ID{"c"}}))
+	f.Add(encodeState(&state.Row{Version: 1, Hash: "h", Compliance: state.Compliant,
+		Missing: []string{"m"}, Causes: []resource.ID{"c"}}))
 	f.Add([]byte{stateFormat})
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		var row, again state.Row
@@ -23,7 +24,8 @@ func FuzzDecodeState(f *testing.F) {
 			}
 			return
 		}
-		if err := decodeState(encodeState(&row), &again); err != nil || !reflect.DeepEqual(row, again) {
+		if err := decodeState(encodeState(&row), &again); err != nil ||
+			!reflect.DeepEqual(row, again) {
 			t.Errorf("%v: %+v, then %+v", err, row, again)
 		}
 	})

@@ -60,7 +60,8 @@ func Open(dir string) (*Home, error) {
 	if err := checkDir(dir); err != nil {
 		return nil, err
 	}
-	h := &Home{Dir: dir, Notifier: NewNotifier(), files: filepath.Join(dir, "files"), waves: map[waveKey]*seenChecks{}}
+	h := &Home{Dir: dir, Notifier: NewNotifier(), files: filepath.Join(dir, "files"),
+		waves: map[waveKey]*seenChecks{}}
 	var err error
 	if h.db, err = openDB(filepath.Join(dir, dbName)); err != nil {
 		return nil, err
@@ -93,7 +94,8 @@ func (h *Home) Alone(env string) (release func(), ok bool, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, false, dirError(h.Dir, err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, env+".lock"), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, env+".lock"), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC,
+		0o600)
 	if err != nil {
 		return nil, false, dirError(h.Dir, err)
 	}
@@ -117,7 +119,8 @@ func (h *Home) hold() error {
 	h.sweepHolders(dir)
 	h.ids = platform.NewIDs()
 	h.holder = h.ids.Holder
-	f, err := os.OpenFile(filepath.Join(dir, h.holder), os.O_CREATE|os.O_EXCL|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, h.holder),
+		os.O_CREATE|os.O_EXCL|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
 		return err
 	}

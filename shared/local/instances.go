@@ -44,7 +44,8 @@ func (n *Instances) Write(
 
 // putChanges stores changes, and returns the new revisions. weigh refuses too many references.
 func putChanges(
-	c *sqlite.Conn, env string, changes []inventory.Change, weigh func(changes, come, gone, generations int) error,
+	c *sqlite.Conn, env string, changes []inventory.Change,
+	weigh func(changes, come, gone, generations int) error,
 ) ([]int64, error) {
 	revs := make([]int64, len(changes))
 	// The order of changes means nothing: one may take the identity that another gives up.
@@ -92,7 +93,8 @@ func moveGeneration(c *sqlite.Conn, env string, g *inventory.Generation) error {
 	if have.Number != g.Number-1 {
 		return inventory.ErrMoved(g.Service)
 	}
-	return query(c, "INSERT OR REPLACE INTO service_generations (env, service, body) VALUES (?, ?, ?)",
+	return query(c,
+		"INSERT OR REPLACE INTO service_generations (env, service, body) VALUES (?, ?, ?)",
 		nil, env, g.Service, []byte(toJSON(g)))
 }
 
@@ -135,7 +137,8 @@ func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, e
 	}
 	for i, e := range change.Events {
 		e.Seq = events + int64(i) + 1
-		if err := query(c, "INSERT INTO instance_events (env, id, seq, body) VALUES (?, ?, ?, ?)", nil,
+		if err := query(c, "INSERT INTO instance_events (env, id, seq, body) VALUES (?, ?, ?, ?)",
+			nil,
 			env, r.ID, e.Seq, []byte(toJSON(e))); err != nil {
 			return 0, err
 		}
@@ -245,7 +248,8 @@ func putReferences(c *sqlite.Conn, env string, r *inventory.Record) (come, gone 
 func checkReferences(c *sqlite.Conn, env string, r *inventory.Record) error {
 	wrong := ""
 	const from = "SELECT r.target FROM instance_refs r LEFT JOIN instances i ON i.env = r.env AND " +
-		"i.id = r.target WHERE r.env = ? AND r.id = ? AND (i.id IS NULL OR i.deleted OR i.closed) LIMIT 1"
+		"i.id = r.target WHERE r.env = ? AND r.id = ? AND (i.id IS NULL OR i.deleted OR " +
+		"i.closed) LIMIT 1"
 	err := query(c, from, func(s *sqlite.Stmt) error {
 		wrong = s.ColumnText(0)
 		return nil

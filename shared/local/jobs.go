@@ -18,7 +18,8 @@ func (h *Home) PutJob(ctx context.Context, env string, j state.Job, now time.Tim
 	rev := state.NewRev()
 	err := h.write(ctx, "write job", func(c *sqlite.Conn) error {
 		if j.Rev == 0 {
-			if err := query(c, "DELETE FROM jobs WHERE expires <= ?", nil, now.UnixMilli()); err != nil {
+			if err := query(c, "DELETE FROM jobs WHERE expires <= ?", nil,
+				now.UnixMilli()); err != nil {
 				return err
 			}
 		}
@@ -60,7 +61,8 @@ func (h *Home) Jobs(ctx context.Context, env, begin string, now time.Time) ([]st
 	err := h.read(ctx, "read jobs", func(c *sqlite.Conn) error {
 		return query(
 			c,
-			"SELECT id, rev, expires, body FROM jobs WHERE env = ? AND id >= ? AND expires > ? ORDER BY id",
+			"SELECT id, rev, expires, body FROM jobs WHERE env = ? AND id >= ? AND expires > ? "+
+				"ORDER BY id",
 			func(s *sqlite.Stmt) error {
 				j := state.Job{ID: s.ColumnText(0), Rev: s.ColumnInt64(1),
 					Expires: time.UnixMilli(s.ColumnInt64(2)).UTC(), Body: columnBytes(s, 3)}

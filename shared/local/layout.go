@@ -43,7 +43,8 @@ func ours(path string) error {
 	if _, err := io.ReadFull(f, head); err != nil {
 		return nil
 	}
-	if owner := binary.BigEndian.Uint32(head[headerOwner:]); owner == applicationID || owner == 0 && binary.BigEndian.Uint32(head[schemaCookie:]) == 0 {
+	if owner := binary.BigEndian.Uint32(head[headerOwner:]); owner == applicationID ||
+		owner == 0 && binary.BigEndian.Uint32(head[schemaCookie:]) == 0 {
 		return nil
 	}
 	if !bytes.HasPrefix(head, []byte("SQLite format 3\x00")) {
@@ -53,14 +54,16 @@ func ours(path string) error {
 }
 
 func foreign(path string) error {
-	return fault.New(fault.Foreign, "open "+path, "it is an SQLite database of another program").WithHint("name another data directory with --data")
+	return fault.New(fault.Foreign, "open "+path, "it is an SQLite database of another program").
+		WithHint("name another data directory with --data")
 }
 
 // identify returns the layout of the tables, 0 if there are none, and refuses a database that is
 // not ours. It is called in a transaction.
 func identify(conn *sqlite.Conn, path string, known int) (layout int, err error) {
 	var have [3]int64
-	for i, q := range []string{"PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master"} {
+	for i, q := range []string{"PRAGMA application_id", "PRAGMA user_version",
+		"SELECT count(*) FROM sqlite_master"} {
 		if have[i], err = number(conn, q); err != nil {
 			return 0, err
 		}
@@ -72,7 +75,8 @@ func identify(conn *sqlite.Conn, path string, known int) (layout int, err error)
 	case app != applicationID:
 		return 0, foreign(path)
 	case version > int64(known):
-		return 0, fault.New(fault.Foreign, "open "+path, "it has layout %d, this program knows %d", version, known).
+		return 0, fault.New(fault.Foreign, "open "+path, "it has layout %d, this program knows %d",
+			version, known).
 			WithHint("use the version of southbound that wrote it last, or a newer one")
 	}
 	return int(version), nil
@@ -126,7 +130,8 @@ func migrate(conn *sqlite.Conn, path string, steps []step) (err error) {
 			return fmt.Errorf("take the tables to layout %d: %w", layout+1, err)
 		}
 	}
-	return pragmas(conn, fmt.Sprintf("application_id=%d", applicationID), fmt.Sprintf("user_version=%d", layout))
+	return pragmas(conn, fmt.Sprintf("application_id=%d", applicationID),
+		fmt.Sprintf("user_version=%d", layout))
 }
 
 // script runs the statements of a text; each ends with ";" at the end of a line.

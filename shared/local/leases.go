@@ -12,17 +12,21 @@ import (
 )
 
 // Acquire implements deploy.State.
-func (h *Home) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
+func (h *Home) Acquire(
+	ctx context.Context, env, key, holder string, now, until time.Time,
+) (state.Lease, error) {
 	var out state.Lease
 	err := h.write(ctx, "take lease", func(c *sqlite.Conn) error {
 		have, stored, err := readLease(c, env, key)
 		if err != nil {
 			return err
 		}
-		if have.Holder != "" && have.Holder != holder && now.Before(have.Until) && !h.dead(have.Holder) {
+		if have.Holder != "" && have.Holder != holder && now.Before(have.Until) &&
+			!h.dead(have.Holder) {
 			return fault.New(fault.Busy, "take lease", "%s is served by another", key)
 		}
-		out = state.Lease{Key: key, Holder: holder, Fence: have.Fence + 1, Until: until, Wave: have.Wave}
+		out = state.Lease{Key: key, Holder: holder, Fence: have.Fence + 1, Until: until,
+			Wave: have.Wave}
 		if out.Running, err = splitIDs(stored); err != nil {
 			return err
 		}
@@ -38,7 +42,8 @@ func readLease(c *sqlite.Conn, env, key string) (l state.Lease, runs running, er
 	l.Key = key
 	const sql = "SELECT holder, fence, until, wave, runs FROM leases WHERE env = ? AND key = ?"
 	err = query(c, sql, func(s *sqlite.Stmt) error {
-		l.Holder, l.Fence, l.Until, l.Wave = s.ColumnText(0), s.ColumnInt64(1), binform.TimeOf(s.ColumnInt64(2)), s.ColumnInt64(3)
+		l.Holder, l.Fence, l.Until, l.Wave = s.ColumnText(0), s.ColumnInt64(1),
+			binform.TimeOf(s.ColumnInt64(2)), s.ColumnInt64(3)
 		runs = columnBytes(s, 4)
 		return nil
 	}, env, key)
@@ -48,7 +53,9 @@ func readLease(c *sqlite.Conn, env, key string) (l state.Lease, runs running, er
 // Release implements deploy.State.
 func (h *Home) Release(ctx context.Context, env string, l state.Lease) error {
 	return h.write(ctx, "give up lease", func(c *sqlite.Conn) error {
-		return query(c, "UPDATE leases SET holder = '', runs = '' WHERE env = ? AND key = ? AND fence = ?", nil, env, l.Key, l.Fence)
+		return query(c,
+			"UPDATE leases SET holder = '', runs = '' WHERE env = ? AND key = ? AND fence = ?", nil,
+			env, l.Key, l.Fence)
 	})
 }
 

@@ -43,7 +43,8 @@ func TestLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Acquire(ctx, "e", "l/0", b.Holder()+"#1", now, now.Add(time.Minute)); !fault.Is(err, fault.Busy) {
+	if _, err := b.Acquire(ctx, "e", "l/0", b.Holder()+"#1", now,
+		now.Add(time.Minute)); !fault.Is(err, fault.Busy) {
 		t.Fatalf("second holder: %v", err)
 	}
 	late := now.Add(2 * time.Minute)
@@ -52,7 +53,9 @@ func TestLease(t *testing.T) {
 		t.Fatalf("after expiry: %v, fence %d after %d", err, second.Fence, first.Fence)
 	}
 	row := state.Row{ID: "std::Null[a,name=x]", Lane: "l/0", Body: []byte("{}")}
-	if _, err := a.Commit(ctx, "e", state.Commit{Guard: state.Guard{Key: "l/0", Fence: first.Fence}, Rows: []state.Row{row}}); !fault.Is(err, fault.Fenced) {
+	if _, err := a.Commit(ctx, "e",
+		state.Commit{Guard: state.Guard{Key: "l/0", Fence: first.Fence},
+			Rows: []state.Row{row}}); !fault.Is(err, fault.Fenced) {
 		t.Errorf("a stale holder's commit: %v", err)
 	}
 	if err := a.Release(ctx, "e", first); err != nil {
@@ -61,7 +64,9 @@ func TestLease(t *testing.T) {
 	if rows, _ := b.LaneRows(ctx, "e", "l/0", true); len(rows) != 0 {
 		t.Error("the refused commit left a row")
 	}
-	if _, err := b.Commit(ctx, "e", state.Commit{Guard: state.Guard{Key: "l/0", Fence: second.Fence}, Rows: []state.Row{row}}); err != nil {
+	if _, err := b.Commit(ctx, "e",
+		state.Commit{Guard: state.Guard{Key: "l/0", Fence: second.Fence},
+			Rows: []state.Row{row}}); err != nil {
 		t.Errorf("the holder's commit after a stale release: %v", err)
 	}
 }
@@ -90,7 +95,9 @@ func TestCutOff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	a := open(t, dir)
-	if err := a.Files().Put(context.Background(), []state.Blob{{Hash: deploytest.HashOf([]byte("x")), Size: 1, Data: []byte("x")}}); err != nil {
+	if err := a.Files().Put(context.Background(),
+		[]state.Blob{{Hash: deploytest.HashOf([]byte("x")), Size: 1, Data: []byte("x")}}); err !=
+		nil {
 		t.Fatal(err)
 	}
 	write := func(holder string) string {
@@ -127,7 +134,8 @@ func TestKey(t *testing.T) {
 	}
 	data := filepath.Join(dir, "data")
 	version := func() (string, error) {
-		_, v, err := open(t, data).Secrets().Resolve(context.Background(), resource.Secret{Source: "file:" + secret})
+		_, v, err := open(t, data).Secrets().Resolve(context.Background(),
+			resource.Secret{Source: "file:" + secret})
 		return v, err
 	}
 	first, err := version()
@@ -161,11 +169,15 @@ func TestCommit(t *testing.T) {
 	ctx := context.Background()
 	now := time.Now().UTC()
 	h, g := openWithLane(t)
-	row := state.Row{ID: `std::Null[a,name=x\,y]`, Lane: "a/0", Version: 3, Hash: "h", Body: []byte(`{"a":1}`), Removing: true, Ticket: 7, Priority: 2,
-		NotBefore: now, Compliance: state.HasUpdate, LastRun: state.RunFailed, Blocked: state.BlockedTemp, Missing: []string{"m"}, Deployed: "d",
-		LastAt: now, LastAction: "act", Reason: "why", Causes: []resource.ID{"x"}, Class: state.ClassTerminal, Attempts: 4, NextAt: now, Checked: 9,
+	row := state.Row{ID: `std::Null[a,name=x\,y]`, Lane: "a/0", Version: 3, Hash: "h",
+		Body: []byte(`{"a":1}`), Removing: true, Ticket: 7, Priority: 2,
+		NotBefore: now, Compliance: state.HasUpdate, LastRun: state.RunFailed,
+		Blocked: state.BlockedTemp, Missing: []string{"m"}, Deployed: "d",
+		LastAt: now, LastAction: "act", Reason: "why", Causes: []resource.ID{"x"},
+		Class: state.ClassTerminal, Attempts: 4, NextAt: now, Checked: 9,
 		Waiting: []byte("w"), Creating: "tok", ChangedAt: now, SucceededAt: now, WantFacts: true}
-	if _, err := h.Commit(ctx, "e", state.Commit{Guard: g, Rows: []state.Row{row}, Plan: true}); err != nil {
+	if _, err := h.Commit(ctx, "e",
+		state.Commit{Guard: g, Rows: []state.Row{row}, Plan: true}); err != nil {
 		t.Fatal(err)
 	}
 	row.Rev = 1
@@ -176,8 +188,10 @@ func TestCommit(t *testing.T) {
 	stale := row
 	stale.Rev, stale.Reason = 5, "stale"
 	fresh := state.Row{ID: "std::Null[a,name=z]", Lane: "a/0", Body: []byte("{}")}
-	out, err := h.Commit(ctx, "e", state.Commit{Guard: g, Rows: []state.Row{stale, fresh}, Actions: []state.Action{{ID: "1", Resource: row.ID, Finished: now}},
-		Next: []resource.ID{row.ID}, SeenPlan: 1})
+	out, err := h.Commit(ctx, "e",
+		state.Commit{Guard: g, Rows: []state.Row{stale, fresh},
+			Actions: []state.Action{{ID: "1", Resource: row.ID, Finished: now}},
+			Next:    []resource.ID{row.ID}, SeenPlan: 1})
 	if err != nil || len(out.Conflicts) != 1 || out.Conflicts[0].Reason != "why" || !out.Started {
 		t.Fatalf("%v: %+v", err, out)
 	}
@@ -197,10 +211,13 @@ func TestCommit(t *testing.T) {
 	if err := h.Pause(ctx, "e", false, "a"); err != nil {
 		t.Fatal(err)
 	}
-	if out, _ = h.Commit(ctx, "e", state.Commit{Guard: g, Next: []resource.ID{row.ID}, SeenPlan: 2}); out.Started {
+	if out, _ = h.Commit(ctx, "e",
+		state.Commit{Guard: g, Next: []resource.ID{row.ID}, SeenPlan: 2}); out.Started {
 		t.Error("a start on an outdated schedule was accepted")
 	}
-	if _, err := h.Commit(ctx, "e", state.Commit{Guard: g, Rows: []state.Row{fresh}, Env: &state.Env{Name: "e", Rev: 99}}); !fault.Is(err, fault.Conflict) {
+	if _, err := h.Commit(ctx, "e",
+		state.Commit{Guard: g, Rows: []state.Row{fresh},
+			Env: &state.Env{Name: "e", Rev: 99}}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("an outdated environment: %v", err)
 	}
 }
@@ -209,7 +226,8 @@ func TestCommit(t *testing.T) {
 func TestNoHash(t *testing.T) {
 	t.Parallel()
 	f := open(t, t.TempDir()).Files()
-	for _, h := range []string{"", "a", "../../etc/passwd", strings.Repeat("A", 64), strings.Repeat("0", 63) + "/"} {
+	for _, h := range []string{"", "a", "../../etc/passwd", strings.Repeat("A", 64),
+		strings.Repeat("0", 63) + "/"} {
 		if _, err := f.Get(context.Background(), []string{h}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("Get(%q): %v", h, err)
 		}
@@ -224,14 +242,23 @@ func TestForeign(t *testing.T) {
 		make   func(dir string) error
 		kind   fault.Kind
 	}{
-		"OtherFiles": {"a directory with somebody's files", func(dir string) error { return os.WriteFile(filepath.Join(dir, "thesis.txt"), []byte("x"), 0o600) }, fault.Foreign},
+		"OtherFiles": {"a directory with somebody's files",
+			func(dir string) error {
+				return os.WriteFile(filepath.Join(dir, "thesis.txt"),
+					[]byte("x"), 0o600)
+			}, fault.Foreign},
 		"Garbage": {"a database file that is none", func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, dbName), []byte("this is not a database, it is text that is long enough"), 0o600)
+			return os.WriteFile(filepath.Join(dir, dbName),
+				[]byte("this is not a database, it is text that is long enough"), 0o600)
 		}, fault.Damaged},
-		"OtherTables":  {"a database of another program", sqlFile("CREATE TABLE thesis (page)"), fault.Foreign},
-		"OtherLog":     {"one that another program was killed in the middle of", killedIn, fault.Foreign},
-		"OtherProgram": {"an empty one that another program has marked", sqlFile("PRAGMA application_id=7"), fault.Foreign},
-		"Newer":        {"one of a newer version of this program", sqlFile("PRAGMA application_id=1935830628; PRAGMA user_version=999"), fault.Foreign},
+		"OtherTables": {"a database of another program", sqlFile("CREATE TABLE thesis (page)"),
+			fault.Foreign},
+		"OtherLog": {"one that another program was killed in the middle of", killedIn,
+			fault.Foreign},
+		"OtherProgram": {"an empty one that another program has marked",
+			sqlFile("PRAGMA application_id=7"), fault.Foreign},
+		"Newer": {"one of a newer version of this program",
+			sqlFile("PRAGMA application_id=1935830628; PRAGMA user_version=999"), fault.Foreign},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -281,7 +308,8 @@ func TestLostDatabase(t *testing.T) {
 // sqlFile makes a database by statements.
 func sqlFile(statements string) func(dir string) error {
 	return func(dir string) error {
-		c, err := sqlite.OpenConn(filepath.Join(dir, dbName), sqlite.OpenReadWrite, sqlite.OpenCreate)
+		c, err := sqlite.OpenConn(filepath.Join(dir, dbName), sqlite.OpenReadWrite,
+			sqlite.OpenCreate)
 		if err != nil {
 			return err
 		}
@@ -362,7 +390,9 @@ func TestOpenAtOnce(t *testing.T) {
 // TestMigrations pins that a database is taken from any layout to the newest, whole or not at all.
 func TestMigrations(t *testing.T) {
 	t.Parallel()
-	one, two, bad := "CREATE TABLE a (x);\nINSERT INTO a VALUES (1);\n", "ALTER TABLE a ADD COLUMN y;\nUPDATE a SET y = x + 1;\n", "UPDATE a SET x = 9;\nUPDATE nowhere SET x = 1;\n"
+	one, two, bad := "CREATE TABLE a (x);\nINSERT INTO a VALUES (1);\n",
+		"ALTER TABLE a ADD COLUMN y;\nUPDATE a SET y = x + 1;\n",
+		"UPDATE a SET x = 9;\nUPDATE nowhere SET x = 1;\n"
 	for name, c := range map[string]struct {
 		reason string
 		steps  [][]string // by opening
@@ -371,14 +401,18 @@ func TestMigrations(t *testing.T) {
 		query  string
 		want   int64
 	}{
-		"New":       {"all steps at once", [][]string{{one, two}}, false, 2, "SELECT y FROM a", 2},
-		"OneByOne":  {"a step at a time, and nothing the third time", [][]string{{one}, {one, two}, {one, two}}, false, 2, "SELECT y FROM a", 2},
-		"Fails":     {"a step that fails leaves what was", [][]string{{one}, {one, bad}}, true, 1, "SELECT x FROM a", 1},
-		"Downgrade": {"an older program leaves a newer layout alone", [][]string{{one, two}, {one}}, true, 2, "SELECT y FROM a", 2},
+		"New": {"all steps at once", [][]string{{one, two}}, false, 2, "SELECT y FROM a", 2},
+		"OneByOne": {"a step at a time, and nothing the third time",
+			[][]string{{one}, {one, two}, {one, two}}, false, 2, "SELECT y FROM a", 2},
+		"Fails": {"a step that fails leaves what was", [][]string{{one}, {one, bad}}, true, 1,
+			"SELECT x FROM a", 1},
+		"Downgrade": {"an older program leaves a newer layout alone", [][]string{{one, two}, {one}},
+			true, 2, "SELECT y FROM a", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn, err := sqlite.OpenConn(filepath.Join(t.TempDir(), dbName), sqlite.OpenReadWrite, sqlite.OpenCreate)
+			conn, err := sqlite.OpenConn(filepath.Join(t.TempDir(), dbName), sqlite.OpenReadWrite,
+				sqlite.OpenCreate)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -406,12 +440,16 @@ func TestMigrations(t *testing.T) {
 // TestCaller pins that a panic and a hang are errors.
 func TestCaller(t *testing.T) {
 	t.Parallel()
-	if err := (Caller{}).Call(context.Background(), time.Minute, func(context.Context) { panic("boom") }); !fault.Is(err, fault.Internal) {
+	if err := (Caller{}).Call(context.Background(), time.Minute, func(context.Context) {
+		panic("boom")
+	}); !fault.Is(err, fault.Internal) {
 		t.Errorf("panic: %v", err)
 	}
 	hang := make(chan struct{})
 	defer close(hang)
-	if err := (Caller{}).Call(context.Background(), time.Millisecond, func(context.Context) { <-hang }); !fault.Is(err, fault.Timeout) {
+	if err := (Caller{}).Call(context.Background(), time.Millisecond, func(context.Context) {
+		<-hang
+	}); !fault.Is(err, fault.Timeout) {
 		t.Errorf("hang: %v", err)
 	}
 }

@@ -29,10 +29,11 @@ func (n *Instances) Place(
 	var revs []int64
 	err := n.home.write(ctx, "write instances", func(c *sqlite.Conn) error {
 		there := false
-		if err := query(c, "SELECT 1 FROM orders WHERE env = ? AND id = ?", func(*sqlite.Stmt) error {
-			there = true
-			return nil
-		}, env, o.ID); err != nil {
+		if err := query(c, "SELECT 1 FROM orders WHERE env = ? AND id = ?",
+			func(*sqlite.Stmt) error {
+				there = true
+				return nil
+			}, env, o.ID); err != nil {
 			return err
 		}
 		if there {
@@ -81,7 +82,9 @@ func (n *Instances) Orders(
 }
 
 // orders reads the orders that a query finds.
-func (n *Instances) orders(ctx context.Context, sql string, args ...any) ([]inventory.Order, error) {
+func (n *Instances) orders(
+	ctx context.Context, sql string, args ...any,
+) ([]inventory.Order, error) {
 	var out []inventory.Order
 	err := n.home.read(ctx, readOrders, func(c *sqlite.Conn) error {
 		return query(c, sql, func(s *sqlite.Stmt) error {
@@ -100,9 +103,10 @@ func (n *Instances) Note(
 ) error {
 	return n.home.write(ctx, writeOrders, func(c *sqlite.Conn) error {
 		var o inventory.Order
-		err := query(c, "SELECT body FROM orders WHERE env = ? AND id = ?", func(s *sqlite.Stmt) error {
-			return instanceJSON(columnBytes(s, 0), &o)
-		}, env, id)
+		err := query(c, "SELECT body FROM orders WHERE env = ? AND id = ?",
+			func(s *sqlite.Stmt) error {
+				return instanceJSON(columnBytes(s, 0), &o)
+			}, env, id)
 		if err != nil || !o.Note(item, outcome) {
 			return err
 		}
@@ -114,7 +118,8 @@ func (n *Instances) Note(
 // Forget implements inventory.OrderBook.
 func (n *Instances) Forget(ctx context.Context, env string, before time.Time) error {
 	return n.home.write(ctx, writeOrders, func(c *sqlite.Conn) error {
-		return query(c, "DELETE FROM orders WHERE env = ? AND created < ?", nil, env, before.UnixMicro())
+		return query(c, "DELETE FROM orders WHERE env = ? AND created < ?", nil, env,
+			before.UnixMicro())
 	})
 }
 

@@ -13,7 +13,9 @@ import (
 )
 
 // Parameters implements deploy.State.
-func (h *Home) Parameters(ctx context.Context, env string, q state.ParameterQuery) ([]state.Parameter, error) {
+func (h *Home) Parameters(
+	ctx context.Context, env string, q state.ParameterQuery,
+) ([]state.Parameter, error) {
 	var out []state.Parameter
 	err := h.read(ctx, "read parameters", func(c *sqlite.Conn) error {
 		each := func(s *sqlite.Stmt) error {
@@ -25,14 +27,18 @@ func (h *Home) Parameters(ctx context.Context, env string, q state.ParameterQuer
 			return err
 		}
 		if len(q.Keys) == 0 {
-			return query(c, "SELECT record FROM parameters WHERE env = ? AND (of <> '') = ? ORDER BY of, name", each, env, q.Facts)
+			return query(c,
+				"SELECT record FROM parameters WHERE env = ? AND (of <> '') = ? ORDER BY of, name",
+				each, env, q.Facts)
 		}
 		keys := slices.Clone(q.Keys)
 		slices.SortFunc(keys, func(a, b state.ParameterKey) int {
 			return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name))
 		})
 		for _, k := range slices.Compact(keys) {
-			if err := query(c, "SELECT record FROM parameters WHERE env = ? AND of = ? AND name = ?", each, env, string(k.Of), k.Name); err != nil {
+			if err := query(c,
+				"SELECT record FROM parameters WHERE env = ? AND of = ? AND name = ?", each, env,
+				string(k.Of), k.Name); err != nil {
 				return err
 			}
 		}
@@ -43,22 +49,28 @@ func (h *Home) Parameters(ctx context.Context, env string, q state.ParameterQuer
 
 // ParameterHistory returns the changes of a parameter or fact, newest first: each value it was set
 // to, and each removal. It goes back as far as actions are kept.
-func (h *Home) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
+func (h *Home) ParameterHistory(
+	ctx context.Context, env, name string,
+) ([]state.ParameterChange, error) {
 	var out []state.ParameterChange
 	err := h.read(ctx, "read the history of a parameter", func(c *sqlite.Conn) error {
-		return query(c, "SELECT record FROM parameter_changes WHERE env = ? AND name = ? AND of = '' ORDER BY k DESC", func(s *sqlite.Stmt) error {
-			var p state.ParameterChange
-			err := fromJSON(s.ColumnText(0), &p)
-			out = append(out, p)
-			return err
-		}, env, name)
+		return query(c,
+			"SELECT record FROM parameter_changes WHERE env = ? AND name = ? AND of = '' ORDER "+
+				"BY k DESC", func(s *sqlite.Stmt) error {
+				var p state.ParameterChange
+				err := fromJSON(s.ColumnText(0), &p)
+				out = append(out, p)
+				return err
+			}, env, name)
 	})
 	return out, err
 }
 
 func putParameters(c *sqlite.Conn, env string, ps []state.Parameter) error {
 	for _, p := range ps {
-		if err := query(c, "INSERT OR REPLACE INTO parameters (env, of, name, record) VALUES (?, ?, ?, ?)", nil, env, string(p.Of), p.Name, toJSON(p)); err != nil {
+		if err := query(c,
+			"INSERT OR REPLACE INTO parameters (env, of, name, record) VALUES (?, ?, ?, ?)", nil,
+			env, string(p.Of), p.Name, toJSON(p)); err != nil {
 			return err
 		}
 		if err := noteParameter(c, env, state.ParameterChange{Parameter: p}); err != nil {
@@ -69,18 +81,22 @@ func putParameters(c *sqlite.Conn, env string, ps []state.Parameter) error {
 }
 
 func noteParameter(c *sqlite.Conn, env string, p state.ParameterChange) error {
-	return query(c, "INSERT INTO parameter_changes (env, of, name, at, record) VALUES (?, ?, ?, ?, ?)", nil, env, string(p.Of), p.Name, binform.Nanos(p.Updated), toJSON(p))
+	return query(c,
+		"INSERT INTO parameter_changes (env, of, name, at, record) VALUES (?, ?, ?, ?, ?)", nil,
+		env, string(p.Of), p.Name, binform.Nanos(p.Updated), toJSON(p))
 }
 
 func dropParameters(c *sqlite.Conn, env string, keys []state.ParameterKey) error {
 	for _, k := range keys {
-		if err := query(c, "DELETE FROM parameters WHERE env = ? AND of = ? AND name = ?", nil, env, string(k.Of), k.Name); err != nil {
+		if err := query(c, "DELETE FROM parameters WHERE env = ? AND of = ? AND name = ?", nil, env,
+			string(k.Of), k.Name); err != nil {
 			return err
 		}
 		if c.Changes() == 0 {
 			continue // there was none
 		}
-		gone := state.ParameterChange{Parameter: state.Parameter{Name: k.Name, Of: k.Of, Updated: time.Now().UTC()}, Gone: true}
+		gone := state.ParameterChange{Parameter: state.Parameter{Name: k.Name, Of: k.Of,
+			Updated: time.Now().UTC()}, Gone: true}
 		if err := noteParameter(c, env, gone); err != nil {
 			return err
 		}

@@ -26,11 +26,14 @@ func TestParameterHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := func(value string, at time.Time) state.Commit {
-		return state.Commit{Parameters: []state.Parameter{{Name: "p", Value: value, Source: "user", Updated: at}, {Name: "p", Of: "std::Null[a,name=x]", Value: "a fact", Updated: at}}}
+		return state.Commit{Parameters: []state.Parameter{{Name: "p", Value: value, Source: "user",
+			Updated: at}, {Name: "p", Of: "std::Null[a,name=x]", Value: "a fact", Updated: at}}}
 	}
 	drop := state.Commit{DropParameters: []state.ParameterKey{{Name: "p"}}}
-	for _, c := range []state.Commit{set("one", began), drop, drop, set("two", time.Now().UTC().Add(time.Minute))} {
-		c.Guard, c.Until = state.Guard{Key: lease.Key, Fence: lease.Fence}, time.Now().Add(time.Hour)
+	for _, c := range []state.Commit{set("one", began), drop, drop,
+		set("two", time.Now().UTC().Add(time.Minute))} {
+		c.Guard, c.Until = state.Guard{Key: lease.Key, Fence: lease.Fence},
+			time.Now().Add(time.Hour)
 		if _, err := h.Commit(ctx, "e", c); err != nil {
 			t.Fatal(err)
 		}

@@ -62,7 +62,8 @@ type lanes struct {
 }
 
 func (r *Runner) lanesOf(env string) *lanes {
-	return &lanes{r: r, env: env, busy: map[string]bool{}, last: map[string]deploy.LaneRun{}, ended: make(chan struct{}, 1)}
+	return &lanes{r: r, env: env, busy: map[string]bool{}, last: map[string]deploy.LaneRun{},
+		ended: make(chan struct{}, 1)}
 }
 
 // start serves the lanes that were notified and are not served yet, and returns how many are served
@@ -114,7 +115,9 @@ func (l *lanes) failed() error {
 // Drain serves env until nothing that is scheduled can run. It calls report, if it is not nil, a
 // few times a second. When ctx ends, nothing more is started, and Drain returns once what runs has
 // finished or was ended; if a timeout ended it, what runs gets no more than a moment.
-func (r *Runner) Drain(ctx context.Context, env string, report func(deploy.Progress)) (Drained, error) {
+func (r *Runner) Drain(
+	ctx context.Context, env string, report func(deploy.Progress),
+) (Drained, error) {
 	l := r.lanesOf(env)
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -221,7 +224,9 @@ func (l *lanes) late(ctx context.Context) {
 
 // quiet decides what to do while no lane is served here: whether waiting has ended, or how long to
 // wait before looking again.
-func (r *Runner) quiet(ctx context.Context, l *lanes, report func(deploy.Progress)) (Drained, bool, time.Duration, error) {
+func (r *Runner) quiet(
+	ctx context.Context, l *lanes, report func(deploy.Progress),
+) (Drained, bool, time.Duration, error) {
 	p, err := r.Engine.Progress(ctx, l.env)
 	if err != nil {
 		return Drained{}, false, 0, err

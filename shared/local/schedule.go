@@ -73,7 +73,9 @@ type laneRange struct {
 	agents   map[string]bool
 }
 
-func (l laneRange) holds(lane string) bool { return l.agents == nil || l.agents[state.AgentOf(lane)] }
+func (l laneRange) holds(lane string) bool {
+	return l.agents == nil || l.agents[state.AgentOf(lane)]
+}
 
 // maxRanges bounds how many agents are looked up one by one; for more, all lanes are read.
 const maxRanges = 100
@@ -92,13 +94,16 @@ func rangesOf(agents []string) []laneRange {
 	}
 	out := make([]laneRange, 0, len(set))
 	for a := range set { // what begins with "a/" may also be of the agent "a/b"
-		out = append(out, laneRange{from: a + "/", to: a + "0", agents: map[string]bool{a: true}}) // "0" follows "/"
+		// "0" follows "/"
+		out = append(out, laneRange{from: a + "/", to: a + "0", agents: map[string]bool{a: true}})
 	}
 	return out
 }
 
 // unfinished fills in the lanes that have not finished the wave, and what was checked in them.
-func unfinished(c *sqlite.Conn, env string, epoch int64, ranges []laneRange, out *state.Schedule) error {
+func unfinished(
+	c *sqlite.Conn, env string, epoch int64, ranges []laneRange, out *state.Schedule,
+) error {
 	out.Unfinished = map[string][]resource.ID{}
 	for _, r := range ranges {
 		if err := query(c, `SELECT DISTINCT n.lane FROM counts n LEFT JOIN leases l ON l.env = n.env AND l.key = n.lane
@@ -138,7 +143,9 @@ func checkedIn(c *sqlite.Conn, env string, epoch int64, lanes map[string][]resou
 		}, env, epoch)
 	}
 	for lane := range lanes {
-		if err := eachChecked(c, waveKey{env, lane, epoch}, 0, func(_ int64, more []resource.ID) { lanes[lane] = append(lanes[lane], more...) }); err != nil {
+		if err := eachChecked(c, waveKey{env, lane, epoch}, 0, func(_ int64, more []resource.ID) {
+			lanes[lane] = append(lanes[lane], more...)
+		}); err != nil {
 			return err
 		}
 	}
@@ -160,7 +167,9 @@ type seenChecks struct {
 
 // eachChecked calls f for the lists of what a wave has checked in a lane, leaving out those up to
 // the number after.
-func eachChecked(c *sqlite.Conn, of waveKey, after int64, f func(k int64, ids []resource.ID)) error {
+func eachChecked(
+	c *sqlite.Conn, of waveKey, after int64, f func(k int64, ids []resource.ID),
+) error {
 	const sql = `SELECT k, resources FROM checks
 		WHERE env = +? AND lane = +? AND epoch = +? AND k > +? ORDER BY k`
 	return query(c, sql, func(s *sqlite.Stmt) error {
@@ -173,7 +182,9 @@ func eachChecked(c *sqlite.Conn, of waveKey, after int64, f func(k int64, ids []
 }
 
 // Finished implements deploy.State.
-func (h *Home) Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error) {
+func (h *Home) Finished(
+	ctx context.Context, env string, ids []resource.ID, epoch int64,
+) ([]resource.ID, error) {
 	var out []resource.ID
 	err := h.read(ctx, "read schedule", func(c *sqlite.Conn) error {
 		in, waves := blocks{c: c, env: env}, map[string]int64{}
@@ -199,7 +210,9 @@ func (h *Home) Finished(ctx context.Context, env string, ids []resource.ID, epoc
 
 // passed reports whether a wave has finished in a lane or has checked a resource there. What it
 // learns of lanes it keeps in waves.
-func (h *Home) passed(c *sqlite.Conn, key waveKey, waves map[string]int64, id resource.ID) (bool, error) {
+func (h *Home) passed(
+	c *sqlite.Conn, key waveKey, waves map[string]int64, id resource.ID,
+) (bool, error) {
 	if _, known := waves[key.lane]; !known {
 		l, _, err := readLease(c, key.env, key.lane)
 		if err != nil {
@@ -238,7 +251,9 @@ func (h *Home) wasChecked(c *sqlite.Conn, key waveKey, id resource.ID) (bool, er
 }
 
 // Due implements deploy.State.
-func (h *Home) Due(ctx context.Context, env string, at time.Time, limit int) ([]resource.ID, time.Time, error) {
+func (h *Home) Due(
+	ctx context.Context, env string, at time.Time, limit int,
+) ([]resource.ID, time.Time, error) {
 	var due []record
 	next, now := int64(0), binform.Nanos(at)
 	later := func(n int64) {
@@ -247,22 +262,25 @@ func (h *Home) Due(ctx context.Context, env string, at time.Time, limit int) ([]
 		}
 	}
 	err := h.read(ctx, "read timers", func(c *sqlite.Conn) error {
-		if err := query(c, "SELECT rows FROM blocks WHERE env = ? AND due > 0 AND due <= ?", func(s *sqlite.Stmt) error {
-			recs, err := decodeRecords(columnBytes(s, 0))
-			for i := range recs {
-				if r := &recs[i]; r.nextAt > 0 && r.nextAt <= now {
-					due = append(due, *r)
+		if err := query(c, "SELECT rows FROM blocks WHERE env = ? AND due > 0 AND due <= ?",
+			func(s *sqlite.Stmt) error {
+				recs, err := decodeRecords(columnBytes(s, 0))
+				for i := range recs {
+					if r := &recs[i]; r.nextAt > 0 && r.nextAt <= now {
+						due = append(due, *r)
+					}
+					later(recs[i].nextAt)
 				}
-				later(recs[i].nextAt)
-			}
-			return err
-		}, env, now); err != nil {
+				return err
+			}, env, now); err != nil {
 			return err
 		}
-		return query(c, "SELECT due FROM blocks WHERE env = ? AND due > 0 AND due > ? ORDER BY due LIMIT 1", func(s *sqlite.Stmt) error {
-			later(s.ColumnInt64(0))
-			return nil
-		}, env, now)
+		return query(c,
+			"SELECT due FROM blocks WHERE env = ? AND due > 0 AND due > ? ORDER BY due LIMIT 1",
+			func(s *sqlite.Stmt) error {
+				later(s.ColumnInt64(0))
+				return nil
+			}, env, now)
 	})
 	slices.SortStableFunc(due, func(a, b record) int { return cmp.Compare(a.nextAt, b.nextAt) })
 	var ids []resource.ID
@@ -276,12 +294,13 @@ func (h *Home) Due(ctx context.Context, env string, at time.Time, limit int) ([]
 func (h *Home) Counts(ctx context.Context, env string) (map[state.Status]int, error) {
 	out := map[state.Status]int{}
 	err := h.read(ctx, "count resources", func(c *sqlite.Conn) error {
-		return query(c, "SELECT status, sum(n) FROM counts WHERE env = ? GROUP BY status", func(s *sqlite.Stmt) error {
-			if n := s.ColumnInt(1); n > 0 {
-				out[state.Status(s.ColumnText(0))] = n
-			}
-			return nil
-		}, env)
+		return query(c, "SELECT status, sum(n) FROM counts WHERE env = ? GROUP BY status",
+			func(s *sqlite.Stmt) error {
+				if n := s.ColumnInt(1); n > 0 {
+					out[state.Status(s.ColumnText(0))] = n
+				}
+				return nil
+			}, env)
 	})
 	return out, err
 }

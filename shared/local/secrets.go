@@ -35,7 +35,9 @@ func (h *Home) Secrets() *Secrets { return &Secrets{keyFile: filepath.Join(h.Dir
 const maxSecret = 1 << 20 // bytes
 
 // Resolve implements deploy.Secrets.
-func (s *Secrets) Resolve(_ context.Context, ref resource.Secret) (value, version string, err error) {
+func (s *Secrets) Resolve(
+	_ context.Context, ref resource.Secret,
+) (value, version string, err error) {
 	if value, err = ReadSecret(ref); err != nil {
 		return "", "", err
 	}
@@ -50,7 +52,8 @@ func ReadSecret(ref resource.Secret) (value string, err error) {
 	case "env":
 		v, ok := os.LookupEnv(name)
 		if !ok {
-			return "", fault.New(fault.NotFound, "resolve secret", "the environment variable %s is not set", name)
+			return "", fault.New(fault.NotFound, "resolve secret",
+				"the environment variable %s is not set", name)
 		}
 		value = v
 	case "file":
@@ -58,7 +61,8 @@ func ReadSecret(ref resource.Secret) (value string, err error) {
 			return "", err
 		}
 	default:
-		return "", fault.New(fault.Unsupported, "resolve secret", "secrets of %q cannot be read on one machine", scheme).
+		return "", fault.New(fault.Unsupported, "resolve secret",
+			"secrets of %q cannot be read on one machine", scheme).
 			WithHint("use env:NAME or file:PATH; ssm and secretsmanager are for the AWS home")
 	}
 	return value, nil
@@ -81,7 +85,8 @@ func readSecret(path string) (string, error) {
 		return "", fault.Wrap(fault.Unavailable, "resolve secret", err)
 	}
 	if len(b) > maxSecret {
-		return "", fault.New(fault.Invalid, "resolve secret", "%s is larger than %d bytes", path, maxSecret)
+		return "", fault.New(fault.Invalid, "resolve secret", "%s is larger than %d bytes", path,
+			maxSecret)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
 }

@@ -82,13 +82,15 @@ func (h *Home) Env(ctx context.Context, env string) (state.Env, error) {
 
 func readEnv(c *sqlite.Conn, env string) (state.Env, error) {
 	out := state.Env{Name: env}
-	err := query(c, "SELECT rev, plan_seq, halted, record FROM envs WHERE name = ?", func(s *sqlite.Stmt) error {
-		if err := fromJSON(s.ColumnText(3), &out); err != nil {
-			return err
-		}
-		out.Name, out.Rev, out.PlanSeq, out.Halted = env, s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnBool(2)
-		return nil
-	}, env)
+	err := query(c, "SELECT rev, plan_seq, halted, record FROM envs WHERE name = ?",
+		func(s *sqlite.Stmt) error {
+			if err := fromJSON(s.ColumnText(3), &out); err != nil {
+				return err
+			}
+			out.Name, out.Rev, out.PlanSeq, out.Halted = env, s.ColumnInt64(0), s.ColumnInt64(1),
+				s.ColumnBool(2)
+			return nil
+		}, env)
 	return out, err
 }
 
@@ -96,7 +98,8 @@ func putEnv(c *sqlite.Conn, e state.Env) error {
 	if err := touchEnv(c, e.Name); err != nil {
 		return err
 	}
-	err := query(c, "UPDATE envs SET rev = rev + 1, record = ? WHERE name = ? AND rev = ?", nil, toJSON(e), e.Name, e.Rev)
+	err := query(c, "UPDATE envs SET rev = rev + 1, record = ? WHERE name = ? AND rev = ?", nil,
+		toJSON(e), e.Name, e.Rev)
 	if err == nil && c.Changes() == 0 {
 		return fault.New(fault.Conflict, "write environment", "it was changed by somebody else")
 	}
@@ -105,7 +108,9 @@ func putEnv(c *sqlite.Conn, e state.Env) error {
 
 // touchEnv makes the row of the environment if there is none.
 func touchEnv(c *sqlite.Conn, env string) error {
-	return query(c, "INSERT INTO envs (name, rev, plan_seq, halted, record) VALUES (?, 0, 0, 0, '{}') ON CONFLICT DO NOTHING", nil, env)
+	return query(c,
+		"INSERT INTO envs (name, rev, plan_seq, halted, record) VALUES (?, 0, 0, 0, '{}') ON "+
+			"CONFLICT DO NOTHING", nil, env)
 }
 
 func bumpPlan(c *sqlite.Conn, env string) error {
@@ -139,7 +144,9 @@ func (t *tx) version(v state.Version) error {
 	}
 	whole := v
 	v.Sets = nil
-	err := query(t.c, "INSERT INTO versions (env, number, record) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", nil, t.env, v.Number, toJSON(v))
+	err := query(t.c,
+		"INSERT INTO versions (env, number, record) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", nil,
+		t.env, v.Number, toJSON(v))
 	if err == nil && t.c.Changes() == 0 {
 		return fault.New(fault.Conflict, "write version", "version %d exists", v.Number)
 	}
@@ -150,7 +157,9 @@ func (t *tx) version(v state.Version) error {
 }
 
 // Agents implements deploy.State.
-func (h *Home) Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error) {
+func (h *Home) Agents(
+	ctx context.Context, env string, names ...string,
+) (map[string]state.Agent, error) {
 	out := map[string]state.Agent{}
 	err := h.read(ctx, "read agents", func(c *sqlite.Conn) error {
 		one := func(s *sqlite.Stmt) error {
@@ -165,7 +174,8 @@ func (h *Home) Agents(ctx context.Context, env string, names ...string) (map[str
 			return nil
 		}
 		for _, name := range names {
-			if err := query(c, "SELECT name, record, paused FROM agents WHERE env = ? AND name = ?", one, env, name); err != nil {
+			if err := query(c, "SELECT name, record, paused FROM agents WHERE env = ? AND name = ?",
+				one, env, name); err != nil {
 				return err
 			}
 		}
@@ -179,7 +189,8 @@ func (h *Home) Agents(ctx context.Context, env string, names ...string) (map[str
 
 // dropAgent removes an agent; its pause stays.
 func dropAgent(c *sqlite.Conn, env, name string) error {
-	if err := query(c, "UPDATE agents SET record = NULL WHERE env = ? AND name = ?", nil, env, name); err != nil {
+	if err := query(c, "UPDATE agents SET record = NULL WHERE env = ? AND name = ?", nil, env,
+		name); err != nil {
 		return err
 	}
 	return query(c, "DELETE FROM agents WHERE env = ? AND name = ? AND NOT paused", nil, env, name)
@@ -191,7 +202,9 @@ func putAgent(c *sqlite.Conn, env string, a *resource.Agent) error {
 	if err != nil {
 		return err
 	}
-	return query(c, "INSERT INTO agents (env, name, record) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET record = excluded.record", nil, env, a.Name, string(text))
+	return query(c,
+		"INSERT INTO agents (env, name, record) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "+
+			"record = excluded.record", nil, env, a.Name, string(text))
 }
 
 // Pause implements deploy.State.
@@ -204,7 +217,8 @@ func (h *Home) Pause(ctx context.Context, env string, paused bool, agents ...str
 			}
 		}
 		// A name that is not paused any more and has no agent stands for nothing.
-		if err := query(c, "DELETE FROM agents WHERE env = ? AND record IS NULL AND NOT paused", nil, env); err != nil {
+		if err := query(c, "DELETE FROM agents WHERE env = ? AND record IS NULL AND NOT paused",
+			nil, env); err != nil {
 			return err
 		}
 		return bumpPlan(c, env)
@@ -225,12 +239,13 @@ func (h *Home) Halt(ctx context.Context, env string, halted bool) error {
 func (h *Home) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
 	var out []state.Outbox
 	err := h.read(ctx, "read outbox", func(c *sqlite.Conn) error {
-		return query(c, "SELECT record FROM outbox WHERE env = ? ORDER BY id LIMIT ?", func(s *sqlite.Stmt) error {
-			var o state.Outbox
-			err := fromJSON(s.ColumnText(0), &o)
-			out = append(out, o)
-			return err
-		}, env, limit)
+		return query(c, "SELECT record FROM outbox WHERE env = ? ORDER BY id LIMIT ?",
+			func(s *sqlite.Stmt) error {
+				var o state.Outbox
+				err := fromJSON(s.ColumnText(0), &o)
+				out = append(out, o)
+				return err
+			}, env, limit)
 	})
 	return out, err
 }

@@ -53,7 +53,8 @@ func (k *knownVersions) get(key versionKey) (v state.Version, known bool, err er
 func (k *knownVersions) keep(key versionKey, v state.Version) {
 	have := knownVersion{v, toJSON(v.Agents)}
 	have.Agents = nil
-	have.Chunks, have.Sets, have.Files = slices.Clone(v.Chunks), slices.Clip(v.Sets), slices.Clone(v.Files)
+	have.Chunks, have.Sets, have.Files = slices.Clone(v.Chunks), slices.Clip(v.Sets),
+		slices.Clone(v.Files)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.byKey == nil || len(k.byKey) >= maxVersions {

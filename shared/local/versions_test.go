@@ -26,7 +26,9 @@ func TestVersionsKnown(t *testing.T) {
 	v := state.Version{Number: 1, At: time.Unix(1, 0).UTC(), Digest: "d", Chunks: []string{"c"},
 		Sets: []string{"a", "b"}, Files: []string{"f"},
 		Agents: []resource.Agent{{Name: "here", Lanes: 2, Options: map[string]any{"k": "v"}}}}
-	if err := h.write(t.Context(), "write", func(c *sqlite.Conn) error { return put(c, h, v) }); err != nil {
+	if err := h.write(t.Context(), "write", func(c *sqlite.Conn) error {
+		return put(c, h, v)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	read := func() []state.Version {
@@ -128,7 +130,8 @@ func checkSets(t *testing.T, dir string, want map[int][]string) {
 	}
 	for _, v := range all {
 		one, err := h.Versions(t.Context(), "e", v.Number)
-		if err != nil || !slices.Equal(v.Sets, want[v.Number]) || !slices.Equal(one[0].Sets, v.Sets) {
+		if err != nil || !slices.Equal(v.Sets, want[v.Number]) ||
+			!slices.Equal(one[0].Sets, v.Sets) {
 			t.Errorf("version %d has %q and %q, %v, and not %q", v.Number, v.Sets, one[0].Sets, err,
 				want[v.Number])
 		}
@@ -153,7 +156,8 @@ func checkWritten(t *testing.T, h *Home, v state.Version) {
 		own, err := h.Versions(t.Context(), "e", v.Number)
 		read, otherErr := other.Versions(t.Context(), "e", v.Number)
 		if err != nil || otherErr != nil || !reflect.DeepEqual(own, read) {
-			t.Errorf("%q: %v, %v\nit has written %+v\nothers read %+v", sets, err, otherErr, own, read)
+			t.Errorf("%q: %v, %v\nit has written %+v\nothers read %+v", sets, err, otherErr, own,
+				read)
 		}
 	}
 }

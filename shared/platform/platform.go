@@ -81,7 +81,8 @@ func panicText(p any) string {
 		return fmt.Sprintf("%v", p)
 	}
 	switch v := reflect.ValueOf(p); v.Kind() {
-	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer, reflect.Interface:
+	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer,
+		reflect.Interface:
 		return fmt.Sprintf("a value of the type %T", p)
 	}
 	return fmt.Sprintf("%v", p)

@@ -80,7 +80,9 @@ func NewCache(now func() time.Time) *Cache {
 // Cached returns the value of a key, and makes it when there is none. build is called by one
 // goroutine at a time for a key; the others wait for what it returns. Errors are not kept. The
 // value is shared, so nobody changes it.
-func Cached[T any](ctx *Context, key Key, keep Keep, build func(ctx *Context) (T, error)) (T, error) {
+func Cached[T any](
+	ctx *Context, key Key, keep Keep, build func(ctx *Context) (T, error),
+) (T, error) {
 	v, back, err := Borrow(ctx, key, keep, build, nil)
 	back()
 	return v, err
@@ -90,7 +92,9 @@ func Cached[T any](ctx *Context, key Key, keep Keep, build func(ctx *Context) (T
 // back, which is never nil, once it is done with it; it is closed when it has ended and everybody
 // has given it back. Those that end together are closed in the reverse order in which they were
 // made, one at a time.
-func Borrow[T any](ctx *Context, key Key, keep Keep, build func(ctx *Context) (T, error), shut func(T)) (value T, back func(), err error) {
+func Borrow[T any](
+	ctx *Context, key Key, keep Keep, build func(ctx *Context) (T, error), shut func(T),
+) (value T, back func(), err error) {
 	c := ctx.host.Cache()
 	text, err := keyText[T](ctx, key)
 	if err != nil {
@@ -123,20 +127,25 @@ func keyText[T any](ctx *Context, key Key) (string, error) {
 	args, err := json.Marshal(key.Args)
 	for _, a := range key.Args {
 		if hidden := unexported(reflect.TypeOf(a), nil); err == nil && hidden != "" {
-			err = fmt.Errorf("%T has the field %s, which is not exported; export it, or tag it with `json:\"-\"` when the value does not depend on it", a, hidden)
+			err = fmt.Errorf(
+				"%T has the field %s, which is not exported; export it, or tag it with "+
+					"`json:\"-\"` when the value does not depend on it", a, hidden)
 		}
 	}
 	if err != nil {
-		return "", Errorf(Terminal, "the arguments of the cached value %s cannot be compared: %w", key.Name, err)
+		return "", Errorf(Terminal, "the arguments of the cached value %s cannot be compared: %w",
+			key.Name, err)
 	}
 	typ := reflect.TypeFor[T]()
-	return ctx.ID().Type() + "\x00" + key.Name + "\x00" + typ.PkgPath() + "\x00" + typ.String() + "\x00" + string(args), nil
+	return ctx.ID().Type() + "\x00" + key.Name + "\x00" + typ.PkgPath() + "\x00" + typ.String() +
+		"\x00" + string(args), nil
 }
 
 // unexported returns the first field of a type, or of what it is made of, that JSON leaves out
 // without having been told to; "" when there is none.
 func unexported(t reflect.Type, above []reflect.Type) string {
-	if t == nil || slices.Contains(above, t) || t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+	if t == nil || slices.Contains(above, t) || t.Implements(reflect.TypeFor[json.Marshaler]()) ||
+		t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return ""
 	}
 	switch t.Kind() {
@@ -159,7 +168,9 @@ func unexported(t reflect.Type, above []reflect.Type) string {
 }
 
 // get returns an entry that is lent to the caller.
-func (c *Cache) get(ctx context.Context, key string, keep Keep, version int, build func() (any, func(), error)) (*entry, error) {
+func (c *Cache) get(
+	ctx context.Context, key string, keep Keep, version int, build func() (any, func(), error),
+) (*entry, error) {
 	for {
 		c.mu.Lock()
 		c.expire(version)
@@ -202,7 +213,8 @@ func (c *Cache) begin(key string, keep Keep, version int) *entry {
 	}
 	now := c.now()
 	c.used++
-	e := &entry{keep: keep, version: version, done: make(chan struct{}), lent: 1, madeAt: now, usedAt: now, use: c.used}
+	e := &entry{keep: keep, version: version, done: make(chan struct{}), lent: 1, madeAt: now,
+		usedAt: now, use: c.used}
 	switch {
 	case c.closed, c.entries[key] != nil:
 		e.gone = true
@@ -340,7 +352,8 @@ func shut(e *entry) {
 }
 
 func isCanceled(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || fault.Is(err, fault.Canceled)
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		fault.Is(err, fault.Canceled)
 }
 
 // Expire closes what has ended by now; a use of the cache does so, too.

@@ -43,7 +43,8 @@ func (w *world) Provider(name, why string) { w.chosen, w.why = name, why }
 func (w *world) Override(diff.Change)      {}
 func (w *world) Cache() *provider.Cache    { return w.cache }
 func (w *world) context(version int) *provider.Context {
-	return provider.NewContext(context.Background(), w, provider.Options{ID: "t::T[a,name=x]", Version: version})
+	return provider.NewContext(context.Background(), w,
+		provider.Options{ID: "t::T[a,name=x]", Version: version})
 }
 
 func (w *world) Now() time.Time {
@@ -62,7 +63,8 @@ func (w *world) pass(d time.Duration) {
 // list of what ought to be kept.
 func TestCacheAgainstAModel(t *testing.T) {
 	t.Parallel()
-	keeps := []provider.Keep{{}, {For: 10 * time.Second}, {Idle: 7 * time.Second}, {For: 20 * time.Second, Idle: 5 * time.Second}, {Version: true}}
+	keeps := []provider.Keep{{}, {For: 10 * time.Second}, {Idle: 7 * time.Second},
+		{For: 20 * time.Second, Idle: 5 * time.Second}, {Version: true}}
 	for seed := range uint64(80) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld()
@@ -87,7 +89,8 @@ func TestCacheAgainstAModel(t *testing.T) {
 				if k == 0 {
 					keep.Idle = time.Minute
 				}
-				if keep.For > 0 && w.now.Sub(v.made) >= keep.For || keep.Idle > 0 && v.lent == 0 && w.now.Sub(v.used) >= keep.Idle || keep.Version && v.version < newest {
+				if keep.For > 0 && w.now.Sub(v.made) >= keep.For || keep.Idle > 0 && v.lent == 0 &&
+					w.now.Sub(v.used) >= keep.Idle || keep.Version && v.version < newest {
 					current[k] = nil
 					if v.lent == 0 {
 						gone = append(gone, v)
@@ -121,11 +124,13 @@ func TestCacheAgainstAModel(t *testing.T) {
 				k := rng.IntN(len(keeps))
 				expire()
 				var fresh *value
-				got, back, err := provider.Borrow(w.context(newest), provider.Key{Name: "v", Args: []any{k}}, keeps[k], func(*provider.Context) (*value, error) {
-					fresh = &value{key: k, version: newest, made: w.now, used: w.now}
-					live[fresh], order[fresh] = true, len(order)
-					return fresh, nil
-				}, func(v *value) { closed = append(closed, v) })
+				got, back, err := provider.Borrow(w.context(newest),
+					provider.Key{Name: "v", Args: []any{k}}, keeps[k],
+					func(*provider.Context) (*value, error) {
+						fresh = &value{key: k, version: newest, made: w.now, used: w.now}
+						live[fresh], order[fresh] = true, len(order)
+						return fresh, nil
+					}, func(v *value) { closed = append(closed, v) })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +145,8 @@ func TestCacheAgainstAModel(t *testing.T) {
 				backs, lent = append(backs, back), append(lent, got)
 			}
 			if !slices.Equal(closed, wantClosed) {
-				t.Fatalf("seed %d, step %d: closed %d, want %d, in that order", seed, step, len(closed), len(wantClosed))
+				t.Fatalf("seed %d, step %d: closed %d, want %d, in that order", seed, step,
+					len(closed), len(wantClosed))
 			}
 		}
 		for _, back := range backs {
@@ -162,12 +168,13 @@ func TestCacheMakesOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			v, err := provider.Cached(w.context(1), provider.Key{Name: "slow"}, provider.Keep{}, func(*provider.Context) (int, error) {
-				mu.Lock()
-				defer mu.Unlock()
-				made++
-				return made, nil
-			})
+			v, err := provider.Cached(w.context(1), provider.Key{Name: "slow"}, provider.Keep{},
+				func(*provider.Context) (int, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					made++
+					return made, nil
+				})
 			if v != 1 || err != nil {
 				t.Errorf("%d %v", v, err)
 			}
@@ -186,10 +193,12 @@ func TestCacheKeepsNoErrors(t *testing.T) {
 		}
 		return try, nil
 	}
-	if _, err := provider.Cached(w.context(1), provider.Key{Name: "v"}, provider.Keep{}, build); err == nil {
+	if _, err := provider.Cached(w.context(1), provider.Key{Name: "v"}, provider.Keep{},
+		build); err == nil {
 		t.Error("no error")
 	}
-	if v, err := provider.Cached(w.context(1), provider.Key{Name: "v"}, provider.Keep{}, build); v != 2 || err != nil {
+	if v, err := provider.Cached(w.context(1), provider.Key{Name: "v"}, provider.Keep{},
+		build); v != 2 || err != nil {
 		t.Error(v, err)
 	}
 }
@@ -204,18 +213,20 @@ func TestCacheOutlivesAMaker(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			defer func() { _ = recover() }()
-			_, _ = provider.Cached(w.context(1), provider.Key{Name: "v"}, provider.Keep{}, func(*provider.Context) (int, error) {
-				close(begun)
-				<-goOn
-				if end == "panic" {
-					panic(end)
-				}
-				return 0, fmt.Errorf("give up: %w", context.Canceled)
-			})
+			_, _ = provider.Cached(w.context(1), provider.Key{Name: "v"}, provider.Keep{},
+				func(*provider.Context) (int, error) {
+					close(begun)
+					<-goOn
+					if end == "panic" {
+						panic(end)
+					}
+					return 0, fmt.Errorf("give up: %w", context.Canceled)
+				})
 		})
 		<-begun
 		wg.Go(func() {
-			v, err := provider.Cached(w.context(1), provider.Key{Name: "v"}, provider.Keep{}, func(*provider.Context) (int, error) { return 2, nil })
+			v, err := provider.Cached(w.context(1), provider.Key{Name: "v"}, provider.Keep{},
+				func(*provider.Context) (int, error) { return 2, nil })
 			if v != 2 || err != nil {
 				t.Errorf("%s: %d %v", end, v, err)
 			}
@@ -237,8 +248,10 @@ func TestCacheKeys(t *testing.T) {
 	}
 	made := 0
 	get := func(typ string, name string, a ...any) int {
-		ctx := provider.NewContext(context.Background(), w, provider.Options{ID: resource.ID(typ + "[a,name=x]")})
-		v, err := provider.Cached(ctx, provider.Key{Name: name, Args: a}, provider.Keep{}, func(*provider.Context) (int, error) { made++; return made, nil })
+		ctx := provider.NewContext(context.Background(), w,
+			provider.Options{ID: resource.ID(typ + "[a,name=x]")})
+		v, err := provider.Cached(ctx, provider.Key{Name: name, Args: a}, provider.Keep{},
+			func(*provider.Context) (int, error) { made++; return made, nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,23 +279,32 @@ func TestCacheKeys(t *testing.T) {
 		says string
 	}{
 		"a field that JSON leaves out": {inner{"a"}, "has the field host, which is not exported"},
-		"one further down":             {map[string][]*struct{ Of inner }{}, "has the field Of.host"},
-		"what has a form of its own":   {time.Unix(1, 0), ""},
+		"one further down": {map[string][]*struct{ Of inner }{},
+			"has the field Of.host"},
+		"what has a form of its own": {time.Unix(1, 0), ""},
 		"one that was said not to count": {struct {
 			host string `json:"-"`
 		}{"a"}, ""},
 		"a type that is made of itself, and no": {&loop{}, ""},
 	} {
-		_, err := provider.Cached(w.context(0), provider.Key{Name: why, Args: []any{tc.arg}}, provider.Keep{}, func(*provider.Context) (int, error) { return 0, nil })
-		if tc.says == "" && err != nil || tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says) || provider.ClassOf(err) != provider.Terminal) {
+		_, err := provider.Cached(w.context(0), provider.Key{Name: why, Args: []any{tc.arg}},
+			provider.Keep{}, func(*provider.Context) (int, error) { return 0, nil })
+		if tc.says == "" && err != nil ||
+			tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says) ||
+				provider.ClassOf(err) != provider.Terminal) {
 			t.Errorf("%s: %v", why, err)
 		}
 	}
-	text, err := provider.Cached(w.context(0), provider.Key{Name: "list", Args: []any{args{"/", false}}}, provider.Keep{}, func(*provider.Context) (string, error) { return "text", nil })
+	text, err := provider.Cached(w.context(0),
+		provider.Key{Name: "list", Args: []any{args{"/", false}}}, provider.Keep{},
+		func(*provider.Context) (string, error) { return "text", nil })
 	if text != "text" || err != nil {
 		t.Error("a value of another Go type", text, err)
 	}
-	if _, err := provider.Cached(w.context(0), provider.Key{Name: "f", Args: []any{func() {}}}, provider.Keep{}, func(*provider.Context) (int, error) { return 0, nil }); provider.ClassOf(err) != provider.Terminal {
+	if _, err := provider.Cached(w.context(0), provider.Key{Name: "f", Args: []any{func() {}}},
+		provider.Keep{}, func(*provider.Context) (int, error) {
+			return 0, nil
+		}); provider.ClassOf(err) != provider.Terminal {
 		t.Error(err)
 	}
 }
@@ -292,12 +314,13 @@ func TestCacheIsBounded(t *testing.T) {
 	w := newWorld()
 	closed := 0
 	for i := range 1500 {
-		_, back, err := provider.Borrow(w.context(0), provider.Key{Name: "v", Args: []any{i}}, provider.Keep{}, func(*provider.Context) (int, error) { return i, nil }, func(v int) {
-			if v != closed && closed < 500 {
-				t.Errorf("%d went instead of %d, which was used least recently", v, closed)
-			}
-			closed++
-		})
+		_, back, err := provider.Borrow(w.context(0), provider.Key{Name: "v", Args: []any{i}},
+			provider.Keep{}, func(*provider.Context) (int, error) { return i, nil }, func(v int) {
+				if v != closed && closed < 500 {
+					t.Errorf("%d went instead of %d, which was used least recently", v, closed)
+				}
+				closed++
+			})
 		back()
 		if err != nil {
 			t.Fatal(err)
@@ -318,12 +341,13 @@ func TestCloseThatPanicsHarmsNobody(t *testing.T) {
 	w := newWorld()
 	closed := false
 	for i := range 2 {
-		_, back, _ := provider.Borrow(w.context(0), provider.Key{Name: "v", Args: []any{i}}, provider.Keep{}, func(*provider.Context) (int, error) { return i, nil }, func(v int) {
-			if v == 1 {
-				panic("broken")
-			}
-			closed = true
-		})
+		_, back, _ := provider.Borrow(w.context(0), provider.Key{Name: "v", Args: []any{i}},
+			provider.Keep{}, func(*provider.Context) (int, error) { return i, nil }, func(v int) {
+				if v == 1 {
+					panic("broken")
+				}
+				closed = true
+			})
 		back()
 	}
 	w.cache.Close()
@@ -332,7 +356,8 @@ func TestCloseThatPanicsHarmsNobody(t *testing.T) {
 		t.Error("the second was not closed")
 	}
 	w.cache = nil
-	if v, err := provider.Cached(w.context(0), provider.Key{Name: "v"}, provider.Keep{}, func(*provider.Context) (int, error) { return 5, nil }); v != 5 || err != nil {
+	if v, err := provider.Cached(w.context(0), provider.Key{Name: "v"}, provider.Keep{},
+		func(*provider.Context) (int, error) { return 5, nil }); v != 5 || err != nil {
 		t.Error("without a cache a value is made each time", v, err)
 	}
 }

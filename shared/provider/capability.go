@@ -129,7 +129,8 @@ const (
 
 // ApplySync changes differences by what the handler's InSyncer, when it has one, says of each
 // attribute in compared. It logs the reasons.
-func ApplySync(c *Context, h Handler, compared []string, desired, observed map[string]any, diffs map[string]diff.Diff) (map[string]diff.Diff, error) {
+func ApplySync(c *Context, h Handler, compared []string, desired, observed map[string]any,
+	diffs map[string]diff.Diff) (map[string]diff.Diff, error) {
 	s, ok := As[InSyncer](h)
 	if !ok {
 		return diffs, nil

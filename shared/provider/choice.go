@@ -54,7 +54,10 @@ func Define(t schema.Type, providers ...Provider) Definition {
 	if len(problems) == 0 {
 		for _, pure := range pureCapabilities() {
 			if n := c.count(pure); n != 0 && n != len(providers) {
-				problems = append(problems, fmt.Sprintf("%d of %d providers implement %s: values are compared in one way, so all do or none", n, len(providers), pure.Name()))
+				problems = append(problems,
+					fmt.Sprintf(
+						"%d of %d providers implement %s: values are compared in one way, so all "+
+							"do or none", n, len(providers), pure.Name()))
 			}
 		}
 	}
@@ -71,7 +74,8 @@ func Define(t schema.Type, providers ...Provider) Definition {
 		return Definition{Type: t, Handler: &Choice{}}
 	}
 	t.Attributes = append(t.Attributes[:len(t.Attributes):len(t.Attributes)], schema.Attribute{
-		Name: ProviderAttribute, Type: "Optional[Enum['" + strings.Join(names, "', '") + "']]", Behaviour: schema.Parameter, Description: describe(providers),
+		Name: ProviderAttribute, Type: "Optional[Enum['" + strings.Join(names, "', '") + "']]",
+		Behaviour: schema.Parameter, Description: describe(providers),
 	})
 	t.Providers = names
 	return Definition{Type: t, Handler: c}
@@ -82,12 +86,14 @@ func describe(providers []Provider) string {
 	for _, p := range providers {
 		list = append(list, p.Name+" ("+p.Description+")")
 	}
-	return "what it is managed with: " + strings.Join(list, ", ") + "; by default the first of these that suits the machine, by preference"
+	return "what it is managed with: " + strings.Join(list, ", ") +
+		"; by default the first of these that suits the machine, by preference"
 }
 
 // pureCapabilities are the interfaces that compare values.
 func pureCapabilities() []reflect.Type {
-	return []reflect.Type{reflect.TypeFor[Canonicaliser](), reflect.TypeFor[Differ](), reflect.TypeFor[InSyncer]()}
+	return []reflect.Type{reflect.TypeFor[Canonicaliser](), reflect.TypeFor[Differ](),
+		reflect.TypeFor[InSyncer]()}
 }
 
 // Choice is a handler that stands for several: each call goes to the provider that was chosen for
@@ -121,7 +127,8 @@ func can(h Handler, capability reflect.Type) bool {
 // without.
 func (c *Choice) Serves(capability reflect.Type) bool {
 	switch capability {
-	case reflect.TypeFor[BatchReader](), reflect.TypeFor[BatchApplier](), reflect.TypeFor[Timeouter]():
+	case reflect.TypeFor[BatchReader](), reflect.TypeFor[BatchApplier](),
+		reflect.TypeFor[Timeouter]():
 		return true
 	}
 	return c.count(capability) > 0
@@ -171,7 +178,8 @@ func (c *Choice) pick(ctx *Context, r Resource) (*Provider, string, error) {
 			return nil, "", Errorf(NeedsChange, "%s has no provider %q", r.Type, name)
 		}
 		if lack := p.Needs.lack(ctx); lack != "" {
-			return nil, "", Errorf(Retryable, "the provider %s, which the resource names, does not suit: %s", name, lack)
+			return nil, "", Errorf(Retryable,
+				"the provider %s, which the resource names, does not suit: %s", name, lack)
 		}
 		return p, "the resource names it", nil
 	}
@@ -192,7 +200,8 @@ func (c *Choice) pick(ctx *Context, r Resource) (*Provider, string, error) {
 		}
 	}
 	if best == nil {
-		return nil, "", Errorf(Retryable, "no provider of %s suits this machine: %s", r.Type, strings.Join(not, "; "))
+		return nil, "", Errorf(Retryable, "no provider of %s suits this machine: %s", r.Type,
+			strings.Join(not, "; "))
 	}
 	why := "it suits: " + best.Needs.String()
 	if len(also) > 0 {
@@ -247,7 +256,9 @@ type share struct {
 }
 
 // split chooses for each item and returns the shares in order of first use.
-func (c *Choice) split(n int, item func(i int) (*Context, Resource), failed func(i int, err error)) []share {
+func (c *Choice) split(
+	n int, item func(i int) (*Context, Resource), failed func(i int, err error),
+) []share {
 	var out []share
 	for i := range n {
 		ctx, r := item(i)
@@ -271,7 +282,8 @@ func (c *Choice) split(n int, item func(i int) (*Context, Resource), failed func
 // ReadBatch implements BatchReader: each provider gets its share at once where it can take it.
 func (c *Choice) ReadBatch(ctx context.Context, items []BatchRead) []Reading {
 	out := make([]Reading, len(items))
-	for _, s := range c.split(len(items), func(i int) (*Context, Resource) { return items[i].Context, items[i].Resource },
+	for _, s := range c.split(len(items),
+		func(i int) (*Context, Resource) { return items[i].Context, items[i].Resource },
 		func(i int, err error) { out[i].Err = err }) {
 		part := make([]BatchRead, len(s.index))
 		for k, i := range s.index {
@@ -309,7 +321,8 @@ func failedReadings(n int) []Reading {
 // ApplyBatch implements BatchApplier.
 func (c *Choice) ApplyBatch(ctx context.Context, items []BatchChange) []Applied {
 	out := make([]Applied, len(items))
-	for _, s := range c.split(len(items), func(i int) (*Context, Resource) { return items[i].Context, items[i].Resource },
+	for _, s := range c.split(len(items),
+		func(i int) (*Context, Resource) { return items[i].Context, items[i].Resource },
 		func(i int, err error) { out[i].Err = err }) {
 		part := make([]BatchChange, len(s.index))
 		for k, i := range s.index {

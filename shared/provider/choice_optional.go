@@ -15,7 +15,8 @@ func Apply(h Handler, c BatchChange) (Result, error) {
 	case diff.Created:
 		return h.Create(c.Context, CreateRequest{Resource: c.Resource, Token: c.Token})
 	case diff.Updated:
-		return h.Update(c.Context, UpdateRequest{Resource: c.Resource, Observed: c.Observed, Changes: c.Changes})
+		return h.Update(c.Context, UpdateRequest{Resource: c.Resource, Observed: c.Observed,
+			Changes: c.Changes})
 	case diff.Purged:
 		return h.Delete(c.Context, DeleteRequest{Resource: c.Resource, Observed: c.Observed})
 	case diff.NoChange:
@@ -42,7 +43,9 @@ func (c *Choice) Canonicalise(attributes map[string]any) (map[string]any, error)
 }
 
 // Diff implements Differ.
-func (c *Choice) Diff(ctx *Context, desired Resource, observed Observation) (map[string]diff.Diff, error) {
+func (c *Choice) Diff(
+	ctx *Context, desired Resource, observed Observation,
+) (map[string]diff.Diff, error) {
 	p, err := c.choose(ctx, desired)
 	if err != nil {
 		return nil, err
@@ -116,7 +119,8 @@ func (c *Choice) Noop(ctx *Context, planned BatchChange) error {
 // Flush implements Flusher.
 func (c *Choice) Flush(ctx context.Context, done []BatchChange) error {
 	var errs []error
-	for _, s := range c.split(len(done), func(i int) (*Context, Resource) { return done[i].Context, done[i].Resource },
+	for _, s := range c.split(len(done),
+		func(i int) (*Context, Resource) { return done[i].Context, done[i].Resource },
 		func(_ int, err error) { errs = append(errs, err) }) {
 		f, ok := As[Flusher](s.provider.Handler)
 		if !ok {

@@ -10,8 +10,9 @@ type Class string
 
 // The classes. An error without one is Retryable.
 const (
-	Retryable   Class = "retryable"    // may pass by itself: retried with backoff
-	Terminal    Class = "terminal"     // will not pass by itself: waits for a new intent or a person
+	Retryable Class = "retryable" // may pass by itself: retried with backoff
+	// will not pass by itself: waits for a new intent or a person
+	Terminal    Class = "terminal"
 	NeedsChange Class = "needs_change" // the desired state itself is wrong: waits for a new intent
 )
 

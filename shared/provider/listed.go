@@ -8,14 +8,18 @@ import "context"
 type ListKeeper interface {
 	// Listed returns the list of a key, or makes it; when another call is making it, it waits for
 	// that until ctx ends. size is about how many bytes it takes.
-	Listed(ctx context.Context, key string, build func() (value any, size int, err error)) (any, error)
+	Listed(
+		ctx context.Context, key string, build func() (value any, size int, err error),
+	) (any, error)
 }
 
 // Listed returns what build lists, for handlers that read many things from one list: it is made
 // once in a run of a lane, while others wait for it, and again where it may be out of date for the
 // resource of ctx. The value is shared, so nobody changes it. Errors are not kept, nor is what is
 // very large. Without a host that keeps lists, build is called every time.
-func Listed[T any](ctx *Context, key Key, build func(ctx *Context) (list T, size int, err error)) (T, error) {
+func Listed[T any](
+	ctx *Context, key Key, build func(ctx *Context) (list T, size int, err error),
+) (T, error) {
 	var none T
 	keeper, ok := ctx.host.(ListKeeper)
 	if !ok {
@@ -26,7 +30,9 @@ func Listed[T any](ctx *Context, key Key, build func(ctx *Context) (list T, size
 	if err != nil {
 		return none, err
 	}
-	v, err := keeper.Listed(ctx.Context, "listed\x00"+text, func() (any, int, error) { return build(ctx) })
+	v, err := keeper.Listed(ctx.Context, "listed\x00"+text, func() (any, int, error) {
+		return build(ctx)
+	})
 	if err != nil {
 		return none, err
 	}

@@ -19,8 +19,9 @@ func MachineFacts() map[string]string {
 			continue
 		}
 		release := ParseRelease(string(text))
-		for fact, value := range map[string]string{"distribution": release["ID"], "version": release["VERSION_ID"],
-			"family": strings.TrimSpace(release["ID"] + " " + release["ID_LIKE"])} {
+		for fact, value := range map[string]string{"distribution": release["ID"],
+			"version": release["VERSION_ID"],
+			"family":  strings.TrimSpace(release["ID"] + " " + release["ID_LIKE"])} {
 			if value != "" {
 				facts[fact] = value
 			}
@@ -44,7 +45,8 @@ func initName() string {
 	}
 	switch name := strings.TrimSpace(string(raw)); name {
 	case "init":
-		if target, err := filepath.EvalSymlinks("/sbin/init"); err == nil && filepath.Base(target) != "init" {
+		if target, err := filepath.EvalSymlinks("/sbin/init"); err == nil &&
+			filepath.Base(target) != "init" {
 			return filepath.Base(target)
 		}
 		return "sysvinit"
@@ -64,11 +66,13 @@ func ParseRelease(text string) map[string]string {
 		if !ok || strings.HasPrefix(name, "#") {
 			continue
 		}
-		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') &&
+			value[n-1] == value[0] {
 			quote := value[0]
 			value = value[1 : n-1]
 			if quote == '"' {
-				value = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\$`, `$`, "\\`", "`").Replace(value)
+				value = strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\$`, `$`, "\\`", "`").
+					Replace(value)
 			}
 		}
 		out[name] = value

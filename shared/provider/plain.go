@@ -77,7 +77,8 @@ func (p *plainer) value(v any, depth int) any {
 		return cutOff
 	}
 	switch v := v.(type) {
-	case nil, bool, string, int64, resource.File, resource.Secret, resource.Parameter, resource.Fact:
+	case nil, bool, string, int64, resource.File, resource.Secret, resource.Parameter,
+		resource.Fact:
 		return v
 	case int:
 		return int64(v)
@@ -212,7 +213,8 @@ func (p *plainer) inside(v reflect.Value, depth int, f func() any) any {
 	if depth >= p.deepest {
 		return tooDeep
 	}
-	if k := v.Kind(); k == reflect.Pointer || k == reflect.Map && v.Len() > 0 || k == reflect.Slice && v.Len() > 0 {
+	if k := v.Kind(); k == reflect.Pointer || k == reflect.Map && v.Len() > 0 ||
+		k == reflect.Slice && v.Len() > 0 {
 		at := v.Pointer()
 		if slices.Contains(p.within, at) {
 			return itself

@@ -13,17 +13,20 @@ func ReadOne(ctx *Context, b BatchReader, req ReadRequest) (Observation, error) 
 
 // CreateOne is Handler.Create of a handler that applies batches.
 func CreateOne(ctx *Context, b BatchApplier, req CreateRequest) (Result, error) {
-	return applyOne(ctx, b, BatchChange{Change: diff.Created, Resource: req.Resource, Token: req.Token})
+	return applyOne(ctx, b, BatchChange{Change: diff.Created, Resource: req.Resource,
+		Token: req.Token})
 }
 
 // UpdateOne is Handler.Update of a handler that applies batches.
 func UpdateOne(ctx *Context, b BatchApplier, req UpdateRequest) (Result, error) {
-	return applyOne(ctx, b, BatchChange{Change: diff.Updated, Resource: req.Resource, Observed: req.Observed, Changes: req.Changes})
+	return applyOne(ctx, b, BatchChange{Change: diff.Updated, Resource: req.Resource,
+		Observed: req.Observed, Changes: req.Changes})
 }
 
 // DeleteOne is Handler.Delete of a handler that applies batches.
 func DeleteOne(ctx *Context, b BatchApplier, req DeleteRequest) (Result, error) {
-	return applyOne(ctx, b, BatchChange{Change: diff.Purged, Resource: req.Resource, Observed: req.Observed})
+	return applyOne(ctx, b, BatchChange{Change: diff.Purged, Resource: req.Resource,
+		Observed: req.Observed})
 }
 
 func applyOne(ctx *Context, b BatchApplier, item BatchChange) (Result, error) {

@@ -17,43 +17,52 @@ func packageType() Type {
 		Name: "x::Package", Description: "Software.",
 		Attributes: []Attribute{
 			{Name: "package", Type: "String[1]", Behaviour: Namevar, Description: "its name"},
-			{Name: "manager", Type: "Enum[apt, gem, yum]", Behaviour: Namevar, Default: "apt", Description: "who has it"},
+			{Name: "manager", Type: "Enum[apt, gem, yum]", Behaviour: Namevar, Default: "apt",
+				Description: "who has it"},
 		},
 		Titles: []TitlePattern{
-			{Pattern: `^(?<package>.*[^-])-(?<manager>.*)$`, Description: "package and manager, joined by a hyphen"},
+			{Pattern: `^(?<package>.*[^-])-(?<manager>.*)$`,
+				Description: "package and manager, joined by a hyphen"},
 			{Pattern: `^(?<package>[a-z]+)$`, Description: "package"},
 		},
 	}
 }
 
 func TestReadTitle(t *testing.T) {
-	vlan := Type{Name: "x::Vlan", Attributes: []Attribute{{Name: "tag", Type: "Integer[1,4094]", Behaviour: Namevar}, {Name: "name", Type: "Optional[String]"}}}
+	vlan := Type{Name: "x::Vlan", Attributes: []Attribute{{Name: "tag", Type: "Integer[1,4094]",
+		Behaviour: Namevar}, {Name: "name", Type: "Optional[String]"}}}
 	for name, tc := range map[string]struct {
 		typ     Type
 		title   string
 		want    map[string]any
 		message string
 	}{
-		"the most specific pattern comes first":       {packageType(), "php-gem", map[string]any{"package": "php", "manager": "gem"}, ""},
-		"a pattern may leave a naming attribute open": {packageType(), "php", map[string]any{"package": "php"}, ""},
+		"the most specific pattern comes first": {packageType(), "php-gem",
+			map[string]any{"package": "php", "manager": "gem"}, ""},
+		"a pattern may leave a naming attribute open": {packageType(), "php",
+			map[string]any{"package": "php"}, ""},
 		"no pattern": {packageType(), "PHP", nil, `read title: "PHP" is not a title of x::Package`},
 		"the text is none of the attribute's": {packageType(), "php-npm", nil,
 			`read title: manager in the title: expected one of "apt", "gem" and "yum", got the string "npm"`},
-		"without patterns the first naming attribute, as a number": {vlan, "0x10", map[string]any{"tag": int64(16)}, ""},
-		"a number with a leading zero":                             {vlan, "010", nil, `read title: tag in the title: expected an Integer between 1 and 4094, got the string "010"`},
+		"without patterns the first naming attribute, as a number": {vlan, "0x10",
+			map[string]any{"tag": int64(16)}, ""},
+		"a number with a leading zero": {vlan, "010", nil,
+			`read title: tag in the title: expected an Integer between 1 and 4094, got the string "010"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := compiled(t, tc.typ).ReadTitle(tc.title)
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Error(d)
 			}
-			if tc.message == "" && err != nil || tc.message != "" && (err == nil || err.Error() != tc.message) {
+			if tc.message == "" && err != nil ||
+				tc.message != "" && (err == nil || err.Error() != tc.message) {
 				t.Errorf("ReadTitle: %v", err)
 			}
 		})
 	}
 	_, err := compiled(t, packageType()).ReadTitle("PHP")
-	if hint := fault.HintOf(err); !strings.Contains(hint, "package and manager, joined by a hyphen (/") {
+	if hint := fault.HintOf(err); !strings.Contains(hint,
+		"package and manager, joined by a hyphen (/") {
 		t.Errorf("the hint is %q", hint)
 	}
 }
@@ -91,7 +100,8 @@ func TestCoerce(t *testing.T) {
 		{"NotUndef[Integer]", "7", int64(7), "through NotUndef"},
 		{"Sensitive[Integer]", "7", int64(7), "through Sensitive"},
 		{"Variant[Enum[a,b],Pattern[/a/]]", "a", "a", "two readings that agree are one"},
-		{"Optional[Variant[String,Integer[10,240]]]", "15", int64(15), "what is more than text comes first"},
+		{"Optional[Variant[String,Integer[10,240]]]", "15", int64(15),
+			"what is more than text comes first"},
 		{"Optional[Variant[String,Integer[10,240]]]", "5", "5", "text where it is nothing else"},
 		{"Variant[Integer,Boolean]", "true", true, "one of several"},
 		{"Variant[Integer,Boolean]", "maybe", nil, "none of them"},
@@ -114,7 +124,8 @@ func TestCoerce(t *testing.T) {
 			t.Errorf("%s of %q: %v", tc.expr, tc.text, err)
 		}
 	}
-	if _, err := parse(t, "Sensitive[Integer]").Coerce("hunter2"); err == nil || strings.Contains(err.Error()+fault.HintOf(err), "hunter2") {
+	if _, err := parse(t, "Sensitive[Integer]").Coerce("hunter2"); err == nil ||
+		strings.Contains(err.Error()+fault.HintOf(err), "hunter2") {
 		t.Errorf("a secret is shown: %v", err)
 	}
 }
@@ -122,9 +133,12 @@ func TestCoerce(t *testing.T) {
 func relatedType(auto ...Relation) Type {
 	return Type{
 		Name: "x::App", Attributes: []Attribute{
-			{Name: "name", Type: "String[1]", Behaviour: Namevar}, {Name: "source", Type: "Optional[String]"}, {Name: "host", Type: "Optional[String]"},
-			{Name: "needs", Type: "Optional[Array[Variant[String,Array[String]]]]"}, {Name: "ports", Type: "Optional[Array[Integer]]"},
-			{Name: "spec", Type: "Optional[Hash]"}, {Name: "token", Type: "Optional[String]", Sensitive: true},
+			{Name: "name", Type: "String[1]", Behaviour: Namevar},
+			{Name: "source", Type: "Optional[String]"}, {Name: "host", Type: "Optional[String]"},
+			{Name: "needs", Type: "Optional[Array[Variant[String,Array[String]]]]"},
+			{Name: "ports", Type: "Optional[Array[Integer]]"},
+			{Name: "spec", Type: "Optional[Hash]"},
+			{Name: "token", Type: "Optional[String]", Sensitive: true},
 		}, Relations: auto,
 	}
 }
@@ -132,33 +146,49 @@ func relatedType(auto ...Relation) Type {
 func namedTypes() []Type {
 	return []Type{
 		packageType(),
-		{Name: "x::File", Attributes: []Attribute{{Name: "path", Type: `Pattern[/\A\//]`, Behaviour: Namevar}}},
-		{Name: "x::Rule", Attributes: []Attribute{{Name: "chain", Type: "String[1]", Behaviour: Namevar}, {Name: "port", Type: "Integer", Behaviour: Namevar}}},
+		{Name: "x::File",
+			Attributes: []Attribute{{Name: "path", Type: `Pattern[/\A\//]`, Behaviour: Namevar}}},
+		{Name: "x::Rule", Attributes: []Attribute{{Name: "chain", Type: "String[1]",
+			Behaviour: Namevar}, {Name: "port", Type: "Integer", Behaviour: Namevar}}},
 	}
 }
 
 func TestRelated(t *testing.T) {
 	attrs := map[string]any{
-		"name": "shop", "source": "/srv/shop.tar", "host": "db", "needs": []any{"php-gem", []any{"ruby", nil, "NO"}}, "ports": []any{int64(80), int64(443)},
+		"name": "shop", "source": "/srv/shop.tar", "host": "db",
+		"needs": []any{"php-gem", []any{"ruby", nil, "NO"}}, "ports": []any{int64(80), int64(443)},
 		"spec": map[string]any{"dir": "/etc/shop"},
 	}
 	for name, tc := range map[string]struct {
 		relation Relation
 		want     []Related
 	}{
-		"an attribute": {Relation{Kind: Require, Type: "x::File", Titles: []string{"$source"}}, []Related{{Require, "x::File[a,path=/srv/shop.tar]"}}},
-		"a constant, read as the other type reads titles": {Relation{Kind: Before, Type: "x::Package", Titles: []string{"tar-yum"}},
+		"an attribute": {Relation{Kind: Require, Type: "x::File", Titles: []string{"$source"}},
+			[]Related{{Require, "x::File[a,path=/srv/shop.tar]"}}},
+		"a constant, read as the other type reads titles": {
+			Relation{Kind: Before, Type: "x::Package", Titles: []string{"tar-yum"}},
 			[]Related{{Before, "x::Package[a,package=tar,manager=yum]"}}},
-		"lists in lists, what is not a title left out": {Relation{Kind: Subscribe, Type: "x::Package", Titles: []string{"$needs"}},
-			[]Related{{Subscribe, "x::Package[a,package=php,manager=gem]"}, {Subscribe, "x::Package[a,package=ruby,manager=apt]"}}},
-		"a template with a filter": {Relation{Kind: Notify, Type: "x::File", Titles: []string{"${source|dir}/conf/${name|upper}"}}, []Related{{Notify, "x::File[a,path=/srv/conf/SHOP]"}}},
-		"a member":                 {Relation{Kind: Require, Type: "x::File", Titles: []string{"${spec.dir}"}}, []Related{{Require, "x::File[a,path=/etc/shop]"}}},
-		"a member that is not there, and an attribute that is not given": {Relation{Kind: Require, Type: "x::File", Titles: []string{"${spec.no}", "/x$token"}}, nil},
-		"a dollar sign": {Relation{Kind: Require, Type: "x::File", Titles: []string{"/a$$b"}}, []Related{{Require, "x::File[a,path=/a$b]"}}},
-		"keys, one for each item of a list": {Relation{Kind: Require, Type: "x::Rule", Keys: map[string]string{"chain": "in", "port": "$ports"}},
-			[]Related{{Require, "x::Rule[a,chain=in,port=443]"}, {Require, "x::Rule[a,chain=in,port=80]"}}},
-		"another agent":            {Relation{Kind: Require, Type: "x::File", Titles: []string{"/a"}, Agent: "$host"}, []Related{{Require, "x::File[db,path=/a]"}}},
-		"a type that is not there": {Relation{Kind: Require, Type: "y::Gone", Titles: []string{"$source"}}, nil},
+		"lists in lists, what is not a title left out": {
+			Relation{Kind: Subscribe, Type: "x::Package", Titles: []string{"$needs"}},
+			[]Related{{Subscribe, "x::Package[a,package=php,manager=gem]"},
+				{Subscribe, "x::Package[a,package=ruby,manager=apt]"}}},
+		"a template with a filter": {Relation{Kind: Notify, Type: "x::File",
+			Titles: []string{"${source|dir}/conf/${name|upper}"}},
+			[]Related{{Notify, "x::File[a,path=/srv/conf/SHOP]"}}},
+		"a member": {Relation{Kind: Require, Type: "x::File",
+			Titles: []string{"${spec.dir}"}}, []Related{{Require, "x::File[a,path=/etc/shop]"}}},
+		"a member that is not there, and an attribute that is not given": {Relation{Kind: Require,
+			Type: "x::File", Titles: []string{"${spec.no}", "/x$token"}}, nil},
+		"a dollar sign": {Relation{Kind: Require, Type: "x::File", Titles: []string{"/a$$b"}},
+			[]Related{{Require, "x::File[a,path=/a$b]"}}},
+		"keys, one for each item of a list": {Relation{Kind: Require, Type: "x::Rule",
+			Keys: map[string]string{"chain": "in", "port": "$ports"}},
+			[]Related{{Require, "x::Rule[a,chain=in,port=443]"},
+				{Require, "x::Rule[a,chain=in,port=80]"}}},
+		"another agent": {Relation{Kind: Require, Type: "x::File",
+			Titles: []string{"/a"}, Agent: "$host"}, []Related{{Require, "x::File[db,path=/a]"}}},
+		"a type that is not there": {Relation{Kind: Require, Type: "y::Gone",
+			Titles: []string{"$source"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			typ := relatedType(tc.relation)
@@ -174,7 +204,8 @@ func TestRelated(t *testing.T) {
 				t.Error(d)
 			}
 			// What is a reference has no text yet.
-			if got := c.Related("a", map[string]any{"source": resource.Parameter{Name: "p"}}); len(got) > 1 {
+			if got := c.Related("a", map[string]any{"source": resource.Parameter{Name: "p"}}); len(
+				got) > 1 {
 				t.Errorf("a reference leads to %v", got)
 			}
 		})
@@ -183,36 +214,57 @@ func TestRelated(t *testing.T) {
 
 func TestRelationErrors(t *testing.T) {
 	for want, r := range map[string]Relation{
-		`unknown kind "requires"`:                    {Kind: "requires", Type: "x::File", Titles: []string{"/a"}},
-		`"file" is not a name of a type`:             {Kind: Require, Type: "file", Titles: []string{"/a"}},
-		"it names nothing":                           {Kind: Require, Type: "x::File"},
-		"titles and keys":                            {Kind: Require, Type: "x::Rule", Titles: []string{"a"}, Keys: map[string]string{"chain": "a", "port": "1"}},
-		"$sorce is not an attribute of the type, in": {Kind: Require, Type: "x::File", Titles: []string{"$sorce"}},
-		"a $ stands before no attribute":             {Kind: Require, Type: "x::File", Titles: []string{"/a$"}},
-		"a ${ has no }":                              {Kind: Require, Type: "x::File", Titles: []string{"/a${source"}},
-		`there is no filter "dri"`:                   {Kind: Require, Type: "x::File", Titles: []string{"${source|dri}"}},
-		"an empty member":                            {Kind: Require, Type: "x::File", Titles: []string{"${spec.}"}},
-		"sensitive, and an identity is shown":        {Kind: Require, Type: "x::File", Titles: []string{"$token"}},
-		"can be lists":                               {Kind: Require, Type: "x::Package", Titles: []string{"$needs-$ports"}},
-		"two of the keys can be lists":               {Kind: Require, Type: "x::Rule", Keys: map[string]string{"chain": "$needs", "port": "$ports"}},
-		`x::Rule is not named by "prot"`:             {Kind: Require, Type: "x::Rule", Keys: map[string]string{"chain": "a", "prot": "1"}},
-		`the key "port" of x::Rule is missing`:       {Kind: Require, Type: "x::Rule", Keys: map[string]string{"chain": "a"}},
-		`x::File can have no title "a"`:              {Kind: Require, Type: "x::File", Titles: []string{"a"}},
-		"an empty text names nothing":                {Kind: Require, Type: "x::File", Titles: []string{""}},
+		`unknown kind "requires"`: {Kind: "requires", Type: "x::File",
+			Titles: []string{"/a"}},
+		`"file" is not a name of a type`: {Kind: Require, Type: "file",
+			Titles: []string{"/a"}},
+		"it names nothing": {Kind: Require, Type: "x::File"},
+		"titles and keys": {Kind: Require, Type: "x::Rule",
+			Titles: []string{"a"}, Keys: map[string]string{"chain": "a", "port": "1"}},
+		"$sorce is not an attribute of the type, in": {Kind: Require, Type: "x::File",
+			Titles: []string{"$sorce"}},
+		"a $ stands before no attribute": {Kind: Require, Type: "x::File",
+			Titles: []string{"/a$"}},
+		"a ${ has no }": {Kind: Require, Type: "x::File",
+			Titles: []string{"/a${source"}},
+		`there is no filter "dri"`: {Kind: Require, Type: "x::File",
+			Titles: []string{"${source|dri}"}},
+		"an empty member": {Kind: Require, Type: "x::File",
+			Titles: []string{"${spec.}"}},
+		"sensitive, and an identity is shown": {Kind: Require, Type: "x::File",
+			Titles: []string{"$token"}},
+		"can be lists": {Kind: Require, Type: "x::Package",
+			Titles: []string{"$needs-$ports"}},
+		"two of the keys can be lists": {Kind: Require, Type: "x::Rule",
+			Keys: map[string]string{"chain": "$needs", "port": "$ports"}},
+		`x::Rule is not named by "prot"`: {Kind: Require, Type: "x::Rule",
+			Keys: map[string]string{"chain": "a", "prot": "1"}},
+		`the key "port" of x::Rule is missing`: {Kind: Require, Type: "x::Rule",
+			Keys: map[string]string{"chain": "a"}},
+		`x::File can have no title "a"`: {Kind: Require, Type: "x::File",
+			Titles: []string{"a"}},
+		"an empty text names nothing": {Kind: Require, Type: "x::File",
+			Titles: []string{""}},
 	} {
 		_, err := NewRegistry(append(namedTypes(), relatedType(r))...)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "x::App: ") {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasPrefix(err.Error(), "x::App: ") {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	for want, kind := range map[string]RelationKind{"it stands there twice, first as relation 1": Require, "the same comes first by relation 1 and later by this one": Notify} {
-		_, err := NewRegistry(append(namedTypes(), relatedType(Relation{Kind: Require, Type: "x::File", Titles: []string{"$source"}},
-			Relation{Kind: kind, Type: "x::File", Titles: []string{"$source"}}))...)
-		if err == nil || !strings.Contains(err.Error(), "relation 2 ("+string(kind)+" x::File): "+want) {
+	for want, kind := range map[string]RelationKind{
+		"it stands there twice, first as relation 1":               Require,
+		"the same comes first by relation 1 and later by this one": Notify} {
+		_, err := NewRegistry(append(namedTypes(),
+			relatedType(Relation{Kind: Require, Type: "x::File", Titles: []string{"$source"}},
+				Relation{Kind: kind, Type: "x::File", Titles: []string{"$source"}}))...)
+		if err == nil || !strings.Contains(err.Error(),
+			"relation 2 ("+string(kind)+" x::File): "+want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	_, err := NewRegistry(append(namedTypes(), relatedType(Relation{Kind: Require, Type: "x::File", Titles: []string{"$sorce"}}))...)
+	_, err := NewRegistry(append(namedTypes(),
+		relatedType(Relation{Kind: Require, Type: "x::File", Titles: []string{"$sorce"}}))...)
 	if problems, ok := err.(diag.Problems); !ok || problems[0].Hint != `did you mean "source"?` {
 		t.Errorf("the hint: %#v", err)
 	}
@@ -221,38 +273,67 @@ func TestRelationErrors(t *testing.T) {
 func TestMoreDefinitionErrors(t *testing.T) {
 	base := func(change func(t *Type)) Type {
 		typ := Type{Name: "x::Y", Attributes: []Attribute{
-			{Name: "name", Type: "String", Behaviour: Namevar}, {Name: "user", Type: "Optional[String]"}, {Name: "key", Type: "Optional[String]"},
-			{Name: "size", Type: "Integer", Behaviour: ReadOnly}, {Name: "mode", Type: "Optional[Enum[a,b]]"},
+			{Name: "name", Type: "String", Behaviour: Namevar},
+			{Name: "user", Type: "Optional[String]"}, {Name: "key", Type: "Optional[String]"},
+			{Name: "size", Type: "Integer", Behaviour: ReadOnly},
+			{Name: "mode", Type: "Optional[Enum[a,b]]"},
 		}}
 		change(&typ)
 		return typ
 	}
-	add := func(a Attribute) func(t *Type) { return func(t *Type) { t.Attributes = append(t.Attributes, a) } }
-	title := func(p string) func(t *Type) { return func(t *Type) { t.Titles = []TitlePattern{{Pattern: p}} } }
+	add := func(a Attribute) func(t *Type) {
+		return func(t *Type) { t.Attributes = append(t.Attributes, a) }
+	}
+	title := func(p string) func(t *Type) {
+		return func(t *Type) { t.Titles = []TitlePattern{{Pattern: p}} }
+	}
 	rule := func(r Rule) func(t *Type) { return func(t *Type) { t.Rules = []Rule{r} } }
 	for want, change := range map[string]func(t *Type){
 		`title pattern 1: the group "nmae" is not an attribute of the type`: title(`(?<nmae>.*)`),
-		`title pattern 1: the group "user" is not a naming attribute`:       title(`(?<name>.*)-(?<user>.*)`),
-		"title pattern 1: it has no named group":                            title(`(.*)`),
-		"title pattern 1: it is empty":                                      title(``),
-		"title pattern 1: the regular expression cannot be used":            title(`(?<name>(?=a))`),
-		"title pattern 2: it stands there twice":                            func(t *Type) { t.Titles = []TitlePattern{{Pattern: "(?<name>a)"}, {Pattern: "(?<name>a)"}} },
-		`ensure: every resource says`:                                       add(Attribute{Name: "ensure", Type: "Optional[Enum[present,absent]]"}),
-		`the name "title" is reserved`:                                      add(Attribute{Name: "title", Type: "String"}),
-		"key2: a naming attribute is never missing":                         add(Attribute{Name: "key2", Type: "Optional[String]", Behaviour: Namevar}),
-		"secret: a secret that everybody has is none":                       add(Attribute{Name: "secret", Type: "String", Sensitive: true, Default: "a"}),
-		"the range is empty: 5 is above 1":                                  add(Attribute{Name: "n", Type: "Integer[5,1]"}),
-		`"x::Y-z" is not a type name`:                                       func(t *Type) { t.Name = "x::Y-z" },
-		`rule 1: unknown kind "one_of"`:                                     rule(Rule{Kind: "one_of", Attributes: []string{"user", "key"}}),
-		"rule 1: it needs two or more attributes":                           rule(Rule{Kind: ExactlyOneOf, Attributes: []string{"user"}}),
-		"usr: rule 1: the type has no such attribute":                       rule(Rule{Kind: ExactlyOneOf, Attributes: []string{"usr", "key"}}),
-		"size: rule 1: a read_only attribute is never given":                rule(Rule{Kind: ExactlyOneOf, Attributes: []string{"size", "key"}}),
-		"key: rule 1: the attribute is named twice":                         rule(Rule{Kind: ExactlyOneOf, Attributes: []string{"key", "key"}}),
-		"rule 1: without a condition it always holds":                       rule(Rule{Kind: AllOf, Attributes: []string{"key"}}),
-		"mode: rule 1: the attribute never has this value":                  rule(Rule{Kind: AllOf, Attributes: []string{"key"}, If: "mode", Is: []any{"c"}}),
-		"rule 1: there are values without an attribute":                     rule(Rule{Kind: AtMostOneOf, Attributes: []string{"key", "user"}, Is: []any{"c"}}),
-		"Gather and Gathers come together":                                  func(t *Type) { t.Gather = func(a map[string]any, _ []Dependent) map[string]any { return a } },
-		"the metadata is not a value":                                       func(t *Type) { t.Metadata = map[string]any{"f": func() {}} },
+		`title pattern 1: the group "user" is not a naming attribute`: title(
+			`(?<name>.*)-(?<user>.*)`),
+		"title pattern 1: it has no named group": title(`(.*)`),
+		"title pattern 1: it is empty":           title(``),
+		"title pattern 1: the regular expression cannot be used": title(
+			`(?<name>(?=a))`),
+		"title pattern 2: it stands there twice": func(t *Type) {
+			t.Titles = []TitlePattern{{Pattern: "(?<name>a)"}, {Pattern: "(?<name>a)"}}
+		},
+		`ensure: every resource says`: add(
+			Attribute{Name: "ensure", Type: "Optional[Enum[present,absent]]"}),
+		`the name "title" is reserved`: add(
+			Attribute{Name: "title", Type: "String"}),
+		"key2: a naming attribute is never missing": add(
+			Attribute{Name: "key2", Type: "Optional[String]", Behaviour: Namevar}),
+		"secret: a secret that everybody has is none": add(
+			Attribute{Name: "secret", Type: "String", Sensitive: true, Default: "a"}),
+		"the range is empty: 5 is above 1": add(
+			Attribute{Name: "n", Type: "Integer[5,1]"}),
+		`"x::Y-z" is not a type name`: func(t *Type) {
+			t.Name = "x::Y-z"
+		},
+		`rule 1: unknown kind "one_of"`: rule(
+			Rule{Kind: "one_of", Attributes: []string{"user", "key"}}),
+		"rule 1: it needs two or more attributes": rule(
+			Rule{Kind: ExactlyOneOf, Attributes: []string{"user"}}),
+		"usr: rule 1: the type has no such attribute": rule(
+			Rule{Kind: ExactlyOneOf, Attributes: []string{"usr", "key"}}),
+		"size: rule 1: a read_only attribute is never given": rule(
+			Rule{Kind: ExactlyOneOf, Attributes: []string{"size", "key"}}),
+		"key: rule 1: the attribute is named twice": rule(
+			Rule{Kind: ExactlyOneOf, Attributes: []string{"key", "key"}}),
+		"rule 1: without a condition it always holds": rule(
+			Rule{Kind: AllOf, Attributes: []string{"key"}}),
+		"mode: rule 1: the attribute never has this value": rule(
+			Rule{Kind: AllOf, Attributes: []string{"key"}, If: "mode", Is: []any{"c"}}),
+		"rule 1: there are values without an attribute": rule(
+			Rule{Kind: AtMostOneOf, Attributes: []string{"key", "user"}, Is: []any{"c"}}),
+		"Gather and Gathers come together": func(t *Type) {
+			t.Gather = func(a map[string]any, _ []Dependent) map[string]any { return a }
+		},
+		"the metadata is not a value": func(t *Type) {
+			t.Metadata = map[string]any{"f": func() {}}
+		},
 	} {
 		_, err := NewRegistry(base(change))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -267,11 +348,14 @@ func TestMoreDefinitionErrors(t *testing.T) {
 			t.Errorf("%s: %v", why, err)
 		}
 	}
-	r, err := NewRegistry(relatedType(Relation{Kind: Require, Type: "x::Ap", Titles: []string{"$source"}}))
+	r, err := NewRegistry(relatedType(
+		Relation{Kind: Require, Type: "x::Ap", Titles: []string{"$source"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(r.Doubtful(), "\n"); !strings.Contains(got, "the relation require leads to x::Ap, which is not a type of this program; did you mean x::App?") ||
+	if got := strings.Join(r.Doubtful(), "\n"); !strings.Contains(got,
+		"the relation require leads to x::Ap, which is not a type of this program; did you mean "+
+			"x::App?") ||
 		!strings.Contains(got, "x::App: name: the attribute has no description") {
 		t.Errorf("doubtful: %s", got)
 	}
@@ -279,7 +363,8 @@ func TestMoreDefinitionErrors(t *testing.T) {
 
 func TestRules(t *testing.T) {
 	typ := Type{Name: "x::Y", Attributes: []Attribute{
-		{Name: "name", Type: "String", Behaviour: Namevar}, {Name: "user", Type: "Optional[String]"}, {Name: "key", Type: "Optional[String]"},
+		{Name: "name", Type: "String", Behaviour: Namevar},
+		{Name: "user", Type: "Optional[String]"}, {Name: "key", Type: "Optional[String]"},
 		{Name: "mode", Type: "Enum[a,b]", Default: "a"}, {Name: "cert", Type: "Optional[String]"},
 	}}
 	for name, tc := range map[string]struct {
@@ -287,17 +372,36 @@ func TestRules(t *testing.T) {
 		attrs   map[string]any
 		message string
 	}{
-		"one":                            {Rule{Kind: ExactlyOneOf, Attributes: []string{"user", "key"}}, map[string]any{"user": "u"}, ""},
-		"a reference is given":           {Rule{Kind: ExactlyOneOf, Attributes: []string{"user", "key"}}, map[string]any{"user": resource.Parameter{Name: "p"}}, ""},
-		"none of one":                    {Rule{Kind: ExactlyOneOf, Attributes: []string{"user", "key"}}, nil, "expected exactly one of user, key, got none of them"},
-		"two of one":                     {Rule{Kind: ExactlyOneOf, Attributes: []string{"user", "key"}}, map[string]any{"user": "u", "key": "k"}, "expected exactly one of user, key, got user, key"},
-		"null is not given":              {Rule{Kind: AtLeastOneOf, Attributes: []string{"user", "key"}}, map[string]any{"user": nil}, "expected at least one of user, key, got none of them"},
-		"at most":                        {Rule{Kind: AtMostOneOf, Attributes: []string{"user", "key"}, Message: "user or key, not both"}, map[string]any{"user": "u", "key": "k"}, "user or key, not both"},
-		"all or none":                    {Rule{Kind: AllOrNoneOf, Attributes: []string{"user", "key"}}, map[string]any{"user": "u"}, "expected all or none of user, key, got user"},
-		"a condition that does not hold": {Rule{Kind: AllOf, Attributes: []string{"cert"}, If: "mode", Is: []any{"b"}}, nil, ""},
-		"a condition that holds": {Rule{Kind: AllOf, Attributes: []string{"cert"}, If: "mode", Is: []any{"b"}}, map[string]any{"mode": "b"},
+		"one": {Rule{Kind: ExactlyOneOf,
+			Attributes: []string{"user", "key"}}, map[string]any{"user": "u"}, ""},
+		"a reference is given": {
+			Rule{Kind: ExactlyOneOf, Attributes: []string{"user", "key"}},
+			map[string]any{"user": resource.Parameter{Name: "p"}}, ""},
+		"none of one": {
+			Rule{Kind: ExactlyOneOf, Attributes: []string{"user", "key"}}, nil,
+			"expected exactly one of user, key, got none of them"},
+		"two of one": {
+			Rule{Kind: ExactlyOneOf, Attributes: []string{"user", "key"}},
+			map[string]any{"user": "u", "key": "k"},
+			"expected exactly one of user, key, got user, key"},
+		"null is not given": {
+			Rule{Kind: AtLeastOneOf, Attributes: []string{"user", "key"}},
+			map[string]any{"user": nil}, "expected at least one of user, key, got none of them"},
+		"at most": {
+			Rule{Kind: AtMostOneOf, Attributes: []string{"user", "key"},
+				Message: "user or key, not both"}, map[string]any{"user": "u", "key": "k"},
+			"user or key, not both"},
+		"all or none": {
+			Rule{Kind: AllOrNoneOf, Attributes: []string{"user", "key"}},
+			map[string]any{"user": "u"}, "expected all or none of user, key, got user"},
+		"a condition that does not hold": {
+			Rule{Kind: AllOf, Attributes: []string{"cert"}, If: "mode", Is: []any{"b"}}, nil, ""},
+		"a condition that holds": {Rule{Kind: AllOf, Attributes: []string{"cert"}, If: "mode",
+			Is: []any{"b"}}, map[string]any{"mode": "b"},
 			`expected all of cert where mode is the string "b", got none of them`},
-		"none where given": {Rule{Kind: NoneOf, Attributes: []string{"cert"}, If: "key"}, map[string]any{"key": "k", "cert": "c"}, "expected none of cert where key is given, got cert"},
+		"none where given": {Rule{Kind: NoneOf, Attributes: []string{"cert"}, If: "key"},
+			map[string]any{"key": "k", "cert": "c"},
+			"expected none of cert where key is given, got cert"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			typ := typ

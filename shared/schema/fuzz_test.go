@@ -10,7 +10,9 @@ func FuzzParseDataType(f *testing.F) {
 	for _, pair := range samples(f) {
 		f.Add(pair[0])
 	}
-	for _, s := range []string{"Enum['a', \"b\\n\", true]", "Float[-1.5e-3, default]", "Struct[{Optional['a b'] => Any}]", "Tuple[String, 1, 5]", "Timespan[0, '1-00:00:00']", "Runtime['ruby', /a/]", "Pattern['a/b']", `Pattern[/\h{,3}[\s]\Z/]`} {
+	for _, s := range []string{"Enum['a', \"b\\n\", true]", "Float[-1.5e-3, default]",
+		"Struct[{Optional['a b'] => Any}]", "Tuple[String, 1, 5]", "Timespan[0, '1-00:00:00']",
+		"Runtime['ruby', /a/]", "Pattern['a/b']", `Pattern[/\h{,3}[\s]\Z/]`} {
 		f.Add(s)
 	}
 	values := []any{nil, "a", int64(1), 1.5, true, []any{"a"}, map[string]any{"a": "b"}}
@@ -38,11 +40,16 @@ func FuzzParseDataType(f *testing.F) {
 // A title pattern is refused, or reads titles so that what it gives is of the attributes' types;
 // and its schema accepts what it reads.
 func FuzzReadTitle(f *testing.F) {
-	for _, s := range [][2]string{{`\A(?<name>[^/]+)/(?<port>\d+)\z`, "a/1"}, {`(?i)^(?'name'x)|(?<port>[[:digit:]]{,3})\Z`, "X\n"}, {`(?x) (?<name> a{1,1200} ) # b`, "aa"}, {`(?<name>\p{^L}[^]\H])`, "1-"}, {`^(?<name>)$`, "\n"}} {
+	for _, s := range [][2]string{{`\A(?<name>[^/]+)/(?<port>\d+)\z`, "a/1"},
+		{`(?i)^(?'name'x)|(?<port>[[:digit:]]{,3})\Z`, "X\n"},
+		{`(?x) (?<name> a{1,1200} ) # b`, "aa"}, {`(?<name>\p{^L}[^]\H])`, "1-"},
+		{`^(?<name>)$`, "\n"}} {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, title string) {
-		r, err := NewRegistry(Type{Name: "x::Y", Attributes: []Attribute{{Name: "name", Type: "String[1, 5]", Behaviour: Namevar}, {Name: "port", Type: "Integer[0, 99]", Behaviour: Namevar}},
+		r, err := NewRegistry(Type{Name: "x::Y",
+			Attributes: []Attribute{{Name: "name", Type: "String[1, 5]", Behaviour: Namevar},
+				{Name: "port", Type: "Integer[0, 99]", Behaviour: Namevar}},
 			Titles: []TitlePattern{{Pattern: pattern}}})
 		if err != nil {
 			return

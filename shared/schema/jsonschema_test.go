@@ -46,7 +46,8 @@ func asJSON(t *testing.T, v any) any {
 // unsaid reports whether JSON Schema cannot tell some values of a type from others of their kind.
 func (d *DataType) unsaid() bool {
 	switch d.kind {
-	case kindTimestamp, kindTimespan, kindSemVer, kindSemVerRange, kindURI, kindBinary, kindIterable, kindSensitive:
+	case kindTimestamp, kindTimespan, kindSemVer, kindSemVerRange, kindURI, kindBinary,
+		kindIterable, kindSensitive:
 		return true
 	case kindCollection:
 		return !d.size.open()
@@ -97,11 +98,22 @@ func numbers(d *DataType) bool {
 func TestSchemaAgreesOnValues(t *testing.T) {
 	t.Parallel()
 	exprs := []string{
-		"Any", "Undef", "NotUndef", "String[2, 3]", "Enum['a', 'B']", "Enum['a.b', 'Straße', 'kİi', true]", "Integer[-5, 18446744073709551615]", "Float[-0.5, 1.5]", "Numeric", "Boolean", "Boolean[true]", "Scalar", "Data", "RichData",
-		"Array", "Array[Integer, 1, 2]", "Tuple[String, Integer]", "Tuple[String, Boolean, 1, 3]", "Hash[String[1, 1], Boolean]", "Hash[Enum[a, b], String, 1, 1]", "Hash[Pattern[/^a/], Any]", "Collection", "Struct[{a => String, Optional[b] => Boolean, c => Any}]",
-		"Variant[Boolean, Enum[a], Array[String]]", "Optional[Struct[{'value' => String}]]", "NotUndef[Optional[String]]", "Iterable[String]", "Binary", "URI", "Timestamp", "Timespan", "Variant[String, Callable]", "Array[Array[Array[Boolean]]]",
-		`Pattern[/\A[0-7]{3,4}\z/]`, "Pattern[/^a.b$/]", `Pattern[/\Aa\Z/]`, `Pattern[/^(a|^b)$/]`, "Pattern[/^$/]", "Pattern[/(?i)a-b|\\/[x\\-z\\]]/]", `Pattern[/\A[^[:space:]]+\z/]`, `Pattern[/\b\w+\b \B/]`, `Pattern[/\A(?:[^\/\0]+\/)*\z/]`, `Pattern[/(?m)a.b/, /\$[.^]{2,}?/]`,
-		`Pattern[/\A[[:alpha:]]+\z/]`, `Pattern[/\A\h+[\s\S]?\z/]`, `Pattern[/^a{2,1200}$/]`, `Pattern[/é+|[à-ü]/]`, `Pattern[/(?i)straße|K/]`, `Pattern[/\A(?:a\Z|b)/]`, `Pattern[/x|\n^y/]`,
+		"Any", "Undef", "NotUndef", "String[2, 3]", "Enum['a', 'B']",
+		"Enum['a.b', 'Straße', 'kİi', true]", "Integer[-5, 18446744073709551615]",
+		"Float[-0.5, 1.5]", "Numeric", "Boolean", "Boolean[true]", "Scalar", "Data", "RichData",
+		"Array", "Array[Integer, 1, 2]", "Tuple[String, Integer]", "Tuple[String, Boolean, 1, 3]",
+		"Hash[String[1, 1], Boolean]", "Hash[Enum[a, b], String, 1, 1]", "Hash[Pattern[/^a/], Any]",
+		"Collection", "Struct[{a => String, Optional[b] => Boolean, c => Any}]",
+		"Variant[Boolean, Enum[a], Array[String]]", "Optional[Struct[{'value' => String}]]",
+		"NotUndef[Optional[String]]", "Iterable[String]", "Binary", "URI", "Timestamp", "Timespan",
+		"Variant[String, Callable]", "Array[Array[Array[Boolean]]]",
+		`Pattern[/\A[0-7]{3,4}\z/]`, "Pattern[/^a.b$/]", `Pattern[/\Aa\Z/]`, `Pattern[/^(a|^b)$/]`,
+		"Pattern[/^$/]", "Pattern[/(?i)a-b|\\/[x\\-z\\]]/]", `Pattern[/\A[^[:space:]]+\z/]`,
+		`Pattern[/\b\w+\b \B/]`, `Pattern[/\A(?:[^\/\0]+\/)*\z/]`,
+		`Pattern[/(?m)a.b/, /\$[.^]{2,}?/]`,
+		`Pattern[/\A[[:alpha:]]+\z/]`, `Pattern[/\A\h+[\s\S]?\z/]`, `Pattern[/^a{2,1200}$/]`,
+		`Pattern[/é+|[à-ü]/]`, `Pattern[/(?i)straße|K/]`, `Pattern[/\A(?:a\Z|b)/]`,
+		`Pattern[/x|\n^y/]`,
 	}
 	for i, pair := range samples(t) {
 		if i%10 == 3 {
@@ -109,10 +121,19 @@ func TestSchemaAgreesOnValues(t *testing.T) {
 		}
 	}
 	values := []any{
-		nil, true, false, "", "a", "A", "b", "B", "ab", "a-b", "A.B", "STRASSE", "straße", "KİI", "kii", "\u212a", "aa", "aaa", strings.Repeat("a", 1300), "a\n", "a\nb", "x\na.b\ny", "aXb", "a b", "a/b/", "0644", "\x00", "\n", "/y", "/]", "$.^", "é", "x\ny", "10.0.0.1", "present", "word word ",
-		int64(0), int64(1), int64(-6), int64(math.MaxInt64), new(big.Int).Lsh(big.NewInt(1), 64), 0.5, -0.7, 1e300, "1", "true",
-		[]any{}, []any{"a"}, []any{"a", int64(1)}, []any{"a", true, false}, []any{"a", true, true, true}, []any{int64(1), int64(2), int64(3)}, []any{[]any{[]any{true}}}, []any{nil},
-		map[string]any{}, map[string]any{"a": "x"}, map[string]any{"a": "x", "b": true}, map[string]any{"a": "x", "b": nil}, map[string]any{"a": true}, map[string]any{"b": true}, map[string]any{"a": "x", "c": nil, "d": "e"}, map[string]any{"ab": true}, map[string]any{"": true},
+		nil, true, false, "", "a", "A", "b", "B", "ab", "a-b", "A.B", "STRASSE", "straße", "KİI",
+		"kii", "\u212a", "aa", "aaa", strings.Repeat("a", 1300), "a\n", "a\nb", "x\na.b\ny", "aXb",
+		"a b", "a/b/", "0644", "\x00", "\n", "/y", "/]", "$.^", "é", "x\ny", "10.0.0.1", "present",
+		"word word ",
+		int64(0), int64(1), int64(-6), int64(math.MaxInt64), new(big.Int).Lsh(big.NewInt(1), 64),
+		0.5, -0.7, 1e300, "1", "true",
+		[]any{}, []any{"a"}, []any{"a", int64(1)}, []any{"a", true, false},
+		[]any{"a", true, true, true}, []any{int64(1), int64(2), int64(3)},
+		[]any{[]any{[]any{true}}}, []any{nil},
+		map[string]any{}, map[string]any{"a": "x"}, map[string]any{"a": "x", "b": true},
+		map[string]any{"a": "x", "b": nil}, map[string]any{"a": true}, map[string]any{"b": true},
+		map[string]any{"a": "x", "c": nil, "d": "e"}, map[string]any{"ab": true},
+		map[string]any{"": true},
 	}
 	checked := 0
 	for _, expr := range exprs {
@@ -125,21 +146,28 @@ func TestSchemaAgreesOnValues(t *testing.T) {
 				continue // the document wraps it, below
 			}
 			accepted, json := d.accepts(v, authored), asJSON(t, v)
-			for name, s := range map[string]*jsonschema.Schema{"the schema": literal, "the schema in documents": document} {
+			for name, s := range map[string]*jsonschema.Schema{"the schema": literal,
+				"the schema in documents": document} {
 				err := s.Validate(json)
 				checked++
 				switch {
 				case accepted && err != nil:
-					t.Errorf("%s: %v is accepted, and %s refuses it: %v", expr, describeValue(v, true), name, err)
-				case !accepted && err == nil && !d.unsaid() && (plain(v) || !numbers(d)) && !multiline(d, v):
-					t.Errorf("%s: %v is refused, and %s accepts it", expr, describeValue(v, true), name)
+					t.Errorf("%s: %v is accepted, and %s refuses it: %v", expr,
+						describeValue(v, true), name, err)
+				case !accepted && err == nil && !d.unsaid() && (plain(v) || !numbers(d)) &&
+					!multiline(d, v):
+					t.Errorf("%s: %v is refused, and %s accepts it", expr, describeValue(v, true),
+						name)
 				}
 			}
-			if err := document.Validate(asJSON(t, map[string]any{"value": v})); accepted && err != nil {
+			if err := document.Validate(asJSON(t, map[string]any{"value": v})); accepted &&
+				err != nil {
 				t.Errorf("%s: {value: %v} is refused: %v", expr, describeValue(v, true), err)
 			}
 		}
-		for _, reference := range []map[string]any{{"secret": "env:A"}, {"secret": "env:A", "version": int64(1)}, {"parameter": "p"}, {"fact": "f", "of": "a::B[c,d=e]"}} {
+		for _, reference := range []map[string]any{{"secret": "env:A"},
+			{"secret": "env:A", "version": int64(1)}, {"parameter": "p"},
+			{"fact": "f", "of": "a::B[c,d=e]"}} {
 			if err := document.Validate(asJSON(t, reference)); err != nil {
 				t.Errorf("%s: %v is refused: %v", expr, reference, err)
 			}
@@ -206,7 +234,8 @@ func TestJSONSchema(t *testing.T) {
 		"Any":              `{}`,
 	}
 	for expr, want := range tests {
-		if got, err := json.Marshal(parse(t, expr).JSONSchema()); err != nil || string(got) != want {
+		if got, err := json.Marshal(parse(t, expr).JSONSchema()); err != nil ||
+			string(got) != want {
 			t.Errorf("%s: %s, %v\nwant %s", expr, got, err, want)
 		}
 	}
@@ -221,14 +250,16 @@ func TestJSONSchema(t *testing.T) {
 	if p := properties["path"].(map[string]any); p["description"] != "Where it is." {
 		t.Errorf("path is %v", p)
 	}
-	if text, err := json.Marshal(properties["content"]); err != nil || !strings.Contains(string(text), `"file"`) {
+	if text, err := json.Marshal(properties["content"]); err != nil ||
+		!strings.Contains(string(text), `"file"`) {
 		t.Errorf("content takes no file: %s, %v", text, err)
 	}
 }
 
 func BenchmarkCheck(b *testing.B) {
 	c := compiled(b, fileType())
-	attrs := map[string]any{"path": "/srv/site/index.html", "content": resource.File{Hash: "x"}, "mode": "0644", "owner": "www"}
+	attrs := map[string]any{"path": "/srv/site/index.html", "content": resource.File{Hash: "x"},
+		"mode": "0644", "owner": "www"}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, problems := c.Check(attrs); len(problems) > 0 {

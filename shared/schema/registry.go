@@ -287,7 +287,8 @@ func (c *compiler) replaced(t *Compiled) {
 			"the type says how things are replaced, and no attribute replaces them")
 	case !has(func(a *Attribute) bool { return a.Behaviour == ReadOnly && !a.Sensitive }):
 		c.bad("", "declare a read_only attribute, such as the id that the target has chosen",
-			"nothing that is only reported tells the old one from the new one, so a thing cannot be created first")
+			"nothing that is only reported tells the old one from the new one, so a thing cannot "+
+				"be created first")
 	}
 }
 

@@ -17,7 +17,8 @@ func fileType() Type {
 	return Type{
 		Name: "fs::File", Description: "A file.",
 		Attributes: []Attribute{
-			{Name: "path", Type: "Pattern[/\\A\\//]", Behaviour: Namevar, Description: "Where it is."},
+			{Name: "path", Type: "Pattern[/\\A\\//]", Behaviour: Namevar,
+				Description: "Where it is."},
 			{Name: "content", Type: "String"},
 			{Name: "mode", Type: "Optional[Pattern[/\\A[0-7]{3,4}\\z/]]", Default: "0644"},
 			{Name: "owner", Type: "Optional[String[1]]"},
@@ -54,7 +55,8 @@ func TestRegistry(t *testing.T) {
 	if got := r.Names(); !slices.Equal(got, []string{"fs::Directory", "fs::File"}) {
 		t.Errorf("Names = %v", got)
 	}
-	for name, want := range map[string]string{"fs::Fil": "fs::File", "FS::file": "fs::File", "fs::Dirctory": "fs::Directory", "net::Interface": "", "": ""} {
+	for name, want := range map[string]string{"fs::Fil": "fs::File", "FS::file": "fs::File",
+		"fs::Dirctory": "fs::Directory", "net::Interface": "", "": ""} {
 		if got := r.Nearest(name); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
 		}
@@ -66,11 +68,13 @@ func TestRegistry(t *testing.T) {
 	if got := c.Namevars(); !slices.Equal(got, []string{"path"}) {
 		t.Errorf("Namevars = %v", got)
 	}
-	if a, ok := c.Attribute("password"); !ok || !a.Sensitive || !a.DataType.Optional() || a.DataType.String() != "Optional[Sensitive[String[8]]]" {
+	if a, ok := c.Attribute("password"); !ok || !a.Sensitive || !a.DataType.Optional() ||
+		a.DataType.String() != "Optional[Sensitive[String[8]]]" {
 		t.Errorf("password is %+v", a)
 	}
 	if !c.Attributes[6].Sensitive || fileType().Attributes[6].Sensitive {
-		t.Error("what holds Sensitive is not sensitive in the compiled type, or the definition was changed")
+		t.Error("what holds Sensitive is not sensitive in the compiled type, or the definition " +
+			"was changed")
 	}
 	if a, _ := c.Attribute("tries"); a.Default != int64(3) {
 		t.Errorf("the default is %#v, want a value", a.Default)
@@ -83,7 +87,8 @@ func TestRegistry(t *testing.T) {
 // Every error of every definition is found in one go.
 func TestDefinitionErrors(t *testing.T) {
 	bad := Type{
-		Name: "File", Timeout: -time.Second, Features: []string{"canonicalize", "batch", "batch", "zzz"},
+		Name: "File", Timeout: -time.Second,
+		Features: []string{"canonicalize", "batch", "batch", "zzz"},
 		Attributes: []Attribute{
 			{Name: "path", Type: "Strng"},
 			{Name: "path", Type: "String", Behaviour: "namvar"},
@@ -96,7 +101,8 @@ func TestDefinitionErrors(t *testing.T) {
 			{Name: "secret", Type: "Sensitive[String]", Default: "hunter2"},
 			{Name: "pin", Type: "Integer", Sensitive: true, Default: "topsecret"},
 		},
-		Aliases: map[string]string{"lower": "String", "String": "Integer", "A::B": "A::C", "A::C": "A::B", "Bad": "Integer[", "Port": "Integer[0,65535]"},
+		Aliases: map[string]string{"lower": "String", "String": "Integer", "A::B": "A::C",
+			"A::C": "A::B", "Bad": "Integer[", "Port": "Integer[0,65535]"},
 	}
 	bad.Transports = []string{"ssh", "Net Conf", "http", "http", "*"}
 	names := Type{Name: "x::Names", Attributes: []Attribute{
@@ -155,7 +161,9 @@ func TestDefinitionErrors(t *testing.T) {
 	for _, p := range problems {
 		hints += p.Hint + "\n"
 	}
-	for _, w := range []string{`did you mean "canonicalise"?`, `did you mean "String"?`, `did you mean "namevar"?`, "features are canonicalise, batch", "write it without quotes: 80"} {
+	for _, w := range []string{`did you mean "canonicalise"?`, `did you mean "String"?`,
+		`did you mean "namevar"?`, "features are canonicalise, batch",
+		"write it without quotes: 80"} {
 		if !strings.Contains(hints, w) {
 			t.Errorf("no hint says %q", w)
 		}
@@ -170,13 +178,16 @@ func TestDefinitionErrors(t *testing.T) {
 func TestCheckPurged(t *testing.T) {
 	t.Parallel()
 	r, err := NewRegistry(Type{Name: "t::T", Attributes: []Attribute{
-		{Name: "path", Type: "String[1]", Behaviour: Namevar}, {Name: "target", Type: "String[1]"}, {Name: "mode", Type: "String", Default: "0644"},
-		{Name: "size", Type: "Optional[Integer]"}, {Name: "a", Type: "Optional[String]"}, {Name: "b", Type: "Optional[String]"}},
+		{Name: "path", Type: "String[1]", Behaviour: Namevar}, {Name: "target", Type: "String[1]"},
+		{Name: "mode", Type: "String", Default: "0644"},
+		{Name: "size", Type: "Optional[Integer]"}, {Name: "a", Type: "Optional[String]"},
+		{Name: "b", Type: "Optional[String]"}},
 		Rules: []Rule{{Kind: ExactlyOneOf, Attributes: []string{"a", "b"}}},
 		Validate: func(a map[string]any) []diag.Problem {
 			problems := []diag.Problem{{Attribute: "target", Message: "never right"}}
 			if !strings.HasPrefix(a["path"].(string), "/") {
-				problems = append(problems, diag.Problem{Attribute: "path", Message: "not absolute"})
+				problems = append(problems, diag.Problem{Attribute: "path",
+					Message: "not absolute"})
 			}
 			if a["mode"] == "0000" {
 				_ = a["target"].(string) // what is missing is not reckoned with
@@ -201,7 +212,8 @@ func TestCheckPurged(t *testing.T) {
 		{map[string]any{"target": "y"}, "path: the attribute is missing"},
 	} {
 		got, problems := typ.CheckPurged(c.attributes)
-		if c.want == "" && (len(problems) > 0 || got["mode"] == nil) || c.want != "" && !strings.Contains(diag.Problems(problems).Error(), c.want) {
+		if c.want == "" && (len(problems) > 0 || got["mode"] == nil) ||
+			c.want != "" && !strings.Contains(diag.Problems(problems).Error(), c.want) {
 			t.Errorf("%v: %v, %v, want %q", c.attributes, got, problems, c.want)
 		}
 	}
@@ -219,7 +231,8 @@ func TestReached(t *testing.T) {
 		{"an API", Type{Transports: []string{"http"}}, "http"},
 		{"one of a pack", Type{Transports: []string{"netconf", "http"}}, "http netconf"},
 		{"anywhere", Type{Transports: []string{AnyTransport}}, "local http postgresql aws netconf"},
-		{"anywhere, and on machines", Type{Transports: []string{AnyTransport}, Machine: true}, "local ssh http postgresql aws netconf"},
+		{"anywhere, and on machines", Type{Transports: []string{AnyTransport}, Machine: true},
+			"local ssh http postgresql aws netconf"},
 	} {
 		var got []string
 		for _, name := range []string{"local", "ssh", "http", "postgresql", "aws", "netconf"} {
@@ -238,21 +251,27 @@ func TestReached(t *testing.T) {
 
 func TestAliases(t *testing.T) {
 	typ := Type{Name: "x::Y", Attributes: []Attribute{
-		{Name: "name", Type: "String", Behaviour: Namevar}, {Name: "ports", Type: "Array[Stdlib::Port]"}, {Name: "maybe", Type: "Maybe"},
-	}, Aliases: map[string]string{"Stdlib::Port": "Stdlib::Number", "Stdlib::Number": "Integer[0,65535]", "Maybe": "Optional[Stdlib::Port]"}}
+		{Name: "name", Type: "String", Behaviour: Namevar},
+		{Name: "ports", Type: "Array[Stdlib::Port]"}, {Name: "maybe", Type: "Maybe"},
+	}, Aliases: map[string]string{"Stdlib::Port": "Stdlib::Number",
+		"Stdlib::Number": "Integer[0,65535]", "Maybe": "Optional[Stdlib::Port]"}}
 	c := compiled(t, typ)
 	a, _ := c.Attribute("ports")
 	if a.DataType.String() != "Array[Stdlib::Port]" {
 		t.Errorf("the type prints %s", a.DataType)
 	}
-	if _, problems := c.Check(map[string]any{"name": "a", "ports": []any{int64(80)}}); len(problems) > 0 {
+	if _, problems := c.Check(map[string]any{"name": "a", "ports": []any{int64(80)}}); len(
+		problems) > 0 {
 		t.Errorf("problems: %v", problems)
 	}
 	_, problems := c.Check(map[string]any{"name": "a", "ports": []any{int64(70000)}})
-	if len(problems) != 1 || problems[0].Message != "item 1: expected an Integer between 0 and 65535, got the integer 70000" {
+	if len(problems) != 1 || problems[0].Message !=
+		"item 1: expected an Integer between 0 and 65535, got the integer 70000" {
 		t.Errorf("problems: %v", problems)
 	}
-	if _, err := NewRegistry(Type{Name: "x::Y", Attributes: []Attribute{{Name: "n", Type: "Stdlib::Prot", Behaviour: Namevar}}, Aliases: map[string]string{"Stdlib::Port": "Integer"}}); err == nil ||
+	if _, err := NewRegistry(Type{Name: "x::Y",
+		Attributes: []Attribute{{Name: "n", Type: "Stdlib::Prot", Behaviour: Namevar}},
+		Aliases:    map[string]string{"Stdlib::Port": "Integer"}}); err == nil ||
 		err.(diag.Problems)[0].Hint != `did you mean "Stdlib::Port"?` {
 		t.Errorf("an unknown alias: %v", err)
 	}
@@ -269,10 +288,13 @@ func TestCompiledCheck(t *testing.T) {
 	if len(good) != 4 {
 		t.Error("Check changed its argument")
 	}
-	if out, problems := c.Check(map[string]any{"path": "/a", "content": "x", "mode": nil, "tries": nil}); len(problems) > 0 || !resource.Equal(any(out), any(want)) {
+	if out, problems := c.Check(map[string]any{"path": "/a", "content": "x", "mode": nil,
+		"tries": nil}); len(problems) > 0 || !resource.Equal(any(out), any(want)) {
 		t.Errorf("null gets the default: %v, %v", out, problems)
 	}
-	refs := map[string]any{"path": "/a", "content": resource.File{Hash: "x"}, "mode": resource.Parameter{Name: "m"}, "tries": resource.Fact{Name: "f", Of: "x"}, "password": resource.Secret{Source: "env:A"}, "pin": int64(1234)}
+	refs := map[string]any{"path": "/a", "content": resource.File{Hash: "x"},
+		"mode": resource.Parameter{Name: "m"}, "tries": resource.Fact{Name: "f", Of: "x"},
+		"password": resource.Secret{Source: "env:A"}, "pin": int64(1234)}
 	if _, problems := c.Check(refs); len(problems) > 0 {
 		t.Errorf("references are refused: %v", problems)
 	}
@@ -286,31 +308,48 @@ func TestCompiledCheckRefuses(t *testing.T) {
 		message string
 		hint    string
 	}{
-		"Unknown":       {"onwer", "a", `fs::File has no attribute "onwer"`, `did you mean "owner"?`},
-		"Stranger":      {"xxxxxxxx", "a", `fs::File has no attribute "xxxxxxxx"`, "it has path, content, mode, owner, size, tries, password, pin, anything"},
-		"ReadOnly":      {"size", int64(1), "the attribute is only reported, it cannot be set", "leave it out"},
-		"Null":          {"content", nil, "expected a String, got nothing (null)", "write a value, or leave it out to get the default"},
-		"Mode":          {"mode", int64(420), `expected a String that matches /\A[0-7]{3,4}\z/, got the integer 420`, `write it in quotes, such as "0644", so that it is text`},
-		"NameEmpty":     {"path", "", `expected a String that matches /\A\//, got the empty string`, ""},
-		"NameNUL":       {"path", "/a\x00", `the attribute names the resource: expected text that is not empty, or a number, got the string "/a\x00"`, ""},
-		"NameNull":      {"path", nil, `the attribute is missing and names the resource: expected a String that matches /\A\//`, "add path"},
-		"NameParameter": {"path", resource.Parameter{Name: "p"}, `the attribute names the resource: expected a String that matches /\A\//, got a reference`, "write the value itself"},
-		"SecretLiteral": {"password", "hunter2hunter2", "expected a secret, which is a String of at least 8 characters, got a string", `write {secret: "env:NAME"} or another source, so that the value itself is stored nowhere`},
-		"SecretFile":    {"password", resource.File{}, "expected a secret, which is a String of at least 8 characters, got a file", ""},
-		"SensitiveText": {"pin", "4711", "expected an Integer between 1000 and 9999, got a string", "write it without quotes"},
-		"SensitiveInt":  {"pin", int64(99), "expected an Integer between 1000 and 9999, got an integer", ""},
+		"Unknown": {"onwer", "a", `fs::File has no attribute "onwer"`,
+			`did you mean "owner"?`},
+		"Stranger": {"xxxxxxxx", "a", `fs::File has no attribute "xxxxxxxx"`,
+			"it has path, content, mode, owner, size, tries, password, pin, anything"},
+		"ReadOnly": {"size", int64(1), "the attribute is only reported, it cannot be set",
+			"leave it out"},
+		"Null": {"content", nil, "expected a String, got nothing (null)",
+			"write a value, or leave it out to get the default"},
+		"Mode": {"mode", int64(420),
+			`expected a String that matches /\A[0-7]{3,4}\z/, got the integer 420`,
+			`write it in quotes, such as "0644", so that it is text`},
+		"NameEmpty": {"path", "", `expected a String that matches /\A\//, got the empty string`,
+			""},
+		"NameNUL": {"path", "/a\x00",
+			`the attribute names the resource: expected text that is not empty, or a number, got the string "/a\x00"`, ""},
+		"NameNull": {"path", nil,
+			`the attribute is missing and names the resource: expected a String that matches /\A\//`, "add path"},
+		"NameParameter": {"path", resource.Parameter{Name: "p"},
+			`the attribute names the resource: expected a String that matches /\A\//, got a reference`, "write the value itself"},
+		"SecretLiteral": {"password", "hunter2hunter2",
+			"expected a secret, which is a String of at least 8 characters, got a string",
+			`write {secret: "env:NAME"} or another source, so that the value itself is stored nowhere`},
+		"SecretFile": {"password", resource.File{},
+			"expected a secret, which is a String of at least 8 characters, got a file", ""},
+		"SensitiveText": {"pin", "4711", "expected an Integer between 1000 and 9999, got a string",
+			"write it without quotes"},
+		"SensitiveInt": {"pin", int64(99),
+			"expected an Integer between 1000 and 9999, got an integer", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			attrs := map[string]any{"path": "/a", "content": "x"}
 			attrs[tc.attr] = tc.v
 			_, problems := c.Check(attrs)
-			if len(problems) != 1 || problems[0].Attribute != tc.attr || problems[0].Message != tc.message || problems[0].Hint != tc.hint {
+			if len(problems) != 1 || problems[0].Attribute != tc.attr ||
+				problems[0].Message != tc.message || problems[0].Hint != tc.hint {
 				t.Errorf("Check: %+v\nwant %s (%s)", problems, tc.message, tc.hint)
 			}
 		})
 	}
-	if _, problems := c.Check(nil); len(problems) != 2 || problems[0].Attribute != "path" || problems[1].Message != "the attribute is missing: expected a String" {
+	if _, problems := c.Check(nil); len(problems) != 2 || problems[0].Attribute != "path" ||
+		problems[1].Message != "the attribute is missing: expected a String" {
 		t.Errorf("nothing at all: %v", problems)
 	}
 	order := map[string]any{"zz": 1, "aa": 1, "pin": "x", "content": int64(1)}
@@ -327,8 +366,11 @@ func TestCompiledCheckRefuses(t *testing.T) {
 // The mandatory rule: an attribute may be left out when its outermost type is Optional or it has a
 // default, not when null happens to fit.
 func TestMandatory(t *testing.T) {
-	for expr, missing := range map[string]bool{"Optional[String]": false, "Variant[Undef,String]": true, "Any": true, "String": true, "Undef": true} {
-		c := compiled(t, Type{Name: "x::Y", Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar}, {Name: "a", Type: expr}}})
+	for expr, missing := range map[string]bool{"Optional[String]": false,
+		"Variant[Undef,String]": true, "Any": true, "String": true, "Undef": true} {
+		c := compiled(t, Type{Name: "x::Y",
+			Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar},
+				{Name: "a", Type: expr}}})
 		if _, problems := c.Check(map[string]any{"n": "x"}); (len(problems) > 0) != missing {
 			t.Errorf("%s left out: %v", expr, problems)
 		}
@@ -353,7 +395,8 @@ func TestValidateIsCalledLast(t *testing.T) {
 	if _, problems := c.Check(map[string]any{"path": "/a"}); calls != 0 || len(problems) != 1 {
 		t.Errorf("called %d times, %v", calls, problems)
 	}
-	if _, problems := c.Check(map[string]any{"path": "/a", "content": "x"}); calls != 1 || len(problems) != 1 || problems[0].Message != "no" {
+	if _, problems := c.Check(map[string]any{"path": "/a", "content": "x"}); calls != 1 ||
+		len(problems) != 1 || problems[0].Message != "no" {
 		t.Errorf("called %d times, %v", calls, problems)
 	}
 }
@@ -362,15 +405,23 @@ func TestValidateIsCalledLast(t *testing.T) {
 func TestSensitiveValuesAreNeverShown(t *testing.T) {
 	const secret = "hunter2"
 	exprs := []string{
-		"Integer", "Boolean", "Float", "Enum[hunter3]", "Pattern[/x/]", "String[100]", "Array[Integer]", "Array[String]", "Hash[Integer,Any]", "Hash[String,Integer]", "Struct[{a => Integer}]",
-		"Struct[{a => Integer, hunter3 => Any}]", "Tuple[Integer]", "Variant[Integer,Array[Integer]]", "Collection[9]", "Timestamp", "Timespan", "Undef", "Struct[{a => Sensitive[Integer]}]", "Sensitive[Struct[{a => Integer}]]", "Variant[Integer, Runtime[x]]",
+		"Integer", "Boolean", "Float", "Enum[hunter3]", "Pattern[/x/]", "String[100]",
+		"Array[Integer]", "Array[String]", "Hash[Integer,Any]", "Hash[String,Integer]",
+		"Struct[{a => Integer}]",
+		"Struct[{a => Integer, hunter3 => Any}]", "Tuple[Integer]",
+		"Variant[Integer,Array[Integer]]", "Collection[9]", "Timestamp", "Timespan", "Undef",
+		"Struct[{a => Sensitive[Integer]}]", "Sensitive[Struct[{a => Integer}]]",
+		"Variant[Integer, Runtime[x]]",
 	}
 	values := []any{
-		secret, []any{secret}, map[string]any{secret: secret}, map[string]any{"a": secret}, map[string]any{"a": []any{secret}}, []any{map[string]any{secret: int64(1)}},
+		secret, []any{secret}, map[string]any{secret: secret}, map[string]any{"a": secret},
+		map[string]any{"a": []any{secret}}, []any{map[string]any{secret: int64(1)}},
 		int64(77123477), 77123477.5, map[string]any{"a": int64(77123477)},
 	}
 	for _, expr := range exprs {
-		declared := compiled(t, Type{Name: "x::Y", Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar}, {Name: "a", Type: expr, Sensitive: true}}})
+		declared := compiled(t, Type{Name: "x::Y",
+			Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar},
+				{Name: "a", Type: expr, Sensitive: true}}})
 		for _, v := range values {
 			_, problems := declared.Check(map[string]any{"n": "x", "a": v})
 			texts := fmt.Sprint(problems)
@@ -392,7 +443,8 @@ func TestSensitiveValuesAreNeverShown(t *testing.T) {
 func TestNearest(t *testing.T) {
 	names := []string{"path", "content", "mode", "owner", "group", "requires"}
 	for name, want := range map[string]string{
-		"paht": "path", "Path": "path", "contents": "content", "mod": "mode", "ownr": "owner", "require": "requires", "grp": "", "x": "", "zzzzzz": "", "": "",
+		"paht": "path", "Path": "path", "contents": "content", "mod": "mode", "ownr": "owner",
+		"require": "requires", "grp": "", "x": "", "zzzzzz": "", "": "",
 		strings.Repeat("a", 1000): "",
 	} {
 		if got := Nearest(name, names); got != want {
@@ -417,7 +469,9 @@ func TestAliasBomb(t *testing.T) {
 	for i := 1; i <= 40; i++ {
 		aliases[fmt.Sprintf("A%d", i)] = fmt.Sprintf("Tuple[A%d, A%[1]d, A%[1]d]", i-1)
 	}
-	_, err := NewRegistry(Type{Name: "x::Y", Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar}, {Name: "a", Type: "A40"}}, Aliases: aliases})
+	_, err := NewRegistry(Type{Name: "x::Y",
+		Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar},
+			{Name: "a", Type: "A40"}}, Aliases: aliases})
 	if err == nil || !strings.Contains(err.Error(), "stands for more than 5000 types") {
 		t.Errorf("error %v", err)
 	}
@@ -425,17 +479,21 @@ func TestAliasBomb(t *testing.T) {
 
 // A word in place of a type is read as generators of modules write it, and said to be one.
 func TestWordInPlaceOfType(t *testing.T) {
-	typ := Type{Name: "x::Y", Description: "d", Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar, Description: "d"}, {Name: "a", Type: "Struct[{Optional[b] => string}]", Description: "d"}}}
+	typ := Type{Name: "x::Y", Description: "d",
+		Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar, Description: "d"},
+			{Name: "a", Type: "Struct[{Optional[b] => string}]", Description: "d"}}}
 	r, err := NewRegistry(typ)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := r.Doubtful(), `x::Y: a: no document can hold a value of Runtime[ruby, 'string'], which is in the type; did you mean "String"?`; len(got) != 1 || got[0] != want {
+	if got, want := r.Doubtful(),
+		`x::Y: a: no document can hold a value of Runtime[ruby, 'string'], which is in the type; did you mean "String"?`; len(got) != 1 || got[0] != want {
 		t.Errorf("doubtful: %q, want %q", got, want)
 	}
 	typ.Attributes[1].Type = "Tuple[integer]"
 	_, err = NewRegistry(typ)
-	if problems, _ := err.(diag.Problems); len(problems) != 1 || problems[0].Hint != `did you mean "Integer"?` {
+	if problems, _ := err.(diag.Problems); len(problems) != 1 ||
+		problems[0].Hint != `did you mean "Integer"?` {
 		t.Errorf("problems: %v", err)
 	}
 }
@@ -443,14 +501,23 @@ func TestWordInPlaceOfType(t *testing.T) {
 // What nobody can write is not an attribute, and what can only be null is doubtful.
 func TestEmptyTypes(t *testing.T) {
 	for expr, want := range map[string]string{
-		"Callable": "error", "NotUndef[Undef]": "error", "Variant[Type, Regexp]": "error", "Struct[{a => Callable}]": "error", "Array[Callable, 1]": "error", "Tuple[String, Type]": "error", "Hash[Integer, Any, 1]": "error",
-		"Sensitive[Callable]": "error", "Optional[Runtime[ruby, 'X']]": "doubt", "Undef": "doubt", "Variant[Undef, Callable]": "doubt",
-		"Variant[String, Callable]": "", "Optional[String]": "", "Array[Callable]": "doubt", "Struct[{Optional[a] => object}]": "doubt", "Struct[{a => object}]": "error", "Hash[Integer, Any]": "", "Struct[{Optional[a] => Callable}]": "doubt", "Struct[{a => Undef}]": "", "Hash[Scalar, Any, 1]": "",
+		"Callable": "error", "NotUndef[Undef]": "error", "Variant[Type, Regexp]": "error",
+		"Struct[{a => Callable}]": "error", "Array[Callable, 1]": "error",
+		"Tuple[String, Type]": "error", "Hash[Integer, Any, 1]": "error",
+		"Sensitive[Callable]": "error", "Optional[Runtime[ruby, 'X']]": "doubt", "Undef": "doubt",
+		"Variant[Undef, Callable]":  "doubt",
+		"Variant[String, Callable]": "", "Optional[String]": "", "Array[Callable]": "doubt",
+		"Struct[{Optional[a] => object}]": "doubt", "Struct[{a => object}]": "error",
+		"Hash[Integer, Any]": "", "Struct[{Optional[a] => Callable}]": "doubt",
+		"Struct[{a => Undef}]": "", "Hash[Scalar, Any, 1]": "",
 	} {
-		r, err := NewRegistry(Type{Name: "x::Y", Description: "d", Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar, Description: "d"}, {Name: "a", Type: expr, Description: "d"}}})
+		r, err := NewRegistry(Type{Name: "x::Y", Description: "d",
+			Attributes: []Attribute{{Name: "n", Type: "String", Behaviour: Namevar,
+				Description: "d"}, {Name: "a", Type: expr, Description: "d"}}})
 		got := ""
 		switch {
-		case err != nil && strings.Contains(err.Error(), "no document can hold a value of "+parse(t, expr).String()):
+		case err != nil && strings.Contains(err.Error(),
+			"no document can hold a value of "+parse(t, expr).String()):
 			got = "error"
 		case err != nil:
 			got = err.Error()

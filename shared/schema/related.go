@@ -89,7 +89,8 @@ func (l *linker) contradiction(t *Compiled, i int, at string) {
 				j+1)
 		case later(e.Kind) != later(d.Kind):
 			l.bad("", "",
-				"%sthe same comes first by relation %d and later by this one, a cycle wherever it exists", at, j+1)
+				"%sthe same comes first by relation %d and later by this one, a cycle wherever "+
+					"it exists", at, j+1)
 		}
 	}
 }
@@ -216,7 +217,9 @@ func (r *Registry) Doubtful() []string {
 		}
 		for i := range t.Relations {
 			if d := &t.Relations[i]; r.types[d.Type] == nil {
-				text := sprintf("%s: the relation %s leads to %s, which is not a type of this program", []any{name, d.Kind, d.Type})
+				text := sprintf(
+					"%s: the relation %s leads to %s, which is not a type of this program",
+					[]any{name, d.Kind, d.Type})
 				if near := r.Nearest(d.Type); near != "" {
 					text += "; did you mean " + near + "?"
 				}

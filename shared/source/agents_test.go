@@ -48,7 +48,8 @@ resources:
   - {type: std::Null, agent: hub, attributes: {name: x}}
   - {type: std::Null, agent: hub, attributes: {name: y}, requires: ["std::Null[hub,name=x]"]}
 `)
-	if diff := gocmp.Diff(sorted(t, "long.yaml", long.String()), sorted(t, "short.yaml", short)); diff != "" {
+	if diff := gocmp.Diff(sorted(t, "long.yaml", long.String()),
+		sorted(t, "short.yaml", short)); diff != "" {
 		t.Errorf("(-written out +short):\n%s", diff)
 	}
 	m := read(t, "short.yaml", short)
@@ -65,8 +66,11 @@ func TestCopiesAreBounded(t *testing.T) {
 	t.Parallel()
 	text := `{"southbound": 1, "defaults": {"agents": ["a", "b", "c"]}, "resources": [{"type": "std::Null", "title": "x"}, {"type": "std::Null", "title": "y"}]}`
 	for limit, fits := range map[int64]bool{3: false, 4: true} {
-		_, _, err := Load(context.Background(), Options{Path: "-", Stdin: strings.NewReader(text), Types: testTypes(t), maxCopies: limit})
-		if (err == nil) != fits || err != nil && !strings.Contains(err.Error(), "more than 3 resources") {
+		_, _, err := Load(context.Background(),
+			Options{Path: "-", Stdin: strings.NewReader(text), Types: testTypes(t),
+				maxCopies: limit})
+		if (err == nil) != fits || err != nil &&
+			!strings.Contains(err.Error(), "more than 3 resources") {
 			t.Errorf("with %d: %v", limit, err)
 		}
 	}
@@ -77,9 +81,12 @@ func TestCopiesAreBounded(t *testing.T) {
 func TestProjectDefaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "southbound.yaml"), "defaults: {agents: [a, b], set: s, send_event: true}\n")
-	write(t, filepath.Join(dir, "one.yaml"), "southbound: 1\nresources: [{type: std::Null, title: one}]\n")
-	write(t, filepath.Join(dir, "sub/two.json"), `{"southbound": 1, "defaults": {"agent": "c", "send_event": false}, "resources": [{"type": "std::Null", "title": "two"}]}`)
+	write(t, filepath.Join(dir, "southbound.yaml"),
+		"defaults: {agents: [a, b], set: s, send_event: true}\n")
+	write(t, filepath.Join(dir, "one.yaml"),
+		"southbound: 1\nresources: [{type: std::Null, title: one}]\n")
+	write(t, filepath.Join(dir, "sub/two.json"),
+		`{"southbound": 1, "defaults": {"agent": "c", "send_event": false}, "resources": [{"type": "std::Null", "title": "two"}]}`)
 	load := func(path string) []string {
 		m, _, err := Load(context.Background(), Options{Path: path, Types: testTypes(t)})
 		if err != nil {
@@ -91,7 +98,8 @@ func TestProjectDefaults(t *testing.T) {
 		}
 		return got
 	}
-	want := []string{"std::Null[a,name=one] s true", "std::Null[b,name=one] s true", "std::Null[c,name=two] s false"}
+	want := []string{"std::Null[a,name=one] s true", "std::Null[b,name=one] s true",
+		"std::Null[c,name=two] s false"}
 	if diff := gocmp.Diff(want, load(dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -106,7 +114,8 @@ func TestProjectDefaultsCount(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	project := filepath.Join(dir, "southbound.yaml")
-	write(t, filepath.Join(dir, "one.yaml"), "southbound: 1\nresources: [{type: std::Null, agent: x, title: one}]\n")
+	write(t, filepath.Join(dir, "one.yaml"),
+		"southbound: 1\nresources: [{type: std::Null, agent: x, title: one}]\n")
 	opts := Options{Path: dir, Types: testTypes(t)}
 	var seen []string
 	for _, text := range []string{"", "defaults: {set: a}\n", "defaults: {set: b}\n"} {
@@ -119,7 +128,8 @@ func TestProjectDefaultsCount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, ok := fingerprintOf(in, opts); !ok || again != m.Fingerprint || slices.Contains(seen, again) {
+		if again, ok := fingerprintOf(in, opts); !ok || again != m.Fingerprint ||
+			slices.Contains(seen, again) {
 			t.Errorf("%q: the fingerprint is %q, %v, after %q", text, again, ok, seen)
 		}
 		seen = append(seen, m.Fingerprint)

@@ -10,7 +10,8 @@ type anchors struct {
 	budget *budget
 	shift  int32        // of the piece that is being read
 	fresh  []*yaml.Node // that it has named
-	lost   bool         // what stands before cannot all be read, so that an alias may be right that finds nothing
+	// what stands before cannot all be read, so that an alias may be right that finds nothing
+	lost bool
 }
 
 func newAnchors(b *budget) *anchors {

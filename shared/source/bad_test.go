@@ -28,7 +28,8 @@ const head = "southbound: 1\ndefaults: {agent: a}\nresources:\n"
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	for file, cases := range map[string][]badCase{
-		"yaml.yaml": yamlProblems(), "document.yaml": documentProblems(), "resource.yaml": resourceProblems(), "value.yaml": valueProblems(),
+		"yaml.yaml": yamlProblems(), "document.yaml": documentProblems(),
+		"resource.yaml": resourceProblems(), "value.yaml": valueProblems(),
 		"json.json": jsonProblems(), "-": linesProblems(),
 	} {
 		for _, c := range cases {
@@ -45,7 +46,8 @@ func TestProblems(t *testing.T) {
 					if p.Hint == "" {
 						t.Errorf("no hint: %v", p)
 					}
-					line := fmt.Sprintf("%d:%d | %s | %s | %s | %s", p.Line, p.Column, p.Resource, p.Attribute, p.Message, p.Hint)
+					line := fmt.Sprintf("%d:%d | %s | %s | %s | %s", p.Line, p.Column, p.Resource,
+						p.Attribute, p.Message, p.Hint)
 					got = append(got, names.Replace(line))
 				}
 				if diff := cmp.Diff(c.want, got); diff != "" {

@@ -3,39 +3,48 @@ package source
 // valueProblems are the problems of values that are not literal.
 func valueProblems() []badCase {
 	return []badCase{
-		{"file that does not exist", "relative to the document", head + "  - {type: fs::File, attributes: {path: /x, content: {file: gone}}}\n", []string{
+		{"file that does not exist", "relative to the document", head +
+			"  - {type: fs::File, attributes: {path: /x, content: {file: gone}}}\n", []string{
 			`4:61 | fs::File[a,path=/x] | content | the file gone does not exist | the path is relative to the document`,
 		}},
-		{"file outside", "an export reads nothing else", head + "  - type: fs::File\n    attributes: {path: /x, content: {file: ../x}}\n  - type: fs::File\n" +
-			"    attributes: {path: /y, content: {file: /etc/hostname}}\n  - type: fs::File\n" +
-			"    attributes: {path: /z, content: {file: sub/../../x}}\n", []string{
-			`5:44 | fs::File[a,path=/x] | content | the file ../x is outside of $DIR | the path is relative to the document, and stays in the directory that is exported`,
-			`7:44 | fs::File[a,path=/y] | content | the file /etc/hostname is outside of $DIR | the path is relative to the document, and stays in the directory that is exported`,
-			`9:44 | fs::File[a,path=/z] | content | the file sub/../../x is outside of $DIR | the path is relative to the document, and stays in the directory that is exported`,
-		}},
-		{"file that is a directory", "it has no bytes", head + "  - {type: fs::File, attributes: {path: /x, content: {file: .}}}\n", []string{
-			`4:61 | fs::File[a,path=/x] | content | the file . cannot be read: it is not a regular file | it must be a regular file that can be read`,
-		}},
-		{"forms without a name", "each needs one", head + "  - type: std::Null\n    attributes:\n      name: x\n" +
-			"      a: [{file: }, {secret: 7}, {parameter: \"\"}, {fact: [x], of: 7}, {fact: f, of: std::Null}]\n", []string{
-			`7:18 | std::Null[a,name=x] | a | file refers to something and needs its name | {value: ...} holds a map that only looks like a reference`,
-			`7:30 | std::Null[a,name=x] | a | secret refers to something and needs its name | {value: ...} holds a map that only looks like a reference`,
-			`7:46 | std::Null[a,name=x] | a | parameter refers to something and needs its name | {value: ...} holds a map that only looks like a reference`,
-			`7:58 | std::Null[a,name=x] | a | fact refers to something and needs its name | {value: ...} holds a map that only looks like a reference`,
-			`7:67 | std::Null[a,name=x] | a | of is the id of a resource | write it such as fs::File[web1,path=/etc/motd]`,
-			`7:85 | std::Null[a,name=x] | a | of is the id of a resource, and "std::Null": expected [ and an agent behind the type at character 10 | an id looks like fs::File[web1,path=/etc/motd]; , = ] and \ in a value have a \ before them`,
-		}},
-		{"secret of no known source", "it may be the secret itself, so it is not shown", head + "  - {type: std::Null, attributes: {name: x, a: {secret: hunter2}, b: {secret: \"env:\"}}}\n" +
-			"  - {type: std::Null, attributes: {name: y, a: {secret: \"vault:x\"}, b: {secret: \"env:A\", version: [1]}}}\n", []string{
-			`4:57 | std::Null[a,name=x] | a | this is not a source of a secret | write env:NAME, file:PATH, ssm:/name or secretsmanager:id`,
-			`4:79 | std::Null[a,name=x] | b | this is not a source of a secret | write env:NAME, file:PATH, ssm:/name or secretsmanager:id`,
-			`5:57 | std::Null[a,name=y] | a | this is not a source of a secret | write env:NAME, file:PATH, ssm:/name or secretsmanager:id`,
-			`5:99 | std::Null[a,name=y] | b | the version of a secret is text or a whole number | write the version as the store of the secret names it, or leave it out`,
-		}},
-		{"names a resource with a reference", "an id must be known", head + "  - {type: std::Null, attributes: {name: {parameter: p}}}\n" +
-			"  - {type: fs::File, attributes: {path: {secret: \"env:A\"}}}\n", []string{
-			`4:42 |  | name | the attribute names the resource: expected a String of at least 1 character, got a reference | write the value itself`,
-			`5:41 |  | path | the attribute names the resource: expected a String of at least 1 character, got a reference | write the value itself`,
-		}},
+		{"file outside", "an export reads nothing else",
+			head + "  - type: fs::File\n    attributes: {path: /x, content: {file: ../x}}\n  - " +
+				"type: fs::File\n    attributes: {path: /y, content: {file: /etc/hostname}}\n  - " +
+				"type: fs::File\n    attributes: {path: /z, content: {file: sub/../../x}}\n",
+			[]string{
+				`5:44 | fs::File[a,path=/x] | content | the file ../x is outside of $DIR | the path is relative to the document, and stays in the directory that is exported`,
+				`7:44 | fs::File[a,path=/y] | content | the file /etc/hostname is outside of $DIR | the path is relative to the document, and stays in the directory that is exported`,
+				`9:44 | fs::File[a,path=/z] | content | the file sub/../../x is outside of $DIR | the path is relative to the document, and stays in the directory that is exported`,
+			}},
+		{"file that is a directory", "it has no bytes",
+			head + "  - {type: fs::File, attributes: {path: /x, content: {file: .}}}\n", []string{
+				`4:61 | fs::File[a,path=/x] | content | the file . cannot be read: it is not a regular file | it must be a regular file that can be read`,
+			}},
+		{"forms without a name", "each needs one",
+			head + "  - type: std::Null\n    attributes:\n      name: x\n" +
+				"      a: [{file: }, {secret: 7}, {parameter: \"\"}, {fact: [x], of: 7}, {fact: f, " +
+				"of: std::Null}]\n", []string{
+				`7:18 | std::Null[a,name=x] | a | file refers to something and needs its name | {value: ...} holds a map that only looks like a reference`,
+				`7:30 | std::Null[a,name=x] | a | secret refers to something and needs its name | {value: ...} holds a map that only looks like a reference`,
+				`7:46 | std::Null[a,name=x] | a | parameter refers to something and needs its name | {value: ...} holds a map that only looks like a reference`,
+				`7:58 | std::Null[a,name=x] | a | fact refers to something and needs its name | {value: ...} holds a map that only looks like a reference`,
+				`7:67 | std::Null[a,name=x] | a | of is the id of a resource | write it such as fs::File[web1,path=/etc/motd]`,
+				`7:85 | std::Null[a,name=x] | a | of is the id of a resource, and "std::Null": expected [ and an agent behind the type at character 10 | an id looks like fs::File[web1,path=/etc/motd]; , = ] and \ in a value have a \ before them`,
+			}},
+		{"secret of no known source", "it may be the secret itself, so it is not shown",
+			head + "  - {type: std::Null, attributes: {name: x, a: {secret: hunter2}, b: " +
+				"{secret: \"env:\"}}}\n  - {type: std::Null, attributes: {name: y, a: {secret: " +
+				"\"vault:x\"}, b: {secret: \"env:A\", version: [1]}}}\n", []string{
+				`4:57 | std::Null[a,name=x] | a | this is not a source of a secret | write env:NAME, file:PATH, ssm:/name or secretsmanager:id`,
+				`4:79 | std::Null[a,name=x] | b | this is not a source of a secret | write env:NAME, file:PATH, ssm:/name or secretsmanager:id`,
+				`5:57 | std::Null[a,name=y] | a | this is not a source of a secret | write env:NAME, file:PATH, ssm:/name or secretsmanager:id`,
+				`5:99 | std::Null[a,name=y] | b | the version of a secret is text or a whole number | write the version as the store of the secret names it, or leave it out`,
+			}},
+		{"names a resource with a reference", "an id must be known",
+			head + "  - {type: std::Null, attributes: {name: {parameter: p}}}\n" +
+				"  - {type: fs::File, attributes: {path: {secret: \"env:A\"}}}\n", []string{
+				`4:42 |  | name | the attribute names the resource: expected a String of at least 1 character, got a reference | write the value itself`,
+				`5:41 |  | path | the attribute names the resource: expected a String of at least 1 character, got a reference | write the value itself`,
+			}},
 	}
 }

@@ -15,8 +15,12 @@ func yamlOf(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString("southbound: 1\ndefaults: {agent: web1}\nresources:\n")
 	for i := range n {
-		fmt.Fprintf(&b, "  - type: fs::File\n    attributes:\n      path: /srv/site/dir%d/file-%05d.txt\n      content: \"hello from file number %d\"\n"+
-			"      mode: \"0644\"\n    requires: [\"fs::Directory[web1,path=/srv/site/dir%d]\"]\n", i%100, i, i, i%100)
+		fmt.Fprintf(&b,
+			"  - type: fs::File\n    attributes:\n      path: /srv/site/dir%d/file-%05d.txt\n    "+
+				"  content: \"hello from file number %d\"\n"+
+				"      mode: \"0644\"\n    requires: "+
+				"[\"fs::Directory[web1,path=/srv/site/dir%d]\"]\n",
+			i%100, i, i, i%100)
 	}
 	return b.Bytes()
 }
@@ -35,7 +39,8 @@ func jsonOf(tb testing.TB, n int) []byte {
 	}{1, map[string]string{"agent": "web1"}, nil}
 	for i := range n {
 		doc.Resources = append(doc.Resources, res{"fs::File", map[string]string{
-			"path": fmt.Sprintf("/srv/site/dir%d/file-%05d.txt", i%100, i), "content": fmt.Sprintf("hello from file number %d", i), "mode": "0644",
+			"path":    fmt.Sprintf("/srv/site/dir%d/file-%05d.txt", i%100, i),
+			"content": fmt.Sprintf("hello from file number %d", i), "mode": "0644",
 		}, []string{fmt.Sprintf("fs::Directory[web1,path=/srv/site/dir%d]", i%100)}})
 	}
 	out, err := json.MarshalIndent(doc, "", "  ")

@@ -115,7 +115,8 @@ func (p *part) blame() {
 
 // spanAt returns the last span that starts at a place or before it.
 func (p *part) spanAt(at place) span {
-	n, _ := slices.BinarySearchFunc(p.spans, place{at.line, at.column + 1}, func(s span, at place) int { return s.at.compare(at) })
+	n, _ := slices.BinarySearchFunc(p.spans, place{at.line, at.column + 1},
+		func(s span, at place) int { return s.at.compare(at) })
 	if n == 0 {
 		return span{}
 	}
@@ -144,6 +145,8 @@ func forgive(resources []resource.Resource, dropped []resource.ID) {
 	}
 	for i := range resources {
 		r := &resources[i]
-		r.Requires = slices.DeleteFunc(r.Requires, func(id resource.ID) bool { return !there[id] && (gone[id] || gone[""]) })
+		r.Requires = slices.DeleteFunc(r.Requires, func(id resource.ID) bool {
+			return !there[id] && (gone[id] || gone[""])
+		})
 	}
 }

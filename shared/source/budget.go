@@ -101,15 +101,20 @@ func (b *budget) keep(n int64) bool {
 
 // tooMuch is the problem that a document as a whole is beyond its budget.
 func (b *budget) tooMuch(r *report) {
-	r.add(place{1, 1}, "split it into several files of a directory, and put long lists into several resources",
-		"reading this document would take more than %d MB of memory: it has %s, but says too much in few bytes", b.limit>>20, megabytes(b.size))
+	r.add(place{1, 1},
+		"split it into several files of a directory, and put long lists into several resources",
+		"reading this document would take more than %d MB of memory: it has %s, but says too "+
+			"much in few bytes", b.limit>>20, megabytes(b.size))
 }
 
 // tooMany is the problem that one part of a document holds too many values.
 func (b *budget) tooMany(r *report, at place, cost int64) {
 	r.full = true
-	r.syntax(at, "split it into several resources, or into several files of a directory; a long text can stand in a file beside it: {file: NAME}",
-		"what begins here holds too many values to be read at once: at most %d in a document of %s", b.values(cost), megabytes(b.size))
+	r.syntax(at,
+		"split it into several resources, or into several files of a directory; a long text can "+
+			"stand in a file beside it: {file: NAME}",
+		"what begins here holds too many values to be read at once: at most %d in a document of %s",
+		b.values(cost), megabytes(b.size))
 }
 
 // megabytes shows a size.

@@ -53,7 +53,8 @@ func LoadBuilt(ctx context.Context, b Built, opts Options) (*model.Model, error)
 		return nil, fault.Wrap(fault.Invalid, "read "+b.Dir, err)
 	}
 	l := &loader{
-		types: opts.Types, agent: opts.Agent, tree: t, files: newFiles(t), defaults: documentDefaults,
+		types: opts.Types, agent: opts.Agent, tree: t, files: newFiles(t),
+		defaults: documentDefaults,
 	}
 	l.copies.max = maxCopies
 	at := strings.TrimPrefix(filepath.ToSlash(dir), "/")

@@ -35,21 +35,27 @@ type itemText struct{ name, form, value, more int }
 // not where it seems to be.
 var forms = []string{
 	"  - type: std::Null\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
-	"  - type: std::Null # one\n    attributes:\n      name: n%[1]d\n      value: |\n        v%[2]d\n          - type: x\n\n",
+	"  - type: std::Null # one\n    attributes:\n      name: n%[1]d\n      value: |\n        " +
+		"v%[2]d\n          - type: x\n\n",
 	"  - {type: std::Null, attributes: {name: n%[1]d, value: \"v%[2]d\"}}\n",
 	"  - type: std::Null\n    agents: [a, b%[3]d]\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
-	"  - type: std::Null\n    purge_on_delete: true\n    requires: [\"std::Null[a,name=n%[3]d]\"]\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
-	"  - type: fs::File\n    purged: %[4]t\n    attributes: {path: /n%[1]d, content: {file: f%[3]d}, group: g%[2]d}\n",
+	"  - type: std::Null\n    purge_on_delete: true\n    requires: " +
+		"[\"std::Null[a,name=n%[3]d]\"]\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
+	"  - type: fs::File\n    purged: %[4]t\n    attributes: {path: /n%[1]d, content: {file: " +
+		"f%[3]d}, group: g%[2]d}\n",
 	"  - type: std::Null\n    managed: false\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
-	"  - type: std::Null\n    attributes: {name: n%[1]d, value: \"v%[2]d\n  - type: std::Null\n  - z\"}\n",
+	"  - type: std::Null\n    attributes: {name: n%[1]d, value: \"v%[2]d\n  - type: std::Null\n  " +
+		"- z\"}\n",
 	"  -\n    type: std::Null\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
-	"  - type: std::Null\n    attributes: {name: n%[1]d, value: &x%[1]d v%[2]d}\n  - type: std::Null\n    attributes: {name: m%[1]d, value: *x%[1]d}\n",
+	"  - type: std::Null\n    attributes: {name: n%[1]d, value: &x%[1]d v%[2]d}\n  - type: " +
+		"std::Null\n    attributes: {name: m%[1]d, value: *x%[1]d}\n",
 }
 
 // jsonForms write an item in JSON.
 var jsonForms = []string{
 	`{"type":"std::Null","attributes":{"name":"n%[1]d","value":"v%[2]d"}}`,
-	"{\n\"type\": \"std::Null\",\n\"attributes\": {\"name\": \"n%[1]d\", \"value\": \"v%[2]d,{}]\"}\n}",
+	"{\n\"type\": \"std::Null\",\n\"attributes\": {\"name\": \"n%[1]d\", \"value\": " +
+		"\"v%[2]d,{}]\"}\n}",
 	`{"type":"std::Null","attributes":{"name":"n%[1]d","value":"\"v%[2]d\u005d"}}`,
 	`{"type":"std::Null","agents":["a","b%[3]d"],"attributes":{"name":"n%[1]d","value":"v%[2]d"}}`,
 	`{"type":"std::Null","purge_on_delete":true,"requires":["std::Null[a,name=n%[3]d]"],"attributes":{"name":"n%[1]d","value":"v%[2]d"}}`,
@@ -79,7 +85,8 @@ func (d *docText) name(i int) string {
 func (d *docText) json() string {
 	var items []string
 	for _, it := range d.items {
-		items = append(items, fmt.Sprintf(jsonForms[it.form], it.name, it.value, it.more%2, it.more%5 == 4))
+		items = append(items, fmt.Sprintf(jsonForms[it.form], it.name, it.value, it.more%2,
+			it.more%5 == 4))
 	}
 	end := ""
 	if d.tail%3 == 1 {
@@ -89,7 +96,9 @@ func (d *docText) json() string {
 	if d.tail%2 == 1 {
 		between = "\n ,  "
 	}
-	text := fmt.Sprintf("{\n  \"southbound\": 1, \"defaults\": {\"agent\": \"a%d\"},\n  \"resources\": [\n  %s\n]%s}\n",
+	text := fmt.Sprintf(
+		"{\n  \"southbound\": 1, \"defaults\": {\"agent\": \"a%d\"},\n  \"resources\": [\n  "+
+			"%s\n]%s}\n",
 		d.head/5, strings.Join(items, between), end)
 	if d.form == inJSONOnOneLine {
 		text = strings.ReplaceAll(text, "\n", "")

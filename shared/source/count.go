@@ -46,15 +46,18 @@ func begins(text []byte) int64 {
 
 // inWord reports whether a : beside such a character is part of a text.
 func inWord(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '/' || c == '_' || c == '.'
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '/' ||
+		c == '_' || c == '.'
 }
 
 // While all lines are of these forms, it is certain that nothing is open (quotes, brackets) at the
 // end of a line. So a line that ends with | or > begins a block scalar, which lasts as long as the
 // lines are indented more than that one.
 var (
-	surelyClosed = pattern.Lazy(`^(---|\.\.\.)?\r?$|^ *(#|\r?$)|^ *(- +)*[\w.-]+:( +([\w/.~$+][^"'\\\[\]{}#&*!|>%@` + "`" + `\r]*|"[^"\\\r]*"|'[^'\r]*'|` +
-		`\[ *"[^"\\\r]*"( *, *"[^"\\\r]*")* *\]))? *\r?$`)
+	surelyClosed = pattern.Lazy(
+		`^(---|\.\.\.)?\r?$|^ *(#|\r?$)|^ *(- +)*[\w.-]+:( +([\w/.~$+][^"'\\\[\]{}#&*!|>%@` + "`" +
+			`\r]*|"[^"\\\r]*"|'[^'\r]*'|` +
+			`\[ *"[^"\\\r]*"( *, *"[^"\\\r]*")* *\]))? *\r?$`)
 	beforeKey   = pattern.Lazy(`^ *(- +)*`)
 	blockScalar = pattern.Lazy(`^ *(- +)*[\w.-]+: +[|>][0-9+-]{0,2} *\r?$`)
 )

@@ -99,7 +99,8 @@ func (r *report) unreadable(err error) {
 // isJSON reports whether a text in YAML is JSON, which is read faster and in less memory. YAML
 // takes it for the same, unless there are other line breaks in it.
 func isJSON(text []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(text, jsonBlanks), []byte("{")) && !hasOtherBreaks(text) &&
+	return bytes.HasPrefix(bytes.TrimLeft(text, jsonBlanks), []byte("{")) &&
+		!hasOtherBreaks(text) &&
 		jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true))
 }
 
@@ -128,7 +129,9 @@ func (l *loader) yaml(ctx context.Context, d document, text []byte, b *budget) [
 	}
 	docs, ok := t.parseYAML(text)
 	if len(docs) == 0 && ok {
-		t.add(place{1, 1}, "a document starts with `southbound: 1`; a name that starts with _ leaves a file out", "there is no document in the file")
+		t.add(place{1, 1},
+			"a document starts with `southbound: 1`; a name that starts with _ leaves a file out",
+			"there is no document in the file")
 	}
 	if len(t.broken) > 0 {
 		if !t.full {
@@ -157,7 +160,8 @@ func (t *taker) document(n *node) {
 func (l *loader) json(ctx context.Context, d document, text []byte, b *budget) []*part {
 	t := l.taker(d, b)
 	if len(bytes.Trim(text, jsonBlanks)) == 0 {
-		t.add(place{1, 1}, `a document starts with {"southbound": 1`, "there is no document in the file")
+		t.add(place{1, 1}, `a document starts with {"southbound": 1`,
+			"there is no document in the file")
 		return []*part{t.part}
 	}
 	o, ok := t.outlineJSON(text, place{1, 1}, l.pieceSize)
@@ -168,7 +172,9 @@ func (l *loader) json(ctx context.Context, d document, text []byte, b *budget) [
 		t.document(&o.root)
 		return []*part{t.part}
 	}
-	parts, _ := l.pieces(ctx, d, o, b, func(t *part, p piece) ([]node, bool) { return t.itemsJSON(p) })
+	parts, _ := l.pieces(ctx, d, o, b, func(t *part, p piece) ([]node, bool) {
+		return t.itemsJSON(p)
+	})
 	return append(parts, t.part)
 }
 
@@ -209,7 +215,8 @@ func (l *loader) lines(ctx context.Context, d document, text []byte, b *budget) 
 	})
 	if !found.Load() {
 		t := l.taker(d, b)
-		t.add(place{1, 1}, `each line is a document: {"southbound": 1, "resources": [...]}`, "there is no document on standard input")
+		t.add(place{1, 1}, `each line is a document: {"southbound": 1, "resources": [...]}`,
+			"there is no document on standard input")
 		parts = append(parts, t.part)
 	}
 	return parts
@@ -245,7 +252,8 @@ type taker struct {
 }
 
 func (l *loader) taker(d document, b *budget) *taker {
-	return &taker{part: &part{report: report{file: d.name, budget: b}}, loader: l, doc: d, defaults: l.defaults, texts: map[string]string{}}
+	return &taker{part: &part{report: report{file: d.name, budget: b}}, loader: l, doc: d,
+		defaults: l.defaults, texts: map[string]string{}}
 }
 
 // defaults are the values for resources of a document that do not say otherwise.
@@ -312,7 +320,8 @@ func (t *taker) header(n *node) bool {
 	case format.bad:
 		return false
 	case format.value != int64(1):
-		t.add(format.at, "this program reads format 1: `southbound: 1`", "the format %s is not known", shown(format))
+		t.add(format.at, "this program reads format 1: `southbound: 1`",
+			"the format %s is not known", shown(format))
 		return false
 	}
 	return true
@@ -363,7 +372,8 @@ func (t *taker) readDefaults(n *node) {
 	t.oneOf(n)
 }
 
-var commonKeys = []string{"agent", "agents", "set", "purged", "purge_on_delete", "prevent_destroy", "report_only", "send_event", "receive_events",
+var commonKeys = []string{"agent", "agents", "set", "purged", "purge_on_delete", "prevent_destroy",
+	"report_only", "send_event", "receive_events",
 	"managed"}
 
 // common reads a member that both resources and defaults can have. It returns false if it is
@@ -431,7 +441,8 @@ func (t *taker) flag(m *node, to *bool) {
 	if m.bad {
 		return
 	}
-	t.add(m.at, "write true or false; yes, no, on and off are text in YAML 1.2", "%s is true or false", m.key)
+	t.add(m.at, "write true or false; yes, no, on and off are text in YAML 1.2",
+		"%s is true or false", m.key)
 }
 
 // all reads the list of resources.
@@ -464,7 +475,8 @@ func (t *taker) resources(nodes []node) {
 		}
 		nodes[i] = node{}
 	}
-	if len(t.part.resources) < cap(t.part.resources)/2 { // most are wrong: do not keep the room for them
+	// most are wrong: do not keep the room for them
+	if len(t.part.resources) < cap(t.part.resources)/2 {
 		t.part.resources, t.places = slices.Clone(t.part.resources), slices.Clone(t.places)
 	}
 }

@@ -34,11 +34,14 @@ type file struct {
 }
 
 const (
-	keepFile  = 64 << 10 // how long a file may be to be kept, so that an export need not read it again
+	// how long a file may be to be kept, so that an export need not read it again
+	keepFile  = 64 << 10
 	keepFiles = 64 << 20 // how long all files that are kept may be together
 )
 
-func newFiles(t *tree) *files { return &files{tree: t, byPath: map[string]*file{}, room: keepFiles} }
+func newFiles(t *tree) *files {
+	return &files{tree: t, byPath: map[string]*file{}, room: keepFiles}
+}
 
 // get returns the file at a path in the tree.
 func (f *files) get(path string) *file {
@@ -64,7 +67,8 @@ func (f *files) put(path string, data []byte) {
 	f.byPath[path] = e
 }
 
-var buffers = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, keepFile+bytes.MinRead)) }}
+var buffers = sync.Pool{
+	New: func() any { return bytes.NewBuffer(make([]byte, 0, keepFile+bytes.MinRead)) }}
 
 func (f *files) read(e *file, path string) {
 	src, info, err := f.tree.openFile(path)
@@ -146,7 +150,8 @@ func (r *reread) Read(b []byte) (int, error) {
 		return n, nil
 	}
 	info, e := r.src.Stat()
-	if errors.Is(err, io.EOF) && (e != nil || info.Size() != r.was.size || !info.ModTime().Equal(r.was.mod)) {
+	if errors.Is(err, io.EOF) && (e != nil || info.Size() != r.was.size ||
+		!info.ModTime().Equal(r.was.mod)) {
 		err = changed("the file %s has changed since its hash was taken", r.name)
 	}
 	return n, err
@@ -156,5 +161,6 @@ func (r *reread) Read(b []byte) (int, error) {
 func (r *reread) Close() error { return r.src.Close() }
 
 func changed(format string, args ...any) error {
-	return fault.New(fault.Invalid, "", format, args...).WithHint("the same command begins again, with what is there then")
+	return fault.New(fault.Invalid, "", format, args...).
+		WithHint("the same command begins again, with what is there then")
 }

@@ -82,8 +82,11 @@ resources:
 southbound: 1
 resources: [{type: std::Null, agent: c, managed: false}, {type: std::Null, agent: c, attributes: {name: 'y', a: {value: {file: f}}, b: {file: f, x: 1}}}]
 `,
-		strings.ReplaceAll(head+"  - {type: std::Null, attributes: {name: &x x, a: *x}}\n- {}\n", "- {}\n", "agents: {a: {lanes: 2}}\n"),
-		"\ufeff%YAML 1.2\n---\n" + strings.ReplaceAll(head+"  - type: std::Null\n    attributes:\n      name: >-\n        a\n        b\n", "\n", "\r\n"),
+		strings.ReplaceAll(head+"  - {type: std::Null, attributes: {name: &x x, a: *x}}\n- {}\n",
+			"- {}\n", "agents: {a: {lanes: 2}}\n"),
+		"\ufeff%YAML 1.2\n---\n" + strings.ReplaceAll(head+
+			"  - type: std::Null\n    attributes:\n      name: >-\n        a\n        b\n", "\n",
+			"\r\n"),
 	}
 }
 
@@ -102,7 +105,8 @@ func seeds(f *testing.F, tables ...[]badCase) {
 	f.Helper()
 	for _, table := range tables {
 		for _, c := range table {
-			if len(c.text) < 2000 && c.name != "alias bomb" { // which takes long, and so do its descendants
+			// which takes long, and so do its descendants
+			if len(c.text) < 2000 && c.name != "alias bomb" {
 				f.Add([]byte(c.text))
 			}
 		}
@@ -145,8 +149,10 @@ func holds(t *testing.T, name string, text []byte) {
 		t.Errorf("it takes %v to read %d bytes", took, len(text))
 	}
 	for _, size := range []int{1, 64} {
-		if _, pieces := at(size); len(whole.Problems) < diag.Limit && !cmp.Equal(whole, pieces, same) {
-			t.Fatalf("in pieces of %d it reads otherwise (-whole +pieces):\n%s", size, cmp.Diff(whole, pieces, same))
+		if _, pieces := at(size); len(whole.Problems) < diag.Limit &&
+			!cmp.Equal(whole, pieces, same) {
+			t.Fatalf("in pieces of %d it reads otherwise (-whole +pieces):\n%s", size,
+				cmp.Diff(whole, pieces, same))
 		}
 	}
 	for _, p := range whole.Problems {
@@ -162,7 +168,8 @@ func holds(t *testing.T, name string, text []byte) {
 // checkProblem wants a problem to be one of the file, at a place in it, with something to do.
 func checkProblem(t *testing.T, file string, text []byte, p diag.Problem) {
 	t.Helper()
-	if p.File != file || p.Message == "" || p.Hint == "" || !utf8.ValidString(p.Message) || strings.ContainsAny(p.Message, "\x00\n\r") {
+	if p.File != file || p.Message == "" || p.Hint == "" || !utf8.ValidString(p.Message) ||
+		strings.ContainsAny(p.Message, "\x00\n\r") {
 		t.Errorf("problem %+v", p)
 	}
 	if len(p.Message) > 2000 {
@@ -241,7 +248,9 @@ func export(t *testing.T, dir string, m *model.Model) []byte {
 		Resources  []resourceText                        `json:"resources"`
 	}{1, map[string]map[string]json.RawMessage{}, nil}
 	for _, r := range m.Resources {
-		doc.Resources = append(doc.Resources, resourceText{r.Type, r.Agent, r.Set, members(t, r.Attributes), r.Requires, r.Purged, r.PurgeOnDelete, r.ReportOnly, r.SendEvent, r.ReceiveEvents})
+		doc.Resources = append(doc.Resources,
+			resourceText{r.Type, r.Agent, r.Set, members(t, r.Attributes), r.Requires, r.Purged,
+				r.PurgeOnDelete, r.ReportOnly, r.SendEvent, r.ReceiveEvents})
 	}
 	for _, a := range m.Agents {
 		o := members(t, a.Options)
@@ -259,7 +268,8 @@ func export(t *testing.T, dir string, m *model.Model) []byte {
 		hash := string(fileForm.FindSubmatch(form)[1])
 		entries, _ := os.ReadDir(dir)
 		for _, e := range entries {
-			if content, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil && sumOf(content) == hash {
+			if content, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil &&
+				sumOf(content) == hash {
 				return fmt.Appendf(nil, `{"file":%q}`, e.Name())
 			}
 		}

@@ -52,34 +52,50 @@ func TestScalars(t *testing.T) {
 		text  string
 		value any
 	}{
-		{"null has four spellings and nothing", "", nil}, {"", "~", nil}, {"", "null", nil}, {"", "Null", nil}, {"", "NULL", nil},
+		{"null has four spellings and nothing", "", nil}, {"", "~", nil}, {"", "null", nil},
+		{"", "Null", nil}, {"", "NULL", nil},
 		{"and no others", "nULL", "nULL"}, {"", "None", "None"}, {"", "nil", "nil"},
-		{"true and false have three spellings each", "true", true}, {"", "True", true}, {"", "TRUE", true}, {"", "false", false}, {"", "False", false}, {"", "FALSE", false},
-		{"YAML 1.1 had more", "yes", "yes"}, {"", "no", "no"}, {"", "on", "on"}, {"", "off", "off"}, {"", "y", "y"}, {"", "NO", "NO"}, {"", "tRUE", "tRUE"},
-		{"integers", "0", int64(0)}, {"", "-7", int64(-7)}, {"", "+7", int64(7)}, {"", "9223372036854775807", int64(9223372036854775807)},
+		{"true and false have three spellings each", "true", true}, {"", "True", true},
+		{"", "TRUE", true}, {"", "false", false}, {"", "False", false}, {"", "FALSE", false},
+		{"YAML 1.1 had more", "yes", "yes"}, {"", "no", "no"}, {"", "on", "on"}, {"", "off", "off"},
+		{"", "y", "y"}, {"", "NO", "NO"}, {"", "tRUE", "tRUE"},
+		{"integers", "0", int64(0)}, {"", "-7", int64(-7)}, {"", "+7", int64(7)},
+		{"", "9223372036854775807", int64(9223372036854775807)},
 		{"integers have no end", "9223372036854775808", huge},
 		{"octal and hexadecimal", "0o644", int64(420)}, {"", "0xfF", int64(255)},
-		{"without signs", "-0o7", "-0o7"}, {"", "+0x1", "+0x1"}, {"and with their digits", "0o8", "0o8"}, {"", "0xg", "0xg"}, {"", "0o", "0o"}, {"", "0x", "0x"},
-		{"YAML 1.1 had binary, underscores and base 60", "0b1", "0b1"}, {"", "1_000", "1_000"}, {"", "12:30", "12:30"}, {"", "12:30:45", "12:30:45"},
-		{"floats", "1.5", 1.5}, {"", "1e3", 1000.0}, {"", "1E-2", 0.01}, {"", ".5", 0.5}, {"", "5.", 5.0}, {"", "+1.0", 1.0},
+		{"without signs", "-0o7", "-0o7"}, {"", "+0x1", "+0x1"},
+		{"and with their digits", "0o8", "0o8"}, {"", "0xg", "0xg"}, {"", "0o", "0o"},
+		{"", "0x", "0x"},
+		{"YAML 1.1 had binary, underscores and base 60", "0b1", "0b1"}, {"", "1_000", "1_000"},
+		{"", "12:30", "12:30"}, {"", "12:30:45", "12:30:45"},
+		{"floats", "1.5", 1.5}, {"", "1e3", 1000.0}, {"", "1E-2", 0.01}, {"", ".5", 0.5},
+		{"", "5.", 5.0}, {"", "+1.0", 1.0},
 		{"zero has no sign", "-0.0", 0.0}, {"", "-0", int64(0)},
 		{"what rounds to zero is zero", "1e-999", 0.0},
-		{"not quite floats", "1e", "1e"}, {"", ".", "."}, {"", "1.2.3", "1.2.3"}, {"", "e3", "e3"}, {"", "--1", "--1"}, {"", "+-1", "+-1"}, {"", "1e3x", "1e3x"},
-		{"not quite infinity", "inf", "inf"}, {"", "Infinity", "Infinity"}, {"", ".iNF", ".iNF"}, {"", "nan", "nan"}, {"", "-.nan", "-.nan"},
-		{"dates and times are text", "2024-01-01", "2024-01-01"}, {"", "2024-01-01T10:00:00Z", "2024-01-01T10:00:00Z"},
+		{"not quite floats", "1e", "1e"}, {"", ".", "."}, {"", "1.2.3", "1.2.3"}, {"", "e3", "e3"},
+		{"", "--1", "--1"}, {"", "+-1", "+-1"}, {"", "1e3x", "1e3x"},
+		{"not quite infinity", "inf", "inf"}, {"", "Infinity", "Infinity"}, {"", ".iNF", ".iNF"},
+		{"", "nan", "nan"}, {"", "-.nan", "-.nan"},
+		{"dates and times are text", "2024-01-01", "2024-01-01"},
+		{"", "2024-01-01T10:00:00Z", "2024-01-01T10:00:00Z"},
 		{"a version is text with two dots only", "1.10.0", "1.10.0"},
-		{"quotes make text", `"0644"`, "0644"}, {"", `'no'`, "no"}, {"", `"null"`, "null"}, {"", `""`, ""}, {"", `'it''s'`, "it's"},
+		{"quotes make text", `"0644"`, "0644"}, {"", `'no'`, "no"}, {"", `"null"`, "null"},
+		{"", `""`, ""}, {"", `'it''s'`, "it's"},
 		{"escapes in double quotes", `"\t\x41\u00e4\U0001f642\0"`, "\tAä🙂\x00"},
-		{"tags that say what is clear", "!!str 0644", "0644"}, {"", "!!int 7", int64(7)}, {"", "!!bool true", true}, {"", "!!null ~", nil}, {"", "!!float 1.5", 1.5},
+		{"tags that say what is clear", "!!str 0644", "0644"}, {"", "!!int 7", int64(7)},
+		{"", "!!bool true", true}, {"", "!!null ~", nil}, {"", "!!float 1.5", 1.5},
 		{"a bare tag makes text", "! 7", "7"},
-		{"block text", "|\n        one\n          two\n", "one\n  two\n"}, {"", "|-\n        one\n", "one"}, {"", ">\n        one\n        two\n", "one two\n"},
+		{"block text", "|\n        one\n          two\n", "one\n  two\n"},
+		{"", "|-\n        one\n", "one"}, {"", ">\n        one\n        two\n", "one two\n"},
 		{"text over lines", "one\n        two", "one two"},
 		{"wide characters", "äöü 🙂", "äöü 🙂"},
 		{"a comment needs a blank before it", "a#b # c", "a#b"},
 		{"a colon needs a blank behind it", "http://x:80/y", "http://x:80/y"},
-		{"lists and maps", "[1, {a: [b]}, []]", []any{int64(1), map[string]any{"a": []any{"b"}}, []any{}}},
+		{"lists and maps", "[1, {a: [b]}, []]",
+			[]any{int64(1), map[string]any{"a": []any{"b"}}, []any{}}},
 	} {
-		m := read(t, "a.yaml", head+"  - type: std::Null\n    attributes:\n      name: x\n      a: "+c.text+"\n")
+		m := read(t, "a.yaml",
+			head+"  - type: std::Null\n    attributes:\n      name: x\n      a: "+c.text+"\n")
 		if diff := cmp.Diff(c.value, m.Resources[0].Attributes["a"], same); diff != "" {
 			t.Errorf("%s: %q (-want +got):\n%s", c.why, c.text, diff)
 		}
@@ -89,8 +105,11 @@ func TestScalars(t *testing.T) {
 // TestMemberNames pins which names of members are text.
 func TestMemberNames(t *testing.T) {
 	t.Parallel()
-	m := read(t, "a.yaml", head+"  - type: std::Null\n    attributes: {name: &n x, a: {yes: 1, no: 2, \"1\": 3, 'true': 4, 2024-01-01: 5, !!str 7: 6, *n : 8, \"<<\": 9}}\n")
-	want := map[string]any{"yes": int64(1), "no": int64(2), "1": int64(3), "true": int64(4), "2024-01-01": int64(5), "7": int64(6), "x": int64(8), "<<": int64(9)}
+	m := read(t, "a.yaml",
+		head+"  - type: std::Null\n    attributes: {name: &n x, a: {yes: 1, no: 2, \"1\": 3, "+
+			"'true': 4, 2024-01-01: 5, !!str 7: 6, *n : 8, \"<<\": 9}}\n")
+	want := map[string]any{"yes": int64(1), "no": int64(2), "1": int64(3), "true": int64(4),
+		"2024-01-01": int64(5), "7": int64(6), "x": int64(8), "<<": int64(9)}
 	if diff := cmp.Diff(want, m.Resources[0].Attributes["a"]); diff != "" {
 		t.Error(diff)
 	}
@@ -101,8 +120,10 @@ func TestReadsAs(t *testing.T) {
 	t.Parallel()
 	const one = `{"southbound": 1, "defaults": {"agent": "a"}, "resources": [{"type": "std::Null", "attributes": {"name": "x", "a": "é", "b": [1, "t"]}},
 		{"type": "std::Null", "attributes": {"name": "y"}, "requires": ["std::Null[a,name=x]"]}]}`
-	const yaml = head + "  - type: std::Null\n    attributes:\n      name: x\n      a: é\n      b:\n        - 1\n        - |-\n          t\n" +
-		"  - {type: std::Null, attributes: {name: \"y\"}, requires: [\"std::Null[a,name=x]\"]}\n"
+	const yaml = head +
+		"  - type: std::Null\n    attributes:\n      name: x\n      a: é\n      b:\n        - " +
+		"1\n        - |-\n          t\n  - {type: std::Null, attributes: {name: \"y\"}, " +
+		"requires: [\"std::Null[a,name=x]\"]}\n"
 	for _, c := range []struct{ name, why, file, text string }{
 		{"yaml", "the usual form", "a.yaml", yaml},
 		{"yml", "the other extension", "a.yml", yaml},
@@ -113,16 +134,27 @@ func TestReadsAs(t *testing.T) {
 		{"CRLF", "from Windows", "a.yaml", strings.ReplaceAll(yaml, "\n", "\r\n")},
 		{"CR", "YAML breaks lines there", "a.yaml", strings.ReplaceAll(yaml, "\n", "\r")},
 		{"no line end", "editors leave it out", "a.yaml", strings.TrimSuffix(yaml, "\n")},
-		{"directive", "it says what is true", "a.yaml", "# hi\n%YAML 1.2 # that is\n---\n" + yaml + "...\n"},
-		{"tabs", "between tokens they are blanks", "a.yaml", strings.ReplaceAll(yaml, "{name: \"y\"}", "{name:\t\"y\"\t}\t")},
-		{"aliases", "they stand for what they name", "a.yaml", "southbound: 1\ndefaults: {agent: &a a}\nresources:\n" +
-			"  - {type: &t std::Null, agent: *a, attributes: {name: &x x, a: é, b: [1, t]}}\n  - {type: *t, attributes: {name: y}, requires: &r [\"std::Null[a,name=x]\"]}\n"},
-		{"several documents", "all are read, and empty ones passed over", "a.yaml", "---\n---\n" + head + "  - {type: std::Null, attributes: {name: x, a: é, b: [1, t]}}\n---\n# nothing\n" +
-			"---\nsouthbound: 1\nresources: [{type: std::Null, agent: a, attributes: {name: \"y\"}, requires: [\"std::Null[a,name=x]\"]}]\n"},
-		{"JSON lines", "a document a line", "-", `{"southbound": 1, "defaults": {"agent": "a"}, "resources": [{"type": "std::Null", "attributes": {"name": "x", "a": "\u00e9", "b": [1, "t"]}}]}` +
-			"\n\r\n" + `{"southbound": 1, "resources": [{"type": "std::Null", "agent": "a", "attributes": {"name": "y"}, "requires": ["std::Null[a,name=x]"]}]}`},
-		{"nothing stands for nothing", "empty members are those that are left out", "a.yaml", yaml + "agents:\n---\nsouthbound: 1\ndefaults:\nresources:\n"},
-		{"requires twice", "once is enough", "a.yaml", strings.ReplaceAll(yaml, "requires: [", "requires: [\"std::Null[a,name=x]\", ")},
+		{"directive", "it says what is true", "a.yaml",
+			"# hi\n%YAML 1.2 # that is\n---\n" + yaml + "...\n"},
+		{"tabs", "between tokens they are blanks", "a.yaml",
+			strings.ReplaceAll(yaml, "{name: \"y\"}", "{name:\t\"y\"\t}\t")},
+		{"aliases", "they stand for what they name", "a.yaml",
+			"southbound: 1\ndefaults: {agent: &a a}\nresources:\n  - {type: &t std::Null, agent: " +
+				"*a, attributes: {name: &x x, a: é, b: [1, t]}}\n  - {type: *t, attributes: " +
+				"{name: y}, requires: &r [\"std::Null[a,name=x]\"]}\n"},
+		{"several documents", "all are read, and empty ones passed over", "a.yaml",
+			"---\n---\n" + head +
+				"  - {type: std::Null, attributes: {name: x, a: é, b: [1, t]}}\n---\n# " +
+				"nothing\n---\nsouthbound: 1\nresources: [{type: std::Null, agent: a, " +
+				"attributes: {name: \"y\"}, requires: [\"std::Null[a,name=x]\"]}]\n"},
+		{"JSON lines", "a document a line", "-",
+			`{"southbound": 1, "defaults": {"agent": "a"}, "resources": [{"type": "std::Null", "attributes": {"name": "x", "a": "\u00e9", "b": [1, "t"]}}]}` +
+				"\n\r\n" +
+				`{"southbound": 1, "resources": [{"type": "std::Null", "agent": "a", "attributes": {"name": "y"}, "requires": ["std::Null[a,name=x]"]}]}`},
+		{"nothing stands for nothing", "empty members are those that are left out", "a.yaml",
+			yaml + "agents:\n---\nsouthbound: 1\ndefaults:\nresources:\n"},
+		{"requires twice", "once is enough", "a.yaml",
+			strings.ReplaceAll(yaml, "requires: [", "requires: [\"std::Null[a,name=x]\", ")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -167,28 +199,37 @@ resources:
 	if err != nil {
 		t.Fatal(err)
 	}
-	abc := resource.File{Hash: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", Size: 3}
+	abc := resource.File{Hash: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+		Size: 3}
 	empty := resource.File{Hash: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}
 	want := map[string]any{"name": "x", "a": []any{
-		abc, empty, resource.Secret{Source: "env:A"}, resource.Secret{Source: "ssm:/a:b", Version: "7"}, resource.Secret{Source: "secretsmanager:x", Version: "v1"},
-		resource.Parameter{Name: "p"}, resource.Fact{Name: "f", Of: "fs::File[a,path=/x]"}, map[string]any{"file": "f", "value": map[string]any{"secret": "x"}}, int64(7),
+		abc, empty, resource.Secret{Source: "env:A"},
+		resource.Secret{Source: "ssm:/a:b", Version: "7"},
+		resource.Secret{Source: "secretsmanager:x", Version: "v1"},
+		resource.Parameter{Name: "p"}, resource.Fact{Name: "f", Of: "fs::File[a,path=/x]"},
+		map[string]any{"file": "f", "value": map[string]any{"secret": "x"}}, int64(7),
 	}, "b": map[string]any{"file": "f", "mode": "x", "of": "y"}}
 	if diff := cmp.Diff(want, m.Resources[0].Attributes); diff != "" {
 		t.Error(diff)
 	}
 	// A map with other members than those of a form is data.
-	want = map[string]any{"name": "y", "a": map[string]any{"file": "f", "x": int64(1)}, "b": map[string]any{"fact": "f"}}
+	want = map[string]any{"name": "y", "a": map[string]any{"file": "f", "x": int64(1)},
+		"b": map[string]any{"fact": "f"}}
 	if diff := cmp.Diff(want, m.Resources[1].Attributes); diff != "" {
 		t.Error(diff)
 	}
-	agents := []resource.Agent{{Name: "a", Transport: "ssh", Lanes: 3, Options: map[string]any{"host": resource.Parameter{Name: "host"}, "key": resource.Secret{Source: "file:/k"}}}}
+	agents := []resource.Agent{{Name: "a", Transport: "ssh", Lanes: 3,
+		Options: map[string]any{"host": resource.Parameter{Name: "host"},
+			"key": resource.Secret{Source: "file:/k"}}}}
 	if diff := cmp.Diff(agents, m.Agents); diff != "" {
 		t.Error(diff)
 	}
 	if len(m.Files) != 2 || m.Files[abc.Hash].Size != 3 || string(m.Files[abc.Hash].Data) != "abc" {
 		t.Errorf("files: %v", m.Files)
 	}
-	if diff := cmp.Diff([]Input{{Path: "g", Size: 0}, {Path: "sub/f", Size: 3}}, in.Files, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".hash" }, cmp.Ignore())); diff != "" {
+	if diff := cmp.Diff([]Input{{Path: "g", Size: 0}, {Path: "sub/f", Size: 3}}, in.Files,
+		cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".hash" },
+			cmp.Ignore())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -210,11 +251,17 @@ resources:
   - {type: test::Zone, agent: c, attributes: {name: z, must: x}, requires: ["std::Null[a,name=c]", "std::Null[a,name=b]", "std::Null[a,name=c]"]}
 `)
 	want := []resource.Resource{
-		{ID: "std::Null[a,name=from defaults]", Agent: "a", Set: "s", Flags: resource.Flags{Purged: true, PurgeOnDelete: true, ReportOnly: true, SendEvent: true}},
-		{ID: "std::Null[b,name=own]", Agent: "b", Set: "t", Flags: resource.Flags{ReceiveEvents: true}},
-		{ID: `std::Null[a\,b\],name=x\=1\\]`, Agent: "a,b]", Flags: resource.Flags{ReceiveEvents: true}},
+		{ID: "std::Null[a,name=from defaults]", Agent: "a", Set: "s",
+			Flags: resource.Flags{Purged: true, PurgeOnDelete: true, ReportOnly: true,
+				SendEvent: true}},
+		{ID: "std::Null[b,name=own]", Agent: "b", Set: "t",
+			Flags: resource.Flags{ReceiveEvents: true}},
+		{ID: `std::Null[a\,b\],name=x\=1\\]`, Agent: "a,b]",
+			Flags: resource.Flags{ReceiveEvents: true}},
 		{ID: "net::Port[c,host=h,port=80]", Agent: "c", Flags: resource.Flags{ReceiveEvents: true}},
-		{ID: "test::Zone[c,name=z,region=eu]", Agent: "c", Flags: resource.Flags{ReceiveEvents: true}, Requires: []resource.ID{"std::Null[a,name=b]", "std::Null[a,name=c]"}},
+		{ID: "test::Zone[c,name=z,region=eu]", Agent: "c",
+			Flags:    resource.Flags{ReceiveEvents: true},
+			Requires: []resource.ID{"std::Null[a,name=b]", "std::Null[a,name=c]"}},
 	}
 	for i := range m.Resources {
 		m.Resources[i].Type, m.Resources[i].Attributes = "", nil

@@ -15,12 +15,13 @@ type jsonReader struct {
 	*report
 	dec    *jsontext.Decoder
 	text   []byte
-	seen   int    // the offset in text whose place at is
-	at     place  // of text[seen]
-	single bool   // the text is one line of JSON lines
-	values int64  // that were read
-	starts string // what stands before each item of the list of resources; "" when that is not known
-	first  place  // of the item of a list of resources, or of what else is being read
+	seen   int   // the offset in text whose place at is
+	at     place // of text[seen]
+	single bool  // the text is one line of JSON lines
+	values int64 // that were read
+	// what stands before each item of the list of resources; "" when that is not known
+	starts string
+	first  place // of the item of a list of resources, or of what else is being read
 }
 
 // jsonBlanks may stand between tokens.
@@ -128,7 +129,8 @@ func (j *jsonReader) only() string {
 	if j.single {
 		return "each document stands on a line of its own"
 	}
-	return "a file holds one document; put the resources of all into one list, or into several files"
+	return "a file holds one document; put the resources of all into one list, or into several " +
+		"files"
 }
 
 // value reads the next value.

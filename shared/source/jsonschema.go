@@ -21,22 +21,28 @@ func JSONSchema(types *schema.Registry) ([]byte, error) {
 	}
 	for name, what := range map[string]string{
 		"purged": "true: must not exist", "purge_on_delete": "true: leaving the model purges it",
-		"prevent_destroy": "true: never delete it, not even to replace it", "report_only": "true: compare, never change",
-		"send_event": "true: tell direct dependants when it finishes", "receive_events": "false: ignore what others tell", "managed": "false: not exported",
+		"prevent_destroy": "true: never delete it, not even to replace it",
+		"report_only":     "true: compare, never change",
+		"send_event":      "true: tell direct dependants when it finishes",
+		"receive_events":  "false: ignore what others tell", "managed": "false: not exported",
 	} {
 		common[name] = described(jsonObject{"type": "boolean"}, what)
 	}
 	doc := jsonObject{
-		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Southbound resource document",
-		"type": "object", "required": []string{keySouthbound}, "additionalProperties": false,
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"title":   "Southbound resource document",
+		"type":    "object", "required": []string{keySouthbound}, "additionalProperties": false,
 		"properties": jsonObject{
 			keySouthbound: described(jsonObject{"const": 1}, "format"),
 			keyDefaults: jsonObject{"type": []string{"object", "null"}, "properties": common,
 				"additionalProperties": false, "not": bothAgents},
-			keyAgents:    jsonObject{"type": []string{"object", "null"}, "additionalProperties": jsonObject{"$ref": "#/$defs/agent"}},
-			keyResources: jsonObject{"type": []string{"array", "null"}, "items": jsonObject{"$ref": "#/$defs/resource"}},
+			keyAgents: jsonObject{"type": []string{"object", "null"},
+				"additionalProperties": jsonObject{"$ref": "#/$defs/agent"}},
+			keyResources: jsonObject{"type": []string{"array", "null"},
+				"items": jsonObject{"$ref": "#/$defs/resource"}},
 		},
-		"$defs": jsonObject{"agent": agentSchema(text), "resource": resourceSchema(types, text, common), "wanted": wantedSchema(types)},
+		"$defs": jsonObject{"agent": agentSchema(text),
+			"resource": resourceSchema(types, text, common), "wanted": wantedSchema(types)},
 	}
 	byDefault(doc)
 	out, err := json.MarshalIndent(doc, "", "  ")
@@ -47,13 +53,16 @@ func JSONSchema(types *schema.Registry) ([]byte, error) {
 // are not purged, by themselves or by default.
 func byDefault(doc jsonObject) {
 	is := func(purged bool) jsonObject {
-		return jsonObject{"type": "object", "properties": jsonObject{"purged": jsonObject{"const": purged}}, "required": []string{"purged"}}
+		return jsonObject{"type": "object",
+			"properties": jsonObject{"purged": jsonObject{"const": purged}},
+			"required":   []string{"purged"}}
 	}
 	wanted := jsonObject{"$ref": "#/$defs/wanted"}
 	items := func(rule jsonObject) jsonObject {
 		return jsonObject{"properties": jsonObject{keyResources: jsonObject{"items": rule}}}
 	}
-	doc["if"] = jsonObject{"properties": jsonObject{keyDefaults: is(true)}, "required": []string{keyDefaults}}
+	doc["if"] = jsonObject{"properties": jsonObject{keyDefaults: is(true)},
+		"required": []string{keyDefaults}}
 	doc["then"] = items(jsonObject{"if": is(false), "then": wanted})
 	doc["else"] = items(jsonObject{"if": is(true), "else": wanted})
 }
@@ -74,7 +83,8 @@ func wantedSchema(types *schema.Registry) jsonObject {
 
 // isType describes resources of a type.
 func isType(name string) jsonObject {
-	return jsonObject{"properties": jsonObject{"type": jsonObject{"const": name}}, "required": []string{"type"}}
+	return jsonObject{"properties": jsonObject{"type": jsonObject{"const": name}},
+		"required": []string{"type"}}
 }
 
 // described returns a copy of a schema with a description.
@@ -97,15 +107,21 @@ func agentsSchema(text jsonObject) jsonObject {
 func agentSchema(text jsonObject) jsonObject {
 	return jsonObject{"type": "object", "properties": jsonObject{
 		"transport": described(text, "local, ssh, http, aws, ..."),
-		"lanes":     jsonObject{"type": "integer", "minimum": 1, "maximum": maxLanes, "description": "how many at the same time; 1: one after the other"},
+		"lanes": jsonObject{"type": "integer", "minimum": 1, "maximum": maxLanes,
+			"description": "how many at the same time; 1: one after the other"},
 	}}
 }
 
 // resourceSchema describes a resource: its attributes depend on its type.
 func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject {
 	properties := jsonObject{
-		"type": jsonObject{"enum": types.Names()}, "title": described(text, "naming attributes in one text, as the type reads titles"), "attributes": jsonObject{"type": "object"},
-		"requires": jsonObject{"type": []string{"array", "null"}, "items": described(text, "id of a resource, such as fs::Directory[web1,path=/srv]; without an agent, as in fs::Directory[path=/srv], that of this resource")},
+		"type":       jsonObject{"enum": types.Names()},
+		"title":      described(text, "naming attributes in one text, as the type reads titles"),
+		"attributes": jsonObject{"type": "object"},
+		"requires": jsonObject{"type": []string{"array", "null"},
+			"items": described(text,
+				"id of a resource, such as fs::Directory[web1,path=/srv]; without an agent, as "+
+					"in fs::Directory[path=/srv], that of this resource")},
 	}
 	for k, v := range common {
 		properties[k] = v
@@ -117,9 +133,11 @@ func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject 
 		byType = append(byType, jsonObject{"if": isType(name), "then": named})
 	}
 	out := jsonObject{
-		"type": "object", "required": []string{"type"}, "additionalProperties": false, "properties": properties,
-		"not":   bothAgents,
-		"anyOf": []any{jsonObject{"required": []string{"attributes"}}, jsonObject{"required": []string{"title"}}},
+		"type": "object", "required": []string{"type"}, "additionalProperties": false,
+		"properties": properties,
+		"not":        bothAgents,
+		"anyOf": []any{jsonObject{"required": []string{"attributes"}},
+			jsonObject{"required": []string{"title"}}},
 	}
 	if len(byType) > 0 {
 		out["allOf"] = byType

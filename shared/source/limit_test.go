@@ -12,10 +12,12 @@ import (
 func TestDepth(t *testing.T) {
 	t.Parallel()
 	deep := (&report{}).parsed(strings.Repeat("- ", 20_000) + "a")
-	if len(deep.list) != 1 || !strings.Contains(deep.list[0].Message, "exceeded max depth of 10000") {
+	if len(deep.list) != 1 || !strings.Contains(deep.list[0].Message,
+		"exceeded max depth of 10000") {
 		t.Errorf("nested dashes without end: %v", deep.list)
 	}
-	for _, text := range []string{strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth), strings.Repeat("- ", maxDepth) + "a\n"} {
+	for _, text := range []string{strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth),
+		strings.Repeat("- ", maxDepth) + "a\n"} {
 		if r := (&report{}).parsed(text); !r.clean() {
 			t.Errorf("as deep as may be: %v", r.list)
 		}
@@ -59,9 +61,10 @@ func TestCount(t *testing.T) {
 		countsEnough(t, []byte(text))
 	}
 	for text, counted := range map[string]bool{
-		"a: |\n  x" + many + "\n":                                    false,
-		"- a: |\n    x" + many + "\n":                                false,
-		"- a: |\n  b: {x" + many + "}\n":                             true, // not indented more than a
+		"a: |\n  x" + many + "\n":     false,
+		"- a: |\n    x" + many + "\n": false,
+		// not indented more than a
+		"- a: |\n  b: {x" + many + "}\n":                             true,
 		"a: \"\nb: |\n  x\", [" + many + "]\n":                       true, // within quotes
 		"a: [b\n, c: |\n  x" + many + "]\n":                          true, // within brackets
 		"a: 'b' # it's\nc: |\n  x" + many + "\n":                     true, // not certain

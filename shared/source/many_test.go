@@ -21,11 +21,15 @@ func TestCountsAll(t *testing.T) {
 		item string
 		n    int
 	}{
-		"more than are shown":       {"7", 101},
-		"more than are kept":        {"7", 2*maxProblems + 3},
-		"found by later checks":     {`{"type": "net::Port", "attributes": {"host": "h%d", "port": 70000}}`, maxProblems + 7},
-		"found by both, told once":  {`{"type": "fs::File", "attributes": {"path": "/%d", "mode": {"file": "gone"}}}`, maxProblems + 9},
-		"without identity, as well": {`{"type": "net::Port", "attributes": {"host": [%d], "port": 1}}`, maxProblems + 5},
+		"more than are shown": {"7", 101},
+		"more than are kept":  {"7", 2*maxProblems + 3},
+		"found by later checks": {
+			`{"type": "net::Port", "attributes": {"host": "h%d", "port": 70000}}`, maxProblems + 7},
+		"found by both, told once": {
+			`{"type": "fs::File", "attributes": {"path": "/%d", "mode": {"file": "gone"}}}`,
+			maxProblems + 9},
+		"without identity, as well": {
+			`{"type": "net::Port", "attributes": {"host": [%d], "port": 1}}`, maxProblems + 5},
 	} {
 		for _, name := range []string{"x.yaml", "x.json"} {
 			var b strings.Builder
@@ -41,17 +45,21 @@ func TestCountsAll(t *testing.T) {
 			if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := load(t.Context(), Options{Path: path, Types: types, Check: deploy.New(deploy.Config{Types: types}).ValidateClosed}, 1<<10)
+			_, _, err := load(t.Context(),
+				Options{Path: path, Types: types,
+					Check: deploy.New(deploy.Config{Types: types}).ValidateClosed}, 1<<10)
 			if err == nil { // all is for later checks
 				m, _, _ := Load(t.Context(), Options{Path: path, Types: types})
 				err = deploy.New(deploy.Config{Types: types}).ValidateClosed(m).Err()
 			}
 			problems, more := diag.Of(err)
 			if len(problems) != diag.Limit || len(problems)+more != c.n {
-				t.Errorf("%s, %s: %d problems and %d more, want %d in all", why, name, len(problems), more, c.n)
+				t.Errorf("%s, %s: %d problems and %d more, want %d in all", why, name,
+					len(problems), more, c.n)
 			}
 			if len(problems) > 0 && problems[len(problems)-1].Line != diag.Limit {
-				t.Errorf("%s, %s: the last that is shown is %v", why, name, problems[len(problems)-1])
+				t.Errorf("%s, %s: the last that is shown is %v", why, name,
+					problems[len(problems)-1])
 			}
 		}
 	}

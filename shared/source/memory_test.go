@@ -24,23 +24,26 @@ func hostile(n int) map[string]string {
 		return b.String()
 	}
 	return map[string]string{
-		"scalars.yaml":          fill(resource+"      a: [", "a,", "a]\n"),
-		"numbers.yaml":          fill(resource+"      a: [", "1,", "1]\n"),
-		"empty lists.yaml":      fill(resource+"      a: [", "[],", "[]]\n"),
-		"nested lists.yaml":     fill(resource+"      a: [", "[[[[[[[[[[]]]]]]]]]],", "[]]\n"),
-		"pairs.yaml":            fill(resource+"      a: [", "a:,", "a:]\n"),
-		"block list.yaml":       fill(resource+"      a:\n", "      - a\n", ""),
-		"dashes.yaml":           fill(resource+"      a:\n", "      - - - - -\n", ""),
-		"unindented.yaml":       fill(head+"- type: std::Null\n  attributes:\n    a:\n", "    -\n", ""),
-		"map.yaml":              resource + "      a: {" + names("k%d,") + "}\n",
-		"block map.yaml":        resource + "      a:\n" + names("        k%d:\n"),
-		"attributes.yaml":       resource + names("      k%d:\n"),
-		"resources.yaml":        fill(head, "  -\n", ""),
-		"flow resources.yaml":   fill("southbound: 1\nresources: [", "{},", "{}]\n"),
-		"as JSON.yaml":          fill(json+"[", "1,", "1]}}]}"),
-		"anchors.yaml":          resource + "      a: [" + names("&k%d a,") + "]\n",
-		"aliases.yaml":          fill(resource+"      b: &b x\n      a: [", "*b ,", "*b ]\n"),
-		"alias bomb.yaml":       fill(resource+"      b: &b [x,x,x,x,x,x,x,x,x,x]\n      c: &c [*b ,*b ,*b ,*b ,*b ,*b ,*b ,*b ,*b ,*b ]\n      a: [", "*c ,", "*c ]\n"),
+		"scalars.yaml":      fill(resource+"      a: [", "a,", "a]\n"),
+		"numbers.yaml":      fill(resource+"      a: [", "1,", "1]\n"),
+		"empty lists.yaml":  fill(resource+"      a: [", "[],", "[]]\n"),
+		"nested lists.yaml": fill(resource+"      a: [", "[[[[[[[[[[]]]]]]]]]],", "[]]\n"),
+		"pairs.yaml":        fill(resource+"      a: [", "a:,", "a:]\n"),
+		"block list.yaml":   fill(resource+"      a:\n", "      - a\n", ""),
+		"dashes.yaml":       fill(resource+"      a:\n", "      - - - - -\n", ""),
+		"unindented.yaml": fill(head+"- type: std::Null\n  attributes:\n    a:\n", "    -\n",
+			""),
+		"map.yaml":            resource + "      a: {" + names("k%d,") + "}\n",
+		"block map.yaml":      resource + "      a:\n" + names("        k%d:\n"),
+		"attributes.yaml":     resource + names("      k%d:\n"),
+		"resources.yaml":      fill(head, "  -\n", ""),
+		"flow resources.yaml": fill("southbound: 1\nresources: [", "{},", "{}]\n"),
+		"as JSON.yaml":        fill(json+"[", "1,", "1]}}]}"),
+		"anchors.yaml":        resource + "      a: [" + names("&k%d a,") + "]\n",
+		"aliases.yaml":        fill(resource+"      b: &b x\n      a: [", "*b ,", "*b ]\n"),
+		"alias bomb.yaml": fill(resource+
+			"      b: &b [x,x,x,x,x,x,x,x,x,x]\n      c: &c [*b ,*b ,*b ,*b ,*b ,*b ,*b ,*b ,*b "+
+			",*b ]\n      a: [", "*c ,", "*c ]\n"),
 		"comments.yaml":         fill(resource, "      #\n", "") + "  - {}\n",
 		"comments in flow.yaml": fill(resource+"      a: [\n", "a, #\n", "]\n"),
 		"documents.yaml":        fill(resource, "---\na\n", ""),
@@ -64,7 +67,8 @@ func hostile(n int) map[string]string {
 		"members.json":          `{` + names(`"%d":1,`) + `"x":1}`,
 		"no document.json":      fill(`[`, "1,", "1]"),
 		"open lists.json":       fill(json, "[", ""),
-		"requires.json":         fill(`{"southbound":1,"resources":[{"type":"std::Null","agent":"a","attributes":{"name":"x"},"requires":[`, `"",`, `""]}]}`),
+		"requires.json": fill(
+			`{"southbound":1,"resources":[{"type":"std::Null","agent":"a","attributes":{"name":"x"},"requires":[`, `"",`, `""]}]}`),
 	}
 }
 
@@ -84,11 +88,16 @@ func harmless(t *testing.T) map[string]string {
 	return map[string]string{
 		"100000 usual.yaml": string(yamlOf(100_000)),
 		"100000 usual.json": string(jsonOf(t, 100_000)),
-		"100000 short.json": named(`{"southbound":1,"defaults":{"agent":"a"},"resources":[`, `{"type":"std::Null","attributes":{"name":"n%d"}}`, ",\n", "]}", 100_000),
-		"100000 short.yaml": named(head, "  - {type: std::Null, attributes: {name: n%d}}", "\n", "\n", 100_000),
-		"20000 anchors.yaml": named(head+"  - type: std::Null\n    attributes: {name: first, a: &all {x: 1, y: [2, 3]}}\n",
-			"  - type: std::Null\n    attributes:\n      name: n%[1]d\n      a: &id%[1]d\n        b: *all\n      c: *id%[1]d\n", "", "", 19_999),
-		"20000 in flow.yaml": named(`{"southbound": 1, "defaults": {"agent": "a"}, "resources": [`, `{"type": "std::Null", "attributes": {"name": "n%d"}}`, ", ", "]}", 20_000),
+		"100000 short.json": named(`{"southbound":1,"defaults":{"agent":"a"},"resources":[`,
+			`{"type":"std::Null","attributes":{"name":"n%d"}}`, ",\n", "]}", 100_000),
+		"100000 short.yaml": named(head, "  - {type: std::Null, attributes: {name: n%d}}", "\n",
+			"\n", 100_000),
+		"20000 anchors.yaml": named(head+
+			"  - type: std::Null\n    attributes: {name: first, a: &all {x: 1, y: [2, 3]}}\n",
+			"  - type: std::Null\n    attributes:\n      name: n%[1]d\n      a: &id%[1]d\n       "+
+				" b: *all\n      c: *id%[1]d\n", "", "", 19_999),
+		"20000 in flow.yaml": named(`{"southbound": 1, "defaults": {"agent": "a"}, "resources": [`,
+			`{"type": "std::Null", "attributes": {"name": "n%d"}}`, ", ", "]}", 20_000),
 	}
 }
 
@@ -119,8 +128,10 @@ func TestMemory(t *testing.T) {
 		if _, scanned := fmt.Sscan(said, &kb); err != nil || scanned != nil {
 			t.Fatalf("%s: %v\n%.2000s", name, err, out)
 		}
-		t.Logf("%-24s %4.1f MB: %4d MB, %.150s", name, float64(len(text))/(1<<20), kb>>10, strings.TrimSpace(said))
-		if limit := max(timesSize*int64(len(text)), minMemory); kb<<10 > min(limit, maxMemory)+program {
+		t.Logf("%-24s %4.1f MB: %4d MB, %.150s", name, float64(len(text))/(1<<20), kb>>10,
+			strings.TrimSpace(said))
+		if limit := max(timesSize*int64(len(text)), minMemory); kb<<10 > min(limit, maxMemory)+
+			program {
 			t.Errorf("%s: it takes %d MB for %d bytes", name, kb>>10, len(text))
 		}
 		return kb, said
@@ -129,7 +140,8 @@ func TestMemory(t *testing.T) {
 		take(name, text)
 	}
 	for name, text := range harmless(t) {
-		if _, said := take(name, text); !strings.Contains(said, "resources: "+strings.Fields(name)[0]) {
+		if _, said := take(name, text); !strings.Contains(said,
+			"resources: "+strings.Fields(name)[0]) {
 			t.Errorf("%s: %.300s", name, said)
 		}
 	}

@@ -76,7 +76,8 @@ const smallObject = 16
 // append adds a member to an object, and reports a duplicate name.
 func (r *report) append(members []node, seen map[string]int, m node) ([]node, map[string]int) {
 	if first := twice(members, m.key, seen); first != nil {
-		r.add(m.keyAt, "remove one of the two", "%q is there twice, first at %d:%d", short(m.key), first.keyAt.line, first.keyAt.column).
+		r.add(m.keyAt, "remove one of the two", "%q is there twice, first at %d:%d", short(m.key),
+			first.keyAt.line, first.keyAt.column).
 			Related = diag.At(first.keyAt.in(r.file))
 		return members, seen
 	}
@@ -113,7 +114,8 @@ type report struct {
 	more    []place // of further problems, which are counted and not kept
 	full    bool    // there is more in the text than can be read
 	aliased bool    // something stands for what stands elsewhere
-	broken  []place // where the text could not be read, so that problems there belong to no resource
+	// where the text could not be read, so that problems there belong to no resource
+	broken []place
 }
 
 // maxProblems is how many problems a report keeps: more than are shown, so that the ones shown are
@@ -131,7 +133,8 @@ func (r *report) add(at place, hint, format string, args ...any) *diag.Problem {
 	if at.compare(r.last) > 0 {
 		r.last = at
 	}
-	r.list = append(r.list, diag.Problem{Pos: at.in(r.file), Message: fmt.Sprintf(format, args...), Hint: hint})
+	r.list = append(r.list, diag.Problem{Pos: at.in(r.file), Message: fmt.Sprintf(format, args...),
+		Hint: hint})
 	return &r.list[len(r.list)-1]
 }
 

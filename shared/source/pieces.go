@@ -9,7 +9,9 @@ import (
 
 // pieces reads the pieces of an outline, in parallel unless what one names counts in the next. It
 // gives up if one of them cannot be read by itself.
-func (l *loader) pieces(ctx context.Context, d document, o outline, b *budget, items func(*part, piece) ([]node, bool)) ([]*part, bool) {
+func (l *loader) pieces(
+	ctx context.Context, d document, o outline, b *budget, items func(*part, piece) ([]node, bool),
+) ([]*part, bool) {
 	head := l.taker(d, b)
 	goOn := head.header(&o.root)
 	if !goOn {

@@ -38,7 +38,8 @@ func FindProject(path string) (Project, error) {
 		p.Dir = filepath.Dir(path)
 	}
 	file := filepath.Join(p.Dir, projectFile)
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // nonblocking: what is not a file does not hold us up
+	// nonblocking: what is not a file does not hold us up
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && path == "-" {
 		return p, nil
 	}
@@ -63,7 +64,8 @@ func FindProject(path string) (Project, error) {
 type projectReader struct{ taker }
 
 func newProjectReader(file string) *projectReader {
-	return &projectReader{taker{part: &part{report: report{file: file}}, defaults: documentDefaults, texts: map[string]string{}}}
+	return &projectReader{taker{part: &part{report: report{file: file}}, defaults: documentDefaults,
+		texts: map[string]string{}}}
 }
 
 // read reads the text of a project file.
@@ -99,7 +101,8 @@ func (r *projectReader) project(docs []node, p *Project) {
 		case keyDefaults:
 			r.readDefaults(m)
 		case keySouthbound, keyResources, keyAgents:
-			r.add(m.keyAt, "resources stand in a file of another name", "%q does not belong into the project file", m.key)
+			r.add(m.keyAt, "resources stand in a file of another name",
+				"%q does not belong into the project file", m.key)
 		default:
 			r.unknown(m, []string{"environment", "data", "api", keyDefaults, "settings"})
 		}
@@ -133,11 +136,13 @@ func (r *projectReader) settings(n *node, p *Project) {
 		case "strict":
 			s.Strict = r.strict(m)
 		default:
-			r.unknown(m, []string{"deploy_timer", "repair_timer", "retry_base", "retry_max", "keep_versions", "keep_actions", "strict"})
+			r.unknown(m, []string{"deploy_timer", "repair_timer", "retry_base", "retry_max",
+				"keep_versions", "keep_actions", "strict"})
 		}
 	}
 	if s.RetryMax != 0 && s.RetryBase > s.RetryMax {
-		r.add(n.get("retry_max").at, "make it as long or longer", "retry_max is shorter than retry_base")
+		r.add(n.get("retry_max").at, "make it as long or longer",
+			"retry_max is shorter than retry_base")
 	}
 }
 
@@ -193,7 +198,8 @@ func (r *projectReader) duration(n *node) time.Duration {
 		}
 	}
 	if !ok || sum <= 0 || sum > longest*24*time.Hour {
-		r.add(n.at, "write it with its units, such as 2s, 10m or 30d", "%s is a length of time", n.key)
+		r.add(n.at, "write it with its units, such as 2s, 10m or 30d", "%s is a length of time",
+			n.key)
 	}
 	return sum
 }

@@ -25,19 +25,25 @@ settings: {deploy_timer: 600, repair_timer: "30 2 * * *", retry_base: 2s, retry_
 	write(t, filepath.Join(dir, "site", "a.yaml"), doc("x"))
 	write(t, filepath.Join(dir, "none", "a.yaml"), doc("x"))
 	write(t, filepath.Join(dir, "empty", "southbound.yaml"), "# nothing\n")
-	write(t, filepath.Join(dir, "off", "southbound.yaml"), "settings: {deploy_timer: 0, repair_timer: \"0\"}\n")
-	full := Project{Dir: filepath.Join(dir, "site"), Environment: "prod", Data: "../state", API: "https://example.org",
-		Settings: &state.Settings{DeployTimer: "600", RepairTimer: "30 2 * * *", RetryBase: 2 * time.Second, RetryMax: time.Hour, KeepVersions: 5, KeepActions: 30*24*time.Hour + 12*time.Hour}}
+	write(t, filepath.Join(dir, "off", "southbound.yaml"),
+		"settings: {deploy_timer: 0, repair_timer: \"0\"}\n")
+	full := Project{Dir: filepath.Join(dir, "site"), Environment: "prod", Data: "../state",
+		API: "https://example.org",
+		Settings: &state.Settings{DeployTimer: "600", RepairTimer: "30 2 * * *",
+			RetryBase: 2 * time.Second, RetryMax: time.Hour, KeepVersions: 5,
+			KeepActions: 30*24*time.Hour + 12*time.Hour}}
 	for _, c := range []struct {
 		why, path string
 		want      Project
 	}{
 		{"in the directory", "site", full},
 		{"beside the file", "site/a.yaml", full},
-		{"beside a file that is not there", "site/gone.yaml", Project{Dir: filepath.Join(dir, "site", "gone.yaml")}},
+		{"beside a file that is not there", "site/gone.yaml",
+			Project{Dir: filepath.Join(dir, "site", "gone.yaml")}},
 		{"none", "none", Project{Dir: filepath.Join(dir, "none")}},
 		{"nothing in it", "empty", Project{Dir: filepath.Join(dir, "empty")}},
-		{"0 is off", "off", Project{Dir: filepath.Join(dir, "off"), Settings: &state.Settings{DeployTimer: "0", RepairTimer: "0"}}},
+		{"0 is off", "off", Project{Dir: filepath.Join(dir, "off"),
+			Settings: &state.Settings{DeployTimer: "0", RepairTimer: "0"}}},
 	} {
 		got, err := FindProject(filepath.Join(dir, c.path))
 		if err != nil {
@@ -69,22 +75,37 @@ func TestProjectProblems(t *testing.T) {
 			"3:5: api is empty | write it, or leave it out",
 			"4:11: settings is a map | write it such as {repair_timer: 3600}",
 		}},
-		{"strict", "settings: {strict: sometimes}\n", []string{"1:20: strict is one of three words | write off, warning or error"}},
-		{"settings", "settings:\n  deploy_timer: -1\n  repair_timer: sometimes\n  retry_base: 5\n  retry_max: 2 weeks\n  keep_versions: 0\n  keep_actions: 40000d\n  kep: 1\n", []string{
-			`2:17: deploy_timer is whole seconds or a cron expression | write seconds such as 600, or five fields in UTC such as "30 2 * * *"; 0 is off`,
-			`3:17: repair_timer is whole seconds or a cron expression | write seconds such as 600, or five fields in UTC such as "30 2 * * *"; 0 is off`,
-			"4:15: retry_base is a length of time | write it with its units, such as 2s, 10m or 30d",
-			"5:14: retry_max is a length of time | write it with its units, such as 2s, 10m or 30d",
-			"6:18: keep_versions is a whole number from 1 to 1000000 | write it such as 100",
-			"7:17: keep_actions is a length of time | write it with its units, such as 2s, 10m or 30d",
-			`8:3: unknown member "kep" | there are deploy_timer, repair_timer, retry_base, retry_max, keep_versions, keep_actions, strict`,
-		}},
-		{"retries that shrink", "settings: {retry_base: 1h, retry_max: 1m}\n", []string{"1:39: retry_max is shorter than retry_base | make it as long or longer"}},
-		{"two documents", "environment: a\n---\nenvironment: b\n", []string{"3:1: the project file holds more than one document | keep one"}},
-		{"a list", "- environment: a\n", []string{"1:1: the project file is a map | write it such as `environment: production`"}},
-		{"names twice", "environment: a\nenvironment: b\n", []string{`2:1: "environment" is there twice, first at 1:1 | remove one of the two`}},
-		{"no YAML", "environment: [\n", []string{"1:15: this is not valid YAML: did not find expected node content | write a value here, or close the bracket"}},
-		{"not UTF-8", "environment: \xff\n", []string{"1:14: the text is not UTF-8: the byte 0xff at byte 14 | save it as UTF-8"}},
+		{"strict", "settings: {strict: sometimes}\n",
+			[]string{"1:20: strict is one of three words | write off, warning or error"}},
+		{"settings",
+			"settings:\n  deploy_timer: -1\n  repair_timer: sometimes\n  retry_base: 5\n  " +
+				"retry_max: 2 weeks\n  keep_versions: 0\n  keep_actions: 40000d\n  kep: 1\n",
+			[]string{
+				`2:17: deploy_timer is whole seconds or a cron expression | write seconds such as 600, or five fields in UTC such as "30 2 * * *"; 0 is off`,
+				`3:17: repair_timer is whole seconds or a cron expression | write seconds such as 600, or five fields in UTC such as "30 2 * * *"; 0 is off`,
+				"4:15: retry_base is a length of time | write it with its units, such as 2s, 10m " +
+					"or 30d",
+				"5:14: retry_max is a length of time | write it with its units, such as 2s, 10m " +
+					"or 30d",
+				"6:18: keep_versions is a whole number from 1 to 1000000 | write it such as 100",
+				"7:17: keep_actions is a length of time | write it with its units, such as 2s, 10m " +
+					"or 30d",
+				`8:3: unknown member "kep" | there are deploy_timer, repair_timer, retry_base, retry_max, keep_versions, keep_actions, strict`,
+			}},
+		{"retries that shrink", "settings: {retry_base: 1h, retry_max: 1m}\n",
+			[]string{"1:39: retry_max is shorter than retry_base | make it as long or longer"}},
+		{"two documents", "environment: a\n---\nenvironment: b\n",
+			[]string{"3:1: the project file holds more than one document | keep one"}},
+		{"a list", "- environment: a\n",
+			[]string{
+				"1:1: the project file is a map | write it such as `environment: production`"}},
+		{"names twice", "environment: a\nenvironment: b\n",
+			[]string{`2:1: "environment" is there twice, first at 1:1 | remove one of the two`}},
+		{"no YAML", "environment: [\n",
+			[]string{"1:15: this is not valid YAML: did not find expected node content | write a " +
+				"value here, or close the bracket"}},
+		{"not UTF-8", "environment: \xff\n",
+			[]string{"1:14: the text is not UTF-8: the byte 0xff at byte 14 | save it as UTF-8"}},
 	} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "southbound.yaml")

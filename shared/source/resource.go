@@ -88,7 +88,8 @@ func (t *taker) typeOf(r *taken) *schema.Compiled {
 		if r.node.bad {
 			return nil
 		}
-		t.add(r.node.at, "add `type: fs::File`, for example; `southbound types` lists them", "the resource has no type")
+		t.add(r.node.at, "add `type: fs::File`, for example; `southbound types` lists them",
+			"the resource has no type")
 		return nil
 	}
 	if r.typeName == "" {
@@ -109,7 +110,8 @@ func (t *taker) typeOf(r *taken) *schema.Compiled {
 func (t *taker) unknownMember(m *node, typ *schema.Compiled) {
 	if typ != nil {
 		if _, ok := typ.Attribute(m.key); ok {
-			t.add(m.keyAt, "indent it below `attributes:`", "%q is an attribute of %s, not a member of resources", m.key, typ.Name)
+			t.add(m.keyAt, "indent it below `attributes:`",
+				"%q is an attribute of %s, not a member of resources", m.key, typ.Name)
 			return
 		}
 	}
@@ -120,8 +122,10 @@ func (t *taker) unknownMember(m *node, typ *schema.Compiled) {
 // returns false if something is missing without which it has no identity.
 func (t *taker) complete(r *taken, typ *schema.Compiled) bool {
 	t.oneOf(r.node)
-	if len(r.agents) == 0 && r.node.get("agent") == nil && r.node.get("agents") == nil && !t.defaults.badAgent && !r.node.bad {
-		t.add(r.node.at, "add `agent: NAME`, or `defaults: {agent: NAME}` to the document", "the resource has no agent")
+	if len(r.agents) == 0 && r.node.get("agent") == nil && r.node.get("agents") == nil &&
+		!t.defaults.badAgent && !r.node.bad {
+		t.add(r.node.at, "add `agent: NAME`, or `defaults: {agent: NAME}` to the document",
+			"the resource has no agent")
 	}
 	t.relative = false
 	attributes, ok := t.attributes(r, typ)
@@ -197,7 +201,8 @@ func (t *taker) needlessZero(n *node, a *schema.CompiledAttribute, v any) {
 func (t *taker) plainIntegers(n *node) bool {
 	z := firstZero(n)
 	if z != nil {
-		t.add(z.at, fmt.Sprintf("write %v, or an octal number as 0o644, or put it in quotes if it is text", z.value),
+		t.add(z.at, fmt.Sprintf(
+			"write %v, or an octal number as 0o644, or put it in quotes if it is text", z.value),
 			"an integer that starts with 0 is decimal in YAML 1.2 and octal in YAML 1.1")
 	}
 	return z == nil
@@ -234,7 +239,8 @@ func (t *taker) unseen(r *taken, typ *schema.Compiled, attributes map[string]any
 		} else if n != nil {
 			at = n.at
 		}
-		if n != nil && n.bad || n == nil && r.said().bad || r.node.cut && n != nil && fits(typ, n.key, attributes) {
+		if n != nil && n.bad || n == nil && r.said().bad ||
+			r.node.cut && n != nil && fits(typ, n.key, attributes) {
 			continue
 		}
 		p.Pos, p.Hint = at.in(t.file), cmp.Or(p.Hint, typ.Hint(p.Attribute))
@@ -245,7 +251,8 @@ func (t *taker) unseen(r *taken, typ *schema.Compiled, attributes map[string]any
 		if m := r.attributes.get(unnamed); m != nil {
 			at = m
 		}
-		t.add(at.at, "write text that is not empty and holds no NUL, or a number", "the attribute names the resource").Attribute = unnamed
+		t.add(at.at, "write text that is not empty and holds no NUL, or a number",
+			"the attribute names the resource").Attribute = unnamed
 	}
 }
 
@@ -320,7 +327,8 @@ func (t *taker) readAgents(n *node) {
 func (t *taker) agent(n *node) {
 	a := resource.Agent{Name: n.key, Transport: "local", Lanes: 1, Options: map[string]any{}}
 	if !resource.ValidAgent(n.key) {
-		t.add(n.keyAt, "use at most 255 bytes that all print", "%q cannot name an agent", short(n.key))
+		t.add(n.keyAt, "use at most 255 bytes that all print", "%q cannot name an agent",
+			short(n.key))
 	}
 	if n.kind != object {
 		if !n.bad {
@@ -335,7 +343,8 @@ func (t *taker) agent(n *node) {
 		case "lanes":
 			lanes, ok := m.value.(int64)
 			if !m.bad && t.plainIntegers(m) && (!ok || lanes < 1 || lanes > maxLanes) {
-				t.add(m.at, "write 1 for one after the other", "lanes is a whole number from 1 to %d", maxLanes)
+				t.add(m.at, "write 1 for one after the other",
+					"lanes is a whole number from 1 to %d", maxLanes)
 			}
 			a.Lanes = int(lanes)
 		default:
@@ -343,7 +352,8 @@ func (t *taker) agent(n *node) {
 			a.Options[m.key] = t.value(m)
 			if t.relative {
 				t.add(m.at, "write the agent, as in fs::File[web1,path=/etc/motd]",
-					"the option of an agent refers to a fact of a resource, and does not say on which agent")
+					"the option of an agent refers to a fact of a resource, and does not say on "+
+						"which agent")
 			}
 			m.bad = !t.plainIntegers(m) || m.bad
 		}
@@ -379,7 +389,8 @@ func sameAgent(a, b resource.Agent) bool {
 // conflict returns the problem that an agent is described in two ways.
 func conflict(first, second agentAt) diag.Problem {
 	return diag.Problem{
-		Pos: second.at, Message: fmt.Sprintf("the agent %q is described differently at %s", short(second.Name), first.at),
+		Pos: second.at, Message: fmt.Sprintf("the agent %q is described differently at %s",
+			short(second.Name), first.at),
 		Hint: "describe it once, or alike", Related: diag.At(first.at),
 	}
 }

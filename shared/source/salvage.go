@@ -54,7 +54,8 @@ func (t *taker) pieceOf(p piece, first bool) {
 	for {
 		before := len(t.broken)
 		names.lost = !first
-		c := &converter{report: &t.report, shift: p.at.line - 1, expanded: new(atomic.Int64), anchors: names}
+		c := &converter{report: &t.report, shift: p.at.line - 1, expanded: new(atomic.Int64),
+			anchors: names}
 		docs, _ := c.parse(p.text)
 		cut := len(t.broken) > before
 		if cut && len(docs) == 0 && !t.full {
@@ -110,7 +111,8 @@ func restOf(p piece, at place) (piece, bool) {
 
 // alone reports whether an item can be read by itself.
 func alone(text []byte) bool {
-	_, ok := (&converter{report: &report{}, expanded: new(atomic.Int64), anchors: &anchors{lost: true}}).parse(text)
+	_, ok := (&converter{report: &report{}, expanded: new(atomic.Int64),
+		anchors: &anchors{lost: true}}).parse(text)
 	return ok
 }
 
@@ -118,7 +120,8 @@ func alone(text []byte) bool {
 func nextItem(text, item []byte) int {
 	at := 0
 	for line := range bytes.Lines(text) {
-		if at > 0 && (bytes.HasPrefix(line, item) || !blankOrComment(bytes.TrimRight(line, "\n")) && indentOf(line) < len(item)-2) {
+		if at > 0 && (bytes.HasPrefix(line, item) ||
+			!blankOrComment(bytes.TrimRight(line, "\n")) && indentOf(line) < len(item)-2) {
 			return at
 		}
 		at += len(line)
@@ -177,7 +180,8 @@ func (r *report) beginning(p piece, at place, names *anchors) []node {
 		if end <= 0 {
 			return nil
 		}
-		c := &converter{report: &report{file: r.file, budget: r.budget}, shift: p.at.line - 1, expanded: new(atomic.Int64), anchors: names}
+		c := &converter{report: &report{file: r.file, budget: r.budget}, shift: p.at.line - 1,
+			expanded: new(atomic.Int64), anchors: names}
 		docs, _ := c.parse(p.text[:end])
 		if len(c.broken) == 0 {
 			if len(docs) == 1 {
@@ -186,7 +190,8 @@ func (r *report) beginning(p piece, at place, names *anchors) []node {
 			r.take(c.report)
 			return docs
 		}
-		line = min(c.broken[0].line-p.at.line, int32(bytes.Count(p.text[:end], newline))) // texts are bounded
+		// texts are bounded
+		line = min(c.broken[0].line-p.at.line, int32(bytes.Count(p.text[:end], newline)))
 	}
 	return nil
 }

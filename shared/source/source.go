@@ -65,7 +65,8 @@ func load(ctx context.Context, opts Options, size int) (*model.Model, Inputs, er
 		return nil, Inputs{}, err
 	}
 	defer t.close()
-	l := &loader{types: opts.Types, agent: opts.Agent, tree: t, files: newFiles(t), pieceSize: size, defaults: documentDefaults, note: opts.Note}
+	l := &loader{types: opts.Types, agent: opts.Agent, tree: t, files: newFiles(t), pieceSize: size,
+		defaults: documentDefaults, note: opts.Note}
 	l.copies.max = cmp.Or(opts.maxCopies, maxCopies)
 	projects := l.readProjects(ctx)
 	read := make([]result, len(t.docs), len(t.docs)+len(projects))
@@ -105,7 +106,8 @@ func also(problems diag.Problems, more map[string][]place, later diag.Problems) 
 	}
 	for _, p := range later {
 		if p.Attribute != "" {
-			if _, counted := slices.BinarySearchFunc(more[p.File], placeAt(p.Pos), place.compare); counted || known[p.Pos] {
+			if _, counted := slices.BinarySearchFunc(more[p.File], placeAt(p.Pos),
+				place.compare); counted || known[p.Pos] {
 				continue
 			}
 		}
@@ -185,7 +187,9 @@ func (l *loader) join(read []result) (*model.Model, diag.Problems, map[string][]
 	for _, a := range agents {
 		m.Agents = append(m.Agents, a.Agent)
 	}
-	slices.SortFunc(m.Agents, func(a, b resource.Agent) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(m.Agents, func(a, b resource.Agent) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	m.Where = w.where
 	if len(problems) > 0 {
 		forgive(m.Resources, dropped)

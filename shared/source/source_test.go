@@ -17,7 +17,9 @@ func testTypes(tb testing.TB) *schema.Registry {
 			{Name: "backup", Type: "Optional[Boolean]"},
 			{Name: "size", Type: "Optional[Integer]"},
 		}},
-		schema.Type{Name: "fs::Directory", Attributes: []schema.Attribute{{Name: "path", Type: "String[1]", Behaviour: schema.Namevar}}},
+		schema.Type{Name: "fs::Directory",
+			Attributes: []schema.Attribute{
+				{Name: "path", Type: "String[1]", Behaviour: schema.Namevar}}},
 		schema.Type{Name: "std::Null", Attributes: []schema.Attribute{
 			{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
 			{Name: "a", Type: "Optional[Any]"},

@@ -28,7 +28,8 @@ func (r *report) outlineYAML(text []byte, size int) (outline, bool) {
 	if !ok {
 		return outline{}, false
 	}
-	s := splitter{size: size, line: int32(bytes.Count(text[:head], newline)) + 1} // texts are bounded
+	// texts are bounded
+	s := splitter{size: size, line: int32(bytes.Count(text[:head], newline)) + 1}
 	first := s.line - 1
 	rest, ok := s.cut(text[head:])
 	if !ok {
@@ -36,7 +37,8 @@ func (r *report) outlineYAML(text []byte, size int) (outline, bool) {
 	}
 	skeleton := append(append(make([]byte, 0, head+len(rest)), text[:head]...), rest...)
 	o := outline{pieces: s.pieces, expanded: new(atomic.Int64), head: text[:head], tail: rest}
-	c := converter{report: &report{budget: r.budget}, from: first, shift: s.line - 1 - first, expanded: o.expanded}
+	c := converter{report: &report{budget: r.budget}, from: first, shift: s.line - 1 - first,
+		expanded: o.expanded}
 	docs, ok := c.parse(skeleton)
 	if !ok || len(docs) != 1 || docs[0].kind != object {
 		return outline{}, false
@@ -54,10 +56,13 @@ func (r *report) outlineYAML(text []byte, size int) (outline, bool) {
 func (o *outline) itemsYAML(r *report, p piece) ([]node, bool) {
 	if r.budget.refuses(&report{}, place{}, p.text) {
 		last := lastItem(p.text)
-		at := place{p.at.line + int32(bytes.Count(p.text[:last], newline)), int32(indentOf(p.text)) + 1} // texts are bounded
+		// texts are bounded
+		at := place{p.at.line + int32(bytes.Count(p.text[:last], newline)),
+			int32(indentOf(p.text)) + 1}
 		return nil, r.budget.refuses(r, at, p.text)
 	}
-	c := converter{report: &report{budget: r.budget}, shift: p.at.line - 1, expanded: o.expanded, anchors: o.anchors}
+	c := converter{report: &report{budget: r.budget}, shift: p.at.line - 1, expanded: o.expanded,
+		anchors: o.anchors}
 	docs, ok := c.parse(p.text)
 	if !ok || len(docs) != 1 || docs[0].kind != list {
 		return nil, false
@@ -146,7 +151,8 @@ func (s *splitter) cut(text []byte) (rest []byte, ok bool) {
 		switch c := text[i]; {
 		case c == '\t':
 			return nil, false
-		case c != ' ' && c != '#' && c != '\n' && c != '\r' && (indent > 0 || !startsItem(text[i:])):
+		case c != ' ' && c != '#' && c != '\n' && c != '\r' &&
+			(indent > 0 || !startsItem(text[i:])):
 			rest = text[i:]
 			text = text[:i]
 			continue

@@ -79,45 +79,76 @@ func TestSplitReadsAsWhole(t *testing.T) {
 	for _, c := range []struct{ name, why, text string }{
 		{"plain", "the usual form", head + many("  ")},
 		{"no indent", "a list may stand at the column of its name", head + many("")},
-		{"tail", "what follows the list belongs to the document", head + many("  ") + "agents:\n  a: {lanes: 2}\n"},
-		{"tail at no indent", "a member ends a list without indentation too", head + many("") + "agents:\n  a: {lanes: 2}\n"},
+		{"tail", "what follows the list belongs to the document",
+			head + many("  ") + "agents:\n  a: {lanes: 2}\n"},
+		{"tail at no indent", "a member ends a list without indentation too",
+			head + many("") + "agents:\n  a: {lanes: 2}\n"},
 		{"problem in the tail", "its line is that in the file", head + many("  ") + "agentz: {}\n"},
-		{"comments and blanks", "they stand anywhere", "# one\n" + head + "\n# two\n" + many("  ") + "\n  # three\n# four\n\n" + many("  ")},
-		{"block text", "a line of deeper text that looks like an item is none", head + strings.Repeat("  - type: std::Null\n    attributes:\n"+
-			"      name: x\n      a: |\n        - type: y\n          - z\n\n      b: >-\n        - q\n", 9)},
-		{"block text to the end", "its last blank lines are kept by +", head + strings.Repeat("  - type: std::Null\n    attributes:\n      name: x\n      a: |+\n        text\n\n\n", 9)},
+		{"comments and blanks", "they stand anywhere",
+			"# one\n" + head + "\n# two\n" + many("  ") + "\n  # three\n# four\n\n" + many("  ")},
+		{"block text", "a line of deeper text that looks like an item is none",
+			head + strings.Repeat("  - type: std::Null\n    attributes:\n"+
+				"      name: x\n      a: |\n        - type: y\n          - z\n\n      b: >-\n    "+
+				"    "+
+				"- q\n", 9)},
+		{"block text to the end", "its last blank lines are kept by +",
+			head + strings.Repeat(
+				"  - type: std::Null\n    attributes:\n      name: x\n      a: |+\n        "+
+					"text\n\n\n", 9)},
 		{"quotes over lines", "a line within quotes that looks like an item is none",
-			head + many("  ") + "  - type: std::Null\n    attributes:\n      name: \"one\n  - type: two\n  - three\"\n" + many("  ")},
-		{"quotes that never end", "the problem is where they start", head + many("  ") + "  - type: \"std::Null\n" + many("  ")},
+			head + many("  ") +
+				"  - type: std::Null\n    attributes:\n      name: \"one\n  - type: two\n  - " +
+				"three\"\n" + many("  ")},
+		{"quotes that never end", "the problem is where they start",
+			head + many("  ") + "  - type: \"std::Null\n" + many("  ")},
 		{"brackets over lines", "a line within brackets that looks like an item is none",
-			head + many("  ") + "  - type: std::Null\n    attributes: {name: x, a: [\n  - 1\n  ]}\n" + many("  ")},
-		{"alias within a piece", "it stands for the same", head + strings.Repeat("  - type: std::Null\n    attributes: {name: &n x, a: *n}\n", 12)},
-		{"alias across pieces", "the anchor is in another piece", head + "  - type: std::Null\n    attributes: {name: &n x}\n" + many("  ") +
-			"  - type: std::Null\n    attributes: {name: y, a: *n}\n"},
-		{"anchor again", "the last one before counts", head + "  - type: std::Null\n    attributes: {name: &n x}\n" + many("  ") +
-			"  - type: std::Null\n    attributes: {name: &n y, a: *n}\n"},
-		{"alias of the head", "the anchor stands before the list", "southbound: 1\ndefaults: {agent: &a a}\nresources:\n" + many("  ") +
-			"  - type: std::Null\n    agent: *a\n    attributes: {name: x}\n"},
-		{"second document", "it has resources of its own", head + many("  ") + "---\n" + head + many("  ")},
-		{"first of two documents", "resources: stands in the second", "southbound: 1\n---\n" + head + many("  ")},
+			head + many("  ") +
+				"  - type: std::Null\n    attributes: {name: x, a: [\n  - 1\n  ]}\n" + many("  ")},
+		{"alias within a piece", "it stands for the same", head +
+			strings.Repeat("  - type: std::Null\n    attributes: {name: &n x, a: *n}\n", 12)},
+		{"alias across pieces", "the anchor is in another piece",
+			head + "  - type: std::Null\n    attributes: {name: &n x}\n" + many("  ") +
+				"  - type: std::Null\n    attributes: {name: y, a: *n}\n"},
+		{"anchor again", "the last one before counts",
+			head + "  - type: std::Null\n    attributes: {name: &n x}\n" + many("  ") +
+				"  - type: std::Null\n    attributes: {name: &n y, a: *n}\n"},
+		{"alias of the head", "the anchor stands before the list",
+			"southbound: 1\ndefaults: {agent: &a a}\nresources:\n" + many("  ") +
+				"  - type: std::Null\n    agent: *a\n    attributes: {name: x}\n"},
+		{"second document", "it has resources of its own",
+			head + many("  ") + "---\n" + head + many("  ")},
+		{"first of two documents", "resources: stands in the second",
+			"southbound: 1\n---\n" + head + many("  ")},
 		{"end of document", "... ends it", head + many("  ") + "...\n"},
 		{"resources twice", "refused, as in one", head + many("  ") + "resources:\n" + many("  ")},
-		{"resources in text", "the word may stand in a block before", "southbound: 1\ndefaults:\n  agent: |-\n    a\n" +
-			"x: |\n  resources:\n    - type: y\nresources:\n" + many("  ")},
+		{"resources in text", "the word may stand in a block before",
+			"southbound: 1\ndefaults:\n  agent: |-\n    a\nx: |\n  resources:\n    - type: " +
+				"y\nresources:\n" + many("  ")},
 		{"resources in quotes", "a line within quotes that looks like the list is none",
 			"southbound: 1\nx: \"\nresources:\n" + many("  ") + "\"\nresources:\n" + many("  ")},
 		{"tab", "refused, as in one", head + many("  ") + "\t- type: std::Null\n" + many("  ")},
 		{"less indent", "refused, as in one", head + many("   ") + many("  ")},
 		{"more indent", "refused, as in one", head + many("  ") + many("    ")},
-		{"item that is a map", "an item without a space behind the dash", head + strings.Repeat("  -\n    type: std::Null\n    attributes: {name: x}\n", 9)},
-		{"problems", "each in its place", head + strings.Repeat("  - type: std::Null\n    attributes: {name: x, name: y}\n    tpye: x\n  - 7\n", 9)},
-		{"CRLF", "lines count the same", strings.ReplaceAll(head+many("  ")+"  - type: x\n", "\n", "\r\n")},
-		{"CR", "it breaks lines too", strings.ReplaceAll(head+many("  ")+"  - type: x\n", "\n", "\r")},
-		{"a CR in a comment", "it breaks the line, and what follows stands a line further down", head + many("  ") + "  # a\r  # b\n" + many("  ") + "  - x\n"},
-		{"other line breaks", "U+2028 and U+0085 are no breaks in YAML 1.2", head + many("  ") + "  # a\u2028b\u0085c\n  - type: x\n"},
+		{"item that is a map", "an item without a space behind the dash",
+			head + strings.Repeat("  -\n    type: std::Null\n    attributes: {name: x}\n", 9)},
+		{"problems", "each in its place",
+			head + strings.Repeat(
+				"  - type: std::Null\n    attributes: {name: x, name: y}\n    tpye: x\n  - 7\n",
+				9)},
+		{"CRLF", "lines count the same",
+			strings.ReplaceAll(head+many("  ")+"  - type: x\n", "\n", "\r\n")},
+		{"CR", "it breaks lines too", strings.ReplaceAll(head+many("  ")+"  - type: x\n", "\n",
+			"\r")},
+		{"a CR in a comment", "it breaks the line, and what follows stands a line further down",
+			head + many("  ") + "  # a\r  # b\n" + many("  ") + "  - x\n"},
+		{"other line breaks", "U+2028 and U+0085 are no breaks in YAML 1.2",
+			head + many("  ") + "  # a\u2028b\u0085c\n  - type: x\n"},
 		{"no line end", "the last line may lack it", strings.TrimSuffix(head+many("  "), "\n")},
-		{"wide characters", "columns count characters", head + strings.Repeat("  - {type: std::Null, attributes: {name: \"äöü🙂\", nmae: x}, x: y}\n", 9)},
-		{"directive", "it stands before the document", "%YAML 1.2\n---\n" + head + many("  ") + "  - x\n"},
+		{"wide characters", "columns count characters",
+			head + strings.Repeat(
+				"  - {type: std::Null, attributes: {name: \"äöü🙂\", nmae: x}, x: y}\n", 9)},
+		{"directive", "it stands before the document",
+			"%YAML 1.2\n---\n" + head + many("  ") + "  - x\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +159,8 @@ func TestSplitReadsAsWhole(t *testing.T) {
 			want := loadFile(t, file, pieceSize)
 			for _, size := range []int{1, 40, 100, 300} {
 				if diff := cmp.Diff(want, loadFile(t, file, size)); diff != "" {
-					t.Errorf("%s: in pieces of %d it reads otherwise (-whole +pieces):\n%s", c.why, size, diff)
+					t.Errorf("%s: in pieces of %d it reads otherwise (-whole +pieces):\n%s", c.why,
+						size, diff)
 				}
 			}
 		})
@@ -141,7 +173,9 @@ func TestSplitCuts(t *testing.T) {
 	t.Parallel()
 	var items strings.Builder
 	for i := range 50 {
-		fmt.Fprintf(&items, "  - type: std::Null\n    attributes:\n      name: n%d\n      a: |\n        - text\n", i)
+		fmt.Fprintf(&items,
+			"  - type: std::Null\n    attributes:\n      name: n%d\n      a: |\n        - text\n",
+			i)
 	}
 	for _, c := range []struct {
 		why, text string
@@ -153,7 +187,9 @@ func TestSplitCuts(t *testing.T) {
 		{"CRLF", strings.ReplaceAll(head+items.String(), "\n", "\r\n"), true},
 		{"no indentation", strings.ReplaceAll(head+items.String(), "\n  ", "\n"), true},
 		{"short", head + "  - {type: std::Null, attributes: {name: x}}\n", false},
-		{"brackets", "southbound: 1\nresources: [" + strings.Repeat("{type: std::Null, agent: a, attributes: {name: x}}, ", 50) + "]\n", false},
+		{"brackets", "southbound: 1\nresources: [" +
+			strings.Repeat("{type: std::Null, agent: a, attributes: {name: x}}, ", 50) + "]\n",
+			false},
 		{"two documents", head + items.String() + "---\n" + head + items.String(), false},
 	} {
 		o, ok := (&report{}).outlineYAML([]byte(c.text), 500)

@@ -11,7 +11,8 @@ var byteOrderMark = []byte("\ufeff")
 // NUL.
 func (r *report) check(text []byte) ([]byte, bool) {
 	for _, e := range []struct{ mark, name string }{ // the longer ones first
-		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
+		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"},
+		{"\xfe\xff", "UTF-16"},
 	} {
 		if bytes.HasPrefix(text, []byte(e.mark)) {
 			r.add(place{1, 1}, "save it as UTF-8", "the text is %s", e.name)
@@ -38,7 +39,8 @@ func (r *report) check(text []byte) ([]byte, bool) {
 		}
 		at += n
 	}
-	r.add(placeOf(text, at), "save it as UTF-8", "the text is not UTF-8: the byte %#02x at byte %d", text[at], at+1)
+	r.add(placeOf(text, at), "save it as UTF-8", "the text is not UTF-8: the byte %#02x at byte %d",
+		text[at], at+1)
 	return nil, false
 }
 
@@ -51,7 +53,9 @@ func (r *report) directive(text []byte) []byte {
 		if is {
 			version, _, _ = bytes.Cut(version, []byte("#"))
 			if v := string(bytes.TrimSpace(version)); v != "1.2" {
-				r.add(placeOf(text, at), "remove the directive, and put yes, no, on and off in quotes or write true and false",
+				r.add(placeOf(text, at),
+					"remove the directive, and put yes, no, on and off in quotes or write true "+
+						"and false",
 					"the format is YAML 1.2, not %s", short(v))
 			}
 			text = bytes.Clone(text)

@@ -18,7 +18,8 @@ import (
 
 const (
 	maxDocument = 100 << 20 // bytes of one document file, and of standard input
-	maxFile     = 5 << 30   // bytes of a file that documents refer to: what an object store accepts in one request
+	// bytes of a file that documents refer to: what an object store accepts in one request
+	maxFile = 5 << 30
 )
 
 // tree is what is exported: a directory, outside of which nothing is read, and the documents in it.
@@ -52,7 +53,8 @@ func openTree(opts Options) (*tree, error) {
 	t := &tree{dir: opts.Path}
 	if opts.Path == "-" {
 		t.dir = "."
-		t.docs = []document{{name: "-", path: "-", format: formatLines, stdin: opts.Stdin, given: true}}
+		t.docs = []document{{name: "-", path: "-", format: formatLines, stdin: opts.Stdin,
+			given: true}}
 		return t, t.open()
 	}
 	info, err := os.Stat(opts.Path)
@@ -109,7 +111,8 @@ func (t *tree) list() error {
 				return fs.SkipDir
 			}
 		case !d.IsDir() && isDocument(name):
-			t.docs = append(t.docs, document{name: filepath.Join(t.dir, p), path: p, format: formatOf(name)})
+			t.docs = append(t.docs, document{name: filepath.Join(t.dir, p), path: p,
+				format: formatOf(name)})
 		}
 		return nil
 	})
@@ -117,7 +120,8 @@ func (t *tree) list() error {
 		return err
 	}
 	if len(t.docs) == 0 {
-		return fault.New(fault.Invalid, "read documents", "there is no *.yaml, *.yml or *.json under %s", t.dir).
+		return fault.New(fault.Invalid, "read documents",
+			"there is no *.yaml, *.yml or *.json under %s", t.dir).
 			WithHint("name a file or a directory with resource documents")
 	}
 	slices.SortFunc(t.docs, func(a, b document) int { return strings.Compare(a.path, b.path) })
@@ -137,7 +141,8 @@ func pathError(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		hint = "it must be readable"
 	}
-	return (&fault.Error{Kind: fault.Invalid, Op: "read " + path, Err: cause(err)}).WithHint("%s", hint)
+	return (&fault.Error{Kind: fault.Invalid, Op: "read " + path, Err: cause(err)}).
+		WithHint("%s", hint)
 }
 
 // cause returns the cause of a path error, since the path is part of the message already.
@@ -159,7 +164,8 @@ func (t *tree) openFile(p string) (*os.File, fs.FileInfo, error) {
 	f, err := t.root.OpenFile(filepath.FromSlash(p), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		if !errors.As(err, new(syscall.Errno)) {
-			return nil, nil, errOutside // the only error of a Root that does not come from the system
+			// the only error of a Root that does not come from the system
+			return nil, nil, errOutside
 		}
 		return nil, nil, cause(err)
 	}

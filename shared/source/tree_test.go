@@ -21,7 +21,8 @@ import (
 
 // doc is a document of one resource.
 func doc(name string) string {
-	return "southbound: 1\nresources: [{type: std::Null, agent: a, attributes: {name: " + name + "}}]\n"
+	return "southbound: 1\nresources: [{type: std::Null, agent: a, attributes: {name: " + name +
+		"}}]\n"
 }
 
 // TestDirectory pins which files of a directory are documents, and their order.
@@ -29,17 +30,21 @@ func TestDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"b.yaml": doc("b"), "a.yml": doc("a"), "sub/z.yaml": doc("sub-z"), "sub/deep/y.yaml": doc("deep"), "c.yaml/d.yaml": doc("in a directory with an extension"),
+		"b.yaml": doc("b"), "a.yml": doc("a"), "sub/z.yaml": doc("sub-z"),
+		"sub/deep/y.yaml": doc("deep"), "c.yaml/d.yaml": doc("in a directory with an extension"),
 		"a.json":    `{"southbound": 1, "resources": [{"type": "std::Null", "agent": "a", "attributes": {"name": "json"}}]}`,
-		"notes.txt": "not: [read", "README.md": "# not read", "x.yaml.bak": "not: [read", "X.YAML": "not: [read",
-		".hidden.yaml": "not: [read", "_draft.yaml": "not: [read", ".git/a.yaml": "not: [read", "_old/a.yaml": "not: [read", "sub/_x.yaml": "not: [read",
+		"notes.txt": "not: [read", "README.md": "# not read", "x.yaml.bak": "not: [read",
+		"X.YAML":       "not: [read",
+		".hidden.yaml": "not: [read", "_draft.yaml": "not: [read", ".git/a.yaml": "not: [read",
+		"_old/a.yaml": "not: [read", "sub/_x.yaml": "not: [read",
 		"southbound.yaml": "environment: prod\n", "sub/southbound.yaml": "not: [read",
 	} {
 		write(t, filepath.Join(dir, name), text)
 	}
 	outside := t.TempDir()
 	write(t, filepath.Join(outside, "o.yaml"), "not: [read")
-	for link, to := range map[string]string{"link.yaml": "b2", "dir-link": outside, "sub/up.yaml": "../b2"} {
+	for link, to := range map[string]string{"link.yaml": "b2", "dir-link": outside,
+		"sub/up.yaml": "../b2"} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -51,9 +56,12 @@ func TestDirectory(t *testing.T) {
 	}
 	var names, files []string
 	for i, r := range m.Resources {
-		names = append(names, fmt.Sprintf("%s %v", strings.TrimPrefix(m.Where(i, "").File, dir+"/"), r.Attributes["name"]))
+		names = append(names, fmt.Sprintf("%s %v", strings.TrimPrefix(m.Where(i, "").File, dir+"/"),
+			r.Attributes["name"]))
 	}
-	want := []string{"a.json json", "a.yml a", "b.yaml b", "c.yaml/d.yaml in a directory with an extension", "link.yaml linked", "sub/deep/y.yaml deep",
+	want := []string{"a.json json", "a.yml a", "b.yaml b",
+		"c.yaml/d.yaml in a directory with an extension", "link.yaml linked",
+		"sub/deep/y.yaml deep",
 		"sub/up.yaml linked", "sub/z.yaml sub-z"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -61,7 +69,8 @@ func TestDirectory(t *testing.T) {
 	for _, d := range in.Documents {
 		files = append(files, d.Path)
 	}
-	if diff := cmp.Diff([]string{"a.json", "a.yml", "b.yaml", "c.yaml/d.yaml", "link.yaml", "sub/deep/y.yaml", "sub/up.yaml", "sub/z.yaml"}, files); diff != "" {
+	if diff := cmp.Diff([]string{"a.json", "a.yml", "b.yaml", "c.yaml/d.yaml", "link.yaml",
+		"sub/deep/y.yaml", "sub/up.yaml", "sub/z.yaml"}, files); diff != "" {
 		t.Errorf("inputs (-want +got):\n%s", diff)
 	}
 }
@@ -73,7 +82,8 @@ func TestPaths(t *testing.T) {
 	write(t, filepath.Join(dir, "docs", "a.yaml"), doc("x"))
 	write(t, filepath.Join(dir, "empty", "notes.txt"), "")
 	write(t, filepath.Join(dir, "outside.yaml"), doc("x"))
-	for name, to := range map[string]string{"leads/out.yaml": "../outside.yaml", "leads/abs.yaml": filepath.Join(dir, "outside.yaml"), "leads/gone.yaml": "nothing",
+	for name, to := range map[string]string{"leads/out.yaml": "../outside.yaml",
+		"leads/abs.yaml": filepath.Join(dir, "outside.yaml"), "leads/gone.yaml": "nothing",
 		"leads/loop.yaml": "loop.yaml"} {
 		_ = os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700)
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
@@ -87,18 +97,30 @@ func TestPaths(t *testing.T) {
 		why, path string
 		want      []string // of a fault: text | hint; of problems: text | hint each
 	}{
-		{"nothing there", "gone", []string{"read $DIR/gone: no such file or directory | name a file, a directory or - for standard input"}},
-		{"below a file", "outside.yaml/x", []string{"read $DIR/outside.yaml/x: not a directory | name a file, a directory or - for standard input"}},
-		{"no documents", "empty", []string{"read documents: there is no *.yaml, *.yml or *.json under $DIR/empty | name a file or a directory with resource documents"}},
+		{"nothing there", "gone",
+			[]string{"read $DIR/gone: no such file or directory | name a file, a directory or - " +
+				"for standard input"}},
+		{"below a file", "outside.yaml/x",
+			[]string{"read $DIR/outside.yaml/x: not a directory | name a file, a directory or - " +
+				"for standard input"}},
+		{"no documents", "empty",
+			[]string{"read documents: there is no *.yaml, *.yml or *.json under $DIR/empty | " +
+				"name a file or a directory with resource documents"}},
 		{"files that cannot be read, each", "leads", []string{
-			"$DIR/leads/abs.yaml:1:1: the document cannot be read: it leads out of the directory that is exported | a link must be relative and stay in the directory",
-			"$DIR/leads/gone.yaml:1:1: the document cannot be read: no such file or directory | it must be a file that can be read, or have a name that starts with _",
-			"$DIR/leads/loop.yaml:1:1: the document cannot be read: too many levels of symbolic links | it must be a file that can be read, or have a name that starts with _",
-			"$DIR/leads/out.yaml:1:1: the document cannot be read: it leads out of the directory that is exported | a link must be relative and stay in the directory",
-			"$DIR/leads/pipe.yaml:1:1: the document cannot be read: it is not a regular file | it must be a file that can be read, or have a name that starts with _",
+			"$DIR/leads/abs.yaml:1:1: the document cannot be read: it leads out of the directory " +
+				"that is exported | a link must be relative and stay in the directory",
+			"$DIR/leads/gone.yaml:1:1: the document cannot be read: no such file or directory | " +
+				"it must be a file that can be read, or have a name that starts with _",
+			"$DIR/leads/loop.yaml:1:1: the document cannot be read: too many levels of symbolic " +
+				"links | it must be a file that can be read, or have a name that starts with _",
+			"$DIR/leads/out.yaml:1:1: the document cannot be read: it leads out of the directory " +
+				"that is exported | a link must be relative and stay in the directory",
+			"$DIR/leads/pipe.yaml:1:1: the document cannot be read: it is not a regular file | " +
+				"it must be a file that can be read, or have a name that starts with _",
 		}},
 	} {
-		_, _, err := Load(context.Background(), Options{Path: filepath.Join(dir, c.path), Types: testTypes(t)})
+		_, _, err := Load(context.Background(),
+			Options{Path: filepath.Join(dir, c.path), Types: testTypes(t)})
 		var got []string
 		var problems diag.Problems
 		if errors.As(err, &problems) {
@@ -153,23 +175,45 @@ func TestBounds(t *testing.T) {
 		opts Options
 		want string // "" when it is read
 	}{
-		{"a file that is too large is not read at all", Options{Path: large}, "it is larger than 100 MiB"},
-		{"standard input without end", Options{Path: "-", Stdin: endless{}}, "it is larger than 100 MiB"},
+		{"a file that is too large is not read at all", Options{Path: large},
+			"it is larger than 100 MiB"},
+		{"standard input without end", Options{Path: "-", Stdin: endless{}},
+			"it is larger than 100 MiB"},
 		{"standard input that breaks", Options{Path: "-", Stdin: broken{}}, "the pipe is broken"},
 		{"a device given by name", Options{Path: "/dev/zero"}, "it is larger than 100 MiB"},
-		{"a long line of text", file("text.yaml", head+"  - {type: std::Null, attributes: {name: x, a: \""+strings.Repeat("x", 2<<20)+"\"}}\n"), ""},
-		{"a long line of resources", file("line.yaml", "southbound: 1\nresources: ["+strings.Repeat("{type: std::Null, agent: a, attributes: {name: x}}, ", 5_000)+"]\n"), ""},
-		{"a long number", file("number.yaml", head+"  - {type: std::Null, attributes: {name: x, a: "+strings.Repeat("7", 1<<20)+"}}\n"), "the number is too long"},
-		{"a long name", file("name.yaml", "southbound: 1\n"+strings.Repeat("k", 1<<20)+": 1\n"), `unknown member "kkkk`},
-		{"many open brackets", file("open.yaml", head+"  - "+strings.Repeat("[", 50_000)), "exceeded max depth"},
-		{"many open brackets in JSON", file("open.json", `{"southbound": 1, "resources": `+strings.Repeat("[", 1<<20)), "nested too deeply"},
-		{"many open maps in JSON", file("maps.json", strings.Repeat(`{"a":`, 1<<20)), "nested too deeply"},
-		{"much nested by indentation", file("indent.yaml", indented(1000)), "nested deeper than 100"},
-		{"many names twice", file("twice.yaml", head+"  - type: std::Null\n    attributes:\n      name: x\n      a:\n"+strings.Repeat("        k: 1\n", 20_000)), `"k" is there twice`},
-		{"many names", file("names.yaml", head+"  - type: std::Null\n    attributes:\n      name: x\n      a:\n"+numbered("        k%d: 1\n", 20_000)), ""},
-		{"many aliases", file("aliases.yaml", head+"  - {type: std::Null, attributes: {name: x, a: &a ["+strings.Repeat("x,", 20_000)+"], b: ["+strings.Repeat("*a,", 20_000)+"]}}\n"),
+		{"a long line of text", file("text.yaml",
+			head+"  - {type: std::Null, attributes: {name: x, a: \""+strings.Repeat("x", 2<<20)+
+				"\"}}\n"), ""},
+		{"a long line of resources", file("line.yaml",
+			"southbound: 1\nresources: ["+
+				strings.Repeat("{type: std::Null, agent: a, attributes: {name: x}}, ", 5_000)+
+				"]\n"), ""},
+		{"a long number", file("number.yaml",
+			head+"  - {type: std::Null, attributes: {name: x, a: "+strings.Repeat("7", 1<<20)+
+				"}}\n"), "the number is too long"},
+		{"a long name", file("name.yaml", "southbound: 1\n"+strings.Repeat("k", 1<<20)+": 1\n"),
+			`unknown member "kkkk`},
+		{"many open brackets", file("open.yaml", head+"  - "+strings.Repeat("[", 50_000)),
+			"exceeded max depth"},
+		{"many open brackets in JSON",
+			file("open.json", `{"southbound": 1, "resources": `+strings.Repeat("[", 1<<20)),
+			"nested too deeply"},
+		{"many open maps in JSON", file("maps.json", strings.Repeat(`{"a":`, 1<<20)),
+			"nested too deeply"},
+		{"much nested by indentation", file("indent.yaml", indented(1000)),
+			"nested deeper than 100"},
+		{"many names twice", file("twice.yaml",
+			head+"  - type: std::Null\n    attributes:\n      name: x\n      a:\n"+
+				strings.Repeat("        k: 1\n", 20_000)), `"k" is there twice`},
+		{"many names", file("names.yaml",
+			head+"  - type: std::Null\n    attributes:\n      name: x\n      a:\n"+
+				numbered("        k%d: 1\n", 20_000)), ""},
+		{"many aliases", file("aliases.yaml",
+			head+"  - {type: std::Null, attributes: {name: x, a: &a ["+strings.Repeat("x,", 20_000)+
+				"], b: ["+strings.Repeat("*a,", 20_000)+"]}}\n"),
 			"the aliases up to this one stand for more than"},
-		{"many directives and comments", file("comments.yaml", strings.Repeat("# hi\n", 100_000)+head), ""},
+		{"many directives and comments",
+			file("comments.yaml", strings.Repeat("# hi\n", 100_000)+head), ""},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -193,7 +237,8 @@ func TestBounds(t *testing.T) {
 		}
 		for _, p := range problems {
 			if len(p.String()) > 600 || p.Hint == "" {
-				t.Errorf("%s: a message of %d bytes with the hint %q", c.why, len(p.String()), p.Hint)
+				t.Errorf("%s: a message of %d bytes with the hint %q", c.why, len(p.String()),
+					p.Hint)
 			}
 		}
 	}
@@ -230,7 +275,8 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, _, err := Load(ctx, Options{Path: "-", Stdin: strings.NewReader(`{"southbound": 1}`), Types: testTypes(t)})
+	_, _, err := Load(ctx, Options{Path: "-", Stdin: strings.NewReader(`{"southbound": 1}`),
+		Types: testTypes(t)})
 	if !fault.Is(err, fault.Canceled) {
 		t.Errorf("got %v, want it canceled", err)
 	}
@@ -245,15 +291,19 @@ func TestChangedFile(t *testing.T) {
 		change    func(path string) error
 	}{
 		{"other bytes", "has changed since its hash was taken", func(path string) error {
-			return errors.Join(os.WriteFile(path, []byte(strings.Repeat("y", keepFile+1)), 0o600), os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)))
+			return errors.Join(os.WriteFile(path, []byte(strings.Repeat("y", keepFile+1)), 0o600),
+				os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)))
 		}},
-		{"fewer bytes", "has changed since its hash was taken", func(path string) error { return os.Truncate(path, keepFile) }},
+		{"fewer bytes", "has changed since its hash was taken",
+			func(path string) error { return os.Truncate(path, keepFile) }},
 		{"gone", "cannot be read any more: no such file", os.Remove},
 	} {
 		dir := t.TempDir()
 		large := filepath.Join(dir, "large")
 		write(t, large, strings.Repeat("x", keepFile+1))
-		write(t, filepath.Join(dir, "a.yaml"), "southbound: 1\nresources: [{type: fs::File, agent: a, attributes: {path: /x, content: {file: large}}}]\n")
+		write(t, filepath.Join(dir, "a.yaml"),
+			"southbound: 1\nresources: [{type: fs::File, agent: a, attributes: {path: /x, "+
+				"content: {file: large}}}]\n")
 		m, _, err := Load(t.Context(), Options{Path: dir, Types: testTypes(t)})
 		if err != nil {
 			t.Fatal(err)
@@ -267,7 +317,9 @@ func TestChangedFile(t *testing.T) {
 				_, err = io.Copy(io.Discard, r)
 				_ = r.Close()
 			}
-			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "the file "+large+" "+c.want) || fault.HintOf(err) == "" {
+			if !fault.Is(err, fault.Invalid) ||
+				!strings.Contains(err.Error(), "the file "+large+" "+c.want) ||
+				fault.HintOf(err) == "" {
 				t.Errorf("%s: %v", c.why, err)
 			}
 		}
@@ -280,10 +332,14 @@ func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, text string) { write(t, filepath.Join(dir, name), text) }
-	file("a.yaml", "southbound: 1\nresources: [{type: fs::File, agent: a, attributes: {path: /x, content: {file: f}}}]\n")
+	file("a.yaml",
+		"southbound: 1\nresources: [{type: fs::File, agent: a, attributes: {path: /x, content: "+
+			"{file: f}}}]\n")
 	file("f", "one")
 	file("large", strings.Repeat("x", keepFile+1))
-	file("b.yaml", "southbound: 1\nresources: [{type: fs::File, agent: a, attributes: {path: /y, content: {file: large}}}]\n")
+	file("b.yaml",
+		"southbound: 1\nresources: [{type: fs::File, agent: a, attributes: {path: /y, content: "+
+			"{file: large}}}]\n")
 	opts := Options{Path: dir, Types: testTypes(t)}
 	m, in, err := Load(context.Background(), opts)
 	if err != nil {
@@ -303,7 +359,8 @@ func TestFingerprint(t *testing.T) {
 		_ = r.Close()
 	}
 	if sum, ok := fingerprintOf(in, opts); !ok || sum != m.Fingerprint {
-		t.Errorf("nothing has changed, and the fingerprint is %q, %v; want %q", sum, ok, m.Fingerprint)
+		t.Errorf("nothing has changed, and the fingerprint is %q, %v; want %q", sum, ok,
+			m.Fingerprint)
 	}
 	for _, c := range []struct {
 		why    string
@@ -311,19 +368,27 @@ func TestFingerprint(t *testing.T) {
 		undo   func()
 	}{
 		{"a byte of a document", func() {
-			file("a.yaml", "southbound: 1\nresources: [{type: fs::File, agent: b, attributes: {path: /x, content: {file: f}}}]\n")
+			file("a.yaml",
+				"southbound: 1\nresources: [{type: fs::File, agent: b, attributes: {path: /x, "+
+					"content: {file: f}}}]\n")
 		},
 			func() {
-				file("a.yaml", "southbound: 1\nresources: [{type: fs::File, agent: a, attributes: {path: /x, content: {file: f}}}]\n")
+				file("a.yaml",
+					"southbound: 1\nresources: [{type: fs::File, agent: a, attributes: {path: "+
+						"/x, content: {file: f}}}]\n")
 			}},
 		{"a byte of a file", func() { file("f", "two") }, func() { file("f", "one") }},
 		{"the size of a file", func() { file("f", "three") }, func() { file("f", "one") }},
-		{"a new document", func() { file("c.yaml", doc("c")) }, func() { _ = os.Remove(filepath.Join(dir, "c.yaml")) }},
+		{"a new document", func() { file("c.yaml", doc("c")) },
+			func() { _ = os.Remove(filepath.Join(dir, "c.yaml")) }},
 		{"a document gone", func() { _ = os.Remove(filepath.Join(dir, "b.yaml")) },
 			func() {
-				file("b.yaml", "southbound: 1\nresources: [{type: fs::File, agent: a, attributes: {path: /y, content: {file: large}}}]\n")
+				file("b.yaml",
+					"southbound: 1\nresources: [{type: fs::File, agent: a, attributes: {path: "+
+						"/y, content: {file: large}}}]\n")
 			}},
-		{"a file gone", func() { _ = os.Remove(filepath.Join(dir, "f")) }, func() { file("f", "one") }},
+		{"a file gone", func() { _ = os.Remove(filepath.Join(dir, "f")) },
+			func() { file("f", "one") }},
 	} {
 		c.change()
 		if sum, ok := fingerprintOf(in, opts); ok && sum == m.Fingerprint {

@@ -20,7 +20,8 @@ func TestLoadIsInterrupted(t *testing.T) {
 		_, _ = io.WriteString(out, "{") // it is being read
 		cancel()
 	}()
-	if _, _, err := Load(ctx, Options{Path: "-", Stdin: in, Types: testTypes(t)}); !fault.Is(err, fault.Canceled) {
+	if _, _, err := Load(ctx, Options{Path: "-", Stdin: in, Types: testTypes(t)}); !fault.Is(err,
+		fault.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -47,7 +48,8 @@ func TestPiecesAreInterrupted(t *testing.T) {
 	line := `{"southbound": 1, "resources": [{"type": "std::Null", "agent": "a", "attributes": {"name": "x"}}]}` + "\n"
 	ctx, cancel := context.WithCancel(t.Context())
 	in := &cancelOnRead{strings.NewReader(strings.Repeat(line, 1000)), cancel}
-	if _, _, err := load(ctx, Options{Path: "-", Stdin: in, Types: testTypes(t)}, 1000); !fault.Is(err, fault.Canceled) {
+	if _, _, err := load(ctx, Options{Path: "-", Stdin: in, Types: testTypes(t)},
+		1000); !fault.Is(err, fault.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -56,7 +58,8 @@ func TestPiecesAreInterrupted(t *testing.T) {
 func TestMark(t *testing.T) {
 	t.Parallel()
 	l := &loader{types: testTypes(t), pieceSize: 1 << 30}
-	text := []byte(`{"southbound": 1, "resources": [` + strings.Repeat("1,", 10*maxProblems) + "1]}")
+	text := []byte(`{"southbound": 1, "resources": [` + strings.Repeat("1,", 10*maxProblems) +
+		"1]}")
 	p := l.json(t.Context(), document{name: "x"}, text, newBudget(1<<30))
 	marks, room := 0, 0
 	for _, p := range p {

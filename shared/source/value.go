@@ -88,7 +88,8 @@ func (t *taker) secret(n, version *node) any {
 		name = ""
 	}
 	if s.Source != "" && name == "" { // the text may be the secret itself, so it is not shown
-		t.add(n.at, "write env:NAME, file:PATH, ssm:/name or secretsmanager:id", "this is not a source of a secret")
+		t.add(n.at, "write env:NAME, file:PATH, ssm:/name or secretsmanager:id",
+			"this is not a source of a secret")
 	}
 	if version == nil {
 		return s
@@ -99,7 +100,8 @@ func (t *taker) secret(n, version *node) any {
 	}
 	v, ok := version.value.(string)
 	if (!ok || v == "") && !version.bad {
-		t.add(version.at, "write the version as the store of the secret names it, or leave it out", "the version of a secret is text or a whole number")
+		t.add(version.at, "write the version as the store of the secret names it, or leave it out",
+			"the version of a secret is text or a whole number")
 	}
 	s.Version = v
 	return s
@@ -113,7 +115,8 @@ func (t *taker) fileAt(n *node) any {
 	}
 	p := path.Join(path.Dir(t.doc.path), name)
 	if path.IsAbs(name) || !filepath.IsLocal(filepath.FromSlash(p)) {
-		t.add(n.at, "the path is relative to the document, and stays in the directory that is exported", "the file %s is outside of %s", short(name), t.loader.tree.dir)
+		t.add(n.at, "the path is relative to the document, and stays in the directory that is "+
+			"exported", "the file %s is outside of %s", short(name), t.loader.tree.dir)
 		return resource.File{}
 	}
 	if t.loader.note {
@@ -122,11 +125,14 @@ func (t *taker) fileAt(n *node) any {
 	f := t.loader.files.get(p)
 	switch {
 	case errors.Is(f.err, errOutside):
-		t.add(n.at, "a link must be relative and stay in the directory that is exported", "the file %s is outside of %s", short(name), t.loader.tree.dir)
+		t.add(n.at, "a link must be relative and stay in the directory that is exported",
+			"the file %s is outside of %s", short(name), t.loader.tree.dir)
 	case errors.Is(f.err, fs.ErrNotExist):
-		t.add(n.at, "the path is relative to the document", "the file %s does not exist", short(name))
+		t.add(n.at, "the path is relative to the document", "the file %s does not exist",
+			short(name))
 	case f.err != nil:
-		t.add(n.at, "it must be a regular file that can be read", "the file %s cannot be read: %v", short(name), f.err)
+		t.add(n.at, "it must be a regular file that can be read", "the file %s cannot be read: %v",
+			short(name), f.err)
 	}
 	return resource.File{Hash: f.hash, Size: f.size}
 }

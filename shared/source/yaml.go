@@ -65,13 +65,17 @@ func limit(depth int, _ *loaderlimits.DepthContext) error {
 var yamlHints = []struct{ message, hint string }{
 	{"tab character", "indent with spaces, not tabs"},
 	{"unknown anchor", "text that starts with * needs quotes"},
-	{"mapping values are not allowed", "put text that holds `: ` in quotes, or look at the indentation"},
-	{"mapping keys are not allowed", "put text that starts with `? ` in quotes, or look at the indentation"},
-	{"block sequence entries are not allowed", "start the list on a line of its own, or put text that starts with `- ` in quotes"},
+	{"mapping values are not allowed",
+		"put text that holds `: ` in quotes, or look at the indentation"},
+	{"mapping keys are not allowed",
+		"put text that starts with `? ` in quotes, or look at the indentation"},
+	{"block sequence entries are not allowed",
+		"start the list on a line of its own, or put text that starts with `- ` in quotes"},
 	{"did not find expected key", "look at the indentation, and for quotes that end too early"},
 	{"did not find expected '-'", "look at the indentation"},
 	{"did not find expected node content", "write a value here, or close the bracket"},
-	{"did not find expected <document start>", "a document starts with `---` where another one has ended; look at the indentation"},
+	{"did not find expected <document start>",
+		"a document starts with `---` where another one has ended; look at the indentation"},
 	{"could not find expected ':'", "a line of a map is `name: value`"},
 	{"did not find expected ',' or", "close the bracket, or put text with brackets in quotes"},
 	{"escape", `in double quotes \ has a meaning; single quotes take it as it is`},
@@ -89,23 +93,29 @@ func (c *converter) yamlError(text []byte, err error) {
 		message = le.Message
 		mark := le.Mark
 		if strings.Contains(message, "end of stream") && le.ContextMark.Line > 0 {
-			mark, message, hint = le.ContextMark, "this has no end", "close the quotes or the bracket" // where it starts says more
+			// where it starts says more
+			mark, message, hint = le.ContextMark, "this has no end",
+				"close the quotes or the bracket"
 		}
 		if strings.Contains(message, "did not find expected ',' or") && le.ContextMark.Line > 0 {
-			message += fmt.Sprintf(" for what opens at %d:%d", int32(le.ContextMark.Line)+c.shift, le.ContextMark.Column) // texts are bounded
+			// texts are bounded
+			message += fmt.Sprintf(" for what opens at %d:%d", int32(le.ContextMark.Line)+c.shift,
+				le.ContextMark.Column)
 		}
 		if mark.Line > 0 {
 			at = place{int32(mark.Line), int32(mark.Column)} // texts are bounded
 		}
 	}
-	if end := placeOf(text, len(bytes.TrimRight(text, " \r\n"))); at.compare(end) > 0 && !hasOtherBreaks(text) {
+	if end := placeOf(text, len(bytes.TrimRight(text, " \r\n"))); at.compare(end) > 0 &&
+		!hasOtherBreaks(text) {
 		at = end // the library counts a line after the last one
 	}
 	if strings.Contains(message, "control characters") {
 		if i := control(text); i >= 0 {
 			at = placeOf(text, i)
 			at.line += c.shift
-			c.syntax(at, `write it as an escape in double quotes, such as "\e"`, "a control character stands in the text, at byte %d", i+1)
+			c.syntax(at, `write it as an escape in double quotes, such as "\e"`,
+				"a control character stands in the text, at byte %d", i+1)
 			return
 		}
 	}
@@ -140,11 +150,12 @@ func startHint(text []byte, at place) string {
 // converter turns the library's nodes into ours, and refuses what is ambiguous.
 type converter struct {
 	*report
-	from, shift int32         // lines after from are shift lines further down in the file
-	anchors     *anchors      // of what was read before, if that counts
-	open        []*yaml.Node  // aliases that are being replaced
-	aliasAt     place         // of the first of them
-	expanded    *atomic.Int64 // how many values aliases have been replaced by, in the whole document
+	from, shift int32        // lines after from are shift lines further down in the file
+	anchors     *anchors     // of what was read before, if that counts
+	open        []*yaml.Node // aliases that are being replaced
+	aliasAt     place        // of the first of them
+	// how many values aliases have been replaced by, in the whole document
+	expanded *atomic.Int64
 }
 
 func (c *converter) place(n *yaml.Node) place {
@@ -166,7 +177,8 @@ func (c *converter) convert(n *yaml.Node, depth int) node {
 		limit := c.budget.expansions()
 		if count := c.expanded.Add(1); count > limit {
 			if count == limit+1 {
-				c.add(c.aliasAt, "write out what the aliases (*name) stand for", "the aliases up to this one stand for more than %d values", limit)
+				c.add(c.aliasAt, "write out what the aliases (*name) stand for",
+					"the aliases up to this one stand for more than %d values", limit)
 			}
 			return node{at: c.place(n), bad: true}
 		}
@@ -181,7 +193,8 @@ func (c *converter) convert(n *yaml.Node, depth int) node {
 		return c.bad(n, "write it as a map, a list or a value", "this cannot be read")
 	}
 	if depth >= maxDepth {
-		return c.bad(n, "write it less nested", "lists and maps are nested deeper than %d", maxDepth)
+		return c.bad(n, "write it less nested", "lists and maps are nested deeper than %d",
+			maxDepth)
 	}
 	if n.Kind == yaml.MappingNode {
 		c.tag(n, "!!map")
@@ -206,11 +219,13 @@ func (c *converter) alias(n *yaml.Node, depth int) node {
 	c.aliased = true
 	for _, o := range c.open {
 		if o == n.Alias {
-			return c.bad(n, "write out what it should stand for", "the alias *%s stands within what it names", short(n.Value))
+			return c.bad(n, "write out what it should stand for",
+				"the alias *%s stands within what it names", short(n.Value))
 		}
 	}
 	if n.Alias == nil {
-		return c.bad(n, "text that starts with * needs quotes", "the alias *%s names nothing", short(n.Value))
+		return c.bad(n, "text that starts with * needs quotes", "the alias *%s names nothing",
+			short(n.Value))
 	}
 	if n.Alias.Tag == tagLost && n.Alias.Line == 0 {
 		return node{at: c.place(n), bad: true}

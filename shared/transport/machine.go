@@ -17,7 +17,8 @@ import (
 // ServeMachine is the other end of transports that reach machines: it calls handlers here for an
 // engine elsewhere until in ends or the process is told to, see remote.Server. version is that of
 // the program. A program that is put on machines calls it when its one argument is MachineArgument.
-func ServeMachine(ctx context.Context, definitions []provider.Definition, version string, in io.Reader, out io.Writer) error {
+func ServeMachine(ctx context.Context, definitions []provider.Definition, version string,
+	in io.Reader, out io.Writer) error {
 	// A pipe that nobody reads any more is an error of the write, and not the end before handlers
 	// have ended what they started.
 	pipe := make(chan os.Signal, 1)
@@ -25,7 +26,8 @@ func ServeMachine(ctx context.Context, definitions []provider.Definition, versio
 	defer signal.Stop(pipe)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
-	s := &remote.Server{Definitions: definitions, Version: version, Facts: machineFacts(), Transport: Local{}}
+	s := &remote.Server{Definitions: definitions, Version: version, Facts: machineFacts(),
+		Transport: Local{}}
 	return s.Serve(ctx, in, out)
 }
 

@@ -70,7 +70,8 @@ func (p Packs) compile(t *provider.Transport) (*schema.Compiled, error) {
 		return nil, declared("set Connect", "it cannot be connected with")
 	}
 	typ := schema.Type{Name: "pack::Transport",
-		Attributes: []schema.Attribute{{Name: agentOption, Type: "String", Behaviour: schema.Namevar}}}
+		Attributes: []schema.Attribute{
+			{Name: agentOption, Type: "String", Behaviour: schema.Namevar}}}
 	for _, o := range t.Options {
 		if slices.Contains([]string{agentOption, "transport", "lanes"}, o.Name) {
 			return nil, declared("choose another name", "no option can be called %s", o.Name)
@@ -167,7 +168,8 @@ func (b brought) connect(ctx context.Context, agent string, given map[string]any
 			options[o.Name] = o.Default
 		case v == nil:
 		case compiled.DataType.Check(v) != nil: // it may be a secret, so it is not shown
-			return nil, fault.New(fault.Invalid, "connect", "the option %s is not a valid %s", o.Name,
+			return nil, fault.New(fault.Invalid, "connect", "the option %s is not a valid %s",
+				o.Name,
 				o.Type).WithHint("%s", b.hint(diag.Problem{Attribute: o.Name}))
 		default:
 			options[o.Name] = v

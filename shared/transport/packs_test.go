@@ -34,13 +34,16 @@ func TestBroughtBy(t *testing.T) {
 		{"none", nil, ""},
 		{"taken", &provider.Transport{Name: "ssh", Connect: open}, "every program has"},
 		{"no name", &provider.Transport{Connect: open}, "not a name of a transport"},
-		{"a bad name", &provider.Transport{Name: "Line", Connect: open}, "not a name of a transport"},
+		{"a bad name", &provider.Transport{Name: "Line", Connect: open},
+			"not a name of a transport"},
 		{"no Connect", &provider.Transport{Name: "line"}, "cannot be connected with"},
-		{"reserved", of(schema.Attribute{Name: "lanes", Type: "Integer"}), "no option can be called lanes"},
+		{"reserved", of(schema.Attribute{Name: "lanes", Type: "Integer"}),
+			"no option can be called lanes"},
 		{"a behaviour", of(schema.Attribute{Name: "host", Type: "String",
 			Behaviour: schema.ReadOnly}), "the option host has a behaviour"},
 		{"a bad data type", of(schema.Attribute{Name: "host", Type: "Strong"}), "Strong"},
-		{"a bad default", of(schema.Attribute{Name: "port", Type: "Integer", Default: "x"}), "port"},
+		{"a bad default", of(schema.Attribute{Name: "port", Type: "Integer", Default: "x"}),
+			"port"},
 	} {
 		_, err := transport.BroughtBy(bring(c.t))
 		if (err == nil) != (c.says == "") {
@@ -51,7 +54,8 @@ func TestBroughtBy(t *testing.T) {
 		}
 	}
 	two := append(bring(of()), bring(of())...)
-	if _, err := transport.BroughtBy(two); err == nil || !strings.Contains(err.Error(), "two have") {
+	if _, err := transport.BroughtBy(two); err == nil ||
+		!strings.Contains(err.Error(), "two have") {
 		t.Errorf("two of one name: %v", err)
 	}
 }
@@ -117,16 +121,18 @@ func TestPackConnect(t *testing.T) {
 		return c.Connect(ctx, resource.Agent{Name: "x", Transport: "line", Options: options})
 	}
 	key := map[string]any{"key": resource.Secret{Source: "env:S"}}
-	got, err := connect(t.Context(), key, func(_ context.Context, agent string, o map[string]any) (any, error) {
-		return []any{agent, o["port"], o["key"], len(o)}, nil
-	})
+	got, err := connect(t.Context(), key,
+		func(_ context.Context, agent string, o map[string]any) (any, error) {
+			return []any{agent, o["port"], o["key"], len(o)}, nil
+		})
 	if all, _ := got.([]any); err != nil || len(all) != 4 || all[0] != "x" || all[1] != int64(80) ||
 		all[2] != "hunter2" || all[3] != 2 {
 		t.Errorf("connected with %v, %v", got, err)
 	}
-	_, err = connect(t.Context(), key, func(_ context.Context, _ string, o map[string]any) (any, error) {
-		panic(o["key"])
-	})
+	_, err = connect(t.Context(), key,
+		func(_ context.Context, _ string, o map[string]any) (any, error) {
+			panic(o["key"])
+		})
 	if !fault.Is(err, fault.Internal) || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("a panic: %v", err)
 	}

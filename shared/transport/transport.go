@@ -103,7 +103,8 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 	switch {
 	case a.Transport == "" || a.Transport == NameLocal:
 		if !c.Local {
-			return nil, fault.New(fault.Unsupported, "connect", "nothing here is the machine of the agent").
+			return nil, fault.New(fault.Unsupported, "connect",
+				"nothing here is the machine of the agent").
 				WithHint("on that machine, run `southbound agent run %s`", a.Name)
 		}
 		return Local{}, nil
@@ -148,7 +149,8 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 		}
 		return conn, nil
 	case a.Transport == NameAWS:
-		return nil, fault.New(fault.Unsupported, "connect", "this process serves no agents with the transport aws")
+		return nil, fault.New(fault.Unsupported, "connect",
+			"this process serves no agents with the transport aws")
 	}
 	if b, ok := c.Packs.byName[a.Transport]; ok {
 		options, err := c.options(ctx, a)
@@ -157,7 +159,8 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 		}
 		return b.connect(ctx, a.Name, options)
 	}
-	return nil, fault.New(fault.Unsupported, "connect", "this process serves no agents with the transport %q", a.Transport).
+	return nil, fault.New(fault.Unsupported, "connect",
+		"this process serves no agents with the transport %q", a.Transport).
 		WithHint("there are %s", strings.Join(c.names(), ", "))
 }
 
@@ -187,7 +190,8 @@ func (c *Connector) options(ctx context.Context, a resource.Agent) (map[string]a
 	resolved, err := resource.Walk(a.Options, func(ref any) (any, error) {
 		s, ok := ref.(resource.Secret)
 		if !ok || c.Secrets == nil {
-			return nil, fault.New(fault.Invalid, "connect", "the options of the agent hold a reference that has no meaning there")
+			return nil, fault.New(fault.Invalid, "connect",
+				"the options of the agent hold a reference that has no meaning there")
 		}
 		value, _, err := c.Secrets.Resolve(ctx, s)
 		return value, err
@@ -222,8 +226,11 @@ func check(a resource.Agent, names []string) []diag.Problem {
 		if similar := schema.Nearest(a.Transport, names); similar != "" {
 			hint = fmt.Sprintf("did you mean %q?", similar)
 		}
-		problems = []diag.Problem{{Attribute: "transport", Message: fmt.Sprintf("there is no transport %q", a.Transport), Hint: hint}}
+		problems = []diag.Problem{{Attribute: "transport",
+			Message: fmt.Sprintf("there is no transport %q", a.Transport), Hint: hint}}
 	}
-	slices.SortStableFunc(problems, func(a, b diag.Problem) int { return strings.Compare(a.Attribute, b.Attribute) })
+	slices.SortStableFunc(problems, func(a, b diag.Problem) int {
+		return strings.Compare(a.Attribute, b.Attribute)
+	})
 	return problems
 }

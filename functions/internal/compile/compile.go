@@ -196,7 +196,8 @@ func (f *function) work(ctx context.Context, env string, n *notices, total time.
 	}
 	if p := f.Home.Provisioner; p != nil {
 		if jobs := p.Take(); len(jobs) > 0 {
-			if _, err := f.Home.Prepare(ctx, jobs, f.Home.Engine.Clock.Now().Add(spare)); err != nil {
+			if _, err := f.Home.Prepare(ctx, jobs,
+				f.Home.Engine.Clock.Now().Add(spare)); err != nil {
 				f.Log.WarnContext(ctx, "agents are left to the sweep", "error", err.Error())
 			}
 		}

@@ -471,7 +471,8 @@ func TestKilled(t *testing.T) {
 	s.export(m)
 	records := s.receive("web1")
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "HANDLER_TEST_VICTIM="+server.URL(server.MiniStack), home.EnvTable+"="+s.Config.Table,
+	cmd.Env = append(os.Environ(), "HANDLER_TEST_VICTIM="+server.URL(server.MiniStack),
+		home.EnvTable+"="+s.Config.Table,
 		home.EnvBucket+"="+s.Config.Bucket,
 		home.EnvPrefix+"="+s.Config.Prefix, home.EnvLogQueue+"="+s.Config.LogQueue,
 		home.EnvEndpoint+"="+server.URL(server.MiniStack))

@@ -39,28 +39,51 @@ const (
 
 // kinds says what codes mean. What is not in it follows from the HTTP status, see byStatus.
 var kinds = map[string]fault.Kind{
-	ConditionFailed: fault.Conflict, TransactionConflict: fault.Conflict, PreconditionFailed: fault.Conflict, TableInUse: fault.Conflict,
-	"IdempotentParameterMismatchException": fault.Internal, "ValidationException": fault.Internal, "SerializationException": fault.Internal,
-	"InvalidRequest": fault.Internal, "InvalidArgument": fault.Internal, "MalformedXML": fault.Internal,
-	ConditionalConflict: fault.Unavailable, "OperationAborted": fault.Unavailable, "SlowDown": fault.Unavailable, "RequestTimeout": fault.Unavailable,
-	"ProvisionedThroughputExceededException": fault.Unavailable, "ThrottlingException": fault.Unavailable, "RequestLimitExceeded": fault.Unavailable,
-	"RequestThrottled": fault.Unavailable, "TransactionInProgressException": fault.Unavailable, "InternalServerError": fault.Unavailable,
-	"InternalError": fault.Unavailable, "InternalFailure": fault.Unavailable, "ServiceUnavailable": fault.Unavailable, "OverLimit": fault.Unavailable,
-	"KmsThrottled": fault.Unavailable, "KMS.ThrottlingException": fault.Unavailable, QueueDeletedRecently: fault.Unavailable,
-	"ItemCollectionSizeLimitExceededException": fault.Full, "LimitExceededException": fault.Full, "ServiceQuotaExceededException": fault.Full,
-	"AccessDenied": fault.Denied, "AccessDeniedException": fault.Denied, "UnrecognizedClientException": fault.Denied, "ExpiredToken": fault.Denied,
-	"ExpiredTokenException": fault.Denied, "InvalidSignatureException": fault.Denied, "SignatureDoesNotMatch": fault.Denied,
-	"InvalidAccessKeyId": fault.Denied, "InvalidClientTokenId": fault.Denied, "MissingAuthenticationToken": fault.Denied, "KmsAccessDenied": fault.Denied,
-	"KmsDisabled": fault.Denied, "RequestTimeTooSkewed": fault.Denied, "AllAccessDisabled": fault.Denied,
-	"ResourceNotFoundException": fault.NotFound, NoSuchKey: fault.NotFound, "NoSuchBucket": fault.NotFound, "NotFound": fault.NotFound,
-	ResourceConflict: fault.Conflict, InvalidParameter: fault.Invalid, "TooManyRequestsException": fault.Unavailable, "ServiceException": fault.Unavailable,
+	ConditionFailed: fault.Conflict, TransactionConflict: fault.Conflict,
+	PreconditionFailed: fault.Conflict, TableInUse: fault.Conflict,
+	"IdempotentParameterMismatchException": fault.Internal, "ValidationException": fault.Internal,
+	"SerializationException": fault.Internal,
+	"InvalidRequest":         fault.Internal, "InvalidArgument": fault.Internal,
+	"MalformedXML":      fault.Internal,
+	ConditionalConflict: fault.Unavailable, "OperationAborted": fault.Unavailable,
+	"SlowDown": fault.Unavailable, "RequestTimeout": fault.Unavailable,
+	"ProvisionedThroughputExceededException": fault.Unavailable,
+	"ThrottlingException":                    fault.Unavailable,
+	"RequestLimitExceeded":                   fault.Unavailable,
+	"RequestThrottled":                       fault.Unavailable,
+	"TransactionInProgressException":         fault.Unavailable,
+	"InternalServerError":                    fault.Unavailable,
+	"InternalError":                          fault.Unavailable,
+	"InternalFailure":                        fault.Unavailable,
+	"ServiceUnavailable":                     fault.Unavailable, "OverLimit": fault.Unavailable,
+	"KmsThrottled": fault.Unavailable, "KMS.ThrottlingException": fault.Unavailable,
+	QueueDeletedRecently:                       fault.Unavailable,
+	"ItemCollectionSizeLimitExceededException": fault.Full, "LimitExceededException": fault.Full,
+	"ServiceQuotaExceededException": fault.Full,
+	"AccessDenied":                  fault.Denied, "AccessDeniedException": fault.Denied,
+	"UnrecognizedClientException": fault.Denied, "ExpiredToken": fault.Denied,
+	"ExpiredTokenException": fault.Denied, "InvalidSignatureException": fault.Denied,
+	"SignatureDoesNotMatch": fault.Denied,
+	"InvalidAccessKeyId":    fault.Denied, "InvalidClientTokenId": fault.Denied,
+	"MissingAuthenticationToken": fault.Denied, "KmsAccessDenied": fault.Denied,
+	"KmsDisabled": fault.Denied, "RequestTimeTooSkewed": fault.Denied,
+	"AllAccessDisabled":         fault.Denied,
+	"ResourceNotFoundException": fault.NotFound, NoSuchKey: fault.NotFound,
+	"NoSuchBucket": fault.NotFound, "NotFound": fault.NotFound,
+	ResourceConflict: fault.Conflict, InvalidParameter: fault.Invalid,
+	"TooManyRequestsException": fault.Unavailable, "ServiceException": fault.Unavailable,
 	"ResourceNotReadyException": fault.Unavailable,
-	QueueMissing:                fault.NotFound, queueMissingNew: fault.NotFound, QueueNameExists: fault.Conflict, queueNameNew: fault.Conflict,
+	QueueMissing:                fault.NotFound, queueMissingNew: fault.NotFound,
+	QueueNameExists: fault.Conflict, queueNameNew: fault.Conflict,
 	queueDeletedNew:     fault.Unavailable,
-	"ParameterNotFound": fault.NotFound, "ParameterVersionNotFound": fault.NotFound, "ParameterVersionLabelNotFound": fault.NotFound,
-	"TooManyUpdates": fault.Unavailable, "ParameterLimitExceeded": fault.Full, "ParameterMaxVersionLimitExceeded": fault.Full,
-	"DecryptionFailure": fault.Denied, "InvalidParameterException": fault.Invalid, "InvalidRequestException": fault.Invalid,
-	BadDigest: fault.Invalid, "XAmzContentSHA256Mismatch": fault.Invalid, "XAmzContentChecksumMismatch": fault.Invalid, "EntityTooLarge": fault.Invalid,
+	"ParameterNotFound": fault.NotFound, "ParameterVersionNotFound": fault.NotFound,
+	"ParameterVersionLabelNotFound": fault.NotFound,
+	"TooManyUpdates":                fault.Unavailable, "ParameterLimitExceeded": fault.Full,
+	"ParameterMaxVersionLimitExceeded": fault.Full,
+	"DecryptionFailure":                fault.Denied, "InvalidParameterException": fault.Invalid,
+	"InvalidRequestException": fault.Invalid,
+	BadDigest:                 fault.Invalid, "XAmzContentSHA256Mismatch": fault.Invalid,
+	"XAmzContentChecksumMismatch": fault.Invalid, "EntityTooLarge": fault.Invalid,
 }
 
 // hints are for the person who has to act.
@@ -69,8 +92,8 @@ var hints = map[fault.Kind]string{
 	fault.Full:   "a quota of the account is used up; ask for more, or remove what is not needed",
 }
 
-// Text says what AWS said, with the number of the request that its support asks for. Of other errors
-// it is their text.
+// Text says what AWS said, with the number of the request that its support asks for. Of other
+// errors it is their text.
 func Text(err error) string {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -177,5 +200,6 @@ func QueueExists(err error) bool { return Is(err, QueueNameExists, queueNameNew)
 // Passing reports whether err may pass by itself, so that the same request can be made again. A
 // context that has ended does not.
 func Passing(err error) bool {
-	return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && Kind(err) == fault.Unavailable
+	return err != nil && !errors.Is(err, context.Canceled) &&
+		!errors.Is(err, context.DeadlineExceeded) && Kind(err) == fault.Unavailable
 }

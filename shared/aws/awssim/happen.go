@@ -70,7 +70,8 @@ func happenedIn(r *run, c *state.Commit) {
 		"a dropped entry": len(c.DropOutbox) > 0, "parameters": len(c.Parameters) > 0,
 		"dropped parameters": len(c.DropParameters) > 0, "the environment": c.Env != nil,
 		"a version": c.Version != nil, "forgotten versions": len(c.Forget) > 0,
-		"agents": len(c.Agents) > 0, "the end of a wave": c.WaveDone > 0, "a longer lease": !c.Until.IsZero(),
+		"agents": len(c.Agents) > 0, "the end of a wave": c.WaveDone > 0,
+		"a longer lease":   !c.Until.IsZero(),
 		"another schedule": c.Plan, "nothing but the schedule": c.Plan && len(c.Rows) == 0 &&
 			c.Env == nil,
 	} {

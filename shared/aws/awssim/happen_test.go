@@ -126,7 +126,8 @@ written: rolled
 
 // rare reports whether a kind comes about in so few seeds that these need not be among the first.
 func rare(kind string) bool {
-	for _, end := range []string{": unavailable", ": busy", ": lost with its process", " takes effect more than once",
+	for _, end := range []string{": unavailable", ": busy", ": lost with its process",
+		" takes effect more than once",
 		", and entries are to be dropped", ", and rows are to be checked"} {
 		if strings.HasSuffix(kind, end) {
 			return true
@@ -141,7 +142,8 @@ func checkKinds(t *testing.T, of Totals) {
 	t.Helper()
 	var table strings.Builder
 	for _, kind := range slices.Sorted(maps.Keys(of.Kinds)) {
-		fmt.Fprintf(&table, "%-50s %8d times in %5d seeds\n", kind, of.Kinds[kind], of.InSeeds[kind])
+		fmt.Fprintf(&table, "%-50s %8d times in %5d seeds\n", kind, of.Kinds[kind],
+			of.InSeeds[kind])
 		if !slices.Contains(kindsOf(), kind) && !rare(kind) {
 			t.Errorf("%q is counted and not listed", kind)
 		}

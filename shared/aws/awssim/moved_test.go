@@ -73,12 +73,14 @@ func movesMeanwhile(t *testing.T, move state.Commit) {
 		}
 	}
 	late := row
-	late.Lane, late.Ticket = "a/1", 0 // where it was once: all lanes of its agent are looked through
+	// where it was once: all lanes of its agent are looked through
+	late.Lane, late.Ticket = "a/1", 0
 	out := committed(t, worker, state.Commit{Guard: guard, Rows: []state.Row{late}})
 	if slow.then != nil {
 		t.Fatal("nothing was read in parts")
 	}
-	if len(out.Conflicts) != 1 || out.Conflicts[0].Rev != row.Rev+1 || out.Conflicts[0].Lane != "a/0" {
+	if len(out.Conflicts) != 1 || out.Conflicts[0].Rev != row.Rev+1 ||
+		out.Conflicts[0].Lane != "a/0" {
 		t.Errorf("conflicts %+v, want the row in its new lane", out.Conflicts)
 	}
 }

@@ -31,14 +31,18 @@ type wrong struct {
 	remove   func(in *dynamodb.BatchWriteItemInput) bool
 }
 
-func (w *wrong) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+func (w *wrong) GetItem(
+	ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.GetItemOutput, error) {
 	if w.get != nil {
 		w.get(in)
 	}
 	return w.API.GetItem(ctx, in)
 }
 
-func (w *wrong) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+func (w *wrong) Query(
+	ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.QueryOutput, error) {
 	if w.query != nil {
 		w.query(in, nil)
 	}
@@ -49,14 +53,18 @@ func (w *wrong) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*d
 	return out, err
 }
 
-func (w *wrong) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+func (w *wrong) BatchGetItem(
+	ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.BatchGetItemOutput, error) {
 	if w.batch != nil {
 		w.batch(in)
 	}
 	return w.API.BatchGetItem(ctx, in)
 }
 
-func (w *wrong) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (w *wrong) PutItem(
+	ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.PutItemOutput, error) {
 	if w.put != nil {
 		if err := w.put(ctx, in); err != nil {
 			return &dynamodb.PutItemOutput{}, nil
@@ -65,7 +73,9 @@ func (w *wrong) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...fun
 	return w.API.PutItem(ctx, in)
 }
 
-func (w *wrong) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (w *wrong) TransactWriteItems(
+	ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.TransactWriteItemsOutput, error) {
 	if w.transact != nil {
 		if err := w.transact(ctx, in); err != nil {
 			return &dynamodb.TransactWriteItemsOutput{}, nil
@@ -74,7 +84,9 @@ func (w *wrong) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 	return w.API.TransactWriteItems(ctx, in)
 }
 
-func (w *wrong) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
+func (w *wrong) BatchWriteItem(
+	ctx context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.BatchWriteItemOutput, error) {
 	if w.remove != nil && !w.remove(in) {
 		return &dynamodb.BatchWriteItemOutput{}, nil
 	}
@@ -105,116 +117,144 @@ func isHead(i item) bool {
 func mutants() []mutant {
 	free := func(p *types.Put) { p.ConditionExpression, p.ExpressionAttributeValues = nil, nil }
 	return []mutant{
-		api("RecordUnconditional", "a record is written whatever it is now", "", 100, wrong{put: func(_ context.Context, in *dynamodb.PutItemInput) error {
-			if isRecord(in.Item) {
-				in.ConditionExpression, in.ExpressionAttributeValues = aws.String("attribute_not_exists(zz)"), nil
-			}
-			return nil
-		}}),
-		api("HeadUnconditional", "a head in a transaction is written whatever it is now", "", 1000, wrong{transact: func(_ context.Context, in *dynamodb.TransactWriteItemsInput) error {
-			for _, w := range in.TransactItems {
-				if w.Put != nil && isHead(w.Put.Item) {
-					free(w.Put)
+		api("RecordUnconditional", "a record is written whatever it is now", "", 100,
+			wrong{put: func(_ context.Context, in *dynamodb.PutItemInput) error {
+				if isRecord(in.Item) {
+					in.ConditionExpression = aws.String("attribute_not_exists(zz)")
+					in.ExpressionAttributeValues = nil
 				}
-			}
-			return nil
-		}}),
-		api("LanesUnconditional", "records in a transaction are written whatever they are now", "", 200, wrong{transact: func(_ context.Context, in *dynamodb.TransactWriteItemsInput) error {
-			for _, w := range in.TransactItems {
-				if w.Put != nil && isRecord(w.Put.Item) {
-					free(w.Put)
-				}
-			}
-			return nil
-		}}),
-		api("VersionUnconditional", "a version is written although there is one", "commit", 1000, wrong{transact: func(_ context.Context, in *dynamodb.TransactWriteItemsInput) error {
-			for _, w := range in.TransactItems {
-				if w.Put != nil {
-					if part, _, _ := keyOf(w.Put.Item, false); strings.HasPrefix(part, "V/") {
+				return nil
+			}}),
+		api("HeadUnconditional", "a head in a transaction is written whatever it is now", "", 1000,
+			wrong{transact: func(_ context.Context, in *dynamodb.TransactWriteItemsInput) error {
+				for _, w := range in.TransactItems {
+					if w.Put != nil && isHead(w.Put.Item) {
 						free(w.Put)
 					}
 				}
-			}
-			return nil
-		}}),
-		api("NoToken", "a transaction that is repeated has another token", "", 300, wrong{}).again(),
-		api("NoteNotWritten", "a commit that is rolled forward leaves no note", "", 1000, wrong{transact: func(_ context.Context, in *dynamodb.TransactWriteItemsInput) error {
-			var kept []types.TransactWriteItem
-			for _, w := range in.TransactItems {
-				if w.Put != nil {
-					if part, sort, _ := keyOf(w.Put.Item, false); strings.HasPrefix(part, "L/") && sort == "l/" {
-						continue
+				return nil
+			}}),
+		api("LanesUnconditional", "records in a transaction are written whatever they are now", "",
+			200, wrong{transact: func(_ context.Context, in *dynamodb.TransactWriteItemsInput) error {
+				for _, w := range in.TransactItems {
+					if w.Put != nil && isRecord(w.Put.Item) {
+						free(w.Put)
 					}
 				}
-				kept = append(kept, w)
-			}
-			in.TransactItems = kept
-			return nil
-		}}),
-		api("NoteIgnored", "who reads the records does not look at the note of a commit that is rolled forward", "roll", 500, wrong{query: func(_ *dynamodb.QueryInput, out *dynamodb.QueryOutput) {
-			if out == nil {
-				return
-			}
-			var kept []item
-			for _, i := range out.Items {
-				if part, sort, _ := keyOf(i, false); strings.HasPrefix(part, "L/") && sort == "l/" {
-					continue
+				return nil
+			}}),
+		api("VersionUnconditional", "a version is written although there is one", "commit", 1000,
+			wrong{transact: func(_ context.Context, in *dynamodb.TransactWriteItemsInput) error {
+				for _, w := range in.TransactItems {
+					if w.Put != nil {
+						if part, _, _ := keyOf(w.Put.Item, false); strings.HasPrefix(part, "V/") {
+							free(w.Put)
+						}
+					}
 				}
-				kept = append(kept, i)
-			}
-			out.Items = kept
-		}}),
-		api("PartLeftOut", "a lane does not do its part of a commit", "", 200, wrong{put: func(ctx context.Context, _ *dynamodb.PutItemInput) error {
-			if dynamo.PurposeOf(ctx).Name == "roll" {
-				return leftOut
-			}
-			return nil
-		}}),
-		api("EventualHead", "the head is read eventually", "", 200, wrong{get: func(in *dynamodb.GetItemInput) {
-			if part, _, _ := keyOf(in.Key, true); part == "env" {
-				in.ConsistentRead = nil
-			}
-		}}),
-		api("EventualRecord", "the record of a tablet is read eventually", "", 200, wrong{get: func(in *dynamodb.GetItemInput) {
-			if part, _, _ := keyOf(in.Key, true); strings.HasPrefix(part, "L/") {
-				in.ConsistentRead = nil
-			}
-		}}),
-		api("EventualRecords", "all records are read eventually", "", 200, wrong{query: func(in *dynamodb.QueryInput, out *dynamodb.QueryOutput) {
-			if v, ok := in.ExpressionAttributeValues[":k"].(*types.AttributeValueMemberS); ok && strings.HasPrefix(v.Value, "L/") && out == nil {
-				in.ConsistentRead = nil
-			}
-		}}),
-		api("EventualPieces", "pages and runs are read eventually", "", 500, wrong{batch: func(in *dynamodb.BatchGetItemInput) {
-			for table, ask := range in.RequestItems {
-				ask.ConsistentRead = nil
-				in.RequestItems[table] = ask
-			}
-		}}),
-		api("UnprocessedForgotten", "what a batch left undone is not asked for again", "", 500, wrong{}).forgetting(),
-		mutant{Mutant{Name: "RefusalTakenForSuccess", Why: "a write that lost is taken for one that was made", API: func(to dynamo.API) dynamo.API { return &deaf{wrong{API: to}} }}, 100},
-		api("RestNotRemoved", "nobody ends a rest", "rest", 2000, wrong{put: func(ctx context.Context, _ *dynamodb.PutItemInput) error {
-			if dynamo.PurposeOf(ctx).Name == "rest" {
-				return leftOut
-			}
-			return nil
-		}}),
-		api("RefusalNotWritten", "what was refused to start stays noted as running", "", 200, wrong{put: func(ctx context.Context, in *dynamodb.PutItemInput) error {
-			if dynamo.PurposeOf(ctx).Name == "refuse" && isRecord(in.Item) {
-				return leftOut
-			}
-			return nil
-		}}),
-		objects("ObjectsDroppedEarly", "an object is removed as soon as it was read", "", 300, func(o *wrongObjects) { o.after = true }),
-		objects("OrphansTooYoung", "objects are orphans at once", "audit", 500, func(o *wrongObjects) { o.old = true }),
-		objects("PutsLost", "an object is named before it is stored", "", 300, func(o *wrongObjects) { o.lose = true }),
+				return nil
+			}}),
+		api("NoToken", "a transaction that is repeated has another token", "", 300, wrong{}).
+			again(),
+		api("NoteNotWritten", "a commit that is rolled forward leaves no note", "", 1000,
+			wrong{transact: func(_ context.Context, in *dynamodb.TransactWriteItemsInput) error {
+				var kept []types.TransactWriteItem
+				for _, w := range in.TransactItems {
+					if w.Put != nil {
+						if part, sort, _ := keyOf(w.Put.Item, false); strings.HasPrefix(part,
+							"L/") &&
+							sort == "l/" {
+							continue
+						}
+					}
+					kept = append(kept, w)
+				}
+				in.TransactItems = kept
+				return nil
+			}}),
+		api("NoteIgnored",
+			"who reads the records does not look at the note of a commit that is rolled forward",
+			"roll", 500, wrong{query: func(_ *dynamodb.QueryInput, out *dynamodb.QueryOutput) {
+				if out == nil {
+					return
+				}
+				var kept []item
+				for _, i := range out.Items {
+					if part, sort, _ := keyOf(i, false); strings.HasPrefix(part, "L/") &&
+						sort == "l/" {
+						continue
+					}
+					kept = append(kept, i)
+				}
+				out.Items = kept
+			}}),
+		api("PartLeftOut", "a lane does not do its part of a commit", "", 200,
+			wrong{put: func(ctx context.Context, _ *dynamodb.PutItemInput) error {
+				if dynamo.PurposeOf(ctx).Name == "roll" {
+					return leftOut
+				}
+				return nil
+			}}),
+		api("EventualHead", "the head is read eventually", "", 200,
+			wrong{get: func(in *dynamodb.GetItemInput) {
+				if part, _, _ := keyOf(in.Key, true); part == "env" {
+					in.ConsistentRead = nil
+				}
+			}}),
+		api("EventualRecord", "the record of a tablet is read eventually", "", 200,
+			wrong{get: func(in *dynamodb.GetItemInput) {
+				if part, _, _ := keyOf(in.Key, true); strings.HasPrefix(part, "L/") {
+					in.ConsistentRead = nil
+				}
+			}}),
+		api("EventualRecords", "all records are read eventually", "", 200,
+			wrong{query: func(in *dynamodb.QueryInput, out *dynamodb.QueryOutput) {
+				if v, ok := in.ExpressionAttributeValues[":k"].(*types.AttributeValueMemberS); ok &&
+					strings.HasPrefix(v.Value, "L/") && out == nil {
+					in.ConsistentRead = nil
+				}
+			}}),
+		api("EventualPieces", "pages and runs are read eventually", "", 500,
+			wrong{batch: func(in *dynamodb.BatchGetItemInput) {
+				for table, ask := range in.RequestItems {
+					ask.ConsistentRead = nil
+					in.RequestItems[table] = ask
+				}
+			}}),
+		api("UnprocessedForgotten", "what a batch left undone is not asked for again", "", 500,
+			wrong{}).forgetting(),
+		mutant{Mutant{Name: "RefusalTakenForSuccess",
+			Why: "a write that lost is taken for one that was made",
+			API: func(to dynamo.API) dynamo.API { return &deaf{wrong{API: to}} }}, 100},
+		api("RestNotRemoved", "nobody ends a rest", "rest", 2000,
+			wrong{put: func(ctx context.Context, _ *dynamodb.PutItemInput) error {
+				if dynamo.PurposeOf(ctx).Name == "rest" {
+					return leftOut
+				}
+				return nil
+			}}),
+		api("RefusalNotWritten", "what was refused to start stays noted as running", "", 200,
+			wrong{put: func(ctx context.Context, in *dynamodb.PutItemInput) error {
+				if dynamo.PurposeOf(ctx).Name == "refuse" && isRecord(in.Item) {
+					return leftOut
+				}
+				return nil
+			}}),
+		objects("ObjectsDroppedEarly", "an object is removed as soon as it was read", "", 300,
+			func(o *wrongObjects) { o.after = true }),
+		objects("OrphansTooYoung", "objects are orphans at once", "audit", 500,
+			func(o *wrongObjects) { o.old = true }),
+		objects("PutsLost", "an object is named before it is stored", "", 300,
+			func(o *wrongObjects) { o.lose = true }),
 	}
 }
 
 // deaf does not learn that a write was refused.
 type deaf struct{ wrong }
 
-func (d *deaf) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (d *deaf) PutItem(
+	ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.PutItemOutput, error) {
 	out, err := d.API.PutItem(ctx, in)
 	if errors.As(err, new(*types.ConditionalCheckFailedException)) {
 		return &dynamodb.PutItemOutput{}, nil
@@ -242,11 +282,12 @@ type wrongObjects struct {
 }
 
 func objects(name, why, check string, within uint64, f func(o *wrongObjects)) mutant {
-	return mutant{Mutant{Name: name, Why: why, Check: check, Objects: func(to dynamo.Objects) dynamo.Objects {
-		o := &wrongObjects{Objects: to}
-		f(o)
-		return o
-	}}, within}
+	return mutant{Mutant{Name: name, Why: why, Check: check,
+		Objects: func(to dynamo.Objects) dynamo.Objects {
+			o := &wrongObjects{Objects: to}
+			f(o)
+			return o
+		}}, within}
 }
 
 func (o *wrongObjects) Get(ctx context.Context, name string) ([]byte, error) {
@@ -264,7 +305,9 @@ func (o *wrongObjects) Put(ctx context.Context, name string, data []byte) error 
 	return o.Objects.Put(ctx, name, data)
 }
 
-func (o *wrongObjects) List(ctx context.Context, f func(name string, stored time.Time) error) error {
+func (o *wrongObjects) List(
+	ctx context.Context, f func(name string, stored time.Time) error,
+) error {
 	return o.Objects.List(ctx, func(name string, stored time.Time) error {
 		if o.old {
 			stored = time.Time{}

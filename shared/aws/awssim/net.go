@@ -128,7 +128,8 @@ func (c *client) Query(
 ) (*dynamodb.QueryOutput, error) {
 	copied := *in // the port uses it again for the next page
 	return send(c.r,
-		"query "+aws.ToString(in.KeyConditionExpression)+valuesText(in.ExpressionAttributeValues), reads, func() (*dynamodb.QueryOutput, error) {
+		"query "+aws.ToString(in.KeyConditionExpression)+valuesText(in.ExpressionAttributeValues),
+		reads, func() (*dynamodb.QueryOutput, error) {
 			return c.r.table.Query(ctx, &copied)
 		})
 }
@@ -165,7 +166,8 @@ func (c *client) PutItem(
 			if shared(in.Item) && c.r.fate(c.r.plan.Faults.Conflict) {
 				c.r.happened("conflict with a transaction")
 				return nil,
-					&types.TransactionConflictException{Message: aws.String("a transaction is under way")}
+					&types.TransactionConflictException{
+						Message: aws.String("a transaction is under way")}
 			}
 			out, err := c.r.table.PutItem(ctx, in)
 			if err == nil && in.ConditionExpression != nil {

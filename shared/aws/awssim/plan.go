@@ -59,7 +59,8 @@ type Plan struct {
 	logs    bool          // there is a log that actions move to
 	quiet   bool          // most of the time nothing is due
 	drops   bool          // the collector lets hours pass and removes what is old
-	lingers bool          // others go on between what a planner has read and what it begins to write
+	// others go on between what a planner has read and what it begins to write
+	lingers bool
 }
 
 // Draw returns the plan of a seed.

@@ -45,7 +45,8 @@ func (f *failing) PutItem(
 // neither case does the environment rest.
 func TestQuietThatCannotBeTold(t *testing.T) {
 	t.Parallel()
-	for name, fail := range map[string]failing{"looking": {queries: true}, "waking": {wakes: true}} {
+	for name, fail := range map[string]failing{"looking": {queries: true},
+		"waking": {wakes: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			table, objects := NewTable("t"), NewObjects()

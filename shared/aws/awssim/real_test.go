@@ -38,10 +38,13 @@ func TestModelAnswersLikeDynamoDB(t *testing.T) {
 	db := dynamodb.NewFromConfig(awstest.Config(s.URL, nil))
 	for seed := range uint64(6) {
 		table := awstest.Unique(t)
-		if _, err := db.CreateTable(t.Context(), dynamo.Table(table)); err != nil && !awserr.Is(err, awserr.TableInUse) {
+		if _, err := db.CreateTable(t.Context(), dynamo.Table(table)); err != nil &&
+			!awserr.Is(err, awserr.TableInUse) {
 			t.Fatal(err)
 		}
-		p := pair{t: t, rng: rand.New(rand.NewPCG(seed, 9)), table: table, real: db, model: NewTable(table)} // the same every time
+		// the same every time
+		p := pair{t: t, rng: rand.New(rand.NewPCG(seed, 9)), table: table, real: db,
+			model: NewTable(table)}
 		for range 400 {
 			p.request()
 		}
@@ -60,7 +63,9 @@ type pair struct {
 }
 
 func (p *pair) key() item {
-	return item{attrPart: &types.AttributeValueMemberS{Value: fmt.Sprintf("p%d", p.rng.IntN(2))}, attrSort: &types.AttributeValueMemberS{Value: []string{"a", "a/b", "a/c", "b", "l/", "l/=x"}[p.rng.IntN(6)]}}
+	return item{attrPart: &types.AttributeValueMemberS{Value: fmt.Sprintf("p%d", p.rng.IntN(2))},
+		attrSort: &types.AttributeValueMemberS{
+			Value: []string{"a", "a/b", "a/c", "b", "l/", "l/=x"}[p.rng.IntN(6)]}}
 }
 
 func (p *pair) item() item {
@@ -100,12 +105,18 @@ func (p *pair) request() {
 	ctx := p.t.Context()
 	switch p.rng.IntN(8) {
 	case 0, 1:
-		in := &dynamodb.PutItemInput{TableName: &p.table, Item: p.item(), ReturnValuesOnConditionCheckFailure: allOld}
+		in := &dynamodb.PutItemInput{TableName: &p.table, Item: p.item(),
+			ReturnValuesOnConditionCheckFailure: allOld}
 		in.ConditionExpression, in.ExpressionAttributeValues = p.condition()
-		ask(p, in, func(api dynamo.API) (*dynamodb.PutItemOutput, error) { return api.PutItem(ctx, in) })
+		ask(p, in, func(api dynamo.API) (*dynamodb.PutItemOutput, error) {
+			return api.PutItem(ctx, in)
+		})
 	case 2:
-		in := &dynamodb.GetItemInput{TableName: &p.table, Key: p.key(), ConsistentRead: aws.Bool(true)}
-		ask(p, in, func(api dynamo.API) (*dynamodb.GetItemOutput, error) { return api.GetItem(ctx, in) })
+		in := &dynamodb.GetItemInput{TableName: &p.table, Key: p.key(),
+			ConsistentRead: aws.Bool(true)}
+		ask(p, in, func(api dynamo.API) (*dynamodb.GetItemOutput, error) {
+			return api.GetItem(ctx, in)
+		})
 	case 3:
 		p.query(ctx)
 	case 4:
@@ -113,22 +124,31 @@ func (p *pair) request() {
 		for range 1 + p.rng.IntN(3) {
 			keys = append(keys, p.key())
 		}
-		in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{p.table: {Keys: keys, ConsistentRead: aws.Bool(true)}}}
-		ask(p, in, func(api dynamo.API) (*dynamodb.BatchGetItemOutput, error) { return api.BatchGetItem(ctx, in) })
+		in := &dynamodb.BatchGetItemInput{
+			RequestItems: map[string]types.KeysAndAttributes{
+				p.table: {Keys: keys, ConsistentRead: aws.Bool(true)}}}
+		ask(p, in, func(api dynamo.API) (*dynamodb.BatchGetItemOutput, error) {
+			return api.BatchGetItem(ctx, in)
+		})
 	case 5:
 		var reqs []types.WriteRequest
 		for range 1 + p.rng.IntN(2) {
-			reqs = append(reqs, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: p.key()}})
+			reqs = append(reqs,
+				types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: p.key()}})
 		}
-		in := &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{p.table: reqs}}
-		ask(p, in, func(api dynamo.API) (*dynamodb.BatchWriteItemOutput, error) { return api.BatchWriteItem(ctx, in) })
+		in := &dynamodb.BatchWriteItemInput{
+			RequestItems: map[string][]types.WriteRequest{p.table: reqs}}
+		ask(p, in, func(api dynamo.API) (*dynamodb.BatchWriteItemOutput, error) {
+			return api.BatchWriteItem(ctx, in)
+		})
 	default:
 		p.transact(ctx)
 	}
 }
 
 func (p *pair) query(ctx context.Context) {
-	in := &dynamodb.QueryInput{TableName: &p.table, KeyConditionExpression: aws.String("k = :k"), ConsistentRead: aws.Bool(true),
+	in := &dynamodb.QueryInput{TableName: &p.table, KeyConditionExpression: aws.String("k = :k"),
+		ConsistentRead:            aws.Bool(true),
 		ExpressionAttributeValues: item{":k": p.key()[attrPart]}}
 	switch p.rng.IntN(4) {
 	case 0:
@@ -148,11 +168,14 @@ func (p *pair) query(ctx context.Context) {
 	}
 	for range 10 {
 		copied := *in
-		out, model := ask(p, in, func(api dynamo.API) (*dynamodb.QueryOutput, error) { return api.Query(ctx, &copied) })
+		out, model := ask(p, in, func(api dynamo.API) (*dynamodb.QueryOutput, error) {
+			return api.Query(ctx, &copied)
+		})
 		switch {
 		case out == nil || len(out.LastEvaluatedKey)+len(model.LastEvaluatedKey) == 0:
 			return
-		case len(out.LastEvaluatedKey) == 0: // both may say that there is more where there is nothing
+		// both may say that there is more where there is nothing
+		case len(out.LastEvaluatedKey) == 0:
 			copied.ExclusiveStartKey = model.LastEvaluatedKey
 			if rest, err := p.model.Query(ctx, &copied); err != nil || len(rest.Items) > 0 {
 				p.t.Fatalf("the model has more: %v, %v", rest, err)
@@ -167,23 +190,28 @@ func (p *pair) transact(ctx context.Context) {
 	if len(p.tokens) > 0 && p.rng.IntN(4) == 0 { // once more, or another with the same token
 		in := *p.tokens[p.rng.IntN(len(p.tokens))]
 		if p.rng.IntN(4) == 0 {
-			in.TransactItems = []types.TransactWriteItem{{Put: &types.Put{TableName: &p.table, Item: p.item()}}}
+			in.TransactItems = []types.TransactWriteItem{
+				{Put: &types.Put{TableName: &p.table, Item: p.item()}}}
 		}
 		ask(p, &in, func(api dynamo.API) (*dynamodb.TransactWriteItemsOutput, error) {
 			return api.TransactWriteItems(ctx, &in)
 		})
 		return
 	}
-	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(fmt.Sprintf("token-%d", p.rng.Uint64()))}
+	in := &dynamodb.TransactWriteItemsInput{
+		ClientRequestToken: aws.String(fmt.Sprintf("token-%d", p.rng.Uint64()))}
 	seen := map[string]bool{}
 	for range 1 + p.rng.IntN(3) {
 		i := p.item()
 		if seen[keyText(i)] {
-			continue // DynamoDB Local looks at conditions before it looks at this, the service does not
+			// DynamoDB Local looks at conditions before it looks at this, the service does not
+			continue
 		}
 		seen[keyText(i)] = true
 		if p.rng.IntN(4) == 0 {
-			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Delete: &types.Delete{TableName: &p.table, Key: item{attrPart: i[attrPart], attrSort: i[attrSort]}}})
+			in.TransactItems = append(in.TransactItems,
+				types.TransactWriteItem{Delete: &types.Delete{TableName: &p.table,
+					Key: item{attrPart: i[attrPart], attrSort: i[attrSort]}}})
 			continue
 		}
 		w := &types.Put{TableName: &p.table, Item: i, ReturnValuesOnConditionCheckFailure: allOld}
@@ -201,9 +229,13 @@ func (p *pair) transact(ctx context.Context) {
 // all compares everything that is there at the end.
 func (p *pair) all() {
 	for n := range 2 {
-		in := &dynamodb.QueryInput{TableName: &p.table, KeyConditionExpression: aws.String("k = :k"), ConsistentRead: aws.Bool(true),
-			ExpressionAttributeValues: item{":k": &types.AttributeValueMemberS{Value: fmt.Sprintf("p%d", n)}}}
-		ask(p, in, func(api dynamo.API) (*dynamodb.QueryOutput, error) { return api.Query(p.t.Context(), in) })
+		in := &dynamodb.QueryInput{TableName: &p.table,
+			KeyConditionExpression: aws.String("k = :k"), ConsistentRead: aws.Bool(true),
+			ExpressionAttributeValues: item{
+				":k": &types.AttributeValueMemberS{Value: fmt.Sprintf("p%d", n)}}}
+		ask(p, in, func(api dynamo.API) (*dynamodb.QueryOutput, error) {
+			return api.Query(p.t.Context(), in)
+		})
 	}
 }
 
@@ -213,21 +245,25 @@ func ask[T any](p *pair, in any, f func(api dynamo.API) (*T, error)) (want, got 
 	want, wantErr := f(p.real)
 	got, err := f(p.model)
 	if code(err) != code(wantErr) {
-		p.t.Fatalf("%T %s: the model says %s (%v), DynamoDB says %s (%v)", in, show(in), code(err), err, code(wantErr), wantErr)
+		p.t.Fatalf("%T %s: the model says %s (%v), DynamoDB says %s (%v)", in, show(in), code(err),
+			err, code(wantErr), wantErr)
 	}
 	// Batches answer in any order.
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.SortSlices(less), ignored()); diff != "" && err == nil {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.SortSlices(less),
+		ignored()); diff != "" && err == nil {
 		p.t.Fatalf("%T %s: (-DynamoDB +model):\n%s", in, show(in), diff)
 	}
 	var wantFailed, failed *types.ConditionalCheckFailedException
 	if errors.As(wantErr, &wantFailed) && errors.As(err, &failed) {
-		if diff := cmp.Diff(wantFailed.Item, failed.Item, cmpopts.EquateEmpty(), ignored()); diff != "" {
+		if diff := cmp.Diff(wantFailed.Item, failed.Item, cmpopts.EquateEmpty(),
+			ignored()); diff != "" {
 			p.t.Fatalf("%T %s: what was in the way (-DynamoDB +model):\n%s", in, show(in), diff)
 		}
 	}
 	var wantCanceled, canceled *types.TransactionCanceledException
 	if errors.As(wantErr, &wantCanceled) && errors.As(err, &canceled) {
-		if diff := cmp.Diff(wantCanceled.CancellationReasons, canceled.CancellationReasons, cmpopts.EquateEmpty(), ignored()); diff != "" {
+		if diff := cmp.Diff(wantCanceled.CancellationReasons, canceled.CancellationReasons,
+			cmpopts.EquateEmpty(), ignored()); diff != "" {
 			p.t.Fatalf("%T %s: reasons (-DynamoDB +model):\n%s", in, show(in), diff)
 		}
 	}
@@ -257,12 +293,14 @@ func ignored() cmp.Option {
 	return cmp.Options{
 		cmp.FilterPath(func(path cmp.Path) bool {
 			switch path.Last().String() {
-			case ".LastEvaluatedKey", ".ResultMetadata", ".ScannedCount", ".ConsumedCapacity", ".Message", ".noSmithyDocumentSerde":
+			case ".LastEvaluatedKey", ".ResultMetadata", ".ScannedCount", ".ConsumedCapacity",
+				".Message", ".noSmithyDocumentSerde":
 				return true
 			}
 			return false
 		}, cmp.Ignore()),
-		cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{}, types.AttributeValueMemberB{}),
+		cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{},
+			types.AttributeValueMemberB{}),
 	}
 }
 

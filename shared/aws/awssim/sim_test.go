@@ -46,7 +46,8 @@ func campaign(t *testing.T, first, n uint64) Totals {
 		totals.Seeds, totals.Operations, totals.Requests, totals.Forwards, totals.Crashes)
 	if found != nil {
 		explain(t, found, nil)
-		t.Fatalf("seed %d: %s\nshow it with: go test ./shared/aws/awssim -run TestSeed -seed %d -v", found.Plan.Seed, found.Violation, found.Plan.Seed)
+		t.Fatalf("seed %d: %s\nshow it with: go test ./shared/aws/awssim -run TestSeed -seed %d -v",
+			found.Plan.Seed, found.Violation, found.Plan.Seed)
 	}
 	return totals
 }
@@ -56,7 +57,9 @@ func explain(t *testing.T, f *Found, m *Mutant) {
 	t.Helper()
 	small := Shrink(f, m)
 	var b strings.Builder
-	res := Run(small.Plan, m, func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) })
+	res := Run(small.Plan, m, func(format string, args ...any) {
+		fmt.Fprintf(&b, format+"\n", args...)
+	})
 	t.Logf("%s%v", b.String(), res.Violation)
 }
 
@@ -93,7 +96,8 @@ func TestMutants(t *testing.T) {
 			case found == nil:
 				t.Fatalf("%s (%s): not found within %d seeds", m.Name, m.Why, m.within)
 			case m.Check != "" && found.Violation.Check != m.Check:
-				t.Errorf("%s (%s): found by %s, want %s: %s", m.Name, m.Why, found.Violation.Check, m.Check, found.Violation)
+				t.Errorf("%s (%s): found by %s, want %s: %s", m.Name, m.Why, found.Violation.Check,
+					m.Check, found.Violation)
 			}
 			text, _, _ := strings.Cut(found.Violation.String(), "\n")
 			t.Logf("%s after %d seeds: %.200s", m.Name, totals.Seeds, text)
@@ -121,7 +125,9 @@ func TestSameSeedSameRun(t *testing.T) {
 	for s := uint64(1); s <= 20; s++ {
 		var runs [2]strings.Builder
 		for i := range runs {
-			Run(Draw(s), nil, func(format string, args ...any) { fmt.Fprintf(&runs[i], format+"\n", args...) })
+			Run(Draw(s), nil, func(format string, args ...any) {
+				fmt.Fprintf(&runs[i], format+"\n", args...)
+			})
 		}
 		if runs[0].String() != runs[1].String() {
 			t.Fatalf("seed %d: two runs differ", s)
@@ -141,9 +147,13 @@ func TestShrink(t *testing.T) {
 	}
 	small := Shrink(found, &m[i].Mutant)
 	var trace strings.Builder
-	res := Run(small.Plan, &m[i].Mutant, func(format string, args ...any) { fmt.Fprintf(&trace, format+"\n", args...) })
-	if res.Violation == nil || res.Violation.Check != found.Violation.Check || len(small.Plan.actors) >= len(found.Plan.actors) {
-		t.Errorf("%d tasks of %d are left: %v", len(small.Plan.actors), len(found.Plan.actors), res.Violation)
+	res := Run(small.Plan, &m[i].Mutant, func(format string, args ...any) {
+		fmt.Fprintf(&trace, format+"\n", args...)
+	})
+	if res.Violation == nil || res.Violation.Check != found.Violation.Check ||
+		len(small.Plan.actors) >= len(found.Plan.actors) {
+		t.Errorf("%d tasks of %d are left: %v", len(small.Plan.actors), len(found.Plan.actors),
+			res.Violation)
 	}
 	if !strings.Contains(trace.String(), "VIOLATION "+found.Violation.Check) {
 		t.Errorf("the trace does not show it:\n%s", trace.String())

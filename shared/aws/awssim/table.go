@@ -166,8 +166,10 @@ func (t *Table) PutItem(
 		return nil, err
 	}
 	if !ok {
-		e := &types.ConditionalCheckFailedException{Message: aws.String("The conditional request failed")}
-		if in.ReturnValuesOnConditionCheckFailure == types.ReturnValuesOnConditionCheckFailureAllOld {
+		e := &types.ConditionalCheckFailedException{
+			Message: aws.String("The conditional request failed")}
+		if in.ReturnValuesOnConditionCheckFailure ==
+			types.ReturnValuesOnConditionCheckFailureAllOld {
 			e.Item = have
 		}
 		return nil, e
@@ -212,7 +214,8 @@ func (t *Table) step(w *types.TransactWriteItem) (step, error) {
 		table = p.TableName
 		out = step{item: p.Item, expression: p.ConditionExpression,
 			values: p.ExpressionAttributeValues}
-		out.returnOld = p.ReturnValuesOnConditionCheckFailure == types.ReturnValuesOnConditionCheckFailureAllOld
+		out.returnOld = p.ReturnValuesOnConditionCheckFailure ==
+			types.ReturnValuesOnConditionCheckFailureAllOld
 		out.part, out.sort, err = keyOf(p.Item, false)
 		if err == nil && sizeOf(p.Item) > maxItem {
 			err = invalid("Item size has exceeded the maximum allowed size")
@@ -221,7 +224,8 @@ func (t *Table) step(w *types.TransactWriteItem) (step, error) {
 		d := w.Delete
 		table = d.TableName
 		out = step{expression: d.ConditionExpression, values: d.ExpressionAttributeValues}
-		out.returnOld = d.ReturnValuesOnConditionCheckFailure == types.ReturnValuesOnConditionCheckFailureAllOld
+		out.returnOld = d.ReturnValuesOnConditionCheckFailure ==
+			types.ReturnValuesOnConditionCheckFailureAllOld
 		out.part, out.sort, err = keyOf(d.Key, true)
 	default:
 		err = invalid("the model knows puts and deletes only")
@@ -252,7 +256,8 @@ func (t *Table) TransactWriteItems(
 	if t.knows(in) {
 		if !reflect.DeepEqual(t.tokens[token].in.TransactItems, in.TransactItems) {
 			return nil,
-				&types.IdempotentParameterMismatchException{Message: aws.String("another transaction had this token")}
+				&types.IdempotentParameterMismatchException{
+					Message: aws.String("another transaction had this token")}
 		}
 		return &dynamodb.TransactWriteItemsOutput{}, nil
 	}

@@ -21,8 +21,10 @@ func TestConformance(t *testing.T) {
 		limits *dynamo.Limits
 	}{
 		{"Usual", nil},
-		{"Objects", &dynamo.Limits{Inline: 1, Record: 1, Refs: 2, Objects: 2, Released: 1, Together: 1, IDs: 1, Forget: 1, Sources: 1}},
-		{"Items", &dynamo.Limits{Inline: 300 << 10, Record: 1, Refs: 2, Objects: 2, Released: 1, Together: 1, IDs: 8 << 10, Forget: 20, Sources: 2}},
+		{"Objects", &dynamo.Limits{Inline: 1, Record: 1, Refs: 2, Objects: 2, Released: 1,
+			Together: 1, IDs: 1, Forget: 1, Sources: 1}},
+		{"Items", &dynamo.Limits{Inline: 300 << 10, Record: 1, Refs: 2, Objects: 2, Released: 1,
+			Together: 1, IDs: 8 << 10, Forget: 20, Sources: 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -31,7 +33,8 @@ func TestConformance(t *testing.T) {
 				table, objects, n := NewTable("t"), NewObjects(), 0
 				table.Page = func() int { n++; return n%3 + 1 }
 				open := func() *dynamo.State {
-					s, err := dynamo.New(dynamo.Config{API: table, Table: "t", Objects: objects, Host: dynamo.Host{Plain: true, Limits: c.limits, Each: oneByOne}})
+					s, err := dynamo.New(dynamo.Config{API: table, Table: "t", Objects: objects,
+						Host: dynamo.Host{Plain: true, Limits: c.limits, Each: oneByOne}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -39,7 +42,8 @@ func TestConformance(t *testing.T) {
 				}
 				holders := 0
 				holder := func() string { holders++; return fmt.Sprintf("h#%d", holders) }
-				return deploytest.StateHarness{A: open(), B: open(), HolderA: holder, HolderB: holder, Serial: true}
+				return deploytest.StateHarness{A: open(), B: open(), HolderA: holder,
+					HolderB: holder, Serial: true}
 			})
 		})
 	}

@@ -479,7 +479,8 @@ func (j *judge) whole(o *op) []*version {
 		}
 		if f.done == 0 {
 			j.violate("roll",
-				"%s returned, and commit %d (%s), which was begun before, is not done", o, f.number, f.op)
+				"%s returned, and commit %d (%s), which was begun before, is not done", o, f.number,
+				f.op)
 		}
 		from = max(from, f.lastPart)
 	}

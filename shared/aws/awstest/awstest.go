@@ -53,9 +53,12 @@ func (a apart) RoundTrip(r *http.Request) (*http.Response, error) {
 // Config returns the configuration of clients of a local server. Requests go through via, when it
 // is not nil.
 func Config(url string, via http.RoundTripper) aws.Config {
-	return aws.Config{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "testtest", ""),
-		HTTPClient: &http.Client{Transport: apart{via}}, Retryer: func() aws.Retryer {
-			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff, o.MaxAttempts = 3*time.Millisecond, 5 })
+	return aws.Config{Region: "us-east-1", BaseEndpoint: &url,
+		Credentials: credentials.NewStaticCredentialsProvider("test", "testtest", ""),
+		HTTPClient:  &http.Client{Transport: apart{via}}, Retryer: func() aws.Retryer {
+			return retry.NewStandard(func(o *retry.StandardOptions) {
+				o.MaxBackoff, o.MaxAttempts = 3*time.Millisecond, 5
+			})
 		}}
 }
 
@@ -113,7 +116,8 @@ func NowAndThen(n int64) func(operation string, body []byte) Fault {
 		if c%n != 0 {
 			return None
 		}
-		if what := Fault(c / n % 5); what != Lose || strings.Contains(operation, "Put") || strings.Contains(operation, "Write") {
+		if what := Fault(c / n % 5); what != Lose || strings.Contains(operation, "Put") ||
+			strings.Contains(operation, "Write") {
 			return what
 		}
 		return None
@@ -149,8 +153,11 @@ func Unprocessed(operation string, request []byte, res *http.Response) {
 			for _, k := range in.Keys[:len(in.Keys)/2] {
 				later[keyText(k)] = true
 			}
-			got.Responses[table] = slices.DeleteFunc(got.Responses[table], func(i json.RawMessage) bool { return later[keyText(i)] })
-			got.UnprocessedKeys = map[string]any{table: map[string]any{"Keys": in.Keys[:len(in.Keys)/2], "ConsistentRead": in.ConsistentRead}}
+			got.Responses[table] = slices.DeleteFunc(got.Responses[table],
+				func(i json.RawMessage) bool { return later[keyText(i)] })
+			got.UnprocessedKeys = map[string]any{
+				table: map[string]any{"Keys": in.Keys[:len(in.Keys)/2],
+					"ConsistentRead": in.ConsistentRead}}
 			if b, err := json.Marshal(got); err == nil {
 				body = b
 			}
@@ -206,9 +213,12 @@ func (f *Faults) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	switch what {
 	case Throttle:
-		return answer(req, http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"slow down"}`), nil
+		return answer(req, http.StatusBadRequest,
+			`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"slow down"}`), nil
 	case Break:
-		return answer(req, http.StatusInternalServerError, `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"broken"}`), nil
+		return answer(req, http.StatusInternalServerError,
+				`{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"broken"}`),
+			nil
 	case Drop:
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -232,8 +242,10 @@ func (f *Faults) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func answer(req *http.Request, status int, body string) *http.Response {
-	return &http.Response{StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
-		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+	return &http.Response{StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		Body:   io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
 }
 
 // Objects keeps objects in memory. It implements dynamo.Objects.

@@ -52,12 +52,14 @@ func (m *Mappings) RoundTrip(req *http.Request) (*http.Response, error) {
 	case http.MethodPut, http.MethodDelete:
 		if mv := m.moving[uuid]; mv != nil && mv.left > 0 {
 			mv.left--
-			return refuse(req, http.StatusBadRequest, "ResourceInUseException", "the event source mapping is in the state "+mv.state), nil
+			return refuse(req, http.StatusBadRequest, "ResourceInUseException",
+				"the event source mapping is in the state "+mv.state), nil
 		}
 		return m.change(req, uuid)
 	}
 	res, body, err := pass(req)
-	if mv := m.moving[uuid]; err == nil && mv != nil && mv.left > 0 && res.StatusCode == http.StatusOK {
+	if mv := m.moving[uuid]; err == nil && mv != nil && mv.left > 0 &&
+		res.StatusCode == http.StatusOK {
 		mv.left--
 		body["State"] = mv.state
 	}
@@ -75,15 +77,21 @@ func (m *Mappings) create(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if m.unseen[in.EventSourceArn]++; m.unseen[in.EventSourceArn] <= m.Unseen {
-		return refuse(req, http.StatusBadRequest, "InvalidParameterValueException", "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue."), nil
+		return refuse(req, http.StatusBadRequest, "InvalidParameterValueException",
+			"Error occurred while ReceiveMessage. SQS Error Code: "+
+				"AWS.SimpleQueueService.NonExistentQueue."), nil
 	}
 	have, err := m.have(req, in.EventSourceArn, in.FunctionName)
 	if err != nil {
 		return nil, err
 	}
 	if have != "" {
-		return refuse(req, http.StatusConflict, "ResourceConflictException", fmt.Sprintf("An event source mapping with SQS arn (\" %s \") and function (\" %s \") already exists. "+
-			"Please update or delete the existing mapping with UUID %s", in.EventSourceArn, in.FunctionName, have)), nil
+		return refuse(req, http.StatusConflict, "ResourceConflictException",
+			fmt.Sprintf(
+				"An event source mapping with SQS arn (\" %s \") and function (\" %s \") already "+
+					"exists. "+
+					"Please update or delete the existing mapping with UUID %s", in.EventSourceArn,
+				in.FunctionName, have)), nil
 	}
 	res, body, err := pass(req)
 	if err == nil && res.StatusCode == http.StatusAccepted {
@@ -96,8 +104,9 @@ func (m *Mappings) create(req *http.Request) (*http.Response, error) {
 
 // have returns the UUID of the mapping of a queue and a function, or "".
 func (m *Mappings) have(req *http.Request, source, function string) (string, error) {
-	list, err := http.NewRequestWithContext(req.Context(), http.MethodGet, req.URL.Scheme+"://"+req.URL.Host+mappingsPath+"?"+
-		url.Values{"EventSourceArn": {source}, "FunctionName": {function}}.Encode(), nil)
+	list, err := http.NewRequestWithContext(req.Context(), http.MethodGet,
+		req.URL.Scheme+"://"+req.URL.Host+mappingsPath+"?"+
+			url.Values{"EventSourceArn": {source}, "FunctionName": {function}}.Encode(), nil)
 	if err != nil {
 		return "", err
 	}

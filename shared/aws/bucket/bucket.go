@@ -27,11 +27,21 @@ import (
 
 // API is what is needed of S3; *s3.Client has it.
 type API interface {
-	HeadObject(ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
-	PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error)
-	GetObject(ctx context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options)) (*s3.GetObjectOutput, error)
-	ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, opts ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
-	DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput, opts ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error)
+	HeadObject(
+		ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options),
+	) (*s3.HeadObjectOutput, error)
+	PutObject(
+		ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options),
+	) (*s3.PutObjectOutput, error)
+	GetObject(
+		ctx context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options),
+	) (*s3.GetObjectOutput, error)
+	ListObjectsV2(
+		ctx context.Context, in *s3.ListObjectsV2Input, opts ...func(*s3.Options),
+	) (*s3.ListObjectsV2Output, error)
+	DeleteObjects(
+		ctx context.Context, in *s3.DeleteObjectsInput, opts ...func(*s3.Options),
+	) (*s3.DeleteObjectsOutput, error)
 }
 
 // Files is deploy.Files in a bucket, under files/. It may be used by any number of goroutines and
@@ -120,7 +130,9 @@ func (f *Files) missingMany(ctx context.Context, want []string) ([]string, error
 		}
 		n := len(want)
 		if last != "" { // the page says nothing about what comes after it
-			n, _ = slices.BinarySearchFunc(want, last, func(h, last string) int { return cmp.Or(strings.Compare(key(h), last), -1) })
+			n, _ = slices.BinarySearchFunc(want, last, func(h, last string) int {
+				return cmp.Or(strings.Compare(key(h), last), -1)
+			})
 		}
 		for _, h := range want[:n] {
 			if !have[h] {
@@ -138,7 +150,8 @@ const fewFiles = 3
 func (f *Files) missingFew(ctx context.Context, want []string) ([]string, error) {
 	gone := make([]bool, len(want))
 	err := each(ctx, len(want), func(ctx context.Context, i int) error {
-		_, err := f.api.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &f.bucket, Key: aws.String(key(want[i]))})
+		_, err := f.api.HeadObject(ctx,
+			&s3.HeadObjectInput{Bucket: &f.bucket, Key: aws.String(key(want[i]))})
 		if awserr.Kind(err) == fault.NotFound && err != nil {
 			gone[i] = true
 			return nil
@@ -156,10 +169,14 @@ func (f *Files) missingFew(ctx context.Context, want []string) ([]string, error)
 
 // page lists stored files from a hash on, and returns the key up to which it goes, or "" when there
 // are no more.
-func (f *Files) page(ctx context.Context, from string) (have map[string]bool, last string, err error) {
+func (f *Files) page(
+	ctx context.Context, from string,
+) (have map[string]bool, last string, err error) {
 	after := key(from)
 	after = after[:len(after)-1] // just before it
-	res, err := f.api.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &f.bucket, Prefix: aws.String(filePrefix), StartAfter: &after})
+	res, err := f.api.ListObjectsV2(ctx,
+		&s3.ListObjectsV2Input{Bucket: &f.bucket, Prefix: aws.String(filePrefix),
+			StartAfter: &after})
 	if err != nil {
 		return nil, "", awserr.Fault("find file", err)
 	}
@@ -183,7 +200,9 @@ func (f *Files) Put(ctx context.Context, blobs []state.Blob) error {
 			return err
 		}
 	}
-	return each(ctx, len(blobs), func(ctx context.Context, i int) error { return f.put(ctx, &blobs[i]) })
+	return each(ctx, len(blobs), func(ctx context.Context, i int) error {
+		return f.put(ctx, &blobs[i])
+	})
 }
 
 func (f *Files) put(ctx context.Context, b *state.Blob) error {
@@ -192,7 +211,8 @@ func (f *Files) put(ctx context.Context, b *state.Blob) error {
 		switch {
 		case awserr.Is(err, awserr.PreconditionFailed):
 			return f.mend(ctx, b)
-		case awserr.Is(err, awserr.ConditionalConflict) && try < tries: // another writes the same just now
+		// another writes the same just now
+		case awserr.Is(err, awserr.ConditionalConflict) && try < tries:
 		case awserr.Is(err, awserr.BadDigest, "InvalidDigest", "XAmzContentChecksumMismatch"):
 			return otherBytes(b.Hash)
 		default:
@@ -215,15 +235,19 @@ func (f *Files) putOnce(ctx context.Context, b *state.Blob) error {
 	}
 	defer body.Close()
 	sum, _ := hex.DecodeString(b.Hash) // checked
-	_, err = f.api.PutObject(ctx, &s3.PutObjectInput{Bucket: &f.bucket, Key: aws.String(key(b.Hash)), Body: body, ContentLength: &size,
-		IfNoneMatch: aws.String("*"), ChecksumAlgorithm: types.ChecksumAlgorithmSha256, ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum))})
+	_, err = f.api.PutObject(ctx, &s3.PutObjectInput{Bucket: &f.bucket,
+		Key: aws.String(key(b.Hash)), Body: body, ContentLength: &size,
+		IfNoneMatch: aws.String("*"), ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
+		ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum))})
 	return err
 }
 
 // mend looks at what has the name of a blob and replaces it when it is damaged. Only its checksum
 // is read.
 func (f *Files) mend(ctx context.Context, b *state.Blob) error {
-	head, err := f.api.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &f.bucket, Key: aws.String(key(b.Hash)), ChecksumMode: types.ChecksumModeEnabled})
+	head, err := f.api.HeadObject(ctx,
+		&s3.HeadObjectInput{Bucket: &f.bucket, Key: aws.String(key(b.Hash)),
+			ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {
 		return awserr.Fault("store file", err)
 	}
@@ -237,8 +261,10 @@ func (f *Files) mend(ctx context.Context, b *state.Blob) error {
 		return err
 	}
 	defer body.Close()
-	_, err = f.api.PutObject(ctx, &s3.PutObjectInput{Bucket: &f.bucket, Key: aws.String(key(b.Hash)), Body: body, ContentLength: &size,
-		IfMatch: head.ETag, ChecksumAlgorithm: types.ChecksumAlgorithmSha256, ChecksumSHA256: &want})
+	_, err = f.api.PutObject(ctx, &s3.PutObjectInput{Bucket: &f.bucket,
+		Key: aws.String(key(b.Hash)), Body: body, ContentLength: &size,
+		IfMatch: head.ETag, ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
+		ChecksumSHA256: &want})
 	if awserr.Is(err, awserr.PreconditionFailed) {
 		return nil // mended by another
 	}
@@ -273,7 +299,8 @@ func (f *Files) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	if err := checkHash("read file", hash); err != nil {
 		return nil, err
 	}
-	res, err := f.api.GetObject(ctx, &s3.GetObjectInput{Bucket: &f.bucket, Key: aws.String(key(hash))})
+	res, err := f.api.GetObject(ctx,
+		&s3.GetObjectInput{Bucket: &f.bucket, Key: aws.String(key(hash))})
 	if err != nil {
 		return nil, awserr.Fault("read file", err)
 	}
@@ -296,7 +323,8 @@ func (c *checked) Read(p []byte) (int, error) {
 	_, _ = c.sum.Write(p[:n])
 	switch {
 	case errors.Is(err, io.EOF) && hex.EncodeToString(c.sum.Sum(nil)) != c.hash:
-		return n, fault.New(fault.Damaged, "read file", "the stored file %s has other bytes", c.hash).
+		return n, fault.New(fault.Damaged, "read file", "the stored file %s has other bytes",
+			c.hash).
 			WithHint("restore an earlier version of the object, or remove it and export again")
 	case err != nil && !errors.Is(err, io.EOF):
 		return n, awserr.Fault("read file", err)
@@ -315,7 +343,8 @@ func (f *Files) List(ctx context.Context, visit func(hash string, stored time.Ti
 }
 
 // listKeys calls visit for every object under a prefix, until it returns an error.
-func listKeys(ctx context.Context, api API, bucket, prefix string, visit func(key string, stored time.Time) error) error {
+func listKeys(ctx context.Context, api API, bucket, prefix string,
+	visit func(key string, stored time.Time) error) error {
 	in := &s3.ListObjectsV2Input{Bucket: &bucket, Prefix: &prefix}
 	for {
 		res, err := api.ListObjectsV2(ctx, in)
@@ -354,7 +383,9 @@ func deleteKeys(ctx context.Context, api API, bucket string, keys []string) erro
 		for i := range ids {
 			ids[i].Key = &keys[i]
 		}
-		res, err := api.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &bucket, Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(true)}})
+		res, err := api.DeleteObjects(ctx,
+			&s3.DeleteObjectsInput{Bucket: &bucket,
+				Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(true)}})
 		if err != nil {
 			return awserr.Fault("remove file", err)
 		}
@@ -362,12 +393,15 @@ func deleteKeys(ctx context.Context, api API, bucket string, keys []string) erro
 		for _, e := range res.Errors {
 			switch code := aws.ToString(e.Code); {
 			case code == awserr.NoSuchKey:
-			case (code == "InternalError" || code == "SlowDown" || code == "ServiceUnavailable") && try < tries:
+			case (code == "InternalError" || code == "SlowDown" || code == "ServiceUnavailable") &&
+				try < tries:
 				keys = append(keys, aws.ToString(e.Key))
 			case code == "AccessDenied":
-				return fault.New(fault.Denied, "remove file", "%s: %s", aws.ToString(e.Key), aws.ToString(e.Message))
+				return fault.New(fault.Denied, "remove file", "%s: %s", aws.ToString(e.Key),
+					aws.ToString(e.Message))
 			default:
-				return fault.New(fault.Unavailable, "remove file", "%s: %s %s", aws.ToString(e.Key), code, aws.ToString(e.Message))
+				return fault.New(fault.Unavailable, "remove file", "%s: %s %s", aws.ToString(e.Key),
+					code, aws.ToString(e.Message))
 			}
 		}
 	}

@@ -42,7 +42,9 @@ func (f *fake) call(name string) int {
 	return f.calls[name]
 }
 
-func (f *fake) HeadObject(_ context.Context, in *s3.HeadObjectInput, _ ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
+func (f *fake) HeadObject(
+	_ context.Context, in *s3.HeadObjectInput, _ ...func(*s3.Options),
+) (*s3.HeadObjectOutput, error) {
 	f.call("HEAD")
 	if _, ok := slices.BinarySearch(f.keys, *in.Key); !ok {
 		return nil, &types.NotFound{}
@@ -50,15 +52,21 @@ func (f *fake) HeadObject(_ context.Context, in *s3.HeadObjectInput, _ ...func(*
 	return &s3.HeadObjectOutput{}, nil
 }
 
-func (f *fake) PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+func (f *fake) PutObject(
+	context.Context, *s3.PutObjectInput, ...func(*s3.Options),
+) (*s3.PutObjectOutput, error) {
 	return &s3.PutObjectOutput{}, f.put(f.call("PUT"))
 }
 
-func (*fake) GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+func (*fake) GetObject(
+	context.Context, *s3.GetObjectInput, ...func(*s3.Options),
+) (*s3.GetObjectOutput, error) {
 	return &s3.GetObjectOutput{Body: io.NopCloser(bytes.NewReader(nil))}, nil
 }
 
-func (f *fake) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, _ ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+func (f *fake) ListObjectsV2(
+	_ context.Context, in *s3.ListObjectsV2Input, _ ...func(*s3.Options),
+) (*s3.ListObjectsV2Output, error) {
 	f.call("LIST")
 	const page = 1000
 	i, ok := slices.BinarySearch(f.keys, aws.ToString(in.StartAfter))
@@ -72,7 +80,9 @@ func (f *fake) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, _ ...
 	return out, nil
 }
 
-func (f *fake) DeleteObjects(_ context.Context, in *s3.DeleteObjectsInput, _ ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
+func (f *fake) DeleteObjects(
+	_ context.Context, in *s3.DeleteObjectsInput, _ ...func(*s3.Options),
+) (*s3.DeleteObjectsOutput, error) {
 	f.call("DELETE")
 	out := &s3.DeleteObjectsOutput{}
 	for _, o := range in.Delete.Objects {
@@ -144,13 +154,15 @@ func TestFaultsOfPut(t *testing.T) {
 			}
 			return nil
 		}, fault.Unknown, 3},
-		{"but not for ever", func(int) error { return code("ConditionalRequestConflict") }, fault.Unavailable, 5},
+		{"but not for ever", func(int) error { return code("ConditionalRequestConflict") },
+			fault.Unavailable, 5},
 		{"S3 found other bytes", func(int) error { return code("BadDigest") }, fault.Invalid, 1},
 		{"no rights", func(int) error { return code("AccessDenied") }, fault.Denied, 1},
 		{"no bucket", func(int) error { return code("NoSuchBucket") }, fault.NotFound, 1},
 	} {
 		f := &fake{put: c.put}
-		err := bucket.NewFiles(f, "b").Put(t.Context(), []state.Blob{{Hash: deploytest.HashOf(nil)}})
+		err := bucket.NewFiles(f, "b").Put(t.Context(),
+			[]state.Blob{{Hash: deploytest.HashOf(nil)}})
 		if fault.KindOf(err) != c.kind || f.calls["PUT"] != c.puts {
 			t.Errorf("%s: %v after %d requests, want %d", c.reason, err, f.calls["PUT"], c.puts)
 		}
@@ -160,8 +172,11 @@ func TestFaultsOfPut(t *testing.T) {
 func TestFaultsOfDelete(t *testing.T) {
 	t.Parallel()
 	all := hashes(0, 2500)
-	f := &fake{refused: map[string]types.Error{*fileKey(all[7]): {Code: aws.String("InternalError")}, *fileKey(all[8]): {Code: aws.String("NoSuchKey")}}}
-	if err := bucket.NewFiles(f, "b").Delete(t.Context(), all); err != nil || f.calls["DELETE"] != 3 || len(f.refused) != 0 {
+	f := &fake{refused: map[string]types.Error{
+		*fileKey(all[7]): {Code: aws.String("InternalError")},
+		*fileKey(all[8]): {Code: aws.String("NoSuchKey")}}}
+	if err := bucket.NewFiles(f, "b").Delete(t.Context(), all); err != nil ||
+		f.calls["DELETE"] != 3 || len(f.refused) != 0 {
 		t.Errorf("%v: %d requests, not asked again: %v", err, f.calls["DELETE"], f.refused)
 	}
 	f = &fake{refused: map[string]types.Error{*fileKey(all[7]): {Code: aws.String("AccessDenied")}}}
@@ -178,7 +193,8 @@ func TestStoredFileIsNotSentAgain(t *testing.T) {
 		files := bucket.NewFiles(api, name)
 		blob := state.Blob{Hash: deploytest.HashOf([]byte("x")), Size: 1, Data: []byte("x")}
 		tag := func() string {
-			out, err := api.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &name, Key: fileKey(blob.Hash)})
+			out, err := api.HeadObject(t.Context(),
+				&s3.HeadObjectInput{Bucket: &name, Key: fileKey(blob.Hash)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -34,12 +34,16 @@ func NewLogObjects(api API, bucket string) *Objects {
 
 // Put implements dynamo.Objects.
 func (o *Objects) Put(ctx context.Context, name string, data []byte) error {
-	_, err := o.api.PutObject(ctx, &s3.PutObjectInput{Bucket: &o.bucket, Key: aws.String(o.prefix + name), Body: bytes.NewReader(data)})
+	_, err := o.api.PutObject(ctx,
+		&s3.PutObjectInput{Bucket: &o.bucket, Key: aws.String(o.prefix + name),
+			Body: bytes.NewReader(data)})
 	return awserr.Fault("write state", err)
 }
 
 // Get implements dynamo.Objects.
-func (o *Objects) Get(ctx context.Context, name string) ([]byte, error) { return o.get(ctx, name, nil) }
+func (o *Objects) Get(ctx context.Context, name string) ([]byte, error) {
+	return o.get(ctx, name, nil)
+}
 
 // GetPart returns size bytes of an object from an offset on, both positive or zero. NotFound when
 // there is no such object.
@@ -48,7 +52,8 @@ func (o *Objects) GetPart(ctx context.Context, name string, offset, size int) ([
 }
 
 func (o *Objects) get(ctx context.Context, name string, part *string) ([]byte, error) {
-	res, err := o.api.GetObject(ctx, &s3.GetObjectInput{Bucket: &o.bucket, Key: aws.String(o.prefix + name), Range: part})
+	res, err := o.api.GetObject(ctx,
+		&s3.GetObjectInput{Bucket: &o.bucket, Key: aws.String(o.prefix + name), Range: part})
 	if err != nil {
 		return nil, awserr.Fault("read state", err)
 	}
@@ -73,7 +78,9 @@ func (o *Objects) List(ctx context.Context, f func(name string, stored time.Time
 
 // ListPrefix calls f for every object whose name begins with a text, in the order of their names,
 // until f returns an error.
-func (o *Objects) ListPrefix(ctx context.Context, begin string, f func(name string, stored time.Time) error) error {
+func (o *Objects) ListPrefix(
+	ctx context.Context, begin string, f func(name string, stored time.Time) error,
+) error {
 	return listKeys(ctx, o.api, o.bucket, o.prefix+begin, func(key string, stored time.Time) error {
 		return f(strings.TrimPrefix(key, o.prefix), stored)
 	})

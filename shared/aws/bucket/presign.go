@@ -43,7 +43,9 @@ const (
 // condition are signed headers: S3 refuses other bytes, and does not replace a file that is there
 // (412, which is as good as stored). The SDK's own presigning would move the checksum into the
 // query, where S3 does not look at it.
-func (s *Signer) Upload(ctx context.Context, hash string, size int64, valid time.Duration) (Upload, error) {
+func (s *Signer) Upload(
+	ctx context.Context, hash string, size int64, valid time.Duration,
+) (Upload, error) {
 	if err := checkHash("sign upload", hash); err != nil {
 		return Upload{}, err
 	}
@@ -66,7 +68,8 @@ func (s *Signer) Upload(ctx context.Context, hash string, size int64, valid time
 		o.DisableHeaderHoisting = true
 		o.DisableURIPathEscaping = true
 	})
-	url, header, err := signer.PresignHTTP(ctx, creds, req, unsignedPayload, "s3", s.Region, s.Now())
+	url, header, err := signer.PresignHTTP(ctx, creds, req, unsignedPayload, "s3", s.Region,
+		s.Now())
 	if err != nil {
 		return Upload{}, awserr.Fault("sign upload", err)
 	}

@@ -22,7 +22,9 @@ import (
 )
 
 // send makes an upload with data, changed by change.
-func send(ctx context.Context, t *testing.T, u bucket.Upload, data []byte, change func(*http.Request)) (int, string) {
+func send(
+	ctx context.Context, t *testing.T, u bucket.Upload, data []byte, change func(*http.Request),
+) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, u.Method, u.URL, bytes.NewReader(data))
 	if err != nil {
@@ -60,13 +62,17 @@ func TestUpload(t *testing.T) {
 		{reason: "the bytes that were signed for", data: "right"},
 		{reason: "no bytes", data: ""},
 		{reason: "other bytes of the same length", data: "wrong", signed: "exact", refused: true},
-		{reason: "the checksum left out", data: "left out", refused: true, change: func(r *http.Request) { r.Header.Del("X-Amz-Checksum-Sha256") }},
-		{reason: "another checksum, that of the bytes sent", data: "smuggled", signed: "innocent", refused: true, change: func(r *http.Request) {
-			sum := sha256.Sum256([]byte("smuggled"))
-			r.Header.Set("X-Amz-Checksum-Sha256", base64.StdEncoding.EncodeToString(sum[:]))
-		}},
-		{reason: "the condition left out", data: "no condition", refused: true, change: func(r *http.Request) { r.Header.Del("If-None-Match") }},
-		{reason: "another file's name", data: "renamed", refused: true, change: func(r *http.Request) { r.URL.Path += "0" }},
+		{reason: "the checksum left out", data: "left out", refused: true,
+			change: func(r *http.Request) { r.Header.Del("X-Amz-Checksum-Sha256") }},
+		{reason: "another checksum, that of the bytes sent", data: "smuggled", signed: "innocent",
+			refused: true, change: func(r *http.Request) {
+				sum := sha256.Sum256([]byte("smuggled"))
+				r.Header.Set("X-Amz-Checksum-Sha256", base64.StdEncoding.EncodeToString(sum[:]))
+			}},
+		{reason: "the condition left out", data: "no condition", refused: true,
+			change: func(r *http.Request) { r.Header.Del("If-None-Match") }},
+		{reason: "another file's name", data: "renamed", refused: true,
+			change: func(r *http.Request) { r.URL.Path += "0" }},
 		{reason: "too late", data: "late", age: time.Hour, refused: true},
 	} {
 		sign := c.signed
@@ -93,7 +99,8 @@ func TestUpload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, text := send(t.Context(), t, u, []byte("right"), nil); status != http.StatusPreconditionFailed {
+	if status, text := send(t.Context(), t, u, []byte("right"),
+		nil); status != http.StatusPreconditionFailed {
 		t.Errorf("a file that is there: status %d: %s", status, text)
 	}
 }
@@ -102,7 +109,8 @@ func TestUpload(t *testing.T) {
 func TestUploadSignsTheHeaders(t *testing.T) {
 	t.Parallel()
 	signer := &bucket.Signer{URL: "https://b.s3.eu-west-1.amazonaws.com", Region: "eu-west-1",
-		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "token"), Now: func() time.Time { return time.Unix(0, 0) }}
+		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "token"),
+		Now:         func() time.Time { return time.Unix(0, 0) }}
 	hash := deploytest.HashOf(nil)
 	u, err := signer.Upload(t.Context(), hash, 0, time.Minute)
 	if err != nil {
@@ -124,7 +132,8 @@ func TestUploadSignsTheHeaders(t *testing.T) {
 			t.Errorf("%s stands in the query, where S3 ignores it", name)
 		}
 	}
-	if q.Get("X-Amz-Expires") != "60" || u.Header["X-Amz-Checksum-Sha256"] != "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=" ||
+	if q.Get("X-Amz-Expires") != "60" ||
+		u.Header["X-Amz-Checksum-Sha256"] != "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=" ||
 		parsed.Path != "/files/e3/"+hash {
 		t.Errorf("unexpected upload %+v", u)
 	}

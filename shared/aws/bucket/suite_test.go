@@ -29,7 +29,8 @@ func client(t *testing.T, kind server.Kind, faults *awstest.Faults) (*s3.Client,
 	path := func(o *s3.Options) { o.UsePathStyle = true }
 	plain := s3.NewFromConfig(awstest.Config(server.URL(kind), nil), path)
 	name := strings.ToLower(awstest.Unique(t))
-	if _, err := plain.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
+	if _, err := plain.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err !=
+		nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
 		t.Fatal(err)
 	}
 	if faults == nil {
@@ -50,11 +51,15 @@ func TestConformance(t *testing.T) {
 			deploytest.TestFiles(t, func(t *testing.T) deploytest.FilesHarness {
 				t.Helper()
 				api, name := client(t, kind, nil)
-				return deploytest.FilesHarness{A: bucket.NewFiles(api, name), B: bucket.NewFiles(api, name), Damage: func(hash string) {
-					if _, err := api.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &name, Key: fileKey(hash), Body: bytes.NewReader([]byte("one, a little LONGER"))}); err != nil {
-						t.Fatal(err)
-					}
-				}}
+				return deploytest.FilesHarness{A: bucket.NewFiles(api, name),
+					B: bucket.NewFiles(api, name), Damage: func(hash string) {
+						if _, err := api.PutObject(t.Context(),
+							&s3.PutObjectInput{Bucket: &name, Key: fileKey(hash),
+								Body: bytes.NewReader([]byte("one, a little LONGER"))}); err !=
+							nil {
+							t.Fatal(err)
+						}
+					}}
 			})
 		})
 	}

@@ -95,7 +95,8 @@ func TestNotices(t *testing.T) {
 	}
 	ran() // nobody offers services: the sets are not those of instances
 	finder.Now = func() time.Time { return time.Now().Add(time.Hour) }
-	if err := h.Definitions.Put(t.Context(), "prod", "bundle", []definition.Service{customer(t)}); err != nil {
+	if err := h.Definitions.Put(t.Context(), "prod", "bundle",
+		[]definition.Service{customer(t)}); err != nil {
 		t.Fatal(err)
 	}
 	ran([]string{"a", "b"})
@@ -109,9 +110,10 @@ func TestNotices(t *testing.T) {
 		}
 	}
 	shared() // nobody follows it
-	if _, err := h.Instances.Write(t.Context(), "prod", []inventory.Change{{Record: inventory.Record{
-		ID: "follower", Service: "customer", Follows: []string{"x"},
-	}}}); err != nil {
+	if _, err := h.Instances.Write(t.Context(), "prod",
+		[]inventory.Change{{Record: inventory.Record{
+			ID: "follower", Service: "customer", Follows: []string{"x"},
+		}}}); err != nil {
 		t.Fatal(err)
 	}
 	shared() // that was just looked
@@ -121,7 +123,8 @@ func TestNotices(t *testing.T) {
 	if err := h.State.Wake(t.Context(), "prod"); err != nil { // it makes the environment
 		t.Fatal(err)
 	}
-	if ok, err := h.State.MarkQuiet(t.Context(), "prod", time.Now().Add(time.Hour)); !ok || err != nil {
+	if ok, err := h.State.MarkQuiet(t.Context(), "prod", time.Now().Add(time.Hour)); !ok ||
+		err != nil {
 		t.Fatalf("it does not rest: %v", err)
 	}
 	i, err := h.Orders().Create(t.Context(), "prod", orders.Creation{Service: "customer"})
@@ -135,7 +138,8 @@ func TestNotices(t *testing.T) {
 	if err != nil || !rests["prod"].IsZero() {
 		t.Errorf("%v: it rests until %v", err, rests["prod"])
 	}
-	if ok, err := h.State.MarkQuiet(t.Context(), "prod", time.Now().Add(time.Hour)); ok || err != nil {
+	if ok, err := h.State.MarkQuiet(t.Context(), "prod", time.Now().Add(time.Hour)); ok ||
+		err != nil {
 		t.Errorf("with an order that is not done it rests: %v, %v", ok, err)
 	}
 	if err := finder.Sweep(t.Context(), "prod"); err != nil {
@@ -146,11 +150,12 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestCheckInterval wants the sweep to have all instances of an environment looked at each half hour,
-// whatever was begun when, though nothing is due in it.
+// TestCheckInterval wants the sweep to have all instances of an environment looked at each half
+// hour, whatever was begun when, though nothing is due in it.
 func TestCheckInterval(t *testing.T) {
 	h := hometest.New(t, handlers.All()).Open(t, nil)
-	if err := h.Definitions.Put(t.Context(), "prod", "bundle", []definition.Service{customer(t)}); err != nil {
+	if err := h.Definitions.Put(t.Context(), "prod", "bundle",
+		[]definition.Service{customer(t)}); err != nil {
 		t.Fatal(err)
 	}
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -180,7 +185,8 @@ func TestCheckInterval(t *testing.T) {
 func TestLost(t *testing.T) {
 	stack := hometest.New(t, handlers.All())
 	h := stack.Open(t, func(c *home.Config) { c.CompileQueue += "-gone" })
-	if err := h.Definitions.Put(t.Context(), "prod", "bundle", []definition.Service{customer(t)}); err != nil {
+	if err := h.Definitions.Put(t.Context(), "prod", "bundle",
+		[]definition.Service{customer(t)}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)

@@ -42,8 +42,8 @@ type Followed interface {
 	Followed(ctx context.Context, env string) (bool, error)
 }
 
-// CheckInterval is how often all instances of an environment are looked at, in case that a notice of
-// what was run was lost: nothing is due of those that wait for nothing.
+// CheckInterval is how often all instances of an environment are looked at, in case that a notice
+// of what was run was lost: nothing is due of those that wait for nothing.
 const CheckInterval = 30 * time.Minute
 
 // offers is whether an environment has services, or followers, as it was at a time.
@@ -56,7 +56,8 @@ type offers struct {
 // too late is found by the sweep.
 const remembered = time.Minute
 
-// Sweep notifies the compile function when something is due in an environment, and each CheckInterval.
+// Sweep notifies the compile function when something is due in an environment, and each
+// CheckInterval.
 func (f *Finder) Sweep(ctx context.Context, env string) error {
 	if some, err := f.offers(ctx, env, 0); !some || err != nil {
 		return err
@@ -95,8 +96,8 @@ func (f *Finder) again(env string) bool {
 }
 
 // Ran sends a notice of instances of which resources were run, by the resource sets of these: sets
-// of environments without services are nobody's. What is in no set (inventory.Shared) is of interest
-// where instances follow something.
+// of environments without services are nobody's. What is in no set (inventory.Shared) is of
+// interest where instances follow something.
 func (f *Finder) Ran(ctx context.Context, env string, sets []string) error {
 	if len(sets) == 0 {
 		return nil

@@ -26,7 +26,9 @@ func (s *environments) Agents(
 	})
 	maps.DeleteFunc(
 		out,
-		func(name string, _ state.Agent) bool { return len(names) > 0 && !slices.Contains(names, name) },
+		func(name string, _ state.Agent) bool {
+			return len(names) > 0 && !slices.Contains(names, name)
+		},
 	)
 	return out, err
 }

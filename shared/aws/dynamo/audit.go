@@ -179,18 +179,19 @@ func (a *auditor) pages(ctx context.Context) error {
 	}
 	f := finder{s: a.s, env: a.env, horizon: a.h.horizon, at: at, found: state.ActionSet{}}
 	for shard := range uint32(shards) {
-		if err := a.s.query(ctx, partition(pagePart(a.env, shard), "", true), func(i item) (bool, error) {
-			list, err := pageEntries(i)
-			if err != nil {
-				return false, err
-			}
-			key, _ := pageOf(attributevalue.TextOf(i, attrSort))
-			if key == paramsKey && a.s.log == nil {
-				return true, nil // nobody looks into it, but by way of the record
-			}
-			err = f.searchEntries(ctx, key, slices.Clone(list))
-			return true, a.there("page "+attributevalue.TextOf(i, attrSort), err)
-		}); err != nil {
+		if err := a.s.query(ctx, partition(pagePart(a.env, shard), "", true),
+			func(i item) (bool, error) {
+				list, err := pageEntries(i)
+				if err != nil {
+					return false, err
+				}
+				key, _ := pageOf(attributevalue.TextOf(i, attrSort))
+				if key == paramsKey && a.s.log == nil {
+					return true, nil // nobody looks into it, but by way of the record
+				}
+				err = f.searchEntries(ctx, key, slices.Clone(list))
+				return true, a.there("page "+attributevalue.TextOf(i, attrSort), err)
+			}); err != nil {
 			return err
 		}
 	}

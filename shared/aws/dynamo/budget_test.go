@@ -31,7 +31,8 @@ func TestRequestsOfOperations(t *testing.T) {
 	process := func() *dynamo.State {
 		c := awstest.Config(server.URL(server.DynamoDB), nil)
 		m.Install(&c)
-		return open(t, dynamo.Config{API: dynamodb.NewFromConfig(c), Table: table, Objects: objects})
+		return open(t, dynamo.Config{API: dynamodb.NewFromConfig(c), Table: table,
+			Objects: objects})
 	}
 	s, ctx := process(), t.Context()
 	must := func(err error) {
@@ -46,8 +47,10 @@ func TestRequestsOfOperations(t *testing.T) {
 	g := state.Guard{Key: "a/0", Fence: lease.Fence}
 	result := func(rev int64) state.Commit {
 		r := row("a", 0)
-		r.Rev, r.Compliance, r.LastRun, r.Deployed, r.Ticket = rev, state.Compliant, state.RunSuccess, r.Hash, 0
-		return state.Commit{Guard: g, Rows: []state.Row{r}, Actions: []state.Action{{ID: fmt.Sprint(rev), Resource: r.ID, Finished: start}}}
+		r.Rev, r.Compliance, r.LastRun, r.Deployed, r.Ticket = rev, state.Compliant,
+			state.RunSuccess, r.Hash, 0
+		return state.Commit{Guard: g, Rows: []state.Row{r},
+			Actions: []state.Action{{ID: fmt.Sprint(rev), Resource: r.ID, Finished: start}}}
 	}
 	for _, c := range []struct {
 		name      string
@@ -57,21 +60,34 @@ func TestRequestsOfOperations(t *testing.T) {
 		wcu, rcu  float64
 		tolerance float64
 	}{
-		{"commit a result", false, func(s *dynamo.State) error { _, err := s.Commit(ctx, env, result(firstRev(plan))); return err },
+		{"commit a result", false,
+			func(s *dynamo.State) error {
+				_, err := s.Commit(ctx, env, result(firstRev(plan)))
+				return err
+			},
 			map[string]int{"DynamoDB.PutItem": 1, "DynamoDB.GetItem": 1}, 1, 1, 1},
 		{"say what runs", false, func(s *dynamo.State) error {
-			_, err := s.Commit(ctx, env, state.Commit{Guard: g, Next: []resource.ID{id("a", 0)}, SeenPlan: 1})
+			_, err := s.Commit(ctx, env, state.Commit{Guard: g, Next: []resource.ID{id("a", 0)},
+				SeenPlan: 1})
 			return err
 		}, map[string]int{"DynamoDB.PutItem": 1, "DynamoDB.GetItem": 1}, 1, 1, 1},
-		{"read a lane that is known", false, func(s *dynamo.State) error { _, err := s.LaneRows(ctx, env, "a/0", true); return err },
+		{"read a lane that is known", false,
+			func(s *dynamo.State) error { _, err := s.LaneRows(ctx, env, "a/0", true); return err },
 			map[string]int{"DynamoDB.GetItem": 1}, 0, 1, 0},
-		{"read a lane", true, func(s *dynamo.State) error { _, err := s.LaneRows(ctx, env, "a/0", true); return err },
+		{"read a lane", true,
+			func(s *dynamo.State) error { _, err := s.LaneRows(ctx, env, "a/0", true); return err },
 			map[string]int{"DynamoDB.GetItem": 1}, 0, 1, 0},
-		{"count", true, func(s *dynamo.State) error { _, err := s.Counts(ctx, env); return err }, map[string]int{"DynamoDB.Query": 1}, 0, 1, 0},
-		{"the schedule", true, func(s *dynamo.State) error { _, err := s.Schedule(ctx, env); return err },
+		{"count", true, func(s *dynamo.State) error { _, err := s.Counts(ctx, env); return err },
+			map[string]int{"DynamoDB.Query": 1}, 0, 1, 0},
+		{"the schedule", true,
+			func(s *dynamo.State) error { _, err := s.Schedule(ctx, env); return err },
 			map[string]int{"DynamoDB.Query": 1, "DynamoDB.GetItem": 2}, 0, 3, 0},
-		{"what is due", true, func(s *dynamo.State) error { _, _, err := s.Due(ctx, env, start, 10); return err }, map[string]int{"DynamoDB.Query": 1}, 0, 1, 0},
-		{"the outbox", true, func(s *dynamo.State) error { _, err := s.Outbox(ctx, env, 10); return err }, map[string]int{"DynamoDB.Query": 1}, 0, 1, 0},
+		{"what is due", true,
+			func(s *dynamo.State) error { _, _, err := s.Due(ctx, env, start, 10); return err },
+			map[string]int{"DynamoDB.Query": 1}, 0, 1, 0},
+		{"the outbox", true,
+			func(s *dynamo.State) error { _, err := s.Outbox(ctx, env, 10); return err },
+			map[string]int{"DynamoDB.Query": 1}, 0, 1, 0},
 		{"take a lane", true, func(s *dynamo.State) error {
 			_, err := s.Acquire(ctx, env, "b/0", "worker#2", start, start.Add(time.Hour))
 			return err
@@ -79,7 +95,8 @@ func TestRequestsOfOperations(t *testing.T) {
 		{"a commit of a planner", true, func(s *dynamo.State) error {
 			r := row("a", 1)
 			r.Rev = firstRev(plan)
-			out, err := s.Commit(ctx, env, state.Commit{Guard: plan, Rows: []state.Row{r}, Plan: true})
+			out, err := s.Commit(ctx, env,
+				state.Commit{Guard: plan, Rows: []state.Row{r}, Plan: true})
 			if err == nil && len(out.Conflicts) > 0 {
 				err = fmt.Errorf("conflicts: %+v", out.Conflicts)
 			}
@@ -111,7 +128,8 @@ func TestRequestsOfOperations(t *testing.T) {
 			t.Errorf("%s: requests (-want +got):\n%s", c.name, diff)
 		}
 		if sum := got.Sum(); sum.WCU > c.wcu+c.tolerance || sum.RCU > c.rcu {
-			t.Errorf("%s: %v WCU and %v RCU, want at most %v and %v", c.name, sum.WCU, sum.RCU, c.wcu+c.tolerance, c.rcu)
+			t.Errorf("%s: %v WCU and %v RCU, want at most %v and %v", c.name, sum.WCU, sum.RCU,
+				c.wcu+c.tolerance, c.rcu)
 		}
 	}
 }
@@ -140,33 +158,43 @@ func TestLargerThanItems(t *testing.T) {
 	text := fmt.Sprintf("%x", noise(large/2))
 	var running []resource.ID
 	for n := range 300 {
-		running = append(running, resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: fmt.Sprintf("%d%x", n, noise(n + 1000)[n:])}))
+		running = append(running, resource.NewID("std::Null", "a",
+			resource.Key{Name: "name", Value: fmt.Sprintf("%d%x", n, noise(n + 1000)[n:])}))
 	}
 	lease, err := s.Acquire(t.Context(), env, "a/0", "worker#1", start, start.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := state.Commit{Guard: plan, Plan: true, Env: &state.Env{Name: env, Rev: 1}, Rows: []state.Row{big},
-		Version: &state.Version{Number: 2, Digest: text}, Agents: []resource.Agent{{Name: "z", Options: map[string]any{"x": text}}},
-		Parameters: []state.Parameter{{Name: "big", Value: text}}, Actions: []state.Action{{ID: "1", Resource: big.ID, Reason: text, Finished: start}}}
+	in := state.Commit{Guard: plan, Plan: true, Env: &state.Env{Name: env, Rev: 1},
+		Rows:       []state.Row{big},
+		Version:    &state.Version{Number: 2, Digest: text},
+		Agents:     []resource.Agent{{Name: "z", Options: map[string]any{"x": text}}},
+		Parameters: []state.Parameter{{Name: "big", Value: text}},
+		Actions:    []state.Action{{ID: "1", Resource: big.ID, Reason: text, Finished: start}}}
 	if out, err := s.Commit(t.Context(), env, in); err != nil || len(out.Conflicts) > 0 {
 		t.Fatalf("%v: %+v", err, out.Conflicts)
 	}
-	out, err := s.Commit(t.Context(), env, state.Commit{Guard: state.Guard{Key: "a/0", Fence: lease.Fence}, Next: running, SeenPlan: 2})
+	out, err := s.Commit(t.Context(), env,
+		state.Commit{Guard: state.Guard{Key: "a/0", Fence: lease.Fence}, Next: running,
+			SeenPlan: 2})
 	if err != nil || !out.Started {
 		t.Fatalf("%v: %+v", err, out)
 	}
 	w := snapshot(t, other, env)
 	i := slices.IndexFunc(w.Rows, func(r state.Row) bool { return r.ID == big.ID })
-	if i < 0 || !bytes.Equal(w.Rows[i].Body, big.Body) || w.Versions[1].Digest != text || w.Agents["z"].Options["x"] != text ||
+	if i < 0 || !bytes.Equal(w.Rows[i].Body, big.Body) || w.Versions[1].Digest != text ||
+		w.Agents["z"].Options["x"] != text ||
 		w.Params[0].Value != text || w.Actions[0].Reason != text {
 		t.Error("something large did not come back")
 	}
-	now, err := other.Acquire(t.Context(), env, "a/0", "worker#2", start.Add(2*time.Hour), start.Add(3*time.Hour))
+	now, err := other.Acquire(t.Context(), env, "a/0", "worker#2", start.Add(2*time.Hour),
+		start.Add(3*time.Hour))
 	if err != nil || !slices.Equal(now.Running, running) {
 		t.Errorf("%v: %d ids were running, want %d", err, len(now.Running), len(running))
 	}
-	if _, err := s.Commit(t.Context(), env, state.Commit{Guard: state.Guard{Key: "a/0", Fence: lease.Fence}}); !fault.Is(err, fault.Fenced) {
+	if _, err := s.Commit(t.Context(), env,
+		state.Commit{Guard: state.Guard{Key: "a/0", Fence: lease.Fence}}); !fault.Is(err,
+		fault.Fenced) {
 		t.Errorf("a commit of the old holder: %v", err)
 	}
 }
@@ -188,7 +216,8 @@ func TestManyLanes(t *testing.T) {
 	for n := range lanes {
 		in.Rows = append(in.Rows, row(fmt.Sprintf("agent%03d", n), n))
 	}
-	if out, err := s.Commit(t.Context(), env, in); err != nil || len(out.Conflicts) > 0 || out.PlanSeq != 1 {
+	if out, err := s.Commit(t.Context(), env, in); err != nil || len(out.Conflicts) > 0 ||
+		out.PlanSeq != 1 {
 		t.Fatalf("%v: %+v", err, out)
 	}
 	// A worker is faster with one row: that one comes back, all others are written.
@@ -198,14 +227,17 @@ func TestManyLanes(t *testing.T) {
 	}
 	done := row("agent007", 7)
 	done.Rev, done.Ticket, done.Reason = firstRev(g), 0, "the worker was here"
-	if _, err := other.Commit(t.Context(), env, state.Commit{Guard: state.Guard{Key: w.Key, Fence: w.Fence}, Rows: []state.Row{done}}); err != nil {
+	if _, err := other.Commit(t.Context(), env,
+		state.Commit{Guard: state.Guard{Key: w.Key, Fence: w.Fence},
+			Rows: []state.Row{done}}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range in.Rows {
 		in.Rows[i].Rev, in.Rows[i].Version = firstRev(g), 2
 	}
 	out, err := s.Commit(t.Context(), env, in)
-	if err != nil || len(out.Conflicts) != 1 || out.Conflicts[0].Reason != done.Reason || out.PlanSeq != 2 {
+	if err != nil || len(out.Conflicts) != 1 || out.Conflicts[0].Reason != done.Reason ||
+		out.PlanSeq != 2 {
 		t.Fatalf("%v: %+v", err, out)
 	}
 	sched, err := other.Schedule(t.Context(), env)
@@ -219,7 +251,8 @@ func TestManyLanes(t *testing.T) {
 		r.Rev, r.Lane = firstRev(g)+1, "z/0"
 		moves.Rows = append(moves.Rows, r)
 	}
-	if out, err = s.Commit(t.Context(), env, moves); err != nil || len(out.Conflicts) != 0 || out.PlanSeq != 3 {
+	if out, err = s.Commit(t.Context(), env, moves); err != nil || len(out.Conflicts) != 0 ||
+		out.PlanSeq != 3 {
 		t.Fatalf("%v: %+v", err, out)
 	}
 	rows, err := other.LaneRows(t.Context(), env, "z/0", true)

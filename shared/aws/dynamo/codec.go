@@ -83,4 +83,5 @@ const dictionary = `{"requires":["fs::Directory[,path=/srv/"],"send_event":true,
 	`"messages":[{"at":"2026-01-01T00:00:00.000000000Z","level":"debug","msg":"","kwargs":{"":""}},{"at":"2026-01-01T00:00:00.000000000Z","level":"info","msg":"` +
 	`"changes":{"":{"current":"","desired":""},"mode":{"current":null,"desired":"0644"}},"messages":[{"at":"","level":"error","msg":""}],"reason":"","stale":true,` +
 	`[{"id":"","resource":"","version":1,"action":"repair","outcome":"failed","change":"updated","started":"","finished":"","pack":"` +
-	`","version":1,"action":"deploy","outcome":"deployed","change":"created","started":"2026-` + `","finished":"2026-` + `","pack":"`
+	`","version":1,"action":"deploy","outcome":"deployed","change":"created","started":"2026-` +
+	`","finished":"2026-` + `","pack":"`

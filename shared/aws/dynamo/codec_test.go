@@ -56,9 +56,12 @@ func TestImageIsSmall(t *testing.T) {
 	}
 	before, at := used(), time.Unix(1_800_000_000, 5)
 	for i := range n {
-		row := state.Row{ID: resource.ID(fmt.Sprintf("std::Null[web1,name=resource-%06d]", i)), Rev: 9,
-			Version: 3, Hash: "0011223344556677", Body: body, Ticket: at.UnixNano(), LastRun: state.RunSuccess,
-			LastAction: "00112233445566778899aabbccddeeff", LastAt: at, SucceededAt: at, ChangedAt: at}
+		row := state.Row{ID: resource.ID(fmt.Sprintf("std::Null[web1,name=resource-%06d]", i)),
+			Rev:     9,
+			Version: 3, Hash: "0011223344556677", Body: body, Ticket: at.UnixNano(),
+			LastRun:    state.RunSuccess,
+			LastAction: "00112233445566778899aabbccddeeff", LastAt: at, SucceededAt: at,
+			ChangedAt: at}
 		row.Deployed = row.Hash
 		if err := m.put(1, whole(row)); err != nil {
 			t.Fatal(err)
@@ -76,16 +79,25 @@ func TestAnyRecordComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := func(nonce uint64, holder string, fence, wave, tx int64, ran []string, tickets, outbox uint16, foreign bool, name string, size uint16) bool {
-		rec := &record{key: "k", seq: 7, nonce: nonce, holder: holder, fence: fence, until: time.Unix(1, 2).UTC(), wave: wave, tx: tx,
-			before: idList{object: "00ff"}, counts: map[state.Status]int{state.StatusFailed: int(tickets), "other": 3}, tickets: int(tickets),
-			outbox: int(outbox), foreign: foreign, acted: int64(outbox), refs: []ref{{kind: pageRef, first: 3, last: 9, size: int(size), objects: 2, name: name}},
-			tail: []entry{{seq: 1, data: []byte("x")}, {seq: 2, object: &object{name: "ab", size: 3, n: 1, ids: [2]string{name, "z"}}}}}
+	f := func(nonce uint64, holder string, fence, wave, tx int64, ran []string, tickets,
+		outbox uint16, foreign bool, name string, size uint16) bool {
+		rec := &record{key: "k", seq: 7, nonce: nonce, holder: holder, fence: fence,
+			until: time.Unix(1, 2).UTC(), wave: wave, tx: tx,
+			before:  idList{object: "00ff"},
+			counts:  map[state.Status]int{state.StatusFailed: int(tickets), "other": 3},
+			tickets: int(tickets),
+			outbox:  int(outbox), foreign: foreign, acted: int64(outbox),
+			refs: []ref{{kind: pageRef, first: 3, last: 9, size: int(size), objects: 2,
+				name: name}},
+			tail: []entry{{seq: 1, data: []byte("x")},
+				{seq: 2, object: &object{name: "ab", size: 3, n: 1, ids: [2]string{name, "z"}}}}}
 		for _, id := range ran {
 			rec.running.ids = append(rec.running.ids, resource.ID(id))
 		}
 		got, err := decodeRecord("k", 7, rec.encode(p), p)
-		return err == nil && cmp.Diff(rec, got, cmp.AllowUnexported(record{}, idList{}, ref{}, entry{}, object{}), cmpopts.EquateEmpty()) == ""
+		return err == nil && cmp.Diff(rec, got,
+			cmp.AllowUnexported(record{}, idList{}, ref{}, entry{}, object{}),
+			cmpopts.EquateEmpty()) == ""
 	}
 	if err := quick.Check(f, nil); err != nil {
 		t.Error(err)
@@ -99,17 +111,22 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	row := deploytest.AnyRow(rand.New(rand.NewPCG(3, 4))) // the same every time
-	d := delta{run: true, whole: true, rows: []rowcodec.Stored{*whole(row)}, gone: []resource.ID{"x"}, epoch: 1, checked: []resource.ID{"y"},
-		waveDone: 2, add: []state.Outbox{{ID: "o"}}, drop: []string{"p"}, params: []state.Parameter{{Name: "n"}},
-		without: []droppedParameter{{ParameterKey: state.ParameterKey{Name: "m"}}}, actions: []state.Action{{ID: "a"}}}
+	d := delta{run: true, whole: true, rows: []rowcodec.Stored{*whole(row)},
+		gone: []resource.ID{"x"}, epoch: 1, checked: []resource.ID{"y"},
+		waveDone: 2, add: []state.Outbox{{ID: "o"}}, drop: []string{"p"},
+		params:  []state.Parameter{{Name: "n"}},
+		without: []droppedParameter{{ParameterKey: state.ParameterKey{Name: "m"}}},
+		actions: []state.Action{{ID: "a"}}}
 	raw, err := d.encode()
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(raw)
-	f.Add((&record{running: idList{ids: []resource.ID{"x"}}, tail: []entry{{seq: 1, data: raw}}}).encode(p))
+	f.Add((&record{running: idList{ids: []resource.ID{"x"}}, tail: []entry{{seq: 1, data: raw}}}).
+		encode(p))
 	f.Add((&head{paused: []string{"a"}}).encode())
-	f.Add((&forward{parts: map[string]*part{"l/=a": {rows: []state.Row{row}, from: []string{""}}}}).encode())
+	f.Add((&forward{parts: map[string]*part{"l/=a": {rows: []state.Row{row}, from: []string{""}}}}).
+		encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := wholeDelta(b)
 		if err == nil {

@@ -81,7 +81,8 @@ func (c *commit) prepare(ctx context.Context) error {
 		return fault.New(fault.Fenced, "commit", "the lease of %s was taken over", c.in.Guard.Key)
 	}
 	for _, step := range []func(context.Context) error{
-		d.changeEnv, d.version, d.forget, d.agents, d.locate, d.rows, d.drops, d.lease, d.parameters,
+		d.changeEnv, d.version, d.forget, d.agents, d.locate, d.rows, d.drops, d.lease,
+		d.parameters,
 		d.recount,
 	} {
 		if err := step(ctx); err != nil {

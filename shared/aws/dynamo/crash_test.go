@@ -27,12 +27,14 @@ const env = "e"
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func id(agent string, n int) resource.ID {
-	return resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: fmt.Sprintf("n%05d", n)})
+	return resource.NewID("std::Null", agent,
+		resource.Key{Name: "name", Value: fmt.Sprintf("n%05d", n)})
 }
 
 // row is a scheduled row of an agent.
 func row(agent string, n int) state.Row {
-	return state.Row{ID: id(agent, n), Lane: agent + "/0", Version: 1, Hash: fmt.Sprintf("%064x", n), Body: fmt.Appendf(nil, `{"n":%d}`, n), Ticket: int64(n + 1),
+	return state.Row{ID: id(agent, n), Lane: agent + "/0", Version: 1,
+		Hash: fmt.Sprintf("%064x", n), Body: fmt.Appendf(nil, `{"n":%d}`, n), Ticket: int64(n + 1),
 		Compliance: state.HasUpdate, LastRun: state.RunNew, Blocked: state.NotBlocked}
 }
 
@@ -69,13 +71,18 @@ func snapshot(t *testing.T, s *dynamo.State, env string) world {
 		func() error { w.Versions, err = s.Versions(ctx, env); return err },
 		func() error { w.Agents, err = s.Agents(ctx, env); return err },
 		func() error { w.Actions, err = s.Actions(ctx, env, state.ActionQuery{}); return err },
-		func() error { w.Due, w.Next, err = s.Due(ctx, env, start.Add(time.Hour), 100); return err },
+		func() error {
+			w.Due, w.Next, err = s.Due(ctx, env, start.Add(time.Hour), 100)
+			return err
+		},
 	} {
 		if err := f(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	slices.SortFunc(w.Schedule.Tickets, func(a, b state.Ticket) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	slices.SortFunc(w.Schedule.Tickets, func(a, b state.Ticket) int {
+		return strings.Compare(string(a.ID), string(b.ID))
+	})
 	return w
 }
 
@@ -90,9 +97,11 @@ func before(t *testing.T, s *dynamo.State, env string) state.Guard {
 		t.Fatal(err)
 	}
 	g := state.Guard{Key: "plan", Fence: l.Fence}
-	c := state.Commit{Guard: g, Plan: true, Env: &state.Env{Name: env, Last: 1}, Version: &state.Version{Number: 1, Digest: "one"},
-		Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 1}}, Parameters: []state.Parameter{{Name: "p", Value: "1"}, {Name: "q", Value: "1"}},
-		AddOutbox: []state.Outbox{{ID: "o1", At: start}, {ID: "o2", At: start}}}
+	c := state.Commit{Guard: g, Plan: true, Env: &state.Env{Name: env, Last: 1},
+		Version:    &state.Version{Number: 1, Digest: "one"},
+		Agents:     []resource.Agent{{Name: "a", Transport: "local", Lanes: 1}},
+		Parameters: []state.Parameter{{Name: "p", Value: "1"}, {Name: "q", Value: "1"}},
+		AddOutbox:  []state.Outbox{{ID: "o1", At: start}, {ID: "o2", At: start}}}
 	for i, agent := range []string{"a", "b", "c"} {
 		for n := range 3 {
 			r := row(agent, 10*i+n)
@@ -109,12 +118,16 @@ func before(t *testing.T, s *dynamo.State, env string) state.Guard {
 // change is a commit that does everything at once, in three lanes: rows are written, added, removed
 // and moved.
 func change(g state.Guard, env string) state.Commit {
-	c := state.Commit{Guard: g, Plan: true, Env: &state.Env{Name: env, Rev: 1, Last: 2}, Version: &state.Version{Number: 2, Digest: "two"}, Forget: []int{1},
-		Agents: []resource.Agent{{Name: "b", Transport: "ssh", Lanes: 2}}, Parameters: []state.Parameter{{Name: "p", Value: "2"}},
-		DropParameters: []state.ParameterKey{{Name: "q"}}, AddOutbox: []state.Outbox{{ID: "o3", At: start}}, DropOutbox: []string{"o1"},
+	c := state.Commit{Guard: g, Plan: true, Env: &state.Env{Name: env, Rev: 1, Last: 2},
+		Version: &state.Version{Number: 2, Digest: "two"}, Forget: []int{1},
+		Agents:         []resource.Agent{{Name: "b", Transport: "ssh", Lanes: 2}},
+		Parameters:     []state.Parameter{{Name: "p", Value: "2"}},
+		DropParameters: []state.ParameterKey{{Name: "q"}},
+		AddOutbox:      []state.Outbox{{ID: "o3", At: start}}, DropOutbox: []string{"o1"},
 		Actions: []state.Action{{ID: "act", Resource: id("a", 0), Finished: start}}}
 	for i, agent := range []string{"a", "b", "c"} {
-		written, moved, gone, added := row(agent, 10*i), row(agent, 10*i+1), row(agent, 10*i+2), row(agent, 10*i+3)
+		written, moved, gone, added := row(agent, 10*i), row(agent, 10*i+1), row(agent, 10*i+2),
+			row(agent, 10*i+3)
 		written.Rev, moved.Rev, gone.Rev = firstRev(g), firstRev(g), firstRev(g)
 		written.Ticket, moved.Lane, gone.Gone = 0, agent+"/1", true
 		c.Rows = append(c.Rows, written, moved, gone, added)
@@ -132,7 +145,8 @@ func TestCrashAnywhereLeavesACommitWholeOrUndone(t *testing.T) {
 	for _, way := range []struct {
 		name    string
 		prepare func(*dynamo.State)
-	}{{"together", func(*dynamo.State) {}}, {"forward", (*dynamo.State).SqueezeItems}, {"objects", (*dynamo.State).Squeeze}} {
+	}{{"together", func(*dynamo.State) {}}, {"forward", (*dynamo.State).SqueezeItems},
+		{"objects", (*dynamo.State).Squeeze}} {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			undone, done := 0, 0
@@ -149,7 +163,8 @@ func TestCrashAnywhereLeavesACommitWholeOrUndone(t *testing.T) {
 				}
 				crashed := false
 				for _, last := range faults {
-					c := crash{t: t, prepare: way.prepare, config: config, env: fmt.Sprintf("%d-%d", point, last), point: int64(point), last: last}
+					c := crash{t: t, prepare: way.prepare, config: config,
+						env: fmt.Sprintf("%d-%d", point, last), point: int64(point), last: last}
 					whole, reached := c.run()
 					crashed = crashed || reached
 					if whole {
@@ -163,7 +178,8 @@ func TestCrashAnywhereLeavesACommitWholeOrUndone(t *testing.T) {
 				}
 			}
 			if !rest && (done == 0 || undone == 0) {
-				t.Errorf("%d times done, %d undone: the points of the crash are not where they should be", done, undone)
+				t.Errorf("%d times done, %d undone: the points of the crash are not where they "+
+					"should be", done, undone)
 			}
 		})
 	}
@@ -217,7 +233,8 @@ func (c *crash) run() (whole, reached bool) {
 			t.Errorf("point %d: a commit that succeeded changed nothing", c.point)
 		}
 		// What comes after a crash finds nothing in its way.
-		if out, err := fresh().Commit(t.Context(), c.env, change(g, c.env)); err != nil || len(out.Conflicts) > 0 {
+		if out, err := fresh().Commit(t.Context(), c.env, change(g, c.env)); err != nil ||
+			len(out.Conflicts) > 0 {
 			t.Errorf("point %d: after the crash: %v, conflicts %+v", c.point, err, out.Conflicts)
 		}
 	} else {
@@ -232,20 +249,25 @@ func wantWhole(t *testing.T, point int64, g state.Guard, w world) {
 	t.Helper()
 	var rows []string
 	for _, r := range w.Rows {
-		rows = append(rows, fmt.Sprintf("%s %d %s", r.Lane, r.Rev-firstRev(g)+1, strings.TrimSuffix(string(r.ID)[strings.Index(string(r.ID), "name=")+5:], "]")))
+		rows = append(rows, fmt.Sprintf("%s %d %s", r.Lane, r.Rev-firstRev(g)+1,
+			strings.TrimSuffix(string(r.ID)[strings.Index(string(r.ID), "name=")+5:], "]")))
 	}
-	want := []string{"a/0 2 n00000", "a/1 2 n00001", "a/0 1 n00003", "b/0 2 n00010", "b/1 2 n00011", "b/0 1 n00013", "c/0 2 n00020", "c/1 2 n00021", "c/0 1 n00023"}
+	want := []string{"a/0 2 n00000", "a/1 2 n00001", "a/0 1 n00003", "b/0 2 n00010", "b/1 2 n00011",
+		"b/0 1 n00013", "c/0 2 n00020", "c/1 2 n00021", "c/0 1 n00023"}
 	checks := map[string]string{
-		"rows":       cmp.Diff(want, rows),
-		"counts":     cmp.Diff(map[state.Status]int{state.StatusAvailable: 9}, w.Counts),
-		"outbox":     cmp.Diff([]state.Outbox{{ID: "o2", At: start}, {ID: "o3", At: start}}, w.Outbox),
+		"rows":   cmp.Diff(want, rows),
+		"counts": cmp.Diff(map[state.Status]int{state.StatusAvailable: 9}, w.Counts),
+		"outbox": cmp.Diff([]state.Outbox{{ID: "o2", At: start}, {ID: "o3", At: start}},
+			w.Outbox),
 		"parameters": cmp.Diff([]state.Parameter{{Name: "p", Value: "2"}}, w.Params),
-		"versions":   cmp.Diff([]state.Version{{Number: 2, Digest: "two"}}, w.Versions, cmpopts.EquateEmpty()),
-		"agents":     cmp.Diff(2, len(w.Agents)),
-		"actions":    cmp.Diff(1, len(w.Actions)),
-		"tickets":    cmp.Diff(6, len(w.Schedule.Tickets)),
-		"timers":     cmp.Diff(0, len(w.Due)),
-		"rev":        cmp.Diff([]int64{2, 2, 2}, []int64{w.Env.Rev, w.Env.PlanSeq, int64(w.Env.Last)}),
+		"versions": cmp.Diff([]state.Version{{Number: 2, Digest: "two"}}, w.Versions,
+			cmpopts.EquateEmpty()),
+		"agents":  cmp.Diff(2, len(w.Agents)),
+		"actions": cmp.Diff(1, len(w.Actions)),
+		"tickets": cmp.Diff(6, len(w.Schedule.Tickets)),
+		"timers":  cmp.Diff(0, len(w.Due)),
+		"rev": cmp.Diff([]int64{2, 2, 2},
+			[]int64{w.Env.Rev, w.Env.PlanSeq, int64(w.Env.Last)}),
 	}
 	for what, diff := range checks {
 		if diff != "" {

@@ -43,7 +43,8 @@ func (h *head) encode() []byte {
 	e.Time(h.quietUntil)
 	e.Time(h.horizon)
 	e.Bytes(h.record)
-	if h.idleEpoch != 0 { // heads of environments where no agent ever slept stay as they always were
+	// heads of environments where no agent ever slept stay as they always were
+	if h.idleEpoch != 0 {
 		e.Int(h.idleEpoch)
 	}
 	return e.B

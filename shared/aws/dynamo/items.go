@@ -287,9 +287,10 @@ func (s *items) putAll(ctx context.Context, puts []put) (map[int]item, error) {
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token}
 	for i := range puts {
 		if puts[i].remove {
-			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Delete: &types.Delete{
-				TableName: &s.table, Key: keyItem(puts[i].part, puts[i].sort),
-			}})
+			in.TransactItems = append(in.TransactItems,
+				types.TransactWriteItem{Delete: &types.Delete{
+					TableName: &s.table, Key: keyItem(puts[i].part, puts[i].sort),
+				}})
 			continue
 		}
 		expr, values := puts[i].condition()

@@ -27,12 +27,7 @@ const (
 func jobsPart(env string) string { return "J/" + env }
 
 // PutJob implements deploy.Jobs.
-func (s *jobs) PutJob(
-	ctx context.Context,
-	env string,
-	j state.Job,
-	now time.Time,
-) (int64, error) {
+func (s *jobs) PutJob(ctx context.Context, env string, j state.Job, now time.Time) (int64, error) {
 	rev := state.NewRev()
 	in := &dynamodb.PutItemInput{TableName: &s.table, ReturnValuesOnConditionCheckFailure: oldItem,
 		ConditionExpression: aws.String("n = :n AND e > :now"),

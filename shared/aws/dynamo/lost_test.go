@@ -178,7 +178,8 @@ func TestLostConflicts(t *testing.T) {
 			}
 			g := before(t, process(api), env)
 			worker, workers := ending("")
-			l, err := worker.Acquire(t.Context(), env, "b/0", "worker#1", start, start.Add(time.Hour))
+			l, err := worker.Acquire(t.Context(), env, "b/0", "worker#1", start,
+				start.Add(time.Hour))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -202,7 +203,9 @@ func TestLostConflicts(t *testing.T) {
 			if n := len(w.Rows); n != 9 {
 				t.Errorf("there are %d rows, expected 9", n)
 			}
-			if i := slices.IndexFunc(w.Rows, func(r state.Row) bool { return r.ID == result.ID }); i < 0 ||
+			if i := slices.IndexFunc(w.Rows, func(r state.Row) bool {
+				return r.ID == result.ID
+			}); i < 0 ||
 				w.Rows[i].LastRun != state.RunSuccess || w.Rows[i].Rev != result.Rev+1 {
 				t.Errorf("the result of the worker is not there: %+v", w.Rows)
 			}

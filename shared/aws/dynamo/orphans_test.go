@@ -24,7 +24,8 @@ func TestOrphansGoAndNothingElse(t *testing.T) {
 	s := open(t, c)
 	s.Squeeze()
 	g := before(t, s, env)
-	if out, err := s.Commit(t.Context(), env, change(g, env)); err != nil || len(out.Conflicts) > 0 {
+	if out, err := s.Commit(t.Context(), env, change(g, env)); err != nil ||
+		len(out.Conflicts) > 0 {
 		t.Fatalf("%v: %+v", err, out)
 	}
 	l, err := s.Acquire(t.Context(), env, "a/0", "worker#1", start, start.Add(time.Hour))
@@ -35,7 +36,8 @@ func TestOrphansGoAndNothingElse(t *testing.T) {
 		r := row("a", 0)
 		r.Rev, r.Reason = firstRev(g)+int64(n+1), fmt.Sprint(n)
 		in := state.Commit{Guard: state.Guard{Key: l.Key, Fence: l.Fence}, Rows: []state.Row{r},
-			Actions: []state.Action{{ID: fmt.Sprintf("b%02d", n), Resource: r.ID, Finished: start.Add(time.Minute)}}}
+			Actions: []state.Action{{ID: fmt.Sprintf("b%02d", n), Resource: r.ID,
+				Finished: start.Add(time.Minute)}}}
 		if out, err := s.Commit(t.Context(), env, in); err != nil || len(out.Conflicts) > 0 {
 			t.Fatalf("%v: %+v", err, out)
 		}
@@ -46,8 +48,10 @@ func TestOrphansGoAndNothingElse(t *testing.T) {
 		}
 	}
 	was, have := snapshot(t, open(t, c), env), objects.Len()
-	if n, err := s.DropOrphans(t.Context(), time.Now()); err != nil || n < 3 || n > 6 || objects.Len() != have-n {
-		t.Errorf("%v: %d objects removed, want the 3 that nothing names and the few that are left of what was merged", err, n)
+	if n, err := s.DropOrphans(t.Context(), time.Now()); err != nil || n < 3 || n > 6 ||
+		objects.Len() != have-n {
+		t.Errorf("%v: %d objects removed, want the 3 that nothing names and the few that are "+
+			"left of what was merged", err, n)
 	}
 	if diff := different(was, snapshot(t, open(t, c), env)); diff != "" {
 		t.Errorf("something else is gone (-was +is):\n%s", diff)

@@ -132,7 +132,8 @@ type limits struct {
 	refs     int // pieces that a record may name before the newest are merged
 	objects  int // that reading a tablet may take before the newest are merged
 	released int // the same when its lease is given up: whoever reads it next may know nothing
-	together int // tablets that are written in one transaction; commits over more are rolled forward
+	// tablets that are written in one transaction; commits over more are rolled forward
+	together int
 	ids      int // packed bytes of a list of ids that stands in a record
 	forget   int // versions that are removed together with a commit; more are removed after it
 	sources  int // tablets that rows move from to another in one transaction

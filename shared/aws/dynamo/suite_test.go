@@ -27,7 +27,9 @@ func client(t *testing.T, kind server.Kind, faults *awstest.Faults) (*dynamodb.C
 	t.Helper()
 	plain := dynamodb.NewFromConfig(awstest.Config(server.URL(kind), nil))
 	table := awstest.Unique(t)
-	if _, err := plain.CreateTable(t.Context(), dynamo.Table(table)); err != nil && !awserr.Is(err, awserr.TableInUse) { // in use: the SDK asked twice
+	// in use: the SDK asked twice
+	if _, err := plain.CreateTable(t.Context(), dynamo.Table(table)); err != nil &&
+		!awserr.Is(err, awserr.TableInUse) {
 		t.Fatal(err)
 	}
 	if faults == nil {
@@ -77,7 +79,8 @@ func TestConformance(t *testing.T) {
 				t.Helper()
 				var faults *awstest.Faults
 				if c.faults {
-					faults = &awstest.Faults{Decide: awstest.NowAndThen(4), Rewrite: awstest.Unprocessed}
+					faults = &awstest.Faults{Decide: awstest.NowAndThen(4),
+						Rewrite: awstest.Unprocessed}
 				}
 				api, table := client(t, c.kind, faults)
 				config := dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}}
@@ -88,7 +91,9 @@ func TestConformance(t *testing.T) {
 				c.prepare(a)
 				c.prepare(b)
 				h := harness(a, b)
-				h.Serial = c.faults // a winner whose answer was lost may be told that it lost: see RepeatedCommitShowsItself
+				// a winner whose answer was lost may be told that it lost: see
+				// RepeatedCommitShowsItself
+				h.Serial = c.faults
 				return h
 			})
 		})
@@ -113,7 +118,8 @@ func TestJobs(t *testing.T) {
 				t.Helper()
 				api, table := client(t, c.kind, c.faults)
 				config := dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}}
-				return deploytest.JobsHarness{A: open(t, config), B: open(t, config), Serial: c.faults != nil}
+				return deploytest.JobsHarness{A: open(t, config), B: open(t, config),
+					Serial: c.faults != nil}
 			})
 		})
 	}
@@ -122,8 +128,11 @@ func TestJobs(t *testing.T) {
 // objects returns real objects in a new bucket.
 func objects(t *testing.T, name string) dynamo.Objects {
 	t.Helper()
-	api := s3.NewFromConfig(awstest.Config(server.URL(server.MiniStack), nil), func(o *s3.Options) { o.UsePathStyle = true })
-	if _, err := api.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
+	api := s3.NewFromConfig(awstest.Config(server.URL(server.MiniStack), nil), func(o *s3.Options) {
+		o.UsePathStyle = true
+	})
+	if _, err := api.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil &&
+		!awserr.Is(err, "BucketAlreadyOwnedByYou") {
 		t.Fatal(err)
 	}
 	return bucket.NewObjects(api, name)

@@ -101,7 +101,8 @@ func (s *Set) Flush(w io.Writer, now time.Time, properties map[string]any) error
 	}
 	line[Dimension] = s.stack
 	line["_aws"] = map[string]any{"Timestamp": now.UnixMilli(),
-		"CloudWatchMetrics": []any{map[string]any{"Namespace": Namespace, "Dimensions": [][]string{{Dimension}}, "Metrics": definitions}}}
+		"CloudWatchMetrics": []any{map[string]any{"Namespace": Namespace,
+			"Dimensions": [][]string{{Dimension}}, "Metrics": definitions}}}
 	b, err := json.Marshal(line)
 	if err != nil {
 		return err

@@ -23,7 +23,8 @@ func TestFlush(t *testing.T) {
 	s.Add("Deployed", emf.Count, 3)
 	s.Sample("LaneTime", emf.Milliseconds, 7)
 	s.Sample("LaneTime", emf.Milliseconds, 9)
-	if err := s.Flush(&out, time.Unix(1, 0), map[string]any{"environment": "e", "Stack": "wrong"}); err != nil {
+	if err := s.Flush(&out, time.Unix(1, 0),
+		map[string]any{"environment": "e", "Stack": "wrong"}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"Deployed":5,"LaneTime":[7,9],"Stack":"prod","_aws":{"CloudWatchMetrics":[{"Dimensions":[["Stack"]],"Metrics":[` +

@@ -42,7 +42,8 @@ func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Req
 		return nil, fault.Wrap(fault.Invalid, "read event", err)
 	}
 	req.URL = &url.URL{Path: e.RawPath, RawQuery: e.RawQueryString}
-	if path, err := url.PathUnescape(e.RawPath); err == nil { // it comes escaped, as the caller wrote it
+	// it comes escaped, as the caller wrote it
+	if path, err := url.PathUnescape(e.RawPath); err == nil {
 		req.URL.Path, req.URL.RawPath = path, e.RawPath
 	}
 	for name, value := range e.Headers { // several of one name come joined by commas
@@ -62,7 +63,9 @@ func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Req
 
 // Handle answers an event with what h answers. A handler that panics ends the process, as
 // everywhere in a function.
-func Handle(ctx context.Context, h http.Handler, e *events.LambdaFunctionURLRequest) *events.LambdaFunctionURLResponse {
+func Handle(
+	ctx context.Context, h http.Handler, e *events.LambdaFunctionURLRequest,
+) *events.LambdaFunctionURLResponse {
 	req, err := Request(ctx, e)
 	if err != nil {
 		return problem(http.StatusBadRequest, "the event is not a request")
@@ -70,14 +73,18 @@ func Handle(ctx context.Context, h http.Handler, e *events.LambdaFunctionURLRequ
 	w := &writer{header: http.Header{}}
 	h.ServeHTTP(w, req)
 	if w.body.Len() > maxAnswer {
-		return problem(http.StatusInsufficientStorage, "the answer is larger than a function may send; ask for less, or for pages")
+		return problem(http.StatusInsufficientStorage,
+			"the answer is larger than a function may send; ask for less, or for pages")
 	}
 	return w.answer()
 }
 
 func problem(status int, detail string) *events.LambdaFunctionURLResponse {
-	body, _ := json.Marshal(map[string]any{"title": http.StatusText(status), "status": status, "detail": detail}) // it holds plain values
-	return &events.LambdaFunctionURLResponse{StatusCode: status, Headers: map[string]string{"content-type": "application/problem+json"}, Body: string(body)}
+	// it holds plain values
+	body, _ := json.Marshal(map[string]any{"title": http.StatusText(status), "status": status,
+		"detail": detail})
+	return &events.LambdaFunctionURLResponse{StatusCode: status,
+		Headers: map[string]string{"content-type": "application/problem+json"}, Body: string(body)}
 }
 
 // writer gathers an answer.
@@ -136,6 +143,7 @@ func plain(header map[string]string) bool {
 		return false
 	}
 	kind, _, err := mime.ParseMediaType(header["content-type"])
-	return err == nil && (strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "yaml") ||
+	return err == nil && (strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "json") ||
+		strings.HasSuffix(kind, "yaml") ||
 		strings.HasSuffix(kind, "xml") || strings.HasSuffix(kind, "javascript"))
 }

@@ -37,9 +37,12 @@ func TestRequest(t *testing.T) {
 	}
 	body, _ := io.ReadAll(req.Body)
 	cookie, _ := req.Cookie("b")
-	got := []any{req.Method, req.URL.Path, req.URL.EscapedPath(), req.URL.Query(), req.Host, req.Header.Get("X-Many"), cookie.Value, string(body),
+	got := []any{req.Method, req.URL.Path, req.URL.EscapedPath(), req.URL.Query(), req.Host,
+		req.Header.Get("X-Many"), cookie.Value, string(body),
 		req.ContentLength, req.RemoteAddr}
-	want := []any{"POST", "/v1/a/b/é", "/v1/a%2Fb/%C3%A9", map[string][]string{"x": {"1", "2"}, "y": {" "}}, "abc.lambda-url.eu-west-1.on.aws", "1,2", "2", `{"a":1}`,
+	want := []any{"POST", "/v1/a/b/é", "/v1/a%2Fb/%C3%A9",
+		map[string][]string{"x": {"1", "2"}, "y": {" "}}, "abc.lambda-url.eu-west-1.on.aws", "1,2",
+		"2", `{"a":1}`,
 		int64(7), "203.0.113.7"}
 	for i := range want {
 		if i == 3 {
@@ -66,7 +69,8 @@ func TestRequestRefuses(t *testing.T) {
 			t.Errorf("%s became %v", reason, req)
 		}
 	}
-	if out := furl.Handle(t.Context(), http.NotFoundHandler(), event(t, `{}`)); out.StatusCode != http.StatusBadRequest || !json.Valid([]byte(out.Body)) {
+	if out := furl.Handle(t.Context(), http.NotFoundHandler(),
+		event(t, `{}`)); out.StatusCode != http.StatusBadRequest || !json.Valid([]byte(out.Body)) {
 		t.Errorf("%+v", out)
 	}
 }
@@ -79,32 +83,38 @@ func TestAnswers(t *testing.T) {
 		h      http.HandlerFunc
 		want   events.LambdaFunctionURLResponse
 	}{
-		{"JSON is text; headers of one name are joined, cookies are not", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/problem+json; charset=utf-8")
-			w.Header().Add("Vary", "A")
-			w.Header().Add("Vary", "B")
-			w.Header().Add("Set-Cookie", "a=1; Path=/")
-			w.Header().Add("Set-Cookie", "b=2")
-			w.WriteHeader(http.StatusTeapot)
-			w.Header().Set("Too-Late", "1")
-			_, _ = io.WriteString(w, `{"x":"é"}`)
-		}, events.LambdaFunctionURLResponse{StatusCode: 418, Headers: map[string]string{"content-type": "application/problem+json; charset=utf-8", "vary": "A, B"},
-			Body: `{"x":"é"}`, Cookies: []string{"a=1; Path=/", "b=2"}}},
+		{"JSON is text; headers of one name are joined, cookies are not",
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/problem+json; charset=utf-8")
+				w.Header().Add("Vary", "A")
+				w.Header().Add("Vary", "B")
+				w.Header().Add("Set-Cookie", "a=1; Path=/")
+				w.Header().Add("Set-Cookie", "b=2")
+				w.WriteHeader(http.StatusTeapot)
+				w.Header().Set("Too-Late", "1")
+				_, _ = io.WriteString(w, `{"x":"é"}`)
+			}, events.LambdaFunctionURLResponse{StatusCode: 418,
+				Headers: map[string]string{"content-type": "application/problem+json; charset=utf-8", "vary": "A, B"},
+				Body:    `{"x":"é"}`, Cookies: []string{"a=1; Path=/", "b=2"}}},
 		{"bytes are base64", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/gzip")
 			_, _ = io.WriteString(w, zipped)
-		}, events.LambdaFunctionURLResponse{StatusCode: 200, Headers: map[string]string{"content-type": "application/gzip"},
-			Body: base64.StdEncoding.EncodeToString([]byte(zipped)), IsBase64Encoded: true}},
+		}, events.LambdaFunctionURLResponse{StatusCode: 200,
+			Headers: map[string]string{"content-type": "application/gzip"},
+			Body:    base64.StdEncoding.EncodeToString([]byte(zipped)), IsBase64Encoded: true}},
 		{"encoded text is bytes", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")
 			w.Header().Set("Content-Encoding", "br")
 			_, _ = io.WriteString(w, "abc")
-		}, events.LambdaFunctionURLResponse{StatusCode: 200, Headers: map[string]string{"content-type": "text/plain", "content-encoding": "br"},
-			Body: base64.StdEncoding.EncodeToString([]byte("abc")), IsBase64Encoded: true}},
+		}, events.LambdaFunctionURLResponse{StatusCode: 200,
+			Headers: map[string]string{"content-type": "text/plain", "content-encoding": "br"},
+			Body:    base64.StdEncoding.EncodeToString([]byte("abc")), IsBase64Encoded: true}},
 		{"text that is not UTF-8 is bytes", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")
 			_, _ = io.WriteString(w, "\xff")
-		}, events.LambdaFunctionURLResponse{StatusCode: 200, Headers: map[string]string{"content-type": "text/plain"}, Body: "/w==", IsBase64Encoded: true}},
+		}, events.LambdaFunctionURLResponse{StatusCode: 200,
+			Headers: map[string]string{"content-type": "text/plain"}, Body: "/w==",
+			IsBase64Encoded: true}},
 	} {
 		out := furl.Handle(t.Context(), c.h, event(t, signed))
 		if diff := cmp.Diff(&c.want, out); diff != "" {
@@ -115,7 +125,8 @@ func TestAnswers(t *testing.T) {
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = io.WriteString(w, strings.Repeat("x", 5<<20))
 	}
-	if out := furl.Handle(t.Context(), http.HandlerFunc(large), event(t, signed)); out.StatusCode != http.StatusInsufficientStorage {
+	if out := furl.Handle(t.Context(), http.HandlerFunc(large),
+		event(t, signed)); out.StatusCode != http.StatusInsufficientStorage {
 		t.Errorf("an answer that Lambda refuses: %d", out.StatusCode)
 	}
 }
@@ -124,22 +135,24 @@ func TestAnswers(t *testing.T) {
 // what it answers is JSON.
 func FuzzHandle(f *testing.F) {
 	f.Add([]byte(signed))
-	f.Add([]byte(`{"rawPath":"/%zz","requestContext":{"http":{"method":"GET"}},"headers":{"":"","x\n":"y"},"cookies":["\u0000"]}`))
+	f.Add([]byte(
+		`{"rawPath":"/%zz","requestContext":{"http":{"method":"GET"}},"headers":{"":"","x\n":"y"},"cookies":["\u0000"]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var e events.LambdaFunctionURLRequest
 		if json.Unmarshal(text, &e) != nil {
 			return
 		}
-		out := furl.Handle(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == "" || r.URL == nil || !strings.HasPrefix(r.URL.Path, "/") {
-				t.Errorf("request %+v", r)
-			}
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Error(err)
-			}
-			_, _ = w.Write(body)
-		}), &e)
+		out := furl.Handle(t.Context(),
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == "" || r.URL == nil || !strings.HasPrefix(r.URL.Path, "/") {
+					t.Errorf("request %+v", r)
+				}
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				_, _ = w.Write(body)
+			}), &e)
 		if out.StatusCode < 100 || out.StatusCode > 599 {
 			t.Errorf("status %d", out.StatusCode)
 		}

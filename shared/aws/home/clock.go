@@ -36,15 +36,19 @@ func (c *clock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.ahead
 // install makes the clock learn from every client that is made from cfg afterwards.
 func (c *clock) install(cfg *aws.Config) {
 	cfg.APIOptions = append(cfg.APIOptions, func(s *middleware.Stack) error {
-		return s.Finalize.Add(middleware.FinalizeMiddlewareFunc("southbound:clock", c.learn), middleware.After)
+		return s.Finalize.Add(middleware.FinalizeMiddlewareFunc("southbound:clock", c.learn),
+			middleware.After)
 	})
 }
 
-func (c *clock) learn(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+func (c *clock) learn(
+	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	began := time.Now()
 	out, meta, err := next.HandleFinalize(ctx, in)
 	if theirs, ok := awsmiddleware.GetServerTime(meta); ok && time.Since(began) < tooSlow {
-		c.compare(ctx, time.Until(theirs.Add(time.Second/2))) // cut to seconds: half of one is missing
+		// cut to seconds: half of one is missing
+		c.compare(ctx, time.Until(theirs.Add(time.Second/2)))
 	}
 	return out, meta, err
 }
@@ -67,5 +71,7 @@ func (c *clock) compare(ctx context.Context, ahead time.Duration) {
 	if ahead < 0 {
 		says = fmt.Sprintf("%v ahead", -ahead)
 	}
-	c.log.WarnContext(ctx, "the clock of this machine does not agree with that of AWS, whose time is used: set it", "it_is", says)
+	c.log.WarnContext(ctx,
+		"the clock of this machine does not agree with that of AWS, whose time is used: set it",
+		"it_is", says)
 }

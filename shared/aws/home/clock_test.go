@@ -52,7 +52,8 @@ func TestClock(t *testing.T) {
 		if got := time.Until(c.Now()); (got - step.want).Abs() > 30*time.Second {
 			t.Errorf("%s: the time is off by %v, expected %v", step.why, got, step.want)
 		}
-		if !strings.Contains(said.String(), step.says) || step.says == "" && step.off != 0 && said.Len() > 0 {
+		if !strings.Contains(said.String(), step.says) ||
+			step.says == "" && step.off != 0 && said.Len() > 0 {
 			t.Errorf("%s: it says %q", step.why, said.String())
 		}
 	}

@@ -95,13 +95,16 @@ var prefixPattern = pattern.Lazy(`^[A-Za-z0-9-]{1,20}$`)
 // FromEnv reads the configuration from environment variables, which get returns by name. Invalid
 // names everything that is missing.
 func FromEnv(get func(name string) string) (Config, error) {
-	c := Config{Table: get(EnvTable), Bucket: get(EnvBucket), Prefix: get(EnvPrefix), DeadLetters: get(EnvDeadLetters), Handler: get(EnvHandler),
-		LogQueue: get(EnvLogQueue), CompileQueue: get(EnvCompile), KMSKey: get(EnvKMSKey), ExportURL: get(EnvExportURL), Endpoint: strings.TrimSuffix(get(EnvEndpoint), "/"),
+	c := Config{Table: get(EnvTable), Bucket: get(EnvBucket), Prefix: get(EnvPrefix),
+		DeadLetters: get(EnvDeadLetters), Handler: get(EnvHandler),
+		LogQueue: get(EnvLogQueue), CompileQueue: get(EnvCompile), KMSKey: get(EnvKMSKey),
+		ExportURL: get(EnvExportURL), Endpoint: strings.TrimSuffix(get(EnvEndpoint), "/"),
 		Region: cmp.Or(get("AWS_REGION"), get("AWS_DEFAULT_REGION"))}
 	if days := get(EnvIdleDays); days != "" {
 		n, err := strconv.ParseFloat(days, 64)
 		if err != nil || !(n >= 0 && n <= 3650) { // what is not a number compares with nothing
-			return c, fault.New(fault.Usage, "configure", "%s is %q", EnvIdleDays, days).WithHint("days, such as 14 or 0.5; 0: never")
+			return c, fault.New(fault.Usage, "configure", "%s is %q", EnvIdleDays, days).
+				WithHint("days, such as 14 or 0.5; 0: never")
 		}
 		if c.IdleAfter = time.Duration(n * 24 * float64(time.Hour)); n == 0 {
 			c.IdleAfter = -1
@@ -112,7 +115,8 @@ func FromEnv(get func(name string) string) (Config, error) {
 
 func (c *Config) check() error {
 	var missing []string
-	for _, v := range []struct{ name, value string }{{EnvTable, c.Table}, {EnvBucket, c.Bucket}, {EnvPrefix, c.Prefix}} {
+	for _, v := range []struct{ name, value string }{{EnvTable, c.Table}, {EnvBucket, c.Bucket},
+		{EnvPrefix, c.Prefix}} {
 		if v.value == "" {
 			missing = append(missing, v.name)
 		}
@@ -122,9 +126,11 @@ func (c *Config) check() error {
 		return fault.New(fault.Usage, "configure", "%s not set", strings.Join(missing, ", ")).
 			WithHint("the outputs of the stack name them")
 	case c.Makes && (c.Handler == "" || c.DeadLetters == ""):
-		return fault.New(fault.Usage, "configure", "%s or %s is not set", EnvHandler, EnvDeadLetters).WithHint("the outputs of the stack name them")
+		return fault.New(fault.Usage, "configure", "%s or %s is not set", EnvHandler,
+			EnvDeadLetters).WithHint("the outputs of the stack name them")
 	case !prefixPattern().MatchString(c.Prefix):
-		return fault.New(fault.Usage, "configure", "%s is %q", EnvPrefix, c.Prefix).WithHint("at most 20 letters, digits and dashes")
+		return fault.New(fault.Usage, "configure", "%s is %q", EnvPrefix, c.Prefix).
+			WithHint("at most 20 letters, digits and dashes")
 	}
 	return nil
 }

@@ -26,9 +26,11 @@ func TestIdleDays(t *testing.T) {
 		{"not a number", "NaN", 0, true},
 	} {
 		got, err := home.FromEnv(func(name string) string {
-			return map[string]string{home.EnvTable: "t", home.EnvBucket: "b", home.EnvPrefix: "p", home.EnvIdleDays: c.days}[name]
+			return map[string]string{home.EnvTable: "t", home.EnvBucket: "b", home.EnvPrefix: "p",
+				home.EnvIdleDays: c.days}[name]
 		})
-		if (err != nil) != c.fails || (err != nil && !fault.Is(err, fault.Usage)) || (err == nil && got.IdleAfter != c.want) {
+		if (err != nil) != c.fails || (err != nil && !fault.Is(err, fault.Usage)) ||
+			(err == nil && got.IdleAfter != c.want) {
 			t.Errorf("%s: %v, %v", c.reason, got.IdleAfter, err)
 		}
 	}

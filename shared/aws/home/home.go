@@ -87,19 +87,22 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	h.S3 = s3.NewFromConfig(h.AWS, func(o *s3.Options) { o.UsePathStyle = c.Endpoint != "" })
 	h.SQS = sqs.NewFromConfig(h.AWS)
 	api := dynamodb.NewFromConfig(h.AWS)
-	if h.LogStore, err = logs.New(logs.Config{API: api, Table: c.Table, Objects: bucket.NewLogObjects(h.S3, c.Bucket)}); err != nil {
+	if h.LogStore, err = logs.New(logs.Config{API: api, Table: c.Table,
+		Objects: bucket.NewLogObjects(h.S3, c.Bucket)}); err != nil {
 		return nil, err
 	}
 	if err := h.services(api); err != nil {
 		return nil, err
 	}
-	h.State, err = dynamo.New(dynamo.Config{API: api, Table: c.Table, Objects: bucket.NewObjects(h.S3, c.Bucket), Log: h.LogStore,
+	h.State, err = dynamo.New(dynamo.Config{API: api, Table: c.Table,
+		Objects: bucket.NewObjects(h.S3, c.Bucket), Log: h.LogStore,
 		Waits: h.waits, CacheBytes: c.CacheBytes})
 	if err != nil {
 		return nil, err
 	}
 	h.Files = bucket.NewFiles(h.S3, c.Bucket)
-	h.Signer = &bucket.Signer{URL: c.bucketURL(h.AWS.Region), Region: h.AWS.Region, Credentials: h.AWS.Credentials, Now: platform.Clock{}.Now}
+	h.Signer = &bucket.Signer{URL: c.bucketURL(h.AWS.Region), Region: h.AWS.Region,
+		Credentials: h.AWS.Credentials, Now: platform.Clock{}.Now}
 	if err := h.queues(); err != nil {
 		return nil, err
 	}
@@ -211,7 +214,8 @@ func loadAWS(ctx context.Context, c Config) (aws.Config, error) {
 		out.BaseEndpoint = &c.Endpoint
 	}
 	if out.Region == "" {
-		return out, fault.New(fault.Usage, "configure", "the region is not known").WithHint("set AWS_REGION")
+		return out, fault.New(fault.Usage, "configure", "the region is not known").
+			WithHint("set AWS_REGION")
 	}
 	return out, nil
 }
@@ -221,13 +225,15 @@ func (h *Home) engine() error {
 	if h.Types, err = schema.NewRegistry(provider.Types(h.Config.Definitions)...); err != nil {
 		return err
 	}
-	known := secrets.New(secrets.Config{Machine: h.Config.Machine, Load: func(context.Context) (aws.Config, error) { return h.AWS, nil }})
+	known := secrets.New(secrets.Config{Machine: h.Config.Machine,
+		Load: func(context.Context) (aws.Config, error) { return h.AWS, nil }})
 	var connector state.Connector = nothing{}
 	if h.Config.Connector != nil {
 		connector = h.Config.Connector(known)
 	}
-	view := &worker.View{State: h.State, Leave: h.Config.Leave, Log: h.Config.Log, Count: h.Config.Count,
-		Sets: h.Config.Sets}
+	view := &worker.View{State: h.State, Leave: h.Config.Leave, Log: h.Config.Log,
+		Count: h.Config.Count,
+		Sets:  h.Config.Sets}
 	var notifier state.Notifier = h.Notifier
 	if h.Config.Notifier != nil {
 		notifier = h.Config.Notifier(h.Notifier, h.State)
@@ -236,8 +242,10 @@ func (h *Home) engine() error {
 	if h.Provisioner != nil {
 		st = h.Provisioner.Preparing(view)
 	}
-	h.Engine = deploy.New(deploy.Config{State: st, Files: h.Files, Notifier: notifier, Clock: h.clock, Caller: platform.Caller{},
-		Secrets: known, Connector: connector, Types: h.Types, Handlers: provider.Handlers(h.Config.Definitions), Code: h.Config.Code,
+	h.Engine = deploy.New(deploy.Config{State: st, Files: h.Files, Notifier: notifier,
+		Clock: h.clock, Caller: platform.Caller{},
+		Secrets: known, Connector: connector, Types: h.Types,
+		Handlers: provider.Handlers(h.Config.Definitions), Code: h.Config.Code,
 		Pack: platform.Build(), Holder: h.IDs.Holder, NewID: h.IDs.NewID,
 		Jitter: rand.Float64, Await: h.Notifier.Await,
 		Keep: h.Definitions.Bundles, Owned: h.Instances.Live})
@@ -270,5 +278,6 @@ type nothing struct{}
 
 // Connect implements deploy.Connector.
 func (nothing) Connect(_ context.Context, a resource.Agent) (any, error) {
-	return nil, fault.New(fault.Unsupported, "connect", "this process connects no agents, not %q with the transport %q", a.Name, a.Transport)
+	return nil, fault.New(fault.Unsupported, "connect",
+		"this process connects no agents, not %q with the transport %q", a.Name, a.Transport)
 }

@@ -18,14 +18,18 @@ import (
 // rights.
 func (h *Home) provisioner() (*provision.Provisioner, error) {
 	c := &h.Config
-	return provision.New(provision.Config{SQS: h.SQS, Lambda: lambda.NewFromConfig(h.AWS), State: h.State, Clock: platform.Clock{}, Prefix: c.Prefix,
-		Base: c.queueBase(), Function: c.Handler, DeadLetters: c.DeadLetters, Key: c.KMSKey, IdleAfter: c.IdleAfter,
-		Reaches: func(a resource.Agent) bool { return !queue.ByRunner(a) }})
+	return provision.New(provision.Config{SQS: h.SQS, Lambda: lambda.NewFromConfig(h.AWS),
+		State: h.State, Clock: platform.Clock{}, Prefix: c.Prefix,
+		Base: c.queueBase(), Function: c.Handler, DeadLetters: c.DeadLetters, Key: c.KMSKey,
+		IdleAfter: c.IdleAfter,
+		Reaches:   func(a resource.Agent) bool { return !queue.ByRunner(a) }})
 }
 
 // ParameterHistory returns what became of a parameter, the newest first: what is in the log and
 // what is on its way there.
-func (h *Home) ParameterHistory(ctx context.Context, env, name string) ([]state.ParameterChange, error) {
+func (h *Home) ParameterHistory(
+	ctx context.Context, env, name string,
+) ([]state.ParameterChange, error) {
 	l := &logs.Log{State: h.State, Store: h.LogStore}
 	all, err := l.Parameters(ctx, env, logs.ParameterQuery{Name: name})
 	return slices.DeleteFunc(all, func(c state.ParameterChange) bool { return c.Of != "" }), err

@@ -56,12 +56,14 @@ func (h *Home) Orders() *orders.Service {
 	}
 	lost := func(ctx context.Context, env string, err error) {
 		if h.Config.Log != nil {
-			h.Config.Log.WarnContext(ctx, "the compile function was not notified; the sweep does it",
+			h.Config.Log.WarnContext(ctx,
+				"the compile function was not notified; the sweep does it",
 				"environment", env, "error", err.Error())
 		}
 	}
 	store := &compiles.Store{
-		Store: h.Instances, OrderBook: h.Instances, Notifier: h.Compiles, Waker: h.State, Lost: lost,
+		Store: h.Instances, OrderBook: h.Instances, Notifier: h.Compiles, Waker: h.State,
+		Lost:  lost,
 		Noted: h.Callbacks.Noted,
 	}
 	return orders.New(orders.Config{

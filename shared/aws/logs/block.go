@@ -28,7 +28,8 @@ import (
 func (s *Store) Write(ctx context.Context, u *dynamo.Unlogged) error {
 	// It is hidden when the horizon of the environment moves over it; a day later it may go.
 	expires := s.Now().Add(u.Keep + 24*time.Hour)
-	w := &writer{s: s, env: u.Env, expires: expires, day: expires.Add(24 * time.Hour).UTC().Format(dayFormat)}
+	w := &writer{s: s, env: u.Env, expires: expires,
+		day: expires.Add(24 * time.Hour).UTC().Format(dayFormat)}
 	slices.SortFunc(u.Actions, func(a, b state.Action) int { return cmp.Compare(a.ID, b.ID) })
 	raws := make([]json.RawMessage, len(u.Actions))
 	for i := range u.Actions {
@@ -161,7 +162,8 @@ func (w *writer) portions(actions []state.Action, raws []json.RawMessage) []port
 	var out []portion
 	for _, part := range slices.Sorted(maps.Keys(by)) {
 		p := by[part]
-		for n := w.s.limits.part; !p.group && len(p.raws) > n; p.actions, p.raws = p.actions[n:], p.raws[n:] {
+		for n := w.s.limits.part; !p.group && len(p.raws) > n; p.actions, p.raws = p.actions[n:],
+			p.raws[n:] {
 			out = append(out, portion{part: part, actions: p.actions[:n], raws: p.raws[:n]})
 		}
 		out = append(out, *p)
@@ -204,7 +206,8 @@ func unpack[T any](s *Store, packed []byte, f func(v *T)) error {
 
 func damaged(format string, args ...any) error {
 	return fault.New(fault.Damaged, "read log", format, args...).
-		WithHint("the table or the bucket was changed by something else; restore both to one point in time")
+		WithHint("the table or the bucket was changed by something else; restore both to one " +
+			"point in time")
 }
 
 // put writes items; those that are there are overwritten.
@@ -219,12 +222,15 @@ func (s *Store) put(ctx context.Context, items []item) error {
 		items = items[n:]
 		for try := 0; len(reqs) > 0; try++ {
 			if try > tries {
-				return fault.New(fault.Unavailable, "write log", "DynamoDB left requests unprocessed %d times", try)
+				return fault.New(fault.Unavailable, "write log",
+					"DynamoDB left requests unprocessed %d times", try)
 			}
 			if err := pause(ctx, try); err != nil {
 				return err
 			}
-			out, err := s.API.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{s.Table: reqs}})
+			out, err := s.API.BatchWriteItem(ctx,
+				&dynamodb.BatchWriteItemInput{
+					RequestItems: map[string][]types.WriteRequest{s.Table: reqs}})
 			if err != nil {
 				return awserr.Fault("write log", err)
 			}

@@ -63,10 +63,14 @@ func TestCrashAnywhere(t *testing.T) {
 					healthy := w.process()
 					// Commits with rows, so that pages and runs hold more than actions.
 					l := "a/0"
-					row := state.Row{ID: id("a", 0), Lane: l, Version: 1, Hash: "h", Body: []byte("{}"), Compliance: state.Compliant, LastRun: state.RunSuccess, Blocked: state.NotBlocked}
+					row := state.Row{ID: id("a", 0), Lane: l, Version: 1, Hash: "h",
+						Body: []byte("{}"), Compliance: state.Compliant, LastRun: state.RunSuccess,
+						Blocked: state.NotBlocked}
 					actions := m.actions("a", 3, 8)
-					fact := state.Parameter{Name: "size", Of: id("a", 0), Value: "7", Source: "fact", Updated: start}
-					commits(t, healthy, l, actions, 2, state.Commit{Rows: []state.Row{row}, Parameters: []state.Parameter{fact}})
+					fact := state.Parameter{Name: "size", Of: id("a", 0), Value: "7",
+						Source: "fact", Updated: start}
+					commits(t, healthy, l, actions, 2,
+						state.Commit{Rows: []state.Row{row}, Parameters: []state.Parameter{fact}})
 					c := &cut{point: point, last: last}
 					w.faults = &awstest.Faults{Decide: c.decide}
 					failed := w.process().Take(t.Context(), notice(l))
@@ -76,18 +80,26 @@ func TestCrashAnywhere(t *testing.T) {
 						t.Errorf("point %d: failed %+v", point, failed)
 					}
 					reason := fmt.Sprintf("point %d, fault %d", point, last)
-					want(t, w.process(), state.ActionQuery{}, newestFirst(actions), reason+": after the crash")
-					want(t, w.process(), state.ActionQuery{Resource: id("a", 1)}, ofResource(newestFirst(actions), id("a", 1)), reason+": of a resource, after the crash")
+					want(t, w.process(), state.ActionQuery{}, newestFirst(actions),
+						reason+": after the crash")
+					want(t, w.process(), state.ActionQuery{Resource: id("a", 1)},
+						ofResource(newestFirst(actions), id("a", 1)),
+						reason+": of a resource, after the crash")
 					if failed := w.process().Take(t.Context(), notice(l)); len(failed) > 0 {
 						t.Errorf("%s: again: %+v", reason, failed)
 					}
 					logged(t, w.process(), reason)
-					want(t, w.process(), state.ActionQuery{}, newestFirst(actions), reason+": after another run")
-					want(t, w.process(), state.ActionQuery{Resource: id("a", 1)}, ofResource(newestFirst(actions), id("a", 1)), reason+": of a resource, after another run")
-					if rows, err := w.process().State.LaneRows(t.Context(), env, l, true); err != nil || len(rows) != 1 {
+					want(t, w.process(), state.ActionQuery{}, newestFirst(actions),
+						reason+": after another run")
+					want(t, w.process(), state.ActionQuery{Resource: id("a", 1)},
+						ofResource(newestFirst(actions), id("a", 1)),
+						reason+": of a resource, after another run")
+					if rows, err := w.process().State.LaneRows(t.Context(), env, l,
+						true); err != nil || len(rows) != 1 {
 						t.Errorf("%s: %v: rows %+v", reason, err, rows)
 					}
-					if facts, err := w.process().State.Parameters(t.Context(), env, state.ParameterQuery{Facts: true}); err != nil || len(facts) != 1 {
+					if facts, err := w.process().State.Parameters(t.Context(), env,
+						state.ParameterQuery{Facts: true}); err != nil || len(facts) != 1 {
 						t.Errorf("%s: %v: facts %+v", reason, err, facts)
 					}
 					if !reached {

@@ -91,8 +91,10 @@ func (g *Gatherer) notice(ctx context.Context) {
 	g.lanes = nil
 	g.mu.Unlock()
 	for env, of := range lanes {
-		if err := g.Notifier.Notify(ctx, env, slices.Sorted(maps.Keys(of))...); err != nil { // the sweep makes up for it
-			g.Log.WarnContext(ctx, "the log was not notified", "environment", env, "lanes", len(of), "error", err.Error())
+		// the sweep makes up for it
+		if err := g.Notifier.Notify(ctx, env, slices.Sorted(maps.Keys(of))...); err != nil {
+			g.Log.WarnContext(ctx, "the log was not notified", "environment", env, "lanes", len(of),
+				"error", err.Error())
 		}
 	}
 }

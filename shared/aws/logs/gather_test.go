@@ -21,7 +21,9 @@ type counted struct {
 }
 
 // SendMessageBatch implements logs.Sender.
-func (c *counted) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+func (c *counted) SendMessageBatch(
+	_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options),
+) (*sqs.SendMessageBatchOutput, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requests++
@@ -34,7 +36,8 @@ func (c *counted) is(t *testing.T, when string, requests, messages int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.requests != requests || c.messages != messages {
-		t.Errorf("%s: %d messages in %d requests, want %d in %d", when, c.messages, c.requests, messages, requests)
+		t.Errorf("%s: %d messages in %d requests, want %d in %d", when, c.messages, c.requests,
+			messages, requests)
 	}
 }
 
@@ -44,7 +47,8 @@ func TestGather(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &counted{}
-		g := &logs.Gatherer{Notifier: &logs.Notifier{API: c, URL: "u"}, Clock: platform.Clock{}, Log: slog.New(slog.DiscardHandler)}
+		g := &logs.Gatherer{Notifier: &logs.Notifier{API: c, URL: "u"}, Clock: platform.Clock{},
+			Log: slog.New(slog.DiscardHandler)}
 		ctx, cancel := context.WithCancel(t.Context())
 		for _, lane := range []string{"a/0", "b/0", "c/0", "a/0"} {
 			g.Add(ctx, "e", lane)

@@ -50,7 +50,8 @@ const maxAgents = 32
 
 // describe returns the header of actions that are sorted by id.
 func describe(actions []state.Action) header {
-	h := header{count: len(actions), finished: [2]int64{math.MaxInt64, math.MinInt64}, versions: [2]int{math.MaxInt, 0}}
+	h := header{count: len(actions), finished: [2]int64{math.MaxInt64, math.MinInt64},
+		versions: [2]int{math.MaxInt, 0}}
 	if len(actions) > 0 {
 		h.least = actions[0].ID
 	}
@@ -63,7 +64,8 @@ func describe(actions []state.Action) header {
 		}
 		h.finished[0], h.finished[1] = min(h.finished[0], down), max(h.finished[1], up)
 		h.versions[0], h.versions[1] = min(h.versions[0], a.Version), max(h.versions[1], a.Version)
-		h.outcomes, h.kinds = include(h.outcomes, string(a.Outcome)), include(h.kinds, string(a.Action))
+		h.outcomes, h.kinds = include(h.outcomes, string(a.Outcome)),
+			include(h.kinds, string(a.Action))
 		h.agents = include(h.agents, markOf(a.Resource.Agent()))
 		for _, l := range a.Messages {
 			h.severity = max(h.severity, state.Severity(l.Level))
@@ -103,17 +105,22 @@ func newSelection(q state.ActionQuery, horizon, now time.Time) *selection {
 
 // may reports whether an item can stand for actions that match.
 func (s *selection) may(h *header) bool {
-	has := func(list []string, word string) bool { return word == "" || slices.Contains(list, word) }
+	has := func(list []string,
+		word string) bool {
+		return word == "" || slices.Contains(list, word)
+	}
 	marked := func(list []uint16, text string) bool {
 		return text == "" || list == nil || slices.Contains(list, markOf(text))
 	}
 	switch {
 	case h.expires <= s.now,
-		!s.since.IsZero() && time.UnixMilli(h.finished[1]).Before(s.since), !s.Until.IsZero() && !time.UnixMilli(h.finished[0]).Before(s.Until),
+		!s.since.IsZero() && time.UnixMilli(h.finished[1]).Before(s.since), !s.Until.IsZero() &&
+			!time.UnixMilli(h.finished[0]).Before(s.Until),
 		s.After != "" && h.greatest() <= s.After, s.Before != "" && h.least >= s.Before,
 		len(s.IDs) > 0 && (s.ids[1] < h.least || s.ids[0] > h.greatest()),
 		s.Version != 0 && (s.Version < h.versions[0] || s.Version > h.versions[1]),
-		!has(h.outcomes, string(s.Outcome)), !has(h.kinds, string(s.Action)), h.severity < state.Severity(s.Level),
+		!has(h.outcomes, string(s.Outcome)), !has(h.kinds, string(s.Action)),
+		h.severity < state.Severity(s.Level),
 		!marked(h.resources, string(s.Resource)), !marked(h.agents, s.agent()):
 		return false
 	}
@@ -135,7 +142,10 @@ func (s *selection) selects(a *state.Action) bool {
 
 // item returns the header as an item of the table: see docs/design/log.md.
 func (h *header) item() item {
-	i := item{"k": attributevalue.Text(h.part), "s": attributevalue.Text(h.sort), "c": attributevalue.Number(h.count), "f": attributevalue.Number(h.finished[0]), "t": attributevalue.Number(h.finished[1]), ExpiryAttribute: attributevalue.Number(h.expires)}
+	i := item{"k": attributevalue.Text(h.part), "s": attributevalue.Text(h.sort),
+		"c": attributevalue.Number(h.count), "f": attributevalue.Number(h.finished[0]),
+		"t":             attributevalue.Number(h.finished[1]),
+		ExpiryAttribute: attributevalue.Number(h.expires)}
 	if h.least != "" {
 		i["l"] = attributevalue.Text(h.least)
 	}
@@ -167,11 +177,18 @@ func (h *header) item() item {
 }
 
 func headerOf(i item) *header {
-	h := &header{part: attributevalue.TextOf(i, "k"), sort: attributevalue.TextOf(i, "s"), count: int(attributevalue.NumberOf(i, "c")), least: attributevalue.TextOf(i, "l"),
-		finished: [2]int64{attributevalue.NumberOf(i, "f"), attributevalue.NumberOf(i, "t")}, versions: [2]int{int(attributevalue.NumberOf(i, "v")), int(attributevalue.NumberOf(i, "w"))},
-		outcomes: strings.Split(attributevalue.TextOf(i, "o"), ","), kinds: strings.Split(attributevalue.TextOf(i, "g"), ","), severity: int(attributevalue.NumberOf(i, "e")),
-		resources: marksOf(i, "r"), agents: marksOf(i, "a"), expires: attributevalue.NumberOf(i, ExpiryAttribute),
-		object: attributevalue.TextOf(i, "p"), offset: int(attributevalue.NumberOf(i, "q")), size: int(attributevalue.NumberOf(i, "z"))}
+	h := &header{part: attributevalue.TextOf(i, "k"), sort: attributevalue.TextOf(i, "s"),
+		count: int(attributevalue.NumberOf(i, "c")), least: attributevalue.TextOf(i, "l"),
+		finished: [2]int64{attributevalue.NumberOf(i, "f"), attributevalue.NumberOf(i, "t")},
+		versions: [2]int{int(attributevalue.NumberOf(i, "v")),
+			int(attributevalue.NumberOf(i, "w"))},
+		outcomes:  strings.Split(attributevalue.TextOf(i, "o"), ","),
+		kinds:     strings.Split(attributevalue.TextOf(i, "g"), ","),
+		severity:  int(attributevalue.NumberOf(i, "e")),
+		resources: marksOf(i, "r"), agents: marksOf(i, "a"),
+		expires: attributevalue.NumberOf(i, ExpiryAttribute),
+		object:  attributevalue.TextOf(i, "p"), offset: int(attributevalue.NumberOf(i, "q")),
+		size: int(attributevalue.NumberOf(i, "z"))}
 	if b, ok := i["d"].(*types.AttributeValueMemberB); ok {
 		h.data = b.Value
 	}

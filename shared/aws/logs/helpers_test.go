@@ -30,17 +30,21 @@ type maker struct {
 }
 
 func id(agent string, n int) resource.ID {
-	return resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: fmt.Sprintf("n%05d", n)})
+	return resource.NewID("std::Null", agent,
+		resource.Key{Name: "name", Value: fmt.Sprintf("n%05d", n)})
 }
 
 // action makes the next action.
 func (m *maker) action(of resource.ID) state.Action {
 	m.n++
 	at := start.Add(time.Duration(m.n) * m.every)
-	return state.Action{ID: fmt.Sprintf("%012x%08x%012x", at.UnixMilli(), m.n, 0xabc), Resource: of, Version: 1 + m.n/1000, Action: state.ActionDeploy,
-		Outcome: state.StatusDeployed, Change: diff.Created, Started: at, Finished: at.Add(30 * time.Millisecond), Pack: "0123456789abcdef",
-		Changes:  map[string]diff.Diff{"mode": {Current: nil, Desired: "0644"}},
-		Messages: []provider.Line{{At: at, Level: provider.LevelInfo, Msg: fmt.Sprintf("created number %d", m.n)}}}
+	return state.Action{ID: fmt.Sprintf("%012x%08x%012x", at.UnixMilli(), m.n, 0xabc), Resource: of,
+		Version: 1 + m.n/1000, Action: state.ActionDeploy,
+		Outcome: state.StatusDeployed, Change: diff.Created, Started: at,
+		Finished: at.Add(30 * time.Millisecond), Pack: "0123456789abcdef",
+		Changes: map[string]diff.Diff{"mode": {Current: nil, Desired: "0644"}},
+		Messages: []provider.Line{{At: at, Level: provider.LevelInfo,
+			Msg: fmt.Sprintf("created number %d", m.n)}}}
 }
 
 // actions makes actions of resources of an agent in turn.
@@ -53,7 +57,9 @@ func (m *maker) actions(agent string, resources, n int) []state.Action {
 }
 
 // commits commits actions to a lane, some at once.
-func commits(t *testing.T, l *logs.Log, lane string, actions []state.Action, some int, more ...state.Commit) {
+func commits(
+	t *testing.T, l *logs.Log, lane string, actions []state.Action, some int, more ...state.Commit,
+) {
 	t.Helper()
 	lease, err := l.State.Acquire(t.Context(), env, lane, "worker#1", start, start.Add(time.Hour))
 	if err != nil {
@@ -77,7 +83,8 @@ func commits(t *testing.T, l *logs.Log, lane string, actions []state.Action, som
 func notice(lanes ...string) []events.SQSMessage {
 	var out []events.SQSMessage
 	for i, lane := range lanes {
-		out = append(out, events.SQSMessage{MessageId: fmt.Sprint(i), Body: fmt.Sprintf(`{"v":1,"env":%q,"lane":%q}`, env, lane)})
+		out = append(out, events.SQSMessage{MessageId: fmt.Sprint(i),
+			Body: fmt.Sprintf(`{"v":1,"env":%q,"lane":%q}`, env, lane)})
 	}
 	return out
 }

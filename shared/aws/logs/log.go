@@ -55,7 +55,8 @@ func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.S
 	for i := range messages {
 		m, err := Decode(messages[i].Body)
 		if err != nil {
-			l.Logger.ErrorContext(ctx, "a message was passed over", "message", messages[i].MessageId, "error", err.Error())
+			l.Logger.ErrorContext(ctx, "a message was passed over", "message",
+				messages[i].MessageId, "error", err.Error())
 			continue
 		}
 		if byEnv[m.Env] == nil {
@@ -82,7 +83,8 @@ func (l *Log) lanes(ctx context.Context, env string, lanes []string) []string {
 	var failed []string
 	for _, lane := range lanes {
 		if err := l.catchUp(ctx, env, []string{lane}); err != nil {
-			l.Logger.ErrorContext(ctx, "not logged", "environment", env, "lane", lane, "error", err.Error())
+			l.Logger.ErrorContext(ctx, "not logged", "environment", env, "lane", lane, "error",
+				err.Error())
 			l.count("LogFaults", 1)
 			failed = append(failed, lane)
 		}
@@ -110,7 +112,8 @@ func (l *Log) catchUp(ctx context.Context, env string, lanes []string) error {
 			return err
 		}
 		l.count("Logged", len(u.Actions)+len(u.Parameters))
-		l.Logger.InfoContext(ctx, "logged", "environment", env, "actions", len(u.Actions), "parameters", len(u.Parameters), "lanes", u.Lanes(),
+		l.Logger.InfoContext(ctx, "logged", "environment", env, "actions", len(u.Actions),
+			"parameters", len(u.Parameters), "lanes", u.Lanes(),
 			"duration_ms", time.Since(began).Milliseconds())
 		if !u.More {
 			return nil
@@ -123,7 +126,9 @@ func (l *Log) catchUp(ctx context.Context, env string, lanes []string) error {
 
 // Parameters returns the changes of parameters and facts that q selects, the newest first, logged
 // or not.
-func (l *Log) Parameters(ctx context.Context, env string, q ParameterQuery) ([]dynamo.ParameterChange, error) {
+func (l *Log) Parameters(
+	ctx context.Context, env string, q ParameterQuery,
+) ([]dynamo.ParameterChange, error) {
 	u, err := l.State.Unlogged(ctx, env, []string{}, math.MaxInt)
 	if err != nil {
 		return nil, err

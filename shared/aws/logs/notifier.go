@@ -15,7 +15,9 @@ import (
 
 // Sender is what Notifier needs of SQS; *sqs.Client has it.
 type Sender interface {
-	SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, opts ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
+	SendMessageBatch(
+		ctx context.Context, in *sqs.SendMessageBatchInput, opts ...func(*sqs.Options),
+	) (*sqs.SendMessageBatchOutput, error)
 }
 
 // Notifier notifies the log function. Messages may be lost, doubled, late or out of order: what
@@ -48,7 +50,9 @@ func (n *Notifier) Notify(ctx context.Context, env string, lanes ...string) erro
 			if err != nil {
 				return fault.Wrap(fault.Internal, "encode message", err)
 			}
-			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(string(body))})
+			in.Entries = append(in.Entries,
+				types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)),
+					MessageBody: aws.String(string(body))})
 		}
 		lanes = lanes[count:]
 		out, err := n.API.SendMessageBatch(ctx, in)
@@ -56,7 +60,8 @@ func (n *Notifier) Notify(ctx context.Context, env string, lanes ...string) erro
 			return awserr.Fault("notify the log", err)
 		}
 		for _, f := range out.Failed {
-			return fault.New(fault.Unavailable, "notify the log", "%s: %s", aws.ToString(f.Code), aws.ToString(f.Message))
+			return fault.New(fault.Unavailable, "notify the log", "%s: %s", aws.ToString(f.Code),
+				aws.ToString(f.Message))
 		}
 	}
 	return nil
@@ -70,7 +75,8 @@ func Decode(body string) (Message, error) {
 		return m, fault.Wrap(fault.Foreign, "read message", err)
 	}
 	if m.Format != messageFormat || m.Env == "" || m.Lane == "" {
-		return m, fault.New(fault.Foreign, "read message", "it has format %d, this program knows %d", m.Format, messageFormat)
+		return m, fault.New(fault.Foreign, "read message",
+			"it has format %d, this program knows %d", m.Format, messageFormat)
 	}
 	return m, nil
 }

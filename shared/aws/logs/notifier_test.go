@@ -26,21 +26,35 @@ func TestMessagesMayComeInAnyWay(t *testing.T) {
 	t.Parallel()
 	lanes := []string{"a/0", "b/0", "c/0"}
 	for _, c := range []struct {
-		name  string
-		after func(l *logs.Log, n int, lane string) []events.SQSMessage // a lane has committed for the nth time
-		all   bool                                                      // is logged by that
+		name string
+		// a lane has committed for the nth time
+		after func(l *logs.Log, n int, lane string) []events.SQSMessage
+		all   bool // is logged by that
 	}{
-		{"each once", func(_ *logs.Log, _ int, lane string) []events.SQSMessage { return notice(lane) }, true},
-		{"doubled, in one batch", func(_ *logs.Log, _ int, lane string) []events.SQSMessage { return notice(lane, lane, lane) }, true},
-		{"late, and of other lanes", func(_ *logs.Log, n int, _ string) []events.SQSMessage { return notice(lanes[n%3], lanes[(n+1)%3]) }, false},
-		{"lost, all but the last of each lane", func(_ *logs.Log, n int, lane string) []events.SQSMessage {
-			if n < 9 {
-				return nil
-			}
-			return notice(lane)
-		}, true},
+		{"each once",
+			func(_ *logs.Log, _ int, lane string) []events.SQSMessage { return notice(lane) },
+			true},
+		{"doubled, in one batch",
+			func(_ *logs.Log, _ int,
+				lane string) []events.SQSMessage {
+				return notice(lane, lane, lane)
+			}, true},
+		{"late, and of other lanes",
+			func(_ *logs.Log, n int,
+				_ string) []events.SQSMessage {
+				return notice(lanes[n%3], lanes[(n+1)%3])
+			}, false},
+		{"lost, all but the last of each lane",
+			func(_ *logs.Log, n int, lane string) []events.SQSMessage {
+				if n < 9 {
+					return nil
+				}
+				return notice(lane)
+			}, true},
 		{"lost altogether", func(*logs.Log, int, string) []events.SQSMessage { return nil }, false},
-		{"before anything was committed", func(_ *logs.Log, _ int, _ string) []events.SQSMessage { return notice("nobody/0") }, false},
+		{"before anything was committed",
+			func(_ *logs.Log, _ int, _ string) []events.SQSMessage { return notice("nobody/0") },
+			false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +67,8 @@ func TestMessagesMayComeInAnyWay(t *testing.T) {
 				actions := m.actions(lane[:1], 2, 4)
 				commits(t, worker, lane, actions, 2)
 				all = append(all, actions...)
-				if failed := w.process().Take(t.Context(), c.after(worker, n, lane)); failed == nil || len(failed) > 0 {
+				if failed := w.process().Take(t.Context(),
+					c.after(worker, n, lane)); failed == nil || len(failed) > 0 {
 					t.Errorf("failed: %+v, want an empty list that is not nil", failed)
 				}
 				want(t, worker, state.ActionQuery{}, newestFirst(all), "at any time")
@@ -66,13 +81,16 @@ func TestMessagesMayComeInAnyWay(t *testing.T) {
 			}
 			logged(t, worker, "after the sweep")
 			want(t, w.process(), state.ActionQuery{}, newestFirst(all), "after the sweep")
-			want(t, w.process(), state.ActionQuery{Resource: id("a", 1), Limit: 3}, ofResource(newestFirst(all), id("a", 1))[:3], "of a resource")
+			want(t, w.process(), state.ActionQuery{Resource: id("a", 1), Limit: 3},
+				ofResource(newestFirst(all), id("a", 1))[:3], "of a resource")
 		})
 	}
 }
 
 func ofResource(actions []state.Action, of any) []state.Action {
-	return slices.DeleteFunc(slices.Clone(actions), func(a state.Action) bool { return fmt.Sprint(a.Resource) != fmt.Sprint(of) })
+	return slices.DeleteFunc(slices.Clone(actions), func(a state.Action) bool {
+		return fmt.Sprint(a.Resource) != fmt.Sprint(of)
+	})
 }
 
 // TestFunctionsRunAtOnce pins that functions that take the same messages at once, while lanes go on
@@ -97,7 +115,8 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 						case <-done:
 							return
 						default:
-							if failed := l.Take(t.Context(), notice("a/0", "b/0")); len(failed) > 0 {
+							if failed := l.Take(t.Context(),
+								notice("a/0", "b/0")); len(failed) > 0 {
 								t.Errorf("failed: %+v", failed)
 								return
 							}
@@ -112,7 +131,8 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 					case <-done:
 						return
 					default:
-						if n, err := l.State.DropActions(t.Context(), env, start); err != nil || n != 0 {
+						if n, err := l.State.DropActions(t.Context(), env, start); err != nil ||
+							n != 0 {
 							t.Errorf("%v: %d dropped", err, n)
 							return
 						}
@@ -125,7 +145,8 @@ func TestFunctionsRunAtOnce(t *testing.T) {
 				all = append(all, actions...)
 				commits(t, worker, agent+"/0", actions, 2)
 				want(t, worker, state.ActionQuery{}, newestFirst(all), "while it is logged")
-				want(t, worker, state.ActionQuery{Resource: id(agent, 1)}, ofResource(newestFirst(all), id(agent, 1)), "of a resource, while it is logged")
+				want(t, worker, state.ActionQuery{Resource: id(agent, 1)},
+					ofResource(newestFirst(all), id(agent, 1)), "of a resource, while it is logged")
 			}
 			close(done)
 			wg.Wait()
@@ -144,7 +165,8 @@ func TestForeignMessages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, server.DynamoDB)
 	commits(t, w.process(), "a/0", (&maker{every: time.Second}).actions("a", 1, 1), 1)
-	batch := append(notice("a/0"), events.SQSMessage{MessageId: "x", Body: "{"}, events.SQSMessage{MessageId: "y", Body: `{"v":2,"env":"e","lane":"l"}`},
+	batch := append(notice("a/0"), events.SQSMessage{MessageId: "x", Body: "{"},
+		events.SQSMessage{MessageId: "y", Body: `{"v":2,"env":"e","lane":"l"}`},
 		events.SQSMessage{MessageId: "z"})
 	if failed := w.process().Take(t.Context(), batch); failed == nil || len(failed) > 0 {
 		t.Errorf("failed: %+v", failed)
@@ -156,9 +178,11 @@ func TestForeignMessages(t *testing.T) {
 		}
 		return awstest.None
 	}}
-	batch = append(notice("a/0", "b/0"), events.SQSMessage{MessageId: "other", Body: `{"v":1,"env":"test","lane":"a/0"}`})
+	batch = append(notice("a/0", "b/0"),
+		events.SQSMessage{MessageId: "other", Body: `{"v":1,"env":"test","lane":"a/0"}`})
 	got := w.process().Take(t.Context(), batch)
-	if diff := cmp.Diff([]events.SQSBatchItemFailure{{ItemIdentifier: "0"}, {ItemIdentifier: "1"}}, got); diff != "" {
+	if diff := cmp.Diff([]events.SQSBatchItemFailure{{ItemIdentifier: "0"}, {ItemIdentifier: "1"}},
+		got); diff != "" {
 		t.Errorf("failed (-want +got):\n%s", diff)
 	}
 }
@@ -183,7 +207,8 @@ func TestDamagedLaneIsAlone(t *testing.T) {
 		t.Errorf("failed (-want +got):\n%s", diff)
 	}
 	for _, lane := range []string{"a/0", "c/0"} {
-		if u, err := w.process().State.Unlogged(t.Context(), env, []string{lane}, 1); err != nil || !u.Empty() {
+		if u, err := w.process().State.Unlogged(t.Context(), env, []string{lane}, 1); err != nil ||
+			!u.Empty() {
 			t.Errorf("%v: lane %s is not logged", err, lane)
 		}
 	}
@@ -193,7 +218,8 @@ func TestDamagedLaneIsAlone(t *testing.T) {
 func TestNotifier(t *testing.T) {
 	t.Parallel()
 	api := sqs.NewFromConfig(awstest.Config(server.URL(server.MiniStack), nil))
-	made, err := api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(awstest.Unique(t))})
+	made, err := api.CreateQueue(t.Context(),
+		&sqs.CreateQueueInput{QueueName: aws.String(awstest.Unique(t))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,12 +227,15 @@ func TestNotifier(t *testing.T) {
 	for n := range 13 {
 		lanes = append(lanes, fmt.Sprintf("web%02d/0", n))
 	}
-	if err := (&logs.Notifier{API: api, URL: *made.QueueUrl}).Notify(t.Context(), env, lanes...); err != nil {
+	if err := (&logs.Notifier{API: api, URL: *made.QueueUrl}).
+		Notify(t.Context(), env, lanes...); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for len(got) < len(lanes) {
-		out, err := api.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: made.QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 5})
+		out, err := api.ReceiveMessage(t.Context(),
+			&sqs.ReceiveMessageInput{QueueUrl: made.QueueUrl, MaxNumberOfMessages: 10,
+				WaitTimeSeconds: 5})
 		if err != nil || len(out.Messages) == 0 {
 			t.Fatalf("%v: %d messages came, want %d", err, len(got), len(lanes))
 		}

@@ -24,7 +24,8 @@ type ParameterQuery struct {
 }
 
 func (q *ParameterQuery) selects(c *dynamo.ParameterChange) bool {
-	return (q.Name == "" || c.Name == q.Name) && (q.Of == "" || c.Of == q.Of) && (q.Since.IsZero() || !c.Updated.Before(q.Since)) &&
+	return (q.Name == "" || c.Name == q.Name) && (q.Of == "" || c.Of == q.Of) &&
+		(q.Since.IsZero() || !c.Updated.Before(q.Since)) &&
 		(q.Until.IsZero() || c.Updated.Before(q.Until))
 }
 
@@ -32,7 +33,8 @@ func (q *ParameterQuery) selects(c *dynamo.ParameterChange) bool {
 func (w *writer) parameters(ctx context.Context, u *dynamo.Unlogged) error {
 	changes := slices.Clone(u.Parameters)
 	slices.SortStableFunc(changes, func(a, b dynamo.ParameterChange) int {
-		return cmp.Or(a.Updated.Compare(b.Updated), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(a.Updated.Compare(b.Updated), cmp.Compare(a.Of, b.Of),
+			cmp.Compare(a.Name, b.Name))
 	})
 	for n := 0; len(changes) > 0; n++ {
 		some := changes[:min(len(changes), w.s.limits.block)]
@@ -44,16 +46,20 @@ func (w *writer) parameters(ctx context.Context, u *dynamo.Unlogged) error {
 	return nil
 }
 
-func (w *writer) changes(ctx context.Context, of string, n int, some []dynamo.ParameterChange) error {
+func (w *writer) changes(
+	ctx context.Context, of string, n int, some []dynamo.ParameterChange,
+) error {
 	first, last := some[0].Updated, some[len(some)-1].Updated
-	h := header{part: parameterPart(w.env), count: len(some), expires: w.expires.Unix(), finished: [2]int64{first.UnixMilli(), last.UnixMilli() + 1}}
+	h := header{part: parameterPart(w.env), count: len(some), expires: w.expires.Unix(),
+		finished: [2]int64{first.UnixMilli(), last.UnixMilli() + 1}}
 	raws := make([]json.RawMessage, len(some))
 	for i := range some {
 		var err error
 		if raws[i], err = json.Marshal(&some[i]); err != nil {
 			return fault.Wrap(fault.Internal, "encode parameter", err)
 		}
-		h.resources = include(include(h.resources, markOf(some[i].Name)), markOf(string(some[i].Of)))
+		h.resources = include(include(h.resources, markOf(some[i].Name)),
+			markOf(string(some[i].Of)))
 	}
 	name := blockName(of+"\x00parameters", n, raws)
 	h.sort = sorted(idAt(last.Add(time.Millisecond)), name)
@@ -73,7 +79,9 @@ func (w *writer) changes(ctx context.Context, of string, n int, some []dynamo.Pa
 
 // Parameters returns the changes of parameters and facts in the log that q selects, the newest
 // first.
-func (s *Store) Parameters(ctx context.Context, env string, q ParameterQuery) ([]dynamo.ParameterChange, error) {
+func (s *Store) Parameters(
+	ctx context.Context, env string, q ParameterQuery,
+) ([]dynamo.ParameterChange, error) {
 	sel := newSelection(state.ActionQuery{Since: q.Since, Until: q.Until}, time.Time{}, s.Now())
 	w := &walk{s: s, sel: sel}
 	until := greatestKey
@@ -84,23 +92,24 @@ func (s *Store) Parameters(ctx context.Context, env string, q ParameterQuery) ([
 		return text == "" || h.resources == nil || slices.Contains(h.resources, markOf(text))
 	}
 	found := map[parameterKey]dynamo.ParameterChange{}
-	err := s.query(ctx, w.query(parameterPart(env), [2]string{minKey, until}), func(h *header) error {
-		if w.over(h) || q.Limit > 0 && len(found) >= q.Limit && newerThan(found, q.Limit, h) {
-			return errEnough
-		}
-		if !sel.may(h) || !marked(h, q.Name) || !marked(h, string(q.Of)) {
-			return nil
-		}
-		packed, err := s.fetch(ctx, h)
-		if err != nil {
-			return err
-		}
-		return unpack(s, packed, func(c *dynamo.ParameterChange) {
-			if q.selects(c) {
-				found[keyOf(c)] = *c
+	err := s.query(ctx, w.query(parameterPart(env), [2]string{minKey, until}),
+		func(h *header) error {
+			if w.over(h) || q.Limit > 0 && len(found) >= q.Limit && newerThan(found, q.Limit, h) {
+				return errEnough
 			}
+			if !sel.may(h) || !marked(h, q.Name) || !marked(h, string(q.Of)) {
+				return nil
+			}
+			packed, err := s.fetch(ctx, h)
+			if err != nil {
+				return err
+			}
+			return unpack(s, packed, func(c *dynamo.ParameterChange) {
+				if q.selects(c) {
+					found[keyOf(c)] = *c
+				}
+			})
 		})
-	})
 	if err != nil && err != errEnough { // it is never wrapped
 		return nil, err
 	}
@@ -130,9 +139,12 @@ func newerThan(found map[parameterKey]dynamo.ParameterChange, limit int, h *head
 	return n >= limit
 }
 
-func newestChanges(found map[parameterKey]dynamo.ParameterChange, limit int) []dynamo.ParameterChange {
+func newestChanges(
+	found map[parameterKey]dynamo.ParameterChange, limit int,
+) []dynamo.ParameterChange {
 	out := slices.SortedFunc(maps.Values(found), func(a, b dynamo.ParameterChange) int {
-		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Of, b.Of),
+			cmp.Compare(a.Name, b.Name))
 	})
 	if limit > 0 && len(out) > limit {
 		out = out[:limit]

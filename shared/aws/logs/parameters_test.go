@@ -33,11 +33,14 @@ func TestParametersAreLogged(t *testing.T) {
 				commits(t, l, "a/0", nil, 1, state.Commit{Parameters: []state.Parameter{p}})
 			}
 			for n := range 10 {
-				set(2*n, state.Parameter{Name: "size", Of: id("a", n%2), Value: fmt.Sprint(n), Source: "fact"})
-				set(2*n+1, state.Parameter{Name: "region", Value: fmt.Sprintf("eu-%d", n), Source: "user"})
+				set(2*n, state.Parameter{Name: "size", Of: id("a", n%2), Value: fmt.Sprint(n),
+					Source: "fact"})
+				set(2*n+1, state.Parameter{Name: "region", Value: fmt.Sprintf("eu-%d", n),
+					Source: "user"})
 				switch n % 3 {
 				case 1:
-					if failed := w.process().Take(t.Context(), notice("a/0", "a/0")); len(failed) > 0 {
+					if failed := w.process().Take(t.Context(),
+						notice("a/0", "a/0")); len(failed) > 0 {
 						t.Errorf("failed: %+v", failed)
 					}
 				case 2:
@@ -64,16 +67,22 @@ func TestParametersAreLogged(t *testing.T) {
 				}{
 					{"all", logs.ParameterQuery{}, all},
 					{"limit", logs.ParameterQuery{Limit: 3}, all[:3]},
-					{"name", logs.ParameterQuery{Name: "region"}, of(func(c dynamo.ParameterChange) bool { return c.Name == "region" })},
-					{"resource", logs.ParameterQuery{Of: id("a", 1)}, of(func(c dynamo.ParameterChange) bool { return c.Of == id("a", 1) })},
-					{"resource and limit", logs.ParameterQuery{Of: id("a", 1), Limit: 2}, of(func(c dynamo.ParameterChange) bool { return c.Of == id("a", 1) })[:2]},
-					{"time", logs.ParameterQuery{Since: start.Add(4 * time.Minute), Until: start.Add(8 * time.Minute)}, of(func(c dynamo.ParameterChange) bool {
-						return !c.Updated.Before(start.Add(4*time.Minute)) && c.Updated.Before(start.Add(8*time.Minute))
+					{"name", logs.ParameterQuery{Name: "region"},
+						of(func(c dynamo.ParameterChange) bool { return c.Name == "region" })},
+					{"resource", logs.ParameterQuery{Of: id("a", 1)},
+						of(func(c dynamo.ParameterChange) bool { return c.Of == id("a", 1) })},
+					{"resource and limit", logs.ParameterQuery{Of: id("a", 1), Limit: 2},
+						of(func(c dynamo.ParameterChange) bool { return c.Of == id("a", 1) })[:2]},
+					{"time", logs.ParameterQuery{Since: start.Add(4 * time.Minute),
+						Until: start.Add(8 * time.Minute)}, of(func(c dynamo.ParameterChange) bool {
+						return !c.Updated.Before(start.Add(4*time.Minute)) &&
+							c.Updated.Before(start.Add(8*time.Minute))
 					})},
 					{"none", logs.ParameterQuery{Name: "nothing"}, nil},
 				} {
 					got, err := w.process().Parameters(t.Context(), env, c.q)
-					if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+					if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); err != nil ||
+						diff != "" {
 						t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
 					}
 				}
@@ -84,10 +93,13 @@ func TestParametersAreLogged(t *testing.T) {
 			}
 			logged(t, l, "parameters")
 			check()
-			commits(t, l, "a/0", nil, 1, state.Commit{DropParameters: []state.ParameterKey{{Name: "region"}}})
+			commits(t, l, "a/0", nil, 1,
+				state.Commit{DropParameters: []state.ParameterKey{{Name: "region"}}})
 			for range 2 { // before it is logged, and after
-				got, err := w.process().Parameters(t.Context(), env, logs.ParameterQuery{Name: "region", Limit: 1})
-				if err != nil || len(got) != 1 || !got[0].Gone || got[0].Name != "region" || got[0].Value != "" || got[0].Updated.IsZero() {
+				got, err := w.process().Parameters(t.Context(), env,
+					logs.ParameterQuery{Name: "region", Limit: 1})
+				if err != nil || len(got) != 1 || !got[0].Gone || got[0].Name != "region" ||
+					got[0].Value != "" || got[0].Updated.IsZero() {
 					t.Errorf("%v: %+v, want that it was removed", err, got)
 				}
 				if err := w.process().CatchUp(t.Context(), env); err != nil {

@@ -16,7 +16,9 @@ import (
 )
 
 // Actions implements dynamo.Log.
-func (s *Store) Actions(ctx context.Context, env string, q state.ActionQuery, since time.Time) ([]state.Action, error) {
+func (s *Store) Actions(
+	ctx context.Context, env string, q state.ActionQuery, since time.Time,
+) ([]state.Action, error) {
 	w := &walk{s: s, sel: newSelection(q, since, s.Now()), found: state.ActionSet{}}
 	if q.Resource != "" {
 		w.parts = []string{resourcePart(env, q.Resource), groupPart(env, groupOf(q.Resource))}
@@ -49,7 +51,8 @@ func (w *walk) run(ctx context.Context) error {
 	if err := fills.Wait(); err != nil {
 		return err
 	}
-	for at := 1; ; at = min(2*at, 8) { // a few at once: more and more, because most searches end soon
+	// a few at once: more and more, because most searches end soon
+	for at := 1; ; at = min(2*at, 8) {
 		var some []*header
 		for len(some) < at {
 			first := w.first(streams)
@@ -105,7 +108,8 @@ func (s *stream) fill(ctx context.Context) error {
 		if err != nil {
 			return awserr.Fault("read log", err)
 		}
-		if s.in.ExclusiveStartKey, s.in.Limit = out.LastEvaluatedKey, nil; len(out.LastEvaluatedKey) == 0 {
+		if s.in.ExclusiveStartKey, s.in.Limit = out.LastEvaluatedKey,
+			nil; len(out.LastEvaluatedKey) == 0 {
 			s.in = nil
 		}
 		for _, i := range out.Items {
@@ -146,8 +150,11 @@ func (w *walk) ranges() [][2]string {
 }
 
 func (w *walk) query(part string, keys [2]string) *dynamodb.QueryInput {
-	in := &dynamodb.QueryInput{TableName: &w.s.Table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("k = :k AND s BETWEEN :a AND :z"),
-		ExpressionAttributeValues: item{":k": attributevalue.Text(part), ":a": attributevalue.Text(keys[0]), ":z": attributevalue.Text(keys[1])}, ScanIndexForward: aws.Bool(len(w.sel.IDs) > 0)}
+	in := &dynamodb.QueryInput{TableName: &w.s.Table, ConsistentRead: aws.Bool(true),
+		KeyConditionExpression: aws.String("k = :k AND s BETWEEN :a AND :z"),
+		ExpressionAttributeValues: item{":k": attributevalue.Text(part),
+			":a": attributevalue.Text(keys[0]), ":z": attributevalue.Text(keys[1])},
+		ScanIndexForward: aws.Bool(len(w.sel.IDs) > 0)}
 	if w.sel.Limit > 0 {
 		in.Limit = aws.Int32(int32(min(w.sel.Limit, 25))) // small
 	}

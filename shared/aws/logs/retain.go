@@ -13,7 +13,9 @@ import (
 )
 
 // Ended implements dynamo.Log.
-func (s *Store) Ended(ctx context.Context, env string, from, to time.Time) (map[string]bool, error) {
+func (s *Store) Ended(
+	ctx context.Context, env string, from, to time.Time,
+) (map[string]bool, error) {
 	out := map[string]bool{}
 	for n := range timeParts {
 		if err := s.ended(ctx, timePart(env, n), from, to, out); err != nil {
@@ -23,7 +25,9 @@ func (s *Store) Ended(ctx context.Context, env string, from, to time.Time) (map[
 	return out, nil
 }
 
-func (s *Store) ended(ctx context.Context, part string, from, to time.Time, out map[string]bool) error {
+func (s *Store) ended(
+	ctx context.Context, part string, from, to time.Time, out map[string]bool,
+) error {
 	sel := newSelection(state.ActionQuery{Since: from, Until: to}, time.Time{}, s.Now())
 	w := &walk{s: s, sel: sel, from: from}
 	for _, r := range w.ranges() {

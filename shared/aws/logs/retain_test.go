@@ -48,12 +48,14 @@ func TestExpires(t *testing.T) {
 		objects int
 	}{
 		{"all is there", at.Add(kept - time.Hour), newestFirst(large, small), 1},
-		{"what was logged first has expired; its object stays a while", at.Add(kept + time.Hour), small, 1},
+		{"what was logged first has expired; its object stays a while", at.Add(kept + time.Hour),
+			small, 1},
 		{"its object is gone", at.Add(kept + 54*time.Hour), nil, 0},
 	} {
 		now = c.now
 		want(t, l, state.ActionQuery{}, c.want, c.reason)
-		want(t, l, state.ActionQuery{Resource: id("a", 7)}, ofResource(c.want, id("a", 7)), c.reason)
+		want(t, l, state.ActionQuery{Resource: id("a", 7)}, ofResource(c.want, id("a", 7)),
+			c.reason)
 		if err := l.Store.Expire(t.Context(), env); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +172,8 @@ func TestPagesGo(t *testing.T) {
 				t.Errorf("%d pages and %d objects are left of %d commits", pages, objects, 160)
 			}
 			want(t, w.process(), state.ActionQuery{}, newestFirst(all), "all")
-			if n, err := w.process().State.DropActions(t.Context(), env, start); err != nil || n != 0 {
+			if n, err := w.process().State.DropActions(t.Context(), env, start); err != nil ||
+				n != 0 {
 				t.Errorf("%v: %d dropped", err, n)
 			}
 			want(t, w.process(), state.ActionQuery{}, newestFirst(all), "after a collection")
@@ -188,8 +191,10 @@ func TestQuietWaitsForTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := state.Guard{Key: "plan", Fence: lease.Fence}
-	if _, err := l.State.Commit(t.Context(), env, state.Commit{Guard: g, Plan: true, Env: &state.Env{Name: env},
-		Parameters: []state.Parameter{{Name: "p", Value: "1", Source: "user", Updated: start}}}); err != nil {
+	if _, err := l.State.Commit(t.Context(), env,
+		state.Commit{Guard: g, Plan: true, Env: &state.Env{Name: env},
+			Parameters: []state.Parameter{
+				{Name: "p", Value: "1", Source: "user", Updated: start}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.State.Release(t.Context(), env, lease); err != nil {
@@ -197,7 +202,8 @@ func TestQuietWaitsForTheLog(t *testing.T) {
 	}
 	rests := func(want bool, reason string) {
 		t.Helper()
-		if is, err := w.process().State.MarkQuiet(t.Context(), env, start.Add(time.Hour)); err != nil || is != want {
+		if is, err := w.process().State.MarkQuiet(t.Context(), env,
+			start.Add(time.Hour)); err != nil || is != want {
 			t.Errorf("%s: %v: rests: %v, want %v", reason, err, is, want)
 		}
 	}

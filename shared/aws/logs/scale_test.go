@@ -41,7 +41,8 @@ func TestManyActions(t *testing.T) {
 			m := &maker{every: 50 * time.Millisecond}
 			actions := m.actions("a", c.resources, n)
 			actions[n/2].Outcome, actions[n/2].Version = state.StatusFailed, 77
-			actions[n/2].Messages = append(actions[n/2].Messages, provider.Line{At: start, Level: provider.LevelError, Msg: "the disk is full"})
+			actions[n/2].Messages = append(actions[n/2].Messages,
+				provider.Line{At: start, Level: provider.LevelError, Msg: "the disk is full"})
 			commits(t, w.process(), "a/0", actions, c.some)
 			w.meter.Take()
 			began := time.Now()
@@ -51,14 +52,17 @@ func TestManyActions(t *testing.T) {
 			}
 			counts := w.meter.Take()
 			sum := counts.Sum()
-			t.Logf("logged in %v: %.4f requests and %.4f WCU an action\n%s", time.Since(began), float64(sum.Calls)/float64(n), sum.WCU/float64(n), counts)
+			t.Logf("logged in %v: %.4f requests and %.4f WCU an action\n%s", time.Since(began),
+				float64(sum.Calls)/float64(n), sum.WCU/float64(n), counts)
 			if float64(sum.Calls) > c.calls || sum.WCU > c.wcu {
-				t.Errorf("%d requests and %.0f WCU, want at most %.0f and %.0f", sum.Calls, sum.WCU, c.calls, c.wcu)
+				t.Errorf("%d requests and %.0f WCU, want at most %.0f and %.0f", sum.Calls, sum.WCU,
+					c.calls, c.wcu)
 			}
 			logged(t, l, "all")
 			all := newestFirst(actions)
 			pages(t, w, state.ActionQuery{Limit: page}, all, "of the environment")
-			pages(t, w, state.ActionQuery{Limit: page, Resource: id("a", 0)}, ofResource(all, id("a", 0)), "of the resource")
+			pages(t, w, state.ActionQuery{Limit: page, Resource: id("a", 0)},
+				ofResource(all, id("a", 0)), "of the resource")
 			for _, q := range []struct {
 				name  string
 				q     state.ActionQuery
@@ -66,15 +70,20 @@ func TestManyActions(t *testing.T) {
 				limit int // requests
 			}{
 				{"newest", state.ActionQuery{Limit: 20}, all[:20], 12},
-				{"newest of a resource", state.ActionQuery{Resource: id("a", 0), Limit: 1}, ofResource(all, id("a", 0))[:1], 6},
-				{"outcome", state.ActionQuery{Outcome: state.StatusFailed}, actions[n/2 : n/2+1], 12},
+				{"newest of a resource", state.ActionQuery{Resource: id("a", 0), Limit: 1},
+					ofResource(all, id("a", 0))[:1], 6},
+				{"outcome", state.ActionQuery{Outcome: state.StatusFailed}, actions[n/2 : n/2+1],
+					12},
 				{"version", state.ActionQuery{Version: 77}, actions[n/2 : n/2+1], 12},
-				{"level and text", state.ActionQuery{Level: provider.LevelError, Text: "disk"}, actions[n/2 : n/2+1], 12},
+				{"level and text", state.ActionQuery{Level: provider.LevelError, Text: "disk"},
+					actions[n/2 : n/2+1], 12},
 				{"agent", state.ActionQuery{Agent: "a", Limit: 1}, all[:1], 12},
 				{"another agent", state.ActionQuery{Agent: "b"}, nil, 12},
 				{"text", state.ActionQuery{Text: "number 1742"}, actions[1741:1742], 30},
-				{"by id", state.ActionQuery{IDs: []string{actions[3].ID, actions[n-3].ID}}, newestFirst(actions[3:4], actions[n-3:n-2]), 30},
-				{"since and until", state.ActionQuery{Since: actions[100].Finished, Until: actions[110].Finished}, newestFirst(actions[100:110]), 30},
+				{"by id", state.ActionQuery{IDs: []string{actions[3].ID, actions[n-3].ID}},
+					newestFirst(actions[3:4], actions[n-3:n-2]), 30},
+				{"since and until", state.ActionQuery{Since: actions[100].Finished,
+					Until: actions[110].Finished}, newestFirst(actions[100:110]), 30},
 				{"all", state.ActionQuery{}, all, 30},
 			} {
 				p := w.process()
@@ -107,7 +116,8 @@ func pages(t *testing.T, w *world, q state.ActionQuery, all []state.Action, reas
 		q.Before = all[to-1].ID
 	}
 	sum := w.meter.Take().Sum()
-	t.Logf("%d pages %s: %.1f requests and %.1f RCU a page", n, reason, float64(sum.Calls)/float64(n), sum.RCU/float64(n))
+	t.Logf("%d pages %s: %.1f requests and %.1f RCU a page", n, reason,
+		float64(sum.Calls)/float64(n), sum.RCU/float64(n))
 }
 
 // TestCostOfLogging pins what it costs to log what one run of a lane committed, by how much that
@@ -134,7 +144,8 @@ func TestCostOfLogging(t *testing.T) {
 			var notices []string
 			for n := range c.lanes {
 				agent := fmt.Sprintf("web%02d", n)
-				commits(t, w.process(), agent+"/0", m.actions(agent, math.MaxInt32, c.n/c.lanes), 512)
+				commits(t, w.process(), agent+"/0", m.actions(agent, math.MaxInt32, c.n/c.lanes),
+					512)
 				notices = append(notices, agent+"/0")
 			}
 			l := w.process()
@@ -145,10 +156,13 @@ func TestCostOfLogging(t *testing.T) {
 			counts := w.meter.Take()
 			sum, put := counts.Sum(), w.log.(*objects).Puts
 			wrote := counts.Sum("DynamoDB.Put", "DynamoDB.BatchWrite").Calls
-			t.Logf("%d requests (%d writes, and %d PUTs of objects), %.0f WCU, %.1f RCU: %.3f requests and %.3f WCU an action", sum.Calls, wrote, put, sum.WCU, sum.RCU,
+			t.Logf("%d requests (%d writes, and %d PUTs of objects), %.0f WCU, %.1f RCU: %.3f "+
+				"requests and %.3f WCU an action", sum.Calls, wrote, put, sum.WCU, sum.RCU,
 				float64(sum.Calls+put)/float64(c.n), sum.WCU/float64(c.n))
-			if sum.Calls > c.calls || sum.WCU > c.wcu || sum.RCU > c.rcu || wrote > c.writes || put != c.put {
-				t.Errorf("%d requests, %d writes, %d PUTs, %.0f WCU and %.0f RCU, want at most %+v\n%s", sum.Calls, wrote, put, sum.WCU, sum.RCU, c, counts)
+			if sum.Calls > c.calls || sum.WCU > c.wcu || sum.RCU > c.rcu || wrote > c.writes ||
+				put != c.put {
+				t.Errorf("%d requests, %d writes, %d PUTs, %.0f WCU and %.0f RCU, want at most "+
+					"%+v\n%s", sum.Calls, wrote, put, sum.WCU, sum.RCU, c, counts)
 			}
 			// The same messages once more cost one read.
 			if failed := w.process().Take(t.Context(), notice(notices...)); len(failed) > 0 {
@@ -179,7 +193,8 @@ func TestLargeBodies(t *testing.T) {
 			var actions []state.Action
 			for n, size := range []int{100, 5 << 10, 600 << 10, 9 << 20} {
 				a := m.action(id("a", n))
-				a.Messages = append(a.Messages, provider.Line{At: start, Level: provider.LevelError, Msg: noise(size)})
+				a.Messages = append(a.Messages,
+					provider.Line{At: start, Level: provider.LevelError, Msg: noise(size)})
 				actions = append(actions, a)
 			}
 			commits(t, l, "a/0", actions, 2)
@@ -189,10 +204,12 @@ func TestLargeBodies(t *testing.T) {
 			logged(t, l, "large")
 			want(t, w.process(), state.ActionQuery{}, newestFirst(actions), "large bodies")
 			for n := range actions {
-				want(t, w.process(), state.ActionQuery{Resource: id("a", n), Level: provider.LevelError}, actions[n:n+1], "one of a resource")
+				want(t, w.process(), state.ActionQuery{Resource: id("a", n),
+					Level: provider.LevelError}, actions[n:n+1], "one of a resource")
 			}
 			for part, items := range w.items() {
-				if n := len(fmt.Sprint(items)); strings.ContainsAny(part[:1], "TIG") && n > 40<<10*len(items) {
+				if n := len(fmt.Sprint(items)); strings.ContainsAny(part[:1], "TIG") &&
+					n > 40<<10*len(items) {
 					t.Errorf("items of %s take about %d bytes", part, n)
 				}
 			}

@@ -18,8 +18,12 @@ import (
 
 // API is what Store needs of DynamoDB; *dynamodb.Client has it.
 type API interface {
-	Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
-	BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error)
+	Query(
+		ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options),
+	) (*dynamodb.QueryOutput, error)
+	BatchWriteItem(
+		ctx context.Context, in *dynamodb.BatchWriteItemInput, opts ...func(*dynamodb.Options),
+	) (*dynamodb.BatchWriteItemOutput, error)
 }
 
 // Objects keeps what is too large for items.
@@ -58,11 +62,13 @@ var _ dynamo.Log = (*Store)(nil)
 
 // limits say how what is logged is cut up. Tests make them small.
 type limits struct {
-	block  int // actions of a block
-	bytes  int // of a block, as JSON
-	few    int // resources of a block that get an item each
-	part   int // actions of one item of a resource
-	inline int // compressed bytes of a block that stands in its items: above, a PUT of an object is the cheaper one
+	block int // actions of a block
+	bytes int // of a block, as JSON
+	few   int // resources of a block that get an item each
+	part  int // actions of one item of a resource
+	// compressed bytes of a block that stands in its items: above, a PUT of an object is the
+	// cheaper one
+	inline int
 }
 
 // New returns the log in a table that exists.
@@ -74,15 +80,18 @@ func New(c Config) (*Store, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Store{Config: c, limits: limits{block: 2048, bytes: 8 << 20, few: 64, part: 256, inline: 4096}, packer: p}, nil
+	return &Store{Config: c, limits: limits{block: 2048, bytes: 8 << 20, few: 64, part: 256,
+		inline: 4096}, packer: p}, nil
 }
 
 const dictID = 2
 
 // dictionary holds what stands in most actions. It is part of the format.
 const dictionary = `"messages":[{"at":"2026-01-01T00:00:00.000000000Z","level":"DEBUG","msg":"","kwargs":{"":""}},{"at":"2026-01-01T00:00:00.000000000Z","level":"INFO","msg":"` +
-	`,{"at":"2026-","level":"WARNING","msg":"","kwargs":{"error":"` + `"outcome":"failed","change":"nochange","reason":"` + `"level":"ERROR","msg":"` +
-	`{"name":"","of":"fs::File[web1,path=/","value":"","source":"fact","updated":"2026-` + `{"name":"","value":"","source":"user","updated":"2026-` +
+	`,{"at":"2026-","level":"WARNING","msg":"","kwargs":{"error":"` +
+	`"outcome":"failed","change":"nochange","reason":"` + `"level":"ERROR","msg":"` +
+	`{"name":"","of":"fs::File[web1,path=/","value":"","source":"fact","updated":"2026-` +
+	`{"name":"","value":"","source":"user","updated":"2026-` +
 	`"changes":{"":{"current":"","desired":""},"mode":{"current":null,"desired":"0644"}},"messages":[{"at":"","level":"INFO","msg":""}],"stale":true,"pack":"` +
 	`[{"id":"0","resource":"fs::File[web1,path=/srv/","version":1,"action":"repair","outcome":"failed","change":"updated","started":"2026-","finished":"2026-` +
 	`[{"id":"0","resource":"std::Null[a,name=","version":1,"action":"deploy","outcome":"deployed","change":"created","started":"2026-` + `","finished":"2026-`

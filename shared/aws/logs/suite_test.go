@@ -66,9 +66,11 @@ func (o *output) String() string {
 
 func newWorld(t *testing.T, kind server.Kind) *world {
 	t.Helper()
-	w := &world{t: t, kind: kind, table: awstest.Unique(t), meter: &meter.Meter{}, printed: &output{}}
+	w := &world{t: t, kind: kind, table: awstest.Unique(t), meter: &meter.Meter{},
+		printed: &output{}}
 	plain := dynamodb.NewFromConfig(awstest.Config(server.URL(kind), nil))
-	if _, err := plain.CreateTable(t.Context(), dynamo.Table(w.table)); err != nil && !awserr.Is(err, awserr.TableInUse) {
+	if _, err := plain.CreateTable(t.Context(), dynamo.Table(w.table)); err != nil &&
+		!awserr.Is(err, awserr.TableInUse) {
 		t.Fatal(err)
 	}
 	if kind == server.DynamoDB {
@@ -78,7 +80,8 @@ func newWorld(t *testing.T, kind server.Kind) *world {
 	c := awstest.Config(server.URL(server.MiniStack), nil)
 	w.meter.Install(&c)
 	api := s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = true })
-	if _, err := api.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &w.table}); err != nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
+	if _, err := api.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &w.table}); err !=
+		nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
 		t.Fatal(err)
 	}
 	w.state, w.log = bucket.NewObjects(api, w.table), bucket.NewLogObjects(api, w.table)
@@ -101,13 +104,15 @@ func (w *world) process() *logs.Log {
 	config := dynamo.Config{API: api, Table: w.table, Objects: w.state, Log: store}
 	if w.squeeze {
 		store.Squeeze()
-		config.Host.Limits = &dynamo.Limits{Inline: 1, Record: 1, Refs: 2, Objects: 2, Released: 1, Together: 1, IDs: 8 << 10, Forget: 20, Sources: 90}
+		config.Host.Limits = &dynamo.Limits{Inline: 1, Record: 1, Refs: 2, Objects: 2, Released: 1,
+			Together: 1, IDs: 8 << 10, Forget: 20, Sources: 90}
 	}
 	state, err := dynamo.New(config)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return &logs.Log{Store: store, State: state, Logger: slog.New(slog.NewJSONHandler(w.printed, nil))}
+	return &logs.Log{Store: store, State: state,
+		Logger: slog.New(slog.NewJSONHandler(w.printed, nil))}
 }
 
 // objects are awstest.Objects of which parts can be read.
@@ -125,7 +130,9 @@ func (o *objects) GetPart(ctx context.Context, name string, offset, size int) ([
 }
 
 // ListPrefix implements logs.Objects.
-func (o *objects) ListPrefix(ctx context.Context, begin string, f func(name string, stored time.Time) error) error {
+func (o *objects) ListPrefix(
+	ctx context.Context, begin string, f func(name string, stored time.Time) error,
+) error {
 	names := map[string]bool{}
 	if err := o.List(ctx, func(name string, _ time.Time) error {
 		names[name] = strings.HasPrefix(name, begin)
@@ -194,12 +201,15 @@ func TestConformance(t *testing.T) {
 				w := newWorld(t, c.kind)
 				w.squeeze = c.squeeze
 				if c.faults {
-					w.faults = &awstest.Faults{Decide: awstest.NowAndThen(7), Rewrite: awstest.Unprocessed}
+					w.faults = &awstest.Faults{Decide: awstest.NowAndThen(7),
+						Rewrite: awstest.Unprocessed}
 				}
 				a, b := w.process(), w.process()
 				var n atomic.Int64
 				holder := func() string { return fmt.Sprintf("holder#%d", n.Add(1)) }
-				return deploytest.StateHarness{A: &eager{State: a.State, log: a}, B: &eager{State: b.State, log: b}, HolderA: holder, HolderB: holder, Serial: c.faults}
+				return deploytest.StateHarness{A: &eager{State: a.State, log: a},
+					B: &eager{State: b.State, log: b}, HolderA: holder, HolderB: holder,
+					Serial: c.faults}
 			})
 		})
 	}

@@ -20,7 +20,8 @@ type Packer struct {
 // New returns a packer with a dictionary; id stands in what it writes, and no two dictionaries have
 // the same.
 func New(id uint32, dictionary string) (*Packer, error) {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1), zstd.WithEncoderDictRaw(id, []byte(dictionary)),
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault),
+		zstd.WithEncoderConcurrency(1), zstd.WithEncoderDictRaw(id, []byte(dictionary)),
 		zstd.WithEncoderCRC(true))
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "make compressor", err)

@@ -185,7 +185,8 @@ func TestMappingOnItsWay(t *testing.T) {
 			t.Errorf("%s: %v", c.reason, err)
 		}
 		w.finishMapping("web1")
-		if err := sweep.Wake(t.Context(), "prod", "web1"); err != nil || w.states("web1") != "Enabled" {
+		if err := sweep.Wake(t.Context(), "prod", "web1"); err != nil ||
+			w.states("web1") != "Enabled" {
 			t.Errorf("%s: %v: %q", c.reason, err, w.states("web1"))
 		}
 		w.finishMapping("web1")
@@ -202,7 +203,8 @@ func TestNeverIdle(t *testing.T) {
 	p.export(1, "web1")
 	p.serve()
 	w.later(1000 * time.Hour)
-	if n, err := p.Idle(t.Context()); err != nil || n != 0 || !strings.Contains(w.states("web1"), "Enabled") {
+	if n, err := p.Idle(t.Context()); err != nil || n != 0 ||
+		!strings.Contains(w.states("web1"), "Enabled") {
 		t.Errorf("%v: %d", err, n)
 	}
 }

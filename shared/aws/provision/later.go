@@ -22,8 +22,10 @@ import (
 // was given back.
 
 const (
-	sideBySide = 16                     // agents that are prepared at once
-	prepareGap = 160 * time.Millisecond // between two of them: Lambda takes 15 requests a second from an account, and an agent up to two
+	sideBySide = 16 // agents that are prepared at once
+	// between two of them: Lambda takes 15 requests a second from an account, and an agent up to
+	// two
+	prepareGap = 160 * time.Millisecond
 )
 
 // Notifier returns one that sends what can be sent at once, and puts off agents whose queue is

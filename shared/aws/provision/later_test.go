@@ -33,7 +33,9 @@ type simulated struct {
 	idle    int64 // since when agents are idle; 0: none is
 }
 
-func (s simulated) Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error) {
+func (s simulated) Agents(
+	ctx context.Context, env string, names ...string,
+) (map[string]state.Agent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.State.Agents(ctx, env, names...)
@@ -55,7 +57,8 @@ func (unresolved) Connect(context.Context, resource.Agent) (any, error) { return
 // prepared begins a process over an account and a state.
 func prepared(t *testing.T, a *account, state simulated) (*provision.Provisioner, *deploy.Engine) {
 	t.Helper()
-	p, err := provision.New(provision.Config{SQS: a, Lambda: a, State: state, Clock: platform.Clock{}, Prefix: "sb", Base: "https://sqs/", Function: "handler",
+	p, err := provision.New(provision.Config{SQS: a, Lambda: a, State: state,
+		Clock: platform.Clock{}, Prefix: "sb", Base: "https://sqs/", Function: "handler",
 		DeadLetters: "arn:aws:sqs:r:1:dead.fifo"})
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +70,11 @@ func prepared(t *testing.T, a *account, state simulated) (*provision.Provisioner
 	ids := platform.NewIDs()
 	files := sim.NewFiles()
 	files.Now = time.Now
-	return p, deploy.New(deploy.Config{State: p.Preparing(state), Files: files, Notifier: p.Notifier(), Clock: platform.Clock{}, Caller: platform.Caller{}, Secrets: unresolved{},
-		Connector: unresolved{}, Types: types, Handlers: provider.Handlers(handlers.All()), Pack: "test", Holder: ids.Holder, NewID: ids.NewID, Jitter: func() float64 { return 0.5 }})
+	return p, deploy.New(deploy.Config{State: p.Preparing(state), Files: files,
+		Notifier: p.Notifier(), Clock: platform.Clock{}, Caller: platform.Caller{},
+		Secrets:   unresolved{},
+		Connector: unresolved{}, Types: types, Handlers: provider.Handlers(handlers.All()),
+		Pack: "test", Holder: ids.Holder, NewID: ids.NewID, Jitter: func() float64 { return 0.5 }})
 }
 
 // TestManyNewAgents pins that a first export to 300 agents, each of which takes two seconds to be
@@ -85,8 +91,10 @@ func TestManyNewAgents(t *testing.T) {
 			agent := fmt.Sprintf("web%03d", i)
 			m.Agents = append(m.Agents, resource.Agent{Name: agent, Transport: "aws", Lanes: 2})
 			for _, name := range []string{"a", "b", "c", "d"} {
-				m.Resources = append(m.Resources, resource.Resource{ID: resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: name}), Type: "std::Null",
-					Agent: agent, Attributes: map[string]any{"name": name}})
+				m.Resources = append(m.Resources,
+					resource.Resource{ID: resource.NewID("std::Null", agent,
+						resource.Key{Name: "name", Value: name}), Type: "std::Null",
+						Agent: agent, Attributes: map[string]any{"name": name}})
 			}
 		}
 		began := time.Now()
@@ -94,25 +102,29 @@ func TestManyNewAgents(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took > time.Second || len(a.queues) > 0 {
-			t.Errorf("the export took %v and made %d queues: the lease of the plan lasts a minute", took, len(a.queues))
+			t.Errorf("the export took %v and made %d queues: the lease of the plan lasts a minute",
+				took, len(a.queues))
 		}
 		jobs := p.Take()
 		if len(jobs) != n || len(p.Take()) != 0 {
 			t.Fatalf("%d agents are put off, want %d", len(jobs), n)
 		}
 		rounds := 0
-		for ; len(jobs) > 0; rounds++ { // each in a process that knows nothing, which ends after 20 s
+		// each in a process that knows nothing, which ends after 20 s
+		for ; len(jobs) > 0; rounds++ {
 			left := jobs
 			p, _ = prepared(t, a, state)
 			var err error
-			if jobs, err = p.Prepare(t.Context(), left, time.Now().Add(20*time.Second)); err != nil {
+			if jobs, err = p.Prepare(t.Context(), left,
+				time.Now().Add(20*time.Second)); err != nil {
 				t.Fatal(err)
 			}
 			if len(jobs) == len(left) {
 				t.Fatal("nothing was prepared in 20 s")
 			}
 		}
-		t.Logf("%v, %d rounds, at most %d requests to Lambda in a second", time.Since(began), rounds, a.busiest())
+		t.Logf("%v, %d rounds, at most %d requests to Lambda in a second", time.Since(began),
+			rounds, a.busiest())
 		if took := time.Since(began); took > 90*time.Second || rounds < 3 {
 			t.Errorf("it took %v in %d rounds", took, rounds)
 		}
@@ -124,7 +136,8 @@ func TestManyNewAgents(t *testing.T) {
 			notified += len(groups)
 		}
 		if len(a.queues) != n || len(a.mappings) != n || notified < n {
-			t.Errorf("%d queues, %d mappings, %d messages", len(a.queues), len(a.mappings), notified)
+			t.Errorf("%d queues, %d mappings, %d messages", len(a.queues), len(a.mappings),
+				notified)
 		}
 		for name, tags := range a.queues {
 			if tags["southbound:mapping"] == "" || len(a.messages[name]) == 0 {
@@ -138,7 +151,8 @@ func TestManyNewAgents(t *testing.T) {
 func chain(value string, agents ...string) *model.Model {
 	m := &model.Model{}
 	for i, agent := range agents {
-		r := resource.Resource{ID: resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: "n"}), Type: "std::Null",
+		r := resource.Resource{ID: resource.NewID("std::Null", agent,
+			resource.Key{Name: "name", Value: "n"}), Type: "std::Null",
 			Agent: agent, Attributes: map[string]any{"name": "n", "value": value}}
 		if i > 0 {
 			r.Requires = []resource.ID{m.Resources[i-1].ID}
@@ -157,11 +171,14 @@ func TestNewAgentsThatWait(t *testing.T) {
 		agents []string // each waits for the one before
 		want   []provision.Job
 	}{
-		{[]string{"a", "b", "c"}, []provision.Job{{Env: "prod", Agent: "a", Lanes: []string{"a/0"}}, {Env: "prod", Agent: "b"}, {Env: "prod", Agent: "c"}}},
+		{[]string{"a", "b", "c"}, []provision.Job{{Env: "prod", Agent: "a", Lanes: []string{"a/0"}},
+			{Env: "prod", Agent: "b"}, {Env: "prod", Agent: "c"}}},
 		{[]string{"a", "b", "c"}, []provision.Job{}},
-		{[]string{"a", "b", "c", "d"}, []provision.Job{{Env: "prod", Agent: "d", Lanes: []string{"d/0"}}}},
+		{[]string{"a", "b", "c", "d"},
+			[]provision.Job{{Env: "prod", Agent: "d", Lanes: []string{"d/0"}}}},
 	} {
-		if _, err := engine.Export(t.Context(), "prod", deploy.Export{Model: chain("v", c.agents...)}); err != nil {
+		if _, err := engine.Export(t.Context(), "prod",
+			deploy.Export{Model: chain("v", c.agents...)}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(c.want, p.Take(), cmpopts.EquateEmpty(),
@@ -177,7 +194,8 @@ func TestWorkThatEndsBeforeTheNextAgentIsMade(t *testing.T) {
 	a := newAccount(0)
 	p, engine := prepared(t, a, simulated{State: sim.NewState(), mu: &sync.Mutex{}})
 	ctx := t.Context()
-	if _, err := engine.Export(ctx, "prod", deploy.Export{Model: chain("v", "a", "b", "c")}); err != nil {
+	if _, err := engine.Export(ctx, "prod",
+		deploy.Export{Model: chain("v", "a", "b", "c")}); err != nil {
 		t.Fatal(err)
 	}
 	jobs, until := p.Take(), time.Now().Add(time.Hour)
@@ -210,7 +228,8 @@ func TestIdleAgentsThatWait(t *testing.T) {
 	p, engine := prepared(t, newAccount(0), state)
 	export := func(value string, agents ...string) []provision.Job {
 		t.Helper()
-		if _, err := engine.Export(t.Context(), "prod", deploy.Export{Model: chain(value, agents...)}); err != nil {
+		if _, err := engine.Export(t.Context(), "prod",
+			deploy.Export{Model: chain(value, agents...)}); err != nil {
 			t.Fatal(err)
 		}
 		return p.Take()

@@ -174,7 +174,8 @@ func (p *mappings) create(ctx context.Context, o owner, url string) (there bool,
 	out, err := p.Lambda.CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{
 		EventSourceArn: aws.String(p.arn(queue.Name(p.Prefix, o.env,
 			o.agent))), FunctionName: &p.Function, BatchSize: aws.Int32(batchSize),
-		Enabled: aws.Bool(true), FunctionResponseTypes: []types.FunctionResponseType{types.FunctionResponseTypeReportBatchItemFailures}, Tags: tags})
+		Enabled: aws.Bool(true), FunctionResponseTypes: []types.FunctionResponseType{
+			types.FunctionResponseTypeReportBatchItemFailures}, Tags: tags})
 	switch uuid := existing(err); {
 	case err == nil:
 		return true, p.note(ctx, o, url, aws.ToString(out.UUID))
@@ -237,5 +238,6 @@ func explain(err error) error {
 		return awserr.Fault("make event source mapping", err)
 	}
 	return fault.New(awserr.Kind(err), "make event source mapping", "%v", err).
-		WithHint("the handler function must exist, may take at most a sixth of the time that its queues hide messages, and its role must allow to receive from them")
+		WithHint("the handler function must exist, may take at most a sixth of the time that its " +
+			"queues hide messages, and its role must allow to receive from them")
 }

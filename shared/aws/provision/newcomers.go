@@ -49,7 +49,8 @@ func (s preparing) Commit(
 // wake puts off agents that may be idle and for which something was scheduled.
 func (s preparing) wake(env string, rows []state.Row) {
 	for i := range rows {
-		if agent := state.AgentOf(rows[i].Lane); rows[i].Ticket != 0 && s.p.mayBeIdle(owner{env, agent}) {
+		if agent := state.AgentOf(rows[i].Lane); rows[i].Ticket != 0 &&
+			s.p.mayBeIdle(owner{env, agent}) {
 			s.p.PutOff(env, agent, nil)
 		}
 	}

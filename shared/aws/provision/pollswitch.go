@@ -70,7 +70,8 @@ func (p *PollSwitch) SetNeeded(ctx context.Context, needed bool) error {
 	switch {
 	case err == nil:
 		p.is = want
-	case awserr.Is(err, awserr.ResourceInUse, awserr.ResourceConflict): // in the middle of a change: the next minute asks again
+	// in the middle of a change: the next minute asks again
+	case awserr.Is(err, awserr.ResourceInUse, awserr.ResourceConflict):
 		p.is = ""
 	default:
 		return awserr.Fault("change event source mapping", err)

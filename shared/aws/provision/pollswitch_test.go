@@ -22,7 +22,8 @@ func TestMappingFollowsTheWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.rules.Unseen, w.rules.Slow = 0, 2
-	made, err := w.plain.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(w.name + "-log")})
+	made, err := w.plain.CreateQueue(t.Context(),
+		&sqs.CreateQueueInput{QueueName: aws.String(w.name + "-log")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,13 +32,15 @@ func TestMappingFollowsTheWork(t *testing.T) {
 	c := awstest.Config(server.URL(server.MiniStack), w.rules)
 	m.Install(&c)
 	api := lambda.NewFromConfig(c)
-	mapping, err := api.CreateEventSourceMapping(t.Context(), &lambda.CreateEventSourceMappingInput{EventSourceArn: &arn, FunctionName: &w.name})
+	mapping, err := api.CreateEventSourceMapping(t.Context(),
+		&lambda.CreateEventSourceMappingInput{EventSourceArn: &arn, FunctionName: &w.name})
 	if err != nil {
 		t.Fatal(err)
 	}
 	state := func() string {
 		t.Helper()
-		out, err := w.lambda.GetEventSourceMapping(t.Context(), &lambda.GetEventSourceMappingInput{UUID: mapping.UUID})
+		out, err := w.lambda.GetEventSourceMapping(t.Context(),
+			&lambda.GetEventSourceMappingInput{UUID: mapping.UUID})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +73,8 @@ func TestMappingFollowsTheWork(t *testing.T) {
 			t.Errorf("%s:\n%s", c.reason, got)
 		}
 	}
-	if err := (&provision.PollSwitch{Lambda: api, Clock: w.clock()}).SetNeeded(t.Context(), true); err != nil ||
+	if err := (&provision.PollSwitch{Lambda: api, Clock: w.clock()}).
+		SetNeeded(t.Context(), true); err != nil ||
 		len(m.Take()) != 0 {
 		t.Errorf("without a mapping: %v", err)
 	}

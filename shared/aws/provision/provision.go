@@ -133,8 +133,9 @@ type agents struct {
 	*mappings
 	deferred
 
-	mu        sync.Mutex
-	enabled   map[owner]int64     // the number of State.IdleEpoch at which it was seen to be enabled
+	mu sync.Mutex
+	// the number of State.IdleEpoch at which it was seen to be enabled
+	enabled   map[owner]int64
 	checkedAt map[owner]time.Time // when it was last checked because it has work that nobody does
 	disabled  map[owner]bool      // seen to be disabled
 	nextIdle  time.Time
@@ -156,7 +157,8 @@ func New(c Config) (*Provisioner, error) {
 	if c.Prefix == "" || c.Function == "" || strings.Count(c.DeadLetters, ":") != 5 {
 		return nil,
 			fault.New(fault.Usage, "prepare queues",
-				"a prefix, a function and the ARN of the dead letters are needed; they are %q, %q and %q", c.Prefix, c.Function, c.DeadLetters)
+				"a prefix, a function and the ARN of the dead letters are needed; they are %q, "+
+					"%q and %q", c.Prefix, c.Function, c.DeadLetters)
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout

@@ -35,8 +35,10 @@ func TestMadeOnFirstUse(t *testing.T) {
 	wg.Wait()
 	w.heard("web1")
 	have := w.attributes(w.url("web1"))
-	for name, want := range map[string]string{"VisibilityTimeout": "360", "FifoQueue": "true", "ContentBasedDeduplication": "false", "DeduplicationScope": "messageGroup",
-		"FifoThroughputLimit": "perMessageGroupId", "MessageRetentionPeriod": "86400", "SqsManagedSseEnabled": "true"} {
+	for name, want := range map[string]string{"VisibilityTimeout": "360", "FifoQueue": "true",
+		"ContentBasedDeduplication": "false", "DeduplicationScope": "messageGroup",
+		"FifoThroughputLimit": "perMessageGroupId", "MessageRetentionPeriod": "86400",
+		"SqsManagedSseEnabled": "true"} {
 		if have[name] != want {
 			t.Errorf("%s is %q, want %q", name, have[name], want)
 		}
@@ -45,7 +47,8 @@ func TestMadeOnFirstUse(t *testing.T) {
 		t.Errorf("dead letters go to %s", p)
 	}
 	all := w.mappings("web1")
-	if len(all) != 1 || *all[0].State != "Enabled" || *all[0].BatchSize != 10 || all[0].ScalingConfig != nil || len(all[0].FunctionResponseTypes) != 1 {
+	if len(all) != 1 || *all[0].State != "Enabled" || *all[0].BatchSize != 10 ||
+		all[0].ScalingConfig != nil || len(all[0].FunctionResponseTypes) != 1 {
 		t.Fatalf("mappings %+v", all)
 	}
 	url := w.url("web1")
@@ -53,7 +56,8 @@ func TestMadeOnFirstUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(map[string]string{"southbound:environment": "prod", "southbound:agent": "web1", "southbound:prefix": w.name, "southbound:managed-by": "southbound",
+	if d := cmp.Diff(map[string]string{"southbound:environment": "prod", "southbound:agent": "web1",
+		"southbound:prefix": w.name, "southbound:managed-by": "southbound",
 		"southbound:mapping": *all[0].UUID}, tags.Tags); d != "" {
 		t.Error(d)
 	}
@@ -131,7 +135,8 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	long := strings.Repeat("a-very-long-name.", 14)
-	agents := []string{"web1", "Web1", "web/1", "web-1", "web.1", "ü", "Ü", "a b ", "-", "=41", "日本", long, long + "x", "😀"}
+	agents := []string{"web1", "Web1", "web/1", "web-1", "web.1", "ü", "Ü", "a b ", "-", "=41",
+		"日本", long, long + "x", "😀"}
 	p := w.start(nil)
 	p.export(1, agents...)
 	list, err := p.List(t.Context())
@@ -166,7 +171,9 @@ func TestWhatFunctionsDoNotReach(t *testing.T) {
 		t.Errorf("%d messages, mappings %q", n, got)
 	}
 	all := func(c *provision.Config) { c.Reaches = func(resource.Agent) bool { return true } }
-	p = w.start(nil, all) // as if the transport of all had changed to one that functions reach; only described agents are known
+	// as if the transport of all had changed to one that functions reach; only described agents are
+	// known
+	p = w.start(nil, all)
 	p.export(2, "web1")
 	none := func(c *provision.Config) { c.Reaches = func(resource.Agent) bool { return false } }
 	w.later(2 * time.Minute)
@@ -246,7 +253,8 @@ func TestNoticesCostNothing(t *testing.T) {
 	p := w.start(nil)
 	p.export(2, "web1")
 	got := p.meter.Take()
-	if got.Sum("Lambda.").Calls != 0 || got.Sum("SQS.").Calls != got.Sum("SQS.SendMessageBatch").Calls {
+	if got.Sum("Lambda.").Calls != 0 ||
+		got.Sum("SQS.").Calls != got.Sum("SQS.SendMessageBatch").Calls {
 		t.Errorf("a notice:\n%s", got)
 	}
 }

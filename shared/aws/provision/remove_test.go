@@ -77,12 +77,14 @@ func TestDestroyLeavesNothing(t *testing.T) {
 	if err != nil || len(others) != 1 {
 		t.Fatalf("%v: %v", err, others)
 	}
-	foreign, err := w.plain.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(w.name + "-somebody-elses")})
+	foreign, err := w.plain.CreateQueue(t.Context(),
+		&sqs.CreateQueueInput{QueueName: aws.String(w.name + "-somebody-elses")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	url := w.url("web2") // somebody deleted the queue and left the mapping
-	if _, err := w.plain.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &url}); err != nil {
+	if _, err := w.plain.DeleteQueue(t.Context(),
+		&sqs.DeleteQueueInput{QueueUrl: &url}); err != nil {
 		t.Fatal(err)
 	}
 	for n := 1; ; n++ {
@@ -102,17 +104,20 @@ func TestDestroyLeavesNothing(t *testing.T) {
 	if left, err := p.List(t.Context()); err != nil || len(left) != 0 {
 		t.Errorf("%v: %v are left", err, left)
 	}
-	if left, err := other.List(t.Context()); err != nil || len(left) != 1 || left[0].Agent != "web1" {
+	if left, err := other.List(t.Context()); err != nil || len(left) != 1 ||
+		left[0].Agent != "web1" {
 		t.Errorf("%v: of the other stack %v is left", err, left)
 	}
 	if w.attributes(*foreign.QueueUrl)["QueueArn"] == "" {
 		t.Error("a queue that only has a name like ours is gone")
 	}
-	all, err := w.lambda.ListEventSourceMappings(t.Context(), &lambda.ListEventSourceMappingsInput{FunctionName: &w.name})
+	all, err := w.lambda.ListEventSourceMappings(t.Context(),
+		&lambda.ListEventSourceMappingsInput{FunctionName: &w.name})
 	if err != nil || len(all.EventSourceMappings) > 1 {
 		t.Errorf("%v: %d mappings are left", err, len(all.EventSourceMappings))
 	}
-	if _, err := w.lambda.DeleteFunction(t.Context(), &lambda.DeleteFunctionInput{FunctionName: &w.name}); err != nil {
+	if _, err := w.lambda.DeleteFunction(t.Context(),
+		&lambda.DeleteFunctionInput{FunctionName: &w.name}); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := p.Destroy(t.Context()); err != nil || len(out) != 0 {

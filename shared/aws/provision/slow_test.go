@@ -32,12 +32,15 @@ type account struct {
 }
 
 func newAccount(slow time.Duration) *account {
-	return &account{slow: slow, queues: map[string]map[string]string{}, mappings: map[string]string{}, messages: map[string][]string{}}
+	return &account{slow: slow, queues: map[string]map[string]string{},
+		mappings: map[string]string{}, messages: map[string][]string{}}
 }
 
 func missing() error { return &sqstypes.QueueDoesNotExist{} }
 
-func (a *account) CreateQueue(_ context.Context, in *sqs.CreateQueueInput, _ ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error) {
+func (a *account) CreateQueue(
+	_ context.Context, in *sqs.CreateQueueInput, _ ...func(*sqs.Options),
+) (*sqs.CreateQueueOutput, error) {
 	time.Sleep(a.slow)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -47,7 +50,9 @@ func (a *account) CreateQueue(_ context.Context, in *sqs.CreateQueueInput, _ ...
 	return &sqs.CreateQueueOutput{QueueUrl: aws.String("https://sqs/" + *in.QueueName)}, nil
 }
 
-func (a *account) GetQueueUrl(_ context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
+func (a *account) GetQueueUrl(
+	_ context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options),
+) (*sqs.GetQueueUrlOutput, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.queues[*in.QueueName] == nil {
@@ -56,7 +61,9 @@ func (a *account) GetQueueUrl(_ context.Context, in *sqs.GetQueueUrlInput, _ ...
 	return &sqs.GetQueueUrlOutput{QueueUrl: aws.String("https://sqs/" + *in.QueueName)}, nil
 }
 
-func (a *account) ListQueueTags(_ context.Context, in *sqs.ListQueueTagsInput, _ ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error) {
+func (a *account) ListQueueTags(
+	_ context.Context, in *sqs.ListQueueTagsInput, _ ...func(*sqs.Options),
+) (*sqs.ListQueueTagsOutput, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	tags := a.queues[path.Base(*in.QueueUrl)]
@@ -66,14 +73,18 @@ func (a *account) ListQueueTags(_ context.Context, in *sqs.ListQueueTagsInput, _
 	return &sqs.ListQueueTagsOutput{Tags: maps.Clone(tags)}, nil
 }
 
-func (a *account) TagQueue(_ context.Context, in *sqs.TagQueueInput, _ ...func(*sqs.Options)) (*sqs.TagQueueOutput, error) {
+func (a *account) TagQueue(
+	_ context.Context, in *sqs.TagQueueInput, _ ...func(*sqs.Options),
+) (*sqs.TagQueueOutput, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	maps.Copy(a.queues[path.Base(*in.QueueUrl)], in.Tags)
 	return &sqs.TagQueueOutput{}, nil
 }
 
-func (a *account) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+func (a *account) SendMessageBatch(
+	_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options),
+) (*sqs.SendMessageBatchOutput, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	name := path.Base(*in.QueueUrl)
@@ -86,7 +97,9 @@ func (a *account) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchIn
 	return &sqs.SendMessageBatchOutput{}, nil
 }
 
-func (a *account) CreateEventSourceMapping(_ context.Context, in *lambda.CreateEventSourceMappingInput, _ ...func(*lambda.Options)) (*lambda.CreateEventSourceMappingOutput, error) {
+func (a *account) CreateEventSourceMapping(
+	_ context.Context, in *lambda.CreateEventSourceMappingInput, _ ...func(*lambda.Options),
+) (*lambda.CreateEventSourceMappingOutput, error) {
 	a.mu.Lock()
 	a.asked = append(a.asked, time.Now())
 	a.mu.Unlock()
@@ -95,17 +108,21 @@ func (a *account) CreateEventSourceMapping(_ context.Context, in *lambda.CreateE
 	defer a.mu.Unlock()
 	name := *in.EventSourceArn
 	if uuid := a.mappings[name]; uuid != "" {
-		return nil, &types.ResourceConflictException{Message: aws.String("there is one with UUID " + uuid)}
+		return nil, &types.ResourceConflictException{
+			Message: aws.String("there is one with UUID " + uuid)}
 	}
 	a.mappings[name] = fmt.Sprintf("00000000-0000-0000-0000-%012d", len(a.mappings))
 	return &lambda.CreateEventSourceMappingOutput{UUID: aws.String(a.mappings[name])}, nil
 }
 
-func (a *account) GetEventSourceMapping(_ context.Context, in *lambda.GetEventSourceMappingInput, _ ...func(*lambda.Options)) (*lambda.GetEventSourceMappingOutput, error) {
+func (a *account) GetEventSourceMapping(
+	_ context.Context, in *lambda.GetEventSourceMappingInput, _ ...func(*lambda.Options),
+) (*lambda.GetEventSourceMappingOutput, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked = append(a.asked, time.Now())
-	return &lambda.GetEventSourceMappingOutput{UUID: in.UUID, State: aws.String("Enabled"), FunctionArn: aws.String("arn:aws:lambda:r:1:function:handler")}, nil
+	return &lambda.GetEventSourceMappingOutput{UUID: in.UUID, State: aws.String("Enabled"),
+		FunctionArn: aws.String("arn:aws:lambda:r:1:function:handler")}, nil
 }
 
 // busiest returns how many requests Lambda got in the second in which it got the most.

@@ -64,17 +64,22 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, name: strings.ToLower(awstest.Unique(t)), rules: &awstest.Mappings{Slow: 1, Unseen: 1}, ids: platform.NewIDs()}
+	w := &world{t: t, name: strings.ToLower(awstest.Unique(t)),
+		rules: &awstest.Mappings{Slow: 1, Unseen: 1}, ids: platform.NewIDs()}
 	w.name = w.name[:17] // what is unique of it, without the name of the test
 	c := awstest.Config(server.URL(server.MiniStack), nil)
 	w.plain, w.lambda = sqs.NewFromConfig(c), lambda.NewFromConfig(c)
-	if _, err := dynamodb.NewFromConfig(c).CreateTable(t.Context(), dynamo.Table(w.name)); err != nil {
+	if _, err := dynamodb.NewFromConfig(c).CreateTable(t.Context(),
+		dynamo.Table(w.name)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.s3(c).CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &w.name}); err != nil {
+	if _, err := w.s3(c).CreateBucket(t.Context(),
+		&s3.CreateBucketInput{Bucket: &w.name}); err != nil {
 		t.Fatal(err)
 	}
-	dead, err := w.plain.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("dead-" + w.name + ".fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
+	dead, err := w.plain.CreateQueue(t.Context(),
+		&sqs.CreateQueueInput{QueueName: aws.String("dead-" + w.name + ".fifo"),
+			Attributes: map[string]string{"FifoQueue": "true"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +115,11 @@ func (w *world) function() {
 		err = z.Close()
 	}
 	if err == nil {
-		_, err = w.lambda.CreateFunction(w.t.Context(), &lambda.CreateFunctionInput{FunctionName: &w.name, Runtime: types.RuntimeProvidedal2023, Handler: aws.String("bootstrap"),
-			Role: aws.String("arn:aws:iam::000000000000:role/x"), Code: &types.FunctionCode{ZipFile: zipped.Bytes()}, Timeout: aws.Int32(60)})
+		_, err = w.lambda.CreateFunction(w.t.Context(),
+			&lambda.CreateFunctionInput{FunctionName: &w.name, Runtime: types.RuntimeProvidedal2023,
+				Handler: aws.String("bootstrap"),
+				Role:    aws.String("arn:aws:iam::000000000000:role/x"),
+				Code:    &types.FunctionCode{ZipFile: zipped.Bytes()}, Timeout: aws.Int32(60)})
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -120,7 +128,9 @@ func (w *world) function() {
 
 func (w *world) attributes(url string) map[string]string {
 	w.t.Helper()
-	out, err := w.plain.GetQueueAttributes(w.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []sqstypes.QueueAttributeName{"All"}})
+	out, err := w.plain.GetQueueAttributes(w.t.Context(),
+		&sqs.GetQueueAttributesInput{QueueUrl: &url,
+			AttributeNames: []sqstypes.QueueAttributeName{"All"}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -145,7 +155,8 @@ func (w *world) start(faults *awstest.Faults, change ...func(c *provision.Config
 	p.meter.Install(&plain)
 	objects := w.s3(plain)
 	var err error
-	if p.state, err = dynamo.New(dynamo.Config{API: dynamodb.NewFromConfig(plain), Table: w.name, Objects: bucket.NewObjects(objects, w.name)}); err != nil {
+	if p.state, err = dynamo.New(dynamo.Config{API: dynamodb.NewFromConfig(plain), Table: w.name,
+		Objects: bucket.NewObjects(objects, w.name)}); err != nil {
 		w.t.Fatal(err)
 	}
 	var via http.RoundTripper = w.rules
@@ -156,8 +167,11 @@ func (w *world) start(faults *awstest.Faults, change ...func(c *provision.Config
 	c := awstest.Config(server.URL(server.MiniStack), via)
 	p.meter.Install(&c)
 	queues := sqs.NewFromConfig(c)
-	config := provision.Config{SQS: queues, Lambda: lambda.NewFromConfig(c), State: p.state, Clock: clock{ahead: &w.ahead}, Prefix: w.name, Base: server.URL(server.MiniStack) + "/000000000000/",
-		Function: w.name, Timeout: time.Minute, DeadLetters: w.deadLetters, IdleAfter: 14 * 24 * time.Hour}
+	config := provision.Config{SQS: queues, Lambda: lambda.NewFromConfig(c), State: p.state,
+		Clock: clock{ahead: &w.ahead}, Prefix: w.name,
+		Base:     server.URL(server.MiniStack) + "/000000000000/",
+		Function: w.name, Timeout: time.Minute, DeadLetters: w.deadLetters,
+		IdleAfter: 14 * 24 * time.Hour}
 	for _, f := range change {
 		f(&config)
 	}
@@ -168,9 +182,12 @@ func (w *world) start(faults *awstest.Faults, change ...func(c *provision.Config
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	p.engine = deploy.New(deploy.Config{State: p.state, Files: bucket.NewFiles(objects, w.name), Notifier: queue.NewNotifier(queues, p.Queues()), Clock: clock{ahead: &w.ahead},
-		Caller: platform.Caller{}, Secrets: nothing{}, Connector: nothing{}, Types: registry, Handlers: provider.Handlers(handlers.All()), Pack: "test", Holder: w.ids.Holder + fmt.Sprint(time.Now().UnixNano()),
-		NewID: w.ids.NewID, Jitter: func() float64 { return 0.5 }})
+	p.engine = deploy.New(deploy.Config{State: p.state, Files: bucket.NewFiles(objects, w.name),
+		Notifier: queue.NewNotifier(queues, p.Queues()), Clock: clock{ahead: &w.ahead},
+		Caller: platform.Caller{}, Secrets: nothing{}, Connector: nothing{}, Types: registry,
+		Handlers: provider.Handlers(handlers.All()), Pack: "test",
+		Holder: w.ids.Holder + fmt.Sprint(time.Now().UnixNano()),
+		NewID:  w.ids.NewID, Jitter: func() float64 { return 0.5 }})
 	return p
 }
 
@@ -191,13 +208,16 @@ func (p *process) export(revision int, agents ...string) {
 	m := &model.Model{}
 	for _, agent := range agents {
 		name := fmt.Sprintf("r%d", revision)
-		m.Resources = append(m.Resources, resource.Resource{ID: resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: agent,
-			Attributes: map[string]any{"name": name}})
+		m.Resources = append(m.Resources,
+			resource.Resource{ID: resource.NewID("std::Null", agent,
+				resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: agent,
+				Attributes: map[string]any{"name": name}})
 		if !strings.HasPrefix(agent, "local") {
 			m.Agents = append(m.Agents, resource.Agent{Name: agent, Transport: "aws", Lanes: 1})
 		}
 	}
-	if _, err := p.engine.Export(p.w.t.Context(), "prod", deploy.Export{Model: m, Settings: &state.Settings{KeepVersions: 1}}); err != nil {
+	if _, err := p.engine.Export(p.w.t.Context(), "prod",
+		deploy.Export{Model: m, Settings: &state.Settings{KeepVersions: 1}}); err != nil {
 		p.w.t.Fatal(err)
 	}
 }
@@ -214,7 +234,8 @@ func (p *process) serve() {
 			return
 		}
 		for _, lane := range lanes {
-			if _, err := p.engine.RunLane(p.w.t.Context(), "prod", lane, p.w.clock().Now().Add(time.Minute)); err != nil {
+			if _, err := p.engine.RunLane(p.w.t.Context(), "prod", lane,
+				p.w.clock().Now().Add(time.Minute)); err != nil {
 				p.w.t.Fatal(err)
 			}
 		}
@@ -234,8 +255,10 @@ func (w *world) url(agent string) string {
 // mappings returns the states of all mappings of the queue of an agent, as the server has them.
 func (w *world) mappings(agent string) []types.EventSourceMappingConfiguration {
 	w.t.Helper()
-	arn := w.deadLetters[:strings.LastIndexByte(w.deadLetters, ':')+1] + queue.Name(w.name, "prod", agent)
-	out, err := w.lambda.ListEventSourceMappings(w.t.Context(), &lambda.ListEventSourceMappingsInput{EventSourceArn: &arn})
+	arn := w.deadLetters[:strings.LastIndexByte(w.deadLetters, ':')+1] +
+		queue.Name(w.name, "prod", agent)
+	out, err := w.lambda.ListEventSourceMappings(w.t.Context(),
+		&lambda.ListEventSourceMappingsInput{EventSourceArn: &arn})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -280,7 +303,9 @@ func (w *world) heard(agent string) {
 func (w *world) disable(agent string) {
 	w.t.Helper()
 	for _, m := range w.mappings(agent) {
-		if _, err := w.lambda.UpdateEventSourceMapping(w.t.Context(), &lambda.UpdateEventSourceMappingInput{UUID: m.UUID, Enabled: aws.Bool(false)}); err != nil {
+		if _, err := w.lambda.UpdateEventSourceMapping(w.t.Context(),
+			&lambda.UpdateEventSourceMappingInput{UUID: m.UUID, Enabled: aws.Bool(false)}); err !=
+			nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -292,7 +317,8 @@ func (w *world) finishMapping(agent string) {
 	api := lambda.NewFromConfig(awstest.Config(server.URL(server.MiniStack), w.rules))
 	for _, m := range w.mappings(agent) {
 		for range w.rules.Slow + 1 {
-			if _, err := api.GetEventSourceMapping(w.t.Context(), &lambda.GetEventSourceMappingInput{UUID: m.UUID}); err != nil {
+			if _, err := api.GetEventSourceMapping(w.t.Context(),
+				&lambda.GetEventSourceMappingInput{UUID: m.UUID}); err != nil {
 				w.t.Fatal(err)
 			}
 		}

@@ -59,5 +59,6 @@ func plain(text string) bool {
 // ByRunner reports whether an agent is served by a runner, that is by `southbound agent run`, and
 // not by a function: no function reaches its machine.
 func ByRunner(a resource.Agent) bool {
-	return a.Transport == "" || a.Transport == transport.NameLocal || a.Transport == transport.NameSSH && ssh.ByRunner(a.Options)
+	return a.Transport == "" || a.Transport == transport.NameLocal ||
+		a.Transport == transport.NameSSH && ssh.ByRunner(a.Options)
 }

@@ -29,7 +29,9 @@ import (
 
 // Sender is what notifying needs of SQS; *sqs.Client has it.
 type Sender interface {
-	SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, opts ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
+	SendMessageBatch(
+		ctx context.Context, in *sqs.SendMessageBatchInput, opts ...func(*sqs.Options),
+	) (*sqs.SendMessageBatchOutput, error)
 }
 
 // Finder finds the queues of agents.
@@ -127,7 +129,8 @@ func Decode(body string) (Message, error) {
 		return m, fault.Wrap(fault.Foreign, "read notice", err)
 	}
 	if m.Format != format || m.Lane == "" {
-		return m, fault.New(fault.Foreign, "read notice", "it has format %d, this program knows %d", m.Format, format)
+		return m, fault.New(fault.Foreign, "read notice", "it has format %d, this program knows %d",
+			m.Format, format)
 	}
 	return m, nil
 }
@@ -159,8 +162,10 @@ func (n *Notifier) notifyAgent(
 		if err != nil {
 			return err
 		}
-		entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: &body,
-			MessageGroupId: aws.String(group(env, r.Lane)), MessageDeduplicationId: aws.String(n.dispatch())})
+		entries = append(entries,
+			types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: &body,
+				MessageGroupId:         aws.String(group(env, r.Lane)),
+				MessageDeduplicationId: aws.String(n.dispatch())})
 	}
 	for part := range slices.Chunk(entries, batchSize) {
 		err := n.send(ctx, env, agent, part)
@@ -205,13 +210,16 @@ func (n *Notifier) dispatch() string { return fmt.Sprintf("%s-%d", n.nonce, n.co
 
 // send sends a batch, what failed of it again, and makes the queue when there is none. A queue that
 // was just made is not there for everybody yet.
-func (n *Notifier) send(ctx context.Context, env, agent string, entries []types.SendMessageBatchRequestEntry) error {
+func (n *Notifier) send(
+	ctx context.Context, env, agent string, entries []types.SendMessageBatchRequestEntry,
+) error {
 	for try := 1; ; try++ {
 		url, err := n.queues.URL(ctx, env, agent)
 		if err != nil {
 			return fault.Wrap(fault.Unknown, "notify agent "+agent, err)
 		}
-		out, err := n.api.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &url, Entries: entries})
+		out, err := n.api.SendMessageBatch(ctx,
+			&sqs.SendMessageBatchInput{QueueUrl: &url, Entries: entries})
 		switch {
 		case awserr.NoQueue(err) && try == 1:
 			n.queues.Missing(env, agent)
@@ -227,15 +235,18 @@ func (n *Notifier) send(ctx context.Context, env, agent string, entries []types.
 		var left []types.SendMessageBatchRequestEntry
 		for _, f := range out.Failed {
 			if f.SenderFault {
-				return fault.New(fault.Internal, "notify agent "+agent, "%s: %s", aws.ToString(f.Code), aws.ToString(f.Message))
+				return fault.New(fault.Internal, "notify agent "+agent, "%s: %s",
+					aws.ToString(f.Code), aws.ToString(f.Message))
 			}
-			left = append(left, entries[slices.IndexFunc(entries, func(e types.SendMessageBatchRequestEntry) bool { return *e.Id == *f.Id })])
+			left = append(left, entries[slices.IndexFunc(entries,
+				func(e types.SendMessageBatchRequestEntry) bool { return *e.Id == *f.Id })])
 		}
 		if len(left) == 0 {
 			return nil
 		}
 		if try >= tries {
-			return fault.New(fault.Unavailable, "notify agent "+agent, "SQS refused %d of %d messages", len(left), len(entries))
+			return fault.New(fault.Unavailable, "notify agent "+agent,
+				"SQS refused %d of %d messages", len(left), len(entries))
 		}
 		entries = left
 		if err := pause(ctx, time.Duration(try)*50*time.Millisecond); err != nil {

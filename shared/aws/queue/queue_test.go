@@ -30,7 +30,8 @@ func TestNames(t *testing.T) {
 	valid := regexp.MustCompile(`^[A-Za-z0-9_-]{1,75}\.fifo$`)
 	seen := map[string]string{}
 	long := strings.Repeat("long-", 50)
-	for _, agent := range []string{"web1", "Web1", "web/1", "web-1", "web.1", "ü", "ö", "", long, long + "x", "a b", "-"} {
+	for _, agent := range []string{"web1", "Web1", "web/1", "web-1", "web.1", "ü", "ö", "", long,
+		long + "x", "a b", "-"} {
 		for _, env := range []string{"prod", "Prod", long} {
 			name := queue.Name("southbound", env, agent)
 			if !valid.MatchString(name) {
@@ -56,7 +57,9 @@ type fake struct {
 	absent int // times that the queue is reported missing
 }
 
-func (f *fake) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+func (f *fake) SendMessageBatch(
+	_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options),
+) (*sqs.SendMessageBatchOutput, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
@@ -88,7 +91,9 @@ func TestFaultsOfSending(t *testing.T) {
 	refuse := func(sender bool, ids ...string) *sqs.SendMessageBatchOutput {
 		out := &sqs.SendMessageBatchOutput{}
 		for _, id := range ids {
-			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: aws.String(id), Code: aws.String("C"), SenderFault: sender})
+			out.Failed = append(out.Failed,
+				types.BatchResultErrorEntry{Id: aws.String(id), Code: aws.String("C"),
+					SenderFault: sender})
 		}
 		return out
 	}
@@ -100,24 +105,28 @@ func TestFaultsOfSending(t *testing.T) {
 		calls  int
 	}{
 		{"two requests for twelve messages", nil, fault.Unknown, 2},
-		{"what SQS refused is sent again", func(call int, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
-			if call == 1 {
-				return refuse(false, *in.Entries[3].Id), nil
-			}
-			return nil, nil
-		}, fault.Unknown, 3},
-		{"it is not sent for ever", func(_ int, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
-			return refuse(false, *in.Entries[0].Id), nil
-		}, fault.Unavailable, 3},
-		{"our own mistake is not sent again", func(_ int, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
-			return refuse(true, *in.Entries[0].Id), nil
-		}, fault.Internal, 1},
-		{"a queue that is gone is made again", func(call int, _ *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
-			if call == 1 {
-				return nil, missing
-			}
-			return nil, nil
-		}, fault.Unknown, 3},
+		{"what SQS refused is sent again",
+			func(call int, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+				if call == 1 {
+					return refuse(false, *in.Entries[3].Id), nil
+				}
+				return nil, nil
+			}, fault.Unknown, 3},
+		{"it is not sent for ever",
+			func(_ int, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+				return refuse(false, *in.Entries[0].Id), nil
+			}, fault.Unavailable, 3},
+		{"our own mistake is not sent again",
+			func(_ int, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+				return refuse(true, *in.Entries[0].Id), nil
+			}, fault.Internal, 1},
+		{"a queue that is gone is made again",
+			func(call int, _ *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+				if call == 1 {
+					return nil, missing
+				}
+				return nil, nil
+			}, fault.Unknown, 3},
 		{"no network", func(int, *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 			return nil, errors.New("connection refused")
 		}, fault.Unavailable, 1},
@@ -147,7 +156,8 @@ func TestEveryDispatchIsNew(t *testing.T) {
 	if len(ids) != 15 || len(groups) != 5 {
 		t.Errorf("%d ids and %d groups of 15 messages in 5 lanes", len(ids), len(groups))
 	}
-	long := state.Notice{Lane: "ünicode agent/" + strings.Repeat("0", 200), Done: []resource.ID{"x"}}
+	long := state.Notice{Lane: "ünicode agent/" + strings.Repeat("0", 200),
+		Done: []resource.ID{"x"}}
 	if err := queue.NewNotifier(f, f).Notify(t.Context(), "e", []state.Notice{long}); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +192,8 @@ func TestPartsAreDeliveredApart(t *testing.T) {
 		groups[*m.MessageGroupId] = true
 	}
 	deliveries := queue.Merge(messages)
-	if len(groups) != 3 || len(deliveries) != 3 || deliveries[0].Job != "" || len(deliveries[0].Done) != 1 ||
+	if len(groups) != 3 || len(deliveries) != 3 || deliveries[0].Job != "" ||
+		len(deliveries[0].Done) != 1 ||
 		deliveries[1].Job != "1/a" || deliveries[2].Job != "2/a" || deliveries[2].Lane != "a/0" {
 		t.Errorf("%v: %+v", groups, deliveries)
 	}
@@ -190,7 +201,8 @@ func TestPartsAreDeliveredApart(t *testing.T) {
 
 func TestForeignMessagesNotifyNobody(t *testing.T) {
 	t.Parallel()
-	for _, body := range []string{"", "x", "{}", `{"v":2,"env":"e","lane":"a/0"}`, `{"v":1,"env":"e"}`} {
+	for _, body := range []string{"", "x", "{}", `{"v":2,"env":"e","lane":"a/0"}`,
+		`{"v":1,"env":"e"}`} {
 		if _, err := queue.Decode(body); !fault.Is(err, fault.Foreign) {
 			t.Errorf("%q: %v", body, err)
 		}
@@ -206,10 +218,11 @@ func TestTwoMakeAQueueAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	var made sync.Map
 	for i := range urls {
-		q := &queue.Queues{API: api, Prefix: prefix, Tags: map[string]string{"n": "same"}, Made: func(_ context.Context, _, agent, url string) error {
-			made.Store(agent, url)
-			return nil
-		}}
+		q := &queue.Queues{API: api, Prefix: prefix, Tags: map[string]string{"n": "same"},
+			Made: func(_ context.Context, _, agent, url string) error {
+				made.Store(agent, url)
+				return nil
+			}}
 		wg.Go(func() {
 			var err error
 			if urls[i], err = q.URL(t.Context(), "e", "a"); err != nil {
@@ -231,7 +244,8 @@ func TestTwoMakeAQueueAtOnce(t *testing.T) {
 	if err := notifier.Notify(t.Context(), "e", notices(1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &urls[0]}); err != nil {
+	if _, err := api.DeleteQueue(t.Context(),
+		&sqs.DeleteQueueInput{QueueUrl: &urls[0]}); err != nil {
 		t.Fatal(err)
 	}
 	if err := notifier.Notify(t.Context(), "e", notices(1)); err != nil {
@@ -289,13 +303,17 @@ func TestQueueIsMadeAsAsked(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			api, prefix := client(kind), awstest.Unique(t)[:17]
-			dead, err := api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("dead-" + prefix + ".fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
+			dead, err := api.CreateQueue(t.Context(),
+				&sqs.CreateQueueInput{QueueName: aws.String("dead-" + prefix + ".fifo"),
+					Attributes: map[string]string{"FifoQueue": "true"}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			attributes := func(url string) map[string]string {
 				t.Helper()
-				out, err := api.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}})
+				out, err := api.GetQueueAttributes(t.Context(),
+					&sqs.GetQueueAttributesInput{QueueUrl: &url,
+						AttributeNames: []types.QueueAttributeName{"All"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -305,8 +323,12 @@ func TestQueueIsMadeAsAsked(t *testing.T) {
 			made := 0
 			var first string
 			for _, hidden := range []string{"60", "60", "120"} {
-				q := &queue.Queues{API: api, Prefix: prefix, Tags: map[string]string{"southbound:prefix": prefix}, Attributes: map[string]string{"VisibilityTimeout": hidden,
-					"MessageRetentionPeriod": "86400", "SqsManagedSseEnabled": "true", "RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"20"}`, arn)},
+				q := &queue.Queues{API: api, Prefix: prefix,
+					Tags: map[string]string{"southbound:prefix": prefix},
+					Attributes: map[string]string{"VisibilityTimeout": hidden,
+						"MessageRetentionPeriod": "86400", "SqsManagedSseEnabled": "true",
+						"RedrivePolicy": fmt.Sprintf(
+							`{"deadLetterTargetArn":%q,"maxReceiveCount":"20"}`, arn)},
 					Made: func(context.Context, string, string, string) error {
 						made++
 						return nil
@@ -318,14 +340,16 @@ func TestQueueIsMadeAsAsked(t *testing.T) {
 				if first == "" {
 					first = url
 				}
-				if have := attributes(url); url != first || have["VisibilityTimeout"] != hidden || !strings.Contains(have["RedrivePolicy"], arn) {
+				if have := attributes(url); url != first || have["VisibilityTimeout"] != hidden ||
+					!strings.Contains(have["RedrivePolicy"], arn) {
 					t.Errorf("%s: %v", url, have)
 				}
 				tags, err := api.ListQueueTags(t.Context(), &sqs.ListQueueTagsInput{QueueUrl: &url})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if env, agent, ok := queue.OwnerOf(tags.Tags); !ok || env != "prod" || agent != "odd name/日本" {
+				if env, agent, ok := queue.OwnerOf(tags.Tags); !ok || env != "prod" ||
+					agent != "odd name/日本" {
 					t.Errorf("the tags %v say %q in %q", tags.Tags, agent, env)
 				}
 			}
@@ -336,7 +360,8 @@ func TestQueueIsMadeAsAsked(t *testing.T) {
 			if _, err := fixed.URL(t.Context(), "prod", "nobody"); !fault.Is(err, fault.NotFound) {
 				t.Errorf("a queue that is not there, by who may make none: %v", err)
 			}
-			if url, err := fixed.URL(t.Context(), "prod", "odd name/日本"); err != nil || url != first {
+			if url, err := fixed.URL(t.Context(), "prod", "odd name/日本"); err != nil ||
+				url != first {
 				t.Errorf("%v: %s", err, url)
 			}
 		})

@@ -14,9 +14,15 @@ import (
 
 // Maker is what finding and making queues needs of SQS; *sqs.Client has it.
 type Maker interface {
-	GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, opts ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
-	CreateQueue(ctx context.Context, in *sqs.CreateQueueInput, opts ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error)
-	SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttributesInput, opts ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error)
+	GetQueueUrl(
+		ctx context.Context, in *sqs.GetQueueUrlInput, opts ...func(*sqs.Options),
+	) (*sqs.GetQueueUrlOutput, error)
+	CreateQueue(
+		ctx context.Context, in *sqs.CreateQueueInput, opts ...func(*sqs.Options),
+	) (*sqs.CreateQueueOutput, error)
+	SetQueueAttributes(
+		ctx context.Context, in *sqs.SetQueueAttributesInput, opts ...func(*sqs.Options),
+	) (*sqs.SetQueueAttributesOutput, error)
 }
 
 // Queues finds the queue of an agent by its name, and makes it on first use. It may be used by any
@@ -118,13 +124,15 @@ func (q *Queues) Missing(env, agent string) {
 // have, and calls Made in any case.
 func (q *Queues) Make(ctx context.Context, env, agent string) (string, error) {
 	name := Name(q.Prefix, env, agent)
-	attributes := map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "false", "DeduplicationScope": "messageGroup",
+	attributes := map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "false",
+		"DeduplicationScope":  "messageGroup",
 		"FifoThroughputLimit": "perMessageGroupId"}
 	maps.Copy(attributes, q.Attributes)
 	tags := AgentTags(env, agent)
 	maps.Copy(tags, q.Tags)
 	var url string
-	out, err := q.API.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes, Tags: tags})
+	out, err := q.API.CreateQueue(ctx,
+		&sqs.CreateQueueInput{QueueName: &name, Attributes: attributes, Tags: tags})
 	switch {
 	case awserr.QueueExists(err): // made with other attributes, before the stack was updated
 		if url, err = q.adapt(ctx, name, attributes); err != nil {
@@ -144,13 +152,16 @@ func (q *Queues) Make(ctx context.Context, env, agent string) (string, error) {
 }
 
 // adapt gives a queue that exists the attributes that it should have, and returns its URL.
-func (q *Queues) adapt(ctx context.Context, name string, attributes map[string]string) (string, error) {
+func (q *Queues) adapt(
+	ctx context.Context, name string, attributes map[string]string,
+) (string, error) {
 	have, err := q.API.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 	if err != nil {
 		return "", awserr.Fault("find queue "+name, err)
 	}
 	want := maps.Clone(attributes)
 	delete(want, "FifoQueue") // never changes
-	_, err = q.API.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: have.QueueUrl, Attributes: want})
+	_, err = q.API.SetQueueAttributes(ctx,
+		&sqs.SetQueueAttributesInput{QueueUrl: have.QueueUrl, Attributes: want})
 	return aws.ToString(have.QueueUrl), awserr.Fault("change queue "+name, err)
 }

@@ -17,9 +17,15 @@ import (
 
 // Puller is what listening needs of SQS; *sqs.Client has it.
 type Puller interface {
-	ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, opts ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
-	DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, opts ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
-	ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, opts ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error)
+	ReceiveMessage(
+		ctx context.Context, in *sqs.ReceiveMessageInput, opts ...func(*sqs.Options),
+	) (*sqs.ReceiveMessageOutput, error)
+	DeleteMessageBatch(
+		ctx context.Context, in *sqs.DeleteMessageBatchInput, opts ...func(*sqs.Options),
+	) (*sqs.DeleteMessageBatchOutput, error)
+	ChangeMessageVisibilityBatch(
+		ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, opts ...func(*sqs.Options),
+	) (*sqs.ChangeMessageVisibilityBatchOutput, error)
 }
 
 // Listener receives the notices of one queue, for whoever serves an agent without a function.
@@ -48,8 +54,10 @@ type Delivery struct {
 func (l *Listener) Receive(ctx context.Context, wait time.Duration) ([]Delivery, error) {
 	// With the id of the attempt SQS gives the same messages to a request that the SDK repeats;
 	// without, they would be hidden and nobody would have them.
-	out, err := l.API.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &l.URL, MaxNumberOfMessages: batchSize,
-		WaitTimeSeconds: seconds(wait), VisibilityTimeout: seconds(l.Hide), ReceiveRequestAttemptId: aws.String(newNonce())})
+	out, err := l.API.ReceiveMessage(ctx,
+		&sqs.ReceiveMessageInput{QueueUrl: &l.URL, MaxNumberOfMessages: batchSize,
+			WaitTimeSeconds: seconds(wait), VisibilityTimeout: seconds(l.Hide),
+			ReceiveRequestAttemptId: aws.String(newNonce())})
 	if err != nil {
 		return nil, awserr.Fault("receive", err)
 	}
@@ -71,7 +79,8 @@ func (l *Listener) Receive(ctx context.Context, wait time.Duration) ([]Delivery,
 	deliveries := Merge(messages)
 	for i := range deliveries {
 		for j, m := range messages {
-			if m.Env == deliveries[i].Env && m.Lane == deliveries[i].Lane && m.Job == deliveries[i].Job {
+			if m.Env == deliveries[i].Env && m.Lane == deliveries[i].Lane &&
+				m.Job == deliveries[i].Job {
 				deliveries[i].Receipts = append(deliveries[i].Receipts, receipts[j])
 			}
 		}
@@ -111,9 +120,11 @@ func (l *Listener) Done(ctx context.Context, deliveries ...Delivery) error {
 	return each(deliveries, func(receipts []string) error {
 		entries := make([]types.DeleteMessageBatchRequestEntry, len(receipts))
 		for i := range receipts {
-			entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &receipts[i]}
+			entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)),
+				ReceiptHandle: &receipts[i]}
 		}
-		out, err := l.API.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &l.URL, Entries: entries})
+		out, err := l.API.DeleteMessageBatch(ctx,
+			&sqs.DeleteMessageBatchInput{QueueUrl: &l.URL, Entries: entries})
 		if err != nil {
 			return awserr.Fault("delete messages", err)
 		}
@@ -127,9 +138,12 @@ func (l *Listener) Later(ctx context.Context, hide time.Duration, deliveries ...
 	return each(deliveries, func(receipts []string) error {
 		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(receipts))
 		for i := range receipts {
-			entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &receipts[i], VisibilityTimeout: seconds(hide)}
+			entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
+				Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &receipts[i],
+				VisibilityTimeout: seconds(hide)}
 		}
-		out, err := l.API.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &l.URL, Entries: entries})
+		out, err := l.API.ChangeMessageVisibilityBatch(ctx,
+			&sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &l.URL, Entries: entries})
 		if err != nil {
 			return awserr.Fault("hide messages", err)
 		}
@@ -156,7 +170,8 @@ func each(deliveries []Delivery, f func(receipts []string) error) error {
 func failed(op string, entries []types.BatchResultErrorEntry) error {
 	for _, e := range entries {
 		if !e.SenderFault { // otherwise the receipt has expired: the message is another's now
-			return fault.New(fault.Unavailable, op, "%s: %s", aws.ToString(e.Code), aws.ToString(e.Message))
+			return fault.New(fault.Unavailable, op, "%s: %s", aws.ToString(e.Code),
+				aws.ToString(e.Message))
 		}
 	}
 	return nil

@@ -57,7 +57,8 @@ func (e *consumer) listen(ctx context.Context, env, agent string, wait time.Dura
 		wait = 0
 		for _, h := range deliveries {
 			key := [2]string{h.Env, h.Lane}
-			e.deliveries[key] = append(e.deliveries[key], queue.Message{Env: h.Env, Lane: h.Lane, Done: h.Done})
+			e.deliveries[key] = append(e.deliveries[key],
+				queue.Message{Env: h.Env, Lane: h.Lane, Done: h.Done})
 		}
 		if err := l.Done(ctx, deliveries...); err != nil {
 			e.t.Fatal(err)
@@ -72,7 +73,8 @@ func (e *consumer) answer(ctx context.Context, env, lane string) ([]resource.ID,
 	key := [2]string{env, lane}
 	// An answer of the server may have been lost on the way: its messages are hidden for a moment,
 	// and nobody has them.
-	for began := time.Now(); len(e.deliveries[key]) == 0 && time.Since(began) < hidden+time.Second; {
+	for began := time.Now(); len(e.deliveries[key]) == 0 &&
+		time.Since(began) < hidden+time.Second; {
 		e.listen(ctx, env, lane[:1], time.Second)
 	}
 	got := queue.Merge(e.deliveries[key])
@@ -93,8 +95,10 @@ func TestConformance(t *testing.T) {
 				t.Helper()
 				api := client(kind)
 				queues := &queue.Queues{API: api, Prefix: awstest.Unique(t)}
-				e := &consumer{t: t, api: api, queues: queues, deliveries: map[[2]string][]queue.Message{}}
-				return deploytest.NotifierHarness{Notifier: queue.NewNotifier(api, queues), Received: e.answer}
+				e := &consumer{t: t, api: api, queues: queues,
+					deliveries: map[[2]string][]queue.Message{}}
+				return deploytest.NotifierHarness{Notifier: queue.NewNotifier(api, queues),
+					Received: e.answer}
 			})
 		})
 	}

@@ -73,7 +73,8 @@ func pieces(name string) []string {
 	for len(name) > 0 {
 		r, size := utf8.DecodeRuneInString(name)
 		piece := name[:size]
-		if (r == utf8.RuneError && size == 1) || !(unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_.:/+-@", r)) {
+		if (r == utf8.RuneError && size == 1) ||
+			!(unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_.:/+-@", r)) {
 			piece = ""
 			for _, b := range []byte(name[:size]) {
 				piece += "=" + strings.ToUpper(hex.EncodeToString([]byte{b}))

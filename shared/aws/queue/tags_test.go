@@ -13,10 +13,12 @@ import (
 func TestTagsNameInFull(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("über/", 300)
-	for _, name := range []string{"", "web1", "=", "=41", "a b", " ", "a,b;c", "日本", "\xff\xfe", "a\x00b", "😀", long, strings.Repeat("=", 300)} {
+	for _, name := range []string{"", "web1", "=", "=41", "a b", " ", "a,b;c", "日本", "\xff\xfe",
+		"a\x00b", "😀", long, strings.Repeat("=", 300)} {
 		tags := queue.AgentTags("e "+name, name)
 		for key, value := range tags {
-			if n := utf8.RuneCountInString(value); n > 256 || len(key) > 128 || strings.TrimSpace(value) != value || strings.ContainsAny(value, ",;*?\x00😀") {
+			if n := utf8.RuneCountInString(value); n > 256 || len(key) > 128 ||
+				strings.TrimSpace(value) != value || strings.ContainsAny(value, ",;*?\x00😀") {
 				t.Errorf("%q: tag %s has the value %q", name, key, value)
 			}
 		}
@@ -28,7 +30,9 @@ func TestTagsNameInFull(t *testing.T) {
 			t.Errorf("%q: the tags say %q in %q, %v", name, agent, env, ok)
 		}
 	}
-	for _, tags := range []map[string]string{nil, {queue.TagAgent: "a"}, {queue.TagEnvironment: "e", queue.TagAgent: "=4"}, {queue.TagEnvironment: "e", queue.TagAgent: "=XX"}} {
+	for _, tags := range []map[string]string{nil, {queue.TagAgent: "a"},
+		{queue.TagEnvironment: "e", queue.TagAgent: "=4"},
+		{queue.TagEnvironment: "e", queue.TagAgent: "=XX"}} {
 		if env, agent, ok := queue.OwnerOf(tags); ok {
 			t.Errorf("%v name %q in %q", tags, agent, env)
 		}

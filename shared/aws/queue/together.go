@@ -32,7 +32,9 @@ func (m Message) Each() []Message {
 
 // notifyTogether notifies lanes with little work several at a time, and returns those that are to
 // be notified alone: all others, and those that could not be notified together.
-func (n *Notifier) notifyTogether(ctx context.Context, env string, notices []state.Notice) (alone []state.Notice) {
+func (n *Notifier) notifyTogether(
+	ctx context.Context, env string, notices []state.Notice,
+) (alone []state.Notice) {
 	groups, alone := n.groups(ctx, env, notices)
 	failed := make([]bool, len(groups))
 	var sending errgroup.Group // one that fails keeps no other from being sent
@@ -54,7 +56,9 @@ func (n *Notifier) notifyTogether(ctx context.Context, env string, notices []sta
 
 // groups sorts notices into those that share a message, and those that have one each. An agent with
 // several lanes shares none: its dispatcher serves all of them.
-func (n *Notifier) groups(ctx context.Context, env string, notices []state.Notice) (groups [][]state.Notice, alone []state.Notice) {
+func (n *Notifier) groups(
+	ctx context.Context, env string, notices []state.Notice,
+) (groups [][]state.Notice, alone []state.Notice) {
 	if n.Together == nil || len(notices) < worthIt {
 		return nil, notices
 	}
@@ -63,7 +67,8 @@ func (n *Notifier) groups(ctx context.Context, env string, notices []state.Notic
 		lanesOf[state.AgentOf(r.Lane)]++
 	}
 	small := func(r state.Notice) bool {
-		return r.Size > 0 && r.Size <= fewResources && len(r.Done) == 0 && lanesOf[state.AgentOf(r.Lane)] == 1
+		return r.Size > 0 && r.Size <= fewResources && len(r.Done) == 0 &&
+			lanesOf[state.AgentOf(r.Lane)] == 1
 	}
 	var lanes []string
 	for _, r := range notices {
@@ -96,7 +101,9 @@ func (n *Notifier) groups(ctx context.Context, env string, notices []state.Notic
 	for _, g := range groups {
 		// Nobody may listen to an agent that was idle for long, and not everybody can wake it: the
 		// one that was served last carries the others.
-		slices.SortStableFunc(g, func(a, n state.Notice) int { return may[n.Lane].Compare(may[a.Lane]) })
+		slices.SortStableFunc(g, func(a, n state.Notice) int {
+			return may[n.Lane].Compare(may[a.Lane])
+		})
 	}
 	return groups, alone
 }
@@ -112,9 +119,11 @@ func (n *Notifier) notifyGroup(ctx context.Context, env string, notices []state.
 		return err
 	}
 	first := notices[0].Lane
-	entry := types.SendMessageBatchRequestEntry{Id: aws.String("0"), MessageBody: &body, MessageGroupId: aws.String(group(env, first)),
+	entry := types.SendMessageBatchRequestEntry{Id: aws.String("0"), MessageBody: &body,
+		MessageGroupId:         aws.String(group(env, first)),
 		MessageDeduplicationId: aws.String(n.dispatch())}
-	if err := n.send(ctx, env, state.AgentOf(first), []types.SendMessageBatchRequestEntry{entry}); err != nil {
+	if err := n.send(ctx, env, state.AgentOf(first),
+		[]types.SendMessageBatchRequestEntry{entry}); err != nil {
 		return err
 	}
 	for _, r := range notices {

@@ -64,28 +64,34 @@ func TestTogether(t *testing.T) {
 		{"a message has a hundred resources at most", notice(25, 100), all, nil, 25},
 		{"lanes with more work have one each", notice(26, 100), all, nil, 100},
 		{"of how much work is not known, too", notice(0, 100), all, nil, 100},
-		{"few lanes are not worth a look", notice(1, 3), func(context.Context, string, []string) (map[string]time.Time, error) {
-			t.Error("it was looked at three lanes")
-			return nil, nil
-		}, nil, 3},
+		{"few lanes are not worth a look", notice(1, 3),
+			func(context.Context, string, []string) (map[string]time.Time, error) {
+				t.Error("it was looked at three lanes")
+				return nil, nil
+			}, nil, 3},
 		{"hints stay with their lane", hinted, all, nil, 20},
-		{"several lanes of an agent are its own", []state.Notice{{Lane: "a/0", Size: 1}, {Lane: "a/1", Size: 1}, {Lane: "b/0", Size: 1}, {Lane: "b/1", Size: 1}}, all, nil, 4},
-		{"agents that functions do not reach have their own", notice(1, 20), func(_ context.Context, _ string, lanes []string) (map[string]time.Time, error) {
-			out, err := all(t.Context(), "", lanes)
-			for _, l := range lanes[:10] {
-				delete(out, l)
-			}
-			return out, err
-		}, nil, 11},
-		{"what is not known is not shared", notice(1, 20), func(context.Context, string, []string) (map[string]time.Time, error) {
-			return nil, errors.New("no answer")
-		}, nil, 20},
-		{"what cannot be notified together is notified alone", notice(1, 10), all, func(call int, _ *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
-			if call == 1 {
-				return nil, errors.New("connection refused")
-			}
-			return nil, nil
-		}, 10},
+		{"several lanes of an agent are its own",
+			[]state.Notice{{Lane: "a/0", Size: 1}, {Lane: "a/1", Size: 1}, {Lane: "b/0", Size: 1},
+				{Lane: "b/1", Size: 1}}, all, nil, 4},
+		{"agents that functions do not reach have their own", notice(1, 20),
+			func(_ context.Context, _ string, lanes []string) (map[string]time.Time, error) {
+				out, err := all(t.Context(), "", lanes)
+				for _, l := range lanes[:10] {
+					delete(out, l)
+				}
+				return out, err
+			}, nil, 11},
+		{"what is not known is not shared", notice(1, 20),
+			func(context.Context, string, []string) (map[string]time.Time, error) {
+				return nil, errors.New("no answer")
+			}, nil, 20},
+		{"what cannot be notified together is notified alone", notice(1, 10), all,
+			func(call int, _ *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+				if call == 1 {
+					return nil, errors.New("connection refused")
+				}
+				return nil, nil
+			}, 10},
 	} {
 		f := &finder{fake: fake{fail: c.fail}}
 		b := queue.NewNotifier(&f.fake, f)
@@ -102,7 +108,8 @@ func TestTogether(t *testing.T) {
 			for _, one := range message.Each() {
 				got = append(got, one.Lane)
 				if c.messages < len(c.notices) && one.Lane > message.Lane {
-					t.Errorf("%s: %s carries %s, which was served later", c.reason, message.Lane, one.Lane)
+					t.Errorf("%s: %s carries %s, which was served later", c.reason, message.Lane,
+						one.Lane)
 				}
 			}
 		}
@@ -114,7 +121,8 @@ func TestTogether(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if len(f.sent) != c.messages || !slices.Equal(got, want) {
-			t.Errorf("%s: %d messages, want %d, for %d lanes: %v", c.reason, len(f.sent), c.messages, len(want), got)
+			t.Errorf("%s: %d messages, want %d, for %d lanes: %v", c.reason, len(f.sent),
+				c.messages, len(want), got)
 		}
 		for _, agent := range f.notified {
 			delete(agents, agent)

@@ -80,24 +80,31 @@ func TestLeaks(t *testing.T) {
 	name := strings.ToLower(awstest.Unique(t))
 	p := newPlace(t, server.MiniStack)
 	p.put(t, "/"+name+"/source", "s3cr3t in a parameter")
-	if _, err := p.manager.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: &name, SecretString: aws.String(`{"password":"s3cr3t \"quoted\""}`)}); err != nil {
+	if _, err := p.manager.CreateSecret(t.Context(),
+		&secretsmanager.CreateSecretInput{Name: &name,
+			SecretString: aws.String(`{"password":"s3cr3t \"quoted\""}`)}); err != nil {
 		t.Fatal(err)
 	}
 	objects := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
-	if _, err := objects.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+	if _, err := objects.CreateBucket(t.Context(),
+		&s3.CreateBucketInput{Bucket: &name}); err != nil {
 		t.Fatal(err)
 	}
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "file")
 	bin := filepath.Join(t.TempDir(), "southbound")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin, "southbound/cmd/southbound")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin,
+		"southbound/cmd/southbound")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), fmt.Appendf(nil, documents, url, name, file), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "a.yaml"),
+		fmt.Appendf(nil, documents, url, name, file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sb := &program{t: t, bin: bin, dir: dir, env: append(append(os.Environ(), server.Tested(server.MiniStack).Environment()...), "LEAK_TEST=s3cr3t of the environment")}
+	sb := &program{t: t, bin: bin, dir: dir,
+		env: append(append(os.Environ(), server.Tested(server.MiniStack).Environment()...),
+			"LEAK_TEST=s3cr3t of the environment")}
 	sb.run("plan", ".", "--read")
 	if n := sb.changed(); n != 3 {
 		t.Errorf("%d changed, expected 3", n)
@@ -107,7 +114,9 @@ func TestLeaks(t *testing.T) {
 	}
 	copied := func(want string) {
 		t.Helper()
-		out, err := p.ssm.GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("/" + name + "/copy"), WithDecryption: aws.Bool(true)})
+		out, err := p.ssm.GetParameter(t.Context(),
+			&ssm.GetParameterInput{Name: aws.String("/" + name + "/copy"),
+				WithDecryption: aws.Bool(true)})
 		if err != nil || *out.Parameter.Value != want {
 			t.Errorf("the parameter: %v, expected %s", err, want)
 		}
@@ -115,7 +124,9 @@ func TestLeaks(t *testing.T) {
 	copied(`s3cr3t "quoted"`)
 
 	// A new version is a new intent, and only of what refers to it.
-	if _, err := p.manager.PutSecretValue(t.Context(), &secretsmanager.PutSecretValueInput{SecretId: &name, SecretString: aws.String(`{"password":"r0tated"}`)}); err != nil {
+	if _, err := p.manager.PutSecretValue(t.Context(),
+		&secretsmanager.PutSecretValueInput{SecretId: &name,
+			SecretString: aws.String(`{"password":"r0tated"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if n := sb.changed(); n != 1 {
@@ -125,19 +136,24 @@ func TestLeaks(t *testing.T) {
 
 	// What somebody else put there is a secret, too.
 	p.put(t, "/"+name+"/copy", "intruder")
-	if _, err := objects.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &name, Key: aws.String("config"), Body: strings.NewReader("intruder")}); err != nil {
+	if _, err := objects.PutObject(t.Context(),
+		&s3.PutObjectInput{Bucket: &name, Key: aws.String("config"),
+			Body: strings.NewReader("intruder")}); err != nil {
 		t.Fatal(err)
 	}
 	sb.run("dryrun", "--json")
 	sb.run("apply", ".")
 	copied("r0tated")
-	for _, args := range [][]string{{"resources", "--json"}, {"logs", "--json"}, {"status", "--json"}, {"logs"}, {"versions", "--json"}, {"agents", "--json"}, {"plan", ".", "--json"},
+	for _, args := range [][]string{{"resources", "--json"}, {"logs", "--json"},
+		{"status", "--json"}, {"logs"}, {"versions", "--json"}, {"agents", "--json"},
+		{"plan", ".", "--json"},
 		{"resource", "aws::ssm::Parameter[aws,name=/" + name + "/copy]", "--json"}} {
 		sb.run(args...)
 	}
 	for _, word := range secretWords() {
 		if i := strings.Index(sb.said.String(), word); i >= 0 {
-			t.Errorf("the program said %s: …%s…", word, sb.said.String()[max(i-200, 0):min(i+100, sb.said.Len())])
+			t.Errorf("the program said %s: …%s…", word,
+				sb.said.String()[max(i-200, 0):min(i+100, sb.said.Len())])
 		}
 	}
 	sb.kept(filepath.Join(dir, ".southbound"))

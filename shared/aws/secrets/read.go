@@ -33,7 +33,8 @@ func (r *reference) withSelector() string {
 
 // parameter reads a parameter.
 func (s *Secrets) parameter(ctx context.Context, c clients, r reference) (kept, error) {
-	out, err := c.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(r.withSelector()), WithDecryption: aws.Bool(true)})
+	out, err := c.ssm.GetParameter(ctx,
+		&ssm.GetParameterInput{Name: aws.String(r.withSelector()), WithDecryption: aws.Bool(true)})
 	if err != nil {
 		return kept{}, err
 	}
@@ -56,7 +57,8 @@ func (s *Secrets) parameterVersion(ctx context.Context, c clients, r reference) 
 			return "", err
 		}
 	}
-	out, err := c.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(r.withSelector()), WithDecryption: aws.Bool(false)})
+	out, err := c.ssm.GetParameter(ctx,
+		&ssm.GetParameterInput{Name: aws.String(r.withSelector()), WithDecryption: aws.Bool(false)})
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +69,8 @@ func (s *Secrets) parameterVersion(ctx context.Context, c clients, r reference) 
 func describe(ctx context.Context, api *ssm.Client, names []string) (map[string]string, error) {
 	out := map[string]string{}
 	in := &ssm.DescribeParametersInput{MaxResults: aws.Int32(describedAtOnce),
-		ParameterFilters: []types.ParameterStringFilter{{Key: aws.String("Name"), Option: aws.String("Equals"), Values: names}}}
+		ParameterFilters: []types.ParameterStringFilter{
+			{Key: aws.String("Name"), Option: aws.String("Equals"), Values: names}}}
 	for {
 		page, err := api.DescribeParameters(ctx, in)
 		if err != nil {
@@ -109,12 +112,14 @@ func (s *Secrets) managed(ctx context.Context, c clients, r reference) (kept, er
 
 // managedVersion returns the id of the version that has a stage.
 func (s *Secrets) managedVersion(ctx context.Context, c clients, r reference) (string, error) {
-	out, err := c.manager.DescribeSecret(ctx, &secretsmanager.DescribeSecretInput{SecretId: &r.name})
+	out, err := c.manager.DescribeSecret(ctx,
+		&secretsmanager.DescribeSecretInput{SecretId: &r.name})
 	if err != nil {
 		return "", err
 	}
 	if out.DeletedDate != nil {
-		return "", fault.New(fault.NotFound, "", "the secret is scheduled for deletion").WithHint("restore it, or take another")
+		return "", fault.New(fault.NotFound, "", "the secret is scheduled for deletion").
+			WithHint("restore it, or take another")
 	}
 	want := r.selector
 	if want == "" {
@@ -139,7 +144,8 @@ func (s *Secrets) Prefetch(ctx context.Context, refs []resource.Secret, values b
 	var rest []resource.Secret
 	for _, ref := range refs {
 		r, err := parse(ref)
-		if err != nil || r.scheme == schemeMachine || seen[r.text()] || s.kept(&r, values) || (!values && r.exact()) {
+		if err != nil || r.scheme == schemeMachine || seen[r.text()] || s.kept(&r, values) ||
+			(!values && r.exact()) {
 			continue
 		}
 		seen[r.text()] = true
@@ -194,12 +200,14 @@ func (s *Secrets) fetchValues(ctx context.Context, c clients, refs []reference) 
 	byName := map[string]*reference{}
 	var names []string
 	for i := range refs {
-		if byName[refs[i].name] == nil { // another version of the same is asked for alone: the answers are told apart by name
+		// another version of the same is asked for alone: the answers are told apart by name
+		if byName[refs[i].name] == nil {
 			byName[refs[i].name] = &refs[i]
 			names = append(names, refs[i].withSelector())
 		}
 	}
-	out, err := c.ssm.GetParameters(ctx, &ssm.GetParametersInput{Names: names, WithDecryption: aws.Bool(true)})
+	out, err := c.ssm.GetParameters(ctx,
+		&ssm.GetParametersInput{Names: names, WithDecryption: aws.Bool(true)})
 	if err != nil {
 		return // each is asked for alone, and then says what is wrong
 	}

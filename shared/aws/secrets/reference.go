@@ -34,11 +34,12 @@ var (
 	parameterName = pattern(`^/?[\w.-]+(/[\w.-]+)*$`)
 	parameterARN  = pattern(`^arn:[a-z-]+:ssm:([a-z0-9-]+):\d{12}:parameter/([\w.-]+/?)+$`)
 	managedName   = pattern(`^[\w/+=.@-]{1,512}$`)
-	managedARN    = pattern(`^arn:[a-z-]+:secretsmanager:([a-z0-9-]+):\d{12}:secret:[\w/+=.@-]{1,512}$`)
-	number        = pattern(`^[1-9]\d{0,18}$`)
-	label         = pattern(`^[\w.-]{1,100}$`)
-	versionID     = pattern(`^[\w-]{32,64}$`)
-	stage         = pattern(`^[\w/+=.@-]{1,256}$`)
+	managedARN    = pattern(
+		`^arn:[a-z-]+:secretsmanager:([a-z0-9-]+):\d{12}:secret:[\w/+=.@-]{1,512}$`)
+	number    = pattern(`^[1-9]\d{0,18}$`)
+	label     = pattern(`^[\w.-]{1,100}$`)
+	versionID = pattern(`^[\w-]{32,64}$`)
+	stage     = pattern(`^[\w/+=.@-]{1,256}$`)
 )
 
 func pattern(expr string) func() *regexp.Regexp {
@@ -57,7 +58,8 @@ func parse(ref resource.Secret) (reference, error) {
 	case schemeManager:
 		return parseManaged(rest, ref.Version)
 	}
-	return reference{}, fault.New(fault.Unsupported, "resolve secret", "there are no secrets of %q", scheme).
+	return reference{}, fault.New(fault.Unsupported, "resolve secret", "there are no secrets of %q",
+		scheme).
 		WithHint("there are env:NAME, file:PATH, ssm:/name and secretsmanager:id")
 }
 
@@ -89,16 +91,20 @@ func parseManaged(id, version string) (reference, error) {
 	if m := managedARN().FindStringSubmatch(r.name); m != nil {
 		r.region = m[1]
 	} else if !managedName().MatchString(r.name) {
-		return r, malformed("secretsmanager:"+r.name, "write secretsmanager:id, secretsmanager:id#key for a member of a JSON object, or an ARN")
+		return r, malformed("secretsmanager:"+r.name,
+			"write secretsmanager:id, secretsmanager:id#key for a member of a JSON object, or an "+
+				"ARN")
 	}
 	if version != "" && !stage().MatchString(version) {
-		return r, malformed("secretsmanager:"+r.name, "its version is the id of one, or a stage such as AWSPREVIOUS")
+		return r, malformed("secretsmanager:"+r.name,
+			"its version is the id of one, or a stage such as AWSPREVIOUS")
 	}
 	return r, nil
 }
 
 func malformed(source, hint string) error {
-	return fault.New(fault.Invalid, "resolve secret", "%q names no secret", source).WithHint("%s", hint)
+	return fault.New(fault.Invalid, "resolve secret", "%q names no secret", source).
+		WithHint("%s", hint)
 }
 
 // exact reports whether the reference names one version, and not a label or a stage.
@@ -130,9 +136,13 @@ func (r *reference) fault(err error) error {
 	switch {
 	case fault.HintOf(err) != "":
 	case kind == fault.NotFound:
-		return e.WithHint("it, or this version of it, does not exist (any more) in the region; a new export takes the version that there is now")
+		return e.WithHint(
+			"it, or this version of it, does not exist (any more) in the region; a new export " +
+				"takes the version that there is now")
 	case kind == fault.Denied:
-		return e.WithHint("who runs the handlers needs ssm:GetParameters or secretsmanager:GetSecretValue on it, and kms:Decrypt on its key")
+		return e.WithHint(
+			"who runs the handlers needs ssm:GetParameters or secretsmanager:GetSecretValue on " +
+				"it, and kms:Decrypt on its key")
 	}
 	return e
 }
@@ -151,11 +161,14 @@ func (r *reference) member(value string) (string, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(value), &object); err != nil {
-		return "", fault.New(fault.Invalid, "resolve secret "+r.shown(), "it is not valid JSON object, so it has no member %q", r.key) // err would show some of it
+		// err would show some of it
+		return "", fault.New(fault.Invalid, "resolve secret "+r.shown(),
+			"it is not valid JSON object, so it has no member %q", r.key)
 	}
 	raw, ok := object[r.key]
 	if !ok {
-		return "", fault.New(fault.NotFound, "resolve secret "+r.shown(), "it has no member %q", r.key).
+		return "", fault.New(fault.NotFound, "resolve secret "+r.shown(), "it has no member %q",
+			r.key).
 			WithHint("members are told apart by letter case")
 	}
 	var text string

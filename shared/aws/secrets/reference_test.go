@@ -22,13 +22,22 @@ func TestParse(t *testing.T) {
 	}{
 		{"a path", "ssm:/a/b", "", reference{scheme: "ssm", name: "/a/b"}, ""},
 		{"a word", "ssm:a.b", "", reference{scheme: "ssm", name: "a.b"}, ""},
-		{"a version in the name", "ssm:/a:3", "", reference{scheme: "ssm", name: "/a", selector: "3"}, ""},
-		{"what an export has found out wins over a label", "ssm:/a:prod", "7", reference{scheme: "ssm", name: "/a", selector: "7"}, ""},
-		{"an ARN", "ssm:arn:aws:ssm:eu-west-1:123456789012:parameter/a/b:2", "", reference{scheme: "ssm", name: "arn:aws:ssm:eu-west-1:123456789012:parameter/a/b", region: "eu-west-1", selector: "2"}, ""},
-		{"a secret", "secretsmanager:prod/db", "AWSPREVIOUS", reference{scheme: "secretsmanager", name: "prod/db", selector: "AWSPREVIOUS"}, ""},
-		{"a member", "secretsmanager:prod/db#password", "", reference{scheme: "secretsmanager", name: "prod/db", key: "password"}, ""},
-		{"a secret's ARN", "secretsmanager:arn:aws:secretsmanager:us-east-1:123456789012:secret:x-AbCdEf#k", "",
-			reference{scheme: "secretsmanager", name: "arn:aws:secretsmanager:us-east-1:123456789012:secret:x-AbCdEf", region: "us-east-1", key: "k"}, ""},
+		{"a version in the name", "ssm:/a:3", "",
+			reference{scheme: "ssm", name: "/a", selector: "3"}, ""},
+		{"what an export has found out wins over a label", "ssm:/a:prod", "7",
+			reference{scheme: "ssm", name: "/a", selector: "7"}, ""},
+		{"an ARN", "ssm:arn:aws:ssm:eu-west-1:123456789012:parameter/a/b:2", "",
+			reference{scheme: "ssm", name: "arn:aws:ssm:eu-west-1:123456789012:parameter/a/b",
+				region: "eu-west-1", selector: "2"}, ""},
+		{"a secret", "secretsmanager:prod/db", "AWSPREVIOUS",
+			reference{scheme: "secretsmanager", name: "prod/db", selector: "AWSPREVIOUS"}, ""},
+		{"a member", "secretsmanager:prod/db#password", "",
+			reference{scheme: "secretsmanager", name: "prod/db", key: "password"}, ""},
+		{"a secret's ARN",
+			"secretsmanager:arn:aws:secretsmanager:us-east-1:123456789012:secret:x-AbCdEf#k", "",
+			reference{scheme: "secretsmanager",
+				name:   "arn:aws:secretsmanager:us-east-1:123456789012:secret:x-AbCdEf",
+				region: "us-east-1", key: "k"}, ""},
 		{"of a machine", "env:X", "", reference{scheme: "machine"}, ""},
 		{"no name", "ssm:", "", reference{}, fault.Invalid},
 		{"a space", "ssm:/a b", "", reference{}, fault.Invalid},
@@ -60,10 +69,12 @@ func TestMachine(t *testing.T) {
 	if value != "value" || version != "its version" || err != nil {
 		t.Errorf("%q, %q, %v", value, version, err)
 	}
-	if version, err := s.Version(t.Context(), resource.Secret{Source: "file:/x"}); version != "its version" || err != nil {
+	if version, err := s.Version(t.Context(),
+		resource.Secret{Source: "file:/x"}); version != "its version" || err != nil {
 		t.Errorf("%q, %v", version, err)
 	}
-	if version, err := s.Version(t.Context(), resource.Secret{Source: "file:/x", Version: "mine"}); version != "mine" || err != nil {
+	if version, err := s.Version(t.Context(),
+		resource.Secret{Source: "file:/x", Version: "mine"}); version != "mine" || err != nil {
 		t.Errorf("%q, %v", version, err)
 	}
 	_, _, err = New(Config{}).Resolve(t.Context(), resource.Secret{Source: "env:X"})
@@ -81,9 +92,11 @@ func TestWhatAWSSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	const code = "ResourceNotFoundException"
-	got := r.fault(&smithy.OperationError{ServiceID: "Secrets Manager", OperationName: "GetSecretValue",
-		Err: &smithy.GenericAPIError{Code: code, Message: "no such secret"}})
-	if text := got.Error(); strings.Contains(text, "GetSecretValue") || !strings.Contains(text, code) {
+	got := r.fault(&smithy.OperationError{ServiceID: "Secrets Manager",
+		OperationName: "GetSecretValue",
+		Err:           &smithy.GenericAPIError{Code: code, Message: "no such secret"}})
+	if text := got.Error(); strings.Contains(text, "GetSecretValue") ||
+		!strings.Contains(text, code) {
 		t.Error(text)
 	}
 	if !fault.Is(got, fault.NotFound) || !awserr.Is(got, code) {

@@ -84,12 +84,15 @@ func New(c Config) *Secrets {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Secrets{config: c, regions: map[string]clients{}, values: map[string]kept{}, versions: map[string]kept{}}
+	return &Secrets{config: c, regions: map[string]clients{}, values: map[string]kept{},
+		versions: map[string]kept{}}
 }
 
 // Resolve implements deploy.Secrets. A reference with a version gives the value of that version,
 // whatever the newest is.
-func (s *Secrets) Resolve(ctx context.Context, ref resource.Secret) (value, version string, err error) {
+func (s *Secrets) Resolve(
+	ctx context.Context, ref resource.Secret,
+) (value, version string, err error) {
 	r, err := parse(ref)
 	if err != nil {
 		return "", "", err
@@ -167,8 +170,10 @@ func (s *Secrets) Version(ctx context.Context, ref resource.Secret) (string, err
 
 // notHere refuses a secret of a machine.
 func notHere(ref resource.Secret) error {
-	return fault.New(fault.Unsupported, "resolve secret", "the secret %s is on a machine, and a function has none", ref.Source).
-		WithHint("keep it in Parameter Store (ssm:/name) or Secrets Manager (secretsmanager:id), or serve the agent on its machine with `southbound agent run`")
+	return fault.New(fault.Unsupported, "resolve secret",
+		"the secret %s is on a machine, and a function has none", ref.Source).
+		WithHint("keep it in Parameter Store (ssm:/name) or Secrets Manager (secretsmanager:id), " +
+			"or serve the agent on its machine with `southbound agent run`")
 }
 
 // have returns what is kept.
@@ -215,7 +220,8 @@ func (s *Secrets) clients(ctx context.Context, region string) (clients, error) {
 		cfg.Region = region
 	}
 	if cfg.Region == "" {
-		return clients{}, fault.New(fault.Invalid, "resolve secret", "no region is known").WithHint("set AWS_REGION, or write the ARN of the secret")
+		return clients{}, fault.New(fault.Invalid, "resolve secret", "no region is known").
+			WithHint("set AWS_REGION, or write the ARN of the secret")
 	}
 	c := clients{ssm.NewFromConfig(cfg), secretsmanager.NewFromConfig(cfg)}
 	s.regions[region] = c

@@ -134,10 +134,11 @@ func TestRequestsOfInstances(t *testing.T) {
 			_, err := n.Instances(ctx, env, inventory.Query{Service: "site", Limit: 20})
 			return err
 		}, map[string]int{"Query": 4, "BatchGetItem": 1}, 0, 25},
-		{"what is due, when nothing is", true, func(ctx context.Context, n *services.Instances) error {
-			_, err := n.Due(ctx, env, began, 25)
-			return err
-		}, map[string]int{"Query": 4}, 0, 4},
+		{"what is due, when nothing is", true,
+			func(ctx context.Context, n *services.Instances) error {
+				_, err := n.Due(ctx, env, began, 25)
+				return err
+			}, map[string]int{"Query": 4}, 0, 4},
 	} {
 		n := old
 		if c.fresh {

@@ -110,7 +110,8 @@ func TestRequestsOfDefinitions(t *testing.T) {
 		requests map[string]int
 	}{
 		{"new", fresh(), put,
-			map[string]int{"BatchGetItem": 1, "BatchWriteItem": many / 25, "TransactWriteItems": 1}},
+			map[string]int{"BatchGetItem": 1, "BatchWriteItem": many / 25,
+				"TransactWriteItems": 1}},
 		{"again", fresh(), put, map[string]int{"BatchGetItem": 1, "TransactWriteItems": 1}},
 		{"one changed", fresh(), func(d *services.Definitions) error {
 			all[7].Strict = true
@@ -119,7 +120,8 @@ func TestRequestsOfDefinitions(t *testing.T) {
 		{"one left out", fresh(), func(d *services.Definitions) error {
 			all = all[1:]
 			return put(d)
-		}, map[string]int{"BatchGetItem": 1, "Query": 4, "BatchWriteItem": 1, "TransactWriteItems": 1}},
+		}, map[string]int{"BatchGetItem": 1, "Query": 4, "BatchWriteItem": 1,
+			"TransactWriteItems": 1}},
 		{"all", known, func(d *services.Definitions) error {
 			_, err := d.All(t.Context(), env)
 			return err

@@ -44,7 +44,8 @@ func New(ctx context.Context, region string) (*Transport, error) {
 		return nil, fault.Wrap(fault.Denied, "read AWS configuration", err)
 	}
 	if c.Region == "" {
-		return nil, fault.New(fault.Denied, "sign requests", "the region is not known").WithHint("set AWS_REGION")
+		return nil, fault.New(fault.Denied, "sign requests", "the region is not known").
+			WithHint("set AWS_REGION")
 	}
 	return &Transport{Region: c.Region, Credentials: c.Credentials, Now: time.Now}, nil
 }
@@ -58,7 +59,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	creds, err := t.Credentials.Retrieve(r.Context())
 	if err != nil {
 		return nil, &fault.Error{Kind: fault.Denied, Op: "find AWS credentials", Err: err,
-			Hint: "log in as for the AWS command line, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"}
+			Hint: "log in as for the AWS command line, or set AWS_ACCESS_KEY_ID and " +
+				"AWS_SECRET_ACCESS_KEY"}
 	}
 	out := r.Clone(r.Context())
 	out.ContentLength = int64(len(body))
@@ -70,7 +72,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	sum := sha256.Sum256(body)
 	hash := hex.EncodeToString(sum[:])
 	out.Header.Set("X-Amz-Content-Sha256", hash)
-	if err := v4.NewSigner().SignHTTP(r.Context(), creds, out, hash, "lambda", t.Region, t.Now()); err != nil {
+	if err := v4.NewSigner().SignHTTP(r.Context(), creds, out, hash, "lambda", t.Region,
+		t.Now()); err != nil {
 		return nil, fault.Wrap(fault.Denied, "sign request", err)
 	}
 	next := t.Next

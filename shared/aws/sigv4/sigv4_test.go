@@ -29,7 +29,8 @@ func TestRoundTrip(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		sum := sha256.Sum256(body)
 		hash := hex.EncodeToString(sum[:])
-		again, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+r.Host+r.URL.RequestURI(), strings.NewReader(string(body)))
+		again, err := http.NewRequestWithContext(r.Context(), r.Method,
+			"http://"+r.Host+r.URL.RequestURI(), strings.NewReader(string(body)))
 		if err != nil {
 			t.Error(err)
 			return
@@ -40,27 +41,33 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		c, _ := creds.Retrieve(r.Context())
-		if err := v4.NewSigner().SignHTTP(r.Context(), c, again, hash, "lambda", "eu-west-1", at); err != nil {
+		if err := v4.NewSigner().SignHTTP(r.Context(), c, again, hash, "lambda", "eu-west-1",
+			at); err != nil {
 			t.Error(err)
 		}
 		want, got := again.Header.Get("Authorization"), r.Header.Get("Authorization")
-		if _, wantSig, _ := strings.Cut(want, "Signature="); wantSig == "" || !strings.HasSuffix(got, wantSig) || !strings.Contains(got, "/20260831/eu-west-1/lambda/aws4_request") {
+		if _, wantSig, _ := strings.Cut(want, "Signature="); wantSig == "" ||
+			!strings.HasSuffix(got, wantSig) ||
+			!strings.Contains(got, "/20260831/eu-west-1/lambda/aws4_request") {
 			t.Errorf("%s %s: %s, want %s", r.Method, r.URL, got, want)
 		}
-		if r.Header.Get("X-Amz-Content-Sha256") != hash || r.Header.Get("X-Amz-Security-Token") != "session" {
+		if r.Header.Get("X-Amz-Content-Sha256") != hash ||
+			r.Header.Get("X-Amz-Security-Token") != "session" {
 			t.Errorf("headers %v", r.Header)
 		}
 		_, _ = w.Write(body)
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: &sigv4.Transport{Region: "eu-west-1", Credentials: creds, Now: func() time.Time { return at }}}
+	client := &http.Client{Transport: &sigv4.Transport{Region: "eu-west-1", Credentials: creds,
+		Now: func() time.Time { return at }}}
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/", ""},
 		{"GET", "/v1/environments/e/resources/fs%3A%3AFile%5Ba%2Cpath%3D%2Fx%20y%5D?b=1&a=2", ""},
 		{"POST", "/v1/environments/e/deploy", `{"filter":["agent=a"]}`},
 		{"PUT", "/v1/environments/e/parameters/a%2Fb?name=a%2Fb", `{"value":"ö"}`},
 	} {
-		req, err := http.NewRequestWithContext(context.Background(), c.method, server.URL+c.path, strings.NewReader(c.body))
+		req, err := http.NewRequestWithContext(context.Background(), c.method, server.URL+c.path,
+			strings.NewReader(c.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,11 +90,13 @@ func TestNoCredentials(t *testing.T) {
 	none := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{}, errors.New("nobody is logged in")
 	})
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://127.0.0.1:1/", nil)
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet,
+		"http://127.0.0.1:1/", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = (&sigv4.Transport{Region: "eu-west-1", Credentials: none, Now: time.Now}).RoundTrip(req)
+	_, err = (&sigv4.Transport{Region: "eu-west-1", Credentials: none, Now: time.Now}).
+		RoundTrip(req)
 	if !fault.Is(err, fault.Denied) || fault.HintOf(err) == "" {
 		t.Errorf("%v", err)
 	}

@@ -14,14 +14,22 @@ import (
 
 // Objects is what is needed of S3; *s3.Client has it.
 type Objects interface {
-	ListObjectVersions(ctx context.Context, in *s3.ListObjectVersionsInput, opts ...func(*s3.Options)) (*s3.ListObjectVersionsOutput, error)
-	DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput, opts ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error)
-	DeleteBucket(ctx context.Context, in *s3.DeleteBucketInput, opts ...func(*s3.Options)) (*s3.DeleteBucketOutput, error)
+	ListObjectVersions(
+		ctx context.Context, in *s3.ListObjectVersionsInput, opts ...func(*s3.Options),
+	) (*s3.ListObjectVersionsOutput, error)
+	DeleteObjects(
+		ctx context.Context, in *s3.DeleteObjectsInput, opts ...func(*s3.Options),
+	) (*s3.DeleteObjectsOutput, error)
+	DeleteBucket(
+		ctx context.Context, in *s3.DeleteBucketInput, opts ...func(*s3.Options),
+	) (*s3.DeleteBucketOutput, error)
 }
 
 // Tables is what is needed of DynamoDB; *dynamodb.Client has it.
 type Tables interface {
-	DeleteTable(ctx context.Context, in *dynamodb.DeleteTableInput, opts ...func(*dynamodb.Options)) (*dynamodb.DeleteTableOutput, error)
+	DeleteTable(
+		ctx context.Context, in *dynamodb.DeleteTableInput, opts ...func(*dynamodb.Options),
+	) (*dynamodb.DeleteTableOutput, error)
 }
 
 // Remains are what a stack leaves behind when it is deleted: its table, and its bucket with all
@@ -53,7 +61,8 @@ func (r *Remains) Remove(ctx context.Context) error {
 // list always begins anew.
 func (r *Remains) empty(ctx context.Context) error {
 	for {
-		page, err := r.Objects.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{Bucket: &r.Bucket})
+		page, err := r.Objects.ListObjectVersions(ctx,
+			&s3.ListObjectVersionsInput{Bucket: &r.Bucket})
 		if awserr.Is(err, "NoSuchBucket") {
 			return nil
 		}
@@ -64,13 +73,16 @@ func (r *Remains) empty(ctx context.Context) error {
 		if len(ids) == 0 {
 			return nil
 		}
-		out, err := r.Objects.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &r.Bucket, Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(true)}})
+		out, err := r.Objects.DeleteObjects(ctx,
+			&s3.DeleteObjectsInput{Bucket: &r.Bucket,
+				Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(true)}})
 		if err != nil {
 			return awserr.Fault("empty bucket "+r.Bucket, err)
 		}
 		if len(out.Errors) > 0 {
 			e := out.Errors[0]
-			return fault.New(fault.Unavailable, "empty bucket "+r.Bucket, "%s: %s: %s", aws.ToString(e.Key), aws.ToString(e.Code), aws.ToString(e.Message))
+			return fault.New(fault.Unavailable, "empty bucket "+r.Bucket, "%s: %s: %s",
+				aws.ToString(e.Key), aws.ToString(e.Code), aws.ToString(e.Message))
 		}
 	}
 }

@@ -57,8 +57,10 @@ func (s *Stacks) Outputs(ctx context.Context, name string) (map[string]string, e
 func (s *Stacks) find(ctx context.Context, name string) (types.Stack, error) {
 	out, err := s.api.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &name})
 	switch {
-	case awserr.Is(err, "ValidationError") && strings.Contains(err.Error(), "does not exist"), err == nil && len(out.Stacks) == 0:
-		return types.Stack{}, fault.New(fault.NotFound, "", "there is no stack %q in this region of this account", name)
+	case awserr.Is(err, "ValidationError") && strings.Contains(err.Error(), "does not exist"),
+		err == nil && len(out.Stacks) == 0:
+		return types.Stack{}, fault.New(fault.NotFound, "",
+			"there is no stack %q in this region of this account", name)
 	case err != nil:
 		return types.Stack{}, awserr.Fault("read stack "+name, err)
 	}
@@ -74,16 +76,21 @@ func (s *Stacks) Delete(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.api.DeleteStack(ctx, &cloudformation.DeleteStackInput{StackName: stack.StackId}); err != nil {
+	if _, err := s.api.DeleteStack(ctx,
+		&cloudformation.DeleteStackInput{StackName: stack.StackId}); err != nil {
 		return awserr.Fault("delete stack "+name, err)
 	}
-	wait := cloudformation.NewStackDeleteCompleteWaiter(s.api, func(o *cloudformation.StackDeleteCompleteWaiterOptions) {
-		o.MinDelay, o.MaxDelay = time.Second, 15*time.Second
-	})
-	return awserr.Fault("wait until stack "+name+" is deleted", wait.Wait(ctx, &cloudformation.DescribeStacksInput{StackName: stack.StackId}, deleting))
+	wait := cloudformation.NewStackDeleteCompleteWaiter(s.api,
+		func(o *cloudformation.StackDeleteCompleteWaiterOptions) {
+			o.MinDelay, o.MaxDelay = time.Second, 15*time.Second
+		})
+	return awserr.Fault("wait until stack "+name+" is deleted",
+		wait.Wait(ctx, &cloudformation.DescribeStacksInput{StackName: stack.StackId}, deleting))
 }
 
 // Remains returns what a stack leaves behind, by the names of its table and of its bucket.
 func (s *Stacks) Remains(table, bucket string) *Remains {
-	return &Remains{Objects: s3.NewFromConfig(s.aws, func(o *s3.Options) { o.UsePathStyle = s.path }), Tables: dynamodb.NewFromConfig(s.aws), Table: table, Bucket: bucket}
+	return &Remains{Objects: s3.NewFromConfig(s.aws, func(o *s3.Options) {
+		o.UsePathStyle = s.path
+	}), Tables: dynamodb.NewFromConfig(s.aws), Table: table, Bucket: bucket}
 }

@@ -18,7 +18,8 @@ func (s *Sweeper) chores(ctx context.Context, envs []string, at time.Time) []err
 	}
 	errs := s.each(ctx, due, func(ctx context.Context, env string) error {
 		out, err := s.Engine.Collect(ctx, env, 0)
-		s.Log.InfoContext(ctx, "collected", "environment", env, "versions", out.Versions, "actions", out.Actions, "files", out.Files)
+		s.Log.InfoContext(ctx, "collected", "environment", env, "versions", out.Versions, "actions",
+			out.Actions, "files", out.Files)
 		return err
 	})
 	daily := func(name string, do func() error) {
@@ -35,7 +36,8 @@ func (s *Sweeper) chores(ctx context.Context, envs []string, at time.Time) []err
 		s.Log.InfoContext(ctx, "removed objects that nothing names", "objects", n)
 		return fault.Wrap(fault.Unknown, "remove orphans", err)
 	})
-	if s.Queues != nil && len(envs) > 0 && minute(at)%60 == minuteOf("idle")%60 { // every hour: agents may sleep between two repairs
+	// every hour: agents may sleep between two repairs
+	if s.Queues != nil && len(envs) > 0 && minute(at)%60 == minuteOf("idle")%60 {
 		hourly := func(name, did string, do func(context.Context) (int, error)) {
 			n, err := do(ctx)
 			if n > 0 {
@@ -47,7 +49,8 @@ func (s *Sweeper) chores(ctx context.Context, envs []string, at time.Time) []err
 			}
 		}
 		hourly("idle", "put agents to sleep", s.Queues.Idle)
-		hourly("refresh", "gave queues the attributes of this version of the stack", s.Queues.Refresh)
+		hourly("refresh", "gave queues the attributes of this version of the stack",
+			s.Queues.Refresh)
 	}
 	return errs
 }

@@ -95,9 +95,13 @@ func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
 	}
 	envs := slices.Sorted(maps.Keys(quietUntil))
 	now := s.Clock.Now()
-	awake := slices.DeleteFunc(slices.Clone(envs), func(env string) bool { return now.Before(quietUntil[env]) })
+	awake := slices.DeleteFunc(slices.Clone(envs), func(env string) bool {
+		return now.Before(quietUntil[env])
+	})
 	var busy atomic.Bool
-	errs := s.each(ctx, awake, func(ctx context.Context, env string) error { return s.sweep(ctx, env, &busy) })
+	errs := s.each(ctx, awake, func(ctx context.Context, env string) error {
+		return s.sweep(ctx, env, &busy)
+	})
 	if s.Polling != nil {
 		errs = append(errs, s.Polling.SetNeeded(ctx, busy.Load()))
 	}
@@ -106,7 +110,9 @@ func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
 
 // each calls f for environments, some side by side, and returns its errors. When the time is nearly
 // up the rest is left to the next minute.
-func (s *Sweeper) each(ctx context.Context, envs []string, f func(ctx context.Context, env string) error) []error {
+func (s *Sweeper) each(
+	ctx context.Context, envs []string, f func(ctx context.Context, env string) error,
+) []error {
 	var mu sync.Mutex
 	var errs []error
 	var late sync.Once
@@ -148,11 +154,14 @@ func (s *Sweeper) sweep(ctx context.Context, env string, busy *atomic.Bool) erro
 			return err
 		}
 	}
-	if swept.Notified+swept.Due > 0 { // a metric costs as much whether it says 0 or 1,000, but nothing in an hour in which it says nothing
+	// a metric costs as much whether it says 0 or 1,000, but nothing in an hour in which it says
+	// nothing
+	if swept.Notified+swept.Due > 0 {
 		busy.Store(true)
 		s.Metrics.Add("Notified", emf.Count, float64(swept.Notified))
 		s.Metrics.Add("Due", emf.Count, float64(swept.Due))
-		s.Log.DebugContext(ctx, "swept", "environment", env, "notified", swept.Notified, "due", swept.Due)
+		s.Log.DebugContext(ctx, "swept", "environment", env, "notified", swept.Notified, "due",
+			swept.Due)
 		return errors.Join(s.measure(ctx, env), s.check(ctx, env))
 	}
 	if s.Catch != nil { // what is not logged yet keeps it from resting
@@ -175,7 +184,8 @@ func (s *Sweeper) check(ctx context.Context, env string) error {
 	}
 	visited, err := s.Queues.Check(ctx, env)
 	if visited > 0 {
-		s.Log.InfoContext(ctx, "looked at agents that have work and were not served", "environment", env, "agents", visited)
+		s.Log.InfoContext(ctx, "looked at agents that have work and were not served", "environment",
+			env, "agents", visited)
 	}
 	return err
 }
@@ -202,7 +212,8 @@ func (s *Sweeper) measure(ctx context.Context, env string) error {
 		oldest = max(oldest, w.For)
 		if w.For >= NobodyServes {
 			unserved++
-			s.Log.WarnContext(ctx, "nobody serves an agent that has work", "environment", env, "agent", w.Agent, "seconds", int(w.For.Seconds()))
+			s.Log.WarnContext(ctx, "nobody serves an agent that has work", "environment", env,
+				"agent", w.Agent, "seconds", int(w.For.Seconds()))
 		}
 	}
 	s.Metrics.Sample("OldestReadyAge", emf.Seconds, oldest.Seconds())

@@ -29,15 +29,18 @@ import (
 func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.MiniStack)) }
 
 func sweeperOf(h *home.Home) *Sweeper {
-	return &Sweeper{Engine: h.Engine, State: h.State, Catch: &logs.Log{Store: h.LogStore, State: h.State, Logger: slog.New(slog.DiscardHandler)}, Clock: platform.Clock{},
-		Log: slog.New(slog.DiscardHandler), Metrics: emf.NewSet("test")}
+	return &Sweeper{Engine: h.Engine, State: h.State,
+		Catch: &logs.Log{Store: h.LogStore, State: h.State, Logger: slog.New(slog.DiscardHandler)},
+		Clock: platform.Clock{},
+		Log:   slog.New(slog.DiscardHandler), Metrics: emf.NewSet("test")}
 }
 
 func modelOf(n int) *model.Model {
 	m := &model.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1}}}
 	for i := range n {
 		name := fmt.Sprintf("r%d", i)
-		r := resource.Resource{ID: resource.NewID("std::Null", "web1", resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "web1",
+		r := resource.Resource{ID: resource.NewID("std::Null", "web1",
+			resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "web1",
 			Attributes: map[string]any{"name": name}}
 		if i > 0 {
 			r.Requires = []resource.ID{m.Resources[i-1].ID}
@@ -68,7 +71,8 @@ func serve(t *testing.T, h *home.Home, env string) int {
 		t.Fatal(err)
 	}
 	for _, x := range deliveries {
-		if _, err := h.Engine.RunLane(t.Context(), x.Env, x.Lane, time.Now().Add(time.Minute)); err != nil {
+		if _, err := h.Engine.RunLane(t.Context(), x.Env, x.Lane,
+			time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,7 +102,8 @@ func TestIdleCostsOneRequest(t *testing.T) {
 	if err := sweeperOf(idle).Run(t.Context(), quiet(envs...)); err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Take(); got.Sum().Calls != 1 || got.Sum().Attempts != 1 || got["DynamoDB.Query"].RCU > 1 {
+	if got := m.Take(); got.Sum().Calls != 1 || got.Sum().Attempts != 1 ||
+		got["DynamoDB.Query"].RCU > 1 {
 		t.Errorf("an idle minute:\n%s", got)
 	}
 	// Work ends the rest.
@@ -150,7 +155,8 @@ func TestChores(t *testing.T) {
 	export(t, h, "prod", modelOf(2))
 	serve(t, h, "prod")
 	s := sweeperOf(h)
-	for _, at := range []time.Time{quiet("prod"), atMinute(minuteOf("collect prod")), atMinute(minuteOf("orphans"))} {
+	for _, at := range []time.Time{quiet("prod"), atMinute(minuteOf("collect prod")),
+		atMinute(minuteOf("orphans"))} {
 		if err := s.Run(t.Context(), at); err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,8 @@ func (b *book) Outbox(context.Context, string, int) ([]state.Outbox, error) {
 }
 
 func (b *book) Schedule(context.Context, string, ...string) (state.Schedule, error) {
-	return state.Schedule{Tickets: []state.Ticket{{ID: "std::Null[a,name=x]", Lane: "a/0", N: 1}}}, nil
+	return state.Schedule{Tickets: []state.Ticket{{ID: "std::Null[a,name=x]", Lane: "a/0", N: 1}}},
+		nil
 }
 
 func (b *book) Leases(context.Context, string) ([]state.Lease, error) {
@@ -107,7 +108,8 @@ func (stopped) Now() time.Time { return now }
 
 func newSweeper(b *book) *Sweeper {
 	b.until = map[string]time.Time{}
-	return &Sweeper{Engine: b, State: b, Queues: b, Catch: b, Clock: stopped{}, Log: slog.New(slog.DiscardHandler), Metrics: emf.NewSet("test")}
+	return &Sweeper{Engine: b, State: b, Queues: b, Catch: b, Clock: stopped{},
+		Log: slog.New(slog.DiscardHandler), Metrics: emf.NewSet("test")}
 }
 
 // quiet is a minute in which no chore is due.
@@ -117,7 +119,9 @@ func quiet(envs ...string) time.Time {
 		names = append(names, "collect "+env)
 	}
 	for at := now; ; at = at.Add(time.Minute) {
-		if !slices.ContainsFunc(names, func(name string) bool { return minuteOf(name) == minute(at) }) {
+		if !slices.ContainsFunc(names, func(name string) bool {
+			return minuteOf(name) == minute(at)
+		}) {
 			return at
 		}
 	}
@@ -136,22 +140,35 @@ func TestRun(t *testing.T) {
 		until  map[string]time.Time
 		fails  bool
 	}{
-		{"who rests is left alone", &book{resting: map[string]time.Time{"a": soon}}, quiet("a"), nil, nil, false},
-		{"what has nothing left rests until its timer, logged", &book{resting: map[string]time.Time{"a": {}}, finished: map[string]deploy.SweepResult{"a": {Next: soon}}}, quiet("a"),
+		{"who rests is left alone", &book{resting: map[string]time.Time{"a": soon}}, quiet("a"),
+			nil, nil, false},
+		{"what has nothing left rests until its timer, logged",
+			&book{resting: map[string]time.Time{"a": {}},
+				finished: map[string]deploy.SweepResult{"a": {Next: soon}}}, quiet("a"),
 			[]string{"log a", "rest a", "sweep a"}, map[string]time.Time{"a": soon}, false},
-		{"without timers it rests a day", &book{resting: map[string]time.Time{"a": now}}, quiet("a"), []string{"log a", "rest a", "sweep a"},
+		{"without timers it rests a day", &book{resting: map[string]time.Time{"a": now}},
+			quiet("a"), []string{"log a", "rest a", "sweep a"},
 			map[string]time.Time{"a": now.Add(24 * time.Hour)}, false},
-		{"what has work does not rest, and its queues are looked at", &book{resting: map[string]time.Time{"a": {}}, finished: map[string]deploy.SweepResult{"a": {Notified: 1, Next: soon}}},
+		{"what has work does not rest, and its queues are looked at",
+			&book{resting: map[string]time.Time{"a": {}},
+				finished: map[string]deploy.SweepResult{"a": {Notified: 1, Next: soon}}},
 			quiet("a"), []string{"check a", "sweep a"}, nil, false},
-		{"what was just scheduled does not rest", &book{resting: map[string]time.Time{"a": {}}, finished: map[string]deploy.SweepResult{"a": {Due: 1}}}, quiet("a"),
+		{"what was just scheduled does not rest",
+			&book{resting: map[string]time.Time{"a": {}},
+				finished: map[string]deploy.SweepResult{"a": {Due: 1}}}, quiet("a"),
 			[]string{"check a", "sweep a"}, nil, false},
-		{"one that cannot be swept keeps no other", &book{resting: map[string]time.Time{"a": {}, "b": {}}, broken: "a"}, quiet("a", "b"),
+		{"one that cannot be swept keeps no other",
+			&book{resting: map[string]time.Time{"a": {}, "b": {}}, broken: "a"}, quiet("a", "b"),
 			[]string{"log b", "rest b", "sweep a", "sweep b"}, nil, true},
-		{"old things are collected in a minute of the day, also of who rests", &book{resting: map[string]time.Time{"a": soon}}, atMinute(minuteOf("collect a")),
+		{"old things are collected in a minute of the day, also of who rests",
+			&book{resting: map[string]time.Time{"a": soon}}, atMinute(minuteOf("collect a")),
 			[]string{"collect a"}, nil, false},
-		{"orphans go daily", &book{resting: map[string]time.Time{"a": soon}}, atMinute(minuteOf("orphans")), []string{"orphans"}, nil, false},
-		{"idle agents sleep daily", &book{resting: map[string]time.Time{"a": soon}}, atMinute(minuteOf("idle")), []string{"idle"}, nil, false},
-		{"where there is nothing there are no chores", &book{}, atMinute(minuteOf("orphans")), nil, nil, false},
+		{"orphans go daily", &book{resting: map[string]time.Time{"a": soon}},
+			atMinute(minuteOf("orphans")), []string{"orphans"}, nil, false},
+		{"idle agents sleep daily", &book{resting: map[string]time.Time{"a": soon}},
+			atMinute(minuteOf("idle")), []string{"idle"}, nil, false},
+		{"where there is nothing there are no chores", &book{}, atMinute(minuteOf("orphans")), nil,
+			nil, false},
 	} {
 		s := newSweeper(c.book)
 		err := s.Run(t.Context(), c.at)
@@ -183,8 +200,10 @@ func TestMetrics(t *testing.T) {
 		OldestReadyAge, OutboxAge []float64
 		Notified, Due, Unserved   float64
 	}
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Notified != 2 || got.Due != 1 || got.Unserved != 1 ||
-		!slices.Equal(got.OldestReadyAge, []float64{300}) || !slices.Equal(got.OutboxAge, []float64{3600}) {
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Notified != 2 || got.Due != 1 ||
+		got.Unserved != 1 ||
+		!slices.Equal(got.OldestReadyAge, []float64{300}) ||
+		!slices.Equal(got.OutboxAge, []float64{3600}) {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }

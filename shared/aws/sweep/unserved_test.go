@@ -40,22 +40,37 @@ func TestUnserved(t *testing.T) {
 	ticket := func(lane string) state.Ticket {
 		return state.Ticket{ID: resource.ID("std::Null[" + lane + "]"), Lane: lane, N: 1}
 	}
-	agents := map[string]state.Agent{"a": {Agent: resource.Agent{Name: "a", Transport: "local"}}, "b": {Agent: resource.Agent{Name: "b"}, Paused: true}}
+	agents := map[string]state.Agent{"a": {Agent: resource.Agent{Name: "a", Transport: "local"}},
+		"b": {Agent: resource.Agent{Name: "b"}, Paused: true}}
 	for _, c := range []struct {
 		reason string
 		state  standing
 		want   []sweep.Waiting
 	}{
 		{"nothing is scheduled", standing{}, nil},
-		{"halted: nobody is to serve", standing{schedule: state.Schedule{Halted: true, Tickets: []state.Ticket{ticket("a/0")}}}, nil},
-		{"served now", standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("a/0")}}, leases: []state.Lease{{Key: "a/0", Holder: "x", Until: now.Add(time.Second)}}, agents: agents}, nil},
-		{"paused", standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("b/0")}}, leases: []state.Lease{{Key: "b/0", Until: ago(time.Hour)}}, agents: agents}, nil},
-		{"one lane is served, the other is not", standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("a/0"), ticket("a/1")}},
-			leases: []state.Lease{{Key: "a/0", Holder: "x", Until: now.Add(time.Second)}, {Key: "a/1", Until: ago(time.Hour)}, {Key: "plan", Until: ago(time.Minute)}}, agents: agents},
+		{"halted: nobody is to serve",
+			standing{schedule: state.Schedule{Halted: true,
+				Tickets: []state.Ticket{ticket("a/0")}}}, nil},
+		{"served now", standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("a/0")}},
+			leases: []state.Lease{{Key: "a/0", Holder: "x", Until: now.Add(time.Second)}},
+			agents: agents}, nil},
+		{"paused", standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("b/0")}},
+			leases: []state.Lease{{Key: "b/0", Until: ago(time.Hour)}}, agents: agents}, nil},
+		{"one lane is served, the other is not",
+			standing{schedule: state.Schedule{
+				Tickets: []state.Ticket{ticket("a/0"), ticket("a/1")}},
+				leases: []state.Lease{{Key: "a/0", Holder: "x", Until: now.Add(time.Second)},
+					{Key: "a/1", Until: ago(time.Hour)}, {Key: "plan", Until: ago(time.Minute)}},
+				agents: agents},
 			[]sweep.Waiting{{"a", time.Hour}}},
-		{"never served: as long as the version is released", standing{schedule: state.Schedule{Unfinished: map[string][]resource.ID{"a/0": nil}}, env: state.Env{Released: 3},
-			versions: []state.Version{{Number: 3, At: ago(time.Minute)}}, agents: agents}, []sweep.Waiting{{"a", time.Minute}}},
-		{"never served, and the version is not kept", standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("a/0")}}, agents: agents}, nil},
+		{"never served: as long as the version is released",
+			standing{schedule: state.Schedule{Unfinished: map[string][]resource.ID{"a/0": nil}},
+				env:      state.Env{Released: 3},
+				versions: []state.Version{{Number: 3, At: ago(time.Minute)}}, agents: agents},
+			[]sweep.Waiting{{"a", time.Minute}}},
+		{"never served, and the version is not kept",
+			standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("a/0")}},
+				agents: agents}, nil},
 	} {
 		got, err := sweep.Unserved(t.Context(), &c.state, "prod", now)
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {

@@ -287,7 +287,8 @@ func (d *dispatcher) await(ctx context.Context, name string, dur time.Duration) 
 	if !l.inbox.notified && d.othersWorkLocked(l) {
 		l.awaiting = true
 		d.mu.Unlock()
-		for notified, end := false, time.Now().Add(dur); !notified && time.Now().Before(end) && ctx.Err() == nil; {
+		for notified, end := false, time.Now().Add(dur); !notified && time.Now().Before(end) &&
+			ctx.Err() == nil; {
 			sleep(ctx, l.wake, time.Until(end))
 			d.mu.Lock()
 			notified = l.inbox.notified

@@ -47,7 +47,8 @@ func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notic
 	}
 	err := n.out.Notify(ctx, env, remote)
 	if err != nil && n.Log != nil {
-		n.Log.WarnContext(ctx, "lanes were not notified", "environment", env, "lanes", len(remote), "error", err.Error())
+		n.Log.WarnContext(ctx, "lanes were not notified", "environment", env, "lanes", len(remote),
+			"error", err.Error())
 	}
 	return err
 }

@@ -91,7 +91,9 @@ func (r *Runner) Serve(ctx context.Context) error {
 
 // receive waits for messages. Stopping does not cut it short: a message that is handed to a request
 // which has gone would be hidden from everybody for a while.
-func (r *Runner) receive(ctx context.Context, poll time.Duration) (*queue.Listener, []queue.Delivery, error) {
+func (r *Runner) receive(
+	ctx context.Context, poll time.Duration,
+) (*queue.Listener, []queue.Delivery, error) {
 	ctx = context.WithoutCancel(ctx)
 	q, err := r.Queue(ctx)
 	if err != nil {
@@ -117,10 +119,13 @@ func (r *Runner) maxPause(began time.Time, err error) time.Duration {
 // trouble logs why nothing is received.
 func (r *Runner) trouble(ctx context.Context, err error) {
 	if fault.Is(err, fault.NotFound) {
-		r.Server.Log.InfoContext(ctx, "the agent has no queue yet: nothing was ever to be done on it", "environment", r.Env, "agent", r.Agent)
+		r.Server.Log.InfoContext(ctx,
+			"the agent has no queue yet: nothing was ever to be done on it", "environment", r.Env,
+			"agent", r.Agent)
 		return
 	}
-	r.Server.Log.WarnContext(ctx, "the queue cannot be read", "environment", r.Env, "agent", r.Agent, "error", err.Error())
+	r.Server.Log.WarnContext(ctx, "the queue cannot be read", "environment", r.Env, "agent",
+		r.Agent, "error", err.Error())
 }
 
 // begin looks at once at what is scheduled: messages may have been lost while nobody listened, and
@@ -141,7 +146,8 @@ func (r *Runner) begin(ctx context.Context, d *dispatcher) {
 // answer serves the lane that messages name, and keeps them from others meanwhile.
 func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h queue.Delivery) {
 	if h.Env != r.Env || state.AgentOf(h.Lane) != r.Agent {
-		r.Server.Log.WarnContext(ctx, "a message of another agent is dropped", "environment", h.Env, "lane", h.Lane)
+		r.Server.Log.WarnContext(ctx, "a message of another agent is dropped", "environment", h.Env,
+			"lane", h.Lane)
 		r.warn(ctx, q.Done(context.WithoutCancel(ctx), h))
 		return
 	}
@@ -166,7 +172,8 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 	case ctx.Err() != nil: // there may be work left
 		r.warn(late, q.Later(late, 0, h))
 	case err != nil:
-		r.Server.Log.ErrorContext(ctx, "messages of a lane come again", "environment", h.Env, "lane", h.Lane, "error", err.Error())
+		r.Server.Log.ErrorContext(ctx, "messages of a lane come again", "environment", h.Env,
+			"lane", h.Lane, "error", err.Error())
 		r.warn(late, q.Later(late, afterFault, h))
 	default:
 		r.warn(late, q.Done(late, h))
@@ -189,6 +196,7 @@ func (r *Runner) part(ctx context.Context, q *queue.Listener, h queue.Delivery) 
 // warn notes that a message could not be answered: it comes again then, which does no harm.
 func (r *Runner) warn(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		r.Server.Log.WarnContext(ctx, "a message could not be answered", "environment", r.Env, "agent", r.Agent, "error", err.Error())
+		r.Server.Log.WarnContext(ctx, "a message could not be answered", "environment", r.Env,
+			"agent", r.Agent, "error", err.Error())
 	}
 }

@@ -34,7 +34,8 @@ func modelOf(n, lanes, delay int) *model.Model {
 	m := &model.Model{Agents: []resource.Agent{{Name: "host1", Transport: "local", Lanes: lanes}}}
 	for i := range n {
 		name := fmt.Sprintf("r%02d", i)
-		r := resource.Resource{ID: resource.NewID("std::Null", "host1", resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "host1",
+		r := resource.Resource{ID: resource.NewID("std::Null", "host1",
+			resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "host1",
 			Attributes: map[string]any{"name": name, "delay_ms": int64(delay)}}
 		if i > 0 {
 			r.Requires = []resource.ID{m.Resources[i-1].ID}
@@ -53,11 +54,17 @@ func export(t *testing.T, h *home.Home, m *model.Model) {
 
 // runner is a runner of host1 in a process of its own.
 func runner(h *home.Home, log *slog.Logger) *worker.Runner {
-	s := &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock, Operation: h.Operation(), Log: log}
-	return &worker.Runner{Server: s, Env: "prod", Agent: "host1", Poll: time.Second, Queue: func(ctx context.Context) (*queue.Listener, error) {
-		u, err := h.Queues.URL(ctx, "prod", "host1")
-		return &queue.Listener{API: h.SQS, URL: u}, err
-	}, Work: func(ctx context.Context) ([]string, error) { return h.Engine.WorkLanes(ctx, "prod") }}
+	s := &worker.Server{Engine: h.Engine, Notifier: h.Notifier, Clock: h.Engine.Clock,
+		Operation: h.Operation(), Log: log}
+	return &worker.Runner{Server: s, Env: "prod", Agent: "host1", Poll: time.Second,
+		Queue: func(ctx context.Context) (*queue.Listener, error) {
+			u, err := h.Queues.URL(ctx, "prod", "host1")
+			return &queue.Listener{API: h.SQS, URL: u}, err
+		},
+		Work: func(ctx context.Context) ([]string,
+			error) {
+			return h.Engine.WorkLanes(ctx, "prod")
+		}}
 }
 
 // start starts a runner. What is returned stops it and waits until it has.
@@ -94,11 +101,14 @@ func waiting(t *testing.T, h *home.Home) (visible, hidden string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := h.SQS.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &u, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
+	out, err := h.SQS.GetQueueAttributes(t.Context(),
+		&sqs.GetQueueAttributesInput{QueueUrl: &u,
+			AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out.Attributes["ApproximateNumberOfMessages"], out.Attributes["ApproximateNumberOfMessagesNotVisible"]
+	return out.Attributes["ApproximateNumberOfMessages"],
+		out.Attributes["ApproximateNumberOfMessagesNotVisible"]
 }
 
 // TestRunner pins that a runner does what is scheduled when it comes, what it is notified of later,
@@ -130,7 +140,9 @@ func TestRunnerComesFirst(t *testing.T) {
 	h.Queues.Fixed = true
 	stop := start(t, runner(h, slog.New(slog.NewTextHandler(&said, nil))))
 	defer stop()
-	hometest.Until(t, "it says that there is no queue", func() bool { return strings.Contains(said.String(), "no queue yet") })
+	hometest.Until(t, "it says that there is no queue", func() bool {
+		return strings.Contains(said.String(), "no queue yet")
+	})
 	admin := stack.Open(t, nil)
 	export(t, admin, modelOf(3, 1, 0))
 	hometest.Until(t, "what came is deployed", deployed(t, admin, 3))
@@ -160,7 +172,8 @@ func TestRunnerStops(t *testing.T) {
 	}
 	defer start(t, runner(stack.Open(t, nil), slog.New(slog.DiscardHandler)))()
 	hometest.Until(t, "another finishes", deployed(t, admin, n))
-	actions, err := admin.State.Actions(t.Context(), "prod", state.ActionQuery{Action: state.ActionDeploy})
+	actions, err := admin.State.Actions(t.Context(), "prod",
+		state.ActionQuery{Action: state.ActionDeploy})
 	if err != nil || len(actions) != n {
 		t.Errorf("%v: %d runs of %d resources", err, len(actions), n)
 	}
@@ -175,7 +188,8 @@ func TestTwoRunners(t *testing.T) {
 		defer start(t, runner(stack.Open(t, nil), slog.New(slog.DiscardHandler)))()
 	}
 	hometest.Until(t, "all are deployed", deployed(t, admin, 40))
-	actions, err := admin.State.Actions(t.Context(), "prod", state.ActionQuery{Action: state.ActionDeploy})
+	actions, err := admin.State.Actions(t.Context(), "prod",
+		state.ActionQuery{Action: state.ActionDeploy})
 	if err != nil || len(actions) != 40 {
 		t.Errorf("%v: %d runs of 40 resources", err, len(actions))
 	}

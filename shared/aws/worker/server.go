@@ -79,7 +79,9 @@ type Message struct {
 // q, when not nil, is the queue of the messages: they are hidden from others while they are worked
 // on, and those that come again for a while that grows with every time, or until the lease has
 // ended of another that may have died with them.
-func (s *Server) Serve(ctx context.Context, batch []Message, q *queue.Listener, deadline time.Time) []string {
+func (s *Server) Serve(
+	ctx context.Context, batch []Message, q *queue.Listener, deadline time.Time,
+) []string {
 	work := s.read(ctx, batch)
 	again := []string{}
 	if len(work) == 0 {
@@ -103,7 +105,8 @@ func (s *Server) Serve(ctx context.Context, batch []Message, q *queue.Listener, 
 		switch {
 		case err == nil:
 		case !errors.As(err, &other):
-			s.Log.ErrorContext(ctx, "messages of a lane go back to the queue", "environment", w.place.env, "agent", w.place.agent, "lane", w.lane,
+			s.Log.ErrorContext(ctx, "messages of a lane go back to the queue", "environment",
+				w.place.env, "agent", w.place.agent, "lane", w.lane,
 				"messages", len(w.messages), "error", err.Error())
 			for _, m := range w.messages {
 				back[m.ID] = comeBack(m.Receives)
@@ -151,7 +154,8 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 	for _, m := range batch {
 		got, err := queue.Decode(m.Body)
 		if err != nil {
-			s.Log.ErrorContext(ctx, "a message cannot be read, and is dropped", "message", m.ID, "error", err.Error())
+			s.Log.ErrorContext(ctx, "a message cannot be read, and is dropped", "message", m.ID,
+				"error", err.Error())
 			continue
 		}
 		for _, one := range got.Each() {
@@ -189,7 +193,9 @@ func (s *Server) Until(deadline time.Time) time.Time {
 // times: its holder may be about to end without having seen this. When somebody asked again, its
 // holder has probably died, and held is when its lease ends; then it is not tried again when that
 // is later than all tries.
-func (s *Server) run(ctx context.Context, env, lane string, until time.Time, asked, again bool) (out deploy.LaneRun, held time.Time, err error) {
+func (s *Server) run(
+	ctx context.Context, env, lane string, until time.Time, asked, again bool,
+) (out deploy.LaneRun, held time.Time, err error) {
 	for pause := busyFirst; ; pause *= 2 {
 		began := s.Clock.Now()
 		out, err = s.Engine.RunLane(ctx, env, lane, until)
@@ -203,7 +209,8 @@ func (s *Server) run(ctx context.Context, env, lane string, until time.Time, ask
 		if again {
 			held = s.held(ctx, env, lane)
 		}
-		if pause > busyLast || !now.Add(pause).Before(until) || held.After(now.Add(2*busyLast)) || s.Clock.Sleep(ctx, pause) != nil {
+		if pause > busyLast || !now.Add(pause).Before(until) || held.After(now.Add(2*busyLast)) ||
+			s.Clock.Sleep(ctx, pause) != nil {
 			return out, held, nil
 		}
 	}
@@ -216,7 +223,8 @@ func (s *Server) held(ctx context.Context, env, lane string) time.Time {
 	}
 	leases, err := s.Leases(ctx, env)
 	if err != nil {
-		s.Log.WarnContext(ctx, "who serves a lane is not known", "environment", env, "lane", lane, "error", err.Error())
+		s.Log.WarnContext(ctx, "who serves a lane is not known", "environment", env, "lane", lane,
+			"error", err.Error())
 	}
 	now := s.Clock.Now()
 	for i := range leases {
@@ -231,14 +239,18 @@ func (s *Server) held(ctx context.Context, env, lane string) time.Time {
 // for a while, and anew before it is over. When this process dies they come again soon. Without it
 // they would stay hidden for the time that the queue gives, many times as long; so it does no harm
 // when it fails.
-func (s *Server) hide(ctx context.Context, q *queue.Listener, batch []Message, deadline time.Time) (stop func()) {
+func (s *Server) hide(
+	ctx context.Context, q *queue.Listener, batch []Message, deadline time.Time,
+) (stop func()) {
 	if q == nil {
 		return func() {}
 	}
 	all := deliveryOf(batch)
 	once := func(ctx context.Context) {
-		if err := q.Later(ctx, min(hideFor, deadline.Sub(s.Clock.Now())+hideBeyond), all); err != nil && ctx.Err() == nil {
-			s.Log.WarnContext(ctx, "messages are hidden for another time than they should", "error", err.Error())
+		if err := q.Later(ctx, min(hideFor, deadline.Sub(s.Clock.Now())+hideBeyond),
+			all); err != nil && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "messages are hidden for another time than they should", "error",
+				err.Error())
 		}
 	}
 	once(ctx)
@@ -256,7 +268,9 @@ func (s *Server) hide(ctx context.Context, q *queue.Listener, batch []Message, d
 }
 
 // later makes messages come again after a while each.
-func (s *Server) later(ctx context.Context, q *queue.Listener, failed []Message, back map[string]time.Duration) {
+func (s *Server) later(
+	ctx context.Context, q *queue.Listener, failed []Message, back map[string]time.Duration,
+) {
 	if q == nil {
 		return
 	}
@@ -266,7 +280,8 @@ func (s *Server) later(ctx context.Context, q *queue.Listener, failed []Message,
 	}
 	for d, ms := range byTime {
 		if err := q.Later(ctx, d, deliveryOf(ms)); err != nil {
-			s.Log.WarnContext(ctx, "messages come again later than they should", "error", err.Error())
+			s.Log.WarnContext(ctx, "messages come again later than they should", "error",
+				err.Error())
 		}
 	}
 }

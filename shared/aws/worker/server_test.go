@@ -32,7 +32,9 @@ type engine struct {
 }
 
 // RunLane implements serve.Lanes.
-func (e *engine) RunLane(_ context.Context, _, lane string, until time.Time) (deploy.LaneRun, error) {
+func (e *engine) RunLane(
+	_ context.Context, _, lane string, until time.Time,
+) (deploy.LaneRun, error) {
 	e.mu.Lock()
 	if e.runs == nil {
 		e.runs = map[string]int{}
@@ -67,7 +69,8 @@ func (f *far) got() []string {
 }
 
 func newServer(e *engine, f *far) *worker.Server {
-	return &worker.Server{Engine: e, Notifier: worker.NewNotifier(f), Clock: platform.Clock{}, Operation: time.Second, Log: slog.New(slog.DiscardHandler)}
+	return &worker.Server{Engine: e, Notifier: worker.NewNotifier(f), Clock: platform.Clock{},
+		Operation: time.Second, Log: slog.New(slog.DiscardHandler)}
 }
 
 func message(id, lane string, done ...resource.ID) worker.Message {
@@ -89,27 +92,46 @@ func TestAnswers(t *testing.T) {
 		notified []string
 	}{
 		{"nothing at all is a list, not null", nil, nil, nil, []string{}, nil, nil},
-		{"messages of one lane are one piece of work", []worker.Message{message("1", "a/0"), message("2", "a/0", "std::Null[a,name=x]")},
-			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 1}, nil }, nil, []string{}, map[string]int{"a/0": 1}, nil},
-		{"a fault returns all messages of its lane and of no other", []worker.Message{message("1", "a/0"), message("2", "a/1"), message("3", "a/0"), message("4", "b/0")},
+		{"messages of one lane are one piece of work",
+			[]worker.Message{message("1", "a/0"), message("2", "a/0", "std::Null[a,name=x]")},
+			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 1}, nil }, nil,
+			[]string{}, map[string]int{"a/0": 1}, nil},
+		{"a fault returns all messages of its lane and of no other",
+			[]worker.Message{message("1", "a/0"), message("2", "a/1"), message("3", "a/0"),
+				message("4", "b/0")},
 			func(lane string, _ int) (deploy.LaneRun, error) {
 				if lane == "a/0" {
 					return deploy.LaneRun{}, errStore
 				}
 				return deploy.LaneRun{}, nil
 			}, nil, []string{"1", "3"}, nil, nil},
-		{"what cannot be read is dropped: it can notify nobody", []worker.Message{{ID: "1", Body: "{"}, {ID: "2", Body: `{"v":99,"env":"prod","lane":"a/0"}`}}, nil, nil,
+		{"what cannot be read is dropped: it can notify nobody",
+			[]worker.Message{{ID: "1", Body: "{"},
+				{ID: "2", Body: `{"v":99,"env":"prod","lane":"a/0"}`}}, nil, nil,
 			[]string{}, nil, nil},
 		{"time ran out: the lane notifies itself", []worker.Message{message("1", "a/0")},
-			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 7, More: true}, nil }, nil, []string{}, map[string]int{"a/0": 1}, []string{"a/0"}},
-		{"time ran out and nothing was done: the sweep notifies, not the lane", []worker.Message{message("1", "a/0")},
-			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{More: true}, nil }, nil, []string{}, map[string]int{"a/0": 1}, nil},
+			func(string, int) (deploy.LaneRun, error) {
+				return deploy.LaneRun{Ran: 7, More: true},
+					nil
+			}, nil, []string{}, map[string]int{"a/0": 1}, []string{"a/0"}},
+		{"time ran out and nothing was done: the sweep notifies, not the lane",
+			[]worker.Message{message("1", "a/0")},
+			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{More: true}, nil },
+			nil, []string{}, map[string]int{"a/0": 1}, nil},
 		{"a notice that cannot be sent returns the message", []worker.Message{message("1", "a/0")},
-			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Ran: 7, More: true}, nil }, errStore, []string{"1"}, nil, []string{"a/0"}},
+			func(string, int) (deploy.LaneRun, error) {
+				return deploy.LaneRun{Ran: 7, More: true},
+					nil
+			}, errStore, []string{"1"}, nil, []string{"a/0"}},
 		{"paused: resume notifies", []worker.Message{message("1", "a/0")},
-			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Paused: true}, nil }, nil, []string{}, map[string]int{"a/0": 1}, nil},
-		{"busy is asked again, and goes on when the lease has expired", []worker.Message{message("1", "a/0")},
-			func(_ string, n int) (deploy.LaneRun, error) { return deploy.LaneRun{Busy: n == 1}, nil }, nil, []string{}, map[string]int{"a/0": 2}, nil},
+			func(string, int) (deploy.LaneRun, error) { return deploy.LaneRun{Paused: true}, nil },
+			nil, []string{}, map[string]int{"a/0": 1}, nil},
+		{"busy is asked again, and goes on when the lease has expired",
+			[]worker.Message{message("1", "a/0")},
+			func(_ string, n int) (deploy.LaneRun, error) {
+				return deploy.LaneRun{Busy: n == 1},
+					nil
+			}, nil, []string{}, map[string]int{"a/0": 2}, nil},
 		{"in progress for a moment is waited for", []worker.Message{message("1", "a/0")},
 			func(_ string, n int) (deploy.LaneRun, error) {
 				if n < 3 {
@@ -124,7 +146,11 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			t.Parallel()
-			e, f := &engine{do: func(lane string, n int, _ time.Time) (deploy.LaneRun, error) { return c.do(lane, n) }}, &far{err: c.notice}
+			e, f := &engine{
+				do: func(lane string, n int, _ time.Time) (deploy.LaneRun,
+					error) {
+					return c.do(lane, n)
+				}}, &far{err: c.notice}
 			again := newServer(e, f).Serve(t.Context(), c.batch, nil, time.Now().Add(time.Minute))
 			if diff := cmp.Diff(c.again, again); diff != "" {
 				t.Error(diff)
@@ -147,7 +173,9 @@ type shelf struct {
 }
 
 // ChangeMessageVisibilityBatch implements queue.Puller.
-func (s *shelf) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+func (s *shelf) ChangeMessageVisibilityBatch(
+	_ context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options),
+) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range in.Entries {
@@ -170,18 +198,24 @@ func TestHolderDied(t *testing.T) {
 		{"it comes again when the lease ends", 2, 70 * time.Second, []string{"1"}, 69},
 		{"somebody lives, who has the lane for ever", 6, 70 * time.Second, []string{}, 0},
 	} {
-		s := newServer(&engine{do: func(string, int, time.Time) (deploy.LaneRun, error) { return deploy.LaneRun{Busy: true}, nil }}, &far{})
+		s := newServer(
+			&engine{do: func(string, int, time.Time) (deploy.LaneRun, error) {
+				return deploy.LaneRun{Busy: true}, nil
+			}}, &far{})
 		s.Leases = func(context.Context, string) ([]state.Lease, error) {
-			return []state.Lease{{Key: "a/1", Holder: "y", Until: time.Now().Add(time.Hour)}, {Key: "a/0", Holder: "x", Until: time.Now().Add(c.left)}}, nil
+			return []state.Lease{{Key: "a/1", Holder: "y", Until: time.Now().Add(time.Hour)},
+				{Key: "a/0", Holder: "x", Until: time.Now().Add(c.left)}}, nil
 		}
 		m, q := message("1", "a/0"), &shelf{}
 		m.Receives = c.receives
 		began := time.Now()
-		again := s.Serve(t.Context(), []worker.Message{m}, &queue.Listener{API: q}, began.Add(2*time.Minute))
+		again := s.Serve(t.Context(), []worker.Message{m}, &queue.Listener{API: q},
+			began.Add(2*time.Minute))
 		if diff := cmp.Diff(c.again, again); diff != "" {
 			t.Errorf("%s: %s", c.reason, diff)
 		}
-		if q.hid[0] != 60 || c.least > 0 && (len(q.hid) != 2 || q.hid[1] < c.least || q.hid[1] > c.least+2) {
+		if q.hid[0] != 60 || c.least > 0 &&
+			(len(q.hid) != 2 || q.hid[1] < c.least || q.hid[1] > c.least+2) {
 			t.Errorf("%s: hidden for %v", c.reason, q.hid)
 		}
 		if took := time.Since(began); took > 30*time.Second { // not for the end of the lease
@@ -197,8 +231,10 @@ func TestBudget(t *testing.T) {
 		left, operation time.Duration
 		want            time.Duration
 	}{
-		{"an operation and the commit fit behind it", 2 * time.Minute, time.Minute, 55 * time.Second},
-		{"a time shorter than two operations is worked in half", time.Minute, time.Minute, 30 * time.Second},
+		{"an operation and the commit fit behind it", 2 * time.Minute, time.Minute,
+			55 * time.Second},
+		{"a time shorter than two operations is worked in half", time.Minute, time.Minute,
+			30 * time.Second},
 	} {
 		var got time.Duration
 		began := time.Now()
@@ -238,9 +274,11 @@ func TestLanesTellEachOther(t *testing.T) {
 		if over {
 			next = "b/0"
 		}
-		return deploy.LaneRun{Ran: 1}, s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: next}})
+		return deploy.LaneRun{Ran: 1},
+			s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: next}})
 	}
-	if again := s.Serve(t.Context(), []worker.Message{message("1", "a/0")}, nil, time.Now().Add(time.Minute)); len(again) != 0 {
+	if again := s.Serve(t.Context(), []worker.Message{message("1", "a/0")}, nil,
+		time.Now().Add(time.Minute)); len(again) != 0 {
 		t.Errorf("%v come again", again)
 	}
 	if at != links {
@@ -249,7 +287,8 @@ func TestLanesTellEachOther(t *testing.T) {
 	if diff := cmp.Diff([]string{"b/0"}, f.got()); diff != "" {
 		t.Error(diff)
 	}
-	if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/1"}}); err != nil || len(f.got()) != 2 {
+	if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/1"}}); err != nil ||
+		len(f.got()) != 2 {
 		t.Errorf("%v: a notice after the end did not reach the queue: %v", err, f.got())
 	}
 }
@@ -257,23 +296,28 @@ func TestLanesTellEachOther(t *testing.T) {
 // TestTimeIsUpBetweenLinks pins that what was told in the process and not taken in time is sent.
 func TestTimeIsUpBetweenLinks(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // a machine that is busy would leave no time for the second link
+	// a machine that is busy would leave no time for the second link
+	synctest.Test(t, func(t *testing.T) {
 		f := &far{}
 		e := &engine{}
 		s := newServer(e, f)
 		e.do = func(lane string, _ int, until time.Time) (deploy.LaneRun, error) {
 			if lane == "a/0" {
-				if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/1"}}); err != nil {
+				if err := s.Notifier.Notify(t.Context(), "prod",
+					[]state.Notice{{Lane: "a/1"}}); err != nil {
 					return deploy.LaneRun{}, err
 				}
-				return deploy.LaneRun{Ran: 1}, platform.Clock{}.Sleep(t.Context(), time.Until(until))
+				return deploy.LaneRun{Ran: 1},
+					platform.Clock{}.Sleep(t.Context(), time.Until(until))
 			}
 			if err := (platform.Clock{}).Sleep(t.Context(), time.Until(until)); err != nil {
 				return deploy.LaneRun{}, err
 			}
-			return deploy.LaneRun{Ran: 1}, s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/0"}, {Lane: "a/2"}})
+			return deploy.LaneRun{Ran: 1},
+				s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/0"}, {Lane: "a/2"}})
 		}
-		s.Serve(t.Context(), []worker.Message{message("1", "a/0")}, nil, time.Now().Add(400*time.Millisecond))
+		s.Serve(t.Context(), []worker.Message{message("1", "a/0")}, nil,
+			time.Now().Add(400*time.Millisecond))
 		if diff := cmp.Diff([]string{"a/0", "a/2"}, f.got()); diff != "" {
 			t.Error(diff)
 		}
@@ -293,13 +337,15 @@ func TestAwait(t *testing.T) {
 			heard, notified = s.Notifier.Await(t.Context(), "prod", lane, time.Minute)
 			return deploy.LaneRun{}, nil
 		}
-		if err := s.Notifier.Notify(t.Context(), "prod", []state.Notice{{Lane: "a/0", Done: []resource.ID{"std::Null[a,name=x]"}}}); err != nil {
+		if err := s.Notifier.Notify(t.Context(), "prod",
+			[]state.Notice{{Lane: "a/0", Done: []resource.ID{"std::Null[a,name=x]"}}}); err != nil {
 			return deploy.LaneRun{}, err
 		}
 		_, alone = s.Notifier.Await(t.Context(), "prod", lane, time.Millisecond)
 		return deploy.LaneRun{}, nil
 	}
-	s.Serve(t.Context(), []worker.Message{message("1", "a/0"), message("2", "a/1")}, nil, time.Now().Add(time.Minute))
+	s.Serve(t.Context(), []worker.Message{message("1", "a/0"), message("2", "a/1")}, nil,
+		time.Now().Add(time.Minute))
 	if len(heard) != 0 || alone {
 		t.Errorf("heard %v, notified %v; alone %v", heard, notified, alone)
 	}
@@ -312,10 +358,12 @@ func TestAwait(t *testing.T) {
 // begin.
 func TestStop(t *testing.T) {
 	t.Parallel()
-	e := &engine{do: func(string, int, time.Time) (deploy.LaneRun, error) { return deploy.LaneRun{}, nil }}
+	e := &engine{
+		do: func(string, int, time.Time) (deploy.LaneRun, error) { return deploy.LaneRun{}, nil }}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	again := newServer(e, &far{}).Serve(ctx, []worker.Message{message("1", "a/0")}, nil, time.Now().Add(time.Minute))
+	again := newServer(e, &far{}).Serve(ctx, []worker.Message{message("1", "a/0")}, nil,
+		time.Now().Add(time.Minute))
 	if diff := cmp.Diff([]string{"1"}, again); diff != "" || len(e.runs) != 0 {
 		t.Errorf("%s; runs %v", diff, e.runs)
 	}

@@ -54,7 +54,9 @@ func (v *View) Env(ctx context.Context, env string) (state.Env, error) {
 }
 
 // Agents implements deploy.State.
-func (v *View) Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error) {
+func (v *View) Agents(
+	ctx context.Context, env string, names ...string,
+) (map[string]state.Agent, error) {
 	agents, err := v.State.Agents(ctx, env, names...)
 	if err != nil || v.Leave == nil {
 		return agents, err
@@ -145,9 +147,12 @@ func (v *View) say(ctx context.Context, env string, g state.Guard, a *state.Acti
 	if !v.Log.Enabled(ctx, level) {
 		return
 	}
-	attrs := []slog.Attr{slog.String("environment", env), slog.Int("version", a.Version), slog.String("agent", a.Resource.Agent()), slog.String("lane", g.Key),
-		slog.String("resource", string(a.Resource)), slog.String("action", a.ID), slog.Int64("fence", g.Fence), slog.String("kind", string(a.Action)),
-		slog.String("outcome", string(a.Outcome)), slog.String("change", string(a.Change)), slog.Int64("ms", a.Finished.Sub(a.Started).Milliseconds())}
+	attrs := []slog.Attr{slog.String("environment", env), slog.Int("version", a.Version),
+		slog.String("agent", a.Resource.Agent()), slog.String("lane", g.Key),
+		slog.String("resource", string(a.Resource)), slog.String("action", a.ID),
+		slog.Int64("fence", g.Fence), slog.String("kind", string(a.Action)),
+		slog.String("outcome", string(a.Outcome)), slog.String("change", string(a.Change)),
+		slog.Int64("ms", a.Finished.Sub(a.Started).Milliseconds())}
 	if a.Reason != "" { // without secrets: it stands in the state and is shown
 		attrs = append(attrs, slog.String("reason", a.Reason))
 	}

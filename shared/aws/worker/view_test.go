@@ -28,7 +28,8 @@ func (s still) Env(context.Context, string) (state.Env, error) {
 }
 
 func (still) Agents(context.Context, string, ...string) (map[string]state.Agent, error) {
-	return map[string]state.Agent{"here": {Agent: resource.Agent{Name: "here", Transport: "local"}}, "there": {Agent: resource.Agent{Name: "there", Transport: "aws"}}}, nil
+	return map[string]state.Agent{"here": {Agent: resource.Agent{Name: "here", Transport: "local"}},
+		"there": {Agent: resource.Agent{Name: "there", Transport: "aws"}}}, nil
 }
 
 func (still) Commit(context.Context, string, state.Commit) (state.Committed, error) {
@@ -41,18 +42,24 @@ func TestView(t *testing.T) {
 	t.Parallel()
 	var lines hometest.Lines
 	counts := map[state.Status]int{}
-	v := &worker.View{State: still{}, Leave: queue.ByRunner, Log: slog.New(slog.NewJSONHandler(&lines, nil)), Count: func(s state.Status, n int) { counts[s] += n }}
+	v := &worker.View{State: still{}, Leave: queue.ByRunner,
+		Log:   slog.New(slog.NewJSONHandler(&lines, nil)),
+		Count: func(s state.Status, n int) { counts[s] += n }}
 	agents, err := v.Agents(t.Context(), "prod")
 	if err != nil || !agents["here"].Paused || agents["there"].Paused {
 		t.Errorf("%v: %+v", err, agents)
 	}
 	const secret = "hunter2"
 	action := func(outcome state.Status, change diff.Change) state.Action {
-		return state.Action{ID: "id-" + string(outcome), Resource: "std::Null[there,name=x]", Version: 4, Action: state.ActionDeploy, Outcome: outcome, Change: change,
-			Changes: map[string]diff.Diff{"value": {Current: secret, Desired: secret}}, Messages: []provider.Line{{Msg: secret, Kwargs: map[string]any{"a": secret}}}}
+		return state.Action{ID: "id-" + string(outcome), Resource: "std::Null[there,name=x]",
+			Version: 4, Action: state.ActionDeploy, Outcome: outcome, Change: change,
+			Changes:  map[string]diff.Diff{"value": {Current: secret, Desired: secret}},
+			Messages: []provider.Line{{Msg: secret, Kwargs: map[string]any{"a": secret}}}}
 	}
-	_, err = v.Commit(t.Context(), "prod", state.Commit{Guard: state.Guard{Key: "there/0", Fence: 7}, Actions: []state.Action{
-		action(state.StatusDeployed, diff.NoChange), action(state.StatusDeployed, diff.Created), action(state.StatusFailed, diff.NoChange)}})
+	_, err = v.Commit(t.Context(), "prod",
+		state.Commit{Guard: state.Guard{Key: "there/0", Fence: 7}, Actions: []state.Action{
+			action(state.StatusDeployed, diff.NoChange), action(state.StatusDeployed, diff.Created),
+			action(state.StatusFailed, diff.NoChange)}})
 	if err != nil || counts[state.StatusDeployed] != 2 || counts[state.StatusFailed] != 1 {
 		t.Errorf("%v: %v", err, counts)
 	}
@@ -60,7 +67,8 @@ func TestView(t *testing.T) {
 	if len(said) != 2 || strings.Contains(lines.String(), secret) {
 		t.Fatalf("%d lines:\n%s", len(said), lines.String())
 	}
-	for _, want := range []string{`"environment":"prod"`, `"version":4`, `"agent":"there"`, `"resource":"std::Null[there,name=x]"`, `"action":"id-deployed"`, `"fence":7`} {
+	for _, want := range []string{`"environment":"prod"`, `"version":4`, `"agent":"there"`,
+		`"resource":"std::Null[there,name=x]"`, `"action":"id-deployed"`, `"fence":7`} {
 		if !strings.Contains(said[0], want) {
 			t.Errorf("no %s in %s", want, said[0])
 		}
@@ -70,8 +78,8 @@ func TestView(t *testing.T) {
 	}
 }
 
-// TestViewTellsOfSets wants whoever works on orders to be told of sets, and of what is in none where
-// orders are worked on.
+// TestViewTellsOfSets wants whoever works on orders to be told of sets, and of what is in none
+// where orders are worked on.
 func TestViewTellsOfSets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -83,7 +91,8 @@ func TestViewTellsOfSets(t *testing.T) {
 		{"somebody has worked on orders", "turn", []string{"one", inventory.Shared}},
 	} {
 		var got []string
-		v := &worker.View{State: still{turn: c.turn}, Sets: func(_ string, sets []string) { got = sets }}
+		v := &worker.View{State: still{turn: c.turn},
+			Sets: func(_ string, sets []string) { got = sets }}
 		if _, err := v.Env(t.Context(), "prod"); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +104,8 @@ func TestViewTellsOfSets(t *testing.T) {
 			}
 			rows = append(rows, state.Row{Body: body})
 		}
-		_, err := v.Commit(t.Context(), "prod", state.Commit{Rows: rows, Actions: make([]state.Action, 1)})
+		_, err := v.Commit(t.Context(), "prod",
+			state.Commit{Rows: rows, Actions: make([]state.Action, 1)})
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v: told of %q, want %q", c.why, err, got, c.want)
 		}

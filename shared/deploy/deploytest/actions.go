@@ -18,15 +18,20 @@ func (f *fixture) acts() []state.Action {
 	g := f.guard(lane)
 	all := make([]state.Action, 10)
 	for n := range all {
-		all[n] = state.Action{ID: fmt.Sprintf("a%02d", n), Resource: id(n % 3), Version: 1 + n/5, Action: state.ActionDeploy, Outcome: state.StatusDeployed,
-			Change: diff.Created, Started: at(time.Duration(n)*time.Second - time.Millisecond), Finished: at(time.Duration(n) * time.Second), Pack: "p",
-			Messages: []provider.Line{{At: at(0), Level: provider.LevelDebug, Msg: fmt.Sprintf("began %d", n)}}}
+		all[n] = state.Action{ID: fmt.Sprintf("a%02d", n), Resource: id(n % 3), Version: 1 + n/5,
+			Action: state.ActionDeploy, Outcome: state.StatusDeployed,
+			Change: diff.Created, Started: at(time.Duration(n)*time.Second - time.Millisecond),
+			Finished: at(time.Duration(n) * time.Second), Pack: "p",
+			Messages: []provider.Line{{At: at(0), Level: provider.LevelDebug,
+				Msg: fmt.Sprintf("began %d", n)}}}
 	}
 	all[3].Action, all[3].Outcome = state.ActionRepair, state.StatusFailed
-	all[3].Messages = append(all[3].Messages, provider.Line{At: at(1), Level: provider.LevelError, Msg: "it's 100% \"broken\""})
+	all[3].Messages = append(all[3].Messages,
+		provider.Line{At: at(1), Level: provider.LevelError, Msg: "it's 100% \"broken\""})
 	all[0].Change, all[3].Change, all[5].Change = diff.NoChange, diff.NoChange, diff.NoChange
 	all[7].Action = state.ActionDryRun
-	all[7].Messages = append(all[7].Messages, provider.Line{At: at(1), Level: provider.LevelWarning, Msg: "slow"})
+	all[7].Messages = append(all[7].Messages,
+		provider.Line{At: at(1), Level: provider.LevelWarning, Msg: "slow"})
 	for _, part := range [][]state.Action{all[4:7], all[7:], all[1:4], all[:1]} {
 		f.commit(state.Commit{Guard: g, Actions: part})
 	}
@@ -36,10 +41,15 @@ func (f *fixture) acts() []state.Action {
 func actionChecks() []check {
 	checks := []check{
 		{"WholeActionComesBack", func(f *fixture) {
-			a := state.Action{ID: "1", Resource: id(1), Version: 3, Action: state.ActionDeploy, Outcome: state.StatusFailed, Change: diff.Updated,
-				Started: at(0), Finished: at(1), Changes: map[string]diff.Diff{"mode": {Current: "0600", Desired: "0644"}, "extra": {Current: nil, Desired: true}},
-				Messages: []provider.Line{{At: at(2), Level: provider.LevelError, Msg: "<no & \n“such” file>", Kwargs: map[string]any{"path": "/x", "tries": []any{"a", true}}}},
-				Reason:   "why", Stale: true, Pack: "pack"}
+			a := state.Action{ID: "1", Resource: id(1), Version: 3, Action: state.ActionDeploy,
+				Outcome: state.StatusFailed, Change: diff.Updated,
+				Started: at(0), Finished: at(1),
+				Changes: map[string]diff.Diff{"mode": {Current: "0600", Desired: "0644"},
+					"extra": {Current: nil, Desired: true}},
+				Messages: []provider.Line{{At: at(2), Level: provider.LevelError,
+					Msg: "<no & \n“such” file>", Kwargs: map[string]any{"path": "/x",
+						"tries": []any{"a", true}}}},
+				Reason: "why", Stale: true, Pack: "pack"}
 			f.commit(state.Commit{Guard: f.guard(lane), Actions: []state.Action{a}})
 			got, err := f.B.Actions(f.ctx, env, state.ActionQuery{})
 			f.ok(err)
@@ -58,19 +68,22 @@ func actionChecks() []check {
 				got = append(got, page...)
 				q.Before = page[len(page)-1].ID
 			}
-			f.same(names(got), backwards(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), "all, newest first, each once")
+			f.same(names(got), backwards(0, 1, 2, 3, 4, 5, 6, 7, 8, 9),
+				"all, newest first, each once")
 			newer, err := f.B.Actions(f.ctx, env, state.ActionQuery{After: all[7].ID})
 			f.ok(err)
 			f.same(names(newer), backwards(8, 9), "only newer ones: what follows a log asks for")
 		}},
 		{"KeptOnceEach", func(f *fixture) {
 			g := f.guard(lane)
-			one, two, three := state.Action{ID: "1", Resource: id(1)}, state.Action{ID: "2", Resource: id(2)}, state.Action{ID: "3", Resource: id(3)}
+			one, two, three := state.Action{ID: "1", Resource: id(1)},
+				state.Action{ID: "2", Resource: id(2)}, state.Action{ID: "3", Resource: id(3)}
 			f.commit(state.Commit{Guard: g, Actions: []state.Action{one, two}})
 			f.commit(state.Commit{Guard: g, Actions: []state.Action{two, three}})
 			got, err := f.B.Actions(f.ctx, env, state.ActionQuery{})
 			f.ok(err)
-			f.same(got, []state.Action{three, two, one}, "an action that is stored again, with others")
+			f.same(got, []state.Action{three, two, one},
+				"an action that is stored again, with others")
 		}},
 		{"StaleIsSaidAfterwards", func(f *fixture) {
 			g := f.guard(lane)
@@ -108,11 +121,14 @@ func filterChecks() []check {
 		{"Between", state.ActionQuery{After: "a02", Before: "a05"}, []int{3, 4}},
 		{"Since", state.ActionQuery{Since: at(8 * time.Second)}, []int{8, 9}},
 		{"Until", state.ActionQuery{Until: at(2 * time.Second)}, []int{0, 1}},
-		{"SinceUntil", state.ActionQuery{Since: at(3 * time.Second), Until: at(5 * time.Second)}, []int{3, 4}},
+		{"SinceUntil", state.ActionQuery{Since: at(3 * time.Second), Until: at(5 * time.Second)},
+			[]int{3, 4}},
 		{"Agent", state.ActionQuery{Agent: "a"}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
 		{"UnknownAgent", state.ActionQuery{Agent: "ab"}, nil},
-		{"LevelAndTextOfOneLine", state.ActionQuery{Level: provider.LevelWarning, Text: "began"}, nil},
-		{"LevelDebug", state.ActionQuery{Level: provider.LevelDebug}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{"LevelAndTextOfOneLine", state.ActionQuery{Level: provider.LevelWarning, Text: "began"},
+			nil},
+		{"LevelDebug", state.ActionQuery{Level: provider.LevelDebug},
+			[]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
 		{"LevelWarning", state.ActionQuery{Level: provider.LevelWarning}, []int{3, 7}},
 		{"LevelError", state.ActionQuery{Level: provider.LevelError}, []int{3}},
 		{"Text", state.ActionQuery{Text: "100% \"bro"}, []int{3}},
@@ -120,8 +136,10 @@ func filterChecks() []check {
 		{"Limit", state.ActionQuery{Limit: 2}, []int{8, 9}},
 		{"LimitIsOfWhatMatches", state.ActionQuery{Resource: id(0), Limit: 3}, []int{3, 6, 9}},
 		{"LimitWithText", state.ActionQuery{Text: "slow", Limit: 1}, []int{7}},
-		{"AllNarrow", state.ActionQuery{Resource: id(1), Agent: "a", Version: 2, Action: state.ActionDryRun, Outcome: state.StatusDeployed, After: "a00", Before: "a09",
-			Since: at(time.Second), Until: at(time.Minute), Level: provider.LevelWarning, Limit: 5}, []int{7}},
+		{"AllNarrow", state.ActionQuery{Resource: id(1), Agent: "a", Version: 2,
+			Action: state.ActionDryRun, Outcome: state.StatusDeployed, After: "a00", Before: "a09",
+			Since: at(time.Second), Until: at(time.Minute), Level: provider.LevelWarning, Limit: 5},
+			[]int{7}},
 	} {
 		checks = append(checks, check{"FilterBy" + c.name, func(f *fixture) {
 			f.acts()
@@ -152,7 +170,8 @@ func backwards(numbers ...int) []string {
 
 func parameterChecks() []check {
 	p := func(name string, of resource.ID) state.Parameter {
-		return state.Parameter{Name: name, Of: of, Value: "value\n“" + name + "”", Source: "user", Updated: at(0)}
+		return state.Parameter{Name: name, Of: of, Value: "value\n“" + name + "”", Source: "user",
+			Updated: at(0)}
 	}
 	a, b, fact1, fact2, fact3 := p("a", ""), p("b", ""), p("a", id(1)), p("b", id(1)), p("a", id(2))
 	checks := []check{
@@ -166,7 +185,8 @@ func parameterChecks() []check {
 		}},
 		{"DeletedByKey", func(f *fixture) {
 			f.ok(f.write(f.A, state.Commit{Parameters: []state.Parameter{a, b, fact1, fact2}}))
-			f.ok(f.write(f.A, state.Commit{DropParameters: []state.ParameterKey{{Name: "a"}, {Name: "b", Of: id(1)}, {Name: "none"}}}))
+			f.ok(f.write(f.A, state.Commit{DropParameters: []state.ParameterKey{{Name: "a"},
+				{Name: "b", Of: id(1)}, {Name: "none"}}}))
 			left, err := f.B.Parameters(f.ctx, env, state.ParameterQuery{})
 			f.ok(err)
 			facts, err := f.B.Parameters(f.ctx, env, state.ParameterQuery{Facts: true})
@@ -192,10 +212,12 @@ func parameterChecks() []check {
 		{"Parameters", state.ParameterQuery{}, []state.Parameter{a, b}},
 		{"Facts", state.ParameterQuery{Facts: true}, []state.Parameter{fact1, fact2, fact3}},
 		{"FactsOf", state.ParameterQuery{Facts: true, Of: id(1)}, []state.Parameter{fact1, fact2}},
-		{"Keys", state.ParameterQuery{Keys: []state.ParameterKey{{Name: "a", Of: id(2)}, {Name: "none"}, {Name: "b"}, {Name: "a"}}}, []state.Parameter{a, b, fact3}},
+		{"Keys", state.ParameterQuery{Keys: []state.ParameterKey{{Name: "a", Of: id(2)},
+			{Name: "none"}, {Name: "b"}, {Name: "a"}}}, []state.Parameter{a, b, fact3}},
 	} {
 		checks = append(checks, check{"Query" + c.name, func(f *fixture) {
-			f.ok(f.write(f.A, state.Commit{Parameters: []state.Parameter{fact3, b, fact2, a, fact1}}))
+			f.ok(f.write(f.A,
+				state.Commit{Parameters: []state.Parameter{fact3, b, fact2, a, fact1}}))
 			got, err := f.B.Parameters(f.ctx, env, c.q)
 			f.ok(err)
 			f.same(got, c.want, "sorted by Of, then Name")

@@ -54,5 +54,6 @@ func fill(r *rand.Rand, v reflect.Value) {
 }
 
 func anyText(r *rand.Rand) string {
-	return []string{"", "a", "0abc", "00ff", "0FF0", "deployed", string([]byte{0xff, 0}), "ünï"}[r.IntN(8)]
+	return []string{"", "a", "0abc", "00ff", "0FF0", "deployed", string([]byte{0xff, 0}),
+		"ünï"}[r.IntN(8)]
 }

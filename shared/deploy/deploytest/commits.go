@@ -11,8 +11,10 @@ import (
 // everything is a commit that does all a commit can do but start something.
 func everything(g state.Guard) state.Commit {
 	return state.Commit{Guard: g, Rows: freshRows(2), Checked: []resource.ID{id(0)}, Epoch: 1,
-		Actions:   []state.Action{{ID: "act1", Resource: id(0), Finished: at(0)}, {ID: "act2", Resource: id(1), Finished: at(0)}},
-		AddOutbox: []state.Outbox{{ID: "out1", Kind: state.OutboxEvent, Of: id(0), At: at(0), Priority: 2}}, Parameters: []state.Parameter{{Name: "p", Value: "v"}},
+		Actions: []state.Action{{ID: "act1", Resource: id(0), Finished: at(0)},
+			{ID: "act2", Resource: id(1), Finished: at(0)}},
+		AddOutbox: []state.Outbox{{ID: "out1", Kind: state.OutboxEvent, Of: id(0), At: at(0),
+			Priority: 2}}, Parameters: []state.Parameter{{Name: "p", Value: "v"}},
 		Plan: true, Until: at(5 * time.Hour), WaveDone: 1}
 }
 
@@ -73,10 +75,12 @@ func commitChecks() []check {
 			out := f.commit(state.Commit{Guard: g, Rows: freshRows(1)})
 			f.same([]int64{out.PlanSeq, f.planSeq()}, []int64{before, before}, "without Plan")
 			out = f.commit(state.Commit{Guard: g, Plan: true})
-			f.same(out.PlanSeq > before && out.PlanSeq == f.planSeq(), true, "with Plan, also when nothing else is in it")
+			f.same(out.PlanSeq > before && out.PlanSeq == f.planSeq(), true,
+				"with Plan, also when nothing else is in it")
 			before = out.PlanSeq
 			out = f.commit(state.Commit{Guard: g, Plan: true, Rows: freshRows(1)})
-			f.same(len(out.Conflicts) == 1 && out.PlanSeq > before, true, "with Plan, also when its rows conflict")
+			f.same(len(out.Conflicts) == 1 && out.PlanSeq > before, true,
+				"with Plan, also when its rows conflict")
 		}},
 		{"ActionsOfConflictingRowsAreStored", func(f *fixture) {
 			g := f.guard(lane)
@@ -110,7 +114,8 @@ func repeatedCommit(f *fixture) {
 	again := f.commit(c)
 	one, two := c.Rows[0], c.Rows[1]
 	one.Rev, two.Rev = 2, 1
-	f.same(byID(again.Conflicts), []state.Row{one, two, {ID: id(2)}}, "the second time: as they were written")
+	f.same(byID(again.Conflicts), []state.Row{one, two, {ID: id(2)}},
+		"the second time: as they were written")
 	actions, err := f.B.Actions(f.ctx, env, state.ActionQuery{})
 	f.ok(err)
 	f.same(len(actions), 2, "actions are there once")
@@ -133,7 +138,10 @@ func repeatedCommit(f *fixture) {
 }
 
 func nextChecks() []check {
-	start := func(seen int64, ids ...resource.ID) state.Commit { return state.Commit{Next: ids, SeenPlan: seen} }
+	start := func(seen int64,
+		ids ...resource.ID) state.Commit {
+		return state.Commit{Next: ids, SeenPlan: seen}
+	}
 	return []check{
 		{"AcceptedAndCleared", func(f *fixture) {
 			g := f.guard(lane)
@@ -153,11 +161,13 @@ func nextChecks() []check {
 			f.ok(f.A.Pause(f.ctx, env, true, "b", "a/0", "A"))
 			c := start(f.planSeq(), id(0))
 			c.Guard = f.guard(lane)
-			f.same(f.commit(c), state.Committed{Started: true, PlanSeq: f.planSeq()}, "agent a is not paused")
+			f.same(f.commit(c), state.Committed{Started: true, PlanSeq: f.planSeq()},
+				"agent a is not paused")
 		}},
 		{"AgentOfALaneIsAllBeforeTheLastSlash", func(f *fixture) {
 			f.ok(f.A.Pause(f.ctx, env, true, "net/core"))
-			for key, paused := range map[string]bool{"net/core/0": true, "net/core/12": true, "net/0": false, "core/0": false} {
+			for key, paused := range map[string]bool{"net/core/0": true, "net/core/12": true,
+				"net/0": false, "core/0": false} {
 				c := start(f.planSeq(), id(0))
 				c.Guard = f.guard(key)
 				out := f.commit(c)
@@ -185,13 +195,15 @@ func stillRunning(f *fixture) {
 	for i := range 5 {
 		read = append(read, f.row(id(i)))
 	}
-	f.commit(state.Commit{Guard: g, Next: []resource.ID{id(4), id(3), id(2), id(0), id(9)}, SeenPlan: f.planSeq()})
+	f.commit(state.Commit{Guard: g, Next: []resource.ID{id(4), id(3), id(2), id(0), id(9)},
+		SeenPlan: f.planSeq()})
 	gone := read[4]
 	gone.Gone = true
 	f.put(other, read[0], read[1], read[3], gone) // others write them meanwhile
 	out := f.commit(state.Commit{Guard: g, Rows: read})
 	f.same(len(out.Conflicts), 4, "what others have written or removed conflicts")
-	f.same(f.held(lane).Running, []resource.ID{id(4), id(3), id(0)}, "what was run and conflicts stays, in order, and nothing comes to it")
+	f.same(f.held(lane).Running, []resource.ID{id(4), id(3), id(0)},
+		"what was run and conflicts stays, in order, and nothing comes to it")
 
 	again := f.row(id(0))
 	f.put(other, again)
@@ -199,9 +211,11 @@ func stillRunning(f *fixture) {
 	f.same(len(out.Conflicts), 1, "one was written again")
 	f.same(f.held(lane).Running, []resource.ID{id(0)}, "what conflicts once more")
 
-	out = f.commit(state.Commit{Guard: g, Rows: []state.Row{again}, Next: []resource.ID{id(3)}, SeenPlan: f.planSeq()})
+	out = f.commit(state.Commit{Guard: g, Rows: []state.Row{again}, Next: []resource.ID{id(3)},
+		SeenPlan: f.planSeq()})
 	f.same(len(out.Conflicts), 1, "it conflicts")
-	f.same(f.held(lane).Running, []resource.ID{id(3)}, "what is started takes the place of all that ran")
+	f.same(f.held(lane).Running, []resource.ID{id(3)},
+		"what is started takes the place of all that ran")
 	f.commit(state.Commit{Guard: g, Rows: []state.Row{f.row(id(3))}})
 	f.same(len(f.held(lane).Running), 0, "what is recorded is cleared")
 }
@@ -215,12 +229,15 @@ func nextRefused(f *fixture) {
 		seen      int64 // is added to what PlanSeq is
 		paused    bool
 	}{
-		{"the agent is paused", func() error { return f.B.Pause(f.ctx, env, true, "a") }, func() error { return f.B.Pause(f.ctx, env, false, "a") }, 0, true},
-		{"the environment is halted", func() error { return f.B.Halt(f.ctx, env, true) }, func() error { return f.B.Halt(f.ctx, env, false) }, 0, true},
+		{"the agent is paused", func() error { return f.B.Pause(f.ctx, env, true, "a") },
+			func() error { return f.B.Pause(f.ctx, env, false, "a") }, 0, true},
+		{"the environment is halted", func() error { return f.B.Halt(f.ctx, env, true) },
+			func() error { return f.B.Halt(f.ctx, env, false) }, 0, true},
 		{"the schedule has changed", nil, nil, -1, false},
 		{"a schedule to come", nil, nil, 1, false},
 	} {
-		if out := f.commit(state.Commit{Guard: g, Next: []resource.ID{id(0)}, SeenPlan: f.planSeq()}); !out.Started {
+		if out := f.commit(state.Commit{Guard: g, Next: []resource.ID{id(0)},
+			SeenPlan: f.planSeq()}); !out.Started {
 			f.t.Fatalf("%s: not started before", c.reason)
 		}
 		if c.stop != nil {
@@ -228,7 +245,8 @@ func nextRefused(f *fixture) {
 		}
 		row := f.row(id(0))
 		row.Reason = c.reason
-		out := f.commit(state.Commit{Guard: g, Rows: []state.Row{row}, Next: []resource.ID{id(1)}, SeenPlan: f.planSeq() + c.seen})
+		out := f.commit(state.Commit{Guard: g, Rows: []state.Row{row}, Next: []resource.ID{id(1)},
+			SeenPlan: f.planSeq() + c.seen})
 		f.same(out, state.Committed{Paused: c.paused, PlanSeq: f.planSeq()}, c.reason)
 		f.same(f.row(id(0)).Reason, c.reason, "the rest applies")
 		f.same(f.held(lane).Running, []resource.ID{id(0)}, c.reason+": what runs stays as it was")
@@ -246,7 +264,8 @@ func fencedAppliesNothing(f *fixture) {
 	now, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), old.Until, at(4*time.Hour))
 	f.ok(err)
 	for reason, g := range map[string]state.Guard{
-		"an old fence": guardOf(old), "a fence to come": {Key: lane, Fence: now.Fence + 1}, "no fence": {Key: lane},
+		"an old fence": guardOf(old), "a fence to come": {Key: lane, Fence: now.Fence + 1},
+		"no fence":          {Key: lane},
 		"a key nobody took": {Key: "x/0", Fence: now.Fence}, "no guard": {},
 	} {
 		c := everything(g)

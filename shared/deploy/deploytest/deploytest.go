@@ -74,8 +74,10 @@ func TestState(t *testing.T, open func(t *testing.T) StateHarness) {
 		name   string
 		checks []check
 	}{
-		{"Env", envChecks()}, {"Versions", versionChecks()}, {"Agents", agentChecks()}, {"Leases", leaseChecks()}, {"Rows", rowChecks()},
-		{"Lists", listChecks()}, {"Commit", commitChecks()}, {"Next", nextChecks()}, {"Wave", waveChecks()}, {"Follows", followChecks()},
+		{"Env", envChecks()}, {"Versions", versionChecks()}, {"Agents", agentChecks()},
+		{"Leases", leaseChecks()}, {"Rows", rowChecks()},
+		{"Lists", listChecks()}, {"Commit", commitChecks()}, {"Next", nextChecks()},
+		{"Wave", waveChecks()}, {"Follows", followChecks()},
 		{"Actions", actionChecks()}, {"Parameters", parameterChecks()}, {"Races", raceChecks()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
@@ -100,7 +102,8 @@ func (f *fixture) ok(err error) {
 func (f *fixture) is(err error, kind fault.Kind, reason string) {
 	f.t.Helper()
 	if !fault.Is(err, kind) {
-		f.t.Errorf("%s: got error %v of kind %q, want kind %q", reason, err, fault.KindOf(err), kind)
+		f.t.Errorf("%s: got error %v of kind %q, want kind %q", reason, err, fault.KindOf(err),
+			kind)
 	}
 }
 
@@ -162,7 +165,8 @@ func (f *fixture) planning(env string) state.Guard {
 // putEnv writes an environment and returns it as it is then.
 func (f *fixture) putEnv(s state.State, e state.Env) (state.Env, error) {
 	f.t.Helper()
-	if _, err := s.Commit(f.ctx, e.Name, state.Commit{Guard: f.planning(e.Name), Env: &e}); err != nil {
+	if _, err := s.Commit(f.ctx, e.Name,
+		state.Commit{Guard: f.planning(e.Name), Env: &e}); err != nil {
 		return state.Env{}, err
 	}
 	return s.Env(f.ctx, e.Name)
@@ -239,12 +243,14 @@ func (f *fixture) together(n int, call func(i int, s state.State)) {
 
 // id names a resource of agent a.
 func id(n int) resource.ID {
-	return resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: fmt.Sprintf("n%05d", n)})
+	return resource.NewID("std::Null", "a",
+		resource.Key{Name: "name", Value: fmt.Sprintf("n%05d", n)})
 }
 
 // fresh is a row that was never stored.
 func fresh(n int) state.Row {
-	return state.Row{ID: id(n), Lane: lane, Version: 1, Hash: fmt.Sprintf("hash%d", n), Body: fmt.Appendf(nil, `{"n":%d}`, n),
+	return state.Row{ID: id(n), Lane: lane, Version: 1, Hash: fmt.Sprintf("hash%d", n),
+		Body:       fmt.Appendf(nil, `{"n":%d}`, n),
 		Compliance: state.HasUpdate, LastRun: state.RunNew, Blocked: state.NotBlocked}
 }
 
@@ -263,8 +269,10 @@ func full(n int) state.Row {
 	r.Ticket, r.Priority, r.NotBefore = 7, state.PriorityUserRepair, at(time.Second)
 	r.Compliance, r.LastRun, r.Blocked = state.NonCompliant, state.RunFailed, state.BlockedTemp
 	r.Missing = []string{"parameter x", "fact y of z"}
-	r.Deployed, r.LastAt, r.LastAction, r.Reason = "hash before", at(time.Minute), "act", "no “room” on the disk\n\x01"
-	r.Causes, r.Class, r.Attempts, r.NextAt = []resource.ID{id(8), id(9)}, state.ClassTerminal, 4, at(time.Hour)
+	r.Deployed, r.LastAt, r.LastAction, r.Reason = "hash before", at(time.Minute), "act",
+		"no “room” on the disk\n\x01"
+	r.Causes, r.Class, r.Attempts, r.NextAt = []resource.ID{id(8), id(9)}, state.ClassTerminal, 4,
+		at(time.Hour)
 	r.Checked, r.Waiting, r.Creating = 9, []byte{0, 255, 1}, "token"
 	r.Notes = []byte{1, 0, 254}
 	r.ChangedAt, r.SucceededAt, r.TriedAt = at(-time.Second), at(-time.Minute), at(-time.Hour)
@@ -283,5 +291,7 @@ func idsOf(rows []state.Row) []resource.ID {
 }
 
 func byID(rows []state.Row) []state.Row {
-	return slices.SortedFunc(slices.Values(rows), func(a, b state.Row) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return slices.SortedFunc(slices.Values(rows), func(a, b state.Row) int {
+		return strings.Compare(string(a.ID), string(b.ID))
+	})
 }

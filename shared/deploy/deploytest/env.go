@@ -70,9 +70,12 @@ func envChecks() []check {
 
 func wholeEnv() state.Env {
 	return state.Env{Name: env, Last: 5, Released: 4, Graph: "graph", Releasing: 5,
-		Settings: state.Settings{DeployTimer: "600", RepairTimer: "30 2 * * *", RetryBase: time.Second, RetryMax: time.Minute, KeepVersions: 3, Strict: provider.StrictError,
+		Settings: state.Settings{DeployTimer: "600", RepairTimer: "30 2 * * *",
+			RetryBase: time.Second, RetryMax: time.Minute, KeepVersions: 3,
+			Strict:      provider.StrictError,
 			KeepActions: time.Hour},
-		Fingerprint: "print", Wave: state.Wave{Epoch: 3, Priority: state.PriorityUserRepair, At: at(0), KeepTerminal: true},
+		Fingerprint: "print", Wave: state.Wave{Epoch: 3, Priority: state.PriorityUserRepair,
+			At: at(0), KeepTerminal: true},
 		LastDeploy: at(time.Second), LastRepair: at(time.Minute), Turn: "turn"}
 }
 
@@ -81,8 +84,10 @@ func environmentsAreApart(f *fixture) {
 	g := f.guard(lane)
 	r := fresh(1)
 	r.Ticket, r.NextAt = 1, at(0)
-	f.commit(state.Commit{Guard: g, Rows: []state.Row{r}, Plan: true, Env: &state.Env{Name: env, Last: 1},
-		Actions: []state.Action{{ID: "1", Resource: r.ID, Finished: at(0)}}, AddOutbox: []state.Outbox{{ID: "o", Of: r.ID}},
+	f.commit(state.Commit{Guard: g, Rows: []state.Row{r}, Plan: true,
+		Env:        &state.Env{Name: env, Last: 1},
+		Actions:    []state.Action{{ID: "1", Resource: r.ID, Finished: at(0)}},
+		AddOutbox:  []state.Outbox{{ID: "o", Of: r.ID}},
 		Parameters: []state.Parameter{{Name: "p"}}, Next: []resource.ID{r.ID}, SeenPlan: 1})
 	f.ok(f.write(f.A, state.Commit{Version: &state.Version{Number: 1}}))
 	f.ok(f.A.Pause(f.ctx, env, true, "a"))
@@ -132,9 +137,12 @@ func environmentsAreApart(f *fixture) {
 func versionChecks() []check {
 	return []check{
 		{"WholeVersionComesBack", func(f *fixture) {
-			v := state.Version{Number: 3, At: at(0), Resources: 2, Digest: "d", Chunks: []string{"c1", "c2"}, Graph: "g",
-				Agents: []resource.Agent{wholeAgent()}, Sets: []string{"s"}, Base: 2, Pack: "p", Files: []string{"f"},
-				Contents: &state.Contents{By: "p", Sums: []byte{0, 1, 255}, Base: "b", More: []byte{2}}}
+			v := state.Version{Number: 3, At: at(0), Resources: 2, Digest: "d",
+				Chunks: []string{"c1", "c2"}, Graph: "g",
+				Agents: []resource.Agent{wholeAgent()}, Sets: []string{"s"}, Base: 2, Pack: "p",
+				Files: []string{"f"},
+				Contents: &state.Contents{By: "p", Sums: []byte{0, 1, 255}, Base: "b",
+					More: []byte{2}}}
 			f.ok(f.write(f.A, state.Commit{Version: &v}))
 			got, err := f.B.Versions(f.ctx, env, 3)
 			f.ok(err)
@@ -142,7 +150,8 @@ func versionChecks() []check {
 		}},
 		{"ExistingNumberConflicts", func(f *fixture) {
 			f.ok(f.write(f.A, state.Commit{Version: &state.Version{Number: 1, Digest: "first"}}))
-			f.is(f.write(f.B, state.Commit{Version: &state.Version{Number: 1, Digest: "second"}}), fault.Conflict, "the same number")
+			f.is(f.write(f.B, state.Commit{Version: &state.Version{Number: 1, Digest: "second"}}),
+				fault.Conflict, "the same number")
 			got, err := f.A.Versions(f.ctx, env)
 			f.ok(err)
 			f.same(got, []state.Version{{Number: 1, Digest: "first"}}, "versions are never changed")
@@ -172,8 +181,10 @@ func versionChecks() []check {
 
 // wholeAgent has options of every kind of value that can stand in a document.
 func wholeAgent() resource.Agent {
-	return resource.Agent{Name: "web/1", Transport: "ssh", Lanes: 4, Options: map[string]any{"host": "10.0.0.7", "port": int64(22), "ratio": 2.5,
-		"deep": []any{map[string]any{"k": nil}, true, int64(1) << 60}, "password": resource.Secret{Source: "env:PASSWORD", Version: "v"}}}
+	return resource.Agent{Name: "web/1", Transport: "ssh", Lanes: 4,
+		Options: map[string]any{"host": "10.0.0.7", "port": int64(22), "ratio": 2.5,
+			"deep":     []any{map[string]any{"k": nil}, true, int64(1) << 60},
+			"password": resource.Secret{Source: "env:PASSWORD", Version: "v"}}}
 }
 
 func agentChecks() []check {
@@ -195,28 +206,34 @@ func agentChecks() []check {
 			f.ok(f.write(f.B, state.Commit{Agents: []resource.Agent{now}}))
 			got, err := f.A.Agents(f.ctx, env)
 			f.ok(err)
-			f.same(got["web/1"], state.Agent{Agent: now, Paused: true}, "the agent that was put again")
+			f.same(got["web/1"], state.Agent{Agent: now, Paused: true},
+				"the agent that was put again")
 			f.same(got["kept"], state.Agent{Agent: resource.Agent{Name: "kept"}}, "the other")
 		}},
 		{"DropLeavesThePause", func(f *fixture) {
-			f.ok(f.write(f.A, state.Commit{Agents: []resource.Agent{wholeAgent(), {Name: "paused", Transport: "local"}, {Name: "kept"}}}))
+			f.ok(f.write(f.A, state.Commit{Agents: []resource.Agent{wholeAgent(),
+				{Name: "paused", Transport: "local"}, {Name: "kept"}}}))
 			f.ok(f.A.Pause(f.ctx, env, true, "paused"))
 			f.ok(f.write(f.B, state.Commit{DropAgents: []string{"web/1", "paused", "unknown"}}))
 			got, err := f.A.Agents(f.ctx, env)
 			f.ok(err)
 			f.same(got, map[string]state.Agent{"kept": {Agent: resource.Agent{Name: "kept"}},
-				"paused": {Agent: resource.Agent{Name: "paused"}, Paused: true}}, "agents that are left")
-			f.ok(f.write(f.A, state.Commit{DropAgents: []string{"kept"}, Agents: []resource.Agent{{Name: "kept", Transport: "ssh"}}}))
+				"paused": {Agent: resource.Agent{Name: "paused"}, Paused: true}},
+				"agents that are left")
+			f.ok(f.write(f.A, state.Commit{DropAgents: []string{"kept"},
+				Agents: []resource.Agent{{Name: "kept", Transport: "ssh"}}}))
 			got, err = f.B.Agents(f.ctx, env, "kept")
 			f.ok(err)
 			f.same(got["kept"].Transport, "ssh", "one that is dropped and written")
 		}},
 		{"PauseWaitsForTheAgent", func(f *fixture) {
 			f.ok(f.A.Pause(f.ctx, env, true, "later", "never"))
-			f.ok(f.write(f.B, state.Commit{Agents: []resource.Agent{{Name: "later", Transport: "local"}}}))
+			f.ok(f.write(f.B,
+				state.Commit{Agents: []resource.Agent{{Name: "later", Transport: "local"}}}))
 			got, err := f.A.Agents(f.ctx, env)
 			f.ok(err)
-			f.same(got["later"], state.Agent{Agent: resource.Agent{Name: "later", Transport: "local"}, Paused: true}, "paused before it came")
+			f.same(got["later"], state.Agent{Agent: resource.Agent{Name: "later",
+				Transport: "local"}, Paused: true}, "paused before it came")
 			f.ok(f.B.Pause(f.ctx, env, false, "later"))
 			got, err = f.A.Agents(f.ctx, env)
 			f.ok(err)
@@ -246,7 +263,8 @@ func agentChecks() []check {
 				f.ok(err)
 				s, err := f.B.Schedule(f.ctx, env)
 				f.ok(err)
-				f.same([]any{e.Halted, s.Halted, s.PlanSeq}, []any{halted, halted, e.PlanSeq}, "halted in both")
+				f.same([]any{e.Halted, s.Halted, s.PlanSeq}, []any{halted, halted, e.PlanSeq},
+					"halted in both")
 			}
 		}},
 	}

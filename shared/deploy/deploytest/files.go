@@ -40,7 +40,8 @@ func blob(text string) state.Blob {
 
 // stream is a blob whose bytes are read when they are stored.
 func stream(data []byte) state.Blob {
-	return state.Blob{Hash: HashOf(data), Size: int64(len(data)), Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+	return state.Blob{Hash: HashOf(data), Size: int64(len(data)),
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
 
 type filesCheck struct {
@@ -79,14 +80,17 @@ func storeChecks() []filesCheck {
 	return []filesCheck{
 		{"PutThenGet", func(ctx context.Context, t *testing.T, h FilesHarness) {
 			big := bytes.Repeat([]byte("0123456789abcdef"), 1<<18)
-			blobs := []state.Blob{blob("one"), blob(""), stream([]byte("two")), stream(nil), stream(big)}
+			blobs := []state.Blob{blob("one"), blob(""), stream([]byte("two")), stream(nil),
+				stream(big)}
 			noError(t, h.A.Put(ctx, blobs))
 			noError(t, h.A.Put(ctx, nil))
-			got, err := h.B.Get(ctx, []string{blobs[4].Hash, blobs[0].Hash, blobs[1].Hash, blobs[2].Hash, blobs[0].Hash})
+			got, err := h.B.Get(ctx, []string{blobs[4].Hash, blobs[0].Hash, blobs[1].Hash,
+				blobs[2].Hash, blobs[0].Hash})
 			noError(t, err)
 			for i, want := range [][]byte{big, []byte("one"), nil, []byte("two"), []byte("one")} {
 				if !bytes.Equal(got[i], want) {
-					t.Errorf("file %d: %d bytes that differ from the %d that were stored, or another order", i, len(got[i]), len(want))
+					t.Errorf("file %d: %d bytes that differ from the %d that were stored, or "+
+						"another order", i, len(got[i]), len(want))
 				}
 			}
 		}},
@@ -106,12 +110,14 @@ func storeChecks() []filesCheck {
 		{"OtherBytesAreRefused", otherBytesAreRefused},
 		{"AStreamThatBreaksStoresNothing", func(ctx context.Context, t *testing.T, h FilesHarness) {
 			broken := blob("broken")
-			broken.Data, broken.Open = nil, func() (io.ReadCloser, error) { return nil, errors.New("cannot be read") }
+			broken.Data, broken.Open = nil,
+				func() (io.ReadCloser, error) { return nil, errors.New("cannot be read") }
 			if err := h.A.Put(ctx, []state.Blob{broken}); err == nil {
 				t.Error("no error")
 			}
 			broken.Open = func() (io.ReadCloser, error) {
-				return io.NopCloser(io.MultiReader(bytes.NewReader([]byte("bro")), brokenReader{})), nil
+				return io.NopCloser(io.MultiReader(bytes.NewReader([]byte("bro")), brokenReader{})),
+					nil
 			}
 			if err := h.A.Put(ctx, []state.Blob{broken}); err == nil {
 				t.Error("no error")
@@ -233,7 +239,9 @@ func otherBytesAreRefused(ctx context.Context, t *testing.T, h FilesHarness) {
 		"a stream of others": {Hash: HashOf([]byte("z")), Size: 1, Open: stream([]byte("w")).Open},
 		"no hash":            {Hash: "", Size: 1, Data: []byte("x")},
 		"a path for a hash":  {Hash: "../../../../tmp/x", Size: 1, Data: []byte("x")},
-		"an upper-case hash": {Hash: "2D711642B726B04401627CA9FBAC32F5C8530FB1903CC4DB02258717921A4881", Size: 1, Data: []byte("x")},
+		"an upper-case hash": {
+			Hash: "2D711642B726B04401627CA9FBAC32F5C8530FB1903CC4DB02258717921A4881", Size: 1,
+			Data: []byte("x")},
 	} {
 		if err := h.A.Put(ctx, []state.Blob{good, bad}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v, want kind %q", reason, err, fault.Invalid)

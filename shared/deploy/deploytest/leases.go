@@ -14,7 +14,8 @@ func leaseChecks() []check {
 			holder := f.HolderA()
 			l, err := f.A.Acquire(f.ctx, env, lane, holder, epoch, at(time.Minute))
 			f.ok(err)
-			f.same(l, state.Lease{Key: lane, Holder: holder, Fence: l.Fence, Until: at(time.Minute)}, "lease")
+			f.same(l, state.Lease{Key: lane, Holder: holder, Fence: l.Fence,
+				Until: at(time.Minute)}, "lease")
 			f.same(l.Fence > 0, true, "the first fence is not that of nobody")
 			f.same(f.held(lane), l, "as the other process sees it")
 		}},
@@ -29,7 +30,8 @@ func leaseChecks() []check {
 		}},
 		{"ExpiresAtExactlyUntil", func(f *fixture) {
 			mine := f.lease(f.A, lane, f.HolderA())
-			_, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), mine.Until.Add(-1), at(2*time.Hour))
+			_, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), mine.Until.Add(-1),
+				at(2*time.Hour))
 			f.is(err, fault.Busy, "a nanosecond before")
 			theirs, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), mine.Until, at(2*time.Hour))
 			f.ok(err)
@@ -55,7 +57,8 @@ func leaseChecks() []check {
 			l, err := f.A.Acquire(f.ctx, env, lane, f.HolderA(), epoch, at(-time.Hour))
 			f.ok(err)
 			f.commit(state.Commit{Guard: guardOf(l), Rows: freshRows(1)})
-			f.same(f.row(id(0)).Rev, int64(1), "what was done is recorded while nobody else has begun")
+			f.same(f.row(id(0)).Rev, int64(1),
+				"what was done is recorded while nobody else has begun")
 		}},
 		{"ReleaseFrees", func(f *fixture) {
 			mine := f.lease(f.A, lane, f.HolderA())
@@ -96,7 +99,8 @@ func runningEndsWithTheHolder(f *fixture) {
 	start()
 	l = f.lease(f.A, lane, holder)
 	f.same(l.Running, []resource.ID{id(1)}, "who takes over is told what ran")
-	f.same(f.held(lane).Running, []resource.ID{id(1)}, "and so is the next, should this one end at once")
+	f.same(f.held(lane).Running, []resource.ID{id(1)},
+		"and so is the next, should this one end at once")
 	f.commit(state.Commit{Guard: guardOf(l)})
 	f.same(len(f.held(lane).Running), 0, "until the first commit")
 	start()

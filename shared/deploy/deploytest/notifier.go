@@ -39,7 +39,9 @@ type notifierCheck struct {
 
 // expect pins what a lane hears: exactly want; where notices may be lost, only that it hears
 // nothing unless it was notified.
-func (h NotifierHarness) expect(ctx context.Context, t *testing.T, env, lane string, notified bool, want ...resource.ID) {
+func (h NotifierHarness) expect(
+	ctx context.Context, t *testing.T, env, lane string, notified bool, want ...resource.ID,
+) {
 	t.Helper()
 	got, heard := h.Received(ctx, env, lane)
 	if !heard {
@@ -84,20 +86,22 @@ func notifierChecks() []notifierCheck {
 			}))
 			h.expect(ctx, t, env, lane, true, id(1), id(2), id(3))
 		}},
-		{"ANoticeWithoutHintIsNotNarrowed", func(ctx context.Context, t *testing.T, h NotifierHarness) {
-			for _, notices := range [][]state.Notice{
-				{{Lane: lane}, {Lane: lane, Done: []resource.ID{id(1)}}},
-				{{Lane: lane, Done: []resource.ID{id(1)}}, {Lane: lane}},
-				{{Lane: lane, Done: []resource.ID{id(1)}}, {Lane: lane}, {Lane: lane, Done: []resource.ID{id(2)}}},
-			} {
-				noError(t, h.Notifier.Notify(ctx, env, notices))
-				h.expect(ctx, t, env, lane, true)
-			}
-			noError(t, h.Notifier.Notify(ctx, env, []state.Notice{
-				{Lane: lane, Done: []resource.ID{id(3)}},
-			}))
-			h.expect(ctx, t, env, lane, true, id(3))
-		}},
+		{"ANoticeWithoutHintIsNotNarrowed",
+			func(ctx context.Context, t *testing.T, h NotifierHarness) {
+				for _, notices := range [][]state.Notice{
+					{{Lane: lane}, {Lane: lane, Done: []resource.ID{id(1)}}},
+					{{Lane: lane, Done: []resource.ID{id(1)}}, {Lane: lane}},
+					{{Lane: lane, Done: []resource.ID{id(1)}}, {Lane: lane},
+						{Lane: lane, Done: []resource.ID{id(2)}}},
+				} {
+					noError(t, h.Notifier.Notify(ctx, env, notices))
+					h.expect(ctx, t, env, lane, true)
+				}
+				noError(t, h.Notifier.Notify(ctx, env, []state.Notice{
+					{Lane: lane, Done: []resource.ID{id(3)}},
+				}))
+				h.expect(ctx, t, env, lane, true, id(3))
+			}},
 		{"ManyAndLarge", manyAndLarge},
 		{"ConcurrentNotices", func(ctx context.Context, t *testing.T, h NotifierHarness) {
 			const n = 16
@@ -139,7 +143,8 @@ func manyAndLarge(ctx context.Context, t *testing.T, h NotifierHarness) {
 		}
 		// So many hints may be given up for none, which says "look at everything", but never for
 		// some.
-		if n := len(slices.Compact(slices.Sorted(slices.Values(got)))); i == 7 && notified && n != 0 && n != hints {
+		if n := len(slices.Compact(slices.Sorted(slices.Values(got)))); i == 7 && notified &&
+			n != 0 && n != hints {
 			t.Errorf("%d of %d hints were heard", n, hints)
 		}
 	}

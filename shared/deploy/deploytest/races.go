@@ -32,7 +32,8 @@ func raceChecks() []check {
 			f.planning(env)
 			for round := range 5 {
 				f.oneWins(fault.Conflict, func(i int, s state.State) error {
-					return f.write(s, state.Commit{Env: &state.Env{Name: env, Rev: int64(round), Last: i}})
+					return f.write(s,
+						state.Commit{Env: &state.Env{Name: env, Rev: int64(round), Last: i}})
 				})
 			}
 		}},
@@ -40,7 +41,8 @@ func raceChecks() []check {
 			f.planning(env)
 			for round := range 5 {
 				f.oneWins(fault.Conflict, func(i int, s state.State) error {
-					return f.write(s, state.Commit{Version: &state.Version{Number: round + 1, Resources: i}})
+					return f.write(s,
+						state.Commit{Version: &state.Version{Number: round + 1, Resources: i}})
 				})
 			}
 		}},
@@ -83,7 +85,8 @@ func (f *fixture) rowRace(at func(r *state.Row)) {
 		r := fresh(0)
 		at(&r)
 		r.Reason = fmt.Sprint(i)
-		outs[i], errs[i] = s.Commit(f.ctx, env, state.Commit{Guard: guards[i], Rows: []state.Row{r}})
+		outs[i], errs[i] = s.Commit(f.ctx, env,
+			state.Commit{Guard: guards[i], Rows: []state.Row{r}})
 	})
 	now, won := f.row(id(0)), 0
 	for i, out := range outs {
@@ -108,7 +111,8 @@ func manyLanes(f *fixture) {
 	errs := make([]error, racers)
 	f.together(racers, func(i int, s state.State) {
 		for n := range commits {
-			c := state.Commit{Guard: guards[i], Plan: true, Actions: []state.Action{{ID: fmt.Sprintf("%d-%d", i, n), Resource: id(n)}}}
+			c := state.Commit{Guard: guards[i], Plan: true,
+				Actions: []state.Action{{ID: fmt.Sprintf("%d-%d", i, n), Resource: id(n)}}}
 			for k := range rows {
 				r := fresh((i*commits+n)*rows + k)
 				r.Lane, r.Ticket = guards[i].Key, 1
@@ -133,7 +137,8 @@ func manyLanes(f *fixture) {
 	f.same(s.PlanSeq, int64(racers*commits), "each plan counted")
 	counts, err := f.A.Counts(f.ctx, env)
 	f.ok(err)
-	f.same(nonZero(counts), map[state.Status]int{state.StatusAvailable: racers * commits * rows}, "counts")
+	f.same(nonZero(counts), map[state.Status]int{state.StatusAvailable: racers * commits * rows},
+		"counts")
 	actions, err := f.A.Actions(f.ctx, env, state.ActionQuery{})
 	f.ok(err)
 	f.same(len(actions), racers*commits, "actions")
@@ -161,7 +166,8 @@ func nothingStartsAfterPause(f *fixture) {
 				errs[i] = err
 				return
 			}
-			out, err := s.Commit(f.ctx, env, state.Commit{Guard: guards[i], Next: []resource.ID{id(i)}, SeenPlan: e.PlanSeq})
+			out, err := s.Commit(f.ctx, env,
+				state.Commit{Guard: guards[i], Next: []resource.ID{id(i)}, SeenPlan: e.PlanSeq})
 			if err == nil && before && out.Started {
 				err = fmt.Errorf("lane %d started after the pause", i)
 			}
@@ -200,7 +206,8 @@ func scheduleOfOneInstant(f *fixture) {
 			}
 			sched, err := s.Schedule(f.ctx, env)
 			if err == nil && len(sched.Tickets) != 1 {
-				err = fmt.Errorf("%d tickets are seen at PlanSeq %d, want 1", len(sched.Tickets), sched.PlanSeq)
+				err = fmt.Errorf("%d tickets are seen at PlanSeq %d, want 1", len(sched.Tickets),
+					sched.PlanSeq)
 			}
 			if err != nil {
 				errs[i] = err

@@ -108,11 +108,13 @@ func conflictsAreReturned(f *fixture) {
 	for _, r := range []*state.Row{&stale, &exists, &unknown, &good, &added} {
 		r.Reason = "second"
 	}
-	out, err := f.B.Commit(f.ctx, env, state.Commit{Guard: g, Rows: []state.Row{stale, good, exists, unknown, added}})
+	out, err := f.B.Commit(f.ctx, env,
+		state.Commit{Guard: g, Rows: []state.Row{stale, good, exists, unknown, added}})
 	f.ok(err)
 	first0, first1 := fresh(0), fresh(1)
 	first0.Rev, first1.Rev = 1, 1
-	f.same(byID(out.Conflicts), []state.Row{first0, first1, {ID: unknown.ID}}, "the rows as they are now; a row that is not there has Rev 0")
+	f.same(byID(out.Conflicts), []state.Row{first0, first1, {ID: unknown.ID}},
+		"the rows as they are now; a row that is not there has Rev 0")
 	good.Rev, added.Rev = 2, 1
 	f.same(f.row(good.ID), good, "the row that fits")
 	f.same(f.row(added.ID), added, "the new row")
@@ -150,8 +152,10 @@ func listChecks() []check {
 			s, err := f.B.Schedule(f.ctx, env)
 			f.ok(err)
 			slices.SortFunc(s.Tickets, func(a, b state.Ticket) int { return int(a.N - b.N) })
-			f.same(s.Tickets, []state.Ticket{{ID: id(1), Lane: lane, N: 5}, {ID: id(2), Lane: "b/0", N: 6}}, "tickets")
-			f.same([]any{s.PlanSeq, s.Graph, s.Wave, s.Halted}, []any{f.planSeq(), e.Graph, e.Wave, false}, "the rest")
+			f.same(s.Tickets, []state.Ticket{{ID: id(1), Lane: lane, N: 5},
+				{ID: id(2), Lane: "b/0", N: 6}}, "tickets")
+			f.same([]any{s.PlanSeq, s.Graph, s.Wave, s.Halted},
+				[]any{f.planSeq(), e.Graph, e.Wave, false}, "the rest")
 			done := rows[1]
 			done.Rev, done.Ticket = 1, 0
 			f.commit(state.Commit{Guard: g, Rows: []state.Row{done}})
@@ -199,9 +203,12 @@ func dueInOrder(f *fixture) {
 	}{
 		{"none yet", time.Second - 1, 9, nil, at(time.Second)},
 		{"exactly then", time.Second, 9, []resource.ID{id(1)}, at(2 * time.Second)},
-		{"earliest first", 5 * time.Second, 9, []resource.ID{id(1), id(2), id(0)}, at(10 * time.Second)},
-		{"no more than the limit; the next is after the time asked for all the same", 5 * time.Second, 2, []resource.ID{id(1), id(2)}, at(10 * time.Second)},
-		{"nothing after", time.Hour, 9, []resource.ID{id(1), id(2), id(0), id(3), id(4)}, time.Time{}},
+		{"earliest first", 5 * time.Second, 9, []resource.ID{id(1), id(2), id(0)},
+			at(10 * time.Second)},
+		{"no more than the limit; the next is after the time asked for all the same",
+			5 * time.Second, 2, []resource.ID{id(1), id(2)}, at(10 * time.Second)},
+		{"nothing after", time.Hour, 9, []resource.ID{id(1), id(2), id(0), id(3), id(4)},
+			time.Time{}},
 	} {
 		got, next, err := f.B.Due(f.ctx, env, at(c.at), c.limit)
 		f.ok(err)
@@ -289,7 +296,8 @@ func nonZero(counts map[state.Status]int) map[state.Status]int {
 func anyIDIsKept(f *fixture) {
 	g := f.guard(lane)
 	var want []resource.ID
-	for _, name := range []string{"plain", "a b", "it's", `back\slash`, `"quoted"`, "line\nbreak", "Ünïcode ☃ 𝄞", "%_*?[x]", "a,b=c]", "\x01", "e\u0301", "é"} {
+	for _, name := range []string{"plain", "a b", "it's", `back\slash`, `"quoted"`, "line\nbreak",
+		"Ünïcode ☃ 𝄞", "%_*?[x]", "a,b=c]", "\x01", "e\u0301", "é"} {
 		r := fresh(0)
 		r.ID = resource.NewID("std::Null", "a", resource.Key{Name: "name", Value: name})
 		r.Ticket, r.NextAt, r.Causes = 1, at(0), []resource.ID{r.ID}
@@ -313,7 +321,8 @@ func goneRemoves(f *fixture) {
 	r := fresh(0)
 	r.Rev, r.Gone = 7, true
 	out := f.commit(state.Commit{Guard: g, Rows: []state.Row{r}})
-	f.same(len(out.Conflicts) == 1 && out.Conflicts[0].Rev == 1, true, "removed at a stale Rev: a conflict")
+	f.same(len(out.Conflicts) == 1 && out.Conflicts[0].Rev == 1, true,
+		"removed at a stale Rev: a conflict")
 	f.same(f.row(r.ID).Rev, int64(1), "and it stays")
 	r.Rev = 1
 	f.put(g, r)
@@ -360,7 +369,8 @@ func laneRows(f *fixture) {
 		all  bool
 		want []resource.ID
 	}{
-		{lane, true, []resource.ID{id(0), id(1)}}, {lane, false, []resource.ID{id(1)}}, {"a/1", true, []resource.ID{id(2), id(3)}},
+		{lane, true, []resource.ID{id(0), id(1)}}, {lane, false, []resource.ID{id(1)}},
+		{"a/1", true, []resource.ID{id(2), id(3)}},
 		{"a/1", false, []resource.ID{id(2)}}, {"a", true, nil}, {"", true, nil},
 	} {
 		got, err := f.B.LaneRows(f.ctx, env, c.lane, c.all)
@@ -400,7 +410,8 @@ func scheduleOfSome(f *fixture) {
 	for i := range 300 {
 		many = append(many, fmt.Sprintf("none%d", i))
 	}
-	for _, agents := range [][]string{nil, {"a"}, {"a/1"}, {"a", "a"}, {"b", "a0"}, {"none"}, many} {
+	for _, agents := range [][]string{nil, {"a"}, {"a/1"}, {"a", "a"}, {"b", "a0"}, {"none"},
+		many} {
 		s, err := f.B.Schedule(f.ctx, env, agents...)
 		f.ok(err)
 		var tickets []state.Ticket
@@ -425,6 +436,7 @@ func scheduleOfSome(f *fixture) {
 		for l, ids := range s.Unfinished {
 			f.same(append([]resource.ID{}, ids...), open[l], "checked in "+l)
 		}
-		f.same([]any{s.PlanSeq, s.Graph, s.Wave, s.Halted}, []any{all.PlanSeq, all.Graph, all.Wave, all.Halted}, "the rest")
+		f.same([]any{s.PlanSeq, s.Graph, s.Wave, s.Halted},
+			[]any{all.PlanSeq, all.Graph, all.Wave, all.Halted}, "the rest")
 	}
 }

@@ -57,7 +57,8 @@ func waveChecks() []check {
 			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(1)}, Epoch: 1})
 			f.commit(state.Commit{Guard: b, Checked: []resource.ID{id(2)}, Epoch: 1})
 			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(0), id(1)}, Epoch: 1})
-			f.same(f.unfinished(), map[string][]resource.ID{"a/0": {id(0), id(1)}, "b/0": {id(2)}}, "each once")
+			f.same(f.unfinished(), map[string][]resource.ID{"a/0": {id(0), id(1)}, "b/0": {id(2)}},
+				"each once")
 			f.same(f.row(id(0)).Rev, int64(1), "a check is not a write of the row")
 		}},
 		{"CheckedInManyLanes", func(f *fixture) {
@@ -74,7 +75,8 @@ func waveChecks() []check {
 				want[rows[i].Lane] = none
 			}
 			for _, i := range []int{3, 140} {
-				f.commit(state.Commit{Guard: f.guard(rows[i].Lane), Checked: []resource.ID{rows[i].ID}, Epoch: 1})
+				f.commit(state.Commit{Guard: f.guard(rows[i].Lane),
+					Checked: []resource.ID{rows[i].ID}, Epoch: 1})
 				want[rows[i].Lane] = []resource.ID{rows[i].ID}
 			}
 			f.commit(state.Commit{Guard: f.guard(rows[5].Lane), WaveDone: 1})
@@ -86,11 +88,13 @@ func waveChecks() []check {
 			r := f.row(id(0))
 			f.put(a, r)
 			r.Checked = 1
-			out := f.commit(state.Commit{Guard: a, Rows: []state.Row{r}, Checked: []resource.ID{id(0)}, Epoch: 1})
+			out := f.commit(state.Commit{Guard: a, Rows: []state.Row{r},
+				Checked: []resource.ID{id(0)}, Epoch: 1})
 			f.same(len(out.Conflicts), 1, "the row conflicts")
 			f.same(f.unfinished()["a/0"], none, "what the check led to is not recorded yet")
 			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(0)}, Epoch: 1})
-			f.same(f.unfinished()["a/0"], []resource.ID{id(0)}, "a check that is to write nothing counts though the row has changed")
+			f.same(f.unfinished()["a/0"], []resource.ID{id(0)},
+				"a check that is to write nothing counts though the row has changed")
 		}},
 		{"WaveDoneFinishesTheLane", func(f *fixture) {
 			a, b := f.wave(1)
@@ -102,17 +106,21 @@ func waveChecks() []check {
 		}},
 		{"NextWaveBeginsAnew", func(f *fixture) {
 			a, b := f.wave(1)
-			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(0), id(1)}, Epoch: 1, WaveDone: 1})
-			f.commit(state.Commit{Guard: b, Checked: []resource.ID{id(2)}, Epoch: 1}) // overtaken by the next wave
+			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(0), id(1)}, Epoch: 1,
+				WaveDone: 1})
+			// overtaken by the next wave
+			f.commit(state.Commit{Guard: b, Checked: []resource.ID{id(2)}, Epoch: 1})
 			f.beginWave(2)
-			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none, "b/0": none}, "checks of the wave before do not count")
+			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none, "b/0": none},
+				"checks of the wave before do not count")
 			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(1)}, Epoch: 1})
 			f.same(f.unfinished()["a/0"], none, "nor do late ones")
 			f.commit(state.Commit{Guard: a, WaveDone: 2})
 			f.commit(state.Commit{Guard: a, WaveDone: 1})
 			f.same(f.held("a/0").Wave, int64(2), "a late WaveDone takes nothing back")
 			f.commit(state.Commit{Guard: b, WaveDone: 1})
-			f.same(f.unfinished(), map[string][]resource.ID{"b/0": none}, "one that finishes the wave before")
+			f.same(f.unfinished(), map[string][]resource.ID{"b/0": none},
+				"one that finishes the wave before")
 		}},
 		{"WaveOutlivesTheHolder", func(f *fixture) {
 			l := f.lease(f.A, "a/0", f.HolderA())
@@ -129,14 +137,16 @@ func waveChecks() []check {
 			moved, gone := f.row(id(2)), f.row(id(3))
 			moved.Lane, gone.Gone = "a/0", true
 			f.put(b, moved, gone)
-			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none}, "a lane that lost all its rows")
+			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none},
+				"a lane that lost all its rows")
 		}},
 	}
 }
 
 func followChecks() []check {
 	entry := func(n string, d time.Duration) state.Outbox {
-		return state.Outbox{ID: n, Kind: state.OutboxRecovered, Of: id(1), At: at(d), Priority: state.PriorityNewVersion, Ticket: 7}
+		return state.Outbox{ID: n, Kind: state.OutboxRecovered, Of: id(1), At: at(d),
+			Priority: state.PriorityNewVersion, Ticket: 7}
 	}
 	return []check{
 		{"OutboxIsOldestFirst", func(f *fixture) {
@@ -153,8 +163,10 @@ func followChecks() []check {
 		}},
 		{"OutboxDrops", func(f *fixture) {
 			g := f.guard(lane)
-			f.commit(state.Commit{Guard: g, AddOutbox: []state.Outbox{entry("1", 1), entry("2", 2), entry("3", 3)}})
-			f.commit(state.Commit{Guard: g, DropOutbox: []string{"1", "3", "unknown"}, AddOutbox: []state.Outbox{entry("4", 4)}})
+			f.commit(state.Commit{Guard: g,
+				AddOutbox: []state.Outbox{entry("1", 1), entry("2", 2), entry("3", 3)}})
+			f.commit(state.Commit{Guard: g, DropOutbox: []string{"1", "3", "unknown"},
+				AddOutbox: []state.Outbox{entry("4", 4)}})
 			got, err := f.B.Outbox(f.ctx, env, 10)
 			f.ok(err)
 			f.same(got, []state.Outbox{entry("2", 2), entry("4", 4)}, "what is left")
@@ -165,16 +177,20 @@ func followChecks() []check {
 			read := []state.Row{f.row(id(0)), f.row(id(1))}
 			f.commit(state.Commit{Guard: g, AddOutbox: []state.Outbox{entry("1", 1)}})
 			f.put(other, read[1])
-			c := state.Commit{Guard: g, Rows: read, AddOutbox: []state.Outbox{entry("2", 2), entry("3", 3)}, DropOutbox: []string{"1", "3"}}
+			c := state.Commit{Guard: g, Rows: read,
+				AddOutbox:  []state.Outbox{entry("2", 2), entry("3", 3)},
+				DropOutbox: []string{"1", "3"}}
 			f.same(len(f.commit(c).Conflicts), 1, "one conflicts")
 			got, err := f.B.Outbox(f.ctx, env, 10)
 			f.ok(err)
-			f.same(got, []state.Outbox{entry("1", 1), entry("2", 2), entry("3", 3)}, "what they ask for is not all written")
+			f.same(got, []state.Outbox{entry("1", 1), entry("2", 2), entry("3", 3)},
+				"what they ask for is not all written")
 			c.Rows = []state.Row{f.row(id(1))}
 			f.same(len(f.commit(c).Conflicts), 0, "nothing conflicts")
 			got, err = f.B.Outbox(f.ctx, env, 10)
 			f.ok(err)
-			f.same(got, []state.Outbox{entry("2", 2)}, "now they are dropped, and one that is added at once is never there")
+			f.same(got, []state.Outbox{entry("2", 2)},
+				"now they are dropped, and one that is added at once is never there")
 		}},
 		{"ManyFollow", func(f *fixture) {
 			var add []state.Outbox

@@ -36,7 +36,8 @@ func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, e
 	return slices.DeleteFunc(batch, func(c *claim) bool {
 		runs, ended := w.elsewhere(leases, c.row, now)
 		if ended && c.row.SendsEvents() {
-			c.row.PossiblyChanged = true // as TakeOver does; the lane that it left may never be served again
+			// as TakeOver does; the lane that it left may never be served again
+			c.row.PossiblyChanged = true
 		}
 		switch {
 		case runs:
@@ -44,7 +45,9 @@ func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, e
 			if c.node >= 0 {
 				w.later = append(w.later, c.node)
 			}
-		case c.generation > 0 && slices.ContainsFunc(w.graph.Requires(c.node), func(q int32) bool { return dropped[q] }):
+		case c.generation > 0 && slices.ContainsFunc(w.graph.Requires(c.node), func(q int32) bool {
+			return dropped[q]
+		}):
 		default:
 			return false
 		}
@@ -58,14 +61,15 @@ type claiming struct{ *worker }
 
 // claim is one row that was picked.
 type claim struct {
-	row        *state.Row
-	res        *resource.Resource // what the row wants, if it was decoded
-	node       int32              // -1: not in the graph
-	generation int                // 0: ready; n: waits for something of generation n-1 in the same batch
-	at         time.Time          // when it was claimed
-	waved      bool               // a wave asked for it
-	coded      bool               // it comes with its handler
-	secrets    bool               // it may refer to secrets
+	row  *state.Row
+	res  *resource.Resource // what the row wants, if it was decoded
+	node int32              // -1: not in the graph
+	// 0: ready; n: waits for something of generation n-1 in the same batch
+	generation int
+	at         time.Time // when it was claimed
+	waved      bool      // a wave asked for it
+	coded      bool      // it comes with its handler
+	secrets    bool      // it may refer to secrets
 	result     *run.Result
 	wrote      state.Row // the row as the result leaves it
 }

@@ -120,8 +120,8 @@ func checkPart(w *worker, s *fixedState, whole *frontier) error {
 	return nil
 }
 
-// TestFindNeighbours pins that a lane sees no more than its neighbours where all is scheduled, and asks
-// nobody else.
+// TestFindNeighbours pins that a lane sees no more than its neighbours where all is scheduled, and
+// asks nobody else.
 func TestFindNeighbours(t *testing.T) {
 	t.Parallel()
 	var nodes []version.Node

@@ -83,7 +83,8 @@ func (w *worker) askAhead(ctx context.Context) (bool, error) {
 
 // missed returns what this lane waits for and was not told of, and has finished; nil: nothing.
 func (w *worker) missed(ctx context.Context) ([]resource.ID, error) {
-	if w.sched.PlanSeq != w.lookup.plan { // what was found may have been scheduled and have finished once more
+	// what was found may have been scheduled and have finished once more
+	if w.sched.PlanSeq != w.lookup.plan {
 		w.lookup.found, w.lookup.plan = nil, w.sched.PlanSeq
 	}
 	found := func(id resource.ID) bool { return slices.Contains(w.lookup.found, id) }

@@ -15,11 +15,12 @@ type part struct {
 	graph    *version.Graph // the part of view.graph
 	full     []int32        // by node of graph: which one that is in view.graph
 	frontier *frontier
-	asked    map[int32]bool       // nodes of view.graph that were looked up since everything was read
-	assumed  map[int32]bool       // taken to be scheduled, perhaps wrongly
-	tickets  []int64              // by node; 0: none
-	rows     rowsOf               // of this lane, by node
-	deps     map[int32]*state.Row // requirements in other lanes, as far as they were read
+	// nodes of view.graph that were looked up since everything was read
+	asked   map[int32]bool
+	assumed map[int32]bool       // taken to be scheduled, perhaps wrongly
+	tickets []int64              // by node; 0: none
+	rows    rowsOf               // of this lane, by node
+	deps    map[int32]*state.Row // requirements in other lanes, as far as they were read
 }
 
 // rowsOf holds rows by node. A lane asks for them at every step, so that they stand in a list.

@@ -327,15 +327,11 @@ func (r *recording) follows(c *claim) []state.Outbox {
 	case follow: // they see what has become of it
 	case failed && (c.result.Outcome == state.StatusDeployed || forgotten ||
 		!slices.Equal(c.row.RootCauses(), c.wrote.RootCauses())):
-		out = append(
-			out,
-			r.entry(c, state.OutboxRecovered),
-		) // or it fails for another reason now, which those skipped because of it have to name
+		// or it fails for another reason now, which those skipped because of it have to name
+		out = append(out, r.entry(c, state.OutboxRecovered))
 	case !failed && c.row.LastRun == state.RunSuccess && c.result.Outcome != state.StatusDeployed:
-		out = append(
-			out,
-			r.entry(c, state.OutboxRecovered),
-		) // those that are skipped because of others have to name it as well
+		// those that are skipped because of others have to name it as well
+		out = append(out, r.entry(c, state.OutboxRecovered))
 	}
 	if changed := c.wrote.ChangedAt.Equal(c.result.Finished); c.result.SendsEvent && changed &&
 		!follow {

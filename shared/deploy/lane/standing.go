@@ -9,12 +9,17 @@ import (
 type standing int
 
 const (
-	resultCounts    standing = iota // the row has the same intent
-	resultMoot                      // the run was skipped for what the row may no longer require: it has to run again
-	resultStale                     // the row has another intent or is orphaned: the result changes nothing
-	resultOvertaken                 // the row was moved to another lane, and a run that began later is recorded there: stale as well
-	resultVoid                      // there is no row any more
-	resultWritten                   // the row has the result already: the answer to our write was lost
+	resultCounts standing = iota // the row has the same intent
+	// the run was skipped for what the row may no longer require: it has to run again
+	resultMoot
+	// the row has another intent or is orphaned: the result changes nothing
+	resultStale
+	// the row was moved to another lane, and a run that began later is recorded there: stale as
+	// well
+	resultOvertaken
+	resultVoid // there is no row any more
+	// the row has the result already: the answer to our write was lost
+	resultWritten
 )
 
 // standingOf compares a claimed row with the row as it is now.
@@ -44,19 +49,20 @@ func (r *recording) mergeInto(now state.Row, c *claim) state.Row {
 	c.result.Apply(&row, r.stored.Settings, r.Jitter)
 	if string(
 		now.Body,
-	) != string(
-		c.row.Body,
-	) { // it may require more than the run has looked at: it has not followed changes of that
+	// it may require more than the run has looked at: it has not followed changes of that
+	) != string(c.row.Body) {
 		row.SucceededAt = now.SucceededAt
 	}
 	if row.Lane == c.row.Lane { // in a lane that it was moved to it has still to be checked
 		row.Checked = max(row.Checked, c.wrote.Checked)
 	}
 	if now.Ticket != c.row.Ticket || now.WantFacts && !c.row.WantFacts {
-		row.Ticket, row.Priority, row.WantFacts, row.Gone = now.Ticket, now.Priority, now.WantFacts, false
+		row.Ticket, row.Priority, row.WantFacts, row.Gone = now.Ticket, now.Priority, now.WantFacts,
+			false
 	}
 	if now.PossiblyChanged &&
-		!c.row.PossiblyChanged { // a run elsewhere was lost meanwhile, and this one may not have seen what that did
+		// a run elsewhere was lost meanwhile, and this one may not have seen what that did
+		!c.row.PossiblyChanged {
 		row.PossiblyChanged = true
 	}
 	if now.Blocked == state.BlockedYes {

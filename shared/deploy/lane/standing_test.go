@@ -32,16 +32,23 @@ func TestStandingOf(t *testing.T) {
 		want   standing
 	}{
 		{"only its schedule changed", ran, func(now *state.Row) { now.Ticket = 9 }, resultCounts},
-		{"what it requires changed, and it ran", ran, func(now *state.Row) { now.Body = []byte(`{"requires":[]}`) }, resultCounts},
-		{"what it requires changed, and it was skipped", skipped, func(now *state.Row) { now.Body = []byte(`{"requires":[]}`) }, resultMoot},
-		{"it was skipped, and is required as before", skipped, func(now *state.Row) { now.Ticket = 9 }, resultCounts},
+		{"what it requires changed, and it ran", ran,
+			func(now *state.Row) { now.Body = []byte(`{"requires":[]}`) }, resultCounts},
+		{"what it requires changed, and it was skipped", skipped,
+			func(now *state.Row) { now.Body = []byte(`{"requires":[]}`) }, resultMoot},
+		{"it was skipped, and is required as before", skipped,
+			func(now *state.Row) { now.Ticket = 9 }, resultCounts},
 		{"another intent", ran, func(now *state.Row) { now.Hash = "i" }, resultStale},
 		{"it left the model", ran, func(now *state.Row) { now.Orphaned = true }, resultStale},
-		{"it ran in another lane since", ran, func(now *state.Row) { now.LastAction = "a3" }, resultOvertaken},
-		{"it ran in another lane since, and then came another intent", ran, func(now *state.Row) { now.LastAction, now.Hash = "a3", "i" }, resultOvertaken},
+		{"it ran in another lane since", ran, func(now *state.Row) { now.LastAction = "a3" },
+			resultOvertaken},
+		{"it ran in another lane since, and then came another intent", ran,
+			func(now *state.Row) { now.LastAction, now.Hash = "a3", "i" }, resultOvertaken},
 		{"the row is gone", ran, func(now *state.Row) { *now = state.Row{ID: now.ID} }, resultVoid},
-		{"the write arrived, its answer did not", ran, func(now *state.Row) { now.LastAction = "a2" }, resultWritten},
-		{"the write arrived, and then came another intent", ran, func(now *state.Row) { now.LastAction, now.Hash = "a2", "i" }, resultWritten},
+		{"the write arrived, its answer did not", ran,
+			func(now *state.Row) { now.LastAction = "a2" }, resultWritten},
+		{"the write arrived, and then came another intent", ran,
+			func(now *state.Row) { now.LastAction, now.Hash = "a2", "i" }, resultWritten},
 	} {
 		now := claimed
 		now.Rev++
@@ -69,22 +76,34 @@ func TestMergeInto(t *testing.T) {
 		change func(now *state.Row)
 		want   func(r *state.Row) bool
 	}{
-		{"nothing was asked", func(*state.Row) {}, func(r *state.Row) bool { return r.Ticket == 0 && r.Checked == 3 && !r.SucceededAt.IsZero() }},
-		{"scheduled anew", func(now *state.Row) { now.Ticket, now.Priority = 9, state.PriorityUserDeploy },
+		{"nothing was asked", func(*state.Row) {},
 			func(r *state.Row) bool {
-				return r.Ticket == 9 && r.Priority == state.PriorityUserDeploy && r.LastRun == state.RunSuccess
+				return r.Ticket == 0 && r.Checked == 3 && !r.SucceededAt.IsZero()
 			}},
-		{"asked for facts", func(now *state.Row) { now.WantFacts = true }, func(r *state.Row) bool { return r.Ticket == 7 && r.WantFacts }},
+		{"scheduled anew",
+			func(now *state.Row) { now.Ticket, now.Priority = 9, state.PriorityUserDeploy },
+			func(r *state.Row) bool {
+				return r.Ticket == 9 && r.Priority == state.PriorityUserDeploy &&
+					r.LastRun == state.RunSuccess
+			}},
+		{"asked for facts", func(now *state.Row) { now.WantFacts = true },
+			func(r *state.Row) bool { return r.Ticket == 7 && r.WantFacts }},
 		{"blocked", func(now *state.Row) {
 			now.Blocked, now.Ticket, now.Causes = state.BlockedYes, 0, []resource.ID{"t::T[a,n=2]"}
 		},
 			func(r *state.Row) bool {
-				return r.Blocked == state.BlockedYes && r.Ticket == 0 && len(r.Causes) == 1 && r.Deployed == "h"
+				return r.Blocked == state.BlockedYes && r.Ticket == 0 && len(r.Causes) == 1 &&
+					r.Deployed == "h"
 			}},
-		{"requires more", func(now *state.Row) { now.Body = []byte(`{"requires":["t::T[a,n=2]"]}`) },
-			func(r *state.Row) bool { return r.SucceededAt.IsZero() && r.LastRun == state.RunSuccess }},
-		{"a run elsewhere was lost", func(now *state.Row) { now.PossiblyChanged = true }, func(r *state.Row) bool { return r.PossiblyChanged && r.LastRun == state.RunSuccess }},
-		{"moved to another lane", func(now *state.Row) { now.Lane = "a/1" }, func(r *state.Row) bool { return r.Lane == "a/1" && r.Checked == 0 }},
+		{"requires more",
+			func(now *state.Row) { now.Body = []byte(`{"requires":["t::T[a,n=2]"]}`) },
+			func(r *state.Row) bool {
+				return r.SucceededAt.IsZero() && r.LastRun == state.RunSuccess
+			}},
+		{"a run elsewhere was lost", func(now *state.Row) { now.PossiblyChanged = true },
+			func(r *state.Row) bool { return r.PossiblyChanged && r.LastRun == state.RunSuccess }},
+		{"moved to another lane", func(now *state.Row) { now.Lane = "a/1" },
+			func(r *state.Row) bool { return r.Lane == "a/1" && r.Checked == 0 }},
 	} {
 		now := claimed
 		now.Rev++

@@ -113,7 +113,8 @@ func (b *batch) group(rest []*claim) []*claim {
 		return rest[:1]
 	}
 	n := 1
-	for n < min(len(rest), run.MaxGroup) && rest[n].generation == rest[0].generation && rest[n].row.ID.Type() == typ &&
+	for n < min(len(rest), run.MaxGroup) && rest[n].generation == rest[0].generation &&
+		rest[n].row.ID.Type() == typ &&
 		!rest[n].coded {
 		n++
 	}

@@ -25,17 +25,20 @@ func TestGather(t *testing.T) {
 		},
 		Gathers: func(attrs map[string]any) bool { return attrs["asks"] == true },
 		Gather: func(attrs map[string]any, dependents []schema.Dependent) map[string]any {
-			return map[string]any{"name": attrs["name"], "asks": true, "count": int64(len(dependents))}
+			return map[string]any{"name": attrs["name"], "asks": true,
+				"count": int64(len(dependents))}
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	box := func(agent, name, in string, asks bool) resource.Resource {
-		return resource.Resource{ID: resource.ID("test::Box[" + agent + ",name=" + name + "]"), Type: "test::Box", Agent: agent,
+		return resource.Resource{ID: resource.ID("test::Box[" + agent + ",name=" + name + "]"),
+			Type: "test::Box", Agent: agent,
 			Attributes: map[string]any{"name": name, "in": in, "asks": asks}}
 	}
-	m := &Model{Resources: []resource.Resource{box("a", "1", "2", false), box("a", "2", "", true), box("a", "3", "2", true), box("b", "4", "2", false),
+	m := &Model{Resources: []resource.Resource{box("a", "1", "2", false), box("a", "2", "", true),
+		box("a", "3", "2", true), box("b", "4", "2", false),
 		box("a", "5", "1", false), box("a", "6", "6", true), {Type: "test::Unknown"}}}
 	given := m.Resources[1].Attributes
 	NewChecker(types, nil).Gather(m)

@@ -42,8 +42,10 @@ func reachHint(r *resource.Resource, t *schema.Compiled) string {
 	if _, is := CodeOf(r); is {
 		return fmt.Sprintf(
 			"its handler is Python code, which runs where Southbound does and reaches "+
-				"things by its own means, such as `via=mitogen::...`: do not describe the agent %q, or give it "+
-				"the transport local, and give resources of Southbound's own types an agent of another name",
+				"things by its own means, such as `via=mitogen::...`: do not describe the agent "+
+				"%q, or give it "+
+				"the transport local, and give resources of Southbound's own types an agent of "+
+				"another name",
 			r.Agent,
 		)
 	}

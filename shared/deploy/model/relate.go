@@ -18,7 +18,10 @@ func (c *Checker) Relate(resources []resource.Resource, byID map[resource.ID]int
 	for i := range resources {
 		resources[i].Subscribed, resources[i].Subscriptions = false, nil
 	}
-	subscribe := func(r, of *resource.Resource) { r.Subscriptions, of.Subscribed = append(r.Subscriptions, of.ID), true }
+	subscribe := func(r, of *resource.Resource) {
+		r.Subscriptions = append(r.Subscriptions, of.ID)
+		of.Subscribed = true
+	}
 	for i := range resources {
 		r := &resources[i]
 		for _, to := range c.Related(r) {

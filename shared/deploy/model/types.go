@@ -11,10 +11,12 @@ import (
 
 // Attributes of resources whose handlers come with them. Names like these no other attribute has.
 const (
-	CodeAttribute  = "_code"    // the code: a resource.File
-	FilesAttribute = "_files"   // files that handlers ask for by other names: a map
-	FactsAttribute = "_facts"   // facts that references stand for: a list of resource, name and value
-	SeenAttribute  = "_changes" // of observations: what a handler has found to differ, with both values
+	CodeAttribute  = "_code"  // the code: a resource.File
+	FilesAttribute = "_files" // files that handlers ask for by other names: a map
+	// facts that references stand for: a list of resource, name and value
+	FactsAttribute = "_facts"
+	// of observations: what a handler has found to differ, with both values
+	SeenAttribute = "_changes"
 )
 
 // CodeAttributes returns the names of attributes that come with a handler, and of what it is given.

@@ -44,10 +44,12 @@ func (c *Checker) Complete(m *Model) diag.Problems {
 
 // validator is what one call of Validate works on.
 type validator struct {
-	c        *Checker
-	m        *Model
-	byID     map[resource.ID]int
-	wrong    map[int]bool // resources that have a problem of their own, or are described once more: nothing is made of them
+	c    *Checker
+	m    *Model
+	byID map[resource.ID]int
+	// resources that have a problem of their own, or are described once more: nothing is made of
+	// them
+	wrong    map[int]bool
 	problems diag.Problems
 }
 

@@ -22,7 +22,8 @@ import (
 // told without the version before.
 func (p *exporting) addable(x Export, last state.Version) bool {
 	inForce := p.env.Released == last.Number && p.env.Releasing == 0 && p.env.Base == 0
-	if !x.Partial || x.KeepShared || len(x.DeleteSets) > 0 || x.NoRelease || x.Expect != "" || x.Limits != nil ||
+	if !x.Partial || x.KeepShared || len(x.DeleteSets) > 0 || x.NoRelease || x.Expect != "" ||
+		x.Limits != nil ||
 		x.Settings != nil || p.mending || p.all || last.Number == 0 || !inForce {
 		return false
 	}
@@ -205,7 +206,8 @@ func (a *adder) relate(ctx context.Context, r *resource.Resource) error {
 		if err != nil || en == nil {
 			return cmp.Or(err, ErrWhole)
 		}
-		if other, err := resource.Decode(en.Body); err != nil || other.Purged || a.pl.Checker.Gathers(other) {
+		if other, err := resource.Decode(en.Body); err != nil || other.Purged ||
+			a.pl.Checker.Gathers(other) {
 			return ErrWhole
 		}
 	}

@@ -56,7 +56,8 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 	for _, id := range p.order {
 		if row, was := p.rows[id], p.before[id]; toWrite(row, &was) {
 			c.Rows = append(c.Rows, *row)
-			p.rows[id] = &c.Rows[len(c.Rows)-1] // nothing holds the copied one any more: there may be very many
+			// nothing holds the copied one any more: there may be very many
+			p.rows[id] = &c.Rows[len(c.Rows)-1]
 		}
 	}
 	rows, conflicts := c.Rows, false
@@ -67,7 +68,8 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 		if err != nil {
 			return err
 		}
-		if c.Env != nil { // while the lease lasts, nobody else writes it except through Pause and Halt
+		// while the lease lasts, nobody else writes it except through Pause and Halt
+		if c.Env != nil {
 			p.env.Rev, p.env.PlanSeq = p.env.Rev+1, done.PlanSeq
 			p.was = p.env
 		}
@@ -99,7 +101,8 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 // nothing reports whether nothing was planned that has to be written.
 func (p *planning) nothing() bool {
 	s := &p.store
-	n := len(p.order) + len(p.drop) + len(s.forget) + len(s.agents) + len(s.set) + len(s.unset) + len(s.goodbye)
+	n := len(p.order) + len(p.drop) + len(s.forget) + len(s.agents) + len(s.set) + len(s.unset) +
+		len(s.goodbye)
 	return n == 0 && s.version == nil && p.env == p.was
 }
 
@@ -123,7 +126,8 @@ func (w *commits) write(ctx context.Context, env string, c state.Commit) (state.
 				return err
 			}
 			if now.Rev == want.Rev+1 {
-				c.Env, c.Version = nil, nil // our own write, as only the holder of the lease writes it
+				// our own write, as only the holder of the lease writes it
+				c.Env, c.Version = nil, nil
 			}
 		}
 		done, err = w.State.Commit(ctx, env, c)
@@ -143,8 +147,8 @@ func (w *commits) write(ctx context.Context, env string, c state.Commit) (state.
 	return done, nil
 }
 
-// writtenAs reports whether a conflicting row is what this planner has written itself. What a worker
-// has written differs at least in its last action.
+// writtenAs reports whether a conflicting row is what this planner has written itself. What a
+// worker has written differs at least in its last action.
 func writtenAs(rows []state.Row, now state.Row) bool {
 	for i := range rows {
 		if rows[i].ID == now.ID {

@@ -42,8 +42,8 @@ type contents struct {
 	more marks
 }
 
-// marks are hashes of what resources stand for and are related to, ascending and each once. That two
-// things have one mark only has an export read more.
+// marks are hashes of what resources stand for and are related to, ascending and each once. That
+// two things have one mark only has an export read more.
 type marks []uint64
 
 func (c marks) have(mark uint64) bool {
@@ -186,7 +186,8 @@ func (pl *Config) readContents(ctx context.Context, v *state.Version) (*contents
 		return x, nil
 	}
 	of := v.Contents
-	if of == nil || of.By == "" || of.By != pl.relates() || len(of.Sums) != len(v.Chunks)*sha256.Size {
+	if of == nil || of.By == "" || of.By != pl.relates() ||
+		len(of.Sums) != len(v.Chunks)*sha256.Size {
 		return nil, nil
 	}
 	x := &contents{file: of.Base, sums: make([][sha256.Size]byte, len(v.Chunks))}

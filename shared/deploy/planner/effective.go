@@ -278,7 +278,8 @@ func (b *blocker) unblock(row *state.Row) {
 	row.Blocked, row.Causes, row.Reason = state.NotBlocked, nil, ""
 	was, onTheWay := b.kept[row.ID]
 	if onTheWay && row.Ticket == 0 {
-		row.Ticket, row.Priority, row.Causes, row.Reason = was.Ticket, was.Priority, was.Causes, was.Reason
+		row.Ticket, row.Priority, row.Causes, row.Reason = was.Ticket, was.Priority, was.Causes,
+			was.Reason
 	}
 	if row.Ticket == 0 && (!onTheWay || row.Unfinished() || row.Removing) {
 		b.p.schedule(row, state.PriorityNewVersion)

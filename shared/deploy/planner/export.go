@@ -130,8 +130,9 @@ func (pl *Config) validateExport(x Export) diag.Problems {
 	case !x.Target.Empty() && (x.Partial || x.NoRelease):
 		problems.Add(
 			diag.Problem{
-				Message: "a filter does not go together with a partial export, or one that is not released",
-				Hint:    "leave out one of the two",
+				Message: "a filter does not go together with a partial export, or one that is " +
+					"not released",
+				Hint: "leave out one of the two",
 			},
 		)
 	case x.Partial:

@@ -64,7 +64,8 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	}
 	blobs, sums := version.Chunks(set.entries, p.pl.ChunkSize)
 	v := state.Version{Number: p.env.Last + 1, At: p.pl.Clock.Now(), Resources: len(set.entries),
-		Digest: version.Digest(version.SumsDigest(sums), set.agents), Agents: set.agents, Sets: sets, Base: base,
+		Digest: version.Digest(version.SumsDigest(sums), set.agents), Agents: set.agents,
+		Sets: sets, Base: base,
 		Pack: p.pl.Pack, Files: set.files, Origin: x.Origin}
 	for _, b := range blobs {
 		v.Chunks = append(v.Chunks, b.Hash)
@@ -231,7 +232,8 @@ func (p *exporting) request(ctx context.Context, x Export) error {
 		p.startWave(state.PriorityUserRepair, false)
 	}
 	if x.RetryFailed {
-		if err := p.scheduleUnfinished(ctx, state.PriorityUserDeploy, true, p.targets.match); err != nil {
+		if err := p.scheduleUnfinished(ctx, state.PriorityUserDeploy, true,
+			p.targets.match); err != nil {
 			return err
 		}
 	}
@@ -266,10 +268,8 @@ func (p *exporting) storeVersion(ctx context.Context, next next) error {
 	byHash, ask := make(map[string]state.Blob, len(blobs)), make([]string, 0, len(blobs))
 	for _, b := range blobs {
 		byHash[b.Hash] = b
-		if !slices.Contains(
-			last.Chunks,
-			b.Hash,
-		) { // the others are stored, as nothing removes what a version refers to
+		// the others are stored, as nothing removes what a version refers to
+		if !slices.Contains(last.Chunks, b.Hash) {
 			ask = append(ask, b.Hash)
 		}
 	}

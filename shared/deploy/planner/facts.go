@@ -49,7 +49,8 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 			continue // it does not exist yet; once it does, awaitedFacts finds who waits
 		}
 		p.set(row, func(row *state.Row) bool {
-			if row.WantFacts && (row.Ticket != 0 || !row.Runnable() || running[row.ID] == row.Lane) {
+			if row.WantFacts && (row.Ticket != 0 || !row.Runnable() ||
+				running[row.ID] == row.Lane) {
 				return false
 			}
 			row.WantFacts = true
@@ -62,8 +63,8 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 	return nil
 }
 
-// askedBefore returns in which lanes those of some rows are being run that have no ticket, and whose
-// facts were asked for before: that was before they were claimed, so they are read.
+// askedBefore returns in which lanes those of some rows are being run that have no ticket, and
+// whose facts were asked for before: that was before they were claimed, so they are read.
 func (p *resolver) askedBefore(
 	ctx context.Context,
 	rows map[resource.ID]*state.Row,

@@ -103,7 +103,8 @@ func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resourc
 // wanted is the error for letting go of what is in force.
 func wanted(what string) error {
 	return fault.New(fault.Conflict, "forget", "%s is in the version in force", what).
-		WithHint("leave it out of the documents and export them; `southbound pause AGENT` stops work on an agent")
+		WithHint("leave it out of the documents and export them; `southbound pause AGENT` stops " +
+			"work on an agent")
 }
 
 // forget lets go of what choose plans to, with its facts, and wakes what waits for it.

@@ -136,7 +136,8 @@ func (mg *merger) redescribed(r *resource.Resource, i int, old *resource.Resourc
 	case old.Set == "" && r.Set == "":
 		if !sameIntent(r, old) {
 			mg.problems.Add(diag.Problem{Pos: mg.x.Model.At(i, ""), Resource: string(r.ID),
-				Message: "a partial export may not change a resource of the shared set", Hint: "export the whole model, or put the resource into a set"})
+				Message: "a partial export may not change a resource of the shared set",
+				Hint:    "export the whole model, or put the resource into a set"})
 			return
 		}
 		r.Requires = append(r.Requires, mg.prune(old)...)

@@ -83,10 +83,8 @@ func (p *followUp) wakeDependants(
 	for _, id := range ids {
 		delete(senders, id) // read as one of these
 	}
-	busy, err := p.running(
-		ctx,
-		entries,
-	) // before the rows: what is claimed later sees all that is stored now
+	// before the rows: what is claimed later sees all that is stored now
+	busy, err := p.running(ctx, entries)
 	if err != nil {
 		return err
 	}
@@ -156,21 +154,14 @@ func ranSince(row *state.Row, o *state.Outbox) bool {
 // gone. A commit stores what follows from all its results, also from one that its row was left out
 // of: if that counts after all, the commit that resolves it stores the event once more, and
 // otherwise what was changed is told of when the next run ends.
-func happened(
-	o *state.Outbox,
-	of *state.Row,
-) bool {
+func happened(o *state.Outbox, of *state.Row) bool {
 	return of == nil || !of.ChangedAt.Before(o.At)
 }
 
 // wakesRow reports whether entries of the outbox ask for a row that is not scheduled: it was
 // skipped, and something that it requires has recovered, or it has not run since something changed
 // of whose changes it is told.
-func wakesRow(
-	row *state.Row,
-	entries []state.Outbox,
-	rows map[resource.ID]*state.Row,
-) bool {
+func wakesRow(row *state.Row, entries []state.Outbox, rows map[resource.ID]*state.Row) bool {
 	return slices.ContainsFunc(entries, func(o state.Outbox) bool {
 		if o.Kind == state.OutboxRecovered {
 			return row.Blocked == state.BlockedTemp

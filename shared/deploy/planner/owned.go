@@ -78,7 +78,8 @@ func (p *exporting) carryOwned(
 				Pos: of.At(i, ""), Resource: string(id),
 				Message: fmt.Sprintf("the resource is in %s, which this export does not replace",
 					model.SetText(old.Set)),
-				Hint: "an instance of a service has it: delete that first, or leave the resource out",
+				Hint: "an instance of a service has it: delete that first, or leave the resource " +
+					"out",
 			})
 			continue
 		}

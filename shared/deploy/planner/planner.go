@@ -31,7 +31,8 @@ type Config struct {
 	Pack      string                      // digest of the handlers, recorded with every version
 	NewID     func() string               // unique, and greater than those made before
 	ChunkSize int                         // about how many resources are in a chunk of a version
-	SweepSize int                         // entries of the outbox, and retries, that one sweep takes on
+	// entries of the outbox, and retries, that one sweep takes on
+	SweepSize int
 	// Owned and Keep may be nil; see deploy.Config.
 	Owned func(ctx context.Context, env string, sets []string) ([]string, error)
 	Keep  func(ctx context.Context) ([]string, error)
@@ -122,7 +123,8 @@ func (pl *Planner) planMending(
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	p := &planning{pl: pl, env: stored, was: stored, commits: commits{Client: pl.Client, lease: lease}}
+	p := &planning{pl: pl, env: stored, was: stored,
+		commits: commits{Client: pl.Client, lease: lease}}
 	p.reset()
 	if stored.Releasing != 0 {
 		if err := (&releasing{p}).resumeRelease(ctx); err != nil &&

@@ -51,7 +51,8 @@ func (p *releasing) release(
 			after = append(after, *en)
 		}
 	}
-	r := newReleaser(p, difference{v: v, agents: old.Agents, before: before, after: after, all: entries})
+	r := newReleaser(p, difference{v: v, agents: old.Agents, before: before, after: after,
+		all: entries})
 	return r.plan(ctx)
 }
 

@@ -19,11 +19,12 @@ type releaser struct {
 	difference
 	interrupted
 
-	lanes    map[string]int             // of v's agents
-	rows     map[resource.ID]*state.Row // the rows that may change
-	index    map[resource.ID]bool       // the ids of after
-	wave     waveProgress
-	owes     map[resource.ID]bool // resources that may owe a reload for what they newly require: see tied
+	lanes map[string]int             // of v's agents
+	rows  map[resource.ID]*state.Row // the rows that may change
+	index map[resource.ID]bool       // the ids of after
+	wave  waveProgress
+	// resources that may owe a reload for what they newly require: see tied
+	owes     map[resource.ID]bool
 	released released
 }
 
@@ -32,10 +33,12 @@ type difference struct {
 	v      state.Version
 	agents []resource.Agent              // those in force; nil: not known
 	before map[resource.ID]version.Entry // what may differ in the version in force
-	after  []version.Entry               // what may differ in v; load adds what moves to another lane
-	all    []version.Entry               // the whole of v
-	next   *version.Graph                // the graph, if that is known; then all is not
-	stays  bool                          // the graph and the agents stay as they are, and all is not known
+	// what may differ in v; load adds what moves to another lane
+	after []version.Entry
+	all   []version.Entry // the whole of v
+	next  *version.Graph  // the graph, if that is known; then all is not
+	// the graph and the agents stay as they are, and all is not known
+	stays bool
 }
 
 // interrupted is what may be left to do for rows after an interrupted release, of which it is not
@@ -294,9 +297,12 @@ func (r *releaser) remove(g *version.Graph) {
 			if err != nil {
 				return false
 			}
-			row.Body, row.Hash, row.Removing, row.Version = body, "purge "+row.Hash, true, r.v.Number
-			row.Compliance, row.Blocked, row.LastRun, row.Missing = state.HasUpdate, state.NotBlocked, state.RunNew, nil
-			row.Class, row.Attempts, row.Reason, row.Causes, row.NextAt = "", 0, "left the model, to be purged", nil, time.Time{}
+			row.Body, row.Hash, row.Removing, row.Version = body, "purge "+row.Hash, true,
+				r.v.Number
+			row.Compliance, row.Blocked, row.LastRun, row.Missing = state.HasUpdate,
+				state.NotBlocked, state.RunNew, nil
+			row.Class, row.Attempts, row.Reason, row.Causes, row.NextAt = "", 0,
+				"left the model, to be purged", nil, time.Time{}
 			r.p.schedule(row, state.PriorityNewVersion)
 			return true
 		})

@@ -116,7 +116,8 @@ func CheckParameterName(name string) error {
 	case name == "":
 		return fault.New(fault.Invalid, "set parameter", "a parameter needs a name")
 	case name == "/": // no path of a URL has it for a segment
-		return fault.New(fault.Invalid, "set parameter", "a slash alone is not a valid name of a parameter").
+		return fault.New(fault.Invalid, "set parameter",
+			"a slash alone is not a valid name of a parameter").
 			WithHint("use letters, digits and signs")
 	case utf8.RuneCountInString(name) > maxParameterName:
 		return fault.New(
@@ -125,8 +126,11 @@ func CheckParameterName(name string) error {
 			"the name of a parameter has at most %d characters",
 			maxParameterName,
 		)
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return fault.New(fault.Invalid, "set parameter", "the name %q has characters that are not shown, such as line breaks", name).
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsPrint(r)
+	}):
+		return fault.New(fault.Invalid, "set parameter",
+			"the name %q has characters that are not shown, such as line breaks", name).
 			WithHint("use letters, digits and signs")
 	}
 	return nil

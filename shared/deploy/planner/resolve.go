@@ -70,7 +70,8 @@ func (p *planning) lookup(ctx context.Context, refs []any) (*values, error) {
 		return nil, err
 	}
 	for i := range p.store.set {
-		out.known[state.ParameterKey{Name: p.store.set[i].Name, Of: p.store.set[i].Of}] = p.store.set[i].Value
+		out.known[state.ParameterKey{Name: p.store.set[i].Name,
+			Of: p.store.set[i].Of}] = p.store.set[i].Value
 	}
 	for _, k := range p.store.unset {
 		delete(out.known, k)

@@ -14,10 +14,8 @@ func (pl *Config) secretVersion(ctx context.Context, s resource.Secret) resource
 	var version string
 	var err error
 	if v, ok := pl.Secrets.(state.SecretVersions); ok {
-		version, err = v.Version(
-			ctx,
-			s,
-		) // even if s names a version: that may be a label, which can move to another one
+		// even if s names a version: that may be a label, which can move to another one
+		version, err = v.Version(ctx, s)
 	} else if s.Version == "" {
 		_, version, err = pl.Secrets.Resolve(ctx, s)
 	}

@@ -53,7 +53,8 @@ func TestSecretVersion(t *testing.T) {
 		{"what cannot be told stays as it is said", labels, "other", "other"},
 	} {
 		e := New(Config{Secrets: c.secrets})
-		if got := e.secretVersion(t.Context(), resource.Secret{Source: "s", Version: c.version}); got.Version != c.want ||
+		if got := e.secretVersion(t.Context(),
+			resource.Secret{Source: "s", Version: c.version}); got.Version != c.want ||
 			got.Source != "s" {
 			t.Errorf("%s: %q, expected %q", c.why, got.Version, c.want)
 		}

@@ -116,7 +116,8 @@ func (p *exporting) nextSince(ctx context.Context, x Export, last state.Version)
 		p.env.Settings = *x.Settings
 	}
 	c := changer{pl: p.pl, texts: texts, hashes: last.Chunks, agents: map[string]resource.Agent{},
-		read: map[int][]version.Entry{}, changed: map[int]bool{}, delta: &delta{before: map[resource.ID]version.Entry{}}}
+		read: map[int][]version.Entry{}, changed: map[int]bool{},
+		delta: &delta{before: map[resource.ID]version.Entry{}}}
 	for _, a := range last.Agents {
 		c.agents[a.Name] = a
 	}
@@ -131,7 +132,8 @@ func (p *exporting) nextSince(ctx context.Context, x Export, last state.Version)
 // nextOf makes the version of changed chunks.
 func (p *exporting) nextOf(x Export, last state.Version, c *changer) next {
 	v := last
-	v.Number, v.At, v.Pack, v.Base, v.Origin = p.env.Last+1, p.pl.Clock.Now(), p.pl.Pack, 0, x.Origin
+	v.Number, v.At, v.Pack, v.Base, v.Origin = p.env.Last+1, p.pl.Clock.Now(), p.pl.Pack, 0,
+		x.Origin
 	v.Chunks = slices.Clone(last.Chunks)
 	v.Files = slices.Sorted(maps.Keys(x.Model.Files))
 	var blobs []state.Blob
@@ -197,7 +199,8 @@ func (c *changer) change(now *resource.Resource) error {
 	if same, err := c.sameEdges(was, now); err != nil || !same || !known {
 		return cmp.Or(err, ErrWhole)
 	}
-	now.Requires, now.Subscriptions, now.Subscribed = was.Requires, was.Subscriptions, was.Subscribed
+	now.Requires, now.Subscriptions, now.Subscribed = was.Requires, was.Subscriptions,
+		was.Subscribed
 	entry, err := version.NewEntry(now, agent)
 	if err != nil {
 		return ErrWhole
@@ -217,7 +220,8 @@ func (c *changer) sameEdges(was, now *resource.Resource) (bool, error) {
 	pl := c.pl
 	a, aIs := pl.Checker.ThingOf(was)
 	b, bIs := pl.Checker.ThingOf(now)
-	if a != b || aIs != bIs || was.Type != now.Type || was.Agent != now.Agent || was.Set != now.Set ||
+	if a != b || aIs != bIs || was.Type != now.Type || was.Agent != now.Agent ||
+		was.Set != now.Set ||
 		was.Purged != now.Purged ||
 		pl.Checker.Gathers(was) ||
 		pl.Checker.Gathers(now) {

@@ -30,7 +30,8 @@ func (r *releaser) stranded(ctx context.Context) error {
 			return nil
 		}
 		what := "left the model and is to be purged, but "
-		hint := "apply once with the agent as it was, so that it is purged, or without purge_on_delete, so that it stays"
+		hint := "apply once with the agent as it was, so that it is purged, or without " +
+			"purge_on_delete, so that it stays"
 		switch {
 		case row.Removing:
 			hint = fmt.Sprintf(

@@ -152,7 +152,8 @@ func nextTimer(setting, otherwise string, last time.Time) (time.Time, error) {
 	}
 	at, err := gronx.NextTickAfter(setting, last.UTC(), false)
 	if err != nil {
-		return time.Time{}, fault.New(fault.Invalid, "read timer", "%q is neither whole seconds nor cron: %v", setting, err).
+		return time.Time{}, fault.New(fault.Invalid, "read timer",
+			"%q is neither whole seconds nor cron: %v", setting, err).
 			WithHint(`write seconds such as 600, or five fields such as "30 2 * * *"`)
 	}
 	return at, nil
@@ -219,7 +220,8 @@ func (pl *sweeper) deployTimer(ctx context.Context, env string, now time.Time) e
 		if err != nil {
 			return err
 		}
-		if err := p.scheduleUnfinished(ctx, state.PriorityDeployTimer, false, func(r *state.Row) bool { return r.Ticket == 0 }); err != nil {
+		if err := p.scheduleUnfinished(ctx, state.PriorityDeployTimer, false,
+			func(r *state.Row) bool { return r.Ticket == 0 }); err != nil {
 			return err
 		}
 		p.env.LastDeploy = now

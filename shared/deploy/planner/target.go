@@ -40,10 +40,11 @@ type targeted struct {
 	index   map[resource.ID]int                // of the model's resources
 	mine    []int                              // which of these are in the version
 	removed map[resource.ID]bool               // of the base, what is left out
-	late    map[resource.ID]bool               // of the base, what is left out only later, since it is still required
-	kept    []*resource.Resource               // of the base, what stays
-	set     intents
-	sets    []string
+	// of the base, what is left out only later, since it is still required
+	late map[resource.ID]bool
+	kept []*resource.Resource // of the base, what stays
+	set  intents
+	sets []string
 }
 
 // target makes what a targeted export stores: of the model what it is about, of the version in
@@ -153,7 +154,8 @@ func (t *targeted) find(ctx context.Context) error {
 	}
 	t.p.targets = out
 	if len(out.asked) == 0 && status == nil && !t.x.Defer {
-		return fault.New(fault.Invalid, "", "nothing matches, neither in the documents nor in the version in force").
+		return fault.New(fault.Invalid, "",
+			"nothing matches, neither in the documents nor in the version in force").
 			WithHint("`southbound resources` lists what there is")
 	}
 	return nil
@@ -331,7 +333,8 @@ func (t *targeted) decideReach(agents *agentSet) diag.Problems {
 				diag.Problem{
 					Hint: fmt.Sprintf("target all of it (agent=%s), or apply everything", was.Name),
 					Message: fmt.Sprintf(
-						"the documents describe the agent %q in another way than before, and not all that it has is targeted",
+						"the documents describe the agent %q in another way than before, and not "+
+							"all that it has is targeted",
 						was.Name,
 					),
 				},

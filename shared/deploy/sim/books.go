@@ -17,16 +17,18 @@ type books struct {
 	pauseBook
 	releaseBook
 	departures
-	leases     map[string]*held // by key: who took it last
-	active     []activity       // handler calls under way
-	actions    map[string]bool
-	events     map[resource.ID]owed
-	sched      schedBook
-	ticket     int64 // the greatest so far
-	law        *law
-	removed    time.Duration                        // when files were removed last
-	known      map[state.ParameterKey]time.Duration // parameters and facts that are gone: until when they were known
-	configured time.Duration                        // when the environment got the settings of the plan; 0: not yet
+	leases  map[string]*held // by key: who took it last
+	active  []activity       // handler calls under way
+	actions map[string]bool
+	events  map[resource.ID]owed
+	sched   schedBook
+	ticket  int64 // the greatest so far
+	law     *law
+	removed time.Duration // when files were removed last
+	// parameters and facts that are gone: until when they were known
+	known map[state.ParameterKey]time.Duration
+	// when the environment got the settings of the plan; 0: not yet
+	configured time.Duration
 }
 
 // pauseBook says what was stopped.
@@ -52,7 +54,8 @@ type releaseBook struct {
 type departures struct {
 	// that were let go of: nobody knows any more in which lane they run
 	forgotten map[resource.ID]bool
-	removing  map[resource.ID]map[resource.ID]bool // what a resource that left the model was required by
+	// what a resource that left the model was required by
+	removing map[resource.ID]map[resource.ID]bool
 	// that have been in another lane: a run of them there may end between their being read and
 	// claimed
 	moved map[resource.ID]bool

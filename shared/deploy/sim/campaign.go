@@ -157,7 +157,8 @@ func (s *shrinker) faults() {
 func Explain(p *Plan, m Mutant) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b,
-		"seed %d: %d operations, %d processes, await %v, dead holders known %v, functions %+v\n", p.Seed, len(p.Ops), p.Procs, p.Await, p.Dead, p.Functions)
+		"seed %d: %d operations, %d processes, await %v, dead holders known %v, functions %+v\n",
+		p.Seed, len(p.Ops), p.Procs, p.Await, p.Dead, p.Functions)
 	_, err := Run(p, m, func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) })
 	return b.String(), err
 }

@@ -53,7 +53,8 @@ func checkAction(r *run, t *task, a *state.Action) {
 	over := r.state.read(env).agents[a.Resource.Agent()].Transport
 	if a.Outcome == state.StatusUnavailable && !tried && reached(a.Resource.Type(), over) {
 		r.violate("transport",
-			"%s says that the agent of %s cannot be reached (%s), and has not tried", t.name, a.Resource, a.Reason)
+			"%s says that the agent of %s cannot be reached (%s), and has not tried", t.name,
+			a.Resource, a.Reason)
 	}
 	checkRecord(r, t, a, have)
 	if have != nil {
@@ -78,7 +79,8 @@ func checkRecord(r *run, t *task, a *state.Action, have *runBook) {
 			a.Change)
 	case known && (a.Version != claimed.version || a.Action != claimed.kind):
 		r.violate("L1",
-			"the record of a run of %s says %s of version %d, and it was %s of version %d", a.Resource, a.Action, a.Version, claimed.kind, claimed.version)
+			"the record of a run of %s says %s of version %d, and it was %s of version %d",
+			a.Resource, a.Action, a.Version, claimed.kind, claimed.version)
 	case have != nil && !have.recorded && have.err != nil && a.Outcome != outcomeOf(have.err):
 		r.violate("L1", "the record of a run of %s says %s, and its handler said: %v", a.Resource,
 			a.Outcome, have.err)
@@ -121,7 +123,8 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 		if run := r.sched.cur.books.runs[row.ID]; run != nil &&
 			row.NotBefore.Sub(row.LastAt) != run.after {
 			r.violate("again",
-				"the handler of %s wants to be asked again after %s, and is after %s", row.ID, run.after, row.NotBefore.Sub(row.LastAt))
+				"the handler of %s wants to be asked again after %s, and is after %s", row.ID,
+				run.after, row.NotBefore.Sub(row.LastAt))
 		}
 	default:
 		right = row.LastRun == state.RunFailed
@@ -129,7 +132,8 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 	switch {
 	case !right:
 		r.violate("L1",
-			"the record of a run of %s says %s, and its row %s (last run %s, %s, %d attempts)", row.ID, a.Outcome, row.Status(), row.LastRun, row.Compliance, row.Attempts)
+			"the record of a run of %s says %s, and its row %s (last run %s, %s, %d attempts)",
+			row.ID, a.Outcome, row.Status(), row.LastRun, row.Compliance, row.Attempts)
 	case len(row.MovedFrom) > 0 && a.Outcome != state.StatusDeploying:
 		r.violate("D2", "%s has been run, and counts as perhaps still being run in %v", row.ID,
 			row.MovedFrom)
@@ -201,7 +205,8 @@ func checkReload(r *run, t *task, id resource.ID) {
 	}
 	if !receivedChange(r, t, i, row) {
 		r.violate("C1",
-			"%s reloads %s, and nothing that it requires and hears has changed since its last success", t.name, id)
+			"%s reloads %s, and nothing that it requires and hears has changed since its last "+
+				"success", t.name, id)
 	}
 }
 

@@ -70,7 +70,8 @@ func checkFence(r *run, t *task, c *state.Commit) {
 		r.violate("D3", "%s commits under %q, which nobody holds", t.name, c.Guard.Key)
 	case have.by != t.books:
 		r.violate("D3",
-			"%s commits under %q, which another took over: a stale holder's commit is accepted", t.name, c.Guard.Key)
+			"%s commits under %q, which another took over: a stale holder's commit is accepted",
+			t.name, c.Guard.Key)
 	case have.freed:
 		r.violate("D3", "%s commits under %q, which it has given up", t.name, c.Guard.Key)
 	}
@@ -204,7 +205,8 @@ func checkResult(r *run, t *task, row, was *state.Row, c *state.Commit) {
 			r.violate("D5", "%s counts as deployed and its handler has not run", row.ID)
 		case !have.parts.fits(want) || have.purged != purged:
 			r.violate("D5",
-				"%s counts as deployed with %+v (purged: %v), and its handler ran for %+v (purged: %v)", row.ID, want, purged, have.parts, have.purged)
+				"%s counts as deployed with %+v (purged: %v), and its handler ran for %+v "+
+					"(purged: %v)", row.ID, want, purged, have.parts, have.purged)
 		case have.failed:
 			r.violate("D7", "%s counts as deployed and its handler failed", row.ID)
 		case have.waits && row.Ticket == 0 && was.Ticket != 0:

@@ -45,7 +45,8 @@ func restDryRun(r *run) bool {
 	}
 	if len(told) != len(c.ids) || out.Covered != covered || out.Version != c.number {
 		r.violate("dry",
-			"a dry run of version %d says %d of its %d resources, of version %d, and %d covered of %d", c.number, len(told), len(c.ids), out.Version, out.Covered, covered)
+			"a dry run of version %d says %d of its %d resources, of version %d, and %d covered "+
+				"of %d", c.number, len(told), len(c.ids), out.Version, out.Covered, covered)
 	}
 	return r.violation == nil
 }

@@ -17,7 +17,8 @@ type law struct {
 	claimed map[resource.ID]int      // when it was claimed last
 	ran     map[resource.ID]*runBook // its last run
 	follows map[string]follow        // entries of the outbox
-	open    map[resource.ID]*task    // whose result was left out of a commit, and is to be written by another one
+	// whose result was left out of a commit, and is to be written by another one
+	open map[resource.ID]*task
 }
 
 // reason is one reason to run. One that is void once the run that is under way ends well asks for
@@ -74,7 +75,8 @@ func checkReason(r *run, t *task, id resource.ID, have *runBook) {
 	elsewhere := r.books.moved[id] || r.books.forgotten[id]
 	if len(l.due[id]) == 0 && !lost && !elsewhere && !changedBefore(r, t, id) {
 		r.violate("reasons",
-			"%s runs %s, and nothing has happened since that was claimed last for which it would have to", t.name, id)
+			"%s runs %s, and nothing has happened since that was claimed last for which it would "+
+				"have to", t.name, id)
 	}
 	l.over(id, false)
 }

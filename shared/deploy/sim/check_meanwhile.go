@@ -41,10 +41,12 @@ func checkFollowed(r *run, t *task, row, was *state.Row, started time.Time) {
 		r.violate("D4", "%s was only compared, and counts as having followed changes", row.ID)
 	case at.After(started) || claimed.first && at.After(claimed.at):
 		r.violate("D4",
-			"%s counts as having followed changes until %s, and was claimed at %s (started at %s)", row.ID, r.since(at), r.since(claimed.at), r.since(started))
+			"%s counts as having followed changes until %s, and was claimed at %s (started at %s)",
+			row.ID, r.since(at), r.since(claimed.at), r.since(started))
 	case requiresMore(was.Body, []byte(claimed.body)):
 		r.violate("D4",
-			"%s counts as having followed changes of what it did not require when it was claimed", row.ID)
+			"%s counts as having followed changes of what it did not require when it was claimed",
+			row.ID)
 	case claimed.behind && !row.Removing && at.Before(started):
 		r.violate("C1", "%s counts as not having followed what ran before it in the same claim",
 			row.ID)
@@ -67,7 +69,8 @@ func checkUnwritten(r *run, t *task, c *state.Commit) {
 		if a.Change != diff.NoChange || !clean(row) {
 			r.violate(
 				"D4",
-				"the outcome of a run of %s is not written: its row is %s (possibly changed: %v, create: %q, %d attempts)",
+				"the outcome of a run of %s is not written: its row is %s (possibly changed: %v, "+
+					"create: %q, %d attempts)",
 				a.Resource,
 				row.Status(),
 				row.PossiblyChanged,
@@ -89,10 +92,12 @@ func checkNotified(r *run, t *task, row, was *state.Row, c *state.Commit) {
 			t.books.lost[row.ID]; {
 		case deployed && changed && (!row.ChangedAt.Equal(row.LastAt) || row.PossiblyChanged):
 			r.violate("D4",
-				"%s has changed, or may have, in a run of %s that ended well, and does not tell", row.ID, t.name)
+				"%s has changed, or may have, in a run of %s that ended well, and does not tell",
+				row.ID, t.name)
 		case !deployed && have.acted && !row.PossiblyChanged:
 			r.violate("D4",
-				"%s may have been changed by a run of %s that did not end well, and that is not noted", row.ID, t.name)
+				"%s may have been changed by a run of %s that did not end well, and that is not "+
+					"noted", row.ID, t.name)
 		}
 	}
 }
@@ -114,7 +119,8 @@ func lostElsewhere(r *run, t *task, e *environment, row *state.Row) bool {
 func checkReplaced(r *run, t *task, row, was *state.Row) {
 	if row.Orphaned && !was.Orphaned && (row.Ticket != 0 || !row.NextAt.IsZero()) {
 		r.violate("orphan",
-			"%s leaves the model, and is asked for (ticket %d), or will be by a timer", row.ID, row.Ticket)
+			"%s leaves the model, and is asked for (ticket %d), or will be by a timer", row.ID,
+			row.Ticket)
 	}
 	if row.Ticket != 0 && row.Ticket != was.Ticket && !row.NextAt.IsZero() {
 		r.violate("D7", "%s asks for %s, which a timer is to ask for once more", t.name, row.ID)
@@ -128,10 +134,12 @@ func checkReplaced(r *run, t *task, row, was *state.Row) {
 			t.name, row.ID)
 	case !row.NotBefore.IsZero() || row.Waiting != nil:
 		r.violate("D5",
-			"%s gives %s a new intent, which waits for what was begun for the one before", t.name, row.ID)
+			"%s gives %s a new intent, which waits for what was begun for the one before", t.name,
+			row.ID)
 	case !row.PossiblyChanged && tellsOthers(r, row.ID) && mayRun(r, was):
 		r.violate("D4",
-			"%s gives %s a new intent while a run for the one before is under way, and does not note that nobody will tell of its changes", t.name, row.ID)
+			"%s gives %s a new intent while a run for the one before is under way, and does not "+
+				"note that nobody will tell of its changes", t.name, row.ID)
 	}
 }
 
@@ -152,10 +160,12 @@ func checkMoved(r *run, t *task, row, was *state.Row) {
 	switch {
 	case string(row.Body) != string(was.Body) && was.Ticket != 0 && row.Ticket == was.Ticket:
 		r.violate("D1",
-			"%s gives %s other requirements, and a run that has begun counts as if it had waited for them", t.name, row.ID)
+			"%s gives %s other requirements, and a run that has begun counts as if it had waited "+
+				"for them", t.name, row.ID)
 	case row.Lane != was.Lane && row.Ticket == 0 && inWave(r, e, was) && !inWave(r, e, row):
 		r.violate("D4",
-			"%s moves %s, which a check of everything still asks for, to where that is over", t.name, row.ID)
+			"%s moves %s, which a check of everything still asks for, to where that is over",
+			t.name, row.ID)
 	}
 	asked := row.Ticket != 0 && was.Ticket == 0 && asWanted(was) &&
 		was.Blocked == state.NotBlocked && !row.WantFacts && row.Lane == was.Lane
@@ -195,7 +205,9 @@ func checkTimed(r *run, t *task, row, was *state.Row, c *state.Commit, b before)
 	case !was.NextAt.IsZero():
 	case off:
 		r.violate("timer", "%s asks for %s by a timer that is off", t.name, row.ID)
-	case c.Env != nil && c.Env.LastDeploy.Equal(b.env.LastDeploy) && r.since(b.env.LastDeploy) < t.began: // else it is the same moment
+	// else it is the same moment
+	case c.Env != nil && c.Env.LastDeploy.Equal(b.env.LastDeploy) &&
+		r.since(b.env.LastDeploy) < t.began:
 		r.violate("timer", "%s asks for %s by a timer, and does not note when it was", t.name,
 			row.ID)
 	}

@@ -142,7 +142,8 @@ func checkPlanned(r *run, t *task, row, was *state.Row) {
 	}
 	if !anew && was.Ticket != 0 && row.Ticket != 0 && row.Priority > was.Priority {
 		r.violate("order",
-			"%s asks for %s, which was asked for with priority %d, and lowers that to %d", t.name, row.ID, was.Priority, row.Priority)
+			"%s asks for %s, which was asked for with priority %d, and lowers that to %d", t.name,
+			row.ID, was.Priority, row.Priority)
 	}
 	if row.Hash != was.Hash && (row.Attempts != 0 || !row.NextAt.IsZero()) {
 		r.violate("D7", "%s gives %s a new intent that has failed %d times", t.name, row.ID,
@@ -154,7 +155,9 @@ func checkPlanned(r *run, t *task, row, was *state.Row) {
 	same := row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
 	if same && asWanted(was) && was.Blocked != state.BlockedYes && was.Ticket == 0 &&
 		row.Ticket != 0 && !row.WantFacts &&
-		!t.books.waving { // where a wave asks for everything, it may ask so for what does not wait for the same any more
+		// where a wave asks for everything, it may ask so for what does not wait for the same any
+		// more
+		!t.books.waving {
 		r.violate("C1", "%s schedules %s, which has not changed and is deployed", t.name, row.ID)
 	}
 	now := *row
@@ -175,11 +178,13 @@ func checkRetried(r *run, t *task, row, was *state.Row) {
 			row.ID, was.Class)
 	case row.Priority == state.PriorityDeployTimer && was.NextAt.After(r.time()):
 		r.violate("D7",
-			"%s schedules %s, which is to be tried again only at %s, because of a timer", t.name, row.ID, r.since(was.NextAt))
+			"%s schedules %s, which is to be tried again only at %s, because of a timer", t.name,
+			row.ID, r.since(was.NextAt))
 	case row.Priority == state.PriorityUserDeploy && t.books.lenient &&
 		(forGood(was) || was.NextAt.After(r.time())):
 		r.violate("D7",
-			"%s schedules %s, which waits (%s, until %s), and nobody has asked for that", t.name, row.ID, was.Class, r.since(was.NextAt))
+			"%s schedules %s, which waits (%s, until %s), and nobody has asked for that", t.name,
+			row.ID, was.Class, r.since(was.NextAt))
 	}
 }
 
@@ -219,7 +224,8 @@ func checkEnv(r *run, t *task, was *state.Env) {
 	}
 	if now.Released != was.Released && now.Releasing == 0 {
 		r.violate("V1",
-			"%s notes that the release of version %d is complete before it has written what that changes", t.name, now.Released)
+			"%s notes that the release of version %d is complete before it has written what that "+
+				"changes", t.name, now.Released)
 	}
 	// Who releases once more what is in force may find that what it waited for is gone by now.
 	anew := now.Releasing != 0 && now.Graph != was.Graph
@@ -373,7 +379,8 @@ func noteReleased(r *run, t *task, number int) {
 	for id, o := range b.events { // what it does not require or hear any more it owes nothing
 		i, known := b.effect.index[id]
 		j, there := b.effect.index[o.by]
-		if !known || !there || b.effect.needs[i]&(1<<j) == 0 || o.byType && !b.subscribed(id, o.by) {
+		if !known || !there || b.effect.needs[i]&(1<<j) == 0 ||
+			o.byType && !b.subscribed(id, o.by) {
 			delete(b.events, id)
 		}
 	}

@@ -28,7 +28,8 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 	for id, have := range t.books.runs {
 		if have.acted && !have.recorded {
 			r.violate("L1",
-				"%s goes on to other work, and its run of %s, which acted, is not recorded", t.name, id)
+				"%s goes on to other work, and its run of %s, which acted, is not recorded", t.name,
+				id)
 		}
 	}
 	if t.faults+t.slows == 0 && r.jumped <= t.began && r.time().Sub(t.books.until) > time.Second {
@@ -59,7 +60,8 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 		if row := e.rows[id]; row != nil && row.NotBefore.After(r.time()) &&
 			t.books.later[id].Equal(row.NotBefore) {
 			r.violate("again",
-				"%s starts %s, of which it has itself recorded that it is not to be before %s", t.name, id, r.since(row.NotBefore))
+				"%s starts %s, of which it has itself recorded that it is not to be before %s",
+				t.name, id, r.since(row.NotBefore))
 		}
 	}
 	scheduled := scheduledIn(r, e)
@@ -77,8 +79,10 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 		if before := b.effect.all[i] & scheduled &^ earlier; before != 0 {
 			first := b.effect.ids[bits.TrailingZeros64(before)]
 			r.violate("D1",
-				"%s starts %s while %s, which has to be finished before, is scheduled (ticket %d, %s, lane %s, wave %d of %d) and unfinished",
-				t.name, id, first, e.rows[first].Ticket, e.rows[first].Status(), e.rows[first].Lane, e.rows[first].Checked, e.env.Wave.Epoch)
+				"%s starts %s while %s, which has to be finished before, is scheduled (ticket "+
+					"%d, %s, lane %s, wave %d of %d) and unfinished",
+				t.name, id, first, e.rows[first].Ticket, e.rows[first].Status(), e.rows[first].Lane,
+				e.rows[first].Checked, e.env.Wave.Epoch)
 		}
 		if why := unreadyFor(r, e, i, earlier); why != "" {
 			t.books.unready[id] = why
@@ -107,7 +111,8 @@ func checkHeld(r *run, t *task, c *state.Commit) {
 	for _, id := range c.Next {
 		each = max(each, limitOf(id))
 	}
-	if held := r.since(r.state.read(env).leases[c.Guard.Key].Until) - r.sched.now; t.faults+t.slows == 0 && r.jumped <= t.began && held <= longest+each {
+	if held := r.since(r.state.read(env).leases[c.Guard.Key].Until) - r.sched.now; t.faults+
+		t.slows == 0 && r.jumped <= t.began && held <= longest+each {
 		r.violate("D2", "%s starts %v and holds its lane for %s only", t.name, c.Next, held)
 	}
 }
@@ -130,7 +135,8 @@ func bookClaim(r *run, t *task, e *environment, id resource.ID) {
 		if row.Ticket != 0 {
 			asked = r.asked[id]
 		}
-		t.books.claims[id] = claimBook{asked: asked, waved: !r.checkedInWave(e, row), stamp: r.stamp, version: row.Version,
+		t.books.claims[id] = claimBook{asked: asked, waved: !r.checkedInWave(e, row),
+			stamp: r.stamp, version: row.Version,
 			kind: kind, state: row.Waiting, facts: row.WantFacts, ticket: row.Ticket, rev: row.Rev,
 			body: string(row.Body), at: r.time()}
 	}
@@ -296,10 +302,12 @@ func checkStart(r *run, t *task, id resource.ID, what string) {
 		switch {
 		case n > at:
 			r.violate("D1",
-				"%s calls %s of %s before %s, which is claimed with it and has to be finished before", t.name, what, id, other)
+				"%s calls %s of %s before %s, which is claimed with it and has to be finished "+
+					"before", t.name, what, id, other)
 		case have != nil && have.waits && !have.failed:
 			r.violate("D1",
-				"%s calls %s of %s while %s, which has to be finished before, is in progress", t.name, what, id, other)
+				"%s calls %s of %s while %s, which has to be finished before, is in progress",
+				t.name, what, id, other)
 		case have != nil && have.failed && direct && !t.books.compares[id]:
 			r.violate("D6", "%s calls %s of %s, and %s, which it requires, has just failed", t.name,
 				what, id, other)

@@ -22,7 +22,8 @@ func TestState(t *testing.T) {
 				return fmt.Sprintf("%s#%d", process, n)
 			}
 		}
-		return deploytest.StateHarness{A: s, B: s, HolderA: name("A"), HolderB: name("B"), KillA: func() { dead = true }, Serial: true}
+		return deploytest.StateHarness{A: s, B: s, HolderA: name("A"), HolderB: name("B"),
+			KillA: func() { dead = true }, Serial: true}
 	})
 }
 

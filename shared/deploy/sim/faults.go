@@ -69,7 +69,8 @@ func faultsOf(rates [kinds]float64) faults {
 	}
 	ports := share(kindStall, kindSlow, kindBefore, kindAfter, kindCrash)
 	f := faults{state: ports, files: ports, notifier: ports, world: ports,
-		lost: rates[kindLost], doubled: rates[kindDoubled], late: rates[kindLate], hang: rates[kindHang], panics: rates[kindPanic], refuses: rates[kindRefuse]}
+		lost: rates[kindLost], doubled: rates[kindDoubled], late: rates[kindLate],
+		hang: rates[kindHang], panics: rates[kindPanic], refuses: rates[kindRefuse]}
 	f.secrets.before = uint64(rates[kindSecrets] * (1 << 20))
 	f.connect.before = uint64(rates[kindConnect] * (1 << 20))
 	for _, r := range []*faultRates{&f.secrets, &f.connect} {

@@ -113,7 +113,8 @@ func (d *drawer) pair() {
 func focusFreed() *Focus {
 	return &Focus{
 		Name: "freed",
-		Why:  "what has never run is skipped with what requires it, and meanwhile wanted without what it is skipped for",
+		Why: "what has never run is skipped with what requires it, and meanwhile wanted without " +
+			"what it is skipped for",
 		plan: func(p *Plan, _ *rand.Rand) {
 			calmly(p)
 			p.hasty, p.touches = true, 0

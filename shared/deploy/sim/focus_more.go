@@ -106,7 +106,8 @@ func focusKept() *Focus {
 func focusWoken() *Focus {
 	return &Focus{
 		Name: "woken",
-		Why:  "a process is lost when it has recorded a change, and before who receives it is asked for",
+		Why: "a process is lost when it has recorded a change, and before who receives it is " +
+			"asked for",
 		plan: func(p *Plan, _ *rand.Rand) {
 			calmly(p)
 			p.hasty, p.touches = false, 0
@@ -192,7 +193,8 @@ func focusListed() *Focus {
 func focusShelved() *Focus {
 	return &Focus{
 		Name: "shelved",
-		Why:  "what is asked for, changed and required while a session keeps what a handler has listed",
+		Why: "what is asked for, changed and required while a session keeps what a handler has " +
+			"listed",
 		plan: func(p *Plan, _ *rand.Rand) {
 			p.hasty, p.touches = true, 0
 			calmly(p)

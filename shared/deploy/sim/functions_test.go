@@ -33,7 +33,9 @@ func TestFunctionsHappen(t *testing.T) {
 					continue
 				}
 				seen := false
-				if _, err := Run(p, Mutant{}, func(format string, args ...any) { seen = seen || strings.Contains(fmt.Sprintf(format, args...), text) }); err != nil {
+				if _, err := Run(p, Mutant{}, func(format string, args ...any) {
+					seen = seen || strings.Contains(fmt.Sprintf(format, args...), text)
+				}); err != nil {
 					t.Fatal(err)
 				}
 				if seen {
@@ -50,7 +52,8 @@ func TestFunctionsHappen(t *testing.T) {
 func TestFIFO(t *testing.T) {
 	t.Parallel()
 	p := Draw(1)
-	p.Functions = &Functions{Timeout: time.Minute, Margin: time.Second, Visibility: 3 * time.Minute, Receives: 2, Batch: 10}
+	p.Functions = &Functions{Timeout: time.Minute, Margin: time.Second, Visibility: 3 * time.Minute,
+		Receives: 2, Batch: 10}
 	newQueue := func(t *testing.T) *fifo {
 		t.Helper()
 		u, err := newTools()
@@ -107,7 +110,8 @@ func TestFIFO(t *testing.T) {
 		q.r.sched.now += dedup - 1
 		q.put(state.Notice{Lane: "a/0"}, 7)
 		if len(q.messages) != 0 {
-			t.Error("an id that was used less than five minutes ago is taken again, though its message is gone")
+			t.Error("an id that was used less than five minutes ago is taken again, though its " +
+				"message is gone")
 		}
 		q.r.sched.now++
 		q.put(state.Notice{Lane: "a/0"}, 7)

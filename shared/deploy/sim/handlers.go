@@ -99,7 +99,8 @@ func newTypes() (*schema.Registry, error) {
 func newHandlers(r *run) map[string]provider.Handler {
 	h := handler{r}
 	return map[string]provider.Handler{
-		typeThing: thingHandler{h}, typeBatch: batchHandler{h}, typeSlow: slowHandler{h}, typeAssigned: assignedHandler{lonelyHandler{h}}, typeLonely: lonelyHandler{h},
+		typeThing: thingHandler{h}, typeBatch: batchHandler{h}, typeSlow: slowHandler{h},
+		typeAssigned: assignedHandler{lonelyHandler{h}}, typeLonely: lonelyHandler{h},
 		typeFile: h, typeFolder: h, typeListed: listHandler{h}, typeShelf: shelfHandler{h},
 		typeRigid: rigidHandler{h}, typeSwap: swapHandler{assignedHandler{lonelyHandler{h}}},
 	}
@@ -280,8 +281,7 @@ func (h batchHandler) ApplyBatch(
 	for i, it := range items {
 		switch it.Change {
 		case diff.Purged:
-			out[i].Result,
-				out[i].Err = h.Delete(it.Context,
+			out[i].Result, out[i].Err = h.Delete(it.Context,
 				provider.DeleteRequest{Resource: it.Resource, Observed: it.Observed})
 		case diff.Created:
 			out[i].Result, out[i].Err = h.set(it.Context, "create", it.Resource)

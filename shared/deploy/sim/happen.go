@@ -81,7 +81,8 @@ func happenedOf(r *run, res *resource.Resource) {
 // flagsOf returns what a resource says beside attributes.
 func flagsOf(res *resource.Resource) map[string]bool {
 	return map[string]bool{"purged": res.Purged, "purge_on_delete": res.PurgeOnDelete,
-		"prevent_destroy": res.PreventDestroy, "report_only": res.ReportOnly, "send_event": res.SendEvent,
+		"prevent_destroy": res.PreventDestroy, "report_only": res.ReportOnly,
+		"send_event":           res.SendEvent,
 		"receive_events false": !res.ReceiveEvents}
 }
 
@@ -103,7 +104,9 @@ func happenedTo(r *run, was, now *resource.Resource) {
 		_, is := res.Attributes["text"].(string)
 		return is
 	}
-	refers := func(res *resource.Resource) bool { return len(resource.References(res.Attributes)) > 0 }
+	refers := func(res *resource.Resource) bool {
+		return len(resource.References(res.Attributes)) > 0
+	}
 	r.happenedIf(literal(was) && refers(now), "literal becomes reference")
 	r.happenedIf(refers(was) && literal(now), "reference becomes literal")
 }

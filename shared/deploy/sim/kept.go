@@ -123,7 +123,8 @@ func checkKept(r *run, t *task, c *state.Commit, out *state.Committed, b before)
 	})
 	if book.expect != "" && b.env.Applied == book.expect && b.env.Released != b.env.Last {
 		r.violate("kept",
-			"%s carries out its plan once more, though version %d was put in force since", t.name, b.env.Released)
+			"%s carries out its plan once more, though version %d was put in force since", t.name,
+			b.env.Released)
 	}
 	if book.expect != "" && t.books.wrote == 1 && b.env.Applied != book.expect {
 		r.happened("expected plan applied")
@@ -169,13 +170,15 @@ func checkListed(r *run, t *task, book *exportBook, row, was *state.Row, had boo
 	switch {
 	case !changed:
 	case purges(row.Body) && purged(was.Body) && asWanted(was) && (listed || book.op.target != ""):
-		// It is gone, also if that was only compared, and stays so. What is not targeted, but required by that, is listed only if
-		// it is to change.
-	case was.Orphaned && was.Deployed == row.Hash && listed: // it was let alone, and comes back as it was
+		// It is gone, also if that was only compared, and stays so. What is not targeted, but
+		// required by that, is listed only if it is to change.
+	// it was let alone, and comes back as it was
+	case was.Orphaned && was.Deployed == row.Hash && listed:
 	case !listed, !book.op.reads && w.Action == "none" && !w.Failed && w.Reason == "" &&
 		asWanted(was):
 		r.violate("kept", "%s changes %s, which its plan does not list (%+v)", t.name, row.ID, w)
-	case row.Blocked == state.BlockedYes && w.Action == "undefined": // nothing becomes of it until something is known
+	// nothing becomes of it until something is known
+	case row.Blocked == state.BlockedYes && w.Action == "undefined":
 	case deletes && book.op.reads && w.Action == "none": // it is not there
 	case deletes && w.Action != "delete", leaves && w.Action != "orphan":
 		r.violate("kept", "%s has %s leave (removing: %v), and its plan says %s", t.name, row.ID,
@@ -194,8 +197,10 @@ func checkAllDone(r *run, t *task, book *exportBook, out *state.Committed) {
 		row := e.rows[id]
 		switch {
 		case w.Failed || w.Action == "none" || w.Action == "undefined" || later[id]:
-		case r.recorded[id] >= t.began: // it was running when it was asked for, and did just that, or is gone since
-		case row != nil && row.Removing && w.Action == "delete": // what it waits for may have to be known first
+		// it was running when it was asked for, and did just that, or is gone since
+		case r.recorded[id] >= t.began:
+		// what it waits for may have to be known first
+		case row != nil && row.Removing && w.Action == "delete":
 		case row == nil:
 			r.violate("kept", "%s leaves out %s, of which its plan says %s", t.name, id, w.Action)
 		case w.Action == "orphan" && !row.Orphaned, w.Action == "delete" && row.Orphaned,

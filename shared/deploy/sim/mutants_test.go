@@ -20,17 +20,24 @@ type mutant struct {
 // mutants are faults as a home or the engine could have them. Each wraps the ports of a process, so
 // that the engine under test is the one of production.
 func mutants() []mutant {
-	return slices.Concat(leaseMutants(), claimMutants(), crashMutants(), storeMutants(), timerMutants(), messageMutants(), recordMutants(), keepMutants())
+	return slices.Concat(leaseMutants(), claimMutants(), crashMutants(), storeMutants(),
+		timerMutants(), messageMutants(), recordMutants(), keepMutants())
 }
 
 // state makes a mutant of what a port of State does.
-func stateMutant(name, why, check string, within uint64, wrap func(state.State, *State) state.State) mutant {
-	return mutant{Mutant{Name: name, Why: why, Check: check, Config: func(c *deploy.Config, s *State) { c.State = wrap(c.State, s) }}, within}
+func stateMutant(
+	name, why, check string, within uint64, wrap func(state.State, *State) state.State,
+) mutant {
+	return mutant{Mutant{Name: name, Why: why, Check: check,
+		Config: func(c *deploy.Config, s *State) { c.State = wrap(c.State, s) }}, within}
 }
 
 // commits makes a mutant that changes what is committed, or what is answered.
-func commits(name, why, check string, within uint64, before func(c *state.Commit, s *State), after func(c *state.Commit, out *state.Committed)) mutant {
-	return stateMutant(name, why, check, within, func(to state.State, s *State) state.State { return &mutantCommit{to, s, before, after} })
+func commits(name, why, check string, within uint64, before func(c *state.Commit, s *State),
+	after func(c *state.Commit, out *state.Committed)) mutant {
+	return stateMutant(name, why, check, within, func(to state.State, s *State) state.State {
+		return &mutantCommit{to, s, before, after}
+	})
 }
 
 type mutantCommit struct {
@@ -40,7 +47,9 @@ type mutantCommit struct {
 	after  func(c *state.Commit, out *state.Committed)
 }
 
-func (m *mutantCommit) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
+func (m *mutantCommit) Commit(
+	ctx context.Context, env string, c state.Commit,
+) (state.Committed, error) {
 	c.Rows = slices.Clone(c.Rows)
 	if m.before != nil {
 		m.before(&c, m.s)
@@ -54,29 +63,34 @@ func (m *mutantCommit) Commit(ctx context.Context, env string, c state.Commit) (
 
 func leaseMutants() []mutant {
 	return []mutant{
-		commits("FenceNotChecked", "the fence of a commit is not compared with the lease's", "", 2000, func(c *state.Commit, s *State) {
-			if l := s.read(env).leases[c.Guard.Key]; l != nil {
-				c.Guard.Fence = l.Fence
-				if l.Holder == "" {
-					l.Holder = "nobody"
+		commits("FenceNotChecked", "the fence of a commit is not compared with the lease's", "",
+			2000, func(c *state.Commit, s *State) {
+				if l := s.read(env).leases[c.Guard.Key]; l != nil {
+					c.Guard.Fence = l.Fence
+					if l.Holder == "" {
+						l.Holder = "nobody"
+					}
 				}
-			}
-		}, nil),
-		stateMutant("LeaseNotConditional", "a lease is taken although another holds it", "D2", 100, func(to state.State, _ *State) state.State { return &takesLeases{to} }),
-		commits("PauseNotLookedAt", "work starts although the agent is paused", "pause", 300, func(c *state.Commit, s *State) {
-			if e := s.read(env); len(c.Next) > 0 && c.SeenPlan == e.env.PlanSeq {
-				for name, a := range e.agents {
-					a.Paused = false
-					e.agents[name] = a
+			}, nil),
+		stateMutant("LeaseNotConditional", "a lease is taken although another holds it", "D2", 100,
+			func(to state.State, _ *State) state.State { return &takesLeases{to} }),
+		commits("PauseNotLookedAt", "work starts although the agent is paused", "pause", 300,
+			func(c *state.Commit, s *State) {
+				if e := s.read(env); len(c.Next) > 0 && c.SeenPlan == e.env.PlanSeq {
+					for name, a := range e.agents {
+						a.Paused = false
+						e.agents[name] = a
+					}
 				}
-			}
-		}, nil).in("stops"),
-		commits("HaltNotLookedAt", "work starts although the environment is halted", "", 300, func(c *state.Commit, s *State) {
-			if e := s.read(env); len(c.Next) > 0 && e.env.Halted {
-				e.env.Halted, c.SeenPlan = false, e.env.PlanSeq
-			}
-		}, nil).in("stops"),
-		commits("TakenOverForgotten", "what the holder before was running is not told to the next", "D4", 500, nil, nil).wrapping(func(to state.State, _ *State) state.State {
+			}, nil).in("stops"),
+		commits("HaltNotLookedAt", "work starts although the environment is halted", "", 300,
+			func(c *state.Commit, s *State) {
+				if e := s.read(env); len(c.Next) > 0 && e.env.Halted {
+					e.env.Halted, c.SeenPlan = false, e.env.PlanSeq
+				}
+			}, nil).in("stops"),
+		commits("TakenOverForgotten", "what the holder before was running is not told to the next",
+			"D4", 500, nil, nil).wrapping(func(to state.State, _ *State) state.State {
 			return &forgetsRunning{to}
 		}),
 	}
@@ -97,13 +111,17 @@ func (m mutant) wrapping(wrap func(state.State, *State) state.State) mutant {
 // takesLeases takes every lease, as if the ones held had expired.
 type takesLeases struct{ state.State }
 
-func (m *takesLeases) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
+func (m *takesLeases) Acquire(
+	ctx context.Context, env, key, holder string, now, until time.Time,
+) (state.Lease, error) {
 	return m.State.Acquire(ctx, env, key, holder, now.Add(100*time.Hour), until)
 }
 
 type forgetsRunning struct{ state.State }
 
-func (m *forgetsRunning) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
+func (m *forgetsRunning) Acquire(
+	ctx context.Context, env, key, holder string, now, until time.Time,
+) (state.Lease, error) {
 	l, err := m.State.Acquire(ctx, env, key, holder, now, until)
 	l.Running = nil
 	return l, err
@@ -111,24 +129,31 @@ func (m *forgetsRunning) Acquire(ctx context.Context, env, key, holder string, n
 
 func claimMutants() []mutant {
 	return []mutant{
-		commits("ClaimNotConditional", "a claim is accepted on a schedule that has changed", "", 3000, func(c *state.Commit, s *State) { c.SeenPlan = s.read(env).env.PlanSeq }, nil),
-		commits("RevisionNotChecked", "a row is written although somebody else has changed it", "", 1000, func(c *state.Commit, s *State) {
-			for i := range c.Rows {
-				if have := s.read(env).rows[c.Rows[i].ID]; have != nil {
-					c.Rows[i].Rev = have.Rev
+		commits("ClaimNotConditional", "a claim is accepted on a schedule that has changed", "",
+			3000, func(c *state.Commit, s *State) { c.SeenPlan = s.read(env).env.PlanSeq }, nil),
+		commits("RevisionNotChecked", "a row is written although somebody else has changed it", "",
+			1000, func(c *state.Commit, s *State) {
+				for i := range c.Rows {
+					if have := s.read(env).rows[c.Rows[i].ID]; have != nil {
+						c.Rows[i].Rev = have.Rev
+					}
 				}
-			}
-		}, nil),
-		stateMutant("StaleResultAccepted", "the result for an intent that was replaced counts for the new one", "", 3000, func(to state.State, s *State) state.State { return &acceptsStale{to, s} }),
-		stateMutant("OrderForgotten", "what is scheduled in other lanes is not looked at", "D1", 300, func(to state.State, _ *State) state.State { return &forgetsTickets{to} }),
-		stateMutant("RequirementsReadLate", "what is required is read from a copy that lags behind", "", 500, func(to state.State, _ *State) state.State {
-			return &lags{State: to, seen: map[resource.ID]state.Row{}}
-		}),
-		commits("WaveEndsEarly", "a check of everything counts as done in a lane that has begun it", "", 2000, func(c *state.Commit, s *State) {
-			if c.Guard.Key != planKey {
-				c.WaveDone = s.read(env).env.Wave.Epoch
-			}
-		}, nil),
+			}, nil),
+		stateMutant("StaleResultAccepted",
+			"the result for an intent that was replaced counts for the new one", "", 3000,
+			func(to state.State, s *State) state.State { return &acceptsStale{to, s} }),
+		stateMutant("OrderForgotten", "what is scheduled in other lanes is not looked at", "D1",
+			300, func(to state.State, _ *State) state.State { return &forgetsTickets{to} }),
+		stateMutant("RequirementsReadLate", "what is required is read from a copy that lags behind",
+			"", 500, func(to state.State, _ *State) state.State {
+				return &lags{State: to, seen: map[resource.ID]state.Row{}}
+			}),
+		commits("WaveEndsEarly", "a check of everything counts as done in a lane that has begun it",
+			"", 2000, func(c *state.Commit, s *State) {
+				if c.Guard.Key != planKey {
+					c.WaveDone = s.read(env).env.Wave.Epoch
+				}
+			}, nil),
 	}
 }
 
@@ -138,15 +163,19 @@ type acceptsStale struct {
 	s *State
 }
 
-func (m *acceptsStale) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
+func (m *acceptsStale) Commit(
+	ctx context.Context, env string, c state.Commit,
+) (state.Committed, error) {
 	if c.Guard.Key == planKey {
 		return m.State.Commit(ctx, env, c)
 	}
 	c.Rows = slices.Clone(c.Rows)
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		if have := m.s.read(env).rows[r.ID]; have != nil && have.Rev != r.Rev && r.LastRun == state.RunSuccess {
-			r.Rev, r.Hash, r.Version, r.Body, r.Lane, r.Orphaned, r.Deployed = have.Rev, have.Hash, have.Version, have.Body, have.Lane, have.Orphaned, have.Hash
+		if have := m.s.read(env).rows[r.ID]; have != nil && have.Rev != r.Rev &&
+			r.LastRun == state.RunSuccess {
+			r.Rev, r.Hash, r.Version, r.Body, r.Lane, r.Orphaned, r.Deployed = have.Rev, have.Hash,
+				have.Version, have.Body, have.Lane, have.Orphaned, have.Hash
 		}
 	}
 	return m.State.Commit(ctx, env, c)
@@ -155,7 +184,9 @@ func (m *acceptsStale) Commit(ctx context.Context, env string, c state.Commit) (
 // forgetsTickets leaves the tickets out of schedules.
 type forgetsTickets struct{ state.State }
 
-func (m *forgetsTickets) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
+func (m *forgetsTickets) Schedule(
+	ctx context.Context, env string, agents ...string,
+) (state.Schedule, error) {
 	s, err := m.State.Schedule(ctx, env, agents...)
 	if len(s.Tickets) > 1 {
 		s.Tickets = s.Tickets[:1]
@@ -183,32 +214,40 @@ func (m *lags) Rows(ctx context.Context, env string, ids []resource.ID) ([]state
 
 func crashMutants() []mutant {
 	return []mutant{
-		commits("WakeLostAfterCrash", "what follows from a commit is not stored with it", "D4", 300, func(c *state.Commit, _ *State) { c.AddOutbox = nil }, nil).in("woken"),
-		stateMutant("OutboxNeverRead", "what was left to follow is not found again", "", 3000, func(to state.State, _ *State) state.State { return &noOutbox{to} }),
-		commits("OutboxDroppedAtOnce", "what follows is struck off before it is done", "", 3000, func(c *state.Commit, s *State) {
-			for _, o := range c.AddOutbox {
-				if o.Kind != state.OutboxFact {
-					c.DropOutbox = append(slices.Clip(c.DropOutbox), o.ID)
+		commits("WakeLostAfterCrash", "what follows from a commit is not stored with it", "D4", 300,
+			func(c *state.Commit, _ *State) { c.AddOutbox = nil }, nil).in("woken"),
+		stateMutant("OutboxNeverRead", "what was left to follow is not found again", "", 3000,
+			func(to state.State, _ *State) state.State { return &noOutbox{to} }),
+		commits("OutboxDroppedAtOnce", "what follows is struck off before it is done", "", 3000,
+			func(c *state.Commit, s *State) {
+				for _, o := range c.AddOutbox {
+					if o.Kind != state.OutboxFact {
+						c.DropOutbox = append(slices.Clip(c.DropOutbox), o.ID)
+					}
 				}
-			}
-		}, nil),
-		commits("CreateRepeatedWithoutLookUp", "that a create was begun is not stored", "D8", 1000, func(c *state.Commit, _ *State) {
-			for i := range c.Rows {
-				c.Rows[i].Creating = ""
-			}
-		}, nil),
-		commits("ResultLost", "a row is struck off the schedule and its result is not written", "", 300, func(c *state.Commit, s *State) {
-			n := len(c.Rows) - 1
-			if n < 0 || c.Guard.Key == planKey || c.Rows[n].Ticket != 0 {
-				return
-			}
-			if have := s.read(env).rows[c.Rows[n].ID]; have != nil && have.Rev == c.Rows[n].Rev {
-				c.Rows[n] = *have
-				c.Rows[n].Ticket = 0
-			}
-		}, nil),
-		commits("ActionsLost", "the records of runs are not stored with their results", "L1", 50, func(c *state.Commit, _ *State) { c.Actions = nil }, nil),
-		stateMutant("VersionForgottenEarly", "a version in force is forgotten", "", 3000, func(to state.State, _ *State) state.State { return &forgetsVersions{to} }),
+			}, nil),
+		commits("CreateRepeatedWithoutLookUp", "that a create was begun is not stored", "D8", 1000,
+			func(c *state.Commit, _ *State) {
+				for i := range c.Rows {
+					c.Rows[i].Creating = ""
+				}
+			}, nil),
+		commits("ResultLost", "a row is struck off the schedule and its result is not written", "",
+			300, func(c *state.Commit, s *State) {
+				n := len(c.Rows) - 1
+				if n < 0 || c.Guard.Key == planKey || c.Rows[n].Ticket != 0 {
+					return
+				}
+				if have := s.read(env).rows[c.Rows[n].ID]; have != nil &&
+					have.Rev == c.Rows[n].Rev {
+					c.Rows[n] = *have
+					c.Rows[n].Ticket = 0
+				}
+			}, nil),
+		commits("ActionsLost", "the records of runs are not stored with their results", "L1", 50,
+			func(c *state.Commit, _ *State) { c.Actions = nil }, nil),
+		stateMutant("VersionForgottenEarly", "a version in force is forgotten", "", 3000,
+			func(to state.State, _ *State) state.State { return &forgetsVersions{to} }),
 	}
 }
 
@@ -219,7 +258,9 @@ func (m *noOutbox) Outbox(context.Context, string, int) ([]state.Outbox, error) 
 // forgetsVersions forgets the version that a commit releases, together with old ones.
 type forgetsVersions struct{ state.State }
 
-func (m *forgetsVersions) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
+func (m *forgetsVersions) Commit(
+	ctx context.Context, env string, c state.Commit,
+) (state.Committed, error) {
 	if len(c.Forget) > 0 && c.Env != nil {
 		c.Forget = append(slices.Clip(c.Forget), c.Env.Released)
 	}
@@ -227,35 +268,45 @@ func (m *forgetsVersions) Commit(ctx context.Context, env string, c state.Commit
 }
 
 func storeMutants() []mutant {
-	files := func(name, why, check string, within uint64, wrap func(state.Files) state.Files) mutant {
-		return mutant{Mutant{Name: name, Why: why, Check: check, Config: func(c *deploy.Config, _ *State) { c.Files = wrap(c.Files) }}, within}
+	files := func(name, why, check string, within uint64,
+		wrap func(state.Files) state.Files) mutant {
+		return mutant{Mutant{Name: name, Why: why, Check: check,
+			Config: func(c *deploy.Config, _ *State) { c.Files = wrap(c.Files) }}, within}
 	}
 	return []mutant{
-		files("VersionVisibleBeforeItsFiles", "a file that is said to be stored is not", "", 20, func(f state.Files) state.Files { return &losesFiles{f} }),
-		stateMutant("EqualExportMakesVersion", "an export that is equal to the last makes a version", "V1", 50, func(to state.State, _ *State) state.State { return &forgetsDigest{to} }),
-		mutant{Mutant{Name: "SecretInIntent", Why: "the value of a secret gets into what is stored", Check: "S1", Config: func(c *deploy.Config, _ *State) {
-			c.Secrets = leaks{c.Secrets}
-		}}, 100},
-		commits("EventsForgotten", "that something changed is not stored", "D4", 3000, func(c *state.Commit, _ *State) {
-			for i := range c.Rows {
-				c.Rows[i].ChangedAt = time.Time{}
-			}
-		}, nil),
-		commits("CausesForgotten", "why something was skipped is not stored", "", 1000, func(c *state.Commit, _ *State) {
-			for i := range c.Rows {
-				c.Rows[i].Causes = nil
-			}
-		}, nil),
-		commits("RemovedStays", "the row of what was purged stays", "", 1000, func(c *state.Commit, _ *State) {
-			for i := range c.Rows {
-				c.Rows[i].Gone = false
-			}
-		}, nil),
-		commits("MovedRunsTwice", "that a row was moved between lanes is not stored", "", 300, func(c *state.Commit, _ *State) {
-			for i := range c.Rows {
-				c.Rows[i].MovedFrom = nil
-			}
-		}, nil).in("moves"),
+		files("VersionVisibleBeforeItsFiles", "a file that is said to be stored is not", "", 20,
+			func(f state.Files) state.Files { return &losesFiles{f} }),
+		stateMutant("EqualExportMakesVersion",
+			"an export that is equal to the last makes a version", "V1", 50,
+			func(to state.State, _ *State) state.State { return &forgetsDigest{to} }),
+		mutant{Mutant{Name: "SecretInIntent", Why: "the value of a secret gets into what is stored",
+			Check: "S1", Config: func(c *deploy.Config, _ *State) {
+				c.Secrets = leaks{c.Secrets}
+			}}, 100},
+		commits("EventsForgotten", "that something changed is not stored", "D4", 3000,
+			func(c *state.Commit, _ *State) {
+				for i := range c.Rows {
+					c.Rows[i].ChangedAt = time.Time{}
+				}
+			}, nil),
+		commits("CausesForgotten", "why something was skipped is not stored", "", 1000,
+			func(c *state.Commit, _ *State) {
+				for i := range c.Rows {
+					c.Rows[i].Causes = nil
+				}
+			}, nil),
+		commits("RemovedStays", "the row of what was purged stays", "", 1000,
+			func(c *state.Commit, _ *State) {
+				for i := range c.Rows {
+					c.Rows[i].Gone = false
+				}
+			}, nil),
+		commits("MovedRunsTwice", "that a row was moved between lanes is not stored", "", 300,
+			func(c *state.Commit, _ *State) {
+				for i := range c.Rows {
+					c.Rows[i].MovedFrom = nil
+				}
+			}, nil).in("moves"),
 	}
 }
 
@@ -271,7 +322,9 @@ func (m *losesFiles) Put(_ context.Context, blobs []state.Blob) error {
 
 type forgetsDigest struct{ state.State }
 
-func (m *forgetsDigest) Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error) {
+func (m *forgetsDigest) Versions(
+	ctx context.Context, env string, numbers ...int,
+) ([]state.Version, error) {
 	vs, err := m.State.Versions(ctx, env, numbers...)
 	for i := range vs {
 		vs[i].Digest = ""
@@ -289,26 +342,32 @@ func (m leaks) Resolve(ctx context.Context, s resource.Secret) (value, version s
 
 func timerMutants() []mutant {
 	return []mutant{
-		commits("RetryForgotten", "when a failure is to be tried again is not stored", "D7", 300, func(c *state.Commit, _ *State) {
-			for i := range c.Rows {
-				c.Rows[i].NextAt = time.Time{}
-			}
-		}, nil),
-		commits("TerminalRetried", "what failed for good is tried again", "D7", 1000, func(c *state.Commit, s *State) {
-			for i := range c.Rows {
-				if r := &c.Rows[i]; r.LastRun == state.RunFailed && r.Class == state.ClassTerminal && !r.LastAt.IsZero() {
-					r.NextAt = r.LastAt.Add(time.Second)
+		commits("RetryForgotten", "when a failure is to be tried again is not stored", "D7", 300,
+			func(c *state.Commit, _ *State) {
+				for i := range c.Rows {
+					c.Rows[i].NextAt = time.Time{}
 				}
-			}
-		}, nil),
-		stateMutant("TimersNeverDue", "rows whose time has come are not found", "D4", 500, func(to state.State, _ *State) state.State { return &neverDue{to} }),
-		commits("InProgressForgotten", "an operation that is in progress counts as done", "", 1000, func(c *state.Commit, _ *State) {
-			for i := range c.Rows {
-				if r := &c.Rows[i]; !r.NotBefore.IsZero() {
-					r.NotBefore, r.Ticket, r.LastRun, r.Compliance, r.Deployed = time.Time{}, 0, state.RunSuccess, state.Compliant, r.Hash
+			}, nil),
+		commits("TerminalRetried", "what failed for good is tried again", "D7", 1000,
+			func(c *state.Commit, s *State) {
+				for i := range c.Rows {
+					if r := &c.Rows[i]; r.LastRun == state.RunFailed &&
+						r.Class == state.ClassTerminal && !r.LastAt.IsZero() {
+						r.NextAt = r.LastAt.Add(time.Second)
+					}
 				}
-			}
-		}, nil),
+			}, nil),
+		stateMutant("TimersNeverDue", "rows whose time has come are not found", "D4", 500,
+			func(to state.State, _ *State) state.State { return &neverDue{to} }),
+		commits("InProgressForgotten", "an operation that is in progress counts as done", "", 1000,
+			func(c *state.Commit, _ *State) {
+				for i := range c.Rows {
+					if r := &c.Rows[i]; !r.NotBefore.IsZero() {
+						r.NotBefore, r.Ticket, r.LastRun, r.Compliance, r.Deployed = time.Time{}, 0,
+							state.RunSuccess, state.Compliant, r.Hash
+					}
+				}
+			}, nil),
 	}
 }
 
@@ -320,15 +379,20 @@ func (m *neverDue) Due(context.Context, string, time.Time, int) ([]resource.ID, 
 
 func messageMutants() []mutant {
 	return []mutant{
-		{Mutant{Name: "RepeatedNoticeSwallowed", Why: "a message like one before is taken for a double", Check: "late", Config: func(c *deploy.Config, _ *State) {
-			c.Notifier = &swallows{c.Notifier, map[string]bool{}}
-		}}, 300},
-		{Mutant{Name: "HintTakenForTruth", Why: "what a message names counts as finished, unseen", Check: "", Config: func(c *deploy.Config, _ *State) {
-			c.State = &believes{c.State}
-		}}, 60000},
-		{Mutant{Name: "BusyTakenForFault", Why: "a lease that is held counts as free for readers of errors", Check: "errors", Config: func(c *deploy.Config, _ *State) {
-			c.State = &busyIsDamage{c.State}
-		}}, 100},
+		{Mutant{Name: "RepeatedNoticeSwallowed",
+			Why: "a message like one before is taken for a double", Check: "late",
+			Config: func(c *deploy.Config, _ *State) {
+				c.Notifier = &swallows{c.Notifier, map[string]bool{}}
+			}}, 300},
+		{Mutant{Name: "HintTakenForTruth", Why: "what a message names counts as finished, unseen",
+			Check: "", Config: func(c *deploy.Config, _ *State) {
+				c.State = &believes{c.State}
+			}}, 60000},
+		{Mutant{Name: "BusyTakenForFault",
+			Why: "a lease that is held counts as free for readers of errors", Check: "errors",
+			Config: func(c *deploy.Config, _ *State) {
+				c.State = &busyIsDamage{c.State}
+			}}, 100},
 	}
 }
 
@@ -352,14 +416,18 @@ func (m *swallows) Notify(ctx context.Context, env string, notices []state.Notic
 // believes answers that all that is asked about has finished.
 type believes struct{ state.State }
 
-func (m *believes) Finished(_ context.Context, _ string, ids []resource.ID, _ int64) ([]resource.ID, error) {
+func (m *believes) Finished(
+	_ context.Context, _ string, ids []resource.ID, _ int64,
+) ([]resource.ID, error) {
 	return ids, nil
 }
 
 // busyIsDamage gives a lease that is held another kind of error.
 type busyIsDamage struct{ state.State }
 
-func (m *busyIsDamage) Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (state.Lease, error) {
+func (m *busyIsDamage) Acquire(
+	ctx context.Context, env, key, holder string, now, until time.Time,
+) (state.Lease, error) {
 	l, err := m.State.Acquire(ctx, env, key, holder, now, until)
 	if fault.Is(err, fault.Busy) {
 		err = fault.New(fault.Damaged, "take lease", "it is held")

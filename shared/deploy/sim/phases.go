@@ -89,7 +89,8 @@ func checkPrompt(r *run) {
 		row := e.rows[id]
 		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.NotBefore.IsZero() {
 			r.violate("D4",
-				"%s could run (%s, ticket %d), every message has arrived, and nobody runs it", id, row.Status(), row.Ticket)
+				"%s could run (%s, ticket %d), every message has arrived, and nobody runs it", id,
+				row.Status(), row.Ticket)
 		}
 	}
 	for id := range e.outbox {
@@ -309,12 +310,14 @@ func comesToRest(r *run) bool {
 	for _, id := range e.ids {
 		if row := e.rows[id]; row.Ticket != 0 || !row.NextAt.IsZero() || inWave(r, e, row) {
 			r.violate("D4",
-				"after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)", limit, id, row.Status(), row.Ticket, row.NotBefore, row.NextAt)
+				"after %d sweeps %s is still scheduled (%s, ticket %d, not before %s, next %s)",
+				limit, id, row.Status(), row.Ticket, row.NotBefore, row.NextAt)
 			return false
 		}
 	}
 	r.violate("D4",
-		"after %d sweeps something is still to be done: %d entries of the outbox, release of %d", limit, len(e.outbox), e.env.Releasing)
+		"after %d sweeps something is still to be done: %d entries of the outbox, release of %d",
+		limit, len(e.outbox), e.env.Releasing)
 	return false
 }
 
@@ -331,7 +334,8 @@ func traceRest(r *run) {
 	for _, id := range e.ids {
 		row := e.rows[id]
 		r.tracef("%s: %s, ticket %d, lane %s, wave %d of %d, not before %s, next %s", id,
-			row.Status(), row.Ticket, row.Lane, row.Checked, e.env.Wave.Epoch, row.NotBefore, row.NextAt)
+			row.Status(), row.Ticket, row.Lane, row.Checked, e.env.Wave.Epoch, row.NotBefore,
+			row.NextAt)
 	}
 }
 

@@ -33,10 +33,11 @@ type Plan struct {
 	shuffles bool          // lanes, and what is not known, change often
 	touches  float64       // how often somebody else has written a row just before it is written
 	instant  bool          // calls of ports take no time
-	still    bool          // the clock stands still between calls of ports, so that many times are equal
-	sizes    deploy.Sizes  // of what the engine reads at a time: small, so that there are several
-	rates    [kinds]float64
-	faults   faults
+	// the clock stands still between calls of ports, so that many times are equal
+	still  bool
+	sizes  deploy.Sizes // of what the engine reads at a time: small, so that there are several
+	rates  [kinds]float64
+	faults faults
 }
 
 // spec is one resource as a model describes it.
@@ -80,7 +81,8 @@ const (
 func (k opKind) String() string {
 	return [...]string{"export", "deploy", "repair", "dry run", "pause", "halt", "set parameter",
 		"delete parameter",
-		"drift", "break", "mend", "rotate", "sweep", "crash", "jump", "collect", "cancel", "release", "forget"}[k]
+		"drift", "break", "mend", "rotate", "sweep", "crash", "jump", "collect", "cancel",
+		"release", "forget"}[k]
 }
 
 // op is one operation from outside at a time.
@@ -333,7 +335,8 @@ func (d *drawer) sender(otherwise resource.ID) resource.ID {
 // defaultOps are the kinds of operations, each as often as it is drawn.
 var defaultOps = slices.Concat(slices.Repeat([]opKind{opExport}, 9), []opKind{opDeploy, opDeploy,
 	opRepair, opRepair, opDryRun, opPause, opPause, opHalt, opSetParameter, opSetParameter,
-	opDeleteParameter, opDrift, opDrift, opDrift, opBreak, opBreak, opBreak, opRotate, opCrash, opJump,
+	opDeleteParameter, opDrift, opDrift, opDrift, opBreak, opBreak, opBreak, opRotate, opCrash,
+	opJump,
 	opCollect})
 
 // kind draws what the next operation does.

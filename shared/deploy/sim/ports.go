@@ -66,7 +66,9 @@ func (f *filesPort) Delete(ctx context.Context, hashes []string) error {
 	return f.call(ctx, "Delete", func() error {
 		r, books := f.p.world, f.p.world.sched.cur.books
 		if !books.removes.IsZero() && !r.time().Before(books.removes) {
-			return unavailable("Delete") // a removal that takes longer than the lease it is made under: nothing could take that back
+			// a removal that takes longer than the lease it is made under: nothing could take that
+			// back
+			return unavailable("Delete")
 		}
 		return f.to.Delete(ctx, hashes)
 	})

@@ -37,7 +37,8 @@ func (r *run) newProcess() *process {
 		State: &statePort{p: p, to: r.recorder}, Files: &filesPort{p: p,
 			to: r.recorder}, Notifier: &notifierPort{p}, Clock: clockPort{p},
 		Caller:  &callerPort{p},
-		Secrets: secretsPort{p}, Connector: connectorPort{p}, Types: r.types, Handlers: r.handlers, Pack: "sim", Holder: p.holder,
+		Secrets: secretsPort{p}, Connector: connectorPort{p}, Types: r.types, Handlers: r.handlers,
+		Pack: "sim", Holder: p.holder,
 		NewID: r.newID, Jitter: r.sched.rng.Float64, Sizes: r.plan.sizes,
 	}
 	if r.plan.Await {
@@ -80,7 +81,8 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 	}
 	how, slow := r.fate(f)
 	if r.plan.hasty && !r.plan.instant && r.faulty && op == "Commit" && t.books.lane != "" {
-		slow += time.Duration(r.sched.rng.Int64N(int64(60 * time.Millisecond))) // so that others come in between
+		// so that others come in between
+		slow += time.Duration(r.sched.rng.Int64N(int64(60 * time.Millisecond)))
 	}
 	if slow > time.Second {
 		r.happened("slow call")

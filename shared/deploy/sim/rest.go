@@ -55,7 +55,8 @@ func checkRemoving(r *run, row *state.Row, i int) {
 	switch {
 	case !row.Removing:
 		r.violate("D4",
-			"%s left the model, which says that it is to be purged, and is not being removed", row.ID)
+			"%s left the model, which says that it is to be purged, and is not being removed",
+			row.ID)
 	case row.LastRun == state.RunFailed, row.LastRun == state.RunSkipped,
 		row.Blocked == state.BlockedYes:
 		checkRow(r, row, i)
@@ -70,8 +71,8 @@ func checkRow(r *run, row *state.Row, i int) {
 	if done := row.Status() == state.StatusDeployed; done != (row.Reason == "") {
 		r.violate("D4", "%s is %s and says why: %q", row.ID, row.Status(), row.Reason)
 	}
-	// What is blocked may have been being created when a process crashed: nobody looks for it before
-	// it may run again.
+	// What is blocked may have been being created when a process crashed: nobody looks for it
+	// before it may run again.
 	if asWanted(row) && row.Creating != "" && row.Blocked != state.BlockedYes {
 		r.violate("D8", "%s is deployed, and it is still noted that a create of it was begun",
 			row.ID)
@@ -81,7 +82,8 @@ func checkRow(r *run, row *state.Row, i int) {
 		checkUndefined(r, row)
 	case unknownTo(r, row.ID) != "":
 		r.violate("D4",
-			"%s refers to %s, which was not known when it was exported nor since, and is %s", row.ID, unknownTo(r, row.ID), status)
+			"%s refers to %s, which was not known when it was exported nor since, and is %s",
+			row.ID, unknownTo(r, row.ID), status)
 	case undefined != "" && row.Blocked != state.BlockedYes:
 		r.violate("D6", "%s requires %s, of which something is not known, and is %s", row.ID,
 			undefined, status)
@@ -151,7 +153,8 @@ func checkUndefined(r *run, row *state.Row) {
 				!strings.Contains(string(of.Body), `"purged":true`) {
 				if _, known := e.parameters[key]; !known {
 					r.violate("D4",
-						"%s waits for fact %q of %s, which is deployed and was never asked", row.ID, f.Name, f.Of)
+						"%s waits for fact %q of %s, which is deployed and was never asked", row.ID,
+						f.Name, f.Of)
 				}
 			}
 		default:
@@ -221,7 +224,8 @@ func checkSkipped(r *run, row *state.Row, i int) {
 		return c != nil && !asWanted(c) && known && eff.all[i]&(1<<j) != 0
 	}) {
 		r.violate("D6",
-			"%s is skipped because of %v, none of which is a requirement that is not deployed", row.ID, row.Causes)
+			"%s is skipped because of %v, none of which is a requirement that is not deployed",
+			row.ID, row.Causes)
 	}
 }
 
@@ -261,7 +265,8 @@ func checkBlocked(r *run, row *state.Row, i int) {
 		}
 	}
 	r.violate("D6",
-		"%s is blocked because of %v, which is not one thing that it requires and of which something is not known", row.ID, row.Causes)
+		"%s is blocked because of %v, which is not one thing that it requires and of which "+
+			"something is not known", row.ID, row.Causes)
 }
 
 // checkDeployed compares the world with what is released.

@@ -195,7 +195,8 @@ func (s *scheduler) resume(t *task) {
 			s.remove(t)
 			if _, ok := r.(runaway); ok {
 				t.proc.world.violate("D4",
-					"%s goes on after its process has crashed: %d calls and no end", t.name, maxCanceled)
+					"%s goes on after its process has crashed: %d calls and no end", t.name,
+					maxCanceled)
 				return
 			}
 			t.proc.world.violate("panic", "%s panicked: %v\n%s", t.name, r, debug.Stack())

@@ -114,7 +114,8 @@ func checkShelf(r *run, t *task, agent string) {
 	}
 	if old < 2 {
 		r.violate("list",
-			"%s lists what is at %s once more, and of what it has claimed that is too old for %d", t.name, agent, old)
+			"%s lists what is at %s once more, and of what it has claimed that is too old for %d",
+			t.name, agent, old)
 	}
 }
 

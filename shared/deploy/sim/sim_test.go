@@ -16,7 +16,8 @@ var (
 	whole = flag.Bool("whole", false, "do not look for a shorter trace of what fails")
 	name  = flag.String("mutant", "", "the mutant that TestSeed runs with; empty: none")
 	focus = flag.String("focus", "", "the focus of the plans of TestSeed and TestLong; empty: none")
-	every = flag.Bool("every", false, "look for each mutant from several first seeds, however many it needs")
+	every = flag.Bool("every", false,
+		"look for each mutant from several first seeds, however many it needs")
 )
 
 // TestMain collects garbage less often: what a run leaves behind is garbage as a whole, and a third
@@ -26,8 +27,8 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// TestSeeds pins that no invariant is violated in the first seeds, that the plans make all that they
-// are to make in the first of these, and that whatever is counted is listed.
+// TestSeeds pins that no invariant is violated in the first seeds, that the plans make all that
+// they are to make in the first of these, and that whatever is counted is listed.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	h := happened{most: min(defaultSeeds, 1000), seeds: map[string]int{}, times: map[string]int{}}
@@ -61,7 +62,8 @@ func campaign(t *testing.T, first, n uint64, ran func(*Result)) {
 	if !*whole {
 		explain(t, found.Plan, Mutant{}, found.Violation.Check)
 	}
-	t.Fatalf("seed %d: %s\nshow it with: go test ./shared/deploy/sim -run TestSeed -seed %d -v", found.Plan.Seed, found.Violation, found.Plan.Seed)
+	t.Fatalf("seed %d: %s\nshow it with: go test ./shared/deploy/sim -run TestSeed -seed %d -v",
+		found.Plan.Seed, found.Violation, found.Plan.Seed)
 }
 
 // TestOnceBlamed pins seeds in which a check once blamed the engine for what it may do. What a seed
@@ -189,7 +191,8 @@ func TestFocuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			if found != nil {
-				t.Errorf("seed %d: %s\nshow it with: go test ./shared/deploy/sim -run TestSeed -focus %s -seed %d -v",
+				t.Errorf("seed %d: %s\nshow it with: go test ./shared/deploy/sim -run TestSeed "+
+					"-focus %s -seed %d -v",
 					found.Plan.Seed, found.Violation, f.Name, found.Plan.Seed)
 			}
 		})

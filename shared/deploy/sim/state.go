@@ -53,9 +53,12 @@ func (s *State) touch(env string) *environment {
 	e := s.envs[env]
 	if e == nil {
 		e = &environment{
-			env: state.Env{Name: env}, versions: map[int]state.Version{}, agents: map[string]state.Agent{}, leases: map[string]*state.Lease{},
-			rows: map[resource.ID]*state.Row{}, checks: map[string]*laneChecks{}, outbox: map[string]state.Outbox{},
-			parameters: map[state.ParameterKey]state.Parameter{}, actions: map[string]state.Action{},
+			env: state.Env{Name: env}, versions: map[int]state.Version{},
+			agents: map[string]state.Agent{}, leases: map[string]*state.Lease{},
+			rows: map[resource.ID]*state.Row{}, checks: map[string]*laneChecks{},
+			outbox:     map[string]state.Outbox{},
+			parameters: map[state.ParameterKey]state.Parameter{},
+			actions:    map[string]state.Action{},
 		}
 		s.envs[env] = e
 	}
@@ -88,9 +91,7 @@ func (e *environment) put(n state.Env) {
 }
 
 // Envs implements deploy.State.
-func (s *State) Envs(
-	context.Context,
-) ([]string, error) {
+func (s *State) Envs(context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(s.envs)), nil
 }
 

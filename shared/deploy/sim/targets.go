@@ -210,7 +210,8 @@ func checkNotTargeted(
 	written(c, out, func(row *state.Row) {
 		was, had := b.rows[row.ID]
 		switch {
-		case about[row.ID], had && was.Compliance == state.Undefined: // the latter gets what is known by now
+		// the latter gets what is known by now
+		case about[row.ID], had && was.Compliance == state.Undefined:
 		case !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned ||
 			row.Removing != was.Removing:
 			r.violate("target", "%s changes %s, which is not targeted", t.name, row.ID)

@@ -135,7 +135,8 @@ func (c *Client) Version(ctx context.Context, env Env, number int) (Version, err
 		return vs[0], nil
 	}
 	if now, err := c.State.Env(ctx, env.Name); err != nil || now.Rev != env.Rev {
-		return Version{}, fault.New(fault.Conflict, "read version", "version %d was forgotten meanwhile", number).
+		return Version{}, fault.New(fault.Conflict, "read version",
+			"version %d was forgotten meanwhile", number).
 			WithHint("try again")
 	}
 	return Version{}, fault.New(fault.Damaged, "read version", "version %d is not stored", number).

@@ -118,9 +118,10 @@ type Outbox struct {
 	ID   string
 	Kind OutboxKind
 	// Of is the resource it is about.
-	Of       resource.ID
-	At       time.Time // when the change or the recovery was; a row that has run since is not concerned
-	Priority Priority  // of what is scheduled because of it
+	Of resource.ID
+	// when the change or the recovery was; a row that has run since is not concerned
+	At       time.Time
+	Priority Priority // of what is scheduled because of it
 	// Ticket is the one with which its resource ran, 0 for one that a wave asked for. What was
 	// scheduled no earlier was claimed by somebody who knew of that, and so runs after it.
 	Ticket int64
@@ -133,7 +134,10 @@ type OutboxKind string
 const (
 	OutboxRecovered OutboxKind = "recovered" // wake those that were skipped because of it
 	OutboxEvent     OutboxKind = "event"     // tell direct dependants
-	OutboxFact      OutboxKind = "fact"      // a fact or parameter is known now: resolve what waits for it
-	OutboxAgain     OutboxKind = "again"     // a run that another had overtaken did something: check the resource once more
-	OutboxDamaged   OutboxKind = "damaged"   // what is stored of it cannot be read: take it from the version once more
+	// a fact or parameter is known now: resolve what waits for it
+	OutboxFact OutboxKind = "fact"
+	// a run that another had overtaken did something: check the resource once more
+	OutboxAgain OutboxKind = "again"
+	// what is stored of it cannot be read: take it from the version once more
+	OutboxDamaged OutboxKind = "damaged"
 )

@@ -17,10 +17,12 @@ type Env struct {
 	Released int    // the version that is deployed; 0: none
 	Graph    string // hash of the graph of what is released, see Graph
 	// Releasing is the version whose release was begun and not finished; 0: none.
-	Releasing   int
-	Halted      bool // written by Halt only
-	Settings    Settings
-	Fingerprint string    // of the inputs of the last export, to recognise an export of the same; "": not known, or it depends on more
+	Releasing int
+	Halted    bool // written by Halt only
+	Settings  Settings
+	// of the inputs of the last export, to recognise an export of the same; "": not known, or it
+	// depends on more
+	Fingerprint string
 	Applied     string    // the plan that the last export has carried out, see Export.Expect
 	Wave        Wave      // the last one; whether it is over, lanes say: see Lease.Wave
 	LastDeploy  time.Time // when the deploy timer last scheduled something, or the first release
@@ -55,7 +57,8 @@ type Version struct {
 	Sets   []string         // by name, without the shared one
 	Base   int              // of a partial export: the version it was merged into
 	Pack   string           // digest of the handler pack it was exported with
-	Files  []string         // hashes of what its resources refer to, ascending; kept as long as the version
+	// hashes of what its resources refer to, ascending; kept as long as the version
+	Files []string
 	// Contents, when not nil, is what an export that only adds sets to the version has to know of
 	// it.
 	Contents *Contents `json:",omitempty"`

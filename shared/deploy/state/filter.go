@@ -43,7 +43,8 @@ func ParseFilter(terms []string) (Filter, error) {
 			continue
 		}
 		if said[key] && key != "agent" {
-			return f, fault.New(fault.Usage, "read filter", "%s= is there twice, and all terms must match", key).
+			return f, fault.New(fault.Usage, "read filter",
+				"%s= is there twice, and all terms must match", key).
 				WithHint("ask once for each")
 		}
 		said[key] = true
@@ -58,7 +59,8 @@ func ParseFilter(terms []string) (Filter, error) {
 			f.Status = Status(value)
 			if !knownStatus(f.Status) {
 				return f, fault.New(fault.Usage, "read filter", "unknown status %q", value).
-					WithHint("the statuses: deployed failed skipped blocked undefined available deploying orphaned non_compliant unavailable")
+					WithHint("the statuses: deployed failed skipped blocked undefined available " +
+						"deploying orphaned non_compliant unavailable")
 			}
 		default:
 			return f, fault.New(fault.Usage, "read filter", "unknown key %q in %q", key, term).

@@ -19,11 +19,7 @@ func LaneOf(id resource.ID, agent string, lanes int) string {
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
-	return fmt.Sprintf(
-		"%s/%d",
-		agent,
-		h.Sum32()%uint32(lanes),
-	) // lanes is small and positive
+	return fmt.Sprintf("%s/%d", agent, h.Sum32()%uint32(lanes)) // lanes is small and positive
 }
 
 // AgentOf returns the agent of a lane.

@@ -42,14 +42,13 @@ type Verifier interface {
 
 // Unreadable reports whether an error says that something which was stored is gone or has other
 // bytes.
-func Unreadable(
-	err error,
-) bool {
+func Unreadable(err error) bool {
 	return fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged)
 }
 
 // Transient reports whether the cause of an error passes by itself.
 func Transient(err error) bool {
-	passing := []fault.Kind{fault.Unavailable, fault.Busy, fault.Timeout, fault.Conflict, fault.Fenced, fault.Canceled}
+	passing := []fault.Kind{fault.Unavailable, fault.Busy, fault.Timeout, fault.Conflict,
+		fault.Fenced, fault.Canceled}
 	return slices.Contains(passing, fault.KindOf(err))
 }

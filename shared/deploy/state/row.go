@@ -33,16 +33,20 @@ type Row struct {
 
 	// Ticket is 0 if it is not scheduled, unless a wave asks; else that of the commit that
 	// scheduled it. Later commits of planners have greater ones.
-	Ticket    int64
-	Priority  Priority  // of what asked for it last, or more urgently; means nothing without a ticket
+	Ticket int64
+	// of what asked for it last, or more urgently; means nothing without a ticket
+	Priority  Priority
 	NotBefore time.Time // in progress: not before then
 
 	// State vector. The status follows from it, and from Orphaned, Hash, Deployed and Class.
 
-	Compliance Compliance // with the intent, as the last run has found or left the thing; HasUpdate with a new intent
-	LastRun    LastRun    // RunNew: none ended since the row was made
-	Blocked    Blocked    // BlockedYes is a planner's word, and takes the ticket; the others are a run's
-	Missing    []string   // what is not known of the intent, for people; none unless it is Undefined
+	// with the intent, as the last run has found or left the thing; HasUpdate with a new intent
+	Compliance Compliance
+	LastRun    LastRun // RunNew: none ended since the row was made
+	// BlockedYes is a planner's word, and takes the ticket; the others are a run's
+	Blocked Blocked
+	// what is not known of the intent, for people; none unless it is Undefined
+	Missing []string
 
 	// Outcome of the last run.
 

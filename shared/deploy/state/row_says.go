@@ -27,7 +27,8 @@ func (r *Row) Runnable() bool {
 
 // Clean reports whether a check that finds nothing to do would leave a row as it is.
 func (r *Row) Clean() bool {
-	return r.Ticket == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess && r.Blocked == NotBlocked && r.Deployed == r.Hash &&
+	return r.Ticket == 0 && r.Compliance == Compliant && r.LastRun == RunSuccess &&
+		r.Blocked == NotBlocked && r.Deployed == r.Hash &&
 		r.Attempts == 0 && r.NextAt.IsZero() && r.Waiting == nil && r.Creating == "" &&
 		!r.WantFacts &&
 		!r.PossiblyChanged &&
@@ -125,7 +126,8 @@ func (r *Row) Same(o *Row) bool {
 	a, b := *r, *o
 	for _, x := range []*Row{&a, &b} { // these are compared below, or follow from what is compared
 		x.Missing, x.Causes, x.Waiting, x.Hidden, x.MovedFrom = nil, nil, nil, nil, nil
-		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = time.Time{}, time.Time{},
+			time.Time{}, time.Time{}, time.Time{}
 		x.TriedAt = time.Time{}
 	}
 	return reflect.DeepEqual(&a, &b) && slices.Equal(r.Causes, o.Causes) &&

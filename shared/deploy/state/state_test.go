@@ -14,9 +14,11 @@ func TestGlob(t *testing.T) {
 	for _, c := range []struct {
 		pattern, s string
 		want       bool
-	}{{"*", "", true}, {"a*c", "abc", true}, {"a*c", "abd", false}, {"a?c", "abc", true}, {"a?c", "ac", false}, {"*b*", "abc", true},
+	}{{"*", "", true}, {"a*c", "abc", true}, {"a*c", "abd", false}, {"a?c", "abc", true},
+		{"a?c", "ac", false}, {"*b*", "abc", true},
 		{"fs::File[web*,*]", "fs::File[web1,path=/a/b]", true}, {"**", "x", true}, {"", "x", false},
-		{"a?c", "aéc", true}, {"a??c", "aéc", false}, {"a*??c", "a€c", false}, {"?*?", "€é", true}} {
+		{"a?c", "aéc", true}, {"a??c", "aéc", false}, {"a*??c", "a€c", false},
+		{"?*?", "€é", true}} {
 		if got := glob(c.pattern, c.s); got != c.want {
 			t.Errorf("glob(%q, %q) = %v", c.pattern, c.s, got)
 		}
@@ -27,7 +29,8 @@ func TestGlob(t *testing.T) {
 // the last.
 func TestFilterTwice(t *testing.T) {
 	t.Parallel()
-	for _, terms := range [][]string{{"type=a::B", "type=a::C"}, {"status=failed", "agent=a", "status=skipped"}, {"set=", "set=s"}} {
+	for _, terms := range [][]string{{"type=a::B", "type=a::C"},
+		{"status=failed", "agent=a", "status=skipped"}, {"set=", "set=s"}} {
 		if f, err := ParseFilter(terms); !fault.Is(err, fault.Usage) {
 			t.Errorf("%q: %+v, %v", terms, f, err)
 		}
@@ -53,7 +56,8 @@ func TestLaneOf(t *testing.T) {
 // FuzzParseFilter: any words are a filter or an error, and what is a filter matches without
 // trouble.
 func FuzzParseFilter(f *testing.F) {
-	for _, s := range []string{"", "type=fs::File", "status=failed", "status=odd", "fs::File[web1,path=/etc/*]", "set=", "a=b=c", "*?*", "agent=[x"} {
+	for _, s := range []string{"", "type=fs::File", "status=failed", "status=odd",
+		"fs::File[web1,path=/etc/*]", "set=", "a=b=c", "*?*", "agent=[x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, term string) {

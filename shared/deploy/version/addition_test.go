@@ -44,7 +44,8 @@ func nodesAt(rng *rand.Rand, g *Graph, n int) []Node {
 			continue
 		}
 		seen[id] = true
-		one := Node{ID: id, Lane: fmt.Sprintf("a%d/%d", rng.IntN(3), rng.IntN(4)), Removing: rng.IntN(9) == 0}
+		one := Node{ID: id, Lane: fmt.Sprintf("a%d/%d", rng.IntN(3), rng.IntN(4)),
+			Removing: rng.IntN(9) == 0}
 		for range rng.IntN(3) {
 			if rng.IntN(2) == 0 && len(out) > 0 {
 				one.Requires = append(one.Requires, out[rng.IntN(len(out))].ID)
@@ -154,7 +155,8 @@ func TestGraphsKeepBase(t *testing.T) {
 func TestDamagedAddition(t *testing.T) {
 	t.Parallel()
 	base := NewGraph([]Node{{ID: "a", Lane: "x/0"}})
-	stored := base.With("base", []Node{{ID: "b", Lane: "y/0", Requires: []resource.ID{"a"}}}).encodeAdded()
+	stored := base.With("base", []Node{{ID: "b", Lane: "y/0", Requires: []resource.ID{"a"}}}).
+		encodeAdded()
 	for i := range stored {
 		if _, err := decodeAddition(base, "base", stored[:i]); !fault.Is(err, fault.Damaged) {
 			t.Errorf("an addition cut at byte %d: %v", i, err)
@@ -176,7 +178,8 @@ func TestDamagedAddition(t *testing.T) {
 func TestRewired(t *testing.T) {
 	t.Parallel()
 	a := NewGraph([]Node{{ID: "a"}, {ID: "b", Requires: []resource.ID{"a"}}, {ID: "d"}, {ID: "e"}})
-	b := NewGraph([]Node{{ID: "b"}, {ID: "c"}, {ID: "d", Requires: []resource.ID{"c"}}, {ID: "e"}, {ID: "f"}})
+	b := NewGraph([]Node{{ID: "b"}, {ID: "c"}, {ID: "d", Requires: []resource.ID{"c"}}, {ID: "e"},
+		{ID: "f"}})
 	if got := Rewired(a, b); !slices.Equal(got, []resource.ID{"b", "d"}) {
 		t.Errorf("rewired: %v", got)
 	}

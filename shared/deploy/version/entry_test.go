@@ -7,8 +7,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// TestMaySendEvents pins that whatever has to tell others of its changes is known without being decoded,
-// and that what only looks like it does no harm.
+// TestMaySendEvents pins that whatever has to tell others of its changes is known without being
+// decoded, and that what only looks like it does no harm.
 func TestMaySendEvents(t *testing.T) {
 	t.Parallel()
 	tells := func(change func(r *resource.Resource)) version.Entry {
@@ -20,7 +20,8 @@ func TestMaySendEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := resource.Decode(en.Body); err != nil || got.SendsEvents() && !en.MaySendEvents() {
+		if got, err := resource.Decode(en.Body); err != nil ||
+			got.SendsEvents() && !en.MaySendEvents() {
 			t.Errorf("%s tells others, and the entry does not say so (%v)", en.Body, err)
 		}
 		return en

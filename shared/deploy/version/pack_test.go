@@ -25,7 +25,8 @@ func TestPackedAsBefore(t *testing.T) {
 			fmt.Fprintf(&b, "fs::File[web%d,path=/srv/%06d] %x\n", r.IntN(4), r.IntN(50000),
 				r.Uint64()>>r.IntN(64))
 		}
-		if got, want := compress(b.Bytes()), before.EncodeAll(b.Bytes(), nil); !bytes.Equal(got, want) {
+		if got, want := compress(b.Bytes()),
+			before.EncodeAll(b.Bytes(), nil); !bytes.Equal(got, want) {
 			t.Errorf("%d bytes are packed into %d others", b.Len(), len(got))
 		}
 	}

@@ -13,11 +13,7 @@ type comprehensionNode struct {
 	slot      int
 }
 
-func (n *comprehensionNode) emit(
-	e *engine,
-	s *scope,
-	f frame,
-) *fail {
+func (n *comprehensionNode) emit(e *engine, s *scope, f frame) *fail {
 	return n.start(e, s, f, nil)
 }
 

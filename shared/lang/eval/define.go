@@ -199,12 +199,7 @@ func (p *program) importNamespace(u *textUnit, st *syntax.Import) {
 		name = st.As.Text
 	}
 	if v := u.ns.visible[name]; v != nil && v.at != nil {
-		f := failed(
-			CodeImport,
-			at,
-			"two imports give the name %s",
-			name,
-		).heavy(40).
+		f := failed(CodeImport, at, "two imports give the name %s", name).heavy(40).
 			advise("give one of them another name with `as`")
 		p.problem(f.with(v.at, "the first one is here"))
 		return
@@ -431,10 +426,8 @@ func (p entityPass) declareDefault(
 	st *syntax.Attribute,
 ) {
 	if st.Default == nil {
-		e.Defaults = append(
-			e.Defaults,
-			types.Default{Name: a.Name},
-		) // what parents have does not hold here
+		// what parents have does not hold here
+		e.Defaults = append(e.Defaults, types.Default{Name: a.Name})
 		return
 	}
 	v, ok := folded(st.Default)

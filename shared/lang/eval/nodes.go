@@ -38,11 +38,7 @@ func (n *refNode) gradual(e *engine, s *scope, f frame, c collector) (bool, *fai
 	return f.at(n.slot).listen(c, n.at)
 }
 
-func (n *refNode) value(
-	_ *engine,
-	_ *scope,
-	f frame,
-) (types.Value, *fail) {
+func (n *refNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
 	return f.get(n.slot), nil
 }
 
@@ -360,12 +356,7 @@ func entry(d *types.Dict, key types.Value, at *diag.Pos) (types.Value, *fail) {
 	}
 	v, ok := d.Get(k)
 	if !ok {
-		return nil, failed(
-			CodeKey,
-			at,
-			"the dict has no key %q",
-			k,
-		).heavy(70).
+		return nil, failed(CodeKey, at, "the dict has no key %q", k).heavy(70).
 			advise("%s", keysHint(k, d))
 	}
 	return v, nil

@@ -133,11 +133,7 @@ func (n *notNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fai
 	return false, n.emit(e, s, f)
 }
 
-func (n *notNode) emit(
-	e *engine,
-	s *scope,
-	f frame,
-) *fail {
+func (n *notNode) emit(e *engine, s *scope, f frame) *fail {
 	return n.of.emit(e, s, f).in(n.at, false)
 }
 

@@ -142,10 +142,7 @@ func (l *late) notify(value types.Value, at *diag.Pos) *fail {
 			if !c.pure() {
 				l.quiet++
 			}
-			l.listeners = slices.DeleteFunc(
-				l.listeners,
-				func(o collector) bool { return o == c },
-			)
+			l.listeners = slices.DeleteFunc(l.listeners, func(o collector) bool { return o == c })
 			delete(l.hearing, c)
 		}
 	}

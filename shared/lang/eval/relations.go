@@ -157,11 +157,7 @@ func (p relationPass) implement() {
 		e := p.entityOf(d.unit, &st.Entity, d.unit.pos(st))
 		if st.Parents && !trivial(st.When) {
 			p.problem(
-				failed(
-					CodeImplement,
-					at,
-					"`parents` cannot have a condition",
-				).
+				failed(CodeImplement, at, "`parents` cannot have a condition").
 					advise("write `implement ... using parents` and the others with their " +
 						"condition apart"),
 			)
@@ -353,11 +349,7 @@ func (p relationPass) precedence() {
 			r,
 			r.FirstEntity,
 			r.First,
-		), p.relationOf(
-			r,
-			r.ThenEntity,
-			r.Then,
-		)
+		), p.relationOf(r, r.ThenEntity, r.Then)
 		if first == nil || then == nil {
 			continue
 		}

@@ -54,11 +54,12 @@ type late struct {
 	seen      map[types.Value]struct{}
 	listeners []collector
 	hearing   map[collector]struct{} // the listeners, if they are many
-	turn      int64                  // its place among what can be frozen, and among those without effective waiters
-	place     int                    // among those without effective waiters, where they are kept
-	waiting   int                    // how many waiters there are
-	quiet     int                    // waiters that a freeze does not help: those of listeners
-	promised  int                    // values that were announced and have not come
+	// its place among what can be frozen, and among those without effective waiters
+	turn     int64
+	place    int // among those without effective waiters, where they are kept
+	waiting  int // how many waiters there are
+	quiet    int // waiters that a freeze does not help: those of listeners
+	promised int // values that were announced and have not come
 }
 
 // newOpen returns a variable with what it has more when it is not clear how many values will come.

@@ -126,11 +126,8 @@ func (env *Environment) New(name, text string) (*Template, error) {
 			Template: name,
 			Line:     1,
 			Syntax:   true,
-			Reason: fmt.Sprintf(
-				"the template has %d bytes; %d are allowed",
-				len(text),
-				maxSource,
-			),
+			Reason: fmt.Sprintf("the template has %d bytes; %d are allowed", len(text),
+				maxSource),
 		}
 	}
 	tokens, err := lex(text)

@@ -144,15 +144,11 @@ func isDigit(r rune) bool {
 	return unicode.IsDigit(r) || strings.ContainsRune("¹²³⁰⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", r)
 }
 
-func isUpper(
-	text string,
-) bool {
+func isUpper(text string) bool {
 	return strings.ToUpper(text) == text && strings.ToLower(text) != text
 }
 
-func isLower(
-	text string,
-) bool {
+func isLower(text string) bool {
 	return strings.ToLower(text) == text && strings.ToUpper(text) != text
 }
 

@@ -282,9 +282,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-func frame(
-	body string,
-) string {
+func frame(body string) string {
 	return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 

@@ -147,16 +147,10 @@ func ReadProject(file string, text []byte) (*Project, diag.Problems, error) {
 	p := NoProject(filepath.Dir(file))
 	p.File = file
 	p.Name, p.Description = r.text(m, "name"), r.text(m, "description")
-	p.Author, p.License, p.Copyright = r.text(
-		m,
-		"author",
-	), r.text(
+	p.Author, p.License, p.Copyright = r.text(m, "author"), r.text(
 		m,
 		"license",
-	), r.text(
-		m,
-		"copyright",
-	)
+	), r.text(m, "copyright")
 	p.AuthorEmail = r.email(m)
 	p.ModulePath, p.DownloadPath = r.texts(m, "modulepath"), r.text(m, "downloadpath")
 	p.Repos, p.Requires = r.repos(m), r.requires(m)

@@ -168,7 +168,8 @@ func begin(ctx context.Context, dir string) error {
 }
 
 // fromTemplate copies the files of a git repository into the folder of a module, which is empty;
-// {{ name }} in their names and texts is the name of the module. The folder has all of them or none.
+// {{ name }} in their names and texts is the name of the module. The folder has all of them or
+// none.
 func fromTemplate(ctx context.Context, in, name, template string) error {
 	temporary, err := os.MkdirTemp(in, "."+name+".create-")
 	if err != nil {

@@ -347,7 +347,8 @@ func TestConflict(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "requirements.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "main.cf"), []byte("import app\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "main.cf"), []byte("import app\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := tool.Install(t.Context(), modtool.InstallOptions{}); err != nil {

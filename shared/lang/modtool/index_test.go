@@ -80,10 +80,7 @@ func (s *shelf) add(t *testing.T, name, version, code string, requires ...string
 		"setup.cfg",
 		"[metadata]\nname = "+metadata.PackageOf(
 			name,
-		)+"\nversion = "+strings.TrimSuffix(
-			version,
-			".dev1",
-		)+
+		)+"\nversion = "+strings.TrimSuffix(version, ".dev1")+
 			"\nlicense = MIT\n[options]\ninstall_requires =\n    "+strings.Join(
 			requires,
 			"\n    ",
@@ -96,11 +93,7 @@ func (s *shelf) add(t *testing.T, name, version, code string, requires ...string
 		code,
 	)
 	tool, _ := newTool(t, dir)
-	files, err := tool.Build(
-		context.Background(),
-		dir,
-		modtool.BuildOptions{Output: t.TempDir()},
-	)
+	files, err := tool.Build(context.Background(), dir, modtool.BuildOptions{Output: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

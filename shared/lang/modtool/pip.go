@@ -86,9 +86,7 @@ func (i *installer) runPip(
 	ctx context.Context, env string, args []string,
 ) (out string, begun bool, err error) {
 	variables, system := i.pipEnvironment()
-	name, full := python(
-		env,
-	), append(
+	name, full := python(env), append(
 		[]string{"-m", "pip", "--disable-pip-version-check", "--no-input"},
 		args...)
 	if uv, err := exec.LookPath("uv"); err == nil && !system {
@@ -123,7 +121,8 @@ func pipError(out, log string, err error) error {
 	said := repeated().ReplaceAllString(err.Error(), "")
 	switch {
 	case strings.Contains(said, unsolved):
-		return fault.New(fault.Invalid, doing, "%s", said).WithHint("change one of these constraints")
+		return fault.New(fault.Invalid, doing, "%s", said).
+			WithHint("change one of these constraints")
 	case refused(out) || refused(said) || refused(missed):
 		return fault.New(fault.Denied, doing, "the index refuses: %s%s", said, missed).
 			WithHint("put a name and password for it into the file .netrc of your home " +
@@ -163,8 +162,8 @@ func unread(log string) string {
 	return strings.Join(out, "")
 }
 
-// because takes the names of what is in pip out of what it says of a connection, and keeps why there
-// is none.
+// because takes the names of what is in pip out of what it says of a connection, and keeps why
+// there is none.
 func because(text string) string {
 	before, _, found := strings.Cut(text, "HTTP")
 	if !found || !strings.Contains(text, "Max retries exceeded") {

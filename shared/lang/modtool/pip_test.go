@@ -68,8 +68,9 @@ func TestUnreached(t *testing.T) {
 			": Failed to establish a new connection: [Errno 111] Connection refused')) - skipping\n"
 		err := pipError("", log, fault.New(fault.Unavailable, "run python -m pip", "%s",
 			"WARNING: Retrying (Retry(total=4)) after it\nERROR: No matching distribution found"))
-		want := "the index cannot be reached\n" + page + ": connection error: Failed to establish " +
-			"a new connection: [Errno 111] Connection refused"
+		want := "the index cannot be reached\n" + page +
+			": connection error: Failed to establish a new connection: [Errno 111] Connection " +
+			"refused"
 		if !strings.HasSuffix(err.Error(), want) || fault.HintOf(err) == "" {
 			t.Errorf("%v", err)
 		}

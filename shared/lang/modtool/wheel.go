@@ -269,10 +269,7 @@ func removePackage(site, name string) error {
 		site,
 		module.PluginsPackage,
 		name,
-	), filepath.Join(
-		site,
-		".old-"+name,
-	)
+	), filepath.Join(site, ".old-"+name)
 	if !fileThere(place) {
 		return nil
 	}

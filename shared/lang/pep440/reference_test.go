@@ -215,17 +215,7 @@ func version(r *rand.Rand, release string) string {
 		"v",
 		"V",
 		" ",
-	) + pick(
-		r,
-		"",
-		"",
-		"",
-		"",
-		"",
-		"",
-		"1!",
-		"0!",
-	) + release
+	) + pick(r, "", "", "", "", "", "", "1!", "0!") + release
 	if r.IntN(4) == 0 {
 		s += pick(r, ".0", ".0.0", ".1", ".2")
 	}

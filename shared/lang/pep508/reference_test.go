@@ -161,39 +161,20 @@ func ask(r *rand.Rand) question {
 		"",
 		"",
 		" ",
-	) + pick(
-		r,
-		"std",
-		"inmanta-module-std",
-		"a",
-		"A.b_c-d",
-		"zope.x",
-		"x-",
-		"-x",
-		"2to3",
-	)
+	) + pick(r, "std", "inmanta-module-std", "a", "A.b_c-d", "zope.x", "x-", "-x", "2to3")
 	s += pick(r, "", "", " ")
 	if r.IntN(4) == 0 {
 		s += pick(r, "[a]", "[a,b]", "[ a , b ]", "[]", "[a b]", "[a,]", "[b,a,a]", "[é]", "[")
 	}
 	s += pick(r, "", "", " ")
 	if r.IntN(6) == 0 {
-		s += "@" + pick(
-			r,
-			"",
-			" ",
-		) + pick(
+		s += "@" + pick(r, "", " ") + pick(
 			r,
 			"git+https://h/r.git@main",
 			"https://h/x.whl#sha256=00",
 			"file:///x",
 			"",
-		) + pick(
-			r,
-			"",
-			" ",
-			"  ",
-		)
+		) + pick(r, "", " ", "  ")
 	} else {
 		s += specifiers(r)
 	}

@@ -128,9 +128,7 @@ func (g *generator) computed(typ string, depth int) string {
 			"["+sub("int")+", "+sub("int")+"]",
 			"["+sub("int")+", "+sub("int[]")+"]",
 			"[i * 2 for i in "+sub("int[]")+"]",
-			"[j for j in "+sub(
-				"int[]",
-			)+" if j > 1]",
+			"[j for j in "+sub("int[]")+" if j > 1]",
 			"[i + j for i in "+sub("int[]")+" for j in "+sub("int[]")+" if i != j]",
 			"std::sequence(3)",
 		)

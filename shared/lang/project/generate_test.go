@@ -173,15 +173,7 @@ func (g *generator) relations() {
 		rel.name, rel.bounds = fmt.Sprintf(
 			"r%d",
 			i,
-		), g.one(
-			"0:",
-			"0:",
-			"0:",
-			"0:1",
-			"1",
-			"1:",
-			"0:2",
-		)
+		), g.one("0:", "0:", "0:", "0:1", "1", "1:", "0:2")
 		rel.many = rel.bounds != "1" && rel.bounds != "0:1"
 		if g.chance(2) {
 			rel.back, rel.backBounds = fmt.Sprintf("q%d", i), g.one("0:", "0:1", "0:", "1")

@@ -154,7 +154,8 @@ const whatToName = "name a directory with a " + MainFile + ", or a .cf file; " +
 // unreadable is the fault that a file of a model cannot be read.
 func unreadable(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fault.New(fault.Invalid, "read the model", "there is no %s", path).WithHint(whatToName)
+		return fault.New(fault.Invalid, "read the model", "there is no %s", path).
+			WithHint(whatToName)
 	}
 	return fault.Wrap(fault.Invalid, "read the model", err)
 }

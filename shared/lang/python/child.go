@@ -56,13 +56,7 @@ func newChild(o Options) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.cmd = exec.Command(
-		o.Python,
-		"-X",
-		"utf8",
-		"-c",
-		string(boot),
-	)
+	c.cmd = exec.Command(o.Python, "-X", "utf8", "-c", string(boot))
 	c.cmd.Dir = o.Dir
 	c.cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0", "PYTHONSAFEPATH=1", markName+"="+c.mark)
 	if path := o.Path; len(path) > 0 {

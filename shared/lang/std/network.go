@@ -100,9 +100,7 @@ func prefixBits(text string, addr netip.Addr) (int, error) {
 }
 
 func ones(n int) *big.Int {
-	return new(
-		big.Int,
-	).Sub(new(big.Int).Lsh(big.NewInt(1), uint(n)), big.NewInt(1))
+	return new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(n)), big.NewInt(1))
 	// 32 or 128
 }
 

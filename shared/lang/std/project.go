@@ -99,8 +99,8 @@ func listFiles(c *eval.Context, a eval.Args) (types.Value, error) {
 	return out, nil
 }
 
-// PasswordsIn returns the passwords that a folder data keeps, in a file for its owner alone. They are
-// for one compile at a time.
+// PasswordsIn returns the passwords that a folder data keeps, in a file for its owner alone. They
+// are for one compile at a time.
 func PasswordsIn(data string) Passwords {
 	return &passwords{path: filepath.Join(data, "std", "passwordfile.txt")}
 }

@@ -38,19 +38,19 @@ func validated() map[string]check {
 		"pydantic.EmailStr":        asText1(isEmail),
 		"pydantic.NameEmail":       asText1(isNameEmail),
 		"pydantic.AnyUrl":          asText1(func(s string) bool { return isURL(s, 0) }),
-		"pydantic.AnyHttpUrl": asText1(
-			func(s string) bool { return isURL(s, 0, "http", "https") },
-		),
-		"pydantic.HttpUrl": asText1(
-			func(s string) bool { return isURL(s, 2083, "http", "https") },
-		),
+		"pydantic.AnyHttpUrl": asText1(func(s string) bool {
+			return isURL(s, 0, "http", "https")
+		}),
+		"pydantic.HttpUrl": asText1(func(s string) bool {
+			return isURL(s, 2083, "http", "https")
+		}),
 		"pydantic.FileUrl": asText1(func(s string) bool { return isURL(s, 0, "file") }),
 		"pydantic.PostgresDsn": asText1(
 			func(s string) bool { return isURL(s, 0, "postgres", "postgresql") },
 		),
-		"pydantic.RedisDsn": asText1(
-			func(s string) bool { return isURL(s, 0, "redis", "rediss") },
-		),
+		"pydantic.RedisDsn": asText1(func(s string) bool {
+			return isURL(s, 0, "redis", "rediss")
+		}),
 		"pydantic.NegativeFloat":    floatThat(func(f float64) bool { return f < 0 }),
 		"pydantic.PositiveFloat":    floatThat(func(f float64) bool { return f > 0 }),
 		"pydantic.NonNegativeFloat": floatThat(func(f float64) bool { return f >= 0 }),

@@ -342,7 +342,8 @@ func batchRefused(e *env) error {
 	for i, a := range got[1:] {
 		if a.Err != nil {
 			return advise("give each item the answer that is its own, an error only to what failed",
-				"item %d of a batch failed because item 1, with %s = %s, is refused: %w", i+2, name, shown(bad, compiled.Sensitive), a.Err)
+				"item %d of a batch failed because item 1, with %s = %s, is refused: %w", i+2, name,
+				shown(bad, compiled.Sensitive), a.Err)
 		}
 	}
 	return resultsAsSaid(place, todo[1:], got[1:])

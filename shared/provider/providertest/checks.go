@@ -17,21 +17,25 @@ func checks() []check {
 		{"declaration", "a type says what it and each attribute is for",
 			"describe the type and every attribute", declaration},
 		{"create", "what was created reads as it was wanted, and is left alone from then on",
-			"let Read report each property in the form in which it is wanted (or write a Canonicalise), and parameters not at all", creates},
+			"let Read report each property in the form in which it is wanted (or write a " +
+				"Canonicalise), and parameters not at all", creates},
 		{"create_twice", "a create that was not recorded can be repeated",
 			"let Create look whether the thing is there, and complete it", createsTwice},
 		{"update", "an update brings about what differs, and can be repeated",
 			"let Update set what is wanted, whatever is there, and Read report what it really finds", updates},
 		{"update_gone", "what vanished before an update is there after the next apply",
-			"let Read look at the target every time, and the next run make what is missing", updateGone},
+			"let Read look at the target every time, and the next run make what is missing",
+			updateGone},
 		{"init_only", "a change of what can only be set at creation is seen and refused",
 			"let Read report what can only be set at creation", initOnly},
 		{"replaced", "what can only be changed by replacing the thing is changed so",
-			"let Delete remove the one that was observed and no other, Create make another one, and Read report the one that was made last", replaced},
+			"let Delete remove the one that was observed and no other, Create make another one, " +
+				"and Read report the one that was made last", replaced},
 		{"delete", "what was purged is gone with all that belongs to it, and can be purged again",
 			"let Delete remove all that Create made, and take what is gone for done", deletes},
 		{"dry_run", "reading and dry runs change nothing",
-			"change nothing in Read, whether the run is dry or not, and look the same in both", dryRun},
+			"change nothing in Read, whether the run is dry or not, and look the same in both",
+			dryRun},
 		{"batch", "a batch does what single calls do, and answers in order",
 			"give one answer for each item, in order, and do what the single calls do", batch},
 		{"parallel", "a handler can be called for several resources at the same time",
@@ -39,11 +43,13 @@ func checks() []check {
 		{"canceled", "a call that is cut off ends, and the next one converges",
 			"mind the context of the call, and put no secret into an error", canceled},
 		{"interrupted", "a call that is cut off after any of its steps is made good by the next",
-			"write beside and rename, or let Read see what is half made, so that the next run completes it", interrupted},
+			"write beside and rename, or let Read see what is half made, so that the next run " +
+				"completes it", interrupted},
 		{"canonical", "a canonical form is its own canonical form",
 			"let Canonicalise leave alone what it has made", canonical},
 		{"find", "a create that may have happened can be looked up",
-			"let FindCreated answer by the token alone, and return an error when it cannot tell", find},
+			"let FindCreated answer by the token alone, and return an error when it cannot tell",
+			find},
 		{"reload", "a reload can be repeated and leaves what is there as it is wanted",
 			"let Reload do no more than make the thing take notice", reload},
 		{"facts", "asking for facts changes nothing",
@@ -53,21 +59,31 @@ func checks() []check {
 		{"noop", "a dry run that reaches the target changes nothing",
 			"let Noop only ask", noop},
 		{"neighbours", "what is done to one thing leaves the others alone",
-			"address exactly the thing that is named, by all of its naming attributes, and no list, prefix or pattern", neighbours},
+			"address exactly the thing that is named, by all of its naming attributes, and no " +
+				"list, prefix or pattern", neighbours},
 		{"in_sync",
 			"the comparison is content with what is there, and sees a difference from both sides",
-			"let InSync say Same when what is wanted is what is there, and the same of two values whichever of them is wanted", inSync},
+			"let InSync say Same when what is wanted is what is there, and the same of two " +
+				"values whichever of them is wanted", inSync},
 		{"generate", "what follows from a resource follows from it alone",
-			"compute it from the attributes, in a fixed order (sort what comes out of maps), without clock, chance or target, and take references for what they are", generates},
+			"compute it from the attributes, in a fixed order (sort what comes out of maps), " +
+				"without clock, chance or target, and take references for what they are",
+			generates},
 		{"together",
-			"several attributes can be set at once, at creation and later, and one without touching the others",
-			"let Create take every attribute that is given and none that is not, and Update all that differ, and only those", together},
+			"several attributes can be set at once, at creation and later, and one without " +
+				"touching the others",
+			"let Create take every attribute that is given and none that is not, and Update all " +
+				"that differ, and only those", together},
 		{"parts", "a difference in any part of a list or a map is seen and brought about",
-			"compare and write lists and maps whole, with what is missing in one of them; where more than what is wanted is well, say so in OneWay of the case", partsOf},
+			"compare and write lists and maps whole, with what is missing in one of them; where " +
+				"more than what is wanted is well, say so in OneWay of the case", partsOf},
 		{"left_out", "what a resource leaves out stays as it is",
-			"let Update send only what differs (req.Changes), or what is there with that laid over it; where the target cannot do that, say so in Resets of the case", leftOut},
+			"let Update send only what differs (req.Changes), or what is there with that laid " +
+				"over it; where the target cannot do that, say so in Resets of the case", leftOut},
 		{"edges", "values at the edges of the types are brought about, or refused",
-			"write and read every value that the type allows as it is, refuse others with an error of the class NeedsChange before anything is changed, or narrow the type", edges},
+			"write and read every value that the type allows as it is, refuse others with an " +
+				"error of the class NeedsChange before anything is changed, or narrow the type",
+			edges},
 	}
 }
 
@@ -107,7 +123,8 @@ func checkFeatures(e *env) error {
 		delete(can, "facts") // a handler can report facts whenever it is called
 	}
 	for _, feature := range slices.Sorted(maps.Keys(can)) {
-		const fix = "list in Features of the type what the handler implements, no more and no less: people read it in `southbound type`"
+		const fix = "list in Features of the type what the handler implements, no more and no " +
+			"less: people read it in `southbound type`"
 		switch said := slices.Contains(e.typ.Features, feature); {
 		case said && !can[feature]:
 			return advise(fix, "the type says that its handler has %s, and it has not", feature)
@@ -159,8 +176,11 @@ func checkSteady(e *env, r provider.Resource) error {
 		}
 		for _, name := range comparedAttributes(e) {
 			if !reflect.DeepEqual(first.Attributes[name], again.Attributes[name]) {
-				return advise("report lists and texts in an order that is always the same (sort what comes out of maps), and nothing of the clock",
-					"%s is read as %v and as %v, with nothing in between", name, first.Attributes[name], again.Attributes[name])
+				return advise(
+					"report lists and texts in an order that is always the same (sort what comes "+
+						"out of maps), and nothing of the clock",
+					"%s is read as %v and as %v, with nothing in between", name,
+					first.Attributes[name], again.Attributes[name])
 			}
 		}
 	}
@@ -182,7 +202,9 @@ func createsTwice(e *env) error {
 	token := e.token()
 	for range 2 {
 		if !e.typ.Assigned {
-			token = e.token() // as the engine has it: the same for every try only where the target chooses the identity
+			// as the engine has it: the same for every try only where the target chooses the
+			// identity
+			token = e.token()
 		}
 		out, err := e.act(provider.BatchChange{Change: diff.Created, Resource: r, Token: token},
 			nil)

@@ -101,7 +101,9 @@ func cutOffChange(e *env, r provider.Resource, c provider.BatchChange) error {
 
 // tooLong is said of calls that do not end with their context.
 func tooLong(after, took time.Duration) error {
-	return advise("hand the context of the call on to all that takes time, and wait with select on its Done", "calls that were cut off after %s went on for %s", after, took.Round(time.Millisecond))
+	return advise(
+		"hand the context of the call on to all that takes time, and wait with select on its Done",
+		"calls that were cut off after %s went on for %s", after, took.Round(time.Millisecond))
 }
 
 // givenUp makes calls that nobody waits for any more after some time.
@@ -145,7 +147,9 @@ func checkHonest(e *env, r provider.Resource, err error, when string) error {
 	case errors.As(err, &broken):
 		return err
 	case err != nil && provider.ClassOf(err) != provider.Retryable:
-		return advise("let errors of the way to the target keep their class, and use NeedsChange and Terminal for what the target has said itself",
+		return advise(
+			"let errors of the way to the target keep their class, and use NeedsChange and "+
+				"Terminal for what the target has said itself",
 			"%s it fails as %s, which is never tried again: %w", when, provider.ClassOf(err), err)
 	case err != nil:
 		return nil
@@ -209,7 +213,10 @@ func interrupted(e *env) error {
 	for i := range e.Updates {
 		todo = append(todo,
 			transition{fmt.Sprintf("update %d", i+1), made,
-				func(c *Case) []map[string]any { return []map[string]any{c.Attributes, c.Updates[i]} }})
+				func(c *Case) []map[string]any {
+					return []map[string]any{c.Attributes,
+						c.Updates[i]}
+				}})
 	}
 	if !e.Lasting {
 		todo = append(todo, transition{"purge", made, gone})

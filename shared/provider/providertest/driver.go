@@ -30,7 +30,8 @@ type env struct {
 	dir     string
 	output
 	*tokens
-	written *sync.Map                  // write-only values that were written, by resource and attribute
+	// write-only values that were written, by resource and attribute
+	written *sync.Map
 	own     *own                       // what its calls have for themselves
 	places  []*env                     // others of the same check
 	saw     func(map[string]diff.Diff) // is told what an update is about, unless nil
@@ -47,7 +48,8 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 		return nil, err
 	}
 	e := &env{ctx: ctx, subject: s, newDir: newDir, typ: typ, handler: s.Definition.Handler,
-		host: NewHost(s.Transport), dir: dir, tokens: &tokens{mark: rand.Text()}, written: &sync.Map{}}
+		host: NewHost(s.Transport), dir: dir, tokens: &tokens{mark: rand.Text()},
+		written: &sync.Map{}}
 	if s.Alone {
 		e.own = newOwn(newDir)
 	}
@@ -205,12 +207,21 @@ func wellFormed(e *env, obs provider.Observation) error {
 		case !ok:
 			return fmt.Errorf("%s was reported, and is not declared", name)
 		case a.Behaviour == schema.Parameter:
-			return advise("leave parameters out of what Read reports: they steer the handler and are not compared", "%s was reported, and is a parameter", name)
+			return advise(
+				"leave parameters out of what Read reports: they steer the handler and are not "+
+					"compared", "%s was reported, and is a parameter", name)
 		case a.Behaviour == schema.WriteOnly:
-			return advise("leave what is write_only out of what Read reports; what the target gives back is a property", "%s was reported, and is write_only", name)
+			return advise(
+				"leave what is write_only out of what Read reports; what the target gives back "+
+					"is a property", "%s was reported, and is write_only", name)
 		case v != nil && a.DataType.Check(v) != nil:
-			return advise("report values in the forms of documents (string, int64, float64, bool, []any, map[string]any), what is not set as nil, and widen the type where the target has "+
-				"more than it allows", "%s was reported with a value that its type does not allow: %w", name, a.DataType.Check(v))
+			return advise(
+				"report values in the forms of documents (string, int64, float64, bool, []any, "+
+					"map[string]any), what is not set as nil, and widen the type where the "+
+					"target has "+
+					"more than it allows",
+				"%s was reported with a value that its type does not allow: %w", name,
+				a.DataType.Check(v))
 		}
 	}
 	return nil

@@ -51,8 +51,10 @@ func edges(e *env) error {
 		}
 		if seen == 0 && len(values) > 1 && a.Behaviour == schema.Property {
 			errs = append(errs,
-				advise("let Read report what is there, whatever is wanted; where no made-up value can make a difference, say so in Unfit of the case",
-					"%s is compared, and none of %d values made a difference to what was there", a.Name, len(values)))
+				advise("let Read report what is there, whatever is wanted; where no made-up "+
+					"value can make a difference, say so in Unfit of the case",
+					"%s is compared, and none of %d values made a difference to what was there",
+					a.Name, len(values)))
 		}
 	}
 	return errors.Join(errs...)
@@ -227,7 +229,9 @@ func checkListed(e *env, l provider.Lister, f provider.Found) error {
 	// somebody else may have removed it since: places of tests are shared
 	again, err := listAll(e, l)
 	if err == nil && len(foundAs(e, again, r)) > 0 {
-		err = advise("let List and Read ask the target the same question, and take the same for what is there", "%s is listed, and when it is read it is not there", r.ID)
+		err = advise(
+			"let List and Read ask the target the same question, and take the same for what is "+
+				"there", "%s is listed, and when it is read it is not there", r.ID)
 	}
 	return err
 }

@@ -34,7 +34,8 @@ func (e *env) guard(f func() error, maps ...map[string]any) error {
 	for i, m := range maps {
 		if !reflect.DeepEqual(before[i], any(m)) {
 			return either(err,
-				advise("keep to reading what a request holds, and copy what is to be changed (maps.Clone)", "the handler changed the attributes that it was given"))
+				advise("keep to reading what a request holds, and copy what is to be changed "+
+					"(maps.Clone)", "the handler changed the attributes that it was given"))
 		}
 	}
 	return err

@@ -70,7 +70,11 @@ func canonicalOf(e *env, c provider.Canonicaliser, r provider.Resource) error {
 			return fmt.Errorf("the canonical form of %s is not of its type: %w", name,
 				a.DataType.Check(v))
 		case a.Behaviour == schema.Namevar && !reflect.DeepEqual(v, r.Attributes[name]):
-			return advise("leave naming attributes alone: the identity was made of them already; narrow their type instead", "the canonical form names another thing: %s is %v and was %v", name, v, r.Attributes[name])
+			return advise(
+				"leave naming attributes alone: the identity was made of them already; narrow "+
+					"their type instead",
+				"the canonical form names another thing: %s is %v and was %v", name, v,
+				r.Attributes[name])
 		}
 	}
 	for name, v := range r.Attributes {
@@ -142,7 +146,8 @@ func inSync(e *env) error {
 }
 
 // bothWays demands that a value is in sync with itself, and that two are from both sides.
-func bothWays(e *env, name string, a, b any, ask func(name string, desired, observed any) (provider.Sync, error)) error {
+func bothWays(e *env, name string, a, b any,
+	ask func(name string, desired, observed any) (provider.Sync, error)) error {
 	if a == nil || b == nil {
 		return nil
 	}
@@ -158,7 +163,9 @@ func bothWays(e *env, name string, a, b any, ask func(name string, desired, obse
 		return err
 	}
 	if _, oneWay := e.OneWay[name]; back != there && !oneWay {
-		return advise("compare so that it does not matter which of the two is wanted; where the handler means to be content with more than what is wanted, say so in OneWay of the case",
+		return advise(
+			"compare so that it does not matter which of the two is wanted; where the handler "+
+				"means to be content with more than what is wanted, say so in OneWay of the case",
 			"%s: %v is in sync with %v from one side and not from the other", name, a, b)
 	}
 	return nil
@@ -216,7 +223,10 @@ func checkFollows(e *env, r provider.Resource, one provider.Generated) error {
 	}
 	for name := range one.Attributes {
 		if v := one.Attributes[name]; v != nil && !plain(v) {
-			return advise("give values in the forms in which attributes have them: bool, string, int64, float64, []any, map[string]any, or what stood in the resource", "%s of a %s that follows is a %T", name, one.Type, v)
+			return advise(
+				"give values in the forms in which attributes have them: bool, string, int64, "+
+					"float64, []any, map[string]any, or what stood in the resource",
+				"%s of a %s that follows is a %T", name, one.Type, v)
 		}
 	}
 	if one.Type != e.typ.Name {

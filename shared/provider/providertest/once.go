@@ -19,7 +19,8 @@ type Outcome struct {
 // Once does with one resource what the engine does in one run: it checks the attributes, reads,
 // compares and acts, and calls again as long as the handler asks for that. It is for what a suite
 // cannot know of a target: refusals, drift, things that are in the way.
-func Once(ctx context.Context, d provider.Definition, transport any, attributes map[string]any, purge bool) Outcome {
+func Once(ctx context.Context, d provider.Definition, transport any, attributes map[string]any,
+	purge bool) Outcome {
 	e, err := newEnv(ctx,
 		Subject{Definition: d, Transport: transport,
 			New: func(string, *Host) (Case, error) { return Case{}, nil }},

@@ -72,7 +72,9 @@ func (o *own) left() error {
 	if err != nil || len(entries) == 0 {
 		return nil
 	}
-	return advise("remove temporary files on all ways, also when the call fails or is cut off: defer os.Remove, or write beside the file and rename",
+	return advise(
+		"remove temporary files on all ways, also when the call fails or is cut off: defer "+
+			"os.Remove, or write beside the file and rename",
 		"the handler leaves %s in the directory for temporary files", entries[0].Name())
 }
 
@@ -93,7 +95,10 @@ func (o *own) told(secrets []string) error {
 	for _, s := range secrets {
 		for how, form := range forms(s) {
 			if strings.Contains(string(b), form) {
-				return advise("write nothing to the standard error of the process: it is the log of a server; Context.Info and its like are for what a run has to say, and keep secrets out",
+				return advise(
+					"write nothing to the standard error of the process: it is the log of a "+
+						"server; Context.Info and its like are for what a run has to say, and "+
+						"keep secrets out",
 					"a secret is in what the handler writes to standard error%s", how)
 			}
 		}

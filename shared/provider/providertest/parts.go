@@ -98,7 +98,8 @@ func leftOut(e *env) error {
 	}
 	for name, why := range e.Resets {
 		if _, ok := e.typ.Attribute(name); !ok || why == "" {
-			return fmt.Errorf("Resets of the case names %s, which is not declared, or does not say why", name)
+			return fmt.Errorf(
+				"Resets of the case names %s, which is not declared, or does not say why", name)
 		}
 	}
 	all := maps.Clone(e.Attributes)

@@ -230,7 +230,8 @@ func (c check) fixOf(err error) string {
 	var wrong *caseError
 	switch {
 	case errors.As(err, &wrong):
-		return "mend the declaration of the type, or what New of the Subject returns; what follows was not checked"
+		return "mend the declaration of the type, or what New of the Subject returns; what " +
+			"follows was not checked"
 	case errors.As(err, &a):
 		return a.fix
 	}

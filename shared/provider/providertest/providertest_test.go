@@ -18,15 +18,18 @@ func TestGoodHandlersPass(t *testing.T) {
 		change func(s *Subject, c *Case)
 	}{
 		{"with all that a handler can have", faults{}, func(*Subject, *Case) {}},
-		{"whose target knows creates by their token", faults{byToken: true}, func(_ *Subject, c *Case) { c.Interrupt = nil }},
-		{"that takes its time", faults{patient: true}, func(_ *Subject, c *Case) { c.Interrupt = nil }},
+		{"whose target knows creates by their token", faults{byToken: true},
+			func(_ *Subject, c *Case) { c.Interrupt = nil }},
+		{"that takes its time", faults{patient: true},
+			func(_ *Subject, c *Case) { c.Interrupt = nil }},
 		{"with the four calls alone", faults{}, func(s *Subject, c *Case) {
 			s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler}
 			s.Definition.Type.Assigned, s.Definition.Type.Features = false, nil
 			c.Attributes["colour"], c.Updates, c.Edges = "red", nil, nil // nothing makes RED red
 		}},
 		{"of which the world is not known", faults{}, func(_ *Subject, c *Case) { c.World = nil }},
-		{"whose things vanish by being deleted", faults{}, func(_ *Subject, c *Case) { c.Vanish = nil }},
+		{"whose things vanish by being deleted", faults{},
+			func(_ *Subject, c *Case) { c.Vanish = nil }},
 		{"alone", faults{}, func(_ *Subject, c *Case) { c.Others = nil }},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
@@ -72,11 +75,13 @@ func TestSuiteCanFail(t *testing.T) {
 		{"declaration", faults{noDescription: true}, "the type has no description"},
 		{"declaration", faults{noAttributeDescription: true}, "attribute size has no description"},
 		{"declaration", faults{negativeTimeout: true}, "time limit of a call is negative"},
-		{"declaration", faults{saysTooLittle: true}, "the handler has discover, and Features of the type does not say so"},
+		{"declaration", faults{saysTooLittle: true},
+			"the handler has discover, and Features of the type does not say so"},
 		{"create", faults{alwaysDiffers: true}, "a dry run would do \"updated\": [size] differ"},
 		{"create", faults{undeclared: true}, "weight was reported, and is not declared"},
 		{"create", faults{parameterReported: true}, "care was reported, and is a parameter"},
-		{"create", faults{wrongType: true}, "size was reported with a value that its type does not allow"},
+		{"create", faults{wrongType: true},
+			"size was reported with a value that its type does not allow"},
 		{"create", faults{changesInput: true}, "changed the attributes that it was given"},
 		{"create", faults{tellsSecret: true}, "a secret is in what the handler says"},
 		{"create", faults{secretInChange: true}, "a secret is in what the handler says"},
@@ -106,14 +111,16 @@ func TestSuiteCanFail(t *testing.T) {
 		{"parallel", faults{oneAtATime: true}, "another call is under way"},
 		{"canceled", faults{secretInError: true}, "a secret is in what the handler says"},
 		{"canceled", faults{batchForgetsCanceled: true}, "0 answers for 4 changes"},
-		{"interrupted", faults{halfMade: true}, "create, stopped before step 2: wood can only be set at creation"},
+		{"interrupted", faults{halfMade: true},
+			"create, stopped before step 2: wood can only be set at creation"},
 		{"interrupted", faults{leavesHalf: true}, "stopped before step 1: in the end there is"},
 		{"canonical", faults{canonicalMoves: true}, "the canonical form of"},
 		{"find", faults{misfinds: true}, "found = true, expected false"},
 		{"find", faults{findFails: true}, "cannot look"},
 		{"reload", faults{reloadFails: true}, "once is enough"},
 		{"reload", faults{reloadBreaks: true}, "a dry run would do \"created\""},
-		{"facts", faults{factsWrite: true}, "asking for facts while it is missing changed the world"},
+		{"facts", faults{factsWrite: true},
+			"asking for facts while it is missing changed the world"},
 		{"facts", faults{secretInFact: true}, "a secret is in what the handler says"},
 		{"list", faults{listsTwice: true}, "is listed 2 times"},
 		{"list", faults{listsOther: true}, "is listed as -5 and read as 1"},
@@ -130,7 +137,8 @@ func TestSuiteCanFail(t *testing.T) {
 	} {
 		t.Run(tc.check+" finds "+tc.faults.String(), func(t *testing.T) {
 			t.Parallel()
-			if says, _ := only(t.Context(), t, subject(tc.faults), tc.check); !strings.Contains(says, tc.says) {
+			if says, _ := only(t.Context(), t, subject(tc.faults),
+				tc.check); !strings.Contains(says, tc.says) {
 				t.Fatalf("found: %q", says)
 			}
 		})
@@ -139,8 +147,11 @@ func TestSuiteCanFail(t *testing.T) {
 
 // TestEveryCheckCanFail leaves no check that nothing was ever found by.
 func TestEveryCheckCanFail(t *testing.T) {
-	able := []string{"declaration", "create", "create_twice", "update", "update_gone", "init_only", "replaced", "delete", "dry_run", "batch", "parallel", "canceled", "interrupted",
-		"canonical", "find", "reload", "facts", "list", "noop", "neighbours", "in_sync", "generate", "together", "parts", "left_out", "edges"} // those in TestSuiteCanFail and TestWrongHandlers
+	// those in TestSuiteCanFail and TestWrongHandlers
+	able := []string{"declaration", "create", "create_twice", "update", "update_gone", "init_only",
+		"replaced", "delete", "dry_run", "batch", "parallel", "canceled", "interrupted",
+		"canonical", "find", "reload", "facts", "list", "noop", "neighbours", "in_sync", "generate",
+		"together", "parts", "left_out", "edges"}
 	var all []string
 	for _, c := range checks() {
 		all = append(all, c.name)
@@ -164,17 +175,41 @@ func TestWrongCases(t *testing.T) {
 		check  string
 		says   string
 	}{
-		{"a type that cannot be", func(s *Subject, _ *Case) { s.Definition.Type.Name = "no name" }, "declaration", "the type is not valid"},
-		{"attributes that are not allowed", func(_ *Subject, c *Case) { c.Attributes["size"] = "large" }, "create", "the case is not valid"},
-		{"no other value of what can only be set at creation", func(_ *Subject, c *Case) { c.InitOnly = nil }, "init_only", "the case has no other value for wood"},
-		{"an update that changes nothing", func(_ *Subject, c *Case) { c.Updates = []map[string]any{{"care": "gentle"}} }, "update", "the difference is not seen"},
-		{"what exists already", func(_ *Subject, c *Case) { c.Attributes["name"] = "always there" }, "create", "before it was created: exists = true"},
-		{"a world that cannot be described", func(_ *Subject, c *Case) { c.World = func() (string, error) { return "", errors.New("fog") } }, "create", "describe the world: fog"},
-		{"features that the handler has not", func(s *Subject, _ *Case) { s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler} },
+		{"a type that cannot be", func(s *Subject, _ *Case) { s.Definition.Type.Name = "no name" },
+			"declaration", "the type is not valid"},
+		{"attributes that are not allowed",
+			func(_ *Subject, c *Case) { c.Attributes["size"] = "large" }, "create",
+			"the case is not valid"},
+		{"no other value of what can only be set at creation",
+			func(_ *Subject, c *Case) { c.InitOnly = nil }, "init_only",
+			"the case has no other value for wood"},
+		{"an update that changes nothing",
+			func(_ *Subject, c *Case) { c.Updates = []map[string]any{{"care": "gentle"}} },
+			"update", "the difference is not seen"},
+		{"what exists already", func(_ *Subject, c *Case) { c.Attributes["name"] = "always there" },
+			"create", "before it was created: exists = true"},
+		{"a world that cannot be described",
+			func(_ *Subject,
+				c *Case) {
+				c.World = func() (string, error) { return "", errors.New("fog") }
+			}, "create", "describe the world: fog"},
+		{"features that the handler has not",
+			func(s *Subject,
+				_ *Case) {
+				s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler}
+			},
 			"declaration", "the type says that its handler has batch, and it has not"},
-		{"a target that assigns identities and cannot be asked", func(s *Subject, _ *Case) { s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler} },
+		{"a target that assigns identities and cannot be asked",
+			func(s *Subject,
+				_ *Case) {
+				s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler}
+			},
 			"find", "creates cannot be looked up"},
-		{"one that is stopped for ever", func(_ *Subject, c *Case) { c.Interrupt = func(int) func() bool { return func() bool { return true } } },
+		{"one that is stopped for ever",
+			func(_ *Subject,
+				c *Case) {
+				c.Interrupt = func(int) func() bool { return func() bool { return true } }
+			},
 			"interrupted", "it is still stopped after"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
@@ -197,7 +232,8 @@ func TestWrongCases(t *testing.T) {
 		s := subject(faults{})
 		s.New = func(string, *Host) (Case, error) { return Case{}, errors.New("no place") }
 		found := Verify(t.Context(), s, func() (string, error) { return t.TempDir(), nil })
-		if len(found) != 1 || found[0].Err.Error() != "no place" || !strings.Contains(found[0].Fix, "what New of the Subject returns") {
+		if len(found) != 1 || found[0].Err.Error() != "no place" ||
+			!strings.Contains(found[0].Fix, "what New of the Subject returns") {
 			t.Fatalf("%+v", found)
 		}
 	})
@@ -207,7 +243,9 @@ func TestSuiteEndsWhatHangs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ctx = context.WithValue(ctx, hungKey{}, cancel)
-	if says, _ := only(ctx, t, subject(faults{hangsWhenCanceled: true}), "canceled"); !strings.Contains(says, "the handler hangs in Create of test::Box[test,name=place 1/a]") {
+	if says, _ := only(ctx, t, subject(faults{hangsWhenCanceled: true}),
+		"canceled"); !strings.Contains(says,
+		"the handler hangs in Create of test::Box[test,name=place 1/a]") {
 		t.Fatal(says)
 	}
 }
@@ -224,13 +262,16 @@ func TestHost(t *testing.T) {
 	if ctx.Transport() != "a transport" || host.Now().IsZero() {
 		t.Error("the transport or the time is missing")
 	}
-	if lines := host.Lines(); len(lines) != 1 || lines[0].Msg != "hello" || lines[0].Kwargs["key"] != "s3cr3t" {
+	if lines := host.Lines(); len(lines) != 1 || lines[0].Msg != "hello" ||
+		lines[0].Kwargs["key"] != "s3cr3t" {
 		t.Error(lines)
 	}
-	if host.AttributeChanges()["colour"] != (diff.Diff{Current: "red", Desired: "blue"}) || host.Facts()["size"] != "large" {
+	if host.AttributeChanges()["colour"] != (diff.Diff{Current: "red", Desired: "blue"}) ||
+		host.Facts()["size"] != "large" {
 		t.Error(host.AttributeChanges(), host.Facts())
 	}
-	if out := host.Output(); strings.Contains(out, "s3cr3t") || !strings.Contains(out, "hello") || !strings.Contains(out, "blue") || !strings.Contains(out, "large") {
+	if out := host.Output(); strings.Contains(out, "s3cr3t") || !strings.Contains(out, "hello") ||
+		!strings.Contains(out, "blue") || !strings.Contains(out, "large") {
 		t.Error(out)
 	}
 	f, err := ctx.Files().Open(ctx, file.Hash)

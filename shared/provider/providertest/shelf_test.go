@@ -20,11 +20,16 @@ type hungKey struct{}
 
 // faults are ways in which the handler of this test can be wrong.
 type faults struct {
-	createTwiceFails, deleteGoneFails, readWrites, dryReadWrites, ignoresSize, alwaysDiffers, missesFixed, leavesTrace, tellsSecret,
-	secretInError, undeclared, parameterReported, wrongType, changesInput, batchSwaps, batchShort, batchSkips, updateAdds, updateGoneStuck,
-	hangsWhenCanceled, canonicalMoves, createsTwin, panics, misfinds, ghost, noDescription, noAttributeDescription, negativeTimeout, oneAtATime,
-	dryBlind, batchForgetsCanceled, batchReadsStale, reloadBreaks, reloadFails, factsWrite, secretInFact, asksForever, largeState, remembers, halfMade, leavesHalf,
-	updateTwiceFails, secretInChange, findFails, cutsText, trimsText, narrowNumbers, losesEmpty, refusesAsRetryable, refusesTooLate, listsTwice,
+	createTwiceFails, deleteGoneFails, readWrites, dryReadWrites, ignoresSize, alwaysDiffers,
+	missesFixed, leavesTrace, tellsSecret,
+	secretInError, undeclared, parameterReported, wrongType, changesInput, batchSwaps, batchShort,
+	batchSkips, updateAdds, updateGoneStuck,
+	hangsWhenCanceled, canonicalMoves, createsTwin, panics, misfinds, ghost, noDescription,
+	noAttributeDescription, negativeTimeout, oneAtATime,
+	dryBlind, batchForgetsCanceled, batchReadsStale, reloadBreaks, reloadFails, factsWrite,
+	secretInFact, asksForever, largeState, remembers, halfMade, leavesHalf,
+	updateTwiceFails, secretInChange, findFails, cutsText, trimsText, narrowNumbers, losesEmpty,
+	refusesAsRetryable, refusesTooLate, listsTwice,
 	listsOther, listsGhosts, listGoesOn, listWrites, noopWrites, saysTooLittle, resets bool
 
 	// These are no faults.
@@ -35,7 +40,8 @@ type faults struct {
 // String names the faults that are switched on.
 func (f faults) String() string {
 	type plain faults
-	on := slices.DeleteFunc(strings.Fields(strings.Trim(fmt.Sprintf("%+v", plain(f)), "{}")), func(s string) bool { return !strings.HasSuffix(s, ":true") })
+	on := slices.DeleteFunc(strings.Fields(strings.Trim(fmt.Sprintf("%+v", plain(f)), "{}")),
+		func(s string) bool { return !strings.HasSuffix(s, ":true") })
 	return strings.Join(on, " ")
 }
 
@@ -54,21 +60,27 @@ type shelf struct {
 
 func boxType() schema.Type {
 	return schema.Type{
-		Name: "test::Box", Description: "a box on a shelf", Assigned: true, Features: []string{"canonicalise", "batch", "noop", "facts", "reload", "discover"},
+		Name: "test::Box", Description: "a box on a shelf", Assigned: true,
+		Features: []string{"canonicalise", "batch", "noop", "facts", "reload", "discover"},
 		Attributes: []schema.Attribute{
 			{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
 			{Name: "size", Type: "Integer", Default: int64(1), Description: "how large it is"},
 			{Name: "colour", Type: "Optional[String]", Description: "how it looks"},
-			{Name: "wood", Type: "String", Default: "oak", Behaviour: schema.InitOnly, Description: "what it is made of"},
-			{Name: "tags", Type: "Array[String]", Default: []any{}, Description: "what it is found by, in order"},
-			{Name: "notes", Type: "Hash[String, String]", Default: map[string]any{}, Description: "what is to be known of it"},
-			{Name: "care", Type: "Optional[String]", Behaviour: schema.Parameter, Description: "how it is handled"},
+			{Name: "wood", Type: "String", Default: "oak", Behaviour: schema.InitOnly,
+				Description: "what it is made of"},
+			{Name: "tags", Type: "Array[String]", Default: []any{},
+				Description: "what it is found by, in order"},
+			{Name: "notes", Type: "Hash[String, String]", Default: map[string]any{},
+				Description: "what is to be known of it"},
+			{Name: "care", Type: "Optional[String]", Behaviour: schema.Parameter,
+				Description: "how it is handled"},
 		},
 	}
 }
 
 func subject(f faults) Subject {
-	s := &shelf{faults: f, boxes: map[string]map[string]any{}, made: map[string]bool{}, memory: map[string]bool{}, meet: make(chan struct{})}
+	s := &shelf{faults: f, boxes: map[string]map[string]any{}, made: map[string]bool{},
+		memory: map[string]bool{}, meet: make(chan struct{})}
 	places := 0
 	typ := boxType()
 	if f.saysTooLittle {
@@ -92,10 +104,12 @@ func subject(f faults) Subject {
 // boxCase is a case with boxes whose names begin with place.
 func boxCase(s *shelf, place string) Case {
 	return Case{
-		Attributes: map[string]any{"name": place + "a", "colour": "RED", "care": "s3cr3t", "tags": []any{"b", "a"}},
-		Updates:    []map[string]any{{"size": int64(2)}, {"colour": "blue", "size": int64(3)}},
-		InitOnly:   map[string]any{"wood": "pine"},
-		Others:     []map[string]any{{"name": place + "b"}, {"name": place + "c", "size": int64(7), "wood": "pine"}, {"name": place + "d"}},
+		Attributes: map[string]any{"name": place + "a", "colour": "RED", "care": "s3cr3t",
+			"tags": []any{"b", "a"}},
+		Updates:  []map[string]any{{"size": int64(2)}, {"colour": "blue", "size": int64(3)}},
+		InitOnly: map[string]any{"wood": "pine"},
+		Others: []map[string]any{{"name": place + "b"},
+			{"name": place + "c", "size": int64(7), "wood": "pine"}, {"name": place + "d"}},
 		World: func() (string, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -122,7 +136,9 @@ func boxCase(s *shelf, place string) Case {
 
 func nameOf(r provider.Resource) string { s, _ := r.Attributes["name"].(string); return s }
 
-func (s *shelf) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (s *shelf) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	if s.panics {
 		panic("broken")
 	}
@@ -145,8 +161,9 @@ func (s *shelf) Read(ctx *provider.Context, req provider.ReadRequest) (provider.
 		ok = false
 	}
 	if s.remembers && s.memory[nameOf(req.Resource)] && !req.Resource.Purged {
-		return provider.Observation{Exists: true, Attributes: map[string]any{"size": req.Resource.Attributes["size"], "colour": "red",
-			"wood": req.Resource.Attributes["wood"]}}, nil
+		return provider.Observation{Exists: true,
+			Attributes: map[string]any{"size": req.Resource.Attributes["size"], "colour": "red",
+				"wood": req.Resource.Attributes["wood"]}}, nil
 	}
 	s.memory[nameOf(req.Resource)] = ok
 	if !ok {
@@ -155,7 +172,8 @@ func (s *shelf) Read(ctx *provider.Context, req provider.ReadRequest) (provider.
 		}
 		return provider.Observation{}, nil
 	}
-	out := map[string]any{"size": box["size"], "colour": box["colour"], "wood": box["wood"], "tags": box["tags"], "notes": box["notes"]}
+	out := map[string]any{"size": box["size"], "colour": box["colour"], "wood": box["wood"],
+		"tags": box["tags"], "notes": box["notes"]}
 	switch {
 	case s.ignoresSize:
 		out["size"] = req.Resource.Attributes["size"]
@@ -210,7 +228,8 @@ func (s *shelf) Create(ctx *provider.Context, req provider.CreateRequest) (provi
 	case s.largeState:
 		return provider.Result{Again: &provider.Again{State: make([]byte, 5<<10)}}, nil
 	case s.patient && ctx.State() == nil:
-		return provider.Result{Again: &provider.Again{After: time.Hour, State: []byte("ordered")}}, nil
+		return provider.Result{Again: &provider.Again{After: time.Hour, State: []byte("ordered")}},
+			nil
 	}
 	return provider.Result{}, s.make(name, req)
 }
@@ -244,7 +263,8 @@ func (s *shelf) store(r provider.Resource) map[string]any {
 	if s.cutsText && len(colour) > 32 {
 		colour = colour[:32]
 	}
-	box := map[string]any{"size": r.Attributes["size"], "wood": r.Attributes["wood"], "tags": r.Attributes["tags"], "notes": r.Attributes["notes"]}
+	box := map[string]any{"size": r.Attributes["size"], "wood": r.Attributes["wood"],
+		"tags": r.Attributes["tags"], "notes": r.Attributes["notes"]}
 	if n, ok := box["size"].(int64); ok && s.narrowNumbers {
 		box["size"] = int64(int32(n)) // that is the fault
 	}
@@ -271,7 +291,8 @@ func (s *shelf) Update(_ *provider.Context, req provider.UpdateRequest) (provide
 		s.boxes[name]["size"] = size + want - observed
 		return provider.Result{}, nil
 	}
-	if s.updateTwiceFails && s.boxes[name]["size"] == req.Resource.Attributes["size"] && s.boxes[name]["colour"] == req.Resource.Attributes["colour"] {
+	if s.updateTwiceFails && s.boxes[name]["size"] == req.Resource.Attributes["size"] &&
+		s.boxes[name]["colour"] == req.Resource.Attributes["colour"] {
 		return provider.Result{}, errors.New("nothing to do")
 	}
 	if s.leavesHalf {
@@ -436,11 +457,15 @@ func (s *shelf) ApplyBatch(ctx context.Context, items []provider.BatchChange) []
 		switch {
 		case s.batchSkips && i == 1:
 		case item.Change == diff.Created:
-			out[i].Result, out[i].Err = s.Create(item.Context, provider.CreateRequest{Resource: item.Resource, Token: item.Token})
+			out[i].Result, out[i].Err = s.Create(item.Context,
+				provider.CreateRequest{Resource: item.Resource, Token: item.Token})
 		case item.Change == diff.Updated:
-			out[i].Result, out[i].Err = s.Update(item.Context, provider.UpdateRequest{Resource: item.Resource, Observed: item.Observed, Changes: item.Changes})
+			out[i].Result, out[i].Err = s.Update(item.Context,
+				provider.UpdateRequest{Resource: item.Resource, Observed: item.Observed,
+					Changes: item.Changes})
 		case item.Change == diff.Purged:
-			out[i].Result, out[i].Err = s.Delete(item.Context, provider.DeleteRequest{Resource: item.Resource, Observed: item.Observed})
+			out[i].Result, out[i].Err = s.Delete(item.Context,
+				provider.DeleteRequest{Resource: item.Resource, Observed: item.Observed})
 		}
 	}
 	if s.batchShort {

@@ -40,9 +40,13 @@ func checkLeaks(e *env) error {
 	for _, secret := range e.Secrets {
 		for how, form := range forms(secret) {
 			if strings.Contains(said, form) {
-				return advise("name things by what identifies them, put no value of an attribute that may be secret into a text, and give an error of the target through only "+
-					"after it was looked at; Context.Secret keeps out what the handler has learned itself",
-					"a secret is in what the handler says (a log line, the name of a block, a change, a fact, an error, or what it hands over in Again)%s", how)
+				return advise(
+					"name things by what identifies them, put no value of an attribute that may "+
+						"be secret into a text, and give an error of the target through only "+
+						"after it was looked at; Context.Secret keeps out what the handler has "+
+						"learned itself",
+					"a secret is in what the handler says (a log line, the name of a block, a "+
+						"change, a fact, an error, or what it hands over in Again)%s", how)
 			}
 		}
 	}
@@ -120,7 +124,9 @@ func running(packages, marks []string) error {
 		if where == "" {
 			return nil
 		}
-		return advise("wait for every goroutine before the call returns, and end it with the context of the call",
+		return advise(
+			"wait for every goroutine before the call returns, and end it with the context of "+
+				"the call",
 			"a goroutine of the handler goes on after its call has ended, in %s", where)
 	})
 }

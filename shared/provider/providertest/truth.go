@@ -43,13 +43,19 @@ func truthful(e *env, c provider.BatchChange) error {
 		if to, err := resource.FromGo(d.Desired); err != nil ||
 			!resource.Equal(to, obs.Attributes[name]) &&
 				!resource.Equal(to, c.Resource.Attributes[name]) {
-			return advise("call Changed with what was there and what is there now, and only for what this call has changed",
-				"it says through Changed that %s is another now, and that is not what is read then", name)
+			return advise(
+				"call Changed with what was there and what is there now, and only for what this "+
+					"call has changed",
+				"it says through Changed that %s is another now, and that is not what is read then",
+				name)
 		}
 		if from, err := resource.FromGo(d.Current); err == nil && resource.Equal(from, d.Desired) ||
 			c.Observed.Exists && sameValue(name, c.Observed, obs) {
-			return advise("call Changed with what was there and what is there now, and only for what this call has changed",
-				"it says through Changed that %s was changed, and it is read as it was before", name)
+			return advise(
+				"call Changed with what was there and what is there now, and only for what this "+
+					"call has changed",
+				"it says through Changed that %s was changed, and it is read as it was before",
+				name)
 		}
 	}
 	return nil
@@ -71,7 +77,10 @@ func checkRecordable(e *env) error {
 	for _, l := range e.host.Lines() {
 		for key, v := range l.Kwargs {
 			if why := unrecordable(reflect.ValueOf(v), 0); why != "" {
-				return advise("log texts, numbers and booleans, and lists and maps of them; say in words what is not a number", "%s of the log line %q cannot be recorded: it is %s", key, l.Msg, why)
+				return advise(
+					"log texts, numbers and booleans, and lists and maps of them; say in words "+
+						"what is not a number",
+					"%s of the log line %q cannot be recorded: it is %s", key, l.Msg, why)
 			}
 		}
 	}
@@ -129,6 +138,8 @@ func checkKeeps(e *env) error {
 	if e.host.kept == "" {
 		return nil
 	}
-	return advise("use the context that a call is given, and keep none: each belongs to one resource and ends with its call",
+	return advise(
+		"use the context that a call is given, and keep none: each belongs to one resource and "+
+			"ends with its call",
 		"the handler %s a context that it has kept from another call", e.host.kept)
 }

@@ -30,7 +30,8 @@ type twist struct {
 	answers  func(ctx context.Context, out []provider.Applied) []provider.Applied
 	readings func(ctx context.Context, out []provider.Reading) []provider.Reading
 	diff     func(desired provider.Resource, observed provider.Observation) map[string]diff.Diff
-	sync     func(ctx *provider.Context, attribute string, desired, observed any) (provider.Verdict, error)
+	sync     func(ctx *provider.Context, attribute string, desired, observed any) (provider.Verdict,
+		error)
 	flush    func(done []provider.BatchChange) error
 	generate func(r provider.Resource) ([]provider.Generated, error)
 }
@@ -50,7 +51,9 @@ func (w *twist) Serves(capability reflect.Type) bool {
 	return true
 }
 
-func (w *twist) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (w *twist) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	if w.read != nil {
 		return w.read(ctx, req)
 	}
@@ -121,11 +124,15 @@ func (w *twist) ApplyBatch(ctx context.Context, items []provider.BatchChange) []
 	return out
 }
 
-func (w *twist) Diff(_ *provider.Context, desired provider.Resource, observed provider.Observation) (map[string]diff.Diff, error) {
+func (w *twist) Diff(
+	_ *provider.Context, desired provider.Resource, observed provider.Observation,
+) (map[string]diff.Diff, error) {
 	return w.diff(desired, observed), nil
 }
 
-func (w *twist) InSync(ctx *provider.Context, attribute string, desired, observed any) (provider.Verdict, error) {
+func (w *twist) InSync(
+	ctx *provider.Context, attribute string, desired, observed any,
+) (provider.Verdict, error) {
 	return w.sync(ctx, attribute, desired, observed)
 }
 
@@ -211,7 +218,8 @@ func TestGoodTwists(t *testing.T) {
 		{"what is done is in force after the flush", func(w *twist) {
 			staged := map[string]func(){}
 			var mu sync.Mutex
-			w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+			w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result,
+				error) {
 				mu.Lock()
 				defer mu.Unlock()
 				staged[nameOf(req.Resource)] = func() { _, _ = w.shelf.Update(ctx, req) }
@@ -230,14 +238,17 @@ func TestGoodTwists(t *testing.T) {
 			}
 		}, nil},
 		{"at least these tags", func(w *twist) {
-			w.sync = func(_ *provider.Context, attribute string, desired, observed any) (provider.Verdict, error) {
+			w.sync = func(_ *provider.Context, attribute string, desired,
+				observed any) (provider.Verdict, error) {
 				have, _ := observed.([]any)
 				for _, tag := range asList(desired) {
 					if !slices.Contains(have, tag) {
-						return provider.Verdict{Sync: provider.Differs, Why: fmt.Sprint("the tag ", tag, " is missing")}, nil
+						return provider.Verdict{Sync: provider.Differs,
+							Why: fmt.Sprint("the tag ", tag, " is missing")}, nil
 					}
 				}
-				if attribute == "tags" && slices.Equal(asList(desired), have[:min(len(have), len(asList(desired)))]) {
+				if attribute == "tags" && slices.Equal(asList(desired),
+					have[:min(len(have), len(asList(desired)))]) {
 					return provider.Verdict{Sync: provider.Same}, nil
 				}
 				return provider.Verdict{}, nil
@@ -245,16 +256,20 @@ func TestGoodTwists(t *testing.T) {
 		}, map[string]string{"tags": "others may add some"}},
 		{"something follows", func(w *twist) {
 			w.generate = func(r provider.Resource) ([]provider.Generated, error) {
-				return []provider.Generated{{Type: "test::Lid", Attributes: map[string]any{"box": r.Attributes["name"], "colour": r.Attributes["colour"]}, Purged: r.Purged}}, nil
+				return []provider.Generated{{Type: "test::Lid",
+					Attributes: map[string]any{"box": r.Attributes["name"],
+						"colour": r.Attributes["colour"]}, Purged: r.Purged}}, nil
 			}
 		}, nil},
 		{"a loan that is given back, and a connection that lives with the cache", func(w *twist) {
-			w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+			w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation,
+				error) {
 				end := make(chan struct{})
-				_, back, err := provider.Borrow(ctx, provider.Key{Name: "connection"}, provider.Keep{Idle: time.Hour}, func(*provider.Context) (chan struct{}, error) {
-					go func() { <-end }()
-					return end, nil
-				}, func(c chan struct{}) { close(c) })
+				_, back, err := provider.Borrow(ctx, provider.Key{Name: "connection"},
+					provider.Keep{Idle: time.Hour}, func(*provider.Context) (chan struct{}, error) {
+						go func() { <-end }()
+						return end, nil
+					}, func(c chan struct{}) { close(c) })
 				defer back()
 				if err != nil {
 					return provider.Observation{}, err

@@ -76,7 +76,9 @@ func (u *underWay) wait(ctx context.Context, done <-chan error) error {
 		}
 	}
 	u.abandon()
-	return advise("let every wait of the call end with its context: select on Done, and hand the context on to what takes time",
+	return advise(
+		"let every wait of the call end with its context: select on Done, and hand the context "+
+			"on to what takes time",
 		"the handler hangs in %s: %w", u, why)
 }
 
@@ -106,7 +108,10 @@ func watch() watched {
 func (w watched) done(err error) error {
 	if dir, _ := os.Getwd(); dir != w.dir && w.dir != "" {
 		_ = os.Chdir(w.dir)
-		return advise("name files by whole paths, and set Dir of an exec.Cmd: all handlers of a process share its directory", "the handler has changed the directory of the process to %s", dir)
+		return advise(
+			"name files by whole paths, and set Dir of an exec.Cmd: all handlers of a process "+
+				"share its directory", "the handler has changed the directory of the process to %s",
+			dir)
 	}
 	for _, v := range os.Environ() {
 		if name, value, _ := strings.Cut(v, "="); name != tempVar && !slices.Contains(w.env, v) {
@@ -123,7 +128,8 @@ func (w watched) done(err error) error {
 			}
 			return advise("set Env of an exec.Cmd: all handlers of a process share its environment",
 				"%w",
-				fmt.Errorf("the handler has changed the variable %s of the process (to %d characters)", name, len(value)))
+				fmt.Errorf("the handler has changed the variable %s of the process (to %d "+
+					"characters)", name, len(value)))
 		}
 	}
 	return err

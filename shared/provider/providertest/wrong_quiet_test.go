@@ -18,9 +18,11 @@ import (
 
 // wrongQuietly seem to work.
 func wrongQuietly() []wrong {
-	afterUpdate := func(f func(w *twist, ctx *provider.Context, req provider.UpdateRequest)) func(w *twist) {
+	afterUpdate := func(f func(w *twist, ctx *provider.Context,
+		req provider.UpdateRequest)) func(w *twist) {
 		return func(w *twist) {
-			w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+			w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result,
+				error) {
 				out, err := w.shelf.Update(ctx, req)
 				f(w, ctx, req)
 				return out, err
@@ -28,74 +30,101 @@ func wrongQuietly() []wrong {
 		}
 	}
 	return []wrong{
-		{"an update that is deaf to cancellation", "canceled", "Update: calls that were cut off after 0s went on for", "Done", afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
-			if ctx.Err() != nil {
-				<-time.After(1100 * time.Millisecond)
-			}
-		})},
-		{"a delete that is cut off and says that it went well", "canceled", "Delete: after it was cut off it says that it went well, and it still would be purged", "return every error", func(w *twist) {
-			w.remove = func(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+		{"an update that is deaf to cancellation", "canceled",
+			"Update: calls that were cut off after 0s went on for", "Done",
+			afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
 				if ctx.Err() != nil {
-					return provider.Result{}, nil
+					<-time.After(1100 * time.Millisecond)
 				}
-				return w.shelf.Delete(ctx, req)
-			}
-		}},
-		{"a comparison of the first two items", "parts", "the difference is not seen", "whole", func(w *twist) {
-			w.sync = func(_ *provider.Context, attribute string, desired, observed any) (provider.Verdict, error) {
-				a, b := asList(desired), asList(observed)
-				if attribute == "tags" && slices.Equal(a[:min(2, len(a))], b[:min(2, len(b))]) {
-					return provider.Verdict{Sync: provider.Same}, nil
-				}
-				return provider.Verdict{}, nil
-			}
-		}},
-		{"a comparison that ignores keys that were taken away", "parts", "the difference is not seen", "missing in one of them", func(w *twist) {
-			w.sync = func(_ *provider.Context, attribute string, desired, observed any) (provider.Verdict, error) {
-				want, is := desired.(map[string]any)
-				have, _ := observed.(map[string]any)
-				for k, v := range want {
-					if !resource.Equal(v, have[k]) {
-						return provider.Verdict{}, nil
+			})},
+		{"a delete that is cut off and says that it went well", "canceled",
+			"Delete: after it was cut off it says that it went well, and it still would be purged",
+			"return every error", func(w *twist) {
+				w.remove = func(ctx *provider.Context, req provider.DeleteRequest) (provider.Result,
+					error) {
+					if ctx.Err() != nil {
+						return provider.Result{}, nil
 					}
+					return w.shelf.Delete(ctx, req)
 				}
-				if is {
-					return provider.Verdict{Sync: provider.Same}, nil
+			}},
+		{"a comparison of the first two items", "parts", "the difference is not seen", "whole",
+			func(w *twist) {
+				w.sync = func(_ *provider.Context, attribute string, desired,
+					observed any) (provider.Verdict, error) {
+					a, b := asList(desired), asList(observed)
+					if attribute == "tags" && slices.Equal(a[:min(2, len(a))], b[:min(2, len(b))]) {
+						return provider.Verdict{Sync: provider.Same}, nil
+					}
+					return provider.Verdict{}, nil
 				}
-				return provider.Verdict{}, nil
-			}
-		}},
-		{"an update that resets what is left out", "left_out", "colour was left out: it was changed to", "req.Changes", func(w *twist) { w.resets = true }},
-		{"a change that is none", "update", "it says through Changed that tags was changed, and it is read as it was before", "call Changed", afterUpdate(func(_ *twist, ctx *provider.Context, req provider.UpdateRequest) {
-			ctx.Changed("tags", []any{"a"}, req.Resource.Attributes["tags"])
-		})},
-		{"a change to something else", "update", "it says through Changed that size is another now", "call Changed", afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
-			ctx.Changed("size", int64(1), int64(99))
-		})},
-		{"no change that is one", "update", "it says through SetChange that nothing was changed, and something was", "call SetChange", afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
-			ctx.SetChange(diff.NoChange)
-		})},
-		{"a log line with what is not a number", "update", `cannot be recorded: it is NaN`, "log texts, numbers", afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
-			ctx.Info("sized", "ratio", math.NaN())
-		})},
-		{"a log line with what holds itself", "update", `cannot be recorded: it is nested without end`, "log texts, numbers", afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
-			m := map[string]any{}
-			m["self"] = m
-			ctx.Info("looped", "m", m)
-		})},
-		{"a context that is kept", "update", "a context that it has kept from another call", "use the context that a call is given", func(w *twist) {
-			var kept *provider.Context
-			w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-				if kept == nil {
-					kept = ctx
+			}},
+		{"a comparison that ignores keys that were taken away", "parts",
+			"the difference is not seen", "missing in one of them", func(w *twist) {
+				w.sync = func(_ *provider.Context, attribute string, desired,
+					observed any) (provider.Verdict, error) {
+					want, is := desired.(map[string]any)
+					have, _ := observed.(map[string]any)
+					for k, v := range want {
+						if !resource.Equal(v, have[k]) {
+							return provider.Verdict{}, nil
+						}
+					}
+					if is {
+						return provider.Verdict{Sync: provider.Same}, nil
+					}
+					return provider.Verdict{}, nil
 				}
-				return w.shelf.Read(ctx, req)
-			}
-			w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-				kept.Info("updating")
-				return w.shelf.Update(ctx, req)
-			}
-		}},
+			}},
+		{"an update that resets what is left out", "left_out",
+			"colour was left out: it was changed to", "req.Changes",
+			func(w *twist) { w.resets = true }},
+		{"a change that is none", "update",
+			"it says through Changed that tags was changed, and it is read as it was before",
+			"call Changed",
+			afterUpdate(func(_ *twist, ctx *provider.Context, req provider.UpdateRequest) {
+				ctx.Changed("tags", []any{"a"}, req.Resource.Attributes["tags"])
+			})},
+		{"a change to something else", "update", "it says through Changed that size is another now",
+			"call Changed",
+			afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
+				ctx.Changed("size", int64(1), int64(99))
+			})},
+		{"no change that is one", "update",
+			"it says through SetChange that nothing was changed, and something was",
+			"call SetChange",
+			afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
+				ctx.SetChange(diff.NoChange)
+			})},
+		{"a log line with what is not a number", "update", `cannot be recorded: it is NaN`,
+			"log texts, numbers",
+			afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
+				ctx.Info("sized", "ratio", math.NaN())
+			})},
+		{"a log line with what holds itself", "update",
+			`cannot be recorded: it is nested without end`, "log texts, numbers",
+			afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
+				m := map[string]any{}
+				m["self"] = m
+				ctx.Info("looped", "m", m)
+			})},
+		{"a context that is kept", "update", "a context that it has kept from another call",
+			"use the context that a call is given", func(w *twist) {
+				var kept *provider.Context
+				w.read = func(ctx *provider.Context,
+					req provider.ReadRequest) (provider.Observation,
+					error) {
+					if kept == nil {
+						kept = ctx
+					}
+					return w.shelf.Read(ctx, req)
+				}
+				w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result,
+					error) {
+					kept.Info("updating")
+					return w.shelf.Update(ctx, req)
+				}
+			}},
 	}
 }
 
@@ -104,23 +133,31 @@ func wrongQuietly() []wrong {
 func TestWrongInTheProcess(t *testing.T) {
 	onUpdate := func(f func(req provider.UpdateRequest)) func(w *twist) {
 		return func(w *twist) {
-			w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+			w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result,
+				error) {
 				f(req)
 				return w.shelf.Update(ctx, req)
 			}
 		}
 	}
 	for _, tc := range []wrong{
-		{"temporary files", "update", "in the directory for temporary files", "remove temporary files", onUpdate(func(provider.UpdateRequest) {
-			if f, err := os.CreateTemp("", "box"); err == nil {
-				_ = f.Close()
-			}
-		})},
-		{"another directory", "update", "changed the directory of the process to /", "whole paths", onUpdate(func(provider.UpdateRequest) { _ = os.Chdir("/") })},
-		{"another environment", "update", "changed the variable BOX_COLOUR of the process", "set Env", onUpdate(func(provider.UpdateRequest) { _ = os.Setenv("BOX_COLOUR", "red") })},
-		{"a secret on standard error", "update", "a secret is in what the handler writes to standard error", "write nothing to the standard error", onUpdate(func(req provider.UpdateRequest) {
-			fmt.Fprintln(os.Stderr, "updating with", req.Resource.Attributes["care"])
-		})},
+		{"temporary files", "update", "in the directory for temporary files",
+			"remove temporary files", onUpdate(func(provider.UpdateRequest) {
+				if f, err := os.CreateTemp("", "box"); err == nil {
+					_ = f.Close()
+				}
+			})},
+		{"another directory", "update", "changed the directory of the process to /", "whole paths",
+			onUpdate(func(provider.UpdateRequest) { _ = os.Chdir("/") })},
+		{"another environment", "update", "changed the variable BOX_COLOUR of the process",
+			"set Env", onUpdate(func(provider.UpdateRequest) {
+				_ = os.Setenv("BOX_COLOUR", "red")
+			})},
+		{"a secret on standard error", "update",
+			"a secret is in what the handler writes to standard error",
+			"write nothing to the standard error", onUpdate(func(req provider.UpdateRequest) {
+				fmt.Fprintln(os.Stderr, "updating with", req.Resource.Attributes["care"])
+			})},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			s := twisted(tc.change)
@@ -150,8 +187,11 @@ func TestMissingMembersAreNamed(t *testing.T) {
 		check string
 		take  func(c *Case)
 	}{
-		"Interrupt": {"interrupted", func(c *Case) { c.Interrupt = nil }}, "Edges": {"edges", func(c *Case) { c.Edges = nil }},
-		"Others": {"neighbours", func(c *Case) { c.Others = nil }}, "Updates": {"update", func(c *Case) { c.Updates = nil }}, "World": {"dry_run", func(c *Case) { c.World = nil }},
+		"Interrupt": {"interrupted", func(c *Case) { c.Interrupt = nil }},
+		"Edges":     {"edges", func(c *Case) { c.Edges = nil }},
+		"Others":    {"neighbours", func(c *Case) { c.Others = nil }},
+		"Updates":   {"update", func(c *Case) { c.Updates = nil }},
+		"World":     {"dry_run", func(c *Case) { c.World = nil }},
 	} {
 		s := subject(faults{})
 		newCase := s.New
@@ -164,7 +204,9 @@ func TestMissingMembersAreNamed(t *testing.T) {
 		if says != "not checked: the case has no "+member {
 			t.Errorf("%s: %q", member, says)
 		}
-		for _, f := range Verify(t.Context(), s, func() (string, error) { return t.TempDir(), nil }) {
+		for _, f := range Verify(t.Context(), s, func() (string, error) {
+			return t.TempDir(), nil
+		}) {
 			t.Errorf("%s: %s: %v", member, f.Check, f.Err)
 		}
 	}
@@ -182,8 +224,11 @@ func rigidSubject(change func(r *rigid)) Subject {
 	typ.Features = []string{}
 	typ.Assigned = false
 	typ.Attributes = slices.Clone(typ.Attributes)
-	typ.Attributes = append(typ.Attributes, schema.Attribute{Name: "zone", Type: "String", Default: "a", Behaviour: schema.Replace, Description: "where it stands"},
-		schema.Attribute{Name: "key", Type: "Optional[String]", Behaviour: schema.WriteOnly, Description: "opens it"})
+	typ.Attributes = append(typ.Attributes,
+		schema.Attribute{Name: "zone", Type: "String", Default: "a", Behaviour: schema.Replace,
+			Description: "where it stands"},
+		schema.Attribute{Name: "key", Type: "Optional[String]", Behaviour: schema.WriteOnly,
+			Description: "opens it"})
 	w, _ := s.Definition.Handler.(*twist)
 	r := &rigid{twist: w}
 	change(r)
@@ -201,7 +246,9 @@ func rigidSubject(change func(r *rigid)) Subject {
 	return s
 }
 
-func (r *rigid) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (r *rigid) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	obs, err := r.shelf.Read(ctx, req)
 	if obs.Exists {
 		obs.Attributes["zone"] = r.get(nameOf(req.Resource), "zone")
@@ -251,8 +298,10 @@ func TestReplacedAndWritten(t *testing.T) {
 		why, check, says, fix string
 		change                func(r *rigid)
 	}{
-		{"a delete that leaves what is to be replaced", "replaced", "another zone", "Delete remove the one that was observed", func(r *rigid) { r.keepsZone = true }},
-		{"a key that is reported", "create", "key was reported, and is write_only", "leave what is write_only out", func(r *rigid) { r.tellsKey = true }},
+		{"a delete that leaves what is to be replaced", "replaced", "another zone",
+			"Delete remove the one that was observed", func(r *rigid) { r.keepsZone = true }},
+		{"a key that is reported", "create", "key was reported, and is write_only",
+			"leave what is write_only out", func(r *rigid) { r.tellsKey = true }},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			says, fix := only(t.Context(), t, rigidSubject(tc.change), tc.check)

@@ -20,12 +20,14 @@ import (
 // TestWrongHandlers has handlers that are wrong in ways that are easily missed: the named check
 // finds each, and says what is wrong and what to do.
 func TestWrongHandlers(t *testing.T) {
-	for _, tc := range slices.Concat(wrongValues(), wrongSteps(), wrongBatches(), wrongWords(), wrongManners(), wrongLaws(), wrongQuietly()) {
+	for _, tc := range slices.Concat(wrongValues(), wrongSteps(), wrongBatches(), wrongWords(),
+		wrongManners(), wrongLaws(), wrongQuietly()) {
 		t.Run(tc.check+" finds "+tc.why, func(t *testing.T) {
 			t.Parallel()
 			s := twisted(tc.change)
 			if strings.Contains(tc.says, "cut off after") {
-				s.grace = time.Second // elsewhere, how long something takes is not to be what is found
+				// elsewhere, how long something takes is not to be what is found
+				s.grace = time.Second
 			}
 			says, fix := only(t.Context(), t, s, tc.check)
 			if !strings.Contains(says, tc.says) {
@@ -47,16 +49,18 @@ type wrong struct {
 // wrongValues lose or change values on the way.
 func wrongValues() []wrong {
 	return []wrong{
-		{"an update to the empty text that is left out", "edges", `colour = ""`, "", func(w *twist) {
-			w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-				before := w.get(nameOf(req.Resource), "colour")
-				out, err := w.shelf.Update(ctx, req)
-				if c, ok := req.Resource.Attributes["colour"].(string); ok && c == "" {
-					w.set(nameOf(req.Resource), "colour", before)
+		{"an update to the empty text that is left out", "edges", `colour = ""`, "",
+			func(w *twist) {
+				w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result,
+					error) {
+					before := w.get(nameOf(req.Resource), "colour")
+					out, err := w.shelf.Update(ctx, req)
+					if c, ok := req.Resource.Attributes["colour"].(string); ok && c == "" {
+						w.set(nameOf(req.Resource), "colour", before)
+					}
+					return out, err
 				}
-				return out, err
-			}
-		}},
+			}},
 		{"texts that are composed", "edges", `colour = "e\u0301"`, "as it is", func(w *twist) {
 			w.stored("colour", func(v any) any {
 				if s, ok := v.(string); ok {
@@ -68,7 +72,9 @@ func wrongValues() []wrong {
 		{"lists that are sorted", "edges", "tags = ", "", func(w *twist) {
 			w.stored("tags", func(v any) any {
 				out := slices.Clone(asList(v))
-				slices.SortFunc(out, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+				slices.SortFunc(out, func(a, b any) int {
+					return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+				})
 				return out
 			})
 		}},
@@ -91,26 +97,33 @@ func wrongValues() []wrong {
 				return v
 			})
 		}},
-		{"numbers of another type of Go", "create", "size was reported with a value that its type does not allow", "", func(w *twist) {
-			w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-				obs, err := w.shelf.Read(ctx, req)
-				if n, ok := obs.Attributes["size"].(int64); ok {
-					obs.Attributes["size"] = int(n)
+		{"numbers of another type of Go", "create",
+			"size was reported with a value that its type does not allow", "", func(w *twist) {
+				w.read = func(ctx *provider.Context,
+					req provider.ReadRequest) (provider.Observation,
+					error) {
+					obs, err := w.shelf.Read(ctx, req)
+					if n, ok := obs.Attributes["size"].(int64); ok {
+						obs.Attributes["size"] = int(n)
+					}
+					return obs, err
 				}
-				return obs, err
-			}
-		}},
-		{"what is wanted in place of what is there", "edges", "tags is compared, and none of", "report what is there, whatever is wanted", func(w *twist) {
-			w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-				obs, err := w.shelf.Read(ctx, req)
-				if obs.Exists {
-					obs.Attributes["tags"] = req.Resource.Attributes["tags"]
+			}},
+		{"what is wanted in place of what is there", "edges", "tags is compared, and none of",
+			"report what is there, whatever is wanted", func(w *twist) {
+				w.read = func(ctx *provider.Context,
+					req provider.ReadRequest) (provider.Observation,
+					error) {
+					obs, err := w.shelf.Read(ctx, req)
+					if obs.Exists {
+						obs.Attributes["tags"] = req.Resource.Attributes["tags"]
+					}
+					return obs, err
 				}
-				return obs, err
-			}
-		}},
+			}},
 		{"a create that loses the empty text", "together", "[colour] differ", "", func(w *twist) {
-			w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+			w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result,
+				error) {
 				req.Resource = with(req.Resource, "colour", func(v any) any {
 					if v == "" {
 						return nil
@@ -120,23 +133,30 @@ func wrongValues() []wrong {
 				return w.shelf.Create(ctx, req)
 			}
 		}},
-		{"a create that forgets what an update would set", "create", "[tags] differ", "", func(w *twist) {
-			w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-				req.Resource = with(req.Resource, "tags", func(any) any { return []any{} })
-				return w.shelf.Create(ctx, req)
-			}
-		}},
-		{"a create that cannot do without what is optional", "together", "with nothing but what has to be given", "take every attribute that is given and none that is not", func(w *twist) {
-			w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-				if req.Resource.Attributes["colour"] == nil {
-					return provider.Result{}, errors.New("no colour")
+		{"a create that forgets what an update would set", "create", "[tags] differ", "",
+			func(w *twist) {
+				w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result,
+					error) {
+					req.Resource = with(req.Resource, "tags", func(any) any { return []any{} })
+					return w.shelf.Create(ctx, req)
 				}
-				return w.shelf.Create(ctx, req)
-			}
-		}},
+			}},
+		{"a create that cannot do without what is optional", "together",
+			"with nothing but what has to be given",
+			"take every attribute that is given and none that is not", func(w *twist) {
+				w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result,
+					error) {
+					if req.Resource.Attributes["colour"] == nil {
+						return provider.Result{}, errors.New("no colour")
+					}
+					return w.shelf.Create(ctx, req)
+				}
+			}},
 		{"a panic without what is optional", "together", "panic: ", "", func(w *twist) {
-			w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-				ctx.Info("painting", "letters", len(req.Resource.Attributes["colour"].(string))) // that is the fault
+			w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result,
+				error) {
+				// that is the fault
+				ctx.Info("painting", "letters", len(req.Resource.Attributes["colour"].(string)))
 				return w.shelf.Create(ctx, req)
 			}
 		}},
@@ -146,46 +166,62 @@ func wrongValues() []wrong {
 // wrongSteps do too little, too much, or something else.
 func wrongSteps() []wrong {
 	return []wrong{
-		{"an update of the first difference alone", "update", "update 2: after it was applied, a dry run would do \"updated\"", "", func(w *twist) {
-			w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-				for _, name := range slices.Sorted(maps.Keys(req.Changes)) {
-					w.set(nameOf(req.Resource), name, w.store(req.Resource)[name])
-					break
+		{"an update of the first difference alone", "update",
+			"update 2: after it was applied, a dry run would do \"updated\"", "", func(w *twist) {
+				w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result,
+					error) {
+					for _, name := range slices.Sorted(maps.Keys(req.Changes)) {
+						w.set(nameOf(req.Resource), name, w.store(req.Resource)[name])
+						break
+					}
+					return provider.Result{}, nil
 				}
-				return provider.Result{}, nil
-			}
-		}},
-		{"an update that resets what does not differ", "together", "set back to what it was, and nothing else", "only those", func(w *twist) {
-			w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-				if _, differs := req.Changes["tags"]; !differs && !reflect.DeepEqual(req.Resource.Attributes["tags"], []any{"b", "a"}) {
-					req.Resource = with(req.Resource, "tags", func(any) any { return []any{"b", "a"} })
+			}},
+		{"an update that resets what does not differ", "together",
+			"set back to what it was, and nothing else", "only those", func(w *twist) {
+				w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result,
+					error) {
+					if _, differs := req.Changes["tags"]; !differs &&
+						!reflect.DeepEqual(req.Resource.Attributes["tags"], []any{"b", "a"}) {
+						req.Resource = with(req.Resource, "tags", func(any) any {
+							return []any{"b", "a"}
+						})
+					}
+					return w.shelf.Update(ctx, req)
 				}
-				return w.shelf.Update(ctx, req)
-			}
-		}},
-		{"a delete that hides", "delete", "creating and purging changed the world", "", func(w *twist) {
-			w.remove = func(_ *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-				w.set(nameOf(req.Resource), "hidden", true)
-				return provider.Result{}, nil
-			}
-			w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-				if w.get(nameOf(req.Resource), "hidden") == true {
-					return provider.Observation{}, nil
+			}},
+		{"a delete that hides", "delete", "creating and purging changed the world", "",
+			func(w *twist) {
+				w.remove = func(_ *provider.Context, req provider.DeleteRequest) (provider.Result,
+					error) {
+					w.set(nameOf(req.Resource), "hidden", true)
+					return provider.Result{}, nil
 				}
-				return w.shelf.Read(ctx, req)
-			}
-		}},
-		{"a delete of all that begins alike", "neighbours", "after it was purged, test::Box[", "address exactly the thing", func(w *twist) {
-			w.remove = func(_ *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				prefix := strings.TrimSuffix(nameOf(req.Resource), "a")
-				maps.DeleteFunc(w.boxes, func(name string, _ map[string]any) bool { return strings.HasPrefix(name, prefix) })
-				return provider.Result{}, nil
-			}
-		}},
+				w.read = func(ctx *provider.Context,
+					req provider.ReadRequest) (provider.Observation,
+					error) {
+					if w.get(nameOf(req.Resource), "hidden") == true {
+						return provider.Observation{}, nil
+					}
+					return w.shelf.Read(ctx, req)
+				}
+			}},
+		{"a delete of all that begins alike", "neighbours", "after it was purged, test::Box[",
+			"address exactly the thing", func(w *twist) {
+				w.remove = func(_ *provider.Context, req provider.DeleteRequest) (provider.Result,
+					error) {
+					w.mu.Lock()
+					defer w.mu.Unlock()
+					prefix := strings.TrimSuffix(nameOf(req.Resource), "a")
+					maps.DeleteFunc(w.boxes, func(name string, _ map[string]any) bool {
+						return strings.HasPrefix(name, prefix)
+					})
+					return provider.Result{}, nil
+				}
+			}},
 		{"an update of all that there are", "neighbours", "[size] differ", "", func(w *twist) {
-			w.update = func(_ *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+			w.update = func(_ *provider.Context, req provider.UpdateRequest) (provider.Result,
+				error) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				for name, box := range w.boxes {
@@ -196,111 +232,135 @@ func wrongSteps() []wrong {
 				return provider.Result{}, nil
 			}
 		}},
-		{"a read that creates", "dry_run", "while it is missing: a dry run sees", "change nothing in Read", func(w *twist) {
-			w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-				obs, err := w.shelf.Read(ctx, req)
-				if err == nil && !obs.Exists && !req.Resource.Purged {
-					_, err = w.shelf.Create(ctx, provider.CreateRequest{Resource: req.Resource})
-				}
-				return obs, err
-			}
-		}},
-		{"a read that denies what is to be purged", "delete", `apply did "nochange", expected "purged"`, "", func(w *twist) {
-			w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-				if req.Resource.Purged {
-					return provider.Observation{}, nil
-				}
-				return w.shelf.Read(ctx, req)
-			}
-		}},
-		{"a noop that does what it is told of", "noop", "a noop of a updated resource changed the world", "only ask", func(w *twist) {
-			w.noop = func(ctx *provider.Context, planned provider.BatchChange) error {
-				if len(planned.Changes) == 0 {
-					return nil
-				}
-				_, err := provider.Apply(w.shelf, provider.BatchChange{Context: ctx, Change: planned.Change, Resource: planned.Resource, Observed: planned.Observed, Changes: planned.Changes})
-				return err
-			}
-		}},
-		{"what can only be set at creation, and is not compared", "init_only", "another value of wood is not refused", "", func(w *twist) {
-			w.diff = func(desired provider.Resource, observed provider.Observation) map[string]diff.Diff {
-				c, _ := w.Canonicalise(desired.Attributes)
-				out := map[string]diff.Diff{}
-				for _, name := range []string{"size", "colour", "tags"} {
-					if c[name] != nil && !resource.Equal(c[name], observed.Attributes[name]) {
-						out[name] = diff.Diff{Current: observed.Attributes[name], Desired: c[name]}
+		{"a read that creates", "dry_run", "while it is missing: a dry run sees",
+			"change nothing in Read", func(w *twist) {
+				w.read = func(ctx *provider.Context,
+					req provider.ReadRequest) (provider.Observation,
+					error) {
+					obs, err := w.shelf.Read(ctx, req)
+					if err == nil && !obs.Exists && !req.Resource.Purged {
+						_, err = w.shelf.Create(ctx, provider.CreateRequest{Resource: req.Resource})
 					}
+					return obs, err
 				}
-				return out
-			}
-		}},
-		{"a memory between Read and Update", "parallel", "all were read before the first was changed", "keep no state between calls", func(w *twist) {
-			var last string
-			w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-				w.mu.Lock()
-				last = nameOf(req.Resource)
-				w.mu.Unlock()
-				return w.shelf.Read(ctx, req)
-			}
-			w.remove = func(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
-				w.mu.Lock()
-				req.Resource = with(req.Resource, "name", func(any) any { return last })
-				w.mu.Unlock()
-				return w.shelf.Delete(ctx, req)
-			}
-		}},
+			}},
+		{"a read that denies what is to be purged", "delete",
+			`apply did "nochange", expected "purged"`, "", func(w *twist) {
+				w.read = func(ctx *provider.Context,
+					req provider.ReadRequest) (provider.Observation,
+					error) {
+					if req.Resource.Purged {
+						return provider.Observation{}, nil
+					}
+					return w.shelf.Read(ctx, req)
+				}
+			}},
+		{"a noop that does what it is told of", "noop",
+			"a noop of a updated resource changed the world", "only ask", func(w *twist) {
+				w.noop = func(ctx *provider.Context, planned provider.BatchChange) error {
+					if len(planned.Changes) == 0 {
+						return nil
+					}
+					_, err := provider.Apply(w.shelf,
+						provider.BatchChange{Context: ctx, Change: planned.Change,
+							Resource: planned.Resource, Observed: planned.Observed,
+							Changes: planned.Changes})
+					return err
+				}
+			}},
+		{"what can only be set at creation, and is not compared", "init_only",
+			"another value of wood is not refused", "", func(w *twist) {
+				w.diff = func(desired provider.Resource,
+					observed provider.Observation) map[string]diff.Diff {
+					c, _ := w.Canonicalise(desired.Attributes)
+					out := map[string]diff.Diff{}
+					for _, name := range []string{"size", "colour", "tags"} {
+						if c[name] != nil && !resource.Equal(c[name], observed.Attributes[name]) {
+							out[name] = diff.Diff{Current: observed.Attributes[name],
+								Desired: c[name]}
+						}
+					}
+					return out
+				}
+			}},
+		{"a memory between Read and Update", "parallel",
+			"all were read before the first was changed", "keep no state between calls",
+			func(w *twist) {
+				var last string
+				w.read = func(ctx *provider.Context,
+					req provider.ReadRequest) (provider.Observation,
+					error) {
+					w.mu.Lock()
+					last = nameOf(req.Resource)
+					w.mu.Unlock()
+					return w.shelf.Read(ctx, req)
+				}
+				w.remove = func(ctx *provider.Context, req provider.DeleteRequest) (provider.Result,
+					error) {
+					w.mu.Lock()
+					req.Resource = with(req.Resource, "name", func(any) any { return last })
+					w.mu.Unlock()
+					return w.shelf.Delete(ctx, req)
+				}
+			}},
 	}
 }
 
 // wrongBatches answer for another item than the one that was asked of.
 func wrongBatches() []wrong {
 	return []wrong{
-		{"answers in the order in which they came", "batch", "was answered as done", "each item the answer that is its own", func(w *twist) {
-			w.picky()
-			w.answers = func(_ context.Context, out []provider.Applied) []provider.Applied {
-				slices.Reverse(out)
-				return out
-			}
-		}},
-		{"an item that failed and is not spoken of", "batch", "was answered as done", "each item the answer that is its own", func(w *twist) {
-			w.answers = func(_ context.Context, out []provider.Applied) []provider.Applied {
-				for i := range out[1:] {
-					out[i+1].Err = nil
+		{"answers in the order in which they came", "batch", "was answered as done",
+			"each item the answer that is its own", func(w *twist) {
+				w.picky()
+				w.answers = func(_ context.Context, out []provider.Applied) []provider.Applied {
+					slices.Reverse(out)
+					return out
 				}
-				return out
-			}
-		}},
-		{"one error for all", "batch", "item 2 of a batch failed because item 1", "an error only to what failed", func(w *twist) {
-			w.picky()
-			w.answers = func(_ context.Context, out []provider.Applied) []provider.Applied {
-				var errs []error
-				for _, a := range out {
-					errs = append(errs, a.Err)
-				}
-				for i := range out {
-					out[i].Err = errors.Join(errs...)
-				}
-				return out
-			}
-		}},
-		{"a secret in an error of a batch that was cut short", "batch", "a secret is in what the handler says", "", func(w *twist) {
-			w.readings = func(ctx context.Context, out []provider.Reading) []provider.Reading {
-				for i := range out {
-					if ctx.Err() != nil {
-						out[i].Err = errors.New("cut short while it was handled with s3cr3t")
+			}},
+		{"an item that failed and is not spoken of", "batch", "was answered as done",
+			"each item the answer that is its own", func(w *twist) {
+				w.answers = func(_ context.Context, out []provider.Applied) []provider.Applied {
+					for i := range out[1:] {
+						out[i+1].Err = nil
 					}
+					return out
 				}
-				return out
-			}
-		}},
+			}},
+		{"one error for all", "batch", "item 2 of a batch failed because item 1",
+			"an error only to what failed", func(w *twist) {
+				w.picky()
+				w.answers = func(_ context.Context, out []provider.Applied) []provider.Applied {
+					var errs []error
+					for _, a := range out {
+						errs = append(errs, a.Err)
+					}
+					for i := range out {
+						out[i].Err = errors.Join(errs...)
+					}
+					return out
+				}
+			}},
+		{"a secret in an error of a batch that was cut short", "batch",
+			"a secret is in what the handler says", "", func(w *twist) {
+				w.readings = func(ctx context.Context, out []provider.Reading) []provider.Reading {
+					for i := range out {
+						if ctx.Err() != nil {
+							out[i].Err = errors.New("cut short while it was handled with s3cr3t")
+						}
+					}
+					return out
+				}
+			}},
 	}
 }
 
 // wrongWords tell what is nobody's business, or what is not so.
 func wrongWords() []wrong {
-	says := func(f func(ctx *provider.Context, r provider.Resource) provider.Result) func(w *twist) {
+	says := func(f func(ctx *provider.Context,
+		r provider.Resource) provider.Result) func(w *twist) {
 		return func(w *twist) {
-			w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+			w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result,
+				error) {
 				if out := f(ctx, req.Resource); out.Again != nil && ctx.State() == nil {
 					return out, nil
 				}
@@ -309,38 +369,55 @@ func wrongWords() []wrong {
 		}
 	}
 	return []wrong{
-		{"a secret in base64", "create", "a secret is in what the handler says", "put no value", says(func(ctx *provider.Context, r provider.Resource) provider.Result {
-			ctx.Debug("sending", "header", "Basic "+base64.StdEncoding.EncodeToString([]byte("user:"+care(r))))
-			return provider.Result{}
-		})},
-		{"a secret in the name of a block", "create", "a secret is in what the handler says", "", says(func(ctx *provider.Context, r provider.Resource) provider.Result {
-			_ = ctx.Creating("a box handled with "+care(r), func(*provider.Context) error { return nil })
-			return provider.Result{}
-		})},
-		{"a secret in what is handed over to the next call", "create", "a secret is in what the handler says", "", says(func(_ *provider.Context, r provider.Resource) provider.Result {
-			return provider.Result{Again: &provider.Again{After: time.Second, State: []byte(care(r))}}
-		})},
-		{"a secret in why a provider was chosen", "create", "a secret is in what the handler says", "", says(func(ctx *provider.Context, r provider.Resource) provider.Result {
-			ctx.SetProvider("one", "it can handle "+care(r))
-			return provider.Result{}
-		})},
-		{"a secret in why something differs", "update", "a secret is in what the handler says", "", func(w *twist) {
-			w.sync = func(ctx *provider.Context, _ string, desired, observed any) (provider.Verdict, error) {
-				if resource.Equal(desired, observed) {
-					return provider.Verdict{}, nil
+		{"a secret in base64", "create", "a secret is in what the handler says", "put no value",
+			says(func(ctx *provider.Context, r provider.Resource) provider.Result {
+				ctx.Debug("sending", "header",
+					"Basic "+base64.StdEncoding.EncodeToString([]byte("user:"+care(r))))
+				return provider.Result{}
+			})},
+		{"a secret in the name of a block", "create", "a secret is in what the handler says", "",
+			says(func(ctx *provider.Context, r provider.Resource) provider.Result {
+				_ = ctx.Creating("a box handled with "+care(r), func(*provider.Context) error {
+					return nil
+				})
+				return provider.Result{}
+			})},
+		{"a secret in what is handed over to the next call", "create",
+			"a secret is in what the handler says", "",
+			says(func(_ *provider.Context, r provider.Resource) provider.Result {
+				return provider.Result{Again: &provider.Again{After: time.Second,
+					State: []byte(care(r))}}
+			})},
+		{"a secret in why a provider was chosen", "create", "a secret is in what the handler says",
+			"", says(func(ctx *provider.Context, r provider.Resource) provider.Result {
+				ctx.SetProvider("one", "it can handle "+care(r))
+				return provider.Result{}
+			})},
+		{"a secret in why something differs", "update", "a secret is in what the handler says", "",
+			func(w *twist) {
+				w.sync = func(ctx *provider.Context, _ string, desired,
+					observed any) (provider.Verdict,
+					error) {
+					if resource.Equal(desired, observed) {
+						return provider.Verdict{}, nil
+					}
+					return provider.Verdict{Sync: provider.Differs,
+						Why: "not what it is with " + care(ctx.Desired())}, nil
 				}
-				return provider.Verdict{Sync: provider.Differs, Why: "not what it is with " + care(ctx.Desired())}, nil
-			}
-		}},
-		{"a change that is told of by every Read", "create", "says that size was changed", "never in Read", func(w *twist) {
-			w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-				ctx.Changed("size", nil, req.Resource.Attributes["size"])
-				return w.shelf.Read(ctx, req)
-			}
-		}},
+			}},
+		{"a change that is told of by every Read", "create", "says that size was changed",
+			"never in Read", func(w *twist) {
+				w.read = func(ctx *provider.Context,
+					req provider.ReadRequest) (provider.Observation,
+					error) {
+					ctx.Changed("size", nil, req.Resource.Attributes["size"])
+					return w.shelf.Read(ctx, req)
+				}
+			}},
 		{"an order that is another each time", "create", "", "", func(w *twist) {
 			n := 0
-			w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+			w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation,
+				error) {
 				obs, err := w.shelf.Read(ctx, req)
 				w.mu.Lock()
 				defer w.mu.Unlock()
@@ -350,8 +427,9 @@ func wrongWords() []wrong {
 				return obs, err
 			}
 		}},
-		{"a call again at once", "create", "it asks to be called again after 0s", "After", says(func(*provider.Context, provider.Resource) provider.Result {
-			return provider.Result{Again: &provider.Again{State: []byte("x")}}
-		})},
+		{"a call again at once", "create", "it asks to be called again after 0s", "After",
+			says(func(*provider.Context, provider.Resource) provider.Result {
+				return provider.Result{Again: &provider.Again{State: []byte("x")}}
+			})},
 	}
 }

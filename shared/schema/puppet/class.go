@@ -55,7 +55,8 @@ func (t *translator) classEscape() {
 		return
 	}
 	text, ok := map[byte]string{'h': `0-9a-fA-F`, 's': `\s\v`,
-		'S': `\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{10FFFF}`, 'e': `\x1b`, 'b': `\x08`, '/': `/`}[rest[0]]
+		'S': `\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{10FFFF}`, 'e': `\x1b`, 'b': `\x08`,
+		'/': `/`}[rest[0]]
 	switch c := rest[0]; {
 	case ok:
 		t.write(text)
@@ -129,9 +130,11 @@ func classOf(name string) string {
 		return `\p{Ll}` + ranges(unicode.Other_Lowercase)
 	}
 	return map[string]string{
-		"digit": `\p{Nd}`, "space": `\s\v\x{85}\p{Z}`, "blank": ` \t\p{Zs}`, "punct": `\p{P}$+<=>^` + "`" + `|~`, "cntrl": `\p{Cc}`,
+		"digit": `\p{Nd}`, "space": `\s\v\x{85}\p{Z}`, "blank": ` \t\p{Zs}`,
+		"punct": `\p{P}$+<=>^` + "`" + `|~`, "cntrl": `\p{Cc}`,
 		"xdigit": `0-9a-fA-F`, "word": `\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}`, "ascii": `\x00-\x7f`,
-		"print": `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\p{Cf}\p{Co}`, "graph": `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}`,
+		"print": `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\p{Cf}\p{Co}`,
+		"graph": `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}`,
 	}[name]
 }
 

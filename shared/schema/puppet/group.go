@@ -12,8 +12,10 @@ func (t *translator) group() {
 		return
 	}
 	for prefix, what := range map[string]string{
-		"(?=": "a look ahead", "(?!": "a look ahead", "(?<=": "a look behind", "(?<!": "a look behind",
-		"(?>": "an atomic group", "(?~": "an absence operator", "(?(": "a condition", "(?P": "a group that Ruby does not know",
+		"(?=": "a look ahead", "(?!": "a look ahead", "(?<=": "a look behind",
+		"(?<!": "a look behind",
+		"(?>":  "an atomic group", "(?~": "an absence operator", "(?(": "a condition",
+		"(?P": "a group that Ruby does not know",
 	} {
 		if strings.HasPrefix(rest, prefix) {
 			t.refuse("it has %s %s…), which cannot be run fast on every text", what, prefix)

@@ -193,7 +193,8 @@ func (t *translator) escape() {
 			t.refuse(`\Z stands before something else`)
 		}
 		if slices.ContainsFunc(t.groups, func(g openGroup) bool { return g.named }) {
-			t.refuse(`\Z stands in a group with a name, which would take the line break, too; write it behind the group`)
+			t.refuse(
+				`\Z stands in a group with a name, which would take the line break, too; write it behind the group`)
 		}
 		t.write(`(?:\n?\z)`)
 		t.i += 2

@@ -250,7 +250,8 @@ func open(dir string) (Opened, error) {
 func manifestOf(text []byte) (manifest, error) {
 	var says manifest
 	if err := json.Unmarshal(text, &says); err != nil || says.Format != format {
-		return says, fault.New(fault.Damaged, opUnpack, "the stored model is not one of this program").
+		return says, fault.New(fault.Damaged, opUnpack,
+			"the stored model is not one of this program").
 			WithHint("export the services again")
 	}
 	return says, nil

@@ -149,7 +149,8 @@ func TestUnpack(t *testing.T) {
 		if err != nil || string(word) != "secret=word" {
 			t.Errorf("%s: %v", word, err)
 		}
-		if at := o.Shown(filepath.Join(got.Dir, "libs/a/model/_init.cf")); at != "libs/a/model/_init.cf" {
+		if at := o.Shown(filepath.Join(got.Dir, "libs/a/model/_init.cf")); at !=
+			"libs/a/model/_init.cf" {
 			t.Error(at)
 		}
 		made := "made at " + filepath.Join(got.Dir, "main.cf") + ":2"
@@ -266,10 +267,12 @@ func TestCheck(t *testing.T) {
 		{"something else", "not a model", []byte(strings.Repeat("x", 600))},
 		{"cut off", "not a model", whole[:700]},
 		{"no manifest", "it has no bundle.json", archive("project/main.cf", "")},
-		{"a later one", "is not one that this program knows", archive(manifestFile, `{"format":9}`)},
+		{"a later one", "is not one that this program knows",
+			archive(manifestFile, `{"format":9}`)},
 		{"no main file", "is not there", archive(manifestFile, says)},
 		{"a way out", "leads out", archive(manifestFile, says, "../x", "")},
-		{"large manifest", "larger than", archive(manifestFile, strings.Repeat(" ", maxManifest+1))},
+		{"large manifest", "larger than",
+			archive(manifestFile, strings.Repeat(" ", maxManifest+1))},
 	} {
 		err := Check(bytes.NewReader(c.data))
 		if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), c.want) {
@@ -281,7 +284,8 @@ func TestCheck(t *testing.T) {
 	_ = w.WriteHeader(&tar.Header{Name: "project/x", Size: MaxBytes + 1, Typeflag: tar.TypeReg})
 	in := &counted{Reader: io.MultiReader(large, zeros{})}
 	err := Check(in)
-	if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "64 MiB") || in.n > 4096 {
+	if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "64 MiB") ||
+		in.n > 4096 {
 		t.Errorf("after %d bytes: %v", in.n, err)
 	}
 }

@@ -81,7 +81,8 @@ func (w *walker) has(folder string) bool {
 
 // left reports whether a file or folder stays.
 func (w *walker) left(name, at string) bool {
-	return strings.HasPrefix(name, ".") || name == "__pycache__" || strings.HasSuffix(name, ".pyc") ||
+	return strings.HasPrefix(name, ".") || name == "__pycache__" ||
+		strings.HasSuffix(name, ".pyc") ||
 		slices.Contains(w.skip, at)
 }
 

@@ -46,8 +46,8 @@ type Pending struct {
 	Instance, Service string
 	// From is the last event before those that are to be told, and Last the last of these.
 	From, Last int64
-	// Delivered are the last events that callbacks received, by their ids; where there is none it is
-	// From.
+	// Delivered are the last events that callbacks received, by their ids; where there is none it
+	// is From.
 	Delivered map[string]int64
 }
 
@@ -85,9 +85,9 @@ type Store interface {
 	// Pending returns instances with events to be told, by their ids, behind one; at most
 	// MaxPending.
 	Pending(ctx context.Context, env, after string) ([]Pending, error)
-	// Delivered notes which event of an instance a callback was told last. When it finds that all of the
-	// callbacks that are named were told all, nothing is pending of the instance any more; of two
-	// that end at once neither may find it, so who sees that it is so asks again.
+	// Delivered notes which event of an instance a callback was told last. When it finds that all
+	// of the callbacks that are named were told all, nothing is pending of the instance any more;
+	// of two that end at once neither may find it, so who sees that it is so asks again.
 	Delivered(ctx context.Context, env, instance, id string, seq int64, all []string) error
 }
 
@@ -138,7 +138,8 @@ func (c *Callback) Check() error {
 		return bad("it names %d kinds of events, and may name %d", len(c.Events), maxEvents)
 	}
 	if c.Level != "" && !slices.Contains(levels(), c.Level) {
-		return bad("%q is not a level", c.Level).WithHint("use one of %s", strings.Join(levels(), ", "))
+		return bad("%q is not a level", c.Level).WithHint("use one of %s",
+			strings.Join(levels(), ", "))
 	}
 	for _, name := range c.Events {
 		if !known(name) {

@@ -42,7 +42,10 @@ func NewCaller(loopback bool, limit time.Duration) *Caller {
 			TLSHandshakeTimeout: limit, ResponseHeaderTimeout: limit, DisableCompression: true,
 			MaxResponseHeaderBytes: maxAnswer,
 		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		},
 	}}
 }
 

@@ -211,7 +211,8 @@ func (c *collector) names() {
 			c.problems.Add(diag.Problem{
 				Pos: at, Code: CodeService, Attribute: "service_entity_name",
 				Message: "there are two services " + b.name,
-				Hint:    "give one of them another name, or make them versions of one lsm::ServiceBinding",
+				Hint: "give one of them another name, or make them versions of one " +
+					"lsm::ServiceBinding",
 				Related: diag.At(other.Place("service_entity_name")),
 			})
 		}

@@ -366,7 +366,8 @@ index P(name)
 `), "string name", "string !name", 1), "ps has the modifier r, so name, which is below it"},
 		{"a relation's modifier as an attribute", strings.Replace(port(`S.ps [0:1] -- P._s [1]
 `), "entity S extends lsm::ServiceEntity:\n",
-			"entity S extends lsm::ServiceEntity:\n    lsm::attribute_modifier !ps__modifier = \"r\"\n", 1),
+			"entity S extends lsm::ServiceEntity:\n    lsm::attribute_modifier !ps__modifier = "+
+				"\"r\"\n", 1),
 			"ps is a relation, which has its modifier where it is defined"},
 		{"a service that nobody offers", port(`entity T extends lsm::ServiceEntity:
 end

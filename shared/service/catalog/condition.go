@@ -31,7 +31,8 @@ func (c *collector) validation(t types.Type) validation {
 	case own.kind == out.kind && own.kind != "enum" && out.parameters["regex"] == nil:
 		all := maps.Clone(out.parameters)
 		maps.Copy(all, own.parameters)
-		out.parameters = all // of bounds that are there twice the inner type's count too, in the model
+		// of bounds that are there twice the inner type's count too, in the model
+		out.parameters = all
 	default:
 		own.base = out.base
 		return own

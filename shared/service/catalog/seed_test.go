@@ -211,7 +211,8 @@ func TestDocumentationTabs(t *testing.T) {
 		"":                     "import labs\n",
 		"project.yml":          "name: p\nmodulepath: libs\n",
 		"libs/labs/module.yml": "name: labs\nversion: 1.0.0\nlicense: Apache 2.0\n",
-		"libs/labs/templates/documentation.md.j2": "# {{ instance.name }}\n```mermaid\nflowchart LR\n```\n",
+		"libs/labs/templates/documentation.md.j2": "# {{ instance.name }}\n```mermaid\nflowchart " +
+			"LR\n```\n",
 		"libs/labs/model/_init.cf": `import lsm
 import lsm::fsm
 

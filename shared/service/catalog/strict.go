@@ -11,7 +11,8 @@ func (e *entity) obey(a *types.Attribute, out *definition.Embedded) {
 	if !e.strict || out.Modifier != definition.ReadOnly {
 		return
 	}
-	const text = "%s has the modifier r, so %s, which is below it, has to have it too: its modifier is %s"
+	const text = "%s has the modifier r, so %s, which is below it, has to have it too: its " +
+		"modifier is %s"
 	for _, below := range out.Attributes {
 		if below.Modifier != definition.ReadOnly {
 			e.bad(*e.of.Attribute(below.Name).At, below.Name,

@@ -55,7 +55,8 @@ func CheckPut(bundle string, services []Service) error {
 		return fault.New(fault.Invalid, opPut, "the model bundle has no digest")
 	}
 	if len(services) > MaxServices {
-		return fault.New(fault.Invalid, opPut, "the model has %d versions of services, and may have %d",
+		return fault.New(fault.Invalid, opPut,
+			"the model has %d versions of services, and may have %d",
 			len(services), MaxServices).WithHint("split the model into environments")
 	}
 	seen, fallback := map[string]bool{}, map[string]bool{}
@@ -65,7 +66,8 @@ func CheckPut(bundle string, services []Service) error {
 		switch {
 		case s.Name == "" || len(s.Name) > MaxName || strings.Contains(s.Name, "/"):
 			return fault.New(fault.Invalid, opPut,
-				"a service has a name of 1 to %d bytes without a slash, and not %.40q", MaxName, s.Name).
+				"a service has a name of 1 to %d bytes without a slash, and not %.40q", MaxName,
+				s.Name).
 				WithHint("name it by service_entity_name of its binding")
 		case s.Version < 0:
 			return fault.New(fault.Invalid, opPut, "the version of %s is %d, and not 0 or more",

@@ -51,10 +51,10 @@ for one in lsm::all(binding):
 end
 `
 
-// BenchmarkOrder takes orders to up and their two files, among 100, 1,000 and 10,000 that are there:
-// in turns, since what else runs on the machine changes. It tells the least time of processors that
-// an order took, what it allocated, and how many times that among 100 one among 10,000 takes. To
-// make those that are there takes a minute.
+// BenchmarkOrder takes orders to up and their two files, among 100, 1,000 and 10,000 that are
+// there: in turns, since what else runs on the machine changes. It tells the least time of
+// processors that an order took, what it allocated, and how many times that among 100 one among
+// 10,000 takes. To make those that are there takes a minute.
 func BenchmarkOrder(b *testing.B) {
 	if testing.Short() {
 		b.Skip("it takes long to make so many")
@@ -181,7 +181,8 @@ func BenchmarkChanges(b *testing.B) {
 			kept(least, "order", took/changes)
 			began := cpu(b)
 			for i := range changes {
-				w.update(fmt.Sprintf("more%d", first+2*i+1), map[string]any{"text": fmt.Sprint(w.n)})
+				w.update(fmt.Sprintf("more%d", first+2*i+1),
+					map[string]any{"text": fmt.Sprint(w.n)})
 				w.work()
 			}
 			kept(least, "update", (cpu(b)-began)/changes)

@@ -128,7 +128,8 @@ func (c *compiler) taken(ctx context.Context, from *compiled, err error) error {
 		if failed != nil || res.Set == "" || from.members.all[res.Set] != nil {
 			continue
 		}
-		out[i].Hint = "the instance " + res.Set + " has it: order something else, or delete that one"
+		out[i].Hint = "the instance " + res.Set +
+			" has it: order something else, or delete that one"
 	}
 	if len(out) == 0 {
 		return err

@@ -50,8 +50,9 @@ func (c *compiled) followsFew() error {
 		}
 		if n > maxFollowed {
 			out.Add(diag.Problem{
-				Message: fmt.Sprintf("the instance %s follows %d resources that are not its own, whose ids "+
-					"are %d bytes, and may be %d", id, len(c.Followed[id]), n, maxFollowed),
+				Message: fmt.Sprintf(
+					"the instance %s follows %d resources that are not its own, whose ids "+
+						"are %d bytes, and may be %d", id, len(c.Followed[id]), n, maxFollowed),
 				Hint: "add to the relation resources one resource that requires the others",
 			})
 		}

@@ -48,7 +48,8 @@ func TestFollowersAreTold(t *testing.T) {
 	w.state("v", "up")
 	repair := func() {
 		t.Helper()
-		if _, err := w.engine.Repair(t.Context(), env, deploy.Request{RetryFailed: true}); err != nil {
+		if _, err := w.engine.Repair(t.Context(), env,
+			deploy.Request{RetryFailed: true}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.runner.Drain(t.Context(), env, nil); err != nil {
@@ -89,7 +90,8 @@ func TestFollowersAreTold(t *testing.T) {
 			t.Errorf("%s: the view is %s, not %s", c.why, r.State, c.want)
 		}
 	}
-	if _, err := old.Visit(t.Context(), []string{"s"}, false, time.Time{}); err != nil || reads != 3 {
+	if _, err := old.Visit(t.Context(), []string{"s"}, false, time.Time{}); err != nil ||
+		reads != 3 {
 		t.Errorf("%v: who follows was read %d times, and not once in each turn", err, reads)
 	}
 }

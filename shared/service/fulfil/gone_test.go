@@ -78,7 +78,9 @@ type hurried struct {
 	first func()
 }
 
-func (s *hurried) Write(ctx context.Context, env string, changes []inventory.Change) ([]int64, error) {
+func (s *hurried) Write(
+	ctx context.Context, env string, changes []inventory.Change,
+) ([]int64, error) {
 	exported := func(c inventory.Change) bool { return c.Record.Exported > 0 }
 	if s.first != nil && slices.ContainsFunc(changes, exported) {
 		s.first()
@@ -115,7 +117,8 @@ func TestSharedLeaves(t *testing.T) {
 			path := filepath.Join(w.srv, name)
 			m.Resources = append(m.Resources, resource.Resource{
 				ID:   resource.NewID("fs::File", "here", resource.Key{Name: "path", Value: path}),
-				Type: "fs::File", Agent: "here", Attributes: map[string]any{"path": path, "content": name},
+				Type: "fs::File", Agent: "here",
+				Attributes: map[string]any{"path": path, "content": name},
 			})
 		}
 		if _, err := w.engine.Export(t.Context(), env, deploy.Export{Model: m}); err != nil {

@@ -243,7 +243,8 @@ func (m *members) others(ctx context.Context, service string) ([]map[string]any,
 		if seen[last.ID] >= last.Rev {
 			continue
 		}
-		rec, err := m.Instances.Instance(ctx, m.Env, last.ID) // it may be deleted, or of another service
+		// it may be deleted, or of another service
+		rec, err := m.Instances.Instance(ctx, m.Env, last.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -277,7 +278,8 @@ func (m *members) setsOfOthers(
 			if one := m.all[page[i].ID]; one != nil && attributes(one.rec, one.set) != nil {
 				continue
 			}
-			for _, set := range []map[string]any{page[i].Candidate, page[i].Active, page[i].Rollback} {
+			for _, set := range []map[string]any{page[i].Candidate, page[i].Active,
+				page[i].Rollback} {
 				if set != nil {
 					out = append(out, set)
 				}

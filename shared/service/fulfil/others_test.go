@@ -167,7 +167,8 @@ func TestForbidden(t *testing.T) {
 	w := newWorld(t, site)
 	w.order("site", "one", map[string]any{"host_name": "a"})
 	w.work()
-	fixed := "    string fixed = \"f\"\n    lsm::attribute_modifier fixed__modifier = \"rw+\"\n    int? port"
+	fixed := "    string fixed = \"f\"\n    lsm::attribute_modifier fixed__modifier = \"rw+\"\n  " +
+		"  int? port"
 	free := strings.ReplaceAll(site, "    int? port", fixed)
 	w.offer(free)
 	w.update("one", map[string]any{"text": "again"})
@@ -242,14 +243,16 @@ func TestWhole(t *testing.T) {
 	other := func(p string) resource.Resource {
 		return resource.Resource{
 			ID:   resource.NewID("fs::File", "here", resource.Key{Name: "path", Value: p}),
-			Type: "fs::File", Agent: "here", Attributes: map[string]any{"path": p, "content": "other"},
-			Flags: resource.Flags{PurgeOnDelete: true},
+			Type: "fs::File", Agent: "here",
+			Attributes: map[string]any{"path": p, "content": "other"},
+			Flags:      resource.Flags{PurgeOnDelete: true},
 		}
 	}
 	top := other(filepath.Join(w.srv, "top"))
 	top.Attributes["content"] = "changed"
 	export := func(all ...resource.Resource) error {
-		_, err := w.engine.Export(t.Context(), env, deploy.Export{Model: &model.Model{Resources: all}})
+		_, err := w.engine.Export(t.Context(), env,
+			deploy.Export{Model: &model.Model{Resources: all}})
 		return err
 	}
 	if err := export(other(path), top); err != nil {
@@ -377,7 +380,8 @@ func TestFollows(t *testing.T) {
 	}
 	repair := func() {
 		t.Helper()
-		if _, err := w.engine.Repair(t.Context(), env, deploy.Request{RetryFailed: true}); err != nil {
+		if _, err := w.engine.Repair(t.Context(), env,
+			deploy.Request{RetryFailed: true}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.runner.Drain(t.Context(), env, nil); err != nil {

@@ -30,7 +30,8 @@ func TestPasswordsAway(t *testing.T) {
 	w := newWorld(t, site+"\nx = std::generate_password(\"db\")\n")
 	w.order("site", "i", map[string]any{"host_name": "f"})
 	visitor := w.visitor(w.store, func(c *fulfil.Config) { c.Passwords = away{} })
-	if _, err := visitor.Visit(t.Context(), []string{"i"}, false, time.Time{}); !fault.Is(err, fault.Unavailable) {
+	if _, err := visitor.Visit(t.Context(), []string{"i"}, false, time.Time{}); !fault.Is(err,
+		fault.Unavailable) {
 		t.Errorf("the visit ends with %v", err)
 	}
 	r, err := w.store.Instance(t.Context(), env, "i")
@@ -99,7 +100,8 @@ func TestPasswordsStay(t *testing.T) {
 	if a, b := text("a"), text("b"); a != first || b != "of-the-project" {
 		t.Errorf("the passwords are %q and %q when the project has moved", a, b)
 	}
-	info, err := os.Stat(filepath.Join(w.home.Dir, "models", env, "data", "std", "passwordfile.txt"))
+	info, err := os.Stat(filepath.Join(w.home.Dir, "models", env, "data", "std",
+		"passwordfile.txt"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v: who may read it: %v", err, info)
 	}
@@ -122,7 +124,8 @@ func TestPasswordsDisk(t *testing.T) {
 	for worked := true; worked && failed == nil; {
 		worked, failed = worker.Round(t.Context())
 	}
-	if !fault.Is(failed, fault.Unavailable) || !strings.Contains(failed.Error(), "passwordfile.txt") {
+	if !fault.Is(failed, fault.Unavailable) ||
+		!strings.Contains(failed.Error(), "passwordfile.txt") {
 		t.Errorf("the round ends with %v", failed)
 	}
 	if r := w.read("i"); len(r.Tasks) == 0 || r.State == "rejected" {

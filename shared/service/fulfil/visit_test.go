@@ -39,7 +39,8 @@ func (w *world) notified(store inventory.Store, id string) bool {
 		if _, err := w.runner.Drain(w.Context(), env, nil); err != nil {
 			w.Fatal(err)
 		}
-		if _, err := w.visitor(w.store, nil).Visit(w.Context(), []string{id}, false, time.Time{}); err != nil {
+		if _, err := w.visitor(w.store, nil).Visit(w.Context(), []string{id}, false,
+			time.Time{}); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -118,7 +119,8 @@ func TestVisitOutcome(t *testing.T) {
 	}
 	repair()
 	w.state("one", "up")
-	if _, err := w.visitor(w.store, nil).Visit(t.Context(), []string{"none"}, false, time.Time{}); err != nil {
+	if _, err := w.visitor(w.store, nil).Visit(t.Context(), []string{"none"}, false,
+		time.Time{}); err != nil {
 		t.Errorf("a set of something else: %v", err)
 	}
 }
@@ -149,7 +151,8 @@ func TestVisitAgain(t *testing.T) {
 		w.state("one", want)
 	}
 	visit(worker, "up")
-	if err := errors.Join(os.Remove(path), os.MkdirAll(filepath.Join(path, "full"), 0o700)); err != nil {
+	if err := errors.Join(os.Remove(path),
+		os.MkdirAll(filepath.Join(path, "full"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	repair()
@@ -180,7 +183,8 @@ func TestVisitBounds(t *testing.T) {
 		worker := w.visitor(w.store, func(c *fulfil.Config) {
 			c.Elsewhere = func(bundle.Opened) []diag.Problem { return because }
 		})
-		if left, err := worker.Visit(t.Context(), []string{"one"}, false, time.Time{}); err != nil || len(left) > 0 {
+		if left, err := worker.Visit(t.Context(), []string{"one"}, false,
+			time.Time{}); err != nil || len(left) > 0 {
 			t.Errorf("%v: left %v", err, left)
 		}
 	}

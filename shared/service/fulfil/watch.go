@@ -56,7 +56,8 @@ func (w *watcher) watch(ctx context.Context) error {
 			Desired: j.task.Number, Outcome: outcome,
 		})
 		if err != nil {
-			all = errors.Join(all, w.results.postpone(j.rec, err)) // it keeps no other from going on
+			// it keeps no other from going on
+			all = errors.Join(all, w.results.postpone(j.rec, err))
 			continue
 		}
 		w.outcomes.sayWhy(&c, outcome, byID)

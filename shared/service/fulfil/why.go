@@ -112,7 +112,8 @@ func (o *outcomes) unwell(rec *inventory.Record, rows map[resource.ID]*state.Row
 func failureOf(row *state.Row) (diag.Problem, int) {
 	if row == nil {
 		return diag.Problem{
-			Message: "it has left the model", Hint: "update the instance, so that it is exported again",
+			Message: "it has left the model",
+			Hint:    "update the instance, so that it is exported again",
 		}, 1
 	}
 	status, rank := row.Status(), 0

@@ -269,7 +269,8 @@ func (o *results) suggest(ctx context.Context, all []lsm.Suggestion) error {
 	for _, s := range all {
 		text, err := json.Marshal(s.Values)
 		if err != nil {
-			return diag.Problems{{Message: "the suggested values of " + s.Parameter + ": " + err.Error()}}
+			return diag.Problems{{Message: "the suggested values of " + s.Parameter + ": " +
+				err.Error()}}
 		}
 		set = append(set, state.Parameter{Name: s.Parameter, Value: string(text), Source: "model"})
 	}

@@ -128,8 +128,9 @@ func CheckOrder(o *Order) error {
 	case err != nil:
 		return fault.New(fault.Invalid, opWrite, "the order is not JSON: %v", err)
 	case len(body) > MaxOrder:
-		return fault.New(fault.Invalid, opWrite, "the order has %d bytes of JSON without its attributes, "+
-			"and may have %d", len(body), MaxOrder).WithHint(HintFewer)
+		return fault.New(fault.Invalid, opWrite,
+			"the order has %d bytes of JSON without its attributes, "+
+				"and may have %d", len(body), MaxOrder).WithHint(HintFewer)
 	case o.ID == "" || len(o.ID) > MaxName:
 		return fault.New(fault.Invalid, opWrite, "the id of an order has 1 to %d bytes", MaxName)
 	}

@@ -56,7 +56,8 @@ func checkNames(r *Record) error {
 			return fault.New(
 				fault.Invalid,
 				opWrite,
-				"an instance has an id and a service of 1 to %d bytes without a slash; the %s is %.40q",
+				"an instance has an id and a service of 1 to %d bytes without a slash; the %s is "+
+					"%.40q",
 				MaxName,
 				what,
 				name,

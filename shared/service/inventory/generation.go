@@ -54,7 +54,8 @@ func Generations(changes []Change, revs []int64) ([]Generation, error) {
 			case g.Number < 0:
 				return nil, ErrMoved(g.Service)
 			case at < 0:
-				at, out = len(out), append(out, Generation{Service: g.Service, Number: g.Number + 1})
+				at, out = len(out), append(out,
+					Generation{Service: g.Service, Number: g.Number + 1})
 			case out[at].Number != g.Number+1:
 				return nil, fault.New(fault.Invalid, opWrite,
 					"changes were made under the generations %d and %d of %s", out[at].Number-1,

@@ -107,8 +107,8 @@ func (c *checker) size(attributes map[string]any) bool {
 	return false
 }
 
-// maxDepth is how many lists and maps may stand within each other in an attribute. Embedded entities
-// take two each.
+// maxDepth is how many lists and maps may stand within each other in an attribute. Embedded
+// entities take two each.
 const maxDepth = 100
 
 // depth refuses attributes that are nested so deeply that whoever reads them may not be able to.

@@ -22,9 +22,7 @@ func site(strict bool) *definition.Service {
 	}
 	port := at("port", "int", "rw+")
 	port.Default, port.DefaultSet = 80, true
-	port.ValidationType, port.ValidationParam = ptr(
-		"pydantic.conint",
-	), map[string]any{
+	port.ValidationType, port.ValidationParam = ptr("pydantic.conint"), map[string]any{
 		"gt": 0,
 		"lt": 65536,
 	}
@@ -33,9 +31,7 @@ func site(strict bool) *definition.Service {
 	plan.ValidationParam = map[string]any{"values": []any{"small", "large"}}
 	label := at("labels", "string[]", "rw+")
 	label.Default, label.DefaultSet = []any{}, true
-	label.ValidationType, label.ValidationParam = ptr(
-		"pydantic.constr[]",
-	), map[string]any{
+	label.ValidationType, label.ValidationParam = ptr("pydantic.constr[]"), map[string]any{
 		"regex": "[a-z]+$",
 	}
 	user := definition.Embedded{
@@ -268,7 +264,9 @@ func TestModifiers(t *testing.T) {
 		strict       bool
 		path, want   string // what is refused; "" for nothing
 	}{
-		{"what may change", `{"port": 81, "plan": "small", "ratio": 2, "labels": ["x"], "tls": true}`, true, "", ""},
+		{"what may change",
+			`{"port": 81, "plan": "small", "ratio": 2, "labels": ["x"], "tls": true}`, true, "",
+			""},
 		{"the same", `{"name": "n", "ip": null, "port": 80.0}`, true, "", ""},
 		{"set once", `{"name": "m"}`, true, "name",
 			"it would change, and it has the modifier rw: it is set once"},

@@ -35,13 +35,16 @@ func TestMigrate(t *testing.T) {
 	}{
 		{"an attribute is missing", inventory.Migration{State: "up", Active: r.Active},
 			inventory.CodeMissing},
-		{"another identity", inventory.Migration{State: "up", Active: other}, inventory.CodeModifier},
+		{"another identity", inventory.Migration{State: "up", Active: other},
+			inventory.CodeModifier},
 		{"no attributes", inventory.Migration{State: "up"}, ""},
 		{"no such state", inventory.Migration{State: "none", Active: given}, ""},
 	} {
 		_, err := inventory.Migrate(s, r, one.m, r.Version, now)
 		problems, _ := diag.Of(err)
-		has := slices.ContainsFunc(problems, func(p diag.Problem) bool { return p.Code == one.code })
+		has := slices.ContainsFunc(problems, func(p diag.Problem) bool {
+			return p.Code == one.code
+		})
 		if err == nil || one.code != "" && !has {
 			t.Errorf("%s: %v", one.what, err)
 		}

@@ -79,8 +79,9 @@ func moved(s *definition.Service, r *Record) error {
 		return err
 	}
 	if _, ok := s.Lifecycle.State(r.State); !ok {
-		return fault.New(fault.Conflict, "update", "the lifecycle of %s has no state %s any more, in "+
-			"which the instance %s is", s.Name, r.State, r.ID).
+		return fault.New(fault.Conflict, "update",
+			"the lifecycle of %s has no state %s any more, in "+
+				"which the instance %s is", s.Name, r.State, r.ID).
 			WithHint("bring the instance into another state first, or keep the state in the model")
 	}
 	r.Definition, r.ServiceVersion = digest, s.Version
@@ -157,7 +158,8 @@ func Advance(
 	change := Change{Record: r}
 	if t != nil {
 		change.Events = []Event{{
-			At: now, Version: r.Version, Kind: string(t.Trigger), From: t.From, To: t.To, Error: t.Error,
+			At: now, Version: r.Version, Kind: string(t.Trigger), From: t.From, To: t.To,
+			Error: t.Error,
 		}}
 	}
 	return change, nil
@@ -177,7 +179,8 @@ func closed(
 	from, ok := s.Lifecycle.State(was.State)
 	to, also := s.Lifecycle.State(r.State)
 	there := ok && also && from.ExportResources && !from.PurgeResources && !to.PurgeResources
-	return !(there && (t.Error || t.Trigger == lifecycle.BySetState || t.Trigger == lifecycle.ByForce))
+	return !(there && (t.Error || t.Trigger == lifecycle.BySetState ||
+		t.Trigger == lifecycle.ByForce))
 }
 
 // pending returns the tasks after a step: a compile or a deploy that was asked for before is not

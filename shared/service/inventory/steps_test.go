@@ -76,7 +76,8 @@ func TestSteps(t *testing.T) {
 		t.Fatalf("%+v, %v", c.Events, err)
 	}
 	r = work(t, s, c.Record, false)
-	if r.State != "up" || shown(r.Active["port"]) != "81" || strings.Join(r.References, " ") != "o p" {
+	if r.State != "up" || shown(r.Active["port"]) != "81" ||
+		strings.Join(r.References, " ") != "o p" {
 		t.Fatalf("%+v", r)
 	}
 	if c, err = inventory.Advance(s, r, lifecycle.Delete{Version: r.Version}, now); err != nil {
@@ -159,12 +160,14 @@ func TestStaysClosed(t *testing.T) {
 		c.Record.State != "deleting_failed" || !c.Record.Closed {
 		t.Fatalf("%+v, %v", c.Record, err)
 	}
-	if c, err = inventory.Advance(s, c.Record, lifecycle.Delete{Version: c.Record.Version}, now); err != nil {
+	if c, err = inventory.Advance(s, c.Record, lifecycle.Delete{Version: c.Record.Version},
+		now); err != nil {
 		t.Fatal(err)
 	}
 	kinds := map[inventory.TaskKind]int{}
 	for _, task := range c.Record.Tasks {
-		if kinds[task.Kind]++; task.Kind == inventory.TaskExport && task.Number != c.Record.Desired {
+		if kinds[task.Kind]++; task.Kind == inventory.TaskExport &&
+			task.Number != c.Record.Desired {
 			t.Errorf("what is not wanted any more is deployed: %+v", task)
 		}
 	}
@@ -185,7 +188,8 @@ func TestStepsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := work(t, s, c.Record, false)
-	const want = "it has the modifier rw: it is set once, and never changes (the instance is in the state up)"
+	const want = "it has the modifier rw: it is set once, and never changes (the instance is in " +
+		"the state up)"
 	_, err = inventory.Update(s, r, object(t, `{"name": "m"}`), r.Version, now)
 	told(t, err, "name", inventory.CodeModifier, want)
 	_, err = inventory.UpdateByEdits(s, r, []inventory.Edit{{

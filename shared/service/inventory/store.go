@@ -67,7 +67,8 @@ type Made struct {
 
 // Was returns what is kept of a record for its history: all but what is to be done about it.
 func (r Record) Was() Record {
-	r.Tasks, r.Due, r.Resources, r.Places, r.Follows, r.Orders = nil, time.Time{}, nil, nil, nil, nil
+	r.Tasks, r.Due, r.Resources, r.Places, r.Follows, r.Orders = nil, time.Time{}, nil, nil, nil,
+		nil
 	r.Rev = 0
 	return r
 }
@@ -233,7 +234,8 @@ type Following struct {
 	Outcome   lifecycle.Outcome
 }
 
-// Following returns what is to be known of an instance by what it follows; false: it follows nothing.
+// Following returns what is to be known of an instance by what it follows; false: it follows
+// nothing.
 func (r *Record) Following() (Following, bool) {
 	return Following{r.Follows, r.Outcome}, len(r.Follows) > 0 && !r.Deleted
 }

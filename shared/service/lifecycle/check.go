@@ -70,7 +70,8 @@ func (c *checker) names() {
 				"the state %s has the label %q", s.Name, s.Label)
 		}
 		for _, set := range []Set{
-			s.ValidateSelf, s.ValidateOthers, s.PreviousAttrSetOnExport, s.PreviousAttrSetOnValidate,
+			s.ValidateSelf, s.ValidateOthers, s.PreviousAttrSetOnExport,
+			s.PreviousAttrSetOnValidate,
 		} {
 			if !slices.Contains([]Set{NoSet, Candidate, Active, Rollback}, set) {
 				c.state(s.Name, "use candidate, active, rollback or null",

@@ -30,7 +30,9 @@ func TestCheck(t *testing.T) {
 			"there is no way out of the state deleting_failed"},
 		{"two automatic transfers", func(m *lifecycle.Machine) {
 			add(m, lifecycle.Transfer{Source: "start", Target: "terminated", Auto: true})
-		}, "the transfer from start to terminated: start has two transfers with auto, the other one to creating"},
+		},
+			"the transfer from start to terminated: start has two transfers with auto, the other " +
+				"one to creating"},
 		{"two updates", func(m *lifecycle.Machine) {
 			add(m, lifecycle.Transfer{Source: "up", Target: "start", OnUpdate: true})
 		}, "up has two transfers with on_update"},
@@ -45,7 +47,8 @@ func TestCheck(t *testing.T) {
 		}, "the state island cannot be reached from start"},
 		{"not a state", func(m *lifecycle.Machine) { m.Transfers[0].Target = "nowhere" },
 			`its target "nowhere" is not a state`},
-		{"not an initial state", func(m *lifecycle.Machine) { m.Alternatives = []string{"nowhere"} },
+		{"not an initial state",
+			func(m *lifecycle.Machine) { m.Alternatives = []string{"nowhere"} },
 			`the initial state "nowhere" is not a state`},
 		{"begins at the end", func(m *lifecycle.Machine) { m.Initial = "terminated" },
 			"the initial state terminated is one of instances that are gone"},

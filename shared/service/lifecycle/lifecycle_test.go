@@ -331,7 +331,8 @@ func TestDeploys(t *testing.T) {
 		}
 	}
 	slices.Sort(gone)
-	if want := []string{"deallocating", "deallocating_failed", "terminated"}; !slices.Equal(gone, want) {
+	if want := []string{"deallocating", "deallocating_failed", "terminated"}; !slices.Equal(gone,
+		want) {
 		t.Errorf("nothing is deployed any more in %v, not in %v", gone, want)
 	}
 }

@@ -232,7 +232,8 @@ func (s *stepper) asked(e Event) (Result, error) {
 		version = e.Version
 	}
 	if version != s.in.Version {
-		return Result{}, fault.New(fault.Conflict, "", "the instance has the version %d, and not %d",
+		return Result{}, fault.New(fault.Conflict, "",
+			"the instance has the version %d, and not %d",
 			s.in.Version, version).
 			WithHint("read it again, and decide anew")
 	}
@@ -295,7 +296,8 @@ func (s *stepper) transfer(e Event) (Result, error) {
 		})
 	}
 	if !ok {
-		return Result{}, fault.New(fault.Conflict, "", "the instance is in the state %s, in which %s",
+		return Result{}, fault.New(fault.Conflict, "",
+			"the instance is in the state %s, in which %s",
 			s.in.State, what).
 			WithHint("%s", s.choices())
 	}
@@ -356,7 +358,8 @@ func (s *stepper) validated(e Validated) (Result, error) {
 		return t.Validate && t.Target == s.in.Validating && t.begunBy(s.trigger)
 	})
 	if !ok {
-		return Result{}, fault.New(fault.Invalid, "", "the lifecycle %s has no transfer from %s to %s",
+		return Result{}, fault.New(fault.Invalid, "",
+			"the lifecycle %s has no transfer from %s to %s",
 			s.m.Name, s.in.State, s.in.Validating).
 			WithHint("set another state by force")
 	}

@@ -55,7 +55,8 @@ func (s *callers) Register(ctx context.Context, env string, n NewCallback) (Call
 		return Callback{}, err
 	}
 	c := callback.Callback{
-		ID: n.ID, URL: n.URL, Service: n.Service, Events: n.Events, Level: n.Level, Created: s.now(),
+		ID: n.ID, URL: n.URL, Service: n.Service, Events: n.Events, Level: n.Level,
+		Created: s.now(),
 	}
 	if err := c.Check(); err != nil {
 		return Callback{}, err

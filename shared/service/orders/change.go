@@ -213,22 +213,23 @@ func (s *changes) Force(
 func (s *changes) Migrate(
 	ctx context.Context, env string, w Wish, version int, m inventory.Migration,
 ) (Instance, error) {
-	return s.change(ctx, env, w, string(lifecycle.ByForce), func(f *found) (inventory.Change, error) {
-		var err error
-		f.def, err = s.Definitions.One(ctx, env, f.record.Service, version)
-		if err != nil {
-			return inventory.Change{}, err
-		}
-		all, lost := m, error(nil)
-		for _, set := range []*map[string]any{&all.Candidate, &all.Active, &all.Rollback} {
-			if *set != nil {
-				is, err := s.resolved(ctx, env, &f.def, *set, nil)
-				*set, lost = is, both(lost, err)
+	return s.change(ctx, env, w, string(lifecycle.ByForce),
+		func(f *found) (inventory.Change, error) {
+			var err error
+			f.def, err = s.Definitions.One(ctx, env, f.record.Service, version)
+			if err != nil {
+				return inventory.Change{}, err
 			}
-		}
-		c, err := inventory.Migrate(&f.def, f.record, all, f.record.Version, s.now())
-		return c, both(lost, err)
-	})
+			all, lost := m, error(nil)
+			for _, set := range []*map[string]any{&all.Candidate, &all.Active, &all.Rollback} {
+				if *set != nil {
+					is, err := s.resolved(ctx, env, &f.def, *set, nil)
+					*set, lost = is, both(lost, err)
+				}
+			}
+			c, err := inventory.Migrate(&f.def, f.record, all, f.record.Version, s.now())
+			return c, both(lost, err)
+		})
 }
 
 // Configure turns automatic transfers on and off, by the names of their settings.

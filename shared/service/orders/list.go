@@ -104,7 +104,8 @@ func (l *lister) page(got []inventory.Record, limit int) (Page, error) {
 			return p, err
 		}
 		if l.q.Bytes > 0 {
-			bytes += len(text(got[i].Candidate)) + len(text(got[i].Active)) + len(text(got[i].Rollback))
+			bytes += len(text(got[i].Candidate)) + len(text(got[i].Active)) +
+				len(text(got[i].Rollback))
 		}
 		p.Items = append(p.Items, one)
 	}

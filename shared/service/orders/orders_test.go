@@ -41,7 +41,8 @@ func open(t *testing.T) *fixture {
 	}
 	t.Cleanup(func() { _ = home.Close() })
 	defs := home.Definitions()
-	if err := defs.Put(t.Context(), env, "b", []definition.Service{customer(t), site(t)}); err != nil {
+	if err := defs.Put(t.Context(), env, "b",
+		[]definition.Service{customer(t), site(t)}); err != nil {
 		t.Fatal(err)
 	}
 	d := &fixture{T: t}
@@ -309,7 +310,8 @@ func TestRefused(t *testing.T) {
 		`{"host": "a", "customer": "none"}`:      "customer attribute_value",
 		`{"host": "a", "customer": "name=none"}`: "customer attribute_value",
 		`{"host": "a", "customer": "mail=x"}`:    "customer attribute_value",
-		`{"databases": [{"name": "d", "size": 1, "payer": "S"}]` + rest: "databases[name=d].payer " +
+		`{"databases": [{"name": "d", "size": 1, "payer": "S"}]` +
+			rest: "databases[name=d].payer " +
 			"attribute_value",
 	} {
 		order = strings.NewReplacer(`"C"`, `"`+acme.ID+`"`, `"S"`, `"`+had.ID+`"`).Replace(order)
@@ -383,8 +385,14 @@ func TestAsked(t *testing.T) {
 			_, err := d.Configure(ctx, env, orders.Wish{Ref: ref}, nil)
 			return err
 		},
-		"invalid no edits":   func() error { _, err := d.Edit(ctx, env, orders.Wish{Ref: ref}, nil); return err },
-		"not_found instance": func() error { _, err := d.Instance(ctx, env, orders.Ref{ID: "x"}); return err },
+		"invalid no edits": func() error {
+			_, err := d.Edit(ctx, env, orders.Wish{Ref: ref}, nil)
+			return err
+		},
+		"not_found instance": func() error {
+			_, err := d.Instance(ctx, env, orders.Ref{ID: "x"})
+			return err
+		},
 		"not_found of a service": func() error {
 			_, err := d.Instance(ctx, env, orders.Ref{Service: "site", ID: acme.ID})
 			return err
@@ -393,7 +401,10 @@ func TestAsked(t *testing.T) {
 			_, err := d.Instance(ctx, env, orders.Ref{Service: "customer", ID: "name=x"})
 			return err
 		},
-		"invalid identity of what": func() error { _, err := d.Instance(ctx, env, orders.Ref{ID: "a=b"}); return err },
+		"invalid identity of what": func() error {
+			_, err := d.Instance(ctx, env, orders.Ref{ID: "a=b"})
+			return err
+		},
 		"not_found service": func() error {
 			_, err := d.Create(ctx, env, orders.Creation{Service: "none"})
 			return err
@@ -403,7 +414,8 @@ func TestAsked(t *testing.T) {
 			return err
 		},
 		"invalid metadata": func() error {
-			_, err := d.SetMetadata(ctx, env, orders.Wish{Ref: ref}, "k", ptr(strings.Repeat("x", 1<<15)))
+			_, err := d.SetMetadata(ctx, env, orders.Wish{Ref: ref}, "k",
+				ptr(strings.Repeat("x", 1<<15)))
 			return err
 		},
 	} {

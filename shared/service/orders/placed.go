@@ -131,7 +131,8 @@ func (s *placing) marked(
 	// What the change itself has ended is not written yet, so it is not noted yet, either.
 	const kept = 1
 	for len(earlier) > kept {
-		if err := s.Book.Note(ctx, env, earlier[0].Order, earlier[0].Item, earlier[0].Outcome); err != nil {
+		if err := s.Book.Note(ctx, env, earlier[0].Order, earlier[0].Item,
+			earlier[0].Outcome); err != nil {
 			return r, err
 		}
 		earlier = earlier[1:]
@@ -339,7 +340,8 @@ func acceptedOf(i *inventory.OrderItem, done inventory.Outcome) Accepted {
 		status.Failure = &done.Failure
 	}
 	out := Accepted{
-		Name: i.Name, ID: i.Instance, Service: i.Service, Action: Action(i.Action), Config: i.Config,
+		Name: i.Name, ID: i.Instance, Service: i.Service, Action: Action(i.Action),
+		Config: i.Config,
 		Status: status,
 	}
 	if out.Config == nil {
@@ -373,8 +375,9 @@ func together(items []Accepted) OrderState {
 // OrderQuery asks for orders.
 type OrderQuery struct {
 	Descending bool
-	After      string // Next of the page before: microseconds since 1970, "_", and the id of an order
-	Limit      int    // 0: as many as a page holds
+	// Next of the page before: microseconds since 1970, "_", and the id of an order
+	After string
+	Limit int // 0: as many as a page holds
 }
 
 // OrderPage is a part of a list of orders. Next, when not empty, is what the following one is asked

@@ -78,13 +78,14 @@ func TestPlaced(t *testing.T) {
 		{"nothing is deployed", "failed: failed EXECUTION_FAILED", func(d *fixture) orders.Order {
 			return d.makes("broken")
 		}},
-		{"a delete is done when the instance is gone", "success: completed", func(d *fixture) orders.Order {
-			d.create("customer", `{"name": "old"}`)
-			d.work()
-			return orders.Order{
-				Items: []orders.Item{{Service: "customer", Action: "delete", Name: "name=old"}},
-			}
-		}},
+		{"a delete is done when the instance is gone", "success: completed",
+			func(d *fixture) orders.Order {
+				d.create("customer", `{"name": "old"}`)
+				d.work()
+				return orders.Order{
+					Items: []orders.Item{{Service: "customer", Action: "delete", Name: "name=old"}},
+				}
+			}},
 		{
 			"an update is rejected", "failed: failed VALIDATION_COMPILE_FAILED",
 			func(d *fixture) orders.Order {
@@ -220,7 +221,8 @@ func TestPlacedNeeds(t *testing.T) {
 	o := d.makes("a")
 	o.Items[0].Name = "new"
 	o.Items = append(o.Items, orders.Item{
-		Service: "site", Action: "create", Attributes: object(t, `{"host": "h", "customer": "new"}`),
+		Service: "site", Action: "create",
+		Attributes: object(t, `{"host": "h", "customer": "new"}`),
 	})
 	p := d.order(o)
 	d.work()

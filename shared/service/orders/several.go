@@ -204,7 +204,8 @@ func (s *placing) item(
 			WithHint("give attributes")
 	case i.Action == ActionCreate:
 		return s.creation(ctx, env, Creation{
-			Service: i.Service, ID: id, Attributes: i.Attributes, Metadata: i.Metadata, Config: i.Config,
+			Service: i.Service, ID: id, Attributes: i.Attributes, Metadata: i.Metadata,
+			Config: i.Config,
 		}, names)
 	case i.Action == ActionUpdate && (i.Edits == nil) == (i.Attributes == nil):
 		return changed{}, fault.New(fault.Invalid, "", "an update has attributes, or edits").

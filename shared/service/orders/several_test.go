@@ -20,7 +20,8 @@ func TestOrder(t *testing.T) {
 	placed, err := d.Order(t.Context(), env, orders.Order{Description: "move", Items: []orders.Item{
 		{Service: "site", Action: "create", Name: "web", Attributes: object(
 			t,
-			`{"host": "w", "customer": "new", "databases": [{"name": "d", "size": 1, "payer": "`+id+`"}]}`,
+			`{"host": "w", "customer": "new", "databases": [{"name": "d", "size": 1, "payer": "`+id+
+				`"}]}`,
 		)},
 		{
 			Service:    "customer",
@@ -84,19 +85,26 @@ func TestOrderRefused(t *testing.T) {
 		},
 		"item 2: customer n":                         {fresh, fresh},
 		"item 2: customer m name attribute_identity": {fresh, another},
-		"item 2: customer name=x":                    {fresh, {Service: "customer", Action: "delete", Name: "name=x"}},
-		"item 2: customer name=acme":                 {fresh, {Service: "customer", Action: "sell", Name: ref}},
-		"item 1: customer name=acme":                 {{Service: "customer", Action: "update", Name: ref}},
+		"item 2: customer name=x": {fresh,
+			{Service: "customer", Action: "delete", Name: "name=x"}},
+		"item 2: customer name=acme": {fresh,
+			{Service: "customer", Action: "sell", Name: ref}},
+		"item 1: customer name=acme": {
+			{Service: "customer", Action: "update", Name: ref}},
 		"item 1: customer name=acme name attribute_modifier": {
-			{Service: "customer", Action: "update", Name: ref, Attributes: object(t, `{"name": "b"}`)}, fresh,
+			{Service: "customer", Action: "update", Name: ref,
+				Attributes: object(t, `{"name": "b"}`)}, fresh,
 		},
 		"item 1: site s customer attribute_value": {
-			{Service: "site", Action: "create", Name: "s", Attributes: object(t, `{"host": "h", "customer": "s"}`)},
+			{Service: "site", Action: "create", Name: "s",
+				Attributes: object(t, `{"host": "h", "customer": "s"}`)},
 		},
-		"conflict": {fresh, {Service: "customer", Action: "delete", Name: ref, Version: ptr(int64(1))}},
+		"conflict": {fresh, {Service: "customer", Action: "delete", Name: ref,
+			Version: ptr(int64(1))}},
 		// the order would lead to what it deletes
 		"refused": {
-			{Service: "site", Action: "create", Name: "s", Attributes: object(t, `{"host": "h", "customer": "`+ref+`"}`)},
+			{Service: "site", Action: "create", Name: "s",
+				Attributes: object(t, `{"host": "h", "customer": "`+ref+`"}`)},
 			{Service: "customer", Action: "delete", Name: ref},
 		},
 	} {

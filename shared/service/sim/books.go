@@ -142,10 +142,12 @@ func (r *run) checkTransfer(c *change) {
 	if !slices.ContainsFunc(all, func(t lifecycle.Transfer) bool {
 		return t.Source == from && (t.Target == to || t.Error == to)
 	}) {
-		r.bench.Violate("I1", "%s goes from %s to %s, which its lifecycle has not", c.is.ID, from, to)
+		r.bench.Violate("I1", "%s goes from %s to %s, which its lifecycle has not", c.is.ID, from,
+			to)
 	}
 	if c.is.Version == c.was.Version {
-		r.bench.Violate("I1", "%s goes from %s to %s with the version that it had", c.is.ID, from, to)
+		r.bench.Violate("I1", "%s goes from %s to %s with the version that it had", c.is.ID, from,
+			to)
 	}
 	told := 0
 	for _, e := range c.events {
@@ -154,7 +156,8 @@ func (r *run) checkTransfer(c *change) {
 		}
 	}
 	if told != 1 {
-		r.bench.Violate("I1", "%s goes from %s to %s, and %d events say so", c.is.ID, from, to, told)
+		r.bench.Violate("I1", "%s goes from %s to %s, and %d events say so", c.is.ID, from, to,
+			told)
 	}
 }
 

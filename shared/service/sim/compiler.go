@@ -87,7 +87,8 @@ func (c *compiler) page(set, name, text string, purged bool) {
 // bad says what is wrong, at a line of the model.
 func (c *compiler) bad(line int, format string, args ...any) {
 	c.problems = append(c.problems, diag.Problem{
-		Pos: diag.Pos{File: "main.cf", Line: line, Column: 1}, Message: fmt.Sprintf(format, args...),
+		Pos:     diag.Pos{File: "main.cf", Line: line, Column: 1},
+		Message: fmt.Sprintf(format, args...),
 	})
 }
 

@@ -263,7 +263,8 @@ func (s *Instances) ByIdentity(
 
 // byCreation compares records by the time of their orders.
 func byCreation(a, b *inventory.Record) int {
-	return cmp.Or(cmp.Compare(a.Created.UnixMicro(), b.Created.UnixMicro()), cmp.Compare(a.ID, b.ID))
+	return cmp.Or(cmp.Compare(a.Created.UnixMicro(), b.Created.UnixMicro()),
+		cmp.Compare(a.ID, b.ID))
 }
 
 // Instances implements inventory.Store.

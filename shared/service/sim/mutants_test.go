@@ -34,7 +34,8 @@ type wrapped struct {
 func together(p *Plan) {
 	p.Workers, p.Visits, p.Ops = 2, true, nil
 	for slot := range sites {
-		p.Ops = append(p.Ops, Op{Kind: opCreate, Slot: slot, At: time.Duration(slot) * 100 * time.Millisecond,
+		p.Ops = append(p.Ops, Op{Kind: opCreate, Slot: slot,
+			At:         time.Duration(slot) * 100 * time.Millisecond,
 			Attributes: map[string]any{"name": nameOf(slot), "path": fmt.Sprintf("p%d", slot)}})
 	}
 }
@@ -106,7 +107,8 @@ func orderMutants() []mutantCase {
 			},
 		}, 500},
 		{Mutant{
-			Name: "a transfer asks for nothing", Check: "I1", Why: "effects are lost between two writes",
+			Name: "a transfer asks for nothing", Check: "I1",
+			Why: "effects are lost between two writes",
 			Instances: writes(true, func(c *inventory.Change) {
 				if len(c.Events) > 0 {
 					c.Record.Tasks = nil
@@ -114,7 +116,8 @@ func orderMutants() []mutantCase {
 			}),
 		}, 20},
 		{Mutant{
-			Name: "an order is answered before it is written", Check: "I1", Why: "a write that is lost",
+			Name: "an order is answered before it is written", Check: "I1",
+			Why: "a write that is lost",
 			Instances: func(to inventory.Store, worker bool) inventory.Store {
 				if worker {
 					return to
@@ -267,7 +270,8 @@ func brief() []Op {
 // followed has a note follow a page that cannot be made.
 func followed() []Op {
 	out := []Op{
-		{Kind: opBreak}, {Kind: opCreate, Attributes: map[string]any{"name": nameOf(0), "path": "p0"}},
+		{Kind: opBreak}, {Kind: opCreate,
+			Attributes: map[string]any{"name": nameOf(0), "path": "p0"}},
 		{Kind: opCreate, Slot: sites + parts, Attributes: map[string]any{
 			"name": nameOf(sites + parts), "site": idOf(0),
 		}},
@@ -282,7 +286,8 @@ func endMutants() []mutantCase {
 	return []mutantCase{
 		{Mutant{
 			Name: "an instance ends before its resources do", Check: "I5",
-			Why: "results are not waited for", State: func(to state.State) state.State { return well{to} },
+			Why:   "results are not waited for",
+			State: func(to state.State) state.State { return well{to} },
 		}, 100},
 		{Mutant{
 			Name: "nobody waits for what an instance follows", Check: "I5",

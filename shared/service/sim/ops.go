@@ -115,7 +115,8 @@ func (r *run) customer(op *Op) {
 		r.happened("accepted " + string(op.Kind))
 		again := op.Kind == opCreate && r.instances.look(env)[idOf(op.Slot)] != nil
 		if w.written == 0 && op.Kind != opOffer && !again {
-			r.bench.Violate("I1", "%s of %s was accepted, and nothing is written", op.Kind, idOf(op.Slot))
+			r.bench.Violate("I1", "%s of %s was accepted, and nothing is written", op.Kind,
+				idOf(op.Slot))
 		}
 	})
 }
@@ -156,7 +157,8 @@ func (r *run) order(ctx context.Context, s *orders.Service, w *wish) error {
 func (r *run) stateFor(op *Op) string {
 	if i := r.instances.look(env)[idOf(op.Slot)]; i != nil && op.N%5 > 0 {
 		for from, to := range map[string]string{
-			"update_failed": "rollback", "update_rejected": "up", "update_rejected_failed": "failed",
+			"update_failed": "rollback", "update_rejected": "up",
+			"update_rejected_failed": "failed",
 		} {
 			if i.record.State == from {
 				return to

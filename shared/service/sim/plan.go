@@ -117,7 +117,8 @@ func (d *drawer) may(n int) bool { return d.IntN(n) == 0 }
 func (d *drawer) next() []Op {
 	all := []kind{
 		opCreate, opCreate, opCreate, opCreate, opUpdate, opUpdate, opUpdate, opUpdate, opUpdate,
-		opEdit, opDelete, opDelete, opState, opSeveral, opMetadata, opOffer, opBreak, opMend, opApply,
+		opEdit, opDelete, opDelete, opState, opSeveral, opMetadata, opOffer, opBreak, opMend,
+		opApply,
 		opRepair, opCrash,
 	}
 	switch d.IntN(50) { // now and then
@@ -144,7 +145,8 @@ func (d *drawer) stricter() []Op {
 		"name": nameOf(slot), "path": fmt.Sprintf("p%d", slot), "fixed": "f",
 	}
 	return []Op{
-		{Kind: opOffer}, create, {Kind: opMend}, update(map[string]any{"fixed": "g", "text": "wrong"}),
+		{Kind: opOffer}, create, {Kind: opMend},
+		update(map[string]any{"fixed": "g", "text": "wrong"}),
 		{Kind: opOffer, N: 3}, update(map[string]any{"text": "bye"}), // fixed is rw in it
 	}
 }

@@ -203,5 +203,7 @@ func (d *definitionsPort) Bundle(ctx context.Context, env string) (string, error
 
 // Bundles implements definition.Store.
 func (d *definitionsPort) Bundles(ctx context.Context) ([]string, error) {
-	return call(ctx, d.p, "Bundles", func() ([]string, error) { return d.r.definitions.Bundles(ctx) })
+	return call(ctx, d.p, "Bundles", func() ([]string, error) {
+		return d.r.definitions.Bundles(ctx)
+	})
 }

@@ -166,7 +166,8 @@ func (r *run) checkPages(rec *inventory.Record, m *lifecycle.Machine) {
 		return
 	}
 	if rec.Outcome != lifecycle.Deployed {
-		r.bench.Violate("rest", "%s is in the state %s, and nothing is wrong: %q", rec.ID, rec.State,
+		r.bench.Violate("rest", "%s is in the state %s, and nothing is wrong: %q", rec.ID,
+			rec.State,
 			rec.Outcome)
 	}
 	if len(has) != 1 {

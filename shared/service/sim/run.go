@@ -193,7 +193,8 @@ func (x *runner) work(ctx context.Context) {
 			return
 		}
 		if !worked || err != nil {
-			pause := 50*time.Millisecond + time.Duration(x.r.bench.Rand().Int64N(int64(time.Second)))
+			pause := 50*time.Millisecond +
+				time.Duration(x.r.bench.Rand().Int64N(int64(time.Second)))
 			_ = x.Clock().Sleep(ctx, pause)
 		}
 	}

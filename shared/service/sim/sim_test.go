@@ -21,7 +21,8 @@ var (
 	first = flag.Uint64("first", 1, "the seed that TestLong begins with")
 	seed  = flag.Uint64("seed", 0, "the seed that TestSeed shows; 0: none")
 	name  = flag.String("mutant", "", "the mutant that TestSeed runs with; empty: none")
-	every = flag.Bool("every", false, "look for each mutant from several first seeds, however many it needs")
+	every = flag.Bool("every", false,
+		"look for each mutant from several first seeds, however many it needs")
 )
 
 // TestMain collects garbage less often: what a run leaves behind is garbage as a whole.
@@ -97,7 +98,9 @@ func TestSeed(t *testing.T) {
 		return
 	}
 	var mutant Mutant
-	if i := slices.IndexFunc(mutants(), func(m mutantCase) bool { return m.Name == *name }); i >= 0 {
+	if i := slices.IndexFunc(mutants(), func(m mutantCase) bool {
+		return m.Name == *name
+	}); i >= 0 {
 		mutant = mutants()[i].Mutant
 	}
 	m := newModels(t)
@@ -191,7 +194,10 @@ func TestCompiler(t *testing.T) {
 			}
 			seen[key], n = true, n+1
 			again := lsm.NewServices(s.Instances())
-			again.Others = func(service string) ([]map[string]any, error) { return rest[service], nil }
+			again.Others = func(service string) ([]map[string]any, error) {
+				return rest[service],
+					nil
+			}
 			slow, wrong := m.real(context.Background(), digest, again)
 			if (err == nil) != (wrong == nil) {
 				t.Errorf("%s: %v, and %v", key, err, wrong)

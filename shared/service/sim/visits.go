@@ -63,7 +63,8 @@ func (x *runner) visits(ctx context.Context) {
 		n := x.inbox
 		x.inbox = notice{}
 		if n.empty() {
-			pause := 50*time.Millisecond + time.Duration(x.r.bench.Rand().Int64N(int64(time.Second)))
+			pause := 50*time.Millisecond +
+				time.Duration(x.r.bench.Rand().Int64N(int64(time.Second)))
 			_ = x.Clock().Sleep(ctx, pause)
 			continue
 		}

@@ -52,8 +52,9 @@ func (c *Conn) Facts(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, awserr.Fault("ask who acts", err)
 	}
-	return map[string]string{"aws.region": c.session.config.Region, "aws.account": sdk.ToString(out.Account),
-		"aws.arn": sdk.ToString(out.Arn)}, nil
+	return map[string]string{"aws.region": c.session.config.Region,
+		"aws.account": sdk.ToString(out.Account),
+		"aws.arn":     sdk.ToString(out.Arn)}, nil
 }
 
 // Close gives the connection back. It may be called more than once.
@@ -109,7 +110,9 @@ type session struct {
 
 // Connect returns a connection for an agent with these options (references resolved), once there
 // are credentials. Who gets it closes it.
-func (s *Sessions) Connect(ctx context.Context, agent string, options map[string]any) (*Conn, error) {
+func (s *Sessions) Connect(
+	ctx context.Context, agent string, options map[string]any,
+) (*Conn, error) {
 	o, err := parse(options)
 	if err != nil {
 		return nil, err
@@ -118,11 +121,14 @@ func (s *Sessions) Connect(ctx context.Context, agent string, options map[string
 		o.Endpoint = s.Endpoint
 	}
 	if s.RoleRequired && o.Role == "" {
-		return nil, fault.New(fault.Unsupported, "connect", "the agent names no role, and functions lend their own rights to nobody").
-			WithHint("add `role: ARN` to the agent; the role must trust that of the handler function")
+		return nil, fault.New(fault.Unsupported, "connect",
+			"the agent names no role, and functions lend their own rights to nobody").
+			WithHint("add `role: ARN` to the agent; the role must trust that of the handler " +
+				"function")
 	}
 	if s.RoleRequired && o.Profile != "" {
-		return nil, fault.New(fault.Unsupported, "connect", "a function has no profiles").WithHint("remove `profile` from the agent and name a role")
+		return nil, fault.New(fault.Unsupported, "connect", "a function has no profiles").
+			WithHint("remove `profile` from the agent and name a role")
 	}
 	s.once.Do(func() { s.pool.Now = s.Now })
 	in, give, err := s.pool.Take(o, func() (*session, error) { return load(ctx, agent, o) })
@@ -145,9 +151,13 @@ func credentialsError(o Options, err error) error {
 	case kind == fault.Canceled || kind == fault.Timeout:
 		return e
 	case o.Role != "":
-		return e.WithHint("the role %s must exist, and trust who assumes it (and ask for the external_id that the agent has)", o.Role)
+		return e.WithHint(
+			"the role %s must exist, and trust who assumes it (and ask for the external_id that "+
+				"the agent has)", o.Role)
 	}
-	return e.WithHint("the credentials come from the environment, the AWS configuration files or the machine's role; `aws sts get-caller-identity` tries them")
+	return e.WithHint(
+		"the credentials come from the environment, the AWS configuration files or the machine's " +
+			"role; `aws sts get-caller-identity` tries them")
 }
 
 // Close closes the sessions. Connections that are still in use fail from then on or open new
@@ -172,8 +182,11 @@ const tries = 6
 // load makes a session. It makes no request except those that the default chain of credentials
 // needs.
 func load(ctx context.Context, agent string, o Options) (*session, error) {
-	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 64 })
-	set := []func(*config.LoadOptions) error{config.WithRegion(o.Region), config.WithHTTPClient(client), config.WithRetryMaxAttempts(tries),
+	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConnsPerHost = 64
+	})
+	set := []func(*config.LoadOptions) error{config.WithRegion(o.Region),
+		config.WithHTTPClient(client), config.WithRetryMaxAttempts(tries),
 		config.WithAppID("southbound")}
 	if o.Profile != "" {
 		set = append(set, config.WithSharedConfigProfile(o.Profile))
@@ -187,19 +200,26 @@ func load(ctx context.Context, agent string, o Options) (*session, error) {
 	}
 	in := &session{}
 	if b, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok { // the SDK's own cannot be closed
-		own := &http.Client{Transport: b.GetTransport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		own := &http.Client{Transport: b.GetTransport(),
+			CheckRedirect: func(*http.Request,
+				[]*http.Request) error {
+				return http.ErrUseLastResponse
+			}}
 		cfg.HTTPClient, in.http = own, own
 	}
 	if o.Role != "" {
-		provider := stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), o.Role, func(r *stscreds.AssumeRoleOptions) {
-			r.RoleSessionName = sessionName(agent)
-			if o.ExternalID != "" {
-				r.ExternalID = &o.ExternalID
-			}
-		})
+		provider := stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), o.Role,
+			func(r *stscreds.AssumeRoleOptions) {
+				r.RoleSessionName = sessionName(agent)
+				if o.ExternalID != "" {
+					r.ExternalID = &o.ExternalID
+				}
+			})
 		// Credentials are renewed a minute before they end, so that a call that has just begun does
 		// not meet their end.
-		cfg.Credentials = sdk.NewCredentialsCache(provider, func(c *sdk.CredentialsCacheOptions) { c.ExpiryWindow = time.Minute })
+		cfg.Credentials = sdk.NewCredentialsCache(provider, func(c *sdk.CredentialsCacheOptions) {
+			c.ExpiryWindow = time.Minute
+		})
 	}
 	in.config = cfg
 	return in, nil

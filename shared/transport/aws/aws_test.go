@@ -65,7 +65,8 @@ func TestEndpoint(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "testtest")
 	t.Setenv("AWS_ENDPOINT_URL", "")
 	s := aws.Sessions{Endpoint: "http://127.0.0.1:4566"}
-	for own, want := range map[string]string{"": "http://127.0.0.1:4566", "http://127.0.0.1:9": "http://127.0.0.1:9"} {
+	for own, want := range map[string]string{"": "http://127.0.0.1:4566",
+		"http://127.0.0.1:9": "http://127.0.0.1:9"} {
 		options := map[string]any{"region": "eu-west-1"}
 		if own != "" {
 			options["endpoint"] = own
@@ -95,7 +96,8 @@ func TestNoCredentials(t *testing.T) {
 	if err == nil || fault.HintOf(err) == "" {
 		t.Errorf("%v, hint %q", err, fault.HintOf(err))
 	}
-	_, err = s.Connect(t.Context(), "a", map[string]any{"region": "eu-west-1", "profile": "missing"})
+	_, err = s.Connect(t.Context(), "a",
+		map[string]any{"region": "eu-west-1", "profile": "missing"})
 	if !fault.Is(err, fault.Invalid) {
 		t.Errorf("a profile that does not exist: %v", err)
 	}

@@ -19,8 +19,9 @@ type Options struct {
 // declared are all options, in the order in which people think of them.
 func declared() []options.Option {
 	return []options.Option{
-		{Name: "region", Type: `Pattern[/\A[a-z]{2,}(-[a-z]+)+-\d+\z/]`, Example: "{transport: aws, region: eu-central-1}",
-			Hint: "write it such as eu-central-1"},
+		{Name: "region", Type: `Pattern[/\A[a-z]{2,}(-[a-z]+)+-\d+\z/]`,
+			Example: "{transport: aws, region: eu-central-1}",
+			Hint:    "write it such as eu-central-1"},
 		{Name: "role", Type: `Optional[Pattern[/\Aarn:[a-z-]+:iam::\d{12}:role\/[\w+=,.@\/-]+\z/]]`,
 			Hint: "write its ARN, such as arn:aws:iam::123456789012:role/deploy"},
 		{Name: "external_id", Type: `Optional[Pattern[/\A[\w+=,.@:\/-]{2,}\z/]]`,
@@ -52,10 +53,12 @@ func read(given map[string]any) (Options, *options.Reader) {
 		Profile: r.Text("profile"), Endpoint: r.Text("endpoint"),
 	}
 	if r.Given("external_id") && !r.Given("role") {
-		r.Bad("external_id", "say which role is to be assumed", "an external_id is of no use without a role")
+		r.Bad("external_id", "say which role is to be assumed",
+			"an external_id is of no use without a role")
 	}
 	if u, err := url.Parse(out.Endpoint); out.Endpoint != "" && (err != nil || u.User != nil) {
-		r.Bad("endpoint", "write it such as http://127.0.0.1:4566, without a user", "the value of endpoint is not valid")
+		r.Bad("endpoint", "write it such as http://127.0.0.1:4566, without a user",
+			"the value of endpoint is not valid")
 	}
 	return out, r
 }

@@ -23,8 +23,9 @@ func TestRole(t *testing.T) {
 	defer s.Stop()
 	var sessions aws.Sessions
 	defer sessions.Close()
-	conn, err := sessions.Connect(t.Context(), "web 1/ü", map[string]any{"region": "eu-west-1", "endpoint": s.URL,
-		"role": "arn:aws:iam::123456789012:role/deploy", "external_id": "me-and-you"})
+	conn, err := sessions.Connect(t.Context(), "web 1/ü",
+		map[string]any{"region": "eu-west-1", "endpoint": s.URL,
+			"role": "arn:aws:iam::123456789012:role/deploy", "external_id": "me-and-you"})
 	if err != nil {
 		t.Fatal(err)
 	}

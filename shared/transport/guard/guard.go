@@ -20,7 +20,8 @@ func Refused(a netip.Addr) bool {
 
 // Error is why an address is not connected to. It is Denied.
 func Error() error {
-	return fault.New(fault.Denied, "connect", "the address is one of the machine that connects, which it lends to nobody")
+	return fault.New(fault.Denied, "connect",
+		"the address is one of the machine that connects, which it lends to nobody")
 }
 
 // Control is the Control of a net.Dialer that refuses addresses. It sees what names have been

@@ -69,7 +69,8 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 			if ctx.Err() != nil {
 				return nil, never(ctx.Err())
 			}
-			return nil, never(fault.New(fault.Unavailable, "call the API", "the rate of the agent leaves no room for the request in time"))
+			return nil, never(fault.New(fault.Unavailable, "call the API",
+				"the rate of the agent leaves no room for the request in time"))
 		}
 		res, sent, err := in.once(ctx, target, req)
 		if err != nil {
@@ -104,7 +105,8 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 func (in *session) target(path string) (*url.URL, error) {
 	path, query, _ := strings.Cut(path, "?")
 	bad := func() (*url.URL, error) {
-		return nil, fault.New(fault.Invalid, "call the API", "%q is not a path below the base URL", path).WithHint("begin with /, and leave out . and ..")
+		return nil, fault.New(fault.Invalid, "call the API", "%q is not a path below the base URL",
+			path).WithHint("begin with /, and leave out . and ..")
 	}
 	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "#\\") || dotted(path) {
 		return bad()
@@ -130,12 +132,15 @@ func (c *Conn) Below(link, from string) (path string, ok bool) {
 	if err != nil || !sameOrigin(u, c.session.settings.base) {
 		return "", false
 	}
-	path, ok = strings.CutPrefix(u.EscapedPath(), strings.TrimSuffix(c.session.settings.base.EscapedPath(), "/"))
+	path, ok = strings.CutPrefix(u.EscapedPath(),
+		strings.TrimSuffix(c.session.settings.base.EscapedPath(), "/"))
 	return path, ok && strings.HasPrefix(path, "/") && !dotted(path)
 }
 
 // once makes a request. sent is false when it is certain that nothing arrived.
-func (in *session) once(ctx context.Context, target *url.URL, r Request) (res *Response, sent bool, err error) {
+func (in *session) once(
+	ctx context.Context, target *url.URL, r Request,
+) (res *Response, sent bool, err error) {
 	s := in.settings
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(s.timeout)*time.Second, errSlow)
 	defer cancel()
@@ -163,9 +168,12 @@ func (in *session) once(ctx context.Context, target *url.URL, r Request) (res *R
 		return nil, true, wayError(ctx, err)
 	}
 	if int64(len(text)) > s.maxBody {
-		return nil, true, fault.New(fault.Invalid, "call the API", "the answer is longer than %d bytes", s.maxBody).WithHint("give the agent a larger max_body")
+		return nil, true, fault.New(fault.Invalid, "call the API",
+			"the answer is longer than %d bytes", s.maxBody).
+			WithHint("give the agent a larger max_body")
 	}
-	return &Response{Status: answer.StatusCode, Header: answer.Header, Body: text, TLS: answer.TLS, Proto: answer.Proto}, true, nil
+	return &Response{Status: answer.StatusCode, Header: answer.Header, Body: text, TLS: answer.TLS,
+		Proto: answer.Proto}, true, nil
 }
 
 var errSlow = errors.New("there was no answer in the time that the agent's timeout gives")
@@ -191,7 +199,8 @@ func wayError(ctx context.Context, err error) error {
 		return fault.Wrap(fault.Timeout, "call the API", errSlow)
 	case fault.Is(err, fault.Denied), errors.Is(err, errToken): // see guard and tokens
 		return err
-	case errors.As(err, &tlsErr), errors.As(err, new(x509.UnknownAuthorityError)), errors.As(err, new(x509.HostnameError)), errors.As(err, new(x509.CertificateInvalidError)):
+	case errors.As(err, &tlsErr), errors.As(err, new(x509.UnknownAuthorityError)),
+		errors.As(err, new(x509.HostnameError)), errors.As(err, new(x509.CertificateInvalidError)):
 		e := &fault.Error{Kind: fault.Denied, Op: "call the API", Err: err}
 		return e.WithHint("give the agent the authority in ca, or the name in server_name")
 	case errors.As(err, &alert):
@@ -274,10 +283,12 @@ func (c *Conn) probe(ctx context.Context) (*Response, error) {
 	case c.session.settings.probe == "":
 		return res, nil
 	case res.Status == http.StatusUnauthorized || res.Status == http.StatusForbidden:
-		return nil, fault.New(fault.Denied, "verify the connection", "the API answers %d to %s", res.Status, c.session.settings.probe).
+		return nil, fault.New(fault.Denied, "verify the connection", "the API answers %d to %s",
+			res.Status, c.session.settings.probe).
 			WithHint("see the credentials of the agent, or give it a probe that it may read")
 	case res.Status >= 500 || res.Status == http.StatusTooManyRequests:
-		return nil, fault.New(fault.Unavailable, "verify the connection", "the API answers %d to %s", res.Status, c.session.settings.probe)
+		return nil, fault.New(fault.Unavailable, "verify the connection",
+			"the API answers %d to %s", res.Status, c.session.settings.probe)
 	}
 	return res, nil
 }

@@ -45,7 +45,8 @@ func (c *Conn) Close() error {
 // shows what an API said can leave them out.
 func (c *Conn) Secrets() []string {
 	s := c.session.settings
-	out := append(slices.Clone(c.secrets), s.password, s.token, s.key, s.clientSecret, c.session.tokens.last())
+	out := append(slices.Clone(c.secrets), s.password, s.token, s.key, s.clientSecret,
+		c.session.tokens.last())
 	out = append(out, s.secretHeaders...)
 	if s.password != "" {
 		out = append(out, base64.StdEncoding.EncodeToString([]byte(s.user+":"+s.password)))
@@ -74,7 +75,8 @@ type session struct {
 	limit    *rate.Limiter
 	tokens   *tokens // of OAuth 2; nil: none
 	close    func()
-	verified atomic.Int64 // when the API was tried out, in nanoseconds since 1970; 0: it was not, or has failed since
+	// when the API was tried out, in nanoseconds since 1970; 0: it was not, or has failed since
+	verified atomic.Int64
 }
 
 // Close closes what is idle of the network connections.
@@ -145,14 +147,17 @@ func (s *Sessions) session(set *settings) *session {
 	if set.tokenURL != "" {
 		in.tokens = newTokens(set, other)
 	}
-	in.own = &http.Client{Transport: &gate{settings: set, tokens: in.tokens, own: own, other: other}, CheckRedirect: in.redirect}
+	in.own = &http.Client{Transport: &gate{settings: set, tokens: in.tokens, own: own,
+		other: other}, CheckRedirect: in.redirect}
 	return in
 }
 
 func (s *Sessions) transport(conf *tls.Config) *http.Transport {
 	dial := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
-	t := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second, MaxResponseHeaderBytes: 1 << 20}
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf,
+		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
+		MaxResponseHeaderBytes: 1 << 20}
 	if s.Guarded {
 		t.Proxy, dial.Control = nil, guard.Control
 	}

@@ -52,7 +52,9 @@ func serve(t *testing.T, f std.HandlerFunc) *httptest.Server {
 // TestCredentials pins what is sent, and that none of it follows a redirect to another origin.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	elsewhere := serve(t, func(w std.ResponseWriter, r *std.Request) { fmt.Fprintf(w, "%s %v", r.Method, r.Header) })
+	elsewhere := serve(t, func(w std.ResponseWriter, r *std.Request) {
+		fmt.Fprintf(w, "%s %v", r.Method, r.Header)
+	})
 	api := serve(t, func(w std.ResponseWriter, r *std.Request) {
 		switch r.URL.Path {
 		case "/v1/away":
@@ -74,24 +76,33 @@ func TestCredentials(t *testing.T) {
 	}{
 		"basic":  {map[string]any{"user": "me", "password": "hunter2"}, "Basic bWU6aHVudGVyMg=="},
 		"bearer": {map[string]any{"token": "hunter2"}, "Bearer hunter2"},
-		"header": {map[string]any{"headers": map[string]any{"x-api-key": "hunter2"}}, "X-Api-Key:[hunter2]"},
+		"header": {map[string]any{"headers": map[string]any{"x-api-key": "hunter2"}},
+			"X-Api-Key:[hunter2]"},
 	} {
 		conn := connect(t, &s, api.URL+"/v1/", c.options)
 		do := func(method, path string) *http.Response {
 			t.Helper()
-			res, err := conn.Do(t.Context(), http.Request{Method: method, Path: path, Body: []byte("private"), Header: std.Header{"X-Mine": {"private"}}})
+			res, err := conn.Do(t.Context(),
+				http.Request{Method: method, Path: path, Body: []byte("private"),
+					Header: std.Header{"X-Mine": {"private"}}})
 			if err != nil {
 				t.Fatal(name, err)
 			}
 			return res
 		}
 		for _, path := range []string{"/echo", "/near"} {
-			if res := do("PUT", path); !strings.Contains(string(res.Body), c.want) || !strings.HasPrefix(string(res.Body), "PUT") || !strings.HasSuffix(string(res.Body), "private") {
+			if res := do("PUT", path); !strings.Contains(string(res.Body), c.want) ||
+				!strings.HasPrefix(string(res.Body), "PUT") ||
+				!strings.HasSuffix(string(res.Body), "private") {
 				t.Errorf("%s: %s says %s", name, path, res.Body)
 			}
 		}
-		if res := do("GET", "/away"); res.Status != 200 || !strings.HasPrefix(string(res.Body), "GET") || strings.Contains(string(res.Body), "hunter") ||
-			strings.Contains(string(res.Body), "Authorization") || strings.Contains(string(res.Body), "private") || strings.Contains(string(res.Body), "Referer") {
+		if res := do("GET", "/away"); res.Status != 200 ||
+			!strings.HasPrefix(string(res.Body), "GET") ||
+			strings.Contains(string(res.Body), "hunter") ||
+			strings.Contains(string(res.Body), "Authorization") ||
+			strings.Contains(string(res.Body), "private") ||
+			strings.Contains(string(res.Body), "Referer") {
 			t.Errorf("%s: the other host saw %s", name, res.Body)
 		}
 		if res := do("POST", "/away"); res.Status != std.StatusTemporaryRedirect {
@@ -113,12 +124,17 @@ func TestCredentials(t *testing.T) {
 // TestPaths pins that no value in a path leads out of the base URL.
 func TestPaths(t *testing.T) {
 	t.Parallel()
-	api := serve(t, func(w std.ResponseWriter, r *std.Request) { fmt.Fprint(w, r.URL.EscapedPath(), "?", r.URL.RawQuery) })
+	api := serve(t, func(w std.ResponseWriter, r *std.Request) {
+		fmt.Fprint(w, r.URL.EscapedPath(), "?", r.URL.RawQuery)
+	})
 	var s http.Sessions
 	defer s.Close()
 	conn := connect(t, &s, api.URL+"/base%20x", nil)
-	for path, want := range map[string]string{"/a%2Fb": "/base%20x/a%2Fb?", "/a?q=../x": "/base%20x/a?q=../x", "/": "/base%20x/?",
-		"/..": "", "/a/%2e%2E/b": "", "/./a": "", "a": "", "": "", "//evil.example/a": "/base%20x//evil.example/a?", "/a#b": "", "/%zz": "", `/a\b`: "", "@evil.example/": "", "/a\nb": ""} {
+	for path, want := range map[string]string{"/a%2Fb": "/base%20x/a%2Fb?",
+		"/a?q=../x": "/base%20x/a?q=../x", "/": "/base%20x/?",
+		"/..": "", "/a/%2e%2E/b": "", "/./a": "", "a": "", "": "",
+		"//evil.example/a": "/base%20x//evil.example/a?", "/a#b": "", "/%zz": "", `/a\b`: "",
+		"@evil.example/": "", "/a\nb": ""} {
 		res, err := conn.Do(t.Context(), http.Request{Path: path})
 		switch {
 		case want == "" && (err == nil || !fault.Is(err, fault.Invalid)):
@@ -127,7 +143,8 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%q: %v, %v", path, res, err)
 		}
 	}
-	for link, want := range map[string]string{"/base%20x/things/7": "/things/7", api.URL + "/base%20x/things/8": "/things/8", "9": "/9", "things/9": "/things/9",
+	for link, want := range map[string]string{"/base%20x/things/7": "/things/7",
+		api.URL + "/base%20x/things/8": "/things/8", "9": "/9", "things/9": "/things/9",
 		"http://evil.example/base%20x/things/7": "", "/other/7": "", "/base%20xy/7": "", "..": ""} {
 		if got, ok := conn.Below(link, "/things"); got != want && ok || ok != (want != "") {
 			t.Errorf("%q leads to %q, %t, expected %q", link, got, ok, want)
@@ -145,16 +162,26 @@ func TestRetry(t *testing.T) {
 		after       string
 		want, calls int
 	}{
-		"a GET, throttled":            {method: "GET", status: []int{429, 503, 200}, after: "0", want: 200, calls: 3},
-		"a DELETE, cut off":           {method: "DELETE", status: []int{0, 204}, want: 204, calls: 2},
-		"a POST is not made twice":    {method: "POST", status: []int{503, 200}, want: 503, calls: 1},
-		"a POST, cut off":             {method: "POST", status: []int{0, 200}, want: 0, calls: 1},
-		"a key that nobody reads":     {method: "POST", key: "k", status: []int{503, 200}, want: 503, calls: 1},
-		"a POST with a key":           {method: "POST", key: "k", options: map[string]any{"idempotency_header": "Idempotency-Key"}, status: []int{0, 429, 201}, want: 201, calls: 3},
-		"what will not pass":          {method: "GET", status: []int{500, 200}, want: 500, calls: 1},
-		"longer than the agent waits": {method: "GET", status: []int{503, 200}, after: "31", want: 503, calls: 1},
-		"never":                       {method: "GET", status: []int{503, 200}, options: map[string]any{"retry": int64(0)}, want: 503, calls: 1},
-		"a date":                      {method: "GET", status: []int{503, 200}, after: "Mon, 02 Jan 2006 15:04:05 GMT", want: 200, calls: 2},
+		"a GET, throttled": {method: "GET", status: []int{429, 503, 200}, after: "0",
+			want: 200, calls: 3},
+		"a DELETE, cut off": {method: "DELETE", status: []int{0, 204}, want: 204,
+			calls: 2},
+		"a POST is not made twice": {method: "POST", status: []int{503, 200}, want: 503,
+			calls: 1},
+		"a POST, cut off": {method: "POST", status: []int{0, 200}, want: 0, calls: 1},
+		"a key that nobody reads": {method: "POST", key: "k", status: []int{503, 200},
+			want: 503, calls: 1},
+		"a POST with a key": {method: "POST", key: "k",
+			options: map[string]any{"idempotency_header": "Idempotency-Key"},
+			status:  []int{0, 429, 201}, want: 201, calls: 3},
+		"what will not pass": {method: "GET", status: []int{500, 200}, want: 500,
+			calls: 1},
+		"longer than the agent waits": {method: "GET", status: []int{503, 200}, after: "31",
+			want: 503, calls: 1},
+		"never": {method: "GET", status: []int{503, 200},
+			options: map[string]any{"retry": int64(0)}, want: 503, calls: 1},
+		"a date": {method: "GET", status: []int{503, 200},
+			after: "Mon, 02 Jan 2006 15:04:05 GMT", want: 200, calls: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -162,7 +189,8 @@ func TestRetry(t *testing.T) {
 			api := serve(t, func(w std.ResponseWriter, r *std.Request) {
 				n := int(calls.Add(1)) - 1
 				b, _ := io.ReadAll(r.Body)
-				if c.key != "" && c.options != nil && r.Header.Get("Idempotency-Key") != c.key || string(b) != "body" && r.Method == "POST" {
+				if c.key != "" && c.options != nil && r.Header.Get("Idempotency-Key") != c.key ||
+					string(b) != "body" && r.Method == "POST" {
 					w.WriteHeader(400)
 					return
 				}
@@ -174,7 +202,8 @@ func TestRetry(t *testing.T) {
 			})
 			var s http.Sessions
 			defer s.Close()
-			res, err := connect(t, &s, api.URL, c.options).Do(t.Context(), http.Request{Method: c.method, Path: "/", Body: []byte("body"), Key: c.key})
+			res, err := connect(t, &s, api.URL, c.options).Do(t.Context(),
+				http.Request{Method: c.method, Path: "/", Body: []byte("body"), Key: c.key})
 			if status := 0; err == nil {
 				if status = res.Status; status != c.want {
 					t.Errorf("%d, expected %d", status, c.want)
@@ -211,12 +240,15 @@ func TestBounds(t *testing.T) {
 	defer close(stop)
 	var s http.Sessions
 	defer s.Close()
-	quick := connect(t, &s, api.URL, map[string]any{"timeout": int64(1), "retry": int64(0), "max_body": int64(99)})
-	if _, err := quick.Do(t.Context(), http.Request{Path: "/slow?token=hunter2"}); !fault.Is(err, fault.Timeout) || strings.Contains(err.Error(), "hunter2") {
+	quick := connect(t, &s, api.URL,
+		map[string]any{"timeout": int64(1), "retry": int64(0), "max_body": int64(99)})
+	if _, err := quick.Do(t.Context(), http.Request{Path: "/slow?token=hunter2"}); !fault.Is(err,
+		fault.Timeout) || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("a slow answer: %v", err)
 	}
 	short := connect(t, &s, api.URL, map[string]any{"retry": int64(0), "max_body": int64(99)})
-	if _, err := short.Do(t.Context(), http.Request{Path: "/long"}); !fault.Is(err, fault.Invalid) || !strings.Contains(fault.HintOf(err), "max_body") {
+	if _, err := short.Do(t.Context(), http.Request{Path: "/long"}); !fault.Is(err,
+		fault.Invalid) || !strings.Contains(fault.HintOf(err), "max_body") {
 		t.Errorf("a long answer: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -227,7 +259,8 @@ func TestBounds(t *testing.T) {
 	limited := map[string]any{"rate": 20.0, "burst": int64(2)}
 	began := time.Now()
 	for range 6 { // two at once, then one each 50 ms; by connections that share a session
-		if _, err := connect(t, &s, api.URL, limited).Do(t.Context(), http.Request{Path: "/"}); err != nil {
+		if _, err := connect(t, &s, api.URL, limited).
+			Do(t.Context(), http.Request{Path: "/"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -236,19 +269,23 @@ func TestBounds(t *testing.T) {
 	}
 	guarded := http.Sessions{Guarded: true}
 	defer guarded.Close()
-	for _, url := range []string{api.URL, strings.Replace(api.URL, "127.0.0.1", "localhost", 1), "http://169.254.169.254", "http://[::ffff:127.0.0.1]:9001", "http://0.0.0.0:9001"} {
-		if _, err := connect(t, &guarded, url, nil).Do(t.Context(), http.Request{Path: "/"}); !fault.Is(err, fault.Denied) {
+	for _, url := range []string{api.URL, strings.Replace(api.URL, "127.0.0.1", "localhost", 1),
+		"http://169.254.169.254", "http://[::ffff:127.0.0.1]:9001", "http://0.0.0.0:9001"} {
+		if _, err := connect(t, &guarded, url, nil).
+			Do(t.Context(), http.Request{Path: "/"}); !fault.Is(err, fault.Denied) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
 	gone := serve(t, nil)
 	gone.Close()
-	if err := connect(t, &s, gone.URL, map[string]any{"retry": int64(0)}).Verify(t.Context()); !fault.Is(err, fault.Unavailable) {
+	if err := connect(t, &s, gone.URL, map[string]any{"retry": int64(0)}).
+		Verify(t.Context()); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("nobody answers: %v", err)
 	}
 	var told []string
 	watched := provider.OnWaits(t.Context(), func(why string) { told = append(told, why) })
-	if _, err := connect(t, &s, gone.URL, map[string]any{"retry": int64(1)}).Do(watched, http.Request{Path: "/"}); err == nil || len(told) == 0 ||
+	if _, err := connect(t, &s, gone.URL, map[string]any{"retry": int64(1)}).
+		Do(watched, http.Request{Path: "/"}); err == nil || len(told) == 0 ||
 		!strings.Contains(told[0], "connection refused") {
 		t.Errorf("while it is waited for: %q, %v", told, err)
 	}
@@ -269,11 +306,13 @@ func pair(t *testing.T) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
 }
 
 func template() *x509.Certificate {
-	return &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "client"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	return &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "client"},
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 }
 
@@ -289,7 +328,8 @@ func TestTLS(t *testing.T) {
 			w.WriteHeader(std.StatusForbidden)
 		}
 	}))
-	api.TLS = &tls.Config{ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: clients, MinVersion: tls.VersionTLS12}
+	api.TLS = &tls.Config{ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: clients,
+		MinVersion: tls.VersionTLS12}
 	api.Config.ErrorLog = nil
 	api.StartTLS()
 	defer api.Close()
@@ -305,23 +345,30 @@ func TestTLS(t *testing.T) {
 		"its name":                   {m{"ca": ca, "server_name": "example.com"}, ""},
 		"anything goes":              {m{"insecure": true}, ""},
 		"a private place":            {m{"ca": ca, "probe": "/private"}, fault.Denied},
-		"a client with a name":       {m{"ca": ca, "probe": "/private", "certificate": cert, "key": key}, ""},
+		"a client with a name": {
+			m{"ca": ca, "probe": "/private", "certificate": cert, "key": key}, ""},
 	} {
 		var s http.Sessions
 		conn := connect(t, &s, api.URL, c.options)
-		if err := conn.Verify(t.Context()); fault.KindOf(err) != c.kind || err != nil && fault.HintOf(err) == "" {
+		if err := conn.Verify(t.Context()); fault.KindOf(err) != c.kind ||
+			err != nil && fault.HintOf(err) == "" {
 			t.Errorf("%s: %v", name, err)
 		}
-		if facts, err := conn.Facts(t.Context()); c.kind == "" && (err != nil || facts["tls.version"] != "TLS 1.3" || facts["tls.certificate.until"] == "") {
+		if facts, err := conn.Facts(t.Context()); c.kind == "" &&
+			(err != nil || facts["tls.version"] != "TLS 1.3" ||
+				facts["tls.certificate.until"] == "") {
 			t.Errorf("%s: facts are %v, %v", name, facts, err)
 		}
 		_ = s.Close()
 	}
 	var s http.Sessions
-	if _, err := s.Connect(t.Context(), nil, m{"url": "https://h", "certificate": cert, "key": cert}); !fault.Is(err, fault.Invalid) {
+	if _, err := s.Connect(t.Context(), nil,
+		m{"url": "https://h", "certificate": cert, "key": cert}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a key that does not fit: %v", err)
 	}
-	if _, err := s.Connect(t.Context(), nil, m{"url": "https://h", "token": resource.Secret{Source: "env:X"}}); !fault.Is(err, fault.Invalid) {
+	if _, err := s.Connect(t.Context(), nil,
+		m{"url": "https://h", "token": resource.Secret{Source: "env:X"}}); !fault.Is(err,
+		fault.Invalid) {
 		t.Errorf("a secret that nobody resolved: %v", err)
 	}
 }
@@ -332,7 +379,11 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	var opened atomic.Int64
 	api := httptest.NewUnstartedServer(std.HandlerFunc(func(std.ResponseWriter, *std.Request) {}))
-	api.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context { opened.Add(1); return ctx }
+	api.Config.ConnContext = func(ctx context.Context,
+		_ net.Conn) context.Context {
+		opened.Add(1)
+		return ctx
+	}
 	api.Start()
 	defer api.Close()
 	now := time.Unix(1_000_000, 0)

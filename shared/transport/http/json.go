@@ -22,7 +22,8 @@ import (
 func Of(ctx *provider.Context) (*Conn, error) {
 	c, ok := ctx.Transport().(*Conn)
 	if !ok {
-		return nil, provider.Errorf(provider.NeedsChange, `the agent's transport does not reach an API; describe it as {transport: http, url: "https://..."}`)
+		return nil, provider.Errorf(provider.NeedsChange,
+			`the agent's transport does not reach an API; describe it as {transport: http, url: "https://..."}`)
 	}
 	for _, s := range c.Secrets() {
 		ctx.Secret(s)
@@ -50,10 +51,12 @@ func Call(ctx *provider.Context, method, path string, in, out any) (found bool, 
 	if err != nil {
 		return false, err
 	}
-	req := Request{Method: method, Path: path, Header: http.Header{"Accept": {"application/json"}}, Key: rand.Text()}
+	req := Request{Method: method, Path: path, Header: http.Header{"Accept": {"application/json"}},
+		Key: rand.Text()}
 	if in != nil {
 		if req.Body, err = json.Marshal(in); err != nil {
-			return false, provider.Errorf(provider.NeedsChange, "%s %s: the body cannot be written as JSON: %w", method, path, err)
+			return false, provider.Errorf(provider.NeedsChange,
+				"%s %s: the body cannot be written as JSON: %w", method, path, err)
 		}
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -70,14 +73,16 @@ func Call(ctx *provider.Context, method, path string, in, out any) (found bool, 
 	case asks && (res.Status == http.StatusNotFound || res.Status == http.StatusGone):
 		return false, nil
 	case res.Status < 200 || res.Status > 299:
-		return false, provider.Errorf(statusClass(res.Status), "%s %s: the API answers %d %s: %s", method, path, res.Status, http.StatusText(res.Status), beginning(res.Body, c.Secrets()))
+		return false, provider.Errorf(statusClass(res.Status), "%s %s: the API answers %d %s: %s",
+			method, path, res.Status, http.StatusText(res.Status), beginning(res.Body, c.Secrets()))
 	case out == nil || len(bytes.TrimSpace(res.Body)) == 0:
 		return true, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(res.Body))
 	d.UseNumber()
 	if err := d.Decode(out); err != nil {
-		return false, provider.Errorf(provider.NeedsChange, "%s %s: the API answers with something else than expected: %w", method, path, err)
+		return false, provider.Errorf(provider.NeedsChange,
+			"%s %s: the API answers with something else than expected: %w", method, path, err)
 	}
 	if v := reflect.ValueOf(out); v.Kind() == reflect.Pointer && !v.IsNil() {
 		plain(v.Elem())
@@ -154,9 +159,11 @@ func wayClass(method, path string, err error) error {
 // statusClass says what follows from a status.
 func statusClass(status int) provider.Class {
 	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusPaymentRequired, http.StatusInsufficientStorage:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired,
+		http.StatusPaymentRequired, http.StatusInsufficientStorage:
 		return provider.Terminal
-	case http.StatusNotFound, http.StatusGone, http.StatusRequestTimeout, http.StatusConflict, http.StatusPreconditionFailed, http.StatusLocked,
+	case http.StatusNotFound, http.StatusGone, http.StatusRequestTimeout, http.StatusConflict,
+		http.StatusPreconditionFailed, http.StatusLocked,
 		http.StatusFailedDependency, http.StatusTooEarly, http.StatusTooManyRequests:
 		return provider.Retryable
 	}

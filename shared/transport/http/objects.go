@@ -31,7 +31,9 @@ func (o Objects) member(attribute string) string {
 }
 
 // get returns the object of a resource, nil when there is none.
-func (o Objects) get(ctx *provider.Context, r provider.Resource) (object map[string]any, err error) {
+func (o Objects) get(
+	ctx *provider.Context, r provider.Resource,
+) (object map[string]any, err error) {
 	found, err := Call(ctx, http.MethodGet, o.Path(r.Attributes), nil, &object)
 	if err != nil || !found {
 		return nil, err
@@ -43,7 +45,9 @@ func (o Objects) get(ctx *provider.Context, r provider.Resource) (object map[str
 }
 
 // Read implements provider.Handler.
-func (o Objects) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (o Objects) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	object, err := o.get(ctx, req.Resource)
 	if err != nil || object == nil {
 		return provider.Observation{}, err
@@ -59,12 +63,16 @@ func (o Objects) Read(ctx *provider.Context, req provider.ReadRequest) (provider
 }
 
 // Create implements provider.Handler. PUT sets what is there or not, so it may be repeated.
-func (o Objects) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (o Objects) Create(
+	ctx *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	return provider.Result{}, o.put(ctx, req.Resource, nil)
 }
 
 // Update implements provider.Handler.
-func (o Objects) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (o Objects) Update(
+	ctx *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	object, err := o.get(ctx, req.Resource)
 	if err != nil {
 		return provider.Result{}, err
@@ -91,7 +99,9 @@ func (o Objects) put(ctx *provider.Context, r provider.Resource, object map[stri
 }
 
 // Delete implements provider.Handler.
-func (o Objects) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+func (o Objects) Delete(
+	ctx *provider.Context, req provider.DeleteRequest,
+) (provider.Result, error) {
 	_, err := Call(ctx, http.MethodDelete, o.Path(req.Resource.Attributes), nil, nil)
 	return provider.Result{}, err
 }

@@ -21,31 +21,59 @@ import (
 // declared are all options, in the order in which people think of them.
 func declared() []options.Option {
 	return []options.Option{
-		{Name: "url", Type: `Pattern[/\Ahttps?:\/\/[^\/?#@\s]+(\/[^?#\s]*)?\z/]`, Example: "{transport: http, url: https://api.example.com}", Description: "the base of all paths, such as https://api.example.com/v2"},
-		{Name: "user", Type: "Optional[String[1]]", Description: "the user of basic authentication"},
+		{Name: "url", Type: `Pattern[/\Ahttps?:\/\/[^\/?#@\s]+(\/[^?#\s]*)?\z/]`,
+			Example:     "{transport: http, url: https://api.example.com}",
+			Description: "the base of all paths, such as https://api.example.com/v2"},
+		{Name: "user", Type: "Optional[String[1]]",
+			Description: "the user of basic authentication"},
 		{Name: "password", Type: "Optional[String[1]]", Secret: true, Description: "its password"},
-		{Name: "token", Type: "Optional[String[1]]", Secret: true, Description: "the token of bearer authentication"},
-		{Name: "token_url", Type: `Optional[Pattern[/\Ahttps?:\/\/[^\/?#@\s]+(\/[^#\s]*)?\z/]]`, Description: "where OAuth 2 gives out tokens for client_id and client_secret; they are renewed before they end, and when the API refuses one"},
+		{Name: "token", Type: "Optional[String[1]]", Secret: true,
+			Description: "the token of bearer authentication"},
+		{Name: "token_url", Type: `Optional[Pattern[/\Ahttps?:\/\/[^\/?#@\s]+(\/[^#\s]*)?\z/]]`,
+			Description: "where OAuth 2 gives out tokens for client_id and client_secret; they " +
+				"are renewed before they end, and when the API refuses one"},
 		{Name: "client_id", Type: "Optional[String[1]]", Description: "the client of OAuth 2"},
-		{Name: "client_secret", Type: "Optional[String[1]]", Secret: true, Description: "its secret"},
-		{Name: "scopes", Type: "Optional[Array[String[1]]]", Description: "the scopes that tokens are asked for with"},
-		{Name: "audience", Type: "Optional[String[1]]", Description: "the audience that tokens are asked for with, where the server of tokens wants one"},
-		{Name: "headers", Type: "Optional[Hash[String[1], String]]", Description: "headers of every request; a value may be a secret, and that of a header that authenticates must be one"},
-		{Name: "ca", Type: "Optional[String[1]]", Description: "certificates, in PEM, of the authorities to trust in place of the system's"},
-		{Name: "certificate", Type: "Optional[String[1]]", Description: "the client's certificate with those between it and its authority, in PEM"},
-		{Name: "key", Type: "Optional[String[1]]", Secret: true, Description: "the key of the client's certificate, in PEM"},
-		{Name: "server_name", Type: "Optional[String[1]]", Description: "the name that the server's certificate has to have, if it is not that of the URL"},
+		{Name: "client_secret", Type: "Optional[String[1]]", Secret: true,
+			Description: "its secret"},
+		{Name: "scopes", Type: "Optional[Array[String[1]]]",
+			Description: "the scopes that tokens are asked for with"},
+		{Name: "audience", Type: "Optional[String[1]]",
+			Description: "the audience that tokens are asked for with, where the server of " +
+				"tokens wants one"},
+		{Name: "headers", Type: "Optional[Hash[String[1], String]]",
+			Description: "headers of every request; a value may be a secret, and that of a " +
+				"header that authenticates must be one"},
+		{Name: "ca", Type: "Optional[String[1]]",
+			Description: "certificates, in PEM, of the authorities to trust in place of the " +
+				"system's"},
+		{Name: "certificate", Type: "Optional[String[1]]",
+			Description: "the client's certificate with those between it and its authority, in PEM"},
+		{Name: "key", Type: "Optional[String[1]]", Secret: true,
+			Description: "the key of the client's certificate, in PEM"},
+		{Name: "server_name", Type: "Optional[String[1]]",
+			Description: "the name that the server's certificate has to have, if it is not that " +
+				"of the URL"},
 		{Name: "insecure", Type: "Boolean", Default: false,
-			Description: "true: take any certificate, and send credentials without TLS. Anyone on the way can read and change everything"},
-		{Name: "timeout", Type: "Integer[1, 600]", Default: int64(30), Description: "seconds for one request with its answer"},
-		{Name: "retry", Type: "Integer[0, 30]", Default: int64(30), Description: "seconds within which a request that failed is made again; 0: never"},
+			Description: "true: take any certificate, and send credentials without TLS. Anyone " +
+				"on the way can read and change everything"},
+		{Name: "timeout", Type: "Integer[1, 600]", Default: int64(30),
+			Description: "seconds for one request with its answer"},
+		{Name: "retry", Type: "Integer[0, 30]", Default: int64(30),
+			Description: "seconds within which a request that failed is made again; 0: never"},
 		{Name: "idempotency_header", Type: "Optional[String[1]]",
-			Description: "the header in which the API takes a key that makes repeating a POST harmless, such as Idempotency-Key; without one only what is harmless by itself is repeated"},
-		{Name: "rate", Type: "Optional[Numeric]", Description: "how many requests a second at most"},
-		{Name: "burst", Type: "Integer[1, 10000]", Default: int64(1), Description: "how many may be made at once before rate counts"},
-		{Name: "max_body", Type: "Integer[1, 67108864]", Default: int64(4 << 20), Description: "how many bytes of an answer at most"},
+			Description: "the header in which the API takes a key that makes repeating a POST " +
+				"harmless, such as Idempotency-Key; without one only what is harmless by itself " +
+				"is repeated"},
+		{Name: "rate", Type: "Optional[Numeric]",
+			Description: "how many requests a second at most"},
+		{Name: "burst", Type: "Integer[1, 10000]", Default: int64(1),
+			Description: "how many may be made at once before rate counts"},
+		{Name: "max_body", Type: "Integer[1, 67108864]", Default: int64(4 << 20),
+			Description: "how many bytes of an answer at most"},
 		{Name: "probe", Type: `Optional[Pattern[/\A\//]]`,
-			Description: "the path under url that is read before anything else, to see whether the API is in order and takes the credentials; without one / is read, and any answer will do"},
+			Description: "the path under url that is read before anything else, to see whether " +
+				"the API is in order and takes the credentials; without one / is read, and any " +
+				"answer will do"},
 	}
 }
 
@@ -117,12 +145,15 @@ func read(given map[string]any) *reader {
 // fill moves values that are known to the settings.
 func (r *reader) fill() {
 	s := r.out
-	for name, p := range map[string]*string{"user": &s.user, "password": &s.password, "token": &s.token, "ca": &s.ca, "certificate": &s.certificate, "key": &s.key,
+	for name, p := range map[string]*string{"user": &s.user, "password": &s.password,
+		"token": &s.token, "ca": &s.ca, "certificate": &s.certificate, "key": &s.key,
 		"server_name": &s.server, "idempotency_header": &s.idempotencyHeader, "probe": &s.probe,
-		"token_url": &s.tokenURL, "client_id": &s.clientID, "client_secret": &s.clientSecret, "audience": &s.audience} {
+		"token_url": &s.tokenURL, "client_id": &s.clientID, "client_secret": &s.clientSecret,
+		"audience": &s.audience} {
 		*p = r.Text(name)
 	}
-	for name, p := range map[string]*int64{"timeout": &s.timeout, "retry": &s.retry, "burst": &s.burst, "max_body": &s.maxBody} {
+	for name, p := range map[string]*int64{"timeout": &s.timeout, "retry": &s.retry,
+		"burst": &s.burst, "max_body": &s.maxBody} {
 		*p = r.Number(name)
 	}
 	s.insecure, _ = r.Value("insecure").(bool)
@@ -143,7 +174,8 @@ func (r *reader) fill() {
 	if text, ok := r.Value("url").(string); ok {
 		u, err := url.Parse(text)
 		if err != nil || u.Host == "" || u.Hostname() == "" || dotted(u.EscapedPath()) {
-			r.Bad("url", "write it such as https://api.example.com/v2", "the value of url is not valid")
+			r.Bad("url", "write it such as https://api.example.com/v2",
+				"the value of url is not valid")
 		} else {
 			s.base = u
 		}
@@ -158,15 +190,18 @@ func (r *reader) fillHeaders() {
 		text, known := m[name].(string)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name) || known && !httpguts.ValidHeaderFieldValue(text):
-			r.Bad("headers", "names are letters, digits and -, values are on one line", "%q is not a header", name)
-		case slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection"}, http.CanonicalHeaderKey(name)):
+			r.Bad("headers", "names are letters, digits and -, values are on one line",
+				"%q is not a header", name)
+		case slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection"},
+			http.CanonicalHeaderKey(name)):
 			r.Bad("headers", "leave it out", "the header %s is made by the connection itself", name)
 		case !known:
 			r.Pending()
 		default:
 			if authenticates(name) {
 				r.out.secretHeaders = append(r.out.secretHeaders, text)
-				r.Literal("headers", fmt.Sprintf(`write %s: {secret: "env:NAME"}, or another secret`, name))
+				r.Literal("headers",
+					fmt.Sprintf(`write %s: {secret: "env:NAME"}, or another secret`, name))
 			}
 			r.out.headers.Set(name, text)
 		}
@@ -179,7 +214,8 @@ func (r *reader) fillHeaders() {
 // authenticates reports whether a header is one of those in which credentials are usual.
 func authenticates(name string) bool {
 	n := strings.ToLower(name)
-	for _, part := range []string{"authorization", "cookie", "token", "api-key", "apikey", "secret", "password"} {
+	for _, part := range []string{"authorization", "cookie", "token", "api-key", "apikey", "secret",
+		"password"} {
 		if strings.Contains(n, part) {
 			return true
 		}
@@ -192,13 +228,15 @@ func (r *reader) certificates() {
 	if s.ca != "" {
 		s.roots = x509.NewCertPool()
 		if !s.roots.AppendCertsFromPEM([]byte(s.ca)) {
-			r.Bad("ca", "write certificates in PEM: -----BEGIN CERTIFICATE----- and so on", "there is no certificate in the value of ca")
+			r.Bad("ca", "write certificates in PEM: -----BEGIN CERTIFICATE----- and so on",
+				"there is no certificate in the value of ca")
 		}
 	}
 	if s.certificate != "" && s.key != "" {
 		pair, err := tls.X509KeyPair([]byte(s.certificate), []byte(s.key))
 		if err != nil {
-			r.Bad("certificate", "write both in PEM", "the client's certificate and its key do not fit together")
+			r.Bad("certificate", "write both in PEM",
+				"the client's certificate and its key do not fit together")
 		}
 		s.client = &pair
 	}
@@ -222,10 +260,12 @@ func (r *reader) together(headers map[string]any) {
 	}
 	r.oauth()
 	if n := count(given("user"), given("token"), given("token_url"), own); n > 1 {
-		r.Bad("", "keep one of user with password, token, token_url, and the header Authorization", "the agent has %d ways to authenticate, and there is room for one", n)
+		r.Bad("", "keep one of user with password, token, token_url, and the header Authorization",
+			"the agent has %d ways to authenticate, and there is room for one", n)
 	}
 	if given("burst") && !given("rate") {
-		r.Bad("burst", "add rate, how many requests a second at most", "burst is of no use without rate")
+		r.Bad("burst", "add rate, how many requests a second at most",
+			"burst is of no use without rate")
 	}
 	s := r.out
 	if s.base == nil || s.base.Scheme == "https" {
@@ -236,8 +276,10 @@ func (r *reader) together(headers map[string]any) {
 			r.Bad(name, "write the url with https://", "%s is of no use without TLS", name)
 		}
 	}
-	if (given("user") || given("token") || given("token_url") || own || secretIn(headers)) && !s.insecure && !loopback(s.base.Hostname()) {
-		r.Bad("url", "write it with https://, or say `insecure: true`", "credentials would go over the network in the open")
+	if (given("user") || given("token") || given("token_url") || own || secretIn(headers)) &&
+		!s.insecure && !loopback(s.base.Hostname()) {
+		r.Bad("url", "write it with https://, or say `insecure: true`",
+			"credentials would go over the network in the open")
 	}
 }
 
@@ -254,8 +296,10 @@ func (r *reader) oauth() {
 			r.Bad(name, "add token_url", "%s is of no use without token_url", name)
 		}
 	}
-	if u, err := url.Parse(r.out.tokenURL); err == nil && u.Scheme == "http" && !r.out.insecure && !loopback(u.Hostname()) {
-		r.Bad("token_url", "write it with https://, or say `insecure: true`", "credentials would go over the network in the open")
+	if u, err := url.Parse(r.out.tokenURL); err == nil && u.Scheme == "http" && !r.out.insecure &&
+		!loopback(u.Hostname()) {
+		r.Bad("token_url", "write it with https://, or say `insecure: true`",
+			"credentials would go over the network in the open")
 	}
 }
 

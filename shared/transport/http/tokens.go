@@ -26,9 +26,13 @@ type tokens struct {
 }
 
 func newTokens(s *settings, via http.RoundTripper) *tokens {
-	t := &tokens{config: clientcredentials.Config{ClientID: s.clientID, ClientSecret: s.clientSecret, TokenURL: s.tokenURL, Scopes: s.scopes},
+	t := &tokens{config: clientcredentials.Config{ClientID: s.clientID,
+		ClientSecret: s.clientSecret, TokenURL: s.tokenURL, Scopes: s.scopes},
 		client: &http.Client{Transport: via, Timeout: time.Duration(s.timeout) * time.Second,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+			CheckRedirect: func(*http.Request,
+				[]*http.Request) error {
+				return http.ErrUseLastResponse
+			}}}
 	if s.audience != "" {
 		t.config.EndpointParams = url.Values{"audience": {s.audience}}
 	}
@@ -87,7 +91,9 @@ func tokenError(err error) error {
 	if len(what) > 100 {
 		what = ""
 	}
-	return fault.New(kind, "ask for a token", "the server of tokens answers %s %s", refused.Response.Status, what).WithHint("see token_url, client_id, client_secret and scopes of the agent")
+	return fault.New(kind, "ask for a token", "the server of tokens answers %s %s",
+		refused.Response.Status, what).WithHint(
+		"see token_url, client_id, client_secret and scopes of the agent")
 }
 
 // roundTrip makes a request with a token, and once more with another when the API refuses that: it
@@ -99,7 +105,8 @@ func (t *tokens) roundTrip(via http.RoundTripper, req *http.Request) (*http.Resp
 	}
 	token.SetAuthHeader(req)
 	res, err := via.RoundTrip(req)
-	if err != nil || res.StatusCode != http.StatusUnauthorized || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
+	if err != nil || res.StatusCode != http.StatusUnauthorized ||
+		req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
 		return res, err
 	}
 	another, err := t.get(req.Context(), token.AccessToken)

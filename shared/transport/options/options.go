@@ -103,7 +103,8 @@ func (r *Reader) read(declared []Option) {
 func (r *Reader) take(o Option, v any) {
 	for _, ref := range resource.References(v) {
 		if _, file := ref.(resource.File); file {
-			r.Bad(o.Name, `write the text itself, or {secret: "file:PATH"} for a file of the machine that connects`,
+			r.Bad(o.Name,
+				`write the text itself, or {secret: "file:PATH"} for a file of the machine that connects`,
 				"uploaded files have no meaning in the options of an agent")
 			return
 		}
@@ -237,7 +238,8 @@ func Unknown(transport string, given map[string]any, known []string) []diag.Prob
 		if similar := schema.Nearest(name, known); similar != "" {
 			hint = fmt.Sprintf("did you mean %q?", similar)
 		}
-		out = append(out, diag.Problem{Attribute: name, Message: fmt.Sprintf("the transport %s has no option %q", transport, name), Hint: hint})
+		out = append(out, diag.Problem{Attribute: name,
+			Message: fmt.Sprintf("the transport %s has no option %q", transport, name), Hint: hint})
 	}
 	return out
 }

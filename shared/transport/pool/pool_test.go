@@ -27,7 +27,9 @@ func TestPool(t *testing.T) {
 		}
 		return v, give
 	}
-	if _, _, err := p.Take("a", func() (*thing, error) { return nil, errors.New("no") }); err == nil {
+	if _, _, err := p.Take("a", func() (*thing, error) {
+		return nil, errors.New("no")
+	}); err == nil {
 		t.Error("what was not made is there")
 	}
 	a, giveA := take("a")

@@ -45,9 +45,11 @@ func Here(directories []string) (*Conn, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, "find who runs the server of this machine", err)
 	}
-	port, _ := strconv.ParseInt(strings.TrimPrefix(filepath.Base(path), socketName), 10, 64) // socket has looked
+	// socket has looked
+	port, _ := strconv.ParseInt(strings.TrimPrefix(filepath.Base(path), socketName), 10, 64)
 	in := &session{
-		settings: &settings{host: filepath.Dir(path), port: port, user: account.Username, database: "postgres", tls: tlsNone, timeout: 10},
+		settings: &settings{host: filepath.Dir(path), port: port, user: account.Username,
+			database: "postgres", tls: tlsNone, timeout: 10},
 		sessions: &Sessions{}, peer: as,
 	}
 	return &Conn{session: in, done: in.Close}, nil
@@ -61,7 +63,8 @@ func socket(directories []string) (string, error) {
 		paths, _ := filepath.Glob(filepath.Join(dir, socketName+"*")) // the pattern is right
 		for _, path := range paths {
 			resolved, err := filepath.EvalSymlinks(path)
-			if port := strings.TrimPrefix(filepath.Base(path), socketName); err != nil || seen[resolved] || !isPort(port) {
+			if port := strings.TrimPrefix(filepath.Base(path), socketName); err != nil ||
+				seen[resolved] || !isPort(port) {
 				continue
 			}
 			if strings.HasSuffix(path, "5432") {
@@ -75,10 +78,12 @@ func socket(directories []string) (string, error) {
 		return found[0], nil
 	}
 	if len(found) > 1 {
-		return "", fault.New(fault.NotFound, "connect", "there are several servers, none of them on port 5432: %s", strings.Join(found, ", ")).
+		return "", fault.New(fault.NotFound, "connect",
+			"there are several servers, none of them on port 5432: %s", strings.Join(found, ", ")).
 			WithHint("name one by an agent {transport: postgresql, host: DIRECTORY, port: PORT}")
 	}
-	return "", fault.New(fault.NotFound, "connect", "there is no socket of PostgreSQL in %s", strings.Join(directories, ", ")).
+	return "", fault.New(fault.NotFound, "connect", "there is no socket of PostgreSQL in %s",
+		strings.Join(directories, ", ")).
 		WithHint("start the server, or describe it as an agent {transport: postgresql, host: ...}")
 }
 

@@ -21,16 +21,28 @@ const (
 // declared are all options, in the order in which people think of them.
 func declared() []options.Option {
 	return []options.Option{
-		{Name: "host", Type: `Pattern[/\A[^\s,@]+\z/]`, Example: "{transport: postgresql, host: db.example.com}", Description: "the name or address of the server, or the absolute path of the directory of its socket"},
+		{Name: "host", Type: `Pattern[/\A[^\s,@]+\z/]`,
+			Example: "{transport: postgresql, host: db.example.com}",
+			Description: "the name or address of the server, or the absolute path of the " +
+				"directory of its socket"},
 		{Name: "port", Type: "Integer[1, 65535]", Default: int64(5432), Description: "its port"},
-		{Name: "user", Type: "String[1]", Default: "postgres", Description: "the role to connect as"},
+		{Name: "user", Type: "String[1]", Default: "postgres",
+			Description: "the role to connect as"},
 		{Name: "password", Type: "Optional[String[1]]", Secret: true, Description: "its password"},
-		{Name: "database", Type: "String[1]", Default: "postgres", Description: "the database to connect to where it does not matter which"},
-		{Name: "tls", Type: "Enum['full', 'encrypt', 'none']", Description: "full: with a certificate that is checked, as is usual; encrypt: with any certificate; none: in the open, as is usual on a socket"},
-		{Name: "ca", Type: "Optional[String[1]]", Description: "certificates, in PEM, of the authorities to trust in place of the system's"},
-		{Name: "certificate", Type: "Optional[String[1]]", Description: "the client's certificate with those between it and its authority, in PEM"},
-		{Name: "key", Type: "Optional[String[1]]", Secret: true, Description: "the key of the client's certificate, in PEM"},
-		{Name: "timeout", Type: "Integer[1, 60]", Default: int64(10), Description: "seconds to connect in"},
+		{Name: "database", Type: "String[1]", Default: "postgres",
+			Description: "the database to connect to where it does not matter which"},
+		{Name: "tls", Type: "Enum['full', 'encrypt', 'none']",
+			Description: "full: with a certificate that is checked, as is usual; encrypt: with " +
+				"any certificate; none: in the open, as is usual on a socket"},
+		{Name: "ca", Type: "Optional[String[1]]",
+			Description: "certificates, in PEM, of the authorities to trust in place of the " +
+				"system's"},
+		{Name: "certificate", Type: "Optional[String[1]]",
+			Description: "the client's certificate with those between it and its authority, in PEM"},
+		{Name: "key", Type: "Optional[String[1]]", Secret: true,
+			Description: "the key of the client's certificate, in PEM"},
+		{Name: "timeout", Type: "Integer[1, 60]", Default: int64(10),
+			Description: "seconds to connect in"},
 	}
 }
 
@@ -104,13 +116,15 @@ func (s *settings) tlsConfig() (*tls.Config, error) {
 	if s.ca != "" {
 		out.RootCAs = x509.NewCertPool()
 		if !out.RootCAs.AppendCertsFromPEM([]byte(s.ca)) {
-			return nil, fault.New(fault.Invalid, "", "there is no certificate in the value of ca").WithHint("ca")
+			return nil, fault.New(fault.Invalid, "", "there is no certificate in the value of ca").
+				WithHint("ca")
 		}
 	}
 	if s.certificate != "" && s.key != "" {
 		pair, err := tls.X509KeyPair([]byte(s.certificate), []byte(s.key))
 		if err != nil {
-			return nil, fault.New(fault.Invalid, "", "the client's certificate and its key do not fit together").WithHint("certificate")
+			return nil, fault.New(fault.Invalid, "",
+				"the client's certificate and its key do not fit together").WithHint("certificate")
 		}
 		out.Certificates = []tls.Certificate{pair}
 	}

@@ -20,7 +20,9 @@ func TestCheck(t *testing.T) {
 	}{
 		{"the least", m{"host": "db"}, ""},
 		{"a socket", m{"host": "/run/postgresql"}, ""},
-		{"all of it", m{"host": "::1", "port": int64(1), "user": "u", "password": secret, "database": "d", "tls": "encrypt", "certificate": resource.Parameter{Name: "c"}, "key": secret, "timeout": int64(5)}, ""},
+		{"all of it", m{"host": "::1", "port": int64(1), "user": "u", "password": secret,
+			"database": "d", "tls": "encrypt", "certificate": resource.Parameter{Name: "c"},
+			"key": secret, "timeout": int64(5)}, ""},
 		{"nothing", nil, ": needs a host"},
 		{"misspelt", m{"host": "db", "passwort": "x"}, `passwort: did you mean "password"?`},
 		{"in the open", m{"host": "db", "password": "hunter2"}, "password: write {secret"},
@@ -37,7 +39,8 @@ func TestCheck(t *testing.T) {
 		switch {
 		case c.want == "" && len(problems) > 0:
 			t.Errorf("%s: %v", c.why, problems)
-		case c.want != "" && (len(problems) != 1 || problems[0].Attribute != attribute || !strings.Contains(problems[0].Message+problems[0].Hint, part)):
+		case c.want != "" && (len(problems) != 1 || problems[0].Attribute != attribute ||
+			!strings.Contains(problems[0].Message+problems[0].Hint, part)):
 			t.Errorf("%s: %v, expected %s", c.why, problems, c.want)
 		}
 		for _, p := range problems {

@@ -11,6 +11,8 @@ import (
 
 // dialFrom connects as a user who is not this one, which is only known how to on Linux.
 func dialFrom(context.Context, int, string, string) (net.Conn, error) {
-	return nil, fault.New(fault.Unsupported, "connect", "the superuser cannot connect as the user of the server here").
-		WithHint("run it as that user, or describe the server as an agent {transport: postgresql, host: ...}")
+	return nil, fault.New(fault.Unsupported, "connect",
+		"the superuser cannot connect as the user of the server here").
+		WithHint("run it as that user, or describe the server as an agent {transport: " +
+			"postgresql, host: ...}")
 }

@@ -110,12 +110,15 @@ func (in *session) config(database, user, password string) (*pgconn.Config, erro
 		return nil, fault.Wrap(fault.Invalid, "connect", err)
 	}
 	s := in.settings
-	c.Host, c.Port, c.Database, c.User, c.Password = s.host, uint16(s.port), database, user, password // at most 65535
+	// at most 65535
+	c.Host, c.Port, c.Database, c.User, c.Password = s.host, uint16(s.port), database, user,
+		password
 	if c.TLSConfig, err = s.tlsConfig(); err != nil {
 		return nil, err
 	}
 	c.Fallbacks, c.ConnectTimeout = nil, time.Duration(s.timeout)*time.Second
-	c.RuntimeParams = map[string]string{"application_name": "southbound", "client_encoding": "UTF8", "standard_conforming_strings": "on", "DateStyle": "ISO", "TimeZone": "UTC"}
+	c.RuntimeParams = map[string]string{"application_name": "southbound", "client_encoding": "UTF8",
+		"standard_conforming_strings": "on", "DateStyle": "ISO", "TimeZone": "UTC"}
 	dial := &net.Dialer{KeepAlive: 30 * time.Second}
 	if in.sessions.Guarded {
 		dial.Control = guard.Control
@@ -136,7 +139,9 @@ func (in *session) config(database, user, password string) (*pgconn.Config, erro
 	return c, nil
 }
 
-func (in *session) dial(ctx context.Context, database, user, password string, set func(*pgconn.Config)) (*pgconn.PgConn, error) {
+func (in *session) dial(
+	ctx context.Context, database, user, password string, set func(*pgconn.Config),
+) (*pgconn.PgConn, error) {
 	c, err := in.config(database, user, password)
 	if err != nil {
 		return nil, err
@@ -147,7 +152,9 @@ func (in *session) dial(ctx context.Context, database, user, password string, se
 	pg, err := pgconn.ConnectConfig(ctx, c)
 	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
 		e := &fault.Error{Kind: fault.Denied, Op: "connect", Err: err}
-		return nil, e.WithHint("give the agent the authority of the server's certificate in ca, and as host the name that it has")
+		return nil, e.WithHint(
+			"give the agent the authority of the server's certificate in ca, and as host the " +
+				"name that it has")
 	}
 	return pg, err
 }
@@ -210,7 +217,8 @@ const (
 // Login reports whether a role can log in with a password. known is false when the server cannot be
 // made to say so, as when it asks nobody for one.
 func (c *Conn) Login(ctx context.Context, role, password string) (right, known bool) {
-	pg, err := c.session.dial(ctx, c.session.settings.database, role, password, func(c *pgconn.Config) { c.RequireAuth = "scram-sha-256,md5,password" })
+	pg, err := c.session.dial(ctx, c.session.settings.database, role, password,
+		func(c *pgconn.Config) { c.RequireAuth = "scram-sha-256,md5,password" })
 	if err == nil {
 		shut(pg)
 		return true, true
@@ -235,8 +243,10 @@ func (c *Conn) Facts(ctx context.Context) (map[string]string, error) {
 	if err == nil {
 		return out, nil
 	}
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && slices.Contains([]string{invalidPassword, invalidAuthorization}, refused.Code) {
-		return nil, fault.New(fault.Denied, "connect", "%s", refused.Message).WithHint("see the user and the password of the agent, and pg_hba.conf of the server")
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok &&
+		slices.Contains([]string{invalidPassword, invalidAuthorization}, refused.Code) {
+		return nil, fault.New(fault.Denied, "connect", "%s", refused.Message).
+			WithHint("see the user and the password of the agent, and pg_hba.conf of the server")
 	}
 	if k := fault.KindOf(err); k != fault.Unknown {
 		return nil, err

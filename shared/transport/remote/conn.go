@@ -52,7 +52,8 @@ type pending struct {
 // newConn shakes hands over in and out, which stands behind the Greeting. beat is how often each
 // end shows that it lives, 0: 15 s. before is the program of the connection before, if any. hangUp
 // ends the program; it is called once, when the connection ends or cannot be made.
-func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duration, before Running, hangUp func()) (*Conn, error) {
+func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duration, before Running,
+	hangUp func()) (*Conn, error) {
 	if beat == 0 {
 		beat = defaultBeat
 	}
@@ -112,8 +113,12 @@ func (c *Conn) greet(r *frameReader) error {
 		return err
 	}
 	if h.Protocol != protocol {
-		return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "", "the program there speaks version %d of the protocol, this program %d", h.Protocol, protocol).
-			WithHint("install the same version of the program there, or leave `program` out: then it is uploaded"))
+		return provider.Errorf(provider.Terminal, "%w",
+			fault.New(fault.Unsupported, "",
+				"the program there speaks version %d of the protocol, this program %d", h.Protocol,
+				protocol).
+				WithHint("install the same version of the program there, or leave `program` out: "+
+					"then it is uploaded"))
 	}
 	c.Version, c.Facts, c.types, c.Running = h.Version, h.Facts, h.Types, h.Running
 	return nil
@@ -148,7 +153,8 @@ func (c *Conn) fail(err error) {
 // lost is the error of a call when the connection has ended.
 func (c *Conn) lost(agent string) error {
 	return provider.Errorf(provider.Retryable, "%w", &fault.Error{Kind: fault.Unavailable,
-		Op: "the connection with the machine" + agent + " is lost", Err: &lostError{context.Cause(c.ctx)}})
+		Op:  "the connection with the machine" + agent + " is lost",
+		Err: &lostError{context.Cause(c.ctx)}})
 }
 
 // lostError marks calls that may or may not have happened.
@@ -164,8 +170,11 @@ func wasLost(err error) bool {
 }
 
 // do calls a method for items and waits for the answers, one for each; or until ctx is done.
-func (c *Conn) do(ctx context.Context, m method, typ string, items []item, ctxs []*provider.Context) (*pending, error) {
-	p := &pending{ctxs: ctxs, agent: agentOf(items), answers: make([]*answer, len(items)), ended: make(chan struct{})}
+func (c *Conn) do(
+	ctx context.Context, m method, typ string, items []item, ctxs []*provider.Context,
+) (*pending, error) {
+	p := &pending{ctxs: ctxs, agent: agentOf(items), answers: make([]*answer, len(items)),
+		ended: make(chan struct{})}
 	c.mu.Lock()
 	if c.ctx.Err() != nil {
 		c.mu.Unlock()
@@ -191,7 +200,8 @@ func (c *Conn) do(ctx context.Context, m method, typ string, items []item, ctxs 
 		return nil, provider.Errorf(provider.NeedsChange, "%w", err)
 	}
 	sent := make(chan error, 1)
-	go func() { sent <- c.w.write(enc, true) }() // a peer that does not read must not keep who has given up
+	// a peer that does not read must not keep who has given up
+	go func() { sent <- c.w.write(enc, true) }()
 	for {
 		select {
 		case err := <-sent:

@@ -33,8 +33,10 @@ func failureOf(err error) *failure {
 	if len(text) > maxText {
 		text = text[:maxText] + "…"
 	}
-	return &failure{Text: text, Class: provider.ClassOf(err), Kind: fault.KindOf(err), Hint: fault.HintOf(err), Skip: errors.Is(err, provider.ErrSkip),
-		Nothing: errors.Is(err, provider.ErrNothingMade), Undecided: errors.Is(err, provider.ErrUndecided),
+	return &failure{Text: text, Class: provider.ClassOf(err), Kind: fault.KindOf(err),
+		Hint: fault.HintOf(err), Skip: errors.Is(err, provider.ErrSkip),
+		Nothing:     errors.Is(err, provider.ErrNothingMade),
+		Undecided:   errors.Is(err, provider.ErrUndecided),
 		Unavailable: errors.Is(err, provider.ErrUnavailable)}
 }
 
@@ -44,7 +46,8 @@ func (f *failure) err() error {
 		return nil
 	}
 	err := error(&fault.Error{Kind: f.Kind, Message: f.Text, Hint: f.Hint})
-	for mark, is := range map[error]bool{provider.ErrSkip: f.Skip, provider.ErrNothingMade: f.Nothing, provider.ErrUndecided: f.Undecided,
+	for mark, is := range map[error]bool{provider.ErrSkip: f.Skip,
+		provider.ErrNothingMade: f.Nothing, provider.ErrUndecided: f.Undecided,
 		provider.ErrUnavailable: f.Unavailable} {
 		if is {
 			err = provider.With(err, mark)

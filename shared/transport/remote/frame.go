@@ -61,7 +61,8 @@ func (f *frameReader) next() (kind, []byte, error) {
 	size := binary.BigEndian.Uint32(head[:4])
 	if size > maxFrame {
 		return 0, nil, fault.New(fault.Damaged, "read frame",
-			"a frame of %d bytes, and the maximum is %d", size, maxFrame).WithHint("%s", hintHostile)
+			"a frame of %d bytes, and the maximum is %d", size, maxFrame).
+			WithHint("%s", hintHostile)
 	}
 	k := kind(head[4])
 	if k < kindHello || k > kindFound {

@@ -19,8 +19,10 @@ type Dial func(ctx context.Context) (*Conn, error)
 // implements provider.Partial. A type that is not about things of a machine is refused, terminally.
 func Handler(t schema.Type, h provider.Handler, dial Dial) (provider.Handler, error) {
 	if !t.Machine {
-		return nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "", "%s is not on a machine, and this agent is one", t.Name).
-			WithHint("give it an agent of another transport"))
+		return nil, provider.Errorf(provider.Terminal, "%w",
+			fault.New(fault.Unsupported, "", "%s is not on a machine, and this agent is one",
+				t.Name).
+				WithHint("give it an agent of another transport"))
 	}
 	return &forwarder{typ: t, h: h, dial: dial}, nil
 }
@@ -44,7 +46,9 @@ func (f *forwarder) Serves(capability reflect.Type) bool {
 }
 
 // do calls a method there. What only reads is repeated once when the connection is lost meanwhile.
-func (f *forwarder) do(ctx context.Context, m method, items []item, ctxs []*provider.Context) ([]*answer, error) {
+func (f *forwarder) do(
+	ctx context.Context, m method, items []item, ctxs []*provider.Context,
+) ([]*answer, error) {
 	p, err := f.ask(ctx, m, items, ctxs)
 	if err != nil {
 		return nil, err
@@ -52,24 +56,35 @@ func (f *forwarder) do(ctx context.Context, m method, items []item, ctxs []*prov
 	return p.answers, nil
 }
 
-func (f *forwarder) ask(ctx context.Context, m method, items []item, ctxs []*provider.Context) (*pending, error) {
+func (f *forwarder) ask(
+	ctx context.Context, m method, items []item, ctxs []*provider.Context,
+) (*pending, error) {
 	p, err := f.try(ctx, m, items, ctxs)
-	if wasLost(err) && ctx.Err() == nil && slices.Contains([]method{callRead, callReadBatch, callFacts, callFind, callDiff, callInSync, callList}, m) {
+	if wasLost(err) && ctx.Err() == nil &&
+		slices.Contains([]method{callRead, callReadBatch, callFacts, callFind, callDiff, callInSync,
+			callList}, m) {
 		return f.try(ctx, m, items, ctxs)
 	}
 	return p, err
 }
 
-func (f *forwarder) try(ctx context.Context, m method, items []item, ctxs []*provider.Context) (*pending, error) {
+func (f *forwarder) try(
+	ctx context.Context, m method, items []item, ctxs []*provider.Context,
+) (*pending, error) {
 	c, err := f.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	switch there := c.types[f.typ.Name]; {
 	case there == "":
-		return nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "", "the program on the machine has no handler for %s", f.typ.Name).WithHint("%s", hintProgram))
+		return nil, provider.Errorf(provider.Terminal, "%w",
+			fault.New(fault.Unsupported, "", "the program on the machine has no handler for %s",
+				f.typ.Name).WithHint("%s", hintProgram))
 	case there != digest(f.typ):
-		return nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "", "the program on the machine, version %s, has another %s", c.Version, f.typ.Name).WithHint("%s", hintProgram))
+		return nil, provider.Errorf(provider.Terminal, "%w",
+			fault.New(fault.Unsupported, "",
+				"the program on the machine, version %s, has another %s", c.Version, f.typ.Name).
+				WithHint("%s", hintProgram))
 	}
 	return c.do(ctx, m, f.typ.Name, items, ctxs)
 }
@@ -90,12 +105,15 @@ func (f *forwarder) one(ctx *provider.Context, m method, it item) (*answer, erro
 
 // itemOf is what is sent about a resource.
 func itemOf(ctx *provider.Context, r provider.Resource) item {
-	return item{ID: string(r.ID), Agent: r.Agent, Attributes: r.Attributes, Purged: r.Purged, DryRun: ctx.DryRun(), State: ctx.State(), Reload: ctx.Reloading(),
+	return item{ID: string(r.ID), Agent: r.Agent, Attributes: r.Attributes, Purged: r.Purged,
+		DryRun: ctx.DryRun(), State: ctx.State(), Reload: ctx.Reloading(),
 		Version: ctx.Version(), Known: ctx.Remembered(), Provider: ctx.Provider()}
 }
 
 // Read implements provider.Handler.
-func (f *forwarder) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (f *forwarder) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
 	a, err := f.one(ctx, callRead, itemOf(ctx, req.Resource))
 	if a == nil {
 		return provider.Observation{}, err
@@ -104,21 +122,27 @@ func (f *forwarder) Read(ctx *provider.Context, req provider.ReadRequest) (provi
 }
 
 // Create implements provider.Handler.
-func (f *forwarder) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (f *forwarder) Create(
+	ctx *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	it := itemOf(ctx, req.Resource)
 	it.Token = req.Token
 	return result(f.one(ctx, callCreate, it))
 }
 
 // Update implements provider.Handler.
-func (f *forwarder) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (f *forwarder) Update(
+	ctx *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	it := itemOf(ctx, req.Resource)
 	it.Observed, it.Changes = &observed{req.Observed.Exists, req.Observed.Attributes}, req.Changes
 	return result(f.one(ctx, callUpdate, it))
 }
 
 // Delete implements provider.Handler.
-func (f *forwarder) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+func (f *forwarder) Delete(
+	ctx *provider.Context, req provider.DeleteRequest,
+) (provider.Result, error) {
 	it := itemOf(ctx, req.Resource)
 	it.Observed = &observed{req.Observed.Exists, req.Observed.Attributes}
 	return result(f.one(ctx, callDelete, it))
@@ -172,7 +196,9 @@ func batch[T any](
 func apart(err error) bool { return fault.Is(err, fault.Internal) || errors.Is(err, errMethod) }
 
 // ApplyBatch implements provider.BatchApplier; see ReadBatch.
-func (f *forwarder) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
+func (f *forwarder) ApplyBatch(
+	ctx context.Context, items []provider.BatchChange,
+) []provider.Applied {
 	send, ctxs := make([]item, len(items)), make([]*provider.Context, len(items))
 	for i, b := range items {
 		send[i], ctxs[i] = changeOf(b), b.Context
@@ -194,7 +220,9 @@ func (f *forwarder) Reload(ctx *provider.Context, req provider.ReadRequest) erro
 }
 
 // Facts implements provider.FactReader.
-func (f *forwarder) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+func (f *forwarder) Facts(
+	ctx *provider.Context, req provider.ReadRequest,
+) (map[string]string, error) {
 	a, err := f.one(ctx, callFacts, itemOf(ctx, req.Resource))
 	if a == nil {
 		return nil, err

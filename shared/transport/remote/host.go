@@ -86,7 +86,8 @@ func (f servedFiles) Open(ctx context.Context, hash string) (io.ReadCloser, erro
 	s.id = c.last
 	c.streams[s.id] = s
 	c.mu.Unlock()
-	if err := c.w.send(frame{kindOpen, open{Call: f.h.call, Item: f.h.item, Stream: s.id, Hash: hash}}); err != nil {
+	if err := c.w.send(frame{kindOpen,
+		open{Call: f.h.call, Item: f.h.item, Stream: s.id, Hash: hash}}); err != nil {
 		_ = s.Close()
 		return nil, fault.Wrap(fault.Unavailable, "open file", err)
 	}

@@ -46,26 +46,37 @@ func hostileFrames(t *testing.T) map[string]struct {
 	}
 	// An answer whose attribute is a list of so many empty lists: a byte each.
 	lists := func(n int) []byte {
-		b := append([]byte{0xa3, 1, 1, 2, 0, 3, 0xa1, 2, 0xa1, 0x61, 'a', 0x9a}, binary.BigEndian.AppendUint32(nil, uint32(n))...) // small
+		// small
+		b := append([]byte{0xa3, 1, 1, 2, 0, 3, 0xa1, 2, 0xa1, 0x61, 'a', 0x9a},
+			binary.BigEndian.AppendUint32(nil, uint32(n))...)
 		return frameOf(kindAnswer, append(b, bytes.Repeat([]byte{0x80}, n)...), -1)
 	}
 	kilo := strings.Repeat("x", 1000)
 	many := map[string]any{"k": strings.Repeat("y", 1000)}
 	return map[string]sent{
-		"a frame of many values":        {lists(15 << 20), 1},
-		"frames of many values":         {lists(500_000), 100},
-		"a frame that is too long":      {frameOf(kindAnswer, make([]byte, 1<<20), maxFrame+1), 100},
-		"a frame that never ends":       {frameOf(kindAnswer, make([]byte, 1<<20), 1<<31), 1},
-		"secrets":                       {made(kindSecret, named{Call: 1, Text: kilo}), 600_000},
-		"short secrets":                 {made(kindSecret, named{Call: 1, Text: "abcdefgh"}), 3_000_000},
-		"facts":                         {made(kindFact, named{Call: 1, Name: kilo, Text: kilo}), 300_000},
-		"log lines":                     {made(kindLog, logged{Call: 1, Msg: kilo, Kwargs: many}), 300_000},
-		"changes":                       {made(kindChanged, named{Call: 1, Name: kilo, Diff: &diff.Diff{Current: kilo, Desired: kilo}}), 300_000},
-		"things that exist":             {made(kindFound, found{Call: 1, Attributes: many}), 600_000},
-		"providers":                     {made(kindProvider, named{Call: 1, Name: kilo, Text: kilo}), 300_000},
-		"answers to one item":           {made(kindAnswer, answer{Call: 1, Observed: &observed{Exists: true, Attributes: many}}), 600_000},
-		"answers to what was not asked": {made(kindAnswer, answer{Call: 7, Observed: &observed{Exists: true, Attributes: many}}), 300_000},
-		"files that nobody named":       {made(kindOpen, open{Call: 1, Stream: 1, Hash: kilo}), 10},
+		"a frame of many values": {lists(15 << 20), 1},
+		"frames of many values":  {lists(500_000), 100},
+		"a frame that is too long": {frameOf(kindAnswer, make([]byte, 1<<20), maxFrame+1),
+			100},
+		"a frame that never ends": {frameOf(kindAnswer, make([]byte, 1<<20), 1<<31), 1},
+		"secrets":                 {made(kindSecret, named{Call: 1, Text: kilo}), 600_000},
+		"short secrets": {made(kindSecret, named{Call: 1, Text: "abcdefgh"}),
+			3_000_000},
+		"facts": {made(kindFact, named{Call: 1, Name: kilo, Text: kilo}),
+			300_000},
+		"log lines": {made(kindLog, logged{Call: 1, Msg: kilo, Kwargs: many}),
+			300_000},
+		"changes": {made(kindChanged,
+			named{Call: 1, Name: kilo, Diff: &diff.Diff{Current: kilo, Desired: kilo}}), 300_000},
+		"things that exist": {made(kindFound, found{Call: 1, Attributes: many}),
+			600_000},
+		"providers": {
+			made(kindProvider, named{Call: 1, Name: kilo, Text: kilo}), 300_000},
+		"answers to one item": {made(kindAnswer,
+			answer{Call: 1, Observed: &observed{Exists: true, Attributes: many}}), 600_000},
+		"answers to what was not asked": {made(kindAnswer,
+			answer{Call: 7, Observed: &observed{Exists: true, Attributes: many}}), 300_000},
+		"files that nobody named": {made(kindOpen, open{Call: 1, Stream: 1, Hash: kilo}), 10},
 	}
 }
 
@@ -111,11 +122,14 @@ func tellHostile(t *testing.T, frame []byte, times int) {
 		}
 		_ = fromMachine.Close()
 	}()
-	c, err := newConn(t.Context(), toEngine, io.Discard, 0, Running{}, func() { _ = toEngine.Close() })
+	c, err := newConn(t.Context(), toEngine, io.Discard, 0, Running{}, func() {
+		_ = toEngine.Close()
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = forward(t, c, echoType()).Read(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), asks(""))
+	_, err = forward(t, c, echoType()).Read(
+		providertest.NewHost(nil).Context(t.Context(), provider.Options{}), asks(""))
 	kb := 0
 	status, _ := os.ReadFile("/proc/self/status")
 	_, peak, _ := strings.Cut(string(status), "VmHWM:")
@@ -126,7 +140,8 @@ func tellHostile(t *testing.T, frame []byte, times int) {
 }
 
 func newHello(*testing.T) frame {
-	return frame{kindHello, hello{Protocol: protocol, Types: map[string]string{"test::Echo": digest(echoType())}}}
+	return frame{kindHello, hello{Protocol: protocol,
+		Types: map[string]string{"test::Echo": digest(echoType())}}}
 }
 
 // TestHello pins that the first frame is bounded, too.
@@ -137,7 +152,8 @@ func TestHello(t *testing.T) {
 		Facts: map[string]string{"x": strings.Repeat("x", maxHello)}}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newConn(t.Context(), &in, io.Discard, 0, Running{}, func() {}); !fault.Is(err, fault.Damaged) || !strings.Contains(err.Error(), "the machine sends a frame of") {
+	if _, err := newConn(t.Context(), &in, io.Discard, 0, Running{}, func() {}); !fault.Is(err,
+		fault.Damaged) || !strings.Contains(err.Error(), "the machine sends a frame of") {
 		t.Errorf("got %v", err)
 	}
 }

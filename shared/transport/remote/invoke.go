@@ -39,9 +39,11 @@ func one(h provider.Handler, m method, r *request, a *answer) error {
 	case callCreate:
 		result, err = h.Create(r.ctx, provider.CreateRequest{Resource: r.res, Token: r.Token})
 	case callUpdate:
-		result, err = h.Update(r.ctx, provider.UpdateRequest{Resource: r.res, Observed: r.Observed.observation(), Changes: r.Changes})
+		result, err = h.Update(r.ctx, provider.UpdateRequest{Resource: r.res,
+			Observed: r.Observed.observation(), Changes: r.Changes})
 	case callDelete:
-		result, err = h.Delete(r.ctx, provider.DeleteRequest{Resource: r.res, Observed: r.Observed.observation()})
+		result, err = h.Delete(r.ctx, provider.DeleteRequest{Resource: r.res,
+			Observed: r.Observed.observation()})
 	default:
 		return optional(h, m, r, a)
 	}
@@ -65,7 +67,8 @@ func optional(h provider.Handler, m method, r *request, a *answer) error {
 		}
 	case callFind:
 		if f, ok := provider.As[provider.Finder](h); ok {
-			a.Found, err = f.FindCreated(r.ctx, provider.CreateRequest{Resource: r.res, Token: r.Token})
+			a.Found, err = f.FindCreated(r.ctx,
+				provider.CreateRequest{Resource: r.res, Token: r.Token})
 			return err
 		}
 	case callNoop:
@@ -117,7 +120,8 @@ func readBatch(ctx context.Context, h provider.Handler, reqs []request) ([]answe
 	}
 	items := make([]provider.BatchRead, len(reqs))
 	for i, r := range reqs {
-		items[i] = provider.BatchRead{Context: r.ctx, ReadRequest: provider.ReadRequest{Resource: r.res}}
+		items[i] = provider.BatchRead{Context: r.ctx,
+			ReadRequest: provider.ReadRequest{Resource: r.res}}
 	}
 	readings := b.ReadBatch(ctx, items)
 	out := make([]answer, len(readings))
@@ -167,7 +171,8 @@ func (c *served) list(h provider.Handler, reqs []request) ([]answer, error) {
 	for i := range reqs {
 		host := reqs[i].Call
 		err := l.List(reqs[i].ctx, func(f provider.Found) error {
-			enc, err := encode(frame{kindFound, found{Call: host, Attributes: provider.ObservedAll(f.Attributes)}})
+			enc, err := encode(frame{kindFound,
+				found{Call: host, Attributes: provider.ObservedAll(f.Attributes)}})
 			if err != nil {
 				return err
 			}

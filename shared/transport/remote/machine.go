@@ -92,7 +92,8 @@ func (m *Machine) try(ctx context.Context, a *attempt) {
 	began, pause := time.Now(), 250*time.Millisecond
 	for {
 		a.conn, a.err = m.Open(ctx)
-		passing := provider.ClassOf(a.err) == provider.Retryable && fault.Is(a.err, fault.Unavailable)
+		passing := provider.ClassOf(a.err) == provider.Retryable &&
+			fault.Is(a.err, fault.Unavailable)
 		if a.err == nil || !passing || ctx.Err() != nil || time.Since(began)+pause > retry {
 			break
 		}

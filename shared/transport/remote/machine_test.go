@@ -26,7 +26,8 @@ func TestMachine(t *testing.T) {
 	}{
 		{"many callers share one try", 0, nil, 1, nil},
 		{"what may pass is tried again", 0, []error{passing}, 2, nil},
-		{"for as long as it is worth it, and then nobody tries for a while", 300 * time.Millisecond, []error{passing, passing, passing}, 2, passing},
+		{"for as long as it is worth it, and then nobody tries for a while", 300 * time.Millisecond,
+			[]error{passing, passing, passing}, 2, passing},
 		{"what lasts is not tried again", 0, []error{lasting}, 1, lasting},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -46,7 +47,8 @@ func TestMachine(t *testing.T) {
 			for range 5 {
 				wait.Go(func() {
 					for range 2 {
-						if got, err := m.Conn(watched); !errors.Is(err, c.want) || err == nil && got != conn {
+						if got, err := m.Conn(watched); !errors.Is(err, c.want) ||
+							err == nil && got != conn {
 							t.Errorf("%v, expected %v", err, c.want)
 						}
 					}

@@ -198,18 +198,23 @@ type codec struct {
 func newCodec() (*codec, error) {
 	tags := cbor.NewTagSet()
 	opts := cbor.TagOptions{EncTag: cbor.EncTagRequired, DecTag: cbor.DecTagRequired}
-	for tag, v := range map[uint64]any{tagFile: resource.File{}, tagSecret: resource.Secret{}, tagParameter: resource.Parameter{}, tagFact: resource.Fact{}} {
+	for tag, v := range map[uint64]any{tagFile: resource.File{}, tagSecret: resource.Secret{},
+		tagParameter: resource.Parameter{}, tagFact: resource.Fact{}} {
 		if err := tags.Add(opts, reflect.TypeOf(v), tag); err != nil {
 			return nil, err
 		}
 	}
-	enc, err := cbor.EncOptions{BigIntConvert: cbor.BigIntConvertNone, NaNConvert: cbor.NaNConvertNone, InfConvert: cbor.InfConvertNone}.EncModeWithTags(tags)
+	enc, err := cbor.EncOptions{BigIntConvert: cbor.BigIntConvertNone,
+		NaNConvert: cbor.NaNConvertNone, InfConvert: cbor.InfConvertNone}.EncModeWithTags(tags)
 	if err != nil {
 		return nil, err
 	}
-	dec, err := cbor.DecOptions{IntDec: cbor.IntDecConvertSignedOrBigInt, BigIntDec: cbor.BigIntDecodePointer, UTF8: cbor.UTF8DecodeInvalid,
-		DefaultMapType: reflect.TypeFor[map[string]any](), MaxNestedLevels: resource.MaxDepth + 16, MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24,
-		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden}.DecModeWithTags(tags)
+	dec, err := cbor.DecOptions{IntDec: cbor.IntDecConvertSignedOrBigInt,
+		BigIntDec: cbor.BigIntDecodePointer, UTF8: cbor.UTF8DecodeInvalid,
+		DefaultMapType: reflect.TypeFor[map[string]any](), MaxNestedLevels: resource.MaxDepth + 16,
+		MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24,
+		DupMapKey:   cbor.DupMapKeyEnforcedAPF,
+		IndefLength: cbor.IndefLengthForbidden}.DecModeWithTags(tags)
 	return &codec{enc, dec}, err
 }
 
@@ -238,7 +243,8 @@ func unmarshal(b []byte, v any) error {
 func digest(t schema.Type) string {
 	h := sha256.New()
 	for _, a := range t.Attributes {
-		fmt.Fprintf(h, "%q %q %q %v\n", a.Name, a.Type, a.Behaviour, a.Default) // what is sensitive also follows from the type, and only when it is compiled
+		// what is sensitive also follows from the type, and only when it is compiled
+		fmt.Fprintf(h, "%q %q %q %v\n", a.Name, a.Type, a.Behaviour, a.Default)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

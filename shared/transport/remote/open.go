@@ -92,8 +92,10 @@ func Open(ctx context.Context, s Starter, c Config) (*Conn, error) {
 			return nil, fault.New(fault.Damaged, "start on the machine", "it said %q", line)
 		}
 	}
-	return nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Denied, "start on the machine", "the program was uploaded, and cannot be run from where it is").
-		WithHint("is the file system mounted noexec? say `directory: PATH` for another place"))
+	return nil, provider.Errorf(provider.Terminal, "%w",
+		fault.New(fault.Denied, "start on the machine",
+			"the program was uploaded, and cannot be run from where it is").
+			WithHint("is the file system mounted noexec? say `directory: PATH` for another place"))
 }
 
 // start runs the installed program, or the script that looks for the uploaded one, and returns the
@@ -124,7 +126,8 @@ func (c *Config) upload(ctx context.Context, s Starter, need string) error {
 		if p.hash != hash {
 			continue
 		}
-		_, run, err := c.run(ctx, s, "/bin/sh -c "+Quote(uploadScript(p, c.Dir, packed == "gzip", c.Mine)))
+		_, run, err := c.run(ctx, s, "/bin/sh -c "+
+			Quote(uploadScript(p, c.Dir, packed == "gzip", c.Mine)))
 		if err != nil {
 			return err
 		}
@@ -141,7 +144,8 @@ func (c *Config) upload(ctx context.Context, s Starter, need string) error {
 		}
 		return fault.Wrap(fault.Unavailable, "upload the program", sent)
 	}
-	return fault.New(fault.Damaged, "upload the program", "the machine asks for a program that there is none of")
+	return fault.New(fault.Damaged, "upload the program",
+		"the machine asks for a program that there is none of")
 }
 
 func sendProgram(w io.Writer, path string, packed bool) error {
@@ -154,7 +158,8 @@ func sendProgram(w io.Writer, path string, packed bool) error {
 		_, err = io.Copy(w, f)
 		return err
 	}
-	whole := bufio.NewWriterSize(w, 256<<10) // each write is a packet, and what compresses writes little at a time
+	// each write is a packet, and what compresses writes little at a time
+	whole := bufio.NewWriterSize(w, 256<<10)
 	z, err := gzip.NewWriterLevel(whole, gzip.BestSpeed)
 	if err != nil {
 		return err
@@ -191,7 +196,8 @@ func (c *Config) run(ctx context.Context, s Starter, command string) (string, *s
 	if err != nil {
 		return "", nil, err
 	}
-	st := &started{Process: p, out: bufio.NewReaderSize(p.Stdout, 64<<10), refused: make(chan struct{}), ended: make(chan struct{})}
+	st := &started{Process: p, out: bufio.NewReaderSize(p.Stdout, 64<<10),
+		refused: make(chan struct{}), ended: make(chan struct{})}
 	st.said.prompt = prompt
 	go func() {
 		defer close(st.ended)
@@ -244,5 +250,7 @@ func (s *started) line(ctx context.Context) (string, error) {
 			return "", s.why(ctx, err)
 		}
 	}
-	return "", fault.New(fault.Damaged, "start on the machine", "it prints a lot before the program starts").WithHint("let the login of the user print nothing")
+	return "", fault.New(fault.Damaged, "start on the machine",
+		"it prints a lot before the program starts").
+		WithHint("let the login of the user print nothing")
 }

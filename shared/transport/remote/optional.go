@@ -15,7 +15,9 @@ func (f *forwarder) chooses() bool {
 
 // Diff implements provider.Differ: here, as it does not read the machine; there, when the
 // machine decides which provider compares.
-func (f *forwarder) Diff(ctx *provider.Context, desired provider.Resource, seen provider.Observation) (map[string]diff.Diff, error) {
+func (f *forwarder) Diff(
+	ctx *provider.Context, desired provider.Resource, seen provider.Observation,
+) (map[string]diff.Diff, error) {
 	if f.chooses() {
 		it := itemOf(ctx, desired)
 		it.Observed = &observed{seen.Exists, seen.Attributes}
@@ -32,7 +34,9 @@ func (f *forwarder) Diff(ctx *provider.Context, desired provider.Resource, seen 
 }
 
 // InSync implements provider.InSyncer, where Diff is.
-func (f *forwarder) InSync(ctx *provider.Context, attribute string, desired, seen any) (provider.Verdict, error) {
+func (f *forwarder) InSync(
+	ctx *provider.Context, attribute string, desired, seen any,
+) (provider.Verdict, error) {
 	if f.chooses() {
 		it := itemOf(ctx, ctx.Desired())
 		it.Changes = map[string]diff.Diff{attribute: {Current: seen, Desired: desired}}

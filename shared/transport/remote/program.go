@@ -68,7 +68,9 @@ func (p *Programs) find() ([]program, error) {
 			out = append(out, one)
 		}
 	}
-	if slices.ContainsFunc(out, func(o program) bool { return o.os == runtime.GOOS && o.arch == runtime.GOARCH }) {
+	if slices.ContainsFunc(out, func(o program) bool {
+		return o.os == runtime.GOOS && o.arch == runtime.GOARCH
+	}) {
 		return out, nil
 	}
 	self := p.Self
@@ -92,7 +94,8 @@ func hashed(path, goos, arch string) (program, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return program{}, fault.Wrap(fault.Invalid, "read program", &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid})
+		return program{}, fault.Wrap(fault.Invalid, "read program",
+			&fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid})
 	}
 	if err := fits(f, path, arch); err != nil {
 		return program{}, err
@@ -102,30 +105,37 @@ func hashed(path, goos, arch string) (program, error) {
 	if err != nil {
 		return program{}, fault.Wrap(fault.Unavailable, "read program", err)
 	}
-	return program{os: goos, arch: arch, path: path, hash: hex.EncodeToString(h.Sum(nil)), size: n}, nil
+	return program{os: goos, arch: arch, path: path, hash: hex.EncodeToString(h.Sum(nil)), size: n},
+		nil
 }
 
 // fits checks that an ELF file is for the processor that its name says. What is none may be a
 // script.
 func fits(f io.ReaderAt, path, arch string) error {
 	e, err := elf.NewFile(f)
-	want, known := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "386": elf.EM_386, "arm": elf.EM_ARM, "riscv64": elf.EM_RISCV,
+	want, known := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64,
+		"386": elf.EM_386, "arm": elf.EM_ARM, "riscv64": elf.EM_RISCV,
 		"ppc64le": elf.EM_PPC64, "s390x": elf.EM_S390, "loong64": elf.EM_LOONGARCH}[arch]
 	if err != nil || !known || e.Machine == want {
 		return nil
 	}
-	return fault.New(fault.Invalid, "read program", "%s is for %s by its name, and for %s by what is in it", path, arch, strings.TrimPrefix(e.Machine.String(), "EM_")).
+	return fault.New(fault.Invalid, "read program",
+		"%s is for %s by its name, and for %s by what is in it", path, arch,
+		strings.TrimPrefix(e.Machine.String(), "EM_")).
 		WithHint("build it by `GOOS=linux GOARCH=%s CGO_ENABLED=0 go build`", arch)
 }
 
 // systems and machines are how uname names what Go names otherwise.
 func systems() map[string]string {
-	return map[string]string{"linux": "Linux", "darwin": "Darwin", "freebsd": "FreeBSD", "openbsd": "OpenBSD", "netbsd": "NetBSD"}
+	return map[string]string{"linux": "Linux", "darwin": "Darwin", "freebsd": "FreeBSD",
+		"openbsd": "OpenBSD", "netbsd": "NetBSD"}
 }
 
 func machines() map[string][]string {
-	return map[string][]string{"amd64": {"x86_64", "amd64"}, "arm64": {"aarch64", "arm64"}, "386": {"i386", "i486", "i586", "i686"},
-		"arm": {"armv6l", "armv7l", "armv8l"}, "riscv64": {"riscv64"}, "ppc64le": {"ppc64le"}, "s390x": {"s390x"}, "loong64": {"loongarch64"}}
+	return map[string][]string{"amd64": {"x86_64", "amd64"}, "arm64": {"aarch64", "arm64"},
+		"386": {"i386", "i486", "i586", "i686"},
+		"arm": {"armv6l", "armv7l", "armv8l"}, "riscv64": {"riscv64"}, "ppc64le": {"ppc64le"},
+		"s390x": {"s390x"}, "loong64": {"loongarch64"}}
 }
 
 // uname returns the forms in which a machine names what a program is for.
@@ -193,8 +203,9 @@ func startScript(programs []program, dir, mine string) string {
 	fmt.Fprintf(&b, `esac; z=plain; command -v gzip >/dev/null 2>&1 && z=gzip; `)
 	fmt.Fprintf(&b, `if [ -z "$h" ]; then echo "southbound-remote unknown $m"; exit 0; fi; `)
 	fmt.Fprintf(&b, checkDir+tidyUploads+sumFunction, dirWord(dir), nobodys(mine))
-	b.WriteString(`f=$d/southbound-$h; if [ -f "$f" ] && [ -x "$f" ] && [ "$(($(wc -c < "$f")))" = "$n" ] && { sum "$f" "$h"; [ "$s" = "$h" ]; }; then ` +
-		`touch -c "$f"; cd /; exec "$f" remote; fi; echo "southbound-remote need $h $z"`)
+	b.WriteString(
+		`f=$d/southbound-$h; if [ -f "$f" ] && [ -x "$f" ] && [ "$(($(wc -c < "$f")))" = "$n" ] && { sum "$f" "$h"; [ "$s" = "$h" ]; }; then ` +
+			`touch -c "$f"; cd /; exec "$f" remote; fi; echo "southbound-remote need $h $z"`)
 	return b.String()
 }
 
@@ -211,9 +222,12 @@ func uploadScript(p program, dir string, gzip bool, mine string) string {
 		unpack = "gzip -dc"
 	}
 	return fmt.Sprintf(checkDir+sumFunction, dirWord(dir)) +
-		fmt.Sprintf(`h=%s; umask 077; t=$d/.upload.%s.$$; c=; trap "exit 1" HUP INT TERM PIPE; trap "rm -f \"\$t\"; [ -z \"\$c\" ] || kill \$c 2>/dev/null" EXIT; `, p.hash, nobodys(mine)) +
-		`rm -f "$t"; true > "$t" || exit 73; exec 3<&0; echo "southbound-remote ready"; ` + unpack + ` <&3 > "$t" & c=$!; wait $c || exit 74; c=; sum "$t" "$h"; ` +
-		fmt.Sprintf(`if [ "$s" != "$h" ] || [ "$(($(wc -c < "$t")))" != %d ]; then echo "what arrived is not what was sent" >&2; exit 74; fi; `, p.size) +
+		fmt.Sprintf(
+			`h=%s; umask 077; t=$d/.upload.%s.$$; c=; trap "exit 1" HUP INT TERM PIPE; trap "rm -f \"\$t\"; [ -z \"\$c\" ] || kill \$c 2>/dev/null" EXIT; `, p.hash, nobodys(mine)) +
+		`rm -f "$t"; true > "$t" || exit 73; exec 3<&0; echo "southbound-remote ready"; ` + unpack +
+		` <&3 > "$t" & c=$!; wait $c || exit 74; c=; sum "$t" "$h"; ` +
+		fmt.Sprintf(
+			`if [ "$s" != "$h" ] || [ "$(($(wc -c < "$t")))" != %d ]; then echo "what arrived is not what was sent" >&2; exit 74; fi; `, p.size) +
 		`chmod 700 "$t" && sync "$t" 2>/dev/null; mv -f "$t" "$d/southbound-$h" || exit 74; ` +
 		`find "$d" -type f -name "southbound-*" -mtime +30 -exec rm -f {} + 2>/dev/null; ` +
 		`echo "southbound-remote uploaded"`

@@ -28,8 +28,10 @@ func TestPrograms(t *testing.T) {
 		text      string   // of the error
 	}{
 		{"nothing", "", false, []string{runtime.GOARCH}, ""},
-		{"this program in place of itself", "southbound-linux-" + runtime.GOARCH, false, []string{runtime.GOARCH}, ""},
-		{"this program under the name of another", "southbound-linux-" + other, false, nil, "is for " + other + " by its name"},
+		{"this program in place of itself", "southbound-linux-" + runtime.GOARCH, false,
+			[]string{runtime.GOARCH}, ""},
+		{"this program under the name of another", "southbound-linux-" + other, false, nil,
+			"is for " + other + " by its name"},
 		{"a script", "southbound-linux-" + other, true, []string{other, runtime.GOARCH}, ""},
 		{"another name", "southbound-notes.txt", true, []string{runtime.GOARCH}, ""},
 	} {
@@ -48,7 +50,9 @@ func TestPrograms(t *testing.T) {
 		for _, p := range all {
 			got = append(got, p.arch)
 		}
-		if strings.Join(got, " ") != strings.Join(c.takes, " ") && c.text == "" || (err == nil) != (c.text == "") || err != nil && (!fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.text)) {
+		if strings.Join(got, " ") != strings.Join(c.takes, " ") && c.text == "" ||
+			(err == nil) != (c.text == "") || err != nil &&
+			(!fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.text)) {
 			t.Errorf("%s: %v, %v; expected %v, %q", c.why, got, err, c.takes, c.text)
 		}
 	}

@@ -36,7 +36,9 @@ func NewPulse(r io.Reader, every time.Duration) *Pulse {
 }
 
 // Every says how often each end shows that it lives, within the bounds that there are.
-func (p *Pulse) Every(d time.Duration) { p.every.Store(int64(min(max(d, shortestBeat), longestBeat))) }
+func (p *Pulse) Every(d time.Duration) {
+	p.every.Store(int64(min(max(d, shortestBeat), longestBeat)))
+}
 
 // Read implements io.Reader.
 func (p *Pulse) Read(b []byte) (int, error) {

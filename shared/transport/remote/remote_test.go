@@ -24,9 +24,11 @@ import (
 type echo struct{}
 
 func echoType() schema.Type {
-	return schema.Type{Name: "test::Echo", Description: "An echo.", Machine: true, Attributes: []schema.Attribute{
-		{Name: "name", Type: "String", Behaviour: schema.Namevar, Description: "its name"},
-		{Name: "do", Type: "Optional[String]", Behaviour: schema.Parameter, Description: "what it does"}}}
+	return schema.Type{Name: "test::Echo", Description: "An echo.", Machine: true,
+		Attributes: []schema.Attribute{
+			{Name: "name", Type: "String", Behaviour: schema.Namevar, Description: "its name"},
+			{Name: "do", Type: "Optional[String]", Behaviour: schema.Parameter,
+				Description: "what it does"}}}
 }
 
 func (echo) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
@@ -37,15 +39,20 @@ func (echo) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Obse
 		<-ctx.Done()
 		return provider.Observation{}, provider.Errorf(provider.Terminal, "it was told to end")
 	case "skip":
-		return provider.Observation{}, provider.Errorf(provider.NeedsChange, "not now: %w", provider.ErrSkip)
+		return provider.Observation{},
+			provider.Errorf(provider.NeedsChange, "not now: %w", provider.ErrSkip)
 	case "fail":
-		return provider.Observation{}, provider.Errorf(provider.Terminal, "it failed: %w", fault.New(fault.Full, "write", "no room").WithHint("make room"))
+		return provider.Observation{},
+			provider.Errorf(provider.Terminal, "it failed: %w",
+				fault.New(fault.Full, "write", "no room").WithHint("make room"))
 	case "say":
 		ctx.Secret("s3cr3t")
-		ctx.Warning("it says", "value", 7, "list", []string{"a"}, "error", io.EOF, "struct", struct{ A int }{1})
+		ctx.Warning("it says", "value", 7, "list", []string{"a"}, "error", io.EOF, "struct",
+			struct{ A int }{1})
 		ctx.SetChange(diff.Updated)
 		ctx.SetProvider("one", "because")
-		if c := ctx.Desired(); c.ID != req.Resource.ID || ctx.Version() != 7 || !ctx.Reloading() || !ctx.DryRun() || string(ctx.State()) != "state" {
+		if c := ctx.Desired(); c.ID != req.Resource.ID || ctx.Version() != 7 || !ctx.Reloading() ||
+			!ctx.DryRun() || string(ctx.State()) != "state" {
 			return provider.Observation{}, errors.New("the context is not that of the run")
 		}
 	}
@@ -131,7 +138,8 @@ func forward(t *testing.T, c *Conn, typ schema.Type) provider.Handler {
 }
 
 func asks(do string) provider.ReadRequest {
-	return provider.ReadRequest{Resource: provider.Resource{ID: "test::Echo[a,name=x]", Type: "test::Echo", Agent: "a", Attributes: map[string]any{"name": "x", "do": do}}}
+	return provider.ReadRequest{Resource: provider.Resource{ID: "test::Echo[a,name=x]",
+		Type: "test::Echo", Agent: "a", Attributes: map[string]any{"name": "x", "do": do}}}
 }
 
 // TestValues pins that values come back as they went, with their Go types.
@@ -139,12 +147,17 @@ func TestValues(t *testing.T) {
 	t.Parallel()
 	c, _ := pair(t, 0, echoType())
 	huge, _ := new(big.Int).SetString("-123456789012345678901234567890", 10)
-	want := map[string]any{"nil": nil, "text": "ü", "bytes": "\xff\x00\xfe", "int": int64(-1), "most": int64(1<<63 - 1), "big": huge, "float": 5.0, "small": 1e-300, "yes": true,
-		"list": []any{int64(1), nil, "a", []any{}, map[string]any{}}, "file": resource.File{Size: 7}, "of": map[string]any{"file": resource.File{Hash: strings.Repeat("a", 64)}},
-		"secret": resource.Secret{Source: "env:X"}, "parameter": resource.Parameter{Name: "p"}, "fact": resource.Fact{Name: "f", Of: "x"}, "long": strings.Repeat("x", 3<<20)}
+	want := map[string]any{"nil": nil, "text": "ü", "bytes": "\xff\x00\xfe", "int": int64(-1),
+		"most": int64(1<<63 - 1), "big": huge, "float": 5.0, "small": 1e-300, "yes": true,
+		"list":   []any{int64(1), nil, "a", []any{}, map[string]any{}},
+		"file":   resource.File{Size: 7},
+		"of":     map[string]any{"file": resource.File{Hash: strings.Repeat("a", 64)}},
+		"secret": resource.Secret{Source: "env:X"}, "parameter": resource.Parameter{Name: "p"},
+		"fact": resource.Fact{Name: "f", Of: "x"}, "long": strings.Repeat("x", 3<<20)}
 	req := asks("")
 	req.Resource.Attributes = want
-	obs, err := forward(t, c, echoType()).Read(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), req)
+	obs, err := forward(t, c, echoType()).Read(
+		providertest.NewHost(nil).Context(t.Context(), provider.Options{}), req)
 	if err != nil || !reflect.DeepEqual(obs.Attributes, want) {
 		t.Errorf("%v, %v", err, obs.Attributes)
 	}
@@ -167,15 +180,19 @@ func TestErrors(t *testing.T) {
 		{"skip", provider.NeedsChange, "", "", true, "not now"},
 		{"panic", provider.Retryable, fault.Internal, "", false, "boom"},
 	} {
-		_, err := h.Read(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), asks(one.do))
-		if provider.ClassOf(err) != one.class || fault.KindOf(err) != one.kind || fault.HintOf(err) != one.hint || errors.Is(err, provider.ErrSkip) != one.skip ||
+		_, err := h.Read(providertest.NewHost(nil).Context(t.Context(), provider.Options{}),
+			asks(one.do))
+		if provider.ClassOf(err) != one.class || fault.KindOf(err) != one.kind ||
+			fault.HintOf(err) != one.hint || errors.Is(err, provider.ErrSkip) != one.skip ||
 			!strings.HasPrefix(err.Error(), one.text) {
-			t.Errorf("%s: %v: %q, %q, %q, %v", one.do, err, provider.ClassOf(err), fault.KindOf(err), fault.HintOf(err), errors.Is(err, provider.ErrSkip))
+			t.Errorf("%s: %v: %q, %q, %q, %v", one.do, err, provider.ClassOf(err),
+				fault.KindOf(err), fault.HintOf(err), errors.Is(err, provider.ErrSkip))
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err := h.Read(providertest.NewHost(nil).Context(ctx, provider.Options{}), asks("hang")); provider.ClassOf(err) != provider.Terminal {
+	if _, err := h.Read(providertest.NewHost(nil).Context(ctx, provider.Options{}),
+		asks("hang")); provider.ClassOf(err) != provider.Terminal {
 		t.Errorf("a call that was given up: %v", err)
 	}
 	batch, ok := provider.As[provider.BatchReader](h)
@@ -183,7 +200,8 @@ func TestErrors(t *testing.T) {
 		t.Fatal("it reads no batches")
 	}
 	for _, do := range []string{"panic", "few"} {
-		item := provider.BatchRead{Context: providertest.NewHost(nil).Context(t.Context(), provider.Options{}), ReadRequest: asks(do)}
+		item := provider.BatchRead{Context: providertest.NewHost(nil).
+			Context(t.Context(), provider.Options{}), ReadRequest: asks(do)}
 		if out := batch.ReadBatch(t.Context(), []provider.BatchRead{item, item}); out != nil {
 			t.Errorf("%s: a batch that says nothing of its items: %v", do, out)
 		}
@@ -199,17 +217,24 @@ func TestRun(t *testing.T) {
 	c, _ := pair(t, 0, echoType())
 	h, host := forward(t, c, echoType()), providertest.NewHost(nil)
 	req := asks("say")
-	ctx := host.Context(t.Context(), provider.Options{ID: req.Resource.ID, Desired: req.Resource, Version: 7, Reload: true, DryRun: true, State: []byte("state")})
+	ctx := host.Context(t.Context(),
+		provider.Options{ID: req.Resource.ID, Desired: req.Resource, Version: 7, Reload: true,
+			DryRun: true, State: []byte("state")})
 	if _, err := h.Read(ctx, req); err != nil {
 		t.Error(err)
 	}
 	lines := host.Lines()
-	want := map[string]any{"value": int64(7), "list": []any{"a"}, "error": "EOF", "struct": map[string]any{"A": int64(1)}}
-	if len(lines) != 1 || lines[0].Level != provider.LevelWarning || !reflect.DeepEqual(lines[0].Kwargs, want) {
+	want := map[string]any{"value": int64(7), "list": []any{"a"}, "error": "EOF",
+		"struct": map[string]any{"A": int64(1)}}
+	if len(lines) != 1 || lines[0].Level != provider.LevelWarning ||
+		!reflect.DeepEqual(lines[0].Kwargs, want) {
 		t.Errorf("logged %v", lines)
 	}
-	out, err := h.Update(ctx, provider.UpdateRequest{Resource: req.Resource, Observed: provider.Observation{Exists: true}, Changes: map[string]diff.Diff{"a": {Desired: int64(1)}}})
-	if err != nil || out.Again == nil || out.Again.After != time.Minute || string(out.Again.State) != "s" {
+	out, err := h.Update(ctx, provider.UpdateRequest{Resource: req.Resource,
+		Observed: provider.Observation{Exists: true},
+		Changes:  map[string]diff.Diff{"a": {Desired: int64(1)}}})
+	if err != nil || out.Again == nil || out.Again.After != time.Minute ||
+		string(out.Again.State) != "s" {
 		t.Errorf("update: %v, %v", out, err)
 	}
 	lister, ok := provider.As[provider.Lister](h)
@@ -217,10 +242,11 @@ func TestRun(t *testing.T) {
 		t.Fatal("it lists nothing")
 	}
 	var names []any
-	err = lister.List(host.Context(t.Context(), provider.Options{ID: "test::Echo[a]"}), func(f provider.Found) error {
-		names = append(names, f.Attributes["name"])
-		return nil
-	})
+	err = lister.List(host.Context(t.Context(), provider.Options{ID: "test::Echo[a]"}),
+		func(f provider.Found) error {
+			names = append(names, f.Attributes["name"])
+			return nil
+		})
 	if err != nil || !reflect.DeepEqual(names, []any{"a", "b"}) {
 		t.Errorf("found %v, %v", names, err)
 	}
@@ -235,16 +261,20 @@ func TestOtherProgram(t *testing.T) {
 	missing := echoType()
 	missing.Name = "test::Other"
 	for _, typ := range []schema.Type{echoType(), missing} {
-		_, err := forward(t, c, typ).Read(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), asks(""))
-		if provider.ClassOf(err) != provider.Terminal || !fault.Is(err, fault.Unsupported) || !strings.Contains(fault.HintOf(err), "same program") {
+		_, err := forward(t, c, typ).Read(
+			providertest.NewHost(nil).Context(t.Context(), provider.Options{}), asks(""))
+		if provider.ClassOf(err) != provider.Terminal || !fault.Is(err, fault.Unsupported) ||
+			!strings.Contains(fault.HintOf(err), "same program") {
 			t.Errorf("%s: %v", typ.Name, err)
 		}
 	}
 	var in bytes.Buffer
-	if err := newFrameWriter(&in).send(frame{kindHello, hello{Protocol: protocol + 1}}); err != nil {
+	if err := newFrameWriter(&in).send(frame{kindHello, hello{Protocol: protocol + 1}}); err !=
+		nil {
 		t.Fatal(err)
 	}
-	if _, err := newConn(t.Context(), &in, io.Discard, 0, Running{}, func() {}); !fault.Is(err, fault.Unsupported) || provider.ClassOf(err) != provider.Terminal {
+	if _, err := newConn(t.Context(), &in, io.Discard, 0, Running{}, func() {}); !fault.Is(err,
+		fault.Unsupported) || provider.ClassOf(err) != provider.Terminal {
 		t.Errorf("another protocol: %v", err)
 	}
 }
@@ -254,23 +284,29 @@ func TestOtherProgram(t *testing.T) {
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	var hi bytes.Buffer
-	if err := newFrameWriter(&hi).send(frame{kindHello, hello{Protocol: protocol, Types: map[string]string{"test::Echo": digest(echoType())}}}); err != nil {
+	if err := newFrameWriter(&hi).send(
+		frame{kindHello, hello{Protocol: protocol,
+			Types: map[string]string{"test::Echo": digest(echoType())}}}); err != nil {
 		t.Fatal(err)
 	}
 	silent, never := io.Pipe()
 	defer never.Close()
-	c, err := newConn(t.Context(), io.MultiReader(&hi, silent), io.Discard, 50*time.Millisecond, Running{}, func() { _ = silent.Close() })
+	c, err := newConn(t.Context(), io.MultiReader(&hi, silent), io.Discard, 50*time.Millisecond,
+		Running{}, func() { _ = silent.Close() })
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = forward(t, c, echoType()).Read(providertest.NewHost(nil).Context(t.Context(), provider.Options{}), asks(""))
-	if !fault.Is(err, fault.Unavailable) || !wasLost(err) || !strings.Contains(err.Error(), "nothing was received") {
+	_, err = forward(t, c, echoType()).Read(
+		providertest.NewHost(nil).Context(t.Context(), provider.Options{}), asks(""))
+	if !fault.Is(err, fault.Unavailable) || !wasLost(err) ||
+		!strings.Contains(err.Error(), "nothing was received") {
 		t.Errorf("a machine that is silent: %v", err)
 	}
 	in, engine := io.Pipe()
 	defer engine.Close()
 	go func() {
-		_ = newFrameWriter(engine).send(frame{kindHello, hello{Protocol: protocol, Beat: 50 * time.Millisecond}})
+		_ = newFrameWriter(engine).send(
+			frame{kindHello, hello{Protocol: protocol, Beat: 50 * time.Millisecond}})
 	}()
 	if err := (&Server{}).Serve(t.Context(), in, io.Discard); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("an engine that is silent: %v", err)
@@ -286,11 +322,13 @@ func TestWaiting(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		began := time.Now()
-		_, _ = forward(t, live, echoType()).Read(providertest.NewHost(nil).Context(ctx, provider.Options{}), asks("hang"))
+		_, _ = forward(t, live, echoType()).Read(
+			providertest.NewHost(nil).Context(ctx, provider.Options{}), asks("hang"))
 		// The time is up at both ends in the same instant, and the other end may be the first to
 		// say so.
 		if waited := time.Since(began); live.Context().Err() != nil || waited < 59*time.Minute {
-			t.Errorf("a connection that waits was taken for dead after %v: %v", waited, context.Cause(live.Context()))
+			t.Errorf("a connection that waits was taken for dead after %v: %v", waited,
+				context.Cause(live.Context()))
 		}
 	})
 }
@@ -300,8 +338,10 @@ func TestWaiting(t *testing.T) {
 func FuzzFrames(f *testing.F) {
 	var seed bytes.Buffer
 	w := newFrameWriter(&seed)
-	for _, one := range []frame{{kindHello, hello{Protocol: protocol}}, {kind: kindPing}, {kindCall, call{ID: 1, Method: callRead, Type: "test::Echo", Items: 1}},
-		{kindItem, item{Call: 1, ID: "x", Attributes: map[string]any{"a": resource.File{Size: 1}}}}, {kindCancel, cancel{1}}, {kindData, data{Stream: 1}}} {
+	for _, one := range []frame{{kindHello, hello{Protocol: protocol}}, {kind: kindPing},
+		{kindCall, call{ID: 1, Method: callRead, Type: "test::Echo", Items: 1}},
+		{kindItem, item{Call: 1, ID: "x", Attributes: map[string]any{"a": resource.File{Size: 1}}}},
+		{kindCancel, cancel{1}}, {kindData, data{Stream: 1}}} {
 		if err := w.send(one); err != nil {
 			f.Fatal(err)
 		}
@@ -310,7 +350,8 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1})
 	f.Add([]byte{4, 0, 0, 0, 3, 1, 2, 3})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := &Server{Definitions: []provider.Definition{{Type: echoType(), Handler: echo{}}}, Grace: time.Second}
+		s := &Server{Definitions: []provider.Definition{{Type: echoType(), Handler: echo{}}},
+			Grace: time.Second}
 		_ = s.Serve(t.Context(), bytes.NewReader(b), io.Discard)
 		c, err := newConn(t.Context(), bytes.NewReader(b), io.Discard, 0, Running{}, func() {})
 		if err == nil {

@@ -70,7 +70,8 @@ func (r Running) end(ctx context.Context) error {
 			}
 		}
 	}
-	return fault.New(fault.Busy, "end the program of the connection before", "process %d does not end", r.PID)
+	return fault.New(fault.Busy, "end the program of the connection before",
+		"process %d does not end", r.PID)
 }
 
 // isOurs reports whether a process was started as the far end of a connection.

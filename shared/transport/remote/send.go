@@ -24,7 +24,8 @@ func (c *Conn) open(m open) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.streams[m.Stream] != nil || len(c.streams) >= maxStreams {
-		return fault.New(fault.Damaged, "read frame", "the machine asks for too much").WithHint("%s", hintHostile)
+		return fault.New(fault.Damaged, "read frame", "the machine asks for too much").
+			WithHint("%s", hintHostile)
 	}
 	ctx, stop := context.WithCancel(c.ctx)
 	s := &sender{asked: make(chan struct{}, window), stop: stop}
@@ -107,7 +108,8 @@ func (c *Conn) more(m more) error {
 	case s.asked <- struct{}{}:
 		return nil
 	default:
-		return fault.New(fault.Damaged, "read frame", "the machine asks for more of a file than there is room for").
+		return fault.New(fault.Damaged, "read frame",
+			"the machine asks for more of a file than there is room for").
 			WithHint("%s", hintHostile)
 	}
 }

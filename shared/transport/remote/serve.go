@@ -37,9 +37,12 @@ type Server struct {
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	c := &served{ctx: ctx, stop: stop, alone: make(chan struct{}), w: newFrameWriter(out), defs: map[string]provider.Definition{}, transport: s.Transport,
-		calls: map[uint64]*servedCall{}, streams: map[uint64]*stream{}, caches: map[string]*provider.Cache{}}
-	h := hello{Protocol: protocol, Version: s.Version, Types: map[string]string{}, Facts: s.Facts, Running: current()}
+	c := &served{ctx: ctx, stop: stop, alone: make(chan struct{}), w: newFrameWriter(out),
+		defs: map[string]provider.Definition{}, transport: s.Transport,
+		calls: map[uint64]*servedCall{}, streams: map[uint64]*stream{},
+		caches: map[string]*provider.Cache{}}
+	h := hello{Protocol: protocol, Version: s.Version, Types: map[string]string{}, Facts: s.Facts,
+		Running: current()}
 	for _, d := range s.Definitions {
 		if d.Type.Machine {
 			c.defs[d.Type.Name] = d
@@ -56,7 +59,8 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	go func() { stop(c.read(newFrameReader(pulse), pulse)) }()
 	go func() {
 		<-pulse.Silent(ctx)
-		stop(fault.New(fault.Unavailable, "serve", "nothing was received from the engine for %s", 3*pulse.beat()))
+		stop(fault.New(fault.Unavailable, "serve", "nothing was received from the engine for %s",
+			3*pulse.beat()))
 	}()
 	<-ctx.Done()
 	c.closeStreams()
@@ -123,7 +127,9 @@ func (c *served) take(k kind, body []byte, p *Pulse) error {
 			return err
 		}
 		if h.Protocol != protocol {
-			return fault.New(fault.Unsupported, "serve", "the engine speaks version %d of the protocol, this program %d", h.Protocol, protocol)
+			return fault.New(fault.Unsupported, "serve",
+				"the engine speaks version %d of the protocol, this program %d", h.Protocol,
+				protocol)
 		}
 		if p.once(h.Beat) {
 			go c.beats(p)
@@ -168,7 +174,8 @@ func (c *served) take(k kind, body []byte, p *Pulse) error {
 			return s.put(m)
 		}
 	default:
-		return fault.New(fault.Damaged, "read frame", "the engine sends no frames of the kind %d", k)
+		return fault.New(fault.Damaged, "read frame", "the engine sends no frames of the kind %d",
+			k)
 	}
 	return nil
 }
@@ -230,20 +237,23 @@ func (c *served) carryOut(ctx context.Context, sc *servedCall) {
 			answers[i].Call, answers[i].Item = sc.ID, i
 			one, bad := encode(frame{kindAnswer, answers[i]})
 			if bad != nil {
-				one, _ = encode(frame{kindAnswer, answer{Call: sc.ID, Item: i, Err: failureOf(bad)}})
+				one, _ = encode(frame{kindAnswer,
+					answer{Call: sc.ID, Item: i, Err: failureOf(bad)}})
 			}
 			out = append(out, one...)
 		}
 	}
 	last, _ := encode(frame{kindDone, done{Call: sc.ID, Err: failureOf(err)}})
-	_ = c.w.write(append(out, last...), true) // when the connection has ended, so does everything here
+	// when the connection has ended, so does everything here
+	_ = c.w.write(append(out, last...), true)
 }
 
 // handle calls the handler; a panic is its error.
 func (c *served) handle(ctx context.Context, sc *servedCall) (answers []answer, err error) {
 	d, ok := c.defs[sc.Type]
 	if !ok {
-		return nil, provider.Errorf(provider.Terminal, "the program on the machine has no handler for %s", sc.Type)
+		return nil, provider.Errorf(provider.Terminal,
+			"the program on the machine has no handler for %s", sc.Type)
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -270,9 +280,11 @@ func (c *served) requests(ctx context.Context, sc *servedCall) []request {
 		if m.Attributes == nil {
 			m.Attributes = map[string]any{}
 		}
-		res := provider.Resource{ID: resource.ID(m.ID), Type: sc.Type, Agent: m.Agent, Attributes: m.Attributes, Purged: m.Purged}
+		res := provider.Resource{ID: resource.ID(m.ID), Type: sc.Type, Agent: m.Agent,
+			Attributes: m.Attributes, Purged: m.Purged}
 		host := &servedHost{c: c, call: sc.ID, item: i, cache: c.cache(m.Agent)}
-		opts := provider.Options{ID: res.ID, DryRun: m.DryRun, State: m.State, Reload: m.Reload, Version: m.Version, Known: m.Known, Provider: m.Provider}
+		opts := provider.Options{ID: res.ID, DryRun: m.DryRun, State: m.State, Reload: m.Reload,
+			Version: m.Version, Known: m.Known, Provider: m.Provider}
 		if sc.Method != callList {
 			opts.Desired = res
 		}
@@ -282,7 +294,8 @@ func (c *served) requests(ctx context.Context, sc *servedCall) []request {
 }
 
 func (r *request) change() provider.BatchChange {
-	return provider.BatchChange{Context: r.ctx, Change: r.Change, Resource: r.res, Observed: r.Observed.observation(), Changes: r.Changes, Token: r.Token}
+	return provider.BatchChange{Context: r.ctx, Change: r.Change, Resource: r.res,
+		Observed: r.Observed.observation(), Changes: r.Changes, Token: r.Token}
 }
 
 // maxCaches bounds how many agents of one machine keep something between calls.

@@ -10,10 +10,11 @@ import (
 // So what a machine sends is weighed before it is decoded, and all that the calls that wait for an
 // answer hold is bounded together.
 const (
-	maxHeld    = 64 << 20 // bytes that the open calls of a connection may hold
-	maxHello   = 1 << 20  // of the first frame
-	maxSecrets = 1 << 20  // bytes of the secrets of one call; each is looked for in all that is written
-	costValue  = 64       // bytes that a value takes besides its own, at most, when it is decoded
+	maxHeld  = 64 << 20 // bytes that the open calls of a connection may hold
+	maxHello = 1 << 20  // of the first frame
+	// bytes of the secrets of one call; each is looked for in all that is written
+	maxSecrets = 1 << 20
+	costValue  = 64 // bytes that a value takes besides its own, at most, when it is decoded
 )
 
 // weigh returns what decoding a frame takes, about. What is not CBOR weighs its bytes, and is
@@ -49,14 +50,17 @@ func weigh(body []byte) int64 {
 func weighed(k kind, body []byte) (int64, error) {
 	n := weigh(body)
 	if k == kindHello && len(body) > maxHello || n > maxHeld {
-		return n, fault.New(fault.Damaged, "read frame", "the machine sends a frame of %d bytes, which would take %d MB, and the maximum is %d MB",
+		return n, fault.New(fault.Damaged, "read frame",
+			"the machine sends a frame of %d bytes, which would take %d MB, and the maximum is "+
+				"%d MB",
 			len(body), n>>20, int64(maxHeld>>20)).WithHint("%s", hintHostile)
 	}
 	return n, nil
 }
 
 // hintHostile says what to do about a machine that sends too much.
-const hintHostile = "a program that is not ours may answer there; look at the machine before it gets anything else"
+const hintHostile = "a program that is not ours may answer there; look at the machine before it " +
+	"gets anything else"
 
 // hold notes what a call holds of what the machine has sent, and refuses what is too much. What was
 // given up holds nothing.

@@ -24,16 +24,20 @@ func (s *started) why(ctx context.Context, err error) error {
 	}
 	select {
 	case <-s.refused:
-		return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Denied, "sudo on the machine", "the password is wrong").WithHint("see sudo_password"))
+		return provider.Errorf(provider.Terminal, "%w",
+			fault.New(fault.Denied, "sudo on the machine", "the password is wrong").
+				WithHint("see sudo_password"))
 	default:
 	}
-	defer time.AfterFunc(2*time.Second, s.Kill).Stop() // what holds the channel open is not waited for
+	// what holds the channel open is not waited for
+	defer time.AfterFunc(2*time.Second, s.Kill).Stop()
 	return failed(s.Wait(), s.said.text(), s.banner.text(), err)
 }
 
 const (
 	startOp   = "start on the machine"
-	hintPlace = "say `directory: PATH` for another place for the program, or install it there and say `program: PATH`"
+	hintPlace = "say `directory: PATH` for another place for the program, or install it there " +
+		"and say `program: PATH`"
 )
 
 // failed says why a command did not do what it was to do, from how it ended, and what it has said
@@ -41,7 +45,8 @@ const (
 func failed(code int, said, printed string, err error) error {
 	text := cmp.Or(said, printed, err.Error())
 	fail := func(class provider.Class, kind fault.Kind, hint string) error {
-		return provider.Errorf(class, "%w", (&fault.Error{Kind: kind, Op: startOp, Message: text}).WithHint("%s", hint))
+		return provider.Errorf(class, "%w",
+			(&fault.Error{Kind: kind, Op: startOp, Message: text}).WithHint("%s", hint))
 	}
 	says := func(parts ...string) bool {
 		for _, part := range parts {
@@ -61,25 +66,38 @@ func failed(code int, said, printed string, err error) error {
 	case code == -1 && said == "":
 		return fault.New(fault.Unavailable, startOp, "the connection was cut")
 	case says("No space left", "quota exceeded"):
-		return fail(provider.Retryable, fault.Full, "make room there, or say `directory: PATH` for another place for the program")
+		return fail(provider.Retryable, fault.Full,
+			"make room there, or say `directory: PATH` for another place for the program")
 	case says("sudo:") && says("must have a tty", "no tty present and no askpass"):
-		return fail(provider.Terminal, fault.Denied, "there is no terminal: add `Defaults:USER !requiretty` to the rules of sudo there, and let the user become the other one without a password, or set sudo_password")
+		return fail(provider.Terminal, fault.Denied,
+			"there is no terminal: add `Defaults:USER !requiretty` to the rules of sudo there, "+
+				"and let the user become the other one without a password, or set sudo_password")
 	case says("sudo:", "sudo: command not found"):
-		return fail(provider.Terminal, fault.Denied, "let the user become the other one by sudo without a password, or set sudo_password")
+		return fail(provider.Terminal, fault.Denied,
+			"let the user become the other one by sudo without a password, or set sudo_password")
 	case says("Exec format error", "cannot execute binary file"):
-		return fail(provider.Terminal, fault.Unsupported, "the program is not built for that machine")
+		return fail(provider.Terminal, fault.Unsupported,
+			"the program is not built for that machine")
 	case code == 73:
 		return fail(provider.Terminal, fault.Denied, hintPlace)
 	case code == 77:
-		return fail(provider.Terminal, fault.Denied, "the program is only put where nobody else can change it; "+hintPlace)
+		return fail(provider.Terminal, fault.Denied,
+			"the program is only put where nobody else can change it; "+hintPlace)
 	case code == 126:
-		return fail(provider.Terminal, fault.Denied, "programs may not be run from there; "+hintPlace)
+		return fail(provider.Terminal, fault.Denied,
+			"programs may not be run from there; "+hintPlace)
 	case code == 127:
-		return fail(provider.Terminal, fault.NotFound, "see `program`, or whether the program is built for that machine: with CGO_ENABLED=0 it needs nothing there")
+		return fail(provider.Terminal, fault.NotFound,
+			"see `program`, or whether the program is built for that machine: with CGO_ENABLED=0 "+
+				"it needs nothing there")
 	case said == "" && code > 0:
-		return fail(provider.Terminal, fault.Denied, fmt.Sprintf("the login of the user runs no commands (exit code %d): it needs a shell, and a server that lets it run commands", code))
+		return fail(provider.Terminal, fault.Denied,
+			fmt.Sprintf(
+				"the login of the user runs no commands (exit code %d): it needs a shell, and a "+
+					"server that lets it run commands", code))
 	}
-	return fail(provider.Retryable, fault.Unavailable, "try the same by hand: ssh, and then what failed")
+	return fail(provider.Retryable, fault.Unavailable,
+		"try the same by hand: ssh, and then what failed")
 }
 
 // unknown says that there is no program for a machine, by what uname says of it.
@@ -93,8 +111,12 @@ func (c *Config) unknown(machine string) error {
 	if c.Programs != nil && c.Programs.Dir != "" {
 		where = c.Programs.Dir
 	}
-	return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, startOp, "there is no program for %q: %s is missing", machine, name).
-		WithHint("put %s, named %s, into %s; or install it on the machine and say `program: PATH`", build, name, where))
+	return provider.Errorf(provider.Terminal, "%w",
+		fault.New(fault.Unsupported, startOp, "there is no program for %q: %s is missing", machine,
+			name).
+			WithHint("put %s, named %s, into %s; or install it on the machine and say `program: "+
+				"PATH`",
+				build, name, where))
 }
 
 // tail keeps the end of what a command says is wrong.

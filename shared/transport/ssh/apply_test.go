@@ -33,7 +33,9 @@ resources:
 	apply := func(code int, parts ...string) {
 		t.Helper()
 		var out, say bytes.Buffer
-		if got := cli.Main(handlers.All(), []string{"apply", site, "--data", filepath.Join(dir, "data"), "--no-color"}, nil, &out, &say); got != code {
+		if got := cli.Main(handlers.All(),
+			[]string{"apply", site, "--data", filepath.Join(dir, "data"), "--no-color"}, nil, &out,
+			&say); got != code {
 			t.Errorf("exit code %d, expected %d", got, code)
 		}
 		for _, part := range parts {
@@ -44,7 +46,8 @@ resources:
 	}
 	apply(0, "4 deployed")
 	text, err := os.ReadFile(filepath.Join(tree, "a"))
-	if _, missing := os.Stat(filepath.Join(tree, "c")); err != nil || len(text) != 900_000 || missing != nil {
+	if _, missing := os.Stat(filepath.Join(tree, "c")); err != nil || len(text) != 900_000 ||
+		missing != nil {
 		t.Errorf("%d bytes, %v, %v", len(text), err, missing)
 	}
 	write(t, filepath.Join(tree, "b"), "drift", 0o600)
@@ -67,20 +70,28 @@ func TestApplyCut(t *testing.T) {
 		return pass
 	})
 	var document strings.Builder
-	fmt.Fprintf(&document, "southbound: 1\nagents:\n  web: {transport: ssh, host: 127.0.0.1, port: %d, user: %s, key_file: %s, host_key: %q, directory: %s}\ndefaults: {agent: web}\nresources:\n"+
-		"  - {type: fs::Directory, attributes: {path: %s}}\n", line.port, s.Login, s.User.File, s.Host.Public, shared, tree)
+	fmt.Fprintf(&document,
+		"southbound: 1\nagents:\n  web: {transport: ssh, host: 127.0.0.1, port: %d, user: %s, "+
+			"key_file: %s, host_key: %q, directory: %s}\ndefaults: {agent: web}\nresources:\n"+
+			"  - {type: fs::Directory, attributes: {path: %s}}\n", line.port, s.Login, s.User.File,
+		s.Host.Public, shared, tree)
 	for i := range 50 {
-		fmt.Fprintf(&document, "  - {type: fs::File, attributes: {path: %s/%d, content: %q}}\n", tree, i, strings.Repeat("x", 1000))
+		fmt.Fprintf(&document, "  - {type: fs::File, attributes: {path: %s/%d, content: %q}}\n",
+			tree, i, strings.Repeat("x", 1000))
 	}
 	write(t, site, document.String(), 0o600)
 	for i, c := range []struct {
 		code int
 		says string
-	}{{3, "the connection with the machine of agent web is lost"}, {0, "51 deployed"}, {0, "51 deployed"}} {
+	}{{3, "the connection with the machine of agent web is lost"}, {0, "51 deployed"},
+		{0, "51 deployed"}} {
 		var out, say bytes.Buffer
-		code := cli.Main(handlers.All(), []string{"apply", site, "--data", filepath.Join(dir, "data"), "--no-color"}, nil, &out, &say)
+		code := cli.Main(handlers.All(),
+			[]string{"apply", site, "--data", filepath.Join(dir, "data"), "--no-color"}, nil, &out,
+			&say)
 		if code != c.code || !strings.Contains(out.String()+say.String(), c.says) {
-			t.Errorf("apply %d: exit code %d, expected %d, and %q:\n%.2000s%.2000s", i, code, c.code, c.says, out.String(), say.String())
+			t.Errorf("apply %d: exit code %d, expected %d, and %q:\n%.2000s%.2000s", i, code,
+				c.code, c.says, out.String(), say.String())
 		}
 	}
 	if entries, err := os.ReadDir(tree); err != nil || len(entries) != 50 {

@@ -45,16 +45,23 @@ func newScene(t *testing.T, s *server, p *proxy, more ...any) *scene {
 	c := &scene{t: t, dir: t.TempDir(), own: sessions(t), host: providertest.NewHost(nil)}
 	c.options = s.Options(append([]any{"port", p.port, "directory", shared}, more...)...)
 	for i := range 50 {
-		c.items = append(c.items, c.change("fs::File", map[string]any{"path": filepath.Join(c.dir, "f"+strconv.Itoa(i)), "content": strings.Repeat(itoa(int64(i)), 400), "mode": "0600"}))
+		c.items = append(c.items, c.change("fs::File",
+			map[string]any{"path": filepath.Join(c.dir, "f"+strconv.Itoa(i)),
+				"content": strings.Repeat(itoa(int64(i)), 400), "mode": "0600"}))
 	}
-	c.command = c.change("exec::Run", map[string]any{"name": "once", "command": "echo run >> " + filepath.Join(c.dir, "ran"), "timeout": int64(600)}).Resource
-	c.large = c.change("fs::File", map[string]any{"path": filepath.Join(c.dir, "large"), "content": c.host.AddFile(noise(256 << 10))}).Resource
+	c.command = c.change("exec::Run",
+		map[string]any{"name": "once", "command": "echo run >> " + filepath.Join(c.dir, "ran"),
+			"timeout": int64(600)}).Resource
+	c.large = c.change("fs::File",
+		map[string]any{"path": filepath.Join(c.dir, "large"),
+			"content": c.host.AddFile(noise(256 << 10))}).Resource
 	return c
 }
 
 func (c *scene) change(typ string, attributes map[string]any) provider.BatchChange {
 	r := provider.Resource{ID: "test::X[a,path=x]", Type: typ, Agent: "a", Attributes: attributes}
-	return provider.BatchChange{Context: c.host.Context(c.t.Context(), provider.Options{ID: r.ID, Desired: r}), Change: diff.Created, Resource: r}
+	return provider.BatchChange{Context: c.host.Context(c.t.Context(),
+		provider.Options{ID: r.ID, Desired: r}), Change: diff.Created, Resource: r}
 }
 
 // noise is what nothing packs.
@@ -75,7 +82,8 @@ func (c *scene) bring() []error {
 	files, runs := forwarded(c.t, conn, fs.File()).Handler, forwarded(c.t, conn, exec.Run()).Handler
 	reads := make([]provider.BatchRead, len(c.items))
 	for i, it := range c.items {
-		reads[i] = provider.BatchRead{Context: it.Context, ReadRequest: provider.ReadRequest{Resource: it.Resource}}
+		reads[i] = provider.BatchRead{Context: it.Context,
+			ReadRequest: provider.ReadRequest{Resource: it.Resource}}
 	}
 	var todo []provider.BatchChange
 	for i, r := range files.(provider.BatchReader).ReadBatch(c.t.Context(), reads) {
@@ -96,12 +104,14 @@ func (c *scene) bring() []error {
 	if obs, err := files.Read(again.Context, provider.ReadRequest{Resource: c.large}); err != nil {
 		errs = append(errs, err)
 	} else if !obs.Exists {
-		if _, err := files.Create(again.Context, provider.CreateRequest{Resource: c.large}); err != nil {
+		if _, err := files.Create(again.Context,
+			provider.CreateRequest{Resource: c.large}); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "done")); err != nil {
-		if _, err := runs.Create(again.Context, provider.CreateRequest{Resource: c.command}); err != nil {
+		if _, err := runs.Create(again.Context,
+			provider.CreateRequest{Resource: c.command}); err != nil {
 			return append(errs, err)
 		}
 		write(c.t, filepath.Join(c.dir, "done"), "", 0o600)
@@ -119,11 +129,13 @@ func (c *scene) checkEnd(limit int) {
 	}
 	for _, it := range c.items {
 		path, _ := it.Resource.Attributes["path"].(string)
-		if text, err := os.ReadFile(path); err != nil || string(text) != it.Resource.Attributes["content"] {
+		if text, err := os.ReadFile(path); err != nil ||
+			string(text) != it.Resource.Attributes["content"] {
 			c.t.Errorf("%s: %d bytes, %v", path, len(text), err)
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(c.dir, "large")); err != nil || !bytes.Equal(text, noise(256<<10)) {
+	if text, err := os.ReadFile(filepath.Join(c.dir, "large")); err != nil ||
+		!bytes.Equal(text, noise(256<<10)) {
 		c.t.Errorf("the large file: %d bytes, %v", len(text), err)
 	}
 	if text, _ := os.ReadFile(filepath.Join(c.dir, "ran")); len(text) < 4 || len(text) > 4*limit {
@@ -160,7 +172,8 @@ func TestCutAnywhere(t *testing.T) {
 				t.Parallel()
 				scene := newScene(t, s, interpose(t, s, cut(c.where, at, sever)))
 				for _, err := range scene.bring() {
-					if !fault.Is(err, fault.Unavailable) || provider.ClassOf(err) != provider.Retryable {
+					if !fault.Is(err, fault.Unavailable) ||
+						provider.ClassOf(err) != provider.Retryable {
 						t.Errorf("%v: %q, %q", err, fault.KindOf(err), provider.ClassOf(err))
 					}
 				}
@@ -181,7 +194,8 @@ func TestCutUpload(t *testing.T) {
 	t.Parallel()
 	s := start(t, sshtest.Self(t))
 	programs := remote.Programs{Self: filepath.Join(t.TempDir(), "large")}
-	script, err := os.ReadFile(filepath.Join(small.Dir, "southbound-"+runtime.GOOS+"-"+runtime.GOARCH))
+	script, err := os.ReadFile(filepath.Join(small.Dir,
+		"southbound-"+runtime.GOOS+"-"+runtime.GOARCH))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,23 +204,28 @@ func TestCutUpload(t *testing.T) {
 	for _, c := range []struct {
 		at   int64
 		what verdict
-	}{{20 << 10, sever}, {500 << 10, sever}, {1 << 20, sever}, {100 << 10, vanish}, {1 << 20, vanish}} {
-		dir, line := filepath.Join(t.TempDir(), "programs"), interpose(t, s, cut(there, c.at, c.what))
+	}{{20 << 10, sever}, {500 << 10, sever}, {1 << 20, sever}, {100 << 10, vanish},
+		{1 << 20, vanish}} {
+		dir, line := filepath.Join(t.TempDir(), "programs"),
+			interpose(t, s, cut(there, c.at, c.what))
 		wait.Go(func() {
 			own := &ssh.Sessions{Programs: &programs, Retry: time.Minute}
 			defer own.Close()
 			began := time.Now()
-			conn, err := own.Connect(t.Context(), s.Options("port", line.port, "directory", dir, "keep_alive", int64(1)))
+			conn, err := own.Connect(t.Context(),
+				s.Options("port", line.port, "directory", dir, "keep_alive", int64(1)))
 			if err != nil {
 				t.Errorf("cut at %d: %v", c.at, err)
 				return
 			}
 			defer conn.Close()
-			if took := time.Since(began); c.what == vanish && (took < 2*time.Second || took > 5*time.Minute) {
+			if took := time.Since(began); c.what == vanish &&
+				(took < 2*time.Second || took > 5*time.Minute) {
 				t.Errorf("a line that went silent at %d was replaced after %v", c.at, took)
 			}
 			entries, err := os.ReadDir(dir)
-			if err != nil || len(entries) != 1 || !strings.HasPrefix(entries[0].Name(), "southbound-") {
+			if err != nil || len(entries) != 1 ||
+				!strings.HasPrefix(entries[0].Name(), "southbound-") {
 				t.Errorf("cut at %d: the directory has %v, %v", c.at, entries, err)
 			}
 			none(t, dir, "southbound-remote ready")
@@ -228,11 +247,14 @@ func TestCutUnnoticed(t *testing.T) {
 		}
 		return vanish
 	})
-	c := connect(t, sessions(t), s.Options("port", line.port, "directory", shared, "keep_alive", int64(1)))
+	c := connect(t, sessions(t), s.Options("port", line.port, "directory", shared, "keep_alive",
+		int64(1)))
 	d := forwarded(t, c, exec.Run())
 	ran := func(command string) error {
-		r := provider.Resource{ID: "exec::Run[a,name=x]", Type: "exec::Run", Attributes: map[string]any{"name": "x", "command": command, "timeout": int64(600)}}
-		_, err := d.Handler.Create(providertest.NewHost(nil).Context(t.Context(), provider.Options{ID: r.ID}), provider.CreateRequest{Resource: r})
+		r := provider.Resource{ID: "exec::Run[a,name=x]", Type: "exec::Run",
+			Attributes: map[string]any{"name": "x", "command": command, "timeout": int64(600)}}
+		_, err := d.Handler.Create(providertest.NewHost(nil).
+			Context(t.Context(), provider.Options{ID: r.ID}), provider.CreateRequest{Resource: r})
 		return err
 	}
 	first := filepath.Join(dir, "first")
@@ -242,7 +264,8 @@ func TestCutUnnoticed(t *testing.T) {
 	}()
 	began := time.Now()
 	err := ran("echo -n $$ > " + first + "; while :; do sleep 600; done")
-	if took := time.Since(began); !fault.Is(err, fault.Unavailable) || provider.ClassOf(err) != provider.Retryable || took > 5*time.Minute {
+	if took := time.Since(began); !fault.Is(err, fault.Unavailable) ||
+		provider.ClassOf(err) != provider.Retryable || took > 5*time.Minute {
 		t.Errorf("%v: %q, %q, after %v", err, fault.KindOf(err), provider.ClassOf(err), took)
 	}
 	if err := ran("! kill -0 $(cat " + first + ")"); err != nil {
@@ -254,12 +277,15 @@ func TestCutUnnoticed(t *testing.T) {
 func none(t *testing.T, words ...string) {
 	t.Helper()
 	var found []string
-	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); <-time.After(20 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().
+		Before(end); <-time.After(20 * time.Millisecond) {
 		found = nil
 		entries, _ := os.ReadDir("/proc")
 		for _, e := range entries {
 			line, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-			if !slices.ContainsFunc(words, func(word string) bool { return !bytes.Contains(line, []byte(word)) }) {
+			if !slices.ContainsFunc(words, func(word string) bool {
+				return !bytes.Contains(line, []byte(word))
+			}) {
 				found = append(found, e.Name())
 			}
 		}

@@ -23,7 +23,8 @@ func (s *settings) dial(ctx context.Context) (*chain, error) {
 	c := &chain{}
 	for i := range s.hops {
 		h := &s.hops[i]
-		if err := c.extend(ctx, h, time.Duration(s.connectTimeout)*time.Second, s.guarded); err != nil {
+		if err := c.extend(ctx, h, time.Duration(s.connectTimeout)*time.Second,
+			s.guarded); err != nil {
 			c.close()
 			if i < len(s.hops)-1 {
 				return nil, wrapClass(err, "through "+h.host)
@@ -81,7 +82,8 @@ func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration, guarded
 	if err != nil {
 		return err
 	}
-	conf := &ssh.ClientConfig{User: name, Auth: methods, HostKeyCallback: keys.check, HostKeyAlgorithms: keys.algorithms, ClientVersion: "SSH-2.0-Southbound"}
+	conf := &ssh.ClientConfig{User: name, Auth: methods, HostKeyCallback: keys.check,
+		HostKeyAlgorithms: keys.algorithms, ClientVersion: "SSH-2.0-Southbound"}
 	address := net.JoinHostPort(h.host, strconv.FormatInt(h.port, 10))
 	var raw net.Conn
 	if len(c.clients) == 0 {
@@ -114,23 +116,32 @@ func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration, guarded
 }
 
 // loginError says why a login failed, and whether it may pass.
-func (h *hop) loginError(ctx context.Context, address, name string, err error, keys *hostKeys) error {
+func (h *hop) loginError(
+	ctx context.Context, address, name string, err error, keys *hostKeys,
+) error {
 	op := "log in to " + address
 	terminal := func(kind fault.Kind, hint, format string, args ...any) error {
-		return provider.Errorf(provider.Terminal, "%w", fault.New(kind, op, format, args...).WithHint("%s", hint))
+		return provider.Errorf(provider.Terminal, "%w",
+			fault.New(kind, op, format, args...).WithHint("%s", hint))
 	}
 	switch text := err.Error(); {
 	case keys.problem != nil:
 		return keys.problem
 	case strings.Contains(text, "Too many authentication failures"):
-		return terminal(fault.Denied, "name the right key by key_file; where ssh-agent holds it, key_file may be its public half",
+		return terminal(fault.Denied,
+			"name the right key by key_file; where ssh-agent holds it, key_file may be its "+
+				"public half",
 			"the machine does not let %q in: it was shown too many keys", name)
 	case ctx.Err() != nil:
 		return fault.New(fault.Unavailable, op, "no answer within the time given")
 	// The second is how the library says that the machine refused to ask anything.
-	case strings.Contains(text, "unable to authenticate"), strings.Contains(text, "unexpected message type 51"):
-		return terminal(fault.Denied, "see user, key_file, key, password and agent; `ssh -v` from here shows what the machine takes",
-			"the machine does not let %q in: %s", name, strings.TrimPrefix(text, "ssh: handshake failed: "))
+	case strings.Contains(text, "unable to authenticate"),
+		strings.Contains(text, "unexpected message type 51"):
+		return terminal(fault.Denied,
+			"see user, key_file, key, password and agent; `ssh -v` from here shows what the "+
+				"machine takes",
+			"the machine does not let %q in: %s", name,
+			strings.TrimPrefix(text, "ssh: handshake failed: "))
 	case strings.Contains(text, "no common algorithm"):
 		return terminal(fault.Unsupported, "update the ssh server there", "%s", text)
 	}
@@ -144,7 +155,8 @@ func (h *hop) login() (string, error) {
 	}
 	u, err := user.Current()
 	if err != nil {
-		return "", provider.Errorf(provider.Terminal, "%w", fault.New(fault.Invalid, "connect", "it is not known who this is").WithHint("add user"))
+		return "", provider.Errorf(provider.Terminal, "%w",
+			fault.New(fault.Invalid, "connect", "it is not known who this is").WithHint("add user"))
 	}
 	return u.Username, nil
 }
@@ -157,7 +169,8 @@ func expand(path string) (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", provider.Errorf(provider.Terminal, "%w", fault.Wrap(fault.Invalid, "find the user's directory", err))
+		return "", provider.Errorf(provider.Terminal, "%w",
+			fault.Wrap(fault.Invalid, "find the user's directory", err))
 	}
 	return filepath.Join(home, rest), nil
 }

@@ -25,12 +25,14 @@ func TestDoors(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(tools, "uname"), "#!/bin/sh\necho Linux aarch64\n", 0o755)
-	write(t, filepath.Join(tools, "sudo"), "#!/bin/sh\necho 'sudo: sorry, you must have a tty to run sudo' >&2\nexit 1\n", 0o755)
+	write(t, filepath.Join(tools, "sudo"),
+		"#!/bin/sh\necho 'sudo: sorry, you must have a tty to run sudo' >&2\nexit 1\n", 0o755)
 	arm := remote.Programs{Dir: filepath.Join(dir, "programs")}
 	if err := os.Mkdir(arm.Dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	script, err := os.ReadFile(filepath.Join(small.Dir, "southbound-"+runtime.GOOS+"-"+runtime.GOARCH))
+	script, err := os.ReadFile(filepath.Join(small.Dir,
+		"southbound-"+runtime.GOOS+"-"+runtime.GOARCH))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,20 +45,37 @@ func TestDoors(t *testing.T) {
 		class        provider.Class
 		text         string // of the error or its hint
 	}{
-		{"noise without an end of line", `printf 'Welcome!'; printf 'oops' >&2; exec sh -c "$SSH_ORIGINAL_COMMAND"`, nil, nil, "", "", ""},
-		{"noise of many lines", `seq 5000; exec sh -c "$SSH_ORIGINAL_COMMAND"`, nil, nil, "", "", ""},
+		{"noise without an end of line",
+			`printf 'Welcome!'; printf 'oops' >&2; exec sh -c "$SSH_ORIGINAL_COMMAND"`, nil, nil,
+			"", "", ""},
+		{"noise of many lines", `seq 5000; exec sh -c "$SSH_ORIGINAL_COMMAND"`, nil, nil, "", "",
+			""},
 		{"noise for ever", `yes`, nil, nil, fault.Damaged, provider.Retryable, "prints a lot"},
-		{"the shell zsh, when it is there", `if command -v zsh; then exec zsh -c "$SSH_ORIGINAL_COMMAND"; else exec sh -c "$SSH_ORIGINAL_COMMAND"; fi`, nil, nil, "", "", ""},
-		{"the shell fish, when it is there", `if command -v fish; then exec fish -c "$SSH_ORIGINAL_COMMAND"; else exec sh -c "$SSH_ORIGINAL_COMMAND"; fi`, nil, nil, "", "", ""},
-		{"the shell tcsh, when it is there", `if command -v tcsh; then exec tcsh -c "$SSH_ORIGINAL_COMMAND"; else exec sh -c "$SSH_ORIGINAL_COMMAND"; fi`, nil, nil, "", "", ""},
-		{"no shell", `echo This account is currently not available.; exit 1`, nil, nil, fault.Denied, provider.Terminal, "This account is currently not available"},
-		{"files alone", `internal-sftp`, nil, nil, fault.Denied, provider.Terminal, "sftp connections only"},
-		{"sudo that wants a terminal", `PATH=` + tools + `:$PATH exec sh -c "$SSH_ORIGINAL_COMMAND"`, nil, []any{"sudo", true}, fault.Denied, provider.Terminal, "requiretty"},
-		{"no sudo", `PATH=/nowhere exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"`, nil, []any{"sudo", true}, fault.Denied, provider.Terminal, "sudo"},
-		{"another machine", `PATH=` + tools + `:$PATH exec sh -c "$SSH_ORIGINAL_COMMAND"`, nil, nil, fault.Unsupported, provider.Terminal, "southbound-linux-arm64 is missing"},
-		{"another machine, with its program", `PATH=` + tools + `:$PATH exec sh -c "$SSH_ORIGINAL_COMMAND"`, &arm, nil, "", "", ""},
-		{"a program of another machine", `exec sh -c "$SSH_ORIGINAL_COMMAND"`, nil, []any{"directory", nil, "program", filepath.Join(dir, "foreign")}, fault.Unsupported, provider.Terminal, "not built for that machine"},
-		{"a home that is not to be written to", `HOME=/proc XDG_CACHE_HOME= exec sh -c "$SSH_ORIGINAL_COMMAND"`, nil, []any{"directory", nil}, fault.Denied, provider.Terminal, "directory: PATH"},
+		{"the shell zsh, when it is there",
+			`if command -v zsh; then exec zsh -c "$SSH_ORIGINAL_COMMAND"; else exec sh -c "$SSH_ORIGINAL_COMMAND"; fi`, nil, nil, "", "", ""},
+		{"the shell fish, when it is there",
+			`if command -v fish; then exec fish -c "$SSH_ORIGINAL_COMMAND"; else exec sh -c "$SSH_ORIGINAL_COMMAND"; fi`, nil, nil, "", "", ""},
+		{"the shell tcsh, when it is there",
+			`if command -v tcsh; then exec tcsh -c "$SSH_ORIGINAL_COMMAND"; else exec sh -c "$SSH_ORIGINAL_COMMAND"; fi`, nil, nil, "", "", ""},
+		{"no shell", `echo This account is currently not available.; exit 1`, nil, nil,
+			fault.Denied, provider.Terminal, "This account is currently not available"},
+		{"files alone", `internal-sftp`, nil, nil, fault.Denied, provider.Terminal,
+			"sftp connections only"},
+		{"sudo that wants a terminal",
+			`PATH=` + tools + `:$PATH exec sh -c "$SSH_ORIGINAL_COMMAND"`, nil, []any{"sudo", true},
+			fault.Denied, provider.Terminal, "requiretty"},
+		{"no sudo", `PATH=/nowhere exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"`, nil,
+			[]any{"sudo", true}, fault.Denied, provider.Terminal, "sudo"},
+		{"another machine", `PATH=` + tools + `:$PATH exec sh -c "$SSH_ORIGINAL_COMMAND"`, nil, nil,
+			fault.Unsupported, provider.Terminal, "southbound-linux-arm64 is missing"},
+		{"another machine, with its program",
+			`PATH=` + tools + `:$PATH exec sh -c "$SSH_ORIGINAL_COMMAND"`, &arm, nil, "", "", ""},
+		{"a program of another machine", `exec sh -c "$SSH_ORIGINAL_COMMAND"`, nil,
+			[]any{"directory", nil, "program", filepath.Join(dir, "foreign")}, fault.Unsupported,
+			provider.Terminal, "not built for that machine"},
+		{"a home that is not to be written to",
+			`HOME=/proc XDG_CACHE_HOME= exec sh -c "$SSH_ORIGINAL_COMMAND"`, nil,
+			[]any{"directory", nil}, fault.Denied, provider.Terminal, "directory: PATH"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
@@ -66,17 +85,25 @@ func TestDoors(t *testing.T) {
 			}
 			write(t, filepath.Join(dir, "foreign"), "\x7fELF\x02\x01\x01", 0o755)
 			s := startWith(t, sshtest.Self(t), "ForceCommand "+c.command+"\n")
-			conn, err := own.Connect(t.Context(), s.Options(append([]any{"directory", shared}, c.options...)...))
-			if fault.KindOf(err) != c.kind || err != nil && (provider.ClassOf(err) != c.class || !strings.Contains(fmt.Sprint(err, fault.HintOf(err)), c.text)) {
-				t.Errorf("%v: %q, %q, hint %q; expected %q, %q, %q", err, fault.KindOf(err), provider.ClassOf(err), fault.HintOf(err), c.kind, c.class, c.text)
+			conn, err := own.Connect(t.Context(),
+				s.Options(append([]any{"directory", shared}, c.options...)...))
+			if fault.KindOf(err) != c.kind ||
+				err != nil && (provider.ClassOf(err) != c.class ||
+					!strings.Contains(fmt.Sprint(err, fault.HintOf(err)), c.text)) {
+				t.Errorf("%v: %q, %q, hint %q; expected %q, %q, %q", err, fault.KindOf(err),
+					provider.ClassOf(err), fault.HintOf(err), c.kind, c.class, c.text)
 			}
 			if err != nil {
 				return
 			}
 			defer conn.Close()
 			d, host := forwarded(t, conn, exec.Run()), providertest.NewHost(nil)
-			r := provider.Resource{ID: "exec::Run[a,name=x]", Type: "exec::Run", Attributes: map[string]any{"name": "x", "command": "echo it runs", "timeout": int64(10)}}
-			if _, err := d.Handler.Create(host.Context(t.Context(), provider.Options{ID: r.ID}), provider.CreateRequest{Resource: r}); err != nil || !strings.Contains(host.Output(), "it runs") {
+			r := provider.Resource{ID: "exec::Run[a,name=x]", Type: "exec::Run",
+				Attributes: map[string]any{"name": "x", "command": "echo it runs",
+					"timeout": int64(10)}}
+			if _, err := d.Handler.Create(host.Context(t.Context(), provider.Options{ID: r.ID}),
+				provider.CreateRequest{Resource: r}); err != nil ||
+				!strings.Contains(host.Output(), "it runs") {
 				t.Errorf("%v\n%s", err, host.Output())
 			}
 		})

@@ -13,7 +13,8 @@ import (
 // have: files, ssh-agent, a user with keys and known hosts, secrets of the machine.
 func ByRunner(options map[string]any) bool {
 	for _, ref := range resource.References(options) {
-		if s, ok := ref.(resource.Secret); ok && (strings.HasPrefix(s.Source, "env:") || strings.HasPrefix(s.Source, "file:")) {
+		if s, ok := ref.(resource.Secret); ok &&
+			(strings.HasPrefix(s.Source, "env:") || strings.HasPrefix(s.Source, "file:")) {
 			return true
 		}
 	}
@@ -34,12 +35,16 @@ func ByRunner(options map[string]any) bool {
 }
 
 func hopByRunner(options map[string]any) bool {
-	return options["key_file"] != nil || options["known_hosts"] != nil || options["agent"] == true || options["host_key"] == nil ||
+	return options["key_file"] != nil || options["known_hosts"] != nil ||
+		options["agent"] == true || options["host_key"] == nil ||
 		options["key"] == nil && options["password"] == nil || options["user"] == nil
 }
 
 // refuse is why a function does not connect with options.
 func refuse() error {
-	return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Unsupported, "connect", "a function has no files, no ssh-agent and no known hosts").
-		WithHint("say user, host_key, and key or password as a secret of ssm: or secretsmanager:; or serve the agent by `southbound agent run`"))
+	return provider.Errorf(provider.Terminal, "%w",
+		fault.New(fault.Unsupported, "connect",
+			"a function has no files, no ssh-agent and no known hosts").
+			WithHint("say user, host_key, and key or password as a secret of ssm: or "+
+				"secretsmanager:; or serve the agent by `southbound agent run`"))
 }

@@ -15,7 +15,8 @@ import (
 func TestByRunner(t *testing.T) {
 	t.Parallel()
 	whole := func(name string, value any) map[string]any {
-		out := map[string]any{"host": "h", "user": "u", "host_key": "ssh-ed25519 AAAA", "key": resource.Secret{Source: "ssm:/k"}}
+		out := map[string]any{"host": "h", "user": "u", "host_key": "ssh-ed25519 AAAA",
+			"key": resource.Secret{Source: "ssm:/k"}}
 		if name != "" {
 			out[name] = value
 		}
@@ -27,7 +28,8 @@ func TestByRunner(t *testing.T) {
 		want    bool
 	}{
 		{"everything is said", whole("", nil), false},
-		{"a password", map[string]any{"host": "h", "user": "u", "host_key": "k", "password": resource.Secret{Source: "secretsmanager:p"}}, false},
+		{"a password", map[string]any{"host": "h", "user": "u", "host_key": "k",
+			"password": resource.Secret{Source: "secretsmanager:p"}}, false},
 		{"a key in a file", whole("key_file", "/k"), true},
 		{"no key", map[string]any{"host": "h", "user": "u", "host_key": "k"}, true},
 		{"no key of the host", map[string]any{"host": "h", "user": "u", "key": "k"}, true},
@@ -37,7 +39,8 @@ func TestByRunner(t *testing.T) {
 		{"no ssh-agent", whole("agent", false), false},
 		{"a secret of a machine", whole("sudo_password", resource.Secret{Source: "env:P"}), true},
 		{"a bastion that is whole", whole("jump", []any{whole("", nil)}), false},
-		{"a bastion that is not", whole("jump", []any{whole("", nil), map[string]any{"host": "b"}}), true},
+		{"a bastion that is not", whole("jump", []any{whole("", nil), map[string]any{"host": "b"}}),
+			true},
 		{"one bastion that is not", whole("jump", map[string]any{"host": "b"}), true},
 		{"it is asked for", whole("runner", true), true},
 		{"it is not asked for", whole("runner", false), false},
@@ -63,7 +66,8 @@ func TestFunction(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := forwarded(t, conn, slow())
-		r := provider.Resource{ID: "test::Slow[a,path=x]", Type: "test::Slow", Attributes: map[string]any{"path": "/"}}
+		r := provider.Resource{ID: "test::Slow[a,path=x]", Type: "test::Slow",
+			Attributes: map[string]any{"path": "/"}}
 		obs, err := d.Handler.Read(newContext(t), provider.ReadRequest{Resource: r})
 		pid, _ := obs.Attributes["pid"].(string)
 		if err != nil || pid == "" || pid == before {
@@ -74,10 +78,12 @@ func TestFunction(t *testing.T) {
 	}
 	guarded := &ssh.Sessions{Retry: -1, Programs: &small, Function: true, Guarded: true}
 	defer guarded.Close()
-	if _, err := guarded.Connect(t.Context(), options); !fault.Is(err, fault.Denied) || provider.ClassOf(err) != provider.Terminal {
+	if _, err := guarded.Connect(t.Context(), options); !fault.Is(err, fault.Denied) ||
+		provider.ClassOf(err) != provider.Terminal {
 		t.Errorf("its own address: %v: %q", err, provider.ClassOf(err))
 	}
-	if _, err := own.Connect(t.Context(), s.Options()); !fault.Is(err, fault.Unsupported) || !strings.Contains(fault.HintOf(err), "agent run") {
+	if _, err := own.Connect(t.Context(), s.Options()); !fault.Is(err, fault.Unsupported) ||
+		!strings.Contains(fault.HintOf(err), "agent run") {
 		t.Errorf("a key in a file: %v", err)
 	}
 }

@@ -26,7 +26,8 @@ type hostKeys struct {
 func (h *hop) hostKeyCheck() (*hostKeys, error) {
 	k := &hostKeys{}
 	refuse := func(hint, format string, args ...any) error {
-		k.problem = provider.Errorf(provider.Terminal, "%w", fault.New(fault.Denied, "log in to "+h.host, format, args...).WithHint("%s", hint))
+		k.problem = provider.Errorf(provider.Terminal, "%w",
+			fault.New(fault.Denied, "log in to "+h.host, format, args...).WithHint("%s", hint))
 		return k.problem
 	}
 	if len(h.hostKeys) > 0 {
@@ -39,8 +40,12 @@ func (h *hop) hostKeyCheck() (*hostKeys, error) {
 					return nil
 				}
 			}
-			return refuse("someone may stand between; compare with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` there, and correct host_key only when that is it",
-				"the machine shows another key than host_key: %s %s", key.Type(), ssh.FingerprintSHA256(key))
+			return refuse(
+				"someone may stand between; compare with `ssh-keygen -lf "+
+					"/etc/ssh/ssh_host_ed25519_key.pub` there, and correct host_key only when "+
+					"that is it",
+				"the machine shows another key than host_key: %s %s", key.Type(),
+				ssh.FingerprintSHA256(key))
 		}
 		return k, nil
 	}
@@ -50,11 +55,15 @@ func (h *hop) hostKeyCheck() (*hostKeys, error) {
 	}
 	db, err := known.NewDB(path)
 	if err != nil {
-		return nil, provider.Errorf(provider.Terminal, "%w", (&fault.Error{Kind: fault.Denied, Op: "read known_hosts", Err: err}).
-			WithHint("add host_key, or the line of `ssh-keyscan -p %d %s` to %s once it has been compared with the key on the machine", h.port, h.host, path))
+		return nil, provider.Errorf(provider.Terminal, "%w",
+			(&fault.Error{Kind: fault.Denied, Op: "read known_hosts", Err: err}).
+				WithHint("add host_key, or the line of `ssh-keyscan -p %d %s` to %s once it has "+
+					"been "+
+					"compared with the key on the machine", h.port, h.host, path))
 	}
 	// As ssh does it: who is not known with the port is looked up without it.
-	address, plain := net.JoinHostPort(h.host, strconv.FormatInt(h.port, 10)), net.JoinHostPort(h.host, "22")
+	address, plain := net.JoinHostPort(h.host, strconv.FormatInt(h.port, 10)),
+		net.JoinHostPort(h.host, "22")
 	if len(db.HostKeys(address)) == 0 {
 		address = plain
 	}
@@ -63,7 +72,8 @@ func (h *hop) hostKeyCheck() (*hostKeys, error) {
 	}
 	for _, key := range db.HostKeys(address) {
 		if key.Cert {
-			k.algorithms = append(certificateAlgorithms(), k.algorithms...) // its own type is not that of what it signs
+			// its own type is not that of what it signs
+			k.algorithms = append(certificateAlgorithms(), k.algorithms...)
 		} else {
 			k.algorithms = append(k.algorithms, algorithmsOf(key.Type())...)
 		}
@@ -78,14 +88,22 @@ func (h *hop) hostKeyCheck() (*hostKeys, error) {
 		case err == nil:
 			return nil
 		case errors.As(err, &revoked):
-			return refuse("it was revoked: nobody may use it any more", "the machine shows a key that %s revokes: %s", path, shown)
+			return refuse("it was revoked: nobody may use it any more",
+				"the machine shows a key that %s revokes: %s", path, shown)
 		case isCertificate(key):
-			return refuse(fmt.Sprintf("see the lines of %s that begin with @cert-authority", path), "the machine shows a certificate that does not hold: %v", err)
+			return refuse(fmt.Sprintf("see the lines of %s that begin with @cert-authority", path),
+				"the machine shows a certificate that does not hold: %v", err)
 		case errors.As(err, &unknown) && len(unknown.Want) > 0:
-			return refuse(fmt.Sprintf("someone may stand between; ask who runs the machine whether it has a new key, and only then correct line %d of %s", unknown.Want[0].Line, unknown.Want[0].Filename),
+			return refuse(
+				fmt.Sprintf(
+					"someone may stand between; ask who runs the machine whether it has a new "+
+						"key, and only then correct line %d of %s", unknown.Want[0].Line,
+					unknown.Want[0].Filename),
 				"the machine shows another key than is known of it: %s", shown)
 		}
-		return refuse(fmt.Sprintf("compare it with the key on the machine, then add it to %s, or as host_key", path), "the key of the machine is not known: %s", shown)
+		return refuse(
+			fmt.Sprintf("compare it with the key on the machine, then add it to %s, or as host_key",
+				path), "the key of the machine is not known: %s", shown)
 	}
 	return k, nil
 }
@@ -100,12 +118,14 @@ func algorithmsOf(keyType string) []string {
 
 // plainAlgorithms are those by which a machine shows a key.
 func plainAlgorithms() []string {
-	return []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	return []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384,
+		ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
 }
 
 // certificateAlgorithms are those by which a machine shows a certificate.
 func certificateAlgorithms() []string {
-	return []string{ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01, ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01}
+	return []string{ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01,
+		ssh.CertAlgoECDSA521v01, ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01}
 }
 
 func isCertificate(key ssh.PublicKey) bool {

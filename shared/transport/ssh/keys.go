@@ -40,17 +40,20 @@ func (h *hop) methods() ([]ssh.AuthMethod, func(), error) {
 		methods = append(methods, ssh.PublicKeys(signers...))
 	}
 	if h.password != "" {
-		methods = append(methods, ssh.Password(h.password), ssh.KeyboardInteractive(func(_, _ string, questions []string, _ []bool) ([]string, error) {
-			if len(questions) > 1 {
-				return nil, errors.New("the machine asks for more than a password")
-			}
-			return []string{h.password}[:len(questions)], nil
-		}))
+		methods = append(methods, ssh.Password(h.password),
+			ssh.KeyboardInteractive(
+				func(_, _ string, questions []string, _ []bool) ([]string, error) {
+					if len(questions) > 1 {
+						return nil, errors.New("the machine asks for more than a password")
+					}
+					return []string{h.password}[:len(questions)], nil
+				}))
 	}
 	if len(methods) == 0 {
 		held.close()
-		return nil, nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Denied, "connect", "there is no key and no password for %s", h.host).
-			WithHint("add key_file, key or password, or run ssh-agent"))
+		return nil, nil, provider.Errorf(provider.Terminal, "%w",
+			fault.New(fault.Denied, "connect", "there is no key and no password for %s", h.host).
+				WithHint("add key_file, key or password, or run ssh-agent"))
 	}
 	return methods, held.close, nil
 }
@@ -70,7 +73,9 @@ func (h *hop) named(held *agentKeys) ([]ssh.Signer, error) {
 		}
 		text, failed := os.ReadFile(path)
 		if failed != nil {
-			return nil, provider.Errorf(provider.Terminal, "%w", &fault.Error{Kind: fault.NotFound, Op: "read key_file", Err: failed, Hint: "it is a path on the machine that connects"})
+			return nil, provider.Errorf(provider.Terminal, "%w",
+				&fault.Error{Kind: fault.NotFound, Op: "read key_file", Err: failed,
+					Hint: "it is a path on the machine that connects"})
 		}
 		public, _ := os.ReadFile(path + ".pub")
 		if signer, err = h.signer(text, "key_file", public, held); err != nil {
@@ -85,13 +90,15 @@ func (h *hop) named(held *agentKeys) ([]ssh.Signer, error) {
 	}
 	if certificate == nil || !bytes.Equal(certificate.Key.Marshal(), signer.PublicKey().Marshal()) {
 		if h.certificate != nil {
-			return nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Invalid, "read certificate", "it is of another key"))
+			return nil, provider.Errorf(provider.Terminal, "%w",
+				fault.New(fault.Invalid, "read certificate", "it is of another key"))
 		}
 		return []ssh.Signer{signer}, nil
 	}
 	certified, err := ssh.NewCertSigner(certificate, signer)
 	if err != nil {
-		return nil, provider.Errorf(provider.Terminal, "%w", fault.Wrap(fault.Invalid, "read certificate", err))
+		return nil, provider.Errorf(provider.Terminal, "%w",
+			fault.Wrap(fault.Invalid, "read certificate", err))
 	}
 	return []ssh.Signer{certified, signer}, nil
 }
@@ -113,9 +120,12 @@ func certificateBeside(path string) *ssh.Certificate {
 
 // signer reads a private key. One that is encrypted and has no passphrase, or the public half
 // alone, is used by ssh-agent where that holds it; public is that half, where it is known.
-func (h *hop) signer(text []byte, option string, public []byte, held *agentKeys) (ssh.Signer, error) {
+func (h *hop) signer(
+	text []byte, option string, public []byte, held *agentKeys,
+) (ssh.Signer, error) {
 	fail := func(message, hint string) error {
-		return provider.Errorf(provider.Terminal, "%w", fault.New(fault.Invalid, "read "+option, "%s", message).WithHint("%s", hint))
+		return provider.Errorf(provider.Terminal, "%w",
+			fault.New(fault.Invalid, "read "+option, "%s", message).WithHint("%s", hint))
 	}
 	if !bytes.HasSuffix(text, []byte("\n")) {
 		text = append(bytes.Clone(text), '\n')
@@ -137,9 +147,11 @@ func (h *hop) signer(text []byte, option string, public []byte, held *agentKeys)
 			return s, nil
 		}
 		if _, _, _, _, err := ssh.ParseAuthorizedKey(text); err == nil {
-			return nil, fail("it is a public key, and ssh-agent does not hold the private one", "name the private key, or add it by ssh-add")
+			return nil, fail("it is a public key, and ssh-agent does not hold the private one",
+				"name the private key, or add it by ssh-add")
 		}
-		return nil, fail("it is not a private key", "it begins with -----BEGIN OPENSSH PRIVATE KEY-----")
+		return nil, fail("it is not a private key",
+			"it begins with -----BEGIN OPENSSH PRIVATE KEY-----")
 	}
 	return s, nil
 }
@@ -168,7 +180,9 @@ type agentKeys struct {
 func (a *agentKeys) all() ([]ssh.Signer, error) {
 	socket := os.Getenv("SSH_AUTH_SOCK")
 	if socket == "" {
-		return nil, provider.Errorf(provider.Terminal, "%w", fault.New(fault.Denied, "ask ssh-agent", "none runs").WithHint("start ssh-agent, or leave `agent` out"))
+		return nil, provider.Errorf(provider.Terminal, "%w",
+			fault.New(fault.Denied, "ask ssh-agent", "none runs").
+				WithHint("start ssh-agent, or leave `agent` out"))
 	}
 	if a.conn == nil {
 		conn, err := (&net.Dialer{Timeout: 5 * time.Second}).Dial("unix", socket)

@@ -15,30 +15,54 @@ const pathType = `Optional[Pattern[/\A(\/|~\/)/]]`
 // declared are all options, in the order in which people think of them.
 func declared() []options.Option {
 	return []options.Option{
-		{Name: "host", Type: `Pattern[/\A[^\s\/@,\[\]]+\z/]`, Nested: true, Example: "{transport: ssh, host: web1.example.com}",
+		{Name: "host", Type: `Pattern[/\A[^\s\/@,\[\]]+\z/]`, Nested: true,
+			Example:     "{transport: ssh, host: web1.example.com}",
 			Description: "the name or address of the machine"},
-		{Name: "port", Type: "Integer[1, 65535]", Default: int64(22), Nested: true, Description: "the port of its ssh server"},
-		{Name: "user", Type: `Optional[Pattern[/\A[^\s-]\S*\z/]]`, Nested: true, Description: "the user to log in as; by default the one that Southbound runs as"},
-		{Name: "key_file", Type: pathType, Nested: true, Description: "the path of a private key on the machine that connects"},
-		{Name: "key", Type: "Optional[String[1]]", Secret: true, Nested: true, Description: "a private key itself"},
+		{Name: "port", Type: "Integer[1, 65535]", Default: int64(22), Nested: true,
+			Description: "the port of its ssh server"},
+		{Name: "user", Type: `Optional[Pattern[/\A[^\s-]\S*\z/]]`, Nested: true,
+			Description: "the user to log in as; by default the one that Southbound runs as"},
+		{Name: "key_file", Type: pathType, Nested: true,
+			Description: "the path of a private key on the machine that connects"},
+		{Name: "key", Type: "Optional[String[1]]", Secret: true, Nested: true,
+			Description: "a private key itself"},
 		{Name: "certificate", Type: "Optional[String[1]]", Nested: true,
 			Description: `the certificate of the key: "ssh-ed25519-cert-v01@openssh.com AAAA..."; by default the one beside key_file, named as ssh names it`},
-		{Name: "passphrase", Type: "Optional[String[1]]", Secret: true, Nested: true, Description: "what key or key_file is encrypted with"},
-		{Name: "password", Type: "Optional[String[1]]", Secret: true, Nested: true, Description: "the password of the user"},
+		{Name: "passphrase", Type: "Optional[String[1]]", Secret: true, Nested: true,
+			Description: "what key or key_file is encrypted with"},
+		{Name: "password", Type: "Optional[String[1]]", Secret: true, Nested: true,
+			Description: "the password of the user"},
 		{Name: "agent", Type: "Optional[Boolean]", Nested: true,
-			Description: "whether the keys of the running ssh-agent are tried (SSH_AUTH_SOCK); by default when no key and no password is given"},
-		{Name: "known_hosts", Type: pathType, Nested: true, Description: "the file with the keys of hosts; by default ~/.ssh/known_hosts"},
+			Description: "whether the keys of the running ssh-agent are tried (SSH_AUTH_SOCK); " +
+				"by default when no key and no password is given"},
+		{Name: "known_hosts", Type: pathType, Nested: true,
+			Description: "the file with the keys of hosts; by default ~/.ssh/known_hosts"},
 		{Name: "host_key", Type: "Optional[Variant[String[1], Array[String[1], 1]]]", Nested: true,
 			Description: `the public key that the host has to have, or several, in place of known_hosts: "ssh-ed25519 AAAA..."`},
-		{Name: "jump", Type: "Optional[Variant[Hash[String, Data], Array[Hash[String, Data], 1, 8]]]", Valid: isMaps,
-			Hint: "write it such as jump: [{host: bastion.example.com}]", Description: "machines to go through, the first one first, each with a host and what is said of it here"},
-		{Name: "sudo", Type: `Optional[Variant[Boolean, Pattern[/\A[^\s-]\S*\z/]]]`, Description: "the user to become by sudo; true means root"},
-		{Name: "sudo_password", Type: "Optional[String[1]]", Secret: true, Description: "what sudo asks for; without it, it must not ask"},
-		{Name: "program", Type: `Optional[Pattern[/\A\//]]`, Description: "the path of a Southbound that is installed on the machine; by default this one is uploaded, once"},
-		{Name: "directory", Type: `Optional[Pattern[/\A\//]]`, Description: "where it is uploaded to; by default southbound in the user's cache directory"},
-		{Name: "runner", Type: "Optional[Boolean]", Description: "true: `southbound agent run` serves the agent also where a function could, because none reaches it"},
-		{Name: "connect_timeout", Type: "Integer[1, 300]", Default: int64(10), Description: "seconds for one try at connecting"},
-		{Name: "keep_alive", Type: "Integer[1, 600]", Default: int64(15), Description: "seconds between signs of life; after three without one the connection counts as cut"},
+		{Name: "jump",
+			Type:  "Optional[Variant[Hash[String, Data], Array[Hash[String, Data], 1, 8]]]",
+			Valid: isMaps,
+			Hint:  "write it such as jump: [{host: bastion.example.com}]",
+			Description: "machines to go through, the first one first, each with a host and what " +
+				"is said of it here"},
+		{Name: "sudo", Type: `Optional[Variant[Boolean, Pattern[/\A[^\s-]\S*\z/]]]`,
+			Description: "the user to become by sudo; true means root"},
+		{Name: "sudo_password", Type: "Optional[String[1]]", Secret: true,
+			Description: "what sudo asks for; without it, it must not ask"},
+		{Name: "program", Type: `Optional[Pattern[/\A\//]]`,
+			Description: "the path of a Southbound that is installed on the machine; by default " +
+				"this one is uploaded, once"},
+		{Name: "directory", Type: `Optional[Pattern[/\A\//]]`,
+			Description: "where it is uploaded to; by default southbound in the user's cache " +
+				"directory"},
+		{Name: "runner", Type: "Optional[Boolean]",
+			Description: "true: `southbound agent run` serves the agent also where a function " +
+				"could, because none reaches it"},
+		{Name: "connect_timeout", Type: "Integer[1, 300]", Default: int64(10),
+			Description: "seconds for one try at connecting"},
+		{Name: "keep_alive", Type: "Integer[1, 600]", Default: int64(15),
+			Description: "seconds between signs of life; after three without one the connection " +
+				"counts as cut"},
 	}
 }
 
@@ -79,7 +103,8 @@ func parse(given map[string]any) (*settings, error) {
 func read(given map[string]any) (*settings, *options.Reader) {
 	r := options.Read("ssh", declared(), given)
 	s := &settings{
-		sudoPassword: r.Text("sudo_password"), program: r.Text("program"), directory: r.Text("directory"),
+		sudoPassword: r.Text("sudo_password"), program: r.Text("program"),
+		directory:      r.Text("directory"),
 		connectTimeout: r.Number("connect_timeout"), interval: r.Number("keep_alive"),
 	}
 	switch v := r.Value("sudo").(type) {
@@ -107,7 +132,8 @@ func jumps(r *options.Reader) []hop {
 	var out []hop
 	for i, one := range list {
 		m, _ := one.(map[string]any)
-		out = append(out, hopOf(r.Place(declared(), m, "jump", fmt.Sprintf("machine %d in jump: ", i+1))))
+		out = append(out,
+			hopOf(r.Place(declared(), m, "jump", fmt.Sprintf("machine %d in jump: ", i+1))))
 	}
 	return out
 }
@@ -131,8 +157,9 @@ func isMaps(v any) bool {
 func hopOf(r *options.Reader) hop {
 	h := hop{
 		host: r.Text("host"), user: r.Text("user"), keyFile: r.Text("key_file"), key: r.Text("key"),
-		passphrase: r.Text("passphrase"), password: r.Text("password"), knownHosts: r.Text("known_hosts"),
-		port: r.Number("port"),
+		passphrase: r.Text("passphrase"), password: r.Text("password"),
+		knownHosts: r.Text("known_hosts"),
+		port:       r.Number("port"),
 	}
 	if b, ok := r.Value("agent").(bool); ok {
 		h.agent = &b
@@ -150,7 +177,9 @@ func hopOf(r *options.Reader) hop {
 	for _, text := range texts {
 		key, _, _, rest, err := ssh.ParseAuthorizedKey([]byte(text))
 		if err != nil || len(strings.TrimSpace(string(rest))) > 0 {
-			r.Bad("host_key", `write one line of ssh-keyscan without the name: "ssh-ed25519 AAAA..."`, "the value of host_key is not a public key")
+			r.Bad("host_key",
+				`write one line of ssh-keyscan without the name: "ssh-ed25519 AAAA..."`,
+				"the value of host_key is not a public key")
 			continue
 		}
 		h.hostKeys = append(h.hostKeys, key)
@@ -159,7 +188,8 @@ func hopOf(r *options.Reader) hop {
 		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text))
 		c, is := key.(*ssh.Certificate)
 		if err != nil || !is {
-			r.Bad("certificate", "write the line of the file that ends in -cert.pub", "the value of certificate is not a certificate")
+			r.Bad("certificate", "write the line of the file that ends in -cert.pub",
+				"the value of certificate is not a certificate")
 		}
 		h.certificate = c
 	}
@@ -172,7 +202,8 @@ func together(r *options.Reader) {
 	for _, c := range []struct{ has, other, why, hint string }{
 		{"key", "key_file", "there is room for one key", "keep one of key and key_file"},
 		{"host_key", "known_hosts", "host_key takes the place of known_hosts", "keep one of them"},
-		{"program", "directory", "nothing is uploaded where a program is installed", "leave one of them out"},
+		{"program", "directory", "nothing is uploaded where a program is installed",
+			"leave one of them out"},
 	} {
 		if given(c.has) && given(c.other) {
 			r.Bad(c.other, c.hint, "%s", c.why)

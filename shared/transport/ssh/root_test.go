@@ -26,7 +26,8 @@ func TestSudo(t *testing.T) {
 	refused := func(options map[string]any, text string) {
 		t.Helper()
 		_, err := sessions(t).Connect(t.Context(), options)
-		if !fault.Is(err, fault.Denied) || provider.ClassOf(err) != provider.Terminal || !strings.Contains(err.Error(), text) {
+		if !fault.Is(err, fault.Denied) || provider.ClassOf(err) != provider.Terminal ||
+			!strings.Contains(err.Error(), text) {
 			t.Errorf("%v, expected %q", err, text)
 		}
 	}
@@ -38,13 +39,17 @@ func TestSudo(t *testing.T) {
 	t.Cleanup(func() { _ = os.Remove(rules) })
 	write(t, rules, s.Login+" ALL=(ALL) ALL\n", 0o440)
 	refused(s.Options("sudo", true, "directory", dir), "sudo")
-	refused(s.Options("sudo", true, "sudo_password", "wrong", "directory", dir), "password is wrong")
+	refused(s.Options("sudo", true, "sudo_password", "wrong", "directory", dir),
+		"password is wrong")
 	whoami := func(c map[string]any, want string) {
 		t.Helper()
 		d := forwarded(t, connect(t, sessions(t), c), exec.Run())
 		host := providertest.NewHost(nil)
-		r := provider.Resource{ID: "exec::Run[a,name=x]", Type: "exec::Run", Attributes: map[string]any{"name": "x", "command": "id -un"}}
-		if _, err := d.Handler.Create(host.Context(t.Context(), provider.Options{ID: r.ID}), provider.CreateRequest{Resource: r}); err != nil || !strings.Contains(host.Output(), want) {
+		r := provider.Resource{ID: "exec::Run[a,name=x]", Type: "exec::Run",
+			Attributes: map[string]any{"name": "x", "command": "id -un"}}
+		if _, err := d.Handler.Create(host.Context(t.Context(), provider.Options{ID: r.ID}),
+			provider.CreateRequest{Resource: r}); err != nil ||
+			!strings.Contains(host.Output(), want) {
 			t.Errorf("%v\n%s", err, host.Output())
 		}
 	}
@@ -66,7 +71,8 @@ func TestNoRoom(t *testing.T) {
 	prefix := []string{"sh", "-c", `ulimit -f 1000; exec "$@"`, "sh"}
 	kind := fault.Unavailable
 	if os.Getuid() == 0 {
-		prefix = []string{"unshare", "-m", "sh", "-c", `mount -t tmpfs -o size=1m,mode=700 none "$0"; exec "$@"`, dir}
+		prefix = []string{"unshare", "-m", "sh", "-c",
+			`mount -t tmpfs -o size=1m,mode=700 none "$0"; exec "$@"`, dir}
 		kind = fault.Full
 	}
 	s := start(t, sshtest.Self(t), prefix...)

@@ -23,7 +23,9 @@ import (
 // tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "remote" {
-		s := &remote.Server{Definitions: definitions(), Version: "test", Facts: map[string]string{"os": "of the test", "program": "program of the test"}, Transport: transport.Local{}, Grace: 2 * time.Second}
+		s := &remote.Server{Definitions: definitions(), Version: "test",
+			Facts:     map[string]string{"os": "of the test", "program": "program of the test"},
+			Transport: transport.Local{}, Grace: 2 * time.Second}
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
 		if err := s.Serve(ctx, os.Stdin, os.Stdout); err != nil {
@@ -59,7 +61,8 @@ func prepare(dir string) error {
 	}
 	program := filepath.Join(dir, "program")
 	script := filepath.Join(dir, "southbound-"+runtime.GOOS+"-"+runtime.GOARCH)
-	return errors.Join(os.WriteFile(program, text, 0o755), os.WriteFile(script, []byte("#!/bin/sh\nexec '"+program+"' \"$@\"\n"), 0o755),
+	return errors.Join(os.WriteFile(program, text, 0o755),
+		os.WriteFile(script, []byte("#!/bin/sh\nexec '"+program+"' \"$@\"\n"), 0o755),
 		os.Chmod(dir, 0o755)) // for every user
 }
 
@@ -108,7 +111,8 @@ func somebody(t *testing.T, password string) string {
 		_ = exec.Command("pkill", "-KILL", "-u", name).Run()
 		_ = exec.Command("userdel", "-f", name).Run()
 	})
-	for dir := filepath.Dir(home); strings.HasPrefix(dir, os.TempDir()+"/"); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(home); strings.HasPrefix(dir,
+		os.TempDir()+"/"); dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil { // the user has to get home
 			t.Fatal(err)
 		}

@@ -129,7 +129,8 @@ func (s *Sessions) take(options map[string]any) (*session, func(), error) {
 			return nil, provider.Errorf(provider.Terminal, "%w", err)
 		}
 		parsed.guarded = s.Guarded
-		return &session{machine: &remote.Machine{Retry: s.Retry, Open: parsed.opener(s.Programs)}}, nil
+		return &session{machine: &remote.Machine{Retry: s.Retry, Open: parsed.opener(s.Programs)}},
+			nil
 	})
 }
 
@@ -140,7 +141,9 @@ func (s *Sessions) Close() error {
 }
 
 // opener returns what logs in and starts the program; it is called by one at a time.
-func (s *settings) opener(programs *remote.Programs) func(ctx context.Context) (*remote.Conn, error) {
+func (s *settings) opener(
+	programs *remote.Programs,
+) func(ctx context.Context) (*remote.Conn, error) {
 	mine, beat := rand.Text(), time.Duration(s.interval)*time.Second
 	var before remote.Running
 	return func(ctx context.Context) (*remote.Conn, error) {
@@ -150,8 +153,10 @@ func (s *settings) opener(programs *remote.Programs) func(ctx context.Context) (
 		}
 		watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 		c.watch(watching, beat)
-		conn, err := remote.Open(ctx, c, remote.Config{Program: s.program, Dir: s.directory, Programs: programs, Sudo: s.sudo, SudoPassword: s.sudoPassword,
-			Beat: beat, Before: before, Mine: mine})
+		conn, err := remote.Open(ctx, c,
+			remote.Config{Program: s.program, Dir: s.directory, Programs: programs, Sudo: s.sudo,
+				SudoPassword: s.sudoPassword,
+				Beat:         beat, Before: before, Mine: mine})
 		if err != nil {
 			unwatch()
 			c.close()

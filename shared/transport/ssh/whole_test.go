@@ -26,20 +26,28 @@ import (
 // whole is a type that does all that a handler can do, served by two providers: files in the
 // directory of an agent.
 func whole() provider.Definition {
-	return provider.Define(schema.Type{Name: "test::Whole", Description: "Everything.", Machine: true, Attributes: []schema.Attribute{
-		{Name: "name", Type: "Pattern[/\\A[a-z]+\\z/]", Behaviour: schema.Namevar, Description: "its name"},
-		{Name: "value", Type: "Optional[String]", Description: "what it holds; case does not count"},
-		{Name: "bytes", Type: "Optional[String]", Behaviour: schema.Parameter, Description: "a file of which it tells the size"},
-		{Name: "secret", Type: "Optional[Sensitive[String]]", Behaviour: schema.Parameter, Description: "what nobody may see"},
-	}}, provider.Provider{Name: "plain", Description: "nothing", Handler: wholeHandler{}},
-		provider.Provider{Name: "picky", Description: "what is there until it was used", Preference: 1, Handler: wholeHandler{}, Needs: provider.Needs{Check: func(ctx *provider.Context) string {
-			marker := filepath.Join(wholeDir(ctx), ".gone")
-			if _, err := os.Stat(marker); err == nil {
-				return "it was used"
-			}
-			_ = os.WriteFile(marker, nil, 0o600) // so it suits once: the run has to stay with it
-			return ""
-		}}})
+	return provider.Define(schema.Type{Name: "test::Whole", Description: "Everything.",
+		Machine: true, Attributes: []schema.Attribute{
+			{Name: "name", Type: "Pattern[/\\A[a-z]+\\z/]", Behaviour: schema.Namevar,
+				Description: "its name"},
+			{Name: "value", Type: "Optional[String]",
+				Description: "what it holds; case does not count"},
+			{Name: "bytes", Type: "Optional[String]", Behaviour: schema.Parameter,
+				Description: "a file of which it tells the size"},
+			{Name: "secret", Type: "Optional[Sensitive[String]]", Behaviour: schema.Parameter,
+				Description: "what nobody may see"},
+		}}, provider.Provider{Name: "plain", Description: "nothing", Handler: wholeHandler{}},
+		provider.Provider{Name: "picky", Description: "what is there until it was used",
+			Preference: 1, Handler: wholeHandler{},
+			Needs: provider.Needs{Check: func(ctx *provider.Context) string {
+				marker := filepath.Join(wholeDir(ctx), ".gone")
+				if _, err := os.Stat(marker); err == nil {
+					return "it was used"
+				}
+				// so it suits once: the run has to stay with it
+				_ = os.WriteFile(marker, nil, 0o600)
+				return ""
+			}}})
 }
 
 func wholeDir(ctx *provider.Context) string {
@@ -55,11 +63,14 @@ func wholePath(ctx *provider.Context, r provider.Resource) string {
 
 type wholeHandler struct{}
 
-func (wholeHandler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	made, err := provider.Cached(ctx, provider.Key{Name: "made"}, provider.Keep{}, func(*provider.Context) (int, error) {
-		ctx.Info("it is made once")
-		return 7, nil
-	})
+func (wholeHandler) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
+	made, err := provider.Cached(ctx, provider.Key{Name: "made"}, provider.Keep{},
+		func(*provider.Context) (int, error) {
+			ctx.Info("it is made once")
+			return 7, nil
+		})
 	secret, _ := req.Resource.Attributes["secret"].(string)
 	ctx.Debug("debug", "made", made)
 	ctx.Warning("warning", "list", []string{"a"}, "secret", secret, "error", err)
@@ -71,7 +82,8 @@ func (wholeHandler) Read(ctx *provider.Context, req provider.ReadRequest) (provi
 	if errors.Is(err, os.ErrNotExist) {
 		return provider.Observation{}, nil
 	}
-	return provider.Observation{Exists: true, Attributes: map[string]any{"value": string(text)}}, err
+	return provider.Observation{Exists: true, Attributes: map[string]any{"value": string(text)}},
+		err
 }
 
 // visible returns a process in whose arguments a text is.
@@ -85,10 +97,13 @@ func visible(text string) string {
 	return ""
 }
 
-func (wholeHandler) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
+func (wholeHandler) Create(
+	ctx *provider.Context, req provider.CreateRequest,
+) (provider.Result, error) {
 	if len(ctx.State()) == 0 {
 		ctx.Info("it begins")
-		return provider.Result{Again: &provider.Again{After: time.Millisecond, State: []byte("half")}}, nil
+		return provider.Result{Again: &provider.Again{After: time.Millisecond,
+			State: []byte("half")}}, nil
 	}
 	switch f := req.Resource.Attributes["bytes"].(type) {
 	case string: // a file that is text, for an attribute that is text
@@ -107,16 +122,22 @@ func (wholeHandler) Create(ctx *provider.Context, req provider.CreateRequest) (p
 	}
 	ctx.Fact("state", string(ctx.State()))
 	return provider.Result{}, ctx.Creating("the file", func(ctx *provider.Context) error {
-		return os.WriteFile(wholePath(ctx, req.Resource), []byte(fmt.Sprint(req.Resource.Attributes["value"])), 0o600)
+		return os.WriteFile(wholePath(ctx, req.Resource),
+			[]byte(fmt.Sprint(req.Resource.Attributes["value"])), 0o600)
 	})
 }
 
-func (wholeHandler) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+func (wholeHandler) Update(
+	ctx *provider.Context, req provider.UpdateRequest,
+) (provider.Result, error) {
 	ctx.Changed("value", req.Observed.Attributes["value"], "changed")
-	return provider.Result{}, os.WriteFile(wholePath(ctx, req.Resource), []byte(fmt.Sprint(req.Changes["value"].Desired)), 0o600)
+	return provider.Result{}, os.WriteFile(wholePath(ctx, req.Resource),
+		[]byte(fmt.Sprint(req.Changes["value"].Desired)), 0o600)
 }
 
-func (wholeHandler) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.Result, error) {
+func (wholeHandler) Delete(
+	ctx *provider.Context, req provider.DeleteRequest,
+) (provider.Result, error) {
 	return provider.Result{}, os.Remove(wholePath(ctx, req.Resource))
 }
 
@@ -125,13 +146,18 @@ func (wholeHandler) Reload(ctx *provider.Context, _ provider.ReadRequest) error 
 	return nil
 }
 
-func (wholeHandler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
+func (wholeHandler) Facts(
+	ctx *provider.Context, req provider.ReadRequest,
+) (map[string]string, error) {
 	text, err := os.ReadFile(wholePath(ctx, req.Resource))
 	return map[string]string{"size": fmt.Sprint(len(text))}, err
 }
 
-func (wholeHandler) InSync(_ *provider.Context, attribute string, desired, seen any) (provider.Verdict, error) {
-	if attribute == "value" && strings.EqualFold(fmt.Sprint(desired), fmt.Sprint(seen)) && desired != seen {
+func (wholeHandler) InSync(
+	_ *provider.Context, attribute string, desired, seen any,
+) (provider.Verdict, error) {
+	if attribute == "value" && strings.EqualFold(fmt.Sprint(desired), fmt.Sprint(seen)) &&
+		desired != seen {
 		return provider.Verdict{Sync: provider.Same, Why: "case does not count"}, nil
 	}
 	return provider.Verdict{}, nil
@@ -154,7 +180,8 @@ func (wholeHandler) List(ctx *provider.Context, found func(provider.Found) error
 	for _, e := range entries {
 		if err == nil && !strings.HasPrefix(e.Name(), ".") {
 			text, _ := os.ReadFile(filepath.Join(wholeDir(ctx), e.Name()))
-			err = found(provider.Found{Attributes: map[string]any{"name": e.Name(), "value": string(text)}})
+			err = found(
+				provider.Found{Attributes: map[string]any{"name": e.Name(), "value": string(text)}})
 		}
 	}
 	return err
@@ -170,24 +197,33 @@ func TestWhole(t *testing.T) {
 	things, programs := filepath.Join(os.TempDir(), agent), filepath.Join(t.TempDir(), "programs")
 	t.Cleanup(func() { _ = os.RemoveAll(things) })
 	var records [2]string
-	for i, transport := range []string{"{transport: local}", fmt.Sprintf("{transport: ssh, host: 127.0.0.1, port: %d, user: %s, key_file: %s, host_key: %q, directory: %s}", s.Port, s.Login, s.User.File, s.Host.Public, programs)} {
+	for i, transport := range []string{"{transport: local}",
+		fmt.Sprintf(
+			"{transport: ssh, host: 127.0.0.1, port: %d, user: %s, key_file: %s, host_key: %q, "+
+				"directory: %s}", s.Port, s.Login, s.User.File, s.Host.Public, programs)} {
 		_ = os.RemoveAll(things)
 		dir := t.TempDir()
 		var all strings.Builder
 		run := func(code int, args ...string) {
 			t.Helper()
 			var out, say bytes.Buffer
-			if got := cli.Main(types, append(args, "--data", filepath.Join(dir, "data"), "--no-color", "--json"), nil, &out, &say); got != code {
+			if got := cli.Main(types, append(args, "--data", filepath.Join(dir, "data"),
+				"--no-color", "--json"), nil, &out, &say); got != code {
 				t.Errorf("%v: exit code %d, expected %d\n%s%s", args, got, code, &out, &say)
 			}
 			all.WriteString(strings.Join(args[:1], " ") + "\n" + plain(out.String()))
 		}
 		write(t, filepath.Join(dir, "bytes"), strings.Repeat("x", 700_000), 0o600)
 		site := filepath.Join(dir, "site.yaml")
-		document := fmt.Sprintf("southbound: 1\nagents:\n  %[1]s: %[2]s\ndefaults: {agent: %[1]s}\nresources:\n"+
-			"  - {type: test::Whole, send_event: true, attributes: {name: a, value: one, bytes: {file: bytes}, secret: {secret: \"env:WHOLE_SECRET\"}}}\n"+
-			"  - {type: test::Whole, attributes: {name: b, value: two, provider: plain}, requires: [\"test::Whole[%[1]s,name=a]\"]}\n"+
-			"  - {type: test::Whole, attributes: {name: c, value: {fact: size, of: \"test::Whole[%[1]s,name=a]\"}}}\n", agent, transport)
+		document := fmt.Sprintf(
+			"southbound: 1\nagents:\n  %[1]s: %[2]s\ndefaults: {agent: %[1]s}\nresources:\n"+
+				"  - {type: test::Whole, send_event: true, attributes: {name: a, value: one, "+
+				"bytes: "+
+				"{file: bytes}, secret: {secret: \"env:WHOLE_SECRET\"}}}\n"+
+				"  - {type: test::Whole, attributes: {name: b, value: two, provider: plain}, "+
+				"requires: [\"test::Whole[%[1]s,name=a]\"]}\n"+
+				"  - {type: test::Whole, attributes: {name: c, value: {fact: size, of: "+
+				"\"test::Whole[%[1]s,name=a]\"}}}\n", agent, transport)
 		write(t, site, document, 0o600)
 		run(0, "apply", site)
 		run(0, "facts")
@@ -196,7 +232,8 @@ func TestWhole(t *testing.T) {
 		run(0, "dryrun")
 		run(0, "repair")
 		run(0, "discover", "test::Whole", "--agent", agent)
-		write(t, site, strings.ReplaceAll(document, "{type: test::Whole,", "{type: test::Whole, purged: true,"), 0o600)
+		write(t, site, strings.ReplaceAll(document, "{type: test::Whole,",
+			"{type: test::Whole, purged: true,"), 0o600)
 		run(0, "apply", site)
 		run(0, "logs")
 		records[i] = all.String()
@@ -205,7 +242,8 @@ func TestWhole(t *testing.T) {
 		}
 		holds(t, secret, dir, things, programs)
 	}
-	for _, part := range []string{"it is made once", "DEBUG", "it begins", `"size":700000`, "half", "it is reloaded", "case does not count", "it would", "flushed", `"provider":"picky"`} {
+	for _, part := range []string{"it is made once", "DEBUG", "it begins", `"size":700000`, "half",
+		"it is reloaded", "case does not count", "it would", "flushed", `"provider":"picky"`} {
 		if !strings.Contains(records[0], part) {
 			t.Errorf("no %q in the records", part)
 		}
@@ -255,7 +293,8 @@ func without(v any) any {
 	case map[string]any:
 		for name, e := range v {
 			switch name {
-			case "agents", "id", "at", "seen_at", "started", "finished", "duration_ms", "last_action", "pack", "took", "took_ms", "ms", "updated":
+			case "agents", "id", "at", "seen_at", "started", "finished", "duration_ms",
+				"last_action", "pack", "took", "took_ms", "ms", "updated":
 				delete(v, name)
 			default:
 				v[name] = without(e)

@@ -55,7 +55,8 @@ func TestEntry(t *testing.T) {
 			Edges:      []string{"value"},
 		}, nil
 	}
-	providertest.Run(t, providertest.Subject{Definition: keys.Entry(), Transport: conn, New: create})
+	providertest.Run(t, providertest.Subject{Definition: keys.Entry(), Transport: conn,
+		New: create})
 }
 
 // TestConnect pins what connecting says when it fails, by the kinds that the engine goes by.

@@ -40,14 +40,17 @@ func New(t *testing.T, definitions []provider.Definition) *Stack {
 	name := awstest.Unique(t)
 	// That it exists means that an answer was lost, and the request repeated: nobody else has the
 	// name.
-	if _, err := dynamodb.NewFromConfig(s.AWS).CreateTable(t.Context(), dynamo.Table(name)); err != nil && !awserr.Is(err, awserr.TableInUse) {
+	if _, err := dynamodb.NewFromConfig(s.AWS).CreateTable(t.Context(),
+		dynamo.Table(name)); err != nil && !awserr.Is(err, awserr.TableInUse) {
 		t.Fatal(err)
 	}
 	objects := s3.NewFromConfig(s.AWS, func(o *s3.Options) { o.UsePathStyle = true })
-	if _, err := objects.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+	if _, err := objects.CreateBucket(t.Context(),
+		&s3.CreateBucketInput{Bucket: &name}); err != nil {
 		t.Fatal(err)
 	}
-	made, err := sqs.NewFromConfig(s.AWS).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(name + "-log")})
+	made, err := sqs.NewFromConfig(s.AWS).CreateQueue(t.Context(),
+		&sqs.CreateQueueInput{QueueName: aws.String(name + "-log")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +61,9 @@ func New(t *testing.T, definitions []provider.Definition) *Stack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Config = home.Config{Table: name, Bucket: name, Prefix: name[:min(len(name), 16)], LogQueue: *made.QueueUrl, CompileQueue: *compiles.QueueUrl, Endpoint: url, Region: s.AWS.Region, AWS: &s.AWS,
+	s.Config = home.Config{Table: name, Bucket: name, Prefix: name[:min(len(name), 16)],
+		LogQueue: *made.QueueUrl, CompileQueue: *compiles.QueueUrl, Endpoint: url,
+		Region: s.AWS.Region, AWS: &s.AWS,
 		Definitions: definitions, Connector: Connect, Log: slog.New(slog.DiscardHandler)}
 	return s
 }
@@ -85,7 +90,8 @@ func Connect(state.Secrets) state.Connector { return connector{} }
 type connector struct{}
 
 // Connect implements deploy.Connector.
-func (connector) Connect(context.Context, resource.Agent) (any, error) { return nil, nil } // there is nothing to connect to
+// there is nothing to connect to
+func (connector) Connect(context.Context, resource.Agent) (any, error) { return nil, nil }
 
 // Until waits until a condition holds, and fails the test after a while.
 func Until(t *testing.T, what string, holds func() bool) {

@@ -33,8 +33,9 @@ var (
 type bits uint64
 
 const (
-	hasIntent  bits = 1 << iota // version, hash and body; otherwise they are those of the row before
-	isDeployed                  // Deployed is Hash
+	// version, hash and body; otherwise they are those of the row before
+	hasIntent  bits = 1 << iota
+	isDeployed      // Deployed is Hash
 	isOrphaned
 	isRemoving
 	wantsFacts

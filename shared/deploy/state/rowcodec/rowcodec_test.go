@@ -27,13 +27,16 @@ func TestAnyRowComesBack(t *testing.T) {
 			got := rowcodec.Stored{}
 			got.ID = row.ID
 			rowcodec.Read(d, &got)
-			if diff := cmp.Diff(row, got.After(&row), cmpopts.EquateEmpty()); diff != "" || !d.Done() {
-				t.Fatalf("intent %v, bad %v, left %d (-want +got):\n%s", intent, d.Bad, len(d.B), diff)
+			if diff := cmp.Diff(row, got.After(&row), cmpopts.EquateEmpty()); diff != "" ||
+				!d.Done() {
+				t.Fatalf("intent %v, bad %v, left %d (-want +got):\n%s", intent, d.Bad, len(d.B),
+					diff)
 			}
 			whole := &binform.Reader{B: w.B}
 			back := state.Row{ID: row.ID}
 			rowcodec.ReadWhole(whole, &back)
-			if diff := cmp.Diff(row, back, cmpopts.EquateEmpty()); intent != (diff == "") || intent != whole.Done() {
+			if diff := cmp.Diff(row, back, cmpopts.EquateEmpty()); intent != (diff == "") ||
+				intent != whole.Done() {
 				t.Fatalf("intent %v, whole, bad %v (-want +got):\n%s", intent, whole.Bad, diff)
 			}
 		}

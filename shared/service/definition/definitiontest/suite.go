@@ -59,13 +59,15 @@ func service(name string, version int) definition.Service {
 		Part: definition.Part{
 			Entity: "__config__::Site", Attributes: []definition.Attribute{{
 				Name: "size", Modifier: definition.ReadWrite, Type: "int", DefaultSet: true,
-				Default: json.Number("5"), Annotations: map[string]any{"web_order": json.Number("1")},
+				Default:        json.Number("5"),
+				Annotations:    map[string]any{"web_order": json.Number("1")},
 				ValidationType: &kind, ValidationParam: map[string]any{"ge": json.Number("1.5")},
 			}},
 			Embedded: []definition.Embedded{{
 				Name: "databases", Modifier: definition.ReadWrite,
 				Limits: definition.Limits{Lower: 1, Upper: &limit},
-				Part:   definition.Part{Entity: "__config__::Database", KeyAttributes: []string{"name"}},
+				Part: definition.Part{Entity: "__config__::Database",
+					KeyAttributes: []string{"name"}},
 			}},
 			Annotations: map[string]any{"on": true, "list": []any{"a", nil}},
 		},
@@ -138,7 +140,8 @@ func (s *suite) back() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.same("by version", definition.Kept{Service: want, Digest: digest, Bundle: bundle(1)}, s.of(2, ""))
+	s.same("by version", definition.Kept{Service: want, Digest: digest, Bundle: bundle(1)},
+		s.of(2, ""))
 	s.same("by digest", definition.Kept{Service: want, Digest: digest, Bundle: bundle(1)},
 		s.of(2, digest))
 	b, err := s.h.B.Bundle(s.ctx, env)

@@ -40,9 +40,11 @@ func (s *suite) generations() {
 	s.generation("site", 1, inventory.Seen{ID: one.ID, Rev: one.Rev},
 		inventory.Seen{ID: two.ID, Rev: two.Rev})
 	for name, number := range map[string]int64{
-		"an earlier one": 0, "a later one": 2, "one that is not that of what was read": inventory.Outdated,
+		"an earlier one": 0, "a later one": 2,
+		"one that is not that of what was read": inventory.Outdated,
 	} {
-		_, err := s.h.B.Write(s.ctx, env, []inventory.Change{{Record: one}, under(two, "site", number)})
+		_, err := s.h.B.Write(s.ctx, env,
+			[]inventory.Change{{Record: one}, under(two, "site", number)})
 		if !is(err, fault.Conflict) || !inventory.IsMoved(err) {
 			s.Errorf("%s: %v", name, err)
 		}
@@ -57,7 +59,8 @@ func (s *suite) generations() {
 	if !is(err, fault.Conflict) || inventory.IsMoved(err) {
 		s.Errorf("that the record has changed goes before: %v", err)
 	}
-	_, err = s.h.A.Write(s.ctx, env, []inventory.Change{under(one, "site", 1), under(two, "site", 2)})
+	_, err = s.h.A.Write(s.ctx, env,
+		[]inventory.Change{under(one, "site", 1), under(two, "site", 2)})
 	if !is(err, fault.Invalid) {
 		s.Errorf("two generations of a service: %v", err)
 	}

@@ -82,8 +82,9 @@ func (s *orderSuite) back() {
 	one.Orders = []inventory.Mark{{Order: "o001", Version: 1, Delete: true}, {
 		Order: "o001", Item: 1, Version: 2,
 		Outcome: inventory.Outcome{
-			State: inventory.ItemFailed, Failure: inventory.FailedExecution, Reason: "r", Label: "l",
-			At: began,
+			State: inventory.ItemFailed, Failure: inventory.FailedExecution, Reason: "r",
+			Label: "l",
+			At:    began,
 		},
 	}}
 	o := orderOf(1, one, two)
@@ -272,7 +273,8 @@ func (s *orderSuite) full() {
 	}
 	revs := s.place(orderOf(1, all...), all...)
 	for i := range all {
-		all[i].Rev, all[i].Identity, all[i].Deleted, all[i].Tasks = revs[i], "x"+all[i].Identity, true, nil
+		all[i].Rev, all[i].Identity, all[i].Deleted, all[i].Tasks = revs[i], "x"+all[i].Identity,
+			true, nil
 	}
 	s.place(orderOf(2, all...), all...)
 	var targets []string
@@ -297,7 +299,9 @@ func (s *orderSuite) race() {
 	errs := make([]error, len(stores))
 	var wg sync.WaitGroup
 	for i, b := range stores {
-		wg.Go(func() { _, errs[i] = b.Place(s.ctx, env, orderOf(1, record(i)), changesOf(record(i))) })
+		wg.Go(func() {
+			_, errs[i] = b.Place(s.ctx, env, orderOf(1, record(i)), changesOf(record(i)))
+		})
 	}
 	wg.Wait()
 	done := 0

@@ -290,7 +290,8 @@ func (s *suite) order() {
 	one.Closed = true
 	s.refused(fault.Refused, one)
 	two.Deleted = true
-	if _, err := s.h.B.Write(s.ctx, env, []inventory.Change{{Record: one}, {Record: two}}); err != nil {
+	if _, err := s.h.B.Write(s.ctx, env,
+		[]inventory.Change{{Record: one}, {Record: two}}); err != nil {
 		s.Error(err)
 	}
 }
@@ -343,7 +344,8 @@ func (s *suite) filters() {
 		{inventory.Query{Service: "lab"}, []string{"i002"}},
 		{inventory.Query{Service: "nobody"}, []string{}},
 		{inventory.Query{States: []string{"up"}}, []string{"i000", "i002"}},
-		{inventory.Query{States: []string{"up", "failed"}, Service: "site"}, []string{"i000", "i001"}},
+		{inventory.Query{States: []string{"up", "failed"}, Service: "site"},
+			[]string{"i000", "i001"}},
 		{inventory.Query{States: []string{"terminated"}}, []string{}},
 		{inventory.Query{States: []string{"up", "failed"}, Limit: 2}, []string{"i000", "i001"}},
 	} {

@@ -27,7 +27,8 @@ type Key struct {
 func NewKey(t *testing.T, dir, name, passphrase string) Key {
 	t.Helper()
 	k := Key{File: filepath.Join(dir, name)}
-	run(t, "", "ssh-keygen", "-q", "-t", "ed25519", "-a", "1", "-C", name, "-N", passphrase, "-f", k.File)
+	run(t, "", "ssh-keygen", "-q", "-t", "ed25519", "-a", "1", "-C", name, "-N", passphrase, "-f",
+		k.File)
 	for path, text := range map[string]*string{k.File: &k.Private, k.File + ".pub": &k.Public} {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -75,7 +76,9 @@ func Provide(t *testing.T, path, packages string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	// What the package starts is none of our business: nothing is started where there is no init.
-	script := "exec 9>/tmp/southbound-apt.lock; flock 9; [ -e " + path + " ] && exit; apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends " + packages
+	script := "exec 9>/tmp/southbound-apt.lock; flock 9; [ -e " + path +
+		" ] && exit; apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq " +
+		"--no-install-recommends " + packages
 	if out, err := exec.CommandContext(ctx, "sh", "-c", script).CombinedOutput(); err != nil {
 		t.Fatalf("install %s: %v\n%s", packages, err, out)
 	}
@@ -93,11 +96,13 @@ const NoStart = "SHLVL=1"
 func Start(t *testing.T, login, more string, prefix ...string) *Server {
 	t.Helper()
 	path, dir := sshd(t), t.TempDir()
-	s := &Server{Host: NewKey(t, dir, "host", ""), User: NewKey(t, dir, "user", ""), Login: login, prefix: prefix}
+	s := &Server{Host: NewKey(t, dir, "host", ""), User: NewKey(t, dir, "user", ""), Login: login,
+		prefix: prefix}
 	authorized, config := filepath.Join(dir, "authorized"), filepath.Join(dir, "config")
 	write(t, authorized, s.User.Public+"\n", 0o644)
 	write(t, config, "HostKey "+s.Host.File+"\nAuthorizedKeysFile "+authorized+"\nStrictModes no\n"+
-		"UsePAM no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication yes\nLogLevel VERBOSE\n"+
+		"UsePAM no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication yes\nLogLevel "+
+		"VERBOSE\n"+
 		more+"SetEnv "+NoStart+"\n", 0o600) // the first SetEnv counts
 	log, err := os.Create(filepath.Join(dir, "log")) // a file: what outlives sshd may keep it open
 	if err != nil {
@@ -120,7 +125,8 @@ func Start(t *testing.T, login, more string, prefix ...string) *Server {
 			if err != nil {
 				return
 			}
-			s.serve(conn, append(append([]string{}, s.prefix...), path, "-i", "-e", "-f", config), log)
+			s.serve(conn, append(append([]string{}, s.prefix...), path, "-i", "-e", "-f", config),
+				log)
 		}
 	})
 	t.Cleanup(func() {
@@ -174,7 +180,8 @@ func (s *Server) Kill(sig syscall.Signal) {
 
 // Options are those of an agent that logs in to the server.
 func (s *Server) Options(more ...any) map[string]any {
-	out := map[string]any{"host": "127.0.0.1", "port": s.Port, "user": s.Login, "key_file": s.User.File, "host_key": s.Host.Public}
+	out := map[string]any{"host": "127.0.0.1", "port": s.Port, "user": s.Login,
+		"key_file": s.User.File, "host_key": s.Host.Public}
 	for i := 0; i < len(more); i += 2 {
 		name, _ := more[i].(string)
 		if out[name] = more[i+1]; more[i+1] == nil {
