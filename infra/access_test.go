@@ -130,8 +130,8 @@ func TestProvisionerIsBounded(t *testing.T) {
 				t.Errorf("%s allows %s", sid, a)
 			case a == "sqs:DeleteQueue" &&
 				(s.where != "ApiRole" ||
-					at(s.body, "Condition", "StringEquals", "aws:ResourceTag/southbound:prefix") ==
-						nil):
+					at(s.body, "Condition", "StringEquals",
+						"aws:ResourceTag/southbound:prefix") == nil):
 				t.Errorf("%s allows %s of any queue", sid, a)
 			case a == "sqs:CreateQueue" || a == "sqs:TagQueue":
 				texts(s.body["Resource"], func(r string) {
@@ -159,8 +159,8 @@ func TestCallers(t *testing.T) {
 			}
 		}
 	}
-	if at(got["lambda:InvokeFunctionUrl"], "StringEquals", "lambda:FunctionUrlAuthType") !=
-		"AWS_IAM" ||
+	if at(got["lambda:InvokeFunctionUrl"], "StringEquals",
+		"lambda:FunctionUrlAuthType") != "AWS_IAM" ||
 		at(got["lambda:InvokeFunction"], "Bool", "lambda:InvokedViaFunctionUrl") != true ||
 		len(got) != 2 {
 		t.Errorf("callers have %v", got)

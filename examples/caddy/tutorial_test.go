@@ -181,8 +181,8 @@ func use(p program, bin string) {
 	apply("again", 0)
 	admin := apitest.Connect(p, map[string]any{"url": url, "retry": int64(10)})
 	if _, err := admin.Do(p.Context(),
-		api.Request{Method: http.MethodDelete, Path: "/config/apps/http/servers/hello"}); err !=
-		nil {
+		api.Request{Method: http.MethodDelete,
+			Path: "/config/apps/http/servers/hello"}); err != nil {
 		p.Fatal(err)
 	}
 	apply("after drift", 1)

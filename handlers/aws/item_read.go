@@ -85,8 +85,8 @@ func getItems(
 	}
 	for try := 0; len(left) > 0; try++ {
 		if try > 0 &&
-			(platform.Clock{}).Sleep(ctx, min(50*time.Millisecond<<min(try, 8), 5*time.Second)) !=
-				nil {
+			(platform.Clock{}).Sleep(ctx,
+				min(50*time.Millisecond<<min(try, 8), 5*time.Second)) != nil {
 			return nil, ctx.Err()
 		}
 		res, err := api.BatchGetItem(ctx,

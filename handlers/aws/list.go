@@ -132,8 +132,8 @@ func (item) List(ctx *provider.Context, found func(provider.Found) error) error 
 			return failure("read the table "+table, err)
 		}
 		for _, have := range page.Items {
-			if err := found(provider.Found{Attributes: describedItem(table, key, have)}); err !=
-				nil {
+			if err := found(provider.Found{Attributes: describedItem(table, key,
+				have)}); err != nil {
 				return err
 			}
 		}

@@ -442,8 +442,8 @@ func (t *unpacked) makeLink(e entry) error {
 	if err := t.remove(aside); err != nil {
 		return err
 	}
-	if err := t.sys.Do("symlink", func() error { return t.root.Symlink(e.Target, aside) }); err !=
-		nil {
+	if err := t.sys.Do("symlink",
+		func() error { return t.root.Symlink(e.Target, aside) }); err != nil {
 		return err
 	}
 	if t.want.UID >= 0 || t.want.GID >= 0 {

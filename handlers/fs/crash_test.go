@@ -311,8 +311,8 @@ func crashChild() bool {
 		os.Exit(1)
 	}
 	if _, err := h.Update(ctx,
-		provider.UpdateRequest{Resource: r, Changes: map[string]diff.Diff{"content": {}}}); err !=
-		nil {
+		provider.UpdateRequest{Resource: r,
+			Changes: map[string]diff.Diff{"content": {}}}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -137,9 +137,11 @@ func TestDiscovered(t *testing.T) {
 		}
 		ctx := providertest.NewHost(c).Context(t.Context(),
 			provider.Options{Desired: provider.Resource{Attributes: like}})
-		if err := (object{}).List(ctx,
-			func(f provider.Found) error { out = append(out, f.Attributes); return nil }); err !=
-			nil {
+		err := (object{}).List(ctx, func(f provider.Found) error {
+			out = append(out, f.Attributes)
+			return nil
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 		return out

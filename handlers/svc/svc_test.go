@@ -121,8 +121,8 @@ func drift(t *testing.T, m *machine, d provider.Definition) {
 	if err != nil || obs.Attributes["running"] != false || obs.Attributes["enabled"] != true {
 		t.Fatal(obs, err)
 	}
-	if _, err := d.Handler.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs}); err !=
-		nil {
+	if _, err := d.Handler.Update(ctx,
+		provider.UpdateRequest{Resource: r, Observed: obs}); err != nil {
 		t.Fatal(err)
 	}
 	if obs, err = d.Handler.Read(ctx, provider.ReadRequest{Resource: r}); err != nil ||

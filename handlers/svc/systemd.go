@@ -164,8 +164,8 @@ func (s systemd) stateOf(ctx context.Context, p map[string]string) state {
 		now.enabled = true
 	case "static", "indirect", "transient":
 		now.fixed = true
-		now.enabled = p["WantedBy"]+p["RequiredBy"]+p["UpheldBy"]+p["TriggeredBy"]+p["BusName"] !=
-			""
+		now.enabled = cmp.Or(p["WantedBy"], p["RequiredBy"], p["UpheldBy"], p["TriggeredBy"],
+			p["BusName"]) != ""
 	case "generated":
 		// what a script in init.d stands for is enabled by its own means; anything else as what it
 		// was made from says

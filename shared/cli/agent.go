@@ -160,8 +160,8 @@ func notifyLog(ctx context.Context, notifier *logs.Notifier, r worker.Run, log *
 // agentLog writes to standard error: JSON lines with --json, text otherwise.
 func (a *agentRunner) agentLog() *slog.Logger {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(cmp.Or(os.Getenv("SOUTHBOUND_LOG_LEVEL"), "info"))); err !=
-		nil {
+	if err := level.UnmarshalText(
+		[]byte(cmp.Or(os.Getenv("SOUTHBOUND_LOG_LEVEL"), "info"))); err != nil {
 		level = slog.LevelInfo
 	}
 	if a.quiet {

@@ -358,8 +358,8 @@ func TestPreventDestroy(t *testing.T) {
 		!strings.Contains(row.Reason, says) {
 		t.Errorf("%s, %s: %s", calls, row.Status(), row.Reason)
 	}
-	if row, calls := r.wants(c, disk(map[string]any{"zone": "b"}, resource.Flags{})); calls !=
-		"delete x, create" || row.Status() != state.StatusDeployed {
+	if row, calls := r.wants(c, disk(map[string]any{"zone": "b"},
+		resource.Flags{})); calls != "delete x, create" || row.Status() != state.StatusDeployed {
 		t.Errorf("taken away: %s, %s: %s", calls, row.Status(), row.Reason)
 	}
 	for _, flags := range []resource.Flags{{PreventDestroy: true, Purged: true},

@@ -96,8 +96,8 @@ func TestCutOff(t *testing.T) {
 	dir := t.TempDir()
 	a := open(t, dir)
 	if err := a.Files().Put(context.Background(),
-		[]state.Blob{{Hash: deploytest.HashOf([]byte("x")), Size: 1, Data: []byte("x")}}); err !=
-		nil {
+		[]state.Blob{{Hash: deploytest.HashOf([]byte("x")), Size: 1,
+			Data: []byte("x")}}); err != nil {
 		t.Fatal(err)
 	}
 	write := func(holder string) string {

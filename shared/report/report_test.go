@@ -183,8 +183,7 @@ func TestReadResult(t *testing.T) {
 		strings.NewReader(
 			`{"environment":"e","version":3,"author":"ann","resources":2,"changed":1,"unchanged":1,` +
 				`"changes":[{"id":"std::Null[a,name=x]","change":"created","attributes":["value"]}],"counts":{"deployed":2},"duration_ms":5}` +
-				"\n")); err !=
-		nil {
+				"\n")); err != nil {
 		t.Fatal(err)
 	}
 	if r.Result == nil || r.Result.Version != 3 || r.Result.Changed != 1 {

@@ -55,8 +55,8 @@ func TestConformance(t *testing.T) {
 					B: bucket.NewFiles(api, name), Damage: func(hash string) {
 						if _, err := api.PutObject(t.Context(),
 							&s3.PutObjectInput{Bucket: &name, Key: fileKey(hash),
-								Body: bytes.NewReader([]byte("one, a little LONGER"))}); err !=
-							nil {
+								Body: bytes.NewReader(
+									[]byte("one, a little LONGER"))}); err != nil {
 							t.Fatal(err)
 						}
 					}}

@@ -304,8 +304,8 @@ func (w *world) disable(agent string) {
 	w.t.Helper()
 	for _, m := range w.mappings(agent) {
 		if _, err := w.lambda.UpdateEventSourceMapping(w.t.Context(),
-			&lambda.UpdateEventSourceMappingInput{UUID: m.UUID, Enabled: aws.Bool(false)}); err !=
-			nil {
+			&lambda.UpdateEventSourceMappingInput{UUID: m.UUID,
+				Enabled: aws.Bool(false)}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

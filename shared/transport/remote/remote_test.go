@@ -269,8 +269,8 @@ func TestOtherProgram(t *testing.T) {
 		}
 	}
 	var in bytes.Buffer
-	if err := newFrameWriter(&in).send(frame{kindHello, hello{Protocol: protocol + 1}}); err !=
-		nil {
+	if err := newFrameWriter(&in).send(
+		frame{kindHello, hello{Protocol: protocol + 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := newConn(t.Context(), &in, io.Discard, 0, Running{}, func() {}); !fault.Is(err,
