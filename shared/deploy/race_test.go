@@ -6,5 +6,5 @@ package deploy_test
 // takes ten times as long: the test command makes all as shipped.
 const worlds = 4
 
-// veryMany is how many resources the version has to which TestAddedToMany adds.
-const veryMany = 1000
+// veryMany is how many resources the version has to which TestAddedToMany adds: some chunks of them.
+const veryMany = 3000
