@@ -185,6 +185,25 @@ func (s *Secrets) Prefetch(ctx context.Context, refs []resource.Secret, values b
 		})
 	}
 	_ = reads.Wait()
+	if !values {
+		s.prolong(rest) // not what was kept before: it would never be asked for again
+	}
+}
+
+// prolong keeps versions for the calls that follow, however long it took to fetch all of them.
+func (s *Secrets) prolong(refs []resource.Secret) {
+	for _, ref := range refs {
+		r, err := parse(ref)
+		if err != nil {
+			continue
+		}
+		s.mu.Lock()
+		k, ok := s.versions[r.text()]
+		s.mu.Unlock()
+		if ok && k.err == nil {
+			s.keep(s.versions, r.text(), k, versionKeep)
+		}
+	}
 }
 
 func (s *Secrets) kept(r *reference, values bool) bool {
@@ -218,7 +237,7 @@ func (s *Secrets) fetchValues(ctx context.Context, c clients, refs []reference) 
 			r = byName[aws.ToString(p.ARN)]
 		}
 		if r != nil && (!r.exact() || r.selector == strconv.FormatInt(p.Version, 10)) {
-			s.keep(s.values, r.text(), keptOf(p))
+			s.keep(s.values, r.text(), keptOf(p), s.config.Keep)
 		}
 	}
 }
@@ -234,7 +253,7 @@ func (s *Secrets) fetchVersions(ctx context.Context, c clients, refs []reference
 	}
 	for i := range refs {
 		if v, ok := found[refs[i].name]; ok {
-			s.keep(s.versions, refs[i].text(), kept{version: v})
+			s.keep(s.versions, refs[i].text(), kept{version: v}, versionKeep)
 		}
 	}
 }

@@ -26,7 +26,8 @@ type Config struct {
 	// Machine resolves env: and file:; nil: they are refused, as in a function, which is nobody's
 	// machine.
 	Machine state.Secrets
-	// Keep is how long values and versions are kept; 0: five minutes.
+	// Keep is how long values are kept; 0: five minutes. Which version is the newest is kept for
+	// seconds, so that an export asks once and the next one sees a rotation.
 	Keep time.Duration
 	// Now tells the time; nil: time.Now.
 	Now func() time.Time
@@ -65,6 +66,7 @@ var (
 
 const (
 	defaultKeep = 5 * time.Minute
+	versionKeep = 3 * time.Second
 	// refusedKeep is how long it is remembered that a version cannot be told, so that an export of
 	// many references does not ask in vain for each twice.
 	refusedKeep = 20 * time.Second
@@ -122,7 +124,7 @@ func (s *Secrets) Resolve(
 	if got.value, err = r.member(got.value); err != nil {
 		return "", "", err
 	}
-	s.keep(s.values, r.text(), got)
+	s.keep(s.values, r.text(), got, s.config.Keep)
 	return got.value, got.version, nil
 }
 
@@ -159,11 +161,11 @@ func (s *Secrets) Version(ctx context.Context, ref resource.Secret) (string, err
 		version, err = s.managedVersion(ctx, c, r)
 	}
 	if err == nil {
-		s.keep(s.versions, r.text(), kept{version: version})
+		s.keep(s.versions, r.text(), kept{version: version}, versionKeep)
 		return version, nil
 	}
 	if err = r.fault(err); fault.Is(err, fault.Denied) || fault.Is(err, fault.NotFound) {
-		s.keep(s.versions, r.text(), kept{err: err})
+		s.keep(s.versions, r.text(), kept{err: err}, refusedKeep)
 	}
 	return "", err
 }
@@ -184,7 +186,7 @@ func (s *Secrets) have(m map[string]kept, key string) (kept, bool) {
 	return k, ok && s.config.Now().Before(k.until)
 }
 
-func (s *Secrets) keep(m map[string]kept, key string, k kept) {
+func (s *Secrets) keep(m map[string]kept, key string, k kept, how time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.config.Now()
@@ -195,9 +197,7 @@ func (s *Secrets) keep(m map[string]kept, key string, k kept) {
 			}
 		}
 	}
-	if k.until = now.Add(s.config.Keep); k.err != nil {
-		k.until = now.Add(min(refusedKeep, s.config.Keep))
-	}
+	k.until = now.Add(min(how, s.config.Keep))
 	m[key] = k
 }
 

@@ -146,8 +146,8 @@ func TestParameters(t *testing.T) {
 			p.resolves(t, "a value", ref, value, "1", "GetParameter")
 			p.resolves(t, "and kept", ref, value, "1", "")
 			p.put(t, name, "second")
-			p.versions(t, "for minutes", ref, "1", "")
-			p.now = p.now.Add(6 * time.Minute)
+			p.versions(t, "while one export lasts", ref, "1", "")
+			p.now = p.now.Add(4 * time.Second)
 			p.versions(t, "then it is asked for again", ref, "2", "DescribeParameters")
 			p.resolves(t, "an intent's version", resource.Secret{Source: ref.Source, Version: "1"},
 				value, "1", "GetParameter")
@@ -155,6 +155,8 @@ func TestParameters(t *testing.T) {
 				value, "1", "")
 			p.versions(t, "an exact version is known",
 				resource.Secret{Source: ref.Source, Version: "1"}, "1", "")
+			p.resolves(t, "values are kept for minutes", ref, value, "1", "")
+			p.now = p.now.Add(6 * time.Minute)
 			p.resolves(t, "the newest", ref, "second", "2", "GetParameter")
 			if _, err := p.ssm.LabelParameterVersion(t.Context(),
 				&ssm.LabelParameterVersionInput{Name: &name, Labels: []string{"stable"},
