@@ -131,6 +131,12 @@ func TestObjectDrift(t *testing.T) {
 					t.Errorf("%s: %q, %v, %v; expected %q of %s", c.why, change, diffs, err,
 						c.change, c.differs)
 				}
+				if content, differs := diffs["content"]; differs {
+					if _, isFile := content.Current.(resource.File); !isFile {
+						t.Errorf("%s: %v stands in a diff for bytes that were not read", c.why,
+							content.Current)
+					}
+				}
 			}
 			versions := func() int {
 				page, err := api.ListObjectVersions(t.Context(),

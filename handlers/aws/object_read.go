@@ -156,26 +156,15 @@ func (t *target) content(want any, head *s3.HeadObjectOutput) any {
 		if have == want.Hash && n == want.Size {
 			return want
 		}
-		if have != "" {
-			return resource.File{Hash: have, Size: n}
-		}
-		return withoutHash(n)
 	case string:
 		sum := sha256.Sum256([]byte(want))
-		switch {
-		case n == int64(len(want)) && have == hex.EncodeToString(sum[:]):
+		if n == int64(len(want)) && have == hex.EncodeToString(sum[:]) {
 			return want
-		case have == "":
-			return withoutHash(n)
 		}
-		return fmt.Sprintf("%d bytes, SHA-256 %s", n, have)
+	default:
+		return nil
 	}
-	return nil
-}
-
-// withoutHash says that what bytes there are is not known.
-func withoutHash(size int64) string {
-	return fmt.Sprintf("%d bytes without a SHA-256 checksum", size)
+	return resource.File{Hash: have, Size: n} // without a hash its bytes are not known
 }
 
 // hashOf returns the SHA-256 of the bytes of an object, "" when S3 does not know it. The entity tag
