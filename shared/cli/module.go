@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -470,8 +469,7 @@ func (ms *modules) freezeCommand(of string) *cobra.Command {
 			if out != "" {
 				path = out
 			}
-			// no secrets
-			return fault.Wrap(fault.Unavailable, "write "+path, os.WriteFile(path, text, 0o644))
+			return modtool.Replace(path, text)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "outfile", "o", "", "where to; - for standard output")

@@ -82,7 +82,7 @@ func (t *Tool) Build(ctx context.Context, dir string, o BuildOptions) ([]string,
 	var out []string
 	write := func(name string, text []byte) error {
 		out = append(out, filepath.Join(o.Output, name))
-		return replace(out[len(out)-1], text)
+		return Replace(out[len(out)-1], text)
 	}
 	if o.Wheel || !o.Sdist {
 		err = write(s.distribution()+"-py3-none-any.whl", s.wheel())

@@ -35,7 +35,7 @@ func (t *Tool) Convert(_ context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(dir, metadata.FileV2), setup); err != nil {
+	if err := Replace(filepath.Join(dir, metadata.FileV2), setup); err != nil {
 		return err
 	}
 	if err := writePyproject(dir); err != nil {
@@ -141,7 +141,7 @@ func writePyproject(dir string) error {
 	case strings.Contains(string(text), "[build-system]"):
 		return nil
 	}
-	return replace(
+	return Replace(
 		file,
 		[]byte(fmt.Sprintf("%s\n%s", strings.TrimRight(string(text), "\n")+"\n", pyproject)),
 	)

@@ -234,7 +234,7 @@ func fill(dir, name string) error {
 		case e.Type().IsRegular():
 			var text []byte
 			if text, err = os.ReadFile(path); err == nil {
-				err = replace(path, []byte(names.Replace(string(text))))
+				err = Replace(path, []byte(names.Replace(string(text))))
 			}
 		}
 		if err != nil {

@@ -1,16 +1,10 @@
 package modtool
 
 import (
-	"bytes"
-	"errors"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
-	"southbound/shared/fault"
 	"southbound/shared/lang/metadata"
-	"southbound/shared/pattern"
 )
 
 // setOption returns a file of sections with one option set. All else stays as it is written.
@@ -57,59 +51,6 @@ func setOption(text []byte, section, name, value string) []byte {
 		lines = append(lines, gap+"["+section+"]\n"+entry)
 	}
 	return []byte(strings.Join(lines, ""))
-}
-
-// setRequires returns a YAML file with another list requires. All else stays as it is written.
-func setRequires(text []byte, requires []string) ([]byte, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil || len(doc.Content) == 0 {
-		return nil, fault.Wrap(fault.Invalid, "write requires", errors.Join(err, errNoMapping))
-	}
-	var list bytes.Buffer
-	list.WriteString("requires:")
-	if len(requires) == 0 {
-		list.WriteString(" []")
-	}
-	for _, r := range requires {
-		list.WriteString("\n  - " + quotedSpec(r))
-	}
-	list.WriteString("\n")
-	lines := strings.SplitAfter(string(text), "\n")
-	root := doc.Content[0]
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		if root.Content[i].Value != "requires" {
-			continue
-		}
-		from := root.Content[i].Line - 1
-		to := from + 1
-		for to < len(lines) && partOf(lines[to]) {
-			to++
-		}
-		for to > from+1 && strings.TrimSpace(lines[to-1]) == "" {
-			to--
-		}
-		return []byte(strings.Join(slices.Replace(lines, from, to, list.String()), "")), nil
-	}
-	joined := strings.TrimRight(string(text), "\n") + "\n" + list.String()
-	return []byte(joined), nil
-}
-
-var errNoMapping = errors.New("the file is not a mapping")
-
-// partOf reports whether a line goes on with the value above it.
-func partOf(line string) bool {
-	trimmed := strings.TrimSpace(line)
-	return trimmed == "" || line[0] == ' ' || line[0] == '\t' || line[0] == '-' || line[0] == ']' ||
-		line[0] == '}'
-}
-
-var plainSpec = pattern.Lazy(`^[A-Za-z_][\w.\[\], ]*([~=<>!]=?=? ?[\w.*+!]+(, ?)?)*$`)
-
-func quotedSpec(text string) string {
-	if plainSpec().MatchString(text) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 }
 
 // setRequirement returns the lines of a requirements.txt or of install_requires with one

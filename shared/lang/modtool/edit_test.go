@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/pep440"
 )
 
@@ -26,23 +25,6 @@ func TestSetOption(t *testing.T) {
 		got := string(setOption([]byte(text), c.section, c.name, c.value))
 		if got != c.want {
 			t.Errorf("%s.%s\n got %q\nwant %q", c.section, c.name, got, c.want)
-		}
-	}
-}
-
-// TestSetRequires changes the list and nothing else.
-func TestSetRequires(t *testing.T) {
-	t.Parallel()
-	for before, want := range map[string]string{
-		"name: x # one\n": "name: x # one\nrequires:\n  - a >=1\n",
-		"name: x\nrequires:\n- b\n- c # why\n\n# z\nz: 1": "name: x\nrequires:\n  - a >=1\n\n" +
-			"# z\nz: 1",
-		"requires: [b,\n  c]\nname: x\n": "requires:\n  - a >=1\nname: x\n",
-		"requires: b\nname: x\n":         "requires:\n  - a >=1\nname: x\n",
-	} {
-		got, err := setRequires([]byte(before), []string{"a >=1"})
-		if err != nil || string(got) != want {
-			t.Errorf("%q\n got %q, %v\nwant %q", before, got, err, want)
 		}
 	}
 }
@@ -121,24 +103,4 @@ func TestHide(t *testing.T) {
 		"http://h/z" {
 		t.Error(got)
 	}
-}
-
-// FuzzSetRequires holds that what is written can be read, and is what was meant.
-func FuzzSetRequires(f *testing.F) {
-	f.Add("name: x\nrequires:\n- b\n")
-	f.Add("requires: [a]\nname: x")
-	f.Fuzz(func(t *testing.T, text string) {
-		if _, _, err := metadata.ReadProject("project.yml", []byte(text)); err != nil ||
-			strings.Contains(text, "---") {
-			return
-		}
-		after, err := setRequires([]byte(text), []string{"net ~= 1.0"})
-		if err != nil {
-			return
-		}
-		p, _, err := metadata.ReadProject("project.yml", after)
-		if err != nil || len(p.Requires) != 1 {
-			t.Errorf("%q became %q: %v", text, after, err)
-		}
-	})
 }

@@ -248,7 +248,7 @@ func addToSetup(file string, r metadata.Requirement) error {
 	}
 	value := "\n    " + strings.Join(setRequirement(lines, r), "\n    ")
 	text = setOption(text, "options", "install_requires", value)
-	return replace(file, bytesTrimmed(text))
+	return Replace(file, bytesTrimmed(text))
 }
 
 // bytesTrimmed takes out white space at the ends of lines that options with many lines have.
@@ -265,7 +265,7 @@ func addToText(file string, r metadata.Requirement) error {
 	if len(text) > 0 {
 		lines = strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	}
-	return replace(file, []byte(strings.Join(setRequirement(lines, r), "\n")+"\n"))
+	return Replace(file, []byte(strings.Join(setRequirement(lines, r), "\n")+"\n"))
 }
 
 func addToYAML(file string, asked []metadata.Requirement, r metadata.Requirement) error {
@@ -283,7 +283,7 @@ func addToYAML(file string, asked []metadata.Requirement, r metadata.Requirement
 	if text, err = setRequires(text, requires); err != nil {
 		return err
 	}
-	return replace(file, text)
+	return Replace(file, text)
 }
 
 // EachClone calls do for each module of the project that is a git repository of its own; of one

@@ -287,7 +287,7 @@ func linkPure(env string, m *module.Module, path string) error {
 	if err := removePackage(site, m.Name); err != nil {
 		return fault.Wrap(fault.Unavailable, "install the module", err)
 	}
-	return replace(filepath.Join(site, "__editable__."+m.Name+".pth"), []byte(path+"\n"))
+	return Replace(filepath.Join(site, "__editable__."+m.Name+".pth"), []byte(path+"\n"))
 }
 
 // pytestNeed is which pytest tests of modules are run with.

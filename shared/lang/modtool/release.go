@@ -280,7 +280,7 @@ func (releases) commit(
 		if dated {
 			day = o.Now.UTC().Format(time.DateOnly)
 		}
-		if err := replace(log, changelog(text, m.Version(), version, o.Changelog,
+		if err := Replace(log, changelog(text, m.Version(), version, o.Changelog,
 			day)); err != nil {
 			return err
 		}
@@ -317,7 +317,7 @@ func writeVersion(m *module.Module, version pep440.Version) error {
 		text = setOption(text, "metadata", "version", version.Base().String())
 		text = setOption(text, "egg_info", "tag_build", version.Tag())
 	}
-	return replace(m.Meta.File, text)
+	return Replace(m.Meta.File, text)
 }
 
 // changelog returns a changelog with a section for the release that a version leads to, a line in

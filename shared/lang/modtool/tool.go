@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -121,20 +122,34 @@ func writeNew(dir, name, text string) error {
 	return fault.Wrap(fault.Unavailable, "write "+path, err)
 }
 
-// replace writes a file whole, beside it first.
-func replace(path string, text []byte) error {
-	mode := os.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
+// Replace writes a file whole, beside it first. Its mode and owner stay as they are; of a link, the
+// file changes that it leads to.
+func Replace(path string, text []byte) error {
+	doing := "write " + path
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	mode := os.FileMode(0o644) // no secrets
+	before, err := os.Stat(path)
+	if err == nil {
+		mode = before.Mode().Perm()
+		if !before.Mode().IsRegular() { // such as /dev/stdout
+			return fault.Wrap(fault.Unavailable, doing, os.WriteFile(path, text, mode))
+		}
 	}
 	temporary := fmt.Sprintf("%s.%d.new", path, os.Getpid())
-	err := os.WriteFile(temporary, text, mode)
+	err = os.WriteFile(temporary, text, mode)
+	if err == nil && before != nil {
+		err = os.Chmod(temporary, mode)
+		if st, ok := before.Sys().(*syscall.Stat_t); ok {
+			_ = os.Chown(temporary, int(st.Uid), int(st.Gid)) // only root may, and need not
+		}
+	}
 	if err == nil {
 		err = os.Rename(temporary, path)
 	}
 	if err != nil {
 		_ = os.Remove(temporary) // the error is that of writing
-		return fault.Wrap(fault.Unavailable, "write "+path, err)
 	}
-	return nil
+	return fault.Wrap(fault.Unavailable, doing, err)
 }
