@@ -19,12 +19,16 @@ import (
 	"southbound/localstack/server"
 )
 
-// state is what is known of the emulator, in a file under .aws-sam.
+// state is what is known of the emulator, in a file under .aws-sam. The process that holds MiniStack
+// keeps that file locked.
 type state struct {
 	// of the process that holds MiniStack; 0: LocalStack, which Docker holds
 	PID      int    `json:"pid,omitempty"`
 	Endpoint string `json:"endpoint"`
 }
+
+// logName is the file beside it that has what the emulator says.
+const logName = "local.log"
 
 func stateFile() (string, error) {
 	root, err := stack.FindRoot()
@@ -79,21 +83,35 @@ func running() (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(path)
+	return runningIn(path)
+}
+
+// runningIn is running by a state file. One that nobody holds is of an emulator that was killed,
+// and is removed: its process id may be another program's by now.
+func runningIn(path string) (*state, error) {
+	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = file.Close() }()
 	var s state
-	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("%s: %w; make local-down removes it", path, err)
+	if err := json.NewDecoder(file).Decode(&s); err != nil {
+		return nil, fmt.Errorf("%s: %w; remove it", path, err)
 	}
-	if s.PID != 0 && syscall.Kill(s.PID, 0) != nil {
-		return nil, os.Remove(path) // it was killed
+	if s.PID == 0 {
+		return &s, nil
 	}
-	return &s, nil
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return &s, nil
+	case err != nil:
+		return nil, err
+	}
+	return nil, os.Remove(path)
 }
 
 func start(ctx context.Context, o *options, progress io.Writer) (*state, error) {
@@ -108,7 +126,7 @@ func start(ctx context.Context, o *options, progress io.Writer) (*state, error) 
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(filepath.Dir(path), "local.log"))
+	log, err := os.Create(filepath.Join(filepath.Dir(path), logName))
 	if err != nil {
 		return nil, err
 	}
@@ -159,23 +177,36 @@ func localServe(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	if err := write(path, state{PID: os.Getpid(), Endpoint: s.URL}); err != nil {
+	held, err := write(path, state{PID: os.Getpid(), Endpoint: s.URL})
+	if err != nil {
 		return err
 	}
+	defer func() { _ = held.Close() }()
 	defer func() { _ = os.Remove(path) }()
 	<-ctx.Done()
 	return nil
 }
 
-func write(path string, s state) error {
+// write writes a state file, which is held until it is closed, or this process ends.
+func write(path string, s state) (*os.File, error) {
 	data, err := json.Marshal(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return err
+	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
 	}
-	return os.Rename(path+".new", path)
+	if _, err = file.Write(data); err == nil {
+		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // localDown stops the emulator and waits until it is gone.
@@ -184,13 +215,16 @@ func localDown(ctx context.Context, _ *options, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if s == nil {
-		fmt.Fprintln(progress, "no emulator runs")
-		return nil
-	}
 	path, err := stateFile()
 	if err != nil {
 		return err
+	}
+	if s == nil {
+		fmt.Fprintln(progress, "no emulator runs")
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), logName)); err != nil {
+			return nil
+		}
+		return cleanUp(path) // one was killed
 	}
 	if s.PID == 0 {
 		if err := compose(ctx, progress, "down", "--volumes"); err != nil {
@@ -217,7 +251,7 @@ func localDown(ctx context.Context, _ *options, progress io.Writer) error {
 // functions that were built for it.
 func cleanUp(path string) error {
 	dir := filepath.Dir(path)
-	for _, name := range []string{filepath.Base(path), "local.log", "build.toml", "build", "cache",
+	for _, name := range []string{filepath.Base(path), logName, "build.toml", "build", "cache",
 		"deps"} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err
@@ -248,7 +282,11 @@ func startDocker(ctx context.Context, _ *options, progress io.Writer) (*state, e
 		return nil, err
 	}
 	s := state{Endpoint: "http://localhost.localstack.cloud:4566"}
-	return &s, write(path, s)
+	file, err := write(path, s)
+	if err != nil {
+		return nil, err
+	}
+	return &s, file.Close()
 }
 
 func compose(ctx context.Context, progress io.Writer, args ...string) error {
