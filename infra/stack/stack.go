@@ -117,7 +117,12 @@ func (s *Stack) Variables(outputs map[string]string) []string {
 func (s *Stack) sam(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, s.Tools.SAM, args...) // installed by its hash
 	cmd.Dir = s.Root
-	cmd.Env = append(s.Tools.Environment(), s.Environment...)
+	scratch, err := os.MkdirTemp("", "southbound-sam-") // it leaves a folder for each function
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	cmd.Env = append(append(s.Tools.Environment(), s.Environment...), "TMPDIR="+scratch)
 	if s.Endpoint != "" {
 		cmd.Env = append(cmd.Env, "AWS_ENDPOINT_URL="+s.Endpoint)
 	}
