@@ -51,8 +51,8 @@ type Flags struct {
 	// together with the two above.
 	PreventDestroy bool
 	ReportOnly     bool // compare, never change
-	SendEvent      bool // tell direct dependants when it finishes
-	ReceiveEvents  bool // be told of changes; documents default to true
+	SendEvent      bool // notify direct dependants when it has changed
+	ReceiveEvents  bool // be notified of changes; documents default to true
 }
 
 // Agent is where resources are managed.
