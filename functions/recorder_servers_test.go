@@ -20,8 +20,7 @@ import (
 )
 
 // recorder is on the way to the server, and notes which rights requests take. Who sends one is told
-// by
-// the access key that it is signed with.
+// by the access key that it is signed with.
 type recorder struct {
 	t        *testing.T
 	next     *httputil.ReverseProxy
@@ -262,8 +261,7 @@ func leading(p *part) map[string][]string {
 }
 
 // sqs notes a request to SQS. A batch takes the right of one message; to make a queue with tags
-// takes
-// the right to tag it.
+// takes the right to tag it.
 func (r *recorder) sqs(who string, req *http.Request, body []byte) {
 	_, operation, _ := strings.Cut(req.Header.Get("X-Amz-Target"), ".")
 	var in struct {

@@ -67,8 +67,7 @@ func noise(seed string, size int) string {
 }
 
 // many is how many agents the first version has beside others: more than an export prepares before
-// it
-// answers.
+// it answers.
 const many = 40
 
 // write writes the documents of a version.
@@ -234,8 +233,7 @@ func TestRights(t *testing.T) {
 }
 
 // mutants pins that TestRights would see an action that is missing in a statement, and one that is
-// too
-// many.
+// too many.
 func mutants(t *testing.T, have roles, who string, i int, all []asked) {
 	t.Helper()
 	with := func(actions []string) []string {

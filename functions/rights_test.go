@@ -62,8 +62,7 @@ func each(all []string, f func(string) bool) bool {
 }
 
 // like reports whether one of some patterns matches. A * of IAM matches a slash, too, which
-// path.Match
-// keeps apart.
+// path.Match keeps apart.
 func like(patterns []string, v string) bool {
 	flat := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
 	return slices.ContainsFunc(patterns, func(p string) bool {

@@ -92,8 +92,7 @@ func (s *site) environment(name string) []string {
 }
 
 // resources makes what a stack has beside what all tests need, what documents manage, and the queue
-// of
-// an agent as an earlier version would have made it.
+// of an agent as an earlier version would have made it.
 func (s *site) resources() {
 	s.t.Helper()
 	c := s.stack.Config

@@ -213,8 +213,7 @@ func TestJobIsAskedTwice(t *testing.T) {
 }
 
 // TestJobStartsAreLost pins that a start which nobody takes up is made again, that one which comes
-// too
-// late does nothing, and that a job which is never taken up fails and says so.
+// too late does nothing, and that a job which is never taken up fails and says so.
 func TestJobStartsAreLost(t *testing.T) {
 	t.Parallel()
 	j := startJobs(t, runs(2))
@@ -273,8 +272,7 @@ func hang(t *testing.T, m *model.Model, agent string) (began <-chan struct{}, re
 }
 
 // TestJobIsTakenOver pins that the job of a worker that gives no sign of life goes on with another,
-// and
-// that the first, when it was only slow, changes nothing any more.
+// and that the first, when it was only slow, changes nothing any more.
 func TestJobIsTakenOver(t *testing.T) {
 	t.Parallel()
 	m := runs(2)
@@ -344,8 +342,7 @@ func TestJobIsGivenUp(t *testing.T) {
 }
 
 // TestJobsAreBounded pins how many jobs of an environment are under way, and that those which
-// nobody
-// asks about any more do not count for long.
+// nobody asks about any more do not count for long.
 func TestJobsAreBounded(t *testing.T) {
 	t.Parallel()
 	j := startJobs(t, runs(2))

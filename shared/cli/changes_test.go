@@ -199,8 +199,7 @@ func (s *scene) edit() {
 }
 
 // TestChangesAsWhole exports random edits, with what earlier exports have noted and without, and
-// wants
-// both to store and to plan the same.
+// wants both to store and to plan the same.
 func TestChangesAsWhole(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {
@@ -233,8 +232,7 @@ func TestChangesAsWhole(t *testing.T) {
 }
 
 // TestChangeOfOthers changes one resource in a way that means something to others, or to the
-// version as
-// a whole, and wants what an export of everything gives.
+// version as a whole, and wants what an export of everything gives.
 func TestChangeOfOthers(t *testing.T) {
 	t.Parallel()
 	const more = "  - {type: fs::Directory, attributes: {path: /nowhere/a}}\n" +

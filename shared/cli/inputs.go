@@ -28,8 +28,7 @@ func (l *location) inputsFile(path string) string {
 const maxInputs = 16
 
 // saveInputs notes what an export has read, and forgets what was noted of the paths that were
-// exported
-// longest ago.
+// exported longest ago.
 func saveInputs(file string, in source.Inputs) {
 	dir := filepath.Dir(file)
 	if os.MkdirAll(dir, 0o700) != nil {
@@ -55,8 +54,7 @@ func saveInputs(file string, in source.Inputs) {
 }
 
 // storeChanges exports only what has changed since the last export of a path; false if that does
-// not
-// do, and all has to be read.
+// not do, and all has to be read.
 func (e *exporter) storeChanges(
 	ctx context.Context,
 	path, cache string,

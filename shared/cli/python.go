@@ -14,8 +14,7 @@ import (
 const pythonVariable = "SOUTHBOUND_PYTHON"
 
 // projectFile is where the data directory notes the project of which handlers were exported last,
-// so
-// that commands that work on no path find its virtual environment.
+// so that commands that work on no path find its virtual environment.
 const projectFile = "project"
 
 // noteProject notes the project that was exported, if it has handlers.

@@ -28,8 +28,7 @@ func (c *codes) Handler(_, agent string, code resource.File) (provider.Handler, 
 }
 
 // coded returns a resource that comes with its handler, and the file of that. Its attributes no
-// type
-// of the program has.
+// type of the program has.
 func coded(name, code string) (resource.Resource, state.Blob) {
 	sum := sha256.Sum256([]byte(code))
 	b := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(code)), Data: []byte(code)}
@@ -84,8 +83,7 @@ func hashOf(m *model.Model) string {
 }
 
 // TestCodeThatCannotRun holds that a resource whose code cannot be run here is unavailable, and
-// says
-// why.
+// says why.
 func TestCodeThatCannotRun(t *testing.T) {
 	t.Parallel()
 	for want, code := range map[string]run.Code{

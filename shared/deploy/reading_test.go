@@ -178,8 +178,7 @@ func TestReadingOfAnotherPlan(t *testing.T) {
 }
 
 // TestReadingIsCutOff pins that a comparison whose time is over ends although a handler hangs,
-// names
-// what was not compared, and records nothing of what it cut off.
+// names what was not compared, and records nothing of what it cut off.
 func TestReadingIsCutOff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

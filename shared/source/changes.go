@@ -29,9 +29,8 @@ type Changes struct {
 const maxChanges = 2000
 
 // Changes reads what differs from in; false when that cannot be told: other files would be read,
-// more
-// than items of documents differs, or something is wrong, which Load tells. What can be read only
-// once, such as standard input and pipes, is not read.
+// more than items of documents differs, or something is wrong, which Load tells. What can be read
+// only once, such as standard input and pipes, is not read.
 func (in *Inputs) Changes(ctx context.Context, opts Options) (Changes, bool) {
 	if info, err := os.Stat(opts.Path); opts.Path == "-" || err != nil ||
 		!info.IsDir() && !info.Mode().IsRegular() {

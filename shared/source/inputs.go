@@ -10,8 +10,7 @@ import (
 
 // Inputs says what a Load has read: the names and hashes of files and, with Options.Note, digests
 // of the items of documents. It holds no text. A later process can store and use it: Changes tells
-// what
-// has changed since. See docs/design/export.md.
+// what has changed since. See docs/design/export.md.
 type Inputs struct {
 	Documents []Input
 	Files     []Input // that the documents refer to

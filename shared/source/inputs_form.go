@@ -12,8 +12,7 @@ import (
 const inputsForm = "southbound inputs 2\n"
 
 // Encode returns a form of inputs to be stored. What was stored under another key, such as by
-// another
-// program, is not read again.
+// another program, is not read again.
 func (in *Inputs) Encode(key string) []byte {
 	w := &binform.Writer{B: []byte(inputsForm)}
 	w.Text(key)

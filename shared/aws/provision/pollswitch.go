@@ -15,8 +15,7 @@ import (
 // PollSwitch turns on and off the polling of a queue that nobody needs while nothing happens: that
 // of the log. Polling an empty queue costs more than all else in a month without work. What lies in
 // the queue meanwhile is logged by the sweep, or when the mapping is enabled again. It may be used
-// by
-// any number of goroutines.
+// by any number of goroutines.
 type PollSwitch struct {
 	Lambda Lambda
 	// Mapping is its UUID; empty: nothing is done.

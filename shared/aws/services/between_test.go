@@ -41,8 +41,7 @@ func put(t *testing.T, n *services.Instances, r inventory.Record) inventory.Reco
 }
 
 // TestSomebodyBetween lets another process write after what a Write read, and before its
-// transaction
-// arrives: nothing is decided by what was read.
+// transaction arrives: nothing is decided by what was read.
 func TestSomebodyBetween(t *testing.T) {
 	t.Parallel()
 	leads := func(from, to string) inventory.Record {

@@ -20,8 +20,7 @@ import (
 )
 
 // TestRequestsOfInstances pins what each operation costs, in a process that has read what it
-// writes,
-// and in one that knows nothing.
+// writes, and in one that knows nothing.
 func TestRequestsOfInstances(t *testing.T) {
 	t.Parallel()
 	table, m := newTable(t, server.DynamoDB), &meter.Meter{}

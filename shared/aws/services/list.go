@@ -94,8 +94,7 @@ func (n *lists) entries(
 }
 
 // listed returns what stands in a partition, at most limit. Those of one service are in order;
-// those
-// of all have to be read to the end.
+// those of all have to be read to the end.
 func (n *lists) listed(
 	ctx context.Context, part string, q *inventory.Query, from string, limit int,
 ) ([]entry, error) {

@@ -71,8 +71,7 @@ type Commit struct {
 
 // FirstRev is the revision of rows that are new with a commit. A planner's is one that no row of
 // that id has had before its lease. Whoever still runs what was let go of since, and has come back,
-// holds a
-// revision that fits no more.
+// holds a revision that fits no more.
 func (c *Commit) FirstRev() int64 {
 	if c.Guard.Key != PlanKey {
 		return 1
@@ -91,8 +90,8 @@ type Committed struct {
 }
 
 // StillRunning returns what a commit without Next leaves of a lease's Running: the rows that
-// conflict with it, in their order. Until another
-// commit says what became of them, whoever takes the lane over must know that they were run.
+// conflict with it, in their order. Until another commit says what became of them, whoever takes
+// the lane over must know that they were run.
 func StillRunning(running []resource.ID, conflicts []Row) []resource.ID {
 	var out []resource.ID
 	for _, id := range running {

@@ -9,6 +9,5 @@
 //
 // It decides nothing: what to schedule is the affair of planners, and what a result means for a row
 // that of workers. It runs nothing and knows no types of resources. The conformance suite of the
-// ports
-// is package deploytest.
+// ports is package deploytest.
 package state

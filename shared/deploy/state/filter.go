@@ -23,8 +23,7 @@ type Filter struct {
 func (f Filter) Terms() []string { return f.terms }
 
 // ParseFilter reads terms type=, status=, set=, each at most once, agent=, any of which may match,
-// and at most one id or glob. All of these
-// must match.
+// and at most one id or glob. All of these must match.
 func ParseFilter(terms []string) (Filter, error) {
 	f := Filter{terms: terms}
 	said := map[string]bool{}
@@ -94,8 +93,7 @@ func (f Filter) Empty() bool {
 }
 
 // Match reports whether a row is selected. A row does not know whether it is being deployed, so the
-// status deploying matches every row, and
-// the caller has to compare it.
+// status deploying matches every row, and the caller has to compare it.
 func (f Filter) Match(r *Row) bool {
 	if f.Status != "" && f.Status != StatusDeploying && r.Status() != f.Status {
 		return false

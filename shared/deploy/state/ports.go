@@ -31,8 +31,8 @@ type State interface {
 	// is given. Unknown ones are left out.
 	Agents(ctx context.Context, env string, names ...string) (map[string]Agent, error)
 	// Pause sets or clears the pause of agents; names without an agent are kept for when it comes.
-	// After Pause(true) has
-	// returned, no Commit for these agents gets its Next accepted. PlanSeq grows.
+	// After Pause(true) has returned, no Commit for these agents gets its Next accepted. PlanSeq
+	// grows.
 	Pause(ctx context.Context, env string, paused bool, agents ...string) error
 	// Halt sets or clears the halt of the environment, with the same guarantee for all its agents.
 	// PlanSeq grows.
@@ -59,8 +59,8 @@ type State interface {
 	// the whole environment when none is given.
 	Schedule(ctx context.Context, env string, agents ...string) (Schedule, error)
 	// Finished returns those of ids that are not scheduled: they have no ticket or no row, and the
-	// wave of this epoch has either
-	// finished in their lane or checked them. Epoch 0: there is no wave.
+	// wave of this epoch has either finished in their lane or checked them. Epoch 0: there is no
+	// wave.
 	Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error)
 	// Due returns ids of rows with 0 < NextAt <= at, earliest first, up to limit, and the earliest
 	// NextAt after at (zero: none).
@@ -89,8 +89,7 @@ type Files interface {
 	// Missing returns those of hashes that are not stored.
 	Missing(ctx context.Context, hashes []string) ([]string, error)
 	// Put stores blobs durably; storing what is there is not an error. Bytes that do not match
-	// their hash are Invalid and
-	// are not stored.
+	// their hash are Invalid and are not stored.
 	Put(ctx context.Context, blobs []Blob) error
 	// Get returns the bytes of hashes, in order; a missing one is NotFound, bytes that do not match
 	// are Damaged.
@@ -137,8 +136,8 @@ type Clock interface {
 // Caller runs one call of a handler with a time limit.
 type Caller interface {
 	// Call runs f and waits for it at most limit. When f takes longer it is left behind with its
-	// context cancelled, and Call
-	// returns fault.Timeout; when f panics Call returns fault.Internal with the stack.
+	// context cancelled, and Call returns fault.Timeout; when f panics Call returns fault.Internal
+	// with the stack.
 	Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error
 }
 

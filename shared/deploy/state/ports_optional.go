@@ -18,8 +18,7 @@ type ConnectLimiter interface {
 }
 
 // SecretVersions may be implemented by Secrets that can tell the version of a secret without
-// reading its value, so that exporting does not
-// take the right to read it.
+// reading its value, so that exporting does not take the right to read it.
 type SecretVersions interface {
 	// Version returns the version that a reference means now. Its errors are those of Resolve.
 	Version(ctx context.Context, s resource.Secret) (string, error)

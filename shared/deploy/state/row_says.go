@@ -138,8 +138,7 @@ func (r *Row) Same(o *Row) bool {
 }
 
 // Move puts a row into a lane. It counts as not yet checked there, and in the lane that it left a
-// run
-// of it may still be under way.
+// run of it may still be under way.
 func (r *Row) Move(lane string) {
 	if r.Rev > 0 && r.Lane != lane {
 		r.Checked = 0

@@ -23,8 +23,7 @@ import (
 // the version before; these are neither written nor, when the two versions are compared, read.
 
 // Buckets returns how many chunks of about size resources a version of n has: a power of two, so
-// that the number
-// seldom changes.
+// that the number seldom changes.
 func Buckets(n, size int) int {
 	b := 1
 	for b*size < n {

@@ -7,6 +7,5 @@
 //	      └── Nodes, with what is being removed ── NewGraph ──► graph ── Blob ──► file
 //
 // It knows neither types nor rows: what a version may hold is checked before, and what of it is to
-// be
-// done is planned afterwards.
+// be done is planned afterwards.
 package version

@@ -120,8 +120,7 @@ func NewGraph(nodes []Node) *Graph {
 const graphFormat = 1
 
 // encode returns the stored form: the format, the lanes, and then for each node its id, its lane
-// with the removing flag, and its edges as
-// distances.
+// with the removing flag, and its edges as distances.
 func (g *Graph) encode() []byte {
 	w := &binform.Writer{}
 	w.Uint(graphFormat)

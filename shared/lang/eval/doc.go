@@ -1,6 +1,6 @@
 // Package eval gives models their meaning: it defines the types that they declare, and runs their
-// statements as a dataflow, in the
-// order in which values become known. docs/design/language.md describes it.
+// statements as a dataflow, in the order in which values become known. docs/design/language.md
+// describes it.
 //
 //	syntax.File of each namespace ─► define: types ─► bind: nodes with places for variables
 //
@@ -9,8 +9,8 @@
 // # Built-in plugins
 //
 // A plugin in Go is a value of Plugin in a table that is given to Run (Program.Plugins). To add
-// one, write its function and a line in
-// the table of the module, such as Plugins of shared/lang/std:
+// one, write its function and a line in the table of the module, such as Plugins of
+// shared/lang/std:
 //
 //	{Name: "std::count", Doc: "...", Params: []eval.Param{{Name: "item_list", Type: "list"}},
 //

@@ -50,8 +50,7 @@ func (f *file) token(i int32) *diag.Pos {
 }
 
 // onLine returns where a node begins if that is on the line of a token, and else the token: the
-// line is what the reference says, the
-// column what people look at.
+// line is what the reference says, the column what people look at.
 func (f *file) onLine(n syntax.Node, i int32) *diag.Pos {
 	if from := n.Tokens().From; f.syntax.Tokens[from].Pos.Line == f.syntax.Tokens[i].Pos.Line {
 		return f.token(from)

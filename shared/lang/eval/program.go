@@ -68,8 +68,7 @@ type Result struct {
 }
 
 // Run runs a program. Its problems are returned as diag.Problems; warnings also when it went well.
-// The result is nil when it did not,
-// but for what was printed.
+// The result is nil when it did not, but for what was printed.
 func Run(ctx context.Context, in Program) (result *Result, warnings diag.Problems, err error) {
 	if in.Limits == (Limits{}) {
 		in.Limits = DefaultLimits()

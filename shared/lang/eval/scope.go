@@ -7,8 +7,7 @@ import (
 )
 
 // block is where statements see variables, as far as the text tells: the statements of a file, a
-// body, a comprehension, the arguments
-// of a constructor, or the attributes of an instance.
+// body, a comprehension, the arguments of a constructor, or the attributes of an instance.
 type block struct {
 	parent   *block
 	names    map[string]int // of its own variables
@@ -214,8 +213,7 @@ type node interface {
 	// for them.
 	emit(e *engine, s *scope, f frame) *fail
 	// gradual is emit for a consumer that takes values one by one. It returns false if the consumer
-	// has to be given the value by
-	// whoever computes it.
+	// has to be given the value by whoever computes it.
 	gradual(e *engine, s *scope, f frame, c collector) (bool, *fail)
 	// value computes the value when all variables of the frame are ready; nil for no value at all.
 	value(e *engine, s *scope, f frame) (types.Value, *fail)

@@ -12,8 +12,7 @@ import (
 // builtin is a filter, a test or a method with its parameters.
 type builtin struct {
 	// params are the parameters as in Python: "s, width=4, first=false". The last ones may be *args
-	// and **named; "=-" is a default that
-	// says that nothing was given.
+	// and **named; "=-" is a default that says that nothing was given.
 	params string
 	call   func(s *state, a []types.Value) (types.Value, error)
 	parsed []parameter

@@ -10,6 +10,5 @@
 // a template computes follows Python: `7 // -2` is -4, 1 == true, "a" + 1 is an error.
 //
 // Not supported, and refused by name: the filters random and urlize and the function lipsum, since
-// they are not deterministic or are for web
-// pages alone, and extensions (do, break, trans).
+// they are not deterministic or are for web pages alone, and extensions (do, break, trans).
 package jinja

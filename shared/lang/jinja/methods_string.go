@@ -348,8 +348,7 @@ func padding(side byte) builtinCall {
 }
 
 // padded fills a text up to a width: on the l(eft-justified), r(ight-justified) or both sides. An
-// odd blank stands as center() of Python
-// puts it.
+// odd blank stands as center() of Python puts it.
 func padded(text string, width int, fill string, side byte) (types.Value, error) {
 	if width > maxOutput/4 {
 		return nil, limitf("a string becomes longer than %d bytes", maxOutput)

@@ -112,8 +112,7 @@ func rendered(template string, others map[string]string, vars Variables) (string
 }
 
 // variables reads the context, with the order of dictionaries and with ints as ints. Lists and
-// dictionaries are those of a template, since those
-// of Python can change.
+// dictionaries are those of a template, since those of Python can change.
 func variables(t testing.TB, context json.RawMessage) Variables {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(context))

@@ -23,8 +23,7 @@ import (
 
 // handler serves resources of one agent with the code that they come with. Where something may be
 // changed, Read does all: it has the handler in Python deploy the resource, as the library does,
-// and
-// reports that the thing is as wanted; what was changed goes through the context.
+// and reports that the thing is as wanted; what was changed goes through the context.
 type handler struct {
 	pack       *Pack
 	env, agent string

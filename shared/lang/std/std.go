@@ -1,7 +1,6 @@
 // Package std is the module std of models: its texts and its plugins in Go. Names, types and
-// results
-// are those of the module std 8.5 that models are written for. A plugin is a function and a line in
-// a table; the package comment of shared/lang/eval says how to write one.
+// results are those of the module std 8.5 that models are written for. A plugin is a function and a
+// line in a table; the package comment of shared/lang/eval says how to write one.
 //
 //	instances.go     instances, types, printing
 //	strings.go       strings, JSON, formats

@@ -16,8 +16,7 @@ import (
 type check func(types.Value) bool
 
 // validated are the types that std::validate_type knows without parameters: what pydantic makes of
-// a
-// value without being strict.
+// a value without being strict.
 func validated() map[string]check {
 	return map[string]check{
 		"datetime.date":           asText1(isDate),

@@ -135,8 +135,7 @@ type special struct {
 }
 
 // Types without a parameter. Any takes every value but references, LiteralList and LiteralDict are
-// list and dict of attributes, and
-// AnyList and AnyDict those of plugins, which may hold instances.
+// list and dict of attributes, and AnyList and AnyDict those of plugins, which may hold instances.
 var (
 	Any         Type = &special{"any", func(v Value) bool { _, ok := v.(Reference); return !ok }}
 	NullOnly    Type = &special{"null", func(v Value) bool { _, ok := v.(Null); return ok }}

@@ -6,8 +6,7 @@ import (
 )
 
 // Value is what a variable holds: Null, bool, int64, *big.Int (beyond int64), float64, string,
-// *List, *Dict, *Unknown, an Object or a
-// Reference. A value never changes once a model can see it.
+// *List, *Dict, *Unknown, an Object or a Reference. A value never changes once a model can see it.
 type Value any
 
 // Null is the value null.

@@ -24,8 +24,7 @@ const (
 // Item is a part of an order: an instance that is made, changed or deleted.
 type Item struct {
 	// Name names an instance that is there as Ref does; for one that is made it is a UUID, or a
-	// name
-	// by which relations of the other items lead to it, or "".
+	// name by which relations of the other items lead to it, or "".
 	Name    string
 	Service string
 	Action  Action

@@ -1,8 +1,7 @@
 // Package sim proves services by simulation: customers order, change and delete instances while a
 // worker compiles and deploys what they become, with the real orders, worker, lifecycles and
-// engine,
-// over models of their stores. A seed decides what happens when and what goes wrong. It stands on
-// the bench of shared/deploy/sim. See docs/design/simulator.md.
+// engine, over models of their stores. A seed decides what happens when and what goes wrong. It
+// stands on the bench of shared/deploy/sim. See docs/design/simulator.md.
 //
 //	sim.go          one seed, many, and a shorter plan of one that fails
 //	plan.go         what a seed has happen

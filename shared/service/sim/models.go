@@ -16,10 +16,8 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// text is the model of a simulation: a site that has parts, and notes that
-// follow the pages of sites. What is
-// in
-// angle brackets differs from offer to offer.
+// text is the model of a simulation: a site that has parts, and notes that follow the pages of
+// sites. What is in angle brackets differs from offer to offer.
 const text = `
 import lsm
 import lsm::fsm

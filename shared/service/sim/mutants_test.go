@@ -375,8 +375,7 @@ func TestMutants(t *testing.T) {
 }
 
 // find looks for a mutant in so many seeds. Which check sees a fault first is chance: seeds in
-// which
-// another one did count for nothing.
+// which another one did count for nothing.
 func (c *mutantCase) find(t *testing.T, m *Models, first uint64) {
 	t.Helper()
 	for from, end := first, first+c.within; ; {

@@ -59,8 +59,7 @@ func Run(
 
 // Campaign runs n seeds, from first on, on all processors, until one violates a rule. It returns
 // the result of that seed, the smallest if several were found at once, or nil, how often something
-// of each
-// kind has come about, and how many seeds were run.
+// of each kind has come about, and how many seeds were run.
 func Campaign(
 	m *Models, first, n uint64, mutant Mutant,
 ) (found *Result, kinds map[string]int, done uint64, failed error) {
