@@ -114,73 +114,27 @@ func (g *Graph) Order() []int32 {
 	for i := range n {
 		waiting[i] = g.reqStart[i+1] - g.reqStart[i]
 	}
-	// Nodes without requirements come by themselves in ascending order; only those that were freed
-	// need the heap.
-	var freed minHeap
+	// One pass meets all that is free by then. What is freed behind it is smaller, and comes before
+	// it goes on.
+	var behind set
 	next := 0
 	for {
-		for next < n && len(g.Requires(next)) > 0 {
+		i, some := behind.takeLeast()
+		for !some {
+			if next == n {
+				return order
+			}
+			i, some = next, waiting[next] == 0
 			next++
 		}
-		var node int32
-		switch {
-		case len(freed) > 0 && (next == n || int(freed[0]) < next):
-			node = freed.pop()
-		case next < n:
-			node = int32(next)
-			next++
-		default:
-			return order
-		}
-		order = append(order, node)
-		for _, d := range g.Dependants(int(node)) {
-			if waiting[d]--; waiting[d] == 0 {
-				freed.push(d)
+		order = append(order, int32(i)) // nodes are far fewer than 2^31
+		for _, d := range g.Dependants(i) {
+			if waiting[d]--; waiting[d] == 0 && int(d) < next {
+				if behind == nil {
+					behind = newSet(n)
+				}
+				behind.add(int(d))
 			}
 		}
 	}
-}
-
-// minHeap is a heap of nodes, the smallest first.
-type minHeap []int32
-
-func (h *minHeap) push(x int32) {
-	a := append(*h, x)
-	i := len(a) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if a[up] <= x {
-			break
-		}
-		a[i] = a[up]
-		i = up
-	}
-	a[i] = x
-	*h = a
-}
-
-func (h *minHeap) pop() int32 {
-	a := *h
-	least, x := a[0], a[len(a)-1]
-	a = a[:len(a)-1]
-	*h = a
-	i := 0
-	for {
-		down := 2*i + 1
-		if down >= len(a) {
-			break
-		}
-		if down+1 < len(a) && a[down+1] < a[down] {
-			down++
-		}
-		if x <= a[down] {
-			break
-		}
-		a[i] = a[down]
-		i = down
-	}
-	if len(a) > 0 {
-		a[i] = x
-	}
-	return least
 }

@@ -53,6 +53,46 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestOrderTakesLeast pins that the smallest node that is free always comes next.
+func TestOrderTakesLeast(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(100) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		n := 1 + rnd.IntN(300)
+		rank, reqs := rnd.Perm(n), make([][]int32, n)
+		for range rnd.IntN(2 * n) {
+			// what is required mostly has the smaller rank, so that there are few cycles
+			if i, q := rnd.IntN(n), rnd.IntN(n); rank[q] < rank[i] || rnd.IntN(20*n) == 0 {
+				reqs[i] = append(reqs[i], int32(q))
+			}
+		}
+		if got, want := graph(reqs...).Order(), leastFirst(reqs); !slices.Equal(got, want) {
+			t.Fatalf("seed %d: Order = %v, want %v", seed, got, want)
+		}
+	}
+}
+
+// leastFirst orders nodes as Order does, by looking at all of them for each.
+func leastFirst(reqs [][]int32) []int32 {
+	var order []int32
+	done := make([]bool, len(reqs))
+	waits := func(q int32) bool { return !done[q] }
+	for {
+		next := -1
+		for i, of := range reqs {
+			if !done[i] && !slices.ContainsFunc(of, waits) {
+				next = i
+				break
+			}
+		}
+		if next < 0 {
+			return order
+		}
+		order = append(order, int32(next))
+		done[next] = true
+	}
+}
+
 func TestCycles(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -262,7 +302,7 @@ func BenchmarkNew100k(b *testing.B) {
 
 func BenchmarkOrder100k(b *testing.B) {
 	for name, g := range map[string]*Graph{"Chain": chain(100_000), "Layers": layers(100, 1000),
-		"NoEdges": New(100_000, func(int) []int32 { return nil })} {
+		"NoEdges": New(100_000, func(int) []int32 { return nil }), "Star": star(100_000)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -270,6 +310,16 @@ func BenchmarkOrder100k(b *testing.B) {
 			}
 		})
 	}
+}
+
+// star makes a graph in which all but the last require that: a heap holds them all at once.
+func star(n int) *Graph {
+	return New(n, func(i int) []int32 {
+		if i < n-1 {
+			return []int32{int32(n - 1)}
+		}
+		return nil
+	})
 }
 
 func BenchmarkCycles100k(b *testing.B) {
