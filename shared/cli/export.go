@@ -163,7 +163,6 @@ func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 	if path != "-" {
 		e.docs.path = path
 	}
-	expectMuch(path)
 	var read *loaded
 	if e.remote() || e.fresh() {
 		// bad input must not leave a new data directory behind, and need not be sent to a server

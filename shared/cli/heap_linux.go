@@ -1,81 +1,61 @@
 package cli
 
 import (
-	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"reflect"
 	"runtime/debug"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
 const (
-	// manyBytes is how much has to be read for the heap to be worth preparing.
-	manyBytes = 256 << 10
-	// fileBytes is what a file or directory counts for at least, so that few are looked at.
-	fileBytes = 4 << 10
-	// hugeHeap is how much of the heap is made of huge pages: what ten thousand resources take.
-	hugeHeap = 64 << 20
+	// manyText is how much text of a model there has to be for the heap to be worth preparing.
+	manyText = 256 << 10
+	// minHuge is what ten thousand instances take.
+	minHuge = 64 << 20
+	// perText is how many bytes the heap has for each of the text of a model, at the least.
+	perText = 80
+	// maxHuge is what a hundred thousand instances take.
+	maxHuge = 192 << 20
+	// maxLooked is how many files and directories are looked at for the texts of a model.
+	maxLooked = 2000
 )
 
-// expectMuch prepares the heap if there is much under path. To be given pages of 4 kB, one by one,
-// takes a program that lives for a moment an eighth of its time; where the system is asked to, it
+// expectModel prepares the heap if there is much text of a model under path, for as much as becomes
+// of the text. To be given pages of 4 kB, one by one, takes time; where the system is asked to, it
 // gives 2 MB at once. Only memory that is allocated can be asked for, so a block is, and left
 // untouched to the next collection, which runs soon: then it is what else is allocated from.
-func expectMuch(path string) {
-	if !isLarge(path) {
+//
+// Documents are not worth it: what ten thousand resources take is soon given, and in a virtual
+// machine, which returns its free huge pages to the host, each is made anew.
+func expectModel(path string) {
+	size := textSize(path)
+	if size < manyText {
 		return
 	}
 	// a collection now would find it in use
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	_ = unix.Madvise(make([]byte, hugeHeap), unix.MADV_HUGEPAGE) // without it is only slower
-	forgetStart()
+	block := make([]byte, min(max(size*perText, minHuge), maxHuge))
+	_ = unix.Madvise(block, unix.MADV_HUGEPAGE) // without it is only slower
 }
 
-// forgetStart takes the code of the program out of its memory. The start takes some of it from all
-// over the place, and the system maps what is beside that as well: of 20 MB that are there then, 12
-// are not run again. What is run is mapped again in a moment, from the cache of the system, where
-// it stays. Code is never written to, so nothing is lost.
-func forgetStart() {
-	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		return
-	}
-	here := uint64(reflect.ValueOf(forgetStart).Pointer())
-	for line := range strings.Lines(string(maps)) {
-		var from, to uint64
-		var perm string
-		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &perm); n != 3 || here < from ||
-			here >= to {
-			continue
-		}
-		if perm == "r-xp" {
-			_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(from), uintptr(to-from),
-				unix.MADV_DONTNEED)
-		}
-		return
-	}
-}
-
-// isLarge reports whether there may be manyBytes to read under path. What cannot be looked at
-// counts for little: whoever reads it says why.
-func isLarge(path string) bool {
-	size := int64(0)
-	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil
-		}
-		here := int64(0)
-		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
-			here = info.Size()
-		}
-		if size += max(here, fileBytes); size >= manyBytes {
+// textSize returns how many bytes the texts of a model under path have, or about that where there
+// are many other files. Hidden directories, such as that of packages, are not looked into.
+func textSize(path string) (size int64) {
+	looked := 0
+	_ = filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
+		if looked++; err != nil || looked > maxLooked {
 			return filepath.SkipAll
+		}
+		switch name := d.Name(); {
+		case d.IsDir() && at != path && name[0] == '.':
+			return filepath.SkipDir
+		case filepath.Ext(name) == ".cf":
+			if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+				size += info.Size()
+			}
 		}
 		return nil
 	})
-	return size >= manyBytes
+	return size
 }

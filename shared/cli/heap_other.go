@@ -2,8 +2,5 @@
 
 package cli
 
-// expectMuch does nothing: only Linux has to be asked for huge pages.
-func expectMuch(string) {}
-
-// expectModel does nothing, for the same reason.
+// expectModel does nothing: only Linux has to be asked for huge pages.
 func expectModel(string) {}
