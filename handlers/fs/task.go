@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"southbound/handlers/internal/disk"
 
@@ -215,7 +216,9 @@ func (fs folders) close() {
 type reader struct {
 	sys   *disk.System
 	known owners
+	crowd map[string]int // how many things are read in each directory
 	dir   *disk.Folder
+	left  leftovers // in dir
 	buf   []byte
 }
 
@@ -242,21 +245,56 @@ func readers(sys *disk.System, f func(rd *reader)) {
 func (rd *reader) leave() {
 	if rd.dir != nil {
 		rd.dir.Close()
-		rd.dir = nil
+		rd.dir, rd.left = nil, leftovers{}
 	}
 }
 
 // enter makes a directory the one that is read in.
-func (rd *reader) enter(path string) error {
+func (rd *reader) enter(ctx *provider.Context, path string) error {
 	if rd.dir != nil && rd.dir.Path == path {
 		return nil
 	}
 	rd.leave()
 	dir, err := disk.OpenFolder(rd.sys, path)
-	if err == nil {
-		rd.dir = dir
+	if err != nil {
+		return err
 	}
-	return err
+	rd.dir = dir
+	if rd.crowd[path] >= crowded && !ctx.DryRun() {
+		rd.left = leftoversIn(ctx, dir, rd.buf)
+	}
+	return nil
+}
+
+const (
+	// crowded is how many things are read in one directory for its names to be listed, rather than
+	// each hidden name asked for: the system goes to the disk for a name that is not there, and for
+	// each anew.
+	crowded = 64
+	// mostListed is how many names are listed: some milliseconds.
+	mostListed = 1 << 15
+	// listedFor is how long a list serves. What a crash leaves in that time is found by the next
+	// run, as what it leaves behind the reader is.
+	listedFor = time.Second
+)
+
+// leftovers are the hidden names that crashes left in a directory.
+type leftovers struct {
+	names  map[string]bool
+	listed bool // otherwise each has to be asked for
+}
+
+func (l leftovers) may(base string) bool { return !l.listed || l.names[disk.Leftover(base)] }
+
+// leftoversIn returns those of a directory.
+func leftoversIn(ctx *provider.Context, dir *disk.Folder, buf []byte) leftovers {
+	key := provider.Key{Name: "leftovers", Args: []any{dir.Path}}
+	left, _ := provider.Cached(ctx, key, provider.Keep{For: listedFor},
+		func(*provider.Context) (left leftovers, err error) {
+			left.names, left.listed = dir.Leftovers(mostListed, buf)
+			return left, nil
+		})
+	return left // nothing was listed where the run was called off meanwhile
 }
 
 func (rd *reader) read(
@@ -270,12 +308,12 @@ func (rd *reader) read(
 	if err != nil && !r.Purged {
 		return provider.Observation{}, err
 	}
-	if err := rd.enter(dir); disk.Gone(err) {
+	if err := rd.enter(ctx, dir); disk.Gone(err) {
 		return provider.Observation{}, nil
 	} else if err != nil {
 		return provider.Observation{}, disk.Explain("read "+text(r, "path"), err)
 	}
-	if !ctx.DryRun() {
+	if !ctx.DryRun() && rd.left.may(base) {
 		err := rd.dir.Tidy(base)
 		if err != nil && !errors.Is(err, unix.EROFS) {
 			return provider.Observation{},
@@ -293,9 +331,11 @@ func (rd *reader) read(
 func readAll(ctx context.Context, l observer, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	parts := (len(items) + part - 1) / part
+	crowd := crowdOf(items)
 	var next atomic.Int64
 	spread(min(workers, parts), workers, func(int) {
 		readers(l.system(), func(rd *reader) {
+			rd.crowd = crowd
 			for n := int(next.Add(1)) - 1; n < parts; n = int(next.Add(1)) - 1 {
 				from, to := n*part, min((n+1)*part, len(items))
 				rd.readPart(ctx, l, items[from:to], out[from:to])
@@ -303,6 +343,19 @@ func readAll(ctx context.Context, l observer, items []provider.BatchRead) []prov
 		})
 	})
 	return out
+}
+
+// crowdOf counts things by directory.
+func crowdOf(items []provider.BatchRead) map[string]int {
+	if len(items) < crowded {
+		return nil
+	}
+	crowd := map[string]int{}
+	for i := range items {
+		dir, _ := disk.Split(text(items[i].Resource, "path"))
+		crowd[dir]++
+	}
+	return crowd
 }
 
 // readPart reads some of many things.

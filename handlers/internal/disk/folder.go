@@ -175,6 +175,33 @@ func (d *Folder) Tidy(base string) error {
 	return d.Remove(name)
 }
 
+// Leftovers lists what crashes may have left in the directory: names as Leftover gives them. With
+// more than most entries, or where they cannot be listed, all is false: something may be missing.
+// buf is what the system writes entries to.
+func (d *Folder) Leftovers(most int, buf []byte) (names map[string]bool, all bool) {
+	if d.Blind || (File{d.FD, d.Sys}).Rewind() != nil {
+		return nil, false
+	}
+	var entries []string
+	for seen := 0; seen <= most; seen += len(entries) {
+		n := 0
+		err := d.Sys.Do("list", func() (err error) { n, err = unix.ReadDirent(d.FD, buf); return err })
+		if err != nil || n <= 0 {
+			return names, err == nil
+		}
+		_, _, entries = unix.ParseDirent(buf[:n], -1, entries[:0])
+		for _, name := range entries {
+			if isLeftover(name) {
+				if names == nil {
+					names = map[string]bool{}
+				}
+				names[name] = true
+			}
+		}
+	}
+	return names, false
+}
+
 // Temporary makes an empty file that only its owner may read. Where the system can, the file has no
 // name, and a crash leaves nothing; else, and when it has to be seen, it has the hidden name of
 // base, and named is true.

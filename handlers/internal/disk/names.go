@@ -57,11 +57,20 @@ func Leftover(base string) string {
 	b := make([]byte, 0, MaxName)
 	b = append(b, '.')
 	b = append(b, base...)
-	b = append(b, ".southbound-"...)
+	b = append(b, leftoverMark...)
 	for shift := 28; shift >= 0; shift -= 4 {
 		b = append(b, digits[sum>>shift&0xf])
 	}
 	return string(b)
+}
+
+// leftoverMark stands between what a hidden name repeats and its checksum of eight digits.
+const leftoverMark = ".southbound-"
+
+// isLeftover reports whether a name may be one that Leftover gives.
+func isLeftover(name string) bool {
+	return len(name) > len(leftoverMark)+8 && name[0] == '.' &&
+		name[len(name)-8-len(leftoverMark):len(name)-8] == leftoverMark
 }
 
 // KindOf says what a thing is.
