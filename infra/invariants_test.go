@@ -120,8 +120,8 @@ func TestVisibility(t *testing.T) {
 	}
 	for _, name := range []string{"ApiFunction", "ExportFunction"} { // dryrun, plan --read
 		f, _ := list[name].(node)
-		if waits := time.Duration(integer(property(all, f, "Timeout"))) * time.Second; waits <
-			timeout+20*time.Second {
+		waits := time.Duration(integer(property(all, f, "Timeout"))) * time.Second
+		if waits < timeout+20*time.Second {
 			t.Errorf("%s waits for a comparison of the handler function for %v, which may take %v",
 				name, waits, timeout)
 		}

@@ -273,12 +273,12 @@ func TestObjectRefused(t *testing.T) {
 	}
 	defer own.Close()
 	reserved := provider.Resource{Attributes: map[string]any{"bucket": bucket, "key": "k"}}
-	if _, err := Object().Handler.Read(providertest.NewHost(own).Context(t.Context(),
-		provider.Options{}), provider.ReadRequest{Resource: reserved}); provider.ClassOf(err) !=
-		provider.NeedsChange {
+	ctx := providertest.NewHost(own).Context(t.Context(), provider.Options{})
+	_, err = Object().Handler.Read(ctx, provider.ReadRequest{Resource: reserved})
+	if provider.ClassOf(err) != provider.NeedsChange {
 		t.Errorf("a bucket of the state: %v", err)
 	}
-	ctx := providertest.NewHost("not AWS").Context(t.Context(), provider.Options{})
+	ctx = providertest.NewHost("not AWS").Context(t.Context(), provider.Options{})
 	if _, err := Object().Handler.Read(ctx,
 		provider.ReadRequest{}); provider.ClassOf(err) != provider.NeedsChange {
 		t.Errorf("an agent of this machine: %v", err)

@@ -133,9 +133,8 @@ func (t *target) headers(head *s3.HeadObjectOutput) (headers, error) {
 		disposition:  pick("content_disposition", head.ContentDisposition),
 		language:     pick("content_language", head.ContentLanguage),
 		cacheControl: pick("cache_control", head.CacheControl),
-		redirect:     head.WebsiteRedirectLocation,
-		metadata:     texts(t.want, "metadata"), storage: head.StorageClass,
-		encryption: head.ServerSideEncryption, kmsKey: head.SSEKMSKeyId,
+		redirect:     head.WebsiteRedirectLocation, metadata: texts(t.want, "metadata"),
+		storage: head.StorageClass, encryption: head.ServerSideEncryption, kmsKey: head.SSEKMSKeyId,
 	}
 	if h.metadata == nil {
 		h.metadata = metadataOf(head)
@@ -195,9 +194,8 @@ func (t *target) put(head *s3.HeadObjectOutput) (provider.Result, error) {
 	}
 	in := &s3.PutObjectInput{Bucket: &t.bucket, Key: &t.key, Body: b, ContentLength: &b.size,
 		ChecksumSHA256: sdk.String(base64.StdEncoding.EncodeToString(b.sum)),
-		ContentType:    h.contentType, ContentEncoding: h.encoding,
-		ContentDisposition: h.disposition, ContentLanguage: h.language,
-		CacheControl:            h.cacheControl,
+		ContentType:    h.contentType, ContentEncoding: h.encoding, ContentDisposition: h.disposition,
+		ContentLanguage: h.language, CacheControl: h.cacheControl,
 		WebsiteRedirectLocation: h.redirect, Metadata: h.metadata, StorageClass: h.storage,
 		ServerSideEncryption: h.encryption, SSEKMSKeyId: h.kmsKey,
 		Tagging: h.tagging}

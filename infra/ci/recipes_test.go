@@ -64,8 +64,8 @@ func TestPinned(t *testing.T) {
 				t.Errorf("job %s has no %s", name, key)
 			}
 		}
-		if cancels := job["concurrency"].(map[string]any)["cancel-in-progress"]; cancels !=
-			(name == "plan") {
+		cancels := job["concurrency"].(map[string]any)["cancel-in-progress"]
+		if cancels != (name == "plan") {
 			t.Errorf("job %s: cancel-in-progress is %v", name, cancels)
 		}
 		if job["permissions"].(map[string]any)["id-token"] != "write" {

@@ -276,8 +276,8 @@ func TestAsks(t *testing.T) {
 			strings.Contains(text, "s3cr3t-marker") {
 			t.Errorf("%s: %s %s: %d %.500s", c.why, c.method, c.path, resp.StatusCode, text)
 		}
-		if kind := resp.Header.Get("Content-Type"); c.status >= 400 !=
-			(kind == "application/problem+json") {
+		kind := resp.Header.Get("Content-Type")
+		if (c.status >= 400) != (kind == "application/problem+json") {
 			t.Errorf("%s: content type %q", c.why, kind)
 		}
 	}

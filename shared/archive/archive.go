@@ -101,8 +101,8 @@ func (x *Exporter) export(ctx context.Context, e Event) (*api.Report, error) {
 	}
 	return &api.Report{Environment: e.Environment, Version: out.Version,
 		Origin: api.Origin(out.Origin), Resources: out.Resources, Changed: out.Changed,
-		Unchanged: out.Unchanged,
-		Removed:   out.Removed, FilesUploaded: out.FilesUploaded, Counts: p.ByStatus(),
+		Unchanged: out.Unchanged, Removed: out.Removed, FilesUploaded: out.FilesUploaded,
+		Counts:  p.ByStatus(),
 		Changes: []api.Changed{}}, nil
 }
 

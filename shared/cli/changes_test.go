@@ -143,14 +143,8 @@ func (s *scene) write(t *testing.T) {
 		text := fmt.Sprintf("southbound: 1\ndefaults: {agent: %s}\n"+
 			"agents:\n  a: {transport: local, lanes: %d}\nresources:\n", s.agent, s.lanes)
 		for _, it := range items {
-			text += fmt.Sprintf(
-				sceneForms[it.form],
-				it.name,
-				it.value,
-				it.more%2,
-				it.more%3 == 2,
-				it.value%5,
-			)
+			text += fmt.Sprintf(sceneForms[it.form], it.name, it.value, it.more%2, it.more%3 == 2,
+				it.value%5)
 		}
 		if s.json {
 			write(fmt.Sprintf("d%d.json", i), inJSON(t, text))

@@ -170,9 +170,9 @@ func (d *documents) asExport(
 	read.model.Fingerprint = d.fingerprint(read.model.Fingerprint)
 	target, _ := state.ParseFilter(f.filter) // was parsed before
 	return deploy.Export{Model: read.model, Target: target, Partial: f.partial,
-		DeleteSets: f.deleteSets,
-		NoRelease:  f.noRelease, Check: f.check, RetryFailed: f.retry, Settings: d.project.Settings,
-		Origin: originOf(ctx, path, f.origin)}
+		DeleteSets: f.deleteSets, NoRelease: f.noRelease, Check: f.check, RetryFailed: f.retry,
+		Settings: d.project.Settings,
+		Origin:   originOf(ctx, path, f.origin)}
 }
 
 // fingerprint combines the fingerprint of the documents with what else an export depends on.

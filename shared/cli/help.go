@@ -67,10 +67,9 @@ func paragraphs(text string) string {
 // for.
 var otherWords = map[string][]string{
 	"apply": {"up", "sync", "converge", "run-once"}, "discover": {"import", "scan"},
-	"dryrun": {"dry-run", "noop", "check"},
-	"gc":     {"prune", "clean"}, "logs": {"log", "history", "events"}, "plan": {"preview"},
-	"resource": {"describe"}, "resources": {"list", "ls"}, "status": {"ps", "health"},
-	"validate": {"lint", "test"},
+	"dryrun": {"dry-run", "noop", "check"}, "gc": {"prune", "clean"},
+	"logs": {"log", "history", "events"}, "plan": {"preview"}, "resource": {"describe"},
+	"resources": {"list", "ls"}, "status": {"ps", "health"}, "validate": {"lint", "test"},
 }
 
 // suggestion returns the command that somebody most likely means by a word; "" for none.

@@ -356,8 +356,8 @@ func (ms *modules) moduleConvert() *cobra.Command {
 func (ms *modules) projectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "project", Short: "Begin a project, and install, update and freeze its modules",
-		Example: "  southbound project init site\n  southbound project install",
-		Args:    subcommand, RunE: help,
+		Example: "  southbound project init site\n  southbound project install", Args: subcommand,
+		RunE: help,
 	}
 	cmd.AddCommand(
 		ms.projectInit(),

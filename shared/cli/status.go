@@ -123,9 +123,9 @@ func (c *statusCommands) statusJSON(
 		agents = []api.Agent{}
 	}
 	l := statusLine{Environment: c.env, Version: p.Released, LatestVersion: p.Last, Counts: counts,
-		Scheduled: p.Scheduled,
-		Running:   p.RunningCount, Halted: p.Halted, PausedAgents: p.Paused, Waiting: p.Waiting,
-		Agents: agents, Problems: []api.Problem{}}
+		Scheduled: p.Scheduled, Running: p.RunningCount, Halted: p.Halted, PausedAgents: p.Paused,
+		Waiting: p.Waiting,
+		Agents:  agents, Problems: []api.Problem{}}
 	if ill(counts) {
 		health, err := c.home.Health(ctx, c.env)
 		if err != nil {

@@ -249,10 +249,8 @@ h2 = fs::File(host=std::Host(name="h2", os=std::linux, via=mitogen::Local()), pa
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[fmt.Sprint(r.Members["type"])+" "+
-			fmt.Sprint(cmp.Or(a["label"], a["name"], a["path"]))] = string(
-			text,
-		)
+		name := fmt.Sprint(cmp.Or(a["label"], a["name"], a["path"]))
+		got[fmt.Sprint(r.Members["type"])+" "+name] = string(text)
 	}
 	for name, want := range map[string]string{
 		"shop::Shelf first": `{"agent":"h1","attributes":{"goods":[],"label":"first","more":` +

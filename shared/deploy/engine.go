@@ -114,10 +114,9 @@ func (e *Engine) client() *state.Client {
 func (e *Engine) planner() *planner.Planner {
 	return planner.New(
 		planner.Config{Client: e.client(), Files: e.Files, Secrets: e.Secrets, Graphs: e.graphs,
-			Contents: e.known,
-			Checker:  e.checker(), Runs: e.runner(), Types: e.Types, Handlers: e.Handlers,
-			Pack:  e.Pack,
-			NewID: e.NewID, ChunkSize: e.Sizes.Chunk, SweepSize: e.Sizes.Sweep, Owned: e.Owned,
+			Contents: e.known, Checker: e.checker(), Runs: e.runner(), Types: e.Types,
+			Handlers: e.Handlers, Pack: e.Pack, NewID: e.NewID, ChunkSize: e.Sizes.Chunk,
+			SweepSize: e.Sizes.Sweep, Owned: e.Owned,
 			Keep: e.Keep},
 	)
 }

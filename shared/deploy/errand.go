@@ -18,8 +18,7 @@ func (e *Engine) ReadErrand(ctx context.Context, env string, of Errand,
 		return DryRun{}, fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	d := &dryRunner{e: e, runs: e.runner(), env: env, agents: []resource.Agent{of.Agent},
-		record: of.Record,
-		whole:  of.Whole, strict: stored.Settings.Strict,
+		record: of.Record, whole: of.Whole, strict: stored.Settings.Strict,
 		from: Reading{Until: from.Until, Progress: from.Progress}}
 	d.results = make(map[resource.ID]planner.PlannedChange, len(of.Wanted))
 	for _, w := range from.Known {

@@ -346,8 +346,8 @@ func TestProviderIsRecorded(t *testing.T) {
 	r.drain()
 	for _, name := range []string{"a", "b"} {
 		a := r.last(name)
-		if a.Provider != "plain" || a.ProviderWhy !=
-			"it suits: it needs nothing; not never: there is no command no-such-command" {
+		const why = "it suits: it needs nothing; not never: there is no command no-such-command"
+		if a.Provider != "plain" || a.ProviderWhy != why {
 			t.Errorf("%q because %q", a.Provider, a.ProviderWhy)
 		}
 	}

@@ -92,10 +92,9 @@ func TestStoredVersionIsHeldToTransports(t *testing.T) {
 	r.drain()
 	r.same("calls", r.took("read", "create"))
 	r.want("a", state.StatusUnavailable)
-	if got, want := r.row("a").Reason,
-		`t::T is not reached over the transport http of the agent "a"; it is over local`; got !=
-		want {
-		t.Errorf("reason %q, want %q", got, want)
+	const why = `t::T is not reached over the transport http of the agent "a"; it is over local`
+	if got := r.row("a").Reason; got != why {
+		t.Errorf("reason %q, want %q", got, why)
 	}
 	if !r.row("a").NextAt.IsZero() {
 		t.Error("it is tried again by itself, and cannot pass")

@@ -213,9 +213,9 @@ func TestRelationsCycle(t *testing.T) {
 			t.Errorf("%q is not in %q", part, p.Message)
 		}
 	}
-	if p.Hint !=
-		"remove one of these requirements; t::Service[a,name=web] requires t::File[a,name=a] by "+
-			"the nature of its type" || len(p.Related) != 3 {
+	const hint = "remove one of these requirements; t::Service[a,name=web] requires " +
+		"t::File[a,name=a] by the nature of its type"
+	if p.Hint != hint || len(p.Related) != 3 {
 		t.Errorf("hint %q, related %v", p.Hint, p.Related)
 	}
 	if problems := e.ValidateClosed(

@@ -230,8 +230,8 @@ func TestReplaceDeletesFirst(t *testing.T) {
 		t.Errorf("and once more: %s, %s", calls, row.Status())
 	}
 	c.fail["create"] = errors.New("no room")
-	if row, calls := r.wants(c, disk(map[string]any{"zone": "c"}, resource.Flags{})); calls !=
-		"delete x, create" || row.Status() != state.StatusFailed || len(c.disks) != 0 {
+	row, calls = r.wants(c, disk(map[string]any{"zone": "c"}, resource.Flags{}))
+	if calls != "delete x, create" || row.Status() != state.StatusFailed || len(c.disks) != 0 {
 		t.Errorf("cut off between: %s, %s, %v", calls, row.Status(), c.disks)
 	}
 	if a := r.lastOf(diskID); a.Change != diff.Purged {

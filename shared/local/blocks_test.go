@@ -226,8 +226,8 @@ func TestFlippedBits(t *testing.T) {
 		rewritten, _ := decodeRecords(rows)
 		decodeBodies(encodeBodies(again), rewritten)
 		for j := range rewritten { // a block is written anew with what is damaged in it
-			if row, _ := rewritten[j].row(); (row.Body == nil) !=
-				(sumOf(again[j].body) != again[j].sum) {
+			row, _ := rewritten[j].row()
+			if damaged := sumOf(again[j].body) != again[j].sum; damaged != (row.Body == nil) {
 				t.Fatalf("bit %d: writing it again made %q of a damaged body", i, row.Body)
 			}
 		}

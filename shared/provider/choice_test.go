@@ -283,8 +283,8 @@ func TestChoiceServesWhatItsProvidersDo(t *testing.T) {
 	if err := l.Reload(w.context(1), provider.ReadRequest{}); err == nil {
 		t.Error("not reloaded")
 	}
-	if x, _ := provider.As[provider.Timeouter](d.Handler); x.CallTimeout(provider.Resource{}) !=
-		time.Hour {
+	x, _ := provider.As[provider.Timeouter](d.Handler)
+	if x.CallTimeout(provider.Resource{}) != time.Hour {
 		t.Error("the time limit")
 	}
 }
@@ -356,8 +356,8 @@ func TestDefinedTypeIsValid(t *testing.T) {
 		problems) > 0 {
 		t.Error(problems)
 	}
-	if _, problems := typ.Check(map[string]any{"name": "x", "provider": "dnf"}); len(problems) ==
-		0 {
+	_, problems := typ.Check(map[string]any{"name": "x", "provider": "dnf"})
+	if len(problems) == 0 {
 		t.Error("an unknown provider is accepted")
 	}
 }

@@ -143,8 +143,8 @@ func second[T any](_ T, err error) error { return err }
 func TestDecodeRefuses(t *testing.T) {
 	tests := map[string]string{
 		"Empty": ``, "Null": `null`, "List": `[]`, "Nothing": `{}`, "NoID": `{"attributes":{}}`,
-		"NoAttributes": `{"id":"x::Y[a,n=v]"}`,
-		"BadID":        `{"attributes":{},"id":"x::Y[a]"}`, "IDNumber": `{"attributes":{},"id":1}`,
+		"NoAttributes": `{"id":"x::Y[a,n=v]"}`, "BadID": `{"attributes":{},"id":"x::Y[a]"}`,
+		"IDNumber":       `{"attributes":{},"id":1}`,
 		"Unknown":        `{"attributes":{},"id":"x::Y[a,n=v]","zzz":1}`,
 		"Flag":           `{"attributes":{},"id":"x::Y[a,n=v]","purged":1}`,
 		"FlagNull":       `{"attributes":{},"id":"x::Y[a,n=v]","purged":null}`,

@@ -146,10 +146,9 @@ func TestNormalForm(t *testing.T) {
 			"value => [1, -16, 1.5, default, true]}}}]",
 		"Class['a']": "Class['a']", "Class[a::b]": "Class[a::b]",
 		"Resource['File', '/x']":    "Resource['File', '/x']",
-		"Runtime[ruby, [/a/, 'b']]": "Runtime[ruby, [/a/, 'b']]",
-		"Scalar":                    "Scalar", "ScalarData": "ScalarData", "Data": "Data",
-		"Undef": "Undef",
-		"Any":   "Any", "Numeric": "Numeric",
+		"Runtime[ruby, [/a/, 'b']]": "Runtime[ruby, [/a/, 'b']]", "Scalar": "Scalar",
+		"ScalarData": "ScalarData", "Data": "Data", "Undef": "Undef", "Any": "Any",
+		"Numeric": "Numeric",
 	}
 	for expr, want := range tests {
 		t.Run(expr, func(t *testing.T) {

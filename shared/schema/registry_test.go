@@ -265,8 +265,8 @@ func TestAliases(t *testing.T) {
 		t.Errorf("problems: %v", problems)
 	}
 	_, problems := c.Check(map[string]any{"name": "a", "ports": []any{int64(70000)}})
-	if len(problems) != 1 || problems[0].Message !=
-		"item 1: expected an Integer between 0 and 65535, got the integer 70000" {
+	const out = "item 1: expected an Integer between 0 and 65535, got the integer 70000"
+	if len(problems) != 1 || problems[0].Message != out {
 		t.Errorf("problems: %v", problems)
 	}
 	if _, err := NewRegistry(Type{Name: "x::Y",

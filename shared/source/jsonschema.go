@@ -30,8 +30,8 @@ func JSONSchema(types *schema.Registry) ([]byte, error) {
 	}
 	doc := jsonObject{
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
-		"title":   "Southbound resource document",
-		"type":    "object", "required": []string{keySouthbound}, "additionalProperties": false,
+		"title":   "Southbound resource document", "type": "object",
+		"required": []string{keySouthbound}, "additionalProperties": false,
 		"properties": jsonObject{
 			keySouthbound: described(jsonObject{"const": 1}, "format"),
 			keyDefaults: jsonObject{"type": []string{"object", "null"}, "properties": common,

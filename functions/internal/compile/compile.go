@@ -217,9 +217,9 @@ func (f *function) worker(env string) *fulfil.Worker {
 	w := fulfil.New(fulfil.Config{
 		Env: env, Instances: h.Instances, Definitions: h.Definitions, Engine: h.Engine,
 		Types: h.Types, Mapper: f.mapper, Agent: h.Config.Packs.Check, Dir: f.dir,
-		Elsewhere: python,
-		Notified:  true, Followers: h.Instances, Again: compiles.CheckInterval - checkEarly,
-		Limits: f.limits, Room: modelRoom, Passwords: h.Instances.Passwords(env),
+		Elsewhere: python, Notified: true, Followers: h.Instances,
+		Again: compiles.CheckInterval - checkEarly, Limits: f.limits, Room: modelRoom,
+		Passwords: h.Instances.Passwords(env),
 		Print: func(text string) {
 			f.Log.Debug("a model prints", "environment", env, "text", strings.TrimSpace(text))
 		},

@@ -38,52 +38,55 @@ const (
 )
 
 // kinds says what codes mean. What is not in it follows from the HTTP status, see byStatus.
-var kinds = map[string]fault.Kind{
-	ConditionFailed: fault.Conflict, TransactionConflict: fault.Conflict,
-	PreconditionFailed: fault.Conflict, TableInUse: fault.Conflict,
-	"IdempotentParameterMismatchException": fault.Internal, "ValidationException": fault.Internal,
-	"SerializationException": fault.Internal,
-	"InvalidRequest":         fault.Internal, "InvalidArgument": fault.Internal,
-	"MalformedXML":      fault.Internal,
-	ConditionalConflict: fault.Unavailable, "OperationAborted": fault.Unavailable,
-	"SlowDown": fault.Unavailable, "RequestTimeout": fault.Unavailable,
-	"ProvisionedThroughputExceededException": fault.Unavailable,
-	"ThrottlingException":                    fault.Unavailable,
-	"RequestLimitExceeded":                   fault.Unavailable,
-	"RequestThrottled":                       fault.Unavailable,
-	"TransactionInProgressException":         fault.Unavailable,
-	"InternalServerError":                    fault.Unavailable,
-	"InternalError":                          fault.Unavailable,
-	"InternalFailure":                        fault.Unavailable,
-	"ServiceUnavailable":                     fault.Unavailable, "OverLimit": fault.Unavailable,
-	"KmsThrottled": fault.Unavailable, "KMS.ThrottlingException": fault.Unavailable,
-	QueueDeletedRecently:                       fault.Unavailable,
-	"ItemCollectionSizeLimitExceededException": fault.Full, "LimitExceededException": fault.Full,
-	"ServiceQuotaExceededException": fault.Full,
-	"AccessDenied":                  fault.Denied, "AccessDeniedException": fault.Denied,
-	"UnrecognizedClientException": fault.Denied, "ExpiredToken": fault.Denied,
-	"ExpiredTokenException": fault.Denied, "InvalidSignatureException": fault.Denied,
-	"SignatureDoesNotMatch": fault.Denied,
-	"InvalidAccessKeyId":    fault.Denied, "InvalidClientTokenId": fault.Denied,
-	"MissingAuthenticationToken": fault.Denied, "KmsAccessDenied": fault.Denied,
-	"KmsDisabled": fault.Denied, "RequestTimeTooSkewed": fault.Denied,
-	"AllAccessDisabled":         fault.Denied,
-	"ResourceNotFoundException": fault.NotFound, NoSuchKey: fault.NotFound,
-	"NoSuchBucket": fault.NotFound, "NotFound": fault.NotFound,
-	ResourceConflict: fault.Conflict, InvalidParameter: fault.Invalid,
-	"TooManyRequestsException": fault.Unavailable, "ServiceException": fault.Unavailable,
-	"ResourceNotReadyException": fault.Unavailable,
-	QueueMissing:                fault.NotFound, queueMissingNew: fault.NotFound,
-	QueueNameExists: fault.Conflict, queueNameNew: fault.Conflict,
-	queueDeletedNew:     fault.Unavailable,
-	"ParameterNotFound": fault.NotFound, "ParameterVersionNotFound": fault.NotFound,
-	"ParameterVersionLabelNotFound": fault.NotFound,
-	"TooManyUpdates":                fault.Unavailable, "ParameterLimitExceeded": fault.Full,
-	"ParameterMaxVersionLimitExceeded": fault.Full,
-	"DecryptionFailure":                fault.Denied, "InvalidParameterException": fault.Invalid,
-	"InvalidRequestException": fault.Invalid,
-	BadDigest:                 fault.Invalid, "XAmzContentSHA256Mismatch": fault.Invalid,
-	"XAmzContentChecksumMismatch": fault.Invalid, "EntityTooLarge": fault.Invalid,
+var kinds = byCode(map[fault.Kind][]string{
+	fault.NotFound: {
+		"ResourceNotFoundException", NoSuchKey, "NoSuchBucket", "NotFound", QueueMissing,
+		queueMissingNew, "ParameterNotFound", "ParameterVersionNotFound",
+		"ParameterVersionLabelNotFound",
+	},
+	fault.Conflict: {
+		ConditionFailed, TransactionConflict, PreconditionFailed, TableInUse, ResourceConflict,
+		QueueNameExists, queueNameNew,
+	},
+	fault.Invalid: {
+		InvalidParameter, "InvalidParameterException", "InvalidRequestException", BadDigest,
+		"XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", "EntityTooLarge",
+	},
+	fault.Denied: {
+		"AccessDenied", "AccessDeniedException", "UnrecognizedClientException", "ExpiredToken",
+		"ExpiredTokenException", "InvalidSignatureException", "SignatureDoesNotMatch",
+		"InvalidAccessKeyId", "InvalidClientTokenId", "MissingAuthenticationToken",
+		"KmsAccessDenied", "KmsDisabled", "RequestTimeTooSkewed", "AllAccessDisabled",
+		"DecryptionFailure",
+	},
+	fault.Full: {
+		"ItemCollectionSizeLimitExceededException", "LimitExceededException",
+		"ServiceQuotaExceededException", "ParameterLimitExceeded",
+		"ParameterMaxVersionLimitExceeded",
+	},
+	fault.Unavailable: {
+		ConditionalConflict, "OperationAborted", "SlowDown", "RequestTimeout",
+		"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded",
+		"RequestThrottled", "TransactionInProgressException", "InternalServerError",
+		"InternalError", "InternalFailure", "ServiceUnavailable", "OverLimit", "KmsThrottled",
+		"KMS.ThrottlingException", QueueDeletedRecently, "TooManyRequestsException",
+		"ServiceException", "ResourceNotReadyException", queueDeletedNew, "TooManyUpdates",
+	},
+	fault.Internal: {
+		"IdempotentParameterMismatchException", "ValidationException", "SerializationException",
+		"InvalidRequest", "InvalidArgument", "MalformedXML",
+	},
+})
+
+// byCode returns the kind of each code.
+func byCode(codes map[fault.Kind][]string) map[string]fault.Kind {
+	out := map[string]fault.Kind{}
+	for kind, all := range codes {
+		for _, code := range all {
+			out[code] = kind
+		}
+	}
+	return out
 }
 
 // hints are for the person who has to act.

@@ -29,8 +29,8 @@ func client(t *testing.T, kind server.Kind, faults *awstest.Faults) (*s3.Client,
 	path := func(o *s3.Options) { o.UsePathStyle = true }
 	plain := s3.NewFromConfig(awstest.Config(server.URL(kind), nil), path)
 	name := strings.ToLower(awstest.Unique(t))
-	if _, err := plain.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err !=
-		nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
+	_, err := plain.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name})
+	if err != nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
 		t.Fatal(err)
 	}
 	if faults == nil {

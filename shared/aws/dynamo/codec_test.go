@@ -82,11 +82,9 @@ func TestAnyRecordComesBack(t *testing.T) {
 	f := func(nonce uint64, holder string, fence, wave, tx int64, ran []string, tickets,
 		outbox uint16, foreign bool, name string, size uint16) bool {
 		rec := &record{key: "k", seq: 7, nonce: nonce, holder: holder, fence: fence,
-			until: time.Unix(1, 2).UTC(), wave: wave, tx: tx,
-			before:  idList{object: "00ff"},
+			until: time.Unix(1, 2).UTC(), wave: wave, tx: tx, before: idList{object: "00ff"},
 			counts:  map[state.Status]int{state.StatusFailed: int(tickets), "other": 3},
-			tickets: int(tickets),
-			outbox:  int(outbox), foreign: foreign, acted: int64(outbox),
+			tickets: int(tickets), outbox: int(outbox), foreign: foreign, acted: int64(outbox),
 			refs: []ref{{kind: pageRef, first: 3, last: 9, size: int(size), objects: 2,
 				name: name}},
 			tail: []entry{{seq: 1, data: []byte("x")},

@@ -14,8 +14,9 @@ import (
 // Commit implements deploy.State.
 func (s *State) Commit(ctx context.Context, env string, in state.Commit) (state.Committed, error) {
 	c := &commit{
-		view: &view{s: s, env: env, known: map[string]*record{}},
-		in:   &in, guard: keyOf(in.Guard.Key),
+		view:  &view{s: s, env: env, known: map[string]*record{}},
+		in:    &in,
+		guard: keyOf(in.Guard.Key),
 	}
 	if err := c.run(ctx); err != nil {
 		return state.Committed{}, err

@@ -80,8 +80,8 @@ func newWorld(t *testing.T, kind server.Kind) *world {
 	c := awstest.Config(server.URL(server.MiniStack), nil)
 	w.meter.Install(&c)
 	api := s3.NewFromConfig(c, func(o *s3.Options) { o.UsePathStyle = true })
-	if _, err := api.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &w.table}); err !=
-		nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
+	_, err := api.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &w.table})
+	if err != nil && !awserr.Is(err, "BucketAlreadyOwnedByYou") {
 		t.Fatal(err)
 	}
 	w.state, w.log = bucket.NewObjects(api, w.table), bucket.NewLogObjects(api, w.table)

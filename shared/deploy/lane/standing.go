@@ -47,10 +47,8 @@ func (r *recording) mergeInto(now state.Row, c *claim) state.Row {
 	row := now
 	c.result.SendsEvent = row.SendsEvents() // it may have got receivers since the run began
 	c.result.Apply(&row, r.stored.Settings, r.Jitter)
-	if string(
-		now.Body,
-	// it may require more than the run has looked at: it has not followed changes of that
-	) != string(c.row.Body) {
+	// It may require more than the run has looked at: it has not followed changes of that.
+	if string(now.Body) != string(c.row.Body) {
 		row.SucceededAt = now.SucceededAt
 	}
 	if row.Lane == c.row.Lane { // in a lane that it was moved to it has still to be checked

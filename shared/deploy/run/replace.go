@@ -37,10 +37,8 @@ func (x comparer) replacing(r *Run) bool {
 
 // PreservedText says why a thing is not replaced.
 func PreservedText(names []string) string {
-	return strings.Join(
-		names,
-		", ",
-	) + " can only be changed by replacing the thing, and prevent_destroy forbids that; " +
+	return strings.Join(names, ", ") +
+		" can only be changed by replacing the thing, and prevent_destroy forbids that; " +
 		"take prevent_destroy away to let it be replaced, or say what is there now"
 }
 

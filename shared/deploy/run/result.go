@@ -36,9 +36,8 @@ func (res *Result) Apply(r *state.Row, s state.Settings, jitter func() float64) 
 		r.PossiblyChanged = true
 	}
 	if res.Outcome == state.StatusDeploying {
-		r.NotBefore, r.Waiting, r.Notes = res.Finished.Add(
-			res.Again.After,
-		), res.Again.State, res.Notes
+		r.NotBefore = res.Finished.Add(res.Again.After)
+		r.Waiting, r.Notes = res.Again.State, res.Notes
 		r.Reason = "in progress"
 		r.Ticket = max(r.Ticket, 1) // the wave that asked for it may end earlier
 		return

@@ -170,9 +170,8 @@ func isMarkup(v types.Value) bool { _, ok := v.(Markup); return ok }
 
 // replaced replaces as replace() of Python does, bounded.
 func replaced(text, before, after string, n int) (string, error) {
-	if grown := strings.Count(text, before) * (len(after) - len(before)); len(
-		text,
-	)+grown > maxOutput {
+	grown := strings.Count(text, before) * (len(after) - len(before))
+	if len(text)+grown > maxOutput {
 		return "", limitf("a string becomes longer than %d bytes", maxOutput)
 	}
 	return strings.Replace(text, before, after, n), nil

@@ -146,10 +146,9 @@ func (r *reader) known(m *lifecycle.Machine, o types.Object) string {
 	set := func(name string) lifecycle.Set { return lifecycle.Set(r.text(o, name)) }
 	s := lifecycle.State{
 		Name: r.text(o, "name"), Label: r.text(o, "label"),
-		ExportResources: r.bool(o, "export_resources"),
-		ValidateSelf:    set("validate_self"), ValidateOthers: set("validate_others"),
-		PurgeResources: r.bool(o, "purge_resources"), Deleted: r.bool(o, "deleted"),
-		Values:                    r.dict(o, "values"),
+		ExportResources: r.bool(o, "export_resources"), ValidateSelf: set("validate_self"),
+		ValidateOthers: set("validate_others"), PurgeResources: r.bool(o, "purge_resources"),
+		Deleted: r.bool(o, "deleted"), Values: r.dict(o, "values"),
 		PreviousAttrSetOnValidate: set("previous_attr_set_on_validate"),
 		PreviousAttrSetOnExport:   set("previous_attr_set_on_export"),
 		Annotations:               r.dict(o, "__annotations"),

@@ -75,23 +75,15 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // add builds a module and puts its wheel on the shelf.
 func (s *shelf) add(t *testing.T, name, version, code string, requires ...string) {
 	t.Helper()
-	dir := tree(
-		t,
-		"setup.cfg",
-		"[metadata]\nname = "+metadata.PackageOf(
-			name,
-		)+"\nversion = "+strings.TrimSuffix(version, ".dev1")+
-			"\nlicense = MIT\n[options]\ninstall_requires =\n    "+strings.Join(
-			requires,
-			"\n    ",
-		)+"\n"+
-			map[bool]string{true: "[egg_info]\ntag_build = dev1\n"}[strings.HasSuffix(version,
-				".dev1")],
-		"model/_init.cf",
-		"entity "+strings.ToUpper(name)+":\nend\n",
-		"inmanta_plugins/"+name+"/__init__.py",
-		code,
-	)
+	setup := "[metadata]\nname = " + metadata.PackageOf(name) +
+		"\nversion = " + strings.TrimSuffix(version, ".dev1") + "\nlicense = MIT\n" +
+		"[options]\ninstall_requires =\n    " + strings.Join(requires, "\n    ") + "\n"
+	if strings.HasSuffix(version, ".dev1") {
+		setup += "[egg_info]\ntag_build = dev1\n"
+	}
+	dir := tree(t, "setup.cfg", setup,
+		"model/_init.cf", "entity "+strings.ToUpper(name)+":\nend\n",
+		"inmanta_plugins/"+name+"/__init__.py", code)
 	tool, _ := newTool(t, dir)
 	files, err := tool.Build(context.Background(), dir, modtool.BuildOptions{Output: t.TempDir()})
 	if err != nil {
@@ -298,9 +290,8 @@ func TestIndexFaults(t *testing.T) {
 		if strings.Contains(got+said.String(), secret) {
 			t.Errorf("%s: the password is shown: %s %s", name, got, said)
 		}
-		if left, _ := filepath.Glob(filepath.Join(dir, ".env/lib/southbound/site-packages/*")); len(
-			left,
-		) > 0 {
+		left, _ := filepath.Glob(filepath.Join(dir, ".env/lib/southbound/site-packages/*"))
+		if len(left) > 0 {
 			t.Errorf("%s: left %v", name, left)
 		}
 	}

@@ -86,9 +86,8 @@ func (d *Demands) unmet(m *Module, a Asked) (diag.Problem, bool) {
 	case by != nil && by.Generation == 2 && m.Generation == 1:
 		p.Message = fmt.Sprintf("%s, a module V2, asks for %s, which is a module V1 in %s", a.By,
 			m.Name, m.Dir)
-		p.Hint = "install " + metadata.PackageOf(
-			m.Name,
-		) + ", or convert it with `southbound module v1tov2`"
+		p.Hint = "install " + metadata.PackageOf(m.Name) +
+			", or convert it with `southbound module v1tov2`"
 	case len(a.Set) == 0:
 		return p, false
 	case m.Version().IsZero():

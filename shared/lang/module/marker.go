@@ -7,9 +7,9 @@ import "runtime"
 func MarkerEnvironment() map[string]string {
 	out := map[string]string{
 		"python_version": "3.12", "python_full_version": "3.12.0",
-		"implementation_version": "3.12.0",
-		"implementation_name":    "cpython", "platform_python_implementation": "CPython",
-		"os_name": "posix", "sys_platform": runtime.GOOS, "platform_system": "Linux",
+		"implementation_version": "3.12.0", "implementation_name": "cpython",
+		"platform_python_implementation": "CPython", "os_name": "posix",
+		"sys_platform": runtime.GOOS, "platform_system": "Linux",
 		"platform_machine": runtime.GOARCH, "extra": "",
 	}
 	switch runtime.GOARCH {

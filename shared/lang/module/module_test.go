@@ -30,9 +30,8 @@ func tree(t *testing.T, files ...string) string {
 }
 
 func v2(name, version, more string) string {
-	return "[metadata]\nname = " + metadata.PackageOf(
-		name,
-	) + "\nversion = " + version + "\nlicense = MIT\n" + more
+	return "[metadata]\nname = " + metadata.PackageOf(name) + "\nversion = " + version +
+		"\nlicense = MIT\n" + more
 }
 
 func v1(name, version, more string) string {

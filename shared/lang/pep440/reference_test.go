@@ -206,32 +206,14 @@ func release(r *rand.Rand) string {
 func version(r *rand.Rand, release string) string {
 	n := func() string { return pick(r, "", "0", "1", "2", "12", "007", "20260101120000") }
 	sep := func() string { return pick(r, "", "", ".", "-", "_") }
-	s := pick(
-		r,
-		"",
-		"",
-		"",
-		"",
-		"v",
-		"V",
-		" ",
-	) + pick(r, "", "", "", "", "", "", "1!", "0!") + release
+	s := pick(r, "", "", "", "", "v", "V", " ") + pick(r, "", "", "", "", "", "", "1!", "0!") +
+		release
 	if r.IntN(4) == 0 {
 		s += pick(r, ".0", ".0.0", ".1", ".2")
 	}
 	if r.IntN(3) == 0 {
-		s += sep() + pick(
-			r,
-			"a",
-			"b",
-			"rc",
-			"alpha",
-			"Beta",
-			"c",
-			"pre",
-			"preview",
-			"RC",
-		) + sep() + n()
+		s += sep() + pick(r, "a", "b", "rc", "alpha", "Beta", "c", "pre", "preview", "RC") +
+			sep() + n()
 	}
 	if r.IntN(5) == 0 {
 		s += pick(

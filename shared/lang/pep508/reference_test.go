@@ -156,12 +156,8 @@ func pick(r *rand.Rand, of ...string) string { return of[r.IntN(len(of))] }
 
 // ask makes a requirement, sometimes a wrong one, and an environment.
 func ask(r *rand.Rand) question {
-	s := pick(
-		r,
-		"",
-		"",
-		" ",
-	) + pick(r, "std", "inmanta-module-std", "a", "A.b_c-d", "zope.x", "x-", "-x", "2to3")
+	s := pick(r, "", "", " ") +
+		pick(r, "std", "inmanta-module-std", "a", "A.b_c-d", "zope.x", "x-", "-x", "2to3")
 	s += pick(r, "", "", " ")
 	if r.IntN(4) == 0 {
 		s += pick(r, "[a]", "[a,b]", "[ a , b ]", "[]", "[a b]", "[a,]", "[b,a,a]", "[é]", "[")
@@ -183,13 +179,9 @@ func ask(r *rand.Rand) question {
 		s += pick(r, ";", "; ", " ;") + marker(r, 0) + pick(r, "", "", " ", " x")
 	}
 	return question{s, map[string]string{
-		"python_version": pick(
-			r,
-			"3.12",
-			"3.13",
-			"3.9",
-		), "python_full_version": pick(r, "3.12.1", "3.13.0rc1"),
-		"os_name": "posix", "sys_platform": pick(r, "linux", "win32"), "platform_machine": "x86_64",
+		"python_version":      pick(r, "3.12", "3.13", "3.9"),
+		"python_full_version": pick(r, "3.12.1", "3.13.0rc1"),
+		"os_name":             "posix", "sys_platform": pick(r, "linux", "win32"), "platform_machine": "x86_64",
 		"platform_system": "Linux", "platform_release": pick(r, "6.1.0-13-amd64", "5.4"),
 		"platform_version": "#1", "implementation_name": "cpython",
 		"implementation_version":         "3.12.1",
@@ -206,19 +198,8 @@ func specifiers(r *rand.Rand) string {
 	}
 	for i := range parts {
 		parts[i] = pick(r, ops...) + pick(r, "", "", " ") +
-			pick(
-				r,
-				"1",
-				"1.0",
-				"2.0.dev0",
-				"1.*",
-				"1.0+x",
-				"v1",
-				"1!3",
-				"3.1.4.post1",
-				"x",
-				"1.0.*",
-			)
+			pick(r, "1", "1.0", "2.0.dev0", "1.*", "1.0+x", "v1", "1!3", "3.1.4.post1", "x",
+				"1.0.*")
 	}
 	s := strings.Join(parts, pick(r, ",", ", ", " , ", ",", ",", " "))
 	return pick(r, s, s, s, "("+s+")", "( "+s+" )", s+",", "("+s)
@@ -229,38 +210,11 @@ func marker(r *rand.Rand, depth int) string {
 		m := marker(r, depth+1) + pick(r, " and ", " or ", " and ") + marker(r, depth+1)
 		return pick(r, m, m, "("+m+")", "( "+m+" )", "("+m)
 	}
-	name := pick(
-		r,
-		"python_version",
-		"python_full_version",
-		"os_name",
-		"os.name",
-		"sys_platform",
-		"platform_machine",
-		"python_implementation",
-		"implementation_name",
-		"extra",
-		"platform_release",
-		"platform.machine",
-		"nothing",
-	)
-	value := pick(
-		r,
-		`"3.12"`,
-		`'3.9'`,
-		`"posix"`,
-		`"linux"`,
-		`"cpython"`,
-		`"feature-x"`,
-		`'CPython'`,
-		`"3.13.0rc1"`,
-		`"win32 linux"`,
-		`"5.4"`,
-		`3`,
-		`"x86_64"`,
-		`"3.*"`,
-		`"test"`,
-	)
+	name := pick(r, "python_version", "python_full_version", "os_name", "os.name", "sys_platform",
+		"platform_machine", "python_implementation", "implementation_name", "extra",
+		"platform_release", "platform.machine", "nothing")
+	value := pick(r, `"3.12"`, `'3.9'`, `"posix"`, `"linux"`, `"cpython"`, `"feature-x"`,
+		`'CPython'`, `"3.13.0rc1"`, `"win32 linux"`, `"5.4"`, `3`, `"x86_64"`, `"3.*"`, `"test"`)
 	op := pick(r, "==", "!=", "<", ">=", ">", "<=", "in", "not in", "in", "==", "is")
 	if r.IntN(5) == 0 {
 		name, value = value, name

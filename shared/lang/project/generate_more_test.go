@@ -71,15 +71,8 @@ func (g *generator) instance(of *kindOf) (string, bool) {
 // value returns an expression of a type.
 func (g *generator) value(typ string, depth int) string {
 	if g.mistake() {
-		return g.one(
-			"nope",
-			"self",
-			"nope.x",
-			"1 + \"a\"",
-			"std::nope(1)",
-			"[1][0]",
-			`{"a": 1}["b"]`,
-		)
+		return g.one("nope", "self", "nope.x", "1 + \"a\"", "std::nope(1)", "[1][0]",
+			`{"a": 1}["b"]`)
 	}
 	if depth <= 0 || g.chance(3) {
 		if v, ok := g.find(typ); ok && !g.chance(3) {
@@ -88,12 +81,8 @@ func (g *generator) value(typ string, depth int) string {
 		return g.literal(typ)
 	}
 	if g.chance(5) {
-		return fmt.Sprintf(
-			"(%s ? %s : %s)",
-			g.value("bool", depth-1),
-			g.value(typ, depth-1),
-			g.value(typ, depth-1),
-		)
+		return fmt.Sprintf("(%s ? %s : %s)", g.value("bool", depth-1), g.value(typ, depth-1),
+			g.value(typ, depth-1))
 	}
 	return g.computed(typ, depth)
 }
@@ -371,12 +360,8 @@ func (g *generator) relate() {
 			case r.many && g.chance(6):
 				value = g.one("[]", "null")
 			case g.chance(8):
-				value = fmt.Sprintf(
-					"(%s ? %s : %s)",
-					g.value("bool", 1),
-					value,
-					g.construct(r.to, 1),
-				)
+				value = fmt.Sprintf("(%s ? %s : %s)", g.value("bool", 1), value,
+					g.construct(r.to, 1))
 			}
 			op := "="
 			if r.many && g.chance(2) || g.mistake() {

@@ -124,18 +124,8 @@ func (g *generator) entity(k *kindOf) {
 		a := attribute{
 			name: fmt.Sprintf("%s%d", strings.ToLower(k.name), i),
 			typ: g.one(
-				append(
-					g.types,
-					"int",
-					"string",
-					"bool",
-					"float",
-					"int[]",
-					"string?",
-					"dict",
-					"int?",
-					"list",
-				)...),
+				append(g.types, "int", "string", "bool", "float", "int[]", "string?", "dict",
+					"int?", "list")...),
 		}
 		if g.chance(3) {
 			a.def = g.literal(a.typ)

@@ -149,8 +149,8 @@ func TestUnpack(t *testing.T) {
 		if err != nil || string(word) != "secret=word" {
 			t.Errorf("%s: %v", word, err)
 		}
-		if at := o.Shown(filepath.Join(got.Dir, "libs/a/model/_init.cf")); at !=
-			"libs/a/model/_init.cf" {
+		const file = "libs/a/model/_init.cf"
+		if at := o.Shown(filepath.Join(got.Dir, file)); at != file {
 			t.Error(at)
 		}
 		made := "made at " + filepath.Join(got.Dir, "main.cf") + ":2"

@@ -146,13 +146,8 @@ func (c *collector) binding(o *eval.Instance) {
 					"%s has two versions %d", name, n)
 			}
 			if n < 0 {
-				c.bad(
-					v.Place("version"),
-					"version",
-					"versions count from 0",
-					"%d is not a version",
-					n,
-				)
+				c.bad(v.Place("version"), "version", "versions count from 0", "%d is not a version",
+					n)
 			}
 			seen[n], found = v, found || n == standard
 			c.offer(binding{name: name, version: n, standard: n == standard, at: v, named: o})

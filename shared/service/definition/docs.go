@@ -32,9 +32,8 @@ func Docs(env string, all []Service) map[string]any {
 		}
 	}
 	return map[string]any{
-		"openapi": "3.1.0",
-		"info":    map[string]any{"title": "Services of " + env, "version": "1"},
-		"tags":    tags, "paths": paths,
+		"openapi": "3.1.0", "info": map[string]any{"title": "Services of " + env, "version": "1"},
+		"tags": tags, "paths": paths,
 	}
 }
 

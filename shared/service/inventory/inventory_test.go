@@ -49,11 +49,8 @@ func site(strict bool) *definition.Service {
 		Part: definition.Part{
 			Attributes: []definition.Attribute{
 				at("name", "string", "rw"), at("ip", "string", "r"), port, plan, label,
-				at(
-					"ratio",
-					"float?",
-					"rw+",
-				), at("extra", "dict?", "rw+"), at("tls", "bool?", "rw+"),
+				at("ratio", "float?", "rw+"), at("extra", "dict?", "rw+"),
+				at("tls", "bool?", "rw+"),
 			},
 			Embedded: []definition.Embedded{
 				{
@@ -61,11 +58,8 @@ func site(strict bool) *definition.Service {
 					Part: definition.Part{
 						KeyAttributes: []string{"name"},
 						Attributes: []definition.Attribute{
-							at(
-								"name",
-								"string",
-								"rw",
-							), at("size", "int", "rw+"), at("host", "string", "r"),
+							at("name", "string", "rw"), at("size", "int", "rw+"),
+							at("host", "string", "r"),
 						},
 						Embedded: []definition.Embedded{user},
 					},

@@ -20,9 +20,8 @@ func random(r *rand.Rand) *lifecycle.Machine {
 	for i := range n {
 		m.States = append(m.States, lifecycle.State{
 			Name: fmt.Sprint("s", i), ExportResources: i < n-1 && r.IntN(2) == 0,
-			PurgeResources: r.IntN(
-				4,
-			) == 0, Deleted: i == n-1, ValidateSelf: sets[r.IntN(len(sets))],
+			PurgeResources: r.IntN(4) == 0, Deleted: i == n-1,
+			ValidateSelf: sets[r.IntN(len(sets))],
 		})
 	}
 	for i := range n - 1 {

@@ -270,8 +270,8 @@ func brief() []Op {
 // followed has a note follow a page that cannot be made.
 func followed() []Op {
 	out := []Op{
-		{Kind: opBreak}, {Kind: opCreate,
-			Attributes: map[string]any{"name": nameOf(0), "path": "p0"}},
+		{Kind: opBreak},
+		{Kind: opCreate, Attributes: map[string]any{"name": nameOf(0), "path": "p0"}},
 		{Kind: opCreate, Slot: sites + parts, Attributes: map[string]any{
 			"name": nameOf(sites + parts), "site": idOf(0),
 		}},

@@ -49,7 +49,8 @@ func (p *Project) Complete(f *File, offset int, modules []string) []Candidate {
 	c := &completer{
 		cursor:     cursor{file: f},
 		candidates: candidates{project: p, seen: map[string]bool{}},
-		space:      s, modules: modules,
+		space:      s,
+		modules:    modules,
 	}
 	c.scope = p.Uses(f).scopeAt(offset)
 	text, ok := c.before(offset)
