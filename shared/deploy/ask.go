@@ -127,7 +127,8 @@ func (e *Engine) Halt(ctx context.Context, env string, halted bool) error {
 	return e.notifyReady(ctx, env)
 }
 
-// notifyReady notifies every lane in which something may start.
+// notifyReady notifies every lane in which something may start. It comes after the write that lets
+// them start: a notice before it would find them held. If it is lost, a sweep notifies them.
 func (e *Engine) notifyReady(ctx context.Context, env string) error {
 	lanes, err := lane.Startable(ctx, e.State, e.graphs, env)
 	if err != nil {

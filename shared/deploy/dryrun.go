@@ -251,7 +251,8 @@ func agentsOf(lanes []string) []string {
 	return slices.Compact(out)
 }
 
-// lane compares the rows of one lane while it holds its lease, as far as there is time.
+// lane compares the rows of one lane while it holds its lease, as far as there is time. What the
+// previous holder was running is marked first, since any commit under the lease would clear it.
 func (d *dryRunner) lane(ctx context.Context, key string, rows []*state.Row) error {
 	if d.late(ctx) {
 		return cut(ctx)

@@ -114,8 +114,9 @@ func (w claiming) next(ctx context.Context) (claims []*claim, ends bool, err err
 	return nil, false, w.reload(ctx)
 }
 
-// begin claims a batch and prolongs the lease for as long as the batch may take. It returns false
-// when the claim is refused, because the agent was paused or the schedule changed.
+// begin claims a batch and prolongs the lease for as long as the batch may take, before anything of
+// it runs: after a crash the lease says what may have been run. It returns false when the claim is
+// refused, because the agent was paused or the schedule changed.
 func (w claiming) begin(ctx context.Context, batch []*claim) (bool, error) {
 	var c state.Commit
 	w.with(&c, batch)

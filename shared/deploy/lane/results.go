@@ -41,6 +41,17 @@ func (r *recording) claims() map[resource.ID]*claim {
 	return r.byID
 }
 
+// record writes results in this order:
+//
+//	the commit of all of them, with the entries of the outbox that follow
+//	a commit of those whose rows others have changed, until none conflicts
+//	what the entries ask for (followUp), which removes them
+//	notices of other lanes
+//
+// A crash before the first commit loses nothing but the runs, which are repeated. One before the
+// second leaves rows that the lease still names as running, so that whoever takes the lane over
+// marks them (TakeOver), and that are still scheduled. One after that leaves entries, which a sweep
+// follows up, and lanes that nobody has told, which a sweep notifies.
 func (r *recording) record(ctx context.Context) error {
 	c := r.first(ctx)
 	defer func() {

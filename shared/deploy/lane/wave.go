@@ -124,7 +124,9 @@ func (w *worker) skipInWave(ctx context.Context) (some, same bool, err error) {
 }
 
 // endWave marks the wave as finished in this lane, if it has nothing left here. It returns true if
-// there may be something to do now.
+// there may be something to do now. The mark is written after all that was checked, since the store
+// then forgets what that was. Without it, whoever takes the lane over finds nothing left to check
+// and writes it.
 func (w *worker) endWave(ctx context.Context) (bool, error) {
 	some, same, err := w.skipInWave(ctx)
 	if err != nil {

@@ -147,6 +147,9 @@ func (s *staleness) take() bool {
 	return bool(was)
 }
 
+// close ends the run of the lane. The lease goes last: the connection is closed while nobody else
+// can be connected for the lane. A crash in between leaves the lease to expire, and notices that
+// were not sent to a sweep.
 func (w *worker) close(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	w.notices.send(ctx, w.Client, w.env)

@@ -32,6 +32,11 @@ const (
 // commit writes what was planned, together with the environment, and notifies the lanes that got
 // work. Rows that a worker has changed meanwhile are planned again, until all are written. plan is
 // scheduleChanges or scheduleStays.
+//
+// The first commit has all but the rows that conflict, the others have these. After a crash in
+// between, entries of the outbox are still there and ask for them once more, a release is not
+// complete and is finished by the next planner, and a request was never answered. The notices come
+// last, so that whoever gets one finds its work; of what nobody was told a sweep notifies.
 func (p *planning) commit(ctx context.Context, plan bool) error {
 	s := &p.store
 	if p.nothing() {

@@ -80,6 +80,13 @@ type Exported struct {
 // Export validates, stores and releases a model. The same export again, also after a crash, gives
 // the same version. A model with problems is refused with diag.Problems, which holds all of them,
 // and nothing is stored.
+//
+// Uploaded files are stored first, without the lease, since they may take longer than that lasts;
+// then, under it, the files of the version and its graph; last the version, by the commit that
+// begins its release. So whoever sees a version can read all of it. A crash before that commit
+// leaves files that nothing refers to: the same export finds them stored, and a collection removes
+// those that nobody has come to refer to within its grace. After it, the release goes on with the
+// next planner (see commitAll).
 func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, error) {
 	var out Exported
 	if x.Since != nil {

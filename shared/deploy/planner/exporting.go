@@ -248,7 +248,7 @@ func (p *exporting) request(ctx context.Context, x Export) error {
 }
 
 // storeVersion stores the files of a version that is new. The version itself is written by the
-// commit that also writes what follows from it.
+// commit that also writes what follows from it; see Planner.Export for the reason.
 func (p *exporting) storeVersion(ctx context.Context, next next) error {
 	v, last, blobs := next.version, next.last, next.blobs
 	if x := next.contents; x != nil && next.fresh && p.pl.relates() != "" {

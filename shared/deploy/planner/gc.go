@@ -28,6 +28,9 @@ type Collected struct {
 // Collect removes old versions and actions, by the settings of the environment, facts of what is
 // gone, and files that nothing in any environment refers to and that were stored more than grace
 // ago (0: a day).
+//
+// Versions go before the files that they refer to: no version is ever there without its files. What
+// a crash leaves in between is found by the next collection, which begins with what there is.
 func (pl *Planner) Collect(
 	ctx context.Context,
 	env string,
@@ -133,8 +136,10 @@ func (pl *collector) dropUnused(ctx context.Context, hashes []string) (int, erro
 	hashes = slices.DeleteFunc(hashes, func(h string) bool { return used[h] })
 	n := 0
 	for batch := range slices.Chunk(hashes, 500) {
+		// A removal that outlasts the lease could take what an export has found stored since. So
+		// each begins with half of it left, and the next collection goes on.
 		if pl.Clock.Now().Add(planLease / 2).After(until) {
-			break // the next collection goes on
+			break
 		}
 		if err := pl.Files.Delete(ctx, batch); err != nil {
 			return n, fault.Wrap(fault.Unknown, "remove files", err)

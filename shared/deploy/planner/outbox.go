@@ -11,7 +11,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// FollowUp does what outbox entries ask for and removes them.
+// FollowUp does what outbox entries ask for and removes them, by one commit: after a crash they are
+// either done or still there. Only rows with damaged bodies are mended before, by a release that
+// has commits of its own; that is done once more if the entries are still there after it.
 func (pl *Planner) FollowUp(ctx context.Context, env string, entries []state.Outbox) error {
 	return pl.plan(ctx, env, func(p *planning) error {
 		damaged := func(entry state.Outbox) bool { return entry.Kind == state.OutboxDamaged }

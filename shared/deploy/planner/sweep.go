@@ -24,6 +24,9 @@ type SweepResult struct {
 // from commits, schedules retries and timers that are due, and notifies the lanes in which
 // something is scheduled. It may run at any time, in any number of processes. An idle environment
 // costs a few small reads.
+//
+// The notices come last, so that they are about all that the steps before have scheduled. Each step
+// begins with what is stored: what a crash or an error leaves of them, the next sweep does.
 func (pl *Planner) Sweep(ctx context.Context, env string) (SweepResult, error) {
 	var out SweepResult
 	stored, err := pl.State.Env(ctx, env)

@@ -114,7 +114,7 @@ func Counted(checked []resource.ID, conflicts []Row) []resource.ID {
 
 // Outbox is work that follows from a commit and must not be lost.
 type Outbox struct {
-	ID   string
+	ID   string // the same if the same commit is written again, so that there is one entry then
 	Kind OutboxKind
 	// Of is the resource it is about.
 	Of resource.ID

@@ -11,7 +11,7 @@ import (
 // Large: it is a stored record, written as one under its revision.
 type Env struct {
 	Name     string
-	Rev      int64  // grows with every Commit that has Env set
+	Rev      int64  // grows with every Commit that has Env set; 0: not stored
 	PlanSeq  int64  // grows with every Commit that has Plan set, with Pause and Halt
 	Last     int    // highest version number stored
 	Released int    // the version that is deployed; 0: none
@@ -88,12 +88,15 @@ type Agent struct {
 
 // Lease is exclusive use of a key until a time. The fence tells old holders from new ones.
 type Lease struct {
-	Key     string
-	Holder  string // "" when free
-	Fence   int64
-	Until   time.Time
-	Running []resource.ID // what the holder said it runs now
-	// Wave is the last wave that was finished in this lane.
+	Key    string // PlanKey, or a lane
+	Holder string // the process that has it, or had it when it expired; "" when free
+	Fence  int64  // grows with every Acquire, and with nothing else
+	// Until is when it expires, unless a commit prolongs it; it never goes back for one holder.
+	Until time.Time
+	// Running is what the holder has claimed (Commit.Next) and not recorded yet; what an earlier
+	// holder left of it stays until the first commit of the next.
+	Running []resource.ID
+	// Wave is the last wave that was finished in this lane; it only grows.
 	Wave int64
 }
 

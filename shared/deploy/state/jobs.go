@@ -10,7 +10,7 @@ import (
 // whoever makes it; docs/design/jobs.md tells.
 type Job struct {
 	ID      string // at most 200 bytes
-	Rev     int64
+	Rev     int64  // of the last write, never used twice; 0: not stored
 	Expires time.Time // there is no such record from then on
 	Body    []byte    // at most 100,000 bytes
 }

@@ -8,11 +8,11 @@ import (
 
 // Parameter is a named value: of the environment when Of is empty, else a fact of that resource.
 type Parameter struct {
-	Name    string      `json:"name"`
+	Name    string      `json:"name"` // unique with Of
 	Of      resource.ID `json:"of,omitempty"`
-	Value   string      `json:"value"`
-	Source  string      `json:"source"` // user, fact
-	Updated time.Time   `json:"updated"`
+	Value   string      `json:"value"`   // never a secret, which is a reference
+	Source  string      `json:"source"`  // user, fact
+	Updated time.Time   `json:"updated"` // when it was set, or the run that learned it ended
 }
 
 // ParameterChange is a parameter or fact that was written, or, with Gone, removed at Updated.
