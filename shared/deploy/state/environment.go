@@ -91,7 +91,7 @@ type Lease struct {
 	Key    string // PlanKey, or a lane
 	Holder string // the process that has it, or had it when it expired; "" when free
 	Fence  int64  // grows with every Acquire, and with nothing else
-	// Until is when it expires, unless a commit prolongs it; it never goes back for one holder.
+	// Until is when it expires; commits of its holder may prolong it, and never shorten it.
 	Until time.Time
 	// Running is what the holder has claimed (Commit.Next) and not recorded yet; what an earlier
 	// holder left of it stays until the first commit of the next.

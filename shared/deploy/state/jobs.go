@@ -9,8 +9,8 @@ import (
 // Job is the record of a piece of work that somebody waits for. What it says is the affair of
 // whoever makes it; docs/design/jobs.md tells.
 type Job struct {
-	ID      string // at most 200 bytes
-	Rev     int64  // of the last write, never used twice; 0: not stored
+	ID      string    // at most 200 bytes
+	Rev     int64     // of the last write, never used twice; 0: not stored
 	Expires time.Time // there is no such record from then on
 	Body    []byte    // at most 100,000 bytes
 }
