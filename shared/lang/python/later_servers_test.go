@@ -124,8 +124,46 @@ def loops() -> "string":
 @plugin
 def waits() -> "string[]":
     """Returns what has not been run."""
-    return [n for n in ("asyncio", "pydantic._internal._generate_schema", "subprocess", "zoneinfo")
-            if type(sys.modules[n]) is types.ModuleType]
+    return [n for n in ("asyncio", "pydantic", "pydantic._internal._generate_schema", "pydantic_core", "subprocess", "zoneinfo")
+            if type(sys.modules.get(n)) is types.ModuleType]
+
+@plugin
+def data() -> "string":
+    """Uses classes of data that the library declares: they are made with the first use, wherever they are."""
+    import uuid
+    from inmanta import references
+    from inmanta.ast import export
+    from inmanta.protocol import common
+    waited = isinstance("x", vars(references)["Argument"]) or issubclass(str, vars(references)["Argument"])
+    args = [{"type": "literal", "name": "x", "value": 1}, {"type": "get", "name": "y", "dict_path_expression": "z"}]
+    of = references.ReferenceModel(id=uuid.UUID(int=1), type="a::B", args=args)
+    import pydantic, inmanta.types
+    try:
+        references.MutatorModel(type="no name", args=[])
+        told = None
+    except references.ValidationError as e:
+        told = type(e) is pydantic.ValidationError, e.errors()[0]["type"]
+    held = [v for m in (references, export, common, inmanta.types) for v in vars(m).values()
+            if not isinstance(v, types.ModuleType)]
+    left = [v for v in held if type(v).__module__.startswith("southbound_host") or
+            type(v) is tuple and any(type(x).__module__.startswith("southbound_host") for x in v)]
+    made = [type(a).__name__ for a in of.args], isinstance(of.args[0], references.Argument)
+    same = common.BaseModel is inmanta.types.BaseModel, references.Argument.__mro__[1] is pydantic.BaseModel, \
+        references.GetArgument.__module__, export.Location.model_fields["range"].annotation is export.Range
+    return f"{waited} {made} {told} {left} {same} {pydantic.AnyUrl in common.VALID_SIMPLE_ARG_TYPES}"
+
+@plugin
+def optional() -> "bool[]":
+    """Compares what says that a value is missing, which is put together when it is asked for, with that of the library."""
+    from inmanta.ast import OptionalValueException
+    from southbound_host.model import Missing
+    ask = repr, str, lambda e: e.args, lambda e: e.msg, lambda e: e.location, lambda e: e.get_message(), \
+        lambda e: type(e).__qualname__, lambda e: type(e).__module__, lambda e: hasattr(e, "no_such")
+    out = [of(Missing("of", "a")) == of(OptionalValueException("of", "a")) for of in ask]
+    for e in (Missing("of", "a"), OptionalValueException("of", "a")):
+        e.location = "here"
+        out.append(str(e).startswith("Optional variable") and str(e).endswith(" (here)"))
+    return out
 
 @plugin
 def threads() -> "int":
@@ -186,6 +224,8 @@ func TestPartsOfTheLibraryAreRunLater(t *testing.T) {
 	for _, test := range []struct{ plugin, want string }{
 		{"uses::idle", "[]"},
 		{"uses::waits", "[]"},
+		{"uses::data", `"False (['LiteralArgument', 'GetArgument'], True) ` +
+			`(True, 'string_pattern_mismatch') [] (True, True, 'inmanta.references', True) True"`},
 		{"uses::loops", `"(b'x', 'UTC', 'PydanticCustomError', True, '0 0 * * *') ` +
 			`1 -1 True True True True True"`},
 		{"uses::packages", `'(True, True) True 2 True False'`},
@@ -194,6 +234,7 @@ func TestPartsOfTheLibraryAreRunLater(t *testing.T) {
 		{"uses::by_name", "True"},
 		{"uses::client", `'function inmanta.protocol.methods_v2'`},
 		{"uses::mentioned", `'LogLine False LogLine False'`},
+		{"uses::optional", "[" + strings.Repeat("True, ", 10) + "True]"},
 		{"uses::threads", "8"},
 		{"uses::declared", `'True False True True'`},
 		{"uses::names", `'True True True'`},

@@ -244,7 +244,7 @@ func TestWaitsForItsTurn(t *testing.T) {
 
 // TestMemoryIsGivenBack holds that a process that holds much after a run is ended, with a word.
 func TestMemoryIsGivenBack(t *testing.T) {
-	r := serve(t, python.PackOptions{Memory: 320 << 20}, slow)
+	r := serve(t, python.PackOptions{Memory: 256 << 20}, slow)
 	for range 2 {
 		said, err := r.read(t, "grow")
 		if err != nil || !strings.Contains(said, "the Python process is ended") {

@@ -152,6 +152,35 @@ class Variable:
     def get_value(self):
         return self.owner.read(self.name)
 
+class Missing(OptionalValueException):
+    """Says that an attribute has no value. What it says is put together when it is asked for."""
+
+    def __init__(self, instance, attribute):
+        self.instance, self.attribute = instance, attribute
+
+    def _say(self):
+        held = dict(vars(self))
+        if "msg" not in held:
+            super().__init__(self.instance, self.attribute)
+            vars(self).update(held)
+
+    def __getattr__(self, name):
+        if "msg" in vars(self):
+            raise AttributeError(name)
+        self._say()
+        return getattr(self, name)
+
+    @property
+    def args(self):
+        self._say()
+        return BaseException.args.__get__(self)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(map(repr, self.args))})"
+
+Missing.__name__ = Missing.__qualname__ = OptionalValueException.__name__
+Missing.__module__ = OptionalValueException.__module__
+
 class Sent:
     """A value as it was sent."""
     __slots__ = ("value",)
@@ -216,7 +245,7 @@ class Instance(runtime.Instance):
         if kind == "none":
             raise NotFoundException(None, name, f"could not find attribute with name: {name} in {self.of}")
         a = self.type.get_attribute(name)
-        raise OptionalValueException(self, a)
+        raise Missing(self, a)
 
     def known(self, name):
         """Returns what an attribute holds. What that is made of may ask for others of this instance."""
