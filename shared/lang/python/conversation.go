@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"southbound/shared/fault"
 	"southbound/shared/lang/types"
 )
 
@@ -20,6 +19,8 @@ type conversation struct {
 	ctx     context.Context
 	limit   time.Duration // how long one call may take
 	daemons bool          // what a call has started stays when that has ended well
+	// inModule reports whether a file is one of a module.
+	inModule func(path string) bool
 	// tag returns what a tagged value means.
 	tag    func(tag string, v types.Value) (types.Value, error)
 	buffer []byte
@@ -90,16 +91,16 @@ func (c *conversation) converse(
 
 // gone says why the process is gone.
 func (c *conversation) gone(what string, err error) error {
-	if cause := context.Cause(c.ctx); cause != nil {
-		return fault.Wrap(fault.KindOf(cause), "run Python", cause)
-	}
 	select {
 	case <-c.exited:
 	case <-time.After(2 * time.Second): // it has closed the pipe only
 		c.kill()
 		<-c.exited
 	}
-	said := c.said.last()
+	said := c.said.last(c.inModule)
+	if cause := context.Cause(c.ctx); cause != nil {
+		return &Ended{What: what + " had not ended", Said: said, Cause: cause}
+	}
 	if why := c.why.Load(); why != nil && *why != "" {
 		return &Ended{What: *why, Said: said}
 	}
@@ -120,7 +121,12 @@ func (c *conversation) gone(what string, err error) error {
 type Ended struct {
 	What string // what it did, and how it ended
 	Said string // what it wrote to standard error last
+	// Cause is why the context of the process has ended; nil: it has not.
+	Cause error
 }
+
+// Unwrap returns the cause.
+func (e *Ended) Unwrap() error { return e.Cause }
 
 // Error implements error.
 func (e *Ended) Error() string {
@@ -157,19 +163,36 @@ func (t *tail) clear() {
 	t.text = t.text[:0]
 }
 
-// last returns the last lines.
-func (t *tail) last() string {
+// last returns the last lines. Of those that say where Python was, they are those in modules, which
+// inModule knows by the path, unless there is none.
+func (t *tail) last(inModule func(path string) bool) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(t.text), "?")), "\n")
 	lines = slices.DeleteFunc(lines, func(line string) bool {
 		return strings.TrimSpace(line) == "" || inLibrary(line)
 	})
+	if within := func(line string) bool { return inModule(placeOf(line)) }; slices.ContainsFunc(lines,
+		within) {
+		lines = slices.DeleteFunc(lines, func(line string) bool {
+			return placeOf(line) != "" && !within(line)
+		})
+	}
 	const most = 12
 	if len(lines) > most {
 		lines = append([]string{"…"}, lines[len(lines)-most:]...)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// placeOf returns the path of a line in which Python says where it is; "" if it is another.
+func placeOf(line string) string {
+	rest, ok := strings.CutPrefix(line, `  File "`)
+	path, _, quoted := strings.Cut(rest, `", line `)
+	if !ok || !quoted {
+		return ""
+	}
+	return path
 }
 
 // inLibrary reports whether a line, where Python says on demand or in a crash where it is, is a

@@ -50,6 +50,7 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	h.Use(o)
 	h.conversation = conversation{
 		child: c, ctx: ctx, limit: o.Call, daemons: o.Daemons, tag: h.objects.tag,
+		inModule: h.sources.inModule,
 	}
 	return h, c.boot()
 }
@@ -63,5 +64,14 @@ func (h *Host) Use(o Options) {
 // Limit says how long one call may take from now on.
 func (h *Host) Limit(d time.Duration) { h.limit = d }
 
+// Done says that nothing more is asked. The process ends meanwhile; Close waits for that.
+func (h *Host) Done() { _ = h.in.Close() }
+
 // Close ends the process.
 func (h *Host) Close() { h.child.close() }
+
+// Drop ends the process at once. It is for one that has run nothing of a module yet.
+func (h *Host) Drop() {
+	h.kill()
+	h.Close()
+}

@@ -80,10 +80,13 @@ func (h *Host) quiet(kind string, v []types.Value, _ []byte) ([]byte, bool, erro
 
 func asFault(err error) error {
 	var ended *Ended
-	if errors.As(err, &ended) {
-		return fault.Wrap(fault.Invalid, "run Python", err)
+	switch {
+	case !errors.As(err, &ended):
+		return err
+	case ended.Cause != nil:
+		return fault.Wrap(fault.KindOf(ended.Cause), "run Python", err)
 	}
-	return err
+	return fault.Wrap(fault.Invalid, "run Python", err)
 }
 
 // plugin returns a plugin of a module as one of the program.

@@ -2,6 +2,7 @@ package python
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"southbound/shared/diag"
@@ -70,6 +71,20 @@ func (s *sources) lackHint(module, lacks string) string {
 
 // pluginsPrefix is what the names of all that modules bring to Python begin with.
 const pluginsPrefix = "inmanta_plugins."
+
+// inModule reports whether a file is one of the Python code of a module: in its folder, in a package
+// of the environment, or in the code of a version.
+func (s *sources) inModule(path string) bool {
+	if path == "" {
+		return false
+	}
+	inside := func(m Module) bool {
+		rel, err := filepath.Rel(m.Dir, path)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	return slices.ContainsFunc(s.modules, inside) ||
+		strings.Contains("/"+path, "/"+strings.TrimSuffix(pluginsPrefix, ".")+"/")
+}
 
 // shown returns how a path is written in messages: as that of the model, below its folder.
 func (s *sources) shown(path string) string {

@@ -2,6 +2,7 @@
 import importlib, os, traceback
 
 import inmanta.ast
+from inmanta import const
 
 def said(e):
     """Returns what an exception says, for people."""
@@ -19,17 +20,30 @@ _ours = ("<southbound>", "<frozen", os.path.dirname(importlib.__file__) + os.sep
          os.path.dirname(inmanta.ast.__file__).rsplit(os.sep, 1)[0] + os.sep)
 
 def frames(e):
-    """Returns the places of an exception that are not those of this host, of the library, and of imports."""
+    """Returns the places of an exception in the code of modules. Where there is none, it returns those that are not
+    of this host, of the library, and of imports."""
     chain, seen = [], set()
     while e is not None and id(e) not in seen:
         seen.add(id(e))
         chain.append(e)
         e = e.__cause__ or (None if e.__suppress_context__ else e.__context__)
-    out = []
+    inside, others = [], []
     for e in chain:
         if isinstance(e, SyntaxError) and e.filename and e.lineno:
-            out.append([e.filename, e.lineno, "", (e.text or "").strip()])
-        for f in reversed(traceback.extract_tb(e.__traceback__)):
-            if not f.filename.startswith(_ours):
-                out.append([f.filename, f.lineno, f.name, f.line or ""])
-    return out[:20]
+            place = [e.filename, e.lineno, "", (e.text or "").strip()]
+            (inside if _is_imported(e) else others).append(place)
+        walked = list(traceback.walk_tb(e.__traceback__))
+        for (frame, _), f in zip(reversed(walked), reversed(traceback.StackSummary.extract(walked))):
+            place = [f.filename, f.lineno, f.name, f.line or ""]
+            if frame.f_globals.get("__name__", "").startswith(const.PLUGINS_PACKAGE + "."):
+                inside.append(place)
+            elif not f.filename.startswith(_ours):
+                others.append(place)
+    return (inside or others)[:20]
+
+def _is_imported(e):
+    """Reports whether a syntax error is one of a module of models that is imported, and not of a text that one reads."""
+    at = e.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is None or at.tb_frame.f_code.co_filename.startswith("<frozen importlib")
