@@ -76,11 +76,14 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 		return resources.Text(o.Types, ns)
 	}
 	importable := resources.Names(o.Types)
+	early := &early{ctx: ctx, o: o}
 	p, err := project.Load(o.Path, project.Options{
+		Found: early.found,
 		NoStd: o.NoStd, BuiltIn: builtIn, Namespaces: append(namespaces(importable),
 			lsm.Namespaces()...),
 		VirtualEnv: o.VirtualEnv, Beside: o.Beside, Modules: o.Modules,
 	})
+	defer early.drop()
 	if err != nil {
 		return out, err
 	}
@@ -103,7 +106,7 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 		program.Plugins = append(program.Plugins, lsm.Plugins()...)
 		p.Env.Services = cmp.Or(o.Services, lsm.NewServices(nil))
 	}
-	host, err := startPython(ctx, o, p, &program)
+	host, err := startPython(ctx, o, p, early, &program)
 	if err != nil {
 		return out, err
 	}
@@ -119,6 +122,9 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 	if host != nil {
 		if made, err = export(host, result); err != nil {
 			return out, err
+		}
+		if o.Host == nil {
+			host.Done()
 		}
 	}
 	if err := resources.CheckMapped(o.Mapper, result.Entities, p.Sources); err != nil {

@@ -18,12 +18,79 @@ import (
 // with all processes that it starts.
 const pythonMemory = 4 << 30
 
-// startPython starts the Python code of the modules of a project, and adds what they have to a
-// program. It returns nil if there is none: then no Python is needed.
+// early starts Python while a project is read, as soon as one of its modules has code: to start it
+// takes longer than to read the rest.
+type early struct {
+	ctx   context.Context
+	o     Options
+	begun chan struct{} // closed when it was started, or could not be; nil: nothing has begun
+	host  *python.Host  // nil: it could not be started, or belongs to somebody else by now
+}
+
+// found begins when a module was found that needs it. What is wrong is said when Python is started
+// for all modules.
+func (e *early) found(dir string, m *module.Module) {
+	if e.begun != nil || e.o.Host != nil || len(e.o.Modules) > 0 || !m.HasCode() {
+		return
+	}
+	start, err := options(e.o, dir)
+	if err != nil || start.Python == "" {
+		return
+	}
+	e.begun = make(chan struct{})
+	go func() {
+		defer close(e.begun)
+		e.host, _ = python.Start(e.ctx, start)
+	}()
+}
+
+// take returns what was started; nil if nothing was.
+func (e *early) take() *python.Host {
+	if e.begun == nil {
+		return nil
+	}
+	<-e.begun
+	h := e.host
+	e.host = nil
+	return h
+}
+
+// drop ends what was started and not taken.
+func (e *early) drop() {
+	if h := e.take(); h != nil {
+		h.Drop()
+	}
+}
+
+// options returns how Python is started for a project in a folder. They have no Python if there is
+// none that could be.
+func options(o Options, dir string) (start python.Options, err error) {
+	start = python.Options{Shown: dir, Print: o.Print, Memory: pythonMemory}
+	if start.Dir, err = filepath.Abs(dir); err != nil {
+		return start, fault.Wrap(fault.Invalid, "find the project", err)
+	}
+	if path, wrong := python.Find(environment(o, dir)); wrong == "" {
+		if start.Python, err = filepath.Abs(path); err != nil {
+			return start, fault.Wrap(fault.Invalid, "find Python", err)
+		}
+	}
+	return start, nil
+}
+
+// environment returns the virtual environment of a project in a folder, or where it should be.
+func environment(o Options, dir string) string {
+	return cmp.Or(project.Environment(dir, o.VirtualEnv), filepath.Join(dir, module.EnvDir))
+}
+
+// startPython starts the Python code of the modules of a project, unless that was done, and adds
+// what they have to a program. It returns nil if there is none: then no Python is needed.
 func startPython(
-	ctx context.Context, o Options, p *project.Project, program *eval.Program,
+	ctx context.Context, o Options, p *project.Project, begun *early, program *eval.Program,
 ) (*python.Host, error) {
-	start := python.Options{Shown: p.Dir, Print: o.Print, Memory: pythonMemory}
+	start, err := options(o, p.Dir)
+	if err != nil {
+		return nil, err
+	}
 	for _, m := range p.Modules {
 		if !m.HasCode() {
 			continue
@@ -42,29 +109,20 @@ func startPython(
 	if len(start.Modules) == 0 {
 		return nil, nil // there is no code
 	}
-	env := cmp.Or(project.Environment(p.Dir, o.VirtualEnv), filepath.Join(p.Dir, module.EnvDir))
-	path, wrong := python.Find(env)
-	if wrong != "" {
+	if _, wrong := python.Find(environment(o, p.Dir)); wrong != "" {
 		return nil, diag.Problems{noPython(o, p, start.Modules[0].Name, wrong)}
 	}
-	var err error
 	if o.Host != nil {
-		if start.Dir, err = filepath.Abs(p.Dir); err == nil {
-			o.Host.Use(start)
-			err = load(o.Host, program)
+		o.Host.Use(start)
+		return o.Host, load(o.Host, program)
+	}
+	h := begun.take()
+	if h == nil {
+		if h, err = python.Start(ctx, start); err != nil {
+			return nil, err
 		}
-		return o.Host, err
 	}
-	if start.Python, err = filepath.Abs(path); err != nil {
-		return nil, fault.Wrap(fault.Invalid, "find Python", err)
-	}
-	if start.Dir, err = filepath.Abs(p.Dir); err != nil {
-		return nil, fault.Wrap(fault.Invalid, "find the project", err)
-	}
-	h, err := python.Start(ctx, start)
-	if err != nil {
-		return nil, err
-	}
+	h.Use(start)
 	if err := load(h, program); err != nil {
 		h.Close()
 		return nil, err

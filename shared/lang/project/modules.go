@@ -103,6 +103,9 @@ func (l *loader) module(name string) (m *module.Module, known bool, err error) {
 		if m != nil && found.Wrong == nil {
 			l.project.Env.Modules[name] = m.Dir
 			l.project.Modules = append(l.project.Modules, m)
+			if l.options.Found != nil {
+				l.options.Found(l.project.Dir, m)
+			}
 		}
 	}
 	return m, found.Wrong == nil, nil

@@ -35,6 +35,9 @@ type Options struct {
 	Beside []string
 	// Modules are used as they stand, whatever else there is under their names.
 	Modules []*module.Module
+	// Found is told of each module that is used and not part of the program, as soon as it was
+	// found, and of the folder of the project; nil: of none.
+	Found func(dir string, m *module.Module)
 	Editor
 }
 
