@@ -349,6 +349,66 @@ shop::Shelf(host=h, label="broken", size=1)
 	}
 }
 
+// TestFactsThroughMappings holds that a fact of a resource of a class, which is not known when a
+// model is compiled, stays that fact where a mapping has it as it is, also in a list, and not where
+// a function was to compute something from it.
+func TestFactsThroughMappings(t *testing.T) {
+	null := func(name string, f entity.Fields) entity.Mapping {
+		f.Inherits = []entity.Fields{{Map: map[string]string{"name": "name"}}}
+		return entity.Mapping{
+			Entity: "__config__::" + name, Type: "std::Null", Agent: "name", Fields: f,
+		}
+	}
+	longer := func(_ *entity.Context, e entity.Entity) (any, error) {
+		text, err := e.Attribute("value")
+		if err != nil {
+			return nil, err
+		}
+		return fmt.Sprint(text, " and more"), nil
+	}
+	value := map[string]string{"value": "value"}
+	c, _, err := pythonModel(t, `import shop
+entity Text:
+    string name
+    string value
+end
+entity Longer extends Text:
+end
+entity Many:
+    string name
+    dict value
+end
+implement Text using std::none
+implement Longer using std::none
+implement Many using std::none
+low = shop::Shelf(host=shop::Host(name="h1"), label="low", size=1)
+Text(name="a", value=std::getfact(low, "depth"))
+Many(name="b", value={"all": [std::getfact(low, "depth"), 1]})
+Longer(name="c", value=std::getfact(low, "depth"))
+`, nil, null("Text", entity.Fields{Map: value}), null("Many", entity.Fields{Map: value}),
+		null("Longer", entity.Fields{Funcs: map[string]entity.Func{"value": longer}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.Deployable(t.Context(), source.Options{Types: registry(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[resource.ID]any{}
+	for i := range m.Resources {
+		got[m.Resources[i].ID] = m.Resources[i].Attributes["value"]
+	}
+	fact := resource.Fact{Of: "shop::Shelf[h1,label=low]", Name: "depth"}
+	want := map[resource.ID]any{
+		fact.Of: nil, "std::Null[a,name=a]": fact,
+		"std::Null[b,name=b]": map[string]any{"all": []any{fact, int64(1)}},
+		"std::Null[c,name=c]": resource.Parameter{Name: "unknown: the fact depth is not known yet"},
+	}
+	if d := cmpdiff.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestPythonAndMappings holds that a mapping of the program goes before a class of a module, and
 // that what the two make can require each other.
 func TestPythonAndMappings(t *testing.T) {

@@ -47,7 +47,12 @@ type Entity interface {
 
 // Unknown stands for a value that was not known when the model was compiled. As an error of a Func
 // it says that its attribute is not known, so that the resource is undefined.
-type Unknown struct{ Why string }
+type Unknown struct {
+	Why string
+	// Later is what the value is going to be: nil, or a fact. It counts where the value becomes
+	// that of an attribute as it is, and not where a Func has failed with it.
+	Later Later
+}
 
 // Error implements error.
 func (u Unknown) Error() string { return u.Why }

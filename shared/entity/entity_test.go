@@ -144,7 +144,7 @@ func TestMap(t *testing.T) {
 	same := file(3, host, map[string]any{"purged": true, "owner": nil, "reload": nil})
 	unmanaged := file(4, host, map[string]any{"managed": false, "content": 7})
 	ignored := file(5, host, map[string]any{"content": nil})
-	unknown := file(6, host, map[string]any{"content": Unknown{"of a fact"}, "owner": later{}})
+	unknown := file(6, host, map[string]any{"content": Unknown{Why: "of a fact"}, "owner": later{}})
 	service := &node{"std::Service", map[string]any{"name": "app", "ports": []int{80, 443}},
 		map[string][]Entity{"host": {host}}, 7}
 	got, err := mapper(t, mappings()...).Map([]Entity{host, plain, same, unmanaged, ignored,
@@ -172,7 +172,7 @@ func TestMap(t *testing.T) {
 			Attributes: map[string]any{"path": "/3", "content": ref, "mode": "0644"},
 			Flags:      map[string]bool{"managed": true, "purged": true}},
 		{Entity: unknown, ID: "fs::File[web1,path=/6]", Type: "fs::File", Agent: "web1",
-			Attributes: map[string]any{"path": "/6", "content": Unknown{"of a fact"},
+			Attributes: map[string]any{"path": "/6", "content": Unknown{Why: "of a fact"},
 				"mode": "0644", "owner": later{}},
 			Flags: map[string]bool{"managed": true, "purged": false, "send_event": true}},
 		{Entity: service, ID: "svc::Service[web1,name=app]", Type: "svc::Service", Agent: "web1",
@@ -209,7 +209,7 @@ func TestMapMistakes(t *testing.T) {
 		two,
 		file(5, nil, nil),
 		file(6, host, map[string]any{"owner": func() {}}),
-		file(7, host, map[string]any{"path": Unknown{"of a fact"}, "purged": Unknown{"of a fact"}}),
+		file(7, host, map[string]any{"path": Unknown{Why: "of a fact"}, "purged": Unknown{Why: "of a fact"}}),
 		file(8, host, map[string]any{"path": later{}}),
 		file(9, &node{attrs: map[string]any{"name": ""}, line: 11}, nil),
 		file(10, host, map[string]any{"owner": deep}),

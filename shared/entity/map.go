@@ -146,6 +146,9 @@ func (o *one) attribute(f *field) error {
 	case IsIgnored(err):
 		return err
 	case errors.As(err, &unknown):
+		if f.f != nil {
+			unknown.Later = nil // another value was to be computed from it
+		}
 		got.value = unknown
 	case err != nil:
 		o.bad(got.at, f.name, "", "%v", err)

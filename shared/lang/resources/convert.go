@@ -52,10 +52,17 @@ func (d *document) value(o *eval.Instance, name string, v types.Value) any {
 // unknown returns the form for a value of an instance that was not known when the model was
 // compiled. A fact of another resource is looked up when that one has it.
 func (d *document) unknown(o *eval.Instance, v *types.Unknown) any {
-	if of, is := v.Of.(*eval.Instance); is && of != o && d.id(of) != "" {
-		return d.reference(reference{kind: factKind, name: v.Fact, of: of})
+	fact := reference{kind: factKind, name: v.Fact, of: v.Of}
+	if v.Of != types.Object(o) && d.known(fact) {
+		return d.reference(fact)
 	}
 	return unknown(v)
+}
+
+// known reports whether what a fact is about becomes a resource.
+func (d *document) known(fact reference) bool {
+	of, is := fact.of.(*eval.Instance)
+	return is && d.id(of) != ""
 }
 
 // unknown returns the form for what was not known when the model was compiled: a parameter that

@@ -161,6 +161,9 @@ func (c *collector) fromMapping(r *entity.Resource) Entry {
 func (m *mapping) form(v any) (any, error) {
 	switch v := v.(type) {
 	case entity.Unknown:
+		if fact, is := v.Later.(reference); is && m.doc.known(fact) {
+			return m.doc.reference(fact), nil
+		}
 		return unknown(&types.Unknown{Why: v.Why}), nil
 	case reference:
 		return m.doc.reference(v), nil
@@ -272,7 +275,7 @@ func (n node) Attribute(name string) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s of %s has no value", name, written(n.o.Type()))
 	}
-	out, err := plain(v)
+	out, err := n.plain(v)
 	if u, is := out.(entity.Unknown); is && err == nil {
 		return nil, u
 	}
@@ -316,20 +319,24 @@ func (n node) lacks(what, name string) error {
 	return fmt.Errorf("%s has no %s %q%s", written(n.o.Type()), what, name, near)
 }
 
-// plain returns a value of a model as mappings have it.
-func plain(v types.Value) (any, error) {
+// plain returns a value of the instance as mappings have it.
+func (n node) plain(v types.Value) (any, error) {
 	switch v := v.(type) {
 	case types.Null, nil:
 		return nil, nil // null is a value
 	case bool, string, int64, *big.Int, float64, reference:
 		return v, nil
 	case *types.Unknown:
-		return entity.Unknown{Why: v.Why}, nil
+		u := entity.Unknown{Why: v.Why}
+		if v.Of != nil && v.Of != types.Object(n.o) {
+			u.Later = reference{kind: factKind, name: v.Fact, of: v.Of}
+		}
+		return u, nil
 	case *types.List:
 		out := make([]any, len(v.Items))
 		for i, item := range v.Items {
 			var err error
-			if out[i], err = plain(item); err != nil {
+			if out[i], err = n.plain(item); err != nil {
 				return nil, err
 			}
 		}
@@ -339,7 +346,7 @@ func plain(v types.Value) (any, error) {
 		for _, k := range v.Keys() {
 			item, _ := v.Get(k)
 			var err error
-			if out[k], err = plain(item); err != nil {
+			if out[k], err = n.plain(item); err != nil {
 				return nil, err
 			}
 		}
