@@ -22,7 +22,7 @@ type store struct {
 	crontab []string
 }
 
-// Read implements fs.Store.
+// Read implements textfile.Store.
 func (s store) Read(ctx *provider.Context, place string) (textfile.Text, error) {
 	if strings.HasPrefix(place, "/") {
 		return s.Editor.Read(ctx, place)
@@ -37,7 +37,7 @@ func (s store) Read(ctx *provider.Context, place string) (textfile.Text, error) 
 	return textfile.Text{Exists: err == nil, Bytes: text}, err
 }
 
-// Edit implements fs.Store.
+// Edit implements textfile.Store.
 func (s store) Edit(
 	ctx *provider.Context, place string, m textfile.Manner,
 	change func(textfile.Text) (textfile.Text, error),

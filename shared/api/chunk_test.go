@@ -297,15 +297,15 @@ func FuzzRequest(f *testing.F) {
 // nothing is a store that holds nothing and takes everything; other operations are not asked for.
 type nothing struct{ state.Files }
 
-// Missing implements deploy.Files.
+// Missing implements state.Files.
 func (nothing) Missing(_ context.Context, hashes []string) ([]string, error) { return hashes, nil }
 
-// Open implements deploy.Files.
+// Open implements state.Files.
 func (nothing) Open(context.Context, string) (io.ReadCloser, error) {
 	return nil, fault.New(fault.NotFound, "open", "nothing is there")
 }
 
-// Put implements deploy.Files.
+// Put implements state.Files.
 func (nothing) Put(_ context.Context, blobs []state.Blob) error {
 	for _, b := range blobs {
 		f, err := b.Open()

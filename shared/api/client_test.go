@@ -117,7 +117,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // quick is a clock that does not wait.
 type quick struct{ local.Clock }
 
-// Sleep implements deploy.Clock.
+// Sleep implements state.Clock.
 func (quick) Sleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 
 // TestSigned wants requests to function URLs to be signed, whatever they are for.

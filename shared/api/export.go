@@ -43,7 +43,7 @@ type Limits struct {
 	Leave  int `json:"leave" minimum:"-1" maximum:"2147483647" doc:"how many may leave the model; -1: any number"`
 }
 
-// Settings of an environment; see deploy.Settings.
+// Settings of an environment; see state.Settings.
 type Settings struct {
 	DeployTimer   string `json:"deploy_timer,omitempty" format:"timer" maxLength:"1000" doc:"whole seconds, or cron in UTC; 0: off; empty: as it is by default"`
 	RepairTimer   string `json:"repair_timer,omitempty" format:"timer" maxLength:"1000" doc:"whole seconds, or cron in UTC; 0: off; empty: as it is by default"`

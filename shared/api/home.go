@@ -24,7 +24,7 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// Home is what the command line works through. Filters are the terms that deploy.ParseFilter reads.
+// Home is what the command line works through. Filters are the terms that state.ParseFilter reads.
 // Errors are faults, or diag.Problems where a model is handed in.
 //
 // It has so many methods because it is a door: one for each request of the HTTP API.

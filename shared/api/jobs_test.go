@@ -28,10 +28,10 @@ type ahead struct {
 	beat chan struct{}
 }
 
-// Now implements deploy.Clock.
+// Now implements state.Clock.
 func (a *ahead) Now() time.Time { return a.Clock.Now().Add(time.Duration(a.by.Load())) }
 
-// Sleep implements deploy.Clock.
+// Sleep implements state.Clock.
 func (a *ahead) Sleep(ctx context.Context, d time.Duration) error {
 	if d < 5*time.Second {
 		return a.Clock.Sleep(ctx, d)

@@ -90,7 +90,7 @@ type keptReader struct {
 	planned     []deploy.PlannedChange
 }
 
-// Open implements deploy.Files.
+// Open implements state.Files.
 func (k *keptReader) Open(_ context.Context, hash string) (io.ReadCloser, error) {
 	z := k.blobs[hash]
 	if z == nil {

@@ -18,7 +18,7 @@ import (
 // readOnly are files as a runner may use them.
 type readOnly struct{ state.Files }
 
-// Put implements deploy.Files.
+// Put implements state.Files.
 func (readOnly) Put(context.Context, []state.Blob) error {
 	return fault.New(fault.Refused, "put file", "a runner writes no files")
 }
@@ -286,7 +286,7 @@ type dying struct {
 	after bool
 }
 
-// PutJob implements deploy.Jobs.
+// PutJob implements state.Jobs.
 func (d *dying) PutJob(ctx context.Context, env string, j state.Job, now time.Time) (int64, error) {
 	d.left--
 	if d.left < 0 || d.left == 0 && !d.after {

@@ -22,7 +22,7 @@ type counted struct {
 	waiting                              map[string]bool
 }
 
-// Schedule implements deploy.State.
+// Schedule implements state.State.
 func (c *counted) Schedule(
 	ctx context.Context, env string, agents ...string,
 ) (state.Schedule, error) {
@@ -34,7 +34,7 @@ func (c *counted) Schedule(
 	return s, err
 }
 
-// Finished implements deploy.State.
+// Finished implements state.State.
 func (c *counted) Finished(
 	ctx context.Context, env string, ids []resource.ID, epoch int64,
 ) ([]resource.ID, error) {
@@ -42,13 +42,13 @@ func (c *counted) Finished(
 	return c.Home.Finished(ctx, env, ids, epoch)
 }
 
-// Rows implements deploy.State.
+// Rows implements state.State.
 func (c *counted) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
 	c.reads, c.ids = c.reads+1, c.ids+len(ids)
 	return c.Home.Rows(ctx, env, ids)
 }
 
-// Commit implements deploy.State.
+// Commit implements state.State.
 func (c *counted) Commit(
 	ctx context.Context, env string, in state.Commit,
 ) (state.Committed, error) {

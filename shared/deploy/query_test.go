@@ -15,7 +15,7 @@ type between struct {
 	do func()
 }
 
-// Schedule implements deploy.State.
+// Schedule implements state.State.
 func (b *between) Schedule(
 	ctx context.Context, env string, agents ...string,
 ) (state.Schedule, error) {

@@ -92,7 +92,7 @@ func decodeJSON(stored []byte) ([]state.Action, error) {
 	return out, nil
 }
 
-// Actions implements deploy.State.
+// Actions implements state.State.
 func (h *Home) Actions(
 	ctx context.Context, env string, q state.ActionQuery,
 ) ([]state.Action, error) {
@@ -140,7 +140,7 @@ func (h *Home) Actions(
 	return found.Newest(q.Limit), err
 }
 
-// DropActions implements deploy.State.
+// DropActions implements state.State.
 func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
 	n := 0
 	err := h.write(ctx, "remove actions", func(c *sqlite.Conn) error {

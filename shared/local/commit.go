@@ -12,7 +12,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Commit implements deploy.State.
+// Commit implements state.State.
 func (h *Home) Commit(ctx context.Context, env string, in state.Commit) (state.Committed, error) {
 	var out state.Committed
 	states := encodeStates(in.Rows)

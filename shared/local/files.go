@@ -23,7 +23,7 @@ import (
 )
 
 // Files stores files in a folder, by hash: files/ab/<hash>. What is being written is in files/new,
-// under the name of the process that writes it. It implements deploy.Files.
+// under the name of the process that writes it. It implements state.Files.
 type Files struct {
 	dir, holder string
 	verified    *verified
@@ -39,7 +39,7 @@ var hashPattern = pattern.Lazy(`^[0-9a-f]{64}$`)
 
 func (f *Files) path(hash string) string { return filepath.Join(f.dir, hash[:2], hash) }
 
-// Missing implements deploy.Files.
+// Missing implements state.Files.
 func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 	var out []string
 	for _, h := range hashes {
@@ -57,8 +57,9 @@ func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 	return out, nil
 }
 
-// Put implements deploy.Files: each file is written, synced and renamed to its place; then each
-// folder is synced once.
+// Put implements state.Files: each file is written, synced and renamed to its place, so that what is
+// there is whole; then each folder is synced once, so that a file that Put has stored stays. What a
+// crash leaves of a file that is being written, the next process removes (sweepFiles).
 func (f *Files) Put(ctx context.Context, blobs []state.Blob) error {
 	if err := os.MkdirAll(filepath.Join(f.dir, newFiles), 0o700); err != nil {
 		return fileError("store file", err)
@@ -143,7 +144,7 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
-// Get implements deploy.Files.
+// Get implements state.Files.
 func (f *Files) Get(ctx context.Context, hashes []string) ([][]byte, error) {
 	out := make([][]byte, len(hashes))
 	for i, h := range hashes {
@@ -189,7 +190,7 @@ func (f *Files) missing(op string, err error) error {
 	return &fault.Error{Kind: fault.NotFound, Op: op, Err: err, Hint: hint}
 }
 
-// Open implements deploy.Files. Reading to the end gives Damaged when the bytes do not match.
+// Open implements state.Files. Reading to the end gives Damaged when the bytes do not match.
 func (f *Files) Open(_ context.Context, hash string) (io.ReadCloser, error) {
 	file, err := f.open(hash)
 	if err != nil {
@@ -254,7 +255,7 @@ func (f *Files) Mend(ctx context.Context, blobs iter.Seq[state.Blob]) (int, erro
 	return len(lost), f.Put(ctx, lost)
 }
 
-// List implements deploy.Files.
+// List implements state.Files.
 func (f *Files) List(ctx context.Context, visit func(hash string, stored time.Time) error) error {
 	dirs, err := os.ReadDir(f.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -284,7 +285,7 @@ func (f *Files) List(ctx context.Context, visit func(hash string, stored time.Ti
 	return nil
 }
 
-// Delete implements deploy.Files.
+// Delete implements state.Files.
 func (f *Files) Delete(_ context.Context, hashes []string) error {
 	for _, h := range hashes {
 		if !hashPattern().MatchString(h) {

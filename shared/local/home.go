@@ -33,7 +33,7 @@ import (
 
 const dbName = "southbound.db"
 
-// Home is an open data directory. It implements deploy.State. The caller has to close it.
+// Home is an open data directory. It implements state.State. The caller has to close it.
 //
 // Large: it implements a wide port over one database, whose connection and caches all operations
 // share.

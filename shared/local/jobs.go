@@ -13,7 +13,7 @@ import (
 
 var _ state.Jobs = (*Home)(nil)
 
-// PutJob implements deploy.Jobs. With a new record those go that have expired.
+// PutJob implements state.Jobs. With a new record those go that have expired.
 func (h *Home) PutJob(ctx context.Context, env string, j state.Job, now time.Time) (int64, error) {
 	rev := state.NewRev()
 	err := h.write(ctx, "write job", func(c *sqlite.Conn) error {
@@ -55,7 +55,7 @@ func (h *Home) PutJob(ctx context.Context, env string, j state.Job, now time.Tim
 	return rev, err
 }
 
-// Jobs implements deploy.Jobs.
+// Jobs implements state.Jobs.
 func (h *Home) Jobs(ctx context.Context, env, begin string, now time.Time) ([]state.Job, error) {
 	var out []state.Job
 	err := h.read(ctx, "read jobs", func(c *sqlite.Conn) error {

@@ -11,7 +11,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// Acquire implements deploy.State.
+// Acquire implements state.State.
 func (h *Home) Acquire(
 	ctx context.Context, env, key, holder string, now, until time.Time,
 ) (state.Lease, error) {
@@ -50,7 +50,7 @@ func readLease(c *sqlite.Conn, env, key string) (l state.Lease, runs running, er
 	return l, runs, err
 }
 
-// Release implements deploy.State.
+// Release implements state.State.
 func (h *Home) Release(ctx context.Context, env string, l state.Lease) error {
 	return h.write(ctx, "give up lease", func(c *sqlite.Conn) error {
 		return query(c,
@@ -59,7 +59,7 @@ func (h *Home) Release(ctx context.Context, env string, l state.Lease) error {
 	})
 }
 
-// Leases implements deploy.State.
+// Leases implements state.State.
 func (h *Home) Leases(ctx context.Context, env string) ([]state.Lease, error) {
 	var out []state.Lease
 	err := h.read(ctx, "read leases", func(c *sqlite.Conn) error {

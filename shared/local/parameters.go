@@ -12,7 +12,7 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Parameters implements deploy.State.
+// Parameters implements state.State.
 func (h *Home) Parameters(
 	ctx context.Context, env string, q state.ParameterQuery,
 ) ([]state.Parameter, error) {

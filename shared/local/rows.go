@@ -12,7 +12,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Rows implements deploy.State.
+// Rows implements state.State.
 func (h *Home) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
 	var out []state.Row
 	err := h.read(ctx, "read resources", func(c *sqlite.Conn) error {
@@ -39,7 +39,7 @@ func (h *Home) Rows(ctx context.Context, env string, ids []resource.ID) ([]state
 	return out, err
 }
 
-// LaneRows implements deploy.State.
+// LaneRows implements state.State.
 func (h *Home) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	sql := `SELECT b.rows, o.bodies FROM block_lanes l JOIN blocks b ON b.k = l.k
 		LEFT JOIN block_bodies o ON o.k = l.k WHERE l.env = +? AND l.lane = +?`
@@ -51,7 +51,7 @@ func (h *Home) LaneRows(ctx context.Context, env, lane string, all bool) ([]stat
 	}, sql, env, lane)
 }
 
-// ScanRows implements deploy.State.
+// ScanRows implements state.State.
 func (h *Home) ScanRows(
 	ctx context.Context, env string, after resource.ID, limit int,
 ) ([]state.Row, error) {

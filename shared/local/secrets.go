@@ -34,7 +34,7 @@ func (h *Home) Secrets() *Secrets { return &Secrets{keyFile: filepath.Join(h.Dir
 
 const maxSecret = 1 << 20 // bytes
 
-// Resolve implements deploy.Secrets.
+// Resolve implements state.Secrets.
 func (s *Secrets) Resolve(
 	_ context.Context, ref resource.Secret,
 ) (value, version string, err error) {

@@ -69,7 +69,7 @@ func fromJSON(text string, v any) error {
 	return nil
 }
 
-// Env implements deploy.State.
+// Env implements state.State.
 func (h *Home) Env(ctx context.Context, env string) (state.Env, error) {
 	out := state.Env{Name: env}
 	err := h.read(ctx, "read environment", func(c *sqlite.Conn) error {
@@ -120,7 +120,7 @@ func bumpPlan(c *sqlite.Conn, env string) error {
 	return query(c, "UPDATE envs SET plan_seq = plan_seq + 1 WHERE name = ?", nil, env)
 }
 
-// Envs implements deploy.State.
+// Envs implements state.State.
 func (h *Home) Envs(ctx context.Context) ([]string, error) {
 	var out []string
 	err := h.read(ctx, "list environments", func(c *sqlite.Conn) error {
@@ -156,7 +156,7 @@ func (t *tx) version(v state.Version) error {
 	return t.sets.putSets(t.c, t.env, &whole, last)
 }
 
-// Agents implements deploy.State.
+// Agents implements state.State.
 func (h *Home) Agents(
 	ctx context.Context, env string, names ...string,
 ) (map[string]state.Agent, error) {
@@ -207,7 +207,7 @@ func putAgent(c *sqlite.Conn, env string, a *resource.Agent) error {
 			"record = excluded.record", nil, env, a.Name, string(text))
 }
 
-// Pause implements deploy.State.
+// Pause implements state.State.
 func (h *Home) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
 	return h.write(ctx, "pause", func(c *sqlite.Conn) error {
 		for _, a := range agents {
@@ -225,7 +225,7 @@ func (h *Home) Pause(ctx context.Context, env string, paused bool, agents ...str
 	})
 }
 
-// Halt implements deploy.State.
+// Halt implements state.State.
 func (h *Home) Halt(ctx context.Context, env string, halted bool) error {
 	return h.write(ctx, "halt", func(c *sqlite.Conn) error {
 		if err := bumpPlan(c, env); err != nil {
@@ -235,7 +235,7 @@ func (h *Home) Halt(ctx context.Context, env string, halted bool) error {
 	})
 }
 
-// Outbox implements deploy.State.
+// Outbox implements state.State.
 func (h *Home) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
 	var out []state.Outbox
 	err := h.read(ctx, "read outbox", func(c *sqlite.Conn) error {

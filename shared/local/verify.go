@@ -64,7 +64,7 @@ func (v *verified) note(hash string, was os.FileInfo, at time.Time) {
 	v.byHash[hash] = verifiedFile{was, at}
 }
 
-// Verify implements deploy.Verifier.
+// Verify implements state.Verifier.
 func (f *Files) Verify(ctx context.Context, hashes []string) error {
 	for _, h := range hashes {
 		if err := ctx.Err(); err != nil {

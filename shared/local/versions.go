@@ -78,7 +78,7 @@ func (k *knownVersions) written(key versionKey, v state.Version) {
 	k.keep(key, read)
 }
 
-// Versions implements deploy.State.
+// Versions implements state.State.
 func (h *Home) Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error) {
 	var out []state.Version
 	err := h.read(ctx, "read versions", func(c *sqlite.Conn) error {

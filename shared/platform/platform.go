@@ -16,7 +16,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// Clock is the time of the machine. It implements deploy.Clock.
+// Clock is the time of the machine. It implements state.Clock.
 type Clock struct{}
 
 // Now returns the time in UTC.
@@ -34,7 +34,7 @@ func (Clock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Caller calls handlers in goroutines of their own. It implements deploy.Caller.
+// Caller calls handlers in goroutines of their own. It implements state.Caller.
 type Caller struct {
 	// Calls, unless it is nil, can end all calls.
 	Calls *Calls

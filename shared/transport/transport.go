@@ -47,12 +47,12 @@ func Names() []string { return []string{NameLocal, NameSSH, NameHTTP, NamePostgr
 // run.
 type Local struct{}
 
-// Secrets resolves references to secrets in the options of agents; deploy.Secrets has it.
+// Secrets resolves references to secrets in the options of agents; state.Secrets has it.
 type Secrets interface {
 	Resolve(ctx context.Context, s resource.Secret) (value, version string, err error)
 }
 
-// Connector opens the connections of agents. It implements deploy.Connector and may be used by any
+// Connector opens the connections of agents. It implements state.Connector and may be used by any
 // number of goroutines.
 type Connector struct {
 	// Local says that this process runs on the machine of the agents with the transport local, so
@@ -76,7 +76,7 @@ type Connector struct {
 	Secrets Secrets
 }
 
-// ConnectLimit implements deploy.ConnectLimiter: a login may have to go round bastions and to carry
+// ConnectLimit implements state.ConnectLimiter: a login may have to go round bastions and to carry
 // a program there, an API or a server is waited for as its options say, and the others only read
 // secrets.
 func (c *Connector) ConnectLimit(a resource.Agent) time.Duration {
@@ -95,7 +95,7 @@ func (c *Connector) ConnectLimit(a resource.Agent) time.Duration {
 	return margin
 }
 
-// Connect implements deploy.Connector: the answer is a Local, an *aws.Conn, an *http.Conn, an
+// Connect implements state.Connector: the answer is a Local, an *aws.Conn, an *http.Conn, an
 // *ssh.Conn or a *postgresql.Conn, whose Close is to be called, or what a pack connects with.
 // Unsupported when this process does not serve the transport, Invalid when the options are wrong,
 // and what the transport itself answers, such as Denied or Unavailable.

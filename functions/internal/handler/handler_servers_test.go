@@ -457,7 +457,7 @@ type later struct {
 	by time.Duration
 }
 
-// Now implements deploy.Clock.
+// Now implements state.Clock.
 func (l *later) Now() time.Time { return l.Clock.Now().Add(l.by) }
 
 // TestKilled pins that a process that is killed in the middle of a lane keeps nothing from being

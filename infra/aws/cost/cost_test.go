@@ -129,7 +129,7 @@ func (h *home) restart() {
 
 type noSecrets struct{}
 
-// Resolve implements deploy.Secrets.
+// Resolve implements state.Secrets.
 func (noSecrets) Resolve(context.Context, resource.Secret) (value, version string, err error) {
 	return "", "", nil
 }
@@ -293,7 +293,7 @@ type slow struct {
 	n atomic.Int64
 }
 
-// Now implements deploy.Clock.
+// Now implements state.Clock.
 func (s *slow) Now() time.Time {
 	return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).
 		Add(time.Duration(s.n.Add(1)) * 30 * time.Millisecond)
@@ -306,7 +306,7 @@ type brisk struct {
 	began time.Time
 }
 
-// Now implements deploy.Clock.
+// Now implements state.Clock.
 func (b *brisk) Now() time.Time { return b.began.Add(time.Since(b.began) / 10) }
 
 // TestOneByOne pins the budget where handlers are so slow that every result is a commit of its own:

@@ -222,7 +222,7 @@ type ahead struct {
 	by atomic.Int64
 }
 
-// Now implements deploy.Clock.
+// Now implements state.Clock.
 func (a *ahead) Now() time.Time { return a.Clock.Now().Add(time.Duration(a.by.Load())) }
 
 // TestTimers counts what the timers take where everything is as it should be: the deploy timer,

@@ -165,7 +165,7 @@ func emptyZip() []byte { return append([]byte("PK\x05\x06"), make([]byte, 18)...
 
 type anything struct{}
 
-// Connect implements deploy.Connector.
+// Connect implements state.Connector.
 func (anything) Connect(context.Context, resource.Agent) (any, error) { return nil, nil }
 
 // open begins a process.

@@ -36,7 +36,7 @@ type event struct {
 	audit   dynamo.Audit
 }
 
-// op is one call of deploy.State.
+// op is one call of state.State.
 type op struct {
 	id             int
 	task           string

@@ -44,7 +44,7 @@ type API interface {
 	) (*s3.DeleteObjectsOutput, error)
 }
 
-// Files is deploy.Files in a bucket, under files/. It may be used by any number of goroutines and
+// Files is state.Files in a bucket, under files/. It may be used by any number of goroutines and
 // processes.
 type Files struct {
 	api    API
@@ -98,7 +98,7 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) 
 	return awserr.Fault("store file", ctx.Err())
 }
 
-// Missing implements deploy.Files. It lists from one wanted file on and jumps to the next one
+// Missing implements state.Files. It lists from one wanted file on and jumps to the next one
 // wanted that was not in the page, so there are no more requests than hashes, and about one for a
 // thousand stored files.
 func (f *Files) Missing(ctx context.Context, hashes []string) ([]string, error) {
@@ -192,7 +192,7 @@ func (f *Files) page(
 	return have, last, nil
 }
 
-// Put implements deploy.Files. What is stored already is left as it is, unless its bytes are not
+// Put implements state.Files. What is stored already is left as it is, unless its bytes are not
 // those of its name.
 func (f *Files) Put(ctx context.Context, blobs []state.Blob) error {
 	for i := range blobs {
@@ -271,7 +271,7 @@ func (f *Files) mend(ctx context.Context, b *state.Blob) error {
 	return awserr.Fault("store file", err)
 }
 
-// Get implements deploy.Files.
+// Get implements state.Files.
 func (f *Files) Get(ctx context.Context, hashes []string) ([][]byte, error) {
 	for _, h := range hashes {
 		if err := checkHash("read file", h); err != nil {
@@ -294,7 +294,7 @@ func (f *Files) Get(ctx context.Context, hashes []string) ([][]byte, error) {
 	return out, nil
 }
 
-// Open implements deploy.Files. Reading to the end gives Damaged when the bytes do not match.
+// Open implements state.Files. Reading to the end gives Damaged when the bytes do not match.
 func (f *Files) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	if err := checkHash("read file", hash); err != nil {
 		return nil, err
@@ -332,7 +332,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	return n, err // io.EOF must stay itself
 }
 
-// List implements deploy.Files.
+// List implements state.Files.
 func (f *Files) List(ctx context.Context, visit func(hash string, stored time.Time) error) error {
 	return listKeys(ctx, f.api, f.bucket, filePrefix, func(key string, stored time.Time) error {
 		if h, ok := hashOf(key); ok {
@@ -363,7 +363,7 @@ func listKeys(ctx context.Context, api API, bucket, prefix string,
 	}
 }
 
-// Delete implements deploy.Files.
+// Delete implements state.Files.
 func (f *Files) Delete(ctx context.Context, hashes []string) error {
 	keys := make([]string, len(hashes))
 	for i, h := range hashes {

@@ -14,7 +14,7 @@ import (
 // actions finds and forgets actions, in lanes and in the log, and says what is not in the log yet.
 type actions struct{ *reader }
 
-// Actions implements deploy.State: what lanes have committed and is not in the log, and the log.
+// Actions implements state.State: what lanes have committed and is not in the log, and the log.
 // They are read in this order, the cursors before all else: what is moved meanwhile is in the log
 // when that is read.
 func (s *actions) Actions(

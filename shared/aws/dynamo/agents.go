@@ -13,7 +13,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Agents implements deploy.State. All agents are one item; which are paused is in the head.
+// Agents implements state.State. All agents are one item; which are paused is in the head.
 func (s *environments) Agents(
 	ctx context.Context,
 	env string,

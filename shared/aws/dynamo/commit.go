@@ -11,7 +11,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Commit implements deploy.State.
+// Commit implements state.State.
 func (s *State) Commit(ctx context.Context, env string, in state.Commit) (state.Committed, error) {
 	c := &commit{
 		view:  &view{s: s, env: env, known: map[string]*record{}},

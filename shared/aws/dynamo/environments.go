@@ -37,7 +37,7 @@ func (s *environments) allLogged(ctx context.Context, env string) (bool, error) 
 	return true, nil
 }
 
-// Env implements deploy.State.
+// Env implements state.State.
 func (s *environments) Env(ctx context.Context, env string) (state.Env, error) {
 	h, err := s.readHead(ctx, env)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *environments) Env(ctx context.Context, env string) (state.Env, error) {
 	return h.env()
 }
 
-// Envs implements deploy.State.
+// Envs implements state.State.
 func (s *environments) Envs(ctx context.Context) ([]string, error) {
 	var out []string
 	err := s.query(ctx, partition(headPart, headPrefix, true), func(i item) (bool, error) {
@@ -57,7 +57,7 @@ func (s *environments) Envs(ctx context.Context) ([]string, error) {
 	return out, err
 }
 
-// Halt implements deploy.State.
+// Halt implements state.State.
 func (s *environments) Halt(ctx context.Context, env string, halted bool) error {
 	_, err := s.changeHead(ctx, env, func(h *head) error {
 		h.halted = halted
@@ -67,7 +67,7 @@ func (s *environments) Halt(ctx context.Context, env string, halted bool) error 
 	return err
 }
 
-// Pause implements deploy.State.
+// Pause implements state.State.
 func (s *environments) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
 	_, err := s.changeHead(ctx, env, func(h *head) error {
 		for _, a := range agents {

@@ -25,7 +25,7 @@ type head struct {
 	quietUntil time.Time // when something is due; zero: not known. Every change ends it
 	tentative  bool      // quietUntil does not count yet: MarkQuiet is checking it
 	horizon    time.Time // actions that were finished before are forgotten
-	record     []byte    // deploy.Env
+	record     []byte    // state.Env
 	idleEpoch  int64     // see State.IdleEpoch
 }
 

@@ -26,7 +26,7 @@ const (
 
 func jobsPart(env string) string { return "J/" + env }
 
-// PutJob implements deploy.Jobs.
+// PutJob implements state.Jobs.
 func (s *jobs) PutJob(ctx context.Context, env string, j state.Job, now time.Time) (int64, error) {
 	rev := state.NewRev()
 	in := &dynamodb.PutItemInput{TableName: &s.table, ReturnValuesOnConditionCheckFailure: oldItem,
@@ -54,7 +54,7 @@ func (s *jobs) PutJob(ctx context.Context, env string, j state.Job, now time.Tim
 	return rev, awserr.Fault("write job", err)
 }
 
-// Jobs implements deploy.Jobs.
+// Jobs implements state.Jobs.
 func (s *jobs) Jobs(ctx context.Context, env, begin string, now time.Time) ([]state.Job, error) {
 	var out []state.Job
 	err := s.query(ctx, partition(jobsPart(env), begin, true), func(i item) (bool, error) {

@@ -21,7 +21,7 @@ type leases struct {
 // errNothing says that there is nothing to change.
 var errNothing = fault.New(fault.Internal, "", "nothing to change")
 
-// Acquire implements deploy.State. Whether a holder is dead is never known here: leases of the dead
+// Acquire implements state.State. Whether a holder is dead is never known here: leases of the dead
 // expire.
 func (s *leases) Acquire(
 	ctx context.Context,
@@ -65,7 +65,7 @@ func (s *leases) Acquire(
 	}, err
 }
 
-// Release implements deploy.State.
+// Release implements state.State.
 func (s *leases) Release(ctx context.Context, env string, l state.Lease) error {
 	rec, err := s.change(ctx, env, keyOf(l.Key), func(e *edit) error {
 		if e.rec.seq == 0 || e.rec.fence != l.Fence || e.rec.holder == "" {
@@ -84,7 +84,7 @@ func (s *leases) Release(ctx context.Context, env string, l state.Lease) error {
 	return err
 }
 
-// Leases implements deploy.State.
+// Leases implements state.State.
 func (s *leases) Leases(ctx context.Context, env string) ([]state.Lease, error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Parameters implements deploy.State.
+// Parameters implements state.State.
 func (s *rows) Parameters(
 	ctx context.Context,
 	env string,

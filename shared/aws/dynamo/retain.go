@@ -10,7 +10,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// DropActions implements deploy.State: what was finished before the horizon is forgotten by moving
+// DropActions implements state.State: what was finished before the horizon is forgotten by moving
 // it. Then pages are removed that hold nothing else, or only what is in the log, as far as no
 // tablet needs them; what is in the log expires there.
 func (s *actions) DropActions(ctx context.Context, env string, before time.Time) (int, error) {

@@ -94,7 +94,7 @@ func (d *draft) forget(ctx context.Context) error {
 	return nil
 }
 
-// Versions implements deploy.State.
+// Versions implements state.State.
 func (s *versions) Versions(
 	ctx context.Context,
 	env string,

@@ -30,7 +30,7 @@ const (
 	tooSlow = 4 * time.Second
 )
 
-// Now implements deploy.Clock.
+// Now implements state.Clock.
 func (c *clock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.ahead.Load())) }
 
 // install makes the clock learn from every client that is made from cfg afterwards.

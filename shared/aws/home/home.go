@@ -276,7 +276,7 @@ func (h *Home) QueueURL(ctx context.Context, name string) (string, error) {
 // nothing connects no agent.
 type nothing struct{}
 
-// Connect implements deploy.Connector.
+// Connect implements state.Connector.
 func (nothing) Connect(_ context.Context, a resource.Agent) (any, error) {
 	return nil, fault.New(fault.Unsupported, "connect",
 		"this process connects no agents, not %q with the transport %q", a.Name, a.Transport)

@@ -157,7 +157,7 @@ type eager struct {
 	n   atomic.Int64
 }
 
-// Commit implements deploy.State.
+// Commit implements state.State.
 func (e *eager) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	out, err := e.State.Commit(ctx, env, c)
 	if err == nil {

@@ -47,7 +47,7 @@ type clock struct {
 	ahead *atomic.Int64
 }
 
-// Now implements deploy.Clock.
+// Now implements state.Clock.
 func (c clock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.ahead.Load())) }
 
 // world is a stack: a table, a bucket, a handler function and a queue for dead letters.
@@ -193,12 +193,12 @@ func (w *world) start(faults *awstest.Faults, change ...func(c *provision.Config
 
 type nothing struct{}
 
-// Resolve implements deploy.Secrets.
+// Resolve implements state.Secrets.
 func (nothing) Resolve(context.Context, resource.Secret) (value, version string, err error) {
 	return "", "", nil
 }
 
-// Connect implements deploy.Connector.
+// Connect implements state.Connector.
 func (nothing) Connect(context.Context, resource.Agent) (any, error) { return nil, nil }
 
 // export exports a resource for each agent; another revision changes all of them. Agents that begin

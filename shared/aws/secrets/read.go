@@ -136,7 +136,7 @@ func (s *Secrets) managedVersion(ctx context.Context, c clients, r reference) (s
 // atOnce is how many requests are made side by side.
 const atOnce = 8
 
-// Prefetch implements deploy.SecretBatches: parameters are asked for in batches, and what remains
+// Prefetch implements state.SecretBatches: parameters are asked for in batches, and what remains
 // side by side.
 func (s *Secrets) Prefetch(ctx context.Context, refs []resource.Secret, values bool) {
 	byRegion := map[string][]reference{}

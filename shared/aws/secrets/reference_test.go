@@ -53,7 +53,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// machine is deploy.Secrets of a machine.
+// machine is state.Secrets of a machine.
 type machine struct{}
 
 func (machine) Resolve(context.Context, resource.Secret) (value, version string, err error) {

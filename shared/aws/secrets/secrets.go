@@ -33,7 +33,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Secrets implements deploy.Secrets, and tells versions without reading values. It may be used by
+// Secrets implements state.Secrets, and tells versions without reading values. It may be used by
 // any number of goroutines.
 type Secrets struct {
 	config Config
@@ -90,7 +90,7 @@ func New(c Config) *Secrets {
 		versions: map[string]kept{}}
 }
 
-// Resolve implements deploy.Secrets. A reference with a version gives the value of that version,
+// Resolve implements state.Secrets. A reference with a version gives the value of that version,
 // whatever the newest is.
 func (s *Secrets) Resolve(
 	ctx context.Context, ref resource.Secret,
@@ -128,7 +128,7 @@ func (s *Secrets) Resolve(
 	return got.value, got.version, nil
 }
 
-// Version implements deploy.SecretVersions: by requests that return no value in the open.
+// Version implements state.SecretVersions: by requests that return no value in the open.
 func (s *Secrets) Version(ctx context.Context, ref resource.Secret) (string, error) {
 	r, err := parse(ref)
 	if err != nil {

@@ -103,7 +103,7 @@ var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 // stopped is a clock that stands still.
 type stopped struct{ platform.Clock }
 
-// Now implements deploy.Clock.
+// Now implements state.Clock.
 func (stopped) Now() time.Time { return now }
 
 func newSweeper(b *book) *Sweeper {

@@ -10,7 +10,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// Watched is what Unserved reads; deploy.State has it.
+// Watched is what Unserved reads; state.State has it.
 type Watched interface {
 	Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error)
 	Leases(ctx context.Context, env string) ([]state.Lease, error)

@@ -39,7 +39,7 @@ type View struct {
 	orders map[string]bool // environments where orders are worked on, as far as that was seen
 }
 
-// Env implements deploy.State.
+// Env implements state.State.
 func (v *View) Env(ctx context.Context, env string) (state.Env, error) {
 	e, err := v.State.Env(ctx, env)
 	if err == nil && e.Turn != "" && v.Sets != nil {
@@ -53,7 +53,7 @@ func (v *View) Env(ctx context.Context, env string) (state.Env, error) {
 	return e, err
 }
 
-// Agents implements deploy.State.
+// Agents implements state.State.
 func (v *View) Agents(
 	ctx context.Context, env string, names ...string,
 ) (map[string]state.Agent, error) {
@@ -86,7 +86,7 @@ func (v *View) Overview(ctx context.Context, env string) (deploy.Overview, error
 	return o, err
 }
 
-// Commit implements deploy.State.
+// Commit implements state.State.
 func (v *View) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	done, err := v.State.Commit(ctx, env, c)
 	if err != nil || len(c.Actions) == 0 {

@@ -14,7 +14,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// Files is deploy.Files in memory, exactly as its contract has it. It is for use by one goroutine
+// Files is state.Files in memory, exactly as its contract has it. It is for use by one goroutine
 // at a time.
 type Files struct {
 	// Now tells when a file is stored; nil: it is always the zero time.
@@ -31,7 +31,7 @@ type stored struct {
 // NewFiles returns an empty store.
 func NewFiles() *Files { return &Files{stored: map[string]stored{}} }
 
-// Missing implements deploy.Files.
+// Missing implements state.Files.
 func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 	var out []string
 	for _, h := range hashes {
@@ -42,7 +42,7 @@ func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 	return out, nil
 }
 
-// Put implements deploy.Files. Blobs before one that does not match its hash are stored.
+// Put implements state.Files. Blobs before one that does not match its hash are stored.
 func (f *Files) Put(_ context.Context, blobs []state.Blob) error {
 	for i := range blobs {
 		data, err := bytesOf(&blobs[i])
@@ -90,7 +90,7 @@ func (f *Files) keep(hash string, data []byte) {
 	f.stored[hash] = s
 }
 
-// Get implements deploy.Files.
+// Get implements state.Files.
 func (f *Files) Get(_ context.Context, hashes []string) ([][]byte, error) {
 	out := make([][]byte, len(hashes))
 	for i, h := range hashes {
@@ -106,7 +106,7 @@ func (f *Files) Get(_ context.Context, hashes []string) ([][]byte, error) {
 	return out, nil
 }
 
-// Open implements deploy.Files.
+// Open implements state.Files.
 func (f *Files) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	blobs, err := f.Get(ctx, []string{hash})
 	if err != nil {
@@ -115,7 +115,7 @@ func (f *Files) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(blobs[0])), nil
 }
 
-// List implements deploy.Files.
+// List implements state.Files.
 func (f *Files) List(_ context.Context, each func(hash string, stored time.Time) error) error {
 	for _, h := range slices.Sorted(maps.Keys(f.stored)) {
 		if err := each(h, f.stored[h].at); err != nil {
@@ -125,7 +125,7 @@ func (f *Files) List(_ context.Context, each func(hash string, stored time.Time)
 	return nil
 }
 
-// Delete implements deploy.Files.
+// Delete implements state.Files.
 func (f *Files) Delete(_ context.Context, hashes []string) error {
 	for _, h := range hashes {
 		delete(f.stored, h)

@@ -8,7 +8,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// statePort is deploy.State as a process reaches it.
+// statePort is state.State as a process reaches it.
 //
 // Large: it implements a wide port, which has one method for each operation.
 type statePort struct {
@@ -34,17 +34,17 @@ func (s *statePort) write(ctx context.Context, op string, f func() error) error 
 	return s.p.call(ctx, op, &s.p.world.plan.faults.state, f)
 }
 
-// Env implements deploy.State.
+// Env implements state.State.
 func (s *statePort) Env(ctx context.Context, env string) (state.Env, error) {
 	return read(ctx, s, "Env", func() (state.Env, error) { return s.to.Env(ctx, env) })
 }
 
-// Envs implements deploy.State.
+// Envs implements state.State.
 func (s *statePort) Envs(ctx context.Context) ([]string, error) {
 	return read(ctx, s, "Envs", func() ([]string, error) { return s.to.Envs(ctx) })
 }
 
-// Versions implements deploy.State.
+// Versions implements state.State.
 func (s *statePort) Versions(
 	ctx context.Context, env string, numbers ...int,
 ) ([]state.Version, error) {
@@ -52,7 +52,7 @@ func (s *statePort) Versions(
 		func() ([]state.Version, error) { return s.to.Versions(ctx, env, numbers...) })
 }
 
-// Agents implements deploy.State.
+// Agents implements state.State.
 func (s *statePort) Agents(
 	ctx context.Context, env string, names ...string,
 ) (map[string]state.Agent, error) {
@@ -60,17 +60,17 @@ func (s *statePort) Agents(
 		func() (map[string]state.Agent, error) { return s.to.Agents(ctx, env, names...) })
 }
 
-// Pause implements deploy.State.
+// Pause implements state.State.
 func (s *statePort) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
 	return s.write(ctx, "Pause", func() error { return s.to.Pause(ctx, env, paused, agents...) })
 }
 
-// Halt implements deploy.State.
+// Halt implements state.State.
 func (s *statePort) Halt(ctx context.Context, env string, halted bool) error {
 	return s.write(ctx, "Halt", func() error { return s.to.Halt(ctx, env, halted) })
 }
 
-// Acquire implements deploy.State.
+// Acquire implements state.State.
 func (s *statePort) Acquire(
 	ctx context.Context, env, key, holder string, now, until time.Time,
 ) (state.Lease, error) {
@@ -78,28 +78,28 @@ func (s *statePort) Acquire(
 		func() (state.Lease, error) { return s.to.Acquire(ctx, env, key, holder, now, until) })
 }
 
-// Release implements deploy.State.
+// Release implements state.State.
 func (s *statePort) Release(ctx context.Context, env string, l state.Lease) error {
 	return s.write(ctx, "Release", func() error { return s.to.Release(ctx, env, l) })
 }
 
-// Leases implements deploy.State.
+// Leases implements state.State.
 func (s *statePort) Leases(ctx context.Context, env string) ([]state.Lease, error) {
 	return read(ctx, s, "Leases", func() ([]state.Lease, error) { return s.to.Leases(ctx, env) })
 }
 
-// Rows implements deploy.State.
+// Rows implements state.State.
 func (s *statePort) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
 	return read(ctx, s, "Rows", func() ([]state.Row, error) { return s.to.Rows(ctx, env, ids) })
 }
 
-// LaneRows implements deploy.State.
+// LaneRows implements state.State.
 func (s *statePort) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	return read(ctx, s, "LaneRows",
 		func() ([]state.Row, error) { return s.to.LaneRows(ctx, env, lane, all) })
 }
 
-// ScanRows implements deploy.State.
+// ScanRows implements state.State.
 func (s *statePort) ScanRows(
 	ctx context.Context, env string, after resource.ID, limit int,
 ) ([]state.Row, error) {
@@ -107,7 +107,7 @@ func (s *statePort) ScanRows(
 		func() ([]state.Row, error) { return s.to.ScanRows(ctx, env, after, limit) })
 }
 
-// Schedule implements deploy.State.
+// Schedule implements state.State.
 func (s *statePort) Schedule(
 	ctx context.Context, env string, agents ...string,
 ) (state.Schedule, error) {
@@ -115,7 +115,7 @@ func (s *statePort) Schedule(
 		func() (state.Schedule, error) { return s.to.Schedule(ctx, env, agents...) })
 }
 
-// Finished implements deploy.State.
+// Finished implements state.State.
 func (s *statePort) Finished(
 	ctx context.Context, env string, ids []resource.ID, epoch int64,
 ) ([]resource.ID, error) {
@@ -123,7 +123,7 @@ func (s *statePort) Finished(
 		func() ([]resource.ID, error) { return s.to.Finished(ctx, env, ids, epoch) })
 }
 
-// Due implements deploy.State.
+// Due implements state.State.
 func (s *statePort) Due(
 	ctx context.Context, env string, at time.Time, limit int,
 ) ([]resource.ID, time.Time, error) {
@@ -138,13 +138,13 @@ func (s *statePort) Due(
 	return out.ids, out.next, err
 }
 
-// Counts implements deploy.State.
+// Counts implements state.State.
 func (s *statePort) Counts(ctx context.Context, env string) (map[state.Status]int, error) {
 	return read(ctx, s, "Counts",
 		func() (map[state.Status]int, error) { return s.to.Counts(ctx, env) })
 }
 
-// Commit implements deploy.State.
+// Commit implements state.State.
 func (s *statePort) Commit(
 	ctx context.Context, env string, c state.Commit,
 ) (state.Committed, error) {
@@ -152,13 +152,13 @@ func (s *statePort) Commit(
 		func() (state.Committed, error) { return s.to.Commit(ctx, env, c) })
 }
 
-// Outbox implements deploy.State.
+// Outbox implements state.State.
 func (s *statePort) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
 	return read(ctx, s, "Outbox",
 		func() ([]state.Outbox, error) { return s.to.Outbox(ctx, env, limit) })
 }
 
-// Parameters implements deploy.State.
+// Parameters implements state.State.
 func (s *statePort) Parameters(
 	ctx context.Context, env string, q state.ParameterQuery,
 ) ([]state.Parameter, error) {
@@ -166,7 +166,7 @@ func (s *statePort) Parameters(
 		func() ([]state.Parameter, error) { return s.to.Parameters(ctx, env, q) })
 }
 
-// Actions implements deploy.State.
+// Actions implements state.State.
 func (s *statePort) Actions(
 	ctx context.Context, env string, q state.ActionQuery,
 ) ([]state.Action, error) {
@@ -174,7 +174,7 @@ func (s *statePort) Actions(
 		func() ([]state.Action, error) { return s.to.Actions(ctx, env, q) })
 }
 
-// DropActions implements deploy.State.
+// DropActions implements state.State.
 func (s *statePort) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
 	return read(ctx, s, "DropActions",
 		func() (int, error) { return s.to.DropActions(ctx, env, before) })

@@ -12,7 +12,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// filesPort is deploy.Files as a process reaches it.
+// filesPort is state.Files as a process reaches it.
 type filesPort struct {
 	p  *process
 	to state.Files
@@ -22,7 +22,7 @@ func (f *filesPort) call(ctx context.Context, op string, effect func() error) er
 	return f.p.call(ctx, op, &f.p.world.plan.faults.files, effect)
 }
 
-// Missing implements deploy.Files.
+// Missing implements state.Files.
 func (f *filesPort) Missing(ctx context.Context, hashes []string) (out []string, err error) {
 	err = f.call(ctx, "Missing", func() (err error) {
 		out, err = f.to.Missing(ctx, hashes)
@@ -31,12 +31,12 @@ func (f *filesPort) Missing(ctx context.Context, hashes []string) (out []string,
 	return out, err
 }
 
-// Put implements deploy.Files.
+// Put implements state.Files.
 func (f *filesPort) Put(ctx context.Context, blobs []state.Blob) error {
 	return f.call(ctx, "Put", func() error { return f.to.Put(ctx, blobs) })
 }
 
-// Get implements deploy.Files.
+// Get implements state.Files.
 func (f *filesPort) Get(ctx context.Context, hashes []string) (out [][]byte, err error) {
 	err = f.call(ctx, "Get", func() (err error) {
 		out, err = f.to.Get(ctx, hashes)
@@ -45,7 +45,7 @@ func (f *filesPort) Get(ctx context.Context, hashes []string) (out [][]byte, err
 	return out, err
 }
 
-// Open implements deploy.Files.
+// Open implements state.Files.
 func (f *filesPort) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	blobs, err := f.Get(ctx, []string{hash})
 	if err != nil {
@@ -54,14 +54,14 @@ func (f *filesPort) Open(ctx context.Context, hash string) (io.ReadCloser, error
 	return io.NopCloser(bytes.NewReader(blobs[0])), nil
 }
 
-// List implements deploy.Files.
+// List implements state.Files.
 func (f *filesPort) List(
 	ctx context.Context, each func(hash string, stored time.Time) error,
 ) error {
 	return f.call(ctx, "List", func() error { return f.to.List(ctx, each) })
 }
 
-// Delete implements deploy.Files.
+// Delete implements state.Files.
 func (f *filesPort) Delete(ctx context.Context, hashes []string) error {
 	return f.call(ctx, "Delete", func() error {
 		r, books := f.p.world, f.p.world.sched.cur.books
@@ -208,10 +208,10 @@ func (n *notifierPort) await(
 	return have.ids, true
 }
 
-// clockPort is deploy.Clock: one virtual clock for all.
+// clockPort is state.Clock: one virtual clock for all.
 type clockPort struct{ p *process }
 
-// Now implements deploy.Clock. Mostly no two readings are the same: what came first can be told, as
+// Now implements state.Clock. Mostly no two readings are the same: what came first can be told, as
 // with a clock of nanoseconds. In some seeds the clock stands still until a call of a port takes
 // time.
 func (c clockPort) Now() time.Time {
@@ -221,7 +221,7 @@ func (c clockPort) Now() time.Time {
 	return c.p.world.time()
 }
 
-// Sleep implements deploy.Clock.
+// Sleep implements state.Clock.
 func (c clockPort) Sleep(ctx context.Context, d time.Duration) error {
 	if !c.p.dead {
 		c.p.world.sched.pause(d)
@@ -232,10 +232,10 @@ func (c clockPort) Sleep(ctx context.Context, d time.Duration) error {
 	return fault.Wrap(fault.Canceled, "wait", ctx.Err())
 }
 
-// secretsPort is deploy.Secrets.
+// secretsPort is state.Secrets.
 type secretsPort struct{ p *process }
 
-// Resolve implements deploy.Secrets.
+// Resolve implements state.Secrets.
 func (s secretsPort) Resolve(
 	ctx context.Context, ref resource.Secret,
 ) (value, version string, err error) {
@@ -254,10 +254,10 @@ func (s secretsPort) Resolve(
 // cost one wait.
 const betweenTries = 15 * time.Second
 
-// connectorPort is deploy.Connector.
+// connectorPort is state.Connector.
 type connectorPort struct{ p *process }
 
-// Connect implements deploy.Connector.
+// Connect implements state.Connector.
 func (c connectorPort) Connect(ctx context.Context, a resource.Agent) (transport any, err error) {
 	tried := c.p.world.sched.cur.books
 	began := c.p.world.time()
@@ -290,10 +290,10 @@ func (c *connection) Close() error {
 	return nil
 }
 
-// callerPort is deploy.Caller.
+// callerPort is state.Caller.
 type callerPort struct{ p *process }
 
-// Call implements deploy.Caller. Most calls simply run; the seed lets some hang: these become tasks
+// Call implements state.Caller. Most calls simply run; the seed lets some hang: these become tasks
 // of their own, are left behind when the time is up, and may act later.
 func (c *callerPort) Call(
 	ctx context.Context, limit time.Duration, f func(ctx context.Context),

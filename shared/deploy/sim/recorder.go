@@ -22,7 +22,7 @@ type recorder struct {
 	r *run
 }
 
-// Acquire implements deploy.State.
+// Acquire implements state.State.
 func (c *recorder) Acquire(
 	ctx context.Context, env, key, holder string, now, until time.Time,
 ) (state.Lease, error) {
@@ -66,7 +66,7 @@ func (c *recorder) Acquire(
 	return l, nil
 }
 
-// Release implements deploy.State.
+// Release implements state.State.
 func (c *recorder) Release(ctx context.Context, env string, l state.Lease) error {
 	if have := c.r.books.leases[l.Key]; have != nil && have.fence == l.Fence {
 		checkInherited(c.r, c.r.sched.cur, l.Key)
@@ -83,7 +83,7 @@ func (c *recorder) Release(ctx context.Context, env string, l state.Lease) error
 	return err
 }
 
-// Pause implements deploy.State.
+// Pause implements state.State.
 func (c *recorder) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
 	err := c.State.Pause(ctx, env, paused, agents...)
 	if err == nil {
@@ -94,7 +94,7 @@ func (c *recorder) Pause(ctx context.Context, env string, paused bool, agents ..
 	return err
 }
 
-// Halt implements deploy.State.
+// Halt implements state.State.
 func (c *recorder) Halt(ctx context.Context, env string, halted bool) error {
 	err := c.State.Halt(ctx, env, halted)
 	if err == nil {
@@ -103,7 +103,7 @@ func (c *recorder) Halt(ctx context.Context, env string, halted bool) error {
 	return err
 }
 
-// Leases implements deploy.State.
+// Leases implements state.State.
 func (c *recorder) Leases(ctx context.Context, env string) ([]state.Lease, error) {
 	leases, err := c.State.Leases(ctx, env)
 	if err == nil {
@@ -118,7 +118,7 @@ func (c *recorder) Leases(ctx context.Context, env string) ([]state.Lease, error
 	return leases, err
 }
 
-// Rows implements deploy.State.
+// Rows implements state.State.
 func (c *recorder) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
 	rows, err := c.State.Rows(ctx, env, ids)
 	if b := c.r.sched.cur.books; err == nil && b.lane != "" && !b.dry {
@@ -132,7 +132,7 @@ func (c *recorder) Rows(ctx context.Context, env string, ids []resource.ID) ([]s
 	return rows, err
 }
 
-// LaneRows implements deploy.State.
+// LaneRows implements state.State.
 func (c *recorder) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	rows, err := c.State.LaneRows(ctx, env, lane, all)
 	if b := c.r.sched.cur.books; err == nil && !b.dry && lane == b.lane {
@@ -143,7 +143,7 @@ func (c *recorder) LaneRows(ctx context.Context, env, lane string, all bool) ([]
 	return rows, err
 }
 
-// Put implements deploy.Files.
+// Put implements state.Files.
 func (c *recorder) Put(ctx context.Context, blobs []state.Blob) error {
 	err := c.Files.Put(ctx, blobs)
 	for i := range blobs {
@@ -154,14 +154,14 @@ func (c *recorder) Put(ctx context.Context, blobs []state.Blob) error {
 	return err
 }
 
-// Delete implements deploy.Files.
+// Delete implements state.Files.
 func (c *recorder) Delete(ctx context.Context, hashes []string) error {
 	checkCollected(c.r, hashes)
 	c.r.books.removed = c.r.sched.now
 	return c.Files.Delete(ctx, hashes)
 }
 
-// DropActions implements deploy.State.
+// DropActions implements state.State.
 func (c *recorder) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
 	if kept := c.r.time().Sub(before); kept < actionsKept {
 		c.r.violate("L1", "%s removes records that are only %s old", c.r.sched.cur.name, kept)
@@ -169,7 +169,7 @@ func (c *recorder) DropActions(ctx context.Context, env string, before time.Time
 	return c.State.DropActions(ctx, env, before)
 }
 
-// Commit implements deploy.State.
+// Commit implements state.State.
 func (c *recorder) Commit(
 	ctx context.Context, name string, in state.Commit,
 ) (state.Committed, error) {

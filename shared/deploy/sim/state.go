@@ -13,7 +13,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// State is deploy.State in memory, exactly as its contract has it. Its operations are instantaneous
+// State is state.State in memory, exactly as its contract has it. Its operations are instantaneous
 // and never fail by themselves. It shares the slices inside records with its callers, who do not
 // write to them. It is for use by one goroutine at a time.
 //
@@ -73,7 +73,7 @@ func (s *State) read(env string) *environment {
 	return &environment{env: state.Env{Name: env}}
 }
 
-// Env implements deploy.State.
+// Env implements state.State.
 func (s *State) Env(
 	_ context.Context, env string,
 ) (state.Env, error) {
@@ -90,12 +90,12 @@ func (e *environment) put(n state.Env) {
 	e.env = n
 }
 
-// Envs implements deploy.State.
+// Envs implements state.State.
 func (s *State) Envs(context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(s.envs)), nil
 }
 
-// Versions implements deploy.State.
+// Versions implements state.State.
 func (s *State) Versions(_ context.Context, env string, numbers ...int) ([]state.Version, error) {
 	e := s.read(env)
 	if len(numbers) == 0 {
@@ -110,7 +110,7 @@ func (s *State) Versions(_ context.Context, env string, numbers ...int) ([]state
 	return out, nil
 }
 
-// Agents implements deploy.State.
+// Agents implements state.State.
 func (s *State) Agents(
 	_ context.Context, env string, names ...string,
 ) (map[string]state.Agent, error) {
@@ -125,7 +125,7 @@ func (s *State) Agents(
 	return out, nil
 }
 
-// Pause implements deploy.State.
+// Pause implements state.State.
 func (s *State) Pause(_ context.Context, env string, paused bool, agents ...string) error {
 	e := s.touch(env)
 	for _, name := range agents {
@@ -137,7 +137,7 @@ func (s *State) Pause(_ context.Context, env string, paused bool, agents ...stri
 	return nil
 }
 
-// Halt implements deploy.State.
+// Halt implements state.State.
 func (s *State) Halt(_ context.Context, env string, halted bool) error {
 	e := s.touch(env)
 	e.env.Halted = halted
@@ -145,7 +145,7 @@ func (s *State) Halt(_ context.Context, env string, halted bool) error {
 	return nil
 }
 
-// Acquire implements deploy.State.
+// Acquire implements state.State.
 func (s *State) Acquire(
 	_ context.Context, env, key, holder string, now, until time.Time,
 ) (state.Lease, error) {
@@ -164,7 +164,7 @@ func (s *State) Acquire(
 	return *l, nil
 }
 
-// Release implements deploy.State.
+// Release implements state.State.
 func (s *State) Release(_ context.Context, env string, l state.Lease) error {
 	if have := s.read(env).leases[l.Key]; have != nil && have.Fence == l.Fence {
 		have.Holder, have.Running = "", nil
@@ -172,7 +172,7 @@ func (s *State) Release(_ context.Context, env string, l state.Lease) error {
 	return nil
 }
 
-// Leases implements deploy.State.
+// Leases implements state.State.
 func (s *State) Leases(_ context.Context, env string) ([]state.Lease, error) {
 	e := s.read(env)
 	out := make([]state.Lease, 0, len(e.leases))
@@ -182,7 +182,7 @@ func (s *State) Leases(_ context.Context, env string) ([]state.Lease, error) {
 	return out, nil
 }
 
-// Outbox implements deploy.State.
+// Outbox implements state.State.
 func (s *State) Outbox(_ context.Context, env string, limit int) ([]state.Outbox, error) {
 	e := s.read(env)
 	out := slices.Collect(maps.Values(e.outbox))
@@ -190,7 +190,7 @@ func (s *State) Outbox(_ context.Context, env string, limit int) ([]state.Outbox
 	return out[:min(max(limit, 0), len(out))], nil
 }
 
-// Parameters implements deploy.State.
+// Parameters implements state.State.
 func (s *State) Parameters(
 	_ context.Context, env string, q state.ParameterQuery,
 ) ([]state.Parameter, error) {

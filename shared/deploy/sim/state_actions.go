@@ -12,7 +12,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// Actions implements deploy.State.
+// Actions implements state.State.
 func (s *State) Actions(
 	_ context.Context, env string, q state.ActionQuery,
 ) ([]state.Action, error) {
@@ -63,7 +63,7 @@ func severity(l provider.Level) int {
 		provider.LevelWarning, provider.LevelError}, l)
 }
 
-// DropActions implements deploy.State.
+// DropActions implements state.State.
 func (s *State) DropActions(_ context.Context, env string, before time.Time) (int, error) {
 	e := s.read(env)
 	n := len(e.actions)

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Commit implements deploy.State.
+// Commit implements state.State.
 func (s *State) Commit(_ context.Context, env string, c state.Commit) (state.Committed, error) {
 	e := s.read(env)
 	if err := e.mayCommit(&c); err != nil {

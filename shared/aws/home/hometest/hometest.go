@@ -89,7 +89,7 @@ func Connect(state.Secrets) state.Connector { return connector{} }
 
 type connector struct{}
 
-// Connect implements deploy.Connector.
+// Connect implements state.Connector.
 // there is nothing to connect to
 func (connector) Connect(context.Context, resource.Agent) (any, error) { return nil, nil }
 
