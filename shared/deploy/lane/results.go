@@ -240,7 +240,7 @@ func (r *recording) resolveConflicts(ctx context.Context, conflicts []state.Row)
 					&claim{row: now, node: cl.node, result: cl.result, wrote: row, waved: cl.waved},
 				)...)
 		case resultMoot:
-			c.AddOutbox = append(c.AddOutbox, r.unskip(cl)...)
+			c.AddOutbox = append(c.AddOutbox, r.unskip(cl, now)...)
 			if now.Ticket == 0 && now.Runnable() { // it was a wave that asked for it
 				now.Ticket, now.Priority = 1, r.sched.Wave.Priority
 				c.Rows = append(c.Rows, *now)
@@ -249,12 +249,12 @@ func (r *recording) resolveConflicts(ctx context.Context, conflicts []state.Row)
 			c.AddOutbox = append(c.AddOutbox, r.rerun(cl)...)
 			fallthrough
 		case resultStale:
-			c.AddOutbox = append(c.AddOutbox, r.unskip(cl)...)
+			c.AddOutbox = append(c.AddOutbox, r.unskip(cl, now)...)
 			stale := cl.result.Action
 			stale.Stale = true
 			c.Actions = append(c.Actions, stale)
 		case resultVoid:
-			c.AddOutbox = append(c.AddOutbox, r.unskip(cl)...)
+			c.AddOutbox = append(c.AddOutbox, r.unskip(cl, now)...)
 		case resultWritten:
 		}
 	}
@@ -264,14 +264,17 @@ func (r *recording) resolveConflicts(ctx context.Context, conflicts []state.Row)
 }
 
 // unskip returns what wakes the dependants that were skipped because of a result of c that no
-// longer counts.
-func (r *recording) unskip(c *claim) []state.Outbox {
+// longer counts for its row as it is now. If that is scheduled, who was scheduled no earlier waits
+// for it. Otherwise it is not known any more what they were to wait for.
+func (r *recording) unskip(c *claim, now *state.Row) []state.Outbox {
 	if c.node < 0 || c.result.Outcome == state.StatusDeployed ||
 		c.result.Outcome == state.StatusDeploying || len(r.graph.Dependants(c.node)) == 0 {
 		return nil
 	}
 	entry := r.entry(c, state.OutboxRecovered)
-	entry.Ticket = math.MaxInt64 // what it is to run once more for was scheduled after it
+	if entry.Ticket = now.Ticket; now.Ticket == 0 {
+		entry.Ticket = math.MaxInt64
+	}
 	return []state.Outbox{entry}
 }
 

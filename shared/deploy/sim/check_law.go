@@ -251,15 +251,20 @@ func reasonConflicts(r *run, t *task, c *state.Commit, out *state.Committed) {
 }
 
 // reasonOutbox notes what is to follow. An event tells of something only if its resource has
-// changed, or may have.
+// changed, or may have. What is stored once more, as the result does not count, is to wake those
+// that were scheduled before what its resource is to run for now, if that is scheduled.
 func reasonOutbox(r *run, c *state.Commit) {
 	l := r.books.law
 	l.step++
 	for _, o := range c.AddOutbox {
-		if l.follows[o.ID].tells {
+		row := r.state.read(env).rows[o.Of]
+		if have, again := l.follows[o.ID]; again && have.tells {
+			if have.Ticket = o.Ticket; row != nil && row.Ticket != 0 {
+				have.Ticket = min(o.Ticket, row.Ticket)
+			}
+			l.follows[o.ID] = have
 			continue
 		}
-		row := r.state.read(env).rows[o.Of]
 		tells := o.Kind != state.OutboxEvent || row == nil || row.ChangedAt.Equal(o.At)
 		l.follows[o.ID] = follow{o, l.step, tells}
 	}

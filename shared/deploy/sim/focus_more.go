@@ -204,3 +204,57 @@ func focusShelved() *Focus {
 		shelved: true,
 	}
 }
+
+// focusRecalled has something wanted otherwise while it runs, and leaves to a sweep what follows
+// from the result, which does not count.
+func focusRecalled() *Focus {
+	return &Focus{
+		Name: "recalled",
+		Why: "what fails is wanted otherwise before that is recorded, whoever records it stops, " +
+			"and a sweep sees to what waited for it",
+		plan: func(p *Plan, _ *rand.Rand) {
+			calmly(p)
+			p.hasty, p.touches, p.Procs = true, 0, 2
+		},
+		size:  3,
+		types: []string{typeThing},
+		act:   (*drawer).recall,
+	}
+}
+
+// recall draws what focusRecalled is about: the first is checked, then all are wanted otherwise,
+// and whoever runs anything stops. What waits for the first is of another agent.
+func (d *drawer) recall() {
+	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 1},
+		{Name: "a1", Transport: "local", Lanes: 1}}
+	for i := range d.pool {
+		id := resource.NewID(typeThing, d.agents[min(i, 1)].Name,
+			resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})
+		d.pool[i] = spec{id: id, v: 1}
+		if d.in[i] = true; i > 0 {
+			d.pool[i].requires = []resource.ID{d.pool[0].id}
+		}
+	}
+	at := time.Duration(0)
+	soon := func(most time.Duration) { at += time.Duration(d.rng.Int64N(int64(most))) }
+	export := func() {
+		d.p.Ops = append(d.p.Ops,
+			op{At: at, kind: opExport, model: d.model(nil), tries: 3,
+				agents: slices.Clone(d.agents)})
+	}
+	export()
+	for range 6 {
+		at += 10 * time.Second
+		d.p.Ops = append(d.p.Ops, op{At: at, kind: opRepair, id: d.pool[0].id})
+		soon(60 * time.Millisecond)
+		for i := range d.pool {
+			d.pool[i].v = d.pool[i].v%9 + 1
+		}
+		export()
+		soon(60 * time.Millisecond)
+		d.p.Ops = append(d.p.Ops, op{At: at, kind: opCancel})
+		soon(400 * time.Millisecond)
+		d.p.Ops = append(d.p.Ops, op{At: at, kind: opSweep})
+	}
+	d.p.End = at + 10*time.Second
+}

@@ -54,13 +54,16 @@ func sourceMutants() []sourceMutant {
 			"\tif c.node < 0 || mutating(\"NeverSuperseded\") {\n\t\treturn false\n\t}\n\treturn " +
 				"slices.ContainsFunc(p.graph.Requires(c.node)",
 			"D6", "failures", 750},
+		{"AlwaysAnew", "what runs is asked for anew though it has waited for what is to run again",
+			"lane/results.go", "now.Ticket == 0 {", `now.Ticket == 0 || mutating("AlwaysAnew") {`,
+			"reasons", "recalled", 500},
 		{"StaleNotUnskipped",
 			"what was skipped because of a result that does not count is not woken",
 			"lane/results.go",
 			"\t\t\tfallthrough\n\t\tcase resultStale:\n\t\t\tc.AddOutbox = append(c.AddOutbox, " +
-				"r.unskip(cl)...)",
+				"r.unskip(cl, now)...)",
 			"\t\t\tfallthrough\n\t\tcase resultStale:\n\t\t\tif !mutating(\"StaleNotUnskipped\") " +
-				"{\n\t\t\t\tc.AddOutbox = append(c.AddOutbox, r.unskip(cl)...)\n\t\t\t}",
+				"{\n\t\t\t\tc.AddOutbox = append(c.AddOutbox, r.unskip(cl, now)...)\n\t\t\t}",
 			"D6", "freed", 300},
 		{"EqualIsBefore", "of two equal times the change counts as the earlier",
 			"lane/requirements.go", "!r.ChangedAt.Before(c.row.SucceededAt)",
