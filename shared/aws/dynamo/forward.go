@@ -242,6 +242,9 @@ func (s *forwarder) rollForward(ctx context.Context, env string, i item) error {
 
 // roll makes every tablet do its part and removes the note. It returns the rows that did not fit,
 // and errLong when that is not known any more.
+//
+// What depends on whether all rows fitted (complete) comes after the parts, and the note goes last:
+// each step may be done again, by whoever finds the note after a crash, until nothing is left.
 func (s *forwarder) roll(ctx context.Context, env string, f *forward) ([]resource.ID, error) {
 	var conflicts []resource.ID
 	var long error

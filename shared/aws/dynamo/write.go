@@ -10,6 +10,10 @@ type writer struct{ *tablets }
 
 // write makes edits of tablets, and of the head when it is not nil, together. With errLost nothing
 // was written, and what was in the way is known better than before.
+//
+// Objects and pages that the new records name are written before them, and what only the old ones
+// named is removed after, so a record never names what is not there. A crash on either side leaves
+// objects that nothing names, which DropOrphans removes.
 func (s *writer) write(ctx context.Context, env string, edits []*edit, h *head, more ...put) error {
 	puts := make([]put, 0, len(edits)+2)
 	for _, e := range edits {

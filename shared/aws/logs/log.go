@@ -98,6 +98,8 @@ func (l *Log) lanes(ctx context.Context, env string, lanes []string) []string {
 func (l *Log) CatchUp(ctx context.Context, env string) error { return l.catchUp(ctx, env, nil) }
 
 // catchUp logs lanes, or all when they are nil, part by part: what was done when ctx ends is done.
+// The store is written before the cursors say so (Logged): after a crash in between the same block
+// is written once more, and ids make that invisible.
 func (l *Log) catchUp(ctx context.Context, env string, lanes []string) error {
 	for {
 		began := time.Now()

@@ -159,7 +159,7 @@ func (p *agents) Idle(ctx context.Context) (disabled int, err error) {
 
 // idle does what Idle does for one environment. The order is what makes it safe: first everybody is
 // told that agents may be idle, then mappings are disabled, then what was scheduled meanwhile is
-// checkedAt at. Who schedules after the first knows that it has to wake; what was scheduled before
+// looked at. Whoever schedules after the first knows that it has to wake; what was scheduled before
 // is seen in the end. Should this process die in between, Check finds what waits.
 func (p *agents) idle(ctx context.Context, env string, now time.Time) (disabled int, err error) {
 	agents, anyIdle, err := p.idleAgents(ctx, env, now)
