@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -64,10 +65,17 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 		}
 		return provider.With(err, provider.ErrNothingMade)
 	}
+	last := "" // why the last try is not the end
+	ended := func() error {
+		if last == "" {
+			return never(ctx.Err())
+		}
+		return never(fmt.Errorf("%w; before that: %s", ctx.Err(), last))
+	}
 	for try := 0; ; try++ {
 		if err := in.limit.Wait(ctx); err != nil {
 			if ctx.Err() != nil {
-				return nil, never(ctx.Err())
+				return nil, ended()
 			}
 			return nil, never(fault.New(fault.Unavailable, "call the API",
 				"the rate of the agent leaves no room for the request in time"))
@@ -78,7 +86,7 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 		}
 		arrived = arrived || sent
 		if ctx.Err() != nil {
-			return nil, never(ctx.Err())
+			return nil, ended()
 		}
 		if !again(res, err) || sent && !in.repeatable(req) {
 			return res, never(err)
@@ -90,15 +98,22 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 		if time.Now().Add(pause).After(end) {
 			return res, never(err)
 		}
-		if err != nil {
-			provider.Waits(ctx, err.Error())
-		} else {
-			provider.Waits(ctx, "the API answers "+http.StatusText(res.Status))
+		if last = "the API answers " + statusText(res); err != nil {
+			last = err.Error()
 		}
+		provider.Waits(ctx, last)
 		if (platform.Clock{}).Sleep(ctx, pause) != nil {
-			return nil, never(ctx.Err())
+			return nil, ended()
 		}
 	}
+}
+
+// statusText returns the name of the status of an answer, "" without one.
+func statusText(res *Response) string {
+	if res == nil {
+		return ""
+	}
+	return http.StatusText(res.Status)
 }
 
 // target returns the URL of a path. It never leaves what is below the base URL.

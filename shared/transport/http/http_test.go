@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -215,6 +216,22 @@ func TestRetry(t *testing.T) {
 				t.Errorf("%d calls, expected %d", calls.Load(), c.calls)
 			}
 		})
+	}
+}
+
+// TestEndedWhileTriedAgain pins that who gives up while a request is tried again is told what the
+// last try ended with.
+func TestEndedWhileTriedAgain(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	api := serve(t, func(w std.ResponseWriter, _ *std.Request) { w.WriteHeader(503) })
+	var s http.Sessions
+	defer s.Close()
+	ctx = provider.OnWaits(ctx, func(string) { cancel() })
+	_, err := connect(t, &s, api.URL, nil).Do(ctx, http.Request{Path: "/"})
+	if !errors.Is(err, context.Canceled) || !fault.Is(err, fault.Canceled) ||
+		!strings.Contains(err.Error(), "the API answers Service Unavailable") {
+		t.Errorf("%v, a %s", err, fault.KindOf(err))
 	}
 }
 
