@@ -171,6 +171,9 @@ func begin(ctx context.Context, dir string) error {
 // {{ name }} in their names and texts is the name of the module. The folder has all of them or
 // none.
 func fromTemplate(ctx context.Context, in, name, template string) error {
+	if err := tidy(in, "."+name+".create-*"); err != nil {
+		return err
+	}
 	temporary, err := os.MkdirTemp(in, "."+name+".create-")
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "make the module", err)

@@ -114,6 +114,9 @@ func (i *installer) download(
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return "", fault.Wrap(fault.Unavailable, doing, err)
 	}
+	if err := tidy(o.Dir, ".new-"+r.Module+"-*"); err != nil {
+		return "", err
+	}
 	temporary, err := os.MkdirTemp(o.Dir, ".new-"+r.Module+"-")
 	if err != nil {
 		return "", fault.Wrap(fault.Unavailable, doing, err)
@@ -261,14 +264,12 @@ func restore(dir, name, of string) error {
 			return fault.Wrap(fault.Unavailable, doing, err)
 		}
 	}
-	left, err := filepath.Glob(filepath.Join(dir, "*.egg-info"))
-	if err != nil {
-		return fault.Wrap(fault.Internal, doing, err)
+	left, err := matching(dir, "*.egg-info", "PKG-INFO")
+	if err == nil {
+		err = removeAll(left)
 	}
-	for _, path := range append(left, filepath.Join(dir, "PKG-INFO")) {
-		if err := os.RemoveAll(path); err != nil {
-			return fault.Wrap(fault.Unavailable, doing, err)
-		}
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, doing, err)
 	}
 	return writePyproject(dir)
 }

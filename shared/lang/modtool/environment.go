@@ -2,20 +2,96 @@ package modtool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/module"
 )
 
-// mark is the file that says that an installation is under way, or was interrupted.
-const mark = ".southbound-installing"
+// mark is the file that says that an installation is under way, or was interrupted. Its text is
+// markedAll if that is of all that the environment is to have.
+const (
+	mark      = ".southbound-installing"
+	markedAll = "all\n"
+)
+
+// marked reports whether an installation was interrupted, and whether it was one of all that the
+// environment is to have, which another one does not mend unless all is said.
+func marked(env string, all bool) (interrupted, other bool) {
+	text, err := os.ReadFile(filepath.Join(env, mark))
+	return err == nil, err == nil && string(text) == markedAll && !all
+}
+
+// work is the folder of an environment for what an installation writes on its way, so that one that
+// is killed leaves nothing elsewhere.
+const work = ".southbound-work"
+
+// lockFile is the file of an environment that is locked while something is installed into it: by us
+// and by the programs that we run, which may go on when we are killed.
+const lockFile = ".southbound-lock"
+
+// lockEnvironment makes the folder of an environment, and waits until no other installation into it
+// is under way. Closing what it returns lets others begin.
+func lockEnvironment(
+	ctx context.Context, env string, say func(format string, args ...any),
+) (*os.File, error) {
+	doing := "lock " + env
+	if err := os.MkdirAll(env, 0o755); err != nil {
+		return nil, fault.Wrap(fault.Unavailable, doing, err)
+	}
+	f, err := os.OpenFile(filepath.Join(env, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, doing, err)
+	}
+	const again = 100 * time.Millisecond
+	for waited := false; ; waited = true {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			f.Close()
+			return nil, fault.Wrap(fault.Unavailable, doing, err)
+		}
+		if !waited {
+			say("another installation into %s is under way; waiting for its end", env)
+		}
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
+			f.Close()
+			return nil, fault.Wrap(fault.Canceled, doing, ctx.Err())
+		}
+	}
+}
+
+// beginInstall marks that packages are being installed into an environment, all that it is to have
+// or not, and returns an empty folder for what is written on the way: what a run that was killed
+// has left in it goes.
+func beginInstall(env string, all bool) (dir string, err error) {
+	text := ""
+	if all {
+		text = markedAll
+	}
+	if err = os.WriteFile(filepath.Join(env, mark), []byte(text), 0o600); err == nil {
+		// programs that are run have other working directories
+		if dir, err = filepath.Abs(filepath.Join(env, work)); err == nil {
+			if err = os.RemoveAll(dir); err == nil {
+				err = os.Mkdir(dir, 0o700)
+			}
+		}
+	}
+	return dir, fault.Wrap(fault.Unavailable, "install packages", err)
+}
 
 // python returns the interpreter of an environment.
 func python(env string) string {
@@ -36,13 +112,19 @@ func hasPython(env string) bool { return fileThere(python(env)) }
 type environment struct {
 	path string
 	dir  string // the working directory of the programs that make it
+	lock *os.File
 	say  func(format string, args ...any)
 	warn func(diag.Problem)
 }
 
-// environmentAt returns the virtual environment at a path.
-func environmentAt(path string, t *Tool) environment {
-	return environment{path: path, dir: t.Dir, say: t.Say, warn: t.Warn}
+// environmentAt returns the virtual environment at a path, on which there is a lock.
+func environmentAt(path string, lock *os.File, t *Tool) environment {
+	return environment{path: path, dir: t.Dir, lock: lock, say: t.Say, warn: t.Warn}
+}
+
+// run runs a program that holds the lock on the environment.
+func (e environment) run(ctx context.Context, name string, args ...string) (string, error) {
+	return program{dir: e.dir, env: os.Environ(), lock: e.lock}.run(ctx, name, args...)
 }
 
 // ready makes the environment, or makes it anew if its interpreter does not run, or if it was only
@@ -55,8 +137,8 @@ func (e environment) ready(ctx context.Context) error {
 			return err
 		}
 		e.say("%s; making it again", wrong)
-		if err := os.RemoveAll(e.path); err != nil {
-			return fault.Wrap(fault.Unavailable, "make "+e.path, err)
+		if err := e.clear(); err != nil {
+			return err
 		}
 	}
 	e.say("making the environment %s", module.EnvDir)
@@ -72,6 +154,17 @@ func (e environment) ready(ctx context.Context) error {
 	return fault.Wrap(fault.Unavailable, "make "+e.path, os.Remove(filepath.Join(e.path, mark)))
 }
 
+// clear removes what is in the environment, all but its lock.
+func (e environment) clear() error {
+	entries, err := os.ReadDir(e.path)
+	for _, entry := range entries {
+		if err == nil && entry.Name() != lockFile {
+			err = os.RemoveAll(filepath.Join(e.path, entry.Name()))
+		}
+	}
+	return fault.Wrap(fault.Unavailable, "make "+e.path, err)
+}
+
 // whatIsThere is a text in Python that says what it finds of an environment.
 const whatIsThere = `import importlib.util, os, sysconfig
 print("python" if not os.path.isdir(sysconfig.get_path("purelib"))
@@ -80,11 +173,11 @@ print("python" if not os.path.isdir(sysconfig.get_path("purelib"))
 // wrong returns why the environment has to be made again; "" if it can be used. pip is put into
 // one that has none, unless there is uv, which needs none.
 func (e environment) wrong(ctx context.Context, interrupted bool) (string, error) {
-	said, err := run(ctx, e.dir, os.Environ(), python(e.path), "-c", whatIsThere)
+	said, err := e.run(ctx, python(e.path), "-c", whatIsThere)
 	_, noUV := exec.LookPath("uv")
 	lacks := strings.TrimSpace(said)
 	if err == nil && lacks == "" && interrupted && noUV != nil {
-		_, err = run(ctx, e.dir, os.Environ(), python(e.path), "-m", "pip", "--version")
+		_, err = e.run(ctx, python(e.path), "-m", "pip", "--version")
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -94,7 +187,7 @@ func (e environment) wrong(ctx context.Context, interrupted bool) (string, error
 	case lacks == "python":
 		return module.EnvDir + " was made with another Python than it has now", nil
 	case lacks == "pip" && noUV != nil:
-		_, err = run(ctx, e.dir, os.Environ(), python(e.path), "-m", "ensurepip")
+		_, err = e.run(ctx, python(e.path), "-m", "ensurepip")
 		return "", fault.Wrap(fault.Unavailable, "put pip into "+e.path, err)
 	}
 	return "", nil
@@ -115,7 +208,7 @@ func (e environment) create(ctx context.Context) error {
 		if version >= libraryPython {
 			args = append(args, "--python", base)
 		}
-		_, err := run(ctx, e.dir, os.Environ(), uv, args...)
+		_, err := e.run(ctx, uv, args...)
 		return err
 	}
 	if base == "" {
@@ -124,7 +217,7 @@ func (e environment) create(ctx context.Context) error {
 			WithHint("install Python, or run this with --no-python: models are installed, and " +
 				"no plugins")
 	}
-	_, err := run(ctx, e.dir, os.Environ(), base, "-m", "venv", e.path)
+	_, err := e.run(ctx, base, "-m", "venv", e.path)
 	return err
 }
 

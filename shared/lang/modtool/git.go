@@ -116,9 +116,8 @@ func (c clones) get(ctx context.Context, name string, d *module.Demands) (bool, 
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return false, fault.Wrap(fault.Unavailable, "make "+into, err)
 	}
-	left, _ := filepath.Glob(filepath.Join(into, "."+name+".install-*"))
-	for _, dir := range left { // of a run that was interrupted
-		_ = os.RemoveAll(dir)
+	if err := tidy(into, "."+name+".install-*"); err != nil {
+		return false, err
 	}
 	var first error
 	for _, repo := range c.meta.Repos {

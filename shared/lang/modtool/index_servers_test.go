@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"southbound/localstack/server"
@@ -309,6 +311,134 @@ func TestPythonAfterAll(t *testing.T) {
 		if (err != nil) != noPython {
 			t.Errorf("without Python: %v: %v: %s, after %s", noPython, err, out, said)
 		}
+	}
+}
+
+// TestKilled holds that an installation has nothing outside of the project at any time, so that one
+// that is killed leaves nothing there, and that the next one mends what pip cannot.
+func TestKilled(t *testing.T) {
+	s := &shelf{wheels: map[string][]byte{}}
+	s.add(t, "coded", "1.0", "answer = 42\n")
+	temporary := t.TempDir()
+	left := func() string {
+		entries, err := os.ReadDir(temporary)
+		return fmt.Sprint(entries, errorText(err))
+	}
+	var seen []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, left()) // requests come one after the other
+		s.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	dir := tree(
+		t, "main.cf", "import coded\n", "requirements.txt", "inmanta-module-coded\n",
+		"project.yml", "name: p\npip: {index-url: '"+
+			strings.Replace(server.URL, "://", "://ann:"+secret+"@", 1)+"/simple'}\n",
+	)
+	t.Setenv("VIRTUAL_ENV", "")
+	t.Setenv("TMPDIR", temporary)
+	tool, said := newTool(t, dir)
+	if err := tool.Install(t.Context(), modtool.InstallOptions{}); err != nil {
+		t.Fatal(everything(err))
+	}
+	if len(seen) == 0 || strings.Trim(strings.Join(seen, ""), "[]") != "" || left() != "[]" {
+		t.Errorf("there is something outside of the project: %v, and then %s", seen, left())
+	}
+	site, err := filepath.Glob(filepath.Join(dir, ".env/lib/python3*/site-packages"))
+	if err != nil || len(site) != 1 {
+		t.Fatal(site, err)
+	}
+	work := filepath.Join(dir, ".env/.southbound-work")
+	aside := filepath.Join(site[0], "~oded")
+	for _, path := range []string{filepath.Join(work, "pip-install-x"), aside} {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record := filepath.Join(site[0], "inmanta_module_coded-1.0.dist-info/RECORD")
+	if err := os.Remove(record); err != nil {
+		t.Fatal(err)
+	}
+	mark := filepath.Join(dir, ".env/.southbound-installing")
+	if err := os.WriteFile(mark, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := tool.Install(t.Context(), modtool.InstallOptions{}); err != nil {
+		t.Fatalf("%s, after %s", everything(err), said)
+	}
+	for path, want := range map[string]bool{record: true, work: false, aside: false, mark: false} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// TestLocked holds that only one installation at a time is under way in an environment, and that
+// pip, which goes on when we are killed, is part of one.
+func TestLocked(t *testing.T) {
+	withoutUV(t)
+	s := &shelf{wheels: map[string][]byte{}}
+	s.add(t, "coded", "1.0", "answer = 42\n")
+	var mu sync.Mutex
+	var lock string
+	held := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+		for _, file := range files {
+			of, err := os.Readlink(file)
+			held = held || err == nil && of == lock &&
+				!strings.HasPrefix(file, fmt.Sprintf("/proc/%d/", os.Getpid()))
+		}
+		s.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	dir := tree(
+		t, "main.cf", "import coded\n", "requirements.txt", "inmanta-module-coded\n",
+		"project.yml", "name: p\npip: {index-url: '"+
+			strings.Replace(server.URL, "://", "://ann:"+secret+"@", 1)+"/simple'}\n",
+		".env/.southbound-lock", "",
+	)
+	mu.Lock()
+	lock = filepath.Join(dir, ".env/.southbound-lock")
+	mu.Unlock()
+	t.Setenv("VIRTUAL_ENV", "")
+	other, err := os.Open(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	tool, said := newTool(t, dir)
+	waits, say := make(chan bool, 1), tool.Say
+	tool.Say = func(format string, args ...any) {
+		say(format, args...)
+		select {
+		case waits <- true:
+		default:
+		}
+	}
+	done := make(chan error)
+	go func() { done <- tool.Install(t.Context(), modtool.InstallOptions{}) }()
+	<-waits
+	if _, err := os.Stat(filepath.Join(dir, ".env/bin")); err == nil {
+		t.Error("it begins while another installation is under way")
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(everything(err))
+	}
+	if !strings.Contains(said.String(), "is under way; waiting for its end") {
+		t.Errorf("it does not say that it waits: %s", said)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !held {
+		t.Error("pip does not hold the lock")
 	}
 }
 

@@ -34,12 +34,19 @@ func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 	if o.StrictDeps != nil {
 		meta.StrictDeps = *o.StrictDeps
 	}
-	if err := mend(filepath.Join(t.Dir, module.EnvDir)); err != nil {
-		return fault.Wrap(fault.Unavailable, "mend the environment", err)
-	}
 	i := &installer{
 		Tool: t, meta: meta, o: o,
 		wanted: map[string]bool{}, looked: map[string]bool{}, moved: map[string]bool{},
+	}
+	if env := filepath.Join(t.Dir, module.EnvDir); fileThere(env) {
+		release, err := i.hold(ctx, env)
+		if err != nil {
+			return err
+		}
+		defer release()
+		if err := mend(env); err != nil {
+			return fault.Wrap(fault.Unavailable, "mend the environment", err)
+		}
 	}
 	const most = 1000 // rounds, each of which gets something
 	for range most {
@@ -68,6 +75,16 @@ type installer struct {
 	moved  map[string]bool // modules V1 that were looked at
 	last   []string        // the requirements that were installed last
 	ran    bool
+	lock   *os.File // on the environment; nil while it is not held
+}
+
+// hold locks the environment until release is called, unless it is locked by this installer.
+func (i *installer) hold(ctx context.Context, env string) (release func(), err error) {
+	if i.lock != nil {
+		return func() {}, nil
+	}
+	i.lock, err = lockEnvironment(ctx, env, i.Say)
+	return func() { i.lock.Close(); i.lock = nil }, err
 }
 
 // clones returns the modules V1 of the project.
@@ -218,7 +235,7 @@ func (i *installer) packages(ctx context.Context, s *state) (bool, error) {
 			return true, err
 		}
 	}
-	return true, i.pip(ctx, env, texts, needs, constraints)
+	return true, i.pip(ctx, env, true, texts, needs, constraints)
 }
 
 // unpacked reports whether all that is needed are modules that are there, in versions that all

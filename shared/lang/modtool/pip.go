@@ -2,7 +2,6 @@ package modtool
 
 import (
 	"context"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,58 +15,84 @@ import (
 )
 
 // pip installs packages into an environment, which is made if it is not there. The texts are the
-// requirements, of which wanted have the places, if they are known.
+// requirements, of which wanted have the places, if they are known. all says that these are all
+// that the environment is to have.
 func (i *installer) pip(
-	ctx context.Context, env string, needs []string, wanted, constraints []metadata.Requirement,
+	ctx context.Context, env string, all bool,
+	needs []string, wanted, constraints []metadata.Requirement,
 ) error {
-	interrupted := fileThere(filepath.Join(env, mark))
-	if err := environmentAt(env, i.Tool).ready(ctx); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(env, mark), nil, 0o600); err != nil {
-		return fault.Wrap(fault.Unavailable, "install packages", err)
-	}
-	dir, err := os.MkdirTemp("", "southbound-install-")
-	if err != nil {
-		return fault.Wrap(fault.Unavailable, "install packages", err)
-	}
-	defer os.RemoveAll(dir)
 	limits := make([]string, 0, len(constraints))
 	for _, c := range constraints {
 		if len(c.Set) > 0 {
 			limits = append(limits, c.Requirement.String())
 		}
 	}
-	files := map[string][]string{"requirements.txt": needs, "constraints.txt": limits}
-	for name, lines := range files {
-		text := strings.Join(lines, "\n") + "\n"
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return fault.Wrap(fault.Unavailable, "install packages", err)
+	out, err := i.pipInto(ctx, env, all, func(dir string) ([]string, error) {
+		args := []string{"install"}
+		for _, list := range []struct {
+			option, name string
+			lines        []string
+		}{{"-r", "requirements.txt", needs}, {"-c", "constraints.txt", limits}} {
+			text := strings.Join(list.lines, "\n") + "\n"
+			path := filepath.Join(dir, list.name)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				return nil, fault.Wrap(fault.Unavailable, "install packages", err)
+			}
+			args = append(args, list.option, path)
 		}
-	}
-	args := []string{
-		"install", "-r", filepath.Join(dir, "requirements.txt"), "-c",
-		filepath.Join(dir, "constraints.txt"),
-	}
-	if i.o.Update {
-		args = append(args, "--upgrade")
-	}
-	i.Say("installing %s", strings.Join(needs, ", "))
-	if interrupted {
-		i.Say("an installation was interrupted; installing again")
-		args = append(args, "--force-reinstall")
-	}
-	if out, begun, err := i.runPip(ctx, env, args); err != nil {
-		if !interrupted && !begun {
-			_ = os.Remove(filepath.Join(env, mark)) // the error is that of pip
+		if i.o.Update {
+			args = append(args, "--upgrade")
 		}
-		if p, ok := quarrel(out, needs, wanted, constraints); ok {
-			return oneProblem(p)
-		}
+		i.Say("installing %s", strings.Join(needs, ", "))
+		return args, nil
+	})
+	if p, ok := quarrel(out, needs, wanted, constraints); ok && err != nil {
+		return oneProblem(p)
+	}
+	if err != nil || !all {
 		return err
 	}
-	_ = os.RemoveAll(module.Pure(env)) // pip has installed what was unpacked
-	return fault.Wrap(fault.Unavailable, "install packages", os.Remove(filepath.Join(env, mark)))
+	// pip has installed what was unpacked
+	return fault.Wrap(fault.Unavailable, "install packages", os.RemoveAll(module.Pure(env)))
+}
+
+// pipInto has pip install something into an environment, which is made if it is not there. args
+// puts what pip is to read into a folder, and returns its arguments. It returns what pip wrote to
+// standard output. One that was interrupted is mended, unless it was one of all that the environment
+// is to have and this is not.
+func (i *installer) pipInto(
+	ctx context.Context, env string, all bool, args func(dir string) ([]string, error),
+) (out string, err error) {
+	release, err := i.hold(ctx, env)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	interrupted, other := marked(env, all)
+	if err := environmentAt(env, i.lock, i.Tool).ready(ctx); err != nil {
+		return "", err
+	}
+	dir, err := beginInstall(env, all || other)
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	begun := false
+	line, err := args(dir)
+	if err == nil {
+		if interrupted {
+			i.Say("an installation was interrupted; installing again")
+			line = append(line, "--force-reinstall")
+		}
+		out, begun, err = i.runPip(ctx, env, dir, line)
+	}
+	if other || err != nil && (interrupted || begun) {
+		return out, err // the next run mends it
+	}
+	if wrong := os.Remove(filepath.Join(env, mark)); err == nil {
+		err = fault.Wrap(fault.Unavailable, "install packages", wrong)
+	}
+	return out, err
 }
 
 // unsolved is how uv says that there are no versions that go together.
@@ -80,12 +105,14 @@ func untouched(out string, err error) bool {
 		strings.Contains(said, "ERROR: ") && !strings.Contains(out, "Installing collected packages")
 }
 
-// runPip runs pip, or uv where it is installed and pip's own configuration does not matter. It
-// returns what that wrote to standard output, and whether it may have begun to install something.
+// runPip runs pip, or uv where it is installed and pip's own configuration does not matter. What it
+// writes on its way is in a folder. It returns what that wrote to standard output, and whether it
+// may have begun to install something.
 func (i *installer) runPip(
-	ctx context.Context, env string, args []string,
+	ctx context.Context, env, dir string, args []string,
 ) (out string, begun bool, err error) {
 	variables, system := i.pipEnvironment()
+	variables = append(variables, "TMPDIR="+dir)
 	name, full := python(env), append(
 		[]string{"-m", "pip", "--disable-pip-version-check", "--no-input"},
 		args...)
@@ -96,20 +123,15 @@ func (i *installer) runPip(
 			full[again] = "--reinstall"
 		}
 	}
-	log, err := os.CreateTemp("", "southbound-pip-")
-	if err != nil {
-		return "", false, fault.Wrap(fault.Unavailable, "install packages of Python", err)
-	}
-	defer os.Remove(log.Name())
-	defer log.Close()
+	log := filepath.Join(dir, "pip.log")
 	if name == python(env) {
-		full = append(full, "--log", log.Name())
+		full = append(full, "--log", log)
 	}
-	out, err = run(ctx, i.Dir, variables, name, full...)
+	out, err = program{dir: i.Dir, env: variables, lock: i.lock}.run(ctx, name, full...)
 	if err == nil {
 		return out, true, nil
 	}
-	output, _ := io.ReadAll(log)
+	output, _ := os.ReadFile(log) // uv writes none
 	return out, !untouched(out, err), pipError(out, string(output), err)
 }
 
@@ -212,11 +234,7 @@ func (i *installer) pipEnvironment() (variables []string, system bool) {
 				"UV_INDEX="+strings.Join(extra, " "), "UV_INDEX_STRATEGY=unsafe-best-match")
 		}
 	}
-	pre := i.meta.InstallMode != metadata.Release
-	if i.meta.Pip.Pre != nil {
-		pre = *i.meta.Pip.Pre
-	}
-	if pre {
+	if wantsPre(i.meta) {
 		variables = append(variables, "PIP_PRE=1", "UV_PRERELEASE=allow")
 	}
 	return variables, system
@@ -254,27 +272,17 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 			return err
 		}
 	}
-	if err := environmentAt(env, t).ready(ctx); err != nil {
-		return err
-	}
 	i := &installer{Tool: t, meta: meta}
-	if editable {
-		if _, _, err := i.runPip(ctx, env, []string{"install", "-e", full}); err != nil {
-			return err
+	_, err = i.pipInto(ctx, env, !fileThere(meta.File), func(dir string) ([]string, error) {
+		if editable {
+			return []string{"install", "-e", full}, nil
 		}
+		files, err := t.Build(ctx, path, BuildOptions{Output: dir, Wheel: true})
+		return append([]string{"install", "--force-reinstall"}, files...), err
+	})
+	if err == nil && editable {
 		t.Say("%s is installed in editable form", m.Name)
-		return nil
 	}
-	dir, err := os.MkdirTemp("", "southbound-install-")
-	if err != nil {
-		return fault.Wrap(fault.Unavailable, "install the module", err)
-	}
-	defer os.RemoveAll(dir)
-	files, err := t.Build(ctx, path, BuildOptions{Output: dir, Wheel: true})
-	if err != nil {
-		return err
-	}
-	_, _, err = i.runPip(ctx, env, append([]string{"install", "--force-reinstall"}, files...))
 	return err
 }
 
@@ -306,12 +314,12 @@ func (t *Tool) InstallTests(ctx context.Context, m *module.Module, env string) e
 			return err
 		}
 	}
-	needs := []string{pytestNeed, "inmanta-core"}
+	needs := []string{pytestNeed, library}
 	for _, r := range m.Meta.Requires {
 		if m.Generation == 2 || r.Module == "" {
 			needs = append(needs, r.Requirement.String())
 		}
 	}
 	i := &installer{Tool: t, meta: meta}
-	return i.pip(ctx, env, needs, nil, nil)
+	return i.pip(ctx, env, !fileThere(meta.File), needs, nil, nil)
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -39,17 +40,31 @@ func (t *Tool) warn(warnings diag.Problems) {
 	}
 }
 
+// program is how a program is run.
+type program struct {
+	dir  string
+	env  []string
+	lock *os.File // that holds as long as the program runs, whatever becomes of ours; nil for none
+}
+
+// run runs a program in a folder and an environment.
+func run(
+	ctx context.Context, dir string, env []string, name string, args ...string,
+) (string, error) {
+	return program{dir: dir, env: env}.run(ctx, name, args...)
+}
+
+// killed is how long the output of a program is waited for that was killed: others may hold it.
+const killed = 2 * time.Second
+
 // run runs a program and returns what it wrote to standard output. Of a failure the error has what
 // the program said, without passwords in addresses.
-func run(
-	ctx context.Context,
-	dir string,
-	env []string,
-	name string,
-	args ...string,
-) (string, error) {
+func (p program) run(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Env = dir, env
+	cmd.Dir, cmd.Env, cmd.WaitDelay = p.dir, p.env, killed
+	if p.lock != nil {
+		cmd.ExtraFiles = []*os.File{p.lock}
+	}
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &limited{&said}
 	err := cmd.Run()

@@ -205,7 +205,7 @@ func (w *wheel) metadata(entry *zip.File) error {
 }
 
 // pepCore reports whether a package is needed without Python: inmanta-core is not.
-func pepCore(name string) bool { return name != "inmanta-core" && name != "inmanta" }
+func pepCore(name string) bool { return name != library && name != "inmanta" }
 
 // unpack puts a wheel into an environment: beside its place first, RECORD last.
 func (w *wheel) unpack(env string) error {
@@ -244,7 +244,10 @@ func (w *wheel) unpack(env string) error {
 	if err := os.Rename(filepath.Join(temporary, code), place); err != nil {
 		return fault.Wrap(fault.Unavailable, doing, err)
 	}
-	infos, _ := filepath.Glob(filepath.Join(temporary, "*.dist-info"))
+	infos, err := matching(temporary, "*.dist-info")
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, doing, err)
+	}
 	for _, info := range infos {
 		if err := os.Rename(info, filepath.Join(site, filepath.Base(info))); err != nil {
 			return fault.Wrap(fault.Unavailable, doing, err)
@@ -256,14 +259,12 @@ func (w *wheel) unpack(env string) error {
 // removePackage removes a package. Its code leaves its place whole, before it is removed.
 func removePackage(site, name string) error {
 	pattern := strings.ReplaceAll(metadata.PackageOf(name), "-", "?") + "-*.dist-info"
-	infos, err := filepath.Glob(filepath.Join(site, pattern))
+	infos, err := matching(site, pattern)
+	if err == nil {
+		err = removeAll(infos)
+	}
 	if err != nil {
 		return err
-	}
-	for _, path := range infos {
-		if err := os.RemoveAll(path); err != nil {
-			return err
-		}
 	}
 	place, aside := filepath.Join(
 		site,
@@ -280,46 +281,6 @@ func removePackage(site, name string) error {
 		return err
 	}
 	return os.RemoveAll(aside)
-}
-
-// mend removes what an interrupted run has left: where packages are unpacked, and, if pip was
-// interrupted, modules that are not whole, which pip brings again.
-func mend(env string) error {
-	site := module.Pure(env)
-	var left []string
-	sites := []string{site}
-	if fileThere(filepath.Join(env, mark)) {
-		all, err := module.SitePackages(env)
-		if err != nil {
-			return err
-		}
-		sites = append(sites, all...)
-	}
-	for _, pattern := range []string{".new-*", ".old-*"} {
-		found, err := filepath.Glob(filepath.Join(site, pattern))
-		if err != nil {
-			return err
-		}
-		left = append(left, found...)
-	}
-	for _, site := range sites {
-		packages, err := filepath.Glob(filepath.Join(site, module.PluginsPackage, "*"))
-		if err != nil {
-			return err
-		}
-		for _, path := range packages {
-			info, err := os.Lstat(path)
-			if err == nil && info.IsDir() && !fileThere(filepath.Join(path, metadata.FileV2)) {
-				left = append(left, path)
-			}
-		}
-	}
-	for _, path := range left {
-		if err := os.RemoveAll(path); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func unpackFile(path string, entry *zip.File) error {
