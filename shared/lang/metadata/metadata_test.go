@@ -337,7 +337,9 @@ func TestRequirements(t *testing.T) {
 		[]byte("# all\nrequests[socks] >= 2, \\\n  < 3 # why\n"+
 			"--pre\neggname@git+https://host/repository#branch\nplain@git+ssh://git@host/r\n"+
 			"inmanta-module-my-mod\n"+
-			"sub @ git+https://h/r@v1#subdirectory=x ; python_version > '3'\n"),
+			"sub @ git+https://h/r@v1#subdirectory=x ; python_version > '3'\n"+
+			"-e ../net # here\n--editable=git+https://h/r#egg=x\n  -cc.txt\n./one.whl\n"+
+			"https://h/two.whl\n--extra-index-url https://h/simple\n"),
 	)
 	want := []string{
 		"2:1 requests[socks]>=2,<3", "5:1 eggname @ git+https://host/repository@branch",
@@ -348,8 +350,20 @@ func TestRequirements(t *testing.T) {
 	for _, r := range got {
 		said = append(said, fmt.Sprintf("%d:%d %s", r.At.Line, r.At.Column, r))
 	}
-	if err != nil || !slices.Equal(said, want) || !slices.Equal(options, []string{"--pre"}) {
+	if err != nil || !slices.Equal(said, want) {
 		t.Errorf("%v, %v\n got %q\nwant %q", err, options, said, want)
+	}
+	said = nil
+	for _, o := range options {
+		said = append(said, fmt.Sprintf("%d:%d %s", o.At.Line, o.At.Column, o))
+	}
+	want = []string{
+		"4:1 --pre", "9:1 --editable ../net", "10:1 --editable git+https://h/r#egg=x",
+		"11:3 --constraint c.txt", "12:1 ./one.whl", "13:1 https://h/two.whl",
+		"14:1 --extra-index-url https://h/simple",
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("options\n got %q\nwant %q", said, want)
 	}
 }
 

@@ -122,9 +122,51 @@ func Set(all []Requirement) pep440.Set {
 	return out
 }
 
-// Requirements reads a requirements.txt. Options of pip in it are returned as they are; those that
-// lead to other files are errors.
-func Requirements(file string, text []byte) (out []Requirement, options []string, err error) {
+// PipOption is a line of a requirements.txt that does not name a package: an option of pip, or a
+// path or address of a package, which has no name here.
+type PipOption struct {
+	Name  string // in its long form, such as --editable
+	Value string
+	At    diag.Pos
+}
+
+// String returns the option as pip reads it.
+func (o PipOption) String() string { return strings.TrimSpace(o.Name + " " + o.Value) }
+
+// longOptions are the names of options that have short ones.
+var longOptions = map[string]string{"-e": "--editable", "-c": "--constraint", "-i": "--index-url",
+	"-f": "--find-links"}
+
+// pipOption reads an option of pip; false if it is none.
+func pipOption(text string) (PipOption, bool) {
+	located := strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") ||
+		location().MatchString(text)
+	if located {
+		return PipOption{Value: text}, true
+	}
+	if !strings.HasPrefix(text, "-") {
+		return PipOption{}, false
+	}
+	end := strings.IndexAny(text, " \t=")
+	if !strings.HasPrefix(text, "--") {
+		end = 2 // the value of a short option may be right behind it
+	}
+	if end < 0 || end > len(text) {
+		return PipOption{Name: text}, true
+	}
+	o := PipOption{Name: text[:end], Value: strings.Trim(text[end:], " \t=")}
+	if long := longOptions[o.Name]; long != "" {
+		o.Name = long
+	}
+	return o, true
+}
+
+// location is how addresses of packages begin.
+var location = pattern.Lazy(`^(?:git|hg|svn|bzr)\+[a-z]|^[a-z]+://`)
+
+// Requirements reads a requirements.txt. Lines that do not name a package are returned as options;
+// those that name another such file are errors.
+func Requirements(file string, text []byte) (out []Requirement, options []PipOption, err error) {
 	r := &reader{file: file, code: CodeModule}
 	line, start := "", 0
 	for i, part := range strings.Split(string(text), "\n") {
@@ -145,16 +187,18 @@ func Requirements(file string, text []byte) (out []Requirement, options []string
 
 var comment = pattern.Lazy(`(^|\s)#.*$`)
 
-func (r *reader) requirement(line string, at int, out *[]Requirement, options *[]string) {
+func (r *reader) requirement(line string, at int, out *[]Requirement, options *[]PipOption) {
 	text := strings.TrimSpace(comment().ReplaceAllString(line, ""))
 	column := len(line) - len(strings.TrimLeft(line, " \t")) + 1
+	option, isOption := pipOption(text)
 	switch {
 	case text == "":
 	case strings.HasPrefix(text, "-r") || strings.HasPrefix(text, "--requirement"):
 		r.problems.Add(r.problem(r.place(at, column), "write the requirements of that file here",
 			"requirements of another file are not read"))
-	case strings.HasPrefix(text, "-"):
-		*options = append(*options, text)
+	case isOption:
+		option.At = r.place(at, column)
+		*options = append(*options, option)
 	default:
 		req, err := ParsePackage(text)
 		if err != nil {

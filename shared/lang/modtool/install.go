@@ -215,34 +215,64 @@ func (i *installer) indexed(ctx context.Context, name string) (bool, error) {
 // packages installs packages, if others are needed than the last time.
 func (i *installer) packages(ctx context.Context, s *state) (bool, error) {
 	needs, constraints := i.needs(s)
+	options, err := i.pipOptions()
+	if err != nil {
+		return false, err
+	}
 	texts := make([]string, 0, len(needs))
 	for _, r := range needs {
 		texts = append(texts, r.Requirement.String())
 	}
 	slices.Sort(texts)
-	texts = slices.Compact(texts)
-	if len(texts) == 0 || i.ran && slices.Equal(texts, i.last) {
+	var lines []string
+	for _, o := range options {
+		lines = append(lines, o.String())
+	}
+	lines = append(lines, slices.Compact(texts)...)
+	if len(lines) == 0 || i.ran && slices.Equal(lines, i.last) {
 		return false, nil
 	}
-	i.ran, i.last = true, texts
+	i.ran, i.last = true, lines
 	env := filepath.Join(i.Dir, module.EnvDir)
 	if i.o.NoPython || !hasPython(env) {
-		if !i.o.Update && i.unpacked(s, needs, constraints) {
+		own, pure, err := i.editables(options)
+		if err != nil {
+			return false, err
+		}
+		if pure && !i.o.Update && linked(s, own) && i.unpacked(s, own, needs, constraints) {
 			return false, nil
 		}
-		pure, err := i.pure(ctx, env, needs, constraints)
+		if pure {
+			pure, err = i.pure(ctx, env, own, needs, constraints)
+		}
 		if err != nil || pure {
 			return true, err
 		}
 	}
-	return true, i.pip(ctx, env, true, texts, needs, constraints)
+	return true, i.pip(ctx, env, true, lines, needs, constraints)
 }
 
-// unpacked reports whether all that is needed are modules that are there, in versions that all
-// allow: then no index is asked.
-func (i *installer) unpacked(s *state, needs, constraints []metadata.Requirement) bool {
-	limits, there := slices.Concat(needs, constraints), map[string]*module.Module{}
-	for open := slices.Clone(needs); len(open) > 0; {
+// moduleNeeds returns what modules V2 require without Python.
+func moduleNeeds(modules ...*module.Module) []metadata.Requirement {
+	var out []metadata.Requirement
+	for _, m := range modules {
+		for _, r := range m.Meta.Requires {
+			if pepCore(r.Name) && r.Holds(module.MarkerEnvironment()) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// unpacked reports whether all that is needed, also by modules in editable form, are modules that
+// are there, in versions that all allow: then no index is asked.
+func (i *installer) unpacked(
+	s *state, own []*module.Module, needs, constraints []metadata.Requirement,
+) bool {
+	open := slices.Concat(needs, moduleNeeds(own...))
+	limits, there := slices.Concat(open, constraints), map[string]*module.Module{}
+	for len(open) > 0 {
 		r := open[0]
 		open = open[1:]
 		switch {
@@ -262,11 +292,8 @@ func (i *installer) unpacked(s *state, needs, constraints []metadata.Requirement
 			return false // it was unpacked without what its code needs
 		}
 		there[r.Module] = found.Module
-		for _, r := range found.Module.Meta.Requires {
-			if pepCore(r.Name) && r.Holds(module.MarkerEnvironment()) {
-				limits, open = append(limits, r), append(open, r)
-			}
-		}
+		more := moduleNeeds(found.Module)
+		limits, open = append(limits, more...), append(open, more...)
 	}
 	for _, r := range limits {
 		m := there[r.Module]

@@ -43,7 +43,7 @@ func (i *installer) pip(
 		if i.o.Update {
 			args = append(args, "--upgrade")
 		}
-		i.Say("installing %s", strings.Join(needs, ", "))
+		i.Say("installing %s", hide(strings.Join(needs, ", ")))
 		return args, nil
 	})
 	if p, ok := quarrel(out, needs, wanted, constraints); ok && err != nil {
@@ -58,8 +58,8 @@ func (i *installer) pip(
 
 // pipInto has pip install something into an environment, which is made if it is not there. args
 // puts what pip is to read into a folder, and returns its arguments. It returns what pip wrote to
-// standard output. One that was interrupted is mended, unless it was one of all that the environment
-// is to have and this is not.
+// standard output. One that was interrupted is mended, unless it was one of all that the
+// environment is to have and this is not.
 func (i *installer) pipInto(
 	ctx context.Context, env string, all bool, args func(dir string) ([]string, error),
 ) (out string, err error) {
@@ -260,11 +260,7 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 	}
 	env := filepath.Join(t.Dir, module.EnvDir)
 	if editable && !hasPython(env) && !m.HasCode() {
-		if err := linkPure(env, m, full); err != nil {
-			return err
-		}
-		t.Say("%s is installed in editable form", m.Name)
-		return nil
+		return t.link(env, m)
 	}
 	meta := metadata.NoProject(t.Dir)
 	if fileThere(meta.File) {
@@ -286,16 +282,26 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 	return err
 }
 
-// linkPure installs a module without Python code in editable form, without Python.
-func linkPure(env string, m *module.Module, path string) error {
+// link installs a module in editable form, without Python.
+func (t *Tool) link(env string, m *module.Module) error {
+	const doing = "install the module"
+	full, err := filepath.Abs(m.Dir)
+	if err != nil {
+		return fault.Wrap(fault.Usage, doing, err)
+	}
 	site := module.Pure(env)
-	if err := os.MkdirAll(site, 0o755); err != nil {
-		return fault.Wrap(fault.Unavailable, "install the module", err)
+	if err = os.MkdirAll(site, 0o755); err == nil {
+		err = removePackage(site, m.Name)
 	}
-	if err := removePackage(site, m.Name); err != nil {
-		return fault.Wrap(fault.Unavailable, "install the module", err)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, doing, err)
 	}
-	return Replace(filepath.Join(site, "__editable__."+m.Name+".pth"), []byte(path+"\n"))
+	if err := Replace(filepath.Join(site, "__editable__."+m.Name+".pth"),
+		[]byte(full+"\n")); err != nil {
+		return err
+	}
+	t.Say("%s is installed in editable form", m.Name)
+	return nil
 }
 
 // pytestNeed is which pytest tests of modules are run with.

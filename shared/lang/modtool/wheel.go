@@ -33,40 +33,20 @@ const (
 	maxUnpacked = 1 << 30
 )
 
-// pure unpacks the modules that are needed, if none has Python code, or if that does not matter.
-// It returns false, and has done nothing, if pip is needed.
+// pure unpacks the modules that are needed, if none has Python code or that does not matter, and
+// links those that are own, in editable form. It returns false, and has done nothing, if pip is
+// needed.
 func (i *installer) pure(
-	ctx context.Context, env string, needs, constraints []metadata.Requirement,
+	ctx context.Context, env string,
+	own []*module.Module, needs, constraints []metadata.Requirement,
 ) (bool, error) {
-	index := i.index()
 	if i.meta.Pip.UseSystem && !i.o.NoPython {
 		return false, nil
 	}
-	chosen := map[string]*wheel{}
-	limits := slices.Concat(needs, constraints)
-	open := slices.Clone(needs)
-	for len(open) > 0 {
-		r := open[0]
-		open = open[1:]
-		if r.Module == "" || r.URL != "" {
-			if i.o.NoPython && r.URL == "" {
-				continue
-			}
-			return false, nil
-		}
-		if w := chosen[r.Module]; i.BuiltIn(r.Module) || w != nil && r.Set.Contains(w.version) {
-			continue
-		}
-		w, err := i.fetch(ctx, index, r.Module, limits)
-		if err != nil {
-			return false, err
-		}
-		if w.code != "" && !i.o.NoPython {
-			return false, nil
-		}
-		chosen[r.Module] = w
-		limits = append(limits, w.requires...)
-		open = append(open, w.requires...)
+	open := slices.Concat(needs, moduleNeeds(own...))
+	chosen, pure, err := i.choose(ctx, own, open, slices.Concat(open, constraints))
+	if err != nil || !pure {
+		return false, err
 	}
 	names := make([]string, 0, len(chosen))
 	for name := range chosen {
@@ -80,7 +60,46 @@ func (i *installer) pure(
 		}
 		i.Say("%s %s from %s", w.module, w.version, w.name)
 	}
+	for _, m := range own {
+		if err := i.link(env, m); err != nil {
+			return false, err
+		}
+	}
 	return true, nil
+}
+
+// choose fetches the wheels of modules and of what they require; false if pip is needed.
+func (i *installer) choose(
+	ctx context.Context, own []*module.Module, open, limits []metadata.Requirement,
+) (map[string]*wheel, bool, error) {
+	index, chosen := i.index(), map[string]*wheel{}
+	isOwn := func(name string) bool {
+		return slices.ContainsFunc(own, func(m *module.Module) bool { return m.Name == name })
+	}
+	for len(open) > 0 {
+		r := open[0]
+		open = open[1:]
+		if r.Module == "" || r.URL != "" {
+			if i.o.NoPython && r.URL == "" {
+				continue
+			}
+			return nil, false, nil
+		}
+		if w := chosen[r.Module]; i.BuiltIn(r.Module) || isOwn(r.Module) ||
+			w != nil && r.Set.Contains(w.version) {
+			continue
+		}
+		w, err := i.fetch(ctx, index, r.Module, limits)
+		if err != nil {
+			return nil, false, err
+		}
+		if w.code != "" && !i.o.NoPython {
+			return nil, false, nil
+		}
+		chosen[r.Module] = w
+		limits, open = append(limits, w.requires...), append(open, w.requires...)
+	}
+	return chosen, true, nil
 }
 
 // fetch gets the wheel of a module that all who ask allow.

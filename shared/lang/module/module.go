@@ -3,6 +3,7 @@
 package module
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -288,7 +289,15 @@ func (m *Module) read(
 		out.warn(file, "", "the module %s is deprecated", meta.Name)
 	}
 	if m.Generation == 1 {
-		more, err := requirements(filepath.Dir(file), out)
+		more, options, err := requirements(filepath.Dir(file), out)
+		for _, o := range options {
+			out.Warnings.Add(diag.Problem{
+				Pos: o.At, Code: metadata.CodeModule,
+				Message: cmp.Or(o.Name, "a path") +
+					" is read in the requirements.txt of a project only",
+				Hint: "write it there, or name the package",
+			})
+		}
 		meta.Requires = append(meta.Requires, more...)
 		return err
 	}
@@ -296,30 +305,38 @@ func (m *Module) read(
 }
 
 // requirements reads the requirements.txt of a folder, if there is one.
-func requirements(dir string, out *Found) ([]metadata.Requirement, error) {
+func requirements(
+	dir string, out *Found,
+) ([]metadata.Requirement, []metadata.PipOption, error) {
 	file := filepath.Join(dir, metadata.RequirementsFile)
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, "read the requirements", err)
+		return nil, nil, fault.Wrap(fault.Invalid, "read the requirements", err)
 	}
-	reqs, _, err := metadata.Requirements(file, text)
+	reqs, options, err := metadata.Requirements(file, text)
 	problems, _ := diag.Of(err)
 	out.Wrong = append(out.Wrong, problems...)
-	return reqs, nil
+	return reqs, options, nil
 }
 
 // ProjectRequirements returns what a project asks for: requires of its project.yml, and its
 // requirements.txt. What is wrong in that is an error.
 func ProjectRequirements(p *metadata.Project) ([]metadata.Requirement, error) {
 	out := &Found{}
-	more, err := requirements(filepath.Dir(p.File), out)
+	more, _, err := requirements(filepath.Dir(p.File), out)
 	if err == nil {
 		err = out.Wrong.Err()
 	}
 	return slices.Concat(p.Requires, more), err
+}
+
+// ProjectOptions returns the options of pip in the requirements.txt of a project.
+func ProjectOptions(p *metadata.Project) ([]metadata.PipOption, error) {
+	_, options, err := requirements(filepath.Dir(p.File), &Found{})
+	return options, err
 }
 
 // Names returns the modules that there are.
