@@ -106,17 +106,20 @@ func effectiveOf(c *content, removing map[resource.ID]map[resource.ID]bool) *eff
 	for i, id := range e.ids {
 		e.index[id] = i
 	}
-	if !e.fill(c, removing, true) {
-		e.fill(c, removing, false)
+	if !e.fill(c, removing, func(int, int) bool { return false }) {
+		circle := e.all // in which those are that need each other
+		e.fill(c, removing, func(i, j int) bool {
+			return circle[i]&(1<<j) != 0 && circle[j]&(1<<i) != 0
+		})
 	}
 	e.room(c, removing)
 	return e
 }
 
-// fill computes the edges; it returns false when turning those between purged resources round makes
-// a cycle.
+// fill computes the edges, with those between purged resources turned round unless they stay; it
+// returns false when that makes a cycle.
 func (e *effective) fill(
-	c *content, removing map[resource.ID]map[resource.ID]bool, turn bool,
+	c *content, removing map[resource.ID]map[resource.ID]bool, stays func(i, j int) bool,
 ) bool {
 	e.needs = make([]uint64, len(e.ids))
 	for i, id := range e.ids {
@@ -133,7 +136,7 @@ func (e *effective) fill(
 			j, ok := e.index[q]
 			switch {
 			case !ok:
-			case turn && en.res.Purged && c.entries[q] != nil && c.entries[q].res.Purged:
+			case en.res.Purged && c.entries[q] != nil && c.entries[q].res.Purged && !stays(i, j):
 				e.needs[j] |= 1 << i
 			default:
 				e.needs[i] |= 1 << j

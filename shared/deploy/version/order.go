@@ -7,42 +7,57 @@ import (
 	"southbound/shared/resource"
 )
 
-// ReversePurged turns round the edges between purged nodes, unless that would make a cycle with
-// other edges.
+// ReversePurged turns round the edges between purged nodes, but for those that would be part of a
+// cycle with other edges. Requirements of what is not among the nodes stay.
 func ReversePurged(nodes []Node, purged map[resource.ID]bool) []Node {
 	if len(purged) < 2 {
 		return nodes
 	}
-	out := slices.Clone(nodes)
-	index := make(map[resource.ID]int, len(nodes))
-	for i := range out {
-		index[out[i].ID] = i
-		if purged[out[i].ID] {
-			out[i].Requires = slices.DeleteFunc(
-				slices.Clone(out[i].Requires),
-				func(id resource.ID) bool { return purged[id] },
-			)
-		}
-	}
+	index := make(map[resource.ID]int32, len(nodes))
 	for i := range nodes {
-		if !purged[nodes[i].ID] {
-			continue
-		}
-		for _, id := range nodes[i].Requires {
-			if j, ok := index[id]; ok && purged[id] {
-				out[j].Requires = append(slices.Clip(out[j].Requires), nodes[i].ID)
-			}
-		}
+		index[nodes[i].ID] = int32(i) // far fewer than 2^31
 	}
-	g := dag.New(len(out), func(i int) []int32 {
+	turned := reversed(nodes, index, func(i, j int32) bool {
+		return purged[nodes[i].ID] && purged[nodes[j].ID]
+	})
+	g := dag.New(len(turned), func(i int) []int32 {
 		var reqs []int32
-		for _, id := range out[i].Requires {
-			reqs = append(reqs, int32(index[id])) // far fewer than 2^31
+		for _, id := range turned[i].Requires {
+			if j, ok := index[id]; ok {
+				reqs = append(reqs, j)
+			}
 		}
 		return reqs
 	})
-	if len(g.Cycles()) > 0 {
-		return nodes
+	if len(g.Cycles()) == 0 {
+		return turned
+	}
+	part := g.Parts()
+	return reversed(nodes, index, func(i, j int32) bool {
+		return purged[nodes[i].ID] && purged[nodes[j].ID] && part[i] != part[j]
+	})
+}
+
+// reversed turns round the edges that turns says, from node i to node j.
+func reversed(
+	nodes []Node, index map[resource.ID]int32, turns func(i, j int32) bool,
+) []Node {
+	out := slices.Clone(nodes)
+	for i := range out {
+		goes := func(id resource.ID) bool {
+			j, ok := index[id]
+			return ok && turns(int32(i), j) // see ReversePurged
+		}
+		if slices.ContainsFunc(out[i].Requires, goes) {
+			out[i].Requires = slices.DeleteFunc(slices.Clone(out[i].Requires), goes)
+		}
+	}
+	for i := range nodes {
+		for _, id := range nodes[i].Requires {
+			if j, ok := index[id]; ok && turns(int32(i), j) {
+				out[j].Requires = append(slices.Clip(out[j].Requires), nodes[i].ID)
+			}
+		}
 	}
 	return out
 }
@@ -89,10 +104,27 @@ func Rewired(old, now *Graph) []resource.ID {
 		if m == len(old.IDs) || old.IDs[m] != id {
 			continue
 		}
-		was, is := old.dag.Requires(m), now.dag.Requires(n)
-		if !slices.EqualFunc(was, is, func(a, b int32) bool { return old.IDs[a] == now.IDs[b] }) {
+		if !sameRequires(old, now, int32(m), int32(n)) { // see Node
 			out = append(out, id)
 		}
 	}
 	return out
+}
+
+// RewiredOf is Rewired of some resources alone.
+func RewiredOf(old, now *Graph, of []resource.ID) []resource.ID {
+	var out []resource.ID
+	for _, id := range of {
+		m, n := old.Node(id), now.Node(id)
+		if m >= 0 && n >= 0 && !sameRequires(old, now, m, n) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// sameRequires reports whether node m of a graph requires what node n of another one does.
+func sameRequires(old, now *Graph, m, n int32) bool {
+	same := func(a, b int32) bool { return old.IDs[a] == now.IDs[b] }
+	return slices.EqualFunc(old.Requires(m), now.Requires(n), same)
 }
