@@ -42,44 +42,25 @@ func (g *Graph) turn() {
 	}
 }
 
-// With returns the graph with more nodes, which no node of it requires: one before each node of at,
-// which ascends; Len stands for the end. requires returns the nodes of the new graph that the i-th
-// of them requires. What is there is copied in runs, as a graph that grows is mostly what it was.
-func (g *Graph) With(at []int, requires func(i int) []int32) *Graph {
-	out := &Graph{reqStart: make([]int32, 1, g.Len()+len(at)+1),
-		reqs: make([]int32, 0, len(g.reqs)+len(at))}
-	now, from := moved(g.Len(), at), 0
-	keep := func(to int) {
-		by := int32(len(out.reqs)) - g.reqStart[from] // see New
-		for _, end := range g.reqStart[from+1 : to+1] {
-			out.reqStart = append(out.reqStart, end+by)
+// Edit returns a graph in which node i is from[i] of this one, with the requirements that are left of
+// it, or, where that is negative, one that requires what requires returns, nodes of the new graph.
+// now says of each node of this graph which one it is, or which one stands in its place; negative:
+// none, and whoever required it does so no more. Both ascend but for what is negative.
+func (g *Graph) Edit(from, now []int32, requires func(i int) []int32) *Graph {
+	out := &Graph{reqStart: make([]int32, 1, len(from)+1), reqs: make([]int32, 0, len(g.reqs))}
+	for i, was := range from {
+		if was < 0 {
+			out.add(requires(i))
+			continue
 		}
-		for _, q := range g.reqs[g.reqStart[from]:g.reqStart[to]] {
-			out.reqs = append(out.reqs, now[q])
+		for _, q := range g.Requires(int(was)) {
+			if q = now[q]; q >= 0 {
+				out.reqs = append(out.reqs, q)
+			}
 		}
-		from = to
+		out.reqStart = append(out.reqStart, int32(len(out.reqs))) // see add
 	}
-	for i, to := range at {
-		keep(to)
-		out.add(requires(i))
-	}
-	keep(g.Len())
 	out.turn()
-	return out
-}
-
-// moved returns by node of n which one it becomes when one is put before each of at.
-func moved(n int, at []int) []int32 {
-	out := make([]int32, 0, n)
-	for i := 0; i <= len(at); i++ {
-		to := n
-		if i < len(at) {
-			to = at[i]
-		}
-		for len(out) < to {
-			out = append(out, int32(len(out)+i)) // nodes are far fewer than 2^31
-		}
-	}
 	return out
 }
 

@@ -330,44 +330,60 @@ func BenchmarkCycles100k(b *testing.B) {
 	}
 }
 
-// TestWith pins that a graph with more nodes is the one that is made of all of them.
-func TestWith(t *testing.T) {
+// TestEdit pins that an edited graph is the one that is made of all its nodes.
+func TestEdit(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		n := rnd.IntN(9)
-		isNew, was := make([]bool, n), 0 // by node of the whole
-		var old, at []int
-		for i := range n {
-			if isNew[i] = rnd.IntN(3) == 0; isNew[i] {
-				at = append(at, was)
-			} else {
-				old, was = append(old, i), was+1
+		random := func(n int) [][]int32 {
+			edges := make([][]int32, n)
+			for i := range n {
+				for q := range n {
+					if rnd.IntN(3) == 0 {
+						edges[i] = append(edges[i], int32(q))
+					}
+				}
+			}
+			return edges
+		}
+		old := random(rnd.IntN(9))
+		now, from := make([]int32, len(old)), []int32{}
+		for i := range old {
+			for rnd.IntN(4) == 0 { // another one before it
+				from = append(from, -1)
+			}
+			now[i] = int32(len(from))
+			switch rnd.IntN(4) {
+			case 0:
+				now[i] = -1
+			case 1: // another one in its place
+				from = append(from, -1)
+			default:
+				from = append(from, int32(i))
 			}
 		}
-		edges := make([][]int32, n)
-		for i := range n {
-			for q := range n {
-				if rnd.IntN(3) == 0 && (isNew[i] || !isNew[q]) {
-					edges[i] = append(edges[i], int32(q))
+		edges := random(len(from))
+		for i, was := range from {
+			if was < 0 {
+				continue
+			}
+			edges[i] = nil
+			for _, q := range old[was] {
+				if now[q] >= 0 {
+					edges[i] = append(edges[i], now[q])
 				}
 			}
 		}
-		index := map[int32]int32{}
-		for i, o := range old {
-			index[int32(o)] = int32(i)
-		}
-		part := New(len(old), func(i int) []int32 {
-			var out []int32
-			for _, q := range edges[old[i]] {
-				out = append(out, index[q])
+		g := New(len(old), func(i int) []int32 { return old[i] })
+		whole := New(len(from), func(i int) []int32 { return edges[i] })
+		got := g.Edit(from, now, func(i int) []int32 {
+			if from[i] >= 0 {
+				t.Errorf("seed %d: node %d is asked for, which was there", seed, i)
 			}
-			return out
+			return edges[i]
 		})
-		whole := New(n, func(i int) []int32 { return edges[i] })
-		got := part.With(at, func(i int) []int32 { return edges[at[i]+i] })
 		if !same(got, whole) {
-			t.Fatalf("seed %d: %v with more at %v is %v, and not %v", seed, part, at, got, whole)
+			t.Fatalf("seed %d: %v becomes %v, and not %v", seed, g, got, whole)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func versionChecks() []check {
 				Agents: []resource.Agent{wholeAgent()}, Sets: []string{"s"}, Base: 2, Pack: "p",
 				Files: []string{"f"},
 				Contents: &state.Contents{By: "p", Sums: []byte{0, 1, 255}, Base: "b",
-					More: []byte{2}}}
+					More: []byte{2}, Less: []byte{3, 0}}}
 			f.ok(f.write(f.A, state.Commit{Version: &v}))
 			got, err := f.B.Versions(f.ctx, env, 3)
 			f.ok(err)

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash/fnv"
+	"math"
 	"slices"
+	"strconv"
 	"sync"
 
 	"southbound/shared/deploy/model"
@@ -13,10 +15,11 @@ import (
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
-// Contents remembers of the versions that were made or added to last what an export that only adds
-// to one has to know of all of its resources. It never lies, as it goes by the digest of a version.
+// Contents remembers of the versions that were made or changed last what an export of some sets has
+// to know of all resources of one. It never lies, as it goes by the digest of a version.
 type Contents struct {
 	mu       sync.Mutex
 	byDigest map[string]*contents
@@ -26,36 +29,80 @@ type Contents struct {
 const (
 	maxContents = 4
 	maxKnown    = 200_000 // resources of a version
-	maxMore     = 64      // marks beside those of the base
+	maxMore     = 256     // marks beside those of the base, and of it that are gone
 )
 
 // NewContents returns a memory that is empty.
 func NewContents() *Contents { return &Contents{byDigest: map[string]*contents{}} }
 
 // contents is what is known of a version, and stored with it: see docs/design/export.md. It is
-// immutable.
+// immutable. Its marks are those of base and more without those of less.
 type contents struct {
 	sums [][sha256.Size]byte // of the texts of its chunks
 	base marks
 	file string // the file that base is stored in; "": it is empty
 	made bool   // the base was made now, and may not be stored
 	more marks
+	less marks
 }
 
-// marks are hashes of what resources stand for and are related to, ascending and each once. That
-// two things have one mark only has an export read more.
+// marks are hashes of what resources stand for, are related to, refer to and are part of, each as
+// often as there are resources that have it, ascending. That two things have one mark only has an
+// export read more.
 type marks []uint64
 
-func (c marks) have(mark uint64) bool {
-	_, found := slices.BinarySearch(c, mark)
-	return found
+// count returns how often a mark is there.
+func (c marks) count(mark uint64) int {
+	at, found := slices.BinarySearch(c, mark)
+	if !found {
+		return 0
+	}
+	after, _ := slices.BinarySearch(c[at:], mark+1)
+	if mark == math.MaxUint64 {
+		after = len(c) - at
+	}
+	return after
+}
+
+// without returns marks without others, each of which takes one away, and the others that there
+// were none for.
+func (c marks) without(others marks) (left, rest marks) {
+	left = make(marks, 0, len(c))
+	for _, mark := range c {
+		for len(others) > 0 && others[0] < mark {
+			rest, others = append(rest, others[0]), others[1:]
+		}
+		if len(others) > 0 && others[0] == mark {
+			others = others[1:]
+		} else {
+			left = append(left, mark)
+		}
+	}
+	return left, append(rest, others...)
+}
+
+// with returns marks and others.
+func (c marks) with(others marks) marks {
+	all := slices.Concat(c, others)
+	slices.Sort(all)
+	return all
 }
 
 // standsFor returns the mark of a thing that a resource stands for.
 func standsFor(t model.Thing) uint64 { return markOf("thing", t.Space, t.Agent, t.Name) }
 
-// relatesTo returns the mark of a resource to which others are related by their types.
+// relatesTo returns the mark of a resource to which another one is related by its type.
 func relatesTo(id resource.ID) uint64 { return markOf("related", string(id)) }
+
+// tiedTo returns the mark of a resource to which another one is related by its type otherwise than
+// by requiring it.
+func tiedTo(id resource.ID) uint64 { return markOf("tied", string(id)) }
+
+// refersTo returns the mark of a file that a resource refers to.
+func refersTo(hash string) uint64 { return markOf("file", hash) }
+
+// isIn returns the mark of a set that has a resource in a chunk.
+func isIn(set string, chunk int) uint64 { return markOf("set", set, strconv.Itoa(chunk)) }
 
 func markOf(texts ...string) uint64 {
 	h := fnv.New64a()
@@ -65,68 +112,89 @@ func markOf(texts ...string) uint64 {
 	return h.Sum64()
 }
 
-// marksOf returns what resources are and are related to.
-func marksOf(c *model.Checker, some []resource.Resource) marks {
+// marksOf returns the marks of resources of a version that has some chunks.
+func marksOf(c *model.Checker, some []*resource.Resource, chunks int) marks {
 	var out marks
-	for i := range some {
-		if of, is := c.ThingOf(&some[i]); is {
+	for _, r := range some {
+		if of, is := c.ThingOf(r); is {
 			out = append(out, standsFor(of))
 		}
-		for _, to := range c.Related(&some[i]) {
+		for _, to := range c.Related(r) {
 			out = append(out, relatesTo(to.ID))
+			if to.Kind != schema.Require {
+				out = append(out, tiedTo(to.ID))
+			}
+		}
+		for _, hash := range filesOf(r) {
+			out = append(out, refersTo(hash))
+		}
+		if r.Set != "" {
+			out = append(out, isIn(r.Set, version.ChunkOf(r.ID, chunks)))
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
-// concerns reports whether a resource that is added may concern one that is there.
-func (x *contents) concerns(c *model.Checker, r *resource.Resource) bool {
-	has := func(mark uint64) bool { return x.base.have(mark) || x.more.have(mark) }
-	of, is := c.ThingOf(r)
-	return is && has(standsFor(of)) || has(relatesTo(r.ID))
+// filesOf returns the files that a resource refers to.
+func filesOf(r *resource.Resource) []string {
+	var out []string
+	for _, v := range r.Attributes {
+		for _, ref := range resource.References(v) {
+			if f, is := ref.(resource.File); is {
+				out = append(out, f.Hash)
+			}
+		}
+	}
+	return out
 }
 
-// contentsOf returns what there is to know of a version; nil if what is added to it may concern
-// more than itself: references that may come to something else, and what is completed from others.
-// If was, which may be nil, has the same marks, its base is used again.
+// has reports whether a resource has a mark.
+func (x *contents) has(mark uint64) bool {
+	return x.base.count(mark)+x.more.count(mark) > x.less.count(mark)
+}
+
+// contentsOf returns what there is to know of a version; nil if what changes of it may concern more
+// than itself: references that may come to something else, and what is completed from others. If
+// was, which may be nil, has the same marks, its base is used again.
 func contentsOf(
 	c *model.Checker, resources []resource.Resource, sums [][sha256.Size]byte, was *contents,
 ) *contents {
 	if len(resources) > maxKnown {
 		return nil
 	}
+	some := make([]*resource.Resource, len(resources))
 	for i := range resources {
-		if !known(&resources[i]) || c.Gathers(&resources[i]) {
+		if some[i] = &resources[i]; !known(some[i]) || c.Gathers(some[i]) {
 			return nil
 		}
 	}
-	all := marksOf(c, resources)
+	all := marksOf(c, some, len(sums))
 	if was != nil && slices.Equal(all, was.all()) {
-		return &contents{sums: sums, base: was.base, file: was.file, more: was.more}
+		return &contents{
+			sums: sums, base: was.base, file: was.file, more: was.more, less: was.less,
+		}
 	}
 	return (&contents{sums: sums, more: all}).folded()
 }
 
-// with returns the contents with more resources, whose chunks have these sums.
-func (x *contents) with(
-	c *model.Checker, some []resource.Resource, sums [][sha256.Size]byte,
-) *contents {
-	more := slices.Concat(x.more, marksOf(c, some))
-	slices.Sort(more)
-	return (&contents{sums: sums, base: x.base, file: x.file, more: slices.Compact(more)}).folded()
+// changed returns the contents without the marks gone, which it has, and with more.
+func (x *contents) changed(gone, more marks) *contents {
+	left, rest := x.more.with(more).without(gone)
+	less := x.less.with(rest)
+	left, less = left.without(less)
+	return &contents{sums: x.sums, base: x.base, file: x.file, more: left, less: less}
 }
 
 // all returns the marks of all resources.
 func (x *contents) all() marks {
-	all := slices.Concat(x.base, x.more)
-	slices.Sort(all)
-	return slices.Compact(all)
+	all, _ := x.base.with(x.more).without(x.less)
+	return all
 }
 
 // folded returns the contents with all marks in the base, if there are many beside it.
 func (x *contents) folded() *contents {
-	if len(x.more) <= maxMore {
+	if len(x.more)+len(x.less) <= maxMore {
 		return x
 	}
 	out := &contents{sums: x.sums, base: x.all(), made: true}
@@ -159,7 +227,8 @@ func decodeMarks(b []byte) (marks, bool) {
 
 // stored returns the contents as they are stored with a version.
 func (x *contents) stored(by string) *state.Contents {
-	return &state.Contents{By: by, Sums: bytesOf(x.sums), Base: x.file, More: x.more.encode()}
+	return &state.Contents{By: by, Sums: bytesOf(x.sums), Base: x.file, More: x.more.encode(),
+		Less: x.less.encode()}
 }
 
 func bytesOf(sums [][sha256.Size]byte) []byte {
@@ -207,8 +276,9 @@ func (pl *Config) readContents(ctx context.Context, v *state.Version) (*contents
 			return nil, nil
 		}
 	}
-	var whole bool
-	if x.more, whole = decodeMarks(of.More); !whole ||
+	var whole, less bool
+	x.more, whole = decodeMarks(of.More)
+	if x.less, less = decodeMarks(of.Less); !whole || !less ||
 		version.Digest(version.SumsDigest(x.sums), v.Agents) != v.Digest {
 		return nil, nil
 	}

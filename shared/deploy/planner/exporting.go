@@ -43,7 +43,7 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if x.Since != nil {
 		return p.nextSince(ctx, x, last)
 	}
-	if n, err := p.nextAdded(ctx, x, last); !errors.Is(err, ErrWhole) {
+	if n, err := p.nextOfSets(ctx, x, last); !errors.Is(err, ErrWhole) {
 		return n, err
 	}
 	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported once more

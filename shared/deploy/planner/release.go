@@ -64,15 +64,13 @@ func (p *releasing) releaseNext(ctx context.Context, n next) (released, error) {
 	if !n.fresh {
 		return released{}, nil
 	}
-	r := newReleaser(p, difference{v: n.version, agents: n.last.Agents, before: n.delta.before,
-		after: n.delta.after, stays: n.delta.nodes == nil})
-	if !r.stays {
-		g, err := p.inForce(ctx)
-		if err != nil {
-			return released{}, err
-		}
-		r.next = g.With(p.env.Graph, n.delta.nodes)
+	g, err := p.inForce(ctx)
+	if err != nil {
+		return released{}, err
 	}
+	next := n.delta.graph(g, p.env.Graph)
+	r := newReleaser(p, difference{v: n.version, agents: n.last.Agents, before: n.delta.before,
+		after: n.delta.after, next: next, edited: n.delta.edited, stays: next == nil})
 	return r.plan(ctx)
 }
 

@@ -37,6 +37,8 @@ type difference struct {
 	after []version.Entry
 	all   []version.Entry // the whole of v
 	next  *version.Graph  // the graph, if that is known; then all is not
+	// with next: the resources whose requirements may be others than in the graph before
+	edited []resource.ID
 	// the graph and the agents stay as they are, and all is not known
 	stays bool
 }

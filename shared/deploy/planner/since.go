@@ -90,12 +90,21 @@ func known(r *resource.Resource) bool {
 	return true
 }
 
-// delta is what a version changes of the one before, if no agent differs, nor any edge between what
-// was there before.
+// delta is what a version changes of the one before, if no agent differs.
 type delta struct {
 	before map[resource.ID]version.Entry
 	after  []version.Entry
-	nodes  []version.Node // that are added to the graph; nil: it stays
+	put    []version.Node // that are added to the graph, or replace one of it
+	gone   []resource.ID  // that leave the graph
+	edited []resource.ID  // whose requirements in the graph may be others
+}
+
+// graph returns the graph that follows from one with a name; nil: it stays.
+func (d *delta) graph(g *version.Graph, name string) *version.Graph {
+	if len(d.put)+len(d.gone) == 0 {
+		return nil
+	}
+	return g.Edit(name, d.gone, d.put)
 }
 
 // nextSince makes the version that follows from last by what x says has changed since.

@@ -17,8 +17,10 @@ import (
 func (r *releaser) wake(ctx context.Context, old, now *version.Graph) error {
 	ids := slices.Clone(r.skipped)
 	var rewired []resource.ID
-	if r.next == nil { // else it is the old one with more, which nothing that is there requires
+	if r.next == nil {
 		rewired = version.Rewired(old, now)
+	} else {
+		rewired = version.RewiredOf(old, now, r.edited)
 	}
 	for _, id := range rewired {
 		for _, q := range old.Requires(old.Node(id)) {

@@ -59,18 +59,18 @@ type Version struct {
 	Pack   string           // digest of the handler pack it was exported with
 	// hashes of what its resources refer to, ascending; kept as long as the version
 	Files []string
-	// Contents, when not nil, is what an export that only adds sets to the version has to know of
-	// it.
+	// Contents, when not nil, is what an export of some sets has to know of the whole version.
 	Contents *Contents `json:",omitempty"`
 	Origin
 }
 
-// Contents is what a version is to resources that are added to it: see docs/design/export.md.
+// Contents is what a version is to sets that change: see docs/design/export.md.
 type Contents struct {
 	By   string // the program that has made it, and its types; others make their own
 	Sums []byte // of the texts of the chunks, one after the other
 	Base string `json:",omitempty"` // the file with sums of what resources stand for and relate to
 	More []byte `json:",omitempty"` // such sums beside these
+	Less []byte `json:",omitempty"` // those of the file that are gone
 }
 
 // Origin says where a version comes from. All of it is text for people, and may be empty.

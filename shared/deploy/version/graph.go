@@ -28,8 +28,8 @@ type Graph struct {
 	nodesOnce  sync.Once
 	nodesOf    [][]int32 // by agent
 
-	base  string // the stored graph of which this is an addition; "": of none
-	added []Node // what it adds to that, sorted by id
+	base  string // the stored graph of which this is an edit; "": of none
+	since edit   // what it changes of that
 }
 
 // EmptyGraph returns the graph of an environment in which nothing is released.

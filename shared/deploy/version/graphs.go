@@ -45,7 +45,7 @@ func (c *Graphs) Get(ctx context.Context, name string) (*Graph, error) {
 		if g == nil {
 			g, err = decodeGraph(blob)
 		} else {
-			g, err = decodeAddition(g, GraphFiles(name)[0], blob)
+			g, err = decodeEdit(g, GraphFiles(name)[0], blob)
 		}
 		if err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func (c *Graphs) kept(name string) *Graph {
 }
 
 // Keep caches a graph. Few are in use at a time, so the cache is simply emptied when it is full,
-// but for what the graph is an addition to.
+// but for what the graph is an edit of.
 func (c *Graphs) Keep(name string, g *Graph) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -41,20 +41,31 @@ func (l *Lines) search(id resource.ID) (at int, found bool, err error) {
 	return at, found, err
 }
 
-// With returns the text of the chunk with more entries, of resources that it does not have.
-func (l *Lines) With(more []Entry) ([]byte, error) {
+// Edit returns the text of the chunk without the resources of gone, and with put: more entries, and
+// entries that stand in the place of those with their ids.
+func (l *Lines) Edit(gone []resource.ID, put []Entry) ([]byte, error) {
+	all := slices.Clone(put)
+	for _, id := range gone {
+		all = append(all, Entry{ID: id})
+	}
+	slices.SortFunc(all, compareEntries)
 	var b bytes.Buffer
-	b.Grow(l.size(more))
+	b.Grow(l.size(put))
 	from := 0
-	for _, en := range slices.SortedFunc(slices.Values(more), compareEntries) {
-		at, _, err := l.search(en.ID)
+	for _, en := range all {
+		at, found, err := l.search(en.ID)
 		if err != nil {
 			return nil, err
 		}
 		for ; from < at; from++ {
 			b.Write(l.lines[from])
 		}
-		en.write(&b)
+		if found {
+			from++
+		}
+		if en.Body != nil {
+			en.write(&b)
+		}
 	}
 	for _, line := range l.lines[from:] {
 		b.Write(line)
@@ -62,7 +73,36 @@ func (l *Lines) With(more []Entry) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// size returns how many bytes the lines are with more entries.
+// OfSet returns the entries of the resources of a set, which has a name, and these, in the order of
+// the chunk.
+func (l *Lines) OfSet(set string) ([]Entry, []*resource.Resource, error) {
+	text, err := resource.CanonicalValue(set)
+	if err != nil {
+		return nil, nil, nil // no set has such a name
+	}
+	member := append([]byte(`"set":`), text...)
+	var entries []Entry
+	var resources []*resource.Resource
+	for _, line := range l.lines {
+		if !bytes.Contains(line, member) {
+			continue
+		}
+		en, err := parseLine(line, l.hash)
+		if err != nil {
+			return nil, nil, err
+		}
+		r, err := resource.Decode(en.Body)
+		if err != nil {
+			return nil, nil, DamagedChunk(l.hash)
+		}
+		if r.Set == set { // else an attribute has such a text
+			entries, resources = append(entries, en), append(resources, r)
+		}
+	}
+	return entries, resources, nil
+}
+
+// size returns at least how many bytes the lines are with more entries.
 func (l *Lines) size(more []Entry) int {
 	n := 0
 	for _, line := range l.lines {

@@ -25,6 +25,36 @@ func entriesOf(t *testing.T, numbers ...int) []Entry {
 	return entries
 }
 
+func idsOf(entries []Entry) []resource.ID {
+	var out []resource.ID
+	for i := range entries {
+		out = append(out, entries[i].ID)
+	}
+	return out
+}
+
+// TestLinesOfSet finds what is in a set, whatever its name and attributes.
+func TestLinesOfSet(t *testing.T) {
+	t.Parallel()
+	var all []resource.Resource
+	for i, set := range []string{"", "a", `a"b`, "ä\n", "a", `"set":"a"`} {
+		all = append(all, resource.Resource{ID: resource.ID(fmt.Sprintf("t::T[a,n=%d]", i)),
+			Type: "t::T", Agent: "a", Set: set,
+			Attributes: map[string]any{"n": map[string]any{"set": "a"}}})
+	}
+	entries, err := NewEntries(all, map[string]resource.Agent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := LinesOf(ChunkText(entries), "hash")
+	for set, want := range map[string]int{"a": 2, `a"b`: 1, "ä\n": 1, `"set":"a"`: 1, "b": 0} {
+		got, resources, err := l.OfSet(set)
+		if err != nil || len(got) != want || len(resources) != want {
+			t.Errorf("the set %q has %v, not %d resources: %v", set, got, want, err)
+		}
+	}
+}
+
 // TestLines finds entries in a chunk, and adds some.
 func TestLines(t *testing.T) {
 	t.Parallel()
@@ -40,10 +70,18 @@ func TestLines(t *testing.T) {
 			}
 		}
 		for _, more := range [][]int{{1}, {4, 9}, {40, 6, 7}, {}} {
-			got, err := l.With(entriesOf(t, more...))
+			got, err := l.Edit(nil, entriesOf(t, more...))
 			want := ChunkText(entriesOf(t, append(slices.Clone(numbers[:n]), more...)...))
 			if err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%v and %v: %v\n%s", numbers[:n], more, err, got)
+			}
+			got, err = LinesOf(got, "hash").Edit(idsOf(entriesOf(t, append(more, 50)...)), nil)
+			if err != nil || !bytes.Equal(got, ChunkText(has)) {
+				t.Errorf("%v and %v, without these: %v\n%s", numbers[:n], more, err, got)
+			}
+			got, err = l.Edit(idsOf(has[:n/2]), has[n/2:])
+			if err != nil || !bytes.Equal(got, ChunkText(has[n/2:])) {
+				t.Errorf("half of %v, written again: %v\n%s", numbers[:n], err, got)
 			}
 		}
 	}
@@ -51,7 +89,7 @@ func TestLines(t *testing.T) {
 	if _, err := l.Find("t::T[a,n=1]"); !fault.Is(err, fault.Damaged) {
 		t.Errorf("a line that is no resource: %v", err)
 	}
-	if _, err := l.With(entriesOf(t, 1)); !fault.Is(err, fault.Damaged) {
+	if _, err := l.Edit(nil, entriesOf(t, 1)); !fault.Is(err, fault.Damaged) {
 		t.Errorf("a line that is no resource: %v", err)
 	}
 }

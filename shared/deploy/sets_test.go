@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -22,6 +23,8 @@ import (
 	"southbound/shared/schema"
 	"southbound/shared/transport"
 )
+
+var setsSeeds = flag.Int("sets-seeds", 10, "how many homes TestSetsAsWhole exports to")
 
 // readFiles counts the files that are read.
 type readFiles struct {
@@ -86,38 +89,51 @@ func (r *setsRig) fresh() {
 	})
 }
 
-// setModel makes up what a partial export has; each call of its result gives a copy.
-func setModel(rng *rand.Rand, set string) func() *model.Model {
+// setModel makes up what a partial export has of a set, of which some is as it ever is; each call of
+// its result gives a copy. Where odd, it has much that concerns other sets.
+func setModel(rng *rand.Rand, set string, odd bool) func() *model.Model {
 	one := func(of int) bool { return rng.IntN(of) == 0 }
 	other := func() string { return fmt.Sprintf("s%d.%d", rng.IntN(6), rng.IntN(3)) }
 	var rs []resource.Resource
+	files := map[string]state.Blob{}
+	gone := one(4) // as resources of an instance that is deleted are
 	add := func(name, set string) {
 		r := res(name)
 		r.Set, r.Attributes["value"] = set, "thing of "+name
 		switch {
-		case one(12):
+		case odd && one(8):
 			r.Attributes["value"] = "thing of " + other()
-		case one(25):
+		case odd && one(15):
 			r.Attributes["value"] = resource.Parameter{Name: "p"}
+		case one(4):
+			blob := version.FileOf([]byte{byte(rng.IntN(3))})
+			files[blob.Hash] = blob
+			r.Attributes["value"] = resource.File{Hash: blob.Hash, Size: blob.Size}
+		case one(3):
+			r.Attributes["value"] = fmt.Sprint("thing ", rng.IntN(3), " of ", name)
 		}
-		if one(6) {
+		if odd && one(4) || one(10) {
 			r.Attributes["in"] = other()
+		} else if one(3) {
+			r.Attributes["in"] = set + ".0"
 		}
-		if one(12) {
+		if odd && one(8) {
 			r.Attributes["tells"] = other()
+		} else if one(6) {
+			r.Attributes["tells"] = set + ".1"
 		}
-		if one(5) {
+		if odd && one(4) {
 			r.Requires = append(r.Requires, id(other()))
 		}
 		if one(5) {
 			r.Requires = append(r.Requires, id("top"))
 		}
-		r.PurgeOnDelete, r.Purged, r.SendEvent = one(6), one(15), one(6)
+		r.PurgeOnDelete, r.Purged, r.SendEvent = odd && one(4), gone || odd && one(8), one(6)
 		rs = append(rs, r)
 	}
 	for i := range 1 + rng.IntN(3) {
 		name := fmt.Sprintf("%s.%d", set, i)
-		if one(20) {
+		if odd && one(12) {
 			name = other()
 		}
 		add(name, set)
@@ -133,8 +149,20 @@ func setModel(rng *rand.Rand, set string) func() *model.Model {
 			out[i].Attributes = maps.Clone(out[i].Attributes)
 			out[i].Requires = slices.Clone(out[i].Requires)
 		}
-		return modelOf(out...)
+		m := modelOf(out...)
+		m.Files = maps.Clone(files)
+		return m
 	}
+}
+
+// chunks returns how many chunks the last version has.
+func (r *setsRig) chunks() int64 {
+	r.t.Helper()
+	env := must(r.home.Env(r.t.Context(), "e"))(r.t)
+	if vs := must(r.home.Versions(r.t.Context(), "e", env.Last))(r.t); len(vs) > 0 {
+		return int64(len(vs[0].Chunks))
+	}
+	return 0
 }
 
 // stored returns all that an export leaves.
@@ -177,29 +205,56 @@ func (r *setsRig) stored() string {
 	return out
 }
 
-// TestAddedAsWhole makes partial exports by an engine that knows what is in the version before, by
+// setsExport makes up a partial export that adds, replaces or deletes sets. One of some has what
+// concerns other sets.
+func setsExport(rng *rand.Rand, oddOf int) func() deploy.Export {
+	set := func() string { return fmt.Sprintf("s%d", rng.IntN(6)) }
+	x := deploy.Export{Partial: true, KeepShared: rng.IntN(3) == 0}
+	m := setModel(rng, set(), rng.IntN(oddOf) == 0)
+	switch rng.IntN(8) {
+	case 0, 1:
+		m = func() *model.Model { return modelOf() }
+		fallthrough
+	case 2:
+		x.DeleteSets = []string{set()}
+	}
+	return func() deploy.Export {
+		x := x
+		x.Model = m()
+		return x
+	}
+}
+
+// TestSetsAsWhole makes partial exports by an engine that knows what is in the version before, by
 // engines that have just begun, which know what is stored with it, and by programs each of which is
-// another one, and has to read it. It wants the same to come of all.
-func TestAddedAsWhole(t *testing.T) {
+// another one, and has to read it. It wants the same to come of all, and most to be done without
+// reading the whole.
+func TestSetsAsWhole(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(8) {
+	var few, all atomic.Int64
+	t.Cleanup(func() {
+		t.Logf("%d of %d exports have read the whole version", all.Load()-few.Load(), all.Load())
+		if few.Load() < all.Load()/3 {
+			t.Error("these are too many")
+		}
+	})
+	for seed := range uint64(*setsSeeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 1))
 			knows, begins, reads := newSetsRig(t), newSetsRig(t), newSetsRig(t)
+			for _, r := range []*setsRig{knows, begins, reads} {
+				r.chunk = 1 + int(seed)%4
+			}
+			knows.fresh()
 			for step := range 30 {
-				set := fmt.Sprintf("s%d", rng.IntN(6))
-				m := setModel(rng, set)
-				x := deploy.Export{Partial: true}
-				if rng.IntN(10) == 0 {
-					x.DeleteSets = []string{fmt.Sprintf("s%d", rng.IntN(6))}
-				}
+				make := setsExport(rng, 3+20*(int(seed)%2))
+				var chunks, read int64
 				export := func(r *setsRig) string {
-					x := x
-					x.Model = m()
-					checked := fmt.Sprint(r.e.Check(t.Context(), "e", x))
-					x.Model = m()
-					out, err := r.e.Export(t.Context(), "e", x)
+					checked := fmt.Sprint(r.e.Check(t.Context(), "e", make()))
+					chunks, read = r.chunks(), -r.files.read.Load()
+					out, err := r.e.Export(t.Context(), "e", make())
+					read += r.files.read.Load()
 					if got := fmt.Sprint(err); got != checked {
 						t.Errorf("step %d: the export says %s, and the check %s", step, got,
 							checked)
@@ -211,7 +266,10 @@ func TestAddedAsWhole(t *testing.T) {
 				begins.fresh()
 				want := export(reads)
 				if diff := cmp.Diff(want, export(knows)); diff != "" {
-					t.Fatalf("step %d: as a whole (-), and by what is added (+): %s", step, diff)
+					t.Fatalf("step %d: as a whole (-), and by what changes (+): %s", step, diff)
+				}
+				if all.Add(1); read < chunks {
+					few.Add(1)
 				}
 				if diff := cmp.Diff(want, export(begins)); diff != "" {
 					t.Fatalf("step %d: as a whole (-), and by what is stored (+): %s", step, diff)
@@ -282,7 +340,7 @@ func TestAddedReadsLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	export("many", 100)
+	export("many", 300)
 	before := r.files.read.Load()
 	export("one", 1)
 	if n := r.files.read.Load() - before; n > 1 {
@@ -361,6 +419,70 @@ func TestKeepShared(t *testing.T) {
 	export(deploy.Export{Model: modelOf()})
 	export(deploy.Export{Partial: true, KeepShared: true, Model: modelOf(shared("new"), one())})
 	value("new")
+}
+
+// TestChangesReadLittle pins that to replace and to remove a set of a large version costs what
+// the set does: the chunks of its resources are read, and those of what it requires, and a graph is
+// stored as an edit, if its edges are others at all.
+func TestChangesReadLittle(t *testing.T) {
+	t.Parallel()
+	r := newSetsRig(t)
+	export := func(x deploy.Export, set string, n int, change func(r *resource.Resource)) int64 {
+		t.Helper()
+		x.Partial, x.Model = true, modelOf()
+		for i := range n {
+			one := res(fmt.Sprintf("%s.%d<top", set, i))
+			one.Set, one.Attributes["value"] = set, fmt.Sprintf("%s.%d", set, i)
+			change(&one)
+			x.Model.Resources = append(x.Model.Resources, one)
+		}
+		if len(x.DeleteSets) == 0 {
+			top := res("top")
+			top.Attributes["value"] = "top"
+			x.Model.Resources = append(x.Model.Resources, top)
+		}
+		before := r.files.read.Load()
+		if _, err := r.e.Export(t.Context(), "e", x); err != nil {
+			t.Fatal(err)
+		}
+		return r.files.read.Load() - before
+	}
+	as := func(*resource.Resource) {}
+	export(deploy.Export{}, "many", 300, as)
+	export(deploy.Export{}, "one", 2, as)
+	r.drain()
+	graph := must(r.home.Env(t.Context(), "e"))(t).Graph
+	steps := []struct {
+		what   string
+		x      deploy.Export
+		n      int
+		change func(r *resource.Resource)
+	}{
+		{"other attributes", deploy.Export{}, 2, func(r *resource.Resource) {
+			r.Attributes["value"] = r.Attributes["value"].(string) + ", changed"
+		}},
+		{"one more", deploy.Export{}, 3, as},
+		{"one less", deploy.Export{}, 2, as},
+		{"purged", deploy.Export{KeepShared: true}, 2, func(r *resource.Resource) { r.Purged = true }},
+		{"removed", deploy.Export{DeleteSets: []string{"one"}}, 0, as},
+	}
+	for i, step := range steps {
+		if n := export(step.x, "one", step.n, step.change); n > 6 {
+			t.Errorf("%s: %d files are read", step.what, n)
+		}
+		env := must(r.home.Env(t.Context(), "e"))(t)
+		if i == 0 && env.Graph != graph {
+			t.Errorf("%s: the graph is another one", step.what)
+		}
+		if n := len(version.GraphFiles(env.Graph)); n != 2 {
+			t.Errorf("%s: the graph is stored in %d files", step.what, n)
+		}
+		r.drain()
+	}
+	vs := must(r.home.Versions(t.Context(), "e", 7))(t)
+	if len(vs) != 1 || !slices.Equal(vs[0].Sets, []string{"many"}) || vs[0].Resources != 301 {
+		t.Errorf("what is left: %+v", vs)
+	}
 }
 
 // TestAddedToMany pins that what is added to a very large version costs little, too.

@@ -36,10 +36,11 @@ func (f *heldFiles) Get(_ context.Context, hashes []string) ([][]byte, error) {
 
 // nodesAt makes up nodes that are not in a graph, which may require what is.
 func nodesAt(rng *rand.Rand, g *Graph, n int) []Node {
+	ids := 20 + n + len(g.IDs) // few, so that what was there comes again
 	var out []Node
 	seen := map[resource.ID]bool{}
 	for len(out) < n {
-		id := resource.ID(fmt.Sprintf("t::T[a%d,n=%d]", rng.IntN(3), rng.IntN(1000)))
+		id := resource.ID(fmt.Sprintf("t::T[a%d,n=%d]", rng.IntN(3), rng.IntN(ids)))
 		if seen[id] || g.Node(id) >= 0 {
 			continue
 		}
@@ -58,20 +59,47 @@ func nodesAt(rng *rand.Rand, g *Graph, n int) []Node {
 	return out
 }
 
-// TestAdditions adds to graphs at random, and wants what is made, stored and read to be what a
-// graph of all nodes is.
-func TestAdditions(t *testing.T) {
+// TestEdits edits graphs at random, and wants what is made, stored and read to be what a graph of
+// all nodes is.
+func TestEdits(t *testing.T) {
 	t.Parallel()
 	additions := 0
-	for seed := range uint64(20) {
+	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		files := &heldFiles{byHash: map[string][]byte{}}
 		var all []Node
 		g, name := EmptyGraph(), ""
 		for step := range 12 {
-			more := nodesAt(rng, g, 1+rng.IntN(5))
-			all = append(all, more...)
-			g = g.With(name, more)
+			put, gone := nodesAt(rng, g, 1+rng.IntN(5)), []resource.ID(nil)
+			for range rng.IntN(3) * rng.IntN(2) {
+				if len(all) == 0 {
+					break
+				}
+				n := rng.IntN(len(all))
+				what := rng.IntN(3)
+				if what > 0 {
+					gone = append(gone, all[n].ID)
+				}
+				if what < 2 { // in the place of what was there, or as another one
+					again := nodesAt(rng, g, 1)[0]
+					again.ID = all[n].ID
+					put = append(put, again)
+				}
+				all = slices.Delete(all, n, n+1)
+			}
+			for i := range all { // what goes is required no more, though it may come again
+				all[i].Requires = slices.DeleteFunc(slices.Clone(all[i].Requires),
+					func(id resource.ID) bool { return slices.Contains(gone, id) })
+			}
+			all = append(all, put...)
+			for i := range all {
+				all[i].Requires = slices.DeleteFunc(slices.Clone(all[i].Requires),
+					func(id resource.ID) bool {
+						is := func(n Node) bool { return n.ID == id }
+						return !slices.ContainsFunc(all, is)
+					})
+			}
+			g = g.Edit(name, gone, put)
 			var file state.Blob
 			name, file = g.Stored()
 			files.byHash[file.Hash] = file.Data
@@ -109,7 +137,7 @@ func TestAdditionsFold(t *testing.T) {
 	base, _ := g.Stored()
 	name, most := base, 0
 	for range 20 {
-		g = g.With(name, nodesAt(rng, g, 1))
+		g = g.Edit(name, nil, nodesAt(rng, g, 1))
 		if name, _ = g.Stored(); GraphFiles(name)[0] == base {
 			most++
 		}
@@ -119,7 +147,7 @@ func TestAdditionsFold(t *testing.T) {
 	}
 	whole := 0
 	for range 100 {
-		g = g.With(name, nodesAt(rng, g, 1))
+		g = g.Edit(name, nil, nodesAt(rng, g, 1))
 		if name, _ = g.Stored(); len(GraphFiles(name)) == 1 {
 			whole++
 		}
@@ -139,7 +167,7 @@ func TestGraphsKeepBase(t *testing.T) {
 	files.byHash[file.Hash] = file.Data
 	graphs := NewGraphs(files)
 	for i := range 2 * maxGraphs {
-		g = g.With(name, nodesAt(rng, g, 1))
+		g = g.Edit(name, nil, nodesAt(rng, g, 1))
 		name, file = g.Stored()
 		files.byHash[file.Hash] = file.Data
 		if _, err := graphs.Get(t.Context(), name); err != nil {
@@ -155,18 +183,21 @@ func TestGraphsKeepBase(t *testing.T) {
 func TestDamagedAddition(t *testing.T) {
 	t.Parallel()
 	base := NewGraph([]Node{{ID: "a", Lane: "x/0"}})
-	stored := base.With("base", []Node{{ID: "b", Lane: "y/0", Requires: []resource.ID{"a"}}}).
-		encodeAdded()
-	for i := range stored {
-		if _, err := decodeAddition(base, "base", stored[:i]); !fault.Is(err, fault.Damaged) {
-			t.Errorf("an addition cut at byte %d: %v", i, err)
+	more := []Node{{ID: "b", Lane: "y/0", Requires: []resource.ID{"a"}}}
+	stored := base.Edit("base", nil, more).encodeEdit()
+	edited := base.Edit("base", []resource.ID{"a"}, more).encodeEdit()
+	for _, stored := range [][]byte{stored, edited} {
+		for i := range stored {
+			if _, err := decodeEdit(base, "base", stored[:i]); !fault.Is(err, fault.Damaged) {
+				t.Errorf("an edit cut at byte %d: %v", i, err)
+			}
 		}
 	}
 	has := NewGraph([]Node{{ID: "b", Lane: "x/0"}})
-	if _, err := decodeAddition(has, "base", stored); !fault.Is(err, fault.Damaged) {
+	if _, err := decodeEdit(has, "base", stored); !fault.Is(err, fault.Damaged) {
 		t.Errorf("an addition of what is there: %v", err)
 	}
-	if _, err := decodeAddition(base, "base", base.encode()); !fault.Is(err, fault.Damaged) {
+	if _, err := decodeEdit(base, "base", base.encode()); !fault.Is(err, fault.Damaged) {
 		t.Errorf("a whole graph as an addition: %v", err)
 	}
 	if _, err := decodeGraph(stored); !fault.Is(err, fault.Damaged) {

@@ -1,0 +1,265 @@
+package planner
+
+import (
+	"context"
+	"slices"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+// before is what the sets that change have in the version before.
+type before struct {
+	sets    []string // those that are there, sorted
+	was     map[resource.ID]*resource.Resource
+	entries map[resource.ID]version.Entry
+	others  *contents     // what is known of the other sets, and of what is in none
+	stays   bool          // all nodes of the graph stay
+	done    []resource.ID // nodes of what was purged for having left an earlier version
+}
+
+// purges finds what is being purged for having left an earlier version, and declines unless that is
+// done: then it only has to leave the graph.
+func (s *setsChange) purges(ctx context.Context, _ Export) error {
+	for n, removing := range s.graph.Removing {
+		if removing {
+			s.done = append(s.done, s.graph.IDs[n])
+		}
+	}
+	rows, err := s.load(ctx, s.done)
+	for _, row := range rows {
+		if row.Removing {
+			return ErrWhole
+		}
+	}
+	return err
+}
+
+// find finds what the sets of an export have in the version.
+func (s *setsChange) find(ctx context.Context, x Export) error {
+	s.was, s.entries = map[resource.ID]*resource.Resource{}, map[resource.ID]version.Entry{}
+	for _, set := range slices.Concat(setsOf(x.Model.Resources), x.DeleteSets) {
+		if _, there := slices.BinarySearch(s.last.Sets, set); there {
+			s.sets = append(s.sets, set)
+		}
+	}
+	slices.Sort(s.sets)
+	s.sets = slices.Compact(s.sets)
+	for _, set := range s.sets {
+		for b := range s.last.Chunks {
+			if !s.known.has(isIn(set, b)) {
+				continue
+			}
+			lines, err := s.chunk(ctx, b)
+			if err != nil {
+				return err
+			}
+			entries, resources, err := lines.OfSet(set)
+			if err != nil {
+				return err
+			}
+			for i, r := range resources {
+				s.was[r.ID], s.entries[r.ID] = r, entries[i]
+			}
+		}
+	}
+	gone := make([]*resource.Resource, 0, len(s.was))
+	for _, r := range s.was {
+		gone = append(gone, r)
+	}
+	s.others = s.known.changed(marksOf(s.pl.Checker, gone, len(s.last.Chunks)), nil)
+	return nil
+}
+
+// joined declines where what was in the sets means something to others that it does not mean any
+// more, or in another order.
+func (s *setsChange) joined(ctx context.Context, _ Export) error {
+	required, requires := false, false
+	for id, r := range s.was {
+		from, to := s.outside(id)
+		now := s.now[id]
+		purged := r.Purged || now != nil && now.Purged
+		required, requires = required || len(from) > 0, requires || len(to) > 0
+		if len(from) > 0 && (purged || now == nil) ||
+			now == nil && s.others.has(relatesTo(id)) {
+			return ErrWhole
+		}
+		for _, other := range s.pl.Checker.Related(r) {
+			if other.Kind != schema.Require && s.was[other.ID] == nil && s.has(other.ID) {
+				return ErrWhole
+			}
+		}
+		if !purged {
+			continue
+		}
+		// Edges between what is purged run the other way.
+		for _, id := range to {
+			en, err := s.entry(ctx, id)
+			if err != nil {
+				return err
+			}
+			other, err := resource.Decode(en.Body)
+			if err != nil || other.Purged || !slices.Contains(r.Requires, id) {
+				return ErrWhole
+			}
+		}
+	}
+	for i := range s.list {
+		requires = requires || slices.ContainsFunc(s.list[i].Requires, func(id resource.ID) bool {
+			return s.now[id] == nil
+		})
+	}
+	if required && requires { // else no circle goes through others
+		if s.stays = s.sameOrder(); !s.stays {
+			return ErrWhole
+		}
+	}
+	return nil
+}
+
+// outside returns what of other sets requires a resource in the graph, and what it requires.
+func (s *setsChange) outside(id resource.ID) (from, to []resource.ID) {
+	others := func(nodes []int32) (out []resource.ID) {
+		for _, n := range nodes {
+			if id := s.graph.IDs[n]; s.was[id] == nil && !s.graph.Removing[n] {
+				out = append(out, id)
+			}
+		}
+		return out
+	}
+	n := s.graph.Node(id)
+	if n < 0 {
+		return nil, nil
+	}
+	return others(s.graph.Dependants(n)), others(s.graph.Requires(n))
+}
+
+// sameOrder reports whether the sets have the same resources, purged as before, and these the same
+// requirements.
+func (s *setsChange) sameOrder() bool {
+	for i := range s.list {
+		r := &s.list[i]
+		was := s.was[r.ID]
+		if was == nil || was.Purged != r.Purged || !slices.Equal(was.Requires, r.Requires) {
+			return false
+		}
+	}
+	return len(s.list) == len(s.was)
+}
+
+// delta returns what differs, of which it gets the entries of what will be in the sets.
+func (s *setsChange) delta(ctx context.Context, entries []version.Entry) (*delta, error) {
+	out := &delta{before: map[resource.ID]version.Entry{}}
+	for id, en := range s.entries {
+		if s.now[id] == nil {
+			out.before[id] = en
+		}
+	}
+	for i := range entries {
+		en := &entries[i]
+		was, had := s.entries[en.ID]
+		if had && was.Same(en) {
+			continue
+		}
+		if had {
+			out.before[en.ID] = was
+		}
+		out.after = append(out.after, *en)
+	}
+	return out, s.edit(ctx, out)
+}
+
+// edit notes which nodes of the graph differ.
+func (s *setsChange) edit(ctx context.Context, d *delta) error {
+	d.gone = slices.Clone(s.done)
+	for _, id := range s.done {
+		for _, n := range s.graph.Dependants(s.graph.Node(id)) {
+			d.edited = append(d.edited, s.graph.IDs[n])
+		}
+	}
+	if s.stays {
+		return nil
+	}
+	leaving, rows, err := s.leaving(ctx)
+	if err != nil {
+		return err
+	}
+	for id := range s.was {
+		if s.now[id] == nil && rows[id] == nil {
+			d.gone = append(d.gone, id)
+		}
+	}
+	slices.Sort(d.gone)
+	for _, n := range s.pl.makeRoom(s.nodes(), pointers(s.list), leaving, rows) {
+		if !s.hasNode(&n) {
+			d.put, d.edited = append(d.put, n), append(d.edited, n.ID)
+		}
+	}
+	return nil
+}
+
+// leaving returns the nodes of what leaves the version and is purged for that, with their rows.
+// Nothing but what is in the sets required it.
+func (s *setsChange) leaving(
+	ctx context.Context,
+) ([]version.Node, map[resource.ID]*state.Row, error) {
+	var ids []resource.ID
+	for id, r := range s.was {
+		if s.now[id] == nil && r.PurgeOnDelete {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	rows, err := s.load(ctx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	var nodes []version.Node
+	purged := map[resource.ID]*state.Row{}
+	for _, id := range ids {
+		row, n := rows[id], s.graph.Node(id)
+		if row == nil || row.Orphaned || n < 0 {
+			continue
+		}
+		node := version.Node{ID: id, Lane: s.graph.Lane(n), Removing: true}
+		for _, d := range s.graph.Dependants(n) {
+			if !s.graph.Removing[d] {
+				node.Requires = append(node.Requires, s.graph.IDs[d])
+			}
+		}
+		nodes, purged[id] = append(nodes, node), row
+	}
+	return nodes, purged, nil
+}
+
+// nodes returns the nodes of what is in the sets.
+func (s *setsChange) nodes() []version.Node {
+	lanes := state.LanesOf(s.last.Agents)
+	purged := map[resource.ID]bool{}
+	nodes := make([]version.Node, 0, len(s.list))
+	for i := range s.list {
+		r := &s.list[i]
+		if r.Purged {
+			purged[r.ID] = true
+		}
+		nodes = append(nodes, version.Node{
+			ID: r.ID, Lane: state.LaneOf(r.ID, r.Agent, lanes[r.Agent]), Requires: r.Requires,
+		})
+	}
+	return version.ReversePurged(nodes, purged)
+}
+
+// hasNode reports whether the graph in force has a node as it is.
+func (s *setsChange) hasNode(n *version.Node) bool {
+	at := s.graph.Node(n.ID)
+	if at < 0 || s.graph.Lane(at) != n.Lane || s.graph.Removing[at] != n.Removing {
+		return false
+	}
+	var has []resource.ID
+	for _, q := range s.graph.Requires(at) {
+		has = append(has, s.graph.IDs[q])
+	}
+	return slices.Equal(has, slices.Compact(slices.Sorted(slices.Values(n.Requires))))
+}

@@ -1,0 +1,289 @@
+package version
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"southbound/shared/binform"
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// A graph is stored whole, or as what it changes of one that is: see docs/design/export.md. Its name
+// is the hash of its file, or "BASE+CHANGE", the hashes of both.
+
+// Of what may be changed until the whole is stored anew.
+const (
+	leastAdded = 8  // nodes, also of a small graph
+	addedShare = 32 // or one in so many of the nodes of the graph
+)
+
+// edit is what a graph changes of another one.
+type edit struct {
+	put []Node // sorted by id: new ones, and those that others are replaced by
+	// ascending. May have some that the other graph has not, and some that are put: they came again,
+	// and nothing that is not put requires them.
+	gone []resource.ID
+	adds bool // it only adds nodes
+}
+
+// GraphFiles returns the files of the graph with a name, that of the whole one first; of "" none.
+func GraphFiles(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return strings.Split(name, "+")
+}
+
+// Stored returns the name of a graph, and the file that has to be stored for it: the graph, or what
+// it changes of one that is stored.
+func (g *Graph) Stored() (name string, file state.Blob) {
+	n := len(g.since.put) + len(g.since.gone)
+	if g.base == "" || n > max(leastAdded, len(g.IDs)/addedShare) {
+		file = blobOf(g.encode())
+		return file.Hash, file
+	}
+	file = blobOf(g.encodeEdit())
+	return g.base + "+" + file.Hash, file
+}
+
+// Edit returns the graph, of which it gets the name, without the nodes of gone, and with put: new
+// nodes, and nodes that stand in the place of those with their ids. What requires a node that goes
+// does so no more.
+func (g *Graph) Edit(name string, gone []resource.ID, put []Node) *Graph {
+	e := edit{put: slices.SortedFunc(slices.Values(put), compareNodes),
+		gone: slices.Compact(slices.Sorted(slices.Values(gone)))}
+	out := g.edited(&e)
+	switch files := GraphFiles(name); len(files) {
+	case 0:
+	case 1: // it is stored whole, whatever was done to make it
+		out.base, out.since = files[0], e
+	default:
+		out.base, out.since = files[0], g.since.then(e)
+	}
+	return out
+}
+
+// then returns the edit that another one makes of this one.
+func (e edit) then(next edit) edit {
+	goes := func(id resource.ID) bool {
+		_, is := slices.BinarySearch(next.gone, id)
+		return is
+	}
+	out := edit{put: slices.Clone(next.put), adds: e.adds && next.adds,
+		gone: slices.Concat(e.gone, next.gone)}
+	for _, n := range e.put {
+		if goes(n.ID) || next.puts(n.ID) {
+			continue
+		}
+		n.Requires = slices.DeleteFunc(slices.Clone(n.Requires), goes)
+		out.put = append(out.put, n)
+	}
+	slices.SortFunc(out.put, compareNodes)
+	slices.Sort(out.gone)
+	out.gone = slices.Compact(out.gone)
+	return out
+}
+
+// puts reports whether a node is put.
+func (e *edit) puts(id resource.ID) bool {
+	_, is := slices.BinarySearchFunc(e.put, id, func(n Node, id resource.ID) int {
+		return cmp.Compare(n.ID, id)
+	})
+	return is
+}
+
+func compareNodes(a, b Node) int { return cmp.Compare(a.ID, b.ID) }
+
+// edited returns the graph that an edit makes. It notes whether that only adds nodes, and leaves out
+// what these would require and is not there.
+func (g *Graph) edited(e *edit) *Graph {
+	n := len(g.IDs) + len(e.put)
+	out := &Graph{IDs: make([]resource.ID, 0, n), Removing: make([]bool, 0, n)}
+	from, now, at := make([]int32, 0, n), make([]int32, len(g.IDs)), 0
+	keep := func(to int) {
+		out.IDs = append(out.IDs, g.IDs[at:to]...)
+		out.Removing = append(out.Removing, g.Removing[at:to]...)
+		for ; at < to; at++ {
+			now[at] = int32(len(from)) // see Node
+			from = append(from, int32(at))
+		}
+	}
+	e.adds = true
+	put, gone := e.put, e.gone
+	for len(put)+len(gone) > 0 {
+		puts := len(put) > 0 && (len(gone) == 0 || put[0].ID <= gone[0])
+		goes := len(gone) > 0 && (len(put) == 0 || gone[0] <= put[0].ID)
+		id := resource.ID("")
+		if goes {
+			id, gone = gone[0], gone[1:]
+		} else {
+			id = put[0].ID
+		}
+		to, there := slices.BinarySearch(g.IDs, id)
+		keep(to)
+		if there {
+			now[to], at, e.adds = -1, to+1, false
+		}
+		if !puts {
+			continue
+		}
+		if there && !goes {
+			now[to] = int32(len(from)) // see Node
+		}
+		from = append(from, int32(-1-len(e.put)+len(put)))
+		out.IDs, out.Removing = append(out.IDs, id), append(out.Removing, put[0].Removing)
+		put = put[1:]
+	}
+	keep(len(g.IDs))
+	for i := range e.put {
+		e.put[i].Requires = slices.DeleteFunc(slices.Clone(e.put[i].Requires),
+			func(id resource.ID) bool { return out.Node(id) < 0 || id == e.put[i].ID })
+	}
+	out.connect(g, from, now, func(i int) *Node { return &e.put[-1-from[i]] })
+	return out
+}
+
+// connect gives a graph that has ids its lanes and edges: of those nodes that are not negative in
+// from as they are in another graph, whose nodes are now others, and of those that which returns.
+func (g *Graph) connect(of *Graph, from, now []int32, which func(i int) *Node) {
+	g.numberLanes(of, from, which)
+	buf := make([]int32, 0, 16)
+	g.dag = of.dag.Edit(from, now, func(i int) []int32 {
+		buf = buf[:0]
+		for _, id := range which(i).Requires {
+			buf = append(buf, g.Node(id))
+		}
+		return buf
+	})
+}
+
+// numberLanes gives a graph its lanes, and its nodes their numbers: those that are not negative in
+// from are from another graph, and which returns the others.
+func (g *Graph) numberLanes(of *Graph, from []int32, which func(i int) *Node) {
+	used := make([]bool, len(of.Lanes))
+	for i, was := range from {
+		if was >= 0 {
+			used[of.LaneOf[was]] = true
+		} else if lane, is := slices.BinarySearch(of.Lanes, which(i).Lane); is {
+			used[lane] = true
+		} else if lane, is := slices.BinarySearch(g.Lanes, which(i).Lane); !is {
+			g.Lanes = slices.Insert(g.Lanes, lane, which(i).Lane)
+		}
+	}
+	for lane, name := range of.Lanes {
+		if used[lane] {
+			g.Lanes = append(g.Lanes, name)
+		}
+	}
+	slices.Sort(g.Lanes)
+	now := make([]int32, len(of.Lanes))
+	for lane, name := range of.Lanes {
+		now[lane] = g.laneOf(name)
+	}
+	g.LaneOf = make([]int32, len(from))
+	for i, was := range from {
+		if was >= 0 {
+			g.LaneOf[i] = now[of.LaneOf[was]]
+		} else {
+			g.LaneOf[i] = g.laneOf(which(i).Lane)
+		}
+	}
+}
+
+// laneOf returns the index of a lane.
+func (g *Graph) laneOf(lane string) int32 {
+	i, _ := slices.BinarySearch(g.Lanes, lane)
+	return int32(i) // see Node
+}
+
+const (
+	additionFormat = 2 // of an edit that only adds nodes
+	editFormat     = 3
+)
+
+// encodeEdit returns the stored form of what a graph changes: the format, the lanes, and then for
+// each node that is put its id, its lane with the removing flag, and the ids of what it requires.
+// Unless it only adds nodes, the ids of those that are gone stand before them.
+func (g *Graph) encodeEdit() []byte {
+	w := &binform.Writer{}
+	if g.since.adds {
+		w.Uint(additionFormat)
+	} else {
+		w.Uint(editFormat)
+	}
+	w.Texts(g.Lanes)
+	if !g.since.adds {
+		w.Len(len(g.since.gone))
+		for _, id := range g.since.gone {
+			w.Text(string(id))
+		}
+	}
+	w.Len(len(g.since.put))
+	for i := range g.since.put {
+		n := &g.since.put[i]
+		w.Text(string(n.ID))
+		flag := uint64(g.laneOf(n.Lane)) << 1 // not negative
+		if n.Removing {
+			flag |= 1
+		}
+		w.Uint(flag)
+		w.Len(len(n.Requires))
+		for _, id := range n.Requires {
+			w.Text(string(id))
+		}
+	}
+	return compress(w.B)
+}
+
+// decodeEdit returns the graph that a stored edit makes of the graph with a name. Its error is
+// Damaged.
+func decodeEdit(g *Graph, name string, stored []byte) (*Graph, error) {
+	b, err := decompress(stored)
+	if err != nil {
+		return nil, damagedGraph()
+	}
+	r := &binform.Reader{B: b}
+	format := r.Uint()
+	if format != additionFormat && format != editFormat {
+		return nil, damagedGraph()
+	}
+	lanes := r.Texts()
+	var gone []resource.ID
+	if format == editFormat {
+		gone = make([]resource.ID, r.Len())
+		for i := range gone {
+			gone[i] = resource.ID(r.Text())
+		}
+	}
+	put := make([]Node, r.Len())
+	for i := range put {
+		n := &put[i]
+		n.ID = resource.ID(r.Text())
+		flag := r.UintTo(uint64(len(lanes))*2 + 1)
+		if int(flag>>1) >= len(lanes) { // bounded
+			return nil, damagedGraph()
+		}
+		n.Lane, n.Removing = lanes[flag>>1], flag&1 == 1
+		for range r.Len() {
+			n.Requires = append(n.Requires, resource.ID(r.Text()))
+		}
+		if format == additionFormat && g.Node(n.ID) >= 0 || i > 0 && put[i-1].ID >= n.ID {
+			return nil, damagedGraph()
+		}
+	}
+	if !r.Done() || !slices.IsSorted(gone) {
+		return nil, damagedGraph()
+	}
+	out := g.Edit(name, gone, put)
+	out.since.gone, out.since.adds = gone, format == additionFormat // to be named the same
+	return out, nil
+}
+
+// damagedGraph is the error of a graph that does not decode.
+func damagedGraph() error {
+	return fault.New(fault.Damaged, "read graph", "the stored graph does not decode").
+		WithHint("the data directory was changed by something else; restore it, or export again")
+}
