@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -51,37 +52,64 @@ for one in lsm::all(binding):
 end
 `
 
-// BenchmarkOrder takes orders to up and their two files, among 100, 1,000 and 10,000 that are
-// there: in turns, since what else runs on the machine changes. It tells the least time of
-// processors that an order took, what it allocated, and how many times that among 100 one among
-// 10,000 takes. To make those that are there takes a minute.
+// BenchmarkOrder takes orders to up and their two files, updates these instances and deletes them,
+// among 100, 1,000 and 10,000 that are there, or as many as BENCH_INSTANCES says: in turns, since
+// what else runs on the machine changes. It tells the least time of processors that one of each
+// took, what that allocated, and how many times that among the fewest one among the most takes. To
+// make those that are there takes a minute.
 func BenchmarkOrder(b *testing.B) {
 	if testing.Short() {
 		b.Skip("it takes long to make so many")
 	}
 	const orders = 15
 	sizes := []int{100, 1000, 10000}
-	worlds, least := make([]*world, len(sizes)), make([]float64, len(sizes))
-	allocated := make([]float64, len(sizes))
+	if list := os.Getenv("BENCH_INSTANCES"); list != "" {
+		sizes = nil
+		for _, text := range strings.Split(list, ",") {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			sizes = append(sizes, n)
+		}
+	}
+	worlds := make([]*world, len(sizes))
+	least, allocated := make([]map[string]float64, len(sizes)), make([]map[string]float64,
+		len(sizes))
 	for i, n := range sizes {
 		worlds[i] = among(b, n)
 		worlds[i].more(b, 1) // it is known from then on what is there
+		least[i], allocated[i] = map[string]float64{}, map[string]float64{}
 	}
 	for b.Loop() {
-		for i := range sizes {
-			took, bytes := worlds[i].more(b, orders)
-			if ms := float64(took) / orders / 1e6; least[i] == 0 || ms < least[i] {
-				least[i] = ms
+		for i, w := range worlds {
+			first := w.n + 1
+			note := func(what string, took time.Duration, bytes uint64) {
+				ms := float64(took) / orders / 1e6
+				if least[i][what] == 0 || ms < least[i][what] {
+					least[i][what] = ms
+				}
+				allocated[i][what] = float64(bytes) / orders / 1e6
 			}
-			allocated[i] = float64(bytes) / orders / 1e6
+			took, bytes := w.more(b, orders)
+			note("order", took, bytes)
+			took, bytes = w.each(b, first, orders, func(id string) {
+				w.update(id, map[string]any{"text": fmt.Sprint(w.n)})
+			})
+			note("update", took, bytes)
+			took, bytes = w.each(b, first, orders, func(id string) { w.remove(id) })
+			note("delete", took, bytes)
 		}
 	}
 	b.ReportMetric(0, "ns/op") // of all, which says nothing
-	for i, n := range sizes {
-		b.ReportMetric(least[i], fmt.Sprintf("cpu-ms/order-of-%d", n))
-		b.ReportMetric(allocated[i], fmt.Sprintf("MB/order-of-%d", n))
+	last := len(sizes) - 1
+	for _, what := range []string{"order", "update", "delete"} {
+		for i, n := range sizes {
+			b.ReportMetric(least[i][what], fmt.Sprintf("cpu-ms/%s-of-%d", what, n))
+			b.ReportMetric(allocated[i][what], fmt.Sprintf("MB/%s-of-%d", what, n))
+		}
+		b.ReportMetric(least[last][what]/least[0][what], "ratio-of-"+what)
 	}
-	b.ReportMetric(least[len(least)-1]/least[0], "ratio")
 }
 
 // BenchmarkFirstOrder takes an order to up in a process that has just begun, as a command that does
@@ -127,14 +155,25 @@ func among(b *testing.B, n int) *world {
 // more takes some orders to up, one after the other, and returns what that took.
 func (w *world) more(b *testing.B, orders int) (took time.Duration, allocated uint64) {
 	b.Helper()
+	first := w.n + 1
+	w.n += orders
+	return w.each(b, first, orders, func(id string) {
+		w.order("site", id, map[string]any{"host_name": id})
+	})
+}
+
+// each does something with some instances, of which first has the number, one after the other, to
+// its end, and returns what that took.
+func (w *world) each(
+	b *testing.B, first, n int, do func(id string),
+) (took time.Duration, allocated uint64) {
+	b.Helper()
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	began := cpu(b)
-	for range orders {
-		w.n++
-		id := fmt.Sprintf("more%d", w.n)
-		w.order("site", id, map[string]any{"host_name": id})
+	for i := range n {
+		do(fmt.Sprintf("more%d", first+i))
 		w.work()
 	}
 	took = cpu(b) - began
@@ -157,52 +196,4 @@ func BenchmarkOrders(b *testing.B) {
 		took += cpu(b) - began
 	}
 	b.ReportMetric(float64(took)/float64(b.N)/orders/1e6, "cpu-ms/order")
-}
-
-// BenchmarkChanges takes an order, an update and a delete to their ends, among instances that are
-// there: the least time of processors that each took. BENCH_INSTANCES says how many there are, 100
-// and 10,000 unless it does.
-func BenchmarkChanges(b *testing.B) {
-	if testing.Short() {
-		b.Skip("it takes long to make so many")
-	}
-	sizes := []int{100, 10000}
-	if n, err := strconv.Atoi(os.Getenv("BENCH_INSTANCES")); err == nil {
-		sizes = []int{n}
-	}
-	const changes = 5
-	for _, n := range sizes {
-		w := among(b, n)
-		w.more(b, 1)
-		least := map[string]float64{}
-		for range 6 {
-			first := w.n
-			took, _ := w.more(b, changes)
-			kept(least, "order", took/changes)
-			began := cpu(b)
-			for i := range changes {
-				w.update(fmt.Sprintf("more%d", first+2*i+1),
-					map[string]any{"text": fmt.Sprint(w.n)})
-				w.work()
-			}
-			kept(least, "update", (cpu(b)-began)/changes)
-			began = cpu(b)
-			for i := range changes {
-				w.remove(fmt.Sprintf("more%d", first+2*i+1))
-				w.work()
-			}
-			kept(least, "delete", (cpu(b)-began)/changes)
-		}
-		for what, ms := range least {
-			b.ReportMetric(ms, fmt.Sprintf("cpu-ms/%s-of-%d", what, n))
-		}
-	}
-	b.ReportMetric(0, "ns/op") // of all, which says nothing
-}
-
-// kept keeps the least of what something took, in milliseconds.
-func kept(least map[string]float64, what string, took time.Duration) {
-	if ms := float64(took) / 1e6; least[what] == 0 || ms < least[what] {
-		least[what] = ms
-	}
 }
