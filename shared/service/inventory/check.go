@@ -161,7 +161,8 @@ func (c *checker) list(e *definition.Embedded, at Path, v, was any) any {
 	for i, item := range items {
 		m, ok := item.(map[string]any)
 		if !ok {
-			c.bad(at, CodeType, "", "member %d is %s, and not an object", i, jsonKind(item))
+			c.bad(at, CodeType, "give an object with the attributes of a member",
+				"%s is %s, and not an object", itemOf(i, len(items)), jsonKind(item))
 			continue
 		}
 		here := at
@@ -278,7 +279,8 @@ func (c *checker) ids(r *definition.Relation, at Path, v any) bool {
 	seen := map[any]bool{}
 	for i, item := range items {
 		if _, ok := item.(string); !ok {
-			c.bad(at, CodeType, "", "item %d is %s, and not a string", i, jsonKind(item))
+			c.bad(at, CodeType, "give the id of an instance of "+r.Service,
+				"%s is %s, and not a string", itemOf(i, len(items)), jsonKind(item))
 			return false
 		}
 		if seen[item] {

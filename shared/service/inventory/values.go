@@ -50,34 +50,96 @@ func (c *checker) value(a *definition.Attribute, at Path, v any) (any, bool) {
 	}
 	items, isList := v.([]any)
 	if !a.List() {
-		return c.one(a, at, v)
+		return c.one(a, at, v, "")
 	}
 	if !isList {
 		c.bad(at, CodeType, "give "+kindOf(a), "it is %s, and not a list", jsonKind(v))
 		return nil, false
 	}
 	out, good := make([]any, 0, len(items)), true
-	for _, item := range items {
-		one, ok := c.one(a, at, item)
+	for i, item := range items {
+		one, ok := c.one(a, at, item, itemOf(i, len(items))+": ")
 		out, good = append(out, one), good && ok
 	}
 	return out, good
 }
 
-// one checks a value that is not a list of values.
-func (c *checker) one(a *definition.Attribute, at Path, v any) (any, bool) {
-	v = plainNumber(v)
+// itemOf says which item of a list it is, counted from one.
+func itemOf(i, n int) string { return fmt.Sprintf("item %d of %d", i+1, n) }
+
+// one checks a value that is not a list of values; what begins each message.
+func (c *checker) one(a *definition.Attribute, at Path, given any, what string) (any, bool) {
+	v := plainNumber(given)
 	out, ok := typed(a.Base(), v)
 	if !ok {
-		c.bad(at, CodeType, "give "+kindOf(a), "it is %s, and not %s", jsonKind(v), a.Base())
+		why, hint := mistyped(a, given)
+		c.bad(at, CodeType, hint, "%s%s", what, why)
 		return nil, false
 	}
 	if why := invalid(a, out); why != "" {
-		c.bad(at, CodeValue, "", "%s", why)
+		c.bad(at, CodeValue, "", "%s%s", what, why)
 		return nil, false
 	}
 	return out, true
 }
+
+// mistyped says why a value is none of the type of an attribute, and what to give.
+func mistyped(a *definition.Attribute, given any) (why, hint string) {
+	hint = "give " + kindOf(a)
+	n, base := numberOf(given), a.Base()
+	if n == nil || base != "int" && base != "float" && base != "number" {
+		return fmt.Sprintf("it is %s, and not %s", jsonKind(given), base), hint
+	}
+	least, most := big.NewInt(math.MinInt64), big.NewInt(math.MaxInt64)
+	switch {
+	case base != "int":
+		return fmt.Sprintf("%s is too large to be stored", shownNumber(given)),
+			fmt.Sprintf("give a number from -%g to %g", math.MaxFloat64, math.MaxFloat64)
+	case !n.IsInt():
+		return fmt.Sprintf("%s is not a whole number", shownNumber(given)), hint
+	case n.Num().Cmp(least) < 0 || n.Num().Cmp(most) > 0:
+		return fmt.Sprintf("%s is too large to be stored", shownNumber(given)),
+			fmt.Sprintf("give a whole number from %d to %d", least, most)
+	}
+	return fmt.Sprintf("%s may not be exact", shownNumber(given)),
+		"write all of its digits, without a fraction or an exponent"
+}
+
+// maxDigits is how many characters a number has that is looked at exactly; maxExponent is an
+// exponent of ten beyond any that can be stored.
+const (
+	maxDigits   = 400
+	maxExponent = 1000
+)
+
+// numberOf returns the number that is given, nil if it is none. One of very many digits, or with an
+// exponent, is as exact as a float, and too large if it is too large for that.
+func numberOf(v any) *big.Rat {
+	text, is := v.(json.Number)
+	if is && len(text) <= maxDigits && !strings.ContainsAny(text.String(), "eE") {
+		n, _ := new(big.Rat).SetString(text.String())
+		return n
+	}
+	if is {
+		if _, err := text.Float64(); err != nil {
+			ten := big.NewInt(10)
+			return new(big.Rat).SetInt(ten.Exp(ten, big.NewInt(maxExponent), nil))
+		}
+	}
+	n, _ := number(plainNumber(v))
+	return n
+}
+
+// shownNumber returns a number as it was given, cut if it is long.
+func shownNumber(v any) string {
+	text := fmt.Sprint(v)
+	if len(text) > maxShown {
+		return text[:maxShown] + "…"
+	}
+	return text
+}
+
+const maxShown = 40
 
 // typed returns a value as one of a type.
 func typed(base string, v any) (any, bool) {
