@@ -61,10 +61,7 @@ func (b batches) halves(
 		case errors.As(err, &other):
 			return b.results.leave(ctx, jobs, other.problems)
 		case outside(ctx, err):
-			for _, j := range jobs {
-				_ = b.results.postpone(j.rec, nil)
-			}
-			return err
+			return b.results.wait(ctx, jobs, err)
 		case len(jobs) == 1:
 			return alone(jobs[0], err)
 		case errors.As(err, &late):

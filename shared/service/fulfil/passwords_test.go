@@ -35,13 +35,17 @@ func TestPasswordsAway(t *testing.T) {
 		t.Errorf("the visit ends with %v", err)
 	}
 	r, err := w.store.Instance(t.Context(), env, "i")
-	if err != nil || len(r.Tasks) == 0 || len(r.Problems) > 0 {
+	if err != nil || len(r.Tasks) == 0 || !strings.Contains(string(r.Problems),
+		"it waits, and is tried again: read: nobody answers") {
 		t.Errorf("%v: the order is %s with %v: %s", err, r.State, r.Tasks, r.Problems)
 	}
 	if !w.notified(w.store, "i") {
 		t.Error("it does not go on")
 	}
 	w.state("i", "up")
+	if r = w.read("i"); len(r.Problems) > 0 {
+		t.Errorf("it still says %s", r.Problems)
+	}
 }
 
 // TestPasswordsStay holds that a password that an order has got stays the same when the project
@@ -128,7 +132,18 @@ func TestPasswordsDisk(t *testing.T) {
 		!strings.Contains(failed.Error(), "passwordfile.txt") {
 		t.Errorf("the round ends with %v", failed)
 	}
-	if r := w.read("i"); len(r.Tasks) == 0 || r.State == "rejected" {
+	r := w.read("i")
+	if len(r.Tasks) == 0 || r.State == "rejected" {
 		t.Errorf("the order is %s with %v", r.State, r.Tasks)
+	}
+	if !strings.Contains(string(r.Problems), "passwordfile.txt") {
+		t.Errorf("at the instance stands %s", r.Problems)
+	}
+	again := w.running() // which knows nothing of what waits
+	if _, err := again.Round(t.Context()); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("the next round ends with %v", err)
+	}
+	if now := w.read("i"); now.Rev != r.Rev {
+		t.Error("the same is said once more")
 	}
 }

@@ -111,6 +111,33 @@ func (o *results) postpone(rec *inventory.Record, err error) error {
 	return err
 }
 
+// wait has jobs tried again later, since something around them fails, and says so at the instances,
+// once. It returns the error.
+func (o *results) wait(ctx context.Context, jobs []job, why error) error {
+	for _, j := range jobs {
+		_ = o.postpone(j.rec, nil)
+	}
+	switch kind := fault.KindOf(why); {
+	case ctx.Err() != nil, kind == fault.Canceled, kind == fault.Conflict: // another one is at work
+		return why
+	}
+	problems := problemsOf(why)
+	problems[0].Message = "it waits, and is tried again: " + problems[0].Message
+	var changes []inventory.Change
+	for _, j := range jobs {
+		c := inventory.Change{Record: *j.rec}
+		c.Record.Problems = said(problems)
+		if string(j.rec.Problems) != string(c.Record.Problems) {
+			explain(&c, problems)
+			changes = append(changes, c)
+		}
+	}
+	if len(changes) > 0 {
+		_ = o.write(ctx, changes) // what is in the way may be in the way of this, too
+	}
+	return why
+}
+
 // write stores changes of instances, and takes these off the agenda. What somebody else has
 // changed meanwhile is left, and so is what may not have been written: it is read anew.
 func (o *results) write(ctx context.Context, changes []inventory.Change) error {

@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -243,6 +244,30 @@ func TestRefused(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestSettings holds that whoever names a setting that there is not is told which ones there are.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	m := machine(t, "service")
+	for want, change := range map[string]func(*lifecycle.Transfer, int){
+		"its settings are auto_0, auto_1": func(tr *lifecycle.Transfer, i int) {
+			tr.ConfigName = fmt.Sprint("auto_", i%2)
+		},
+		"it has none: no transfer of it has a config_name": func(tr *lifecycle.Transfer, _ int) {
+			tr.ConfigName = ""
+		},
+	} {
+		for i := range m.Transfers {
+			change(&m.Transfers[i], i)
+		}
+		up := lifecycle.Instance{State: "up", Version: 4}
+		_, err := lifecycle.Step(m, up, lifecycle.Configure{Name: "auto_x", Version: 4})
+		var f *fault.Error
+		if !errors.As(err, &f) || f.Hint != want {
+			t.Errorf("the hint is not %q: %+v", want, f)
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package lifecycle
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	"southbound/shared/fault"
 )
@@ -257,7 +259,7 @@ func (s *stepper) asked(e Event) (Result, error) {
 func (s *stepper) configure(e Configure) (Result, error) {
 	if _, ok := s.configured(e.Name); !ok {
 		return Result{}, fault.New(fault.Invalid, "", "the lifecycle %s has no setting %s",
-			s.m.Name, e.Name)
+			s.m.Name, e.Name).WithHint("%s", s.m.settings())
 	}
 	config := maps.Clone(s.in.Config)
 	if config == nil {
@@ -266,6 +268,21 @@ func (s *stepper) configure(e Configure) (Result, error) {
 	config[e.Name] = e.On
 	s.in.Config = config
 	return s.same(Continue{})
+}
+
+// settings says which settings there are.
+func (m *Machine) settings() string {
+	var names []string
+	for i := range m.Transfers {
+		if name := m.Transfers[i].ConfigName; name != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "it has none: no transfer of it has a config_name"
+	}
+	slices.Sort(names)
+	return "its settings are " + strings.Join(slices.Compact(names), ", ")
 }
 
 func (s *stepper) configured(name string) (*Transfer, bool) {
