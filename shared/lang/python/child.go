@@ -41,12 +41,14 @@ type child struct {
 	mark    string
 	since   atomic.Pointer[moment] // what was started since ends with the process, wherever it went
 	doing   atomic.Pointer[string] // what goes on; nil: nothing
+	began   *moment                // all that was started before is of others
 }
 
 // newChild starts the process that Options are about.
 func newChild(o Options) (*child, error) {
 	c := &child{
 		python: o.Python, most: o.Memory, mark: rand.Text(), exited: make(chan struct{}),
+		began: now(),
 	}
 	boot, err := program.ReadFile("host/boot.py")
 	if err != nil {

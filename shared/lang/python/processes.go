@@ -153,7 +153,7 @@ func (c *child) kill() {
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 		all := processes()
 		left := slices.DeleteFunc(all, func(p process) bool {
-			return p.group == pid || p.before(c.since.Load()) ||
+			return p.group == pid || p.before(c.began) || p.before(c.since.Load()) ||
 				!slices.ContainsFunc(family, p.is) && !marked(p.pid, c.mark)
 		})
 		if len(left) == 0 {

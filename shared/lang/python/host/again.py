@@ -4,7 +4,7 @@ the same methods of dataclasses and named tuples, and the same annotations sever
 Expressions are kept as Python has compiled them, for this very version of it: what it gives its matcher is given to
 that again. So is the code of methods. The others are compiled by Python, as ever.
 """
-import _frozen_importlib_external, _imp, _sre, _thread, builtins, collections, dataclasses, functools, marshal, re, sys, typing
+import _frozen_importlib_external, _imp, _sre, _thread, builtins, collections, functools, marshal, re, sys, typing
 
 import southbound_host
 
@@ -97,6 +97,8 @@ _ways = []  # that are gone now
 
 def begin():
     """Goes these ways until end."""
+    global dataclasses
+    import dataclasses  # when parts of what it imports are run later
     compiler = getattr(re, "_compiler", None)
     if southbound_host.folder and hasattr(compiler, "compile") and hasattr(compiler, "SRE_FLAG_DEBUG"):
         _ways.append(Expressions(compiler))

@@ -11,20 +11,20 @@ import builtins, collections, contextlib, importlib, importlib.machinery, import
 # names below. Of what is not part of the library it holds for everybody.
 _PARTS = {
     "inmanta.agent", "inmanta.ast.statements", "inmanta.ast.statements.generator", "inmanta.data",
-    "inmanta.data.model", "inmanta.data.sqlalchemy", "inmanta.env",
-    "inmanta.file_parser", "inmanta.module", "inmanta.parser.plyInmantaParser", "inmanta.protocol.auth.auth",
-    "inmanta.protocol.endpoints", "inmanta.protocol.exceptions", "inmanta.protocol.methods",
-    "inmanta.protocol.methods_v2", "inmanta.protocol.openapi.model", "inmanta.protocol.websocket",
-    "asyncio", "asyncio.sslproto", "asyncpg", "argparse", "cProfile", "click", "concurrent.futures", "crontab",
-    "cryptography.hazmat.backends", "cryptography.hazmat.primitives.asymmetric.rsa",
+    "inmanta.data.model", "inmanta.data.sqlalchemy", "inmanta.env", "inmanta.file_parser", "inmanta.module",
+    "inmanta.parser.plyInmantaParser", "inmanta.protocol.auth.auth", "inmanta.protocol.endpoints",
+    "inmanta.protocol.exceptions", "inmanta.protocol.methods", "inmanta.protocol.methods_v2",
+    "inmanta.protocol.openapi.model", "inmanta.protocol.websocket",
+    "argparse", "ast", "asyncio", "asyncio.sslproto", "asyncpg", "click", "concurrent.futures", "cProfile",
+    "crontab", "cryptography.hazmat.backends", "cryptography.hazmat.primitives.asymmetric.rsa",
     "cryptography.hazmat.primitives.serialization", "docstring_parser", "email_validator", "gzip", "hmac",
-    "importlib.metadata", "jinja2", "jinja2.nodes", "jsonpath_ng", "jwt",
-    "packaging._manylinux", "packaging._musllinux", "packaging.requirements", "packaging.utils", "profile", "pstats",
-    "pydantic", "pydantic._internal._discriminated_union", "pydantic._internal._generate_schema",
+    "importlib.metadata", "ipaddress", "jinja2", "jinja2.nodes", "jsonpath_ng", "jwt", "packaging._manylinux",
+    "packaging._musllinux", "packaging.requirements", "packaging.utils", "profile", "pstats", "pydantic",
+    "pydantic._internal._discriminated_union", "pydantic._internal._generate_schema",
     "pydantic._internal._known_annotated_metadata", "pydantic.main", "pydantic.plugin", "pydantic_core",
-    "ruamel.yaml", "ruamel.yaml.comments",
-    "secrets", "ssl", "subprocess", "tempfile", "tornado.concurrent", "tornado.gen", "tornado.web", "typing_inspect",
-    "urllib.request", "yaml", "zipfile", "zoneinfo",
+    "ruamel.yaml", "ruamel.yaml.comments", "secrets", "shutil", "socket", "ssl", "subprocess", "tempfile",
+    "tornado.concurrent", "tornado.gen", "tornado.web", "traceback", "typing_inspect", "urllib.request", "yaml",
+    "zipfile", "zoneinfo",
 }
 # Names that the code of a module reads when it is imported, but only mentions, such as in an annotation.
 _MENTIONED = {

@@ -25,8 +25,8 @@ def serve(source):
     faulthandler.register(signal.SIGUSR1, all_threads=False)
     faulthandler.enable(all_threads=False)  # a crash says where it was
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started the host ends it
-    again.begin()
     later.begin()
+    again.begin()
     gc.disable()  # what is loaded stays: looking through it again and again takes a sixth of the time
     import logging
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")

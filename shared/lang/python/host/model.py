@@ -125,6 +125,7 @@ def _define(name, d):
             if end.end is not None:
                 end.end.end = end
     out._index_def.extend(d["indexes"])
+    out.get_attribute = out.get_all_attributes().get  # it has all, and so do those that it extends
     return out
 
 class Variable:

@@ -9,16 +9,18 @@ from inmanta.execute.proxy import DynamicProxy, ProxyContext, SequenceProxy
 from southbound_host import model, wire
 
 PLAIN = frozenset({str, int, float, bool, type(None)})
+TEXT = frozenset({str})
 
 def _read(known):
     """Returns how a proxy is asked for an attribute, given how the library does it."""
-    instance_of = object.__getattribute__
+    instance_of, keep = object.__getattribute__, object.__setattr__
 
     def read(self, name):
         instance = instance_of(self, "__instance")
         if type(instance) is model.Instance:
             value = instance.held.get(name, model.Sent)  # which is no value
             if type(value) in PLAIN:
+                keep(self, name, value)  # it does not change, and the next time this is not called
                 return value
             if value is model.Sent:
                 if instance.full and model.has_none(instance.of, name):
@@ -26,8 +28,10 @@ def _read(known):
                 return known(self, name)
             value, context = instance.known(name), instance_of(self, "__context")
             if type(value) is model.Instance:
-                path = context.path + "." + name
-                return DynamicProxy(value, context=ProxyContext(path=path, validated=False))
+                context = ProxyContext(path=context.path + "." + name, validated=False)
+                value = DynamicProxy(value, context=context)
+                keep(self, name, value)
+                return value
             if type(value) is list:
                 return SequenceProxy(value, context=context.nested(relative_path="." + name))
         return known(self, name)
@@ -45,7 +49,14 @@ def _set(known):
 def _collect(known):
     """Returns how a value is looked through for references, given how the library does it."""
     def collect(self, value, path):
-        return value if type(value) in PLAIN else known(self, value, path)
+        of = type(value)
+        if of in PLAIN:
+            return value
+        if of is dict and TEXT.issuperset(map(type, value)) and PLAIN.issuperset(map(type, value.values())):
+            return value.copy()
+        if of is list and PLAIN.issuperset(map(type, value)):
+            return value.copy()
+        return known(self, value, path)
     return collect
 
 def _mapped(known):

@@ -7,9 +7,23 @@ MAX_DEPTH = 200
 
 _pid = os.getpid()
 _lock = threading.RLock()
-_loads, _dumps = json.loads, json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
+_loads, _plain = json.loads, json.JSONEncoder(check_circular=False, separators=(",", ":"))
 _source = None
 _printed, _size = [], 0  # what user code has printed and was not sent, and how much that is
+
+def _encoder(of):
+    """Returns what encodes plain data as an encoder does: that makes another one in C for each value."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    try:
+        encode = make(None, of.default, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, True)
+        dumps = lambda value: "".join(encode(value, 0))
+        if dumps(known := [None, 1, "\u00e9\n", {"a": [True]}, -2.5]) == of.encode(known):
+            return dumps
+    except TypeError:  # it is made otherwise there
+        pass
+    return of.encode
+
+_dumps = _encoder(_plain)
 
 class TooLarge(Exception):
     pass
