@@ -349,6 +349,60 @@ shop::Shelf(host=h, label="broken", size=1)
 	}
 }
 
+// TestTwoClasses holds that an instance becomes a resource of its own class and one of the class of
+// what its entity extends, as with the library.
+func TestTwoClasses(t *testing.T) {
+	c, _, err := pythonModel(t, `import two
+b = two::Base(name="b")
+s = two::Sub(name="s", requires=b)
+two::Base(name="c", requires=s)
+`, map[string]string{
+		"libs/two/module.yml": "name: two\nversion: 0.1\nlicense: none\n",
+		"libs/two/model/_init.cf": `entity Base extends std::PurgeableResource:
+    string name
+end
+entity Sub extends Base:
+end
+implement Base using std::none
+implement Sub using std::none
+`,
+		"libs/two/plugins/__init__.py": `from inmanta.agent.handler import CRUDHandler, provider
+from inmanta.resources import PurgeableResource, resource
+
+@resource("two::Base", agent="name", id_attribute="name")
+class Base(PurgeableResource):
+    fields = ("name",)
+
+@resource("two::Sub", agent="name", id_attribute="name")
+class Sub(Base):
+    pass
+
+@provider("two::Base", name="base")
+@provider("two::Sub", name="sub")
+class Handler(CRUDHandler):
+    pass
+`,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.Deployable(t.Context(), source.Options{Types: registry(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[resource.ID][]resource.ID{}
+	for i := range m.Resources {
+		got[m.Resources[i].ID] = m.Resources[i].Requires
+	}
+	const base, sub = "two::Base[b,name=b]", "two::Sub[s,name=s]"
+	want := map[resource.ID][]resource.ID{
+		base: nil, "two::Base[s,name=s]": nil, sub: {base}, "two::Base[c,name=c]": {sub},
+	}
+	if d := cmpdiff.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestFactsThroughMappings holds that a fact of a resource of a class, which is not known when a
 // model is compiled, stays that fact where a mapping has it as it is, also in a list, and not where
 // a function was to compute something from it.

@@ -101,12 +101,20 @@ func (d *document) id(o *eval.Instance) resource.ID {
 // name gives the instances that classes of modules have made resources of their ids, so that others
 // can require them.
 func (d *document) name(more []python.Resource) {
-	for _, r := range more {
-		if !d.ours(r.Instance) {
-			key := resource.Key{Name: r.Key, Value: r.Value}
-			d.ids[r.Instance] = resource.NewID(r.Type, r.Agent, key)
+	for i := range more {
+		if r := &more[i]; !d.ours(r.Instance) {
+			d.ids[r.Instance] = d.idOf(r)
 		}
 	}
+}
+
+// idOf returns the id of a resource that a class of a module has made. An instance has several if
+// what its entity extends has a class, too: whoever requires the instance requires the last.
+func (d *document) idOf(r *python.Resource) resource.ID {
+	if d.ours(r.Instance) {
+		return d.id(r.Instance)
+	}
+	return resource.NewID(r.Type, r.Agent, resource.Key{Name: r.Key, Value: r.Value})
 }
 
 // text returns an attribute that has to be known now.

@@ -14,8 +14,8 @@ import (
 // foreign adds the resources that classes of modules have made, and agents for them.
 func (c *collector) foreign(more []python.Resource) {
 	ids := map[string]resource.ID{}
-	for _, r := range more {
-		ids[r.ID] = c.id(r.Instance)
+	for i := range more {
+		ids[more[i].ID] = c.idOf(&more[i])
 	}
 	known := map[string]bool{}
 	for _, a := range c.out.Agents {
