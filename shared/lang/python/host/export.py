@@ -121,9 +121,12 @@ def _instance(e):
 
 def _is_fact(res, name):
     """Tells whether a field is a fact as the instance has it. The library also has that fact in a field that a method of
-    the class computes from it, and in one whose list has it."""
-    value = getattr(res, name)
+    the class computes from it, and in one whose list has it; a class with a way of its own to get or send fields may
+    have it anywhere."""
+    value, of = getattr(res, name), type(res)
     if type(value) is not model.Fact or hasattr(res, "get_" + name) or name in getattr(res, "map", ()):
+        return False
+    if getattr(of.map_field, "__func__", None) is not Resource.map_field.__func__ or of.serialize is not Resource.serialize:
         return False
     instance = res.model._get_instance()
     return name in instance.held and instance.known(name) is value

@@ -65,6 +65,16 @@ class Marked(PurgeableResource):
         return "* " + note.text
 
 
+@resource("disk::Mapped", agent="host", id_attribute="path")
+class Mapped(PurgeableResource):
+    fields = ("path", "text")
+
+    @classmethod
+    def map_field(cls, exporter, entity_name, field_name, model_object, *more):
+        value = super().map_field(exporter, entity_name, field_name, model_object, *more)
+        return "* " + value if field_name == "text" and isinstance(value, str) else value
+
+
 @resource("disk::Scan", agent="host", id_attribute="path")
 class Scan(DiscoveryResource):
     fields = ("path",)
@@ -83,6 +93,7 @@ class ScanHandler(DiscoveryHandler[Scan, Found]):
         }
 
 
+@provider("disk::Mapped", name="disk")
 @provider("disk::Marked", name="disk")
 @provider("disk::Note", name="disk")
 class NoteHandler(CRUDHandler[Note]):
