@@ -276,6 +276,22 @@ func TestDaemons(t *testing.T) {
 	}
 }
 
+// TestLeak holds that a plugin that takes ever more memory is ended, and told with what it held and
+// its line.
+func TestLeak(t *testing.T) {
+	_, code, err := startWith(t, "testdata", "shop", python.Options{Memory: 200 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = call(t, code, "shop::leak", int64(4<<20))
+	var own *eval.PluginError
+	if !errors.As(err, &own) || !strings.HasPrefix(own.Message, "the plugin held 2") ||
+		!strings.HasSuffix(own.Message, " MiB of memory, and 200 MiB is the most") ||
+		!strings.Contains(own.Hint, "in leak") || len(own.Places) != 1 {
+		t.Errorf("%+v", err)
+	}
+}
+
 // TestMemoryOfAll holds that the memory of what Python code starts counts.
 func TestMemoryOfAll(t *testing.T) {
 	_, code, err := startWith(t, "testdata", "shop", python.Options{Memory: 200 << 20})

@@ -1,5 +1,5 @@
 """Plugins: what they are called with, and their calls."""
-import collections.abc, dataclasses, importlib, inspect, numbers, os, sys, traceback, typing, types
+import collections.abc, contextlib, dataclasses, importlib, inspect, numbers, os, sys, traceback, typing, types
 import warnings
 
 import inmanta.ast
@@ -307,10 +307,35 @@ def _unwrapped(value):
 def finish():
     """Runs the finalizers of modules."""
     compiler = sys.modules.get("inmanta.compiler")  # whoever has a finalizer has imported it
+    failed = []  # what they raise: the library keeps no more of that than the text
     try:
         if compiler is not None:
-            compiler.Finalizers.call_finalizers()
+            with _watched(compiler.Finalizers, "_Finalizers__finalizers", failed):
+                compiler.Finalizers.call_finalizers()
     except BaseException as e:
-        wire.send(["failed", said(e), frames(e)])
+        failed = failed or [e]
+        wire.send(["failed", "; ".join(map(said, failed)), frames(failed[0])])
         return
     wire.send(["ok", None])
+
+@contextlib.contextmanager
+def _watched(of, name, failed):
+    """Notes what the finalizers that the library holds under a name raise meanwhile."""
+    def watched(finalizer):
+        def run():
+            try:
+                finalizer()
+            except BaseException as e:
+                failed.append(e)
+                raise
+        return run
+
+    held = getattr(of, name, None)
+    if held is None:
+        yield
+        return
+    setattr(of, name, [watched(f) for f in held])
+    try:
+        yield
+    finally:
+        setattr(of, name, held)

@@ -152,6 +152,14 @@ def brood(bytes: int) -> None:
 
 
 @plugin
+def leak(bytes: int) -> None:
+    held = []
+    while True:
+        held.append(b"x" * bytes)
+        time.sleep(0.01)
+
+
+@plugin
 def said() -> str:
     sys.stdout.flush()
     subprocess.run(["echo", "from a program"])
