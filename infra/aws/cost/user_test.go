@@ -136,3 +136,22 @@ func TestWhatAUserSees(t *testing.T) {
 	report(t, append(lines, fmt.Sprintf("| the same, one changed on each agent | %d | %d |", calls,
 		requests)))
 }
+
+// TestFewOfManyForAUser counts the same of ten changed of a hundred thousand.
+func TestFewOfManyForAUser(t *testing.T) {
+	if !*whole {
+		t.Skip("takes half a minute of a processor; -whole counts it")
+	}
+	const n, few = 100000, 10
+	s, dir := newStack(t), t.TempDir()
+	documents(t, dir, n, 1, 0)
+	s.run(s.serve(), 1, "export", dir, "--wait")
+	s.restart()
+	documents(t, dir, n, 1, few)
+	requests, calls := s.run(s.serve(), 1, "export", dir, "--wait")
+	if requests > 110 || calls > 10 {
+		t.Errorf("%d changed of %d take %d requests in %d calls", few, n, requests, calls)
+	}
+	report(t, []string{fmt.Sprintf("| the same of 100,000 on 1 agent, ten changed | %d | %d |",
+		calls, requests)})
+}
