@@ -30,7 +30,7 @@ func (t *Tool) Commit(ctx context.Context, o CommitOptions) error {
 			WithHint("-m \"what is new\"")
 	}
 	r := releases{t.folder(), t.Say}
-	m, released, err := r.open(ctx, true)
+	m, released, err := r.open(ctx, true, o.Release)
 	if err != nil {
 		return err
 	}
@@ -41,17 +41,17 @@ func (t *Tool) Commit(ctx context.Context, o CommitOptions) error {
 	if err != nil {
 		return err
 	}
-	for _, v := range append(released, m.Version()) {
-		if v.Compare(version) > 0 ||
-			v.Compare(version) == 0 &&
-				(v.Compare(m.Version()) != 0 || o.Release && !m.Version().IsDev()) {
-			return fault.New(
-				fault.Conflict,
-				"commit the module",
-				"the version %s is not after %s, which is there",
-				version,
-				v,
-			)
+	own := m.Version()
+	again := version.Compare(own) == 0 && o.Release && !own.IsDev()
+	if again || own.Compare(version) > 0 {
+		return fault.New(fault.Conflict, "commit the module",
+			"the version %s is not after %s, which is there", version, own)
+	}
+	for _, v := range released { // one of an older branch may be before others
+		if v.Compare(own) > 0 && v.Compare(version) <= 0 || v.Compare(version) == 0 {
+			return fault.New(fault.Conflict, "commit the module",
+				"the version %s is not after %s, which is released", version, v).
+				WithHint("bring the branch up to date with the server, or say another version")
 		}
 	}
 	ro := ReleaseOptions{All: o.All, Now: o.Now}

@@ -2,6 +2,7 @@ package modtool
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/module"
 	"southbound/shared/lang/pep440"
+	"southbound/shared/pattern"
 )
 
 // git runs git in a folder and returns what it says. It never asks for a password.
@@ -22,6 +24,46 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	})
 	out, err := run(ctx, dir, append(env, "GIT_TERMINAL_PROMPT=0", "LC_ALL=C"), "git", args...)
 	return strings.TrimRight(out, "\n"), err
+}
+
+// What git says of servers, in English.
+var (
+	gitRefused = pattern.Lazy(`Authentication failed|could not read (Username|Password)|` +
+		`Permission denied|The requested URL returned error: 403`)
+	gitNothing = pattern.Lazy(`repository '.*' not found|does not appear to be a git repository|` +
+		`repository '.*' does not exist`)
+	gitBehind = pattern.Lazy(`\[rejected\].*\((fetch first|non-fast-forward)\)`)
+	gitMoved  = pattern.Lazy(`\[rejected\].*\(would clobber existing tag\)`)
+	gitHints  = pattern.Lazy(`(?m)^(?:hint:|error: failed to push|From |To | \* |` +
+		`   [0-9a-f]+\.\.).*\n?`)
+)
+
+// gitError returns an error of git as it talked to a server about a module, with what to do.
+func gitError(doing string, err error) error {
+	if err == nil || fault.KindOf(err) == fault.Canceled {
+		return err
+	}
+	said := strings.TrimSpace(gitHints().ReplaceAllString(err.Error(), ""))
+	kind := fault.Unavailable
+	hint := "see that this machine reaches the server, and run this again: what is there stays"
+	switch {
+	case gitRefused().MatchString(said):
+		kind = fault.Denied
+		hint = "put a name and password for the server into the file .netrc of your home " +
+			"directory, or a key into your agent of ssh, and see that they may read the repository"
+	case gitNothing().MatchString(said):
+		kind = fault.NotFound
+		hint = "see repo in project.yml, and how the module is spelled"
+	case gitBehind().MatchString(said):
+		kind = fault.Conflict
+		hint = "bring in what is new on the server, such as with `git pull --rebase`, and run " +
+			"this again"
+	case gitMoved().MatchString(said):
+		kind = fault.Conflict
+		hint = "a tag names another commit on the server now; `git fetch --tags --force` in the " +
+			"folder of the module takes that over"
+	}
+	return fault.New(kind, doing, "%s", said).WithHint("%s", hint)
 }
 
 // changed returns what is not committed in the folder of a repository; "" if nothing is.
@@ -119,7 +161,7 @@ func (c clones) get(ctx context.Context, name string, d *module.Demands) (bool, 
 	if err := tidy(into, "."+name+".install-*"); err != nil {
 		return false, err
 	}
-	var first error
+	var failed []error
 	for _, repo := range c.meta.Repos {
 		if repo.Type != "git" {
 			continue
@@ -137,14 +179,17 @@ func (c clones) get(ctx context.Context, name string, d *module.Demands) (bool, 
 		if ctx.Err() != nil || fault.KindOf(err) == fault.Invalid {
 			return false, err
 		}
-		if first == nil {
-			first = err
+		failed = append(failed, err)
+	}
+	for _, err := range failed {
+		if fault.KindOf(err) != fault.NotFound {
+			return false, err
 		}
 	}
-	if first == nil {
+	if len(failed) == 0 {
 		return false, nil
 	}
-	return false, fault.Wrap(fault.NotFound, "get the module "+name, first)
+	return false, fault.Wrap(fault.NotFound, "", errors.Join(failed...))
 }
 
 // clone clones a module from a repository into a folder, at the best version.
@@ -160,7 +205,7 @@ func (c clones) clone(
 		address = full
 	}
 	if _, err := git(ctx, "", "clone", "-q", "--", address, dir); err != nil {
-		return err
+		return gitError("get the module "+name+" from "+hide(address), err)
 	}
 	tag, err := choose(ctx, dir, name, c.meta.InstallMode, d)
 	if err != nil {
@@ -180,6 +225,12 @@ func (c clones) clone(
 	return nil
 }
 
+// fetchTags fetches what is new on the server of a module.
+func fetchTags(ctx context.Context, m *module.Module) error {
+	_, err := git(ctx, m.Dir, "fetch", "--tags")
+	return gitError("fetch what is new of the module "+m.Name+" in "+m.Dir, err)
+}
+
 // move brings the clone of a module to the best version. What is not committed, or not on the
 // server, stays as it is, with a warning.
 func (c clones) move(ctx context.Context, m *module.Module, d *module.Demands) (bool, error) {
@@ -193,7 +244,7 @@ func (c clones) move(ctx context.Context, m *module.Module, d *module.Demands) (
 	if remote, err := git(ctx, m.Dir, "remote"); err != nil || remote == "" {
 		return false, err
 	}
-	if _, err := git(ctx, m.Dir, "fetch", "-q", "--tags"); err != nil {
+	if err := fetchTags(ctx, m); err != nil {
 		return false, err
 	}
 	own, err := git(ctx, m.Dir, "log", "--oneline", "HEAD", "--not", "--remotes", "--tags")

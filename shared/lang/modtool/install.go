@@ -120,11 +120,12 @@ func (i *installer) obtain(ctx context.Context, s *state, name string) (bool, er
 		i.wanted[name] = true
 		return true, nil
 	}
-	if ok, err := i.clones().get(ctx, name, d); err != nil || ok {
+	ok, err := i.clones().get(ctx, name, d)
+	if err != nil && fault.KindOf(err) != fault.NotFound || ok {
 		i.moved[name] = true
 		return ok, err
 	}
-	return false, i.nowhere(s, name, d)
+	return false, i.nowhere(s, name, d, err)
 }
 
 // renew wants modules V2 anew that do not meet what is asked, or all with an update. Those that
@@ -175,8 +176,9 @@ func (i *installer) move1(ctx context.Context, s *state) (bool, error) {
 	return false, nil
 }
 
-// nowhere says that a module is in none of the places where it was looked for.
-func (i *installer) nowhere(s *state, name string, d *module.Demands) error {
+// nowhere says that a module is in none of the places where it was looked for, with what git says
+// of its repositories, if there are some.
+func (i *installer) nowhere(s *state, name string, d *module.Demands, said error) error {
 	at := importedAt(filepath.Join(i.Dir, project.MainFile), s.modules, name)
 	if at.File == "" {
 		at.File = i.meta.File
@@ -186,6 +188,9 @@ func (i *installer) nowhere(s *state, name string, d *module.Demands) error {
 		Message: "there is no module " + name + " on the modulepath, in git or in an index",
 		Hint: "say in repo or pip of project.yml where modules come from, or put " +
 			metadata.PackageOf(name) + " into requirements.txt",
+	}
+	if said != nil {
+		p.Message += "\n" + said.Error()
 	}
 	for _, a := range d.Of(name) {
 		p.Related = append(p.Related, d.Chain(a.By)...)

@@ -333,8 +333,14 @@ func Status(ctx context.Context, m *module.Module) (string, error) {
 
 // Push pushes the commits and tags of a module.
 func (t *Tool) Push(ctx context.Context, m *module.Module) error {
+	doing := "push the module " + m.Name + " in " + m.Dir
+	if _, err := git(ctx, m.Dir, "symbolic-ref", "-q", "HEAD"); err != nil {
+		return fault.New(fault.Conflict, doing, "it is at a tag or commit, and on no branch").
+			WithHint("`git switch NAME` goes to a branch; `git switch -c NAME` makes one of " +
+				"what is there")
+	}
 	if _, err := git(ctx, m.Dir, "push", "-q", "--follow-tags"); err != nil {
-		return err
+		return gitError(doing, err)
 	}
 	t.Say("%s: pushed", m.Name)
 	return nil

@@ -44,7 +44,7 @@ type ReleaseOptions struct {
 // development version; with Dev, as a development version only.
 func (t *Tool) Release(ctx context.Context, o ReleaseOptions) error {
 	r := releases{t.folder(), t.Say}
-	m, released, err := r.open(ctx, o.All)
+	m, released, err := r.open(ctx, o.All, !o.Dev)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,11 @@ func (t *Tool) Release(ctx context.Context, o ReleaseOptions) error {
 	}
 	if o.Dev {
 		message := firstOf(o.Changelog, o.Message, "Bump version to "+version.String())
-		return r.commit(ctx, m, version, message, o, false)
+		if err := r.commit(ctx, m, version, message, o, false); err != nil {
+			return err
+		}
+		t.Say("%s is at %s", m.Name, version)
+		return nil
 	}
 	version = version.Base()
 	if slices.ContainsFunc(
@@ -120,8 +124,11 @@ type releases struct {
 	say func(format string, args ...any)
 }
 
-// open opens the module, and returns the versions that tags name.
-func (r releases) open(ctx context.Context, all bool) (*module.Module, []pep440.Version, error) {
+// open opens the module, and returns the versions that tags name. For a release it refuses if there
+// is something on the server that the release would not have.
+func (r releases) open(
+	ctx context.Context, all, release bool,
+) (*module.Module, []pep440.Version, error) {
 	m, warnings, err := module.Open(r.dir)
 	r.warn(warnings)
 	if err != nil {
@@ -144,8 +151,14 @@ func (r releases) open(ctx context.Context, all bool) (*module.Module, []pep440.
 		return nil, nil, err
 	}
 	if remote, err := git(ctx, m.Dir, "remote"); err == nil && remote != "" {
-		if _, err := git(ctx, m.Dir, "fetch", "-q", "--tags"); err != nil {
+		if err := fetchTags(ctx, m); err != nil {
 			return nil, nil, err
+		}
+		if behind, err := git(ctx, m.Dir, "log", "--oneline", "HEAD..@{upstream}"); release &&
+			err == nil && behind != "" { // an error: the branch is not one of a server
+			return nil, nil, fault.New(fault.Conflict, "release the module",
+				"there is something on the server that is not here:\n%s", last(behind)).
+				WithHint("bring it in first, such as with `git pull --rebase`")
 		}
 	}
 	versions, _, err := tags(ctx, m.Dir)
@@ -161,7 +174,7 @@ func (r releases) uncommitted(ctx context.Context, dir string, all bool) error {
 	if err != nil {
 		return err
 	}
-	own := map[string]bool{metadata.FileV1: true, metadata.FileV2: true, "CHANGELOG.md": true}
+	own := map[string]bool{metadata.FileV1: true, metadata.FileV2: true, changelogFile: true}
 	var strange []string
 	for _, line := range strings.Split(left, "\n") {
 		if len(line) < 4 {
@@ -260,7 +273,8 @@ func raised(version pep440.Version, by Bump) (pep440.Version, error) {
 	return pep440.Parse(strings.Join(parts, ".") + ".dev0")
 }
 
-// commit writes a version into the module and its changelog, and commits both.
+// commit writes a version into the module and its changelog, and commits both. If git refuses, they
+// are as before.
 func (releases) commit(
 	ctx context.Context,
 	m *module.Module,
@@ -269,37 +283,58 @@ func (releases) commit(
 	o ReleaseOptions,
 	dated bool,
 ) error {
+	log := filepath.Join(m.Dir, changelogFile)
+	kept := map[string][]byte{}
+	for _, file := range []string{m.Meta.File, log} {
+		if text, err := os.ReadFile(file); err == nil {
+			kept[file] = text
+		}
+	}
 	if err := writeVersion(m, version); err != nil {
 		return err
 	}
 	files := []string{filepath.Base(m.Meta.File)}
-	log := filepath.Join(m.Dir, "CHANGELOG.md")
-	text, err := os.ReadFile(log)
-	if err == nil || o.Changelog != "" {
+	if text, there := kept[log]; there || o.Changelog != "" {
 		day := ""
 		if dated {
 			day = o.Now.UTC().Format(time.DateOnly)
 		}
-		if err := Replace(log, changelog(text, m.Version(), version, o.Changelog,
-			day)); err != nil {
+		text = changelog(text, m.Version(), version, o.Changelog, day)
+		if err := Replace(log, text); err != nil {
 			return err
 		}
-		files = append(files, "CHANGELOG.md")
+		files = append(files, changelogFile)
 	}
-	args := append([]string{"add", "--"}, files...)
-	if _, err := git(ctx, m.Dir, args...); err != nil {
+	if err := commitFiles(ctx, m.Dir, files, message, o.All); err != nil {
+		_, _ = git(ctx, m.Dir, append([]string{"reset", "-q", "--"}, files...)...)
+		for file, text := range kept { // the error is that of git
+			_ = Replace(file, text)
+		}
+		if _, there := kept[log]; !there {
+			_ = os.Remove(log)
+		}
+		return fault.Wrap(fault.KindOf(err), "commit the module "+m.Name, err)
+	}
+	return nil
+}
+
+// changelogFile is where a module says what is new.
+const changelogFile = "CHANGELOG.md"
+
+// commitFiles commits files with what is staged, or with all that is changed, unless nothing is.
+func commitFiles(ctx context.Context, dir string, files []string, message string, all bool) error {
+	if _, err := git(ctx, dir, append([]string{"add", "--"}, files...)...); err != nil {
 		return err
 	}
-	commit := []string{"commit", "-q", "-m", message}
-	if o.All {
-		commit = append(commit, "-a")
+	left, err := git(ctx, dir, "status", "--porcelain", "--untracked-files=no", "--", ".")
+	if err != nil || left == "" {
+		return err
 	}
-	if left, err := git(ctx, m.Dir, "status", "--porcelain", "--untracked-files=no", "--",
-		"."); err != nil ||
-		left == "" {
-		return err // nothing to commit
+	args := []string{"commit", "-q", "-m", message}
+	if all {
+		args = append(args, "-a")
 	}
-	_, err = git(ctx, m.Dir, commit...)
+	_, err = git(ctx, dir, args...)
 	return err
 }
 
@@ -360,7 +395,7 @@ func changelog(text []byte, before, version pep440.Version, line, day string) []
 
 // sectionOf returns what the changelog says of a version; "" if there is nothing.
 func sectionOf(dir string, version pep440.Version) string {
-	text, err := os.ReadFile(filepath.Join(dir, "CHANGELOG.md"))
+	text, err := os.ReadFile(filepath.Join(dir, changelogFile))
 	if err != nil {
 		return ""
 	}
