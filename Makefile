@@ -95,7 +95,7 @@ bench: build ## time the program against the floor, in one run; over ssh, too, w
 bench-models: build ## time models beside the reference compiler, which is installed in the cache of the user
 	$(GO) run ./infra/bench -bin $(BIN) -models
 
-bench-orders: ## time one order of a service among some that are there, and 1,000 at once; those among 10,000 take minutes to be made
+bench-orders: ## time an order, an update and a delete of an instance among some that are there, and 1,000 orders at once; 10,000 take minutes to be made
 	$(GO) test ./shared/service/fulfil -run '^$$' -bench 'BenchmarkOrder$$' -benchtime 6x -timeout 30m
 	$(GO) test ./shared/service/fulfil -run '^$$' -bench 'BenchmarkOrders$$' -benchtime 1x -timeout 30m
 

@@ -3,9 +3,11 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -306,10 +308,15 @@ func oneValue(base, text string) (any, string) {
 		}
 		return nil, fmt.Sprintf("%q is neither true nor false", text)
 	case "int":
-		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+		n, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case errors.Is(err, strconv.ErrRange):
+			return nil, fmt.Sprintf("%s is too large to be stored: a whole number is from %d to %d",
+				text, int64(math.MinInt64), int64(math.MaxInt64))
+		case err != nil:
 			return nil, fmt.Sprintf("%q is not a whole number", text)
 		}
-		return json.Number(text), ""
+		return json.Number(strconv.FormatInt(n, 10)), "" // text may have a sign that JSON has not
 	case "float", "number":
 		if v, wrong := jsonValue(text); wrong == "" {
 			if n, is := v.(json.Number); is {
