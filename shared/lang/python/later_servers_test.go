@@ -23,6 +23,7 @@ import inmanta.data
 import inmanta.protocol
 from inmanta import env
 from inmanta.agent import config as options
+from inmanta.compiler import finalizer
 from inmanta.data import model
 from inmanta.plugins import plugin
 

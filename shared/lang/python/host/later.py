@@ -50,6 +50,7 @@ _MENTIONED = {
         "packaging.requirements": "Requirement",
         "ruamel.yaml.comments": "CommentedMap",
     },
+    "inmanta.parser": {"inmanta.ast.export": "Error"},
     "inmanta.protocol": {
         "inmanta.protocol.auth.auth": "decode_token encode_token",
         "inmanta.protocol.endpoints": "Client SyncClient TypedClient",
