@@ -172,8 +172,8 @@ func (t *tail) last(inModule func(path string) bool) string {
 	lines = slices.DeleteFunc(lines, func(line string) bool {
 		return strings.TrimSpace(line) == "" || inLibrary(line)
 	})
-	if within := func(line string) bool { return inModule(placeOf(line)) }; slices.ContainsFunc(lines,
-		within) {
+	within := func(line string) bool { return inModule(placeOf(line)) }
+	if slices.ContainsFunc(lines, within) {
 		lines = slices.DeleteFunc(lines, func(line string) bool {
 			return placeOf(line) != "" && !within(line)
 		})
