@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -97,8 +98,8 @@ func (s *setsChange) joined(ctx context.Context, _ Export) error {
 		// Edges between what is purged run the other way.
 		for _, id := range to {
 			en, err := s.entry(ctx, id)
-			if err != nil {
-				return err
+			if err != nil || en == nil {
+				return cmp.Or(err, ErrWhole)
 			}
 			other, err := resource.Decode(en.Body)
 			if err != nil || other.Purged || !slices.Contains(r.Requires, id) {
