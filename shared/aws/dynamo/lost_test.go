@@ -223,3 +223,55 @@ func TestLostConflicts(t *testing.T) {
 		})
 	}
 }
+
+// TestLateConflictIsNotChecked has a worker write two rows that it has checked, of which one was
+// moved to another lane, and end before that is rolled forward. Who serves the other lane has a
+// result meanwhile, so that row does not fit any more, and was not checked.
+func TestLateConflictIsNotChecked(t *testing.T) {
+	t.Parallel()
+	api, table := client(t, server.DynamoDB, nil)
+	objects := &awstest.Objects{}
+	ending := func(purpose string) (*dynamo.State, *cut) {
+		c := &cut{API: api, before: purpose}
+		s := open(t, dynamo.Config{API: c, Table: table, Objects: objects})
+		s.SqueezeItems()
+		s.ListsApart()
+		return s, c
+	}
+	whole, _ := ending("")
+	g := before(t, whole, env)
+	if _, err := whole.Commit(t.Context(), env, state.Commit{Guard: g, Plan: true,
+		Env: &state.Env{Name: env, Rev: 1, Last: 1, Wave: state.Wave{Epoch: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	guard := func(s *dynamo.State, lane string) state.Guard {
+		l, err := s.Acquire(t.Context(), env, lane, lane+"#1", start, start.Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return state.Guard{Key: lane, Fence: l.Fence}
+	}
+	first, firsts := ending("")
+	second, seconds := ending("")
+	a, b := guard(first, "a/0"), guard(second, "b/0")
+	result := func(agent string, n int) state.Row {
+		r := row(agent, n)
+		r.Rev, r.Ticket, r.LastRun = firstRev(g), 0, state.RunSuccess
+		return r
+	}
+	firsts.before, seconds.before = "roll", "rolled"
+	kept, moved := result("a", 0), result("b", 10)
+	if _, err := first.Commit(t.Context(), env, state.Commit{Guard: a, Epoch: 1,
+		Rows: []state.Row{kept, moved}, Checked: []resource.ID{kept.ID, moved.ID},
+	}); err == nil {
+		t.Fatal("the first worker went on")
+	}
+	if _, err := second.Commit(t.Context(), env, state.Commit{Guard: b,
+		Rows: []state.Row{moved}}); err == nil {
+		t.Fatal("the second worker went on")
+	}
+	got := snapshot(t, whole, env).Schedule.Unfinished["a/0"]
+	if want := []resource.ID{kept.ID}; !slices.Equal(got, want) {
+		t.Errorf("checked are %v, expected %v", got, want)
+	}
+}
