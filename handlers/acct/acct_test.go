@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"southbound/handlers/internal/rigtest"
 	"southbound/handlers/internal/roottest"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
@@ -78,7 +79,7 @@ func world(dir string) (string, error) {
 
 // conform runs the suite. The handler of a case works on the machine that was made for it.
 func conform(
-	t *testing.T, d provider.Definition, with func(h host) provider.Handler,
+	t *testing.T, d provider.Definition, with func(h host) rigtest.Handler,
 	c func() providertest.Case,
 ) {
 	t.Helper()
@@ -165,7 +166,7 @@ func (r *relay) Facts(ctx *provider.Context, req provider.ReadRequest) (map[stri
 }
 
 func TestGroupConformance(t *testing.T) {
-	conform(t, Group(), func(h host) provider.Handler { return group{h} },
+	conform(t, Group(), func(h host) rigtest.Handler { return group{h} },
 		func() providertest.Case {
 			return providertest.Case{
 				Attributes: map[string]any{"name": "deploy", "gid": int64(2000)},
@@ -184,7 +185,7 @@ const hash = "$6$s3cr3tsalt$s3cr3thash/x.Y"
 
 // TestUserConformance has a home directory where files can be given to its user.
 func TestUserConformance(t *testing.T) {
-	conform(t, User(), func(h host) provider.Handler { return user{h} }, func() providertest.Case {
+	conform(t, User(), func(h host) rigtest.Handler { return user{h} }, func() providertest.Case {
 		c := providertest.Case{
 			Attributes: map[string]any{"name": "bob", "shell": "/bin/sh", "manage_home": true,
 				"home": "/home/bob", "password": hash,
@@ -219,140 +220,84 @@ func TestUserConformance(t *testing.T) {
 
 // rig drives a handler on a machine of its own.
 type rig struct {
-	t    *testing.T
-	typ  *schema.Compiled
-	h    provider.Handler
+	*rigtest.Rig
 	root string
 }
 
-func newRig(t *testing.T, d provider.Definition, with func(host) provider.Handler) *rig {
+func newRig(t *testing.T, d provider.Definition, with func(host) rigtest.Handler) *rig {
 	t.Helper()
-	reg, err := schema.NewRegistry(d.Type)
-	if err != nil {
+	root := t.TempDir()
+	if err := machine(root); err != nil {
 		t.Fatal(err)
 	}
-	typ, _ := reg.Type(d.Type.Name)
-	g := &rig{t: t, typ: typ, root: t.TempDir()}
-	if err := machine(g.root); err != nil {
-		t.Fatal(err)
-	}
-	g.h = with(host{root: g.root})
-	return g
-}
-
-func (g *rig) apply(attrs map[string]any, purged bool) (diff.Change, error) {
-	g.t.Helper()
-	full, problems := g.typ.Check(attrs)
-	if len(problems) > 0 {
-		g.t.Fatal(problems)
-	}
-	r := provider.Resource{Attributes: full, Purged: purged}
-	ctx := providertest.NewHost(nil).Context(g.t.Context(), provider.Options{})
-	obs, err := g.h.Read(ctx, provider.ReadRequest{Resource: r})
-	if err != nil {
-		return diff.NoChange, err
-	}
-	d, _ := g.h.(provider.Differ)
-	diffs, err := d.Diff(ctx, r, obs)
-	switch {
-	case err != nil || purged && !obs.Exists:
-		return diff.NoChange, err
-	case purged:
-		_, err = g.h.Delete(ctx, provider.DeleteRequest{Resource: r})
-		return diff.Purged, err
-	case !obs.Exists:
-		_, err = g.h.Create(ctx, provider.CreateRequest{Resource: r})
-		return diff.Created, err
-	case len(diffs) == 0:
-		return diff.NoChange, nil
-	}
-	_, err = g.h.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs, Changes: diffs})
-	return diff.Updated, err
-}
-
-func (g *rig) must(attrs map[string]any, want diff.Change) {
-	g.t.Helper()
-	for i, w := range []diff.Change{want, diff.NoChange} {
-		if got, err := g.apply(attrs, false); err != nil || got != w {
-			g.t.Fatalf("apply %d did %q, %v; expected %q", i+1, got, err, w)
-		}
-	}
-}
-
-func (g *rig) fails(attrs map[string]any, purged bool, class provider.Class, part string) {
-	g.t.Helper()
-	got, err := g.apply(attrs, purged)
-	if err == nil || provider.ClassOf(err) != class || !strings.Contains(err.Error(), part) {
-		g.t.Fatalf("did %q, %v (%s); expected %s with %q", got, err, provider.ClassOf(err), class,
-			part)
-	}
+	return &rig{rigtest.New(t, d, with(host{root: root})), root}
 }
 
 func (g *rig) write(name, text string) {
-	g.t.Helper()
+	g.T.Helper()
 	if err := os.WriteFile(filepath.Join(g.root, name), []byte(text), 0o600); err != nil {
-		g.t.Fatal(err)
+		g.T.Fatal(err)
 	}
 }
 
 func (g *rig) has(name, part string) {
-	g.t.Helper()
+	g.T.Helper()
 	if data, err := os.ReadFile(filepath.Join(g.root, name)); err != nil ||
 		!strings.Contains(string(data), part) {
-		g.t.Fatalf("%s: %q, %v; expected %q in it", name, data, err, part)
+		g.T.Fatalf("%s: %q, %v; expected %q in it", name, data, err, part)
 	}
 }
 
 func TestUser(t *testing.T) {
-	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
+	g := newRig(t, User(), func(h host) rigtest.Handler { return user{h} })
 	attrs := map[string]any{"name": "bob", "uid": int64(3000), "group": "wheel",
 		"groups": []any{"adm"}, "manage_home": true, "home": "/home/bob"}
-	g.must(attrs, diff.Created)
+	g.Must(attrs, diff.Created)
 	g.has("etc/passwd", "bob:x:3000:10::/home/bob:")
 	if info, err := os.Stat(filepath.Join(g.root, "home/bob")); err != nil || !info.IsDir() {
 		t.Fatal(info, err)
 	}
 
 	// Groups: minimal keeps others, exact does not.
-	g.must(map[string]any{"name": "bob", "groups": []any{}}, diff.NoChange)
+	g.Must(map[string]any{"name": "bob", "groups": []any{}}, diff.NoChange)
 	// it is the primary one
-	g.must(map[string]any{"name": "bob", "groups": []any{"wheel"}}, diff.NoChange)
-	g.must(map[string]any{"name": "bob", "groups": []any{"root"}}, diff.Updated)
-	g.must(map[string]any{"name": "bob", "groups": []any{"root", "adm"}, "exact_groups": true},
+	g.Must(map[string]any{"name": "bob", "groups": []any{"wheel"}}, diff.NoChange)
+	g.Must(map[string]any{"name": "bob", "groups": []any{"root"}}, diff.Updated)
+	g.Must(map[string]any{"name": "bob", "groups": []any{"root", "adm"}, "exact_groups": true},
 		diff.NoChange)
-	g.must(map[string]any{"name": "bob", "groups": []any{"root"}, "exact_groups": true},
+	g.Must(map[string]any{"name": "bob", "groups": []any{"root"}, "exact_groups": true},
 		diff.Updated)
-	g.must(map[string]any{"name": "bob", "group": int64(4)}, diff.Updated)
-	g.must(map[string]any{"name": "bob", "group": "adm"}, diff.NoChange)
-	g.fails(map[string]any{"name": "bob", "groups": []any{"none"}}, false, provider.Retryable,
+	g.Must(map[string]any{"name": "bob", "group": int64(4)}, diff.Updated)
+	g.Must(map[string]any{"name": "bob", "group": "adm"}, diff.NoChange)
+	g.Fails(map[string]any{"name": "bob", "groups": []any{"none"}}, false, provider.Retryable,
 		"none")
-	g.fails(map[string]any{"name": "eve", "uid": int64(3000)}, false, provider.NeedsChange, "3000")
+	g.Fails(map[string]any{"name": "eve", "uid": int64(3000)}, false, provider.NeedsChange, "3000")
 
 	// A group that is to be another one than the primary one is not left when that changes.
-	g.must(map[string]any{"name": "bob", "group": int64(10), "groups": []any{"adm"}}, diff.Updated)
-	g.must(map[string]any{"name": "bob", "group": int64(4)}, diff.Updated)
+	g.Must(map[string]any{"name": "bob", "group": int64(10), "groups": []any{"adm"}}, diff.Updated)
+	g.Must(map[string]any{"name": "bob", "group": int64(4)}, diff.Updated)
 
 	// Another user may have the number where that is said.
-	g.must(map[string]any{"name": "twin", "uid": int64(3000), "duplicate": true}, diff.Created)
+	g.Must(map[string]any{"name": "twin", "uid": int64(3000), "duplicate": true}, diff.Created)
 
 	// A password that is locked is the same when it is unlocked, and nothing is unlocked that is
 	// not there.
-	g.must(map[string]any{"name": "twin", "locked": true}, diff.NoChange) // as it was made
-	g.fails(map[string]any{"name": "twin", "locked": false}, false, provider.NeedsChange,
+	g.Must(map[string]any{"name": "twin", "locked": true}, diff.NoChange) // as it was made
+	g.Fails(map[string]any{"name": "twin", "locked": false}, false, provider.NeedsChange,
 		"no password")
-	g.must(map[string]any{"name": "twin", "password": hash, "locked": true}, diff.Updated)
+	g.Must(map[string]any{"name": "twin", "password": hash, "locked": true}, diff.Updated)
 	g.has("etc/shadow", "twin:!"+hash)
-	g.must(map[string]any{"name": "twin", "locked": false}, diff.Updated)
-	g.must(map[string]any{"name": "twin", "password": hash}, diff.NoChange)
-	g.must(map[string]any{"name": "twin", "locked": true, "max_days": int64(30)}, diff.Updated)
+	g.Must(map[string]any{"name": "twin", "locked": false}, diff.Updated)
+	g.Must(map[string]any{"name": "twin", "password": hash}, diff.NoChange)
+	g.Must(map[string]any{"name": "twin", "locked": true, "max_days": int64(30)}, diff.Updated)
 	// who says nothing of a lock wants the password to fit
-	g.must(map[string]any{"name": "twin", "password": hash}, diff.Updated)
+	g.Must(map[string]any{"name": "twin", "password": hash}, diff.Updated)
 
 	// What has no name in the password file, the hash of another password, an end of the account.
-	g.must(map[string]any{"name": "bob", "expires": "2030-01-02"}, diff.Updated)
+	g.Must(map[string]any{"name": "bob", "expires": "2030-01-02"}, diff.Updated)
 	g.has("etc/shadow", ":21916:")
-	g.must(map[string]any{"name": "bob", "expires": "never"}, diff.Updated)
-	g.must(map[string]any{"name": "bob", "password": hash}, diff.Updated)
+	g.Must(map[string]any{"name": "bob", "expires": "never"}, diff.Updated)
+	g.Must(map[string]any{"name": "bob", "password": hash}, diff.Updated)
 	g.has("etc/shadow", "bob:"+hash+":")
 	if !roottest.Limited() { // which cannot give a directory to its user
 		g.home(attrs)
@@ -361,14 +306,14 @@ func TestUser(t *testing.T) {
 
 // home has a user with a home directory and keys.
 func (g *rig) home(attrs map[string]any) {
-	t := g.t
+	t := g.T
 	t.Helper()
 	// A home directory that is gone is made again.
 	if err := os.RemoveAll(filepath.Join(g.root, "home/bob")); err != nil {
 		t.Fatal(err)
 	}
 	attrs["group"], attrs["groups"] = nil, nil
-	g.must(attrs, diff.Updated)
+	g.Must(attrs, diff.Updated)
 	g.has("home/bob/.hello", "hello")
 	if info, err := os.Stat(filepath.Join(g.root, "home/bob/.hello")); err != nil ||
 		!strings.Contains(fmt.Sprint(info.Sys()), "3000") {
@@ -376,23 +321,23 @@ func (g *rig) home(attrs map[string]any) {
 	}
 
 	// Keys: those of others stay, unless ours are all.
-	g.must(map[string]any{"name": "bob", "authorized_keys": []any{}}, diff.NoChange)
-	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa A"}}, diff.Updated)
+	g.Must(map[string]any{"name": "bob", "authorized_keys": []any{}}, diff.NoChange)
+	g.Must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa A"}}, diff.Updated)
 	g.write("home/bob/.ssh/authorized_keys",
 		"ssh-rsa mine\n"+"# BEGIN keys of the model\nssh-rsa A\n# END keys of the model")
-	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa A"}}, diff.NoChange)
-	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa B", "ssh-rsa C"}},
+	g.Must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa A"}}, diff.NoChange)
+	g.Must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa B", "ssh-rsa C"}},
 		diff.Updated)
 	g.has("home/bob/.ssh/authorized_keys",
 		"ssh-rsa mine\n# BEGIN keys of the model\nssh-rsa B\nssh-rsa C\n")
-	g.must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa D"}, "exact_keys": true},
+	g.Must(map[string]any{"name": "bob", "authorized_keys": []any{"ssh-rsa D"}, "exact_keys": true},
 		diff.Updated)
 	if data, err := os.ReadFile(filepath.Join(g.root,
 		"home/bob/.ssh/authorized_keys")); err != nil || string(data) != "ssh-rsa D\n" {
 		t.Fatalf("%q %v", data, err)
 	}
 
-	if got, err := g.apply(attrs, true); err != nil || got != diff.Purged {
+	if got, err := g.Apply(attrs, true); err != nil || got != diff.Purged {
 		t.Fatal(got, err)
 	}
 	if _, err := os.Stat(filepath.Join(g.root, "home/bob")); !os.IsNotExist(err) {
@@ -402,8 +347,8 @@ func (g *rig) home(attrs map[string]any) {
 
 // TestUserWithGroupOfItsName is a user whose group is there before.
 func TestUserWithGroupOfItsName(t *testing.T) {
-	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
-	g.must(map[string]any{"name": "adm"}, diff.Created)
+	g := newRig(t, User(), func(h host) rigtest.Handler { return user{h} })
+	g.Must(map[string]any{"name": "adm"}, diff.Created)
 	g.has("etc/passwd", ":4::")
 }
 
@@ -411,9 +356,9 @@ func TestUserWithGroupOfItsName(t *testing.T) {
 func TestBadHash(t *testing.T) {
 	for _, attrs := range []map[string]any{{"password": "in clear"}, {"password": "$ecret"},
 		{"password": "!", "locked": false}, {"expires": "2027-13-31"}} {
-		g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
+		g := newRig(t, User(), func(h host) rigtest.Handler { return user{h} })
 		attrs["name"] = "bob"
-		_, err := g.h.Create(providertest.NewHost(nil).Context(t.Context(), provider.Options{}),
+		_, err := g.Handler.Create(providertest.NewHost(nil).Context(t.Context(), provider.Options{}),
 			provider.CreateRequest{
 				Resource: provider.Resource{Type: "acct::User", Attributes: attrs},
 			})
@@ -444,13 +389,13 @@ func TestKeysOfAHostileUser(t *testing.T) {
 			continue // where there is nobody else
 		}
 		t.Run(why, func(t *testing.T) {
-			g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
-			g.must(map[string]any{"name": "bob", "uid": int64(3000), "manage_home": true,
+			g := newRig(t, User(), func(h host) rigtest.Handler { return user{h} })
+			g.Must(map[string]any{"name": "bob", "uid": int64(3000), "manage_home": true,
 				"home": "/home/bob"}, diff.Created)
 			if err := set(g, g.root+"/home/bob"); err != nil {
 				t.Fatal(err)
 			}
-			_, err := g.apply(map[string]any{"name": "bob",
+			_, err := g.Apply(map[string]any{"name": "bob",
 				"authorized_keys": []any{"ssh-rsa evil"}}, false)
 			if err == nil || provider.ClassOf(err) != provider.NeedsChange {
 				t.Fatal(err)
@@ -464,27 +409,22 @@ func TestKeysOfAHostileUser(t *testing.T) {
 }
 
 func TestGroup(t *testing.T) {
-	u := newRig(t, User(), func(h host) provider.Handler { return user{h} })
-	u.must(map[string]any{"name": "bob", "group": "adm"}, diff.Created)
-	reg, err := schema.NewRegistry(Group().Type)
-	if err != nil {
-		t.Fatal(err)
-	}
-	typ, _ := reg.Type("acct::Group")
-	g := &rig{t: t, typ: typ, h: group{host{root: u.root}}, root: u.root}
-	g.must(map[string]any{"name": "wheel", "members": []any{"root"}}, diff.NoChange)
-	g.must(map[string]any{"name": "wheel", "members": []any{"bob", "root"}}, diff.Updated)
-	g.must(map[string]any{"name": "wheel", "members": []any{"root", "bob", "bob"}}, diff.NoChange)
-	g.must(map[string]any{"name": "wheel", "members": []any{"bob"}, "exact_members": false},
+	u := newRig(t, User(), func(h host) rigtest.Handler { return user{h} })
+	u.Must(map[string]any{"name": "bob", "group": "adm"}, diff.Created)
+	g := &rig{rigtest.New(t, Group(), group{host{root: u.root}}), u.root}
+	g.Must(map[string]any{"name": "wheel", "members": []any{"root"}}, diff.NoChange)
+	g.Must(map[string]any{"name": "wheel", "members": []any{"bob", "root"}}, diff.Updated)
+	g.Must(map[string]any{"name": "wheel", "members": []any{"root", "bob", "bob"}}, diff.NoChange)
+	g.Must(map[string]any{"name": "wheel", "members": []any{"bob"}, "exact_members": false},
 		diff.NoChange)
-	g.must(map[string]any{"name": "adm", "members": []any{"root"}}, diff.Updated)
-	g.must(map[string]any{"name": "adm", "members": []any{"bob"}, "exact_members": false},
+	g.Must(map[string]any{"name": "adm", "members": []any{"root"}}, diff.Updated)
+	g.Must(map[string]any{"name": "adm", "members": []any{"bob"}, "exact_members": false},
 		diff.Updated)
-	g.must(map[string]any{"name": "adm", "members": []any{"bob", "root"}}, diff.NoChange)
-	g.fails(map[string]any{"name": "wheel", "members": []any{"nobody-here"}}, false,
+	g.Must(map[string]any{"name": "adm", "members": []any{"bob", "root"}}, diff.NoChange)
+	g.Fails(map[string]any{"name": "wheel", "members": []any{"nobody-here"}}, false,
 		provider.Retryable, "no user")
-	g.fails(map[string]any{"name": "wheel", "gid": int64(4)}, false, provider.NeedsChange, "4")
-	g.fails(map[string]any{"name": "adm"}, true, provider.Retryable, "primary group of bob")
+	g.Fails(map[string]any{"name": "wheel", "gid": int64(4)}, false, provider.NeedsChange, "4")
+	g.Fails(map[string]any{"name": "adm"}, true, provider.Retryable, "primary group of bob")
 }
 
 // TestListedIsNoCycle has a group and its member, which both are listed, in one model.
@@ -492,9 +432,9 @@ func TestListedIsNoCycle(t *testing.T) {
 	if Group().Type.Relations != nil {
 		t.Fatal("users require their groups; a group that requires its members makes a ring of it")
 	}
-	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
-	g.must(map[string]any{"name": "bob", "groups": []any{"adm"}, "uid": int64(3000)}, diff.Created)
-	l, _ := g.h.(provider.Lister)
+	g := newRig(t, User(), func(h host) rigtest.Handler { return user{h} })
+	g.Must(map[string]any{"name": "bob", "groups": []any{"adm"}, "uid": int64(3000)}, diff.Created)
+	l, _ := g.Handler.(provider.Lister)
 	var bob map[string]any
 	err := l.List(providertest.NewHost(nil).Context(t.Context(), provider.Options{}),
 		func(f provider.Found) error {
@@ -506,7 +446,7 @@ func TestListedIsNoCycle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.must(bob, diff.NoChange)
+	g.Must(bob, diff.NoChange)
 	known, err := schema.NewRegistry(User().Type, Group().Type)
 	if err != nil {
 		t.Fatal(err)
@@ -519,7 +459,7 @@ func TestListedIsNoCycle(t *testing.T) {
 }
 
 func TestDeclaration(t *testing.T) {
-	g := newRig(t, User(), func(h host) provider.Handler { return user{h} })
+	g := newRig(t, User(), func(h host) rigtest.Handler { return user{h} })
 	for why, tc := range map[string]struct {
 		attrs map[string]any
 		part  string
@@ -538,7 +478,7 @@ func TestDeclaration(t *testing.T) {
 		for k, v := range tc.attrs {
 			attrs[k] = v
 		}
-		if _, problems := g.typ.Check(attrs); len(problems) != 1 ||
+		if _, problems := g.Type.Check(attrs); len(problems) != 1 ||
 			problems[0].Attribute != tc.part {
 			t.Errorf("%s: %v", why, problems)
 		}

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/handlers/internal/rigtest"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
 	"southbound/shared/resource"
-	"southbound/shared/schema"
 )
 
 // run runs git as people do, and returns what it prints.
@@ -123,68 +123,14 @@ func TestConformance(t *testing.T) {
 
 // rig drives the handler.
 type rig struct {
-	t    *testing.T
-	typ  *schema.Compiled
-	h    handler
-	host *providertest.Host
+	*rigtest.Rig
+	h handler
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	reg, err := schema.NewRegistry(Checkout().Type)
-	if err != nil {
-		t.Fatal(err)
-	}
-	typ, _ := reg.Type("git::Checkout")
-	return &rig{t, typ, handler{config: []string{"protocol.file.allow=always"}},
-		providertest.NewHost(nil)}
-}
-
-func (g *rig) apply(attrs map[string]any, purged bool) (diff.Change, error) {
-	g.t.Helper()
-	full, problems := g.typ.Check(attrs)
-	if len(problems) > 0 {
-		g.t.Fatal(problems)
-	}
-	r := provider.Resource{Attributes: full, Purged: purged}
-	ctx := g.host.Context(g.t.Context(), provider.Options{})
-	obs, err := g.h.Read(ctx, provider.ReadRequest{Resource: r})
-	if err != nil {
-		return diff.NoChange, err
-	}
-	diffs, err := g.h.Diff(ctx, r, obs)
-	switch {
-	case err != nil || purged && !obs.Exists:
-		return diff.NoChange, err
-	case purged:
-		_, err = g.h.Delete(ctx, provider.DeleteRequest{Resource: r})
-		return diff.Purged, err
-	case !obs.Exists:
-		_, err = g.h.Create(ctx, provider.CreateRequest{Resource: r})
-		return diff.Created, err
-	case len(diffs) == 0:
-		return diff.NoChange, nil
-	}
-	_, err = g.h.Update(ctx, provider.UpdateRequest{Resource: r, Observed: obs, Changes: diffs})
-	return diff.Updated, err
-}
-
-func (g *rig) must(attrs map[string]any, want diff.Change) {
-	g.t.Helper()
-	for i, w := range []diff.Change{want, diff.NoChange} {
-		if got, err := g.apply(attrs, false); err != nil || got != w {
-			g.t.Fatalf("apply %d did %q, %v; expected %q", i+1, got, err, w)
-		}
-	}
-}
-
-func (g *rig) fails(attrs map[string]any, purged bool, class provider.Class, part string) {
-	g.t.Helper()
-	got, err := g.apply(attrs, purged)
-	if err == nil || provider.ClassOf(err) != class || !strings.Contains(err.Error(), part) {
-		g.t.Fatalf("did %q, %v (%s); expected %s with %q", got, err, provider.ClassOf(err), class,
-			part)
-	}
+	h := handler{config: []string{"protocol.file.allow=always"}}
+	return &rig{rigtest.New(t, Checkout(), h), h}
 }
 
 func has(t *testing.T, path, text string) {
@@ -199,18 +145,18 @@ func has(t *testing.T, path, text string) {
 func TestFollows(t *testing.T) {
 	g, source, path := newRig(t), origin(t), t.TempDir() // an empty directory may be there
 	attrs := map[string]any{"path": path, "source": source, "revision": "main"}
-	g.must(attrs, diff.Created)
+	g.Must(attrs, diff.Created)
 	write(t, source+"/a", "moved\n")
 	run(t, source, "commit", "-qam", "4")
 	pinned := map[string]any{"path": path, "source": source, "revision": "main", "update": false}
-	g.must(pinned, diff.NoChange)
+	g.Must(pinned, diff.NoChange)
 	has(t, path+"/a", "one\n")
-	g.must(attrs, diff.Updated)
+	g.Must(attrs, diff.Updated)
 	has(t, path+"/a", "moved\n")
 	run(t, source, "reset", "-q", "--hard", "v1")
 	write(t, source+"/a", "by force\n")
 	run(t, source, "commit", "-qam", "5")
-	g.must(attrs, diff.Updated)
+	g.Must(attrs, diff.Updated)
 	has(t, path+"/a", "by force\n")
 	if branch := run(t, path, "rev-parse", "--abbrev-ref", "HEAD",
 		"@{upstream}"); branch != "main\norigin/main" {
@@ -218,32 +164,32 @@ func TestFollows(t *testing.T) {
 	}
 
 	write(t, path+"/a", "mine\n")
-	g.must(attrs, diff.NoChange) // it is where it is wanted
+	g.Must(attrs, diff.NoChange) // it is where it is wanted
 	write(t, source+"/a", "theirs\n")
 	run(t, source, "commit", "-qam", "6")
-	g.fails(attrs, false, provider.NeedsChange, "not committed: [a]")
-	g.fails(attrs, true, provider.NeedsChange, "not committed: [a]")
+	g.Fails(attrs, false, provider.NeedsChange, "not committed: [a]")
+	g.Fails(attrs, true, provider.NeedsChange, "not committed: [a]")
 	g.would(attrs, diff.Updated, "not committed: [a]")
 	g.would(attrs, diff.Purged, "not committed: [a]")
 	attrs["local"] = "keep"
-	g.fails(attrs, false, provider.NeedsChange, "would be overwritten")
+	g.Fails(attrs, false, provider.NeedsChange, "would be overwritten")
 	has(t, path+"/a", "mine\n")
 	run(t, path, "commit", "-qam", "mine")
 	attrs["local"] = "refuse"
-	g.fails(attrs, false, provider.NeedsChange, "the remote has not")
-	g.fails(attrs, true, provider.NeedsChange, "the remote has not")
+	g.Fails(attrs, false, provider.NeedsChange, "the remote has not")
+	g.Fails(attrs, true, provider.NeedsChange, "the remote has not")
 	g.would(attrs, diff.Updated, "the remote has not")
 	g.would(attrs, diff.Purged, "the remote has not")
 	attrs["local"] = "discard"
 	g.would(attrs, diff.Updated, "")
 	g.would(attrs, diff.Purged, "")
-	g.must(attrs, diff.Updated)
+	g.Must(attrs, diff.Updated)
 	has(t, path+"/a", "theirs\n")
 	write(t, path+"/a", "drift\n")
 	if err := os.Remove(path + "/a"); err != nil {
 		t.Fatal(err)
 	}
-	g.must(attrs, diff.Updated)
+	g.Must(attrs, diff.Updated)
 	has(t, path+"/a", "theirs\n")
 
 	attrs["local"] = "keep"
@@ -251,10 +197,10 @@ func TestFollows(t *testing.T) {
 	write(t, source+"/new", "new\n")
 	run(t, source, "add", "new")
 	run(t, source, "commit", "-qm", "7")
-	g.must(attrs, diff.Updated)
+	g.Must(attrs, diff.Updated)
 	has(t, path+"/a", "kept\n")
 	has(t, path+"/new", "new\n")
-	if did, err := g.apply(attrs, true); err != nil || did != diff.Purged {
+	if did, err := g.Apply(attrs, true); err != nil || did != diff.Purged {
 		t.Fatal(did, err)
 	}
 }
@@ -263,30 +209,30 @@ func TestFollows(t *testing.T) {
 func TestForcedBranchIsNobodysWork(t *testing.T) {
 	g, source, path := newRig(t), origin(t), filepath.Join(t.TempDir(), "x")
 	attrs := map[string]any{"path": path, "source": source, "revision": "dev"}
-	g.must(attrs, diff.Created)
+	g.Must(attrs, diff.Created)
 	run(t, source, "branch", "-qf", "dev", "v1")
 	attrs["revision"] = "main"
-	g.must(attrs, diff.Updated)
+	g.Must(attrs, diff.Updated)
 	run(t, path, "fetch", "-q", "origin")
 	g.would(attrs, diff.Purged, "")
-	if did, err := g.apply(attrs, true); err != nil || did != diff.Purged {
+	if did, err := g.Apply(attrs, true); err != nil || did != diff.Purged {
 		t.Fatal(did, err)
 	}
 }
 
 // would demands that a dry run says why a change would be refused, "" that it would not be.
 func (g *rig) would(attrs map[string]any, change diff.Change, part string) {
-	g.t.Helper()
-	full, problems := g.typ.Check(attrs)
+	g.T.Helper()
+	full, problems := g.Type.Check(attrs)
 	if len(problems) > 0 {
-		g.t.Fatal(problems)
+		g.T.Fatal(problems)
 	}
-	ctx := g.host.Context(g.t.Context(), provider.Options{DryRun: true})
+	ctx := g.Host.Context(g.T.Context(), provider.Options{DryRun: true})
 	err := g.h.Noop(ctx, provider.BatchChange{Context: ctx, Change: change,
 		Resource: provider.Resource{Attributes: full, Purged: change == diff.Purged},
 		Changes:  map[string]diff.Diff{"revision": {}}})
 	if (err != nil) != (part != "") || err != nil && !strings.Contains(err.Error(), part) {
-		g.t.Fatalf("%v; expected %q", err, part)
+		g.T.Fatalf("%v; expected %q", err, part)
 	}
 }
 
@@ -308,44 +254,44 @@ func TestRevisions(t *testing.T) {
 	} {
 		attrs := map[string]any{"path": path, "source": source, "revision": tc.revision,
 			"depth": tc.depth}
-		g.must(attrs, tc.change)
+		g.Must(attrs, tc.change)
 		has(t, path+"/a", tc.a)
 	}
-	g.fails(map[string]any{"path": path, "source": source, "revision": "none"}, false,
+	g.Fails(map[string]any{"path": path, "source": source, "revision": "none"}, false,
 		provider.Retryable, "neither a branch nor a tag")
 	for _, revision := range []string{"main", "v2", dev} {
 		shallow := filepath.Join(t.TempDir(), "s")
 		attrs := map[string]any{"path": shallow, "source": "file://" + source, "revision": revision,
 			"depth": int64(1)}
-		g.must(attrs, diff.Created)
+		g.Must(attrs, diff.Created)
 		if n := run(t, shallow, "rev-list", "--count", "HEAD"); n != "1" {
 			t.Fatalf("%s has %s commits", revision, n)
 		}
 		attrs["depth"], attrs["revision"] = nil, "v1"
-		g.must(attrs, diff.Updated)
+		g.Must(attrs, diff.Updated)
 	}
-	g.fails(map[string]any{"path": filepath.Join(t.TempDir(), "none", "x"), "source": source},
+	g.Fails(map[string]any{"path": filepath.Join(t.TempDir(), "none", "x"), "source": source},
 		false, provider.Retryable, "describe that, too")
-	g.fails(map[string]any{"path": filepath.Join(t.TempDir(), "x"), "source": "/none"}, false,
+	g.Fails(map[string]any{"path": filepath.Join(t.TempDir(), "x"), "source": "/none"}, false,
 		provider.Retryable, "does not")
 	full := t.TempDir()
 	write(t, full+"/precious", "")
-	g.fails(map[string]any{"path": full, "source": source}, false, provider.NeedsChange,
+	g.Fails(map[string]any{"path": full, "source": source}, false, provider.NeedsChange,
 		"no git repository")
-	g.fails(map[string]any{"path": full + "/precious", "source": source}, false,
+	g.Fails(map[string]any{"path": full + "/precious", "source": source}, false,
 		provider.NeedsChange, "not a directory")
 	within := filepath.Join(path, "nested") // inside another working tree
-	g.must(map[string]any{"path": within, "source": source, "revision": "dev"}, diff.Created)
+	g.Must(map[string]any{"path": within, "source": source, "revision": "dev"}, diff.Created)
 	has(t, path+"/a", "one\n")
 }
 
 func TestBare(t *testing.T) {
 	g, source, path := newRig(t), origin(t), filepath.Join(t.TempDir(), "x.git")
 	attrs := map[string]any{"path": path, "source": source, "bare": true}
-	g.must(attrs, diff.Created)
+	g.Must(attrs, diff.Created)
 	run(t, source, "branch", "-D", "dev")
 	run(t, source, "tag", "v3")
-	g.must(attrs, diff.Updated)
+	g.Must(attrs, diff.Updated)
 	if refs := run(t, path, "for-each-ref",
 		"--format=%(refname)"); refs != "refs/heads/main\nrefs/tags/v1\nrefs/tags/v2\n"+
 		"refs/tags/v3" {
@@ -358,12 +304,12 @@ func TestSubmodules(t *testing.T) {
 	run(t, source, "submodule", "--quiet", "add", inner, "sub")
 	run(t, source, "commit", "-qm", "with a submodule")
 	attrs := map[string]any{"path": path, "source": source, "revision": "main"}
-	g.must(attrs, diff.Created)
+	g.Must(attrs, diff.Created)
 	attrs["submodules"] = true
-	g.must(attrs, diff.Updated)
+	g.Must(attrs, diff.Updated)
 	has(t, path+"/sub/a", "one\n")
 	run(t, path+"/sub", "checkout", "-q", "v1")
-	g.must(attrs, diff.Updated)
+	g.Must(attrs, diff.Updated)
 	has(t, path+"/sub/b/c", "two\n")
 }
 
@@ -386,7 +332,7 @@ func TestPassword(t *testing.T) {
 	g, path := newRig(t), filepath.Join(dir, "x")
 	attrs := map[string]any{"path": path, "source": server.URL + "/.git", "revision": "main",
 		"username": "deploy", "password": "s3cr3t'%\"$x"}
-	g.must(attrs, diff.Created)
+	g.Must(attrs, diff.Created)
 	has(t, path+"/b/c", "two\n")
 	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
 		if err != nil || !info.Mode().IsRegular() {
@@ -402,10 +348,10 @@ func TestPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	attrs["password"] = "wrong"
-	g.fails(attrs, false, provider.Terminal, "refuses who asks")
+	g.Fails(attrs, false, provider.Terminal, "refuses who asks")
 	delete(attrs, "password")
-	g.fails(attrs, false, provider.Terminal, "refuses who asks")
-	if out := g.host.Output(); strings.Contains(out, "s3cr3t") {
+	g.Fails(attrs, false, provider.Terminal, "refuses who asks")
+	if out := g.Host.Output(); strings.Contains(out, "s3cr3t") {
 		t.Fatal(out)
 	}
 }
@@ -435,25 +381,25 @@ func TestUser(t *testing.T) {
 		"user": "nobody"}
 	if os.Geteuid() != 0 {
 		if u, err := user.Current(); err != nil || u.Username != "nobody" {
-			g.fails(attrs, false, provider.Terminal, "only the superuser")
+			g.Fails(attrs, false, provider.Terminal, "only the superuser")
 		}
 		return
 	}
-	g.must(attrs, diff.Created)
+	g.Must(attrs, diff.Created)
 	out, err := exec.Command("find", dir+"/x", "!", "-user", "nobody").CombinedOutput()
 	if err != nil || len(out) > 0 {
 		t.Fatal(err, string(out))
 	}
 	attrs["user"] = nil
-	g.fails(attrs, false, provider.NeedsChange, "set user to its owner")
+	g.Fails(attrs, false, provider.NeedsChange, "set user to its owner")
 	attrs["user"] = "no-such-user"
-	g.fails(attrs, false, provider.Retryable, "no user")
-	if did, err := g.apply(attrs, true); err == nil || did != diff.Purged {
+	g.Fails(attrs, false, provider.Retryable, "no user")
+	if did, err := g.Apply(attrs, true); err == nil || did != diff.Purged {
 		t.Fatal("what belongs to another user, who may be gone, cannot be asked for changes", did,
 			err)
 	}
 	attrs["local"] = "discard"
-	if did, err := g.apply(attrs, true); err != nil || did != diff.Purged {
+	if did, err := g.Apply(attrs, true); err != nil || did != diff.Purged {
 		t.Fatal(did, err)
 	}
 }
@@ -461,13 +407,13 @@ func TestUser(t *testing.T) {
 func TestHooksDoNotRun(t *testing.T) {
 	g, source, path := newRig(t), origin(t), filepath.Join(t.TempDir(), "x")
 	attrs := map[string]any{"path": path, "source": source, "revision": "main"}
-	g.must(attrs, diff.Created)
+	g.Must(attrs, diff.Created)
 	write(t, path+"/.git/hooks/post-checkout", "#!/bin/sh\ntouch \""+path+"/evil\"\n")
 	if err := os.Chmod(path+"/.git/hooks/post-checkout", 0o755); err != nil {
 		t.Fatal(err)
 	}
 	attrs["revision"] = "dev"
-	g.must(attrs, diff.Updated)
+	g.Must(attrs, diff.Updated)
 	if _, err := os.Stat(path + "/evil"); !os.IsNotExist(err) {
 		t.Fatal("the hook ran", err)
 	}
@@ -494,7 +440,7 @@ func TestDeclaration(t *testing.T) {
 		for k, v := range tc.attrs {
 			attrs[k] = v
 		}
-		if _, problems := g.typ.Check(attrs); len(problems) != 1 ||
+		if _, problems := g.Type.Check(attrs); len(problems) != 1 ||
 			problems[0].Attribute != tc.part {
 			t.Errorf("%s: %v", why, problems)
 		}

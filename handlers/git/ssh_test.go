@@ -123,16 +123,16 @@ func TestKey(t *testing.T) {
 	g, path := newRig(t), filepath.Join(dir, "x")
 	attrs := map[string]any{"path": path, "source": "ssh://deploy@" + addr + source,
 		"revision": "main", "ssh_key": private, "known_hosts": known}
-	g.must(attrs, diff.Created)
+	g.Must(attrs, diff.Created)
 	has(t, path+"/b/c", "two\n")
 	_, stranger := newKey(t)
 	attrs["known_hosts"] = "[127.0.0.1]:" + port + " " +
 		strings.TrimSpace(string(ssh.MarshalAuthorizedKey(stranger.PublicKey())))
-	g.fails(attrs, false, provider.Terminal, "refuses who asks")
+	g.Fails(attrs, false, provider.Terminal, "refuses who asks")
 	attrs["known_hosts"], attrs["ssh_key"] = known, other
-	g.fails(attrs, false, provider.Terminal, "refuses who asks")
+	g.Fails(attrs, false, provider.Terminal, "refuses who asks")
 	attrs["ssh_key"] = "no key"
-	g.fails(attrs, false, provider.NeedsChange, "not a private key")
+	g.Fails(attrs, false, provider.NeedsChange, "not a private key")
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), "southbound-git-*"))
 	if err != nil || len(left) > 0 {
 		t.Fatal(left, err)
