@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -145,24 +146,10 @@ func (ms *modules) moduleList() *cobra.Command {
 			fmt.Fprintln(w, "NAME\tTYPE\tEDITABLE\tINSTALLED VERSION\tEXPECTED IN PROJECT\tMATCHES")
 			yes := map[bool]string{true: "yes", false: "no"}
 			for _, l := range all {
-				version := l.Installed
-				if version == "" {
-					version = "-"
-				}
-				fmt.Fprintln(
-					w,
-					strings.Join(
-						[]string{
-							l.Name,
-							l.Type,
-							yes[l.Editable],
-							version,
-							l.Expected,
-							yes[l.Matches],
-						},
-						"\t",
-					),
-				)
+				fmt.Fprintln(w, strings.Join([]string{
+					l.Name, cmp.Or(l.Type, "-"), yes[l.Editable], cmp.Or(l.Installed, "-"),
+					l.Expected, yes[l.Matches],
+				}, "\t"))
 			}
 			return fault.Wrap(fault.Unavailable, "write to standard output", w.Flush())
 		},
@@ -250,12 +237,12 @@ func (ms *modules) moduleBuild() *cobra.Command {
 		Use: "build [PATH]", Short: "Build a wheel and a source distribution, without Python",
 		Example: "  southbound module build\n  southbound module build net --dev --wheel -o " +
 			"packages",
-		Args: atMostOne("one folder"), RunE: func(cmd *cobra.Command, args []string) error {
+		Args: atMostOne("one folder"), RunE: func(_ *cobra.Command, args []string) error {
 			path := "."
 			if len(args) > 0 {
 				path = args[0]
 			}
-			files, err := ms.tool().Build(cmd.Context(), path, o)
+			files, err := ms.tool().Build(path, o)
 			if err == nil && ms.json {
 				ms.line(map[string]any{"files": files})
 			}
@@ -347,9 +334,7 @@ func (ms *modules) moduleConvert() *cobra.Command {
 	return &cobra.Command{
 		Use: "v1tov2", Short: "Make the module V1 in the working directory one of V2, in place",
 		Example: "  southbound module v1tov2", Args: exactArgs(0, "nothing more"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return ms.tool().Convert(cmd.Context(), ".")
-		},
+		RunE: func(*cobra.Command, []string) error { return ms.tool().Convert(".") },
 	}
 }
 

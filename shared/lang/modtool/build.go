@@ -5,7 +5,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -44,30 +43,12 @@ type source struct {
 var moved = []string{"model", "files", "templates"}
 
 // Build builds a wheel and a source distribution of the module in a folder, and returns the files.
-// It needs no Python.
-func (t *Tool) Build(ctx context.Context, dir string, o BuildOptions) ([]string, error) {
+// One V1 is packed as the module V2 that Convert makes of it. It needs no Python.
+func (t *Tool) Build(dir string, o BuildOptions) ([]string, error) {
 	m, warnings, err := module.Open(dir)
 	t.warn(warnings)
 	if err != nil {
 		return nil, err
-	}
-	if m.Generation == 1 {
-		temporary, err := os.MkdirTemp("", "southbound-build-")
-		if err != nil {
-			return nil, fault.Wrap(fault.Unavailable, "build the module", err)
-		}
-		defer os.RemoveAll(temporary)
-		converted := filepath.Join(temporary, m.Name)
-		if err := os.CopyFS(converted, os.DirFS(dir)); err != nil {
-			return nil, fault.Wrap(fault.Unavailable, "build the module", err)
-		}
-		if err := t.Convert(ctx, converted); err != nil {
-			return nil, err
-		}
-		if o.Output == "" {
-			o.Output = filepath.Join(dir, "dist")
-		}
-		return t.Build(ctx, converted, o)
 	}
 	if o.Output == "" {
 		o.Output = filepath.Join(dir, "dist")
@@ -112,9 +93,9 @@ func readSource(m *module.Module, o BuildOptions) (*source, error) {
 		files:   map[string][]byte{},
 		own:     map[string][]byte{},
 	}
-	setup, err := os.ReadFile(filepath.Join(m.Dir, metadata.FileV2))
+	setup, err := s.readSetup()
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, "build the module", err)
+		return nil, err
 	}
 	if o.Dev {
 		if o.Now.IsZero() {
@@ -147,19 +128,37 @@ func readSource(m *module.Module, o BuildOptions) (*source, error) {
 	}
 	s.files[metadata.FileV2] = setup
 	s.own[metadata.FileV2] = setup
-	s.own["pyproject.toml"] = []byte(pyproject)
 	s.own["MANIFEST.in"] = []byte(
 		"graft " + module.PluginsPackage + "/" + m.Name + "\nglobal-exclude *.pyc\n",
 	)
-	for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md"} {
+	for _, name := range []string{"README.md", "LICENSE", changelogFile} {
 		if text, err := os.ReadFile(filepath.Join(m.Dir, name)); err == nil {
 			s.own[name] = text
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(m.Dir, "pyproject.toml")); err == nil {
-		s.own["pyproject.toml"] = text
+	if s.own[pyprojectFile], err = pyprojectOf(m.Dir); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// readSetup returns the setup.cfg of the module, or what one V1 would have.
+func (s *source) readSetup() ([]byte, error) {
+	file := filepath.Join(s.module.Dir, metadata.FileV2)
+	if s.module.Generation == 2 {
+		setup, err := os.ReadFile(file)
+		return setup, fault.Wrap(fault.Unavailable, "build the module", err)
+	}
+	setup, err := setupOf(s.module)
+	if err != nil {
+		return nil, err
+	}
+	converted := *s.module
+	if converted.Meta, _, err = metadata.ReadModuleV2(file, setup); err != nil {
+		return nil, err
+	}
+	s.module = &converted
+	return setup, nil
 }
 
 // add takes the files of a folder, under a folder of the package.

@@ -1,8 +1,6 @@
 package modtool
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +13,7 @@ import (
 
 // Convert makes the module V1 in a folder one of V2, in place. It does nothing if what it would
 // write is there.
-func (t *Tool) Convert(_ context.Context, dir string) error {
+func (t *Tool) Convert(dir string) error {
 	m, warnings, err := module.Open(dir)
 	t.warn(warnings)
 	if err != nil {
@@ -129,20 +127,28 @@ func requiresOf(m *module.Module) ([]string, error) {
 	return slices.Concat(slices.Compact(modules), packages), nil
 }
 
-// writePyproject writes the pyproject.toml, or adds the part that is missing to one that is there.
-func writePyproject(dir string) error {
-	file := filepath.Join(dir, "pyproject.toml")
-	text, err := os.ReadFile(file)
+// pyprojectFile says how the package of a module is built.
+const pyprojectFile = "pyproject.toml"
+
+// pyprojectOf returns the pyproject.toml of a folder, with the part that says how it is built.
+func pyprojectOf(dir string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(dir, pyprojectFile))
 	switch {
 	case os.IsNotExist(err):
-		return writeNew(dir, "pyproject.toml", pyproject)
+		return []byte(pyproject), nil
 	case err != nil:
-		return fault.Wrap(fault.Unavailable, "convert the module", err)
+		return nil, fault.Wrap(fault.Unavailable, "read "+pyprojectFile, err)
 	case strings.Contains(string(text), "[build-system]"):
-		return nil
+		return text, nil
 	}
-	return Replace(
-		file,
-		[]byte(fmt.Sprintf("%s\n%s", strings.TrimRight(string(text), "\n")+"\n", pyproject)),
-	)
+	return []byte(strings.TrimRight(string(text), "\n") + "\n\n" + pyproject), nil
+}
+
+// writePyproject writes the pyproject.toml of a folder, or adds the part that is missing.
+func writePyproject(dir string) error {
+	text, err := pyprojectOf(dir)
+	if err != nil {
+		return err
+	}
+	return Replace(filepath.Join(dir, pyprojectFile), text)
 }

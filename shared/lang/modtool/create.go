@@ -139,12 +139,12 @@ func filesV2(name string) [][2]string {
 			"packages = find_namespace:\n" +
 			"install_requires =\n    inmanta-module-std\n\n[options.packages.find]\n" +
 			"include = inmanta_plugins*\n"},
-		{"pyproject.toml", pyproject},
+		{pyprojectFile, pyproject},
 		{"MANIFEST.in", manifest(name)},
 		{"model/_init.cf", ""},
 		{module.PluginsPackage + "/" + name + "/__init__.py", ""},
 		{"README.md", "# " + name + "\n"},
-		{"CHANGELOG.md", "# Changelog\n\n## v0.0.1 - ?\n\n"},
+		{changelogFile, "# Changelog\n\n## v0.0.1 - ?\n\n"},
 		{".gitignore", ignored},
 	}
 }

@@ -67,7 +67,7 @@ func TestDownload(t *testing.T) {
 			t.Errorf("%s is left of the build", name)
 		}
 	}
-	if _, err := tool.Build(context.Background(), got,
+	if _, err := tool.Build(got,
 		modtool.BuildOptions{Output: t.TempDir()}); err != nil {
 		t.Errorf("what was downloaded cannot be built: %v", err)
 	}

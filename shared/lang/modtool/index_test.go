@@ -85,7 +85,7 @@ func (s *shelf) add(t *testing.T, name, version, code string, requires ...string
 		"model/_init.cf", "entity "+strings.ToUpper(name)+":\nend\n",
 		"inmanta_plugins/"+name+"/__init__.py", code)
 	tool, _ := newTool(t, dir)
-	files, err := tool.Build(context.Background(), dir, modtool.BuildOptions{Output: t.TempDir()})
+	files, err := tool.Build(dir, modtool.BuildOptions{Output: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

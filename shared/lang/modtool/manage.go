@@ -1,6 +1,7 @@
 package modtool
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 // Listed is a module as `module list` shows it.
 type Listed struct {
 	Name      string `json:"name"`
-	Type      string `json:"type"` // v1 or v2
+	Type      string `json:"type"` // v1 or v2; "" if it is missing
 	Editable  bool   `json:"editable"`
 	Installed string `json:"installed_version"`
 	Expected  string `json:"expected"`
@@ -25,7 +26,7 @@ type Listed struct {
 }
 
 // List returns the modules of the project, or the module of the folder with those that it needs,
-// sorted by name.
+// sorted by name. Those that are missing have neither a type nor a version.
 func (t *Tool) List() ([]Listed, error) {
 	s, _, err := t.folder().here()
 	if err != nil {
@@ -36,22 +37,23 @@ func (t *Tool) List() ([]Listed, error) {
 	for _, m := range s.modules {
 		l := Listed{
 			Name: m.Name, Type: "v1", Editable: m.Editable, Installed: m.Version().String(),
-			Matches: true,
+			Matches: fits(m, d),
 			Path:    m.Dir,
 		}
 		if m.Generation == 2 {
 			l.Type = "v2"
 		}
+		out = append(out, l)
+	}
+	for _, name := range s.missing {
+		out = append(out, Listed{Name: name})
+	}
+	for i := range out {
 		var set pep440.Set
-		for _, a := range d.Of(m.Name) {
+		for _, a := range d.Of(out[i].Name) {
 			set = append(set, a.Set...)
 		}
-		if l.Expected = set.String(); l.Expected == "" {
-			l.Expected = "*"
-		} else {
-			l.Matches = !m.Version().IsZero() && set.Contains(m.Version())
-		}
-		out = append(out, l)
+		out[i].Expected = cmp.Or(set.String(), "*")
 	}
 	slices.SortFunc(out, func(a, b Listed) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil

@@ -273,7 +273,7 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 		if editable {
 			return []string{"install", "-e", full}, nil
 		}
-		files, err := t.Build(ctx, path, BuildOptions{Output: dir, Wheel: true})
+		files, err := t.Build(path, BuildOptions{Output: dir, Wheel: true})
 		return append([]string{"install", "--force-reinstall"}, files...), err
 	})
 	if err == nil && editable {
