@@ -236,8 +236,7 @@ func (item) Diff(
 
 // Read implements provider.Handler.
 func (i item) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	out := i.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
-	return out[0].Observation, out[0].Err
+	return provider.ReadOne(ctx, i, req)
 }
 
 // seen returns an item as an observation: what is wanted of it, and what it must not have.

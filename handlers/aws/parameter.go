@@ -129,8 +129,7 @@ func (parameter) Diff(
 func (p parameter) Read(
 	ctx *provider.Context, req provider.ReadRequest,
 ) (provider.Observation, error) {
-	out := p.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
-	return out[0].Observation, out[0].Err
+	return provider.ReadOne(ctx, p, req)
 }
 
 // ReadBatch implements provider.BatchReader: a request for each 50 descriptions, and one for each

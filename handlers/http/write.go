@@ -201,7 +201,7 @@ func (a *api) change(obs provider.Observation) (provider.Result, error) {
 		}
 		if t == nil {
 			return provider.Result{}, provider.Errorf(provider.Retryable,
-				"the object has gone while it was changed")
+				"the object disappeared while it was changed")
 		}
 		etag = t.etag
 		body = func() (any, error) {

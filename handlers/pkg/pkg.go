@@ -173,8 +173,7 @@ func itemOf(r provider.Resource) item {
 func (h handler) Read(
 	ctx *provider.Context, req provider.ReadRequest,
 ) (provider.Observation, error) {
-	got := h.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
-	return got[0].Observation, got[0].Err
+	return provider.ReadOne(ctx, h, req)
 }
 
 // ReadBatch implements provider.BatchReader: the package manager is asked once for each place.

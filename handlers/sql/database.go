@@ -75,8 +75,7 @@ func reserved(name string) bool {
 func (d database) Read(
 	ctx *provider.Context, req provider.ReadRequest,
 ) (provider.Observation, error) {
-	out := d.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
-	return out[0].Observation, out[0].Err
+	return provider.ReadOne(ctx, d, req)
 }
 
 // ReadBatch implements provider.BatchReader: over one connection.
@@ -229,16 +228,12 @@ func (d database) Update(
 // reconcile reads the database once more, so that what it does is about what is there now, and
 // changes what differs.
 func (d database) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
-	have, err := d.Read(ctx, provider.ReadRequest{Resource: r})
+	have, err := readAgain(ctx, d, "database", r)
 	if err != nil {
 		return err
 	}
 	name := text(r, "name")
-	if !have.Exists {
-		return provider.Errorf(provider.Retryable, "the database %s has gone while it was changed",
-			name)
-	}
-	diffs := differences(r.Attributes, have.Attributes, "owner", "encoding", "locale",
+	diffs := differences(r.Attributes, have, "owner", "encoding", "locale",
 		"connection_limit", "comment", "extensions")
 	for _, fixed := range []string{"encoding", "locale"} {
 		if _, differs := diffs[fixed]; differs {

@@ -61,8 +61,7 @@ func Extension() provider.Definition {
 func (e extension) Read(
 	ctx *provider.Context, req provider.ReadRequest,
 ) (provider.Observation, error) {
-	out := e.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
-	return out[0].Observation, out[0].Err
+	return provider.ReadOne(ctx, e, req)
 }
 
 // ReadBatch implements provider.BatchReader: over one connection for each database.
@@ -134,16 +133,12 @@ func (e extension) Update(
 
 // reconcile reads the extension once more and changes what differs.
 func (e extension) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
-	have, err := e.Read(ctx, provider.ReadRequest{Resource: r})
+	have, err := readAgain(ctx, e, "extension", r)
 	if err != nil {
 		return err
 	}
 	name := text(r, "name")
-	if !have.Exists {
-		return provider.Errorf(provider.Retryable, "the extension %s has gone while it was changed",
-			name)
-	}
-	diffs := differences(r.Attributes, have.Attributes, "version", "schema")
+	diffs := differences(r.Attributes, have, "version", "schema")
 	var todo []string
 	if _, differs := diffs["version"]; differs {
 		to := "ALTER EXTENSION " + ident(name) + " UPDATE"

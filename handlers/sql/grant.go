@@ -151,8 +151,7 @@ func (grant) Canonicalise(attrs map[string]any) (map[string]any, error) {
 
 // Read implements provider.Handler.
 func (g grant) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	out := g.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
-	return out[0].Observation, out[0].Err
+	return provider.ReadOne(ctx, g, req)
 }
 
 // ReadBatch implements provider.BatchReader: over one connection for each database.

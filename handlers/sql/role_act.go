@@ -19,8 +19,7 @@ const otherPassword = "(another password)"
 
 // Read implements provider.Handler.
 func (ro role) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	out := ro.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
-	return out[0].Observation, out[0].Err
+	return provider.ReadOne(ctx, ro, req)
 }
 
 // ReadBatch implements provider.BatchReader: over one connection.
@@ -156,16 +155,12 @@ func (ro role) Update(ctx *provider.Context, req provider.UpdateRequest) (provid
 // reconcile reads the role once more, so that what it does is about what is there now, and changes
 // what differs, all of it or nothing.
 func (ro role) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
-	have, err := ro.Read(ctx, provider.ReadRequest{Resource: r})
+	have, err := readAgain(ctx, ro, "role", r)
 	if err != nil {
 		return err
 	}
 	name := text(r, "name")
-	if !have.Exists {
-		return provider.Errorf(provider.Retryable, "the role %s has gone while it was changed",
-			name)
-	}
-	todo, err := statements(ctx, r, have.Attributes)
+	todo, err := statements(ctx, r, have)
 	if err != nil {
 		return err
 	}

@@ -53,8 +53,7 @@ func Schema() provider.Definition {
 
 // Read implements provider.Handler.
 func (s space) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
-	out := s.ReadBatch(ctx, []provider.BatchRead{{Context: ctx, ReadRequest: req}})
-	return out[0].Observation, out[0].Err
+	return provider.ReadOne(ctx, s, req)
 }
 
 // ReadBatch implements provider.BatchReader: over one connection for each database.
@@ -119,16 +118,12 @@ func (s space) Update(ctx *provider.Context, req provider.UpdateRequest) (provid
 
 // reconcile reads the schema once more and changes what differs.
 func (s space) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
-	have, err := s.Read(ctx, provider.ReadRequest{Resource: r})
+	have, err := readAgain(ctx, s, "schema", r)
 	if err != nil {
 		return err
 	}
 	name := text(r, "name")
-	if !have.Exists {
-		return provider.Errorf(provider.Retryable, "the schema %s has gone while it was changed",
-			name)
-	}
-	diffs := differences(r.Attributes, have.Attributes, "owner", "comment")
+	diffs := differences(r.Attributes, have, "owner", "comment")
 	var todo []string
 	if _, differs := diffs["owner"]; differs {
 		todo = append(todo, "ALTER SCHEMA "+ident(name)+" OWNER TO "+ident(text(r, "owner")))

@@ -249,3 +249,16 @@ func batch(
 	}
 	return out
 }
+
+// readAgain returns the attributes of what is there, of type what, while it is being changed. That
+// it is gone by now may pass: somebody may make it again.
+func readAgain(
+	ctx *provider.Context, h provider.BatchReader, what string, r provider.Resource,
+) (map[string]any, error) {
+	have, err := provider.ReadOne(ctx, h, provider.ReadRequest{Resource: r})
+	if err == nil && !have.Exists {
+		err = provider.Errorf(provider.Retryable, "the %s %s disappeared while it was changed", what,
+			text(r, "name"))
+	}
+	return have.Attributes, err
+}
