@@ -148,19 +148,18 @@ func (w claiming) with(to *state.Commit, batch []*claim) {
 	to.Until = w.Clock.Now().Add(longest + commitAfter + state.LeaseMargin)
 }
 
-// ahead picks what is to run after a batch whose commit is c, so that the same commit claims it.
-// That is done where nothing follows from the batch: what does has to be planned before anything
-// else begins, and what conflicts has to be looked at before. It returns nothing where there is
-// more to look at before the next claim.
-func (r *recording) ahead(ctx context.Context, c *state.Commit) []*claim {
-	writes := len(c.Rows) + len(c.AddOutbox) + len(c.Parameters) + len(c.DropParameters)
+// ahead picks what the commit of a batch is to claim as well: what is to run next, if all that it
+// records is that everything was as it was. Of anything else something may follow, and that has to
+// be planned before more begins; see record. What was moved is claimed by itself, as others are
+// asked about it before; see withoutMoved.
+func (r *recording) ahead(of *state.Commit) []*claim {
 	now := r.Clock.Now()
-	if writes > 0 || bool(r.stale) || ctx.Err() != nil || !now.Before(r.until) {
+	if len(of.Rows) > 0 || !now.Before(r.until) {
 		return nil
 	}
 	next := r.pick(now, r.claimSize)
 	if slices.ContainsFunc(next, func(c *claim) bool { return len(c.row.MovedFrom) > 0 }) {
-		r.putBack(next) // see withoutMoved
+		r.putBack(next)
 		return nil
 	}
 	return next

@@ -63,7 +63,7 @@ func (r *recording) record(ctx context.Context) error {
 			}
 		}
 	}()
-	next := r.ahead(ctx, &c)
+	next := r.ahead(&c)
 	if len(next) > 0 {
 		claiming{r.worker}.with(&c, next)
 	}
@@ -75,8 +75,8 @@ func (r *recording) record(ctx context.Context) error {
 	}
 	if committed.Started {
 		r.begun, r.claimed = next, c.Next
-	} else if len(next) > 0 {
-		r.stale.mark() // the schedule has changed, or the agent is paused
+	} else {
+		r.putBack(next) // the schedule has changed, or the agent is paused
 	}
 	r.noteCleared(committed.Conflicts)
 	conflicts := committed.Conflicts

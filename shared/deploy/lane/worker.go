@@ -55,7 +55,7 @@ type Config struct {
 // number of processes may call it at any time: one of them serves the lane, the others return with
 // outcome.Busy. Errors are faults of infrastructure; a failing resource is data.
 func Run(ctx context.Context, c Config, env, lane string, until time.Time) (Outcome, error) {
-	w := &worker{until: until, claimSize: claimFirst}
+	w := &worker{until: until, claimSize: min(claimFirst, c.Claim)}
 	w.Config, w.env, w.key, w.lane = c, env, lane, lane
 	if c.Waits != nil {
 		ctx = provider.OnWaits(ctx, func(why string) { c.Waits(env, state.AgentOf(lane), why) })

@@ -21,6 +21,7 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 		r.violate("pause", "%s starts %v though the environment is halted", t.name, c.Next)
 	}
 	checkHeld(r, t, c)
+	checkOnlyHere(r, t, e, c)
 	checkConnected(r, t, e, c)
 	if len(c.Rows) > 0 {
 		return // within what was claimed before
@@ -98,6 +99,20 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 	}
 	checkOrder(r, t, e, c.Next)
 	hasten(r)
+}
+
+// checkOnlyHere checks that nothing is claimed that has been claimed in the lane that it was moved
+// from, by somebody who still holds that: invariant D2. What has come back after it was let go of
+// knows nothing of a run that was under way.
+func checkOnlyHere(r *run, t *task, e *environment, c *state.Commit) {
+	for _, id := range c.Next {
+		for key, l := range e.leases {
+			if key != c.Guard.Key && l.Holder != "" && r.time().Before(l.Until) &&
+				slices.Contains(l.Running, id) && !r.books.forgotten[id] {
+				r.violate("D2", "%s starts %s, which is still claimed in %s", t.name, id, key)
+			}
+		}
+	}
 }
 
 // checkHeld checks that a lane is taken for as long as one call of a handler may take: otherwise

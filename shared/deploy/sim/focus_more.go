@@ -258,3 +258,54 @@ func (d *drawer) recall() {
 	}
 	d.p.End = at + 10*time.Second
 }
+
+// focusHeld has what is claimed with what was checked moved or held up.
+func focusHeld() *Focus {
+	return &Focus{
+		Name: "held",
+		Why: "while everything is checked, what is next is moved to where it is claimed with " +
+			"what was checked, or the agent is paused for a moment",
+		plan: func(p *Plan, _ *rand.Rand) {
+			calmly(p)
+			p.hasty, p.touches, p.Procs = true, 0, 2
+			p.sizes.Claim = 1 + int(p.Seed%4)
+		},
+		size:  16,
+		types: []string{typeThing},
+		act:   (*drawer).hold,
+	}
+}
+
+// hold draws what focusHeld is about.
+func (d *drawer) hold() {
+	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 3}}
+	for i := range d.pool {
+		id := resource.NewID(typeThing, "a0",
+			resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})
+		d.pool[i], d.in[i] = spec{id: id, v: 1}, true
+	}
+	at := time.Duration(0)
+	soon := func(most time.Duration) { at += time.Duration(d.rng.Int64N(int64(most))) }
+	export := func() {
+		d.p.Ops = append(d.p.Ops,
+			op{At: at, kind: opExport, model: d.model(nil), tries: 3,
+				agents: slices.Clone(d.agents)})
+	}
+	export()
+	for range 6 {
+		at += 10 * time.Second
+		d.p.Ops = append(d.p.Ops, op{At: at, kind: opRepair})
+		for range 4 {
+			soon(80 * time.Millisecond)
+			if d.one(2) {
+				d.agents[0].Lanes = 4 - d.agents[0].Lanes // 3 or 1
+				export()
+				continue
+			}
+			d.p.Ops = append(d.p.Ops, op{At: at, kind: opPause, agent: "a0", on: true})
+			soon(20 * time.Millisecond)
+			d.p.Ops = append(d.p.Ops, op{At: at, kind: opPause, agent: "a0"})
+		}
+	}
+	d.p.End = at + 10*time.Second
+}
