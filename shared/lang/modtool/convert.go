@@ -100,7 +100,7 @@ func setupOf(m *module.Module) ([]byte, error) {
 	set("options", "include_package_data", "True")
 	set("options", "packages", "find_namespace:")
 	set("options.packages.find", "include", module.PluginsPackage+"*")
-	return bytesTrimmed(text), nil
+	return text, nil
 }
 
 // requiresOf returns the packages that a module V1 needs: modules first, sorted.

@@ -31,8 +31,8 @@ func setOption(text []byte, section, name, value string) []byte {
 		end = last + 1
 	}
 	entry := name + " = " + value + "\n"
-	if value == "" {
-		entry = name + " =\n"
+	if value == "" || value[0] == '\n' { // with a line for each of several
+		entry = name + " =" + value + "\n"
 	}
 	switch {
 	case at >= 0:

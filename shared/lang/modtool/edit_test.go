@@ -17,7 +17,7 @@ func TestSetOption(t *testing.T) {
 		{"metadata", "license", "MIT", strings.Replace(text, "version = 1.0 \n",
 			"version = 1.0 \nlicense = MIT\n", 1)},
 		{"options", "requires", "\n    d",
-			strings.Replace(text, "requires =\n    a\n    # b\n    c\n", "requires = \n    d\n",
+			strings.Replace(text, "requires =\n    a\n    # b\n    c\n", "requires =\n    d\n",
 				1)},
 		{"options", "zip", "", strings.Replace(text, "zip = no", "zip =", 1)},
 		{"egg_info", "tag_build", "dev0", text + "\n[egg_info]\ntag_build = dev0\n"},

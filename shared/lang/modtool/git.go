@@ -111,8 +111,8 @@ func choose(ctx context.Context, dir, name, mode string, d *module.Demands) (str
 	}
 	slices.SortFunc(fits, func(a, b pep440.Version) int { return b.Compare(a) })
 	for _, v := range fits {
-		if old, err := older(ctx, dir, names[v.String()]); err != nil || old {
-			return names[v.String()], err
+		if suits(ctx, dir, names[v.String()]) {
+			return names[v.String()], nil
 		}
 	}
 	if len(versions) == 0 && len(set) == 0 {
@@ -130,19 +130,19 @@ func choose(ctx context.Context, dir, name, mode string, d *module.Demands) (str
 	return "", oneProblem(p)
 }
 
-// older reports whether the module at a tag is content with this compiler.
-func older(ctx context.Context, dir, tag string) (bool, error) {
+// suits reports whether the module at a tag is content with this compiler.
+func suits(ctx context.Context, dir, tag string) bool {
 	text, err := git(ctx, dir, "show", tag+":"+metadata.FileV1)
 	if err != nil {
-		return true, nil // it says nothing about compilers
+		return true // it says nothing about compilers
 	}
 	m, _, err := metadata.ReadModuleV1(metadata.FileV1, []byte(text))
 	if err != nil || m.CompilerVersion == "" {
-		return true, nil // what is wrong in it is found when it is loaded
+		return true // what is wrong in it is found when it is loaded
 	}
 	needs, err := pep440.Parse(m.CompilerVersion)
 	own, _ := pep440.Parse(compiler)
-	return err != nil || needs.Compare(own) <= 0, nil
+	return err != nil || needs.Compare(own) <= 0
 }
 
 // clones are the modules V1 of a project, which git gets from its repositories.

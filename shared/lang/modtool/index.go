@@ -46,7 +46,11 @@ type file struct {
 // index returns the indexes of the project: those of pip, else those of the old form in repo, else
 // the one that pip takes.
 func (i *installer) index() *index {
+	if i.pages != nil {
+		return i.pages
+	}
 	x := &index{known: map[string][]file{}, sources: map[string][]file{}}
+	i.pages = x
 	if i.meta.Pip.Index != "" {
 		x.urls = append(x.urls, i.meta.Pip.Index)
 	}

@@ -37,6 +37,7 @@ func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 	i := &installer{
 		Tool: t, meta: meta, o: o,
 		wanted: map[string]bool{}, looked: map[string]bool{}, moved: map[string]bool{},
+		put: map[string]string{},
 	}
 	if env := filepath.Join(t.Dir, module.EnvDir); fileThere(env) {
 		release, err := i.hold(ctx, env)
@@ -75,7 +76,9 @@ type installer struct {
 	moved  map[string]bool // modules V1 that were looked at
 	last   []string        // the requirements that were installed last
 	ran    bool
-	lock   *os.File // on the environment; nil while it is not held
+	put    map[string]string // the wheel or folder of modules that was unpacked or linked last
+	pages  *index            // what was read of indexes; nil before
+	lock   *os.File          // on the environment; nil while it is not held
 }
 
 // hold locks the environment until release is called, unless it is locked by this installer.

@@ -186,32 +186,12 @@ func (t *Tool) Add(requirement string, override, v1 bool) (isProject bool, err e
 		return false, fault.New(fault.Usage, "add the module", "%s", wrong).WithHint("%s", hint)
 	}
 	isProject = fileThere(filepath.Join(t.Dir, metadata.ProjectFile))
-	var file string
-	var asked []metadata.Requirement
-	if isProject {
-		meta, err := t.folder().open()
-		if err != nil {
-			return false, err
-		}
-		if asked, err = module.ProjectRequirements(meta); err != nil {
-			return false, err
-		}
-		file = meta.File
-	} else {
-		m, _, err := module.Open(t.Dir)
-		if err != nil {
-			return false, err
-		}
-		if m.Generation == 2 && v1 {
-			return false, fault.New(fault.Usage, "add the module", "a module V2 cannot need one V1")
-		}
-		file, asked = m.Meta.File, m.Meta.Requires
+	file, asked, err := t.asking(isProject, v1)
+	if err != nil {
+		return false, err
 	}
-	there := slices.ContainsFunc(
-		asked,
-		func(a metadata.Requirement) bool { return a.Module == r.Module },
-	)
-	if there && !override {
+	there := func(a metadata.Requirement) bool { return a.Module == r.Module }
+	if slices.ContainsFunc(asked, there) && !override {
 		return false, fault.New(fault.Conflict, "add the module", "%s is required already",
 			r.Module).
 			WithHint("--override changes the constraint")
@@ -226,11 +206,34 @@ func (t *Tool) Add(requirement string, override, v1 bool) (isProject bool, err e
 		return false, err
 	}
 	if len(r.Set) > 0 && slices.ContainsFunc(asked, func(a metadata.Requirement) bool {
-		return a.Module == r.Module && a.At.File == file
+		return there(a) && a.At.File == file
 	}) {
 		return isProject, addToYAML(file, asked, r)
 	}
 	return isProject, nil
+}
+
+// asking returns what the project or module in the folder asks for, and the file that says so.
+func (t *Tool) asking(
+	isProject, v1 bool,
+) (file string, asked []metadata.Requirement, err error) {
+	if isProject {
+		meta, err := t.folder().open()
+		if err != nil {
+			return "", nil, err
+		}
+		asked, err = module.ProjectRequirements(meta)
+		return meta.File, asked, err
+	}
+	m, _, err := module.Open(t.Dir)
+	if err != nil {
+		return "", nil, err
+	}
+	if m.Generation == 2 && v1 {
+		return "", nil, fault.New(fault.Usage, "add the module",
+			"a module V2 cannot need one V1")
+	}
+	return m.Meta.File, m.Meta.Requires, nil
 }
 
 func addToSetup(file string, r metadata.Requirement) error {
@@ -250,12 +253,7 @@ func addToSetup(file string, r metadata.Requirement) error {
 	}
 	value := "\n    " + strings.Join(setRequirement(lines, r), "\n    ")
 	text = setOption(text, "options", "install_requires", value)
-	return Replace(file, bytesTrimmed(text))
-}
-
-// bytesTrimmed takes out white space at the ends of lines that options with many lines have.
-func bytesTrimmed(text []byte) []byte {
-	return []byte(strings.ReplaceAll(string(text), "= \n", "=\n"))
+	return Replace(file, text)
 }
 
 func addToText(file string, r metadata.Requirement) error {

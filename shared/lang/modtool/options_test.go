@@ -16,8 +16,9 @@ func TestEditableLines(t *testing.T) {
 	s := &shelf{wheels: map[string][]byte{}}
 	s.add(t, "net", "1.0", "")
 	s.add(t, "net", "2.0", "")
+	s.add(t, "lone", "1.0", "")
 	dir := tree(
-		t, "main.cf", "import greet\n", "requirements.txt", "-e mods/greet # ours\n",
+		t, "main.cf", "import greet\nimport lone\n", "requirements.txt", "-e mods/greet # ours\n",
 		"project.yml", "name: p\npip: {index-url: '"+serve(t, s, "ann:"+secret+"@")+"'}\n",
 		"mods/greet/setup.cfg", "[metadata]\nname = inmanta-module-greet\nversion = 1.5\n"+
 			"license = none\n[options]\ninstall_requires =\n    inmanta-module-net <2\n",
@@ -31,13 +32,20 @@ func TestEditableLines(t *testing.T) {
 		}
 	}
 	want := "net 1.0 from inmanta_module_net-1.0-py3-none-any.whl\n" +
-		"greet is installed in editable form\n2 modules are there, packages in .env\n" +
-		"2 modules are there, packages in .env\n"
+		"greet is installed in editable form\n" +
+		"lone 1.0 from inmanta_module_lone-1.0-py3-none-any.whl\n" +
+		"3 modules are there, packages in .env\n3 modules are there, packages in .env\n"
 	if said.String() != want {
 		t.Errorf("it says\n%swant\n%s", said, want)
 	}
+	pages := map[string]int{}
+	for _, path := range s.asked {
+		if pages[path]++; pages[path] > 1 && strings.HasPrefix(path, "/simple/") {
+			t.Errorf("the index is asked again for %s", path)
+		}
+	}
 	all, err := tool.List()
-	if err != nil || len(all) != 2 || !all[0].Editable || all[0].Installed != "1.5" ||
+	if err != nil || len(all) != 3 || !all[0].Editable || all[0].Installed != "1.5" ||
 		all[0].Path != filepath.Join(dir, "mods/greet") || all[1].Editable {
 		t.Errorf("the modules are %+v, %v", all, err)
 	}

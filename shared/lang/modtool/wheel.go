@@ -55,15 +55,23 @@ func (i *installer) pure(
 	slices.Sort(names)
 	for _, name := range names {
 		w := chosen[name]
+		if i.put[name] == w.name {
+			continue // in a round before
+		}
 		if err := w.unpack(env); err != nil {
 			return false, err
 		}
+		i.put[name] = w.name
 		i.Say("%s %s from %s", w.module, w.version, w.name)
 	}
 	for _, m := range own {
+		if i.put[m.Name] == m.Dir {
+			continue
+		}
 		if err := i.link(env, m); err != nil {
 			return false, err
 		}
+		i.put[m.Name] = m.Dir
 	}
 	return true, nil
 }

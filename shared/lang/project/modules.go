@@ -96,8 +96,8 @@ func (l *loader) module(name string) (m *module.Module, known bool, err error) {
 		l.std = m
 		return nil, true, nil // its plugins are part of the program, and so is its model
 	}
-	if !l.done["\x00"+name] {
-		l.done["\x00"+name] = true
+	if !l.told[name] {
+		l.told[name] = true
 		l.problems = append(l.problems, found.Wrong...)
 		l.project.Warnings = append(l.project.Warnings, found.Warnings...)
 		if m != nil && found.Wrong == nil {
@@ -116,8 +116,9 @@ func (l *loader) generations(m *module.Module, i imported) {
 	if m == nil || m.Generation == 2 || i.by == "" || i.by == m.Name {
 		return
 	}
-	if by := l.finder.Known(i.by); by != nil && by.Generation == 2 && !l.done[i.by+"\x00"+m.Name] {
-		l.done[i.by+"\x00"+m.Name] = true
+	cross := [2]string{i.by, m.Name}
+	if by := l.finder.Known(i.by); by != nil && by.Generation == 2 && !l.crossed[cross] {
+		l.crossed[cross] = true
 		l.problems.Add(diag.Problem{
 			Pos: i.at, Code: metadata.CodeRequires,
 			Message: i.by + " is a module V2, and " + m.Name + ", which it imports, is one V1",

@@ -79,7 +79,7 @@ func Load(path string, o Options) (*Project, error) {
 	dir := filepath.Dir(main)
 	l := &loader{
 		project: &Project{Dir: dir, Main: main, Env: std.NewEnv(dir, map[string]string{})},
-		options: o, done: map[string]bool{},
+		options: o, done: map[string]bool{}, told: map[string]bool{}, crossed: map[[2]string]bool{},
 	}
 	if err := l.settings(); err != nil {
 		return nil, err
@@ -109,8 +109,10 @@ type loader struct {
 	options  Options
 	finder   *module.Finder
 	open     []imported
-	done     map[string]bool
-	modules  []string // in the order in which they were found
+	done     map[string]bool    // namespaces that were followed
+	told     map[string]bool    // modules of which was said what is to be said
+	crossed  map[[2]string]bool // modules V2 and those V1 that they import, which was said
+	modules  []string           // in the order in which they were found
 	sources  map[string][]eval.Source
 	problems diag.Problems
 	std      *module.Module // that of the environment, if there is one
