@@ -38,8 +38,8 @@ func Item() provider.Definition {
 		Type: schema.Type{
 			Name: "aws::dynamodb::Item",
 			Description: "An item of a table of DynamoDB. Each change is one request that takes " +
-				"effect whole or not at all, and sets all that is said. What is not said stays " +
-				"as it is, unless exclusive is.",
+				"effect whole or not at all, and sets all that is given. What is not given " +
+				"stays as it is, unless exclusive is true.",
 			Transports: []string{"aws"},
 			Attributes: []schema.Attribute{
 				{Name: "table", Type: `Pattern[/\A[a-zA-Z0-9_.-]{3,255}\z/]`,

@@ -41,10 +41,10 @@ func objectWith(h object) provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "aws::s3::Object",
-			Description: "An object in a bucket: its bytes and what is said of them. It is read " +
+			Description: "An object in a bucket: its bytes and their metadata. It is read " +
 				"by its headers and its SHA-256 checksum, so bytes are never downloaded; an " +
-				"object that others wrote without that checksum is written anew once. Writes are " +
-				"conditional: what someone else writes at the same time is not lost unseen. In a " +
+				"object that others wrote without that checksum is written once more. Writes are " +
+				"conditional: what someone else writes at the same time is not overwritten unnoticed. In a " +
 				"bucket with versions each write makes one, and purging leaves the older ones. " +
 				"What is not said stays as it is, except access lists and object locks, which S3 " +
 				"does not carry over to what replaces an object.",

@@ -224,7 +224,7 @@ func (t *target) copy(head *s3.HeadObjectOutput) error {
 	}
 	if size(head) > maxCopied {
 		return provider.Errorf(provider.NeedsChange,
-			"the object is too large for S3 to change what is said of it; give the resource "+
+			"the object is too large for S3 to change its metadata; give the resource "+
 				"its content")
 	}
 	if sum := head.Metadata[hashName]; sum != "" && sum == hashOf(head) {

@@ -31,7 +31,7 @@ func canonical(schedule string) (string, error) {
 	words := strings.Fields(schedule)
 	if len(words) == 1 && strings.HasPrefix(words[0], "@") {
 		if !slices.Contains(shorthands(), words[0]) {
-			return "", fmt.Errorf("%s is none of %s", words[0], strings.Join(shorthands(), " "))
+			return "", fmt.Errorf("%s is not one of %s", words[0], strings.Join(shorthands(), " "))
 		}
 		return words[0], nil
 	}

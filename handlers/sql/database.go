@@ -39,8 +39,8 @@ func Database() provider.Definition {
 				{Name: "locale", Type: "Optional[String[1]]", Behaviour: schema.InitOnly,
 					Description: "the locale of order and characters, such as C or de_DE.UTF-8"},
 				{Name: "template", Type: "Optional[" + nameType + "]", Behaviour: schema.Parameter,
-					Description: "the database it is made as a copy of; unless said template0 " +
-						"where encoding or locale is said, and else template1"},
+					Description: "the database that it is copied from; by default template0 if " +
+						"encoding or locale is given, otherwise template1"},
 				{Name: "extensions", Type: "Optional[Array[String[1]]]",
 					Description: "extensions that are there; others stay"},
 				{Name: "connection_limit", Type: "Optional[Integer[-1, 2147483647]]",

@@ -115,14 +115,14 @@ func validGrant(attrs map[string]any) []diag.Problem {
 	}
 	kind, _ := attrs["kind"].(string)
 	if kind == "database" && attrs["schema"] != nil && attrs["schema"] != "public" {
-		bad("schema", "rights to a database are not those to a schema")
+		bad("schema", "privileges on a database are not those on a schema")
 	}
 	if (kind == "database" || kind == "schema") && attrs["name"] != nil && attrs["name"] != every {
-		bad("name", "rights to a %s are not those to something in it", kind)
+		bad("name", "privileges on a %s are not those on something in it", kind)
 	}
 	wanted, said := texts(attrs, "privileges")
 	if said && len(wanted) == 0 {
-		out = append(out, diag.Problem{Attribute: "privileges", Message: "there is no right in it",
+		out = append(out, diag.Problem{Attribute: "privileges", Message: "it is empty",
 			Hint: "write `purged: true` for a role that is to have none"})
 	}
 	if slices.Contains(wanted, all) && len(wanted) > 1 {
@@ -136,8 +136,8 @@ func validGrant(attrs map[string]any) []diag.Problem {
 		if may != "" && w != all && !slices.Contains(strings.Fields(may), w) {
 			out = append(out,
 				diag.Problem{Attribute: "privileges",
-					Message: fmt.Sprintf("there is no right %s to a %s", w, kind),
-					Hint:    "there are " + strings.Join(strings.Fields(may), ", ")})
+					Message: fmt.Sprintf("%s is not a privilege on a %s", w, kind),
+					Hint:    "the privileges are " + strings.Join(strings.Fields(may), ", ")})
 		}
 	}
 	return out

@@ -19,7 +19,7 @@ func Null() provider.Definition {
 		Type: schema.Type{
 			Name: "std::Null",
 			Description: "Nothing: a point in the order of things, such as what many resources " +
-				"require. It is always as wanted.",
+				"require. It is always as desired.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar,
 					Description: "its name"},

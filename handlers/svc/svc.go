@@ -92,7 +92,7 @@ func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 		Validate: func(attrs map[string]any) []diag.Problem {
 			if attrs["running"] == nil && attrs["enabled"] == nil {
 				return []diag.Problem{{Attribute: "running",
-					Message: "neither running nor enabled is said, so there is nothing to see to",
+					Message: "neither running nor enabled is given, so there is nothing to manage",
 					Hint:    "add running: true, enabled: true or both"}}
 			}
 			return nil

@@ -306,7 +306,7 @@ func how(p map[string]string) string {
 		out += fmt.Sprintf(", its program ended with %d", code)
 	}
 	if n := restarts(p); n > 0 {
-		out += fmt.Sprintf(", and it has begun anew %d times", n)
+		out += fmt.Sprintf(", and it has restarted %d times", n)
 	}
 	return out
 }

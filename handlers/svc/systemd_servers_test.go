@@ -191,7 +191,7 @@ func between(t *testing.T, b *booted) {
 		"rounds": {waits("rounds",
 			"Type=notify\nRestart=always\nRestartSec=0.01\nStartLimitIntervalSec=0",
 			"rm "+end("rounds")+"; exit 3"), "again", provider.Retryable,
-			"and it has begun anew 3 times"},
+			"and it has restarted 3 times"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -461,7 +461,7 @@ func TestCreateFirstIsDeclaredWhole(t *testing.T) {
 			Attributes: []schema.Attribute{name, zone, number}}, ""},
 		{schema.Type{Name: "t::T", CreateFirst: true,
 			Attributes: []schema.Attribute{name, zone, number}},
-			"two of one name cannot stand beside each other"},
+			"two of one name cannot exist at once"},
 		{schema.Type{Name: "t::T", CreateFirst: true, Assigned: true,
 			Attributes: []schema.Attribute{name, zone}},
 			"nothing that is only reported tells the old one"},

@@ -226,7 +226,7 @@ func TestMapMistakes(t *testing.T) {
 		`main.cf:4:7: app::Config: content: host of app::Config leads to 2 entities, and a path needs one`,
 		`main.cf:4: app::Config: agent: host of app::Config leads to 2 entities, and a path needs one`,
 		`main.cf:5:7: app::Config: content: host.name leads to nothing`,
-		`main.cf:5: app::Config: agent: host.name leads to nothing, so that there is no agent`,
+		`main.cf:5: app::Config: agent: host.name leads to nothing, so there is no agent`,
 		`main.cf:6:5: app::Config: owner: `,
 		`main.cf:7:6: app::Config: purged: it has to be known when the model is compiled: of a fact`,
 		`main.cf:7:4: app::Config: path: what names a resource has to be known when the model is compiled`,

@@ -205,7 +205,7 @@ func (o *one) agent() string {
 	case err != nil:
 		o.bad(got.at, "agent", "", "%v", err)
 	case !got.ok:
-		o.bad(got.at, "agent", "", "%s leads to nothing, so that there is no agent", o.Agent)
+		o.bad(got.at, "agent", "", "%s leads to nothing, so there is no agent", o.Agent)
 	case !isText || !resource.ValidAgent(name):
 		o.bad(got.at, "agent", "", "%s is not a name of an agent", o.Agent)
 	default:

@@ -247,7 +247,7 @@ func (c *compiler) attribute(t *Compiled, i int) {
 		c.bad(a.Name, "a letter, then letters, digits and _"+lookAlike(a.Name),
 			"%q is not a name for an attribute", a.Name)
 	case slices.Contains(reservedNames(), a.Name):
-		c.bad(a.Name, "it stands beside the attributes in documents; choose another",
+		c.bad(a.Name, "documents use it beside the attributes; choose another",
 			"the name %q is reserved", a.Name)
 	case twice:
 		c.bad(a.Name, "", "the attribute is declared twice")
@@ -281,7 +281,7 @@ func (c *compiler) replaced(t *Compiled) {
 	case !t.CreateFirst:
 	case !t.Assigned:
 		c.bad("", "leave CreateFirst out, or set Assigned where the target chooses the identity",
-			"two of one name cannot stand beside each other, so a thing cannot be created first")
+			"two of one name cannot exist at once, so a thing cannot be created first")
 	case !has(func(a *Attribute) bool { return a.Behaviour == Replace }):
 		c.bad("", "give the behaviour replace to what cannot be changed otherwise",
 			"the type says how things are replaced, and no attribute replaces them")

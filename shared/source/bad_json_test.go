@@ -20,7 +20,7 @@ func jsonProblems() []badCase {
 		}},
 		{"two documents", "a file holds one", "{\"southbound\": 1}\n{\"southbound\": 1}\n",
 			[]string{
-				`2:1 |  |  | more stands behind the document | a file holds one document; put the resources of all into one list, or into several files`,
+				`2:1 |  |  | there is more after the document | a file holds one document; put the resources of all into one list, or into several files`,
 			}},
 		{"ends early", "something is open",
 			"{\"southbound\": 1, \"resources\": [{\"type\": \"std::Null\"", []string{

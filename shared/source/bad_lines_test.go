@@ -27,11 +27,11 @@ func linesProblems() []badCase {
 		{"a document over two lines", "a line is a document",
 			"{\"southbound\": 1,\n\"resources\": []}\n", []string{
 				`1:18 |  |  | this is not valid JSON: it ends early | close what is open; a document stands on one line`,
-				`2:12 |  |  | more stands behind the document | each document stands on a line of its own`,
+				`2:12 |  |  | there is more after the document | each document stands on a line of its own`,
 			}},
 		{"two documents on a line", "a line is a document",
 			"{\"southbound\": 1} {\"southbound\": 1}\n", []string{
-				`1:19 |  |  | more stands behind the document | each document stands on a line of its own`,
+				`1:19 |  |  | there is more after the document | each document stands on a line of its own`,
 			}},
 		{"defaults of another line", "they are those of a document",
 			"{\"southbound\": 1, \"defaults\": {\"agent\": \"a\"}}\n{\"southbound\": 1, " +

@@ -121,7 +121,7 @@ func (j *jsonReader) end() error {
 	if len(rest) == 0 {
 		return nil
 	}
-	j.syntax(j.place(len(j.text)-len(rest)), j.only(), "more stands behind the document")
+	j.syntax(j.place(len(j.text)-len(rest)), j.only(), "there is more after the document")
 	return errReported
 }
 

@@ -160,8 +160,8 @@ func Sections(t *schema.Compiled) []Section {
 func relations(t *schema.Compiled) []string {
 	verbs := map[schema.RelationKind]string{
 		schema.Require: "requires", schema.Before: "comes before",
-		schema.Subscribe: "requires, and is told of changes of,",
-		schema.Notify:    "comes before, and tells of its changes,",
+		schema.Subscribe: "requires, and is notified of changes of,",
+		schema.Notify:    "comes before, and notifies of its changes,",
 	}
 	var out []string
 	for i := range t.Relations {

@@ -44,7 +44,7 @@ func declared() []options.Option {
 			Description: "headers of every request; a value may be a secret, and that of a " +
 				"header that authenticates must be one"},
 		{Name: "ca", Type: "Optional[String[1]]",
-			Description: "certificates, in PEM, of the authorities to trust in place of the " +
+			Description: "certificates, in PEM, of the authorities to trust instead of the " +
 				"system's"},
 		{Name: "certificate", Type: "Optional[String[1]]",
 			Description: "the client's certificate with those between it and its authority, in PEM"},

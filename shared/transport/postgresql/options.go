@@ -35,7 +35,7 @@ func declared() []options.Option {
 			Description: "full: with a certificate that is checked, as is usual; encrypt: with " +
 				"any certificate; none: in the open, as is usual on a socket"},
 		{Name: "ca", Type: "Optional[String[1]]",
-			Description: "certificates, in PEM, of the authorities to trust in place of the " +
+			Description: "certificates, in PEM, of the authorities to trust instead of the " +
 				"system's"},
 		{Name: "certificate", Type: "Optional[String[1]]",
 			Description: "the client's certificate with those between it and its authority, in PEM"},

@@ -145,7 +145,7 @@ func (c *Config) upload(ctx context.Context, s Starter, need string) error {
 		return fault.Wrap(fault.Unavailable, "upload the program", sent)
 	}
 	return fault.New(fault.Damaged, "upload the program",
-		"the machine asks for a program that there is none of")
+		"there is no program for the kind of machine that it says it is")
 }
 
 func sendProgram(w io.Writer, path string, packed bool) error {

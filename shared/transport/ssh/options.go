@@ -43,8 +43,8 @@ func declared() []options.Option {
 			Type:  "Optional[Variant[Hash[String, Data], Array[Hash[String, Data], 1, 8]]]",
 			Valid: isMaps,
 			Hint:  "write it such as jump: [{host: bastion.example.com}]",
-			Description: "machines to go through, the first one first, each with a host and what " +
-				"is said of it here"},
+			Description: "machines to go through, the first one first, each with a host " +
+				"and any of these options"},
 		{Name: "sudo", Type: `Optional[Variant[Boolean, Pattern[/\A[^\s-]\S*\z/]]]`,
 			Description: "the user to become by sudo; true means root"},
 		{Name: "sudo_password", Type: "Optional[String[1]]", Secret: true,
