@@ -287,7 +287,7 @@ func TestMappedMistakes(t *testing.T) {
 			`more of shop::Page leads to 2 entities, and a path needs one`},
 		{"no agent", `shop::Page(host=host, path="/a", text="a")`,
 			func(m *entity.Mapping) { m.Agent = "more.agent.name" },
-			`more.agent.name leads to nothing, so that there is no agent`},
+			`more.agent.name leads to nothing, so there is no agent`},
 		{"a value that does not fit", `shop::Page(host=host, path="/a", text="a", owner=["x"])`,
 			same,
 			`main.cf:7:50: `},
