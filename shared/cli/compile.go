@@ -3,13 +3,10 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"math/big"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +15,6 @@ import (
 	"southbound/shared/compile"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
-	"southbound/shared/lang/python"
 	"southbound/shared/lang/types"
 	"southbound/shared/source"
 )
@@ -78,14 +74,13 @@ func (co *compiler) compile(cmd *cobra.Command, path string, f compileFlags) err
 	}
 	ctx := cmd.Context()
 	if f.timeout > 0 {
+		late := fault.New(fault.Timeout, compiling, "not done after %s", f.timeout).
+			WithHint("--timeout may be longer")
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, late(f.timeout, nil))
+		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, late)
 		defer cancel()
 	}
 	c, err := co.docs.model(ctx, path, f.noStd, !co.json || f.resources)
-	if err != nil && fault.Is(context.Cause(ctx), fault.Timeout) {
-		return late(f.timeout, err)
-	}
 	if err != nil {
 		return err
 	}
@@ -108,26 +103,6 @@ func (co *compiler) compile(cmd *cobra.Command, path string, f compileFlags) err
 	}
 	co.line(out)
 	return nil
-}
-
-// late says that a model was not compiled in time, and what went on, if that is known: a call in
-// the model, or something else that Python code does.
-func late(after time.Duration, err error) error {
-	const longer = "--timeout may be longer"
-	var ended *python.Ended
-	problems, _ := diag.Of(err)
-	what, hint := "", ""
-	switch {
-	case len(problems) > 0:
-		what, hint = fmt.Sprintf(": %s: %s", problems[0].Pos, problems[0].Message), problems[0].Hint
-	case errors.As(err, &ended):
-		what, hint = ": "+ended.What, ended.Said
-	}
-	if hint != "" {
-		hint = "\n  " + strings.ReplaceAll(hint, "\n", "\n  ")
-	}
-	return fault.New(fault.Timeout, "compile the model", "not done after %s%s", after, what).
-		WithHint("%s%s", longer, hint)
 }
 
 // printResources prints agents and resources as a document.

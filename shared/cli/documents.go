@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"southbound/shared/compile"
 	"southbound/shared/deploy"
@@ -15,6 +17,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsm"
 	"southbound/shared/lang/module"
 	"southbound/shared/lang/project"
@@ -84,7 +87,42 @@ func (d *documents) compiled(
 	}
 	expectModel(path)
 	defer collectSeldom()()
-	return compile.Model(ctx, o)
+	c, err := compile.Model(ctx, o)
+	return c, cutOff(ctx, err)
+}
+
+// compiling is what is done to a model.
+const compiling = "compile the model"
+
+// cutOff says of an error in a model that it was caused by the end of the time, or an interrupt,
+// and what went on, if that is known: a call in the model, or something else that Python code does.
+func cutOff(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if err == nil || cause == nil {
+		return err
+	}
+	kind, said, hints := fault.KindOf(cause), "interrupted", []string(nil)
+	if kind == fault.Timeout {
+		said = "not done in time"
+	}
+	var limit *fault.Error
+	if errors.As(cause, &limit) && limit.Op == compiling {
+		said, hints = limit.Message, append(hints, limit.Hint)
+	}
+	problems, _ := diag.Of(err)
+	var ended *python.Ended
+	switch {
+	case len(problems) > 0 && problems[0].Code == eval.CodeLimit:
+		said = fmt.Sprintf("%s: it was at %s", said, problems[0].Pos)
+	case len(problems) > 0:
+		said = fmt.Sprintf("%s: %s: %s", said, problems[0].Pos, problems[0].Message)
+		hints = append(hints, problems[0].Hint)
+	case errors.As(err, &ended):
+		said, hints = said+": "+ended.What, append(hints, ended.Said)
+	}
+	hint := strings.TrimSpace(strings.Join(hints, "\n"))
+	return fault.New(kind, compiling, "%s", said).
+		WithHint("%s", strings.ReplaceAll(hint, "\n", "\n  "))
 }
 
 // collectSeldom has the collector run less often until the function that it returns is called: a
