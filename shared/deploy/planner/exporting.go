@@ -26,7 +26,6 @@ type next struct {
 // exporting is the part of an export that is serialised with other exports.
 type exporting struct {
 	*planning
-	retry   bool            // what failed is asked for, too
 	targets *targets        // what the export is about; nil: everything
 	gone    []version.Entry // the resources of the model, if that was let go of
 	all     bool            // all entries of the version are wanted
@@ -35,7 +34,6 @@ type exporting struct {
 
 // next makes the version that follows from an export, and stores nothing.
 func (p *exporting) next(ctx context.Context, x Export) (next, error) {
-	p.retry = x.RetryFailed
 	last, err := p.pl.Client.Version(ctx, p.was, p.env.Last)
 	if err != nil {
 		return next{}, err
@@ -220,9 +218,14 @@ func (p *exporting) compareVersions(
 	return changed, len(before), nil
 }
 
+// checksAll reports whether an export asks for everything to be checked.
+func checksAll(x *Export) bool {
+	return x.Check && x.Target.Empty() && len(x.CheckAgents) == 0
+}
+
 // request plans what an export asks for besides the release, and writes all that is planned.
 func (p *exporting) request(ctx context.Context, x Export) error {
-	some := x.Check && (p.targets != nil || len(x.CheckAgents) > 0)
+	some := x.Check && !checksAll(&x)
 	switch {
 	case some:
 		if err := p.checkTargets(ctx, x.CheckAgents); err != nil {
@@ -230,6 +233,9 @@ func (p *exporting) request(ctx context.Context, x Export) error {
 		}
 	case x.Check:
 		p.startWave(state.PriorityUserRepair, false)
+		if err := p.retryRemovals(ctx, state.PriorityUserRepair); err != nil {
+			return err
+		}
 	}
 	if x.RetryFailed {
 		if err := p.scheduleUnfinished(ctx, state.PriorityUserDeploy, true,

@@ -222,11 +222,67 @@ func (p *planning) scheduleUnfinished(
 	retry bool,
 	match func(*state.Row) bool,
 ) error {
-	running, err := p.claims(ctx)
+	ask, err := p.unfinished(ctx, priority, retry, match)
 	if err != nil {
 		return err
 	}
-	ask := func(r *state.Row) bool {
+	return p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
+		p.set(p.planned(r), ask)
+		return nil
+	})
+}
+
+// retryRemovals schedules what left the model and could not be purged until now: a wave is for what
+// is in the model alone.
+func (p *planning) retryRemovals(ctx context.Context, priority state.Priority) error {
+	graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
+	if err != nil || !slices.Contains(graph.Removing, true) {
+		return err
+	}
+	var ids []resource.ID
+	for n, removing := range graph.Removing {
+		if removing {
+			ids = append(ids, graph.IDs[n])
+		}
+	}
+	rows, err := p.load(ctx, ids)
+	if err != nil {
+		return err
+	}
+	ask, err := p.unfinished(ctx, priority, true,
+		func(r *state.Row) bool { return r.Removing && r.LastRun == state.RunFailed })
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if r := rows[id]; r != nil {
+			p.set(p.planned(r), ask)
+		}
+	}
+	p.orderBy(graph)
+	return nil
+}
+
+// planned returns a row as it is planned, or as it is stored.
+func (p *planning) planned(r *state.Row) *state.Row {
+	if planned := p.rows[r.ID]; planned != nil {
+		return planned
+	}
+	return r
+}
+
+// unfinished returns what schedules a row as scheduleUnfinished says, and reports whether it did.
+func (p *planning) unfinished(
+	ctx context.Context,
+	priority state.Priority,
+	retry bool,
+	match func(*state.Row) bool,
+) (func(*state.Row) bool, error) {
+	running, err := p.claims(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *state.Row) bool {
 		if !r.Runnable() || !r.Unfinished() || (match != nil && !match(r)) ||
 			running[r.ID] == r.Lane {
 			return false // what runs does just what is asked for
@@ -243,12 +299,5 @@ func (p *planning) scheduleUnfinished(
 		higher := priority < r.Priority
 		r.Priority = min(r.Priority, priority)
 		return higher
-	}
-	return p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
-		if planned := p.rows[r.ID]; planned != nil {
-			r = planned
-		}
-		p.set(r, ask)
-		return nil
-	})
+	}, nil
 }

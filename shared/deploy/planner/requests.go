@@ -70,6 +70,9 @@ func (pl *Planner) Repair(ctx context.Context, env string, req Request) (int, er
 		if req.Filter.Empty() {
 			p.startWave(state.PriorityUserRepair, false)
 			n = len(graph.IDs)
+			if err := p.retryRemovals(ctx, state.PriorityUserRepair); err != nil {
+				return err
+			}
 			return p.commitAll(ctx)
 		}
 		err = pl.Client.EachRow(ctx, env, func(r *state.Row) error {

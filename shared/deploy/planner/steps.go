@@ -122,10 +122,7 @@ func (p *forecast) step(was, now *state.Row) (w PlannedChange, shown bool, err e
 		return w, !was.Orphaned, nil
 	case now.Compliance == state.Undefined, now.Blocked == state.BlockedYes:
 		err = p.later(&w, was, now)
-	case now.Removing && now.Ticket == 0 && now.Blocked != state.BlockedTemp && !p.retry:
-		// A check of everything leaves it out.
-		w.Action, w.Failed, w.Reason = "delete", true, "waits to be tried again: "+now.Reason
-	case now.Removing:
+	case now.Removing: // also one that failed: an apply tries it again
 		w.Action = "delete"
 	case now.Blocked == state.NeedsPerson:
 		err = p.undecided(&w, was, now)

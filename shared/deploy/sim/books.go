@@ -155,6 +155,7 @@ type requestBook struct {
 	terms   []string       // of the filter of what it asks for; nil: anything
 	only    resource.ID    // of what it asks for; "": anything
 	retries bool           // it asks also for what waits
+	clears  bool           // it asks also for what could not be purged until now
 	lenient bool           // asks for nothing that waits for its backoff or for a person
 	plain   bool           // asks for no more than what changed: an export without flags
 	waved   bool           // it has asked for a check of everything

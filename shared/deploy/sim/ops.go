@@ -100,7 +100,7 @@ func askFor(r *run, p *process, o *op) {
 		})
 	case opRepair:
 		r.task(p, "Repair", func(t *task) error {
-			t.books.only = o.id
+			t.books.only, t.books.clears = o.id, o.id == ""
 			was := fingerprintOf(r, o.id)
 			_, err := p.engine.Repair(taskContext{t}, env,
 				deploy.Request{Filter: state.Filter{ID: string(o.id)}})
@@ -299,6 +299,8 @@ func tryExport(r *run, book *exportBook, tries int) {
 	t.books.export = book
 	t.books.retries = book.op.retryFailed && !book.op.noRelease && book.op.target == ""
 	t.books.plain = !book.op.check && !book.op.retryFailed
+	t.books.clears = book.op.check && !book.op.noRelease && book.op.target == "" &&
+		book.op.at == nil
 }
 
 // tryAgain plans the next try of an export.

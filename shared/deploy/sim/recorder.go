@@ -53,7 +53,8 @@ func (c *recorder) Acquire(
 		t.books.removes, t.books.planned = l.Until, r.books.law.step
 		t.books.failing = map[resource.ID]int64{}
 		for id, row := range r.state.read(env).rows {
-			if t.books.retries && row.LastRun == state.RunFailed && !isRunning(r, row) {
+			if (t.books.retries || t.books.clears && row.Removing) &&
+				row.LastRun == state.RunFailed && !isRunning(r, row) {
 				t.books.failing[id] = row.Rev
 			}
 		}

@@ -30,6 +30,10 @@ func sourceMutants() []sourceMutant {
 		{"OnePage", "a reader of all rows stops after the first page", "state/client.go",
 			"if len(rows) < c.Page {",
 			`if len(rows) < c.Page || mutating("OnePage") {`, "", "", 100},
+		{"RemovalsWait", "a check of everything leaves out what could not be purged until now",
+			"planner/planner.go", "if err != nil || !slices.Contains(graph.Removing, true) {",
+			"if err != nil || !slices.Contains(graph.Removing, true) || " +
+				`mutating("RemovalsWait") {`, "D7", "", 1500},
 		{"LastChunkShared", "the last chunk of a version counts as that of the one before",
 			"version/chunk.go", "for _, h := range b {\n\t\tif _, ok := in[h]; ok {",
 			"for i, h := range b {\n\t\tif _, ok := in[h]; ok || mutating(\"LastChunkShared\") " +
