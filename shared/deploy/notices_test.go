@@ -111,6 +111,29 @@ func TestLeftOutByAWaveIsPassedOn(t *testing.T) {
 	}
 }
 
+// TestOrphansHoldUpNoWave has everything checked where all that there is has left the model. Nobody
+// notifies a lane of it, so none waits.
+func TestOrphansHoldUpNoWave(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := &counted{Home: r.home, waiting: map[string]bool{}}
+	config := r.e.Config
+	config.State, config.Notifier = c, c
+	r.e = deploy.New(config)
+	r.export(deploy.Export{Model: modelOf(spot(0, 0), spot(1, 0))})
+	c.answer(t, r)
+	r.export(deploy.Export{Model: modelOf()})
+	c.answer(t, r)
+	if _, err := r.e.Repair(t.Context(), "e", deploy.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	c.answer(t, r)
+	p, err := r.e.Progress(t.Context(), "e")
+	if err != nil || !p.Done() {
+		t.Errorf("%+v, %v; want all to be checked", p, err)
+	}
+}
+
 // nameIn returns the name of what a resource describes.
 func nameIn(r resource.Resource) string { s, _ := r.Attributes["name"].(string); return s }
 

@@ -107,14 +107,14 @@ func unfinished(
 	out.Unfinished = map[string][]resource.ID{}
 	for _, r := range ranges {
 		if err := query(c, `SELECT DISTINCT n.lane FROM counts n LEFT JOIN leases l ON l.env = n.env AND l.key = n.lane
-			WHERE n.env = +? AND n.lane >= +? AND n.lane < +? AND n.n > 0
+			WHERE n.env = +? AND n.lane >= +? AND n.lane < +? AND n.n > 0 AND n.status <> +?
 			AND coalesce(l.wave, 0) < +?`,
 			func(s *sqlite.Stmt) error {
 				if lane := s.ColumnText(0); r.holds(lane) {
 					out.Unfinished[lane] = nil
 				}
 				return nil
-			}, env, r.from, r.to, epoch); err != nil {
+			}, env, r.from, r.to, string(state.StatusOrphaned), epoch); err != nil {
 			return err
 		}
 	}

@@ -239,10 +239,15 @@ func laneScheduled(v *view, lane string, out state.Schedule) bool {
 	got, is := out.Unfinished[lane]
 	if v.env.Wave.Epoch != out.Wave.Epoch { // the lane is newer than the head
 		return len(tickets) == 0 &&
-			is == (out.Wave.Epoch > 0 && len(v.lanes[lane]) > 0 &&
+			is == (out.Wave.Epoch > 0 && wanted(v.lanes[lane]) &&
 				v.leases[lane].Wave < out.Wave.Epoch)
 	}
 	return len(tickets) == 0 && left == is && slices.Equal(want, got)
+}
+
+// wanted reports whether one of some rows is not orphaned.
+func wanted(rows []state.Row) bool {
+	return slices.ContainsFunc(rows, func(r state.Row) bool { return !r.Orphaned })
 }
 
 func finishedFits(vs []*version, in finishedIn, out []resource.ID) bool {

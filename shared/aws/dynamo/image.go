@@ -70,6 +70,16 @@ func (r *imageRow) row(id resource.ID, lane string) state.Row {
 	return out
 }
 
+// wanted reports whether there is a row that is not orphaned.
+func (m *image) wanted() bool {
+	for id, r := range m.rows {
+		if row := r.row(id, m.lane); !row.Orphaned {
+			return true
+		}
+	}
+	return false
+}
+
 func newImage(lane string) *image {
 	return &image{
 		lane:    lane,

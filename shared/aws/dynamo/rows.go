@@ -185,7 +185,8 @@ func (s *rows) scheduleIn(
 		if rec.total() > 0 {
 			out.withRows++
 		}
-		waving := e.Wave.Epoch != 0 && rec.wave < e.Wave.Epoch && rec.total() > 0
+		waving := e.Wave.Epoch != 0 && rec.wave < e.Wave.Epoch &&
+			rec.total() > rec.counts[state.StatusOrphaned]
 		if rec.tickets == 0 && !waving {
 			continue
 		}
@@ -196,7 +197,7 @@ func (s *rows) scheduleIn(
 				}
 			}
 			// The image may be newer than the record.
-			if !waving || m.wave >= e.Wave.Epoch || len(m.rows) == 0 {
+			if !waving || m.wave >= e.Wave.Epoch || !m.wanted() {
 				return nil
 			}
 			if out.Unfinished == nil {

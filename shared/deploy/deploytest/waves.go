@@ -52,6 +52,22 @@ func waveChecks() []check {
 			f.wave(1)
 			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none, "b/0": none}, "lanes")
 		}},
+		{"OrphansAreNotWaitedFor", func(f *fixture) {
+			rows := freshRows(4)
+			rows[2].Lane, rows[3].Lane = "b/0", "b/0"
+			for i := 1; i < 4; i++ {
+				rows[i].Orphaned, rows[i].Ticket = true, 0
+			}
+			f.put(f.guard("a/0"), rows...)
+			f.beginWave(1)
+			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none},
+				"a lane in which all rows are orphaned has nothing to check")
+			back := f.row(id(2))
+			back.Orphaned = false
+			f.put(f.guard("b/0"), back)
+			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none, "b/0": none},
+				"one came back")
+		}},
 		{"CheckedShows", func(f *fixture) {
 			a, b := f.wave(1)
 			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(1)}, Epoch: 1})

@@ -362,9 +362,7 @@ func isQuiet(r *run) (time.Duration, bool) {
 			next(row.NextAt)
 		}
 	}
-	for _, id := range e.ids {
-		busy = busy || e.waveLeft(e.rows[id].Lane)
-	}
+	busy = busy || e.waving()
 	switch {
 	case !busy && !timed:
 		return 0, true

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -60,8 +59,7 @@ func (c *recorder) Acquire(
 		}
 	}
 	if e := r.state.read(env); key == planKey && !t.books.waving {
-		t.books.waving = slices.ContainsFunc(slices.Collect(maps.Values(e.rows)),
-			func(row *state.Row) bool { return e.waveLeft(row.Lane) })
+		t.books.waving = e.waving()
 	}
 	r.tracef("%s takes %q, fence %d, until %s", t.name, key, l.Fence, r.since(l.Until))
 	return l, nil

@@ -61,7 +61,7 @@ func (s *State) Schedule(_ context.Context, env string, agents ...string) (state
 		if r.Ticket != 0 {
 			out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: r.Lane, N: r.Ticket})
 		}
-		if _, listed := out.Unfinished[r.Lane]; !listed && e.waveLeft(r.Lane) {
+		if _, listed := out.Unfinished[r.Lane]; !listed && !r.Orphaned && e.waveLeft(r.Lane) {
 			if out.Unfinished == nil {
 				out.Unfinished = map[string][]resource.ID{}
 			}
@@ -75,6 +75,16 @@ func (s *State) Schedule(_ context.Context, env string, agents ...string) (state
 func (e *environment) waveLeft(lane string) bool {
 	l := e.leases[lane]
 	return e.env.Wave.Epoch > 0 && (l == nil || l.Wave < e.env.Wave.Epoch)
+}
+
+// waving reports whether there is a lane that has not finished the last wave.
+func (e *environment) waving() bool {
+	for _, row := range e.rows {
+		if !row.Orphaned && e.waveLeft(row.Lane) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkedIn returns what was checked in a lane in the last wave.

@@ -109,7 +109,8 @@ type Schedule struct {
 	// Tickets of the scheduled rows.
 	Tickets []Ticket
 	// Lanes that have not finished the wave, with the ids already checked in it there. Empty when
-	// there is no wave to finish.
+	// there is no wave to finish. A lane in which all rows are orphaned has nothing to check, and is
+	// none of them: nobody would notify it.
 	Unfinished map[string][]resource.ID
 }
 
