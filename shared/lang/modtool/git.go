@@ -18,11 +18,19 @@ import (
 
 // git runs git in a folder and returns what it says. It never asks for a password.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
+	return gitWith(ctx, dir, nil, args...)
+}
+
+// gitWith runs git with some variables more.
+func gitWith(
+	ctx context.Context, dir string, variables []string, args ...string,
+) (string, error) {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "GIT_DIR=") || strings.HasPrefix(v, "GIT_WORK_TREE=") ||
 			strings.HasPrefix(v, "GIT_INDEX_FILE=")
 	})
-	out, err := run(ctx, dir, append(env, "GIT_TERMINAL_PROMPT=0", "LC_ALL=C"), "git", args...)
+	env = append(append(env, "GIT_TERMINAL_PROMPT=0", "LC_ALL=C"), variables...)
+	out, err := run(ctx, dir, env, "git", args...)
 	return strings.TrimRight(out, "\n"), err
 }
 
@@ -204,7 +212,9 @@ func (c clones) clone(
 		}
 		address = full
 	}
-	if _, err := git(ctx, "", "clone", "-q", "--", address, dir); err != nil {
+	address = withoutPassword(address)
+	variables := gitPasswords(c.meta.Repos)
+	if _, err := gitWith(ctx, "", variables, "clone", "-q", "--", address, dir); err != nil {
 		return gitError("get the module "+name+" from "+hide(address), err)
 	}
 	tag, err := choose(ctx, dir, name, c.meta.InstallMode, d)
@@ -227,7 +237,7 @@ func (c clones) clone(
 
 // fetchTags fetches what is new on the server of a module.
 func fetchTags(ctx context.Context, m *module.Module) error {
-	_, err := git(ctx, m.Dir, "fetch", "--tags")
+	_, err := gitWith(ctx, m.Dir, passwordsAround(m.Dir), "fetch", "--tags")
 	return gitError("fetch what is new of the module "+m.Name+" in "+m.Dir, err)
 }
 

@@ -22,6 +22,7 @@ type gitServer struct {
 	t       *testing.T
 	root    string
 	address string       // with nobody's name
+	shown   atomic.Int64 // how often a command line had the password
 	cut     atomic.Int64 // ends answers with commits after so many bytes, if it is not 0
 }
 
@@ -46,6 +47,13 @@ func serveGit(t *testing.T) *gitServer {
 		t.Skip("git has no server here")
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, file := range shown {
+			text, _ := os.ReadFile(file) // it may have ended
+			if strings.Contains(string(text), secret) {
+				s.shown.Add(1)
+			}
+		}
 		if name, password, _ := r.BasicAuth(); name != "ann" || password != secret {
 			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 			w.WriteHeader(http.StatusUnauthorized)
@@ -179,6 +187,43 @@ func TestGitRefuses(t *testing.T) {
 		"http://"+host+"/nosuch")
 }
 
+// TestGitPassword holds that a password in the address of a repository is on no command line and in
+// no clone, and that it is known to all that is done with one.
+func TestGitPassword(t *testing.T) {
+	s := serveGit(t)
+	author := s.add("net", "1.0")
+	tool, said := s.project("ann:" + secret + "@")
+	if err := tool.Install(t.Context(), modtool.InstallOptions{}); err != nil {
+		t.Fatal(everything(err))
+	}
+	s.release(author, "net", "1.1")
+	if err := tool.Install(t.Context(), modtool.InstallOptions{Update: true}); err != nil {
+		t.Fatal(everything(err))
+	}
+	clone := filepath.Join(tool.Dir, "libs/net")
+	s.git(clone, "switch", "-q", "main")
+	s.git(clone, "merge", "-q", "origin/main")
+	s.git(clone, "commit", "-q", "--allow-empty", "-m", "ours")
+	m, _, err := module.Open(clone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tool.Push(t.Context(), m); err != nil {
+		t.Fatal(everything(err))
+	}
+	got := s.git(filepath.Join(s.root, "net"), "log", "-1", "--format=%s", "main")
+	if got != "ours" {
+		t.Errorf("the server has %s", got)
+	}
+	config, err := os.ReadFile(filepath.Join(clone, ".git/config"))
+	if err != nil || strings.Contains(string(config)+said.String(), secret) {
+		t.Errorf("the password is in %s, %v, or in %s", config, err, said)
+	}
+	if n := s.shown.Load(); n > 0 {
+		t.Errorf("the password is on a command line, %d times", n)
+	}
+}
+
 // TestGitUpdate holds what becomes of clones with an update: what is not committed, not pushed, or
 // says something else on the server stays, with a word.
 func TestGitUpdate(t *testing.T) {
@@ -239,8 +284,12 @@ func TestGitPush(t *testing.T) {
 	s := serveGit(t)
 	author := s.add("net", "1.0")
 	tool, said := newTool(t, filepath.Join(t.TempDir(), "net"))
-	s.git("", "clone", "-q", strings.Replace(s.address, "://", "://ann:"+secret+"@", 1)+"/net",
-		tool.Dir)
+	netrc := "machine 127.0.0.1 login ann password " + secret + "\n"
+	if err := os.WriteFile(filepath.Join(os.Getenv("HOME"), ".netrc"), []byte(netrc),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.git("", "clone", "-q", s.address+"/net", tool.Dir)
 	m, _, err := module.Open(tool.Dir)
 	if err != nil {
 		t.Fatal(err)

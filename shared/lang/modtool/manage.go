@@ -339,7 +339,8 @@ func (t *Tool) Push(ctx context.Context, m *module.Module) error {
 			WithHint("`git switch NAME` goes to a branch; `git switch -c NAME` makes one of " +
 				"what is there")
 	}
-	if _, err := git(ctx, m.Dir, "push", "-q", "--follow-tags"); err != nil {
+	if _, err := gitWith(ctx, m.Dir, passwordsAround(m.Dir), "push", "-q",
+		"--follow-tags"); err != nil {
 		return gitError(doing, err)
 	}
 	t.Say("%s: pushed", m.Name)
