@@ -48,8 +48,8 @@ func (t *Tool) Download(
 	if o.Dir == "" {
 		o.Dir = t.Dir
 	}
-	i := &installer{Tool: t, meta: meta}
-	return i.download(ctx, r, o)
+	p := &pipTool{Tool: t, meta: meta}
+	return p.download(ctx, r, o)
 }
 
 // DownloadAll downloads the sources of the modules V2 that the project imports, in the versions
@@ -82,14 +82,14 @@ func (t *Tool) DownloadAll(ctx context.Context, o DownloadOptions) ([]string, er
 	for _, name := range s.missing {
 		want(name, name)
 	}
-	i := &installer{Tool: t, meta: meta}
+	p := &pipTool{Tool: t, meta: meta}
 	var out []string
 	for _, name := range names {
 		r, wrong, _ := metadata.ParseModule(wanted[name])
 		if wrong != "" {
 			return out, fault.New(fault.Internal, "download the module "+name, "%s", wrong)
 		}
-		dir, err := i.download(ctx, r, o)
+		dir, err := p.download(ctx, r, o)
 		if err != nil {
 			return out, err
 		}
@@ -98,7 +98,7 @@ func (t *Tool) DownloadAll(ctx context.Context, o DownloadOptions) ([]string, er
 	return out, nil
 }
 
-func (i *installer) download(
+func (p *pipTool) download(
 	ctx context.Context, r metadata.Requirement, o DownloadOptions,
 ) (string, error) {
 	into := filepath.Join(o.Dir, r.Module)
@@ -107,7 +107,7 @@ func (i *installer) download(
 		return "", fault.New(fault.Conflict, doing, "%s is there already", into).
 			WithHint("remove it, or say another folder with --directory")
 	}
-	f, body, err := i.fetchSource(ctx, r, o.Dev)
+	f, body, err := p.fetchSource(ctx, r, o.Dev)
 	if err != nil {
 		return "", err
 	}
@@ -139,25 +139,25 @@ func (i *installer) download(
 	if err := os.Rename(temporary, into); err != nil {
 		return "", fault.Wrap(fault.Unavailable, doing, err)
 	}
-	i.Say("%s %s is in %s", r.Module, f.version, into)
+	p.Say("%s %s is in %s", r.Module, f.version, into)
 	if o.Install {
-		return into, i.InstallModule(ctx, into, true)
+		return into, p.InstallModule(ctx, into, true)
 	}
 	return into, nil
 }
 
 // fetchSource gets the best version of a module that its requirement allows.
-func (i *installer) fetchSource(
+func (p *pipTool) fetchSource(
 	ctx context.Context, r metadata.Requirement, dev bool,
 ) (file, []byte, error) {
-	x := i.index()
+	x := p.index()
 	pkg := metadata.PackageOf(r.Module)
 	wheels, err := x.files(ctx, pkg)
 	if err != nil {
 		return file{}, nil, err
 	}
 	files := slices.Concat(x.sources[pkg], wheels) // the first one of a version is taken
-	f, ok := best(files, r.Set, dev || wantsPre(i.meta))
+	f, ok := best(files, r.Set, dev || wantsPre(p.meta))
 	if !ok {
 		var versions []string
 		for _, f := range files {

@@ -45,18 +45,18 @@ type file struct {
 
 // index returns the indexes of the project: those of pip, else those of the old form in repo, else
 // the one that pip takes.
-func (i *installer) index() *index {
-	if i.pages != nil {
-		return i.pages
+func (p *pipTool) index() *index {
+	if p.pages != nil {
+		return p.pages
 	}
 	x := &index{known: map[string][]file{}, sources: map[string][]file{}}
-	i.pages = x
-	if i.meta.Pip.Index != "" {
-		x.urls = append(x.urls, i.meta.Pip.Index)
+	p.pages = x
+	if p.meta.Pip.Index != "" {
+		x.urls = append(x.urls, p.meta.Pip.Index)
 	}
-	x.urls = append(x.urls, i.meta.Pip.Extra...)
-	if i.meta.Pip.Index == "" {
-		for _, r := range i.meta.Repos {
+	x.urls = append(x.urls, p.meta.Pip.Extra...)
+	if p.meta.Pip.Index == "" {
+		for _, r := range p.meta.Repos {
 			if r.Type == "package" {
 				x.urls = append(x.urls, r.URL)
 			}

@@ -35,7 +35,7 @@ func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 		meta.StrictDeps = *o.StrictDeps
 	}
 	i := &installer{
-		Tool: t, meta: meta, o: o,
+		pipTool: &pipTool{Tool: t, meta: meta, update: o.Update}, o: o,
 		wanted: map[string]bool{}, looked: map[string]bool{}, moved: map[string]bool{},
 		put: map[string]string{},
 	}
@@ -68,8 +68,7 @@ func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 
 // installer installs in rounds: what comes may ask for more.
 type installer struct {
-	*Tool
-	meta   *metadata.Project
+	*pipTool
 	o      InstallOptions
 	wanted map[string]bool // modules that are imported and come as packages
 	looked map[string]bool // modules V2 that were looked for because of another version
@@ -77,17 +76,6 @@ type installer struct {
 	last   []string        // the requirements that were installed last
 	ran    bool
 	put    map[string]string // the wheel or folder of modules that was unpacked or linked last
-	pages  *index            // what was read of indexes; nil before
-	lock   *os.File          // on the environment; nil while it is not held
-}
-
-// hold locks the environment until release is called, unless it is locked by this installer.
-func (i *installer) hold(ctx context.Context, env string) (release func(), err error) {
-	if i.lock != nil {
-		return func() {}, nil
-	}
-	i.lock, err = lockEnvironment(ctx, env, i.Say)
-	return func() { i.lock.Close(); i.lock = nil }, err
 }
 
 // clones returns the modules V1 of the project.

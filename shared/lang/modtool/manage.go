@@ -186,7 +186,7 @@ func (t *Tool) Add(requirement string, override, v1 bool) (isProject bool, err e
 		return false, fault.New(fault.Usage, "add the module", "%s", wrong).WithHint("%s", hint)
 	}
 	isProject = fileThere(filepath.Join(t.Dir, metadata.ProjectFile))
-	file, asked, err := t.asking(isProject, v1)
+	file, asked, err := t.folder().asking(isProject, v1)
 	if err != nil {
 		return false, err
 	}
@@ -214,18 +214,18 @@ func (t *Tool) Add(requirement string, override, v1 bool) (isProject bool, err e
 }
 
 // asking returns what the project or module in the folder asks for, and the file that says so.
-func (t *Tool) asking(
+func (f folder) asking(
 	isProject, v1 bool,
 ) (file string, asked []metadata.Requirement, err error) {
 	if isProject {
-		meta, err := t.folder().open()
+		meta, err := f.open()
 		if err != nil {
 			return "", nil, err
 		}
 		asked, err = module.ProjectRequirements(meta)
 		return meta.File, asked, err
 	}
-	m, _, err := module.Open(t.Dir)
+	m, _, err := module.Open(f.dir)
 	if err != nil {
 		return "", nil, err
 	}

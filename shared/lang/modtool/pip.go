@@ -14,10 +14,28 @@ import (
 	"southbound/shared/pattern"
 )
 
+// pipTool gets packages from the indexes of a project, and has pip install them.
+type pipTool struct {
+	*Tool
+	meta   *metadata.Project
+	update bool     // also what is there already
+	pages  *index   // what was read of indexes; nil before
+	lock   *os.File // on the environment; nil while it is not held
+}
+
+// hold locks the environment until release is called, unless it is locked by this one.
+func (p *pipTool) hold(ctx context.Context, env string) (release func(), err error) {
+	if p.lock != nil {
+		return func() {}, nil
+	}
+	p.lock, err = lockEnvironment(ctx, env, p.Say)
+	return func() { p.lock.Close(); p.lock = nil }, err
+}
+
 // pip installs packages into an environment, which is made if it is not there. The texts are the
 // requirements, of which wanted have the places, if they are known. all says that these are all
 // that the environment is to have.
-func (i *installer) pip(
+func (p *pipTool) pip(
 	ctx context.Context, env string, all bool,
 	needs []string, wanted, constraints []metadata.Requirement,
 ) error {
@@ -27,7 +45,7 @@ func (i *installer) pip(
 			limits = append(limits, c.Requirement.String())
 		}
 	}
-	out, err := i.pipInto(ctx, env, all, func(dir string) ([]string, error) {
+	out, err := p.pipInto(ctx, env, all, func(dir string) ([]string, error) {
 		args := []string{"install"}
 		for _, list := range []struct {
 			option, name string
@@ -40,14 +58,14 @@ func (i *installer) pip(
 			}
 			args = append(args, list.option, path)
 		}
-		if i.o.Update {
+		if p.update {
 			args = append(args, "--upgrade")
 		}
-		i.Say("installing %s", hide(strings.Join(needs, ", ")))
+		p.Say("installing %s", hide(strings.Join(needs, ", ")))
 		return args, nil
 	})
-	if p, ok := quarrel(out, needs, wanted, constraints); ok && err != nil {
-		return oneProblem(p)
+	if problem, ok := quarrel(out, needs, wanted, constraints); ok && err != nil {
+		return oneProblem(problem)
 	}
 	if err != nil || !all {
 		return err
@@ -60,16 +78,16 @@ func (i *installer) pip(
 // puts what pip is to read into a folder, and returns its arguments. It returns what pip wrote to
 // standard output. One that was interrupted is mended, unless it was one of all that the
 // environment is to have and this is not.
-func (i *installer) pipInto(
+func (p *pipTool) pipInto(
 	ctx context.Context, env string, all bool, args func(dir string) ([]string, error),
 ) (out string, err error) {
-	release, err := i.hold(ctx, env)
+	release, err := p.hold(ctx, env)
 	if err != nil {
 		return "", err
 	}
 	defer release()
 	interrupted, other := marked(env, all)
-	if err := environmentAt(env, i.lock, i.Tool).ready(ctx); err != nil {
+	if err := environmentAt(env, p.lock, p.Tool).ready(ctx); err != nil {
 		return "", err
 	}
 	dir, err := beginInstall(env, all || other)
@@ -81,10 +99,10 @@ func (i *installer) pipInto(
 	line, err := args(dir)
 	if err == nil {
 		if interrupted {
-			i.Say("an installation was interrupted; installing again")
+			p.Say("an installation was interrupted; installing again")
 			line = append(line, "--force-reinstall")
 		}
-		out, begun, err = i.runPip(ctx, env, dir, line)
+		out, begun, err = p.runPip(ctx, env, dir, line)
 	}
 	if other || err != nil && (interrupted || begun) {
 		return out, err // the next run mends it
@@ -108,10 +126,10 @@ func untouched(out string, err error) bool {
 // runPip runs pip, or uv where it is installed and pip's own configuration does not matter. What it
 // writes on its way is in a folder. It returns what that wrote to standard output, and whether it
 // may have begun to install something.
-func (i *installer) runPip(
+func (p *pipTool) runPip(
 	ctx context.Context, env, dir string, args []string,
 ) (out string, begun bool, err error) {
-	variables, system := i.pipEnvironment()
+	variables, system := p.pipEnvironment()
 	variables = append(variables, "TMPDIR="+dir)
 	name, full := python(env), append(
 		[]string{"-m", "pip", "--disable-pip-version-check", "--no-input"},
@@ -127,7 +145,7 @@ func (i *installer) runPip(
 	if name == python(env) {
 		full = append(full, "--log", log)
 	}
-	out, err = program{dir: i.Dir, env: variables, lock: i.lock}.run(ctx, name, full...)
+	out, err = program{dir: p.Dir, env: variables, lock: p.lock}.run(ctx, name, full...)
 	if err == nil {
 		return out, true, nil
 	}
@@ -207,9 +225,9 @@ func refused(text string) bool { return refusal().MatchString(text) }
 
 // pipEnvironment returns the environment in which pip runs: addresses and passwords are in it, and
 // not on the command line. It also says whether pip's own configuration holds.
-func (i *installer) pipEnvironment() (variables []string, system bool) {
-	index := i.index()
-	system = i.meta.Pip.UseSystem || !index.named
+func (p *pipTool) pipEnvironment() (variables []string, system bool) {
+	index := p.index()
+	system = p.meta.Pip.UseSystem || !index.named
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		own := strings.HasPrefix(name, "PIP_") || strings.HasPrefix(name, "UV_")
@@ -234,7 +252,7 @@ func (i *installer) pipEnvironment() (variables []string, system bool) {
 				"UV_INDEX="+strings.Join(extra, " "), "UV_INDEX_STRATEGY=unsafe-best-match")
 		}
 	}
-	if wantsPre(i.meta) {
+	if wantsPre(p.meta) {
 		variables = append(variables, "PIP_PRE=1", "UV_PRERELEASE=allow")
 	}
 	return variables, system
@@ -260,7 +278,7 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 	}
 	env := filepath.Join(t.Dir, module.EnvDir)
 	if editable && !hasPython(env) && !m.HasCode() {
-		return t.link(env, m)
+		return link(env, m, t.Say)
 	}
 	meta := metadata.NoProject(t.Dir)
 	if fileThere(meta.File) {
@@ -268,8 +286,8 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 			return err
 		}
 	}
-	i := &installer{Tool: t, meta: meta}
-	_, err = i.pipInto(ctx, env, !fileThere(meta.File), func(dir string) ([]string, error) {
+	p := &pipTool{Tool: t, meta: meta}
+	_, err = p.pipInto(ctx, env, !fileThere(meta.File), func(dir string) ([]string, error) {
 		if editable {
 			return []string{"install", "-e", full}, nil
 		}
@@ -283,7 +301,7 @@ func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) er
 }
 
 // link installs a module in editable form, without Python.
-func (t *Tool) link(env string, m *module.Module) error {
+func link(env string, m *module.Module, say func(format string, args ...any)) error {
 	const doing = "install the module"
 	full, err := filepath.Abs(m.Dir)
 	if err != nil {
@@ -300,7 +318,7 @@ func (t *Tool) link(env string, m *module.Module) error {
 		[]byte(full+"\n")); err != nil {
 		return err
 	}
-	t.Say("%s is installed in editable form", m.Name)
+	say("%s is installed in editable form", m.Name)
 	return nil
 }
 
@@ -326,6 +344,6 @@ func (t *Tool) InstallTests(ctx context.Context, m *module.Module, env string) e
 			needs = append(needs, r.Requirement.String())
 		}
 	}
-	i := &installer{Tool: t, meta: meta}
-	return i.pip(ctx, env, !fileThere(meta.File), needs, nil, nil)
+	p := &pipTool{Tool: t, meta: meta}
+	return p.pip(ctx, env, !fileThere(meta.File), needs, nil, nil)
 }

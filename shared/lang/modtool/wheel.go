@@ -68,7 +68,7 @@ func (i *installer) pure(
 		if i.put[m.Name] == m.Dir {
 			continue
 		}
-		if err := i.link(env, m); err != nil {
+		if err := link(env, m, i.Say); err != nil {
 			return false, err
 		}
 		i.put[m.Name] = m.Dir
