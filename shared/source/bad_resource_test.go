@@ -16,6 +16,11 @@ func resourceProblems() []badCase {
 				`5:36 | fs::File[a,path=/x] | _code | fs::File has no attribute "_code" | ` +
 					"handlers in Python come with models whose modules have them",
 			}},
+		{"a member too deep", "it says where the member belongs",
+			head + "  - type: fs::File\n    attributes: {path: /x, purged: true}\n", []string{
+				`5:28 | fs::File[a,path=/x] | purged | "purged" belongs to the resource, not to its ` +
+					"attributes | write `purged` beside `attributes`",
+			}},
 		{"nothing in it", "everything that is required is named",
 			"southbound: 1\nresources:\n  - {}\n", []string{
 				"3:5 |  |  | the resource has no type | add `type: fs::File`, for example; " +

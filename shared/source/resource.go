@@ -179,6 +179,10 @@ func (t *taker) attributes(r *taken, typ *schema.Compiled) (map[string]any, bool
 			if a, ok := typ.Attribute(name); ok {
 				name = a.Name // share the string among all resources
 				t.needlessZero(m, a, v)
+			} else if slices.Contains(resourceKeys, name) {
+				t.add(m.keyAt, fmt.Sprintf("write `%s` beside `attributes`", name),
+					"%q belongs to the resource, not to its attributes", name)
+				continue
 			} else {
 				at = m.keyAt // it is the name that is wrong
 			}
