@@ -79,6 +79,11 @@ func changed(ctx context.Context, dir string) (string, error) {
 	return git(ctx, dir, "status", "--porcelain", "--", ".")
 }
 
+// ownCommits returns the commits at which a repository is that no server has; "" if there are none.
+func ownCommits(ctx context.Context, dir string) (string, error) {
+	return git(ctx, dir, "log", "--oneline", "HEAD", "--not", "--remotes", "--tags")
+}
+
 // tags returns the versions that tags of a repository name, with the tags.
 func tags(ctx context.Context, dir string) ([]pep440.Version, map[string]string, error) {
 	out, err := git(ctx, dir, "tag", "--list")
@@ -257,7 +262,7 @@ func (c clones) move(ctx context.Context, m *module.Module, d *module.Demands) (
 	if err := fetchTags(ctx, m); err != nil {
 		return false, err
 	}
-	own, err := git(ctx, m.Dir, "log", "--oneline", "HEAD", "--not", "--remotes", "--tags")
+	own, err := ownCommits(ctx, m.Dir)
 	if err != nil || own != "" {
 		c.stays(m, "it has commits that are not on the server")
 		return false, err

@@ -295,8 +295,13 @@ func TestGitPush(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.git(tool.Dir, "checkout", "-q", "1.0")
+	if err := tool.Push(t.Context(), m); err != nil ||
+		!strings.Contains(said.String(), "nothing to push") {
+		t.Errorf("as it is installed: %v, after %s", err, said)
+	}
+	s.git(tool.Dir, "commit", "-q", "--allow-empty", "-m", "on no branch")
 	refused(t, tool.Push(t.Context(), m), said.String(), fault.Conflict, "push the module net",
-		"on no branch", "git switch")
+		"on no branch", "git switch -c")
 	s.git(tool.Dir, "checkout", "-q", "main")
 	s.release(author, "net", "1.1")
 	s.git(tool.Dir, "commit", "-q", "--allow-empty", "-m", "ours")

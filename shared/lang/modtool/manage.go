@@ -335,9 +335,16 @@ func Status(ctx context.Context, m *module.Module) (string, error) {
 func (t *Tool) Push(ctx context.Context, m *module.Module) error {
 	doing := "push the module " + m.Name + " in " + m.Dir
 	if _, err := git(ctx, m.Dir, "symbolic-ref", "-q", "HEAD"); err != nil {
-		return fault.New(fault.Conflict, doing, "it is at a tag or commit, and on no branch").
-			WithHint("`git switch NAME` goes to a branch; `git switch -c NAME` makes one of " +
-				"what is there")
+		own, err := ownCommits(ctx, m.Dir)
+		switch {
+		case err != nil:
+			return gitError(doing, err)
+		case own == "": // as project install leaves it
+			t.Say("%s: nothing to push, it is on no branch", m.Name)
+			return nil
+		}
+		return fault.New(fault.Conflict, doing, "it has commits that are on no branch").
+			WithHint("`git switch -c NAME` makes a branch of them")
 	}
 	if _, err := gitWith(ctx, m.Dir, passwordsAround(m.Dir), "push", "-q",
 		"--follow-tags"); err != nil {
