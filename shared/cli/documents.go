@@ -94,6 +94,19 @@ func (d *documents) compiled(
 // compiling is what is done to a model.
 const compiling = "compile the model"
 
+// cutCompiling returns the error of a model whose compilation was ended by the time or by an
+// interrupt; nil if err is another one. It says what went on, and a command adds what that means.
+func cutCompiling(err error, hint string) error {
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Op != compiling {
+		return nil
+	}
+	if f.Hint != "" {
+		hint = f.Hint + "\n  " + hint
+	}
+	return fault.New(f.Kind, compiling, "%s", f.Message).WithHint("%s", hint)
+}
+
 // cutOff says of an error in a model that it was caused by the end of the time, or an interrupt,
 // and what went on, if that is known: a call in the model, or something else that Python code does.
 func cutOff(ctx context.Context, err error) error {

@@ -320,6 +320,11 @@ func (e *exporter) known(
 // cutShort explains what it means that an export ended before there was a version to wait for.
 func cutShort(ctx context.Context, err error) error {
 	const hint = "a version is stored whole or not at all; the same command begins again"
+	if ctx.Err() != nil {
+		if cut := cutCompiling(err, hint); cut != nil {
+			return cut
+		}
+	}
 	switch kind := fault.KindOf(err); {
 	case ctx.Err() == nil:
 	case kind == fault.Canceled:

@@ -60,10 +60,13 @@ func (p *planner) planCommand() *cobra.Command {
 			}
 			return p.within(cmd.Context(), f.timeout, func(ctx context.Context) error {
 				left, err := p.planNow(ctx, args[0], out, f, read, exitCode)
-				if err != nil && fault.Is(context.Cause(ctx), fault.Timeout) {
-					return tooLate("the plan was made", left)
+				if err == nil || !fault.Is(context.Cause(ctx), fault.Timeout) {
+					return err
 				}
-				return err
+				if cut := cutCompiling(err, "nothing was changed; --timeout may be longer"); cut != nil {
+					return cut
+				}
+				return tooLate("the plan was made", left)
 			})
 		},
 	}
