@@ -22,13 +22,13 @@ type item = attributevalue.Item
 // Large: it is a stored record. Its fields are attributes of one item, which filters of the table
 // refer to by name.
 type header struct {
-	part, sort string
-	count      int
+	part, sort string   // key; sort begins with the greatest id or the latest time
+	count      int      // actions or changes, all of those that the item stands for
 	least      string   // id
 	finished   [2]int64 // milliseconds; the first rounded down, the last up
-	versions   [2]int
-	outcomes   []string
-	kinds      []string
+	versions   [2]int   // the lowest and the highest
+	outcomes   []string // each that occurs
+	kinds      []string // each that occurs
 	severity   int      // of the worst line
 	resources  []uint16 // marks; nil: not known
 	agents     []uint16 // marks; nil: not known

@@ -26,10 +26,10 @@ type Order struct {
 // OrderItem is a part of an order, about one instance.
 type OrderItem struct {
 	Name     string          `json:"name,omitempty"` // in the order; "" if it has none
-	Instance string          `json:"instance"`
+	Instance string          `json:"instance"`       // id, also of one that is yet to be made
 	Service  string          `json:"service"`
-	Action   string          `json:"action"`
-	Config   map[string]bool `json:"config,omitempty"`
+	Action   string          `json:"action"`           // create, update or delete
+	Config   map[string]bool `json:"config,omitempty"` // settings of the lifecycle
 	// Needs are instances of other items that this one leads to.
 	Needs []string `json:"needs,omitempty"`
 	// Outcome is what became of it, once that is noted here; until then the instance says so.

@@ -95,10 +95,10 @@ const NotExported = -1
 // Task is an effect of the lifecycle that is to be done.
 type Task struct {
 	Kind    TaskKind `json:"kind"`
-	Number  int64    `json:"number,omitempty"` // the version or the desired state that it is for
-	Set     string   `json:"set,omitempty"`    // of a validation
-	Present bool     `json:"present,omitempty"`
-	Purge   bool     `json:"purge,omitempty"`
+	Number  int64    `json:"number,omitempty"`  // the version or the desired state that it is for
+	Set     string   `json:"set,omitempty"`     // of a validation
+	Present bool     `json:"present,omitempty"` // of an export: without it, resources leave the model
+	Purge   bool     `json:"purge,omitempty"`   // of an export: resources are purged
 }
 
 // TaskKind says what a task is.
@@ -139,12 +139,12 @@ type Event struct {
 	// Seq is its place among the events of the instance. The store numbers events, from 1.
 	Seq     int64     `json:"seq"`
 	At      time.Time `json:"timestamp"`
-	Version int64     `json:"service_instance_version"`
+	Version int64     `json:"service_instance_version"` // of the instance then
 	Kind    string    `json:"event_type"`
-	From    string    `json:"source,omitempty"`
-	To      string    `json:"destination,omitempty"`
+	From    string    `json:"source,omitempty"`      // "": it was made, or stays in its state
+	To      string    `json:"destination,omitempty"` // "": it stays in its state
 	Error   bool      `json:"is_error_transition,omitempty"`
-	Message string    `json:"message,omitempty"`
+	Message string    `json:"message,omitempty"` // for people; no secrets
 	// More is what else is known of it: problems with their places, say.
 	More json.RawMessage `json:"more,omitempty"`
 }
