@@ -51,7 +51,9 @@ func (x *exporter) export(ctx context.Context) error {
 	return all
 }
 
-// exportAll compiles and exports the resources of instances.
+// exportAll compiles and exports the resources of instances, and then writes so into their records.
+// A crash in between leaves their tasks: the next round exports the same again, which changes
+// nothing, and writes the records.
 func (x *exporter) exportAll(ctx context.Context, digest string, jobs []job) error {
 	c, err := x.compiler.compile(ctx, digest, jobs, false)
 	if err != nil {
