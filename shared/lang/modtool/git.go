@@ -21,7 +21,8 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return gitWith(ctx, dir, nil, args...)
 }
 
-// gitWith runs git with some variables more.
+// gitWith runs git with some variables more. A server over HTTP that says nothing for a minute is
+// given up.
 func gitWith(
 	ctx context.Context, dir string, variables []string, args ...string,
 ) (string, error) {
@@ -30,6 +31,12 @@ func gitWith(
 			strings.HasPrefix(v, "GIT_INDEX_FILE=")
 	})
 	env = append(append(env, "GIT_TERMINAL_PROMPT=0", "LC_ALL=C"), variables...)
+	// A server that says nothing any more would be waited for without end.
+	for _, v := range []string{"GIT_HTTP_LOW_SPEED_LIMIT=1", "GIT_HTTP_LOW_SPEED_TIME=60"} {
+		if name, _, _ := strings.Cut(v, "="); os.Getenv(name) == "" {
+			env = append(env, v)
+		}
+	}
 	out, err := run(ctx, dir, env, "git", args...)
 	return strings.TrimRight(out, "\n"), err
 }

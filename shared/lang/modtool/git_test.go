@@ -44,7 +44,7 @@ func serveGit(t *testing.T) *gitServer {
 		Stderr: io.Discard,
 	}
 	if _, err := os.Stat(h.Path); err != nil {
-		t.Skip("git has no server here")
+		t.Fatalf("%s comes with git, and is missing", h.Path)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shown, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -185,6 +185,21 @@ func TestGitRefuses(t *testing.T) {
 	err = tool.Install(t.Context(), modtool.InstallOptions{})
 	refused(t, err, said.String(), fault.Unknown, "main.cf:2:1: there is no module nosuch",
 		"http://"+host+"/nosuch")
+}
+
+// TestGitHangs holds that a server that takes requests and does not answer is given up.
+func TestGitHangs(t *testing.T) {
+	s := serveGit(t)
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}))
+	defer silent.Close()
+	t.Setenv("GIT_HTTP_LOW_SPEED_TIME", "1") // instead of a minute
+	s.address = silent.URL
+	tool, said := s.project("")
+	err := tool.Install(t.Context(), modtool.InstallOptions{})
+	refused(t, err, said.String(), fault.Unavailable, "get the module net from "+silent.URL+"/net",
+		"run this again")
 }
 
 // TestGitPassword holds that a password in the address of a repository is on no command line and in
