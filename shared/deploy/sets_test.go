@@ -248,12 +248,12 @@ func TestSetsAsWhole(t *testing.T) {
 			}
 			knows.fresh()
 			for step := range 30 {
-				make := setsExport(rng, 3+20*(int(seed)%2))
+				model := setsExport(rng, 3+20*(int(seed)%2))
 				var chunks, read int64
 				export := func(r *setsRig) string {
-					checked := fmt.Sprint(r.e.Check(t.Context(), "e", make()))
+					checked := fmt.Sprint(r.e.Check(t.Context(), "e", model()))
 					chunks, read = r.chunks(), -r.files.read.Load()
-					out, err := r.e.Export(t.Context(), "e", make())
+					out, err := r.e.Export(t.Context(), "e", model())
 					read += r.files.read.Load()
 					if got := fmt.Sprint(err); got != checked {
 						t.Errorf("step %d: the export says %s, and the check %s", step, got,
