@@ -75,6 +75,8 @@ type held struct {
 	fence int64
 	until time.Time
 	freed bool
+	// what it has claimed itself, as long as the lease has not ended meanwhile
+	claimed []resource.ID
 }
 
 // activity is a handler call under way.

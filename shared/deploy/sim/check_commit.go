@@ -31,11 +31,24 @@ func checkCommit(r *run, c *state.Commit, out *state.Committed, b before) {
 	if len(c.Next) == 0 || out.Started {
 		checkInherited(r, t, c.Guard.Key)
 	}
-	if have := r.books.leases[c.Guard.Key]; have != nil && have.by == t.books &&
-		c.Until.After(have.until) {
-		have.until = c.Until
+	if have := r.books.leases[c.Guard.Key]; have != nil && have.by == t.books {
+		have.wrote(r, c, out)
 	}
 	checkShrinks(r, t)
+}
+
+// wrote notes what a commit under a lease makes of it. One that comes after the lease has ended
+// does not bring back what was claimed: others may have seen that it ended.
+func (h *held) wrote(r *run, c *state.Commit, out *state.Committed) {
+	if !r.time().Before(h.until) {
+		h.claimed = nil
+	}
+	if out.Started {
+		h.claimed = c.Next
+	}
+	if c.Until.After(h.until) {
+		h.until = c.Until
+	}
 }
 
 // checkShrinks checks that in one schedule nothing comes to be scheduled: what processes have
