@@ -25,6 +25,8 @@ const (
 // standingOf compares a claimed row with the row as it is now.
 func standingOf(c *claim, now *state.Row) standing {
 	switch {
+	case now.Rev == 0 && c.wrote.Gone: // also if somebody else took it away: nobody waits for it
+		return resultWritten
 	case now.Rev == 0:
 		return resultVoid
 	case now.LastAction == c.result.ID:

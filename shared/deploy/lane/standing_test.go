@@ -57,6 +57,10 @@ func TestStandingOf(t *testing.T) {
 			t.Errorf("%s: %d, want %d", c.why, got, c.want)
 		}
 	}
+	gone := &claim{row: &claimed, result: &ran, wrote: state.Row{ID: claimed.ID, Gone: true}}
+	if got := standingOf(gone, &state.Row{ID: claimed.ID}); got != resultWritten {
+		t.Errorf("the row is gone, as the run has it: %d", got)
+	}
 }
 
 // TestMergeInto: what was asked of a row while a run of it was under way stays asked; all else is
