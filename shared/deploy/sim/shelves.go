@@ -195,7 +195,11 @@ func unlikeShelf(r *run, t *task, list *shelf, id resource.ID, what string) stri
 // bookShelves notes runs for which no handler was asked, since a list has shown all.
 func bookShelves(r *run, t *task, c *state.Commit) {
 	for i := range c.Actions {
-		switch a := &c.Actions[i]; a.Outcome {
+		a := &c.Actions[i]
+		if r.books.actions[a.ID] {
+			continue // it is written once more, perhaps after what it has claimed with it
+		}
+		switch a.Outcome {
 		case state.StatusDeployed, state.StatusNonCompliant:
 			bookShelf(r, t, c, a.Resource, a.Outcome == state.StatusDeployed)
 		}

@@ -76,6 +76,7 @@ func TestOnceBlamed(t *testing.T) {
 		"what is to be deleted was found to be gone by a comparison before": 41014863,
 		"what was only compared, and found to be gone, is to be deleted":    810000659,
 		"a lane is taken over, and what it lost is run where it was moved":  850036287,
+		"what was read from a list is recorded twice, with what is next":    850042556,
 	} {
 		t.Run(why, func(t *testing.T) { holds(t, Draw(seed)) })
 	}
