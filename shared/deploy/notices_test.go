@@ -134,6 +134,61 @@ func TestOrphansHoldUpNoWave(t *testing.T) {
 	}
 }
 
+// TestNoticeOfANewerScheduleIsNotLost has everything checked while a worker waits in the lane a0/0
+// for a2/0. What that lane has beside what waits requires the first, which has finished long ago as
+// far as the worker knows. That the wave has checked it is told to this lane once. Whoever takes
+// that notice has to see that there is a wave.
+func TestNoticeOfANewerScheduleIsNotLost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	heard, awaited := &recorded{}, false
+	config := r.e.Config
+	config.Notifier = heard
+	first, second, slow, waits := spot(0, 1), spot(1, 0), spot(2, 2), spot(3, 0)
+	second.Requires = []resource.ID{first.ID}
+	waits.Requires = []resource.ID{first.ID, slow.ID}
+	serve := func(lane string) {
+		t.Helper()
+		if _, err := r.e.RunLane(t.Context(), "e", lane, r.clock.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	repair := func(id resource.ID) {
+		t.Helper()
+		of := deploy.Request{Filter: state.Filter{ID: string(id)}}
+		if _, err := r.e.Repair(t.Context(), "e", of); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config.Await = func(_ context.Context, _, lane string, _ time.Duration) ([]resource.ID, bool) {
+		if lane != "a0/0" || awaited {
+			return nil, false
+		}
+		awaited = true
+		repair("")
+		heard.notices = nil
+		serve("a1/0")
+		for _, x := range heard.notices {
+			if x.Lane == lane {
+				return x.Done, true
+			}
+		}
+		t.Error("nobody told the lane that the first was checked")
+		return nil, false
+	}
+	r.export(deploy.Export{Model: modelOf(first, second, slow, waits)})
+	r.drain()
+	r.e = deploy.New(config)
+	repair(slow.ID)
+	repair(waits.ID)
+	r.took("read")
+	serve("a0/0")
+	if got := r.took("read"); !slices.Contains(got, "read "+nameIn(second)) {
+		t.Errorf("%q, want %s to be read as well: nothing that it requires is left", got,
+			nameIn(second))
+	}
+}
+
 // nameIn returns the name of what a resource describes.
 func nameIn(r resource.Resource) string { s, _ := r.Attributes["name"].(string); return s }
 

@@ -58,6 +58,26 @@ func (w *worker) notified(ctx context.Context, ids []resource.ID) (bool, error) 
 	return true, nil
 }
 
+// replanned reads everything again if the schedule has changed since, and reports whether it has. A
+// notice may be of a schedule that is newer than the one that was read, and name what had finished
+// in that one already. Nobody repeats it. So whoever has taken a notice, and has neither read the
+// schedule nor claimed anything since, makes sure of the schedule before it waits or gives the lane
+// up (seed 850235178 of the simulator).
+func (w *worker) replanned(ctx context.Context) (bool, error) {
+	if !w.heard {
+		return false, nil
+	}
+	w.heard = false
+	stored, err := w.State.Env(ctx, w.env)
+	if err != nil {
+		return false, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	if stored.PlanSeq == w.sched.PlanSeq {
+		return false, nil
+	}
+	return true, w.reload(ctx)
+}
+
 // askAhead looks up what this lane came to wait for since it read everything. It returns true if
 // something of that has finished. A lane that can wait for notices asks only what its process
 // knows: others notify it, or it asks when it is given up.

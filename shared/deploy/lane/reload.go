@@ -20,7 +20,7 @@ func (w *worker) reload(ctx context.Context) error {
 
 // readAll returns false if the schedule has changed meanwhile.
 func (w *worker) readAll(ctx context.Context) (bool, error) {
-	w.seen, w.laneDone, w.begun = nil, false, nil
+	w.seen, w.laneDone, w.begun, w.heard = nil, false, nil, false
 	agent := state.AgentOf(w.lane)
 	before := w.sched.Graph
 	var err error

@@ -125,6 +125,8 @@ type worker struct {
 	recorded  []resource.ID // for what others may wait that are not known here: see tell
 	lookup    lookup
 	begun     []*claim // what the commit of the last batch has claimed; none: nothing
+	// heard says that a notice was taken since it was last known that the schedule stands.
+	heard bool
 }
 
 // lookup is what was found out about other lanes when this one was given up: see missed.
@@ -177,6 +179,7 @@ func (w *worker) run(ctx context.Context) error {
 		if len(claims) == 0 {
 			continue
 		}
+		w.heard = false // or the claim would have been refused
 		if err := (&batch{worker: w, claims: claims}).work(ctx); err != nil {
 			return err
 		}
@@ -194,6 +197,9 @@ func (w *worker) idle(ctx context.Context) (bool, error) {
 	if again, err := w.askAhead(ctx); again || err != nil {
 		return true, err
 	}
+	if again, err := w.replanned(ctx); again || err != nil {
+		return true, err
+	}
 	w.out.Waits = w.waits()
 	if !w.out.Waits || w.Await == nil || !w.Clock.Now().Before(w.until) {
 		return false, nil
@@ -202,5 +208,6 @@ func (w *worker) idle(ctx context.Context) (bool, error) {
 	if !notified {
 		return false, nil
 	}
+	w.heard = true
 	return w.notified(ctx, ids)
 }
