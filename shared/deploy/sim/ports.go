@@ -321,7 +321,7 @@ func (c *callerPort) Call(
 	var err error
 	left := r.sched.spawn(c.p, t.name+", left behind",
 		func(left *task) { err = guarded(func() { f(taskContext{left}) }) })
-	left.books = t.books
+	left.books, left.hangs = t.books, true
 	left.wake = r.sched.now + time.Duration(r.sched.rng.Int64N(int64(2*limit)))
 	r.sched.await(limit, func() bool { return left.done || c.p.dead })
 	switch {

@@ -47,6 +47,7 @@ type task struct {
 	wake     time.Duration
 	awaiting func() bool // when not nil: goes on before wake, too, as soon as this is true
 	began    time.Duration
+	hangs    bool // it is a handler call that has hung since it began
 	in       *coroutine
 	over     bool // the run is over: it goes on to its end
 	started  bool // it has run

@@ -34,6 +34,9 @@ func (h shelfHandler) List(c *provider.Context, found func(provider.Found) error
 	checkShelf(r, who, agent)
 	book := &shelf{stamp: r.stamp, seen: who.books.claimStamp, at: r.sched.now,
 		forces: who.books.claimForces, failed: true}
+	if who.hangs {
+		book.at = who.began
+	}
 	if !who.books.orphaned {
 		who.books.shelves[agent] = append(who.books.shelves[agent], book)
 	}
