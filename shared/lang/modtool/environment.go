@@ -44,32 +44,50 @@ const lockFile = ".southbound-lock"
 func lockEnvironment(
 	ctx context.Context, env string, say func(format string, args ...any),
 ) (*os.File, error) {
-	doing := "lock " + env
 	if err := os.MkdirAll(env, 0o755); err != nil {
-		return nil, fault.Wrap(fault.Unavailable, doing, err)
+		return nil, fault.Wrap(fault.Unavailable, "lock "+env, err)
 	}
 	f, err := os.OpenFile(filepath.Join(env, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, doing, err)
+		return nil, fault.Wrap(fault.Unavailable, "lock "+env, err)
 	}
+	return f, locked(ctx, f, env, say)
+}
+
+// lockFolder waits until no other run that installs has locked a folder. Nothing is written there.
+// Closing what it returns lets others begin.
+func lockFolder(
+	ctx context.Context, dir string, say func(format string, args ...any),
+) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, "lock "+dir, err)
+	}
+	return f, locked(ctx, f, dir, say)
+}
+
+// locked locks an open file, which it closes if it cannot. dir is where installations go.
+func locked(
+	ctx context.Context, f *os.File, dir string, say func(format string, args ...any),
+) error {
 	const again = 100 * time.Millisecond
 	for waited := false; ; waited = true {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return f, nil
+			return nil
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			f.Close()
-			return nil, fault.Wrap(fault.Unavailable, doing, err)
+			return fault.Wrap(fault.Unavailable, "lock "+dir, err)
 		}
 		if !waited {
-			say("another installation into %s is under way; waiting for its end", env)
+			say("another installation into %s is under way; waiting for its end", dir)
 		}
 		select {
 		case <-time.After(again):
 		case <-ctx.Done():
 			f.Close()
-			return nil, fault.Wrap(fault.Canceled, doing, ctx.Err())
+			return fault.Wrap(fault.Canceled, "lock "+dir, ctx.Err())
 		}
 	}
 }

@@ -178,6 +178,14 @@ func (c clones) get(ctx context.Context, name string, d *module.Demands) (bool, 
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return false, fault.Wrap(fault.Unavailable, "make "+into, err)
 	}
+	lock, err := lockFolder(ctx, into, c.say) // several projects may share it
+	if err != nil {
+		return false, err
+	}
+	defer lock.Close()
+	if fileThere(filepath.Join(into, name)) {
+		return true, nil // somebody else got it meanwhile
+	}
 	if err := tidy(into, "."+name+".install-*"); err != nil {
 		return false, err
 	}

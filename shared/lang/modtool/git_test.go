@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -200,6 +201,32 @@ func TestGitHangs(t *testing.T) {
 	err := tool.Install(t.Context(), modtool.InstallOptions{})
 	refused(t, err, said.String(), fault.Unavailable, "get the module net from "+silent.URL+"/net",
 		"run this again")
+}
+
+// TestGitAtOnce holds that runs that install modules into one folder, for one project or for
+// several, wait for each other, and that all find what they need.
+func TestGitAtOnce(t *testing.T) {
+	s := serveGit(t)
+	s.add("net", "1.0")
+	shared := t.TempDir()
+	text := "name: p\nmodulepath: " + shared + "\ndownloadpath: " + shared + "\nrepo:\n- " +
+		strings.Replace(s.address, "://", "://ann:"+secret+"@", 1) + "/{}\n"
+	one := tree(t, "main.cf", "import net\n", "project.yml", text)
+	other := tree(t, "main.cf", "import net\n", "project.yml", text)
+	var all sync.WaitGroup
+	for _, dir := range []string{one, one, other} {
+		tool, said := newTool(t, dir)
+		all.Go(func() {
+			if err := tool.Install(t.Context(), modtool.InstallOptions{}); err != nil {
+				t.Errorf("%s, after %s", everything(err), said)
+			}
+		})
+	}
+	all.Wait()
+	left, err := os.ReadDir(shared)
+	if err != nil || len(left) != 1 || left[0].Name() != "net" {
+		t.Errorf("there is %v, %v", left, err)
+	}
 }
 
 // TestGitPassword holds that a password in the address of a repository is on no command line and in

@@ -34,6 +34,11 @@ func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 	if o.StrictDeps != nil {
 		meta.StrictDeps = *o.StrictDeps
 	}
+	lock, err := lockFolder(ctx, t.Dir, t.Say)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
 	i := &installer{
 		pipTool: &pipTool{Tool: t, meta: meta, update: o.Update}, o: o,
 		wanted: map[string]bool{}, looked: map[string]bool{}, moved: map[string]bool{},

@@ -28,8 +28,12 @@ func (p *pipTool) hold(ctx context.Context, env string) (release func(), err err
 	if p.lock != nil {
 		return func() {}, nil
 	}
-	p.lock, err = lockEnvironment(ctx, env, p.Say)
-	return func() { p.lock.Close(); p.lock = nil }, err
+	lock, err := lockEnvironment(ctx, env, p.Say)
+	if err != nil {
+		return nil, err
+	}
+	p.lock = lock
+	return func() { p.lock.Close(); p.lock = nil }, nil
 }
 
 // pip installs packages into an environment, which is made if it is not there. The texts are the
