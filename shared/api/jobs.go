@@ -99,6 +99,10 @@ func (s *jobs) AskJob(ctx context.Context, env, id string, job ReadJob) (JobStat
 	if _, err := state.ParseFilter(job.Filter); err != nil {
 		return JobState{}, err
 	}
+	// First what is asked for, as a file, then the record that names it, then the start: a crash
+	// leaves a file that nothing names, which the collection removes, or an offer that nobody
+	// takes, which whoever polls makes again when its minute is over. No record names a file that
+	// is not there.
 	asked, err := s.storeJSON(ctx, job)
 	if err != nil {
 		return JobState{}, err
@@ -130,7 +134,9 @@ func (s *jobs) AskJob(ctx context.Context, env, id string, job ReadJob) (JobStat
 	return s.soon(ctx, env, id)
 }
 
-// crowded takes a new job back when there are too many.
+// crowded takes a new job back when there are too many. The job is written before they are counted,
+// or two that count at once would both find room. A crash before it is taken back leaves an offer:
+// a job too many that goes on if somebody polls, and counts no more two minutes later otherwise.
 func (s *jobs) crowded(ctx context.Context, h *heldJob) error {
 	now := s.Engine.Clock.Now()
 	all, err := s.Jobs.Jobs(ctx, h.env, jobKey(""), now)
@@ -195,6 +201,8 @@ func (s *jobs) Job(ctx context.Context, env, id string) (JobState, error) {
 					"the handler function"),
 			)
 		default:
+			// The offer comes before the start: a worker takes nothing else. After a crash in
+			// between nobody takes it, and a poll offers it again when its minute is over.
 			h.rec.Worker, h.rec.Starts, h.rec.Alive = "", h.rec.Starts+1, now.Add(startFor)
 			if err = h.write(ctx); err == nil {
 				err = s.Start(ctx, env, id)
@@ -221,6 +229,8 @@ func (s *jobs) DropJob(ctx context.Context, env, id string) (JobState, error) {
 		if !fault.Is(err, fault.Conflict) {
 			out := JobState{ID: id, State: JobFailed}
 			out.Found, out.Left = h.sofar(parts)
+			// The parts end after the job: while it goes on, its worker makes others. Those that a
+			// crash leaves end with their slices, as nobody drives the parts of a job that is over.
 			s.dropParts(ctx, parts)
 			return out, err
 		}
@@ -330,6 +340,8 @@ func (h *heldJob) end(ctx context.Context, e jobEnd, why error) error {
 		h.rec.Part.Ended = &e
 		return h.write(ctx)
 	}
+	// The file comes before the record that names it: after a crash in between the job is not over,
+	// and the next worker does the last slice again.
 	var err error
 	if h.rec.Outcome, err = h.s.storeJSON(ctx, e); err != nil {
 		return err

@@ -108,8 +108,8 @@ func (s *jobs) drive(ctx context.Context, parts []*heldJob) error {
 	return nil
 }
 
-// offer offers a part to runners of its agent. That a notice is lost does no harm: there will be
-// another.
+// offer offers a part to runners of its agent: first in its record, as a runner takes up nothing
+// else. That a notice is lost, in a crash or otherwise, does no harm: there will be another.
 func (s *jobs) offer(ctx context.Context, p *heldJob) error {
 	now := s.Engine.Clock.Now()
 	p.rec.Worker, p.rec.Alive = "", now.Add(partOfferFor)
@@ -217,6 +217,8 @@ func (w *working) part(ctx context.Context, have *heldJob, agent string,
 	if have != nil && have.rec.Asked == b.Hash {
 		return have, nil
 	}
+	// The errand before the record that names it: a crash in between leaves a file that nothing
+	// names, and the next slice stores the same.
 	if err := w.s.Engine.Files.Put(ctx, []state.Blob{b}); err != nil {
 		return nil, fault.Wrap(fault.Unknown, "store job", err)
 	}
@@ -342,7 +344,9 @@ func (h *heldJob) found(ctx context.Context) ([]deploy.PlannedChange, error) {
 
 func pageKey(set string) string { return "found/" + set + "/" }
 
-// keepPages stores what was found as records.
+// keepPages stores what was found as records, which the record of the part names when that is
+// written next. A crash before leaves records that nothing names and that expire; the next runner
+// writes a set of its own.
 func (w *working) keepPages(ctx context.Context, found any) error {
 	text, err := encode(found)
 	if err != nil {

@@ -217,7 +217,9 @@ func (w *working) recordSlice(
 	return w.write(ctx)
 }
 
-// keepFound stores what a slice has found.
+// keepFound stores what a slice has found, as files whose hashes the record gets. The record is
+// written afterwards, by the caller: a crash in between leaves files that nothing names, and the
+// next worker finds the same again.
 func (w *working) keepFound(ctx context.Context, d deploy.DryRun) error {
 	if d.Version > 0 {
 		w.rec.Version = d.Version

@@ -36,6 +36,8 @@ func (f *function) calls(
 	for _, env := range slices.Sorted(maps.Keys(byEnv)) {
 		n := byEnv[env]
 		var err error
+		// The new notice is sent before this one is deleted, which Lambda does after the answer: a
+		// crash in between leaves both, and the second finds nothing to tell.
 		if orders && n.late < maxLate {
 			err = f.Home.Compiles.NotifyCalls(context.WithoutCancel(ctx), env, n.late+1)
 		} else {

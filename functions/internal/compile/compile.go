@@ -176,6 +176,12 @@ func (f *function) byEnv(
 
 // work works on the orders of an environment. Of what there is no time for, the function is
 // notified anew.
+//
+// All that follows a visit comes after its writes, and its messages are deleted last, when the
+// function has answered. A crash in between brings the messages back, and whoever gets them goes on
+// with the tasks that are left. What such a one does not know, since this process alone had noted
+// it, is found by the sweep in what is stored: calls by what is pending, agents without a queue by
+// their work, and instances with tasks by these.
 func (f *function) work(ctx context.Context, env string, n *notices, total time.Duration) error {
 	began := f.Home.Engine.Clock.Now()
 	deadline, _ := ctx.Deadline()

@@ -66,6 +66,11 @@ func (s *Store) written(
 	if len(ids) == 0 && !noted {
 		return revs, nil
 	}
+	// The rest ends after the write, as the sweep looks for tasks after it has noted the rest: one
+	// of the two sees the other. A crash in between leaves an order in an environment that rests.
+	// The client, which has no answer, repeats it and finds the conflict above; otherwise the next
+	// change of the environment ends the rest, or its time, which is a day at most. A crash before
+	// the notices leaves them to the sweep.
 	if err := s.Waker.Wake(ctx, env); err != nil {
 		return nil, err
 	}
@@ -92,6 +97,8 @@ type Definitions struct {
 func (d *Definitions) Put(
 	ctx context.Context, env, bundle string, services []definition.Service,
 ) error {
+	// A crash between the two leaves an offer whose queue nobody listens to, until the export is
+	// repeated or the first order ends the rest.
 	if err := d.Store.Put(ctx, env, bundle, services); err != nil {
 		return err
 	}

@@ -131,6 +131,8 @@ func (p *Provisioner) Prepare(
 	return left, errors.Join(errs...)
 }
 
+// prepare brings queue and mapping to where they work, and then notifies. A crash before the notice
+// leaves work that nobody was notified of: the sweep notifies.
 func (p *Provisioner) prepare(ctx context.Context, notifier *queue.Notifier, j *Job) error {
 	if len(j.Lanes) > 0 {
 		// or they would have been notified: it is not asked for before it is made

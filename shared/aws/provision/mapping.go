@@ -167,7 +167,8 @@ func (p *base) ours(arn string) bool {
 }
 
 // create makes the mapping and notes it at the queue. Two who do it at once get one mapping: Lambda
-// names the one that is there to the second.
+// names the one that is there to the second. So it does after a crash between the mapping and its
+// note: Lambda polls already, and whoever looks at the queue next notes which mapping that is.
 func (p *mappings) create(ctx context.Context, o owner, url string) (there bool, err error) {
 	tags := queue.AgentTags(o.env, o.agent)
 	maps.Copy(tags, p.tags())

@@ -33,6 +33,8 @@ func (s preparing) Commit(
 	if err != nil {
 		return state.Committed{}, fault.Wrap(fault.Unknown, "read agents", err)
 	}
+	// They are put off after the commit, in memory alone. A crash before they are prepared loses
+	// that, and the sweep finds those that have work.
 	out, err := s.State.Commit(ctx, env, c)
 	if err != nil {
 		return out, err

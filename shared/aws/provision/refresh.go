@@ -46,6 +46,8 @@ func (p *Provisioner) Refresh(ctx context.Context) (changed int, err error) {
 	if i := slices.IndexFunc(records, func(j state.Job) bool { return j.ID == refreshed }); i >= 0 {
 		record = records[i]
 	}
+	// The queues first, then the record: a crash in between leaves no record of it, and the next
+	// process sets the attributes again, which changes nothing where they are set.
 	if string(record.Body) != want {
 		if changed, err = p.adaptAll(ctx); err != nil {
 			return changed, err // the next call begins anew

@@ -125,7 +125,8 @@ func (p *mappings) describe(ctx context.Context, url string) (Queue, bool, error
 }
 
 // remove removes mapping and queue, in this order: a mapping without a queue would be found by
-// nobody.
+// Destroy alone. A crash in between leaves a queue without a mapping, which Prune and Destroy find
+// again, and which gets another one if there is work for it.
 func (p *Provisioner) remove(ctx context.Context, q Queue) error {
 	if q.Mapping != "" {
 		if err := p.unmap(ctx, q.Mapping); err != nil {

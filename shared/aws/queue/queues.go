@@ -121,7 +121,8 @@ func (q *Queues) Missing(env, agent string) {
 }
 
 // Make makes the queue of an agent when it is not there, gives it the attributes that it should
-// have, and calls Made in any case.
+// have, and calls Made in any case: a crash between the two leaves a queue that nobody receives
+// from, and takes every notice. The sweep finds its agent by the work that nobody does.
 func (q *Queues) Make(ctx context.Context, env, agent string) (string, error) {
 	name := Name(q.Prefix, env, agent)
 	attributes := map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "false",

@@ -143,8 +143,10 @@ func (b *Callbacks) Register(ctx context.Context, env string, c callback.Callbac
 	})
 }
 
-// Unregister implements callback.Store. What nobody is to be told any more is removed; what is left
-// when that fails is passed over by those who register later.
+// Unregister implements callback.Store. The callback goes first, then what nobody is to be told any
+// more: in the other order a crash would leave a callback without the events that it was to be
+// told. What a crash in between leaves is never due without callbacks, and older than any that is
+// registered later, so that one passes it over, which removes it.
 func (b *Callbacks) Unregister(ctx context.Context, env, id string) error {
 	left := 0
 	err := b.change(ctx, env, func(all []kept) ([]kept, error) {

@@ -199,7 +199,10 @@ func (t *Teller) instance(
 		seq, called := t.events(ctx, c, p, events, until)
 		if seq > at {
 			told = true
-			// What was told is noted even when the work ends: it is told again otherwise.
+			// First the calls, then the note of them: a crash in between leaves what was told as
+			// pending, and whoever comes next tells it again, with the same Idempotency-Key. In the
+			// other order those events would be told to nobody. So what was told is noted even when
+			// the work ends.
 			err = t.Store.Delivered(context.WithoutCancel(ctx), t.Env, p.Instance, c.ID, seq, all)
 			if err != nil {
 				return told, false, err
@@ -208,6 +211,8 @@ func (t *Teller) instance(
 		if errors.Is(called, errLate) {
 			return told, false, errLate
 		}
+		// How the callback is comes after the note: a crash in between loses that a call failed,
+		// which is then made again at once, or that events were dropped, which are not counted.
 		if called != nil || ctx.Err() != nil {
 			return told, false, t.failed(ctx, c, called)
 		}
