@@ -52,12 +52,17 @@ type task struct {
 	over     bool // the run is over: it goes on to its end
 	started  bool // it has run
 	canceled bool // its caller gave up (a person pressed Ctrl-C)
-	after    int  // calls since its process has crashed
-	faults   int  // faults it has met
-	slows    int  // calls that took long
-	lost     int  // commits that failed
 	done     bool
-	books    *taskBooks
+	met
+	books *taskBooks
+}
+
+// met counts what a task has met.
+type met struct {
+	after  int // calls since its process has crashed
+	faults int
+	slows  int // calls that took long
+	lost   int // commits that failed
 }
 
 // at plans an event.
