@@ -1,12 +1,14 @@
 package api
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -27,9 +29,11 @@ import (
 // Resources travel in chunks: zstd of one encoded resource a line, sorted by id. A chunk has the
 // resources whose hashed ids start with the same bits, as many bits as it takes to make it small: a
 // resource that changes, comes or goes changes one chunk.
+//
+// Whoever exports reads each chunk by a request, so chunks are large; they are read as streams.
 const (
-	chunkResources = 8192
-	chunkBytes     = 4 << 20 // before compression
+	chunkResources = 32768
+	chunkBytes     = 16 << 20 // before compression
 	// maxPacked and maxUnpacked bound a chunk on arrival; one that holds a single huge resource is
 	// larger than chunkBytes.
 	maxPacked   = 64 << 20
@@ -180,18 +184,26 @@ func (u *unpacker) resources(ctx context.Context, hashes []string) ([]resource.R
 
 // chunk returns the resources of one chunk.
 func (u *unpacker) chunk(ctx context.Context, hash string) ([]resource.Resource, error) {
-	text, err := u.text(ctx, hash)
+	text, err := u.open(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
+	defer text.Close()
 	return readChunk(u.types, hash, text)
 }
 
 // readChunk reads the lines of a chunk; anything that this program would not have written is
 // Invalid.
-func readChunk(types *schema.Registry, hash string, text []byte) ([]resource.Resource, error) {
-	out := make([]resource.Resource, 0, bytes.Count(text, []byte("\n")))
-	for line := range bytes.Lines(text) {
+func readChunk(types *schema.Registry, hash string, text io.Reader) ([]resource.Resource, error) {
+	var out []resource.Resource
+	for in := bufio.NewReaderSize(text, 64<<10); ; {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(line) == 0 {
+			return out, nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, badChunk(hash, len(out)+1, err)
+		}
 		r, err := resource.Decode(bytes.TrimSuffix(line, []byte("\n")))
 		if err == nil {
 			err = checkResource(types, r)
@@ -201,7 +213,6 @@ func readChunk(types *schema.Registry, hash string, text []byte) ([]resource.Res
 		}
 		out = append(out, *r)
 	}
-	return out, nil
 }
 
 func badChunk(hash string, line int, err error) error {
@@ -241,6 +252,18 @@ func readAgents(
 
 // text reads a stored file and decompresses it.
 func (u *unpacker) text(ctx context.Context, hash string) ([]byte, error) {
+	src, err := u.open(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	text, err := io.ReadAll(src)
+	return text, fault.Wrap(fault.Invalid, fmt.Sprintf("read chunk %.12s", hash), err)
+}
+
+// open reads a stored file to its end, which shows whether it is what its hash says, and returns it
+// to be decompressed. Close it.
+func (u *unpacker) open(ctx context.Context, hash string) (*unpacked, error) {
 	src, err := u.files.Open(ctx, hash)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read chunk", err)
@@ -254,29 +277,37 @@ func (u *unpacker) text(ctx context.Context, hash string) ([]byte, error) {
 		return nil, fault.New(fault.Invalid, "read chunk", "%.12s is larger than %d bytes", hash,
 			maxPacked)
 	}
-	text, err := unpack(raw)
-	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, fmt.Sprintf("read chunk %.12s", hash), err)
-	}
-	if u.room.Add(-int64(len(text))) < 0 {
-		return nil, fault.New(fault.Invalid, "read chunks",
-			"the resources are larger than %d bytes", maxModel)
-	}
-	return text, nil
+	out, err := unpack(raw, &u.room)
+	return out, fault.Wrap(fault.Invalid, fmt.Sprintf("read chunk %.12s", hash), err)
 }
 
-// unpack decompresses, to maxUnpacked bytes. It reads as a stream: what is cut into many frames
-// would be copied once for each of them otherwise.
-func unpack(raw []byte) ([]byte, error) {
+// unpacked is a file that is decompressed as it is read, to maxUnpacked bytes.
+type unpacked struct {
+	*zstd.Decoder
+	left int64
+	room *atomic.Int64 // of all files together
+}
+
+// unpack decompresses what is read of it. It reads as a stream: what is cut into many frames would
+// be copied once for each of them otherwise.
+func unpack(raw []byte, room *atomic.Int64) (*unpacked, error) {
 	dec, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderMaxMemory(maxUnpacked))
 	if err != nil {
 		return nil, err // callers say what it was
 	}
-	defer dec.Close()
-	text, err := io.ReadAll(io.LimitReader(dec, maxUnpacked+1))
-	if err == nil && len(text) > maxUnpacked {
-		err = zstd.ErrDecoderSizeExceeded
+	return &unpacked{dec, maxUnpacked, room}, nil
+}
+
+// Read implements io.Reader.
+func (u *unpacked) Read(p []byte) (int, error) {
+	n, err := u.Decoder.Read(p)
+	if u.left -= int64(n); u.left < 0 {
+		return 0, zstd.ErrDecoderSizeExceeded
 	}
-	return text, err // callers say what it was
+	if u.room.Add(-int64(n)) < 0 {
+		return 0, fault.New(fault.Invalid, "read chunks",
+			"the resources are larger than %d bytes", maxModel)
+	}
+	return n, err // io.EOF must stay itself
 }
