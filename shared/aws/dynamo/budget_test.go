@@ -102,6 +102,27 @@ func TestRequestsOfOperations(t *testing.T) {
 			}
 			return err
 		}, map[string]int{"DynamoDB.GetItem": 3, "DynamoDB.TransactWriteItems": 1}, 6, 3, 2},
+		{"a commit of a planner that has read the environment", true,
+			func(s *dynamo.State) error {
+				_, err := s.Env(ctx, env)
+				must(err)
+				_, err = s.Commit(ctx, env, state.Commit{Guard: plan, Plan: true})
+				return err
+			},
+			map[string]int{"DynamoDB.GetItem": 2, "DynamoDB.TransactWriteItems": 1}, 4, 2, 0},
+		{"the same, and another has changed it since", true,
+			func(p *dynamo.State) error {
+				was, err := p.Env(ctx, env)
+				must(err)
+				must(s.Pause(ctx, env, true, "c"))
+				out, err := p.Commit(ctx, env, state.Commit{Guard: plan, Plan: true})
+				if err == nil && out.PlanSeq != was.PlanSeq+2 {
+					err = fmt.Errorf("%d was planned, now %d", was.PlanSeq, out.PlanSeq)
+				}
+				return err
+			},
+			map[string]int{"DynamoDB.GetItem": 4, "DynamoDB.TransactWriteItems": 2,
+				"DynamoDB.PutItem": 1}, 9, 4, 0},
 		{"a commit of a planner over three lanes", true, func(s *dynamo.State) error {
 			c := state.Commit{Guard: plan, Plan: true}
 			for i, agent := range []string{"a", "b", "c"} {

@@ -32,6 +32,7 @@ type commit struct {
 	guard string // key of the guard's record
 
 	tries   int      // writes that were tried
+	headNow bool     // the head is read, and not taken as it is known
 	forward *forward // when it is rolled forward
 	// versionDoc is the version as it is stored, made once: a large one is in an object by then.
 	versionDoc *document
@@ -45,13 +46,14 @@ func (c *commit) run(ctx context.Context) error {
 			if err == errLost { // it is never wrapped
 				return err
 			}
-			if (err == nil && len(c.draft.conflicts) == 0) || c.certain() {
+			if (err == nil && len(c.draft.conflicts) == 0) || c.settled() {
 				if err != nil {
 					return err
 				}
 				break
 			}
 			// It was decided by what may be outdated.
+			c.headNow = true
 			if err := c.refresh(ctx); err != nil {
 				return err
 			}
@@ -59,11 +61,16 @@ func (c *commit) run(ctx context.Context) error {
 		c.tries++
 		err := c.write(ctx)
 		if err == errLost { // it is never wrapped
-			c.lanes = nil
+			c.lanes, c.headNow = nil, true
 			clear(c.known) // the records that were in the way are known by their refusal
 		}
 		return err
 	})
+}
+
+// settled reports whether all that was decided by, the head included, was read in this commit.
+func (c *commit) settled() bool {
+	return c.certain() && (c.draft.head == nil || c.headNow)
 }
 
 // prepare decides what is to be written.

@@ -33,12 +33,19 @@ func (d *draft) changeEnv(ctx context.Context) error {
 	return nil
 }
 
-// takeHead has the commit change the head, if it does not yet.
+// takeHead has the commit change the head, if it does not yet: at first as it is known, as it is
+// written only if it is still the same.
 func (d *draft) takeHead(ctx context.Context) error {
 	if d.head != nil {
 		return nil
 	}
-	h, err := d.s.readHead(ctx, d.env)
+	var h *head
+	var err error
+	if d.headNow {
+		h, err = d.s.readHead(ctx, d.env)
+	} else {
+		h, d.headNow, err = d.s.knownHead(ctx, d.env)
+	}
 	if err != nil {
 		return err
 	}

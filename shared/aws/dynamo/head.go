@@ -117,6 +117,13 @@ func (h *head) replace(e state.Env) error {
 	return nil
 }
 
+// clone returns a head that shares nothing that is changed in place.
+func (h *head) clone() *head {
+	out := *h
+	out.paused = slices.Clone(h.paused)
+	return &out
+}
+
 // stopped reports whether claims of an agent are stopped.
 func (h *head) stopped(agent string) bool {
 	_, paused := slices.BinarySearch(h.paused, agent)

@@ -17,6 +17,16 @@ type reader struct {
 	idleEpochs map[string]idleEpoch // by environment, see State.IdleEpoch; guarded by mu
 }
 
+// knownHead returns the head of an environment as this process saw it last, or as it is now if it
+// never did. It is for what is written if it is still the same, and decided again if not.
+func (s *reader) knownHead(ctx context.Context, env string) (h *head, fresh bool, err error) {
+	if h := s.headKnown(env); h != nil {
+		return h, false, nil
+	}
+	h, err = s.readHead(ctx, env)
+	return h, true, err
+}
+
 // readRecords reads the records of all lanes. A commit that is being rolled forward is finished
 // first.
 func (s *reader) readRecords(ctx context.Context, env string) ([]*record, error) {
@@ -87,6 +97,9 @@ func (s *reader) readHead(ctx context.Context, env string) (*head, error) {
 		h, err := headOf(env, i)
 		if err != nil || !h.pending {
 			s.sawIdleEpoch(env, h)
+			if err == nil {
+				s.sawHead(h)
+			}
 			return h, err
 		}
 		if err := s.finishPending(ctx, env); err != nil {
@@ -115,7 +128,9 @@ func (s *reader) changeHead(ctx context.Context, env string, f func(h *head) err
 			}
 		}
 		h.seq++
-		out = h
+		if out = h; err == nil {
+			s.sawHead(h)
+		}
 		return err
 	})
 	return out, err

@@ -112,7 +112,8 @@ func New(c Config) (*State, error) {
 	}
 	table := &items{api: c.API, table: c.Table, host: c.Host}
 	kept := &storage{items: table, objects: c.Objects, pack: p, limits: c.Host.limits()}
-	cache := &tablets{storage: kept, cacheBytes: c.CacheBytes, cached: map[tabletKey]*tablet{}}
+	cache := &tablets{storage: kept, cacheBytes: c.CacheBytes, cached: map[tabletKey]*tablet{},
+		heads: map[string]*head{}}
 	merging := &compactor{writer: &writer{cache}, log: c.Log}
 	r := &reader{forwarder: &forwarder{merging}, idleEpochs: map[string]idleEpoch{}}
 	return &State{

@@ -18,6 +18,7 @@ type tablets struct {
 	mu     sync.Mutex
 	cached map[tabletKey]*tablet // guarded by mu
 	tick   int64                 // guarded by mu; grows with each use of a tablet, see tablet.touch
+	heads  map[string]*head      // guarded by mu; by environment, as this process saw them last
 }
 
 // readRecord reads the record of a tablet; one that does not exist has seq 0.
@@ -156,6 +157,26 @@ func (s *tablets) saw(env string, r *record) {
 	if b.rec == nil || b.rec.seq <= r.seq {
 		b.rec = r
 	}
+}
+
+// sawHead remembers a head, unless a later one is known.
+func (s *tablets) sawHead(h *head) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.heads[h.name]; known == nil || known.seq <= h.seq {
+		s.heads[h.name] = h.clone()
+	}
+}
+
+// headKnown returns the head of an environment as this process saw it last, or nil. The caller may
+// change it.
+func (s *tablets) headKnown(env string) *head {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.heads[env]; h != nil {
+		return h.clone()
+	}
+	return nil
 }
 
 // forget makes the next use of a tablet read its record.

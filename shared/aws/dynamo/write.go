@@ -50,6 +50,9 @@ func (s *writer) write(ctx context.Context, env string, edits []*edit, h *head, 
 	}
 	if h != nil {
 		h.seq++
+		if !h.pending { // whoever finishes it changes the head once more
+			s.sawHead(h)
+		}
 	}
 	return nil
 }
