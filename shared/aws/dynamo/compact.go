@@ -29,7 +29,7 @@ func (s *compactor) compactReleased(ctx context.Context, env string, rec *record
 	if rec.objects() <= s.limits.released {
 		return
 	}
-	if from := rec.mergeFrom(0, 8); len(rec.refs)-from > 1 || rec.hasLongTail() {
+	if from := rec.mergeFrom(0, 32); len(rec.refs)-from > 1 || rec.hasLongTail() {
 		_ = s.merge(context.WithoutCancel(ctx), env, rec, from)
 	}
 }
