@@ -89,6 +89,9 @@ const (
 	// takes long is seen a little later, and the number of questions grows with the logarithm of
 	// the time.
 	pollEvery = 8
+	// quickPoll is how long a pause may be that is half of the time waited so far: what is quick is
+	// seen soon, and what takes a second or two is not asked for all the time.
+	quickPoll = 250 * time.Millisecond
 	// stuckAfter is how long nothing must have moved until it is assumed that what is left waits
 	// for a paused agent, where that does not follow from the agents alone.
 	stuckAfter = 5 * time.Second
@@ -97,15 +100,19 @@ const (
 // nextPoll returns how long to wait before a server is asked again, of which something was asked a
 // while ago.
 func nextPoll(waited time.Duration) time.Duration {
-	return min(max(waited/pollEvery, firstPoll), slowPoll)
+	return min(max(waited/pollEvery, min(waited/2, quickPoll), firstPoll), slowPoll)
 }
 
-// poll asks a server for its progress until nothing is left to do: often at first.
+// poll asks a server for its progress until nothing is left to do: often at first, but not at once
+// when something was asked for, which cannot be done by then.
 func (w *waiter) poll(ctx context.Context, of asked, pr *progress) (waited, error) {
 	clock := local.Clock{}
 	began := clock.Now()
 	moved, left := began, -1
-	for {
+	for wait := !of.idle; ; wait = true {
+		if wait { // when it is cut short, asking fails
+			_ = clock.Sleep(ctx, nextPoll(clock.Now().Sub(began)))
+		}
 		p, err := w.home.Progress(ctx, w.env)
 		if ctx.Err() != nil {
 			return waited{}, fault.Wrap(fault.Unknown, "wait", context.Cause(ctx))
@@ -125,7 +132,6 @@ func (w *waiter) poll(ctx context.Context, of asked, pr *progress) (waited, erro
 			what, err := w.did(ctx, of)
 			return waited{Progress: p, Stuck: true, Did: what}, err
 		}
-		_ = clock.Sleep(ctx, nextPoll(clock.Now().Sub(began))) // when it is cut short, asking fails
 	}
 }
 

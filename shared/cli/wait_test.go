@@ -98,12 +98,13 @@ func TestNextPoll(t *testing.T) {
 	for _, c := range []struct {
 		takes time.Duration
 		limit int
-	}{{time.Second, 18}, {10 * time.Second, 38}, {140 * time.Second, 62}, {time.Hour, 430}} {
-		asked, at := 1, time.Duration(0)
+	}{{time.Second, 8}, {2 * time.Second, 12}, {10 * time.Second, 26}, {140 * time.Second, 50},
+		{time.Hour, 418}} {
+		asked, at := 0, time.Duration(0)
 		for ; at < c.takes; asked++ {
 			at += nextPoll(at)
 		}
-		if late := at - c.takes; asked > c.limit || late > max(c.takes/pollEvery, firstPoll) {
+		if late := at - c.takes; asked > c.limit || late > max(c.takes/pollEvery, quickPoll) {
 			t.Errorf("in %v a server is asked %d times, want at most %d; the end is seen %v late",
 				c.takes, asked, c.limit, late)
 		}
