@@ -59,7 +59,8 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 		if w.Action != "orphan" {
 			s.rows[now.ID] = now
 		}
-		if w.Action != "none" || w.Failed {
+		// a new intent counts also where it is only compared
+		if w.Action != "none" || w.Failed || was.Hash != now.Hash {
 			mark := []string{
 				string(now.ID),
 				w.Action,
