@@ -76,17 +76,33 @@ func TestDependantScheduledMeanwhileIsNotified(t *testing.T) {
 	}
 }
 
+// countedRig returns a rig whose lanes run when they are notified: see counted.answer.
+func countedRig(t *testing.T) (*rig, *counted) {
+	t.Helper()
+	r := newRig(t)
+	c := &counted{Home: r.home, waiting: map[string]bool{}}
+	config := r.e.Config
+	config.State, config.Notifier = c, c
+	r.e = deploy.New(config)
+	return r, c
+}
+
+// wantChecked wants nothing to be left to do.
+func wantChecked(t *testing.T, r *rig) {
+	t.Helper()
+	p, err := r.e.Progress(t.Context(), "e")
+	if err != nil || !p.Done() {
+		t.Errorf("%+v, %v; want all to be checked", p, err)
+	}
+}
+
 // TestLeftOutByAWaveIsPassedOn has a timer ask for everything. It leaves out what waits for a
 // person, in the lane a0/0. That is served while what it requires is being run, and so is the lane
 // behind it. Who finishes that run still takes for scheduled what is left out, and notifies its
 // lane alone. So that lane has the next one to notify, or the last one waits for a sweep.
 func TestLeftOutByAWaveIsPassedOn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	c := &counted{Home: r.home, waiting: map[string]bool{}}
-	config := r.e.Config
-	config.State, config.Notifier = c, c
-	r.e = deploy.New(config)
+	r, c := countedRig(t)
 	first, left, last := spot(0, 1), spot(1, 0), spot(2, 2)
 	left.Requires, last.Requires = []resource.ID{first.ID}, []resource.ID{left.ID}
 	r.w.fail[nameIn(left)] = provider.Errorf(provider.Terminal, "ask a person")
@@ -105,21 +121,14 @@ func TestLeftOutByAWaveIsPassedOn(t *testing.T) {
 	}
 	c.notified, c.waiting = []string{"a1/0"}, map[string]bool{}
 	c.answer(t, r)
-	p, err := r.e.Progress(t.Context(), "e")
-	if err != nil || !p.Done() {
-		t.Errorf("%+v, %v; want all to be checked", p, err)
-	}
+	wantChecked(t, r)
 }
 
 // TestOrphansHoldUpNoWave has everything checked where all that there is has left the model. Nobody
 // notifies a lane of it, so none waits.
 func TestOrphansHoldUpNoWave(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	c := &counted{Home: r.home, waiting: map[string]bool{}}
-	config := r.e.Config
-	config.State, config.Notifier = c, c
-	r.e = deploy.New(config)
+	r, c := countedRig(t)
 	r.export(deploy.Export{Model: modelOf(spot(0, 0), spot(1, 0))})
 	c.answer(t, r)
 	r.export(deploy.Export{Model: modelOf()})
@@ -128,10 +137,7 @@ func TestOrphansHoldUpNoWave(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.answer(t, r)
-	p, err := r.e.Progress(t.Context(), "e")
-	if err != nil || !p.Done() {
-		t.Errorf("%+v, %v; want all to be checked", p, err)
-	}
+	wantChecked(t, r)
 }
 
 // TestNoticeOfANewerScheduleIsNotLost has everything checked while a worker waits in the lane a0/0
@@ -197,11 +203,7 @@ func nameIn(r resource.Resource) string { s, _ := r.Attributes["name"].(string);
 // not wait.
 func TestRemovedHoldsUpNoWave(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	c := &counted{Home: r.home, waiting: map[string]bool{}}
-	config := r.e.Config
-	config.State, config.Notifier = c, c
-	r.e = deploy.New(config)
+	r, c := countedRig(t)
 	stays, leaves, behind := spot(0, 0), spot(1, 0), spot(2, 1)
 	leaves.PurgeOnDelete = true
 	freed := behind

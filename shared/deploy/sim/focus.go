@@ -263,12 +263,18 @@ func focusChains() *Focus {
 	}
 }
 
+// ofOneLane returns agents that run one resource at a time.
+func ofOneLane(names ...string) []resource.Agent {
+	var agents []resource.Agent
+	for _, name := range names {
+		agents = append(agents, resource.Agent{Name: name, Transport: "local", Lanes: 1})
+	}
+	return agents
+}
+
 // chained draws what focusChains is about: a chain through three agents, of which links change.
 func (d *drawer) chained() {
-	d.agents = nil
-	for _, name := range []string{"a0", "a1", "a2"} {
-		d.agents = append(d.agents, resource.Agent{Name: name, Transport: "local", Lanes: 1})
-	}
+	d.agents = ofOneLane("a0", "a1", "a2")
 	for i := range d.pool {
 		id := resource.NewID(d.pool[i].id.Type(), d.agents[i%3].Name,
 			resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})

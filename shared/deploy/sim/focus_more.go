@@ -26,7 +26,7 @@ func focusRelaned() *Focus {
 // on. Then the agent gets more lanes, and the second half of the resources hears the first half,
 // which is new.
 func (d *drawer) relane() {
-	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 1}}
+	d.agents = ofOneLane("a0")
 	for i := range d.pool {
 		typ := typeThing
 		if i == 0 {
@@ -122,8 +122,7 @@ func focusWoken() *Focus {
 // wake draws what focusWoken is about: each of the first half is changed by somebody and set right,
 // once, and one of another agent hears it.
 func (d *drawer) wake() {
-	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 1},
-		{Name: "a1", Transport: "local", Lanes: 1}}
+	d.agents = ofOneLane("a0", "a1")
 	for i := range d.pool {
 		id := resource.NewID(typeThing, d.agents[i/4].Name,
 			resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})
@@ -225,8 +224,7 @@ func focusRecalled() *Focus {
 // recall draws what focusRecalled is about: the first is checked, then all are wanted otherwise,
 // and whoever runs anything stops. What waits for the first is of another agent.
 func (d *drawer) recall() {
-	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 1},
-		{Name: "a1", Transport: "local", Lanes: 1}}
+	d.agents = ofOneLane("a0", "a1")
 	for i := range d.pool {
 		id := resource.NewID(typeThing, d.agents[min(i, 1)].Name,
 			resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})
