@@ -194,7 +194,7 @@ func (s *setsChange) same(ctx context.Context, r *resource.Resource) error {
 	}
 	was, err := resource.Decode(en.Body)
 	if err != nil {
-		return version.DamagedChunk(s.last.Chunks[0])
+		return version.DamagedChunk(s.last.Chunks[version.ChunkOf(r.ID, len(s.last.Chunks))])
 	}
 	if was.Set != "" || !sameIntent(r, was) || r.Flags != was.Flags {
 		return ErrWhole
