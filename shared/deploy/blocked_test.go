@@ -8,6 +8,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -125,4 +126,70 @@ func (r *rig) actions() int {
 	n := len(all) - r.recorded
 	r.recorded = len(all)
 	return n
+}
+
+// diesAfter is a State in which somebody changes the row of a resource while a release is written,
+// whose planner then writes nothing more.
+type diesAfter struct {
+	state.State
+	of   resource.ID
+	dead bool
+}
+
+func (s *diesAfter) Commit(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
+	if s.dead {
+		return state.Committed{}, fault.New(fault.Internal, "commit", "the process has died")
+	}
+	var row *state.Row
+	c.Rows = slices.DeleteFunc(slices.Clone(c.Rows), func(r state.Row) bool {
+		if r.ID == s.of {
+			row = &r
+		}
+		return r.ID == s.of
+	})
+	done, err := s.State.Commit(ctx, env, c)
+	if row != nil && err == nil {
+		now, err := s.Rows(ctx, env, []resource.ID{s.of})
+		if err != nil {
+			return done, err
+		}
+		s.dead, done.Conflicts = true, append(done.Conflicts, now...)
+	}
+	return done, err
+}
+
+// TestBlockedByARelease pins that what requires something undefined is blocked, and blocked no
+// longer, also if the release that says so was cut short before its row was written.
+func TestBlockedByARelease(t *testing.T) {
+	t.Parallel()
+	lacks := valued("a", resource.Parameter{Name: "p"})
+	for _, step := range []struct {
+		why      string
+		from, to resource.Resource
+		want     state.Status
+	}{
+		{"it becomes undefined", res("a"), lacks, state.StatusBlocked},
+		{"it was undefined", lacks, res("a"), state.StatusDeployed},
+	} {
+		r := newRig(t)
+		r.export(deploy.Export{Model: modelOf(step.from, res("b<a"))})
+		whole := r.e
+		config := r.e.Config
+		config.State = &diesAfter{State: r.home, of: id("b")}
+		r.e = deploy.New(config)
+		_, err := r.e.Export(t.Context(), "e",
+			deploy.Export{Model: modelOf(step.to, res("b<a"))})
+		if !fault.Is(err, fault.Internal) {
+			t.Fatalf("%s: the export ends with %v", step.why, err)
+		}
+		r.e = whole
+		if _, err := r.e.Sweep(t.Context(), "e"); err != nil {
+			t.Fatal(err)
+		}
+		r.drain()
+		row := r.row("b")
+		if got := row.Status(); got != step.want {
+			t.Errorf("%s: what requires it is %s, want %s", step.why, got, step.want)
+		}
+	}
 }

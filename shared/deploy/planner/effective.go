@@ -137,8 +137,9 @@ func (p *changes) orderBy(g *version.Graph) {
 }
 
 // reblock blocks what requires something undefined, directly or not, and unblocks what no longer
-// does. It starts at the planned rows and goes on to their dependants as long as anything changes.
-func (p *planning) reblock(ctx context.Context, g *version.Graph) error {
+// does. It starts at the planned rows and at others, and goes on to their dependants as long as
+// anything changes.
+func (p *planning) reblock(ctx context.Context, g *version.Graph, others []resource.ID) error {
 	undefined := 0
 	for _, r := range p.rows {
 		if r.Compliance == state.Undefined {
@@ -155,7 +156,7 @@ func (p *planning) reblock(ctx context.Context, g *version.Graph) error {
 		}
 	}
 	b := blocker{p: p, g: g, rows: map[resource.ID]*state.Row{}, kept: map[resource.ID]state.Row{}}
-	if err := b.begin(ctx); err != nil {
+	if err := b.begin(ctx, others); err != nil {
 		return err
 	}
 	return b.run(ctx)
@@ -170,16 +171,16 @@ type blocker struct {
 	queue []int32                   // nodes to visit next
 }
 
-// begin queues the planned rows, their dependants, and the nodes whose requirements in the graph
-// have changed: edges between resources that must not exist turn round, or back, so that a row may
-// have to be blocked or unblocked although nothing else about it changes.
-func (b *blocker) begin(ctx context.Context) error {
+// begin queues the planned rows and others, the dependants of these, and the nodes whose
+// requirements in the graph have changed: edges between resources that must not exist turn round, or
+// back, so that a row may have to be blocked or unblocked although nothing else about it changes.
+func (b *blocker) begin(ctx context.Context, others []resource.ID) error {
 	old, err := b.p.inForce(ctx)
 	if err != nil {
 		return err
 	}
 	var ids []resource.ID
-	for _, id := range b.p.order {
+	for _, id := range slices.Concat(b.p.order, others) {
 		ids = append(ids, id)
 		for _, g := range []*version.Graph{old, b.g} {
 			if n := g.Node(id); n >= 0 {

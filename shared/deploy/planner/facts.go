@@ -136,7 +136,7 @@ func (p *resolver) resolveAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.reblock(ctx, graph); err != nil {
+	if err := p.reblock(ctx, graph, nil); err != nil {
 		return err
 	}
 	p.orderBy(graph)

@@ -111,6 +111,10 @@ func (p *releasing) releaseWhole(
 			// more.
 			r.skipped = append(r.skipped, row.ID)
 		}
+		if row.Blocked == state.BlockedYes {
+			// What requires it was to be blocked as well, and may not have been written.
+			r.blocked = append(r.blocked, row.ID)
+		}
 		if !row.Orphaned && !row.Removing {
 			r.before[row.ID] = version.Entry{ID: row.ID, Hash: row.Hash, Body: row.Body}
 		}

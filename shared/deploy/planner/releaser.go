@@ -47,6 +47,7 @@ type difference struct {
 // known how far it came.
 type interrupted struct {
 	skipped []resource.ID        // rows that may not have to be skipped any more
+	blocked []resource.ID        // rows that are undefined or blocked: others may have to be, or not
 	unasked map[resource.ID]bool // resources that may not have been asked for their facts
 }
 
@@ -96,7 +97,7 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	if err := (&resolver{p.planning}).askFacts(ctx, r.unasked); err != nil {
 		return released{}, err
 	}
-	if err := p.reblock(ctx, graph); err != nil {
+	if err := p.reblock(ctx, graph, r.blocked); err != nil {
 		return released{}, err
 	}
 	p.orderBy(graph)
