@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
+	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -41,9 +44,10 @@ func (f *readFiles) Get(ctx context.Context, hashes []string) ([][]byte, error) 
 // setsRig is a rig with types that are related, whose versions have several chunks.
 type setsRig struct {
 	*rig
-	files *readFiles
-	pack  string // of the program
-	chunk int    // how many resources a chunk has
+	files   *readFiles
+	secrets state.Secrets
+	pack    string // of the program
+	chunk   int    // how many resources a chunk has
 }
 
 func newSetsRig(t *testing.T) *setsRig {
@@ -52,7 +56,7 @@ func newSetsRig(t *testing.T) *setsRig {
 	attrs := []schema.Attribute{
 		{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
 		{Name: "value", Type: "String", Default: "v"}, {Name: "in", Type: "Optional[String]"},
-		{Name: "tells", Type: "Optional[String]"},
+		{Name: "tells", Type: "Optional[String]"}, {Name: "note", Type: "Optional[String]"},
 	}
 	r.types = must(schema.NewRegistry(schema.Type{
 		Name: "t::T", Attributes: attrs, Space: "things",
@@ -62,7 +66,7 @@ func newSetsRig(t *testing.T) *setsRig {
 			{Kind: schema.Notify, Type: "t::T", Keys: map[string]string{"name": "$tells"}},
 		},
 	}))(t)
-	r.files = &readFiles{Files: r.home.Files()}
+	r.files, r.secrets = &readFiles{Files: r.home.Files()}, r.home.Secrets()
 	r.fresh()
 	return r
 }
@@ -81,21 +85,31 @@ func must[T any](v T, err error) func(t *testing.T) T {
 func (r *setsRig) fresh() {
 	r.e = deploy.New(deploy.Config{
 		State: r.home, Files: r.files, Notifier: r.home.Notifier, Clock: r.clock,
-		Caller: local.Caller{}, Secrets: r.home.Secrets(),
+		Caller: local.Caller{}, Secrets: r.secrets,
 		Connector: &transport.Connector{Local: true}, Types: r.types,
-		Handlers: map[string]provider.Handler{"t::T": handler{r.w}}, Pack: r.pack,
+		Handlers: map[string]provider.Handler{"t::T": factual{handler{r.w}}}, Pack: r.pack,
 		Holder: r.home.Holder(), NewID: r.home.NewID, Jitter: func() float64 { return 0.5 },
 		Sizes: deploy.Sizes{Chunk: r.chunk},
 	})
 }
 
 // setModel makes up what a partial export has of a set, of which some is as it ever is; each call of
-// its result gives a copy. Where odd, it has much that concerns other sets.
-func setModel(rng *rand.Rand, set string, odd bool) func() *model.Model {
+// its result gives a copy. Where odd, it has much that concerns other sets. The file secret has a
+// secret.
+func setModel(rng *rand.Rand, set string, odd bool, secret string) func() *model.Model {
 	one := func(of int) bool { return rng.IntN(of) == 0 }
 	other := func() string { return fmt.Sprintf("s%d.%d", rng.IntN(6), rng.IntN(3)) }
 	var rs []resource.Resource
 	files := map[string]state.Blob{}
+	reference := func() any {
+		switch rng.IntN(3) {
+		case 0:
+			return resource.Secret{Source: "file:" + secret}
+		case 1:
+			return resource.Fact{Name: "address", Of: id(other())}
+		}
+		return resource.Parameter{Name: fmt.Sprint("p", rng.IntN(3))}
+	}
 	gone := one(4) // as resources of an instance that is deleted are
 	add := func(name, set string) {
 		r := res(name)
@@ -128,6 +142,9 @@ func setModel(rng *rand.Rand, set string, odd bool) func() *model.Model {
 		if one(5) {
 			r.Requires = append(r.Requires, id("top"))
 		}
+		if one(3) {
+			r.Attributes["note"] = reference()
+		}
 		r.PurgeOnDelete, r.Purged, r.SendEvent = odd && one(4), gone || odd && one(8), one(6)
 		rs = append(rs, r)
 	}
@@ -141,6 +158,9 @@ func setModel(rng *rand.Rand, set string, odd bool) func() *model.Model {
 	if !one(3) {
 		r := res("top")
 		r.Attributes["value"] = "top"
+		if one(3) { // it stays as it is
+			r.Attributes["note"] = reference()
+		}
 		rs = append(rs, r)
 	}
 	return func() *model.Model {
@@ -207,10 +227,10 @@ func (r *setsRig) stored() string {
 
 // setsExport makes up a partial export that adds, replaces or deletes sets. One of some has what
 // concerns other sets.
-func setsExport(rng *rand.Rand, oddOf int) func() deploy.Export {
+func setsExport(rng *rand.Rand, oddOf int, secret string) func() deploy.Export {
 	set := func() string { return fmt.Sprintf("s%d", rng.IntN(6)) }
 	x := deploy.Export{Partial: true, KeepShared: rng.IntN(3) == 0}
-	m := setModel(rng, set(), rng.IntN(oddOf) == 0)
+	m := setModel(rng, set(), rng.IntN(oddOf) == 0, secret)
 	switch rng.IntN(8) {
 	case 0, 1:
 		m = func() *model.Model { return modelOf() }
@@ -222,6 +242,31 @@ func setsExport(rng *rand.Rand, oddOf int) func() deploy.Export {
 		x := x
 		x.Model = m()
 		return x
+	}
+}
+
+// moves changes now and then what references come to.
+func moves(rng *rand.Rand, secret string, rigs ...*setsRig) {
+	t := rigs[0].t
+	t.Helper()
+	n, value := rng.IntN(4), fmt.Sprint("value ", rng.IntN(3))
+	if _, err := os.Stat(secret); n == 0 || err != nil {
+		if err := os.WriteFile(secret, []byte(value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := fmt.Sprint("p", rng.IntN(3))
+	for _, r := range rigs {
+		var err error
+		switch n {
+		case 1:
+			err = r.e.SetParameters(t.Context(), "e", state.Parameter{Name: name, Value: value})
+		case 2:
+			err = r.e.DeleteParameters(t.Context(), "e", state.ParameterKey{Name: name})
+		}
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -243,12 +288,14 @@ func TestSetsAsWhole(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 1))
 			knows, begins, reads := newSetsRig(t), newSetsRig(t), newSetsRig(t)
+			secret := filepath.Join(t.TempDir(), "secret")
 			for _, r := range []*setsRig{knows, begins, reads} {
-				r.chunk = 1 + int(seed)%4
+				r.chunk, r.secrets = 1+int(seed)%4, knows.secrets
 			}
 			knows.fresh()
 			for step := range 30 {
-				model := setsExport(rng, 3+20*(int(seed)%2))
+				model := setsExport(rng, 3+20*(int(seed)%2), secret)
+				moves(rng, secret, knows, begins, reads)
 				var chunks, read int64
 				export := func(r *setsRig) string {
 					checked := fmt.Sprint(r.e.Check(t.Context(), "e", model()))

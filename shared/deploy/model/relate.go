@@ -62,6 +62,14 @@ func (c *Checker) Related(r *resource.Resource) []schema.Related {
 	return t.Related(r.Agent, r.Attributes)
 }
 
+// MeansTheSame reports whether two descriptions of a resource mean the same to others: they stand for
+// the same thing, and have the same relations by its type.
+func (c *Checker) MeansTheSame(a, b *resource.Resource) bool {
+	one, oneIs := c.ThingOf(a)
+	other, otherIs := c.ThingOf(b)
+	return one == other && oneIs == otherIs && slices.Equal(c.Related(a), c.Related(b))
+}
+
 // RequiresByType reports whether a requires b because of the type of one of them.
 func (c *Checker) RequiresByType(a, b *resource.Resource) bool {
 	for _, to := range c.Related(a) {

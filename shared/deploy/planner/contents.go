@@ -155,8 +155,8 @@ func (x *contents) has(mark uint64) bool {
 }
 
 // contentsOf returns what there is to know of a version; nil if what changes of it may concern more
-// than itself: references that may come to something else, and what is completed from others. If
-// was, which may be nil, has the same marks, its base is used again.
+// than itself, as there is something that is completed from others. If was, which may be nil, has
+// the same marks, its base is used again.
 func contentsOf(
 	c *model.Checker, resources []resource.Resource, sums [][sha256.Size]byte, was *contents,
 ) *contents {
@@ -165,7 +165,7 @@ func contentsOf(
 	}
 	some := make([]*resource.Resource, len(resources))
 	for i := range resources {
-		if some[i] = &resources[i]; !known(some[i]) || c.Gathers(some[i]) {
+		if some[i] = &resources[i]; c.Gathers(some[i]) {
 			return nil
 		}
 	}

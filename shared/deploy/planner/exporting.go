@@ -19,8 +19,9 @@ type next struct {
 	entries       []version.Entry
 	blobs         []state.Blob
 	volatile      bool
-	delta         *delta    // what differs, when that is known; then there are no entries
-	contents      *contents // what is remembered of it; nil: nothing
+	stays         map[resource.ID]bool // entries that are as they were, but for requirements
+	delta         *delta               // what differs, when that is known; then there are no entries
+	contents      *contents            // what is remembered of it; nil: nothing
 }
 
 // exporting is the part of an export that is serialised with other exports.
@@ -74,8 +75,8 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 		v = last
 	}
 	out := next{version: v, last: last, fresh: fresh, entries: set.entries, blobs: blobs,
-		volatile: set.volatile}
-	if x.Partial && !set.volatile {
+		volatile: set.volatile, stays: set.kept.resources}
+	if x.Partial && !set.unsettled {
 		out.contents = contentsOf(p.pl.Checker, set.resources, sums, p.pl.Contents.get(last.Digest))
 	}
 	return out, nil
@@ -108,18 +109,19 @@ func (p *exporting) content(
 		return t.set, t.sets, t.base.Number, nil
 	}
 	var m *model.Model
+	var keep kept
 	if x.Partial {
 		if last, err = p.base(ctx, last); err != nil {
 			return intents{}, nil, 0, err
 		}
-		if m, err = p.merge(ctx, x, last); err != nil {
+		if m, keep, err = p.merge(ctx, x, last); err != nil {
 			return intents{}, nil, 0, err
 		}
 		base = last.Number
 	} else if m, base, err = p.withOwned(ctx, x, last); err != nil {
 		return intents{}, nil, 0, err
 	}
-	set, err = (&resolver{p.planning}).resolveModel(ctx, m)
+	set, err = (&resolver{p.planning}).resolveModel(ctx, m, keep)
 	set.resources = m.Resources
 	return set, setsOf(m.Resources), base, err
 }

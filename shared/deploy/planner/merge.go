@@ -15,11 +15,14 @@ import (
 )
 
 // merge puts a partial model into the version it is based on. Sets that the model has or that are
-// deleted are replaced, other sets are carried over, and the shared sets are united.
-func (p *exporting) merge(ctx context.Context, x Export, base state.Version) (*model.Model, error) {
+// deleted are replaced, other sets are carried over, and the shared sets are united. It returns
+// what of the result is as it was.
+func (p *exporting) merge(
+	ctx context.Context, x Export, base state.Version,
+) (*model.Model, kept, error) {
 	entries, err := version.ReadChunks(ctx, p.pl.Files, base.Chunks)
 	if err != nil {
-		return nil, err
+		return nil, kept{}, err
 	}
 	replaced := map[string]bool{}
 	for _, s := range setsOf(x.Model.Resources) {
@@ -30,10 +33,12 @@ func (p *exporting) merge(ctx context.Context, x Export, base state.Version) (*m
 	}
 	if x.KeepShared {
 		if x.Model, err = withoutShared(x.Model, entries, replaced); err != nil {
-			return nil, err
+			return nil, kept{}, err
 		}
 	}
-	mg := merger{pl: p.pl, x: x, entries: entries, replaced: replaced, index: map[resource.ID]int{}}
+	mg := merger{pl: p.pl, x: x, entries: entries, replaced: replaced,
+		index: map[resource.ID]int{},
+		keep:  kept{resources: map[resource.ID]bool{}, agents: map[string]bool{}}}
 	for i := range x.Model.Resources {
 		mg.index[x.Model.Resources[i].ID] = i
 	}
@@ -43,8 +48,14 @@ func (p *exporting) merge(ctx context.Context, x Export, base state.Version) (*m
 		Where:     x.Model.At,
 		Agents:    mergeAgents(base.Agents, x.Model.Agents),
 	}
+	for _, a := range base.Agents {
+		mg.keep.agents[a.Name] = true
+	}
+	for _, a := range x.Model.Agents {
+		delete(mg.keep.agents, a.Name)
+	}
 	if err := mg.carry(out); err != nil {
-		return nil, err
+		return nil, kept{}, err
 	}
 	byID := make(map[resource.ID]int, len(out.Resources))
 	for i := range out.Resources {
@@ -67,7 +78,7 @@ func (p *exporting) merge(ctx context.Context, x Export, base state.Version) (*m
 		)...)
 	mg.problems = append(mg.problems, p.pl.Checker.CheckThere(out.Resources, at)...)
 	mg.problems = append(mg.problems, p.pl.Checker.CheckCycles(out.Resources, at)...)
-	return out, mg.problems.Err()
+	return out, mg.keep, mg.problems.Err()
 }
 
 // withoutShared returns a model without the resources of no set that the base has already, unless
@@ -101,6 +112,7 @@ type merger struct {
 	entries  map[resource.ID]version.Entry
 	replaced map[string]bool
 	index    map[resource.ID]int // of the model's resources
+	keep     kept
 	problems diag.Problems
 }
 
@@ -125,6 +137,7 @@ func (mg *merger) carry(out *model.Model) error {
 		default:
 			old.Requires = mg.prune(old)
 			out.Resources = append(out.Resources, *old)
+			mg.stays(old)
 		}
 	}
 	return nil
@@ -143,6 +156,8 @@ func (mg *merger) redescribed(r *resource.Resource, i int, old *resource.Resourc
 		r.Requires = append(r.Requires, mg.prune(old)...)
 		slices.Sort(r.Requires)
 		r.Requires = slices.Compact(r.Requires)
+		r.Attributes = old.Attributes // in which references may have values
+		mg.stays(r)
 	case old.Set != r.Set && !mg.replaced[old.Set]:
 		mg.problems.Add(diag.Problem{Pos: mg.x.Model.At(i, "set"), Resource: string(r.ID),
 			Message: fmt.Sprintf(
@@ -150,6 +165,14 @@ func (mg *merger) redescribed(r *resource.Resource, i int, old *resource.Resourc
 				model.SetText(old.Set),
 			),
 			Hint: fmt.Sprintf("export set %q too, or delete it with --delete-set", old.Set)})
+	}
+}
+
+// stays notes that a resource is as the base has it. What is completed from others may have got
+// references of these.
+func (mg *merger) stays(r *resource.Resource) {
+	if !mg.pl.Checker.Gathers(r) {
+		mg.keep.resources[r.ID] = true
 	}
 }
 

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"slices"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
@@ -16,16 +17,18 @@ type releasing struct{ *planning }
 
 // release plans the release of version v, whose resources are entries. Only what differs from the
 // version in force is read or planned. Rows are written by commitAll; until then the release has
-// not begun.
+// not begun. What stays is as the version in force has it, but for requirements.
 func (p *releasing) release(
 	ctx context.Context,
 	v state.Version,
 	entries []version.Entry,
+	stays map[resource.ID]bool,
 ) (released, error) {
 	if p.mending {
 		return p.releaseWhole(ctx, v, entries)
 	}
-	lost, err := p.lost(ctx, entries)
+	lost, err := p.lost(ctx, slices.DeleteFunc(slices.Clone(entries),
+		func(en version.Entry) bool { return stays[en.ID] }))
 	if err != nil || p.env.Released == v.Number && p.env.Releasing == 0 && len(lost) == 0 {
 		return released{}, err
 	}
@@ -42,6 +45,7 @@ func (p *releasing) release(
 	for i := range entries {
 		en := &entries[i]
 		if lost[en.ID] {
+			delete(before, en.ID)
 			after = append(after, *en)
 		} else if !shared[v.Chunks[version.ChunkOf(en.ID, len(v.Chunks))]] {
 			if was, had := before[en.ID]; had && was.Same(en) {
@@ -52,16 +56,16 @@ func (p *releasing) release(
 		}
 	}
 	r := newReleaser(p, difference{v: v, agents: old.Agents, before: before, after: after,
-		all: entries})
+		all: entries, stays: stays})
 	return r.plan(ctx)
 }
 
 // releaseNext is release of the version that an export makes.
 func (p *releasing) releaseNext(ctx context.Context, n next) (released, error) {
 	if n.delta == nil {
-		return p.release(ctx, n.version, n.entries)
+		return p.release(ctx, n.version, n.entries, n.stays)
 	}
-	if !n.fresh {
+	if !n.fresh && len(n.delta.after) == 0 {
 		return released{}, nil
 	}
 	g, err := p.inForce(ctx)
@@ -70,7 +74,7 @@ func (p *releasing) releaseNext(ctx context.Context, n next) (released, error) {
 	}
 	next := n.delta.graph(g, p.env.Graph)
 	r := newReleaser(p, difference{v: n.version, agents: n.last.Agents, before: n.delta.before,
-		after: n.delta.after, next: next, edited: n.delta.edited, stays: next == nil})
+		after: n.delta.after, next: next, edited: n.delta.edited, same: next == nil})
 	return r.plan(ctx)
 }
 
@@ -142,7 +146,7 @@ func (p *planning) storeGraph(ctx context.Context) error {
 // begin plans to note that the release of a version has begun.
 func (r *releaser) begin(ctx context.Context) error {
 	p := r.p
-	if !r.stays {
+	if !r.same {
 		if err := p.storeGraph(ctx); err != nil {
 			return err
 		}
@@ -206,7 +210,7 @@ func (pl *Planner) Release(ctx context.Context, env string, number int) (Exporte
 		if p.env.Base = v.Number; v.Number == p.env.Last {
 			p.env.Base = 0
 		}
-		diff, err := (&releasing{p}).release(ctx, v, version.SortedEntries(byID))
+		diff, err := (&releasing{p}).release(ctx, v, version.SortedEntries(byID), nil)
 		if err != nil {
 			return err
 		}

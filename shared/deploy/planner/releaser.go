@@ -40,7 +40,9 @@ type difference struct {
 	// with next: the resources whose requirements may be others than in the graph before
 	edited []resource.ID
 	// the graph and the agents stay as they are, and all is not known
-	stays bool
+	same bool
+	// entries of after that are as they were, but for requirements
+	stays map[resource.ID]bool
 }
 
 // interrupted is what may be left to do for rows after an interrupted release, of which it is not
@@ -106,7 +108,7 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 
 // graph returns the graph that will be in force.
 func (r *releaser) graph(ctx context.Context) (*version.Graph, error) {
-	if r.stays {
+	if r.same {
 		return r.p.inForce(ctx)
 	}
 	if r.next != nil {

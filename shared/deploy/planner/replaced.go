@@ -153,6 +153,10 @@ func (s *setsChange) sameOrder() bool {
 // delta returns what differs, of which it gets the entries of what will be in the sets.
 func (s *setsChange) delta(ctx context.Context, entries []version.Entry) (*delta, error) {
 	out := &delta{before: map[resource.ID]version.Entry{}}
+	lost, err := (&releasing{s.planning}).lost(ctx, entries)
+	if err != nil {
+		return nil, err
+	}
 	for id, en := range s.entries {
 		if s.now[id] == nil {
 			out.before[id] = en
@@ -161,10 +165,10 @@ func (s *setsChange) delta(ctx context.Context, entries []version.Entry) (*delta
 	for i := range entries {
 		en := &entries[i]
 		was, had := s.entries[en.ID]
-		if had && was.Same(en) {
+		if had && was.Same(en) && !lost[en.ID] {
 			continue
 		}
-		if had {
+		if had && !lost[en.ID] {
 			out.before[en.ID] = was
 		}
 		out.after = append(out.after, *en)

@@ -25,6 +25,17 @@ type intents struct {
 	files     []string
 	// volatile says that the same documents may mean something else next time.
 	volatile bool
+	// unsettled says that a resource stands for something else, or is related to others, now that
+	// its references have values.
+	unsettled bool
+	kept      kept
+}
+
+// kept is what a model has of the version that it was merged into, as it is there: nothing of it is
+// resolved again. A value that became known since is in the row.
+type kept struct {
+	resources map[resource.ID]bool
+	agents    map[string]bool
 }
 
 // values holds the parameters and facts that are known, to resolve references by.
@@ -82,15 +93,18 @@ func (p *planning) lookup(ctx context.Context, refs []any) (*values, error) {
 // resolver gives references the values that are known, and asks for facts that are not.
 type resolver struct{ *planning }
 
-// resolveModel resolves the references of a model, in m itself, and encodes its resources.
-func (p *resolver) resolveModel(ctx context.Context, m *model.Model) (intents, error) {
+// resolveModel resolves the references of a model but for what is kept, in m itself, and encodes
+// its resources.
+func (p *resolver) resolveModel(
+	ctx context.Context, m *model.Model, keep kept,
+) (intents, error) {
 	p.pl.Checker.Gather(m)
-	known, refs, err := p.references(ctx, m)
+	known, refs, err := p.references(ctx, m, keep)
 	if err != nil {
 		return intents{}, err
 	}
-	agents, problems := p.resolveAgents(ctx, m, known)
-	out, err := p.resolveResources(ctx, m, refs, known, agents)
+	agents, problems := p.resolveAgents(ctx, m, known, keep.agents)
+	out, err := p.resolveResources(ctx, m, refs, known, agents, keep)
 	if more := (diag.Problems)(nil); errors.As(err, &more) || len(problems) > 0 {
 		return intents{}, append(problems, more...).Err()
 	}
@@ -98,34 +112,41 @@ func (p *resolver) resolveModel(ctx context.Context, m *model.Model) (intents, e
 }
 
 // references returns the references of each resource of a model, and what is known of the values of
-// all.
-func (p *resolver) references(ctx context.Context, m *model.Model) (*values, [][]any, error) {
+// all but those of what is kept.
+func (p *resolver) references(
+	ctx context.Context, m *model.Model, keep kept,
+) (*values, [][]any, error) {
 	refs := make([][]any, len(m.Resources))
 	var all []any
 	for i := range m.Resources {
 		for _, v := range m.Resources[i].Attributes {
 			refs[i] = append(refs[i], resource.References(v)...)
 		}
-		all = append(all, refs[i]...)
+		if !keep.resources[m.Resources[i].ID] {
+			all = append(all, refs[i]...)
+		}
 	}
 	for _, a := range m.Agents {
-		all = append(all, resource.References(a.Options)...)
+		if !keep.agents[a.Name] {
+			all = append(all, resource.References(a.Options)...)
+		}
 	}
 	p.pl.prefetchVersions(ctx, all)
 	known, err := p.lookup(ctx, all)
 	return known, refs, err
 }
 
-// resolveResources resolves refs, the references of the resources of a model, in m itself, and
-// encodes the resources.
+// resolveResources resolves refs, the references of the resources of a model but for those that are
+// kept, in m itself, and encodes the resources.
 func (p *resolver) resolveResources(
 	ctx context.Context,
 	m *model.Model,
 	refs [][]any,
 	known *values,
 	agents agentSet,
+	keep kept,
 ) (intents, error) {
-	out := intents{agents: agents.list, volatile: known.volatile}
+	out := intents{agents: agents.list, volatile: known.volatile, kept: keep}
 	var problems diag.Problems
 	files := map[string]bool{}
 	for i := range m.Resources {
@@ -138,12 +159,17 @@ func (p *resolver) resolveResources(
 				files[f.Hash] = true
 			}
 		}
+		if keep.resources[r.ID] {
+			continue
+		}
 		attrs, ps := p.pl.resolveAttributes(ctx, r, known)
 		for _, q := range ps {
 			q.Pos = m.At(i, q.Attribute)
 			problems.Add(q)
 		}
+		was := *r
 		r.Attributes = attrs
+		out.unsettled = out.unsettled || len(ps) == 0 && !p.pl.Checker.MeansTheSame(&was, r)
 	}
 	if len(problems) > 0 {
 		return out, problems.Err()
@@ -163,16 +189,21 @@ type agentSet struct {
 	byName map[string]resource.Agent
 }
 
-// resolveAgents resolves the options of the agents of a model and adds the agents that only
-// resources name, which are local.
+// resolveAgents resolves the options of the agents of a model, but for those that are kept, and
+// adds the agents that only resources name, which are local.
 func (p *resolver) resolveAgents(
 	ctx context.Context,
 	m *model.Model,
 	known *values,
+	keep map[string]bool,
 ) (agentSet, diag.Problems) {
 	var problems diag.Problems
 	out := agentSet{byName: map[string]resource.Agent{}}
 	for _, a := range m.Agents {
+		if keep[a.Name] {
+			out.byName[a.Name] = a
+			continue
+		}
 		options, err := resource.Walk(a.Options, func(ref any) (any, error) {
 			return p.pl.resolveRef(ctx, ref, known)
 		})

@@ -26,28 +26,14 @@ func (p *exporting) alone(x Export, last state.Version) bool {
 		p.mending || p.all || last.Number == 0 || !inForce {
 		return false
 	}
-	for i := range x.Model.Agents {
-		same := func(a resource.Agent) bool {
-			return state.SameAgents([]resource.Agent{a}, []resource.Agent{laned(x.Model.Agents[i])})
-		}
-		if !slices.ContainsFunc(last.Agents, same) {
-			return false
-		}
-	}
 	for i := range x.Model.Resources {
 		r := &x.Model.Resources[i]
 		_, more := provider.As[provider.Generator](p.pl.Handlers[r.Type])
-		if more || !known(r) || p.pl.Checker.Gathers(r) {
+		if more || p.pl.Checker.Gathers(r) {
 			return false
 		}
 	}
 	return true
-}
-
-// laned returns an agent as a version has it.
-func laned(a resource.Agent) resource.Agent {
-	a.Lanes = max(a.Lanes, 1)
-	return a
 }
 
 // nextOfSets makes the version that follows from last by resource sets that change; ErrWhole: the
@@ -64,17 +50,13 @@ func (p *exporting) nextOfSets(ctx context.Context, x Export, last state.Version
 	if err != nil {
 		return next{}, err
 	}
-	// As a merge has them, which resolves those of the version before once more.
-	agents, problems := (&resolver{p.planning}).resolveAgents(
-		ctx, &model.Model{Agents: slices.Clone(last.Agents)}, &values{},
-	)
-	if len(problems) > 0 {
-		return next{}, ErrWhole
+	s := &setsChange{exporting: p, last: last, known: known, graph: graph,
+		agents: map[string]resource.Agent{}, read: map[int]*version.Lines{},
+		now: map[resource.ID]*resource.Resource{}}
+	for _, a := range last.Agents {
+		s.agents[a.Name] = a
 	}
-	last.Agents = agents.list
-	s := &setsChange{exporting: p, last: last, known: known, graph: graph, agents: agents.byName,
-		read: map[int]*version.Lines{}, now: map[resource.ID]*resource.Resource{}}
-	steps := []func(context.Context, Export) error{s.purges, s.find, s.take, s.joined}
+	steps := []func(context.Context, Export) error{s.purges, s.find, s.take, s.joined, s.resolve}
 	for _, step := range steps {
 		if err := step(ctx, x); err != nil {
 			return next{}, err
@@ -93,6 +75,7 @@ type setsChange struct {
 	read   map[int]*version.Lines // the chunks that were read
 	list   []resource.Resource    // of the sets, as they will be
 	now    map[resource.ID]*resource.Resource
+	will   intents // of list
 	before
 }
 
@@ -238,16 +221,37 @@ func (s *setsChange) relate(ctx context.Context, r *resource.Resource) error {
 	return nil
 }
 
+// resolve gives the references of what will be in the sets their values. It declines where an agent
+// of the model is not as it is in the version, or a resource comes to mean something else to others.
+func (s *setsChange) resolve(ctx context.Context, x Export) error {
+	r := &resolver{s.planning}
+	m := &model.Model{Resources: s.list, Agents: x.Model.Agents}
+	known, refs, err := r.references(ctx, m, kept{})
+	if err != nil {
+		return err
+	}
+	agents, problems := r.resolveAgents(ctx, &model.Model{Agents: m.Agents}, known, nil)
+	for _, a := range agents.list {
+		was, there := s.agents[a.Name]
+		if !there || !state.SameAgents([]resource.Agent{was}, []resource.Agent{a}) {
+			return ErrWhole
+		}
+	}
+	s.will, err = r.resolveResources(
+		ctx, m, refs, known, agentSet{list: s.last.Agents, byName: s.agents}, kept{},
+	)
+	if len(problems) > 0 || err != nil || s.will.unsettled {
+		return ErrWhole // which says what is wrong, and where
+	}
+	return nil
+}
+
 // next makes the version.
 func (s *setsChange) next(ctx context.Context, x Export) (next, error) {
-	entries, err := version.NewEntries(s.list, s.agents)
-	if err != nil {
-		return next{}, ErrWhole
-	}
 	if s.check {
 		return next{}, nil
 	}
-	d, err := s.delta(ctx, entries)
+	d, err := s.delta(ctx, s.will.entries)
 	if err != nil {
 		return next{}, err
 	}

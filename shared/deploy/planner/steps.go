@@ -271,7 +271,7 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 		return nil, err
 	}
 	if stored.Releasing == 0 {
-		_, err = (&releasing{p}).release(ctx, next.version, next.entries)
+		_, err = (&releasing{p}).release(ctx, next.version, next.entries, next.stays)
 	} else {
 		_, err = (&releasing{p}).releaseWhole(ctx, next.version, next.entries)
 	}

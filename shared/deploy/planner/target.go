@@ -266,11 +266,11 @@ func (t *targeted) resolver() *resolver { return &resolver{t.p.planning} }
 
 // resolve makes the entries of the version.
 func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
-	known, refs, err := t.resolver().references(ctx, m)
+	known, refs, err := t.resolver().references(ctx, m, kept{})
 	if err != nil {
 		return err
 	}
-	agents, problems := t.resolver().resolveAgents(ctx, m, known)
+	agents, problems := t.resolver().resolveAgents(ctx, m, known, nil)
 	problems = append(problems, t.decideReach(&agents)...)
 	problems = append(
 		problems,
@@ -281,7 +281,8 @@ func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
 	if len(problems) > 0 {
 		return problems.Err()
 	}
-	if t.set, err = t.resolver().resolveResources(ctx, m, refs, known, agents); err != nil {
+	t.set, err = t.resolver().resolveResources(ctx, m, refs, known, agents, kept{})
+	if err != nil {
 		return err
 	}
 	files := map[string]bool{}

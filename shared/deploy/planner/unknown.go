@@ -52,8 +52,13 @@ func (p *releasing) lost(
 	return lost, nil
 }
 
-// resolve puts into the entries to be released what is known by now.
+// resolve puts into the entries to be released what is known by now; into those that stay, what
+// their rows have.
 func (r *releaser) resolve(ctx context.Context) error {
+	agents := make(map[string]resource.Agent, len(r.v.Agents))
+	for _, a := range r.v.Agents {
+		agents[a.Name] = a
+	}
 	var open []*resource.Resource
 	at := map[resource.ID]*version.Entry{}
 	var refs []any
@@ -66,9 +71,20 @@ func (r *releaser) resolve(ctx context.Context) error {
 		if err != nil {
 			return fault.Wrap(fault.Damaged, "read version", err)
 		}
-		if of := resource.References(res.Attributes); len(model.Missing(res.Attributes)) > 0 {
-			open, refs, at[res.ID] = append(open, res), append(refs, of...), en
+		if len(model.Missing(res.Attributes)) == 0 {
+			continue
 		}
+		if had, err := r.valuesOf(en); err != nil {
+			return err
+		} else if had != nil {
+			res.Attributes = had
+			if *en, err = version.NewEntry(res, agents[res.Agent]); err != nil {
+				return fault.Wrap(fault.Internal, "encode resource "+string(res.ID), err)
+			}
+			continue
+		}
+		refs = append(refs, resource.References(res.Attributes)...)
+		open, at[res.ID] = append(open, res), en
 	}
 	if len(open) == 0 {
 		return nil
@@ -79,10 +95,6 @@ func (r *releaser) resolve(ctx context.Context) error {
 	}
 	if len(known.known) == 0 {
 		return nil
-	}
-	agents := make(map[string]resource.Agent, len(r.v.Agents))
-	for _, a := range r.v.Agents {
-		agents[a.Name] = a
 	}
 	for _, res := range open {
 		attrs, problems := r.p.pl.resolveAttributes(ctx, res, known)
@@ -97,4 +109,20 @@ func (r *releaser) resolve(ctx context.Context) error {
 		*at[res.ID] = en
 	}
 	return nil
+}
+
+// valuesOf returns the attributes of a resource that stays as its row has them, with values where
+// the version has references; nil if it does not stay, or its row has none.
+func (r *releaser) valuesOf(en *version.Entry) (map[string]any, error) {
+	row := r.rows[en.ID]
+	was, differs := r.before[en.ID] // or it only moves to another lane
+	if !r.stays[en.ID] || differs && was.Hash != en.Hash || row == nil ||
+		row.Compliance == state.Undefined || row.Orphaned || row.Removing || row.Damaged() {
+		return nil, nil
+	}
+	res, err := resource.Decode(row.Body)
+	if err != nil {
+		return nil, fault.Wrap(fault.Damaged, "read resource "+string(row.ID), err)
+	}
+	return res.Attributes, nil
 }

@@ -47,7 +47,8 @@ type releaseBook struct {
 	freed    map[resource.ID]bool // by the last release: they wait for less than before
 	last     int
 	prints   map[string]*op // exports, by their fingerprints
-	exported time.Duration  // when the last export that released what is in force began
+	// when the last export that released what a resource is to be began
+	exported map[resource.ID]time.Duration
 }
 
 // departures are what left the model, or its lane, and may still be at work elsewhere.
@@ -220,6 +221,7 @@ func newBooks() *books {
 		pauseBook: pauseBook{paused: map[string]bool{}},
 		releaseBook: releaseBook{
 			visible: map[int]*content{}, prints: map[string]*op{},
+			exported: map[resource.ID]time.Duration{},
 		},
 		departures: departures{
 			forgotten: map[resource.ID]bool{}, moved: map[resource.ID]bool{},

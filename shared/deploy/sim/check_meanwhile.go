@@ -214,7 +214,8 @@ func checkTimed(r *run, t *task, row, was *state.Row, c *state.Commit, b before)
 }
 
 // checkUntouched checks that a release replaces no intent that its version leaves as it was:
-// invariant C1. What was resolved since stays so, as long as the values are known.
+// invariant C1. What was resolved since stays so, as long as the values are known; in a partial
+// export of other sets, also when they are not.
 func checkUntouched(
 	r *run, t *task, old *content, c *state.Commit, out *state.Committed, b before,
 ) {
@@ -223,18 +224,22 @@ func checkUntouched(
 		return
 	}
 	now := r.books.visible[c.Env.Released]
+	book := t.books.export
 	written(c, out, func(row *state.Row) {
 		was, had := b.rows[row.ID]
+		one, other := old.entries[row.ID], now.entries[row.ID]
+		others := book != nil && book.op.partial != nil && one != nil &&
+			!book.op.replaces(one.res.Set)
 		if !had || was.Orphaned || was.Removing || row.Hash == was.Hash ||
-			was.Compliance == state.Undefined || row.Compliance == state.Undefined {
+			was.Compliance == state.Undefined || row.Compliance == state.Undefined && !others {
 			return
 		}
-		one, other := old.entries[row.ID], now.entries[row.ID]
 		if t.books.releases != 0 && other != nil &&
 			len(resource.References(other.res.Attributes)) > 0 {
 			return // what was not known when that version was stored gets the values of now
 		}
-		if one != nil && other != nil && one.body == other.body && one.hash == other.hash {
+		if one != nil && other != nil && (others || one.body == other.body) &&
+			one.hash == other.hash {
 			r.violate("C1", "%s replaces the intent of %s, which version %d leaves as it was",
 				t.name, row.ID, now.number)
 		}

@@ -298,17 +298,24 @@ func checkPinned(r *run, t *task, c *content) {
 	}
 }
 
-// checkMerged checks that a partial export leaves what it is not about.
+// replaces reports whether a partial export replaces or removes a set.
+func (o *op) replaces(set string) bool {
+	return set != "" && (slices.Contains(o.drops, set) ||
+		slices.ContainsFunc(o.model, func(s spec) bool { return s.set == set }))
+}
+
+// checkMerged checks that a partial export leaves what it is not about, also what references there
+// come to.
 func checkMerged(r *run, t *task, o *op, base, c *content) {
-	sets, again := map[string]bool{}, map[resource.ID]bool{}
+	again := map[resource.ID]bool{}
 	for i := range o.model {
-		sets[o.model[i].set], again[o.model[i].id] = true, true
+		again[o.model[i].id] = true
 	}
 	for id, was := range base.entries {
 		now := c.entries[id]
 		switch {
-		case was.res.Set != "" && sets[was.res.Set]:
-		case slices.Contains(o.drops, was.res.Set):
+		case o.replaces(was.res.Set) && !slices.Contains(o.drops, was.res.Set):
+		case o.replaces(was.res.Set):
 			if r.happened("set removed"); now != nil {
 				r.violate("V1", "%s: version %d has %s, and set %q was to be removed", t.name,
 					c.number, id, was.res.Set)
@@ -321,8 +328,7 @@ func checkMerged(r *run, t *task, o *op, base, c *content) {
 				now.res.Attributes["fixed"] != was.res.Attributes["fixed"]):
 			r.violate("V1", "%s: version %d has another intent of %s, which is shared", t.name,
 				c.number, id)
-		case !again[id] && len(resource.References(was.res.Attributes)) == 0 &&
-			now.hash != was.hash &&
+		case (!again[id] || was.res.Set == "" && now.res.Set == "") && now.hash != was.hash &&
 			!c.rehosted(base, id) && !base.behind(id): // how it is reached is a part of the intent
 			r.violate("V1", "%s: version %d has another intent of %s, which is in set %q", t.name,
 				c.number, id, was.res.Set)

@@ -447,7 +447,18 @@ func checkExported(r *run, t *task, book *exportBook, out deploy.Exported) {
 	case !wasInForce(r, t, out.Version):
 		r.violate("V1", "%s says that version %d is released, and it is not", t.name, out.Version)
 	case b.released.number == out.Version:
-		b.exported = max(b.exported, t.began)
+		noteExported(r, t, book.op, c)
+	}
+}
+
+// noteExported notes since when resources are to be what they are: an export resolves the references
+// of what it is about.
+func noteExported(r *run, t *task, o *op, c *content) {
+	for id, it := range c.entries {
+		_, known := r.books.exported[id]
+		if o == nil || o.partial == nil || o.replaces(it.res.Set) || !known {
+			r.books.exported[id] = max(r.books.exported[id], t.began)
+		}
 	}
 }
 

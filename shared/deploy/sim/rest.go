@@ -185,7 +185,7 @@ func unknownTo(r *run, id resource.ID) string {
 			continue
 		}
 		_, known := e.parameters[key]
-		if last, was := r.books.known[key]; !known && (!was || last < r.books.exported) {
+		if last, was := r.books.known[key]; !known && (!was || last < r.books.exported[id]) {
 			return fmt.Sprintf("%s of %q", key.Name, key.Of)
 		}
 	}

@@ -38,6 +38,16 @@ func sourceMutants() []sourceMutant {
 			"version/chunk.go", "for _, h := range b {\n\t\tif _, ok := in[h]; ok {",
 			"for i, h := range b {\n\t\tif _, ok := in[h]; ok || mutating(\"LastChunkShared\") " +
 				"&& i > 0 && i == len(b)-1 {", "", "", 50},
+		{"OthersResolved", "a partial export resolves what it is not about", "planner/merge.go",
+			"if !mg.pl.Checker.Gathers(r) {",
+			`if !mg.pl.Checker.Gathers(r) && !mutating("OthersResolved") {`, "V1", "", 1000},
+		{"OthersLost", "what moves with a partial export of others forgets its values",
+			"planner/unknown.go", "if !r.stays[en.ID] ||",
+			`if !r.stays[en.ID] || mutating("OthersLost") ||`, "C1", "unset", 300},
+		{"OwnKept", "a partial export keeps values that are not known any more",
+			"planner/replaced.go", "if had && was.Same(en) && !lost[en.ID] {",
+			`if had && was.Same(en) && (!lost[en.ID] || mutating("OwnKept")) {`, "D4", "unset",
+			300},
 		{"NotifiesFirst", "others are notified before what notices announce is stored",
 			"lane/results.go", "\tr.unrecorded = true\n\tcommitted, err :=",
 			"\tif mutating(\"NotifiesFirst\") {\n\t\tr.notices.send(ctx, r.Client, r.env)\n\t}\n" +

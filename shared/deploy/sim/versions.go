@@ -43,7 +43,7 @@ func releaseVersion(r *run, p *process, o *op) {
 		case !wasInForce(r, t, number):
 			r.violate("V1", "%s says that version %d is released, and it is not", t.name, number)
 		case r.books.released.number == number:
-			r.books.exported = max(r.books.exported, t.began)
+			noteExported(r, t, nil, r.books.released)
 		}
 		return nil
 	})

@@ -52,12 +52,34 @@ for one in lsm::all(binding):
 end
 `
 
+// withSecret is twoFiles where one of the two has a secret for its content.
+var withSecret = strings.NewReplacer(
+	`["page", "conf"]`, `["page"]`,
+	"implement Site using parents, files", `
+implementation token for Site:
+    self.owned_resources += southbound::fs::File(
+        agent=here, path="SRV/{{ self.host_name }}.token", purged=self.purge_resources,
+        content=southbound::secret("env:SITE_TOKEN"),
+    )
+end
+implement Site using parents, files, token`,
+).Replace(twoFiles)
+
 // BenchmarkOrder takes orders to up and their two files, updates these instances and deletes them,
 // among 100, 1,000 and 10,000 that are there, or as many as BENCH_INSTANCES says: in turns, since
 // what else runs on the machine changes. It tells the least time of processors that one of each
 // took, what that allocated, and how many times that among the fewest one among the most takes. To
 // make those that are there takes a minute.
-func BenchmarkOrder(b *testing.B) {
+func BenchmarkOrder(b *testing.B) { orders(b, twoFiles) }
+
+// BenchmarkOrderOfSecrets is BenchmarkOrder where each instance refers to a secret.
+func BenchmarkOrderOfSecrets(b *testing.B) {
+	b.Setenv("SITE_TOKEN", "a token")
+	orders(b, withSecret)
+}
+
+func orders(b *testing.B, model string) {
+	b.Helper()
 	if testing.Short() {
 		b.Skip("it takes long to make so many")
 	}
@@ -77,7 +99,7 @@ func BenchmarkOrder(b *testing.B) {
 	least, allocated := make([]map[string]float64, len(sizes)), make([]map[string]float64,
 		len(sizes))
 	for i, n := range sizes {
-		worlds[i] = among(b, n)
+		worlds[i] = among(b, n, model)
 		worlds[i].more(b, 1) // it is known from then on what is there
 		least[i], allocated[i] = map[string]float64{}, map[string]float64{}
 	}
@@ -121,7 +143,7 @@ func BenchmarkFirstOrder(b *testing.B) {
 	sizes := []int{100, 10000}
 	worlds, least := make([]*world, len(sizes)), make([]float64, len(sizes))
 	for i, n := range sizes {
-		worlds[i] = among(b, n)
+		worlds[i] = among(b, n, twoFiles)
 	}
 	for b.Loop() {
 		for i, w := range worlds {
@@ -139,9 +161,9 @@ func BenchmarkFirstOrder(b *testing.B) {
 }
 
 // among returns a home with some instances.
-func among(b *testing.B, n int) *world {
+func among(b *testing.B, n int, model string) *world {
 	b.Helper()
-	w := newWorld(b, twoFiles)
+	w := newWorld(b, model)
 	for i := range n {
 		w.order("site", fmt.Sprintf("i%d", i), map[string]any{"host_name": fmt.Sprintf("f%d", i)})
 		if i%500 == 499 {

@@ -80,6 +80,7 @@ func (w *world) over(s state.State, ran *atomic.Int64) *deploy.Engine {
 	e := deploy.New(deploy.Config{
 		State: s, Files: w.home.Files(), Notifier: w.home.Notifier, Clock: local.Clock{},
 		Caller: local.Caller{}, Connector: &transport.Connector{Local: true}, Types: w.types,
+		Secrets:  w.home.Secrets(),
 		Handlers: w.all, Holder: w.home.Holder(), NewID: w.home.NewID, Jitter: rand.Float64,
 		Ran: func(n int) { ran.Add(int64(n)) }, Sizes: local.Sizes(), Pack: "test",
 		Keep: w.home.Definitions().Bundles, Owned: w.home.Instances().Live,
