@@ -273,35 +273,26 @@ func (p *exporting) storeVersion(ctx context.Context, next next) error {
 	if !next.fresh {
 		return nil
 	}
-	byHash, ask := make(map[string]state.Blob, len(blobs)), make([]string, 0, len(blobs))
-	for _, b := range blobs {
-		byHash[b.Hash] = b
-		// the others are stored, as nothing removes what a version refers to
-		if !slices.Contains(last.Chunks, b.Hash) {
-			ask = append(ask, b.Hash)
-		}
-	}
+	// What the last version refers to is stored, as nothing removes that.
+	var ask []string
 	for _, h := range v.Files {
 		if _, found := slices.BinarySearch(last.Files, h); !found {
 			ask = append(ask, h)
 		}
 	}
-	var missing []string
 	if len(ask) > 0 {
-		var err error
-		if missing, err = p.pl.Files.Missing(ctx, ask); err != nil {
+		missing, err := p.pl.Files.Missing(ctx, ask)
+		if err != nil {
 			return fault.Wrap(fault.Unknown, "find files", err)
 		}
-	}
-	var put []state.Blob
-	for _, h := range missing {
-		b, ok := byHash[h]
-		if !ok {
-			return fault.New(fault.NotFound, "store version", "file %s is not stored any more", h).
-				WithHint("export again")
+		if len(missing) > 0 {
+			return fault.New(fault.NotFound, "store version", "file %s is not stored any more",
+				missing[0]).WithHint("export again")
 		}
-		put = append(put, b)
 	}
+	// Others are mostly new, and to store what is there costs no more than to ask for it.
+	put := slices.DeleteFunc(slices.Clone(blobs),
+		func(b state.Blob) bool { return slices.Contains(last.Chunks, b.Hash) })
 	if err := p.pl.putFiles(ctx, put); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (p *releasing) release(
 		return released{}, err
 	}
 	shared := version.SharedChunks(old.Chunks, v.Chunks)
-	before, err := version.ReadChunks(ctx, p.pl.Files, version.Without(old.Chunks, shared))
+	before, rows, err := p.previous(ctx, old, v, entries, shared, len(stays) > 0)
 	if err != nil {
 		return released{}, err
 	}
@@ -56,8 +56,59 @@ func (p *releasing) release(
 		}
 	}
 	r := newReleaser(p, difference{v: v, agents: old.Agents, before: before, after: after,
-		all: entries, stays: stays})
+		all: entries, stays: stays, read: rows})
 	return r.plan(ctx)
+}
+
+// previous returns what the resources were to be, of which old and v do not have the same chunks. If
+// they are in few lanes, their rows tell, which it returns as well (nil: there is none); and else
+// the chunks of old: to read a lane takes as much as to read about two of them. What is kept of old
+// may have values in its rows that neither version has, so that rows do not tell.
+func (p *releasing) previous(
+	ctx context.Context,
+	old, v state.Version,
+	entries []version.Entry,
+	shared map[string]bool,
+	keeps bool,
+) (map[resource.ID]version.Entry, map[resource.ID]*state.Row, error) {
+	chunks, lanes := version.Without(old.Chunks, shared), 0
+	for _, a := range old.Agents {
+		lanes += max(a.Lanes, 1)
+	}
+	if len(chunks) <= 2*lanes || keeps {
+		before, err := version.ReadChunks(ctx, p.pl.Files, chunks)
+		return before, nil, err
+	}
+	g, err := p.inForce(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var ids []resource.ID
+	for n, id := range g.IDs {
+		if !g.Removing[n] && !shared[old.Chunks[version.ChunkOf(id, len(old.Chunks))]] {
+			ids = append(ids, id)
+		}
+	}
+	for i := range entries {
+		if id := entries[i].ID; !shared[v.Chunks[version.ChunkOf(id, len(v.Chunks))]] &&
+			g.Node(id) < 0 {
+			ids = append(ids, id)
+		}
+	}
+	rows, err := p.load(ctx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	before := make(map[resource.ID]version.Entry, len(rows))
+	for _, id := range ids {
+		row := rows[id]
+		if row == nil {
+			rows[id] = nil // it was asked for
+		} else if !row.Orphaned && !row.Removing {
+			before[id] = version.Entry{ID: id, Hash: row.Hash, Body: row.Body}
+		}
+	}
+	return before, rows, nil
 }
 
 // releaseNext is release of the version that an export makes.

@@ -3,6 +3,7 @@ package planner
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -43,6 +44,8 @@ type difference struct {
 	same bool
 	// entries of after that are as they were, but for requirements
 	stays map[resource.ID]bool
+	// the rows that were read already; nil: there is none
+	read map[resource.ID]*state.Row
 }
 
 // interrupted is what may be left to do for rows after an interrupted release, of which it is not
@@ -146,9 +149,17 @@ func (r *releaser) load(ctx context.Context) error {
 			}
 		}
 	}
+	r.rows = map[resource.ID]*state.Row{}
+	ids = slices.DeleteFunc(ids, func(id resource.ID) bool {
+		row, was := r.read[id]
+		if row != nil {
+			r.rows[id] = row
+		}
+		return was
+	})
 	slices.Sort(ids)
-	var err error
-	r.rows, err = r.p.load(ctx, ids)
+	more, err := r.p.load(ctx, ids)
+	maps.Copy(r.rows, more)
 	return err
 }
 
