@@ -96,7 +96,7 @@ type portion struct {
 // block stores actions: an object when they are large, an item for the block, and items for each
 // resource or each group of resources.
 func (w *writer) block(ctx context.Context, actions []state.Action, raws []json.RawMessage) error {
-	all := w.header(timePart(w.env, int(hash32(w.name)%timeParts)), actions)
+	all := w.header(timePart(w.env), actions)
 	portions := w.portions(actions, raws)
 	inline := !portions[0].group && len(raws) <= w.s.limits.few
 	if inline {

@@ -23,9 +23,7 @@ func (s *Store) Actions(
 	if q.Resource != "" {
 		w.parts = []string{resourcePart(env, q.Resource), groupPart(env, groupOf(q.Resource))}
 	} else {
-		for n := range timeParts {
-			w.parts = append(w.parts, timePart(env, n))
-		}
+		w.parts = []string{timePart(env)}
 	}
 	err := w.run(ctx)
 	return w.found.Newest(q.Limit), err

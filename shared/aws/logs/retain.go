@@ -17,12 +17,7 @@ func (s *Store) Ended(
 	ctx context.Context, env string, from, to time.Time,
 ) (map[string]bool, error) {
 	out := map[string]bool{}
-	for n := range timeParts {
-		if err := s.ended(ctx, timePart(env, n), from, to, out); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return out, s.ended(ctx, timePart(env), from, to, out)
 }
 
 func (s *Store) ended(

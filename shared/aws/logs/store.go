@@ -96,14 +96,11 @@ const dictionary = `"messages":[{"at":"2026-01-01T00:00:00.000000000Z","level":"
 	`[{"id":"0","resource":"fs::File[web1,path=/srv/","version":1,"action":"repair","outcome":"failed","change":"updated","started":"2026-","finished":"2026-` +
 	`[{"id":"0","resource":"std::Null[a,name=","version":1,"action":"deploy","outcome":"deployed","change":"created","started":"2026-` + `","finished":"2026-`
 
-const (
-	timeParts  = 4
-	groupParts = 64
-)
+const groupParts = 64
 
 // Keys of partitions.
 
-func timePart(env string, n int) string { return fmt.Sprintf("T%d/%s", n, env) }
+func timePart(env string) string { return "T/" + env }
 
 func groupPart(env string, n int) string { return fmt.Sprintf("G%02x/%s", n, env) }
 
