@@ -39,7 +39,11 @@ func (e *Engine) Progress(ctx context.Context, env string) (Progress, error) {
 	if err != nil {
 		return p, fault.Wrap(fault.Unknown, "read schedule", err)
 	}
-	if err := e.countScheduled(ctx, s, &p); err != nil {
+	waiting := map[string]int{}
+	for _, t := range s.Tickets {
+		waiting[t.Lane]++
+	}
+	if err := e.countScheduled(ctx, s, waiting, &p); err != nil {
 		return p, err
 	}
 	agents, err := e.State.Agents(ctx, env)
@@ -75,15 +79,17 @@ func (e *Engine) Pulse(ctx context.Context, env string) (Progress, error) {
 	return p, e.running(ctx, env, &p)
 }
 
-func (e *Engine) countScheduled(ctx context.Context, s state.Schedule, p *Progress) error {
-	lanes, waiting := map[string]bool{}, map[string]int{}
+// countScheduled fills in what waits: tickets, by lane, and what a wave asks for besides.
+func (e *Engine) countScheduled(
+	ctx context.Context, s state.Schedule, waiting map[string]int, p *Progress,
+) error {
+	lanes := map[string]bool{}
 	p.Left = map[string]int{}
-	for _, t := range s.Tickets {
-		lanes[t.Lane] = true
-		waiting[t.Lane]++
-		p.Left[state.AgentOf(t.Lane)]++
+	for lane, n := range waiting {
+		lanes[lane] = true
+		p.Left[state.AgentOf(lane)] += n
+		p.Scheduled += n
 	}
-	p.Scheduled = len(s.Tickets)
 	if len(s.Unfinished) > 0 {
 		g, err := e.graphs.Get(ctx, s.Graph)
 		if err != nil {
@@ -230,7 +236,8 @@ func (e *Engine) VersionsOf(ctx context.Context, env string) ([]state.Version, s
 // Overview is what Progress tells, read at one instant.
 type Overview struct {
 	Env      state.Env
-	Schedule state.Schedule
+	Schedule state.Schedule // without Tickets
+	Waiting  map[string]int // tickets, by lane
 	Leases   []state.Lease
 	Counts   map[state.Status]int
 	Paused   map[string]bool // agents
@@ -254,5 +261,5 @@ func (e *Engine) overview(ctx context.Context, env string, from Overviewer) (Pro
 	}
 	p := Progress{Env: o.Env, Counts: o.Counts, Paused: o.Paused, Outbox: min(o.Outbox, maxOutbox)}
 	e.held(o.Leases, &p)
-	return p, e.countScheduled(ctx, o.Schedule, &p)
+	return p, e.countScheduled(ctx, o.Schedule, o.Waiting, &p)
 }

@@ -120,7 +120,7 @@ func TestWhatAUserSees(t *testing.T) {
 	s.run(s.serve(), 10, "export", dir, "--wait")
 	s.restart()
 	requests, calls := s.run(s.serve(), 10, "export", dir, "--wait")
-	if requests > 6 || calls > 3 {
+	if requests > 5 || calls > 3 {
 		t.Errorf("an export that changes nothing takes %d requests in %d calls", requests, calls)
 	}
 	lines := []string{"| what a user sees, with functions that know nothing | calls of the URLs " +
@@ -130,7 +130,7 @@ func TestWhatAUserSees(t *testing.T) {
 	s.restart()
 	documents(t, dir, 1000, 10, 10)
 	requests, calls = s.run(s.serve(), 10, "export", dir, "--wait")
-	if requests > 280 {
+	if requests > 220 {
 		t.Errorf("one changed on each of 10 agents takes %d requests", requests)
 	}
 	lines = append(lines, fmt.Sprintf("| the same, one changed on each agent | %d | %d |", calls,
@@ -153,9 +153,9 @@ func fewOfMany(t *testing.T) (requests, calls int64) {
 	s.restart()
 	documents(t, dir, n, 1, few)
 	requests, calls = s.run(s.serve(), 1, "export", dir, "--wait")
-	// Each call beyond 7 is an answer to --wait more, in three requests. Where the state was in more
+	// Each call beyond 7 is an answer to --wait more, in two requests. Where the state was in more
 	// than one object before, three functions read a few pieces more.
-	if requests > 88+3*max(calls-7, 0) || calls > 30 {
+	if requests > 66+2*max(calls-7, 0) || calls > 30 {
 		t.Errorf("%d changed of %d take %d requests in %d calls", few, n, requests, calls)
 	}
 	return requests, calls

@@ -17,14 +17,18 @@ func (a *actorState) plan(round int) {
 		if !a.release(l) {
 			return
 		}
+		l.Env = nil
 	}
 	a.leave(l)
 }
 
 // release commits a new version, or a part of one. It returns false when the lease is lost.
 func (a *actorState) release(l state.Lease) bool {
-	e, err := a.s.env()
-	if err != nil {
+	var e state.Env
+	var err error
+	if l.Env != nil && a.chance(50) {
+		e = *l.Env
+	} else if e, err = a.s.env(); err != nil {
 		return true
 	}
 	var rows []state.Row
@@ -37,7 +41,13 @@ func (a *actorState) release(l state.Lease) bool {
 				ids = append(ids, idOf(string(rune('a'+i)), n))
 			}
 		}
-		rows, err = a.s.rows(ids)
+		if a.chance(50) {
+			rows, err = a.s.rows(ids)
+		} else {
+			var out lookOut
+			out, err = a.s.look(ids)
+			rows = out.rows
+		}
 	}
 	if err != nil {
 		return true

@@ -14,21 +14,7 @@ func (a *actorState) work(round int) {
 	if err != nil {
 		return
 	}
-	var seen, epoch int64
-	if a.chance(60) {
-		sched, err := a.s.schedule()
-		if err != nil {
-			return
-		}
-		seen, epoch = sched.PlanSeq, sched.Wave.Epoch
-	} else {
-		e, err := a.s.env()
-		if err != nil {
-			return
-		}
-		seen, epoch = e.PlanSeq, e.Wave.Epoch
-	}
-	rows, err := a.s.laneRows(lane, a.chance(70) || a.r.plan.lingers)
+	seen, epoch, rows, err := a.begin(lane)
 	if err != nil {
 		return
 	}
@@ -51,6 +37,29 @@ func (a *actorState) work(round int) {
 		}
 	}
 	a.leave(l)
+}
+
+// begin reads what a worker has to know of a lane, at once or bit by bit.
+func (a *actorState) begin(lane string) (seen, epoch int64, rows []state.Row, err error) {
+	all := a.chance(70) || a.r.plan.lingers
+	switch n := a.t.rng.IntN(100); {
+	case n < 40:
+		var l state.Lane
+		l, err = a.s.lane(lane, all)
+		return l.Schedule.PlanSeq, l.Schedule.Wave.Epoch, l.Rows, err
+	case n < 75:
+		var sched state.Schedule
+		sched, err = a.s.schedule()
+		seen, epoch = sched.PlanSeq, sched.Wave.Epoch
+	default:
+		var e state.Env
+		e, err = a.s.env()
+		seen, epoch = e.PlanSeq, e.Wave.Epoch
+	}
+	if err == nil {
+		rows, err = a.s.laneRows(lane, all)
+	}
+	return seen, epoch, rows, err
 }
 
 // results is what came of some rows.

@@ -27,6 +27,14 @@ type (
 		key, holder string
 		now, until  time.Time
 	}
+	laneIn struct {
+		lane string
+		all  bool
+	}
+	lookOut struct {
+		rows   []state.Row
+		counts map[state.Status]int
+	}
 	laneRowsIn struct {
 		lane string
 		all  bool
@@ -153,6 +161,23 @@ func (s *deployState) scanRows(after resource.ID, limit int) ([]state.Row, error
 		})
 }
 
+func (s *deployState) look(ids []resource.ID) (lookOut, error) {
+	return call(s.r, "Look", ids, func(ctx context.Context) (out lookOut, err error) {
+		out.rows, out.counts, err = s.p.state.Look(ctx, env, ids)
+		return out, err
+	})
+}
+
+func (s *deployState) lane(lane string, all bool) (state.Lane, error) {
+	return call(s.r, "Lane", laneIn{lane, all}, func(ctx context.Context) (state.Lane, error) {
+		out, err := s.p.state.Lane(ctx, env, lane,
+			func(state.Schedule, state.Env) bool { return all })
+		slices.SortFunc(out.Schedule.Tickets,
+			func(a, b state.Ticket) int { return compareIDs(a.ID, b.ID) })
+		return out, err
+	})
+}
+
 func (s *deployState) schedule() (state.Schedule, error) {
 	return call(s.r, "Schedule", nil, func(ctx context.Context) (state.Schedule, error) {
 		out, err := s.p.state.Schedule(ctx, env)
@@ -208,11 +233,7 @@ func (s *deployState) justCommit(c state.Commit) (state.Committed, error) {
 
 func (s *deployState) overview() (deploy.Overview, error) {
 	return call(s.r, "Overview", nil, func(ctx context.Context) (deploy.Overview, error) {
-		out, err := s.p.state.Overview(ctx, env)
-		// as of schedule
-		slices.SortFunc(out.Schedule.Tickets,
-			func(a, b state.Ticket) int { return compareIDs(a.ID, b.ID) })
-		return out, err
+		return s.p.state.Overview(ctx, env)
 	})
 }
 

@@ -124,14 +124,7 @@ func (j *judge) rowsFit(o *op, out []state.Row) bool {
 		}
 		return true
 	case laneRowsIn:
-		return some(j.during(o), func(v *version) bool {
-			want := v.query().lanes[in.lane]
-			if !in.all {
-				want = slices.DeleteFunc(slices.Clone(want),
-					func(r state.Row) bool { return r.Ticket == 0 })
-			}
-			return sameRows(want, out)
-		})
+		return laneRowsFit(j.during(o), in.lane, in.all, out)
 	case scanIn:
 		return scanFits(j.whole(o), in, out)
 	}
@@ -180,25 +173,40 @@ func compareIDs(a, b resource.ID) int {
 }
 
 func scheduleFits(vs []*version, out state.Schedule) bool {
+	return planFits(vs, out, instantOf(out),
+		func(v *view, lane string) bool { return laneScheduled(v, lane, out) })
+}
+
+// instantOf returns which lanes may be read with a head for a schedule: those of its instant. What
+// is in one lane alone may be newer than the head: whoever starts something by it is refused.
+func instantOf(out state.Schedule) func(head, v *version) bool {
+	if few(out) {
+		return func(head, v *version) bool { return v.from >= head.from }
+	}
+	return samePlan
+}
+
+// samePlan reports whether nothing was planned between two versions.
+func samePlan(a, b *version) bool {
+	return a.query().env.Rev == b.query().env.Rev &&
+		a.query().env.PlanSeq == b.query().env.PlanSeq
+}
+
+// planFits reports whether a schedule is explained: its head is that of one version, and each lane
+// as fits says that it was in one that may be read with that head.
+func planFits(
+	vs []*version, out state.Schedule, may func(head, v *version) bool,
+	fits func(v *view, lane string) bool,
+) bool {
 	return some(vs, func(head *version) bool {
 		h := head.query()
 		if h.env.PlanSeq != out.PlanSeq || h.env.Graph != out.Graph ||
 			!reflect.DeepEqual(h.env.Wave, out.Wave) || h.env.Halted != out.Halted {
 			return false
 		}
-		same := slices.DeleteFunc(slices.Clone(vs),
-			func(v *version) bool {
-				return v.query().env.Rev != h.env.Rev ||
-					v.query().env.PlanSeq != h.env.PlanSeq
-			})
-		if few(out) {
-			// Tickets of one lane may be newer than the head: whoever starts something by it is
-			// refused.
-			same = slices.DeleteFunc(slices.Clone(vs),
-				func(v *version) bool { return v.from < head.from })
-		}
-		for _, lane := range lanesOf(same) {
-			if !some(same, func(v *version) bool { return laneScheduled(v.query(), lane, out) }) {
+		with := slices.DeleteFunc(slices.Clone(vs), func(v *version) bool { return !may(head, v) })
+		for _, lane := range lanesOf(with) {
+			if !some(with, func(v *version) bool { return fits(v.query(), lane) }) {
 				return false
 			}
 		}
@@ -235,14 +243,18 @@ func laneScheduled(v *view, lane string, out state.Schedule) bool {
 		}
 		delete(tickets, t.ID)
 	}
+	return len(tickets) == 0 && unfinishedFits(v, lane, out)
+}
+
+// unfinishedFits reports whether a schedule says of a lane what a wave has left to do there.
+func unfinishedFits(v *view, lane string, out state.Schedule) bool {
 	want, left := v.schedule.Unfinished[lane]
 	got, is := out.Unfinished[lane]
 	if v.env.Wave.Epoch != out.Wave.Epoch { // the lane is newer than the head
-		return len(tickets) == 0 &&
-			is == (out.Wave.Epoch > 0 && wanted(v.lanes[lane]) &&
-				v.leases[lane].Wave < out.Wave.Epoch)
+		return is == (out.Wave.Epoch > 0 && wanted(v.lanes[lane]) &&
+			v.leases[lane].Wave < out.Wave.Epoch)
 	}
-	return len(tickets) == 0 && left == is && slices.Equal(want, got)
+	return left == is && slices.Equal(want, got)
 }
 
 // wanted reports whether one of some rows is not orphaned.

@@ -13,14 +13,14 @@ import (
 func overviewFits(vs []*version, out deploy.Overview) bool {
 	same := slices.DeleteFunc(slices.Clone(vs),
 		func(v *version) bool { return !reflect.DeepEqual(v.query().env, out.Env) })
-	if len(same) == 0 || !scheduleFits(vs, out.Schedule) || !countsFit(vs, out.Counts) ||
+	if len(same) == 0 || !waitingFits(vs, out) || !countsFit(vs, out.Counts) ||
 		!leasesFit(vs, out.Leases) {
 		return false
 	}
 	if !some(same, func(v *version) bool { return reflect.DeepEqual(pausedIn(v), out.Paused) }) {
 		return false
 	}
-	if out.Outbox > 0 || len(out.Schedule.Tickets)+len(out.Schedule.Unfinished) > 0 {
+	if out.Outbox > 0 || len(out.Waiting)+len(out.Schedule.Unfinished) > 0 {
 		return true
 	}
 	return some(same, func(v *version) bool {
@@ -31,6 +31,24 @@ func overviewFits(vs []*version, out deploy.Overview) bool {
 		}
 		left, _ := v.state.Outbox(bg, env, 1)
 		return len(left) == 0
+	})
+}
+
+// waitingFits reports whether what an overview says of the schedule is explained: its head and the
+// tickets of each lane are those of an instant, and of the same one if there are none.
+func waitingFits(vs []*version, out deploy.Overview) bool {
+	may := samePlan
+	if len(out.Waiting)+len(out.Schedule.Unfinished)+out.Outbox > 0 {
+		may = func(*version, *version) bool { return true }
+	}
+	return planFits(vs, out.Schedule, may, func(v *view, lane string) bool {
+		n := 0
+		for _, r := range v.lanes[lane] {
+			if r.Ticket != 0 {
+				n++
+			}
+		}
+		return n == out.Waiting[lane] && unfinishedFits(v, lane, out.Schedule)
 	})
 }
 

@@ -32,12 +32,19 @@ func (j *judge) answer(o *op) {
 		ok = agentsFit(vs, out)
 	case state.Lease:
 		j.once(o)
+		ok = out.Env == nil || some(j.window(o.lastEffect, o.ret), func(v *version) bool {
+			return reflect.DeepEqual(v.query().env, *out.Env)
+		})
 	case []state.Lease:
 		ok = leasesFit(j.whole(o), out)
 	case []state.Row:
 		ok = j.rowsFit(o, out)
 	case state.Schedule:
 		ok = scheduleFits(j.whole(o), out)
+	case lookOut:
+		ok = j.rowsFit(o, out.rows) && countsFit(j.whole(o), out.counts)
+	case state.Lane:
+		ok = j.laneFits(o, out)
 	case deploy.Overview:
 		ok = overviewFits(j.whole(o), out)
 	case []resource.ID:

@@ -19,11 +19,7 @@ func (s *environments) Agents(
 	env string,
 	names ...string,
 ) (map[string]state.Agent, error) {
-	var out map[string]state.Agent
-	err := s.reread(ctx, func() (docs []entry, err error) { // they may be replaced meanwhile
-		out, docs, err = s.agents(ctx, env)
-		return docs, err
-	})
+	_, out, err := s.headAndAgents(ctx, env)
 	maps.DeleteFunc(
 		out,
 		func(name string, _ state.Agent) bool {
@@ -33,43 +29,68 @@ func (s *environments) Agents(
 	return out, err
 }
 
+// headAndAgents reads both in one request. A commit may be being rolled forward.
+func (s *environments) headAndAgents(
+	ctx context.Context, env string,
+) (h *head, out map[string]state.Agent, err error) {
+	err = s.reread(ctx, func() (docs []entry, err error) { // they may be replaced meanwhile
+		h, out, docs, err = s.agents(ctx, env)
+		return docs, err
+	})
+	return h, out, err
+}
+
+// settledHead is headAndAgents when no commit is being rolled forward: it finishes one that is.
+func (s *environments) settledHead(
+	ctx context.Context, env string,
+) (*head, map[string]state.Agent, error) {
+	h, out, err := s.headAndAgents(ctx, env)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !h.pending {
+		s.sawIdleEpoch(env, h)
+		s.sawHead(h)
+		return h, out, nil
+	}
+	h, err = s.readHead(ctx, env)
+	return h, out, err
+}
+
 // agents also returns the document that is to hold them, where that is not there.
 func (s *environments) agents(
 	ctx context.Context,
 	env string,
-) (map[string]state.Agent, []entry, error) {
+) (*head, map[string]state.Agent, []entry, error) {
 	items, err := s.getMany(
 		ctx,
 		[]item{keyItem(headPart, headPrefix+env), keyItem(recordPart(env), agentsSort)},
 	)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	out := map[string]state.Agent{}
-	var paused []string
+	h, out := &head{name: env}, map[string]state.Agent{}
 	for _, i := range items {
 		if attributevalue.TextOf(i, attrPart) == headPart {
-			h, err := headOf(env, i)
-			if err != nil {
-				return nil, nil, err
+			if h, err = headOf(env, i); err != nil {
+				return nil, nil, nil, err
 			}
-			paused = h.paused
 			continue
 		}
 		list, doc, err := s.agentsIn(ctx, i)
 		if err != nil {
-			return nil, []entry{doc}, err
+			return nil, nil, []entry{doc}, err
 		}
 		for _, a := range list {
 			out[a.Name] = state.Agent{Agent: a}
 		}
 	}
-	for _, name := range paused {
+	for _, name := range h.paused {
 		a := out[name]
 		a.Name, a.Paused = name, true
 		out[name] = a
 	}
-	return out, nil, nil
+	return h, out, nil, nil
 }
 
 // agentsIn decodes the item of the agents.

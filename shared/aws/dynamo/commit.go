@@ -149,7 +149,7 @@ func (c *commit) conclude(ctx context.Context) (state.Committed, error) {
 		}
 	}
 	if !h.quietUntil.IsZero() {
-		if err := c.s.wake(ctx, c.env); err != nil {
+		if _, err := c.s.wake(ctx, c.env); err != nil {
 			return out, err
 		}
 	}

@@ -47,9 +47,13 @@ func (s *leases) Acquire(
 		return state.Lease{}, err
 	}
 	if !h.quietUntil.IsZero() || h.seq == 0 { // without a head DropOrphans does not know it
-		if err := s.wake(ctx, env); err != nil {
+		if h, err = s.wake(ctx, env); err != nil {
 			return state.Lease{}, err
 		}
+	}
+	is, err := envIn(h, key)
+	if err != nil {
+		return state.Lease{}, err
 	}
 	running, err := s.mayHaveRun(ctx, env, rec)
 	if fault.Is(err, fault.NotFound) { // by now another holds the lease and says what runs
@@ -62,7 +66,18 @@ func (s *leases) Acquire(
 		Until:   until,
 		Running: running,
 		Wave:    rec.wave,
+		Env:     is,
 	}, err
+}
+
+// envIn returns the environment of a head that was read under a lease, if its holder needs it: who
+// serves a lane reads it with the schedule. nil: it does not, or there is no head.
+func envIn(h *head, key string) (*state.Env, error) {
+	if h == nil || key != state.PlanKey {
+		return nil, nil
+	}
+	out, err := h.env()
+	return &out, err
 }
 
 // Release implements state.State.

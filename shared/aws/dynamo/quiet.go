@@ -49,7 +49,7 @@ func (s *environments) MarkQuiet(ctx context.Context, env string, until time.Tim
 		err = s.write(ctx, env, nil, h)
 		return err == nil, notLost(err)
 	}
-	if e := s.wake(ctx, env); err == nil {
+	if _, e := s.wake(ctx, env); err == nil {
 		err = e
 	}
 	return false, err

@@ -146,9 +146,10 @@ func (s *reader) tabletRecords(ctx context.Context, env string) ([]*record, erro
 	return append(recs, params), err
 }
 
-// wake ends the quiet of an environment.
-func (s *reader) wake(ctx context.Context, env string) error {
-	_, err := s.changeHead(withPurpose(ctx, Purpose{Name: "rest"}), env, func(h *head) error {
+// wake ends the quiet of an environment, and returns the head as it is then; nil: nothing had to be
+// written.
+func (s *reader) wake(ctx context.Context, env string) (*head, error) {
+	out, err := s.changeHead(withPurpose(ctx, Purpose{Name: "rest"}), env, func(h *head) error {
 		if h.quietUntil.IsZero() && h.seq != 0 {
 			return errNothing
 		}
@@ -156,9 +157,9 @@ func (s *reader) wake(ctx context.Context, env string) error {
 		return nil
 	})
 	if err == errNothing || fault.Is(err, fault.Canceled) { // it is never wrapped
-		return nil
+		return nil, nil
 	}
-	return err
+	return out, err
 }
 
 // idleEpoch is the idle epoch that a head named, at a number of changes.

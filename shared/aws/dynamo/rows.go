@@ -37,6 +37,17 @@ func (s *rows) eachFound(
 	if err != nil {
 		return err
 	}
+	return s.eachIn(ctx, env, recs, ids, f)
+}
+
+// eachIn is eachFound in records that were read.
+func (s *rows) eachIn(
+	ctx context.Context,
+	env string,
+	recs []*record,
+	ids []resource.ID,
+	f func(m *image, r *state.Row),
+) error {
 	byAgent := map[string][]resource.ID{}
 	found := make(map[resource.ID]bool, len(ids))
 	for _, id := range ids {
@@ -69,11 +80,21 @@ func (s *rows) eachFound(
 // LaneRows implements deploy.State.
 func (s *rows) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	rec, err := s.readRecord(ctx, env, keyOf(lane))
-	if err != nil || rec.total() == 0 || (!all && rec.tickets == 0) {
+	if err != nil {
 		return nil, err
 	}
+	return s.laneRows(ctx, env, rec, all)
+}
+
+// laneRows returns the rows of a record that was read: all, or those with a ticket.
+func (s *rows) laneRows(
+	ctx context.Context, env string, rec *record, all bool,
+) ([]state.Row, error) {
+	if rec.total() == 0 || (!all && rec.tickets == 0) {
+		return nil, nil
+	}
 	var out []state.Row
-	err = s.withImage(ctx, env, rec, func(m *image) error {
+	err := s.withImage(ctx, env, rec, func(m *image) error {
 		n := len(m.rows)
 		if !all {
 			n = min(n, rec.tickets)
@@ -131,7 +152,14 @@ func (s *rows) Schedule(ctx context.Context, env string, agents ...string) (stat
 	if err != nil {
 		return state.Schedule{}, err
 	}
-	var out scheduled
+	out, _, err := s.scheduled(ctx, env, before, agents)
+	return out.Schedule, err
+}
+
+// scheduled is Schedule after the head was read, with the records and the head that it is of.
+func (s *rows) scheduled(
+	ctx context.Context, env string, before *head, agents []string,
+) (out scheduled, of *head, err error) {
 	err = s.contend(ctx, func() error {
 		var err error
 		if out, err = s.schedule(ctx, env, before, agents); err != nil || out.withRows < 2 {
@@ -144,7 +172,7 @@ func (s *rows) Schedule(ctx context.Context, env string, agents ...string) (stat
 		before = after
 		return errLost
 	})
-	return out.Schedule, err
+	return out, before, err
 }
 
 // plannedAs reports whether nothing was planned between two reads of a head.
@@ -154,6 +182,7 @@ func (h *head) plannedAs(o *head) bool { return h.plan == o.plan && h.rev == o.r
 type scheduled struct {
 	state.Schedule
 	withRows int // lanes that have rows
+	records  []*record
 }
 
 // schedule returns what is scheduled for some agents, or for all when none is given.
@@ -164,18 +193,20 @@ func (s *rows) schedule(
 	if err != nil {
 		return scheduled{}, err
 	}
-	return s.scheduleIn(ctx, env, h, recs, agents)
+	return s.scheduleIn(ctx, env, h, recs, agents, nil)
 }
 
-// scheduleIn is the same of records that were read.
+// scheduleIn is the same of records that were read. If waiting is not nil, tickets are only counted
+// there, by lane, which most records say without their image.
 func (s *rows) scheduleIn(
 	ctx context.Context, env string, h *head, recs []*record, agents []string,
+	waiting map[string]int,
 ) (scheduled, error) {
 	e, err := h.env()
 	if err != nil {
 		return scheduled{}, err
 	}
-	out := scheduled{Schedule: state.Schedule{
+	out := scheduled{records: recs, Schedule: state.Schedule{
 		PlanSeq: e.PlanSeq, Graph: e.Graph, Wave: e.Wave, Halted: e.Halted}}
 	for _, rec := range recs {
 		lane, _ := laneOf(rec.key)
@@ -190,9 +221,17 @@ func (s *rows) scheduleIn(
 		if rec.tickets == 0 && !waving {
 			continue
 		}
+		if waiting != nil && !waving {
+			waiting[lane] = rec.tickets
+			continue
+		}
 		if err := s.withImage(ctx, env, rec, func(m *image) error {
 			for id, r := range m.rows {
-				if r.ticket != 0 {
+				switch {
+				case r.ticket == 0:
+				case waiting != nil:
+					waiting[lane]++
+				default:
 					out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: lane, N: r.ticket})
 				}
 			}

@@ -97,6 +97,7 @@ type State struct {
 var (
 	_ state.State       = (*State)(nil)
 	_ state.Jobs        = (*State)(nil)
+	_ state.Looker      = (*State)(nil)
 	_ deploy.Overviewer = (*State)(nil)
 )
 

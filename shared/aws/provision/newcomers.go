@@ -11,7 +11,16 @@ import (
 // not have before, and those that may be idle and get work. A planner notifies who has something to
 // do at once; an agent whose work waits for another's is notified by the handler, which may make no
 // queue and enable no mapping.
-func (p *Provisioner) Preparing(s state.State) state.State { return preparing{s, p} }
+func (p *Provisioner) Preparing(s state.State) state.State {
+	out := preparing{s, p}
+	if l, is := s.(state.Looker); is { // it still is
+		return struct {
+			preparing
+			state.Looker
+		}{out, l}
+	}
+	return out
+}
 
 type preparing struct {
 	state.State

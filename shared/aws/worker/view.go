@@ -17,6 +17,7 @@ import (
 // State is what a View shows; *dynamo.State has it.
 type State interface {
 	state.State
+	state.Looker
 	deploy.Overviewer
 }
 
@@ -42,15 +43,38 @@ type View struct {
 // Env implements state.State.
 func (v *View) Env(ctx context.Context, env string) (state.Env, error) {
 	e, err := v.State.Env(ctx, env)
-	if err == nil && e.Turn != "" && v.Sets != nil {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		if v.orders == nil {
-			v.orders = map[string]bool{}
-		}
-		v.orders[env] = true
+	if err == nil {
+		v.noteOrders(env, &e)
 	}
 	return e, err
+}
+
+// noteOrders notes whether orders are worked on in an environment.
+func (v *View) noteOrders(env string, e *state.Env) {
+	if e.Turn == "" || v.Sets == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.orders == nil {
+		v.orders = map[string]bool{}
+	}
+	v.orders[env] = true
+}
+
+// Lane implements state.Looker.
+func (v *View) Lane(
+	ctx context.Context, env, lane string, all func(state.Schedule, state.Env) bool,
+) (state.Lane, error) {
+	out, err := v.State.Lane(ctx, env, lane, all)
+	if err != nil {
+		return out, err
+	}
+	v.noteOrders(env, &out.Env)
+	if v.Leave != nil && out.Agent.Name != "" && v.Leave(out.Agent.Agent) {
+		out.Agent.Paused = true
+	}
+	return out, nil
 }
 
 // Agents implements state.State.

@@ -19,6 +19,22 @@ func leaseChecks() []check {
 			f.same(l.Fence > 0, true, "the first fence is not that of nobody")
 			f.same(f.held(lane), l, "as the other process sees it")
 		}},
+		{"TellsOfTheEnvironment", func(f *fixture) {
+			l, err := f.A.Acquire(f.ctx, env, state.PlanKey, f.HolderA(), epoch, at(time.Minute))
+			f.ok(err)
+			_, err = f.A.Commit(f.ctx, env, state.Commit{Guard: guardOf(l),
+				Env: &state.Env{Name: env, Last: 7}})
+			f.ok(err)
+			f.ok(f.A.Release(f.ctx, env, l))
+			f.ok(f.B.Halt(f.ctx, env, true))
+			l, err = f.B.Acquire(f.ctx, env, state.PlanKey, f.HolderB(), epoch, at(time.Minute))
+			f.ok(err)
+			want, err := f.A.Env(f.ctx, env)
+			f.ok(err)
+			if l.Env != nil { // or it is to be asked for
+				f.same(*l.Env, want, "as it is since the lease was taken")
+			}
+		}},
 		{"HeldIsBusy", func(f *fixture) {
 			mine := f.lease(f.A, lane, f.HolderA())
 			for name, s := range map[string]state.State{f.HolderB(): f.B, f.HolderA(): f.A} {

@@ -27,6 +27,7 @@ func rowChecks() []check {
 			f.ok(err)
 			f.same(rows, []state.Row{r, plain}, "by scan")
 		}},
+		{"LooksAsItIsAsked", looksAsItIsAsked},
 		{"EveryFieldComesBack", everyFieldComesBack},
 		{"AnyIDIsKept", anyIDIsKept},
 		{"UnknownIDsAreLeftOut", func(f *fixture) {
@@ -438,5 +439,45 @@ func scheduleOfSome(f *fixture) {
 		}
 		f.same([]any{s.PlanSeq, s.Graph, s.Wave, s.Halted},
 			[]any{all.PlanSeq, all.Graph, all.Wave, all.Halted}, "the rest")
+	}
+}
+
+// looksAsItIsAsked holds that a state which tells several things at once says the same of each as
+// when it is asked for that alone.
+func looksAsItIsAsked(f *fixture) {
+	rows := freshRows(4)
+	rows[1].Ticket, rows[3].Lane = 7, "other/0"
+	f.put(f.planning(env), rows...)
+	f.commit(state.Commit{Guard: f.planning(env), Plan: true, Env: &state.Env{Name: env, Last: 3},
+		Agents: []resource.Agent{{Name: state.AgentOf(lane), Transport: "local", Lanes: 2}}})
+	f.ok(f.A.Pause(f.ctx, env, true, state.AgentOf(lane)))
+	s, is := f.B.(state.Looker)
+	if !is {
+		return
+	}
+	ids := []resource.ID{id(0), id(3), id(99)}
+	wantRows, err := f.A.Rows(f.ctx, env, ids)
+	f.ok(err)
+	wantCounts, err := f.A.Counts(f.ctx, env)
+	f.ok(err)
+	gotRows, gotCounts, err := s.Look(f.ctx, env, ids)
+	f.ok(err)
+	f.same(byID(gotRows), byID(wantRows), "rows")
+	f.same(gotCounts, wantCounts, "counts")
+	for _, all := range []bool{true, false} {
+		var want state.Lane
+		want.Schedule, err = f.A.Schedule(f.ctx, env, state.AgentOf(lane))
+		f.ok(err)
+		want.Env, err = f.A.Env(f.ctx, env)
+		f.ok(err)
+		agents, err := f.A.Agents(f.ctx, env, state.AgentOf(lane))
+		f.ok(err)
+		want.Agent = agents[state.AgentOf(lane)]
+		want.Rows, err = f.A.LaneRows(f.ctx, env, lane, all)
+		f.ok(err)
+		got, err := s.Lane(f.ctx, env, lane, func(state.Schedule, state.Env) bool { return all })
+		f.ok(err)
+		got.Rows, want.Rows = byID(got.Rows), byID(want.Rows)
+		f.same(got, want, fmt.Sprintf("all rows: %v", all))
 	}
 }

@@ -23,33 +23,21 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	w.seen, w.laneDone, w.begun, w.heard = nil, false, nil, false
 	agent := state.AgentOf(w.lane)
 	before := w.sched.Graph
-	var err error
-	if w.sched, err = w.State.Schedule(ctx, w.env, agent); err != nil {
-		return false, fault.Wrap(fault.Unknown, "read schedule", err)
+	now, err := w.look(ctx)
+	if err != nil {
+		return false, err
 	}
+	w.sched, w.stored, w.agent = now.Schedule, now.Env, now.Agent
 	if before != "" && before != w.sched.Graph {
 		w.session.Lists().Move()
-	}
-	// The environment is read after the schedule: if it is newer, the next claim is refused.
-	if w.stored, err = w.State.Env(ctx, w.env); err != nil {
-		return false, fault.Wrap(fault.Unknown, "read environment", err)
-	}
-	agents, err := w.State.Agents(ctx, w.env, agent)
-	if err != nil {
-		return false, fault.Wrap(fault.Unknown, "read agents", err)
-	}
-	_, waving := w.sched.Unfinished[w.lane]
-	moving := w.stored.Releasing != 0 &&
-		len(w.sched.Unfinished) > 0 // then all rows are needed to know which are here
-	rows, err := w.State.LaneRows(ctx, w.env, w.lane, waving || moving)
-	if err != nil {
-		return false, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
 	}
 	g, err := w.Graphs.Get(ctx, w.sched.Graph)
 	if err != nil {
 		return false, err
 	}
-	w.agent, w.view = agents[agent], w.Views.of(w.env, w.sched.PlanSeq, g)
+	rows := now.Rows
+	_, waving := w.sched.Unfinished[w.lane]
+	w.view = w.Views.of(w.env, w.sched.PlanSeq, g)
 	if w.agent.Name == "" {
 		w.session.Follow(model.LocalAgent(agent))
 	} else {
@@ -61,6 +49,35 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 		_, same, err = w.skipInWave(ctx)
 	}
 	return same, err
+}
+
+// look reads what there is to know of the lane.
+func (w *worker) look(ctx context.Context) (state.Lane, error) {
+	all := func(s state.Schedule, e state.Env) bool {
+		_, waving := s.Unfinished[w.lane]
+		moving := e.Releasing != 0 && len(s.Unfinished) > 0
+		return waving || moving // then all rows are needed to know which are here
+	}
+	if l, is := w.State.(state.Looker); is {
+		out, err := l.Lane(ctx, w.env, w.lane, all)
+		return out, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
+	}
+	var out state.Lane
+	agent := state.AgentOf(w.lane)
+	var err error
+	if out.Schedule, err = w.State.Schedule(ctx, w.env, agent); err != nil {
+		return out, fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	if out.Env, err = w.State.Env(ctx, w.env); err != nil {
+		return out, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	agents, err := w.State.Agents(ctx, w.env, agent)
+	if err != nil {
+		return out, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	out.Agent = agents[agent]
+	out.Rows, err = w.State.LaneRows(ctx, w.env, w.lane, all(out.Schedule, out.Env))
+	return out, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
 }
 
 // index builds the frontier and the heap of what is ready in this lane. It returns false if the

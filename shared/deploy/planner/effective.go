@@ -6,7 +6,6 @@ import (
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
-	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -147,12 +146,8 @@ func (p *planning) reblock(ctx context.Context, g *version.Graph, others []resou
 		}
 	}
 	if undefined == 0 {
-		counts, err := p.pl.State.Counts(ctx, p.env.Name)
-		if err != nil {
-			return fault.Wrap(fault.Unknown, "count resources", err)
-		}
-		if counts[state.StatusUndefined]+counts[state.StatusBlocked] == 0 {
-			return nil
+		if n, err := p.lacking(ctx); err != nil || n == 0 {
+			return err
 		}
 	}
 	b := blocker{p: p, g: g, rows: map[resource.ID]*state.Row{}, kept: map[resource.ID]state.Row{}}

@@ -89,12 +89,8 @@ func (p *resolver) awaitedFacts(ctx context.Context, want map[resource.ID]bool) 
 	if len(fresh) == 0 {
 		return nil
 	}
-	counts, err := p.pl.State.Counts(ctx, p.env.Name)
-	if err != nil {
-		return fault.Wrap(fault.Unknown, "count resources", err)
-	}
-	if counts[state.StatusUndefined] == 0 {
-		return nil
+	if n, err := p.lacking(ctx); err != nil || n == 0 {
+		return err
 	}
 	return p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if p.rows[row.ID] != nil {

@@ -66,6 +66,8 @@ type planning struct {
 	// for a graph that is.
 	mending bool
 	rebuilt *version.Graph
+	// counts says how many rows are undefined or blocked, as nobody else changes that; nil: not yet.
+	counts map[state.Status]int
 }
 
 // changes are the rows that are planned.
@@ -119,9 +121,9 @@ func (pl *Planner) planMending(
 		return err
 	}
 	defer pl.Client.Release(ctx, env, lease)
-	stored, err := pl.State.Env(ctx, env)
+	stored, err := pl.envOf(ctx, env, lease)
 	if err != nil {
-		return fault.Wrap(fault.Unknown, "read environment", err)
+		return err
 	}
 	p := &planning{pl: pl, env: stored, was: stored,
 		commits: commits{Client: pl.Client, lease: lease}}
@@ -136,9 +138,18 @@ func (pl *Planner) planMending(
 	return f(p)
 }
 
+// envOf returns the environment as it is since a lease was taken.
+func (pl *Planner) envOf(ctx context.Context, env string, l state.Lease) (state.Env, error) {
+	if l.Env != nil {
+		return *l.Env, nil
+	}
+	out, err := pl.State.Env(ctx, env)
+	return out, fault.Wrap(fault.Unknown, "read environment", err)
+}
+
 // reset forgets what was planned.
 func (p *planning) reset() {
-	p.changes, p.store, p.add, p.drop = newChanges(), writes{}, nil, nil
+	p.changes, p.store, p.add, p.drop, p.counts = newChanges(), writes{}, nil, nil, nil
 }
 
 // set changes a row by f, which reports whether there is anything to write. It remembers f, even if
@@ -183,7 +194,23 @@ func (p *planning) load(
 	ctx context.Context,
 	ids []resource.ID,
 ) (map[resource.ID]*state.Row, error) {
-	return p.pl.Client.Rows(ctx, p.env.Name, ids)
+	rows, counts, err := p.pl.Client.Look(ctx, p.env.Name, ids)
+	if counts != nil {
+		p.counts = counts
+	}
+	return rows, err
+}
+
+// lacking returns how many stored rows are undefined or blocked.
+func (p *planning) lacking(ctx context.Context) (int, error) {
+	if p.counts == nil {
+		counts, err := p.pl.State.Counts(ctx, p.env.Name)
+		if err != nil {
+			return 0, fault.Wrap(fault.Unknown, "count resources", err)
+		}
+		p.counts = counts
+	}
+	return p.counts[state.StatusUndefined] + p.counts[state.StatusBlocked], nil
 }
 
 // startWave plans a wave, which asks for everything to be checked.

@@ -121,6 +121,27 @@ func (c *Client) EachRow(ctx context.Context, env string, f func(*Row) error) er
 	}
 }
 
+// Look is Rows, and if the State is a Looker also how many rows there are by status; otherwise
+// counts is nil.
+func (c *Client) Look(
+	ctx context.Context, env string, ids []resource.ID,
+) (rows map[resource.ID]*Row, counts map[Status]int, err error) {
+	l, is := c.State.(Looker)
+	if !is || len(ids) == 0 {
+		rows, err = c.Rows(ctx, env, ids)
+		return rows, nil, err
+	}
+	found, counts, err := l.Look(ctx, env, ids)
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.Unknown, "read resources", err)
+	}
+	rows = make(map[resource.ID]*Row, len(found))
+	for i := range found {
+		rows[found[i].ID] = &found[i]
+	}
+	return rows, counts, nil
+}
+
 // Version returns a version that env, which was read before, refers to; number 0 gives an empty
 // one.
 func (c *Client) Version(ctx context.Context, env Env, number int) (Version, error) {

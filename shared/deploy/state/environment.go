@@ -98,6 +98,9 @@ type Lease struct {
 	Running []resource.ID
 	// Wave is the last wave that was finished in this lane; it only grows.
 	Wave int64
+	// Env is the environment as it was when the lease had been taken, where the store has read it on
+	// the way; nil: it is to be asked for.
+	Env *Env
 }
 
 // Schedule is what is scheduled at one instant.

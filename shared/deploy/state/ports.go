@@ -84,6 +84,24 @@ type State interface {
 	DropActions(ctx context.Context, env string, before time.Time) (int, error)
 }
 
+// Looker may be implemented by a State that tells several things in fewer requests than asking for
+// each takes.
+type Looker interface {
+	// Look is Rows and Counts, in this order.
+	Look(ctx context.Context, env string, ids []resource.ID) ([]Row, map[Status]int, error)
+	// Lane is what who serves a lane has to know; all decides whether it is of all rows.
+	Lane(ctx context.Context, env, lane string, all func(Schedule, Env) bool) (Lane, error)
+}
+
+// Lane is what is asked of a lane, together with the rows of it: all, or those with a ticket.
+type Lane struct {
+	Schedule Schedule // of the lanes of its agent
+	// Env is the environment as it was then, or later: then the next claim is refused.
+	Env   Env
+	Agent Agent // the zero value: it is not described
+	Rows  []Row
+}
+
 // Files holds bytes by their SHA-256.
 type Files interface {
 	// Missing returns those of hashes that are not stored.

@@ -1,0 +1,47 @@
+package awssim
+
+import (
+	"reflect"
+	"slices"
+
+	"southbound/shared/deploy/state"
+)
+
+// laneRowsFit reports whether rows are those of a lane at some moment: all, or those with a ticket.
+func laneRowsFit(vs []*version, lane string, all bool, out []state.Row) bool {
+	return some(vs, func(v *version) bool {
+		want := v.query().lanes[lane]
+		if !all {
+			want = slices.DeleteFunc(slices.Clone(want),
+				func(r state.Row) bool { return r.Ticket == 0 })
+		}
+		return sameRows(want, out)
+	})
+}
+
+// laneFits reports whether what was read of a lane is explained: each part as one that is read
+// alone, and the schedule of lanes of its agent alone.
+func (j *judge) laneFits(o *op, out state.Lane) bool {
+	in, vs := o.in.(laneIn), j.whole(o)
+	agent := state.AgentOf(in.lane)
+	return some(vs, func(v *version) bool { return reflect.DeepEqual(v.query().env, out.Env) }) &&
+		planFits(vs, out.Schedule, instantOf(out.Schedule), func(v *view, lane string) bool {
+			return state.AgentOf(lane) != agent || laneScheduled(v, lane, out.Schedule)
+		}) &&
+		agentFits(vs, agent, out.Agent) && laneRowsFit(vs, in.lane, in.all, out.Rows)
+}
+
+// agentFits compares an agent; whether it is paused is read apart.
+func agentFits(vs []*version, name string, out state.Agent) bool {
+	return some(vs, func(list *version) bool {
+		return some(vs, func(paused *version) bool {
+			want := list.query().agents[name]
+			if want.Paused = paused.query().agents[name].Paused; want.Paused {
+				want.Name = name
+			} else if want.Transport == "" {
+				want = state.Agent{}
+			}
+			return reflect.DeepEqual(want, out)
+		})
+	})
+}
