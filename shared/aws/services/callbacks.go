@@ -146,7 +146,8 @@ func (b *Callbacks) Register(ctx context.Context, env string, c callback.Callbac
 // Unregister implements callback.Store. The callback goes first, then what nobody is to be told any
 // more: in the other order a crash would leave a callback without the events that it was to be
 // told. What a crash in between leaves is never due without callbacks, and older than any that is
-// registered later, so that one passes it over, which removes it.
+// registered later, so that one passes it over, which removes it. Where one is registered meanwhile,
+// all is left to it: some may be for it.
 func (b *Callbacks) Unregister(ctx context.Context, env, id string) error {
 	left := 0
 	err := b.change(ctx, env, func(all []kept) ([]kept, error) {
@@ -166,6 +167,10 @@ func (b *Callbacks) Unregister(ctx context.Context, env, id string) error {
 		return true
 	})
 	if err != nil {
+		return err
+	}
+	// After these were read: none of them is for a callback that is registered later.
+	if now, _, err := b.read(ctx, env); err != nil || len(now) > 0 {
 		return err
 	}
 	const limit = 25

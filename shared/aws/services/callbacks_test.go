@@ -3,7 +3,9 @@
 package services_test
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -123,6 +125,55 @@ func TestHeard(t *testing.T) {
 		if err != nil || len(page) != n {
 			t.Errorf("%d instances are pending, expected %d: %v", len(page), n, err)
 		}
+	}
+}
+
+// meanwhile is an API that does something before the first query.
+type meanwhile struct {
+	services.API
+	once sync.Once
+	do   func()
+}
+
+// Query implements services.API.
+func (m *meanwhile) Query(
+	ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options),
+) (*dynamodb.QueryOutput, error) {
+	m.once.Do(m.do)
+	return m.API.Query(ctx, in, opts...)
+}
+
+// TestRegisteredMeanwhile pins that a callback which is registered while the last one is removed is
+// told of what has happened since.
+func TestRegisteredMeanwhile(t *testing.T) {
+	t.Parallel()
+	table, c := newTable(t, server.DynamoDB), awstest.Config(server.URL(server.DynamoDB), nil)
+	other, instances := stores(t, c, table)
+	api := &meanwhile{API: dynamodb.NewFromConfig(c)}
+	here, err := services.NewCallbacks(services.Config{
+		API: api, Table: table, Cache: &services.CallbackCache{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registered(t, here, "a")
+	api.do = func() {
+		registered(t, other, "b")
+		put(t, instances, order("before"))
+		r, err := instances.Instance(t.Context(), env, "before")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err := instances.Write(t.Context(), env, []inventory.Change{happens(r)}); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := here.Unregister(t.Context(), env, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if page, err := other.Pending(t.Context(), env, ""); err != nil || len(page) != 1 {
+		t.Errorf("%d instances are pending, expected 1: %v", len(page), err)
 	}
 }
 

@@ -451,17 +451,6 @@ func checkExported(r *run, t *task, book *exportBook, out deploy.Exported) {
 	}
 }
 
-// noteExported notes since when resources are to be what they are: an export resolves the references
-// of what it is about.
-func noteExported(r *run, t *task, o *op, c *content) {
-	for id, it := range c.entries {
-		_, known := r.books.exported[id]
-		if o == nil || o.partial == nil || o.replaces(it.res.Set) || !known {
-			r.books.exported[id] = max(r.books.exported[id], t.began)
-		}
-	}
-}
-
 // checkContent compares a version with what was exported.
 func checkContent(r *run, t *task, book *exportBook, c *content) {
 	o := book.op

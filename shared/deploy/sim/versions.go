@@ -69,3 +69,14 @@ func checkBase(r *run, t *task, was, now *state.Env) {
 			now.Released)
 	}
 }
+
+// noteExported notes since when resources are to be what they are: an export resolves the references
+// of what it is about.
+func noteExported(r *run, t *task, o *op, c *content) {
+	for id, it := range c.entries {
+		_, known := r.books.exported[id]
+		if o == nil || o.partial == nil || o.replaces(it.res.Set) || !known {
+			r.books.exported[id] = max(r.books.exported[id], t.began)
+		}
+	}
+}
