@@ -17,7 +17,7 @@ func (a *actorState) plan(round int) {
 		if !a.release(l) {
 			return
 		}
-		l.Env = nil
+		l.Env = state.Env{}
 	}
 	a.leave(l)
 }
@@ -26,8 +26,8 @@ func (a *actorState) plan(round int) {
 func (a *actorState) release(l state.Lease) bool {
 	var e state.Env
 	var err error
-	if l.Env != nil && a.chance(50) {
-		e = *l.Env
+	if l.Env.Name != "" && a.chance(50) {
+		e = l.Env
 	} else if e, err = a.s.env(); err != nil {
 		return true
 	}

@@ -16,7 +16,7 @@ func (j *judge) wanted(o *op, vs []*version) string {
 		l := v.query()
 		text := fmt.Sprintf("from %d: plan %d rev %d", v.from, l.env.PlanSeq, l.env.Rev)
 		switch o.name {
-		case "Rows", "LaneRows", "ScanRows", "Finished", "Due", "Counts", "Schedule":
+		case "Rows", "LaneRows", "ScanRows", "Finished", "Due", "Counts", "Schedule", "Look", "Lane":
 			got, _ := o.out.([]state.Row)
 			for _, r := range l.rows {
 				text += "\n    " + rowText(*r) + differs(got, r)

@@ -38,6 +38,8 @@ Finished: ok
 Halt: lost with its process
 Halt: ok
 IdleEpoch: ok
+Lane: lost with its process
+Lane: ok
 LaneRows: lost with its process
 LaneRows: ok
 Leases: lost with its process
@@ -46,6 +48,8 @@ Log: lost with its process
 Log: ok
 Logged takes effect more than once
 Logged: ok
+Look: lost with its process
+Look: ok
 MarkQuiet takes effect more than once
 MarkQuiet: lost with its process
 MarkQuiet: ok

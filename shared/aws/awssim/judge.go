@@ -32,8 +32,8 @@ func (j *judge) answer(o *op) {
 		ok = agentsFit(vs, out)
 	case state.Lease:
 		j.once(o)
-		ok = out.Env == nil || some(j.window(o.lastEffect, o.ret), func(v *version) bool {
-			return reflect.DeepEqual(v.query().env, *out.Env)
+		ok = out.Env.Name == "" || some(j.window(o.lastEffect, o.ret), func(v *version) bool {
+			return reflect.DeepEqual(v.query().env, out.Env)
 		})
 	case []state.Lease:
 		ok = leasesFit(j.whole(o), out)

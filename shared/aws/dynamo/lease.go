@@ -71,13 +71,12 @@ func (s *leases) Acquire(
 }
 
 // envIn returns the environment of a head that was read under a lease, if its holder needs it: who
-// serves a lane reads it with the schedule. nil: it does not, or there is no head.
-func envIn(h *head, key string) (*state.Env, error) {
+// serves a lane reads it with the schedule. Without a name: it does not, or there is no head.
+func envIn(h *head, key string) (state.Env, error) {
 	if h == nil || key != state.PlanKey {
-		return nil, nil
+		return state.Env{}, nil
 	}
-	out, err := h.env()
-	return &out, err
+	return h.env()
 }
 
 // Release implements state.State.

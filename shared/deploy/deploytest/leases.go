@@ -31,8 +31,8 @@ func leaseChecks() []check {
 			f.ok(err)
 			want, err := f.A.Env(f.ctx, env)
 			f.ok(err)
-			if l.Env != nil { // or it is to be asked for
-				f.same(*l.Env, want, "as it is since the lease was taken")
+			if l.Env.Name != "" { // or it is to be asked for
+				f.same(l.Env, want, "as it is since the lease was taken")
 			}
 		}},
 		{"HeldIsBusy", func(f *fixture) {

@@ -140,8 +140,8 @@ func (pl *Planner) planMending(
 
 // envOf returns the environment as it is since a lease was taken.
 func (pl *Planner) envOf(ctx context.Context, env string, l state.Lease) (state.Env, error) {
-	if l.Env != nil {
-		return *l.Env, nil
+	if l.Env.Name != "" {
+		return l.Env, nil
 	}
 	out, err := pl.State.Env(ctx, env)
 	return out, fault.Wrap(fault.Unknown, "read environment", err)

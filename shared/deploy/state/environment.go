@@ -99,8 +99,8 @@ type Lease struct {
 	// Wave is the last wave that was finished in this lane; it only grows.
 	Wave int64
 	// Env is the environment as it was when the lease had been taken, where the store has read it on
-	// the way; nil: it is to be asked for.
-	Env *Env
+	// the way; without a Name: it is to be asked for.
+	Env Env
 }
 
 // Schedule is what is scheduled at one instant.
