@@ -146,7 +146,7 @@ func (p *planning) reblock(ctx context.Context, g *version.Graph, others []resou
 		}
 	}
 	if undefined == 0 {
-		if n, err := p.lacking(ctx); err != nil || n == 0 {
+		if n, err := lacking(ctx, p); err != nil || n == 0 {
 			return err
 		}
 	}

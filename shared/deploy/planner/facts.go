@@ -89,7 +89,7 @@ func (p *resolver) awaitedFacts(ctx context.Context, want map[resource.ID]bool) 
 	if len(fresh) == 0 {
 		return nil
 	}
-	if n, err := p.lacking(ctx); err != nil || n == 0 {
+	if n, err := lacking(ctx, p.planning); err != nil || n == 0 {
 		return err
 	}
 	return p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {

@@ -202,7 +202,7 @@ func (p *planning) load(
 }
 
 // lacking returns how many stored rows are undefined or blocked.
-func (p *planning) lacking(ctx context.Context) (int, error) {
+func lacking(ctx context.Context, p *planning) (int, error) {
 	if p.counts == nil {
 		counts, err := p.pl.State.Counts(ctx, p.env.Name)
 		if err != nil {

@@ -198,7 +198,7 @@ func (s *setsChange) edit(ctx context.Context, d *delta) error {
 	}
 	slices.Sort(d.gone)
 	for _, n := range s.pl.makeRoom(s.nodes(), pointers(s.list), leaving, rows) {
-		if !s.hasNode(&n) {
+		if !hasNode(s.graph, &n) {
 			d.put, d.edited = append(d.put, n), append(d.edited, n.ID)
 		}
 	}
@@ -256,15 +256,15 @@ func (s *setsChange) nodes() []version.Node {
 	return version.ReversePurged(nodes, purged)
 }
 
-// hasNode reports whether the graph in force has a node as it is.
-func (s *setsChange) hasNode(n *version.Node) bool {
-	at := s.graph.Node(n.ID)
-	if at < 0 || s.graph.Lane(at) != n.Lane || s.graph.Removing[at] != n.Removing {
+// hasNode reports whether a graph has a node as it is.
+func hasNode(g *version.Graph, n *version.Node) bool {
+	at := g.Node(n.ID)
+	if at < 0 || g.Lane(at) != n.Lane || g.Removing[at] != n.Removing {
 		return false
 	}
 	var has []resource.ID
-	for _, q := range s.graph.Requires(at) {
-		has = append(has, s.graph.IDs[q])
+	for _, q := range g.Requires(at) {
+		has = append(has, g.IDs[q])
 	}
 	return slices.Equal(has, slices.Compact(slices.Sorted(slices.Values(n.Requires))))
 }
