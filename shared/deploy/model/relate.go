@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,12 +63,20 @@ func (c *Checker) Related(r *resource.Resource) []schema.Related {
 	return t.Related(r.Agent, r.Attributes)
 }
 
-// MeansTheSame reports whether two descriptions of a resource mean the same to others: they stand for
-// the same thing, and have the same relations by its type.
+// MeansTheSame reports whether two descriptions of a resource mean the same to others: they stand
+// for the same thing, and have the same relations by its type.
 func (c *Checker) MeansTheSame(a, b *resource.Resource) bool {
 	one, oneIs := c.ThingOf(a)
 	other, otherIs := c.ThingOf(b)
-	return one == other && oneIs == otherIs && slices.Equal(c.Related(a), c.Related(b))
+	return one == other && oneIs == otherIs &&
+		slices.Equal(sortedRelations(c.Related(a)), sortedRelations(c.Related(b)))
+}
+
+func sortedRelations(list []schema.Related) []schema.Related {
+	slices.SortFunc(list, func(a, b schema.Related) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+	})
+	return list
 }
 
 // RequiresByType reports whether a requires b because of the type of one of them.

@@ -11,7 +11,6 @@ import (
 	"southbound/shared/deploy/version"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
-	"southbound/shared/schema"
 )
 
 // Since says of an export what its model was before: see docs/design/export.md.
@@ -227,20 +226,12 @@ func (c *changer) change(now *resource.Resource) error {
 // for the same thing, have the same relations by their type, and nobody gathers what they say.
 func (c *changer) sameEdges(was, now *resource.Resource) (bool, error) {
 	pl := c.pl
-	a, aIs := pl.Checker.ThingOf(was)
-	b, bIs := pl.Checker.ThingOf(now)
-	if a != b || aIs != bIs || was.Type != now.Type || was.Agent != now.Agent ||
-		was.Set != now.Set ||
-		was.Purged != now.Purged ||
-		pl.Checker.Gathers(was) ||
-		pl.Checker.Gathers(now) {
+	if was.Type != now.Type || was.Agent != now.Agent || was.Set != now.Set ||
+		was.Purged != now.Purged || pl.Checker.Gathers(was) || pl.Checker.Gathers(now) ||
+		!pl.Checker.MeansTheSame(was, now) {
 		return false, nil
 	}
-	related := sortedRelations(pl.Checker.Related(now))
-	if !slices.Equal(sortedRelations(pl.Checker.Related(was)), related) {
-		return false, nil
-	}
-	for _, to := range related {
+	for _, to := range pl.Checker.Related(now) {
 		if t, known := pl.Types.Type(to.ID.Type()); known && t.Gather == nil {
 			continue
 		}
@@ -258,11 +249,4 @@ func (c *changer) sameEdges(was, now *resource.Resource) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-func sortedRelations(list []schema.Related) []schema.Related {
-	slices.SortFunc(list, func(a, b schema.Related) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
-	})
-	return list
 }
