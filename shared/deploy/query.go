@@ -233,7 +233,7 @@ func (e *Engine) VersionsOf(ctx context.Context, env string) ([]state.Version, s
 	}), stored, nil
 }
 
-// Overview is what Progress tells, read at one instant.
+// Overview is what Progress tells. That nothing is left to do is so at one instant.
 type Overview struct {
 	Env      state.Env
 	Schedule state.Schedule // without Tickets

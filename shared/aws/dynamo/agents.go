@@ -40,20 +40,25 @@ func (s *environments) headAndAgents(
 	return h, out, err
 }
 
-// settledHead is headAndAgents when no commit is being rolled forward: it finishes one that is.
+// settledHead returns the head when no commit is being rolled forward, as it finishes one that is,
+// and the agents as they were then or later. The items of one request are read in any order: only if
+// the head is the one that was known before, the agents are no older. Whoever has just taken a lease
+// knows the head.
 func (s *environments) settledHead(
 	ctx context.Context, env string,
 ) (*head, map[string]state.Agent, error) {
+	before := s.headKnown(env)
 	h, out, err := s.headAndAgents(ctx, env)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !h.pending {
-		s.sawIdleEpoch(env, h)
-		s.sawHead(h)
+	if before != nil && before.seq == h.seq && !h.pending {
 		return h, out, nil
 	}
-	h, err = s.readHead(ctx, env)
+	if h, err = s.readHead(ctx, env); err != nil {
+		return nil, nil, err
+	}
+	_, out, err = s.headAndAgents(ctx, env)
 	return h, out, err
 }
 
