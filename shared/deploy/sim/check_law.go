@@ -179,7 +179,8 @@ func (e *effective) gone(id resource.ID, rows map[resource.ID]*state.Row) bool {
 // claimed last. Of one that was being run when the leases were read, and was asked for before
 // those, it cannot be told whether it was claimed before them: it may run again, even if that run
 // has ended since, as a check that has found nothing writes no row. Nor can it be told of what was
-// claimed at the very time at which they ended.
+// claimed at the very time at which they ended. A row records its last change only: an event of an
+// earlier one, which was left out, is taken for one that happened.
 func reasonFollows(r *run, t *task, row, was *state.Row, entries []follow) {
 	l := r.books.law
 	for i := range entries {
@@ -188,7 +189,9 @@ func reasonFollows(r *run, t *task, row, was *state.Row, entries []follow) {
 		tie := f.At.Equal(was.SucceededAt) || f.At.Equal(was.TriedAt)
 		busy := isRunning(r, was) || t.books.sawRunning[row.ID]
 		since := f.step > l.claimed[row.ID] || was.Ticket < f.Ticket && busy || tie
-		if again || f.tells && f.Of != row.ID && since {
+		of := r.state.read(env).rows[f.Of]
+		tells := f.tells || of != nil && of.ChangedAt.After(f.At)
+		if again || tells && f.Of != row.ID && since {
 			l.add(row.ID, string(f.Kind)+" of "+string(f.Of), false)
 		}
 	}

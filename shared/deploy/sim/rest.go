@@ -355,13 +355,14 @@ func checkThing(r *run, row *state.Row, t *thing) {
 }
 
 // keepsBack reports whether others are told of what was done to a resource only when it has
-// succeeded again: a person has to say what became of it, or it has failed or been skipped since,
-// and its row remembers that.
+// succeeded again: a person has to say what became of it, or it has failed, been skipped or been
+// compared with what it was not since, and its row remembers that.
 func keepsBack(r *run, id resource.ID) bool {
 	row := r.state.read(env).rows[id]
 	return row != nil &&
 		(row.Blocked == state.NeedsPerson || row.PossiblyChanged &&
-			(row.LastRun == state.RunFailed || row.LastRun == state.RunSkipped))
+			(row.LastRun == state.RunFailed || row.LastRun == state.RunSkipped ||
+				row.Compliance == state.NonCompliant))
 }
 
 // fits reports whether a thing is as wanted; what is not said is not compared.
