@@ -142,8 +142,8 @@ func TestNotices(t *testing.T) {
 		err != nil {
 		t.Errorf("with an order that is not done it rests: %v, %v", ok, err)
 	}
-	if err := finder.Sweep(t.Context(), "prod"); err != nil {
-		t.Fatal(err)
+	if rest, err := finder.Sweep(t.Context(), "prod"); rest != compiles.CheckInterval || err != nil {
+		t.Fatalf("%v: it may rest %v", err, rest)
 	}
 	if got := notified(t, h); len(got) != 1 || got[0] != nil {
 		t.Errorf("the sweep sends notices of %v", got)
@@ -172,7 +172,7 @@ func TestCheckInterval(t *testing.T) {
 		{90, 1, "the next half hour is over"},
 	} {
 		finder.Now = func() time.Time { return noon.Add(time.Duration(c.minute) * time.Minute) }
-		if err := finder.Sweep(t.Context(), "prod"); err != nil {
+		if _, err := finder.Sweep(t.Context(), "prod"); err != nil {
 			t.Fatal(err)
 		}
 		if got := notified(t, h); len(got) != c.want || len(got) == 1 && got[0] != nil {
@@ -213,6 +213,11 @@ func TestCalls(t *testing.T) {
 	must(h.State.Wake(t.Context(), "prod"))
 	must(h.Callbacks.Register(t.Context(), "prod", callback.Callback{ID: "a"}))
 	finder := h.OrderFinder()
+	sweep := func() {
+		t.Helper()
+		_, err := finder.Sweep(t.Context(), "prod")
+		must(err)
+	}
 	calls := func(why string, want int) {
 		t.Helper()
 		got := 0
@@ -241,15 +246,15 @@ func TestCalls(t *testing.T) {
 	_, err = h.Instances.Write(t.Context(), "prod", []inventory.Change{{Record: r}})
 	must(err)
 	rests("nothing was told", false)
-	must(finder.Sweep(t.Context(), "prod"))
+	sweep()
 	calls("the notice was lost", 1)
 	must(h.Callbacks.Report(t.Context(), "prod", "a",
 		callback.Health{Failures: 1, Next: time.Now().Add(time.Hour)}))
-	must(finder.Sweep(t.Context(), "prod"))
+	sweep()
 	calls("it failed a moment ago", 0)
 	rests("it failed a moment ago", false)
 	must(h.Callbacks.Delivered(t.Context(), "prod", i.ID, "a", 1, []string{"a"}))
-	must(finder.Sweep(t.Context(), "prod"))
+	sweep()
 	calls("all was told", 0)
 	rests("all was told", true)
 }

@@ -57,14 +57,15 @@ type offers struct {
 const remembered = time.Minute
 
 // Sweep notifies the compile function when something is due in an environment, and each
-// CheckInterval.
-func (f *Finder) Sweep(ctx context.Context, env string) error {
+// CheckInterval. It returns how long the environment may rest at most, as what nobody could notify
+// of is found by a sweep; 0: as long as it likes, as it has no services.
+func (f *Finder) Sweep(ctx context.Context, env string) (time.Duration, error) {
 	if some, err := f.offers(ctx, env, 0); !some || err != nil {
-		return err
+		return 0, err
 	}
 	if f.Serve != nil {
 		if err := f.Serve(ctx); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	calls, err := f.Calls.Due(ctx, env, f.Now())
@@ -72,13 +73,13 @@ func (f *Finder) Sweep(ctx context.Context, env string) error {
 		err = f.Notifier.NotifyCalls(ctx, env, 0)
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	due, err := f.Instances.Due(ctx, env, f.Now(), 1)
-	if err != nil || len(due) == 0 && !f.again(env) {
-		return err
+	if err == nil && (len(due) > 0 || f.again(env)) {
+		err = f.Notifier.Notify(ctx, env)
 	}
-	return f.Notifier.Notify(ctx, env)
+	return CheckInterval, err
 }
 
 // again reports whether it is time to look at all instances of an environment: at the first sweep

@@ -59,8 +59,9 @@ type Log interface {
 
 // Orders looks after the orders of services; *compiles.Finder has it.
 type Orders interface {
-	// Sweep sends a notice when something is due of the orders in an environment.
-	Sweep(ctx context.Context, env string) error
+	// Sweep sends a notice when something is due of the orders in an environment, and returns how
+	// long that may rest at most; 0: as long as it may without orders.
+	Sweep(ctx context.Context, env string) (rest time.Duration, err error)
 }
 
 // Sweeper sweeps. Fields without which it can do are said to be so.
@@ -78,7 +79,7 @@ type Sweeper struct {
 
 const (
 	sideBySide = 4
-	// maxQuiet is how long an environment without timers rests.
+	// maxQuiet is how long an environment without timers and orders rests.
 	maxQuiet = 24 * time.Hour
 	// spare is what is left of an invocation when no further environment is begun.
 	spare = 10 * time.Second
@@ -149,9 +150,14 @@ func (s *Sweeper) sweep(ctx context.Context, env string, busy *atomic.Bool) erro
 	if err != nil {
 		return err
 	}
+	rest := maxQuiet
 	if s.Orders != nil {
-		if err := s.Orders.Sweep(ctx, env); err != nil {
+		most, err := s.Orders.Sweep(ctx, env)
+		if err != nil {
 			return err
+		}
+		if most > 0 {
+			rest = most
 		}
 	}
 	// a metric costs as much whether it says 0 or 1,000, but nothing in an hour in which it says
@@ -169,7 +175,7 @@ func (s *Sweeper) sweep(ctx context.Context, env string, busy *atomic.Bool) erro
 			return err
 		}
 	}
-	until := s.Clock.Now().Add(maxQuiet)
+	until := s.Clock.Now().Add(rest)
 	if !swept.Next.IsZero() && swept.Next.Before(until) {
 		until = swept.Next
 	}

@@ -106,6 +106,12 @@ type stopped struct{ platform.Clock }
 // Now implements state.Clock.
 func (stopped) Now() time.Time { return now }
 
+// services are orders that let an environment rest for a time.
+type services struct{ rest time.Duration }
+
+// Sweep implements Orders.
+func (s services) Sweep(context.Context, string) (time.Duration, error) { return s.rest, nil }
+
 func newSweeper(b *book) *Sweeper {
 	b.until = map[string]time.Time{}
 	return &Sweeper{Engine: b, State: b, Queues: b, Catch: b, Clock: stopped{},
@@ -178,6 +184,31 @@ func TestRun(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.until, c.book.until); c.until != nil && diff != "" {
 			t.Errorf("%s: %s", c.reason, diff)
+		}
+	}
+}
+
+// TestRestWithServices wants an environment with services to be looked at soon enough for an order
+// that nobody could notify of.
+func TestRestWithServices(t *testing.T) {
+	t.Parallel()
+	soon := now.Add(10 * time.Minute)
+	for _, c := range []struct {
+		reason string
+		next   time.Time
+		rest   time.Duration
+		want   time.Time
+	}{
+		{"it has services", time.Time{}, 30 * time.Minute, now.Add(30 * time.Minute)},
+		{"a timer comes earlier", soon, 30 * time.Minute, soon},
+		{"it has none", time.Time{}, 0, now.Add(24 * time.Hour)},
+	} {
+		b := &book{resting: map[string]time.Time{"a": {}},
+			finished: map[string]deploy.SweepResult{"a": {Next: c.next}}}
+		s := newSweeper(b)
+		s.Orders = services{c.rest}
+		if err := s.Run(t.Context(), quiet("a")); err != nil || !b.until["a"].Equal(c.want) {
+			t.Errorf("%s: %v: it rests until %v, expected %v", c.reason, err, b.until["a"], c.want)
 		}
 	}
 }
