@@ -142,7 +142,7 @@ func TestNotices(t *testing.T) {
 		err != nil {
 		t.Errorf("with an order that is not done it rests: %v, %v", ok, err)
 	}
-	if rest, err := finder.Sweep(t.Context(), "prod"); rest != compiles.CheckInterval || err != nil {
+	if rest, err := finder.Sweep(t.Context(), "prod"); rest != time.Hour || err != nil {
 		t.Fatalf("%v: it may rest %v", err, rest)
 	}
 	if got := notified(t, h); len(got) != 1 || got[0] != nil {

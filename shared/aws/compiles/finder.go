@@ -46,6 +46,10 @@ type Followed interface {
 // of what was run was lost: nothing is due of those that wait for nothing.
 const CheckInterval = 30 * time.Minute
 
+// maxRest is how long an environment with services rests at most. Its queue is polled for half an
+// hour afterwards, so that a shorter rest would have it polled always.
+const maxRest = time.Hour
+
 // offers is whether an environment has services, or followers, as it was at a time.
 type offers struct {
 	some bool
@@ -79,7 +83,7 @@ func (f *Finder) Sweep(ctx context.Context, env string) (time.Duration, error) {
 	if err == nil && (len(due) > 0 || f.again(env)) {
 		err = f.Notifier.Notify(ctx, env)
 	}
-	return CheckInterval, err
+	return maxRest, err
 }
 
 // again reports whether it is time to look at all instances of an environment: at the first sweep

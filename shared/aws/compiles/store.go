@@ -69,7 +69,7 @@ func (s *Store) written(
 	// The rest ends after the write, as the sweep looks for tasks after it has noted the rest: one
 	// of the two sees the other. A crash in between leaves an order in an environment that rests.
 	// The client, which has no answer, repeats it and finds the conflict above; otherwise the next
-	// change of the environment ends the rest, or its time, which is CheckInterval at most. A crash
+	// change of the environment ends the rest, or its time, which is maxRest at most. A crash
 	// before the notices leaves them to the sweep.
 	if err := s.Waker.Wake(ctx, env); err != nil {
 		return nil, err

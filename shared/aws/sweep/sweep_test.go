@@ -199,8 +199,8 @@ func TestRestWithServices(t *testing.T) {
 		rest   time.Duration
 		want   time.Time
 	}{
-		{"it has services", time.Time{}, 30 * time.Minute, now.Add(30 * time.Minute)},
-		{"a timer comes earlier", soon, 30 * time.Minute, soon},
+		{"it has services", time.Time{}, time.Hour, now.Add(time.Hour)},
+		{"a timer comes earlier", soon, time.Hour, soon},
 		{"it has none", time.Time{}, 0, now.Add(24 * time.Hour)},
 	} {
 		b := &book{resting: map[string]time.Time{"a": {}},
