@@ -247,7 +247,11 @@ func (ic *instanceCommands) diagnosis(ctx context.Context, o api.Orders, i *orde
 		ic.line(d)
 		return nil
 	}
-	if len(d.Failures)+len(d.Rejections) == 0 {
+	switch nothing := len(d.Failures)+len(d.Rejections) == 0; {
+	case nothing && i.Failed:
+		ic.printf("nothing is known to be wrong with it any more; if its lifecycle leads on from "+
+			"%s, `southbound run` takes it there\n", i.State)
+	case nothing:
 		ic.printf("nothing is known to be wrong with it\n")
 	}
 	ic.why(&d)
