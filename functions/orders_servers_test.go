@@ -90,7 +90,7 @@ func (s *site) orders() {
 		return s.counted(n, name, `, "numbered": true`)
 	}
 	// Now and then what commits have written is put together, by the export that comes by.
-	s.atMost(28, min(numbered(4, "four"), numbered(6, "six")))
+	s.atMost(30, min(numbered(4, "four"), numbered(6, "six")))
 	if r, err := s.home.Instances.Instance(s.t.Context(), "prod", id(4)); err != nil ||
 		fmt.Sprint(r.Active["number"]) != "1" {
 		s.t.Errorf("%v: its number is %v", err, r.Active["number"])
@@ -147,7 +147,7 @@ func (s *site) called() {
 }
 
 // atMost holds that an order takes no more requests beside the deploy than docs/costs.md says: 25,
-// and three more with an allocator.
+// and five more with an allocator.
 func (s *site) atMost(limit, took int) {
 	s.t.Helper()
 	if took > limit {
@@ -180,7 +180,7 @@ func (s *site) counted(n int, name, more string) int {
 	return beside
 }
 
-// export plans and exports a resource of a set, as whoever is not looked at asks it.
+// export checks and exports a resource of a set as an order does, for whoever is not looked at.
 func (s *site) export(x deploy.Export) {
 	s.t.Helper()
 	if s.deployer == nil {
@@ -210,8 +210,7 @@ func (s *site) export(x deploy.Export) {
 			Attributes: map[string]any{"bucket": s.managed(), "key": key, "content": "x"},
 		}},
 	}
-	if _, err := s.deployer.Engine.Preview(s.t.Context(), "prod", x,
-		deploy.CompareOptions{}); err != nil {
+	if err := s.deployer.Engine.Check(s.t.Context(), "prod", x); err != nil {
 		s.t.Fatal(err)
 	}
 	if _, err := s.deployer.Engine.Export(s.t.Context(), "prod", x); err != nil {
