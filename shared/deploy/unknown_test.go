@@ -131,3 +131,45 @@ func TestFactsGoWithTheirResource(t *testing.T) {
 	}
 	facts(0)
 }
+
+// commitsAfter is a State that calls something before the next commit of rows.
+type commitsAfter struct {
+	state.State
+	f func()
+}
+
+func (s *commitsAfter) Commit(
+	ctx context.Context, env string, c state.Commit,
+) (state.Committed, error) {
+	if f := s.f; f != nil && len(c.Rows) > 0 {
+		s.f = nil
+		f()
+	}
+	return s.State.Commit(ctx, env, c)
+}
+
+// TestFactsOfWhatComesBack pins that the facts of a resource are learned for whoever has waited for
+// them if the resource comes back in the moment in which its removal ends.
+func TestFactsOfWhatComesBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.e.Handlers["t::T"] = factual{handler{r.w}}
+	a, b := res("a"), valued("b", resource.Fact{Name: "address", Of: id("a")})
+	a.PurgeOnDelete, a.Set = true, "s"
+	r.export(deploy.Export{Model: modelOf(a, b)}) // and nothing is run
+	r.export(deploy.Export{Model: modelOf(), Partial: true, DeleteSets: []string{"s"}})
+	other := r.e
+	config := r.e.Config
+	config.State = &commitsAfter{State: r.home, f: func() {
+		r.e, other = other, r.e
+		r.drain()
+		r.e, other = other, r.e
+	}}
+	r.e = deploy.New(config)
+	if _, err := r.e.Release(t.Context(), "e", 1); err != nil {
+		t.Fatal(err)
+	}
+	r.drain()
+	r.want("a", state.StatusDeployed)
+	r.want("b", state.StatusDeployed)
+}

@@ -90,6 +90,8 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 				continue // it is gone, and with it what was to be done
 			}
 			was := *row
+			// Facts that others wait for were asked of the one that is gone: now of this one.
+			row.WantFacts = row.WantFacts || row.Rev == 0 && p.rows[row.ID].WantFacts
 			if again := p.reapply[row.ID]; again(row) && toWrite(row, &was) {
 				c.Rows = append(c.Rows, *row)
 			}
