@@ -289,6 +289,10 @@ func (oc *orderCommands) serviceState() *cobra.Command {
 func (oc *orderCommands) placed(
 	ctx context.Context, o api.Orders, f *orderFlags, all []orders.Instance,
 ) error {
+	asked := make([]int64, len(all))
+	for n := range all {
+		asked[n] = all[n].Version
+	}
 	if f.wait {
 		for n := range all {
 			oc.say("%s: %s, as version %d of %s", called(&all[n]), all[n].State, all[n].Version,
@@ -318,24 +322,36 @@ func (oc *orderCommands) placed(
 		)
 	}
 	for n := range all {
-		if f.wait && all[n].Failed {
-			oc.code = exitUnhealthy
-			oc.failedBecause(ctx, o, &all[n])
+		if f.wait {
+			oc.judge(ctx, o, &all[n], asked[n])
 		}
 	}
 	return nil
 }
 
-// failedBecause says on standard error why an instance came to a state of failure.
-func (oc *orderCommands) failedBecause(ctx context.Context, o api.Orders, i *orders.Instance) {
-	if oc.quiet {
+// judge says on standard error why an instance came to a state of failure, or what failed on the
+// way to another one since it had the version asked, and sets the exit code.
+func (oc *orderCommands) judge(
+	ctx context.Context, o api.Orders, i *orders.Instance, asked int64,
+) {
+	if !i.Failed && i.Problem() == "" {
 		return
 	}
 	d, err := api.Diagnose(ctx, oc.home, o, oc.env, i)
-	if err != nil {
-		oc.complain("southbound: %v", err)
-		return
+	if !i.Failed && err == nil && (len(d.Rejections) == 0 || d.Rejections[0].Version <= asked) {
+		return // that was before
 	}
+	oc.code = exitUnhealthy
+	switch {
+	case oc.quiet:
+	case err != nil:
+		oc.complain("southbound: %v", err)
+	default:
+		oc.failedBecause(i, &d)
+	}
+}
+
+func (oc *orderCommands) failedBecause(i *orders.Instance, d *api.Diagnosis) {
 	for _, r := range d.Failures {
 		at := r.Pos.String()
 		if at != "" {
