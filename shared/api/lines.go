@@ -24,11 +24,14 @@ type PlanLine struct {
 	Reason  string `json:"reason,omitempty"`
 	// it would fail, or could not be read; action is as far as it came
 	Failed bool `json:"failed,omitempty"`
+	// what changes, of which it is told and for which it reloads
+	ReloadFor []resource.ID `json:"reload_for,omitempty"`
 }
 
 // PlanLineOf returns the line of a resource.
 func PlanLineOf(w *deploy.PlannedChange) PlanLine {
-	l := PlanLine{w.ID, w.Action, w.Changes, w.Replace, w.Deletes, w.Reason, w.Failed}
+	l := PlanLine{w.ID, w.Action, w.Changes, w.Replace, w.Deletes, w.Reason, w.Failed,
+		w.ReloadFor}
 	if l.Changes == nil {
 		l.Changes = map[string]diff.Diff{}
 	}
@@ -42,6 +45,8 @@ func (l *PlanLine) Word() string {
 		return "failed"
 	case l.Replace && l.Action == "update":
 		return "replace"
+	case l.Action == "none" && len(l.ReloadFor) > 0:
+		return "reload"
 	}
 	return l.Action
 }

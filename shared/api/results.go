@@ -23,6 +23,8 @@ type PlannedChange struct {
 	Failed  bool                 `json:"failed,omitempty" doc:"reading it failed"`
 	Replace bool                 `json:"replace,omitempty" doc:"it would be updated by replacing the thing"`
 	Deletes bool                 `json:"deletes,omitempty" doc:"of undefined: once it is known, the thing is deleted, or replaced"`
+	// ReloadFor are what it would be told of.
+	ReloadFor []resource.ID `json:"reload_for,omitempty" doc:"what changes, of which it is told and for which it reloads"`
 }
 
 // ReadJob is a comparison: of a stored version, or of an export, with reality.

@@ -200,13 +200,18 @@ func (c *console) fullFlag(cmd *cobra.Command) {
 func (c *console) showPlan(planned []deploy.PlannedChange, exitCode bool) error {
 	summary := map[string]int{"create": 0, "update": 0, "delete": 0, "none": 0, "orphan": 0,
 		"undefined": 0, "failed": 0}
+	reloads := 0 // of what would not change itself
 	for _, w := range planned {
-		if w.Failed {
+		l := api.PlanLineOf(&w)
+		switch {
+		case w.Failed:
 			summary["failed"]++
-		} else {
+		case l.Word() == "reload":
+			reloads++
+			fallthrough
+		default:
 			summary[w.Action]++
 		}
-		l := api.PlanLineOf(&w)
 		switch {
 		case c.json:
 			c.line(l)
@@ -215,6 +220,11 @@ func (c *console) showPlan(planned []deploy.PlannedChange, exitCode bool) error 
 		case w.Action != "none":
 			c.printf("%-9s %s%s%s\n", l.Word(), w.ID, because(w.Reason), deletesLater(&w))
 			c.diff(w.Changes)
+			if len(w.ReloadFor) > 0 {
+				c.printf("    and reload, since %s\n", changing(w.ReloadFor))
+			}
+		case len(w.ReloadFor) > 0:
+			c.printf("%-9s %s, since %s\n", l.Word(), w.ID, changing(w.ReloadFor))
 		case len(w.Changes) > 0:
 			c.printf("%-9s %s%s\n", "differs", w.ID, because(w.Reason))
 			c.diff(w.Changes)
@@ -223,9 +233,9 @@ func (c *console) showPlan(planned []deploy.PlannedChange, exitCode bool) error 
 	if c.json {
 		c.line(api.PlanEnd{Summary: summary})
 	} else {
-		c.printf("%s\n", planText(summary))
+		c.printf("%s\n", planText(summary, reloads))
 	}
-	changes := summary["create"] + summary["update"] + summary["delete"] + summary["orphan"]
+	changes := summary["create"] + summary["update"] + summary["delete"] + summary["orphan"] + reloads
 	switch {
 	case summary["failed"] > 0:
 		c.code = exitUnhealthy

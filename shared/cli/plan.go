@@ -148,11 +148,22 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// planText sums a plan up in words.
-func planText(summary map[string]int) string {
+// changing names what changes.
+func changing(ids []resource.ID) string {
+	if len(ids) == 1 {
+		return string(ids[0]) + " changes"
+	}
+	return fmt.Sprintf("%s and %d more change", ids[0], len(ids)-1)
+}
+
+// planText sums a plan up in words; reloads are those of what stays as it is.
+func planText(summary map[string]int, reloads int) string {
 	var parts []string
+	if reloads > 0 {
+		summary["reload"], summary["none"] = reloads, summary["none"]-reloads
+	}
 	for _, p := range []struct{ action, text string }{{"create", "to create"},
-		{"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
+		{"update", "to update"}, {"reload", "to reload"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
 		{"undefined", "undefined"}, {"failed", "would fail, or could not be read"},
 		{"none", "as they are"}} {
 		if n := summary[p.action]; n > 0 {

@@ -1,12 +1,16 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -22,6 +26,7 @@ func (e *Engine) Preview(
 	}
 	out := DryRun{State: d.State, Planned: d.Planned}
 	if !opts.Read {
+		out.Planned = e.withReloads(out.Planned, d)
 		return out, nil
 	}
 	r := &dryRunner{e: e, runs: e.runner(), env: env, agents: d.Agents, files: x.Model.Files,
@@ -31,7 +36,108 @@ func (e *Engine) Preview(
 	}
 	r.out.State = out.State
 	err = r.read(ctx, d)
+	if err == nil && len(r.out.Unread) == 0 {
+		r.out.Planned = e.withReloads(r.out.Planned, d)
+	}
 	return r.out, err
+}
+
+// onlyReports reports whether a resource is only compared; nil is none.
+func onlyReports(row *state.Row) bool {
+	if row == nil {
+		return false
+	}
+	res, err := resource.Decode(row.Body)
+	return err == nil && res.ReportOnly
+}
+
+// withReloads notes for which changes resources would reload: those of what they require that a
+// deploy makes, or has made since they succeeded last. It adds the resources that a preview is not
+// about and that would reload.
+func (e *Engine) withReloads(
+	planned []planner.PlannedChange, d *planner.Draft,
+) []planner.PlannedChange {
+	at, beside := make(map[resource.ID]int, len(planned)), len(planned)
+	for i := range planned {
+		at[planned[i].ID] = i
+	}
+	rows := d.Rows
+	if len(d.Beside) > 0 {
+		rows = maps.Clone(d.Rows)
+		maps.Copy(rows, d.Beside)
+	}
+	g, changes := d.Graph, map[resource.ID]bool{}
+	for _, n := range g.Order() {
+		id := g.IDs[n]
+		row := rows[id]
+		i, shown := at[id]
+		w := planner.PlannedChange{ID: id, Action: "none"}
+		if shown {
+			w = planned[i]
+		}
+		if row == nil {
+			continue
+		}
+		if e.mayReload(&w, row) {
+			w.ReloadFor = tells(g, n, rows, changes, shown)
+		}
+		changes[id] = len(w.ReloadFor) > 0 || shown && isChanged(&w, row)
+		switch {
+		case shown:
+			planned[i] = w
+		case changes[id]:
+			planned = append(planned, w)
+		}
+	}
+	slices.SortFunc(planned[beside:], func(a, b planner.PlannedChange) int {
+		return cmp.Compare(a.ID, b.ID)
+	})
+	return planned
+}
+
+// isChanged reports whether others would be told that a resource has changed, but for its reload.
+func isChanged(w *planner.PlannedChange, row *state.Row) bool {
+	switch w.Action {
+	case "create", "update", "delete":
+		return !w.Failed
+	case "none": // what a run has changed that did not succeed is told of with the next
+		return row.PossiblyChanged && !w.Failed && len(w.Changes) == 0
+	}
+	return false
+}
+
+// mayReload reports whether a resource reloads if it is told of a change: not if it goes, fails, or
+// is made for the first time.
+func (e *Engine) mayReload(w *planner.PlannedChange, row *state.Row) bool {
+	_, reloads := provider.As[provider.Reloader](e.Handlers[w.ID.Type()])
+	made := row.SucceededAt.IsZero() && w.Action != "none"
+	return reloads && !made && !w.Failed && !row.Removing &&
+		(w.Action == "none" || w.Action == "create" || w.Action == "update")
+}
+
+// tells returns what a resource requires that tells it of a change: one that a deploy makes or, if
+// it is run in any case, that was made since it succeeded last.
+func tells(
+	g *version.Graph, n int32, rows map[resource.ID]*state.Row, changes map[resource.ID]bool,
+	runs bool,
+) []resource.ID {
+	row := rows[g.IDs[n]]
+	res, err := resource.Decode(row.Body)
+	if err != nil || !res.ReceiveEvents || res.Purged || res.ReportOnly {
+		return nil
+	}
+	var out []resource.ID
+	for _, q := range g.Requires(n) {
+		of := rows[g.IDs[q]]
+		if of == nil || of.Removing {
+			continue
+		}
+		changed := runs && !of.ChangedAt.IsZero() && !of.ChangedAt.Before(row.SucceededAt)
+		if (changed || changes[of.ID]) && of.SendsEventsTo(res) {
+			out = append(out, of.ID)
+		}
+	}
+	return out
 }
 
 // Check says why an export would be refused, and does nothing. Its error is that of Export.
@@ -75,7 +181,7 @@ func (d *dryRunner) read(ctx context.Context, s *planner.Draft) error {
 	if err != nil || len(d.out.Unread) > 0 {
 		return err
 	}
-	d.skip(g)
+	d.skip(g, s.Rows)
 	for i := range s.Planned {
 		if s.Planned[i].Action == "orphan" {
 			d.out.Planned = append(d.out.Planned, s.Planned[i])
@@ -84,9 +190,9 @@ func (d *dryRunner) read(ctx context.Context, s *planner.Draft) error {
 	return nil
 }
 
-// skip notes of what requires something that would not be as wanted that it would be skipped. What
-// was found is in the order in which it would run.
-func (d *dryRunner) skip(g *version.Graph) {
+// skip notes of what requires something that would not be as wanted that it would be skipped, unless
+// it is only compared. What was found is in the order in which it would run.
+func (d *dryRunner) skip(g *version.Graph, rows map[resource.ID]*state.Row) {
 	lacks := map[resource.ID]bool{}
 	for i := range d.out.Planned {
 		w := &d.out.Planned[i]
@@ -95,7 +201,7 @@ func (d *dryRunner) skip(g *version.Graph) {
 			continue
 		}
 		for _, q := range g.Requires(n) {
-			if id := g.IDs[q]; lacks[id] && !w.Failed {
+			if id := g.IDs[q]; lacks[id] && !w.Failed && !onlyReports(rows[w.ID]) {
 				w.Failed, w.Reason = true, "would be skipped, since it requires "+string(id)
 			}
 		}

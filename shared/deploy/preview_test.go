@@ -46,6 +46,7 @@ func (a author) model() func() *model.Model {
 			}
 		}
 		r.PurgeOnDelete, r.Purged, r.ReportOnly = a.one(2), a.one(8), a.one(10)
+		r.SendEvent, r.ReceiveEvents = a.one(3), !a.one(4)
 		rs = append(rs, r)
 	}
 	return func() *model.Model {
@@ -113,6 +114,28 @@ func told(d deploy.DryRun, words ...string) map[resource.ID]string {
 	return out
 }
 
+// reloads returns what would reload.
+func reloads(d deploy.DryRun) map[resource.ID]bool {
+	out := map[resource.ID]bool{}
+	for _, w := range d.Planned {
+		if len(w.ReloadFor) > 0 {
+			out[w.ID] = true
+		}
+	}
+	return out
+}
+
+// acts returns what would be done to resources; a reload counts as an update.
+func acts(d deploy.DryRun) map[resource.ID]string {
+	out := told(d, "create", "update", "delete")
+	for id := range reloads(d) {
+		if out[id] == "" {
+			out[id] = "update"
+		}
+	}
+	return out
+}
+
 // status returns the resources with one of these statuses.
 func (a author) status(ss ...state.Status) map[resource.ID]bool {
 	out := map[resource.ID]bool{}
@@ -169,13 +192,21 @@ func (a author) round(t *testing.T) {
 	planned := a.preview(deploy.Export{Model: m()}, false)
 	read := a.preview(deploy.Export{Model: m()}, true)
 	orphans, since := a.status(state.StatusOrphaned), a.last()
+	a.w.reload = nil
 	a.export(deploy.Export{Model: m(), Check: true, Expect: planned.State})
 	a.drain()
 	did := a.did(since)
-	if want := told(read, "create", "update", "delete"); !maps.Equal(did, want) {
+	if want := acts(read); !maps.Equal(did, want) {
 		t.Errorf("an apply did %v; with reality read the plan was %v", did, want)
 	}
-	if want := told(planned, "create", "update", "delete"); !a.drifts {
+	reloaded := map[resource.ID]bool{}
+	for _, name := range a.w.reload {
+		reloaded[id(name)] = true
+	}
+	if want := reloads(read); !maps.Equal(reloaded, want) {
+		t.Errorf("an apply reloaded %v; with reality read the plan was %v", reloaded, want)
+	}
+	if want := acts(planned); !a.drifts {
 		for id, what := range did {
 			// Whether something that failed before was made nobody knows without looking.
 			if made := want[id] == "create" ||

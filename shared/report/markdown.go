@@ -145,7 +145,7 @@ func (r *Report) wrong(d *document) {
 
 // steps shows what a plan would change, and what would fail.
 func (r *Report) steps(d *document) {
-	marks := map[string]string{"create": "+", "update": "!", "replace": "!", "delete": "-",
+	marks := map[string]string{"create": "+", "update": "!", "replace": "!", "reload": "!", "delete": "-",
 		"orphan": "#", "undefined": "?", "failed": "x"}
 	shown := 0
 	for i := range r.Plan {
@@ -171,6 +171,9 @@ func (r *Report) steps(d *document) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Changes)) {
 			b.WriteString(changed(name, s.Changes[name]))
+		}
+		for _, id := range s.ReloadFor {
+			fmt.Fprintf(&b, "# reloads, since %s changes\n", id)
 		}
 		d.add("\n" + fence(b.String(), "diff"))
 	}

@@ -30,12 +30,15 @@ type PlannedChange struct {
 	Failed  bool   // reading it failed
 	Replace bool   // it would be updated by replacing the thing
 	Deletes bool   // it is undefined, and once it is not, its thing is deleted, or replaced
+	// ReloadFor are resources of whose changes it would be told, and reload.
+	ReloadFor []resource.ID
 }
 
 // steps is what would become of every resource by what a planner has planned.
 type steps struct {
 	planned []PlannedChange
 	rows    map[resource.ID]*state.Row // those that a worker would check
+	beside  map[resource.ID]*state.Row // the others that are as wanted, which may be told of changes
 	marks   []string                   // what the state is in which that is so
 }
 
@@ -48,13 +51,19 @@ type forecast struct {
 
 // steps says what would become of every resource, in order of id, what leaves last.
 func (p *forecast) steps(ctx context.Context) (*steps, error) {
-	s := &steps{rows: map[resource.ID]*state.Row{}}
+	s := &steps{rows: map[resource.ID]*state.Row{}, beside: map[resource.ID]*state.Row{}}
 	var leaving []PlannedChange
 	add := func(was, now *state.Row) error {
 		w, shown, err := p.step(was, now)
-		if err != nil || !shown ||
-			!p.targets.shows(now.ID, now.Ticket != 0 && p.rows[now.ID] != nil || now.Unfinished()) {
+		if err != nil || !shown {
 			return err
+		}
+		runs := now.Ticket != 0 && p.rows[now.ID] != nil || now.Unfinished()
+		if !p.targets.shows(now.ID, runs) {
+			if now.AsWanted() {
+				s.beside[now.ID] = now
+			}
+			return nil
 		}
 		if w.Action != "orphan" {
 			s.rows[now.ID] = now
@@ -228,9 +237,11 @@ type Draft struct {
 	// Planned is what would become of every resource, in order of id, what leaves last.
 	Planned []PlannedChange
 	Rows    map[resource.ID]*state.Row // those that a worker would check
-	Graph   *version.Graph             // that would be in force
-	Agents  []resource.Agent           // of the version
-	Strict  provider.Strictness
+	// Beside are rows that it is not about, and that are as wanted: they may be told of changes.
+	Beside map[resource.ID]*state.Row
+	Graph  *version.Graph   // that would be in force
+	Agents []resource.Agent // of the version
+	Strict provider.Strictness
 }
 
 // GetsRoom reports whether something that leaves has to be gone before a resource can be as wanted.
@@ -318,6 +329,7 @@ func (p *forecast) draft(ctx context.Context, agents []resource.Agent) (*Draft, 
 		State:   s.digest(p.planning),
 		Planned: s.planned,
 		Rows:    s.rows,
+		Beside:  s.beside,
 		Graph:   p.graph,
 		Agents:  agents,
 		Strict:  p.env.Settings.Strict,
