@@ -235,8 +235,8 @@ func (s *rows) scheduleIn(
 					out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: lane, N: r.ticket})
 				}
 			}
-			// The image may be newer than the record.
-			if !waving || m.wave >= e.Wave.Epoch || !m.wanted() {
+			// The image may be newer than the record, and have more to check as well as less.
+			if e.Wave.Epoch == 0 || m.wave >= e.Wave.Epoch || !m.wanted() {
 				return nil
 			}
 			if out.Unfinished == nil {
