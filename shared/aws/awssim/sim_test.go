@@ -119,6 +119,13 @@ func TestDoneOnceMore(t *testing.T) {
 	campaign(t, 42010537, 1)
 }
 
+// TestMoreToCheckMeanwhile pins a seed in which something moves to a lane between the reads of its
+// record, which has nothing to check, and of its image.
+func TestMoreToCheckMeanwhile(t *testing.T) {
+	t.Parallel()
+	campaign(t, 990694215, 1)
+}
+
 // TestSameSeedSameRun pins that a seed is replayed to the letter.
 func TestSameSeedSameRun(t *testing.T) {
 	t.Parallel()
