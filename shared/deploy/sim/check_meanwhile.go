@@ -215,7 +215,7 @@ func checkTimed(r *run, t *task, row, was *state.Row, c *state.Commit, b before)
 
 // checkUntouched checks that a release replaces no intent that its version leaves as it was:
 // invariant C1. What was resolved since stays so, as long as the values are known; in a partial
-// export of other sets, also when they are not.
+// export of other sets that is merged into a version that has it, also when they are not.
 func checkUntouched(
 	r *run, t *task, old *content, c *state.Commit, out *state.Committed, b before,
 ) {
@@ -225,11 +225,12 @@ func checkUntouched(
 	}
 	now := r.books.visible[c.Env.Released]
 	book := t.books.export
+	base := r.books.visible[r.state.read(env).versions[c.Env.Released].Base]
 	written(c, out, func(row *state.Row) {
 		was, had := b.rows[row.ID]
 		one, other := old.entries[row.ID], now.entries[row.ID]
-		others := book != nil && book.op.partial != nil && one != nil &&
-			!book.op.replaces(one.res.Set)
+		others := book != nil && book.op.partial != nil && one != nil && base != nil &&
+			base.entries[row.ID] != nil && !book.op.replaces(one.res.Set)
 		if !had || was.Orphaned || was.Removing || row.Hash == was.Hash ||
 			was.Compliance == state.Undefined || row.Compliance == state.Undefined && !others {
 			return
