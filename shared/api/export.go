@@ -143,7 +143,12 @@ func (s *exports) Commit(ctx context.Context, env string, b Bundle) (deploy.Expo
 	if err != nil {
 		return deploy.Exported{}, err
 	}
-	return s.Export(ctx, env, x, nil)
+	began := s.Engine.Clock.Now()
+	out, err := s.Export(ctx, env, x, nil)
+	if out.New {
+		out.Began = began
+	}
+	return out, err
 }
 
 // placeMark starts the file of a place in a model that came without places: the line is the index

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -116,7 +117,12 @@ func TestExport(t *testing.T) {
 	c, ctx := w.client(t), context.Background()
 	var told api.Sent
 	x := deploy.Export{Model: withFiles(nulls(300), 20)}
+	asked := time.Now()
 	out, err := c.Export(ctx, "e", x, func(s api.Sent) { told = s })
+	if out.Began.Before(asked) || out.Began.After(time.Now()) {
+		t.Errorf("it began at %v", out.Began)
+	}
+	out.Began = time.Time{}
 	if want := (deploy.Exported{Version: 1, Resources: 322, Changed: 322, FilesUploaded: 22,
 		New: true}); err != nil || !reflect.DeepEqual(out, want) {
 		t.Fatalf("%+v, %v", out, err)
@@ -176,7 +182,10 @@ func TestSameAsEmbedded(t *testing.T) {
 		}
 		a, errA := there.client(t).Export(ctx, "e", deploy.Export{Model: modelOf()}, nil)
 		b, errB := here.service.Export(ctx, "e", deploy.Export{Model: modelOf()}, nil)
-		if errA != nil || errB != nil || !reflect.DeepEqual(a, b) {
+		if a.Began.IsZero() {
+			t.Error("nobody says when it began")
+		}
+		if a.Began = b.Began; errA != nil || errB != nil || !reflect.DeepEqual(a, b) {
 			t.Errorf("%+v, %v over the API, %+v, %v here", a, errA, b, errB)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
+	"time"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
@@ -24,6 +25,7 @@ type ExportDone struct {
 	Removed   int  `json:"removed"`
 	New       bool `json:"new" doc:"a version was stored; false: equal to the last one"`
 	Origin
+	Began     *time.Time    `json:"began,omitempty" doc:"of a new version: no action of it is older"`
 	Left      int           `json:"left,omitempty" doc:"how many of the removed stay as they are"`
 	LeftFirst []resource.ID `json:"left_first,omitempty" doc:"a few of these"`
 }
@@ -35,14 +37,22 @@ type KnownDone struct {
 }
 
 func exportDone(x deploy.Exported) ExportDone {
+	var began *time.Time
+	if !x.Began.IsZero() {
+		began = &x.Began
+	}
 	return ExportDone{x.Version, x.Resources, x.Changed, x.Unchanged, x.Removed, x.New,
-		Origin(x.Origin), x.LeftBehind, x.FirstLeft}
+		Origin(x.Origin), began, x.LeftBehind, x.FirstLeft}
 }
 
 func (d ExportDone) exported() deploy.Exported {
-	return deploy.Exported{Version: d.Version, Resources: d.Resources, Changed: d.Changed,
+	out := deploy.Exported{Version: d.Version, Resources: d.Resources, Changed: d.Changed,
 		Unchanged: d.Unchanged, Removed: d.Removed, New: d.New,
 		Origin: state.Origin(d.Origin), LeftBehind: d.Left, FirstLeft: d.LeftFirst}
+	if d.Began != nil {
+		out.Began = *d.Began
+	}
+	return out
 }
 
 type uploadsAsked struct {

@@ -12,6 +12,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/lang/project"
+	"southbound/shared/platform"
 )
 
 // exportFlags are the flags of apply and export.
@@ -200,9 +201,15 @@ func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 	}
 	if byVersion {
 		of.version = out.Version
+		if !out.Began.IsZero() {
+			of.since = platform.IDAt(out.Began.Add(-clocksDiffer))
+		}
 	}
 	return e.exported(ctx, out, of, f, began)
 }
+
+// clocksDiffer is how much the clocks of those that serve a home may differ.
+const clocksDiffer = time.Second
 
 // exported waits for what an export has asked for, if that is wanted, and writes what came of it.
 func (e *exporter) exported(

@@ -109,6 +109,9 @@ func NewIDs() *IDs {
 	return &IDs{Holder: hex.EncodeToString(raw[:]), tail: [6]byte(raw[:6])}
 }
 
+// IDAt returns what is not greater than any id that NewID returns at a time or later.
+func IDAt(t time.Time) string { return fmt.Sprintf("%012x", max(t.UnixMilli(), 0)) }
+
 // NewID returns a unique id: milliseconds, a counter and a part of this process. It is greater than
 // all this process made before and, as far as clocks agree, others.
 func (i *IDs) NewID() string {

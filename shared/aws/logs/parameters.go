@@ -11,6 +11,7 @@ import (
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/platform"
 	"southbound/shared/resource"
 )
 
@@ -62,7 +63,7 @@ func (w *writer) changes(
 			markOf(string(some[i].Of)))
 	}
 	name := blockName(of+"\x00parameters", n, raws)
-	h.sort = sorted(idAt(last.Add(time.Millisecond)), name)
+	h.sort = sorted(platform.IDAt(last.Add(time.Millisecond)), name)
 	const maxMarks = 1000
 	if len(h.resources) > maxMarks {
 		h.resources = nil

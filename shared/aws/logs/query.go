@@ -13,6 +13,7 @@ import (
 	"southbound/shared/aws/awserr"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/platform"
 )
 
 // Actions implements dynamo.Log.
@@ -139,12 +140,17 @@ func (w *walk) ranges() [][2]string {
 	}
 	begin, end := minKey, w.end()
 	if !w.from.IsZero() {
-		begin = idAt(w.from.Add(-longest))
+		begin = platform.IDAt(w.from.Add(-longest))
 	}
+	begin = max(begin, w.sel.After) // items sort behind the greatest id that they have
 	if end == "" {
 		return [][2]string{{begin, greatestKey}}
 	}
-	return [][2]string{{oddID, greatestKey}, {begin, end}}
+	out := [][2]string{{max(oddID, w.sel.After), greatestKey}}
+	if begin < end {
+		out = append(out, [2]string{begin, end})
+	}
+	return out
 }
 
 func (w *walk) query(part string, keys [2]string) *dynamodb.QueryInput {
@@ -163,10 +169,10 @@ func (w *walk) query(part string, keys [2]string) *dynamodb.QueryInput {
 func (w *walk) end() string {
 	end := ""
 	if at, ok := idTime(w.sel.Before); ok {
-		end = idAt(at.Add(span + 2*time.Millisecond))
+		end = platform.IDAt(at.Add(span + 2*time.Millisecond))
 	}
 	if !w.sel.Until.IsZero() { // an id is made before its action ends
-		if until := idAt(w.sel.Until.Add(span + 2*time.Millisecond)); end == "" || until < end {
+		if until := platform.IDAt(w.sel.Until.Add(span + 2*time.Millisecond)); end == "" || until < end {
 			end = until
 		}
 	}

@@ -153,6 +153,3 @@ func idTime(id string) (time.Time, bool) {
 	}
 	return time.UnixMilli(ms), true
 }
-
-// idAt returns what is not greater than any id made at a time or later.
-func idAt(t time.Time) string { return fmt.Sprintf("%012x", max(t.UnixMilli(), 0)) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -71,6 +72,9 @@ type Exported struct {
 	Removed       int
 	FilesUploaded int
 	New           bool // a version was stored; false: equal to the last one
+	// Began is when a server began it, if it stored the version: no action of that is older. Zero:
+	// that is not known.
+	Began time.Time
 	// LeftBehind is how many of the removed stay as they are, and FirstLeft names a few of them.
 	LeftBehind int
 	FirstLeft  []resource.ID
