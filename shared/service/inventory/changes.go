@@ -179,10 +179,22 @@ func ErrLost(r *Record, target string) error {
 		WithHint("let it lead to another instance")
 }
 
+// Needed is the cause of ErrNeeded: an instance, and one that refers to it.
+type Needed struct{ ID, By string }
+
+// Error implements error.
+func (n *Needed) Error() string {
+	return "the instance " + n.ID + " is needed by " + n.By + ", and cannot be deleted"
+}
+
 // ErrNeeded is the error of Write where an instance would go that another one refers to.
-func ErrNeeded(r *Record, by string) error {
-	return fault.New(fault.Refused, opWrite,
-		"the instance %s is needed by %s, and cannot be deleted",
-		r.ID, by).
-		WithHint("delete that one first, or let it lead elsewhere")
+func ErrNeeded(r *Record, by string) error { return needed(&Needed{r.ID, by}) }
+
+// ErrNeededBy is the same for people, who call the two by their names.
+func ErrNeededBy(name, by string) error { return needed(&Needed{name, by}) }
+
+func needed(n *Needed) error {
+	return &fault.Error{
+		Kind: fault.Refused, Err: n, Hint: "delete that one first, or let it lead elsewhere",
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -191,14 +192,28 @@ func (s *changes) free(
 	}}
 }
 
-// explained says of a refusal of the store what attribute it is about, where that can be said.
+// explained says of a refusal of the store what attribute it is about, where that can be said, and
+// which instances, by their names.
 func (s *changes) explained(ctx context.Context, env string, f *changed, failed error) error {
+	if n := (*inventory.Needed)(nil); errors.As(failed, &n) {
+		if by, err := s.Instances.Instance(ctx, env, n.By); err == nil {
+			return inventory.ErrNeededBy(nameOf(&f.record), nameOf(&by))
+		}
+	}
 	if fault.Is(failed, fault.Refused) {
 		if err := s.free(ctx, env, &f.record, &f.def); err != nil {
 			return err
 		}
 	}
 	return failed
+}
+
+// nameOf returns what people call an instance, and can name it by.
+func nameOf(r *inventory.Record) string {
+	if r.Identity == "" {
+		return r.ID
+	}
+	return r.Service + "/" + r.Identity
 }
 
 // The bounds of metadata.

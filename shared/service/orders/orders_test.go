@@ -232,7 +232,8 @@ func TestLife(t *testing.T) {
 		t.Errorf("referred by %q", by)
 	}
 	_, err := d.Delete(t.Context(), env, orders.Wish{Ref: orders.Ref{ID: acme.ID}})
-	if said(err) != "refused" || !strings.Contains(err.Error(), one.ID) {
+	if want := "customer/acme is needed by site/a.example,"; said(err) != "refused" ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("what is needed is deleted: %v", err)
 	}
 	up, err := d.Update(
