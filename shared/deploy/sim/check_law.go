@@ -34,6 +34,8 @@ type follow struct {
 	state.Outbox
 	step  int
 	tells bool
+	// hearers are what required its resource then.
+	hearers map[resource.ID]bool
 }
 
 func newLaw() *law {
@@ -179,8 +181,9 @@ func (e *effective) gone(id resource.ID, rows map[resource.ID]*state.Row) bool {
 // claimed last. Of one that was being run when the leases were read, and was asked for before
 // those, it cannot be told whether it was claimed before them: it may run again, even if that run
 // has ended since, as a check that has found nothing writes no row. Nor can it be told of what was
-// claimed at the very time at which they ended. A row records its last change only: an event of an
-// earlier one, which was left out, is taken for one that happened.
+// claimed at the very time at which they ended, nor of what has come to require them since. A row
+// records its last change only: an event of an earlier one, which was left out, is taken for one
+// that happened.
 func reasonFollows(r *run, t *task, row, was *state.Row, entries []follow) {
 	l := r.books.law
 	for i := range entries {
@@ -188,7 +191,8 @@ func reasonFollows(r *run, t *task, row, was *state.Row, entries []follow) {
 		again := f.Kind == state.OutboxAgain && f.Of == row.ID
 		tie := f.At.Equal(was.SucceededAt) || f.At.Equal(was.TriedAt)
 		busy := isRunning(r, was) || t.books.sawRunning[row.ID]
-		since := f.step > l.claimed[row.ID] || was.Ticket < f.Ticket && busy || tie
+		since := f.step > l.claimed[row.ID] || was.Ticket < f.Ticket && busy || tie ||
+			!f.hearers[row.ID]
 		of := r.state.read(env).rows[f.Of]
 		tells := f.tells || of != nil && of.ChangedAt.After(f.At)
 		if again || tells && f.Of != row.ID && since {
@@ -269,8 +273,23 @@ func reasonOutbox(r *run, c *state.Commit) {
 			continue
 		}
 		tells := o.Kind != state.OutboxEvent || row == nil || row.ChangedAt.Equal(o.At)
-		l.follows[o.ID] = follow{o, l.step, tells}
+		l.follows[o.ID] = follow{o, l.step, tells, dependantsOf(r, o.Of)}
 	}
+}
+
+// dependantsOf returns what requires a resource by what is in force.
+func dependantsOf(r *run, id resource.ID) map[resource.ID]bool {
+	out, eff := map[resource.ID]bool{}, r.books.effect
+	if eff == nil {
+		return out
+	}
+	i, known := eff.index[id]
+	for j, d := range eff.ids {
+		if known && eff.needs[j]&(1<<i) != 0 {
+			out[d] = true
+		}
+	}
+	return out
 }
 
 // reasonWave notes that everything is to be checked.
