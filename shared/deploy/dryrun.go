@@ -135,6 +135,7 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 	lanes := state.LanesOf(d.agents)
 	rows := make(map[resource.ID]*state.Row, len(entries))
 	nodes := make([]version.Node, 0, len(entries))
+	purged := map[resource.ID]bool{}
 	var others []resource.ID
 	for i := range entries {
 		res, err := resource.Decode(entries[i].Body)
@@ -145,11 +146,14 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 		rows[res.ID] = &state.Row{ID: res.ID, Lane: lane, Version: d.version, Hash: entries[i].Hash,
 			Body: entries[i].Body, Missing: model.Missing(res.Attributes)}
 		nodes = append(nodes, version.Node{ID: res.ID, Lane: lane, Requires: res.Requires})
+		if res.Purged {
+			purged[res.ID] = true
+		}
 		if !d.only(res) {
 			others = append(others, res.ID)
 		}
 	}
-	g := version.NewGraph(nodes)
+	g := version.NewGraph(version.ReversePurged(nodes, purged))
 	blocked := map[resource.ID]bool{}
 	for _, n := range g.Order() {
 		id := g.IDs[n]
@@ -172,7 +176,28 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 		}
 		return w
 	})
+	if err == nil && len(d.out.Unread) == 0 {
+		err = d.reloads(ctx, g, rows)
+	}
 	return d.out, err
+}
+
+// reloads notes for which changes resources of a version would reload.
+func (d *dryRunner) reloads(
+	ctx context.Context, g *version.Graph, rows map[resource.ID]*state.Row,
+) error {
+	have, err := d.e.client().Rows(ctx, d.env, slices.Collect(maps.Keys(rows)))
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read resources", err)
+	}
+	for id, row := range rows {
+		if is := have[id]; is != nil {
+			row.SucceededAt, row.ChangedAt = is.SucceededAt, is.ChangedAt
+			row.PossiblyChanged = is.PossiblyChanged
+		}
+	}
+	d.out.Planned = d.e.withReloads(d.out.Planned, g, rows, nil)
+	return nil
 }
 
 // compare compares rows that are not blocked with reality, lane by lane, and reports on them and

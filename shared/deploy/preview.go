@@ -26,7 +26,7 @@ func (e *Engine) Preview(
 	}
 	out := DryRun{State: d.State, Planned: d.Planned}
 	if !opts.Read {
-		out.Planned = e.withReloads(out.Planned, d)
+		out.Planned = e.withReloads(out.Planned, d.Graph, d.Rows, d.Beside)
 		return out, nil
 	}
 	r := &dryRunner{e: e, runs: e.runner(), env: env, agents: d.Agents, files: x.Model.Files,
@@ -37,7 +37,7 @@ func (e *Engine) Preview(
 	r.out.State = out.State
 	err = r.read(ctx, d)
 	if err == nil && len(r.out.Unread) == 0 {
-		r.out.Planned = e.withReloads(r.out.Planned, d)
+		r.out.Planned = e.withReloads(r.out.Planned, d.Graph, d.Rows, d.Beside)
 	}
 	return r.out, err
 }
@@ -52,21 +52,20 @@ func onlyReports(row *state.Row) bool {
 }
 
 // withReloads notes for which changes resources would reload: those of what they require that a
-// deploy makes, or has made since they succeeded last. It adds the resources that a preview is not
-// about and that would reload.
+// deploy makes, or has made since they succeeded last. It adds those that a preview is not about
+// (beside) and that would reload.
 func (e *Engine) withReloads(
-	planned []planner.PlannedChange, d *planner.Draft,
+	planned []planner.PlannedChange, g *version.Graph, rows, beside map[resource.ID]*state.Row,
 ) []planner.PlannedChange {
-	at, beside := make(map[resource.ID]int, len(planned)), len(planned)
+	at, about := make(map[resource.ID]int, len(planned)), len(planned)
 	for i := range planned {
 		at[planned[i].ID] = i
 	}
-	rows := d.Rows
-	if len(d.Beside) > 0 {
-		rows = maps.Clone(d.Rows)
-		maps.Copy(rows, d.Beside)
+	if len(beside) > 0 {
+		rows = maps.Clone(rows)
+		maps.Copy(rows, beside)
 	}
-	g, changes := d.Graph, map[resource.ID]bool{}
+	changes := map[resource.ID]bool{}
 	for _, n := range g.Order() {
 		id := g.IDs[n]
 		row := rows[id]
@@ -89,7 +88,7 @@ func (e *Engine) withReloads(
 			planned = append(planned, w)
 		}
 	}
-	slices.SortFunc(planned[beside:], func(a, b planner.PlannedChange) int {
+	slices.SortFunc(planned[about:], func(a, b planner.PlannedChange) int {
 		return cmp.Compare(a.ID, b.ID)
 	})
 	return planned

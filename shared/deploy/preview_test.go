@@ -228,6 +228,42 @@ func (a author) round(t *testing.T) {
 	}
 }
 
+// TestDryRunIsWhatRepairDoes compares what a dry run says, over random models and drift, with what a
+// repair of everything then does. Nothing is only compared: what requires it is skipped where it
+// differs, and a dry run compares that all the same.
+func TestDryRunIsWhatRepairDoes(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(worlds) {
+		a := author{newRig(t), rand.New(rand.NewPCG(seed, 2)), true}
+		m := a.model()()
+		for i := range m.Resources {
+			m.Resources[i].ReportOnly = false
+		}
+		a.export(deploy.Export{Model: m})
+		a.drain()
+		for range 4 {
+			a.drift()
+			dry, err := a.e.DryRun(t.Context(), "e", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			since := a.last()
+			a.w.reload = nil
+			a.repair("")
+			if did, want := a.did(since), acts(dry); !maps.Equal(did, want) {
+				t.Errorf("seed %d: a repair did %v; the dry run was %v", seed, did, want)
+			}
+			reloaded := map[resource.ID]bool{}
+			for _, name := range a.w.reload {
+				reloaded[id(name)] = true
+			}
+			if want := reloads(dry); !maps.Equal(reloaded, want) {
+				t.Errorf("seed %d: a repair reloaded %v; the dry run was %v", seed, reloaded, want)
+			}
+		}
+	}
+}
+
 func sameKeys[A, B any](a map[resource.ID]A, b map[resource.ID]B) bool {
 	return slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b)))
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"southbound/shared/deploy"
@@ -34,10 +35,10 @@ func restDryRun(r *run) bool {
 			recorded[a.Resource] = true
 		}
 	}
-	covered, told := 0, map[resource.ID]bool{}
+	covered, told, order := 0, map[resource.ID]bool{}, orderOf(c, nil)
 	for i := range out.Planned {
 		w := &out.Planned[i]
-		checkPlannedChange(r, c, w, since, told, recorded[w.ID])
+		checkPlannedChange(r, c, order, w, since, told, recorded[w.ID])
 		if w.Action != "undefined" && !w.Failed {
 			covered++
 		}
@@ -55,6 +56,7 @@ func restDryRun(r *run) bool {
 // world.
 func checkPlannedChange(r *run,
 	c *content,
+	order *effective,
 	w *deploy.PlannedChange,
 	since time.Duration,
 	told map[resource.ID]bool,
@@ -65,12 +67,16 @@ func checkPlannedChange(r *run,
 		r.violate("dry", "a dry run tells of %s, which is not in version %d", w.ID, c.number)
 		return
 	}
-	for _, q := range it.res.Requires {
-		if !told[q] {
+	n := order.index[w.ID]
+	for i, q := range order.ids {
+		if order.needs[n]&(1<<i) != 0 && !told[q] {
 			r.violate("dry", "a dry run tells of %s before %s, which it requires", w.ID, q)
 		}
 	}
-	if openIn(r, c, w.ID) {
+	open := slices.ContainsFunc(order.ids, func(q resource.ID) bool {
+		return (q == w.ID || order.all[n]&(1<<order.index[q]) != 0) && openIn(c, q)
+	})
+	if open {
 		if w.Action != "undefined" || w.Reason == "" {
 			r.violate("dry", "a dry run says %s of %s, of which something is not known (%s)",
 				w.Action, w.ID, w.Reason)
@@ -95,9 +101,8 @@ func checkPlannedChange(r *run,
 	}
 }
 
-// openIn reports whether a version itself does not say what a resource, or something that it
-// requires, is to be.
-func openIn(r *run, c *content, id resource.ID) bool {
+// openIn reports whether a version itself does not say what a resource is to be.
+func openIn(c *content, id resource.ID) bool {
 	it := c.entries[id]
 	if it == nil {
 		return false
@@ -105,11 +110,6 @@ func openIn(r *run, c *content, id resource.ID) bool {
 	for _, ref := range resource.References(it.res.Attributes) {
 		switch ref.(type) {
 		case resource.Parameter, resource.Fact:
-			return true
-		}
-	}
-	for _, q := range it.res.Requires {
-		if openIn(r, c, q) {
 			return true
 		}
 	}

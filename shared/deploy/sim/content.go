@@ -97,6 +97,13 @@ const maxNodes = 64
 
 // effectiveOf works the graph out for a version and what is being removed beside it.
 func effectiveOf(c *content, removing map[resource.ID]map[resource.ID]bool) *effective {
+	e := orderOf(c, removing)
+	e.room(c, removing)
+	return e
+}
+
+// orderOf is the same, but for what has to be gone before another thing takes its place.
+func orderOf(c *content, removing map[resource.ID]map[resource.ID]bool) *effective {
 	e := &effective{ids: slices.Clone(c.ids), index: map[resource.ID]int{}}
 	for _, id := range slices.Sorted(maps.Keys(removing)) {
 		if c.entries[id] == nil && len(e.ids) < maxNodes {
@@ -112,7 +119,6 @@ func effectiveOf(c *content, removing map[resource.ID]map[resource.ID]bool) *eff
 			return circle[i]&(1<<j) != 0 && circle[j]&(1<<i) != 0
 		})
 	}
-	e.room(c, removing)
 	return e
 }
 

@@ -48,6 +48,9 @@ func sourceMutants() []sourceMutant {
 			"planner/replaced.go", "if had && was.Same(en) && !lost[en.ID] {",
 			`if had && was.Same(en) && (!lost[en.ID] || mutating("OwnKept")) {`, "D4", "unset",
 			300},
+		{"PurgesDryAsWritten", "a dry run has things that are purged wait as if they were made",
+			"dryrun.go", "\tg := version.NewGraph(", "\tif mutating(\"PurgesDryAsWritten\") {\n" +
+				"\t\tpurged = nil\n\t}\n\tg := version.NewGraph(", "dry", "", 300},
 		{"NotifiesFirst", "others are notified before what notices announce is stored",
 			"lane/results.go", "\tr.unrecorded = true\n\tcommitted, err :=",
 			"\tif mutating(\"NotifiesFirst\") {\n\t\tr.notices.send(ctx, r.Client, r.env)\n\t}\n" +
