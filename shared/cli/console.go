@@ -235,7 +235,8 @@ func (c *console) showPlan(planned []deploy.PlannedChange, exitCode bool) error 
 	} else {
 		c.printf("%s\n", planText(summary, reloads))
 	}
-	changes := summary["create"] + summary["update"] + summary["delete"] + summary["orphan"] + reloads
+	changes := reloads +
+		summary["create"] + summary["update"] + summary["delete"] + summary["orphan"]
 	switch {
 	case summary["failed"] > 0:
 		c.code = exitUnhealthy

@@ -163,7 +163,8 @@ func planText(summary map[string]int, reloads int) string {
 		summary["reload"], summary["none"] = reloads, summary["none"]-reloads
 	}
 	for _, p := range []struct{ action, text string }{{"create", "to create"},
-		{"update", "to update"}, {"reload", "to reload"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
+		{"update", "to update"}, {"reload", "to reload"}, {"delete", "to delete"},
+		{"orphan", "to leave behind"},
 		{"undefined", "undefined"}, {"failed", "would fail, or could not be read"},
 		{"none", "as they are"}} {
 		if n := summary[p.action]; n > 0 {

@@ -351,6 +351,7 @@ func (oc *orderCommands) judge(
 	}
 }
 
+// failedBecause says on standard error what is wrong with an instance.
 func (oc *orderCommands) failedBecause(i *orders.Instance, d *api.Diagnosis) {
 	for _, r := range d.Failures {
 		at := r.Pos.String()

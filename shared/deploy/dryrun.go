@@ -186,7 +186,14 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 func (d *dryRunner) reloads(
 	ctx context.Context, g *version.Graph, rows map[resource.ID]*state.Row,
 ) error {
-	have, err := d.e.client().Rows(ctx, d.env, slices.Collect(maps.Keys(rows)))
+	ids := slices.Collect(maps.Keys(rows))
+	if !slices.ContainsFunc(ids, func(id resource.ID) bool {
+		_, reloads := provider.As[provider.Reloader](d.e.Handlers[id.Type()])
+		return reloads
+	}) {
+		return nil
+	}
+	have, err := d.e.client().Rows(ctx, d.env, ids)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read resources", err)
 	}

@@ -145,7 +145,8 @@ func (r *Report) wrong(d *document) {
 
 // steps shows what a plan would change, and what would fail.
 func (r *Report) steps(d *document) {
-	marks := map[string]string{"create": "+", "update": "!", "replace": "!", "reload": "!", "delete": "-",
+	marks := map[string]string{"create": "+", "update": "!", "replace": "!", "reload": "!",
+		"delete": "-",
 		"orphan": "#", "undefined": "?", "failed": "x"}
 	shown := 0
 	for i := range r.Plan {

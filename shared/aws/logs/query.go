@@ -172,7 +172,8 @@ func (w *walk) end() string {
 		end = platform.IDAt(at.Add(span + 2*time.Millisecond))
 	}
 	if !w.sel.Until.IsZero() { // an id is made before its action ends
-		if until := platform.IDAt(w.sel.Until.Add(span + 2*time.Millisecond)); end == "" || until < end {
+		until := platform.IDAt(w.sel.Until.Add(span + 2*time.Millisecond))
+		if end == "" || until < end {
 			end = until
 		}
 	}
