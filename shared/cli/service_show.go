@@ -14,6 +14,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/fault"
 	"southbound/shared/lang/eval"
+	"southbound/shared/service/definition"
 	"southbound/shared/service/orders"
 )
 
@@ -366,7 +367,7 @@ func (sv *services) listInstances(
 	switch {
 	case sv.json:
 	case listed == 0 && len(args) > 1:
-		sv.say("no instance matches")
+		sv.say("no instance matches%s", strangers(&s.Service, q.States))
 	case listed == 0:
 		sv.say("there are no instances; `southbound service create %s …` orders one", s.Name)
 	default:
@@ -444,4 +445,21 @@ func (cp *completer) offerInstances(ctx context.Context, word string) []string {
 		}
 	}
 	return out
+}
+
+// strangers says which states that were asked for the lifecycle of a service does not have. That is
+// no error: instances may have an earlier one.
+func strangers(s *definition.Service, states []string) string {
+	for _, state := range states {
+		if _, has := s.Lifecycle.State(state); has {
+			continue
+		}
+		var names []string
+		for i := range s.Lifecycle.States {
+			names = append(names, s.Lifecycle.States[i].Name)
+		}
+		return fmt.Sprintf("; the lifecycle of %s has no state %s, it has %s", s.Name, state,
+			strings.Join(names, ", "))
+	}
+	return ""
 }
