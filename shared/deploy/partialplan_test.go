@@ -85,7 +85,7 @@ func (a author) partially(name string) int {
 	}
 	reloaded := map[resource.ID]bool{}
 	for _, name := range a.w.reload {
-		reloaded[id(name)] = true
+		reloaded[place(res(name)).ID] = true
 	}
 	if want := reloads(read); !maps.Equal(reloaded, want) {
 		t.Errorf("%s: it reloaded %v; the plan was %v", name, reloaded, want)

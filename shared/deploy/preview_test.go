@@ -27,6 +27,14 @@ func (a author) name() string { return fmt.Sprintf("n%d", a.IntN(8)) }
 
 func (a author) one(of int) bool { return a.IntN(of) == 0 }
 
+// place puts every third resource on another agent.
+func place(r resource.Resource) resource.Resource {
+	if n := nameOfID(r.ID); (n[1]-'0')%3 == 2 {
+		return on("b", r)
+	}
+	return r
+}
+
 // model makes up a model; call its result for as many copies as are needed, since an export
 // resolves the references of the one that it gets.
 func (a author) model() func() *model.Model {
@@ -35,7 +43,7 @@ func (a author) model() func() *model.Model {
 		if a.one(3) {
 			continue
 		}
-		r := res(fmt.Sprintf("n%d", i))
+		r := place(res(fmt.Sprintf("n%d", i)))
 		r.Attributes["value"] = fmt.Sprintf("v%d", a.IntN(3))
 		if a.one(8) {
 			r.Attributes["value"] = resource.Parameter{Name: fmt.Sprintf("p%d", a.IntN(2))}
@@ -55,7 +63,10 @@ func (a author) model() func() *model.Model {
 			out[i].Attributes = maps.Clone(out[i].Attributes)
 			out[i].Requires = slices.Clone(out[i].Requires)
 		}
-		return modelOf(out...)
+		m := modelOf(out...)
+		m.Agents = []resource.Agent{{Name: "a", Transport: "local", Lanes: 3},
+			{Name: "b", Transport: "local", Lanes: 1}}
+		return m
 	}
 }
 
@@ -201,7 +212,7 @@ func (a author) round(t *testing.T) {
 	}
 	reloaded := map[resource.ID]bool{}
 	for _, name := range a.w.reload {
-		reloaded[id(name)] = true
+		reloaded[place(res(name)).ID] = true
 	}
 	if want := reloads(read); !maps.Equal(reloaded, want) {
 		t.Errorf("an apply reloaded %v; with reality read the plan was %v", reloaded, want)
@@ -255,7 +266,7 @@ func TestDryRunIsWhatRepairDoes(t *testing.T) {
 			}
 			reloaded := map[resource.ID]bool{}
 			for _, name := range a.w.reload {
-				reloaded[id(name)] = true
+				reloaded[place(res(name)).ID] = true
 			}
 			if want := reloads(dry); !maps.Equal(reloaded, want) {
 				t.Errorf("seed %d: a repair reloaded %v; the dry run was %v", seed, reloaded, want)

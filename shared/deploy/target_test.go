@@ -18,7 +18,7 @@ import (
 
 // target makes up what an export is about.
 func (a author) target() state.Filter {
-	terms := [][]string{{string(id(a.name()))}, {"t::T[a,name=n[*"}, {"set=x"}, {"set="},
+	terms := [][]string{{string(place(res(a.name())).ID)}, {"t::T[a,name=n[*"}, {"set=x"}, {"set="},
 		{"type=t::T"}, {"agent=a", "set=y"},
 		{"status=failed"}, {"t::T\\[a,name=n?*", "set=x"}, {"*n1*"}, {"agent=a"}}[a.IntN(10)]
 	f, err := state.ParseFilter(terms)
