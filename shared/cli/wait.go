@@ -83,7 +83,7 @@ func (w *waiter) wait(ctx context.Context, of asked) (waited, error) {
 }
 
 const (
-	firstPoll = 50 * time.Millisecond
+	firstPoll = 100 * time.Millisecond
 	slowPoll  = 10 * time.Second
 	// pollEvery is the part of the time waited so far after which a server is asked again: what
 	// takes long is seen a little later, and the number of questions grows with the logarithm of

@@ -98,8 +98,8 @@ func TestNextPoll(t *testing.T) {
 	for _, c := range []struct {
 		takes time.Duration
 		limit int
-	}{{time.Second, 8}, {2 * time.Second, 12}, {10 * time.Second, 26}, {140 * time.Second, 50},
-		{time.Hour, 418}} {
+	}{{time.Second, 7}, {2 * time.Second, 11}, {10 * time.Second, 24}, {140 * time.Second, 48},
+		{time.Hour, 394}} {
 		asked, at := 0, time.Duration(0)
 		for ; at < c.takes; asked++ {
 			at += nextPoll(at)
