@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -171,5 +172,50 @@ func TestFactsOfWhatComesBack(t *testing.T) {
 	}
 	r.drain()
 	r.want("a", state.StatusDeployed)
+	r.want("b", state.StatusDeployed)
+}
+
+// unplanned is a State in which nobody can plan.
+type unplanned struct{ state.State }
+
+func (s unplanned) Acquire(
+	ctx context.Context, env, key, holder string, now, until time.Time,
+) (state.Lease, error) {
+	if key == state.PlanKey {
+		return state.Lease{}, fault.New(fault.Internal, "acquire", "the process has died")
+	}
+	return s.State.Acquire(ctx, env, key, holder, now, until)
+}
+
+// TestFactsOfWhatExistsAgain pins that facts that went with a purged thing are learned once it
+// exists again, for whoever has waited for them all the time.
+func TestFactsOfWhatExistsAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.e.Handlers["t::T"] = factual{handler{r.w}}
+	b := valued("b", resource.Fact{Name: "address", Of: id("a")})
+	a := res("a")
+	a.Set = "s"
+	purged := a
+	purged.Purged = true
+	r.export(deploy.Export{Model: modelOf(a, b)})
+	config := r.e.Config
+	config.State = unplanned{r.home}
+	whole := r.e
+	r.e = deploy.New(config)
+	_, err := r.e.RunLane(t.Context(), "e", "a/0", r.clock.Now().Add(time.Hour))
+	if !fault.Is(err, fault.Internal) { // the fact is learned, and nobody can plan what follows
+		t.Fatal(err)
+	}
+	r.want("b", state.StatusUndefined)
+	r.e = whole
+	for _, a := range []resource.Resource{purged, a} {
+		r.export(deploy.Export{Model: modelOf(a), Partial: true})
+		if _, err := r.e.RunLane(t.Context(), "e", "a/0",
+			r.clock.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.drain()
 	r.want("b", state.StatusDeployed)
 }

@@ -77,12 +77,14 @@ func (p *resolver) askedBefore(
 	return nil, nil
 }
 
-// awaitedFacts adds to want the planned resources that are new and whose facts an older row has
-// been waiting for.
+// awaitedFacts adds to want the planned resources that are new, or exist again, and whose facts an
+// older row has been waiting for: those that were known of what was purged went with it.
 func (p *resolver) awaitedFacts(ctx context.Context, want map[resource.ID]bool) error {
 	fresh := map[resource.ID]bool{}
 	for id, row := range p.rows {
-		if row.Rev == 0 && p.env.Released != 0 && p.pl.Runs.ReportsFacts(row) {
+		was := p.before[id]
+		if p.env.Released != 0 && p.pl.Runs.ReportsFacts(row) &&
+			(row.Rev == 0 || was.WasPurged()) {
 			fresh[id] = true
 		}
 	}
