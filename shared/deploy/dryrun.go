@@ -182,31 +182,6 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 	return d.out, err
 }
 
-// reloads notes for which changes resources of a version would reload.
-func (d *dryRunner) reloads(
-	ctx context.Context, g *version.Graph, rows map[resource.ID]*state.Row,
-) error {
-	ids := slices.Collect(maps.Keys(rows))
-	if !slices.ContainsFunc(ids, func(id resource.ID) bool {
-		_, reloads := provider.As[provider.Reloader](d.e.Handlers[id.Type()])
-		return reloads
-	}) {
-		return nil
-	}
-	have, err := d.e.client().Rows(ctx, d.env, ids)
-	if err != nil {
-		return fault.Wrap(fault.Unknown, "read resources", err)
-	}
-	for id, row := range rows {
-		if is := have[id]; is != nil {
-			row.SucceededAt, row.ChangedAt = is.SucceededAt, is.ChangedAt
-			row.PossiblyChanged = is.PossiblyChanged
-		}
-	}
-	d.out.Planned = d.e.withReloads(d.out.Planned, g, rows, nil)
-	return nil
-}
-
 // compare compares rows that are not blocked with reality, lane by lane, and reports on them and
 // on the others, of which unread tells, in the order of a graph.
 func (d *dryRunner) compare(ctx context.Context, g *version.Graph, rows map[resource.ID]*state.Row,

@@ -147,6 +147,21 @@ func acts(d deploy.DryRun) map[resource.ID]string {
 	return out
 }
 
+// asSaid checks that what was done to resources, and which of them reloaded, is what was said.
+func (a author) asSaid(who string, did map[resource.ID]string, said deploy.DryRun) {
+	a.t.Helper()
+	if want := acts(said); !maps.Equal(did, want) {
+		a.t.Errorf("%s did %v; what was said is %v", who, did, want)
+	}
+	reloaded := map[resource.ID]bool{}
+	for _, name := range a.w.reload {
+		reloaded[place(res(name)).ID] = true
+	}
+	if want := reloads(said); !maps.Equal(reloaded, want) {
+		a.t.Errorf("%s reloaded %v; what was said is %v", who, reloaded, want)
+	}
+}
+
 // status returns the resources with one of these statuses.
 func (a author) status(ss ...state.Status) map[resource.ID]bool {
 	out := map[resource.ID]bool{}
@@ -207,16 +222,7 @@ func (a author) round(t *testing.T) {
 	a.export(deploy.Export{Model: m(), Check: true, Expect: planned.State})
 	a.drain()
 	did := a.did(since)
-	if want := acts(read); !maps.Equal(did, want) {
-		t.Errorf("an apply did %v; with reality read the plan was %v", did, want)
-	}
-	reloaded := map[resource.ID]bool{}
-	for _, name := range a.w.reload {
-		reloaded[place(res(name)).ID] = true
-	}
-	if want := reloads(read); !maps.Equal(reloaded, want) {
-		t.Errorf("an apply reloaded %v; with reality read the plan was %v", reloaded, want)
-	}
+	a.asSaid("an apply", did, read)
 	if want := acts(planned); !a.drifts {
 		for id, what := range did {
 			// Whether something that failed before was made nobody knows without looking.
@@ -261,16 +267,7 @@ func TestDryRunIsWhatRepairDoes(t *testing.T) {
 			since := a.last()
 			a.w.reload = nil
 			a.repair("")
-			if did, want := a.did(since), acts(dry); !maps.Equal(did, want) {
-				t.Errorf("seed %d: a repair did %v; the dry run was %v", seed, did, want)
-			}
-			reloaded := map[resource.ID]bool{}
-			for _, name := range a.w.reload {
-				reloaded[place(res(name)).ID] = true
-			}
-			if want := reloads(dry); !maps.Equal(reloaded, want) {
-				t.Errorf("seed %d: a repair reloaded %v; the dry run was %v", seed, reloaded, want)
-			}
+			a.asSaid(fmt.Sprintf("seed %d, a repair", seed), a.did(since), dry)
 		}
 	}
 }

@@ -91,16 +91,12 @@ func joinIDs(ids []resource.ID, limit int) string {
 
 // changedSince reports whether something that a resource requires, and of whose changes it is told,
 // has changed since its own last success. A resource that never succeeded has missed every change.
-// Of two equal times it cannot be told which came first; they count as a change, since a reload too
-// many does less harm than one too few.
 func (p *part) changedSince(c *claim, res *resource.Resource) bool {
 	if c.node < 0 || !res.ReceiveEvents {
 		return false
 	}
 	for _, q := range p.graph.Requires(c.node) {
-		if r := p.dep(q); r != nil && !r.ChangedAt.IsZero() &&
-			!r.ChangedAt.Before(c.row.SucceededAt) &&
-			r.SendsEventsTo(res) {
+		if r := p.dep(q); r != nil && r.ChangedSince(c.row.SucceededAt) && r.SendsEventsTo(res) {
 			return true
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
-	"southbound/shared/diag"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
@@ -338,69 +337,6 @@ func (p *forecast) draft(ctx context.Context, agents []resource.Agent) (*Draft, 
 		out.Graph, err = p.inForce(ctx)
 	}
 	return out, err
-}
-
-// Limits bounds what may leave by an export. A negative number bounds nothing.
-type Limits struct {
-	Delete int // how many resources it may delete
-	Leave  int // how many it may leave behind, or delete since they left the model
-}
-
-// guard refuses what is planned when it is not what was expected, or more leaves than may; fresh:
-// it is of a new version. Of what was expected and done already, the answer was lost.
-func (p *forecast) guard(ctx context.Context, x Export, fresh bool) error {
-	if again := x.Expect == p.was.Applied && !fresh; x.Expect != "" && !again {
-		s, err := p.steps(ctx)
-		if err != nil {
-			return err
-		}
-		if s.digest(p.planning) != x.Expect {
-			return fault.New(fault.Refused, "", "the state is not what the plan was made from; "+
-				"nothing was done").WithHint("make the plan again")
-		}
-	}
-	if x.Limits == nil {
-		return nil
-	}
-	var deleted, leaving []resource.ID
-	for _, id := range p.order {
-		was, now := p.before[id], p.rows[id]
-		w, shown, err := p.step(&was, now)
-		switch {
-		case err != nil:
-			return err
-		case !shown, was.Removing && now.Removing:
-			continue
-		}
-		if w.Action == "delete" || w.Replace || w.Deletes {
-			deleted = append(deleted, id)
-		}
-		if now.Removing || now.Orphaned {
-			leaving = append(leaving, id)
-		}
-	}
-	if n := x.Limits.Delete; n >= 0 && len(deleted) > n {
-		return tooMany(deleted, "would be deleted", n)
-	}
-	if n := x.Limits.Leave; n >= 0 && len(leaving) > n {
-		return tooMany(leaving, "would leave the model", n)
-	}
-	return nil
-}
-
-// tooMany refuses an export for what would become of ids.
-func tooMany(ids []resource.ID, what string, limit int) error {
-	var problems diag.Problems
-	slices.Sort(ids)
-	for _, id := range ids {
-		problems.Add(diag.Problem{Resource: string(id), Message: what})
-	}
-	noun := "resources"
-	if len(ids) == 1 {
-		noun = "resource"
-	}
-	return &fault.Error{Kind: fault.Refused, Err: problems.Err(),
-		Message: fmt.Sprintf("%d %s %s, and %d may; nothing was done", len(ids), noun, what, limit)}
 }
 
 // CompareEntries says for each resource of two versions what the second would do to it; "none" if

@@ -86,9 +86,9 @@ func sourceMutants() []sourceMutant {
 				"{\n\t\t\t\tc.AddOutbox = append(c.AddOutbox, r.unskip(cl, now)...)\n\t\t\t}",
 			"D6", "freed", 300},
 		{"EqualIsBefore", "of two equal times the change counts as the earlier",
-			"lane/requirements.go", "!r.ChangedAt.Before(c.row.SucceededAt)",
-			`(r.ChangedAt.After(c.row.SucceededAt) || r.ChangedAt.Equal(c.row.SucceededAt) && !mutating("EqualIsBefore"))`, "D4",
-			"instant", 100},
+			"state/row_says.go", "!r.ChangedAt.Before(succeeded)",
+			`(r.ChangedAt.After(succeeded) || r.ChangedAt.Equal(succeeded) && ` +
+				`!mutating("EqualIsBefore"))`, "D4", "instant", 100},
 		{"WaveTaken", "what a wave only seems to ask for is told of no change", "lane/results.go",
 			"\t\t\tr.assumed[n] = true", "\t\t\tr.assumed[n] = !mutating(\"WaveTaken\")", "D4",
 			"relaned", 100},
@@ -96,7 +96,7 @@ func sourceMutants() []sourceMutant {
 			"run/session.go", "if s.connected && !state.SameAgents",
 			`if s.connected && !mutating("OldConnection") && !state.SameAgents`,
 			"transport", "hosts", 150},
-		{"PlanNotCompared", "an export does what its plan does not say", "planner/steps.go",
+		{"PlanNotCompared", "an export does what its plan does not say", "planner/limits.go",
 			"if s.digest(p.planning) != x.Expect {",
 			`if s.digest(p.planning) != x.Expect && !mutating("PlanNotCompared") {`, "kept", "kept",
 			200},
@@ -106,7 +106,7 @@ func sourceMutants() []sourceMutant {
 	if mutating("PlanRefused") {
 		s.marks = append(s.marks, p.pl.NewID())
 	}`, "kept", "kept", 50},
-		{"OneMore", "one more may be deleted than the limit says", "planner/steps.go",
+		{"OneMore", "one more may be deleted than the limit says", "planner/limits.go",
 			"n >= 0 && len(deleted) > n {",
 			`n >= 0 && len(deleted) > n && !(mutating("OneMore") && len(deleted) == n+1) {`, "kept",
 			"kept", 150},
@@ -117,7 +117,7 @@ func sourceMutants() []sourceMutant {
 				"{\n\t\tif mutating(\"RefusedTooLate\") {\n\t\t\t_ = " +
 				"p.commitAll(ctx)\n\t\t}\n\t\treturn Exported{}, err",
 			"", "kept", 100},
-		{"LaterFree", "what is deleted once something is known does not count", "planner/steps.go",
+		{"LaterFree", "what is deleted once something is known does not count", "planner/limits.go",
 			"|| w.Replace || w.Deletes {",
 			`|| w.Replace || w.Deletes && !mutating("LaterFree") {`, "kept", "kept", 1300},
 		{"AppliedStays",

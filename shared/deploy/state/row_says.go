@@ -84,6 +84,13 @@ func (r *Row) ReceivesEventsOf(of *Row) bool {
 	return err == nil && res.ReceiveEvents && (of == nil || of.SendsEventsTo(res))
 }
 
+// ChangedSince reports whether a resource has changed since another one succeeded. Of two equal
+// times it cannot be told which came first; they count as a change, since a reload too many does
+// less harm than one too few.
+func (r *Row) ChangedSince(succeeded time.Time) bool {
+	return !r.ChangedAt.IsZero() && !r.ChangedAt.Before(succeeded)
+}
+
 // RootCauses returns the root causes that resources skipped because of r name.
 func (r *Row) RootCauses() []resource.ID {
 	if len(r.Causes) > 0 {
