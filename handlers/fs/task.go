@@ -18,8 +18,9 @@ import (
 const (
 	// workers do what the processor bounds: reading, and writing into memory.
 	workers = 2
-	// syncers wait for the disk. Files that are synced side by side share commits of the file
-	// system's journal; more than this many win nothing.
+	// syncers wait for the disk. What was prepared is on its way there, so that files that are
+	// synced side by side share commits of the file system's journal; more than this many win
+	// nothing.
 	syncers = 16
 	// group bounds how many changes of a batch are under way, and files open, at a time.
 	group = 128
@@ -85,7 +86,11 @@ func carryOut(ctx context.Context, s stepper, items []provider.BatchChange) []pr
 		for i := range part {
 			part[i].begin(ctx, &items[from+i], dirs, &known)
 		}
-		together(part, workers, func(t *task) { t.err = disk.Explain(t.verb(), s.prepare(t)) })
+		together(part, workers, func(t *task) {
+			if t.err = disk.Explain(t.verb(), s.prepare(t)); t.err == nil && t.file.FD >= 0 {
+				t.file.WriteBack()
+			}
+		})
 		together(part, syncers, func(t *task) {
 			if t.file.FD >= 0 {
 				t.err = disk.Explain("sync "+t.Path, t.file.Sync())

@@ -128,6 +128,12 @@ func (f File) Empty() error {
 	return err
 }
 
+// WriteBack has the system begin to write the bytes to the disk, where it can. Nothing waits for
+// them but Sync, which also reports what went wrong: of many files whose bytes are on their way,
+// the first that is synced commits what the file system notes of all.
+func (f File) WriteBack() { writeBack(f.FD) }
+
+// Sync makes the file durable.
 func (f File) Sync() error {
 	return f.Sys.Do("fsync", func() error { return unix.Fsync(f.FD) })
 }

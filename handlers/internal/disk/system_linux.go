@@ -15,6 +15,9 @@ func openUnnamed(dir int) (int, error) {
 	return OpenAt(dir, ".", unix.O_TMPFILE|unix.O_WRONLY, 0o600)
 }
 
+// writeBack begins to write the bytes of a file. It takes no note of an error: fsync reports it.
+func writeBack(fd int) { _ = unix.SyncFileRange(fd, 0, 0, unix.SYNC_FILE_RANGE_WRITE) }
+
 // noUnnamed reports whether an error of openUnnamed says that the file system has no such files.
 func noUnnamed(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) ||

@@ -14,6 +14,9 @@ const searchOnly = unix.O_RDONLY
 // openUnnamed says that there are no files without a name here.
 func openUnnamed(int) (int, error) { return -1, unix.ENOSYS }
 
+// writeBack does nothing: the bytes are written when the file is synced.
+func writeBack(int) {}
+
 // noUnnamed reports whether an error of openUnnamed says that there are no such files.
 func noUnnamed(err error) bool { return errors.Is(err, unix.ENOSYS) }
 
