@@ -177,6 +177,7 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 		return w
 	})
 	if err == nil && len(d.out.Unread) == 0 {
+		d.skip(g, rows)
 		err = d.reloads(ctx, g, rows)
 	}
 	return d.out, err

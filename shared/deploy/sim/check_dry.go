@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"southbound/shared/deploy"
@@ -35,14 +36,13 @@ func restDryRun(r *run) bool {
 			recorded[a.Resource] = true
 		}
 	}
-	covered, told, order := 0, map[resource.ID]bool{}, orderOf(c, nil)
+	covered, told, order := 0, map[resource.ID]verdict{}, orderOf(c, nil)
 	for i := range out.Planned {
 		w := &out.Planned[i]
-		checkPlannedChange(r, c, order, w, since, told, recorded[w.ID])
-		if w.Action != "undefined" && !w.Failed {
+		told[w.ID] = checkPlannedChange(r, c, order, w, since, told, recorded[w.ID])
+		if w.Action != "undefined" && (!w.Failed || isSkip(w)) {
 			covered++
 		}
-		told[w.ID] = true
 	}
 	if len(told) != len(c.ids) || out.Covered != covered || out.Version != c.number {
 		r.violate("dry",
@@ -52,6 +52,15 @@ func restDryRun(r *run) bool {
 	return r.violation == nil
 }
 
+// verdict is what is to be thought of what a dry run says of a resource: lacks, that what requires it
+// would be skipped; known is false when nobody can tell.
+type verdict struct{ lacks, known bool }
+
+// isSkip reports whether a dry run says that a resource would be skipped.
+func isSkip(w *deploy.PlannedChange) bool {
+	return w.Failed && strings.HasPrefix(w.Reason, "would be skipped")
+}
+
 // checkPlannedChange compares what a dry run that began at since says of one resource with the
 // world.
 func checkPlannedChange(r *run,
@@ -59,19 +68,26 @@ func checkPlannedChange(r *run,
 	order *effective,
 	w *deploy.PlannedChange,
 	since time.Duration,
-	told map[resource.ID]bool,
+	told map[resource.ID]verdict,
 	recorded bool,
-) {
+) verdict {
 	it := c.entries[w.ID]
 	if it == nil {
 		r.violate("dry", "a dry run tells of %s, which is not in version %d", w.ID, c.number)
-		return
+		return verdict{}
 	}
 	n := order.index[w.ID]
+	skipped, unsure := false, false
 	for i, q := range order.ids {
-		if order.needs[n]&(1<<i) != 0 && !told[q] {
+		if order.needs[n]&(1<<i) == 0 {
+			continue
+		}
+		v, have := told[q]
+		if !have {
 			r.violate("dry", "a dry run tells of %s before %s, which it requires", w.ID, q)
 		}
+		skipped = skipped || v.known && v.lacks && !it.res.ReportOnly
+		unsure = unsure || !v.known && !it.res.ReportOnly
 	}
 	open := slices.ContainsFunc(order.ids, func(q resource.ID) bool {
 		return (q == w.ID || order.all[n]&(1<<order.index[q]) != 0) && openIn(c, q)
@@ -81,7 +97,7 @@ func checkPlannedChange(r *run,
 			r.violate("dry", "a dry run says %s of %s, of which something is not known (%s)",
 				w.Action, w.ID, w.Reason)
 		}
-		return
+		return verdict{known: true}
 	}
 	if !recorded {
 		r.violate("dry", "a dry run keeps no record of %s", w.ID)
@@ -91,14 +107,16 @@ func checkPlannedChange(r *run,
 	if it.res.ReportOnly && !fails {
 		action = "none" // it is only told how it differs
 	}
+	stays := fails || skipped
 	switch {
-	case !known:
-	case w.Failed != fails, !fails && w.Action != action:
-		r.violate("dry", "a dry run says %s of %s (failed: %v, %s; %v), and it is %s (failed: %v)",
-			w.Action, w.ID, w.Failed, w.Reason, w.Changes, action, fails)
+	case !known || unsure && !stays:
+	case w.Failed != stays, skipped && !fails && !isSkip(w), !fails && w.Action != action:
+		r.violate("dry", "a dry run says %s of %s (failed: %v, %s; %v), and it is %s (failed: %v, "+
+			"skipped: %v)", w.Action, w.ID, w.Failed, w.Reason, w.Changes, action, fails, skipped)
 	case !fails && (len(w.Changes) > 0) != differs:
 		r.violate("dry", "a dry run says %s of %s and %d changes", w.Action, w.ID, len(w.Changes))
 	}
+	return verdict{stays || it.res.ReportOnly && differs, stays || known && !unsure}
 }
 
 // openIn reports whether a version itself does not say what a resource is to be.
