@@ -134,7 +134,10 @@ func (r *run) wrote(p dynamo.Purpose, items []types.TransactWriteItem) {
 }
 
 // audit checks what is stored, at this instant.
-func audit(r *run) {
+func audit(r *run) { auditFor(r, false) }
+
+// auditFor checks it, and with tidy also that there are no pieces of tablets that nothing names.
+func auditFor(r *run, tidy bool) {
 	was, cur := r.still, r.cur
 	r.still, r.cur = true, nil
 	defer func() { r.still, r.cur = was, cur }()
@@ -153,6 +156,8 @@ func audit(r *run) {
 		r.violate("audit", "%v", err)
 	case len(a.Problems) > 0:
 		r.violate("audit", "%s", strings.Join(a.Problems, "\n"))
+	case tidy && len(a.Orphans) > 0:
+		r.violate("orphans", "nothing names %s", strings.Join(a.Orphans, ", "))
 	}
 	r.log = append(r.log, event{kind: queried, audit: a})
 }

@@ -3,6 +3,7 @@ package awssim
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"time"
 
@@ -244,6 +245,26 @@ func mutants() []mutant {
 			func(o *wrongObjects) { o.after = true }),
 		objects("OrphansTooYoung", "objects are orphans at once", "audit", 500,
 			func(o *wrongObjects) { o.old = true }),
+		api("PiecesTooYoung", "pieces are orphans at once", "", 500, wrong{query: func(
+			in *dynamodb.QueryInput, out *dynamodb.QueryOutput,
+		) {
+			if out == nil {
+				return
+			}
+			for n, i := range out.Items {
+				if part, _, _ := keyOf(i, false); strings.HasPrefix(part, "R/") {
+					out.Items[n] = maps.Clone(i)
+					delete(out.Items[n], "t")
+				}
+			}
+		}}),
+		api("OrphansStay", "pieces that nothing names stay", "orphans", 200,
+			wrong{transact: func(_ context.Context, in *dynamodb.TransactWriteItemsInput) error {
+				if d := in.TransactItems[0].Delete; d != nil && d.ConditionExpression != nil {
+					return leftOut
+				}
+				return nil
+			}}),
 		objects("PutsLost", "an object is named before it is stored", "", 300,
 			func(o *wrongObjects) { o.lose = true }),
 	}

@@ -113,6 +113,10 @@ func playLast(r *run, chance *rand.Rand) {
 		_, _ = a.s.versions()
 		_, _ = a.s.actions(state.ActionQuery{})
 		audit(r)
+		r.now = r.now.Add(2 * orphanAge)
+		if _, err := a.s.dropOrphans(r.now.Add(-orphanAge)); err == nil {
+			auditFor(r, true)
+		}
 	})
 	r.play()
 }

@@ -246,6 +246,7 @@ func (p *process) open() {
 			&bucketClient{p.r}), CacheBytes: p.r.plan.cache,
 		Host: dynamo.Host{
 			Sleep:  func(_ context.Context, d time.Duration) error { p.r.pause(d); return nil },
+			Now:    func() time.Time { return p.r.now },
 			Random: p.r.names.Uint64, Each: p.r.each,
 			Lock: func() sync.Locker { return &lock{r: p.r} }, Plain: true, Limits: &limits,
 		}})

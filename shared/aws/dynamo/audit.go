@@ -16,6 +16,7 @@ import (
 type Audit struct {
 	Rest    time.Time // until when the environment rests
 	Pending bool      // a commit is being rolled forward
+	Orphans []string  // pieces that nothing names, by sort key; see DropOrphans
 	// Problems say what does not fit together: what is named and not there, and summaries that are
 	// not what the rows come to.
 	Problems []string
@@ -25,8 +26,10 @@ type Audit struct {
 // thing after the other: what others change meanwhile may look like a problem. The state must be
 // one that knows nothing yet, else it sees what it remembers.
 func (s *State) Audit(ctx context.Context, env string) (Audit, error) {
-	a := auditor{s: s.actions, env: env}
-	for _, f := range []func(context.Context) error{a.head, a.records, a.documents, a.pages} {
+	a := auditor{s: s.actions, env: env, pieces: map[string]bool{}}
+	for _, f := range []func(context.Context) error{
+		a.head, a.records, a.orphans, a.documents, a.pages,
+	} {
 		if err := f(ctx); err != nil {
 			return a.out, err
 		}
@@ -39,6 +42,8 @@ type auditor struct {
 	env string
 	h   *head
 	out Audit
+
+	pieces map[string]bool // that records name
 }
 
 func (a *auditor) problem(format string, args ...any) {
@@ -106,6 +111,12 @@ func (a *auditor) tablet(ctx context.Context, rec *record) error {
 	if rec.tx > a.h.tx {
 		a.problem("%s took part in commit %d, and there were %d", rec.key, rec.tx, a.h.tx)
 	}
+	for _, r := range rec.refs {
+		if r.kind == itemRef {
+			_, sort := refKey(a.env, rec.key, r)
+			a.pieces[sort] = true
+		}
+	}
 	for _, l := range []idList{rec.running, rec.before, rec.conflicts} {
 		if _, err := a.s.idsOf(ctx, l); a.there(rec.key+": list", err) != nil {
 			return err
@@ -146,6 +157,16 @@ func (a *auditor) tablet(ctx context.Context, rec *record) error {
 		)
 	}
 	return nil
+}
+
+// orphans looks for pieces that no record names.
+func (a *auditor) orphans(ctx context.Context) error {
+	return a.s.query(ctx, partition(itemPart(a.env), "", true), func(i item) (bool, error) {
+		if sort := attributevalue.TextOf(i, attrSort); !a.pieces[sort] {
+			a.out.Orphans = append(a.out.Orphans, sort)
+		}
+		return true, nil
+	})
 }
 
 func (a *auditor) documents(ctx context.Context) error {

@@ -50,8 +50,7 @@ func (r *record) hasLongTail() bool {
 //
 // The run, and a page of what is still to be logged, are stored before the record that names them,
 // and the pieces are removed after it. Readers that know the record from before find a piece gone,
-// and read the record anew. A crash leaves objects that nothing names, for DropOrphans, or items
-// that nobody reads.
+// and read the record anew. A crash leaves objects and items that nothing names, for DropOrphans.
 func (s *compactor) merge(ctx context.Context, env string, rec *record, from int) error {
 	ctx = withPurpose(ctx, Purpose{Name: "merge"})
 	after := int64(0)

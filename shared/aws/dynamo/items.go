@@ -36,6 +36,7 @@ const (
 	attrSort = "s" // sort key
 	attrSeq  = "n" // number of the change that made the item what it is
 	attrBody = "b"
+	attrTime = "t" // when the item was written, in seconds since 1970; only where orphans may be
 )
 
 type item = attributevalue.Item
@@ -241,12 +242,13 @@ func (s *items) pauseFor(limit time.Duration) time.Duration {
 }
 
 // put is a conditional write of an item: the number there must be seq. With remove the item goes,
-// whatever it is.
+// whatever it is, or only if it was written when written says.
 type put struct {
 	part, sort string
 	seq        int64
 	item       item
 	remove     bool
+	written    int64
 }
 
 // condition says that the item is as it was read.
@@ -287,10 +289,13 @@ func (s *items) putAll(ctx context.Context, puts []put) (map[int]item, error) {
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token}
 	for i := range puts {
 		if puts[i].remove {
-			in.TransactItems = append(in.TransactItems,
-				types.TransactWriteItem{Delete: &types.Delete{
-					TableName: &s.table, Key: keyItem(puts[i].part, puts[i].sort),
-				}})
+			gone := types.Delete{TableName: &s.table, Key: keyItem(puts[i].part, puts[i].sort)}
+			if puts[i].written != 0 {
+				gone.ConditionExpression = aws.String("t = :t")
+				gone.ExpressionAttributeValues = item{
+					":t": attributevalue.Number(puts[i].written)}
+			}
+			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Delete: &gone})
 			continue
 		}
 		expr, values := puts[i].condition()

@@ -2,17 +2,19 @@ package dynamo
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"southbound/shared/aws/attributevalue"
 )
 
-// Orphans are objects that nothing names: of commits that lost against others, or whose process
-// ended before they were written.
+// Orphans are objects and pieces that nothing names: of commits and merges that lost against others,
+// or whose process ended before they were written, or before it removed what it had merged.
 
-// DropOrphans removes objects that were stored before a time and that nothing names, and returns
-// how many. The time must lie so far back that whatever was stored for a commit is named by then: a
-// day is plenty. It reads everything that the table holds, so it is for now and then.
+// DropOrphans removes what was stored before a time and nothing names, and returns how many objects
+// and items that were. The time must lie so far back that whatever was stored for a commit is named
+// by then: a day is plenty. It reads everything that the table holds, so it is for now and then.
 func (s *State) DropOrphans(ctx context.Context, before time.Time) (int, error) {
 	old := map[string]bool{}
 	if err := s.objects.List(ctx, func(name string, stored time.Time) error {
@@ -20,34 +22,86 @@ func (s *State) DropOrphans(ctx context.Context, before time.Time) (int, error) 
 			old[name] = true
 		}
 		return nil
-	}); err != nil || len(old) == 0 {
+	}); err != nil {
 		return 0, err
 	}
 	envs, err := s.Envs(ctx)
 	if err != nil {
 		return 0, err
 	}
+	dropped := 0
 	for _, env := range envs {
-		if err := s.eachNamed(ctx, env, func(name string) { delete(old, name) }); err != nil {
-			return 0, err
+		pieces, err := s.piecesBefore(ctx, env, before)
+		if err != nil {
+			return dropped, err
+		}
+		if len(old)+len(pieces) == 0 {
+			continue
+		}
+		if err := s.eachNamed(ctx, env, named{
+			object: func(name string) { delete(old, name) },
+			piece:  func(sort string) { delete(pieces, sort) },
+		}); err != nil {
+			return dropped, err
+		}
+		n, err := s.dropOld(ctx, env, pieces)
+		dropped += n
+		if err != nil {
+			return dropped, err
 		}
 	}
-	names := make([]string, 0, len(old))
-	for name := range old {
-		names = append(names, name)
-	}
+	names := slices.Sorted(maps.Keys(old))
 	if len(names) == 0 {
-		return 0, nil
+		return dropped, nil
 	}
-	return len(names), s.objects.Delete(ctx, names...)
+	return dropped + len(names), s.objects.Delete(ctx, names...)
 }
 
-// eachNamed calls f for the objects that items of an environment name.
-func (s *State) eachNamed(ctx context.Context, env string, f func(name string)) error {
+// piecesBefore returns the items of an environment's pieces that were written before a time, by
+// sort key, and when they were.
+func (s *State) piecesBefore(
+	ctx context.Context, env string, before time.Time,
+) (map[string]int64, error) {
+	out := map[string]int64{}
+	err := s.query(ctx, partition(itemPart(env), "", true), func(i item) (bool, error) {
+		if at := attributevalue.NumberOf(i, attrTime); at < before.Unix() {
+			out[attributevalue.TextOf(i, attrSort)] = at
+		}
+		return true, nil
+	})
+	return out, err
+}
+
+// dropOld removes items that nothing names, unless they were written again since they were listed,
+// and returns how many.
+func (s *State) dropOld(ctx context.Context, env string, written map[string]int64) (int, error) {
+	dropped := 0
+	for _, sort := range slices.Sorted(maps.Keys(written)) {
+		_, err := s.putAll(ctx, []put{{part: itemPart(env), sort: sort, remove: true,
+			written: written[sort]}})
+		switch err {
+		case nil:
+			dropped++
+		case errLost: // it is never wrapped
+		default:
+			return dropped, err
+		}
+	}
+	return dropped, nil
+}
+
+// named takes what an environment names.
+type named struct {
+	object func(name string)
+	piece  func(sort string) // the sort key of an item that is not a page
+}
+
+// eachNamed calls f for the objects and pieces that items of an environment name.
+func (s *State) eachNamed(ctx context.Context, env string, f named) error {
 	entries := func(list []entry) {
 		for _, x := range list {
 			if x.object != nil {
-				f(x.name)
+				f.object(x.name)
 			}
 		}
 	}
@@ -65,14 +119,18 @@ func (s *State) eachNamed(ctx context.Context, env string, f func(name string)) 
 		}
 		entries(rec.tail)
 		for _, l := range []idList{rec.running, rec.before, rec.conflicts} {
-			f(l.object)
+			f.object(l.object)
 		}
 		for _, r := range rec.refs {
-			if r.kind == objectRef {
-				f(r.name)
-			} else {
-				pieces = append(pieces, keyItem(refKey(env, key, r)))
+			part, sort := refKey(env, key, r)
+			switch r.kind {
+			case objectRef:
+				f.object(r.name)
+				continue
+			case itemRef:
+				f.piece(sort)
 			}
+			pieces = append(pieces, keyItem(part, sort))
 		}
 		return true, nil
 	}); err != nil {

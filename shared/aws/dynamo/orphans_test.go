@@ -3,9 +3,15 @@
 package dynamo_test
 
 import (
+	"context"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
@@ -65,5 +71,80 @@ func TestOrphansGoAndNothingElse(t *testing.T) {
 	}
 	if n, err := s.DropOrphans(t.Context(), time.Now()); err != nil || n > 3 {
 		t.Errorf("%v: %d objects were left behind", err, n)
+	}
+}
+
+// again is DynamoDB while somebody writes what is to be removed once more.
+type again struct {
+	dynamo.API
+	write *dynamodb.PutItemInput
+}
+
+func (a again) TransactWriteItems(
+	ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options),
+) (*dynamodb.TransactWriteItemsOutput, error) {
+	if _, err := a.PutItem(ctx, a.write); err != nil {
+		return nil, err
+	}
+	return a.API.TransactWriteItems(ctx, in, opts...)
+}
+
+// TestPiecesThatNothingNames pins that a piece of a tablet that nothing names is removed once it is
+// old, unless it is written again meanwhile: then a record may be about to name it.
+func TestPiecesThatNothingNames(t *testing.T) {
+	t.Parallel()
+	api, table := client(t, server.DynamoDB, nil)
+	c := dynamo.Config{API: api, Table: table, Objects: &awstest.Objects{}}
+	s := open(t, c)
+	s.SqueezeItems()
+	g := before(t, s, env)
+	if out, err := s.Commit(t.Context(), env, change(g, env)); err != nil ||
+		len(out.Conflicts) > 0 {
+		t.Fatalf("%v: %+v", err, out)
+	}
+	piece := func(sort string, written time.Time) *dynamodb.PutItemInput {
+		return &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
+			"k": &types.AttributeValueMemberS{Value: "R/" + env},
+			"s": &types.AttributeValueMemberS{Value: sort},
+			"t": &types.AttributeValueMemberN{Value: strconv.FormatInt(written.Unix(), 10)},
+		}}
+	}
+	stands := func(sort string) bool {
+		in := piece(sort, time.Time{})
+		delete(in.Item, "t")
+		out, err := api.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table,
+			Key: in.Item, ConsistentRead: aws.Bool(true)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(out.Item) > 0
+	}
+	now := time.Now()
+	for _, tc := range []struct {
+		why      string
+		written  time.Time
+		again    bool
+		leftover bool
+	}{
+		{"old", now.Add(-2 * time.Hour), false, false},
+		{"young", now, false, true},
+		{"old, and written again", now.Add(-2 * time.Hour), true, true},
+	} {
+		was := snapshot(t, open(t, c), env)
+		sort := "l/=a/0/1-2-" + tc.why
+		if _, err := api.PutItem(t.Context(), piece(sort, tc.written)); err != nil {
+			t.Fatal(err)
+		}
+		with := c
+		if tc.again {
+			with.API = again{api, piece(sort, now)}
+		}
+		n, err := open(t, with).DropOrphans(t.Context(), now.Add(-time.Hour))
+		if left := stands(sort); err != nil || left != tc.leftover || (n == 0) != tc.leftover {
+			t.Errorf("%s: %v: %d removed, still there: %v", tc.why, err, n, left)
+		}
+		if diff := different(was, snapshot(t, open(t, c), env)); diff != "" {
+			t.Errorf("%s: something else is gone (-was +is):\n%s", tc.why, diff)
+		}
 	}
 }

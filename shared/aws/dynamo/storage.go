@@ -261,11 +261,18 @@ func (s *storage) flush(ctx context.Context, env string, rec *record) (ref, erro
 	if f.kind == itemRef {
 		f.name = fmt.Sprintf("%d-%d", f.first, f.last)
 	}
-	part, sort := refKey(env, rec.key, f)
-	i := keyItem(part, sort)
-	i[attrBody] = attributevalue.Blob(e.B)
+	return f, s.putPiece(ctx, env, rec.key, f, e.B)
+}
+
+// putPiece stores the item that a ref names, before the record does.
+func (s *storage) putPiece(ctx context.Context, env, key string, f ref, body []byte) error {
+	i := keyItem(refKey(env, key, f))
+	i[attrBody] = attributevalue.Blob(body)
+	if f.kind == itemRef {
+		i[attrTime] = attributevalue.Number(s.host.Now().Unix())
+	}
 	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.table, Item: i})
-	return f, awserr.Fault("write state", err)
+	return awserr.Fault("write state", err)
 }
 
 // describeEntry says what an entry has to log.
@@ -306,13 +313,9 @@ func (s *storage) putRun(
 	}
 	f.objects = 0
 	f.kind, f.name = itemRef, fmt.Sprintf("%d-%d-%s", f.first, f.last, f.name)
-	part, sort := refKey(env, rec.key, f)
 	e := &enc{}
 	e.entries([]entry{{seq: f.last, data: data}})
-	i := keyItem(part, sort)
-	i[attrBody] = attributevalue.Blob(e.B)
-	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.table, Item: i})
-	return f, awserr.Fault("write state", err)
+	return f, s.putPiece(ctx, env, rec.key, f, e.B)
 }
 
 // page is one of the items that hold what was in a tail.

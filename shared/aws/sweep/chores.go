@@ -33,7 +33,7 @@ func (s *Sweeper) chores(ctx context.Context, envs []string, at time.Time) []err
 	}
 	daily("orphans", func() error {
 		n, err := s.State.DropOrphans(ctx, s.Clock.Now().Add(-orphanAge))
-		s.Log.InfoContext(ctx, "removed objects that nothing names", "objects", n)
+		s.Log.InfoContext(ctx, "removed objects and items that nothing names", "removed", n)
 		return fault.Wrap(fault.Unknown, "remove orphans", err)
 	})
 	// every hour: agents may sleep between two repairs
