@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -225,49 +226,60 @@ func TestEventOfWhatDoesNotCount(t *testing.T) {
 	r.same("reloads", r.w.reload, "b")
 }
 
-// lateEvent is a State whose outbox still holds an event until it is read.
-type lateEvent struct {
+// lateEntry is a State whose outbox still holds an entry for some reads.
+type lateEntry struct {
 	state.State
-	event []state.Outbox
+	entry state.Outbox
+	reads int
 }
 
-func (s *lateEvent) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
-	late := s.event
-	s.event = nil
-	rest, err := s.State.Outbox(ctx, env, limit)
-	return append(late, rest...), err
+func (s *lateEntry) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
+	all, err := s.State.Outbox(ctx, env, limit)
+	if s.reads--; s.reads >= 0 {
+		all = append(all, s.entry)
+	}
+	return all, err
 }
 
-// TestEventOfBeforeTheLastRun pins that an event which is handled late asks for nothing of what was
-// claimed after it and has ended, also while that is being checked once more.
-func TestEventOfBeforeTheLastRun(t *testing.T) {
+// TestEntryThatIsLate pins that an entry of the outbox that is handled late asks for nothing of what
+// was claimed after it, while that is being run once more.
+func TestEntryThatIsLate(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	a, b := res("a"), res("b<a")
-	a.SendEvent = true
-	r.release(a, b)
-	row, err := r.e.Row(context.Background(), "e", b.ID)
-	if err != nil {
-		t.Fatal(err)
+	for _, tc := range []struct {
+		why   string
+		entry state.Outbox
+		reads int
+	}{
+		{"an event of before the last run",
+			state.Outbox{Kind: state.OutboxEvent, Ticket: 1}, math.MaxInt},
+		{"another sweep has followed it up since it was read",
+			state.Outbox{Kind: state.OutboxRecovered, Ticket: math.MaxInt64}, 1},
+	} {
+		t.Run(tc.why, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			a, b := res("a"), res("b<a")
+			a.SendEvent = true
+			r.release(a, b)
+			tc.entry.ID, tc.entry.Of, tc.entry.Priority = "late", a.ID, state.PriorityUserDeploy
+			tc.entry.At = r.row("b").SucceededAt.Add(-time.Millisecond)
+			config := r.e.Config
+			config.State = &lateEntry{r.home, tc.entry, tc.reads}
+			other := deploy.New(config)
+			r.runs()
+			r.w.hook = func(call, name string) {
+				if call != "read" || name != "b" {
+					return
+				}
+				r.w.hook = nil
+				if _, err := other.Sweep(context.Background(), "e"); err != nil {
+					t.Error(err)
+				}
+			}
+			r.repair("")
+			r.same("one check of each", r.runs(), "read a", "read b")
+		})
 	}
-	config := r.e.Config
-	config.State = &lateEvent{State: r.home, event: []state.Outbox{{
-		ID: "late", Kind: state.OutboxEvent, Of: a.ID, Ticket: 1,
-		At: row.SucceededAt.Add(-time.Millisecond), Priority: state.PriorityUserDeploy,
-	}}}
-	other := deploy.New(config)
-	r.runs()
-	r.w.hook = func(call, name string) {
-		if call != "read" || name != "b" {
-			return
-		}
-		r.w.hook = nil
-		if _, err := other.Sweep(context.Background(), "e"); err != nil {
-			t.Error(err)
-		}
-	}
-	r.repair("")
-	r.same("one check of each", r.runs(), "read a", "read b")
 }
 
 // claimed calls f once something was claimed, before whoever claimed it hears of that.

@@ -219,3 +219,31 @@ func TestFactsOfWhatExistsAgain(t *testing.T) {
 	r.drain()
 	r.want("b", state.StatusDeployed)
 }
+
+// TestUnknownBehindWhatIsForgotten pins that what waits for something that is not known, by way of
+// something that was let go of, goes on once it is known.
+func TestUnknownBehindWhatIsForgotten(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	leaving := func(text string) resource.Resource {
+		out := res(text)
+		out.PurgeOnDelete = true
+		return out
+	}
+	last := leaving("c<b")
+	last.Attributes["value"] = resource.Parameter{Name: "p"}
+	r.release(leaving("a"), leaving("b<a"), last)
+	last.Requires = nil
+	r.release(last) // a is to be removed after b, and b after c
+	r.want("a", state.StatusBlocked)
+	if _, err := r.e.Forget(t.Context(), "e", id("b")); err != nil {
+		t.Fatal(err)
+	}
+	r.drain()
+	r.want("a", state.StatusBlocked)
+	r.set("p", "known")
+	if _, is := r.w.things["a"]; is {
+		t.Error("a is still there")
+	}
+	r.want("c", state.StatusDeployed)
+}

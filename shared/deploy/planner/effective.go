@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"southbound/shared/deploy/state"
@@ -208,9 +209,14 @@ func (b *blocker) run(ctx context.Context) error {
 		if err := b.fetch(ctx, level); err != nil {
 			return err
 		}
+		var gone []int32
 		for _, n := range level {
 			row := b.row(b.g.IDs[n])
-			if row == nil || row.Orphaned {
+			if row == nil {
+				gone = append(gone, n) // let go of: who requires it waits for what it required
+				continue
+			}
+			if row.Orphaned {
 				continue
 			}
 			cause := b.cause(n, row)
@@ -225,44 +231,68 @@ func (b *blocker) run(ctx context.Context) error {
 				b.queue = append(b.queue, b.g.Dependants(n)...)
 			}
 		}
+		slices.Sort(gone)
+		for _, n := range slices.Compact(gone) {
+			b.queue = append(b.queue, b.g.Dependants(n)...)
+		}
 	}
 	return nil
 }
 
-// fetch loads the rows of level and of what it requires, as far as they are not known.
+// fetch loads the rows of level and of what it requires, also by way of what was let go of, as far
+// as they are not known.
 func (b *blocker) fetch(ctx context.Context, level []int32) error {
-	var ids []resource.ID
-	want := func(n int32) {
-		if id := b.g.IDs[n]; b.row(id) == nil {
-			ids = append(ids, id)
+	asked := map[int32]bool{}
+	for len(level) > 0 {
+		var nodes []int32
+		var ids []resource.ID
+		want := func(n int32) {
+			if id := b.g.IDs[n]; !asked[n] && b.row(id) == nil {
+				asked[n], nodes, ids = true, append(nodes, n), append(ids, id)
+			}
 		}
-	}
-	for _, n := range level {
-		want(n)
-		for _, q := range b.g.Requires(n) {
-			want(q)
+		for _, n := range level {
+			want(n)
+			for _, q := range b.g.Requires(n) {
+				want(q)
+			}
 		}
+		slices.Sort(ids)
+		rows, err := b.p.load(ctx, ids)
+		if err != nil {
+			return err
+		}
+		maps.Copy(b.rows, rows)
+		level = slices.DeleteFunc(nodes, func(n int32) bool { return b.row(b.g.IDs[n]) != nil })
 	}
-	slices.Sort(ids)
-	rows, err := b.p.load(ctx, slices.Compact(ids))
-	for id, r := range rows {
-		b.rows[id] = r
-	}
-	return err
+	return nil
 }
 
-// cause returns the undefined resource for which node has to be blocked; "" if there is none.
+// cause returns the undefined resource for which node has to be blocked; "" if there is none. What
+// was let go of is passed over: what it required is waited for all the same.
 func (b *blocker) cause(n int32, row *state.Row) resource.ID {
 	if row.Compliance == state.Undefined {
 		return row.ID
 	}
-	for _, q := range b.g.Requires(n) {
-		r := b.row(b.g.IDs[q])
-		if r != nil && (r.Compliance == state.Undefined || r.Blocked == state.BlockedYes) {
-			if len(r.Causes) > 0 {
-				return r.Causes[0]
+	seen, behind := map[int32]bool(nil), []int32{n} // n, and what was let go of
+	for len(behind) > 0 {
+		at := behind[len(behind)-1]
+		behind = behind[:len(behind)-1]
+		for _, q := range b.g.Requires(at) {
+			r := b.row(b.g.IDs[q])
+			switch {
+			case r == nil && !seen[q]:
+				if seen == nil {
+					seen = map[int32]bool{}
+				}
+				seen[q], behind = true, append(behind, q)
+			case r == nil:
+			case r.Compliance == state.Undefined, r.Blocked == state.BlockedYes:
+				if len(r.Causes) > 0 {
+					return r.Causes[0]
+				}
+				return r.ID
 			}
-			return r.ID
 		}
 	}
 	return ""

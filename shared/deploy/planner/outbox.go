@@ -16,41 +16,63 @@ import (
 // has commits of its own; that is done once more if the entries are still there after it.
 func (pl *Planner) FollowUp(ctx context.Context, env string, entries []state.Outbox) error {
 	return pl.plan(ctx, env, func(p *planning) error {
-		damaged := func(entry state.Outbox) bool { return entry.Kind == state.OutboxDamaged }
-		if slices.ContainsFunc(entries, damaged) {
-			if err := (&releasing{p}).mendRows(ctx); err != nil {
-				return err
-			}
+		return (&followUp{p}).plan(ctx, entries)
+	})
+}
+
+// followUpStored does what the oldest entries of the outbox ask for, if there are any. They are read
+// again under the lease of the planner: others may have done what the first ones asked for since, and
+// what that has woken may be running already.
+func (pl *Planner) followUpStored(ctx context.Context, env string) error {
+	entries, err := pl.State.Outbox(ctx, env, pl.SweepSize)
+	if err != nil || len(entries) == 0 {
+		return fault.Wrap(fault.Unknown, "read outbox", err)
+	}
+	return pl.plan(ctx, env, func(p *planning) error {
+		entries, err := pl.State.Outbox(ctx, env, pl.SweepSize)
+		if err != nil || len(entries) == 0 {
+			return fault.Wrap(fault.Unknown, "read outbox", err)
 		}
-		graph, err := pl.Graphs.Get(ctx, p.env.Graph)
-		if err != nil {
-			return err
-		}
-		resolve := false
-		for i := range entries {
-			p.drop = append(p.drop, entries[i].ID)
-			if entries[i].Kind == state.OutboxFact || damaged(entries[i]) {
-				resolve = true
-			}
-		}
-		if err := (&followUp{p}).wakeDependants(ctx, graph, entries); err != nil {
-			return err
-		}
-		if err := (&followUp{p}).scheduleAgain(ctx, entries); err != nil {
-			return err
-		}
-		if resolve {
-			if err := (&resolver{p}).resolveAgain(ctx); err != nil {
-				return err
-			}
-		}
-		p.orderBy(graph)
-		return p.commit(ctx, scheduleChanges)
+		return (&followUp{p}).plan(ctx, entries)
 	})
 }
 
 // followUp plans what follows from commits of workers.
 type followUp struct{ *planning }
+
+// plan does all that entries ask for, and commits it.
+func (p *followUp) plan(ctx context.Context, entries []state.Outbox) error {
+	damaged := func(entry state.Outbox) bool { return entry.Kind == state.OutboxDamaged }
+	if slices.ContainsFunc(entries, damaged) {
+		if err := (&releasing{p.planning}).mendRows(ctx); err != nil {
+			return err
+		}
+	}
+	graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
+	if err != nil {
+		return err
+	}
+	resolve := false
+	for i := range entries {
+		p.drop = append(p.drop, entries[i].ID)
+		if entries[i].Kind == state.OutboxFact || damaged(entries[i]) {
+			resolve = true
+		}
+	}
+	if err := p.wakeDependants(ctx, graph, entries); err != nil {
+		return err
+	}
+	if err := p.scheduleAgain(ctx, entries); err != nil {
+		return err
+	}
+	if resolve {
+		if err := (&resolver{p.planning}).resolveAgain(ctx); err != nil {
+			return err
+		}
+	}
+	p.orderBy(graph)
+	return p.commit(ctx, scheduleChanges)
+}
 
 // wakeDependants schedules direct dependants: skipped ones if what they require has recovered, and
 // those that receive its changes if it has sent an event.

@@ -38,14 +38,8 @@ func (pl *Planner) Sweep(ctx context.Context, env string) (SweepResult, error) {
 			return out, err
 		}
 	}
-	entries, err := pl.State.Outbox(ctx, env, pl.SweepSize)
-	if err != nil {
-		return out, fault.Wrap(fault.Unknown, "read outbox", err)
-	}
-	if len(entries) > 0 {
-		if err := pl.FollowUp(ctx, env, entries); err != nil {
-			return out, err
-		}
+	if err := pl.followUpStored(ctx, env); err != nil {
+		return out, err
 	}
 	if !stored.Halted {
 		if err := (&sweeper{Planner: pl, out: &out}).timers(ctx, stored); err != nil {
