@@ -33,7 +33,7 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 				id)
 		}
 	}
-	if t.faults+t.slows == 0 && r.jumped <= t.began && r.time().Sub(t.books.until) > time.Second {
+	if t.faults+t.slows == 0 && r.jumped <= t.began && r.time().Sub(t.books.until) > r.plan.grace {
 		r.violate("until", "%s starts %v %s after it was to stop", t.name, c.Next,
 			r.time().Sub(t.books.until))
 	}

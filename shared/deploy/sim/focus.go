@@ -42,7 +42,7 @@ func Focuses() []*Focus {
 		focusRooms(), focusFailures(), focusChains(),
 		focusStops(), focusCrashes(), focusHosts(), focusRelaned(),
 		focusPreserved(), focusKept(), focusWoken(), focusFiltered(), focusWaved(), focusListed(),
-		focusShelved(), focusRecalled(), focusHeld(), focusUnset()}
+		focusShelved(), focusRecalled(), focusHeld(), focusShort(), focusUnset()}
 }
 
 // FocusOf returns the focus of a name; nil: there is none.

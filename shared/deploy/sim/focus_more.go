@@ -307,3 +307,36 @@ func (d *drawer) hold() {
 	}
 	d.p.End = at + 10*time.Second
 }
+
+// focusShort gives runs of lanes less time than a check of everything takes.
+func focusShort() *Focus {
+	return &Focus{
+		Name: "short",
+		Why:  "the time of whoever checks everything is up in the middle of it",
+		plan: func(p *Plan, _ *rand.Rand) {
+			calmly(p)
+			p.hasty, p.touches = false, 0
+			p.sizes.Claim = 1 + int(p.Seed%2)
+			p.laneFor, p.grace = 5*time.Millisecond, 15*time.Millisecond
+		},
+		size:  16,
+		types: []string{typeThing},
+		act:   (*drawer).check,
+	}
+}
+
+// check draws what focusShort is about.
+func (d *drawer) check() {
+	d.agents = ofOneLane("a0")
+	for i := range d.pool {
+		id := resource.NewID(typeThing, "a0",
+			resource.Key{Name: "name", Value: nameOf(d.pool[i].id)})
+		d.pool[i], d.in[i] = spec{id: id, v: 1}, true
+	}
+	d.p.Ops = append(d.p.Ops, op{kind: opExport, model: d.model(nil), tries: 3,
+		agents: slices.Clone(d.agents)})
+	for at := time.Minute; at < 5*time.Minute; at += time.Minute {
+		d.p.Ops = append(d.p.Ops, op{At: at, kind: opRepair})
+	}
+	d.p.End = 5 * time.Minute
+}

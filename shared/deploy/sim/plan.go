@@ -29,6 +29,7 @@ type Plan struct {
 	End       time.Duration // of the part with faults
 
 	laneFor  time.Duration // how long a run of a lane may take
+	grace    time.Duration // how much later it may still start something; see checkClaim
 	hasty    bool          // operations come while handlers run
 	shuffles bool          // lanes, and what is not known, change often
 	touches  float64       // how often somebody else has written a row just before it is written
@@ -128,7 +129,7 @@ func DrawFor(seed uint64, focus *Focus) *Plan {
 		Seed: seed, Procs: 1 +
 			rng.IntN(3), Await: rng.IntN(2) == 0, Dead: rng.IntN(2) == 0, Secrets: rng.IntN(3) == 0,
 		laneFor: []time.Duration{time.Second, 10 * time.Second,
-			time.Minute}[rng.IntN(3)], rates: rates, faults: faultsOf(rates),
+			time.Minute}[rng.IntN(3)], grace: time.Second, rates: rates, faults: faultsOf(rates),
 		Settings: state.Settings{RetryBase: time.Second,
 			RetryMax: []time.Duration{5 * time.Second,
 				100 * time.Second}[rng.IntN(2)], DeployTimer: "0", RepairTimer: "0",
