@@ -75,6 +75,7 @@ func TestUnreachableAgentCostsOneWait(t *testing.T) {
 			100, 2, true},
 		{"lets nobody in", provider.Errorf(provider.Terminal, "no: %w",
 			fault.New(fault.Unavailable, "", "permission denied")), 0, 1, false},
+		{"refuses the login", fault.New(fault.Denied, "log in", "wrong password"), 0, 1, false},
 	} {
 		r := newRig(t)
 		l := &line{r: r}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -54,7 +55,9 @@ func (o Objects) Read(
 	}
 	out := make(map[string]any, len(o.Members))
 	for name := range o.Members {
-		out[name] = object[o.member(name)]
+		if v, has := object[o.member(name)]; has { // what is write_only is not
+			out[name] = v
+		}
 	}
 	if o.Show != nil {
 		o.Show(out, object)
@@ -66,10 +69,11 @@ func (o Objects) Read(
 func (o Objects) Create(
 	ctx *provider.Context, req provider.CreateRequest,
 ) (provider.Result, error) {
-	return provider.Result{}, o.put(ctx, req.Resource, nil)
+	return provider.Result{}, o.put(ctx, req.Resource, nil, nil)
 }
 
-// Update implements provider.Handler.
+// Update implements provider.Handler. It sets what differs alone: what is write_only is not written
+// again because of something else.
 func (o Objects) Update(
 	ctx *provider.Context, req provider.UpdateRequest,
 ) (provider.Result, error) {
@@ -77,17 +81,21 @@ func (o Objects) Update(
 	if err != nil {
 		return provider.Result{}, err
 	}
-	return provider.Result{}, o.put(ctx, req.Resource, object)
+	return provider.Result{}, o.put(ctx, req.Resource, object, req.Changes)
 }
 
-// put writes what is wanted over what is there.
-func (o Objects) put(ctx *provider.Context, r provider.Resource, object map[string]any) error {
+// put writes what is wanted over what is there: only what differs, where something is there.
+func (o Objects) put(
+	ctx *provider.Context, r provider.Resource, object map[string]any,
+	changes map[string]diff.Diff,
+) error {
 	body := maps.Clone(object)
 	if body == nil {
 		body = map[string]any{}
 	}
 	for name := range o.Members {
-		if v := r.Attributes[name]; v != nil {
+		_, differs := changes[name]
+		if v := r.Attributes[name]; v != nil && (object == nil || differs) {
 			body[o.member(name)] = v
 		}
 	}

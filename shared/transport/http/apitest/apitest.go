@@ -11,9 +11,11 @@
 package apitest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -87,11 +89,18 @@ func Wrap(t testing.TB, target string, options map[string]any) *Front {
 	}
 	f := &Front{}
 	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // calls are cut off on purpose
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f.Before() != nil {
 			panic(http.ErrAbortHandler) // the connection is cut without an answer
 		}
-		r.Host = to.Host
+		// The body is read whole: the server closes it once an answer has begun, and the proxy may
+		// still be about to see its end.
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body, r.Host = io.NopCloser(bytes.NewReader(body)), to.Host
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
