@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"southbound/shared/deploy"
@@ -426,5 +427,20 @@ func TestDryRunOfForgotten(t *testing.T) {
 		if _, err := r.e.DryRun(t.Context(), "e", number); !fault.Is(err, fault.NotFound) {
 			t.Errorf("version %d: %v, want that there is none", number, err)
 		}
+	}
+}
+
+// TestPlanOfWhatIsNotDone pins that a plan says why something is still to be done that documents
+// describe as they did before.
+func TestPlanOfWhatIsNotDone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.release(valued("a", "one"))
+	x := deploy.Export{Model: modelOf(valued("a", "two"))}
+	r.export(x) // and nobody has deployed it
+	d := author{rig: r}.preview(deploy.Export{Model: modelOf(valued("a", "two"))}, false)
+	if len(d.Planned) != 1 || d.Planned[0].Action != "update" ||
+		!strings.Contains(d.Planned[0].Reason, "not been deployed to the end") {
+		t.Errorf("%+v", d.Planned)
 	}
 }

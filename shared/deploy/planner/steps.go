@@ -197,6 +197,10 @@ func (p *forecast) change(w *PlannedChange, was, now *state.Row) error {
 	if was.Hash == now.Hash && w.Reason == "" {
 		w.Reason = now.Reason // why it is still to be done
 	}
+	if w.Action == "update" && len(w.Changes) == 0 && w.Reason == "" {
+		w.Reason = "what it is to be has not been deployed to the end; --read compares it with " +
+			"what is there"
+	}
 	return nil
 }
 
