@@ -22,6 +22,7 @@ type account struct {
 	// What was said of the run at hand.
 	provider, why string
 	override      diff.Change
+	contradicts   bool                 // two changes were said to be what was done
 	recent        map[string]diff.Diff // changed since forgetChanges
 	claimed       map[string]diff.Diff // changed since forgetSaid
 }
@@ -85,6 +86,7 @@ func (a *account) Provider(name, why string) {
 func (a *account) Override(change diff.Change) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.contradicts = a.contradicts || a.override != "" && a.override != change
 	a.override = change
 }
 
@@ -145,5 +147,5 @@ func (a *account) Output() string {
 func (a *account) forgetSaid() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.override, a.claimed = "", nil
+	a.override, a.contradicts, a.claimed = "", false, nil
 }

@@ -130,7 +130,7 @@ func decideAll(e *env, rs []provider.Resource) ([]provider.BatchChange, error) {
 	var got []provider.Reading
 	if b, ok := provider.As[provider.BatchReader](e.handler); ok {
 		read := func(ctx context.Context) (out []provider.Reading) {
-			_ = e.labelled(func() error { out = b.ReadBatch(ctx, reads); return nil })
+			_ = e.labelled("ReadBatch", func() error { out = b.ReadBatch(ctx, reads); return nil })
 			for _, one := range out {
 				if one.Err != nil {
 					e.errors = append(e.errors, one.Err.Error())
@@ -230,7 +230,7 @@ func applyAll(e *env, items []provider.BatchChange) error {
 func applyBatch(
 	e *env, b provider.BatchApplier, todo []provider.BatchChange,
 ) (got []provider.Applied, err error) {
-	_ = e.labelled(func() error { got = b.ApplyBatch(e.ctx, todo); return nil })
+	_ = e.labelled("ApplyBatch", func() error { got = b.ApplyBatch(e.ctx, todo); return nil })
 	for _, a := range got {
 		if a.Err != nil {
 			e.errors = append(e.errors, a.Err.Error())

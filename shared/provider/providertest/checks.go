@@ -330,8 +330,9 @@ func initOnly(e *env) error {
 			return err
 		}
 		var refused *initOnlyError
-		if _, err := e.apply(r); !errors.As(err, &refused) {
-			return fmt.Errorf("another value of %s is not refused: %w", name, err)
+		if change, err := e.apply(r); !errors.As(err, &refused) {
+			return either(err,
+				fmt.Errorf("another value of %s is not refused: %s is done", name, change))
 		}
 	}
 	return checkUnchanged(e, before, "a refused change")

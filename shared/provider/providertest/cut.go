@@ -221,6 +221,7 @@ func interrupted(e *env) error {
 	if !e.Lasting {
 		todo = append(todo, transition{"purge", made, gone})
 	}
+	stopped := false
 	for _, t := range todo {
 		_, straight, err := stoppedAt(e, t, maxSteps)
 		if err != nil {
@@ -239,7 +240,12 @@ func interrupted(e *env) error {
 			if err != nil {
 				return fmt.Errorf("%s, stopped before step %d: %w", t.name, n+1, err)
 			}
+			stopped = stopped || more
 		}
+	}
+	if !stopped {
+		return &caseError{errors.New("Interrupt of the case stops nothing: the calls of the handler " +
+			"do not go by way of it")}
 	}
 	return nil
 }

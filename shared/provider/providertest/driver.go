@@ -53,8 +53,13 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 	if s.Alone {
 		e.own = newOwn(newDir)
 	}
-	e.Case, err = s.New(dir, e.host)
-	return e, err
+	if s.New == nil {
+		return nil, errors.New("the Subject has no New, which describes a case")
+	}
+	if e.Case, err = s.New(dir, e.host); err != nil {
+		return nil, fmt.Errorf("New of the Subject: %w", err)
+	}
+	return e, checkCase(e)
 }
 
 // another returns an env in another place. What the handler says and leaves there counts, too.
@@ -168,7 +173,7 @@ func (e *env) context(r provider.Resource, dry bool) *provider.Context {
 // read observes and checks the form of what is reported.
 func (e *env) read(r provider.Resource, dry bool) (obs provider.Observation, err error) {
 	ctx, end := e.single(provider.Options{ID: r.ID, DryRun: dry, Desired: r}, "Read")
-	err = e.call(r, func() (err error) {
+	err = e.call("", r, func() (err error) {
 		obs, err = e.handler.Read(ctx, provider.ReadRequest{Resource: r})
 		return err
 	})
@@ -233,7 +238,7 @@ func (e *env) diff(
 ) (diffs map[string]diff.Diff, err error) {
 	if c, ok := provider.As[provider.Canonicaliser](e.handler); ok {
 		attrs := maps.Clone(r.Attributes)
-		if err := e.call(r,
+		if err := e.call("Canonicalise", r,
 			func() (err error) { attrs, err = c.Canonicalise(attrs); return err }); err != nil {
 			return nil, fmt.Errorf("canonicalise: %w", err)
 		}
@@ -242,14 +247,14 @@ func (e *env) diff(
 	d, ok := provider.As[provider.Differ](e.handler)
 	if !ok {
 		diffs = diff.Compare(e.typ, r.Attributes, obs.Attributes)
-		err = e.call(r, func() (err error) {
+		err = e.call("InSync", r, func() (err error) {
 			diffs, err = provider.ApplySync(e.context(r, false), e.handler, comparedAttributes(e),
 				r.Attributes, obs.Attributes, diffs)
 			return err
 		})
 		return diffs, err
 	}
-	err = e.call(r,
+	err = e.call("Diff", r,
 		func() (err error) { diffs, err = d.Diff(e.context(r, false), r, obs); return err })
 	return diffs, err
 }
@@ -344,7 +349,7 @@ func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, er
 	changes := maps.Clone(c.Changes)
 	e.host.forgetSaid()
 	err = e.guard(func() error {
-		return e.call(c.Resource,
+		return e.call("", c.Resource,
 			func() (err error) { out, err = provider.Apply(e.handler, c); return err })
 	}, c.Observed.Attributes)
 	end()
@@ -388,7 +393,7 @@ func (e *env) flush(done []provider.BatchChange) error {
 	if !ok || len(done) == 0 {
 		return nil
 	}
-	if err := e.labelled(func() error { return f.Flush(e.ctx, done) }); err != nil {
+	if err := e.labelled("Flush", func() error { return f.Flush(e.ctx, done) }); err != nil {
 		return fmt.Errorf("flush: %w", err)
 	}
 	return nil
@@ -423,8 +428,13 @@ func checkConverged(e *env, r provider.Resource) error {
 				attributesOf(diffs)))
 	}
 	e.host.forgetChanges()
+	e.host.forgetSaid()
 	if change, err := e.apply(r); err != nil || change != diff.NoChange {
 		return either(err, fmt.Errorf("a second apply did %q", change))
+	}
+	if said := e.host.Overridden(); said != "" && said != diff.NoChange {
+		return advise("call SetChange where something is changed, never in Read or Diff",
+			"a second apply, which has nothing to do, says through SetChange that it was %s", said)
 	}
 	for name := range e.host.recentChanges() {
 		if a, ok := e.typ.Attribute(name); ok && a.Behaviour != schema.ReadOnly &&

@@ -243,7 +243,7 @@ func listAll(e *env, l provider.Lister) (found []provider.Found, err error) {
 			Attributes: e.Like}
 	}
 	ctx := e.host.Context(e.ctx, opts)
-	err = e.labelled(func() error {
+	err = e.labelled("List", func() error {
 		return l.List(ctx, func(f provider.Found) error {
 			found = append(found, f)
 			return nil
@@ -255,7 +255,8 @@ func listAll(e *env, l provider.Lister) (found []provider.Found, err error) {
 	stop := errors.New("enough")
 	if len(found) > 0 {
 		if err := l.List(ctx, func(provider.Found) error { return stop }); !errors.Is(err, stop) {
-			return nil, fmt.Errorf("a list that was told to stop returned %w", err)
+			return nil, advise("return the error that the function returns, and list no further",
+				"a list that was told to stop returned %v", err)
 		}
 	}
 	return found, nil
@@ -321,7 +322,7 @@ func dryRunChangesNothing(e *env, n provider.Nooper, r provider.Resource) error 
 	}
 	would := provider.BatchChange{Context: e.context(r, true), Change: change, Resource: r,
 		Observed: obs, Changes: diffs, Token: e.token()}
-	if err := e.call(r, func() error { return n.Noop(would.Context, would) }); err != nil {
+	if err := e.call("Noop", r, func() error { return n.Noop(would.Context, would) }); err != nil {
 		return fmt.Errorf("noop, %s: %w", change, err)
 	}
 	return checkUnchanged(e, before, "a noop of a "+string(change)+" resource")

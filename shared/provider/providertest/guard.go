@@ -8,14 +8,17 @@ import (
 	"southbound/shared/provider"
 )
 
-// call runs f, marks what it starts, and sees to it that the handler leaves the resource it was
-// given alone.
-func (e *env) call(r provider.Resource, f func() error) error {
-	return e.guard(func() error { return e.labelled(f) }, r.Attributes)
+// call runs f, a call of a method, marks what it starts, and sees to it that the handler leaves the
+// resource it was given alone. method is "" where the call is noted already; see single.
+func (e *env) call(method string, r provider.Resource, f func() error) error {
+	return e.guard(func() error { return e.labelled(method, f) }, r.Attributes)
 }
 
 // labelled runs f so that goroutines that it leaves behind are known by their label; see left.
-func (e *env) labelled(f func() error) (err error) {
+func (e *env) labelled(method string, f func() error) (err error) {
+	if calls, ok := e.ctx.Value(underWayKey{}).(*underWay); ok && method != "" {
+		defer calls.begin(method)()
+	}
 	pprof.Do(e.ctx, pprof.Labels(label, e.mark),
 		func(context.Context) { err = e.own.during(e.ctx, f) })
 	if err != nil {

@@ -50,7 +50,8 @@ func canonical(e *env) error {
 // their types, and is its own canonical form.
 func canonicalOf(e *env, c provider.Canonicaliser, r provider.Resource) error {
 	var once, twice map[string]any
-	err := e.call(r, func() (err error) { once, err = c.Canonicalise(r.Attributes); return err })
+	err := e.call("Canonicalise", r,
+		func() (err error) { once, err = c.Canonicalise(r.Attributes); return err })
 	if err != nil {
 		return nil // the value is refused; others checks see whether that is right
 	}
@@ -120,7 +121,7 @@ func inSync(e *env) error {
 		return err
 	}
 	ask := func(name string, desired, observed any) (out provider.Sync, err error) {
-		err = e.call(r, func() error {
+		err = e.call("InSync", r, func() error {
 			v, err := s.InSync(e.context(r, true), name, desired, observed)
 			out = v.Sync
 			return err
@@ -193,7 +194,7 @@ func generates(e *env) error {
 		var first []provider.Generated
 		for i := range 10 {
 			var list []provider.Generated
-			if err := e.call(r,
+			if err := e.call("Generate", r,
 				func() (err error) { list, err = g.Generate(r); return err }); err != nil {
 				return fmt.Errorf("of %v: %w", r.Attributes, err)
 			}

@@ -22,7 +22,7 @@ func find(e *env) error {
 	req := provider.CreateRequest{Resource: r, Token: e.token()}
 	for _, want := range []bool{false, true} {
 		var found bool
-		err := e.call(r,
+		err := e.call("FindCreated", r,
 			func() (err error) { found, err = f.FindCreated(e.context(r, false), req); return err })
 		if !want && errors.Is(err, provider.ErrUndecided) { // a person is asked
 			found, err = false, nil
@@ -48,7 +48,7 @@ func reload(e *env) error {
 	}
 	for range 2 {
 		ctx := e.host.Context(e.ctx, provider.Options{ID: r.ID, Reload: true, Desired: r})
-		if err := e.call(r,
+		if err := e.call("Reload", r,
 			func() error { return h.Reload(ctx, provider.ReadRequest{Resource: r}) }); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func facts(e *env) error {
 		if err != nil {
 			return err
 		}
-		err = e.call(r, func() error {
+		err = e.call("Facts", r, func() error {
 			learned, err := h.Facts(e.context(r, false), provider.ReadRequest{Resource: r})
 			for name, value := range learned {
 				e.host.Fact(name, value)

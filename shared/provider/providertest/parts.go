@@ -36,8 +36,11 @@ func pairs() []struct {
 
 // partsOf changes one part of lists and maps: the last of three, and by leaving it out.
 func partsOf(e *env) error {
-	if e.Present || e.Lasting || len(e.Edges) == 0 {
-		return errNotApplicable // that values may be made up, edges asks for
+	if e.Present || e.Lasting {
+		return errNotApplicable
+	}
+	if len(e.Edges) == 0 {
+		return lacks("Edges")
 	}
 	for _, a := range variedAttributes(e) {
 		if !diff.Compared(&a.Attribute) || a.Behaviour == schema.InitOnly {
@@ -93,14 +96,11 @@ func changePart(e *env, name string, from, to any) error {
 // leftOut gives the thing all that the case has values for, and then leaves out one attribute while
 // another changes.
 func leftOut(e *env) error {
-	if e.Present || e.Lasting || len(e.Updates) == 0 {
-		return errNotApplicable // the check of updates says that they are missing
+	if e.Present || e.Lasting {
+		return errNotApplicable
 	}
-	for name, why := range e.Resets {
-		if _, ok := e.typ.Attribute(name); !ok || why == "" {
-			return fmt.Errorf(
-				"Resets of the case names %s, which is not declared, or does not say why", name)
-		}
+	if len(e.Updates) == 0 {
+		return lacks("Updates")
 	}
 	all := maps.Clone(e.Attributes)
 	for _, u := range e.Updates {

@@ -109,13 +109,19 @@ func Run(t *testing.T, s Subject) {
 			}
 			if err != nil {
 				t.Errorf("%s: %v\n  to do: %s", c.meaning, err, c.fixOf(err))
-				begun = !errors.As(err, new(*caseError))
+				begun = !ends(err)
 			}
 		})
 		if !begun {
-			return // nothing can be said of a handler without a case
+			return
 		}
 	}
+}
+
+// ends reports whether a failure is the last one that is looked for: nothing can be said of a
+// handler without a case, and one that hangs may do so in each of its checks.
+func ends(err error) bool {
+	return errors.As(err, new(*caseError)) || errors.As(err, new(*hangError))
 }
 
 // alone reports whether no other test can run in the process meanwhile: package testing lets
@@ -136,8 +142,8 @@ func Verify(ctx context.Context, s Subject, newDir func() (string, error)) []Fai
 		if err := c.run(ctx, s, newDir); err != nil && skipped(err) == "" {
 			out = append(out, Failure{Check: c.name, Err: err, Fix: c.fixOf(err)})
 		}
-		if len(out) > 0 && errors.As(out[len(out)-1].Err, new(*caseError)) {
-			break // nothing can be said of a handler without a case
+		if len(out) > 0 && ends(out[len(out)-1].Err) {
+			break
 		}
 	}
 	return out
@@ -201,6 +207,12 @@ type caseError struct{ error }
 
 // Unwrap returns what is wrong.
 func (e *caseError) Unwrap() error { return e.error }
+
+// hangError says which call does not end.
+type hangError struct{ error }
+
+// Unwrap returns what is wrong.
+func (e *hangError) Unwrap() error { return e.error }
 
 // advice is an error that knows better than its check what to do.
 type advice struct {

@@ -205,6 +205,24 @@ func TestWrongCases(t *testing.T) {
 				s.Definition.Handler = struct{ provider.Handler }{s.Definition.Handler}
 			},
 			"find", "creates cannot be looked up"},
+		{"one that stops nothing",
+			func(_ *Subject,
+				c *Case) {
+				c.Interrupt = func(int) func() bool { return func() bool { return false } }
+			},
+			"interrupted", "Interrupt of the case stops nothing"},
+		{"a reason for what is not declared",
+			func(_ *Subject, c *Case) { c.Unfit = map[string]string{"weight": "it is heavy"} },
+			"declaration", "Unfit of the case names weight, which is not declared"},
+		{"what is left out without a reason",
+			func(_ *Subject, c *Case) { c.OneWay = map[string]string{"tags": ""} },
+			"declaration", "OneWay of the case does not say why it names tags"},
+		{"what can be changed as fixed",
+			func(_ *Subject, c *Case) { c.InitOnly = map[string]any{"size": int64(2)} },
+			"declaration", "InitOnly of the case names size, which is not init_only"},
+		{"a secret that stands anywhere",
+			func(_ *Subject, c *Case) { c.Secrets = []string{"a"} },
+			"declaration", "Secrets of the case has one of 1 characters"},
 		{"one that is stopped for ever",
 			func(_ *Subject,
 				c *Case) {
@@ -232,7 +250,7 @@ func TestWrongCases(t *testing.T) {
 		s := subject(faults{})
 		s.New = func(string, *Host) (Case, error) { return Case{}, errors.New("no place") }
 		found := Verify(t.Context(), s, func() (string, error) { return t.TempDir(), nil })
-		if len(found) != 1 || found[0].Err.Error() != "no place" ||
+		if len(found) != 1 || found[0].Err.Error() != "New of the Subject: no place" ||
 			!strings.Contains(found[0].Fix, "what New of the Subject returns") {
 			t.Fatalf("%+v", found)
 		}
@@ -247,6 +265,19 @@ func TestSuiteEndsWhatHangs(t *testing.T) {
 		"canceled"); !strings.Contains(says,
 		"the handler hangs in Create of test::Box[test,name=place 1/a]") {
 		t.Fatal(says)
+	}
+}
+
+// TestSuiteEndsWithAHang pins that nothing more is checked of a handler that hangs: each of its
+// checks would take as long.
+func TestSuiteEndsWithAHang(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ctx = context.WithValue(ctx, hungKey{}, cancel)
+	found := Verify(ctx, subject(faults{hangsWhenCanceled: true}),
+		func() (string, error) { return t.TempDir(), nil })
+	if len(found) != 1 || !strings.Contains(found[0].Fix, "what follows was not checked") {
+		t.Errorf("%+v", found)
 	}
 }
 

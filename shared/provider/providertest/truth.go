@@ -11,6 +11,7 @@ import (
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
 // truthful holds what a call that went well has said of itself against what is there.
@@ -18,7 +19,7 @@ func truthful(e *env, c provider.BatchChange) error {
 	e.host.mu.Lock()
 	claimed, override := maps.Clone(e.host.claimed), e.host.override
 	e.host.mu.Unlock()
-	if len(claimed) == 0 && override != diff.NoChange {
+	if len(claimed) == 0 && override == "" {
 		return nil
 	}
 	if e.ctx.Err() != nil || c.Change == diff.Purged && len(claimed) == 0 && e.typ.CreateFirst {
@@ -28,14 +29,20 @@ func truthful(e *env, c provider.BatchChange) error {
 	if err != nil {
 		return err
 	}
-	if override == diff.NoChange && c.Changes != nil &&
-		(obs.Exists != c.Observed.Exists || hasMoved(e, c.Observed, obs)) {
-		return advise("call SetChange only with what the call has really done",
-			"it says through SetChange that nothing was changed, and something was")
+	if err := checkOverride(e, c, obs); err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(claimed)) {
 		a, declared := e.typ.Attribute(name)
 		d := claimed[name]
+		if declared && a.Behaviour == schema.ReadOnly && obs.Attributes[name] != nil {
+			if to, err := resource.FromGo(d.Desired); err != nil ||
+				!resource.Equal(to, obs.Attributes[name]) {
+				return claimsWrongly(
+					"that %s, which is read-only, is another now, and that is not what is read then",
+					name)
+			}
+		}
 		if !declared || !diff.Compared(&a.Attribute) || c.Change == diff.Purged ||
 			c.Resource.Attributes[name] == nil || !obs.Exists {
 			continue
@@ -43,22 +50,57 @@ func truthful(e *env, c provider.BatchChange) error {
 		if to, err := resource.FromGo(d.Desired); err != nil ||
 			!resource.Equal(to, obs.Attributes[name]) &&
 				!resource.Equal(to, c.Resource.Attributes[name]) {
-			return advise(
-				"call Changed with what was there and what is there now, and only for what this "+
-					"call has changed",
-				"it says through Changed that %s is another now, and that is not what is read then",
-				name)
+			return claimsWrongly(
+				"that %s is another now, and that is not what is read then", name)
 		}
-		if from, err := resource.FromGo(d.Current); err == nil && resource.Equal(from, d.Desired) ||
+		from, err := resource.FromGo(d.Current)
+		if err == nil && resource.Equal(from, d.Desired) ||
 			c.Observed.Exists && sameValue(name, c.Observed, obs) {
-			return advise(
-				"call Changed with what was there and what is there now, and only for what this "+
-					"call has changed",
-				"it says through Changed that %s was changed, and it is read as it was before",
-				name)
+			return claimsWrongly("that %s was changed, and it is read as it was before", name)
+		}
+		if c.Observed.Exists && (err != nil || !resource.Equal(from, c.Observed.Attributes[name])) {
+			return claimsWrongly("that %s was another before than what was read then", name)
 		}
 	}
 	return nil
+}
+
+// claimsWrongly is the error for a call of Changed that is not true.
+func claimsWrongly(format string, args ...any) error {
+	return advise("call Changed with what was there and what is there now, and only for what this "+
+		"call has changed", "it says through Changed "+format, args...)
+}
+
+// checkOverride holds what SetChange was called with against what was there before and after.
+func checkOverride(e *env, c provider.BatchChange, now provider.Observation) error {
+	e.host.mu.Lock()
+	said, contradicts := e.host.override, e.host.contradicts
+	e.host.mu.Unlock()
+	was := c.Observed.Exists
+	moved := now.Exists != was || c.Changes != nil && hasMoved(e, c.Observed, now)
+	wrong := ""
+	switch {
+	case contradicts:
+		wrong = "two different things in one call"
+	case said == "":
+	case said == diff.NoChange && moved:
+		wrong = "that nothing was changed, and something was"
+	case said == diff.Created && (was || !now.Exists):
+		wrong = "that it was created, and it was there before, or is not there now"
+	case said == diff.Updated && !now.Exists:
+		wrong = "that it was updated, and it is not there"
+	case said == diff.Purged && now.Exists:
+		wrong = "that it was purged, and it is there"
+	case !slices.Contains(
+		[]diff.Change{diff.NoChange, diff.Created, diff.Updated, diff.Purged}, said):
+		wrong = fmt.Sprintf("%q, which is none of %s, %s, %s and %s", said, diff.NoChange,
+			diff.Created, diff.Updated, diff.Purged)
+	}
+	if wrong == "" {
+		return nil
+	}
+	return advise("call SetChange only with what the call has really done",
+		"it says through SetChange %s", wrong)
 }
 
 // hasMoved reports whether what is compared was read differently before and after.

@@ -76,10 +76,10 @@ func (u *underWay) wait(ctx context.Context, done <-chan error) error {
 		}
 	}
 	u.abandon()
-	return advise(
+	return &hangError{advise(
 		"let every wait of the call end with its context: select on Done, and hand the context "+
-			"on to what takes time",
-		"the handler hangs in %s: %w", u, why)
+			"on to what takes time; what follows was not checked",
+		"the handler hangs in %s: %w", u, why)}
 }
 
 // String names the calls.
@@ -112,6 +112,18 @@ func (w watched) done(err error) error {
 			"name files by whole paths, and set Dir of an exec.Cmd: all handlers of a process "+
 				"share its directory", "the handler has changed the directory of the process to %s",
 			dir)
+	}
+	for _, v := range w.env {
+		name, value, _ := strings.Cut(v, "=")
+		if _, has := os.LookupEnv(name); !has && name != "" {
+			for _, v := range w.env { // perhaps all are gone
+				name, value, _ := strings.Cut(v, "=")
+				_ = os.Setenv(name, value)
+			}
+			return advise("set Env of an exec.Cmd: all handlers of a process share its environment",
+				"the handler has unset the variable %s of the process (of %d characters)", name,
+				len(value))
+		}
 	}
 	for _, v := range os.Environ() {
 		if name, value, _ := strings.Cut(v, "="); name != tempVar && !slices.Contains(w.env, v) {

@@ -96,6 +96,57 @@ func wrongQuietly() []wrong {
 			afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
 				ctx.SetChange(diff.NoChange)
 			})},
+		{"no change that is a create", "create",
+			"it says through SetChange that nothing was changed, and something was",
+			"call SetChange", func(w *twist) {
+				w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result,
+					error) {
+					ctx.SetChange(diff.NoChange)
+					return w.shelf.Create(ctx, req)
+				}
+			}},
+		{"no change that is a delete", "delete",
+			"it says through SetChange that nothing was changed, and something was",
+			"call SetChange", func(w *twist) {
+				w.remove = func(ctx *provider.Context, req provider.DeleteRequest) (provider.Result,
+					error) {
+					ctx.SetChange(diff.NoChange)
+					return w.shelf.Delete(ctx, req)
+				}
+			}},
+		{"a change that reading made", "create",
+			"a second apply, which has nothing to do, says through SetChange that it was updated",
+			"never in Read", func(w *twist) {
+				w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation,
+					error) {
+					ctx.SetChange(diff.Updated)
+					return w.shelf.Read(ctx, req)
+				}
+			}},
+		{"a create that is an update", "update",
+			"it says through SetChange that it was created, and it was there before",
+			"call SetChange",
+			afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
+				ctx.SetChange(diff.Created)
+			})},
+		{"a change of no kind", "update", `it says through SetChange "bananas", which is none of`,
+			"call SetChange",
+			afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
+				ctx.SetChange("bananas")
+			})},
+		{"two changes of one call", "update", "two different things in one call",
+			"call SetChange",
+			afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
+				ctx.SetChange(diff.NoChange)
+				ctx.SetChange(diff.Updated)
+			})},
+		{"a change from something else", "update",
+			"that size was another before than what was read then", "call Changed",
+			afterUpdate(func(_ *twist, ctx *provider.Context, req provider.UpdateRequest) {
+				if d, ok := req.Changes["size"]; ok {
+					ctx.Changed("size", int64(12345), d.Desired)
+				}
+			})},
 		{"a log line with what is not a number", "update", `cannot be recorded: it is NaN`,
 			"log texts, numbers",
 			afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
@@ -153,6 +204,10 @@ func TestWrongInTheProcess(t *testing.T) {
 			"set Env", onUpdate(func(provider.UpdateRequest) {
 				_ = os.Setenv("BOX_COLOUR", "red")
 			})},
+		{"less of the environment", "update", "unset the variable HOME of the process", "set Env",
+			onUpdate(func(provider.UpdateRequest) { _ = os.Unsetenv("HOME") })},
+		{"no environment", "update", "unset the variable", "set Env",
+			onUpdate(func(provider.UpdateRequest) { os.Clearenv() })},
 		{"a secret on standard error", "update",
 			"a secret is in what the handler writes to standard error",
 			"write nothing to the standard error", onUpdate(func(req provider.UpdateRequest) {
