@@ -334,8 +334,11 @@ func (r *recording) follows(c *claim) []state.Outbox {
 	// skipped for.
 	forgotten := c.row.LastRun == state.RunSkipped && c.row.Compliance == state.HasUpdate ||
 		c.row.LastRun == state.RunNew && !c.row.LastAt.IsZero()
-	failed := forgotten || c.row.LastRun == state.RunFailed || c.row.LastRun == state.RunSkipped ||
-		c.row.Compliance == state.NonCompliant
+	// Others may have been skipped for a run of it that was lost before its result was compared with
+	// what others had written (seed 1002311901 of the simulator).
+	lost := c.row.PossiblyChanged
+	failed := forgotten || lost || c.row.LastRun == state.RunFailed ||
+		c.row.LastRun == state.RunSkipped || c.row.Compliance == state.NonCompliant
 	follow := r.allFollow(c)
 	switch {
 	case follow: // they see what has become of it
