@@ -208,3 +208,22 @@ func TestForgetPurged(t *testing.T) {
 		}
 	}
 }
+
+// TestReportOnlyIsLeftAlone pins that what is only compared is not purged either when it leaves.
+func TestReportOnlyIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	foreign := res("a")
+	foreign.ReportOnly, foreign.PurgeOnDelete = true, true
+	r.w.things["a"] = "somebody's"
+	r.release(foreign)
+	x := deploy.Export{Model: modelOf()}
+	if d := (author{rig: r}).preview(x, false); len(told(d, "delete")) > 0 {
+		t.Errorf("the plan says %+v", d.Planned)
+	}
+	r.release()
+	if r.w.things["a"] != "somebody's" {
+		t.Errorf("it is %q, and was never ours", r.w.things["a"])
+	}
+	r.want("a", state.StatusOrphaned)
+}

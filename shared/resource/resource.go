@@ -55,6 +55,10 @@ type Flags struct {
 	ReceiveEvents  bool // be notified of changes; documents default to true
 }
 
+// PurgesOnDelete reports whether the thing is purged when its resource leaves the model: what is
+// only compared is never changed, then either.
+func (f Flags) PurgesOnDelete() bool { return f.PurgeOnDelete && !f.ReportOnly }
+
 // Agent is where resources are managed.
 type Agent struct {
 	Name      string

@@ -212,7 +212,7 @@ func (s *setsChange) leaving(
 ) ([]version.Node, map[resource.ID]*state.Row, error) {
 	var ids []resource.ID
 	for id, r := range s.was {
-		if s.now[id] == nil && r.PurgeOnDelete {
+		if s.now[id] == nil && r.PurgesOnDelete() {
 			ids = append(ids, id)
 		}
 	}

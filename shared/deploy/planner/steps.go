@@ -385,7 +385,7 @@ func (pl *Planner) CompareEntries(before map[resource.ID]version.Entry, after []
 	}
 	for _, id := range slices.Sorted(maps.Keys(before)) {
 		w := PlannedChange{ID: id, Action: "orphan"}
-		if res, err := resource.Decode(before[id].Body); err == nil && res.PurgeOnDelete {
+		if res, err := resource.Decode(before[id].Body); err == nil && res.PurgesOnDelete() {
 			w.Action = "delete"
 		}
 		out = append(out, w)

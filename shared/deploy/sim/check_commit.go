@@ -272,6 +272,7 @@ func checkInherited(r *run, t *task, key string) {
 		if row := r.state.read(env).rows[id]; row != nil && row.Lane == key && !row.Orphaned &&
 			!row.PossiblyChanged &&
 			row.ChangedAt.Equal(t.books.changed[id]) &&
+			!r.books.forgotten[id] && // it is another one since
 			tellsOthers(r, id) {
 			r.violate("D4", "%s forgets that %s was being run when %q was lost", t.name, id, key)
 		}

@@ -361,7 +361,7 @@ func noteReleased(r *run, t *task, number int) {
 	}
 	if b.released != nil {
 		for id, it := range b.released.entries {
-			if c.entries[id] == nil && it.res.PurgeOnDelete {
+			if c.entries[id] == nil && it.res.PurgesOnDelete() {
 				removing[id] = b.requiredBy(id)
 			}
 		}

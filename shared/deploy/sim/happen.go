@@ -53,8 +53,8 @@ func happenedIn(r *run, was, now *content) {
 	}
 	for _, id := range was.ids {
 		if old := was.entries[id].res; now.entries[id] == nil {
-			r.happenedIf(old.PurgeOnDelete, "leaves to be purged")
-			r.happenedIf(!old.PurgeOnDelete, "leaves to be let alone")
+			r.happenedIf(old.PurgesOnDelete(), "leaves to be purged")
+			r.happenedIf(!old.PurgesOnDelete(), "leaves to be let alone")
 			r.happenedIf(old.PreventDestroy, "leaves with prevent_destroy")
 		}
 	}

@@ -53,7 +53,7 @@ func (r *Row) WasPurged() bool {
 // PurgeOnDelete reports whether the thing is to be purged when its resource leaves the model.
 func (r *Row) PurgeOnDelete() bool {
 	res, err := resource.Decode(r.Body)
-	return err == nil && res.PurgeOnDelete
+	return err == nil && res.PurgesOnDelete()
 }
 
 // resourceSet returns the resource set that the resource is in; "" is the shared one.
