@@ -31,6 +31,8 @@ type Description struct {
 	ReportOnly    bool           `json:"report_only"`
 	SendEvent     bool           `json:"send_event"`
 	ReceiveEvents bool           `json:"receive_events"`
+	// PreventDestroy is left out where it is false.
+	PreventDestroy bool `json:"prevent_destroy,omitempty"`
 }
 
 // FilesDir is the directory beside a document that a version is described by, in which it expects
@@ -151,7 +153,8 @@ func describe(r *resource.Resource) Description {
 	d := Description{ID: r.ID, Type: r.Type, Agent: r.Agent, Attributes: map[string]any{},
 		Requires: orEmpty(r.Requires), Set: r.Set, Purged: r.Purged,
 		PurgeOnDelete: r.PurgeOnDelete, ReportOnly: r.ReportOnly, SendEvent: r.SendEvent,
-		ReceiveEvents: r.ReceiveEvents}
+		PreventDestroy: r.PreventDestroy,
+		ReceiveEvents:  r.ReceiveEvents}
 	for name, v := range r.Attributes {
 		d.Attributes[name] = literal(v)
 	}

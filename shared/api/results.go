@@ -298,4 +298,6 @@ type Report struct {
 	More       int                  `json:"more,omitempty"` // how many more there were
 	Counts     map[state.Status]int `json:"counts"`
 	DurationMS int64                `json:"duration_ms"`
+	// Superseded is the version that was released while this one was waited for; 0: none.
+	Superseded int `json:"superseded_by,omitempty"`
 }

@@ -141,15 +141,18 @@ type shownResource struct {
 	Set           string         `json:"set,omitempty" yaml:"set,omitempty"`
 	Purged        bool           `json:"purged,omitempty" yaml:"purged,omitempty"`
 	PurgeOnDelete bool           `json:"purge_on_delete,omitempty" yaml:"purge_on_delete,omitempty"`
-	ReportOnly    bool           `json:"report_only,omitempty" yaml:"report_only,omitempty"`
-	SendEvent     bool           `json:"send_event,omitempty" yaml:"send_event,omitempty"`
-	ReceiveEvents *bool          `json:"receive_events,omitempty" yaml:"receive_events,omitempty"`
+	// PreventDestroy and what follows are flags.
+	PreventDestroy bool  `json:"prevent_destroy,omitempty" yaml:"prevent_destroy,omitempty"`
+	ReportOnly     bool  `json:"report_only,omitempty" yaml:"report_only,omitempty"`
+	SendEvent      bool  `json:"send_event,omitempty" yaml:"send_event,omitempty"`
+	ReceiveEvents  *bool `json:"receive_events,omitempty" yaml:"receive_events,omitempty"`
 }
 
 func shownOf(d *api.Description) shownResource {
 	r := shownResource{Type: d.Type, Agent: d.Agent, Attributes: withoutCode(d.Attributes),
 		Requires: d.Requires, Set: d.Set, Purged: d.Purged,
-		PurgeOnDelete: d.PurgeOnDelete, ReportOnly: d.ReportOnly, SendEvent: d.SendEvent}
+		PurgeOnDelete: d.PurgeOnDelete, PreventDestroy: d.PreventDestroy, ReportOnly: d.ReportOnly,
+		SendEvent: d.SendEvent}
 	if !d.ReceiveEvents {
 		r.ReceiveEvents = &d.ReceiveEvents
 	}

@@ -23,16 +23,17 @@ import (
 
 // notRemote are the scripts that make no sense over an API, with the reason.
 var notRemote = map[string]string{
-	"project": "it is about where the data directory is",
-	"usage":   "it wants that nothing is looked for where it is said where to look",
-	"wait":    "it stops the process that does the work, and wants the work to stop",
-	"secret":  "it changes the environment of the process that resolves secrets",
-	"replace": "it has types of its own, which a server does not know",
-	"run":     "it is about the home of this machine",
-	"serve":   "it starts servers itself",
-	"jobs":    "it starts servers itself",
-	"modules": "it is about folders of this machine",
-	"gc":      "it removes files that other scripts have uploaded, and not exported yet",
+	"project":    "it is about where the data directory is",
+	"usage":      "it wants that nothing is looked for where it is said where to look",
+	"wait":       "it stops the process that does the work, and wants the work to stop",
+	"secret":     "it changes the environment of the process that resolves secrets",
+	"replace":    "it has types of its own, which a server does not know",
+	"run":        "it is about the home of this machine",
+	"serve":      "it starts servers itself",
+	"jobs":       "it starts servers itself",
+	"superseded": "it waits for a command on this machine",
+	"modules":    "it is about folders of this machine",
+	"gc":         "it removes files that other scripts have uploaded, and not exported yet",
 }
 
 // alone are the scripts that ask no home for anything: over an API they are the same once more.

@@ -226,7 +226,7 @@ type results struct {
 // was skipped because of them. exported says that the command made an export, so that there are
 // changes to count.
 func (rs *results) summary(ctx context.Context, r api.Report, d waited, exported bool) error {
-	if ill(r.Counts) || d.Stuck {
+	if ill(r.Counts) || d.Stuck || r.Superseded > 0 {
 		rs.code = exitUnhealthy
 	}
 	if !rs.json {
@@ -266,6 +266,10 @@ func (rs *results) summary(ctx context.Context, r api.Report, d waited, exported
 	}
 	rs.printf("version %d of %s: %s; %s (%.2f s)\n", r.Version, r.Environment, what,
 		countsText(r.Counts), float64(r.DurationMS)/1000)
+	if r.Superseded > 0 {
+		rs.say("version %d was released meanwhile: what is told here is of it, and version %d may "+
+			"not have been deployed", r.Superseded, r.Version)
+	}
 	if r.Counts[state.StatusFailed]+r.Counts[state.StatusUnavailable] > 0 {
 		rs.say("`southbound deploy --retry-failed` tries again now; `southbound run` when " +
 			"it is due")

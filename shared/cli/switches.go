@@ -42,6 +42,9 @@ func (s *switches) switchCommand(
 ) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Example: example, Args: args,
 		RunE: after(s.open, func(ctx context.Context, args []string) error {
+			if err := s.there(ctx); err != nil {
+				return err
+			}
 			if err := do(ctx, args); err != nil {
 				return err
 			}

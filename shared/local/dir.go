@@ -27,6 +27,9 @@ func checkDir(dir string) error {
 		return fault.New(fault.Foreign, "open data directory", "%s is not a directory", dir).
 			WithHint("name another one with --data")
 	}
+	if err := ownDir(dir, info); err != nil {
+		return err
+	}
 	if _, err := os.Stat(filepath.Join(dir, dbName)); errors.Is(err, fs.ErrNotExist) {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -39,6 +42,23 @@ func checkDir(dir string) error {
 					WithHint("name an empty or a new directory with --data")
 			}
 		}
+	}
+	return nil
+}
+
+// ownDir refuses a data directory in which somebody else could have put what is deployed.
+func ownDir(dir string, info fs.FileInfo) error {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok:
+	case int(st.Uid) != os.Geteuid():
+		return fault.New(fault.Denied, "open data directory", "%s belongs to user %d, who decides "+
+			"what is deployed from it", dir, st.Uid).
+			WithHint("run as that user, or name another directory with --data")
+	case info.Mode().Perm()&0o022 != 0:
+		return fault.New(fault.Denied, "open data directory", "others may write in %s (%#o), and so "+
+			"decide what is deployed from it", dir, info.Mode().Perm()).
+			WithHint("chmod go-rwx %s", dir)
 	}
 	return nil
 }

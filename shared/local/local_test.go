@@ -247,6 +247,8 @@ func TestForeign(t *testing.T) {
 				return os.WriteFile(filepath.Join(dir, "thesis.txt"),
 					[]byte("x"), 0o600)
 			}, fault.Foreign},
+		"OthersWrite": {"one in which others may write",
+			func(dir string) error { return os.Chmod(dir, 0o777) }, fault.Denied},
 		"Garbage": {"a database file that is none", func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, dbName),
 				[]byte("this is not a database, it is text that is long enough"), 0o600)

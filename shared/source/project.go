@@ -12,6 +12,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
 	"southbound/shared/provider"
 )
 
@@ -40,13 +41,23 @@ func FindProject(path string) (Project, error) {
 	file := filepath.Join(p.Dir, projectFile)
 	// nonblocking: what is not a file does not hold us up
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && path == "-" {
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, lerr := os.Lstat(file); lerr == nil { // a link that leads nowhere
+			return Project{}, pathError(file, err)
+		}
+		return p, nil
+	}
+	if errors.Is(err, fs.ErrPermission) && path == "-" {
 		return p, nil
 	}
 	if err != nil {
 		return Project{}, pathError(file, err)
 	}
 	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
+		return Project{}, fault.New(fault.Invalid, "", "%s is no file that could be read", file).
+			WithHint("put the settings of the project there, or remove it")
+	}
 	r := newProjectReader(file)
 	text, err := readAll(f, 0)
 	if err != nil {
