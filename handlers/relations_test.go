@@ -27,6 +27,9 @@ func TestRelations(t *testing.T) {
 	}{
 		{"fs::File", map[string]any{"path": "/etc/app/a.conf"},
 			[]string{"fs::Directory[a,path=/etc/app]", "fs::Symlink[a,path=/etc/app]"}},
+		{"fs::File", map[string]any{"path": "/a", "owner": "bob", "group": "adm"},
+			[]string{"acct::Group[a,name=adm]", "acct::User[a,name=bob]",
+				"fs::Directory[a,path=/]", "fs::Symlink[a,path=/]"}},
 		{"fs::Directory", map[string]any{"path": "/srv"},
 			[]string{"fs::Directory[a,path=/]", "fs::Symlink[a,path=/]"}},
 		{"fs::Directory", map[string]any{"path": "/"}, // itself, which is not a requirement
@@ -64,6 +67,8 @@ func TestRelations(t *testing.T) {
 			[]string{"acct::Group[a,name=adm]", "acct::Group[a,name=lp]",
 				"acct::Group[a,name=users]"}},
 		{"acct::User", map[string]any{"name": "bob"}, nil},
+		{"exec::Run", map[string]any{"name": "x", "user": "bob"}, []string{"acct::User[a,name=bob]"}},
+		{"exec::Run", map[string]any{"name": "x"}, nil},
 		{"svc::Service", map[string]any{"name": "nginx", "scope": "system"},
 			[]string{"fs::File[a,path=/etc/init.d/nginx]", "fs::File[a,path=/etc/sv/nginx/run]",
 				"fs::File[a,path=/etc/systemd/system/nginx.service]",

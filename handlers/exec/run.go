@@ -65,6 +65,10 @@ func Run() provider.Definition {
 			Features: []string{"reload"},
 			Machine:  true,
 			Validate: validate,
+			Relations: []schema.Relation{
+				{Kind: schema.Require, Type: "acct::User",
+					Keys: map[string]string{"name": "$user"}},
+			},
 		},
 		Handler: handler{},
 	}

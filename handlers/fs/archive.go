@@ -79,7 +79,7 @@ func Archive() provider.Definition {
 			Machine:  true,
 			Timeout:  30 * time.Minute,
 			Validate: validArchive,
-			Relations: append(parentRelations(),
+			Relations: append(ownedRelations(),
 				schema.Relation{Kind: schema.Require, Type: "fs::Directory",
 					Keys: map[string]string{"path": "$path"}},
 				schema.Relation{Kind: schema.Require, Type: "fs::File",

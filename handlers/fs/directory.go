@@ -52,7 +52,7 @@ func Directory() provider.Definition {
 			Validate: func(a map[string]any) []diag.Problem {
 				return slices.Concat(path(a), validPurge(a), validGathered(a))
 			},
-			Relations: parentRelations(),
+			Relations: ownedRelations(),
 			Thing:     whatIsAt,
 			Space:     atPath,
 			Gather:    gather,

@@ -48,7 +48,7 @@ func File() provider.Definition {
 			Validate: func(a map[string]any) []diag.Problem {
 				return slices.Concat(path(a), validBackup(a), validCheck(a))
 			},
-			Relations: parentRelations(),
+			Relations: ownedRelations(),
 			Thing:     whatIsAt,
 			Space:     atPath,
 		},

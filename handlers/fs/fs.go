@@ -89,6 +89,15 @@ func parentRelations() []schema.Relation {
 	}
 }
 
+// ownedRelations makes a thing require its owner, too, where these are managed.
+func ownedRelations() []schema.Relation {
+	return append(parentRelations(),
+		schema.Relation{Kind: schema.Require, Type: "acct::User",
+			Keys: map[string]string{"name": "$owner"}},
+		schema.Relation{Kind: schema.Require, Type: "acct::Group",
+			Keys: map[string]string{"name": "$group"}})
+}
+
 // text returns the value of an attribute that is text, "" for any other.
 func text(r provider.Resource, name string) string {
 	s, _ := r.Attributes[name].(string)

@@ -33,7 +33,7 @@ func Symlink() provider.Definition {
 			Validate: func(a map[string]any) []diag.Problem {
 				return append(path(a), validTarget(a)...)
 			},
-			Relations: parentRelations(),
+			Relations: ownedRelations(),
 			Thing:     whatIsAt,
 			Space:     atPath,
 		},

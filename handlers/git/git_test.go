@@ -404,6 +404,26 @@ func TestUser(t *testing.T) {
 	}
 }
 
+// TestLedAstray pins that nothing is done at a path on which anybody could have put a link.
+func TestLedAstray(t *testing.T) {
+	g, source := newRig(t), origin(t)
+	dir := t.TempDir()
+	for _, step := range []error{os.Mkdir(dir+"/home", 0o700), os.Chmod(dir+"/home", 0o777),
+		os.Mkdir(dir+"/repos", 0o755), os.Symlink("../repos", dir+"/home/x")} {
+		if step != nil {
+			t.Fatal(step)
+		}
+	}
+	attrs := map[string]any{"path": dir + "/repos/app", "source": source, "revision": "main"}
+	g.Must(attrs, diff.Created)
+	attrs["path"] = dir + "/home/x/app"
+	g.Fails(attrs, false, provider.NeedsChange, "the symbolic link "+dir+"/home/x")
+	g.Fails(attrs, true, provider.NeedsChange, "the symbolic link "+dir+"/home/x")
+	has(t, dir+"/repos/app/a", "one\n")
+	attrs["path"] = dir + "/home/x/new"
+	g.Fails(attrs, false, provider.NeedsChange, "the symbolic link "+dir+"/home/x")
+}
+
 func TestHooksDoNotRun(t *testing.T) {
 	g, source, path := newRig(t), origin(t), filepath.Join(t.TempDir(), "x")
 	attrs := map[string]any{"path": path, "source": source, "revision": "main"}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"southbound/handlers/internal/disk"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -87,6 +88,21 @@ func (g *checkout) owned() error {
 	return nil
 }
 
+// reached refuses a path on which somebody else could lead astray what is done at it: a directory or
+// a link on the way that they may have put there, see disk.OpenFolder. A directory that is not there
+// is told of by what comes next.
+func (w wanted) reached() error {
+	d, err := disk.OpenFolder(nil, filepath.Dir(w.path))
+	switch {
+	case disk.Gone(err):
+		return nil
+	case err != nil:
+		return disk.Explain("reach "+w.path, err)
+	}
+	d.Close()
+	return nil
+}
+
 // hidden is where a checkout is prepared, and where it goes before it is removed.
 func (w wanted) hidden() string {
 	dir, base := filepath.Split(w.path)
@@ -100,6 +116,9 @@ func (h handler) Read(
 	r := req.Resource
 	w, err := wantedOf(r)
 	if err != nil {
+		return provider.Observation{}, err
+	}
+	if err := w.reached(); err != nil {
 		return provider.Observation{}, err
 	}
 	g, err := h.checkout(ctx, w)

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,6 +101,9 @@ func (c *workCommands) workNow(ctx context.Context, work api.Work, f workFlags) 
 		return c.waiter.interrupted(err)
 	}
 	if n == 0 && len(work.Filter) > 0 {
+		if err := c.somethingMatches(ctx, work.Filter); err != nil {
+			return err
+		}
 		c.say("nothing that matches is to be done")
 	}
 	if f.noWait {
@@ -114,6 +119,29 @@ func (c *workCommands) workNow(ctx context.Context, work api.Work, f workFlags) 
 		return c.waiter.interrupted(err)
 	}
 	return c.worked(ctx, work.Filter, done, began)
+}
+
+// somethingMatches refuses the terms of a filter that select nothing that there is, as a name that
+// is misspelt does. What is of a status may be nothing now.
+func (c *workCommands) somethingMatches(ctx context.Context, terms []string) error {
+	f, err := state.ParseFilter(terms)
+	if err != nil || len(terms) == 0 || len(f.Status) > 0 {
+		return err
+	}
+	found := errors.New("found")
+	err = c.home.Resources(ctx, c.env, terms, func(*api.Resource) error { return found })
+	if err == nil {
+		return nothingMatches(terms)
+	}
+	if errors.Is(err, found) {
+		return nil
+	}
+	return err
+}
+
+func nothingMatches(terms []string) error {
+	return fault.New(fault.Invalid, "", "nothing matches %s", strings.Join(terms, " ")).
+		WithHint("`southbound resources` lists what there is")
 }
 
 // worked writes what came of deploy or repair of what the terms of a filter select.
@@ -155,6 +183,9 @@ func (c *workCommands) inWaves(
 	ctx context.Context, work api.Work, f workFlags, of asked, began time.Time,
 ) error {
 	agents, err := c.waves.agentsOf(ctx, work.Filter)
+	if err == nil && len(agents) == 0 {
+		err = c.somethingMatches(ctx, work.Filter)
+	}
 	if err != nil {
 		return c.waiter.interrupted(err)
 	}
