@@ -117,7 +117,37 @@ func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 	if err != nil {
 		return d.Unread, err
 	}
-	return nil, p.showPlan(d.Planned, exitCode)
+	if err := p.showPlan(d.Planned, exitCode); err != nil {
+		return nil, err
+	}
+	p.sayHeld(ctx, d.Planned)
+	return nil, nil
+}
+
+// sayHeld says what of a plan would wait, since its agent is paused or the environment halted.
+func (p *planner) sayHeld(ctx context.Context, planned []deploy.PlannedChange) {
+	agents := map[string]bool{}
+	for i := range planned {
+		if w := &planned[i]; w.Action != "none" && w.Action != "orphan" && !w.Failed {
+			agents[w.ID.Agent()] = true
+		}
+	}
+	if len(agents) == 0 {
+		return
+	}
+	now, err := p.home.Progress(ctx, p.env)
+	if err != nil {
+		return // a plan does not need it
+	}
+	if now.Halted {
+		p.say("the environment is halted: all of that would wait for `southbound unhalt`")
+	}
+	for _, a := range now.Paused {
+		if agents[a] {
+			p.say("agent %s is paused: what is planned there would wait for `southbound resume %s`", a,
+				a)
+		}
+	}
 }
 
 // tooLate says that the time ran out before something was done, and what was not compared with

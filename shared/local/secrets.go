@@ -69,6 +69,11 @@ func ReadSecret(ref resource.Secret) (value string, err error) {
 }
 
 func readSecret(path string) (string, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 &&
+		!strings.HasPrefix(path, "/dev/") { // there, a shell has handed it on, and writes to it
+		return "", fault.New(fault.Invalid, "resolve secret", "%s is a named pipe, and nobody may "+
+			"ever write to it", path).WithHint("name a file")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		kind := fault.Unavailable

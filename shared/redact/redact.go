@@ -21,6 +21,9 @@ const (
 	// shortestInside is from how many bytes on a secret is looked for within what is encoded in
 	// base64, where it has no clear borders.
 	shortestInside = 6
+	// shortestBroken is from how many characters on a form is looked for also where it is broken
+	// into lines or groups: a shorter one may be put together of other words.
+	shortestBroken = 12
 	// longestEncoded is the longest secret of which encoded forms are looked for.
 	longestEncoded = 64 << 10
 	// Ellipsis stands where a text was cut.
@@ -30,6 +33,7 @@ const (
 // Set is secrets that are to be in no text. The zero Set has none. It is not for concurrent use.
 type Set struct {
 	forms []string // longest first
+	dense []string // of these, those that programs break into lines or groups of digits
 }
 
 // Add adds a secret in all its forms. Each line of a secret of several lines counts as one too,
@@ -48,18 +52,25 @@ func (s *Set) Add(value string) {
 		if len(part) < shortest || known[part] {
 			continue
 		}
-		for _, f := range append(encoded(part), part) {
+		dense := broken(part)
+		for _, f := range append(append(encoded(part), dense...), part) {
 			if len(f) >= shortest && !known[f] {
 				known[f] = true
 				s.forms = append(s.forms, f)
 			}
 		}
+		for _, f := range dense {
+			if len(f) >= shortestBroken && !slices.Contains(s.dense, f) {
+				s.dense = append(s.dense, f)
+			}
+		}
 	}
+	slices.SortFunc(s.dense, func(a, b string) int { return len(b) - len(a) })
 	slices.SortFunc(s.forms, func(a, b string) int { return len(b) - len(a) })
 }
 
 // Clone returns a set of its own.
-func (s *Set) Clone() Set { return Set{slices.Clone(s.forms)} }
+func (s *Set) Clone() Set { return Set{slices.Clone(s.forms), slices.Clone(s.dense)} }
 
 // encoded returns a secret as JSON, Go, shells, URLs, HTML, hexadecimal digits and base64 have it.
 func encoded(s string) []string {
@@ -67,22 +78,36 @@ func encoded(s string) []string {
 		return nil
 	}
 	quoted := fmt.Sprintf("%q", s)
-	digits := hex.EncodeToString([]byte(s))
 	out := []string{
-		quoted[1 : len(quoted)-1], everyByte(s), digits, strings.ToUpper(digits),
+		quoted[1 : len(quoted)-1], everyByte(s), lowerPercent(everyByte(s)),
+		strings.ReplaceAll(s, `"`, `""`), // as CSV
+		backslashedSigns(s),
 		strings.ReplaceAll(s, "'", `'\''`), strings.ReplaceAll(s, "'", `'"'"'`),
 		strings.ReplaceAll(s, "'", `\'`), backslashed(s, "\"$`\\"), backslashed(s, shellSpecial),
-		strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;").
-			Replace(s),
 	}
-	for _, text := range []string{inJSON(s, true), inJSON(s, false)} {
+	for _, quotes := range [][2]string{{"&quot;", "&#39;"}, {"&quot;", "&#x27;"},
+		{"&#34;", "&#39;"}, {"&quot;", "'"}, {`"`, "'"}} {
+		out = append(out, strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`,
+			quotes[0], "'", quotes[1]).Replace(s))
+	}
+	for _, text := range []string{inJSON(s, true), inJSON(s, false),
+		inJSON(inJSON(s, true), true), inJSON(inJSON(s, false), false)} {
 		ascii := inASCII(text)
 		out = append(out, text, ascii, slashed(text), slashed(ascii))
 	}
 	for _, text := range inURLs(s) {
 		out = append(out, text, lowerPercent(text))
 	}
-	return append(out, inBase64(s)...)
+	return out
+}
+
+// broken returns the forms of s that programs break into lines, or into groups of digits.
+func broken(s string) []string {
+	if len(s) > longestEncoded {
+		return nil
+	}
+	digits := hex.EncodeToString([]byte(s))
+	return append(inBase64(s), digits, strings.ToUpper(digits))
 }
 
 // inURLs returns a secret as programs write it in URLs, which escape more or less of it.
@@ -123,6 +148,19 @@ func backslashed(s, special string) string {
 	var b strings.Builder
 	for _, r := range s {
 		if strings.ContainsRune(special, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// backslashedSigns puts a backslash before each character that is no letter and no digit.
+func backslashedSigns(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r < utf8.RuneSelf && !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' ||
+			r >= 'A' && r <= 'Z') {
 			b.WriteByte('\\')
 		}
 		b.WriteRune(r)
@@ -210,6 +248,7 @@ func (s *Set) Clean(text, mark string) string {
 			text = strings.ReplaceAll(text, f, mark)
 		}
 	}
+	text = s.cleanBroken(text, mark)
 	if len(s.forms) == 0 || !strings.Contains(text, ellipsis) {
 		return text
 	}
@@ -223,6 +262,51 @@ func (s *Set) Clean(text, mark string) string {
 		}
 	}
 	return strings.Join(parts, ellipsis)
+}
+
+// cleanBroken replaces forms between whose characters there are others that only break them into
+// lines or groups of digits.
+func (s *Set) cleanBroken(text, mark string) string {
+	if len(s.dense) == 0 || !strings.ContainsAny(text, breaks) {
+		return text
+	}
+	joined := join(text, nil)
+	for _, f := range s.dense {
+		for i := strings.Index(joined, f); i >= 0; i = strings.Index(joined, f) {
+			var at []int
+			join(text, &at)
+			text = text[:at[i]] + mark + text[at[i+len(f)-1]+1:]
+			joined = join(text, nil)
+		}
+	}
+	return text
+}
+
+// breaks stand between parts of what is encoded: base64 in lines, also as JSON writes them, and
+// digits as xxd, od and openssl group them.
+const breaks = " \t\r\n:,-"
+
+// join leaves breaks, and what stands before digits, such as 0x, out of a text. at, unless it is nil,
+// becomes where each byte that is left stood.
+func join(text string, at *[]int) string {
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		next := byte(0)
+		if i+1 < len(text) {
+			next = text[i+1]
+		}
+		switch {
+		case strings.IndexByte(breaks, c) >= 0:
+		case c == '\\' && (next == 'n' || next == 'r' || next == 'x'), c == '0' && next == 'x':
+			i++
+		default:
+			if out = append(out, c); at != nil {
+				*at = append(*at, i)
+			}
+		}
+	}
+	return string(out)
 }
 
 // cutBefore takes the end of a secret from the start of a text.

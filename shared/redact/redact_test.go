@@ -39,10 +39,14 @@ func TestForms(t *testing.T) {
 		"bash":       string(bash),
 		// As Python's json.dumps and quote, PHP's json_encode and encodeURIComponent of browsers
 		// write it.
-		"ASCII":     `"p4'ss \"w&rd\" $x/+\u00fc\\<"`,
-		"quote":     `p4%27ss%20%22w%26rd%22%20%24x/%2B%C3%BC%5C%3C`,
-		"PHP":       `"p4'ss \"w&rd\" $x\/+\u00fc\\<"`,
-		"component": `p4'ss%20%22w%26rd%22%20%24x%2F%2B%C3%BC%5C%3C`,
+		"ASCII":         `"p4'ss \"w&rd\" $x/+\u00fc\\<"`,
+		"quote":         `p4%27ss%20%22w%26rd%22%20%24x/%2B%C3%BC%5C%3C`,
+		"PHP":           `"p4'ss \"w&rd\" $x\/+\u00fc\\<"`,
+		"HTML":          `p4'ss "w&amp;rd" $x/+ü\<`[:len(`p4'ss "w&amp;rd" $x/+ü\`)] + "&lt;",
+		"CSV":           `p4'ss ""w&rd"" $x/+ü\<`,
+		"JSON twice":    `p4'ss \\\"w&rd\\\" $x/+ü\\\\<`,
+		"lower hex URL": "%70%34%27%73%73%20%22%77%26%72%64%22%20%24%78%2f%2b%c3%bc%5c%3c",
+		"component":     `p4'ss%20%22w%26rd%22%20%24x%2F%2B%C3%BC%5C%3C`,
 	}
 	for name, text := range forms {
 		var s redact.Set
@@ -72,6 +76,52 @@ func TestWithinBase64(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestBroken pins that what programs write in lines or groups of digits is found.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	long := "correct horse battery staple, and a second one for the way home, and a third"
+	folded := func(text string, width int, between string) string {
+		var parts []string
+		for len(text) > width {
+			parts, text = append(parts, text[:width]), text[width:]
+		}
+		return strings.Join(append(parts, text), between)
+	}
+	whole := base64.StdEncoding.EncodeToString([]byte(long))
+	user := base64.StdEncoding.EncodeToString([]byte("ann:" + long))
+	digits := hex.EncodeToString([]byte(long))
+	for name, tc := range map[string]struct {
+		text string
+		left int // characters that may be left
+	}{
+		"base64 of coreutils": {folded(whole, 76, "\n"), 0},
+		"of openssl":          {folded(whole, 64, "\n"), 0},
+		"in JSON":             {folded(whole, 76, `\n`), 0},
+		"indented":            {folded(whole, 40, "\r\n    "), 0},
+		"with a user":         {folded(user, 64, "\n"), 10},
+		"xxd -p":              {folded(digits, 60, "\n"), 0},
+		"pairs":               {folded(digits, 2, " "), 0},
+		"colons":              {folded(strings.ToUpper(digits), 2, ":"), 0},
+		"of C":                {"0x" + folded(digits, 2, ", 0x"), 2},
+		"escapes":             {`\x` + folded(digits, 2, `\x`), 2},
+	} {
+		var s redact.Set
+		s.Add(long)
+		got := s.Clean("before: "+tc.text+"\nafter", "|")
+		got, begins := strings.CutPrefix(got, "before: ")
+		got, ends := strings.CutSuffix(got, "\nafter")
+		if left := strings.ReplaceAll(got, "|", ""); !begins || !ends || len(left) > tc.left {
+			t.Errorf("%s: %q is left of %q", name, left, tc.text)
+		}
+	}
+	var s redact.Set
+	s.Add(long)
+	const other = "nothing of that:\n0x70 is here, c29t ZSB3 b3Jk\n"
+	if got := s.Clean(other, "|"); got != other {
+		t.Errorf("%q became %q", other, got)
 	}
 }
 
