@@ -47,9 +47,11 @@ func checkAction(r *run, t *task, a *state.Action) {
 	}
 	claimed := r.time()
 	if c, known := t.books.claims[a.Resource]; known {
-		claimed = c.at // whether to try was decided then
+		// Whether to try was decided before the commit that claimed it was sent (seeds 1000578108 and
+		// 1000583104).
+		claimed = c.at.Add(-time.Second)
 	}
-	tried := t.books.connects+t.books.open > 0 || claimed.Before(t.books.spared)
+	tried := t.books.connects+t.books.open+t.slows > 0 || claimed.Before(t.books.spared)
 	over := r.state.read(env).agents[a.Resource.Agent()].Transport
 	if a.Outcome == state.StatusUnavailable && !tried && reached(a.Resource.Type(), over) {
 		r.violate("transport",
