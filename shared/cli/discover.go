@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -77,6 +78,7 @@ func (ds *discovery) discover(ctx context.Context, args []string, agent string) 
 	if err != nil {
 		return err
 	}
+	ds.sayWhere(ctx, agent)
 	doc := document{Southbound: 1, Resources: []description{}}
 	for _, f := range d.Resources {
 		doc.Resources = append(doc.Resources, description{args[0], agent, f.Attributes})
@@ -124,6 +126,16 @@ func numbered(v any) any {
 
 // maxLeft bounds how many of the things that are left out are named.
 const maxLeft = 20
+
+// sayWhere says that an agent is not known, where others are: then this machine was looked at.
+func (ds *discovery) sayWhere(ctx context.Context, agent string) {
+	agents, err := ds.home.Agents(ctx, ds.env)
+	if err != nil || len(agents) == 0 ||
+		slices.ContainsFunc(agents, func(a api.Agent) bool { return a.Name == agent }) {
+		return
+	}
+	ds.say("no version names the agent %q: this machine was looked at", agent)
+}
 
 func (ds *discovery) leftOut(left []api.Found) {
 	for i, l := range left {

@@ -19,7 +19,11 @@ var packName = pattern.Lazy(`\A[a-z][a-z0-9_]*\z`)
 // Southbound and, unless it is to be empty, one of its own, name::Thing. source is a checkout of
 // Southbound, "" for the one that dir is in. It returns the files that it has written.
 func Pack(dir, name, source string, empty bool) ([]string, error) {
-	if !packName().MatchString(name) || name == module ||
+	if name == module {
+		return nil, fault.New(fault.Usage, "new pack", "%q is the name of Southbound's own module",
+			name).WithHint("choose another name, such as acme")
+	}
+	if !packName().MatchString(name) ||
 		namesOf(name+"::Thing").Package != strings.ReplaceAll(name, "_", "") {
 		return nil, fault.New(fault.Usage, "new pack", "%q cannot name a pack", name).
 			WithHint("lower-case letters, digits and _, such as acme")
