@@ -272,14 +272,31 @@ func (s *Set) cleanBroken(text, mark string) string {
 	}
 	joined := join(text, nil)
 	for _, f := range s.dense {
-		for i := strings.Index(joined, f); i >= 0; i = strings.Index(joined, f) {
-			var at []int
-			join(text, &at)
-			text = text[:at[i]] + mark + text[at[i+len(f)-1]+1:]
+		if strings.Contains(joined, f) {
+			text = replaceBroken(text, joined, f, mark)
 			joined = join(text, nil)
 		}
 	}
 	return text
+}
+
+// replaceBroken puts mark in place of each f in a text, given that text as join leaves it.
+func replaceBroken(text, joined, f, mark string) string {
+	var at []int
+	join(text, &at)
+	var b strings.Builder
+	done := 0 // bytes of text
+	for from := 0; ; {
+		i := strings.Index(joined[from:], f)
+		if i < 0 {
+			b.WriteString(text[done:])
+			return b.String()
+		}
+		from += i + len(f)
+		b.WriteString(text[done:at[from-len(f)]])
+		b.WriteString(mark)
+		done = at[from-1] + 1
+	}
 }
 
 // breaks stand between parts of what is encoded: base64 in lines, also as JSON writes them, and

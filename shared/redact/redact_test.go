@@ -103,6 +103,7 @@ func TestBroken(t *testing.T) {
 		"indented":            {folded(whole, 40, "\r\n    "), 0},
 		"with a user":         {folded(user, 64, "\n"), 10},
 		"xxd -p":              {folded(digits, 60, "\n"), 0},
+		"twice":               {strings.Repeat(folded(digits, 60, "\n")+"\n", 2), 2},
 		"pairs":               {folded(digits, 2, " "), 0},
 		"colons":              {folded(strings.ToUpper(digits), 2, ":"), 0},
 		"of C":                {"0x" + folded(digits, 2, ", 0x"), 2},
