@@ -20,7 +20,7 @@ import (
 func end(pid int) error {
 	stopped, depth := map[int]bool{}, map[int]int{}
 	still := false // all that were found before stood still then
-	for began := time.Now(); time.Since(began) < longest; {
+	for began := time.Now(); time.Since(began) < stopLimit; {
 		more, moving := false, false
 		for p, d := range descendants(pid) {
 			obeys, known := stopped[p]
@@ -40,13 +40,15 @@ func end(pid int) error {
 	}
 	all := slices.SortedFunc(maps.Keys(stopped), func(a, b int) int { return depth[b] - depth[a] })
 	for _, p := range all {
-		_ = syscall.Kill(p, syscall.SIGKILL)
+		if p != pid { // it is of its group, and once it is killed, it is soon nobody's number
+			_ = syscall.Kill(p, syscall.SIGKILL)
+		}
 	}
 	return syscall.Kill(-pid, syscall.SIGKILL)
 }
 
-// longest is how long it is waited for processes to stop: one that waits for a broken disk does not.
-const longest = time.Second
+// stopLimit bounds the wait for processes to stop: one that waits for a broken disk does not.
+const stopLimit = time.Second
 
 // descendant is a process that descends from another.
 type descendant struct {

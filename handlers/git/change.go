@@ -18,9 +18,6 @@ type change struct{ checkout }
 
 // change returns that of a resource. The caller closes it.
 func (h handler) change(ctx *provider.Context, w wanted) (*change, error) {
-	if err := w.reached(); err != nil {
-		return nil, err
-	}
 	c, err := h.checkout(ctx, w)
 	if err != nil {
 		return nil, err
@@ -453,9 +450,6 @@ func (h handler) Delete(
 ) (provider.Result, error) {
 	w, err := wantedOf(req.Resource)
 	if err != nil {
-		return provider.Result{}, err
-	}
-	if err := w.reached(); err != nil {
 		return provider.Result{}, err
 	}
 	g, err := h.change(ctx, w)

@@ -140,6 +140,7 @@ type wanted struct {
 	sshKey, knownHosts            string
 }
 
+// wantedOf reads a resource, and refuses one that nothing is to be done for.
 func wantedOf(r provider.Resource) (wanted, error) {
 	text := func(name string) string { s, _ := r.Attributes[name].(string); return s }
 	yes := func(name string) bool { b, _ := r.Attributes[name].(bool); return b }
@@ -159,7 +160,7 @@ func wantedOf(r provider.Resource) (wanted, error) {
 		return w, provider.Errorf(provider.NeedsChange, "the revision %q looks like an option",
 			w.revision)
 	}
-	return w, nil
+	return w, w.reached()
 }
 
 var commitID = pattern.Lazy(`\A([0-9a-f]{40}|[0-9a-f]{64})\z`)

@@ -118,9 +118,6 @@ func (h handler) Read(
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	if err := w.reached(); err != nil {
-		return provider.Observation{}, err
-	}
 	g, err := h.checkout(ctx, w)
 	if err != nil && !r.Purged {
 		return provider.Observation{}, err
