@@ -2,7 +2,7 @@ package providertest
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -95,13 +95,24 @@ func (u *underWay) String() string {
 // watched is what a process has one of, before a check.
 type watched struct {
 	dir string
-	env []string
+	env map[string]string
 }
 
 // watch notes what the calls of a check must leave as it is.
 func watch() watched {
 	dir, _ := os.Getwd()
-	return watched{dir, os.Environ()}
+	return watched{dir, environment()}
+}
+
+// environment returns the variables of the process, but for the one that each call has for itself.
+func environment() map[string]string {
+	out := map[string]string{}
+	for _, v := range os.Environ() {
+		if name, value, _ := strings.Cut(v, "="); name != tempVar && name != "" {
+			out[name] = value
+		}
+	}
+	return out
 }
 
 // done looks at it again, and puts it right.
@@ -113,36 +124,27 @@ func (w watched) done(err error) error {
 				"share its directory", "the handler has changed the directory of the process to %s",
 			dir)
 	}
-	for _, v := range w.env {
-		name, value, _ := strings.Cut(v, "=")
-		if _, has := os.LookupEnv(name); !has && name != "" {
-			for _, v := range w.env { // perhaps all are gone
-				name, value, _ := strings.Cut(v, "=")
-				_ = os.Setenv(name, value)
-			}
-			return advise("set Env of an exec.Cmd: all handlers of a process share its environment",
-				"the handler has unset the variable %s of the process (of %d characters)", name,
-				len(value))
+	what := ""
+	now := environment()
+	for _, name := range slices.Sorted(maps.Keys(w.env)) {
+		if value, has := now[name]; !has {
+			what = "unset the variable " + name
+		} else if value != w.env[name] {
+			what = "changed the variable " + name
+		} else {
+			continue
+		}
+		_ = os.Setenv(name, w.env[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if _, had := w.env[name]; !had {
+			what = "changed the variable " + name
+			_ = os.Unsetenv(name)
 		}
 	}
-	for _, v := range os.Environ() {
-		if name, value, _ := strings.Cut(v, "="); name != tempVar && !slices.Contains(w.env, v) {
-			before, had := "", false
-			for _, b := range w.env {
-				if rest, ok := strings.CutPrefix(b, name+"="); ok {
-					before, had = rest, true
-				}
-			}
-			if had {
-				_ = os.Setenv(name, before)
-			} else {
-				_ = os.Unsetenv(name)
-			}
-			return advise("set Env of an exec.Cmd: all handlers of a process share its environment",
-				"%w",
-				fmt.Errorf("the handler has changed the variable %s of the process (to %d "+
-					"characters)", name, len(value)))
-		}
+	if what == "" {
+		return err
 	}
-	return err
+	return advise("set Env of an exec.Cmd: all handlers of a process share its environment",
+		"the handler has %s of the process", what)
 }
