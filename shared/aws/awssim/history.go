@@ -133,11 +133,8 @@ func (r *run) wrote(p dynamo.Purpose, items []types.TransactWriteItem) {
 	r.log = append(r.log, e)
 }
 
-// audit checks what is stored, at this instant.
-func audit(r *run) { auditFor(r, false) }
-
-// auditFor checks it, and with tidy also that there are no pieces of tablets that nothing names.
-func auditFor(r *run, tidy bool) {
+// audit checks what is stored, at this instant, and returns what is to be known of that.
+func audit(r *run) (a dynamo.Audit) {
 	was, cur := r.still, r.cur
 	r.still, r.cur = true, nil
 	defer func() { r.still, r.cur = was, cur }()
@@ -148,18 +145,17 @@ func auditFor(r *run, tidy bool) {
 			Limits: &limits}})
 	if err != nil {
 		r.violate("open", "%v", err)
-		return
+		return a
 	}
-	a, err := s.Audit(context.Background(), env)
+	a, err = s.Audit(context.Background(), env)
 	switch {
 	case err != nil:
 		r.violate("audit", "%v", err)
 	case len(a.Problems) > 0:
 		r.violate("audit", "%s", strings.Join(a.Problems, "\n"))
-	case tidy && len(a.Orphans) > 0:
-		r.violate("orphans", "nothing names %s", strings.Join(a.Orphans, ", "))
 	}
 	r.log = append(r.log, event{kind: queried, audit: a})
+	return a
 }
 
 // cut notes that the process of an operation has crashed.

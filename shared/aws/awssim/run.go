@@ -3,6 +3,7 @@ package awssim
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"southbound/shared/deploy/state"
@@ -115,7 +116,9 @@ func playLast(r *run, chance *rand.Rand) {
 		audit(r)
 		r.now = r.now.Add(2 * orphanAge)
 		if _, err := a.s.dropOrphans(r.now.Add(-orphanAge)); err == nil {
-			auditFor(r, true)
+			if a := audit(r); len(a.Orphans) > 0 {
+				r.violate("orphans", "nothing names %s", strings.Join(a.Orphans, ", "))
+			}
 		}
 	})
 	r.play()
