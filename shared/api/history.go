@@ -20,19 +20,18 @@ type Described struct {
 
 // Description is a resource of a version as documents have it.
 type Description struct {
-	ID            resource.ID    `json:"id"`
-	Type          string         `json:"type"`
-	Agent         string         `json:"agent"`
-	Attributes    map[string]any `json:"attributes"`
-	Requires      []resource.ID  `json:"requires"`
-	Set           string         `json:"set"`
-	Purged        bool           `json:"purged"`
-	PurgeOnDelete bool           `json:"purge_on_delete"`
-	ReportOnly    bool           `json:"report_only"`
-	SendEvent     bool           `json:"send_event"`
-	ReceiveEvents bool           `json:"receive_events"`
-	// PreventDestroy is left out where it is false.
-	PreventDestroy bool `json:"prevent_destroy,omitempty"`
+	ID             resource.ID    `json:"id"`
+	Type           string         `json:"type"`
+	Agent          string         `json:"agent"`
+	Attributes     map[string]any `json:"attributes"`
+	Requires       []resource.ID  `json:"requires"`
+	Set            string         `json:"set"`
+	Purged         bool           `json:"purged"`
+	PurgeOnDelete  bool           `json:"purge_on_delete"`
+	ReportOnly     bool           `json:"report_only"`
+	SendEvent      bool           `json:"send_event"`
+	ReceiveEvents  bool           `json:"receive_events"`
+	PreventDestroy bool           `json:"prevent_destroy"`
 }
 
 // FilesDir is the directory beside a document that a version is described by, in which it expects

@@ -121,25 +121,30 @@ func (c *workCommands) workNow(ctx context.Context, work api.Work, f workFlags) 
 	return c.worked(ctx, work.Filter, done, began)
 }
 
-// somethingMatches refuses the terms of a filter that select nothing that there is, as a name that
-// is misspelt does. What is of a status may be nothing now.
+// somethingMatches refuses the terms of a filter that select nothing that there is.
 func (c *workCommands) somethingMatches(ctx context.Context, terms []string) error {
-	f, err := state.ParseFilter(terms)
-	if err != nil || len(terms) == 0 || len(f.Status) > 0 {
-		return err
-	}
-	found := errors.New("found")
-	err = c.home.Resources(ctx, c.env, terms, func(*api.Resource) error { return found })
-	if err == nil {
-		return nothingMatches(terms)
-	}
-	if errors.Is(err, found) {
+	nothing := nothingMatches(terms)
+	if nothing == nil {
 		return nil
 	}
-	return err
+	found := errors.New("found")
+	err := c.home.Resources(ctx, c.env, terms, func(*api.Resource) error { return found })
+	switch {
+	case errors.Is(err, found):
+		return nil
+	case err != nil:
+		return err
+	}
+	return nothing
 }
 
+// nothingMatches is the error for the terms of a filter that select nothing, as a name that is
+// misspelt does; nil without terms, and where one asks for a status, which nothing may have now.
 func nothingMatches(terms []string) error {
+	f, err := state.ParseFilter(terms)
+	if err != nil || len(terms) == 0 || f.Status != "" {
+		return err
+	}
 	return fault.New(fault.Invalid, "", "nothing matches %s", strings.Join(terms, " ")).
 		WithHint("`southbound resources` lists what there is")
 }

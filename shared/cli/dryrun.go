@@ -84,9 +84,10 @@ func (dr *dryRunner) dryRunNow(
 	if err != nil {
 		return err
 	}
-	if f, _ := state.ParseFilter(terms); len(d.Planned) == 0 && len(terms) > 0 &&
-		len(f.Status) == 0 {
-		return nothingMatches(terms)
+	if len(d.Planned) == 0 {
+		if err := nothingMatches(terms); err != nil {
+			return err
+		}
 	}
 	dr.say("dry run of version %d: %d of %d compared with reality", d.Version, d.Covered,
 		len(d.Planned))

@@ -231,7 +231,7 @@ func (e *exporter) exported(
 	r.Repaired = done.Did.fixed
 	r.Tell(done.Did.changes)
 	// A partial export is part of what follows.
-	if now := done.Progress.Released; !f.partial && now > out.Version && out.Version > 0 {
+	if now := done.Progress.Released; !f.partial && now != out.Version && out.Version > 0 {
 		r.Superseded = now
 	}
 	return e.results.applied(ctx, r, done, f.filter, began)

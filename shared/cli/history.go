@@ -134,18 +134,17 @@ type shown struct {
 }
 
 type shownResource struct {
-	Type          string         `json:"type" yaml:"type"`
-	Agent         string         `json:"agent" yaml:"agent"`
-	Attributes    map[string]any `json:"attributes" yaml:"attributes"`
-	Requires      []resource.ID  `json:"requires,omitempty" yaml:"requires,omitempty"`
-	Set           string         `json:"set,omitempty" yaml:"set,omitempty"`
-	Purged        bool           `json:"purged,omitempty" yaml:"purged,omitempty"`
-	PurgeOnDelete bool           `json:"purge_on_delete,omitempty" yaml:"purge_on_delete,omitempty"`
-	// PreventDestroy and what follows are flags.
-	PreventDestroy bool  `json:"prevent_destroy,omitempty" yaml:"prevent_destroy,omitempty"`
-	ReportOnly     bool  `json:"report_only,omitempty" yaml:"report_only,omitempty"`
-	SendEvent      bool  `json:"send_event,omitempty" yaml:"send_event,omitempty"`
-	ReceiveEvents  *bool `json:"receive_events,omitempty" yaml:"receive_events,omitempty"`
+	Type           string         `json:"type" yaml:"type"`
+	Agent          string         `json:"agent" yaml:"agent"`
+	Attributes     map[string]any `json:"attributes" yaml:"attributes"`
+	Requires       []resource.ID  `json:"requires,omitempty" yaml:"requires,omitempty"`
+	Set            string         `json:"set,omitempty" yaml:"set,omitempty"`
+	Purged         bool           `json:"purged,omitempty" yaml:"purged,omitempty"`
+	PurgeOnDelete  bool           `json:"purge_on_delete,omitempty" yaml:"purge_on_delete,omitempty"`
+	PreventDestroy bool           `json:"prevent_destroy,omitempty" yaml:"prevent_destroy,omitempty"`
+	ReportOnly     bool           `json:"report_only,omitempty" yaml:"report_only,omitempty"`
+	SendEvent      bool           `json:"send_event,omitempty" yaml:"send_event,omitempty"`
+	ReceiveEvents  *bool          `json:"receive_events,omitempty" yaml:"receive_events,omitempty"`
 }
 
 func shownOf(d *api.Description) shownResource {

@@ -440,7 +440,7 @@ func TestPlanOfWhatIsNotDone(t *testing.T) {
 	r.export(x) // and nobody has deployed it
 	d := author{rig: r}.preview(deploy.Export{Model: modelOf(valued("a", "two"))}, false)
 	if len(d.Planned) != 1 || d.Planned[0].Action != "update" ||
-		!strings.Contains(d.Planned[0].Reason, "not been deployed to the end") {
+		!strings.Contains(d.Planned[0].Reason, "not been deployed yet") {
 		t.Errorf("%+v", d.Planned)
 	}
 }

@@ -198,8 +198,8 @@ func (p *forecast) change(w *PlannedChange, was, now *state.Row) error {
 		w.Reason = now.Reason // why it is still to be done
 	}
 	if w.Action == "update" && len(w.Changes) == 0 && w.Reason == "" {
-		w.Reason = "what it is to be has not been deployed to the end; --read compares it with " +
-			"what is there"
+		w.Reason = "it has not been deployed yet as it is described; --read compares it with what " +
+			"is there"
 	}
 	return nil
 }

@@ -165,11 +165,9 @@ func (x *Executor) unreached(r *Run) error {
 // that will not pass by itself.
 func unreachable(err error) provider.Class {
 	class := provider.ClassOf(err)
-	if fault.Is(err, fault.Denied) { // to try again might lock an account
-		return state.ClassRefused
-	}
-	if (class == state.ClassTerminal || class == state.ClassNeedsChange) &&
-		!fault.Is(err, fault.Unsupported) {
+	refused := class == state.ClassTerminal || class == state.ClassNeedsChange ||
+		fault.Is(err, fault.Denied) // to try again might lock an account
+	if refused && !fault.Is(err, fault.Unsupported) {
 		return state.ClassRefused
 	}
 	return state.ClassUnavailable
