@@ -24,6 +24,8 @@ const (
 	// shortestBroken is from how many characters on a form is looked for also where it is broken
 	// into lines or groups: a shorter one may be put together of other words.
 	shortestBroken = 12
+	// shortestPart is from how many characters on a part of such a form is looked for.
+	shortestPart = 16
 	// longestEncoded is the longest secret of which encoded forms are looked for.
 	longestEncoded = 64 << 10
 	// Ellipsis stands where a text was cut.
@@ -248,7 +250,7 @@ func (s *Set) Clean(text, mark string) string {
 			text = strings.ReplaceAll(text, f, mark)
 		}
 	}
-	text = s.cleanBroken(text, mark)
+	text = s.cleanParts(s.cleanBroken(text, mark), mark)
 	if len(s.forms) == 0 || !strings.Contains(text, ellipsis) {
 		return text
 	}
@@ -278,6 +280,59 @@ func (s *Set) cleanBroken(text, mark string) string {
 		}
 	}
 	return text
+}
+
+// cleanParts replaces parts of forms that stand alone, as where only one line of several is shown.
+func (s *Set) cleanParts(text, mark string) string {
+	if len(s.dense) == 0 {
+		return text
+	}
+	var b strings.Builder
+	done := 0
+	for from := 0; from < len(text); {
+		to := from
+		for to < len(text) && isDense(text[to]) {
+			to++
+		}
+		if to-from >= shortestPart {
+			if i, j := s.part(text[from:to]); j > i {
+				b.WriteString(text[done : from+i])
+				b.WriteString(mark)
+				done = from + j
+			}
+		}
+		from = to + 1
+	}
+	if done == 0 {
+		return text
+	}
+	b.WriteString(text[done:])
+	return b.String()
+}
+
+// isDense reports whether a byte may be one of base64 or of hexadecimal digits.
+func isDense(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
+		strings.IndexByte("+/=_-", c) >= 0
+}
+
+// part returns where in a word a part of a form is: all of it, its end, or its beginning; 0, 0 if
+// there is none.
+func (s *Set) part(word string) (from, to int) {
+	for _, f := range s.dense {
+		if strings.Contains(f, word) {
+			return 0, len(word)
+		}
+		for n := min(len(f), len(word)); n >= shortestPart; n-- {
+			if strings.HasSuffix(word, f[:n]) {
+				return len(word) - n, len(word)
+			}
+			if strings.HasPrefix(word, f[len(f)-n:]) {
+				return 0, n
+			}
+		}
+	}
+	return 0, 0
 }
 
 // replaceBroken puts mark in place of each f in a text, given that text as join leaves it.

@@ -118,6 +118,15 @@ func TestBroken(t *testing.T) {
 			t.Errorf("%s: %q is left of %q", name, left, tc.text)
 		}
 	}
+	for name, text := range map[string]string{"a line of it": whole[:64], "the last line": whole[76:],
+		"a line of digits": digits[60:120], "the first line, with a user": user[:64]} {
+		var s redact.Set
+		s.Add(long)
+		got := s.Clean("exit code 1: "+text+".", "|")
+		if !strings.HasPrefix(got, "exit code 1: ") || len(got) > len("exit code 1: ....|....") {
+			t.Errorf("%s: %q became %q", name, text, got)
+		}
+	}
 	var s redact.Set
 	s.Add(long)
 	const other = "nothing of that:\n0x70 is here, c29t ZSB3 b3Jk\n"
