@@ -69,7 +69,7 @@ func envChecks() []check {
 }
 
 func wholeEnv() state.Env {
-	return state.Env{Name: env, Last: 5, Released: 4, Graph: "graph", Releasing: 5,
+	return state.Env{Name: env, Last: 5, Released: 4, Graph: "graph", Releasing: 5, ReleasingFrom: 3<<20 | 1,
 		Settings: state.Settings{DeployTimer: "600", RepairTimer: "30 2 * * *",
 			RetryBase: time.Second, RetryMax: time.Minute, KeepVersions: 3,
 			Strict:      provider.StrictError,

@@ -78,6 +78,19 @@ func (w *worker) replanned(ctx context.Context) (bool, error) {
 	return true, w.reload(ctx)
 }
 
+// unheld reports whether rows of this lane were held back for a release that is complete by now.
+// Its planner notifies their lanes then, and the notice may have met this worker.
+func (w claiming) unheld(ctx context.Context) (bool, error) {
+	if !w.holds() {
+		return false, nil
+	}
+	stored, err := w.State.Env(ctx, w.env)
+	if err != nil {
+		return false, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	return stored.Releasing == 0 || stored.PlanSeq != w.sched.PlanSeq, nil
+}
+
 // askAhead looks up what this lane came to wait for since it read everything. It returns true if
 // something of that has finished. A lane that can wait for notices asks only what its process
 // knows: others notify it, or it asks when it is given up.

@@ -49,8 +49,8 @@ func (q *queue) push(n int32) {
 	if r == nil {
 		return
 	}
-	if q.skips(r) {
-		return // see skipInWave
+	if q.skips(r) || q.stored.Held(r) {
+		return // see skipInWave and unheld
 	}
 	p, t := r.Priority, r.Ticket
 	if r.Ticket == 0 {
@@ -109,7 +109,8 @@ func (q *queue) follow(batch []*claim, i int, waiting map[int32]int32, now time.
 	size int) []*claim {
 	for _, d := range q.graph.Dependants(batch[i].node) {
 		r := q.rows.of(d)
-		if r == nil || !q.frontier.needs[d] || q.skips(r) || r.NotBefore.After(now) {
+		if r == nil || !q.frontier.needs[d] || q.skips(r) || q.stored.Held(r) ||
+			r.NotBefore.After(now) {
 			continue
 		}
 		if _, seen := waiting[d]; !seen {
@@ -171,6 +172,19 @@ func (q *queue) newestTicket() int64 {
 func (q *queue) waits() bool {
 	for n := range q.rows.all {
 		if q.frontier.needs[n] {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether rows of this lane are held back until a release is complete.
+func (q *queue) holds() bool {
+	if q.stored.Releasing == 0 {
+		return false
+	}
+	for n, r := range q.rows.all {
+		if q.frontier.needs[n] && q.stored.Held(r) {
 			return true
 		}
 	}

@@ -64,8 +64,12 @@ func Run(ctx context.Context, c Config, env, lane string, until time.Time) (Outc
 		if err := w.serve(ctx); err != nil || !w.mayHaveMissed(ctx) {
 			return w.outcome(), err
 		}
+		unheld, err := (claiming{w}).unheld(ctx)
+		if err != nil {
+			return w.outcome(), err
+		}
 		missed, err := w.missed(ctx)
-		if err != nil || len(missed) == 0 {
+		if err != nil || len(missed) == 0 && !unheld {
 			return w.outcome(), err
 		}
 		w.lookup.found = append(w.lookup.found, missed...)
@@ -199,6 +203,11 @@ func (w *worker) idle(ctx context.Context) (bool, error) {
 	}
 	if again, err := w.replanned(ctx); again || err != nil {
 		return true, err
+	}
+	if unheld, err := (claiming{w}).unheld(ctx); err != nil {
+		return false, err
+	} else if unheld {
+		return true, w.reload(ctx)
 	}
 	w.out.Waits = w.waits()
 	if !w.out.Waits || w.Await == nil || !w.Clock.Now().Before(w.until) {

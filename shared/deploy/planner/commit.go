@@ -101,8 +101,27 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 		}
 	}
 	p.reset()
-	p.notifyPlanned(ctx, rows, conflicts)
+	p.untold.add(rows, conflicts)
+	if p.env.Releasing == 0 {
+		p.notifyPlanned(ctx, p.untold.rows, p.untold.conflicts)
+		p.untold = untold{}
+	}
 	return nil
+}
+
+// untold is what was written and nobody was notified of: a release that is under way holds it back.
+type untold struct {
+	rows      []state.Row
+	conflicts bool // others had changed some of them
+}
+
+func (u *untold) add(rows []state.Row, conflicts bool) {
+	u.conflicts = u.conflicts || conflicts
+	if len(u.rows) == 0 {
+		u.rows = rows // there may be very many
+		return
+	}
+	u.rows = append(u.rows, rows...)
 }
 
 // nothing reports whether nothing was planned that has to be written.

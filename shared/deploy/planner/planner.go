@@ -68,6 +68,8 @@ type planning struct {
 	rebuilt *version.Graph
 	// counts says how many rows are undefined or blocked, as nobody else changes that; nil: not yet.
 	counts map[state.Status]int
+	untold untold
+	held   map[string]bool // lanes in which an interrupted release holds something back
 }
 
 // changes are the rows that are planned.

@@ -143,7 +143,12 @@ func (p *releasing) resumeRelease(ctx context.Context) error {
 	if _, err := p.releaseWhole(ctx, v, version.SortedEntries(byID)); err != nil {
 		return err
 	}
-	return p.commitAll(ctx)
+	held := p.held
+	if err := p.commitAll(ctx); err != nil {
+		return err
+	}
+	p.notifyLanes(ctx, held)
+	return nil
 }
 
 // releaseWhole plans the release of a version, whose resources are entries, from whatever the rows
@@ -160,7 +165,11 @@ func (p *releasing) releaseWhole(
 		all:    entries,
 	})
 	r.unasked = map[resource.ID]bool{}
+	p.held = map[string]bool{}
 	if err := p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
+		if p.env.Held(row) {
+			p.held[row.Lane] = true
+		}
 		if row.Blocked == state.BlockedTemp {
 			// It may be skipped for what only the previous graph required, which is not known any
 			// more.
@@ -202,6 +211,9 @@ func (r *releaser) begin(ctx context.Context) error {
 			return err
 		}
 	}
+	if p.env.Releasing == 0 {
+		p.env.ReleasingFrom = p.commits.ticket()
+	}
 	p.env.Releasing, p.env.Released = r.v.Number, r.v.Number
 	if p.env.LastRepair.IsZero() { // timers start with the first release
 		p.env.LastDeploy, p.env.LastRepair = p.pl.Clock.Now(), p.pl.Clock.Now()
@@ -212,15 +224,16 @@ func (r *releaser) begin(ctx context.Context) error {
 // commitAll writes what was planned, notes that a release, if there was one, is complete, and
 // notifies all lanes if a wave was started. The first commit says that the release is under way,
 // with the rows that are written; that it is complete is another commit, after all of them are,
-// those too that others had changed. Whoever holds the lease next after a crash in between compares
-// all rows; see resumeRelease.
+// those too that others had changed. Nothing that the release schedules starts before that: it could
+// overtake a row that is still to be written. So the notices come then, too. Whoever holds the lease
+// next after a crash in between compares all rows; see resumeRelease.
 func (p *planning) commitAll(ctx context.Context) error {
 	wave := p.env.Wave.Epoch != p.was.Wave.Epoch
 	if err := p.commit(ctx, scheduleChanges); err != nil {
 		return err
 	}
 	if p.env.Releasing != 0 {
-		p.env.Releasing = 0
+		p.env.Releasing, p.env.ReleasingFrom = 0, 0
 		if err := p.commit(ctx, scheduleStays); err != nil {
 			return err
 		}

@@ -49,6 +49,14 @@ type releaseBook struct {
 	prints   map[string]*op // exports, by their fingerprints
 	// when the last export that released what a resource is to be began
 	exported map[resource.ID]time.Duration
+	half     halfReleased
+}
+
+// halfReleased is how far the release that is being written has come; none: empty.
+type halfReleased struct {
+	scheduled map[resource.ID]bool // by it
+	// what others had changed meanwhile: it is still to be written
+	left map[resource.ID]bool
 }
 
 // departures are what left the model, or its lane, and may still be at work elsewhere.
@@ -57,6 +65,9 @@ type departures struct {
 	forgotten map[resource.ID]bool
 	// what a resource that left the model was required by
 	removing map[resource.ID]map[resource.ID]bool
+	// what left removing since the last release, and what had left it between that and the one
+	// before: its planner may have read the row before it went, and then the graph has the edge
+	went, mayWait map[resource.ID]map[resource.ID]bool
 	// that have been in another lane: a run of them there may end between their being read and
 	// claimed
 	moved map[resource.ID]bool
@@ -226,6 +237,7 @@ func newBooks() *books {
 		departures: departures{
 			forgotten: map[resource.ID]bool{}, moved: map[resource.ID]bool{},
 			removing: map[resource.ID]map[resource.ID]bool{},
+			went:     map[resource.ID]map[resource.ID]bool{},
 		},
 	}
 }
@@ -260,8 +272,15 @@ func (*taskBooks) orphan() *taskBooks {
 // even if one of that name comes back.
 func (b *books) gone(id resource.ID) {
 	delete(b.removing, id)
-	for _, after := range b.removing {
+	for waits, after := range b.removing {
+		if !after[id] {
+			continue
+		}
 		delete(after, id)
+		if b.went[waits] == nil {
+			b.went[waits] = map[resource.ID]bool{}
+		}
+		b.went[waits][id] = true
 	}
 }
 

@@ -65,6 +65,7 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 				t.name, id, r.since(row.NotBefore))
 		}
 	}
+	checkHalf(r, t, c.Next)
 	scheduled := scheduledIn(r, e)
 	earlier, claimed := uint64(0), uint64(0)
 	for _, id := range c.Next {

@@ -42,7 +42,8 @@ func Focuses() []*Focus {
 		focusRooms(), focusFailures(), focusChains(),
 		focusStops(), focusCrashes(), focusHosts(), focusRelaned(),
 		focusPreserved(), focusKept(), focusWoken(), focusFiltered(), focusWaved(), focusListed(),
-		focusShelved(), focusRecalled(), focusHeld(), focusShort(), focusUnset()}
+		focusShelved(), focusRecalled(), focusHeld(), focusShort(), focusUnset(),
+		focusHalf()}
 }
 
 // FocusOf returns the focus of a name; nil: there is none.

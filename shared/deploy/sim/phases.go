@@ -120,7 +120,7 @@ func checkLate(r *run) {
 	for i, id := range eff.ids {
 		row := e.rows[id]
 		if scheduled&(1<<i) != 0 && scheduled&eff.all[i] == 0 && row.NotBefore.IsZero() &&
-			len(row.MovedFrom) == 0 {
+			len(row.MovedFrom) == 0 && !r.books.mayStillWait(id, scheduled) {
 			traceRest(r)
 			r.violate("late", "%s could run (%s, ticket %d), and would not without a sweep", id,
 				row.Status(), row.Ticket)
@@ -129,6 +129,17 @@ func checkLate(r *run) {
 	for id := range e.outbox {
 		r.violate("late", "%s is to follow, and would not without a sweep", id)
 	}
+}
+
+// mayStillWait reports whether the removal of a resource may wait for another that came back: whoever
+// planned that may have known it as one that is still to be removed (seed 1030180526).
+func (b *books) mayStillWait(id resource.ID, scheduled uint64) bool {
+	for q := range b.mayWait[id] {
+		if i, there := b.effect.index[q]; there && scheduled&(1<<i) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // restDecided lets a person who has looked say what became of creates that nobody can look up.

@@ -18,8 +18,11 @@ type Env struct {
 	Graph    string // hash of the graph of what is released, see Graph
 	// Releasing is the version whose release was begun and not finished; 0: none.
 	Releasing int
-	Halted    bool // written by Halt only
-	Settings  Settings
+	// ReleasingFrom is the least ticket that this release gives. Until it is complete, nothing with
+	// such a ticket starts: see Held.
+	ReleasingFrom int64
+	Halted        bool // written by Halt only
+	Settings      Settings
 	// of the inputs of the last export, to recognise an export of the same; "": not known, or it
 	// depends on more
 	Fingerprint string
@@ -33,6 +36,10 @@ type Env struct {
 	// Turn names whoever may export for others now, see planner.Export.Turn; "": nobody has asked.
 	Turn string
 }
+
+// Held reports whether a row is not to start yet, as the release that has scheduled it is not
+// complete.
+func (e *Env) Held(r *Row) bool { return e.Releasing != 0 && r.Ticket >= e.ReleasingFrom }
 
 // Wave asks every resource of the environment to be checked once: a row with Checked < Epoch is
 // scheduled.
