@@ -64,6 +64,27 @@ func TestSkippedNamesWhatFailsLater(t *testing.T) {
 	}
 }
 
+// TestSkippedNamesWhatFailsAnew pins the same of what sends events and fails with another intent:
+// a run for the one before may have changed it, but it has not failed before.
+func TestSkippedNamesWhatFailsAnew(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	b := res("b")
+	b.SendEvent = true
+	r.w.fail["a"] = errors.New("no")
+	r.export(deploy.Export{Model: modelOf(res("a"), b, res("c<a,b"))})
+	r.drain()
+	r.w.fail["b"] = errors.New("no")
+	b = valued("b", "new")
+	b.SendEvent = true
+	r.export(deploy.Export{Model: modelOf(res("a"), b, res("c<a,b"))})
+	r.drain()
+	r.want("b", state.StatusFailed)
+	if row := r.row("c"); !slices.Equal(row.Causes, []resource.ID{id("a"), id("b")}) {
+		t.Errorf("c is %s because of %v, want a and b", row.Status(), row.Causes)
+	}
+}
+
 // TestFailureCostsItself pins that a failure schedules nothing else: dependants stay deployed,
 // whether there was a check of everything before or not, and what is only compared and never
 // complies does not wake what was skipped because of it at every check.

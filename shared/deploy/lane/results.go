@@ -337,12 +337,12 @@ func (r *recording) follows(c *claim) []state.Outbox {
 	// Others may have been skipped for a run of it that was lost before its result was compared with
 	// what others had written (seed 1002311901 of the simulator).
 	lost := c.row.PossiblyChanged
-	failed := forgotten || lost || c.row.LastRun == state.RunFailed ||
+	failed := forgotten || c.row.LastRun == state.RunFailed ||
 		c.row.LastRun == state.RunSkipped || c.row.Compliance == state.NonCompliant
 	follow := r.allFollow(c)
 	switch {
 	case follow: // they see what has become of it
-	case failed && (c.result.Outcome == state.StatusDeployed || forgotten ||
+	case (failed || lost) && (c.result.Outcome == state.StatusDeployed || forgotten ||
 		!slices.Equal(c.row.RootCauses(), c.wrote.RootCauses())):
 		// or it fails for another reason now, which those skipped because of it have to name
 		out = append(out, r.entry(c, state.OutboxRecovered))
