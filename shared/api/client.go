@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -168,7 +167,7 @@ func (c *connection) discover(ctx context.Context) (Discovery, error) {
 	}
 	var d Discovery
 	if err := c.try(ctx, c.base, http.MethodGet, "/", nil, &d); err != nil {
-		return d, err
+		return d, foreign(c.base.Host, err)
 	}
 	if d.Name != "southbound" || d.API != "v1" {
 		return d, fault.New(fault.Foreign, "",
@@ -198,9 +197,6 @@ const (
 	firstPause = 100 * time.Millisecond
 	longPause  = 5 * time.Second
 	maxAnswer  = 64 << 20
-	// readTimeout and writeTimeout bound one request: a function may work for a quarter of an hour.
-	readTimeout  = 2 * time.Minute
-	writeTimeout = 16 * time.Minute
 )
 
 // Identity identifies the home that the server keeps environments in; "" if the server does not
@@ -241,7 +237,10 @@ func (c *connection) try(
 }
 
 // passes reports whether a fault may be gone the next time.
-func passes(err error) bool { return fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Busy) }
+func passes(err error) bool {
+	return (fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Busy)) &&
+		!errors.As(err, new(silent))
+}
 
 // again calls f until it succeeds, fails for good, or has been tried often enough.
 func (c *connection) again(ctx context.Context, f func() error) error {
@@ -283,11 +282,8 @@ func (c *connection) request(
 	ctx context.Context, base *url.URL, method, path string, header http.Header, body []byte,
 	out any,
 ) error {
-	limit := writeTimeout
-	if method == http.MethodGet {
-		limit = readTimeout
-	}
-	once, cancel := context.WithTimeout(ctx, limit)
+	limit, far := limitOf(method, path), &reach{}
+	once, cancel := context.WithTimeout(far.watch(ctx), limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(once, method, base.String()+path, bytes.NewReader(body))
 	if err != nil {
@@ -301,12 +297,13 @@ func (c *connection) request(
 	req.Header.Set("User-Agent", cmp.Or(c.Program, "southbound"))
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return c.unreachable(ctx, base, err)
+		return c.unreachable(ctx, base, limit, far, err)
 	}
+	far.answered.Store(true)
 	defer func() { _ = resp.Body.Close() }()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return c.unreachable(ctx, base, err)
+		return c.unreachable(ctx, base, limit, far, err)
 	}
 	if resp.StatusCode/100 != 2 {
 		return answered(base.Host, resp, b)
@@ -319,28 +316,6 @@ func (c *connection) request(
 		return nil
 	}
 	return decode(b, out)
-}
-
-// unreachable says why there is no answer.
-func (c *connection) unreachable(ctx context.Context, base *url.URL, err error) error {
-	if ctx.Err() != nil {
-		cause := context.Cause(ctx)
-		return fault.Wrap(fault.KindOf(cause), "", cause)
-	}
-	var own *fault.Error
-	if errors.As(err, &own) {
-		return own
-	}
-	var ue *url.Error
-	if errors.As(err, &ue) {
-		err = ue.Err
-	}
-	hint := "check --api, and that the server runs"
-	var ne net.Error
-	if errors.As(err, &ne) && ne.Timeout() {
-		hint = "the server did not answer in time"
-	}
-	return &fault.Error{Kind: fault.Unavailable, Op: "ask " + base.Host, Err: err, Hint: hint}
 }
 
 // answered makes an error of an answer.
@@ -365,6 +340,9 @@ func failed(host string, resp *http.Response, body []byte) error {
 			"to invoke the function")
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		return e.WithHint("check --api")
+	}
+	if resp.StatusCode >= http.StatusInternalServerError {
+		return e.WithHint("check --api; the log of the server, or of what is before it, says more")
 	}
 	return e
 }

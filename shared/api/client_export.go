@@ -287,8 +287,13 @@ func (u *uploads) send(ctx context.Context, up Upload, b state.Blob, tell func(n
 		return fault.New(fault.Foreign, "upload",
 			"the server sends this nowhere that can be sent to")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address,
-		counted{io.NopCloser(body), tell})
+	going := newGoing(ctx)
+	defer going.end()
+	req, err := http.NewRequestWithContext(going.ctx, http.MethodPut, address,
+		counted{io.NopCloser(body), func(n int) {
+			going.on()
+			tell(n)
+		}})
 	if err != nil {
 		return fault.Wrap(fault.Foreign, "upload", err)
 	}
@@ -302,7 +307,7 @@ func (u *uploads) send(ctx context.Context, up Upload, b state.Blob, tell func(n
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return u.c.unreachable(ctx, req.URL, err)
+		return u.c.unreachable(ctx, req.URL, stallTimeout, going.far, going.why(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))

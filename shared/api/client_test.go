@@ -2,15 +2,19 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -49,10 +53,18 @@ func TestForeignServers(t *testing.T) {
 		}, fault.Foreign},
 		{"no JSON", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `<html>`)
-		}, fault.Damaged},
+		}, fault.Foreign},
+		{"no such page", http.NotFound, fault.Foreign},
+		{"no HTTP", func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_10.0\r\n")
+				_ = conn.Close()
+			}
+		}, fault.Foreign},
 		{"a redirect is not followed", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
-		}, fault.Usage},
+		}, fault.Foreign},
 		{"nobody is let in", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusForbidden)
 		}, fault.Denied},
@@ -69,7 +81,7 @@ func TestForeignServers(t *testing.T) {
 		}, fault.Unsupported},
 	} {
 		server := httptest.NewServer(c.answer)
-		client, err := api.NewClient(api.ClientConfig{URL: server.URL})
+		client, err := api.NewClient(api.ClientConfig{URL: server.URL, Clock: quick{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,6 +119,98 @@ func TestGivesUp(t *testing.T) {
 		tries.Load() > 10 {
 		t.Errorf("%d tries: %v (%s)", tries.Load(), err, fault.HintOf(err))
 	}
+}
+
+// TestSilent wants a server that accepts and does not answer to be given up after a while, once,
+// and to hear what it did.
+func TestSilent(t *testing.T) {
+	t.Parallel()
+	about := func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Request: r,
+			Body: io.NopCloser(strings.NewReader(`{"name":"southbound","api":"v1"}`))}, nil
+	}
+	hangs := func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	accepts := func(r *http.Request) (*http.Response, error) {
+		if trace := httptrace.ContextClientTrace(r.Context()); trace != nil {
+			trace.GotConn(httptrace.GotConnInfo{})
+		}
+		return hangs(r)
+	}
+	for _, c := range []struct {
+		why, says string
+		first     roundTrip
+		later     roundTrip
+		limit     time.Duration
+	}{
+		{"it accepts only", "did not answer within 20s", accepts, accepts, 20 * time.Second},
+		{"nothing is there", "no connection within 20s", hangs, hangs, 20 * time.Second},
+		{"it stops later", "did not answer within 2m", about, accepts, 2 * time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client, err := api.NewClient(api.ClientConfig{URL: "http://server.example:1",
+				Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+					if r.URL.Path == "/" {
+						return c.first(r)
+					}
+					return c.later(r)
+				})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			_, err = client.Progress(t.Context(), "e")
+			if took := time.Since(began); took != c.limit || !fault.Is(err, fault.Unavailable) ||
+				!strings.Contains(err.Error(), c.says) || fault.HintOf(err) == "" {
+				t.Errorf("%s: after %s: %v (%s)", c.why, took, err, fault.HintOf(err))
+			}
+		})
+	}
+}
+
+// TestUploadStalls wants an upload of which nothing is taken any more to be given up, however long
+// one may take that goes on.
+func TestUploadStalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, err := api.NewClient(api.ClientConfig{URL: "http://server.example:1",
+			Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				body := `{"name":"southbound","api":"v1"}`
+				switch {
+				case r.Method == http.MethodPut:
+					if _, err := r.Body.Read(make([]byte, 1)); err != nil {
+						return nil, err
+					}
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				case strings.HasSuffix(r.URL.Path, "/lookup"):
+					body = `{}`
+				case r.URL.Path != "/":
+					var asked struct {
+						Files []struct {
+							Hash string `json:"hash"`
+						} `json:"files"`
+					}
+					if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+						return nil, err
+					}
+					body = fmt.Sprintf(`{"uploads":[{"hash":%q,"method":"PUT","url":"/f"}]}`,
+						asked.Files[0].Hash)
+				}
+				return &http.Response{StatusCode: 200, Header: http.Header{}, Request: r,
+					Body: io.NopCloser(strings.NewReader(body))}, nil
+			})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		_, err = client.Export(t.Context(), "e", deploy.Export{Model: nulls(1)}, nil)
+		if took := time.Since(began); took != 2*time.Minute || !fault.Is(err, fault.Unavailable) {
+			t.Errorf("after %s: %v", took, err)
+		}
+	})
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

@@ -1,0 +1,154 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"southbound/shared/fault"
+)
+
+const (
+	// helloTimeout bounds the first question, what the server is, which needs no work: a function
+	// that has to be started first answers it, too. readTimeout bounds every other one, and
+	// writeTimeout what changes something: a function may work for a quarter of an hour.
+	helloTimeout = 20 * time.Second
+	readTimeout  = 2 * time.Minute
+	writeTimeout = 16 * time.Minute
+	// stallTimeout is how long no byte of an upload needs to go on before it is given up.
+	stallTimeout = 2 * time.Minute
+)
+
+// limitOf is how long a request may take.
+func limitOf(method, path string) time.Duration {
+	switch {
+	case method == http.MethodGet && path == "/":
+		return helloTimeout
+	case method == http.MethodGet:
+		return readTimeout
+	}
+	return writeTimeout
+}
+
+// reach is how far a request came. Its methods may be called while the request is made.
+type reach struct {
+	connected, answering, answered atomic.Bool
+}
+
+// watch returns a context whose request tells how far it comes.
+func (r *reach) watch(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn:              func(httptrace.GotConnInfo) { r.connected.Store(true) },
+		GotFirstResponseByte: func() { r.answering.Store(true) },
+	})
+}
+
+// going is a request that may take as long as it likes while bytes of it move.
+type going struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	stall  *time.Timer
+	far    *reach
+}
+
+func newGoing(ctx context.Context) *going {
+	far := &reach{}
+	ctx, cancel := context.WithCancelCause(far.watch(ctx))
+	return &going{ctx: ctx, cancel: cancel, far: far,
+		stall: time.AfterFunc(stallTimeout, func() { cancel(context.DeadlineExceeded) })}
+}
+
+// on notes that something moved.
+func (g *going) on() { g.stall.Reset(stallTimeout) }
+
+func (g *going) end() {
+	g.stall.Stop()
+	g.cancel(nil)
+}
+
+// why returns why the request failed: to its maker a stall looks as if somebody had canceled it.
+func (g *going) why(err error) error {
+	if cause := context.Cause(g.ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// silent is the error that no answer came in time: the same request is not made again, since who
+// waits has waited for as long as it makes sense.
+type silent struct{ error }
+
+// Unwrap returns the error.
+func (s silent) Unwrap() error { return s.error }
+
+// garbled is the error that something came which HTTP does not know.
+type garbled struct{ error }
+
+// Unwrap returns the error.
+func (g garbled) Unwrap() error { return g.error }
+
+// noAnswer says that a server did not answer within the limit.
+func noAnswer(host string, limit time.Duration, far *reach) error {
+	in := strings.TrimSuffix(limit.String(), "m0s")
+	if in != limit.String() {
+		in += "m"
+	}
+	e := fault.New(fault.Unavailable, "ask "+host, "no connection within %s", in).
+		WithHint("check --api, and that the server runs and can be reached from here")
+	switch {
+	case far.answering.Load() || far.answered.Load():
+		e.Message = "it began to answer, and did not finish within " + in
+		e.Hint = "look at the server, and at what is between it and this machine"
+	case far.connected.Load():
+		e.Message = "it accepts connections, and did not answer within " + in
+		e.Hint = "check --api: a Southbound server answers at once; if it is one, it hangs"
+	}
+	return silent{e}
+}
+
+// unreachable says why there is no answer to a request that had some time.
+func (c *connection) unreachable(
+	ctx context.Context, to *url.URL, limit time.Duration, far *reach, err error,
+) error {
+	if ctx.Err() != nil {
+		cause := context.Cause(ctx)
+		return fault.Wrap(fault.KindOf(cause), "", cause)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return noAnswer(to.Host, limit, far)
+	}
+	var own *fault.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err
+	}
+	e := &fault.Error{Kind: fault.Unavailable, Op: "ask " + to.Host, Err: err,
+		Hint: "check --api, and that the server runs"}
+	if far.answering.Load() && !far.answered.Load() {
+		return garbled{e}
+	}
+	return e
+}
+
+// foreign says that what answered the first question is not Southbound, where that shows;
+// otherwise it returns the error.
+func foreign(host string, err error) error {
+	switch {
+	case errors.As(err, new(remote)):
+		return err
+	case errors.As(err, new(garbled)), fault.Is(err, fault.Damaged), fault.Is(err, fault.NotFound),
+		fault.Is(err, fault.Usage):
+		return &fault.Error{Kind: fault.Foreign,
+			Message: "what answers at " + host + " is not Southbound", Hint: "check --api",
+			Err: err}
+	}
+	return err
+}
