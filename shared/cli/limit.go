@@ -9,6 +9,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // withTimeout bounds how long a command waits; 0: as long as it takes.
@@ -17,7 +18,7 @@ func withTimeout(ctx context.Context, d time.Duration) (context.Context, context
 		return ctx, func() {}
 	}
 	return context.WithTimeoutCause(ctx, d,
-		fault.New(fault.Timeout, "", "not done after %s; what is scheduled stays scheduled", d))
+		fault.New(fault.Timeout, "", "the command's time to wait, %s, ran out", d))
 }
 
 // lastWords is how long a command may take to end once its time is over. What still runs is given
@@ -74,47 +75,108 @@ func ranOut(ctx context.Context, err error) error {
 
 // interrupted explains what it means that waiting was ended early.
 func (w *waiter) interrupted(err error) error {
-	switch fault.KindOf(err) {
-	case fault.Canceled:
-		return fault.New(fault.Canceled, "",
-			"interrupted; what was done is recorded, what is left stays scheduled").
+	switch kind := fault.KindOf(err); {
+	case kind == fault.Canceled:
+		rest := w.rest()
+		return fault.New(kind, "", "interrupted; what was done is recorded, %s", rest.left()).
 			WithHint("the same command, or `southbound deploy`, goes on")
-	case fault.Timeout:
-		var f *fault.Error
-		if errors.As(err, &f) {
-			return fault.New(fault.Timeout, "",
-				"the time to wait ran out%s; what is left stays scheduled", w.notFinished()).
-				WithHint("`southbound status` shows how far it is, `southbound deploy` goes on")
+	case kind == fault.Timeout && errors.As(err, new(*fault.Error)):
+		rest := w.rest()
+		hint := "`southbound status` shows how far it is, `southbound deploy` goes on"
+		if rest.scheduled == 0 && rest.unreached() != "" {
+			hint = "`southbound deploy --retry-failed` tries again now; `southbound run` when it " +
+				"is due"
 		}
+		return fault.New(kind, "", "the time to wait ran out%s%s; %s", rest.notFinished(),
+			rest.unreached(), rest.left()).WithHint("%s", hint)
 	}
 	return err
+}
+
+// rest is what is not done when waiting is ended early.
+type rest struct {
+	known     bool
+	scheduled int
+	ids       []resource.ID // some of what is scheduled
+	down      []string      // the agents of what is unavailable
+}
+
+// rest finds out what is not done. Why agents are not reached it says at once.
+func (w *waiter) rest() rest {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	p, err := w.home.Progress(ctx, w.env)
+	if err != nil {
+		return rest{}
+	}
+	r := rest{known: true, scheduled: p.Scheduled, ids: slices.Clone(p.Running)}
+	if p.Scheduled > 0 {
+		w.someOf(ctx, state.StatusAvailable, func(id resource.ID) bool {
+			if !slices.Contains(r.ids, id) {
+				r.ids = append(r.ids, id)
+			}
+			return len(r.ids) < maxUnfinished
+		})
+	}
+	if p.ByStatus()[state.StatusUnavailable] == 0 {
+		return r
+	}
+	w.someOf(ctx, state.StatusUnavailable, func(id resource.ID) bool {
+		if !slices.Contains(r.down, id.Agent()) {
+			r.down = append(r.down, id.Agent())
+		}
+		return len(r.down) < maxAgents
+	})
+	if health, err := w.home.Health(ctx, w.env); err == nil && !w.quiet {
+		list := &problemList{console: w.to(w.err)}
+		for _, g := range health.Groups[:min(len(health.Groups), maxAgents)] {
+			if g.Status == state.StatusUnavailable {
+				list.group(g)
+			}
+		}
+	}
+	return r
+}
+
+// someOf calls f with resources that have a status, until it returns false.
+func (w *waiter) someOf(ctx context.Context, status state.Status, f func(resource.ID) bool) {
+	_ = w.home.Resources(ctx, w.env, []string{"status=" + string(status)},
+		func(r *api.Resource) error {
+			if !f(r.ID) {
+				return errEnough
+			}
+			return nil
+		})
+}
+
+// left says what becomes of the rest.
+func (r rest) left() string {
+	if r.known && r.scheduled == 0 {
+		return "nothing is left scheduled"
+	}
+	return "what is left stays scheduled"
+}
+
+// unreached names the agents of what is unavailable.
+func (r rest) unreached() string {
+	if len(r.down) == 0 {
+		return ""
+	}
+	slices.Sort(r.down)
+	return "; unavailable is what is on " + named(r.down)
 }
 
 // maxUnfinished is how many resources a message names that are not finished.
 const maxUnfinished = 3
 
-// notFinished names what is still to be done once the time to wait is over.
-func (w *waiter) notFinished() string {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	p, err := w.home.Progress(ctx, w.env)
-	if err != nil || p.Scheduled == 0 {
+// notFinished names what is still to be done.
+func (r rest) notFinished() string {
+	if r.scheduled == 0 {
 		return ""
 	}
-	ids := slices.Clone(p.Running)
-	_ = w.home.Resources(ctx, w.env, []string{"status=" + string(state.StatusAvailable)},
-		func(r *api.Resource) error {
-			if !slices.Contains(ids, r.ID) {
-				ids = append(ids, r.ID)
-			}
-			if len(ids) >= maxUnfinished {
-				return errEnough
-			}
-			return nil
-		})
-	what := are(p.Scheduled, "resource") + " not finished"
-	if n := min(len(ids), maxUnfinished, p.Scheduled); n > 0 {
-		what += ": " + oneLine(moreIDs(ids[:n], p.Scheduled))
+	what := are(r.scheduled, "resource") + " not finished"
+	if n := min(len(r.ids), maxUnfinished, r.scheduled); n > 0 {
+		what += ": " + oneLine(moreIDs(r.ids[:n], r.scheduled))
 	}
 	return "; " + what
 }

@@ -207,7 +207,7 @@ func (p *progress) stopping(why error) {
 		return
 	}
 	if fault.Is(why, fault.Timeout) {
-		p.w.say("the time to wait is over; what still runs is ended, and stays scheduled")
+		p.w.say("the time to wait is over; what still runs is ended")
 		return
 	}
 	p.w.say("stopping when what runs has finished, in %s at most; Ctrl-C again stops at once",

@@ -1,11 +1,18 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"southbound/handlers"
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
@@ -108,5 +115,44 @@ func TestNextPoll(t *testing.T) {
 			t.Errorf("in %v a server is asked %d times, want at most %d; the end is seen %v late",
 				c.takes, asked, c.limit, late)
 		}
+	}
+}
+
+// TestTimeoutOfWhatIsNotReached wants it to be said which agents were not reached when the time to
+// wait ran out, and why, and not that something was scheduled.
+func TestTimeoutOfWhatIsNotReached(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	doc := "southbound: 1\nagents: {dead: {transport: http, url: \"" + server.URL + "\"}}\n" +
+		"resources:\n- {type: http::Object, agent: dead, attributes: {name: a, path: /a}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "d.yaml"), []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (code int, out, said string) {
+		var stdout, stderr bytes.Buffer
+		code = Main(handlers.All(), append(args, "--data", filepath.Join(dir, "data")),
+			strings.NewReader(""), &stdout, &stderr)
+		return code, stdout.String(), stderr.String()
+	}
+	code, _, said := run("apply", dir, "--timeout", "300ms")
+	for _, want := range []string{"unavailable  http::Object[dead,name=a]\n" +
+		"    agent dead: call the API: the command's time to wait, 300ms, ran out\n",
+		"the time to wait ran out; unavailable is what is on dead; nothing is left scheduled\n",
+		"`southbound deploy --retry-failed` tries again now"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("expected %q in\n%s", want, said)
+		}
+	}
+	if code != 4 || strings.Contains(said, "stays scheduled") ||
+		strings.Contains(said, "context deadline") {
+		t.Errorf("exit code %d, said\n%s", code, said)
+	}
+	if code, out, _ := run("deploy", "--retry-failed", "--timeout", "300ms", "--json"); code != 4 ||
+		!strings.Contains(out, "unavailable is what is on dead; nothing is left scheduled") {
+		t.Errorf("exit code %d, output\n%s", code, out)
 	}
 }

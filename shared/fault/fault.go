@@ -128,3 +128,24 @@ func HintOf(err error) string {
 	}
 	return ""
 }
+
+// Ended returns why a context is done, for people: the cause that whoever ended it gave. To
+// errors.Is it is the error of the context, too.
+func Ended(ctx context.Context) error {
+	cause, err := context.Cause(ctx), ctx.Err()
+	switch {
+	case err == nil:
+		return nil
+	case cause == context.DeadlineExceeded: //nolint:errorlint // what nobody has given a reason for
+		return &ended{errors.New("the time for it ran out"), err}
+	}
+	return &ended{cause, err}
+}
+
+type ended struct{ cause, err error }
+
+// Error implements error.
+func (e *ended) Error() string { return e.cause.Error() }
+
+// Unwrap returns the cause and the error of the context.
+func (e *ended) Unwrap() []error { return []error{e.cause, e.err} }

@@ -68,9 +68,9 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 	last := "" // why the last try is not the end
 	ended := func() error {
 		if last == "" {
-			return never(ctx.Err())
+			return never(fmt.Errorf("call the API: %w", fault.Ended(ctx)))
 		}
-		return never(fmt.Errorf("%w; before that: %s", ctx.Err(), last))
+		return never(fmt.Errorf("call the API: %w; before that: %s", fault.Ended(ctx), last))
 	}
 	for try := 0; ; try++ {
 		if err := in.limit.Wait(ctx); err != nil {

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -36,6 +37,7 @@ type attempt struct {
 	stop  context.CancelFunc
 	conn  *Conn
 	err   error
+	last  string // how the try before failed, with mu held; "": it is the first
 }
 
 // maxWait bounds how long a caller waits for a connection; it is made all the same, for the next
@@ -73,13 +75,23 @@ func (m *Machine) Conn(ctx context.Context) (*Conn, error) {
 	case <-a.ended:
 		return a.conn, a.err
 	case <-ctx.Done():
-		return nil, fault.Wrap(fault.Unavailable, "connect", ctx.Err())
+		return nil, fault.Wrap(fault.Unavailable, "connect", m.gaveUp(ctx, a))
 	case <-long.C:
 		return nil, fault.New(fault.Unavailable, "connect",
 			"logging in, or uploading the program, takes longer than %s, and goes on", maxWait).
 			WithHint("the next run finds what is there by then; a login that never ends, as " +
 				"`ssh HOST true` shows, is often due to what the login shell runs there")
 	}
+}
+
+// gaveUp says why a caller does not wait any longer, and what the tries so far came to.
+func (m *Machine) gaveUp(ctx context.Context, a *attempt) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a.last == "" {
+		return fault.Ended(ctx)
+	}
+	return fmt.Errorf("%w; before that: %s", fault.Ended(ctx), a.last)
 }
 
 // try connects, again and again while the machine cannot be reached.
@@ -98,6 +110,9 @@ func (m *Machine) try(ctx context.Context, a *attempt) {
 			break
 		}
 		provider.Waits(ctx, a.err.Error())
+		m.mu.Lock()
+		a.last = a.err.Error()
+		m.mu.Unlock()
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):

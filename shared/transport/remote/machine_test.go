@@ -100,3 +100,29 @@ func TestMachineAgain(t *testing.T) {
 		t.Errorf("a machine that was closed: %v", err)
 	}
 }
+
+// TestGaveUp wants a caller that gives up to hear why, and what the tries so far came to.
+func TestGaveUp(t *testing.T) {
+	t.Parallel()
+	again := make(chan bool)
+	tries := 0
+	m := &Machine{Open: func(ctx context.Context) (*Conn, error) {
+		if tries++; tries == 1 {
+			return nil, fault.New(fault.Unavailable, "dial", "no route to host")
+		}
+		close(again)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	t.Cleanup(func() { _ = m.Close() })
+	ctx, giveUp := context.WithCancelCause(t.Context())
+	go func() {
+		<-again
+		giveUp(fault.New(fault.Timeout, "", "enough"))
+	}()
+	_, err := m.Conn(ctx)
+	if err == nil || err.Error() != "connect: enough; before that: dial: no route to host" ||
+		!fault.Is(err, fault.Unavailable) || !errors.Is(err, context.Canceled) {
+		t.Errorf("%q: %v", fault.KindOf(err), err)
+	}
+}
