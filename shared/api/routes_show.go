@@ -155,7 +155,7 @@ func (r *routes) resources(ctx context.Context, i *resourcesIn) (*out[Page[Resou
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	running, err := r.s.running(ctx, i.Env)
+	claimed, err := r.s.Engine.Claimed(ctx, i.Env)
 	if err != nil {
 		return nil, problemOf(err)
 	}
@@ -171,7 +171,7 @@ func (r *routes) resources(ctx context.Context, i *resourcesIn) (*out[Page[Resou
 			return nil, problemOf(fault.Wrap(fault.Unknown, "read resources", err))
 		}
 		for n := range rows {
-			l := resourceOf(&rows[n], running)
+			l := resourceOf(&rows[n], &claimed)
 			if !filter.Match(&rows[n]) || filter.Status != "" && l.Status != filter.Status {
 				after = l.ID
 				continue

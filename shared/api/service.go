@@ -155,8 +155,9 @@ func ProgressOf(env string, p deploy.Progress) Progress {
 		Releasing: p.Env.Releasing, Halted: p.Env.Halted, Counts: p.Counts,
 		Scheduled: p.Scheduled, Left: p.Left,
 		Running: orEmpty(p.Running[:min(len(p.Running), maxRunning)]), RunningCount: len(p.Running),
-		Lanes: orEmpty(p.Lanes),
-		Held:  sortedKeys(p.Held), Paused: sortedKeys(p.Paused), Outbox: p.Outbox}
+		Interrupted: p.Interrupted[:min(len(p.Interrupted), maxRunning)],
+		Lanes:       orEmpty(p.Lanes),
+		Held:        sortedKeys(p.Held), Paused: sortedKeys(p.Paused), Outbox: p.Outbox}
 	if out.Counts == nil {
 		out.Counts = map[state.Status]int{}
 	}
@@ -190,12 +191,12 @@ func (s *resources) Resources(
 	if err != nil {
 		return err
 	}
-	running, err := s.running(ctx, env)
+	claimed, err := s.Engine.Claimed(ctx, env)
 	if err != nil {
 		return err
 	}
 	return s.Engine.EachRow(ctx, env, parsed, func(r *state.Row) error {
-		l := resourceOf(r, running)
+		l := resourceOf(r, &claimed)
 		if parsed.Status != "" && l.Status != parsed.Status {
 			return nil
 		}
@@ -203,33 +204,19 @@ func (s *resources) Resources(
 	})
 }
 
-func resourceOf(r *state.Row, running map[resource.ID]bool) Resource {
+func resourceOf(r *state.Row, claimed *deploy.Claimed) Resource {
 	l := Resource{ID: r.ID, Type: r.ID.Type(), Agent: r.ID.Agent(), Status: r.Status(),
 		Compliance: r.Compliance, LastRun: r.LastRun, Blocked: r.Blocked,
-		Deploying: running[r.ID], Version: r.Version, Hash: r.Hash, Reason: r.Reason,
+		Deploying: claimed.Running[r.ID], Version: r.Version, Hash: r.Hash, Reason: r.Reason,
 		LastAction: r.LastAction}
 	if l.Deploying {
 		l.Status = state.StatusDeploying
 	}
+	l.Interrupted = l.Status == state.StatusAvailable && claimed.Interrupted[r.ID]
 	if res, err := resource.Decode(r.Body); err == nil {
 		l.Set = res.Set
 	}
 	return l
-}
-
-// running returns what runs now.
-func (s *resources) running(ctx context.Context, env string) (map[resource.ID]bool, error) {
-	leases, err := s.Engine.State.Leases(ctx, env)
-	out := map[resource.ID]bool{}
-	now := s.Engine.Clock.Now()
-	for _, l := range leases {
-		if l.Holder != "" && l.Until.After(now) {
-			for _, id := range l.Running {
-				out[id] = true
-			}
-		}
-	}
-	return out, fault.Wrap(fault.Unknown, "read leases", err)
 }
 
 // Resource implements Home.
@@ -238,7 +225,7 @@ func (s *resources) Resource(ctx context.Context, env string, id resource.ID) (D
 	if err != nil {
 		return Detail{}, err
 	}
-	running, err := s.running(ctx, env)
+	claimed, err := s.Engine.Claimed(ctx, env)
 	if err != nil {
 		return Detail{}, err
 	}
@@ -250,14 +237,14 @@ func (s *resources) Resource(ctx context.Context, env string, id resource.ID) (D
 	if err != nil {
 		return Detail{}, err
 	}
-	d := Detail{Resource: resourceOf(&row, running), Requires: orEmpty(requires),
+	d := Detail{Resource: resourceOf(&row, &claimed), Requires: orEmpty(requires),
 		RequiredBy: orEmpty(dependants), Causes: orEmpty(row.Causes),
 		NextAt: timeOrNil(row.NextAt), Attempts: row.Attempts}
 	if len(actions) > 0 {
 		d.Last = &actions[0]
 	}
 	d.attributes(&row)
-	d.Waits, err = s.waitsFor(ctx, env, &row, requires, running)
+	d.Waits, err = s.waitsFor(ctx, env, &row, requires, &claimed)
 	return d, err
 }
 

@@ -11,6 +11,8 @@ import (
 )
 
 // Progress is how far an environment is: counters, never listings.
+//
+// Large: it is one record, as programs read it.
 type Progress struct {
 	Environment  string               `json:"environment"`
 	Released     int                  `json:"released" doc:"the version that is deployed; 0: none"`
@@ -22,6 +24,7 @@ type Progress struct {
 	Left         map[string]int       `json:"left,omitempty" doc:"what is scheduled, by agent"`
 	Running      []resource.ID        `json:"running" doc:"the first of what runs now"`
 	RunningCount int                  `json:"running_count"`
+	Interrupted  []resource.ID        `json:"interrupted,omitempty" doc:"the first of what ran when whoever ran it ended in the middle, and what nobody has gone on with yet"`
 	Lanes        []string             `json:"lanes" doc:"lanes with work"`
 	Held         []string             `json:"held" doc:"lanes that somebody serves now"`
 	Paused       []string             `json:"paused" doc:"paused agents"`
@@ -74,6 +77,8 @@ type Resource struct {
 	Set        string           `json:"set"`
 	Reason     string           `json:"reason"`
 	LastAction string           `json:"last_action"`
+	// Interrupted is only of what is available.
+	Interrupted bool `json:"interrupted,omitempty" doc:"it ran when whoever ran it ended in the middle, and nobody has gone on with it yet"`
 }
 
 // Detail is a resource with what it depends on and its last action.

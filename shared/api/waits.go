@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"southbound/shared/deploy"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -14,8 +15,8 @@ import (
 // waitsFor says why something that is scheduled is not done yet, as far as the state tells and,
 // where the agent is served in this process, what serves it; "" when it is about to be.
 func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row,
-	requires []resource.ID,
-	running map[resource.ID]bool) (string, error) {
+	requires []resource.ID, claimed *deploy.Claimed) (string, error) {
+	running := claimed.Running
 	if row.Ticket == 0 && !running[row.ID] {
 		return "", nil
 	}
@@ -52,6 +53,10 @@ func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row,
 	if row.NotBefore.After(s.Engine.Clock.Now()) {
 		return "it is in progress, and checked again at " +
 			row.NotBefore.UTC().Format(time.RFC3339), nil
+	}
+	if claimed.Interrupted[row.ID] {
+		return "it was interrupted: whoever ran it ended in the middle, and nobody is at it; the " +
+			"next apply, deploy, repair or run goes on", nil
 	}
 	return s.waitsForOthers(ctx, env, row, requires, running)
 }

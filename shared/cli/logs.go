@@ -228,7 +228,13 @@ func (l *logCommands) noActions(ctx context.Context, q api.ActionQuery) {
 		l.say(neverExported, l.env)
 		return
 	}
-	switch only := (api.ActionQuery{Limit: q.Limit, Notable: q.Notable, Resource: q.Resource}); {
+	only := api.ActionQuery{Limit: q.Limit, Notable: q.Notable, Resource: q.Resource}
+	if some, err := l.home.Actions(ctx, l.env, api.ActionQuery{Limit: 1,
+		Resource: q.Resource}); err == nil && len(some) == 0 {
+		l.say("nothing has been done yet; `southbound status` shows what is to be done")
+		return
+	}
+	switch {
 	case q == only && q.Notable:
 		l.say("nothing was changed and nothing went wrong; `southbound logs --all` shows every run")
 	default:

@@ -126,7 +126,8 @@ func (s *session) openAt(dir string) error {
 		Secrets: known, Connector: s.conns.connector(known), Types: types,
 		Handlers: s.program.handlers(), Code: s.python, Pack: platform.Build(),
 		Holder: s.own.Holder(), NewID: s.own.NewID, Jitter: rand.Float64, Await: s.own.Await,
-		Ran: func(n int) { s.ran.Add(int64(n)) }, Waits: s.waits.note, Sizes: local.Sizes(),
+		Ended: s.own.Ended,
+		Ran:   func(n int) { s.ran.Add(int64(n)) }, Waits: s.waits.note, Sizes: local.Sizes(),
 		Keep: s.own.Definitions().Bundles, Owned: s.own.Instances().Live})
 	s.home = api.New(api.Config{Engine: s.engine, Agent: s.program.packs.Check,
 		History:  s.own.ParameterHistory,

@@ -51,7 +51,11 @@ func (c *resourceCommands) resources(ctx context.Context, args []string) error {
 			c.line(r)
 			return nil
 		}
-		c.printf("%s  %s\n", c.paint(r.Status, 13), r.ID)
+		interrupted := ""
+		if r.Interrupted {
+			interrupted = "  (interrupted; nobody is at it)"
+		}
+		c.printf("%s  %s%s\n", c.paint(r.Status, 13), r.ID, interrupted)
 		return nil
 	})
 	if err == nil && !found {

@@ -12,6 +12,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
+	"southbound/shared/resource"
 )
 
 // statusLine is the state of an environment as --json writes it.
@@ -22,6 +23,7 @@ type statusLine struct {
 	Counts        map[state.Status]int `json:"counts"`
 	Scheduled     int                  `json:"scheduled"`
 	Running       int                  `json:"running"`
+	Interrupted   []resource.ID        `json:"interrupted,omitempty"`
 	Halted        bool                 `json:"halted"`
 	PausedAgents  []string             `json:"paused_agents"`
 	Waiting       map[string]string    `json:"waiting,omitempty"`
@@ -87,16 +89,25 @@ func (c *statusCommands) status(ctx context.Context, exitCode bool) error {
 	case p.Halted || len(p.Paused) > 0 && p.Scheduled > 0:
 		c.printf("%s\n", whyStuck(p))
 	case p.Scheduled > 0 && len(p.Held) == 0 && !c.remote():
-		c.printf("%s to be done and nobody is at it; `southbound deploy` goes on\n",
-			plural(p.Scheduled, "resource"))
+		c.printf("%s to be done and nobody is at it%s; `southbound deploy` goes on\n",
+			plural(p.Scheduled, "resource"), interruptedText(p.Interrupted))
 	case p.Scheduled > 0:
-		c.printf("%s to be done\n", plural(p.Scheduled, "resource"))
+		c.printf("%s to be done%s\n", plural(p.Scheduled, "resource"),
+			interruptedText(p.Interrupted))
 	}
 	if tried := triedAgain(p.Waiting); tried != "" {
 		c.printf("%s\n", tried)
 	}
 	c.agentsText(agents)
 	return nil
+}
+
+// interruptedText names what ran when whoever ran it ended in the middle.
+func interruptedText(ids []resource.ID) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	return "; interrupted in the middle: " + firstIDs(ids, maxUnfinished)
 }
 
 // maxAgents bounds how many agents the status names.
@@ -123,9 +134,9 @@ func (c *statusCommands) statusJSON(
 		agents = []api.Agent{}
 	}
 	l := statusLine{Environment: c.env, Version: p.Released, LatestVersion: p.Last, Counts: counts,
-		Scheduled: p.Scheduled, Running: p.RunningCount, Halted: p.Halted, PausedAgents: p.Paused,
-		Waiting: p.Waiting,
-		Agents:  agents, Problems: []api.Problem{}}
+		Scheduled: p.Scheduled, Running: p.RunningCount, Interrupted: p.Interrupted,
+		Halted: p.Halted, PausedAgents: p.Paused, Waiting: p.Waiting,
+		Agents: agents, Problems: []api.Problem{}}
 	if ill(counts) {
 		health, err := c.home.Health(ctx, c.env)
 		if err != nil {

@@ -43,6 +43,8 @@ type Config struct {
 	// Await, when set, lets a worker with nothing ready wait up to d for a notice of its lane
 	// instead of ending. It returns the hints of the notices, and false when d passed without one.
 	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)
+	// Ended, when set, reports whether the process behind a holder of leases is known to have ended.
+	Ended func(holder string) bool
 	// Ran, when set, is called after each commit of a worker with the number of resources that it
 	// ran.
 	Ran func(n int)

@@ -15,12 +15,14 @@ import (
 type Progress struct {
 	Env       state.Env
 	Counts    map[state.Status]int
-	Scheduled int             // tickets, and what a wave has still to check
-	Left      map[string]int  // the same by agent; nil: not counted
-	Running   []resource.ID   // what runs now
-	Lanes     []string        // lanes with work
-	Paused    map[string]bool // paused agents
-	Held      map[string]bool // lanes that are served now
+	Scheduled int            // tickets, and what a wave has still to check
+	Left      map[string]int // the same by agent; nil: not counted
+	Running   []resource.ID  // what runs now
+	// what ran when whoever ran it ended in the middle, and nobody has gone on with yet
+	Interrupted []resource.ID
+	Lanes       []string        // lanes with work
+	Paused      map[string]bool // paused agents
+	Held        map[string]bool // lanes that are served now
 	// what follows from commits and is not done yet; at most 10 are counted
 	Outbox int
 }
@@ -127,15 +129,49 @@ func (e *Engine) running(ctx context.Context, env string, p *Progress) error {
 	return nil
 }
 
+// held fills in what leases tell, once it is known which lanes have work.
 func (e *Engine) held(leases []state.Lease, p *Progress) {
 	p.Held = map[string]bool{}
-	now := e.Clock.Now()
-	for _, l := range leases {
-		if l.Holder != "" && l.Until.After(now) && l.Key != state.PlanKey {
+	for i := range leases {
+		switch l := &leases[i]; {
+		case l.Key == state.PlanKey || l.Holder == "":
+		case e.holds(l):
 			p.Held[l.Key] = true
 			p.Running = append(p.Running, l.Running...)
+		case slices.Contains(p.Lanes, l.Key):
+			p.Interrupted = append(p.Interrupted, l.Running...)
 		}
 	}
+}
+
+// holds reports whether a lease is held by somebody who may still be at work. That of who has ended
+// may have a while to go.
+func (e *Engine) holds(l *state.Lease) bool {
+	return l.Holder != "" && l.Until.After(e.Clock.Now()) && (e.Ended == nil || !e.Ended(l.Holder))
+}
+
+// Claimed is what leases say of resources.
+type Claimed struct {
+	Running map[resource.ID]bool // now
+	// Interrupted is what ran when whoever ran it ended in the middle, and what nobody has gone on
+	// with yet. Some of that may have been forgotten since.
+	Interrupted map[resource.ID]bool
+}
+
+// Claimed returns what leases say of resources of an environment.
+func (e *Engine) Claimed(ctx context.Context, env string) (Claimed, error) {
+	c := Claimed{Running: map[resource.ID]bool{}, Interrupted: map[resource.ID]bool{}}
+	leases, err := e.State.Leases(ctx, env)
+	for i := range leases {
+		into := c.Interrupted
+		if e.holds(&leases[i]) {
+			into = c.Running
+		}
+		for _, id := range leases[i].Running {
+			into[id] = true
+		}
+	}
+	return c, fault.Wrap(fault.Unknown, "read leases", err)
 }
 
 // Done reports whether nothing is scheduled or under way.
@@ -260,6 +296,9 @@ func (e *Engine) overview(ctx context.Context, env string, from Overviewer) (Pro
 		return Progress{}, fault.Wrap(fault.Unknown, "read environment", err)
 	}
 	p := Progress{Env: o.Env, Counts: o.Counts, Paused: o.Paused, Outbox: min(o.Outbox, maxOutbox)}
+	if err := e.countScheduled(ctx, o.Schedule, o.Waiting, &p); err != nil {
+		return p, err
+	}
 	e.held(o.Leases, &p)
-	return p, e.countScheduled(ctx, o.Schedule, o.Waiting, &p)
+	return p, nil
 }

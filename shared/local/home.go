@@ -154,6 +154,9 @@ func (h *Home) sweepHolders(dir string) {
 	}
 }
 
+// Ended reports whether the process behind a holder of leases is known to have ended.
+func (h *Home) Ended(holder string) bool { return h.dead(holder) }
+
 // dead reports whether the process behind a holder is known to have ended.
 func (h *Home) dead(holder string) bool {
 	name, _, _ := strings.Cut(holder, "#")
