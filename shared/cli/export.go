@@ -265,6 +265,9 @@ func (e *exporter) store(
 	if err := e.mend(ctx, read, lost); err != nil {
 		return deploy.Exported{}, err
 	}
+	if err := e.emptySets(ctx, f.deleteSets); err != nil {
+		return deploy.Exported{}, err
+	}
 	pr := e.waiter.progress()
 	out, err := e.limited(ctx, e.docs.asExport(ctx, path, f, read), f, pr.sent)
 	pr.end()

@@ -103,6 +103,9 @@ func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 			return nil, err
 		}
 	}
+	if err := p.emptySets(ctx, f.deleteSets); err != nil {
+		return nil, err
+	}
 	target, _ := state.ParseFilter(f.filter)
 	x := deploy.Export{Model: in.model, Target: target, Partial: f.partial,
 		DeleteSets: f.deleteSets, Settings: p.project.Settings}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -68,9 +69,28 @@ func ReadSecret(ref resource.Secret) (value string, err error) {
 	return value, nil
 }
 
-func readSecret(path string) (string, error) {
-	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 &&
-		!strings.HasPrefix(path, "/dev/") { // there, a shell has handed it on, and writes to it
+func readSecret(name string) (string, error) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, "resolve secret", err)
+	}
+	value, err := readSecretAt(path)
+	if err == nil || filepath.IsAbs(name) {
+		return value, err
+	}
+	return "", &fault.Error{Kind: fault.KindOf(err), Hint: cmp.Or(fault.HintOf(err),
+		"name the whole path"), Err: fmt.Errorf("%w (%s is relative to the directory in which the "+
+		"program runs)", err, name)}
+}
+
+func readSecretAt(path string) (string, error) {
+	switch info, err := os.Stat(path); {
+	case err != nil:
+	case info.IsDir():
+		return "", fault.New(fault.Invalid, "resolve secret", "%s is a directory", path).
+			WithHint("name a file")
+	case info.Mode()&fs.ModeNamedPipe != 0 && !strings.HasPrefix(path, "/dev/"):
+		// there, a shell has handed it on, and writes to it
 		return "", fault.New(fault.Invalid, "resolve secret", "%s is a named pipe, and nobody may "+
 			"ever write to it", path).WithHint("name a file")
 	}

@@ -12,13 +12,14 @@ import (
 )
 
 // UnsetSecrets returns a problem for each place where a model refers to a secret that does not
-// exist: one of which lookup says that it is NotFound. What lookup cannot tell is not a problem.
+// exist, or is something that can be none: one of which lookup says that it is NotFound or Invalid.
+// What lookup cannot tell is not a problem.
 func (m *Model) UnsetSecrets(lookup func(resource.Secret) error) diag.Problems {
 	known := map[resource.Secret]error{}
 	find := func(ref resource.Secret) error {
 		err, asked := known[ref]
 		if !asked {
-			if err = lookup(ref); !fault.Is(err, fault.NotFound) {
+			if err = lookup(ref); !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid) {
 				err = nil
 			}
 			known[ref] = err

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"context"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy/state"
+)
+
+// emptySets says which of the resource sets that are to be removed nothing is in. That is no error:
+// a job that removes a set may run once more.
+func (s *session) emptySets(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	now, err := s.home.Progress(ctx, s.location.env)
+	if err != nil || now.Last != now.Released {
+		return err // what the last version has in sets, its resources do not tell
+	}
+	for _, name := range names {
+		some := false
+		err := s.home.Resources(ctx, s.location.env, []string{"set=" + name},
+			func(r *api.Resource) error {
+				if some = r.Status != state.StatusOrphaned; some {
+					return errEnough
+				}
+				return nil
+			})
+		if err != nil && !some {
+			return err
+		}
+		if !some {
+			s.console.say("--delete-set %s: nothing is in a set of that name; "+
+				"`southbound resources --json` says in which set each is", name)
+		}
+	}
+	return nil
+}
