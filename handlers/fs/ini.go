@@ -215,7 +215,7 @@ func changeSetting(item provider.BatchChange, t textfile.Text) (textfile.Text, e
 	}
 	if !t.Exists && !yes(item.Resource, "create") {
 		return t, provider.Errorf(provider.Retryable,
-			"there is no file %s; describe it, or set create", text(item.Resource, "path"))
+			"there is no file %s; %w", text(item.Resource, "path"), textfile.ErrNoFile)
 	}
 	if err := s.single(lines); err != nil {
 		return t, err

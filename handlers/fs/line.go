@@ -178,7 +178,7 @@ func changeLine(item provider.BatchChange, text textfile.Text) (textfile.Text, e
 	}
 	if !text.Exists && !rule.create {
 		return text, provider.Errorf(provider.Retryable,
-			"there is no file %s; describe it, or set create", rule.path)
+			"there is no file %s; %w", rule.path, textfile.ErrNoFile)
 	}
 	err = rule.put(ls)
 	return textfile.Text{Exists: true, Bytes: ls.Text()}, rule.explain(err)

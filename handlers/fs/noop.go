@@ -6,7 +6,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// Noop implements provider.Nooper: whether its directory may be written.
+// Noop implements provider.Nooper: whether its directory is there and may be written.
 func (f file) Noop(_ *provider.Context, planned provider.BatchChange) error {
 	if _, bytes := planned.Changes["content"]; planned.Change == diff.Updated && !bytes {
 		return nil // it stays where it is
@@ -14,8 +14,8 @@ func (f file) Noop(_ *provider.Context, planned provider.BatchChange) error {
 	return wouldWrite(f.sys, planned)
 }
 
-// Noop implements provider.Nooper: whether the directory it is in may be written, or it itself
-// where something in it would go.
+// Noop implements provider.Nooper: whether the directory it is in is there and may be written, or
+// it itself where something in it would go; and whether it is empty where it has to be.
 func (d directory) Noop(_ *provider.Context, planned provider.BatchChange) error {
 	_, surplus := planned.Changes["surplus"]
 	switch {
@@ -25,21 +25,46 @@ func (d directory) Noop(_ *provider.Context, planned provider.BatchChange) error
 		t := task{BatchChange: &planned, Slot: disk.Slot{Path: text(planned.Resource, "path")}}
 		return disk.Explain(t.verb(), disk.MayWrite(d.sys, t.Path))
 	}
+	if planned.Change == diff.Purged && !yes(planned.Resource, "recurse_purge") {
+		saysFull(d.sys, planned)
+	}
 	return wouldWrite(d.sys, planned)
 }
 
-// Noop implements provider.Nooper: whether its directory may be written.
+// saysFull says of a directory that is to go that there is something in it.
+func saysFull(sys *disk.System, planned provider.BatchChange) {
+	path := text(planned.Resource, "path")
+	dir, err := disk.OpenFolder(sys, path)
+	if err != nil {
+		return // what stands in its way is found when it is removed
+	}
+	defer dir.Close()
+	list, err := openList(dir.FD)
+	if err != nil {
+		return
+	}
+	defer list.Close()
+	if names, _ := list.Readdirnames(1); len(names) > 0 {
+		planned.Context.Lacks("the directory " + path + " is not empty; recurse_purge removes what " +
+			"is in it")
+	}
+}
+
+// Noop implements provider.Nooper: whether its directory is there and may be written.
 func (s symlink) Noop(_ *provider.Context, planned provider.BatchChange) error {
 	return wouldWrite(s.sys, planned)
 }
 
-// wouldWrite reports why nothing could be put into the directory of a thing, or taken out of it.
-// One that is missing may be made before.
+// wouldWrite reports why nothing could be put into the directory of a thing, or taken out of it. Of
+// one that is missing, which may be made before, it only says so.
 func wouldWrite(sys *disk.System, planned provider.BatchChange) error {
 	t := task{BatchChange: &planned, Slot: disk.Slot{Path: text(planned.Resource, "path")}}
 	dir, _, err := disk.Place(t.Path)
 	if err != nil {
 		return err
+	}
+	if disk.Missing(sys, dir) {
+		planned.Context.Lacks("there is no directory " + dir)
 	}
 	return disk.Explain(t.verb(), disk.MayWrite(sys, dir))
 }

@@ -1,6 +1,8 @@
 package fs
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 
 	"southbound/handlers/internal/disk"
@@ -8,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"southbound/shared/provider"
+	"southbound/shared/resource"
 )
 
 // owners looks users and groups up, each once. It is not for concurrent use.
@@ -18,17 +21,59 @@ type owners struct {
 
 // wantedOf reads the owner, group and mode of a resource.
 func (n *owners) wantedOf(r provider.Resource) (disk.Perm, error) {
-	w := disk.Perm{UID: -1, GID: -1, Mode: -1}
-	var err error
-	if s := owner(r, "owner"); s != "" {
-		if w.UID, err = idOf(&n.uids, s, disk.LookupUser); err != nil {
-			return w, provider.Errorf(provider.Retryable, "there is no user %q: %w", s, err)
+	return n.wantedUnless(r, func(string, string) bool { return false })
+}
+
+// wantedToRead is wantedOf for reading: in a dry run, a user or group that may be made before it is
+// needed is none that there is, and so differs from all that there are.
+func (n *owners) wantedToRead(ctx *provider.Context, r provider.Resource) (disk.Perm, error) {
+	return n.wantedUnless(r, func(word, name string) bool {
+		made := ctx.DryRun() && mayBeMade(ctx, word, name)
+		if made {
+			ctx.Lacks(fmt.Sprintf("there is no %s %q", word, name))
 		}
+		return made
+	})
+}
+
+// mayBeMade reports whether a user or a group is managed and required, or nothing is known of what
+// is, as on another machine.
+func mayBeMade(ctx *provider.Context, word, name string) bool {
+	stored := ctx.Stored()
+	if stored == nil {
+		return true
 	}
-	if s := owner(r, "group"); s != "" {
-		if w.GID, err = idOf(&n.gids, s, disk.LookupGroup); err != nil {
-			return w, provider.Errorf(provider.Retryable, "there is no group %q: %w", s, err)
+	typ := map[string]string{"user": "acct::User", "group": "acct::Group"}[word]
+	return slices.Contains(stored.Requires, resource.NewID(typ, ctx.ID().Agent(),
+		resource.Key{Name: "name", Value: name}))
+}
+
+// wantedUnless is wantedOf where a user or group that there is not may be none, if missing says so.
+func (n *owners) wantedUnless(
+	r provider.Resource, missing func(word, name string) bool,
+) (disk.Perm, error) {
+	w := disk.Perm{UID: -1, GID: -1, Mode: -1}
+	for _, o := range []struct {
+		attribute, word string
+		id              *int
+		known           *map[string]int
+		lookup          func(string) (string, error)
+	}{
+		{"owner", "user", &w.UID, &n.uids, disk.LookupUser},
+		{"group", "group", &w.GID, &n.gids, disk.LookupGroup},
+	} {
+		s := owner(r, o.attribute)
+		if s == "" {
+			continue
 		}
+		var err error
+		if *o.id, err = idOf(o.known, s, o.lookup); err == nil {
+			continue
+		}
+		if !missing(o.word, s) {
+			return w, provider.Errorf(provider.Retryable, "there is no %s %q: %w", o.word, s, err)
+		}
+		*o.id = noID
 	}
 	if s := text(r, "mode"); s != "" {
 		bits, err := strconv.ParseUint(s, 8, 12)

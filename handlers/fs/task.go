@@ -309,7 +309,7 @@ func (rd *reader) read(
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	want, err := rd.known.wantedOf(r)
+	want, err := rd.known.wantedToRead(ctx, r)
 	if err != nil && !r.Purged {
 		return provider.Observation{}, err
 	}

@@ -177,6 +177,7 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 		return w
 	})
 	if err == nil && len(d.out.Unread) == 0 {
+		d.unmet(g)
 		d.skip(g, rows)
 		err = d.reloads(ctx, g, rows)
 	}
@@ -403,7 +404,48 @@ func (d *dryRunner) outcome(r *run.Run) (planner.PlannedChange, state.Action) {
 		}
 	}
 	r.Report()
+	if !w.Failed && w.Action != "none" {
+		w.Reason = lacks(r.Messages)
+	}
 	return w, r.Action
+}
+
+// lacks returns what a planned change lacks, as its handler says.
+func lacks(lines []provider.Line) string {
+	for i := range lines {
+		if lines[i].Lacking() {
+			return lines[i].Msg
+		}
+	}
+	return ""
+}
+
+// unmet leaves out what planned changes lack where something that they require would be changed
+// before, which may see to it. What was found is in the order in which it would run, and what is
+// not known to stay as it is may change.
+func (d *dryRunner) unmet(g *version.Graph) {
+	stays := map[resource.ID]bool{}
+	for i := range d.out.Planned {
+		w := &d.out.Planned[i]
+		n := g.Node(w.ID)
+		if n < 0 {
+			continue
+		}
+		alone := true // nothing that it requires would be changed
+		for _, q := range g.Requires(n) {
+			alone = alone && stays[g.IDs[q]]
+		}
+		acts := w.Action != "none" && w.Action != "undefined"
+		stays[w.ID] = alone && !w.Failed && w.Action == "none"
+		switch {
+		case w.Failed || !acts || w.Reason == "":
+		case alone:
+			w.Reason = "a deploy would fail: " + w.Reason + ", and nothing that it requires is to " +
+				"change that"
+		default:
+			w.Reason = ""
+		}
+	}
 }
 
 func actionWord(c diff.Change) string {

@@ -88,6 +88,7 @@ func (d *dryRunner) read(ctx context.Context, s *planner.Draft) error {
 	if err != nil || len(d.out.Unread) > 0 {
 		return err
 	}
+	d.unmet(g)
 	d.skip(g, s.Rows)
 	for i := range s.Planned {
 		if s.Planned[i].Action == "orphan" {

@@ -174,6 +174,17 @@ func (c *Context) Warning(msg string, kv ...any) { c.log(LevelWarning, msg, kv) 
 // Error logs with key-value pairs; it does not make the run fail, a returned error does.
 func (c *Context) Error(msg string, kv ...any) { c.log(LevelError, msg, kv) }
 
+// lacking marks the lines of Lacks.
+const lacking = "unless_made_before"
+
+// Lacks says in a dry run what the change that is planned needs and is not so, such as "there is no
+// directory /srv": it would fail, unless something that the resource requires sees to it before. A
+// plan says so where nothing does.
+func (c *Context) Lacks(what string) { c.Warning(what, lacking, true) }
+
+// Lacking reports whether a line is one of Lacks.
+func (l *Line) Lacking() bool { return l.Kwargs[lacking] == true }
+
 func (c *Context) log(level Level, msg string, kv []any) {
 	line := Line{At: c.host.Now(), Level: level, Msg: msg}
 	if len(kv) > 0 || c.block != nil {

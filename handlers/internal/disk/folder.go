@@ -308,6 +308,15 @@ func (d *Folder) Overwrite(base string, write func(File) error) error {
 	return f.Sync()
 }
 
+// Missing reports whether there is no directory.
+func Missing(sys *System, dir string) bool {
+	d, err := OpenFolder(sys, dir)
+	if err == nil {
+		d.Close()
+	}
+	return Gone(err)
+}
+
 // MayWrite reports why a directory cannot be written.
 func MayWrite(sys *System, dir string) error {
 	d, err := OpenFolder(sys, dir)

@@ -243,6 +243,15 @@ func replace(
 	return false, d.Sync()
 }
 
+// Lacks returns the directory that a file would be in, if it is missing.
+func (e Editor) Lacks(path string) string {
+	dir, _, err := disk.Place(path)
+	if err != nil || !disk.Missing(e.Sys, dir) {
+		return ""
+	}
+	return dir
+}
+
 // Writable reports why a file could not be changed, as far as that can be told before. What is not
 // an absolute path is not in a file, and a directory that is missing may be made before.
 func (e Editor) Writable(path string) error {

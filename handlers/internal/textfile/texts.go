@@ -2,7 +2,9 @@ package textfile
 
 import (
 	"context"
+	"errors"
 
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -146,10 +148,35 @@ func (h Texts) edit(
 	}
 }
 
-// Noop implements provider.Nooper: whether the directory of the file may be written.
-func (h Texts) Noop(_ *provider.Context, planned provider.BatchChange) error {
+// ErrNoFile is what Change fails with where there is no file, and it makes none.
+var ErrNoFile = errors.New("describe it, or set create")
+
+// Noop implements provider.Nooper: whether the file is there, where it has to be, and its directory
+// may be written.
+func (h Texts) Noop(ctx *provider.Context, planned provider.BatchChange) error {
+	where := h.Place(planned.Resource)
+	if planned.Change == diff.Created {
+		h.saysMissing(ctx, where, planned)
+	}
 	if w, ok := h.Store.(interface{ Writable(path string) error }); ok {
-		return w.Writable(h.Place(planned.Resource))
+		return w.Writable(where)
 	}
 	return nil
+}
+
+// saysMissing says that the file or its directory is not there.
+func (h Texts) saysMissing(ctx *provider.Context, where string, planned provider.BatchChange) {
+	t, err := h.Store.Read(ctx, where)
+	if err != nil || t.Exists {
+		return
+	}
+	if _, err := h.Change(planned, t); errors.Is(err, ErrNoFile) {
+		ctx.Lacks("there is no file " + where)
+		return
+	}
+	if m, ok := h.Store.(interface{ Lacks(path string) string }); ok {
+		if dir := m.Lacks(where); dir != "" {
+			ctx.Lacks("there is no directory " + dir)
+		}
+	}
 }
