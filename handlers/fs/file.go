@@ -51,9 +51,17 @@ func File() provider.Definition {
 			Relations: ownedRelations(),
 			Thing:     whatIsAt,
 			Space:     atPath,
+			Whole:     wholeFile,
 		},
 		Handler: file{},
 	}
+}
+
+// wholeFile reports whether a file is described byte by byte.
+func wholeFile(attrs map[string]any) (is bool, instead string) {
+	return attrs["content"] != nil && attrs["replace"] != false,
+		"describe it in content, or give the file replace: false: content is then only what it " +
+			"is made with"
 }
 
 // file is the handler of fs::File.

@@ -26,7 +26,8 @@ func IniSetting() provider.Definition {
 			Description: "A setting in an INI file: a line such as port = 8080 below [server]. " +
 				"All other bytes stay as they are, and so does how the line is written where " +
 				"only its value changes. What is missing is put at the end of its section, and a " +
-				"missing section at the end of the file. Purged, the line goes; its section stays.",
+				"missing section at the end of the file. Purged, the line goes; its section stays. " +
+				"A file whose content an fs::File describes without replace: false is refused.",
 			Attributes: []schema.Attribute{
 				pathAttribute(),
 				{Name: "section", Type: `Pattern[/\A[^\s\[\]]([^\r\n\[\]]*[^\s\[\]])?\z/]`,
@@ -51,6 +52,8 @@ func IniSetting() provider.Definition {
 			Machine:   true,
 			Validate:  validIni,
 			Relations: lineRelations(),
+			Within:    whatIsAt,
+			Space:     atPath,
 		},
 		Handler: newIni(textfile.Editor{}),
 	}

@@ -26,7 +26,8 @@ func Line() provider.Definition {
 			Name: "fs::Line",
 			Description: "A line, or a block of lines between two markers, in a text file. All " +
 				"other bytes stay as they are: how lines end, a missing end of the last line, " +
-				"owner, mode and extended attributes. A symbolic link is refused. It needs line " +
+				"owner, mode and extended attributes. A symbolic link is refused, and so is a " +
+				"file whose content an fs::File describes without replace: false. It needs line " +
 				"or block, unless it is purged. Purged, lines that are the same as line are " +
 				"removed; without line, those that match; without both, the block between the " +
 				"markers of name.",
@@ -71,6 +72,8 @@ func Line() provider.Definition {
 			Machine:   true,
 			Validate:  validLine,
 			Relations: lineRelations(),
+			Within:    whatIsAt,
+			Space:     atPath,
 		},
 		Handler: newLine(textfile.Editor{}),
 	}

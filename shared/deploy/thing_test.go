@@ -64,6 +64,16 @@ func TestOneSpace(t *testing.T) {
 		schema.Type{Name: "t::File", Attributes: path, Space: "paths"}); err == nil {
 		t.Error("a space without a thing was accepted")
 	}
+	for why, wrong := range map[string]schema.Type{
+		"a whole without a thing": {Whole: func(map[string]any) (bool, string) { return true, "" }},
+		"a part of no space":      {Within: at},
+		"a part that is a thing":  {Within: at, Thing: at, Space: "paths"},
+	} {
+		wrong.Name, wrong.Attributes = "t::File", path
+		if _, err := schema.NewRegistry(wrong); err == nil {
+			t.Errorf("%s was accepted", why)
+		}
+	}
 	r := newRig(t)
 	r.e.Types = types
 	of := func(typ, set string, attrs map[string]any) resource.Resource {

@@ -156,8 +156,14 @@ func (c *compiler) compile(t *Type) *Compiled {
 		c.bad("", "a name is like fs::File",
 			"%q is not a type name: two or more names joined by ::", t.Name)
 	}
-	if t.Space != "" && t.Thing == nil {
+	if t.Space != "" && t.Thing == nil && t.Within == nil {
 		c.bad("", "", "Space is about what Thing names, and there is no Thing")
+	}
+	if t.Whole != nil && t.Thing == nil {
+		c.bad("", "", "Whole is about what Thing names, and there is no Thing")
+	}
+	if t.Within != nil && (t.Space == "" || t.Thing != nil) {
+		c.bad("", "", "Within is about the things of Space, and for types that have none")
 	}
 	if (t.Gather == nil) != (t.Gathers == nil) {
 		c.bad("", "", "Gather and Gathers come together")

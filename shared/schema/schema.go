@@ -99,6 +99,12 @@ type Type struct {
 	// Space, when not empty, is shared by types whose things have to differ among all of them: a
 	// path holds a file or a directory, not both.
 	Space string
+	// Whole reports whether a resource describes all of its thing, so that no other may change a
+	// part of it, and what to do instead.
+	Whole func(attributes map[string]any) (is bool, instead string)
+	// Within names the thing, of Space, of which a resource of the type changes a part: one that
+	// another describes as a whole is refused. It returns "" for what is not known.
+	Within func(attributes map[string]any) string
 	// Providers are the names of the handlers to choose from, when there are several;
 	// provider.Define sets it.
 	Providers []string

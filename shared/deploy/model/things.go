@@ -52,7 +52,60 @@ func (c *Checker) CheckThings(
 			problems.Add(sameThing(resources, before, i, of.Name, at))
 		}
 	}
+	return append(problems, c.checkParts(resources, mine, first, at)...)
+}
+
+// checkParts refuses resources that change a part of what another describes as a whole: each would
+// undo what the other does, at every check. What is to go is no part.
+func (c *Checker) checkParts(
+	resources []resource.Resource,
+	mine int,
+	things map[Thing]int,
+	at func(i int, attribute string) diag.Pos,
+) diag.Problems {
+	var problems diag.Problems
+	for i := range resources {
+		r := &resources[i]
+		t, ok := c.Type(r)
+		if !ok || t.Within == nil || r.Purged {
+			continue
+		}
+		name := t.Within(r.Attributes)
+		other, there := things[Thing{t.Space, r.Agent, name}]
+		if name == "" || !there || i >= mine && other >= mine || resources[other].Purged {
+			continue
+		}
+		whole, ok := c.Type(&resources[other])
+		if !ok || whole.Whole == nil {
+			continue
+		}
+		if is, instead := whole.Whole(resources[other].Attributes); is {
+			p := inPart(resources, i, other, name, at)
+			p.Hint = instead
+			problems.Add(p)
+		}
+	}
 	return problems
+}
+
+// inPart says that resource i changes a part of what another describes as a whole.
+func inPart(
+	resources []resource.Resource,
+	i, other int,
+	name string,
+	at func(i int, attribute string) diag.Pos,
+) diag.Problem {
+	p := diag.Problem{
+		Pos:      at(i, ""),
+		Resource: string(resources[i].ID),
+		Related:  diag.At(at(other, "")),
+		Message: fmt.Sprintf("it changes a part of what %s describes as a whole: %s",
+			resources[other].ID, name),
+	}
+	if where := at(other, "").String(); where != "" {
+		p.Message += ", at " + where
+	}
+	return p
 }
 
 // sameThing says that resource i stands for the same thing as another.
