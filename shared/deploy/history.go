@@ -49,7 +49,9 @@ func (e *Engine) Compare(
 		return nil, err
 	}
 	texts := run.FewTexts(run.TextsOf(ctx, e.Files))
-	return e.planner().CompareEntries(before, version.SortedEntries(after), opts.Whole, texts)
+	planned, err := e.planner().CompareEntries(before, version.SortedEntries(after), opts.Whole, texts)
+	sayReached(planned, old.Agents, now.Agents, false)
+	return planned, err
 }
 
 // Part is a part of the resources of a version, in order of id.

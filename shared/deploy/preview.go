@@ -20,9 +20,18 @@ func (e *Engine) Preview(
 	if err != nil {
 		return DryRun{}, err
 	}
+	agents, err := e.State.Agents(ctx, env)
+	if err != nil {
+		return DryRun{}, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	before := make([]resource.Agent, 0, len(agents))
+	for _, a := range agents {
+		before = append(before, a.Agent)
+	}
 	out := DryRun{State: d.State, Planned: d.Planned}
 	if !opts.Read {
 		out.Planned = e.withReloads(out.Planned, d.Graph, d.Rows, d.Beside)
+		sayReached(out.Planned, before, d.Agents, false)
 		return out, nil
 	}
 	r := &dryRunner{e: e, runs: e.runner(), env: env, agents: d.Agents, files: x.Model.Files,
@@ -31,9 +40,10 @@ func (e *Engine) Preview(
 		r.from.Known = nil // of another plan
 	}
 	r.out.State = out.State
-	err = r.read(ctx, d)
+	err = r.read(ctx, d, before)
 	if err == nil && len(r.out.Unread) == 0 {
 		r.out.Planned = e.withReloads(r.out.Planned, d.Graph, d.Rows, d.Beside)
+		sayReached(r.out.Planned, before, d.Agents, true)
 	}
 	return r.out, err
 }
@@ -52,16 +62,15 @@ func (e *Engine) Check(ctx context.Context, env string, x planner.Export) error 
 	return e.planner().Check(ctx, env, x)
 }
 
-// read compares what would be in force with reality, and adds what leaves.
-func (d *dryRunner) read(ctx context.Context, s *planner.Draft) error {
-	agents, err := d.e.State.Agents(ctx, d.env)
-	if err != nil {
-		return fault.Wrap(fault.Unknown, "read agents", err)
-	}
+// read compares what would be in force with reality, and adds what leaves; before are the agents in
+// force.
+func (d *dryRunner) read(
+	ctx context.Context, s *planner.Draft, before []resource.Agent,
+) error {
 	known := state.LanesOf(d.agents)
-	for name, a := range agents { // of what leaves
-		if known[name] == 0 {
-			d.agents = append(d.agents, a.Agent)
+	for _, a := range before { // of what leaves
+		if known[a.Name] == 0 {
+			d.agents = append(d.agents, a)
 		}
 	}
 	g := s.Graph
@@ -78,7 +87,7 @@ func (d *dryRunner) read(ctx context.Context, s *planner.Draft) error {
 			blocked[w.ID] = w.Action == "undefined" || w.Failed || s.GetsRoom(w.ID)
 		}
 	}
-	err = d.compare(
+	err := d.compare(
 		ctx,
 		g,
 		rows,
