@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -88,7 +89,14 @@ func openDB(path string) (*db, error) {
 		return nil, storeError("open "+path, err)
 	}
 	conn.SetBusyTimeout(busyTimeout)
-	if err := prepareSoon(conn, path, steps); err != nil {
+	err = prepareSoon(conn, path, steps)
+	switch dir := filepath.Dir(path); {
+	case err == nil:
+		keepReserve(dir)
+	case fault.Is(err, fault.Full) && giveReserve(dir):
+		err = prepareSoon(conn, path, steps)
+	}
+	if err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
