@@ -62,7 +62,7 @@ func checkPlan(r *run, t *task, c *state.Commit, out *state.Committed, b before)
 				row.Priority)
 		}
 	})
-	r.books.half.note(r.state.read(env).env.Releasing != 0, c, out)
+	r.books.half.note(r.state.read(env).env.Releasing != 0, c, out, b)
 	if c.Version != nil && r.books.visible[c.Version.Number] != nil {
 		r.violate("V2", "%s stores version %d, which is visible already", t.name, c.Version.Number)
 	}
@@ -286,7 +286,7 @@ func checkVisible(r *run, t *task, e *environment, was, now int) {
 }
 
 // note takes over what a planner has written of a release that is under way.
-func (h *halfReleased) note(underWay bool, c *state.Commit, out *state.Committed) {
+func (h *halfReleased) note(underWay bool, c *state.Commit, out *state.Committed, b before) {
 	if !underWay {
 		*h = halfReleased{}
 		return
@@ -296,7 +296,8 @@ func (h *halfReleased) note(underWay bool, c *state.Commit, out *state.Committed
 	}
 	written(c, out, func(row *state.Row) {
 		delete(h.left, row.ID)
-		h.scheduled[row.ID] = row.Ticket != 0
+		// what was asked for before may start, as it might have then
+		h.scheduled[row.ID] = row.Ticket != 0 && row.Ticket != b.rows[row.ID].Ticket
 	})
 	for i := range out.Conflicts {
 		h.left[out.Conflicts[i].ID] = true
