@@ -47,12 +47,33 @@ func (l *PlanLine) Word() string {
 		return "replace"
 	case l.Action == "none" && len(l.ReloadFor) > 0:
 		return "reload"
+	case l.Action == "none" && len(l.Changes) > 0:
+		return "differs"
 	}
 	return l.Action
 }
 
+// SummaryOf sums a plan up, see PlanEnd.
+func SummaryOf(planned []deploy.PlannedChange) map[string]int {
+	out := map[string]int{"create": 0, "update": 0, "delete": 0, "none": 0, "orphan": 0,
+		"undefined": 0, "failed": 0, "reload": 0, "differs": 0}
+	for i := range planned {
+		l := PlanLineOf(&planned[i])
+		if l.Failed {
+			out["failed"]++
+			continue
+		}
+		out[l.Action]++
+		if word := l.Word(); word != l.Action && l.Action == "none" {
+			out[word]++
+		}
+	}
+	return out
+}
+
 // PlanEnd is the last line of a plan: how many resources there are of each action, and how many
-// would fail.
+// would fail. Of those whose action is none, it has how many reload, and how many are only compared
+// and differ.
 type PlanEnd struct {
 	Summary map[string]int `json:"summary"`
 }

@@ -44,8 +44,9 @@ func (w *waiter) did(ctx context.Context, of asked) (did, error) {
 		if n, again := at[x.Resource]; again {
 			c := &out.changes[n]
 			c.Replaced = c.Replaced || x.Replaced
-			c.Change, c.Attributes = x.Change,
-				slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.Attributes, names))))
+			all := slices.Concat(c.Attributes, names)
+			slices.Sort(all)
+			c.Change, c.Attributes = x.Change, append([]string{}, slices.Compact(all)...)
 			continue
 		}
 		at[x.Resource] = len(out.changes)

@@ -197,51 +197,53 @@ func (c *console) fullFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.full, "full", false, "show whole values, however long they are")
 }
 
-func (c *console) showPlan(planned []deploy.PlannedChange, exitCode bool) error {
-	summary := map[string]int{"create": 0, "update": 0, "delete": 0, "none": 0, "orphan": 0,
-		"undefined": 0, "failed": 0}
-	reloads := 0 // of what would not change itself
-	for _, w := range planned {
-		l := api.PlanLineOf(&w)
-		switch {
-		case w.Failed:
-			summary["failed"]++
-		case l.Word() == "reload":
-			reloads++
-			fallthrough
-		default:
-			summary[w.Action]++
-		}
-		switch {
-		case c.json:
+// planExit says for which findings of a plan the program exits with 5.
+type planExit struct {
+	changes     bool // what would be done
+	differences bool // also what is only compared, and differs
+}
+
+func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error {
+	for i := range planned {
+		l := api.PlanLineOf(&planned[i])
+		if c.json {
 			c.line(l)
-		case w.Failed:
-			c.printf("%-9s %s: %s\n", "failed", w.ID, w.Reason)
-		case w.Action != "none":
-			c.printf("%-9s %s%s%s\n", l.Word(), w.ID, because(w.Reason), deletesLater(&w))
-			c.diff(w.Changes)
-			if len(w.ReloadFor) > 0 {
-				c.printf("    and reload, since %s\n", changing(w.ReloadFor))
-			}
-		case len(w.ReloadFor) > 0:
-			c.printf("%-9s %s, since %s\n", l.Word(), w.ID, changing(w.ReloadFor))
-		case len(w.Changes) > 0:
-			c.printf("%-9s %s%s\n", "differs", w.ID, because(w.Reason))
-			c.diff(w.Changes)
+		} else {
+			showStep(c, &planned[i], l.Word())
 		}
 	}
+	summary := api.SummaryOf(planned)
 	if c.json {
 		c.line(api.PlanEnd{Summary: summary})
 	} else {
-		c.printf("%s\n", planText(summary, reloads))
+		c.printf("%s\n", planText(summary))
 	}
-	changes := reloads +
+	changes := summary["reload"] +
 		summary["create"] + summary["update"] + summary["delete"] + summary["orphan"]
 	switch {
 	case summary["failed"] > 0:
 		c.code = exitUnhealthy
-	case exitCode && changes > 0:
+	case exit.changes && changes > 0, exit.differences && summary["differs"] > 0:
 		c.code = exitChanges
 	}
 	return nil
+}
+
+// showStep shows what would become of one resource, if that is anything.
+func showStep(c *console, w *deploy.PlannedChange, word string) {
+	switch {
+	case w.Failed:
+		c.printf("%-9s %s: %s\n", word, w.ID, w.Reason)
+	case w.Action != "none":
+		c.printf("%-9s %s%s%s\n", word, w.ID, because(w.Reason), deletesLater(w))
+		c.diff(w.Changes)
+		if len(w.ReloadFor) > 0 {
+			c.printf("    and reload, since %s\n", changing(w.ReloadFor))
+		}
+	case len(w.ReloadFor) > 0:
+		c.printf("%-9s %s, since %s\n", word, w.ID, changing(w.ReloadFor))
+	case len(w.Changes) > 0:
+		c.printf("%-9s %s%s\n", word, w.ID, because(w.Reason))
+		c.diff(w.Changes)
+	}
 }

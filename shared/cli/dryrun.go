@@ -60,7 +60,7 @@ func (dr *dryRunner) dryRunCommand() *cobra.Command {
 	waves.add(cmd.Flags())
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "end after this long, with exit code 4")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only ask for it (not in this program)")
-	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something differs")
 	return cmd
 }
 
@@ -91,7 +91,7 @@ func (dr *dryRunner) dryRunNow(
 	}
 	dr.say("dry run of version %d: %d of %d compared with reality", d.Version, d.Covered,
 		len(d.Planned))
-	return dr.showPlan(d.Planned, exitCode)
+	return dr.showPlan(d.Planned, planExit{exitCode, exitCode})
 }
 
 // dryRun compares what matches of a version with reality, in waves if that is asked for.

@@ -95,7 +95,7 @@ func (h *history) diffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return h.showPlan(d.Planned, exitCode)
+			return h.showPlan(d.Planned, planExit{changes: exitCode})
 		})}
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something differs")
 	h.fullFlag(cmd)

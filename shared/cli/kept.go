@@ -139,7 +139,7 @@ func (p *planFiles) showKept(
 	if err != nil {
 		return err
 	}
-	if err := p.showPlan(planned, exitCode); err != nil {
+	if err := p.showPlan(planned, planExit{changes: exitCode}); err != nil {
 		return err
 	}
 	p.say("kept in %s; `southbound apply %s` does exactly this", file, file)

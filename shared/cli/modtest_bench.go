@@ -157,7 +157,7 @@ func (b *bench) DryRun(ctx context.Context, filter []string) (*modtest.Ran, erro
 		}
 		out.Outcomes = append(out.Outcomes, o)
 	}
-	out.Text, err = b.printed(func() error { return b.app.showPlan(d.Planned, false) })
+	out.Text, err = b.printed(func() error { return b.app.showPlan(d.Planned, planExit{}) })
 	return out, err
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -120,7 +121,7 @@ func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 	if err != nil {
 		return d.Unread, err
 	}
-	if err := p.showPlan(d.Planned, exitCode); err != nil {
+	if err := p.showPlan(d.Planned, planExit{changes: exitCode}); err != nil {
 		return nil, err
 	}
 	p.sayHeld(ctx, d.Planned)
@@ -189,16 +190,15 @@ func changing(ids []resource.ID) string {
 	return fmt.Sprintf("%s and %d more change", ids[0], len(ids)-1)
 }
 
-// planText sums a plan up in words; reloads are those of what stays as it is.
-func planText(summary map[string]int, reloads int) string {
+// planText sums a plan up in words.
+func planText(summary map[string]int) string {
 	var parts []string
-	if reloads > 0 {
-		summary["reload"], summary["none"] = reloads, summary["none"]-reloads
-	}
+	summary = maps.Clone(summary)
+	summary["none"] -= summary["reload"] + summary["differs"]
 	for _, p := range []struct{ action, text string }{{"create", "to create"},
 		{"update", "to update"}, {"reload", "to reload"}, {"delete", "to delete"},
 		{"orphan", "to leave behind"},
-		{"undefined", "undefined"}, {"failed", "would fail, or could not be read"},
+		{"undefined", "undefined"}, {"differs", "only compared, and different"}, {"failed", "would fail, or could not be read"},
 		{"none", "as they are"}} {
 		if n := summary[p.action]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, p.text))

@@ -118,6 +118,21 @@ func TestNextPoll(t *testing.T) {
 	}
 }
 
+// TestChangedTwice wants what was changed twice, and of no attribute, to have a list of attributes.
+func TestChangedTwice(t *testing.T) {
+	t.Parallel()
+	at := func(id string) api.Action {
+		return api.Action{ID: id, Resource: "exec::Run[a,name=x]", Outcome: state.StatusDeployed,
+			Action: state.ActionDeploy, Change: diff.Updated}
+	}
+	h := &logged{actions: []api.Action{at("2"), at("3")}}
+	w := &waiter{location: &location{}, session: &session{home: h}}
+	got, err := w.did(t.Context(), asked{since: "1"})
+	if err != nil || len(got.changes) != 1 || got.changes[0].Attributes == nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // TestTimeoutOfWhatIsNotReached wants it to be said which agents were not reached when the time to
 // wait ran out, and why, and not that something was scheduled.
 func TestTimeoutOfWhatIsNotReached(t *testing.T) {

@@ -74,18 +74,20 @@ func (r *Report) headline() string {
 // planned sums a plan up.
 func planned(n map[string]int) string {
 	var parts []string
+	same := n["none"] - n["reload"] - n["differs"]
 	for _, p := range []struct{ action, text string }{{"create", "to create"},
-		{"update", "to update"}, {"delete", "to delete"}, {"orphan", "to leave behind"},
-		{"undefined", "undefined"}, {"failed", "would fail, or could not be read"}} {
+		{"update", "to update"}, {"reload", "to reload"}, {"delete", "to delete"},
+		{"orphan", "to leave behind"}, {"undefined", "undefined"},
+		{"differs", "only compared, and different"}, {"failed", "would fail, or could not be read"}} {
 		if n[p.action] > 0 {
 			parts = append(parts, fmt.Sprintf("**%d** %s", n[p.action], p.text))
 		}
 	}
 	if len(parts) == 0 {
 		return fmt.Sprintf("✅ Nothing would change; %s as described.",
-			plural(n["none"], "resource"))
+			plural(same, "resource"))
 	}
-	return "📋 " + strings.Join(parts, ", ") + fmt.Sprintf("; %d stay as they are.", n["none"])
+	return "📋 " + strings.Join(parts, ", ") + fmt.Sprintf("; %d stay as they are.", same)
 }
 
 // outcome sums an export or apply up.

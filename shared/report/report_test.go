@@ -67,6 +67,16 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestReloadsAndDifferences wants a plan to be summed up with what reloads, and what only differs.
+func TestReloadsAndDifferences(t *testing.T) {
+	t.Parallel()
+	text := markdown(t, read(t, `{"summary":{"none":5,"reload":1,"differs":2}}`), 0)
+	if !strings.Contains(text,
+		"**1** to reload, **2** only compared, and different; 2 stay as they are.") {
+		t.Error(text)
+	}
+}
+
 // TestFence pins that a value cannot end the block it is shown in.
 func TestFence(t *testing.T) {
 	t.Parallel()
