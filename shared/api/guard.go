@@ -61,9 +61,9 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 		case !right: // nothing that anybody may ask for has a body
 			_ = rc.SetReadDeadline(time.Now().Add(refusedTime))
 		case strings.HasPrefix(r.URL.Path, "/v1/files/"):
-			r.Body = patient{r.Body, rc}
-		default:
-			_ = rc.SetReadDeadline(time.Now().Add(bodyTime))
+			r.Body = patient{ReadCloser: r.Body, rc: rc}
+		case r.Body != http.NoBody:
+			r.Body = patient{r.Body, rc, time.Now().Add(bodyTime)}
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -190,13 +190,17 @@ func (r *routes) store(c huma.Context) error {
 			opened = true
 			return io.NopCloser(body), nil
 		}}})
+	if err != nil && malformed(body.failed) {
+		return notRead(body.failed)
+	}
 	return fault.Wrap(fault.Unknown, "store file", err)
 }
 
 // bounded is a body that may not be longer than it may be.
 type bounded struct {
-	r    io.Reader
-	left int64
+	r      io.Reader
+	left   int64
+	failed error // how reading it ended, if not well
 }
 
 var errTooLong = errors.New("the body is longer than a file may be")
@@ -206,6 +210,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.left -= int64(n); b.left < 0 {
 		return n, errTooLong
+	}
+	if err != nil && err != io.EOF { //nolint:errorlint // the end is not wrapped
+		b.failed = err
 	}
 	return n, err // io.EOF must stay itself
 }

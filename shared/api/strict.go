@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
@@ -180,24 +179,4 @@ func noSuch(mux *http.ServeMux) http.Handler {
 			Failure{Kind: fault.Usage, Message: "this address is not asked with that method",
 				Hint: "use " + methods, Problems: []Wrong{}}))
 	})
-}
-
-// The times that a client has.
-const (
-	refusedTime = time.Second      // for what is left of a request that is refused
-	bodyTime    = 5 * time.Minute  // for a body that is not a file: at most 8 MB
-	silentTime  = 30 * time.Second // between two pieces of a file
-)
-
-// patient is the body of a file: it may take long as a whole, but not between two pieces.
-type patient struct {
-	io.ReadCloser
-	rc *http.ResponseController
-}
-
-// Read implements io.Reader.
-func (p patient) Read(b []byte) (int, error) {
-	// where it cannot be set, who serves has limits of its own
-	_ = p.rc.SetReadDeadline(time.Now().Add(silentTime))
-	return p.ReadCloser.Read(b) // io.EOF must stay itself
 }

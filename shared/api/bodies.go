@@ -1,0 +1,93 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"southbound/shared/fault"
+)
+
+// The times that a client has.
+const (
+	refusedTime = time.Second      // for what is left of a request that is refused
+	bodyTime    = 5 * time.Minute  // for a body that is not a file: at most 8 MB
+	silentTime  = 30 * time.Second // between two pieces of any
+)
+
+// patient is the body of a request: it may not be silent for long between two pieces and, unless
+// until is zero, not take longer than that as a whole.
+type patient struct {
+	io.ReadCloser
+	rc    *http.ResponseController
+	until time.Time
+}
+
+// Read implements io.Reader.
+func (p patient) Read(b []byte) (int, error) {
+	late := time.Now().Add(silentTime)
+	if !p.until.IsZero() && p.until.Before(late) {
+		late = p.until
+	}
+	// where it cannot be set, who serves has limits of its own
+	_ = p.rc.SetReadDeadline(late)
+	n, err := p.ReadCloser.Read(b)
+	if err != nil { // the server goes on to read, to notice that the client goes away
+		_ = p.rc.SetReadDeadline(time.Time{})
+	}
+	return n, err // io.EOF must stay itself
+}
+
+// gathered is a request whose body was read already.
+type gathered struct {
+	humaContext
+	body io.Reader
+}
+
+// humaContext has another name than its method.
+type humaContext huma.Context
+
+// BodyReader implements huma.Context.
+func (g gathered) BodyReader() io.Reader { return g.body }
+
+// readable reads bodies ahead of the library, which takes one that is not as HTTP has it for a
+// fault of the server. What else is wrong with a body is for the library to tell.
+func readable(c huma.Context, next func(huma.Context)) {
+	op := c.Operation()
+	if op.RequestBody == nil || c.BodyReader() == nil {
+		next(c)
+		return
+	}
+	var text bytes.Buffer
+	_, err := io.Copy(&text, io.LimitReader(c.BodyReader(), op.MaxBodyBytes))
+	if malformed(err) {
+		send(c, problemOf(notRead(err)))
+		return
+	}
+	body := io.Reader(&text)
+	if err != nil {
+		body = io.MultiReader(body, failing{err})
+	}
+	next(gathered{c, body})
+}
+
+// malformed reports whether an error of reading a body is the client's.
+func malformed(err error) bool {
+	var slow net.Error
+	return err != nil && (!errors.As(err, &slow) || !slow.Timeout())
+}
+
+func notRead(err error) error {
+	return fault.Wrap(fault.Usage, "read the body of the request", err)
+}
+
+// failing is a reader that fails.
+type failing struct{ err error }
+
+// Read implements io.Reader.
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
