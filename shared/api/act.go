@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"time"
+	"unicode/utf8"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
@@ -101,11 +102,25 @@ func (s *parameters) setParameter(
 }
 
 func (s *parameters) setParameters(ctx context.Context, env string, ps ...state.Parameter) error {
+	for i := range ps {
+		if err := checkValue(ps[i].Name, ps[i].Value); err != nil {
+			return err
+		}
+	}
 	err := s.Engine.SetParameters(ctx, env, ps...)
 	if err == nil {
 		s.changed(env)
 	}
 	return err
+}
+
+// checkValue refuses what JSON cannot hold: other bytes would come out of it.
+func checkValue(name, value string) error {
+	if utf8.ValidString(value) {
+		return nil
+	}
+	return fault.New(fault.Invalid, "set parameter", "the value of %q is not UTF-8", name).
+		WithHint("encode bytes that are no text, as in base64")
 }
 
 // Suggest implements Home.

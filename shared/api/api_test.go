@@ -157,8 +157,8 @@ func TestAsks(t *testing.T) {
 		want                    string
 	}{
 		{"anybody may see what this is", "GET", "/", "", 200, `"auth":"bearer"`},
-		{"progress of nothing", "GET", "/v1/environments/e/progress", "", 200,
-			`"environment":"e","released":0`},
+		{"progress of what does not exist", "GET", "/v1/environments/e/progress", "", 404,
+			`there is no environment \"e\"`},
 		{"all is well", "GET", "/v1/environments/e/health", "", 200, `"groups":[]`},
 		{"an empty list", "GET", "/v1/environments/e/resources", "", 200, `{"items":[]}`},
 		{"a filter", "GET",
@@ -169,7 +169,9 @@ func TestAsks(t *testing.T) {
 		{"no such resource", "GET", "/v1/environments/e/resources/std::Null%5Ba,name=x%5D", "",
 			404, `"kind":"not_found"`},
 		{"an odd environment", "GET", "/v1/environments/a%20b/progress", "", 422,
-			`"kind":"invalid"`},
+			"path.env: expected string to be 1 to 100 letters, digits, - and _"},
+		{"a line break in a name", "PUT", "/v1/environments/e/parameters/a%0Ab", `{"value":"x"}`,
+			422, "without line breaks and other control characters"},
 		{"versions", "GET", "/v1/environments/e/versions", "", 200, `{"items":[]}`},
 		{"no such version", "GET", "/v1/environments/e/versions/3", "", 404,
 			`there is no version 3`},
@@ -287,6 +289,9 @@ func TestAsks(t *testing.T) {
 func TestConditional(t *testing.T) {
 	t.Parallel()
 	w := start(t, nil)
+	if err := w.service.Halt(context.Background(), "e", false); err != nil {
+		t.Fatal(err)
+	}
 	for _, path := range []string{"/v1/environments/e/progress", "/v1/environments/e/versions",
 		"/v1/types", "/openapi.json"} {
 		resp, _ := w.ask(t, "GET", path, "")

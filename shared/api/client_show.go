@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -54,9 +55,13 @@ func ask[T any](ctx context.Context, c *connection, method, path string, in any)
 	return v, err
 }
 
-// Progress implements Home.
+// Progress implements Home. Of an environment that does not exist, nothing is there.
 func (c *Client) Progress(ctx context.Context, env string) (Progress, error) {
-	return ask[Progress](ctx, c.connection, http.MethodGet, envPath(env, "progress"), nil)
+	p, err := ask[Progress](ctx, c.connection, http.MethodGet, envPath(env, "progress"), nil)
+	if errors.As(err, new(remote)) && fault.Is(err, fault.NotFound) {
+		return ProgressOf(env, deploy.Progress{}), nil
+	}
+	return p, err
 }
 
 // Health implements Home.
@@ -145,6 +150,9 @@ func (c *Client) ParameterHistory(
 func (c *Client) SetParameter(
 	ctx context.Context, env, name, value string,
 ) (state.Parameter, error) {
+	if err := checkValue(name, value); err != nil { // JSON would change it
+		return state.Parameter{}, err
+	}
 	return ask[state.Parameter](ctx, c.connection, http.MethodPut, parameterPath(env, name),
 		map[string]string{"value": value})
 }

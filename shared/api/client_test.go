@@ -121,6 +121,19 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
+// TestProgressOfNothing wants what does not exist to be empty to whoever asks through the client, as
+// it is in a home.
+func TestProgressOfNothing(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	for _, home := range []api.Home{w.client(t), w.service} {
+		p, err := home.Progress(t.Context(), "e")
+		if err != nil || p.Environment != "e" || p.Last != 0 || !p.Done() || p.Counts == nil {
+			t.Errorf("%+v, %v", p, err)
+		}
+	}
+}
+
 // TestSilent wants a server that accepts and does not answer to be given up after a while, once,
 // and to hear what it did.
 func TestSilent(t *testing.T) {

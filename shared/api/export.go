@@ -20,7 +20,7 @@ import (
 
 // Bundle is an export as it travels: what was uploaded before, by hash, and what is asked for.
 type Bundle struct {
-	Chunks      []string  `json:"chunks" maxItems:"20000" pattern:"^[0-9a-f]{64}$" doc:"hashes of files of resources"`
+	Chunks      []string  `json:"chunks" maxItems:"20000" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"hashes of files of resources"`
 	Agents      string    `json:"agents,omitempty" pattern:"^([0-9a-f]{64})?$" doc:"hash of a file of agents"`
 	Partial     bool      `json:"partial,omitempty" doc:"replace only the resource sets that are exported"`
 	DeleteSets  []string  `json:"delete_sets,omitempty" maxItems:"1000" maxLength:"255" doc:"sets to remove, with partial"`
@@ -212,7 +212,7 @@ const maxFile = 5 << 30
 
 // FileSize is a file that is to be uploaded.
 type FileSize struct {
-	Hash string `json:"hash" pattern:"^[0-9a-f]{64}$"`
+	Hash string `json:"hash" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case"`
 	Size int64  `json:"size" minimum:"0" maximum:"5368709120"`
 }
 

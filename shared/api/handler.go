@@ -63,7 +63,7 @@ type serviceRoutes struct{ *routes }
 
 // InEnvironment is what every request about an environment has.
 type InEnvironment struct {
-	Env string `path:"env" pattern:"^[A-Za-z0-9_-]{1,100}$" doc:"the environment"`
+	Env string `path:"env" pattern:"^[A-Za-z0-9_-]{1,100}$" patternDescription:"1 to 100 letters, digits, - and _" doc:"the environment"`
 }
 
 type out[T any] struct {

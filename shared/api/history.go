@@ -47,6 +47,16 @@ func (s *Service) Environments(ctx context.Context) ([]string, error) {
 	return names, fault.Wrap(fault.Unknown, "list environments", err)
 }
 
+// exists refuses an environment that nothing was ever done in.
+func (s *Service) exists(ctx context.Context, env string) error {
+	names, err := s.Environments(ctx)
+	if err != nil || slices.Contains(names, env) {
+		return err
+	}
+	return fault.New(fault.NotFound, "", "there is no environment %q", env).
+		WithHint("GET /v1/environments lists them; an export makes one")
+}
+
 // VersionFile implements Home.
 func (s *versions) VersionFile(
 	ctx context.Context, env string, number int, hash string,

@@ -139,7 +139,7 @@ func (r *routes) parameters() {
 	serve(r, http.MethodPut, oneParameter, "setParameter", "Set a parameter",
 		func(ctx context.Context, i *struct {
 			InEnvironment
-			Name string `path:"name" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$"`
+			Name string `path:"name" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$" patternDescription:"letters, digits, signs and spaces, without line breaks and other control characters"`
 			Body struct {
 				Value string `json:"value"`
 			}

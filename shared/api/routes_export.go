@@ -123,7 +123,7 @@ func (r *routes) exports() {
 	serve(r, http.MethodGet, inEnv+"/results/{hash}", "result",
 		"A part of the answer to a plan or a dry run", func(ctx context.Context, i *struct {
 			InEnvironment
-			Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`
+			Hash string `path:"hash" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case"`
 		}) (*rawOut, error) {
 			b, err := r.s.Result(ctx, i.Hash)
 			if err != nil {

@@ -71,7 +71,7 @@ func (r *routes) history() {
 // file answers with the bytes of a file.
 func (r *routes) file(ctx context.Context, i *struct {
 	InVersion
-	Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`
+	Hash string `path:"hash" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case"`
 }) (*rawOut, error) {
 	b, err := r.s.VersionFile(ctx, i.Env, i.Number, i.Hash)
 	if err == nil && len(b) > maxFetched {

@@ -24,7 +24,7 @@ const AnyService = "-"
 
 // InTenant is what every request about services has.
 type InTenant struct {
-	Env string `header:"X-Inmanta-tid" required:"true" pattern:"^[A-Za-z0-9_-]{1,100}$" doc:"the environment"`
+	Env string `header:"X-Inmanta-tid" required:"true" pattern:"^[A-Za-z0-9_-]{1,100}$" patternDescription:"1 to 100 letters, digits, - and _" doc:"the environment"`
 }
 
 // OfService names a service.
@@ -119,7 +119,7 @@ func (r serviceRoutes) catalog() {
 			})
 	}
 	type docsIn struct {
-		Env string `query:"environment" required:"true" pattern:"^[A-Za-z0-9_-]{1,100}$"`
+		Env string `query:"environment" required:"true" pattern:"^[A-Za-z0-9_-]{1,100}$" patternDescription:"1 to 100 letters, digits, - and _"`
 	}
 	serve(r.routes, http.MethodGet, "/lsm/v1/service_catalog_docs", "catalogDocs",
 		"An OpenAPI description of the services that can be ordered",

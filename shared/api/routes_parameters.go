@@ -129,7 +129,7 @@ const onePath = "/api/v1/parameter/{id}"
 
 type settingIn struct {
 	InTenant
-	ID   string `path:"id" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$" doc:"the name"`
+	ID   string `path:"id" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$" patternDescription:"letters, digits, signs and spaces, without line breaks and other control characters" doc:"the name"`
 	Body SettingBody
 }
 
@@ -146,7 +146,7 @@ type SettingsBody struct {
 
 // SettingItem is one of several parameters that are set: a SettingBody with the name.
 type SettingItem struct {
-	ID       string         `json:"id" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$" doc:"the name"`
+	ID       string         `json:"id" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$" patternDescription:"letters, digits, signs and spaces, without line breaks and other control characters" doc:"the name"`
 	Value    string         `json:"value" doc:"the value; kept unless metadata.values has others"`
 	Metadata *SuggestedBody `json:"metadata,omitempty"`
 	Source   *string        `json:"source,omitempty" nullable:"true" maxLength:"255"`

@@ -236,7 +236,7 @@ func (r *routes) actions(ctx context.Context, i *actionsIn) (*out[Page[Action]],
 func (r *routes) single() {
 	serve(r, http.MethodGet, "/v1/types/{name}", "type", "One resource type",
 		func(ctx context.Context, i *struct {
-			Name string `path:"name" minLength:"1" maxLength:"1000" pattern:"^[A-Za-z0-9_:]+$"`
+			Name string `path:"name" minLength:"1" maxLength:"1000" pattern:"^[A-Za-z0-9_:]+$" patternDescription:"letters, digits, _ and ::"`
 		}) (*out[Type], error) {
 			t, ok := r.s.Engine.Types.Type(i.Name)
 			if !ok {
@@ -251,7 +251,11 @@ func (r *routes) single() {
 		})
 	serve(r, http.MethodGet, inEnv+"/progress", "progress", "How far it is",
 		func(ctx context.Context, i *InEnvironment) (*out[Progress], error) {
-			return answer(r.s.Progress(ctx, i.Env))
+			p, err := r.s.Progress(ctx, i.Env)
+			if err == nil && p.Last == 0 {
+				err = r.s.exists(ctx, i.Env)
+			}
+			return answer(p, err)
 		})
 	serve(r, http.MethodGet, inEnv+"/health", "health", "What is not well, causes first",
 		func(ctx context.Context, i *InEnvironment) (*out[Health], error) {

@@ -22,6 +22,9 @@ func TestWaiting(t *testing.T) {
 		}
 		return nil
 	}
+	if err := w.service.Halt(t.Context(), "e", false); err != nil {
+		t.Fatal(err)
+	}
 	c, err := api.NewClient(api.ClientConfig{URL: w.URL, Token: token})
 	if err != nil {
 		t.Fatal(err)

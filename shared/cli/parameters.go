@@ -87,7 +87,8 @@ func (c *parameterCommands) parameterHistory(ctx context.Context, args []string)
 		case p.Gone:
 			c.printf("%s  deleted\n", p.Updated.UTC().Format(time.RFC3339))
 		default:
-			c.printf("%s  %s = %s\n", p.Updated.UTC().Format(time.RFC3339), p.Name, p.Value)
+			c.printf("%s  %s = %s\n", p.Updated.UTC().Format(time.RFC3339), p.Name,
+				oneLine(p.Value))
 		}
 	}
 	if len(changes) == 0 {
@@ -131,9 +132,9 @@ func (c *parameterCommands) parameters(ctx context.Context, facts bool) error {
 		case c.json:
 			c.line(p)
 		case facts:
-			c.printf("%s  %s = %s\n", p.Of, p.Name, p.Value)
+			c.printf("%s  %s = %s\n", p.Of, p.Name, oneLine(p.Value))
 		default:
-			c.printf("%s = %s\n", p.Name, p.Value)
+			c.printf("%s = %s\n", p.Name, oneLine(p.Value))
 		}
 	}
 	if len(ps) == 0 && facts {
