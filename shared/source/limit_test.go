@@ -1,6 +1,8 @@
 package source
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -78,5 +80,26 @@ func TestCount(t *testing.T) {
 		if got := maxValues([]byte(text), 0) == valuesIn([]byte(text)); got != counted {
 			t.Errorf("%q: all counted: %v, want %v", text, got, counted)
 		}
+	}
+}
+
+// TestDocumentedExpansions holds the page about documents against how many values aliases may stand
+// for.
+func TestDocumentedExpansions(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/documents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, row, _ := strings.Cut(string(page), "| `&name` and `*name` |")
+	row, _, _ = strings.Cut(row, "\n")
+	for _, size := range []int{0, 5_000_000, 1 << 30} {
+		n := newBudget(size).expansions()
+		if text := fmt.Sprintf(" %d,%03d ", n/1000, n%1000); !strings.Contains(row+" ", text) {
+			t.Errorf("of %d bytes it is%s, and the page says%s", size, text, row)
+		}
+	}
+	if small, more := newBudget(0).expansions(), newBudget(5_100_000).expansions(); more <= small {
+		t.Errorf("of more than 5 MB it is %d, and of less %d", more, small)
 	}
 }
