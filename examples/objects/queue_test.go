@@ -25,6 +25,7 @@ func TestQueue(t *testing.T) {
 			World:     func() (string, error) { return api.World(prefix) },
 			Vanish:    func() error { api.Remove("/queues/" + prefix + "a"); return nil },
 			Interrupt: front.Interrupt,
+			Stall:     front.Stall,
 		}, nil
 	}
 	providertest.Run(t, providertest.Subject{Definition: Queue(), Transport: front.Conn,

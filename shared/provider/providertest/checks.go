@@ -42,6 +42,8 @@ func checks() []check {
 			"keep no state between calls, or lock it", parallel},
 		{"canceled", "a call that is cut off ends, and the next one converges",
 			"mind the context of the call, and put no secret into an error", canceled},
+		{"stalled", "a call ends with its context while its target does not answer",
+			"hand the context of the call on to every request to the target", stalled},
 		{"interrupted", "a call that is cut off after any of its steps is made good by the next",
 			"write beside and rename, or let Read see what is half made, so that the next run " +
 				"completes it", interrupted},

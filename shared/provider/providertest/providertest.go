@@ -60,6 +60,11 @@ type Case struct {
 	// effect. restore lets calls through again and reports whether any was stopped. nil: being cut
 	// off in the middle is not checked.
 	Interrupt func(n int) (restore func() (stopped bool))
+	// Stall lets the target accept the n-th (from 0) call to it from now on, and all after it, and
+	// answer none, as one that hangs. began is closed when one waits; restore, which may be called
+	// twice, ends that: those that wait fail then and have no effect. nil: whether calls end with
+	// their context while the target hangs is not checked.
+	Stall func(n int) (began <-chan struct{}, restore func())
 	// Secrets are parts of values above that must appear in no log line, change, fact or error.
 	Secrets []string
 	// Present says that the thing is always as wanted, can neither be made nor be removed, and so

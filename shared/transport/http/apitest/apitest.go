@@ -34,7 +34,8 @@ import (
 type API struct {
 	URL  string
 	Conn *conn.Conn
-	// Stopper cuts calls off: its Interrupt is what providertest.Case wants.
+	// Stopper cuts calls off, and leaves some without an answer: its Interrupt and its Stall are what
+	// providertest.Case wants.
 	providertest.Stopper
 
 	mu      sync.Mutex
@@ -71,11 +72,13 @@ func Connect(t testing.TB, options map[string]any) *conn.Conn {
 	return c
 }
 
-// Front stands before a real API and can cut calls to it off. It is safe for concurrent use.
+// Front stands before a real API, and can cut calls to it off or leave them without an answer. It is
+// safe for concurrent use.
 type Front struct {
 	URL  string
 	Conn *conn.Conn
-	// Stopper cuts calls off: its Interrupt is what providertest.Case wants.
+	// Stopper cuts calls off, and leaves some without an answer: its Interrupt and its Stall are what
+	// providertest.Case wants.
 	providertest.Stopper
 }
 
@@ -91,14 +94,11 @@ func Wrap(t testing.TB, target string, options map[string]any) *Front {
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.ErrorLog = log.New(io.Discard, "", 0) // calls are cut off on purpose
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if f.Before() != nil {
-			panic(http.ErrAbortHandler) // the connection is cut without an answer
-		}
 		// The body is read whole: the server closes it once an answer has begun, and the proxy may
-		// still be about to see its end.
+		// still be about to see its end. And only then does the server notice that a caller is gone.
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			panic(http.ErrAbortHandler)
+		if err != nil || f.Hold(r.Context().Done()) != nil || f.Before() != nil {
+			panic(http.ErrAbortHandler) // the connection is cut without an answer
 		}
 		r.Body, r.Host = io.NopCloser(bytes.NewReader(body)), to.Host
 		proxy.ServeHTTP(w, r)
@@ -150,6 +150,9 @@ func (a *API) Remove(path string) {
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	if a.Hold(r.Context().Done()) != nil {
+		panic(http.ErrAbortHandler) // the connection is cut without an answer
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.Before() != nil {

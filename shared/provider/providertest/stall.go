@@ -1,0 +1,157 @@
+package providertest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"southbound/shared/diff"
+	"southbound/shared/provider"
+)
+
+// stallGrace is how long a call may go on after its context has ended while its target does not
+// answer. It is shorter than what connections wait for an answer, or that would end the call.
+const stallGrace = 15 * time.Second
+
+// stalled lets the target answer none of the calls of a method from some step on, and ends the
+// context of the method then.
+func stalled(e *env) error {
+	if e.Stall == nil {
+		return lacks("Stall")
+	}
+	r, err := madeResource(e)
+	if err != nil {
+		return err
+	}
+	if err := stalledReads(e, r); err != nil || e.Present {
+		return err
+	}
+	for _, t := range stalledChanges(e) {
+		if err := stalledChange(e, t); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+	}
+	return nil
+}
+
+// stalledReads lets a target answer none of the calls of Read from each of them on.
+func stalledReads(e *env, r provider.Resource) error {
+	for n, more := 0, true; more && n < maxSteps; n++ {
+		var err error
+		if more, err = withoutAnswer(e, n, "Read", func(cut *env) {
+			_, _ = cut.read(r, false) // that it fails is right
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stalledChanges are the changes of which each call is tried.
+func stalledChanges(e *env) []transition {
+	gone := func(*Case) []map[string]any { return nil }
+	made := func(c *Case) []map[string]any { return []map[string]any{c.Attributes} }
+	var out []transition
+	if !e.Lasting {
+		out = append(out, transition{"create", gone, made})
+	}
+	for i := range e.Updates {
+		out = append(out, transition{fmt.Sprintf("update %d", i+1), made,
+			func(c *Case) []map[string]any { return []map[string]any{c.Attributes, c.Updates[i]} }})
+	}
+	if !e.Lasting {
+		out = append(out, transition{"purge", made, gone})
+	}
+	return out
+}
+
+// stalledChange lets a target answer none of the calls of one change from each of them on. The next
+// run has to make good what was cut off.
+func stalledChange(e *env, t transition) error {
+	before, err := stateOf(e, t.from(&e.Case))
+	if err != nil {
+		return err
+	}
+	after, err := stateOf(e, t.to(&e.Case))
+	if err != nil {
+		return err
+	}
+	for n, more := 0, true; more && n < maxSteps; n++ {
+		if _, err := e.apply(before); err != nil {
+			return err
+		}
+		obs, err := e.read(after, false)
+		if err != nil {
+			return err
+		}
+		change, diffs, err := e.decide(after, obs)
+		if err != nil || change == diff.NoChange || replaces(e, diffs) {
+			return err
+		}
+		todo := provider.BatchChange{Change: change, Resource: after, Observed: obs,
+			Changes: diffs, Token: e.tokenOf(after)}
+		var out provider.Result
+		var said error
+		more, err = withoutAnswer(e, n, nameOfCall(change), func(cut *env) {
+			out, said = cut.act(todo, nil)
+		})
+		if err == nil && (said != nil || out.Again == nil) {
+			err = checkHonest(e, after, said, "after it was cut off")
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := e.apply(after); err != nil {
+			return fmt.Errorf("after it was cut off: %w", err)
+		}
+	}
+	return nil
+}
+
+// withoutAnswer makes a call while the target answers nothing from step n on, and ends its context
+// once it waits there. It returns whether it did, and an error when it went on.
+func withoutAnswer(e *env, n int, method string, call func(cut *env)) (waited bool, err error) {
+	cut := *e
+	ctx, cancel := context.WithCancel(e.ctx)
+	defer cancel()
+	cut.ctx = ctx
+	began, restore := e.Stall(n)
+	defer restore()
+	patience := cmp.Or(e.subject.grace, stallGrace)
+	over, seen := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(seen)
+		select {
+		case <-over:
+			return
+		case <-began:
+			waited = true
+			cancel()
+		}
+		late := time.NewTimer(patience)
+		defer late.Stop()
+		select {
+		case <-over:
+		case <-late.C:
+			seen <- deaf(method, n, patience)
+			restore() // or it would never end
+		}
+	}()
+	func() {
+		defer close(over)
+		call(&cut)
+	}()
+	err = <-seen
+	e.errors, e.said = cut.errors, cut.said
+	return waited, err
+}
+
+// deaf is said of a call that does not end with its context.
+func deaf(method string, n int, after time.Duration) error {
+	return advise("hand the context of the call on to every request to the target: api.Call does, "+
+		"and for others there are http.NewRequestWithContext, exec.CommandContext, "+
+		"(*sql.DB).QueryContext and (*net.Dialer).DialContext",
+		"%s is deaf to its context: the target did not answer its request %d, the context of the "+
+			"call was ended then, and %s later the call still waited", method, n+1, after)
+}
