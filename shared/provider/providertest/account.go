@@ -16,6 +16,8 @@ import (
 type account struct {
 	mu      sync.Mutex // guards all that follows
 	lines   []provider.Line
+	in      []string // the calls that have logged lines
+	others  []saying // what else was said
 	changed map[string]diff.Diff
 	facts   map[string]string
 	secrets redact.Set
@@ -27,17 +29,59 @@ type account struct {
 	claimed       map[string]diff.Diff // changed since forgetSaid
 }
 
+// saying is one thing that a handler has said or handed over, and the call in which it did, "" when
+// that is not known.
+type saying struct{ call, what, text string }
+
+// String says what it is, without the text.
+func (s saying) String() string {
+	if s.call == "" {
+		return s.what
+	}
+	return s.what + " of " + s.call
+}
+
 // Log implements provider.Host.
-func (a *account) Log(line provider.Line) {
+func (a *account) Log(line provider.Line) { a.log(line, "") }
+
+func (a *account) log(line provider.Line, call string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.lines = append(a.lines, line)
+	a.lines, a.in = append(a.lines, line), append(a.in, call)
+}
+
+// sayings returns all that was said, in which what was named as a secret is replaced, as the engine
+// does.
+func (a *account) sayings() []saying {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []saying
+	for i, l := range a.lines {
+		out = append(out, saying{a.in[i], "a log line", textOf(l)})
+	}
+	out = append(out, a.others...)
+	for i := range out {
+		out[i].text = a.secrets.Clean(out[i].text, diff.Redacted)
+	}
+	return out
+}
+
+// textOf returns a log line as a text.
+func textOf(l provider.Line) string {
+	kwargs := "?" // it has no form: another check says so
+	if unrecordable(reflect.ValueOf(l.Kwargs), 0) != endless {
+		kwargs = fmt.Sprint(l.Kwargs)
+	}
+	return fmt.Sprintf("%s %s %s", l.Level, l.Msg, kwargs)
 }
 
 // Changed implements provider.Host.
-func (a *account) Changed(attribute string, d diff.Diff) {
+func (a *account) Changed(attribute string, d diff.Diff) { a.change(attribute, d, "") }
+
+func (a *account) change(attribute string, d diff.Diff, call string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.others = append(a.others, saying{call, "a change", fmt.Sprint(attribute, d)})
 	a.changed[attribute] = d
 	if a.recent != nil {
 		a.recent[attribute] = d
@@ -62,9 +106,12 @@ func (a *account) recentChanges() map[string]diff.Diff {
 }
 
 // Fact implements provider.Host.
-func (a *account) Fact(name, value string) {
+func (a *account) Fact(name, value string) { a.fact(name, value, "") }
+
+func (a *account) fact(name, value, call string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.others = append(a.others, saying{call, "a fact", name + " " + value})
 	a.facts[name] = value
 }
 
@@ -76,9 +123,12 @@ func (a *account) Secret(value string) {
 }
 
 // Provider implements provider.Host.
-func (a *account) Provider(name, why string) {
+func (a *account) Provider(name, why string) { a.choose(name, why, "") }
+
+func (a *account) choose(name, why, call string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.others = append(a.others, saying{call, "why a provider was chosen", why})
 	a.provider, a.why = name, why
 }
 
@@ -132,11 +182,7 @@ func (a *account) Output() string {
 	defer a.mu.Unlock()
 	var b strings.Builder
 	for _, l := range a.lines {
-		kwargs := "?" // it has no form: another check says so
-		if unrecordable(reflect.ValueOf(l.Kwargs), 0) != endless {
-			kwargs = fmt.Sprint(l.Kwargs)
-		}
-		fmt.Fprintf(&b, "%s %s %s\n", l.Level, l.Msg, kwargs)
+		fmt.Fprintln(&b, textOf(l))
 	}
 	fmt.Fprintf(&b, "%v\n%v\n%s\n", a.changed, a.facts, a.why)
 	out := b.String()

@@ -124,7 +124,7 @@ func batchStates(e *env, change map[string]any, purge bool) ([]provider.Resource
 func decideAll(e *env, rs []provider.Resource) ([]provider.BatchChange, error) {
 	reads := make([]provider.BatchRead, len(rs))
 	for i, r := range rs {
-		reads[i] = provider.BatchRead{Context: e.context(r, false),
+		reads[i] = provider.BatchRead{Context: e.context("ReadBatch", r, false),
 			ReadRequest: provider.ReadRequest{Resource: r}}
 	}
 	var got []provider.Reading
@@ -133,7 +133,7 @@ func decideAll(e *env, rs []provider.Resource) ([]provider.BatchChange, error) {
 			_ = e.labelled("ReadBatch", func() error { out = b.ReadBatch(ctx, reads); return nil })
 			for _, one := range out {
 				if one.Err != nil {
-					e.errors = append(e.errors, one.Err.Error())
+					e.told = append(e.told, saying{"ReadBatch", "an error", one.Err.Error()})
 				}
 			}
 			return out
@@ -163,7 +163,7 @@ func decideAll(e *env, rs []provider.Resource) ([]provider.BatchChange, error) {
 			return nil, err
 		}
 		out = append(out,
-			provider.BatchChange{Context: e.context(r, false), Change: change, Resource: r,
+			provider.BatchChange{Context: e.context("ApplyBatch", r, false), Change: change, Resource: r,
 				Observed: obs, Changes: diffs, Token: e.token()})
 	}
 	return out, nil
@@ -233,7 +233,7 @@ func applyBatch(
 	_ = e.labelled("ApplyBatch", func() error { got = b.ApplyBatch(e.ctx, todo); return nil })
 	for _, a := range got {
 		if a.Err != nil {
-			e.errors = append(e.errors, a.Err.Error())
+			e.told = append(e.told, saying{"ApplyBatch", "an error", a.Err.Error()})
 		}
 	}
 	if len(got) != len(todo) {
@@ -257,7 +257,7 @@ func batchOfCreates(
 	all, err := allStates(place)
 	for _, r := range all {
 		todo = append(todo,
-			provider.BatchChange{Context: place.context(r, false), Change: diff.Created,
+			provider.BatchChange{Context: place.context("ApplyBatch", r, false), Change: diff.Created,
 				Resource: r, Token: place.token()})
 	}
 	return place, b, todo, err
@@ -329,7 +329,7 @@ func batchRefused(e *env) error {
 	if err != nil {
 		return nil // it is of no use here
 	}
-	todo[0].Resource, todo[0].Context = r, place.context(r, false)
+	todo[0].Resource, todo[0].Context = r, place.context("ApplyBatch", r, false)
 	got, err := applyBatch(place, b, todo)
 	if err != nil {
 		return err

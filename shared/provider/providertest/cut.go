@@ -89,7 +89,7 @@ func cutOffChange(e *env, r provider.Resource, c provider.BatchChange) error {
 	cut.ctx = ctx
 	began := time.Now()
 	out, said := cut.act(c, nil)
-	e.errors, e.said = cut.errors, cut.said
+	e.told = cut.told
 	if took := time.Since(began); took > cmp.Or(e.subject.grace, grace) {
 		return tooLong(0, took)
 	}
@@ -135,7 +135,7 @@ func givenUp(e *env, r provider.Resource, after time.Duration) error {
 		}
 	}
 	err := batchCut(&cut)
-	e.errors, e.said = cut.errors, cut.said
+	e.told = cut.told
 	return err
 }
 
@@ -179,7 +179,7 @@ func batchCut(e *env) error {
 	}
 	items := make([]provider.BatchChange, len(all))
 	for i, r := range all {
-		items[i] = provider.BatchChange{Context: e.context(r, false), Change: diff.Created,
+		items[i] = provider.BatchChange{Context: e.context("ApplyBatch", r, false), Change: diff.Created,
 			Resource: r, Token: e.tokenOf(r)}
 	}
 	if _, err := applyBatch(e, b, items); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,6 +32,7 @@ type env struct {
 	// write-only values that were written, by resource and attribute
 	written *sync.Map
 	own     *own                       // what its calls have for themselves
+	traces  *traces                    // what they leave
 	places  []*env                     // others of the same check
 	saw     func(map[string]diff.Diff) // is told what an update is about, unless nil
 }
@@ -49,7 +49,7 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 	}
 	e := &env{ctx: ctx, subject: s, newDir: newDir, typ: typ, handler: s.Definition.Handler,
 		host: NewHost(s.Transport), dir: dir, tokens: &tokens{mark: rand.Text()},
-		written: &sync.Map{}}
+		written: &sync.Map{}, traces: newTraces()}
 	if s.Alone {
 		e.own = newOwn(newDir)
 	}
@@ -72,10 +72,7 @@ func (e *env) another() (*env, error) {
 }
 
 // output is what a handler hands over beside what it says through its contexts.
-type output struct {
-	errors []string // texts of all of its errors
-	said   []string // what is to be stored until it is called again
-}
+type output struct{ told []saying }
 
 // tokens are the tokens of creates in one place. Copies of an env share them.
 type tokens struct {
@@ -166,14 +163,20 @@ func purged(r provider.Resource) provider.Resource {
 	return r
 }
 
-func (e *env) context(r provider.Resource, dry bool) *provider.Context {
-	return e.host.Context(e.ctx, provider.Options{ID: r.ID, DryRun: dry, Desired: r})
+func (e *env) context(method string, r provider.Resource, dry bool) *provider.Context {
+	return contextOf(e, method, provider.Options{ID: r.ID, DryRun: dry, Desired: r})
+}
+
+// contextOf returns a context for calls of a method.
+func contextOf(e *env, method string, opts provider.Options) *provider.Context {
+	c, _ := e.host.of(e.ctx, fmt.Sprintf("%s of %s", method, opts.ID), opts)
+	return c
 }
 
 // read observes and checks the form of what is reported.
 func (e *env) read(r provider.Resource, dry bool) (obs provider.Observation, err error) {
 	ctx, end := e.single(provider.Options{ID: r.ID, DryRun: dry, Desired: r}, "Read")
-	err = e.call("", r, func() (err error) {
+	err = e.call("Read", r, func() (err error) {
 		obs, err = e.handler.Read(ctx, provider.ReadRequest{Resource: r})
 		return err
 	})
@@ -188,12 +191,8 @@ func (e *env) read(r provider.Resource, dry bool) (obs provider.Observation, err
 // done with a context that was kept.
 func (e *env) single(opts provider.Options, call string) (ctx *provider.Context, end func()) {
 	c, cancel := context.WithCancel(e.ctx)
-	left := func() {}
-	if calls, ok := e.ctx.Value(underWayKey{}).(*underWay); ok {
-		left = calls.begin(fmt.Sprintf("%s of %s", call, opts.ID))
-	}
-	ctx, ended := e.host.once(c, opts)
-	return ctx, func() { left(); ended(); cancel() }
+	ctx, ended := e.host.of(c, fmt.Sprintf("%s of %s", call, opts.ID), opts)
+	return ctx, func() { ended(); cancel() }
 }
 
 // nameOfCall returns the method of a handler that makes a change.
@@ -248,14 +247,17 @@ func (e *env) diff(
 	if !ok {
 		diffs = diff.Compare(e.typ, r.Attributes, obs.Attributes)
 		err = e.call("InSync", r, func() (err error) {
-			diffs, err = provider.ApplySync(e.context(r, false), e.handler, comparedAttributes(e),
+			diffs, err = provider.ApplySync(e.context("InSync", r, false), e.handler, comparedAttributes(e),
 				r.Attributes, obs.Attributes, diffs)
 			return err
 		})
 		return diffs, err
 	}
 	err = e.call("Diff", r,
-		func() (err error) { diffs, err = d.Diff(e.context(r, false), r, obs); return err })
+		func() (err error) {
+			diffs, err = d.Diff(e.context("Diff", r, false), r, obs)
+			return err
+		})
 	return diffs, err
 }
 
@@ -346,18 +348,13 @@ func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, er
 	ctx, end := e.single(provider.Options{ID: c.Resource.ID, State: state, Desired: c.Resource},
 		nameOfCall(c.Change))
 	c.Context = ctx
-	changes := maps.Clone(c.Changes)
 	e.host.forgetSaid()
-	err = e.guard(func() error {
-		return e.call("", c.Resource,
-			func() (err error) { out, err = provider.Apply(e.handler, c); return err })
-	}, c.Observed.Attributes)
+	err = e.call(nameOfCall(c.Change), c.Resource,
+		func() (err error) { out, err = provider.Apply(e.handler, c); return err },
+		given{"the attributes of what was observed", c.Observed.Attributes},
+		given{"the differences that it was given", c.Changes})
 	end()
 	e.wrote(c, err == nil && out.Again == nil)
-	if err == nil && !reflect.DeepEqual(changes, c.Changes) {
-		err = advise("copy what is to be changed (maps.Clone)",
-			"the handler changed the differences that it was given")
-	}
 	if err == nil && out.Again != nil {
 		err = checkAgain(e, out.Again)
 	}
@@ -375,7 +372,7 @@ func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, er
 
 // checkAgain looks at how a handler asks to be called again.
 func checkAgain(e *env, a *provider.Again) error {
-	e.said = append(e.said, string(a.State))
+	e.told = append(e.told, saying{"", "what it hands over in Again", string(a.State)})
 	switch {
 	case len(a.State) > 4<<10:
 		return advise("keep an id in it and look the rest up",

@@ -242,7 +242,7 @@ func listAll(e *env, l provider.Lister) (found []provider.Found, err error) {
 		opts.Desired = provider.Resource{ID: opts.ID, Type: e.typ.Name, Agent: "test",
 			Attributes: e.Like}
 	}
-	ctx := e.host.Context(e.ctx, opts)
+	ctx := contextOf(e, "List", opts)
 	err = e.labelled("List", func() error {
 		return l.List(ctx, func(f provider.Found) error {
 			found = append(found, f)
@@ -254,7 +254,10 @@ func listAll(e *env, l provider.Lister) (found []provider.Found, err error) {
 	}
 	stop := errors.New("enough")
 	if len(found) > 0 {
-		if err := l.List(ctx, func(provider.Found) error { return stop }); !errors.Is(err, stop) {
+		err := e.labelled("List", func() error {
+			return l.List(ctx, func(provider.Found) error { return stop })
+		})
+		if !errors.Is(err, stop) {
 			return nil, advise("return the error that the function returns, and list no further",
 				"a list that was told to stop returned %v", err)
 		}
@@ -320,7 +323,7 @@ func dryRunChangesNothing(e *env, n provider.Nooper, r provider.Resource) error 
 	if err != nil {
 		return err
 	}
-	would := provider.BatchChange{Context: e.context(r, true), Change: change, Resource: r,
+	would := provider.BatchChange{Context: e.context("Noop", r, true), Change: change, Resource: r,
 		Observed: obs, Changes: diffs, Token: e.token()}
 	if err := e.call("Noop", r, func() error { return n.Noop(would.Context, would) }); err != nil {
 		return fmt.Errorf("noop, %s: %w", change, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"maps"
 	"sync"
@@ -27,7 +28,7 @@ type Host struct {
 
 	// These are guarded by account.mu.
 	known  map[resource.ID]map[string]string // facts by resource, as the engine keeps them
-	opened int                               // files that were opened and not closed
+	opened map[string]int                    // files that were opened and not closed, by the call
 	kept   string                            // what was done with a context after its call
 }
 
@@ -36,7 +37,7 @@ func NewHost(transport any) *Host {
 	return &Host{
 		account: account{changed: map[string]diff.Diff{}, facts: map[string]string{}},
 		files:   map[string][]byte{}, transport: transport, cache: provider.NewCache(time.Now),
-		known: map[resource.ID]map[string]string{},
+		known: map[resource.ID]map[string]string{}, opened: map[string]int{},
 	}
 }
 
@@ -53,7 +54,7 @@ func (h *Host) AddFile(data []byte) resource.File {
 func (h *Host) Now() time.Time { return time.Now() }
 
 // Files implements provider.Host.
-func (h *Host) Files() provider.Files { return memory{h} }
+func (h *Host) Files() provider.Files { return memory{h, ""} }
 
 // Transport implements provider.Host.
 func (h *Host) Transport() any { return h.transport }
@@ -79,14 +80,14 @@ func (h *Host) Lose(id resource.ID) {
 	delete(h.known, id)
 }
 
-// once returns a context for one call, and what notes that the call has ended.
-func (h *Host) once(
-	ctx context.Context, opts provider.Options,
+// of returns a context for the call with a name, and what notes that the call has ended.
+func (h *Host) of(
+	ctx context.Context, call string, opts provider.Options,
 ) (c *provider.Context, ended func()) {
 	h.mu.Lock()
 	opts.Known = maps.Clone(h.known[opts.ID])
 	h.mu.Unlock()
-	o := &hostOf{Host: h, id: opts.ID}
+	o := &hostOf{Host: h, id: opts.ID, call: call}
 	return provider.NewContext(ctx, o, opts), func() { o.over.Store(true) }
 }
 
@@ -94,6 +95,7 @@ func (h *Host) once(
 type hostOf struct {
 	*Host
 	id   resource.ID
+	call string      // its name, "" when it is not known
 	over atomic.Bool // the call has ended
 }
 
@@ -102,21 +104,27 @@ func (h *hostOf) late(what string) {
 	if h.over.Load() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.kept = what
+		h.kept = fmt.Sprintf("%s a context that it has kept from another call, %s", what, h.call)
 	}
 }
 
 // Log implements provider.Host.
 func (h *hostOf) Log(line provider.Line) {
 	h.late("logs through")
-	h.Host.Log(line)
+	h.log(line, h.call)
 }
 
 // Changed implements provider.Host.
 func (h *hostOf) Changed(attribute string, d diff.Diff) {
 	h.late("reports a change through")
-	h.Host.Changed(attribute, d)
+	h.change(attribute, d, h.call)
 }
+
+// Provider implements provider.Host.
+func (h *hostOf) Provider(name, why string) { h.choose(name, why, h.call) }
+
+// Files implements provider.Host.
+func (h *hostOf) Files() provider.Files { return memory{h.Host, h.call} }
 
 // Transport implements provider.Host.
 func (h *hostOf) Transport() any {
@@ -127,7 +135,7 @@ func (h *hostOf) Transport() any {
 // Fact implements provider.Host.
 func (h *hostOf) Fact(name, value string) {
 	h.late("reports a fact through")
-	h.Host.Fact(name, value)
+	h.fact(name, value, h.call)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.known[h.id] == nil {
@@ -137,7 +145,10 @@ func (h *hostOf) Fact(name, value string) {
 }
 
 // memory is the files of a host.
-type memory struct{ host *Host }
+type memory struct {
+	host *Host
+	call string // that opens them
+}
 
 // opened is a file that counts as open until it is closed.
 type opened struct {
@@ -160,7 +171,7 @@ func (m memory) Open(_ context.Context, hash string) (io.ReadCloser, error) {
 	count := func(n int) {
 		m.host.mu.Lock()
 		defer m.host.mu.Unlock()
-		m.host.opened += n
+		m.host.opened[m.call] += n
 	}
 	count(1)
 	return opened{bytes.NewReader(data), sync.OnceFunc(func() { count(-1) })}, nil

@@ -55,8 +55,10 @@ func canonicalOf(e *env, c provider.Canonicaliser, r provider.Resource) error {
 	if err != nil {
 		return nil // the value is refused; others checks see whether that is right
 	}
-	if err := e.guard(func() (err error) { twice, err = c.Canonicalise(once); return err },
-		once); err != nil {
+	again := r
+	again.Attributes = once
+	if err := e.call("Canonicalise", again,
+		func() (err error) { twice, err = c.Canonicalise(once); return err }); err != nil {
 		return err
 	}
 	if !reflect.DeepEqual(once, twice) {
@@ -122,7 +124,7 @@ func inSync(e *env) error {
 	}
 	ask := func(name string, desired, observed any) (out provider.Sync, err error) {
 		err = e.call("InSync", r, func() error {
-			v, err := s.InSync(e.context(r, true), name, desired, observed)
+			v, err := s.InSync(e.context("InSync", r, true), name, desired, observed)
 			out = v.Sync
 			return err
 		})

@@ -23,7 +23,10 @@ func find(e *env) error {
 	for _, want := range []bool{false, true} {
 		var found bool
 		err := e.call("FindCreated", r,
-			func() (err error) { found, err = f.FindCreated(e.context(r, false), req); return err })
+			func() (err error) {
+				found, err = f.FindCreated(e.context("FindCreated", r, false), req)
+				return err
+			})
 		if !want && errors.Is(err, provider.ErrUndecided) { // a person is asked
 			found, err = false, nil
 		}
@@ -47,7 +50,7 @@ func reload(e *env) error {
 		return err
 	}
 	for range 2 {
-		ctx := e.host.Context(e.ctx, provider.Options{ID: r.ID, Reload: true, Desired: r})
+		ctx := contextOf(e, "Reload", provider.Options{ID: r.ID, Reload: true, Desired: r})
 		if err := e.call("Reload", r,
 			func() error { return h.Reload(ctx, provider.ReadRequest{Resource: r}) }); err != nil {
 			return err
@@ -74,9 +77,9 @@ func facts(e *env) error {
 			return err
 		}
 		err = e.call("Facts", r, func() error {
-			learned, err := h.Facts(e.context(r, false), provider.ReadRequest{Resource: r})
+			learned, err := h.Facts(e.context("Facts", r, false), provider.ReadRequest{Resource: r})
 			for name, value := range learned {
-				e.host.Fact(name, value)
+				e.host.fact(name, value, callOf("Facts", r))
 			}
 			return err
 		})

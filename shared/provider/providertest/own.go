@@ -20,6 +20,15 @@ const tempVar = "TMPDIR"
 type own struct {
 	temp   string
 	stderr *os.File
+	mu     sync.Mutex
+	first  map[string]string // the call after which something was there first, by its name
+	wrote  []writing         // to standard error, in order
+}
+
+// writing is what one call has written: up to where, counted from the beginning.
+type writing struct {
+	call string
+	end  int64
 }
 
 // newOwn returns what the calls of an env have for themselves; nil when there is no place for it.
@@ -28,7 +37,7 @@ func newOwn(newDir func() (string, error)) *own {
 	if err != nil || dir == "" {
 		return nil
 	}
-	o := &own{temp: filepath.Join(dir, "tmp")}
+	o := &own{temp: filepath.Join(dir, "tmp"), first: map[string]string{}}
 	if err := os.Mkdir(o.temp, 0o700); err != nil {
 		return nil
 	}
@@ -63,6 +72,32 @@ func (o *own) during(ctx context.Context, f func() error) error {
 	return f()
 }
 
+// note remembers what is there after a call, and was not before it.
+func (o *own) note(call string) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	entries, _ := os.ReadDir(o.temp)
+	for _, entry := range entries {
+		if _, seen := o.first[entry.Name()]; !seen {
+			o.first[entry.Name()] = call
+		}
+	}
+	if end, err := o.stderr.Seek(0, io.SeekCurrent); err == nil && end > o.written() {
+		o.wrote = append(o.wrote, writing{call, end})
+	}
+}
+
+// written returns how much of standard error is known to be of a call.
+func (o *own) written() int64 {
+	if len(o.wrote) == 0 {
+		return 0
+	}
+	return o.wrote[len(o.wrote)-1].end
+}
+
 // left looks for temporary files.
 func (o *own) left() error {
 	if o == nil {
@@ -72,10 +107,28 @@ func (o *own) left() error {
 	if err != nil || len(entries) == 0 {
 		return nil
 	}
-	return advise(
-		"remove temporary files on all ways, also when the call fails or is cut off: defer "+
-			"os.Remove, or write beside the file and rename",
-		"the handler leaves %s in the directory for temporary files", entries[0].Name())
+	name := entries[0].Name()
+	o.mu.Lock()
+	call := o.first[name]
+	o.mu.Unlock()
+	return traced(call, func(call string) error {
+		return advise(
+			"remove temporary files on all ways, also when the call fails or is cut off: defer "+
+				"os.Remove, or write beside the file and rename",
+			"%s leaves %s in the directory for temporary files", call, name)
+	})
+}
+
+// callAt returns the call that has written a part of standard error, "" when it is not known.
+func (o *own) callAt(offset int) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, w := range o.wrote {
+		if int64(offset) < w.end {
+			return w.call
+		}
+	}
+	return ""
 }
 
 // told looks for secrets in what was written to standard error, shows the rest to whoever runs the
@@ -94,12 +147,14 @@ func (o *own) told(secrets []string) error {
 	}
 	for _, s := range secrets {
 		for how, form := range forms(s) {
-			if strings.Contains(string(b), form) {
-				return advise(
-					"write nothing to the standard error of the process: it is the log of a "+
-						"server; Context.Info and its like are for what a run has to say, and "+
-						"keep secrets out",
-					"a secret is in what the handler writes to standard error%s", how)
+			if at := strings.Index(string(b), form); at >= 0 {
+				return traced(o.callAt(at), func(call string) error {
+					return advise(
+						"write nothing to the standard error of the process: it is the log of a "+
+							"server; Context.Info and its like are for what a run has to say, "+
+							"and keep secrets out",
+						"a secret is in what %s writes to standard error%s", call, how)
+				})
 			}
 		}
 	}

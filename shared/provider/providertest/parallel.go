@@ -35,11 +35,11 @@ func parallel(e *env) error {
 	var wg sync.WaitGroup
 	for i, r := range all {
 		parts[i] = *e
-		parts[i].errors, parts[i].said = nil, nil
+		parts[i].told = nil
 		wg.Go(func() {
 			defer func() {
 				if p := recover(); p != nil {
-					errs[i] = fmt.Errorf("panic: %v", p)
+					errs[i] = panicked("", p)
 				}
 			}()
 			_, errs[i] = parts[i].apply(r)
@@ -47,7 +47,7 @@ func parallel(e *env) error {
 	}
 	wg.Wait()
 	for i := range parts {
-		e.errors, e.said = append(e.errors, parts[i].errors...), append(e.said, parts[i].said...)
+		e.told = append(e.told, parts[i].told...)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,8 @@ type Subject struct {
 	// secrets on standard error, of which a process has one each.
 	Alone bool
 
-	grace time.Duration // how long a call may go on after its caller has given up; 0: grace
+	grace  time.Duration // how long a call may go on after its caller has given up; 0: grace
+	traced bool          // it is noted after which call something was there first
 }
 
 // Case is one resource to test with. Values are as in documents, with references resolved.
@@ -173,7 +175,7 @@ func (c check) run(ctx context.Context, s Subject, newDir func() (string, error)
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- fmt.Errorf("panic: %v", p)
+				done <- panicked("", p)
 			}
 		}()
 		done <- c.inEnv(context.WithValue(ctx, underWayKey{}, calls), s, newDir)
@@ -184,7 +186,15 @@ func (c check) run(ctx context.Context, s Subject, newDir func() (string, error)
 func (c check) inEnv(ctx context.Context, s Subject, newDir func() (string, error)) error {
 	w := watch()
 	err := c.inPlace(ctx, s, newDir)
-	return w.done(err)
+	if errors.As(err, new(*untracedError)) {
+		// To look after each call what is there takes long, so it is done where something was.
+		s.traced = true
+		err = cmp.Or(c.inPlace(ctx, s, newDir), err)
+	}
+	if what, fix := w.restore(); what != "" { // between calls: by what goes on after them
+		return advise(fix, "the handler has %s", what)
+	}
+	return err
 }
 
 func (c check) inPlace(ctx context.Context, s Subject, newDir func() (string, error)) error {
@@ -212,6 +222,12 @@ type caseError struct{ error }
 
 // Unwrap returns what is wrong.
 func (e *caseError) Unwrap() error { return e.error }
+
+// untracedError is what a call has left, when it is not known which.
+type untracedError struct{ error }
+
+// Unwrap returns what is wrong.
+func (e *untracedError) Unwrap() error { return e.error }
 
 // hangError says which call does not end.
 type hangError struct{ error }

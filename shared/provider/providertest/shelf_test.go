@@ -15,6 +15,13 @@ import (
 	"southbound/shared/schema"
 )
 
+// The first box of the first place of a check, and of the second: a check is made once more to see
+// in which call something was left.
+const (
+	box1 = "test::Box[test,name=place 1/a]"
+	box2 = "test::Box[test,name=place 2/a]"
+)
+
 // hungKey is the key of what is called when a call begins to hang.
 type hungKey struct{}
 

@@ -143,7 +143,7 @@ func withoutAnswer(e *env, n int, method string, call func(cut *env)) (waited bo
 		call(&cut)
 	}()
 	err = <-seen
-	e.errors, e.said = cut.errors, cut.said
+	e.told = cut.told
 	return waited, err
 }
 

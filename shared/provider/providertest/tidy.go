@@ -2,17 +2,18 @@ package providertest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
-	"os"
-	"path/filepath"
 	"reflect"
 	"runtime/pprof"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 // checkTidy looks at what a handler has said, and at what it has left behind, in all places of a
 // check.
 func checkTidy(e *env) error {
-	var errs []error
+	errs := []error{e.traces.found()}
 	var marks []string
 	for _, place := range append([]*env{e}, e.places...) {
 		errs = append(errs, checkLeaks(place), checkRecordable(place), checkKeeps(place),
@@ -36,17 +37,18 @@ func checkTidy(e *env) error {
 
 // checkLeaks looks for secrets in what the handler has said.
 func checkLeaks(e *env) error {
-	said := strings.Join(append(append([]string{e.host.Output()}, e.errors...), e.said...), "\n")
 	for _, secret := range e.Secrets {
 		for how, form := range forms(secret) {
-			if strings.Contains(said, form) {
+			for _, said := range append(e.host.sayings(), e.told...) {
+				if !strings.Contains(said.text, form) {
+					continue
+				}
 				return advise(
 					"name things by what identifies them, put no value of an attribute that may "+
 						"be secret into a text, and give an error of the target through only "+
 						"after it was looked at; Context.Secret keeps out what the handler has "+
 						"learned itself",
-					"a secret is in what the handler says (a log line, the name of a block, a "+
-						"change, a fact, an error, or what it hands over in Again)%s", how)
+					"a secret is in what the handler says, in %s%s", said, how)
 			}
 		}
 	}
@@ -85,32 +87,37 @@ func forms(secret string) map[string]string {
 // checkLeft looks for what a handler has to give back.
 func checkLeft(e *env) error {
 	if n := e.host.cache.Lent(); n > 0 {
-		return advise("call what Borrow returns beside the value, once, on all ways: defer back()",
-			"%d values that were borrowed from the cache were not given back", n)
+		return e.traces.by(loan, func(call string) error {
+			return advise(
+				"call what Borrow returns beside the value, once, on all ways: defer back()",
+				"%d values that were borrowed from the cache were not given back, the last by %s",
+				n, call)
+		})
 	}
 	e.host.mu.Lock()
-	opened := e.host.opened
+	opened := maps.Clone(e.host.opened)
 	e.host.mu.Unlock()
-	if opened > 0 {
-		return advise("close what Files().Open returns, on all ways",
-			"%d uploaded files were opened and not closed", opened)
-	}
-	links, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return nil // another system
-	}
-	for _, l := range links {
-		if path, err := os.Readlink("/proc/self/fd/" + l.Name()); err == nil &&
-			strings.HasPrefix(path, e.dir+string(filepath.Separator)) {
-			return advise("close every file that is opened, on all ways",
-				"the file %s was opened and not closed", strings.TrimPrefix(path, e.dir))
+	for _, call := range slices.Sorted(maps.Keys(opened)) {
+		if n := opened[call]; n > 0 {
+			return advise("close what Files().Open returns, on all ways",
+				"%d uploaded files were opened in %s and not closed", n, cmp.Or(call, "a call"))
 		}
+	}
+	for _, path := range openFiles(e.dir) {
+		return e.traces.by(path, func(call string) error {
+			return advise("close every file that is opened, on all ways",
+				"the file %s was opened in %s and not closed", strings.TrimPrefix(path, e.dir),
+				call)
+		})
 	}
 	return nil
 }
 
-// label is on the goroutines that handlers start.
-const label = "southbound-handler"
+// These are on the goroutines that handlers start: the mark of a place, and the call.
+const (
+	label       = "southbound-handler"
+	labelOfCall = "southbound-call"
+)
 
 // patience is how long what is about to end may take.
 const patience = 2 * time.Second
@@ -120,14 +127,14 @@ const patience = 2 * time.Second
 // is not its fault.
 func running(packages, marks []string) error {
 	return soon(func() error {
-		where := marked(packages, marks)
+		where, call := marked(packages, marks)
 		if where == "" {
 			return nil
 		}
 		return advise(
 			"wait for every goroutine before the call returns, and end it with the context of "+
 				"the call",
-			"a goroutine of the handler goes on after its call has ended, in %s", where)
+			"a goroutine of the handler goes on after %s has ended, in %s", call, where)
 	})
 }
 
@@ -142,12 +149,12 @@ func soon(f func() error) error {
 	}
 }
 
-// marked returns where a goroutine with one of the marks is, in one of the packages; "" when there
-// is none.
-func marked(packages, marks []string) string {
+// marked returns where a goroutine with one of the marks is, in one of the packages, and the call
+// that has started it; "" when there is none.
+func marked(packages, marks []string) (where, call string) {
 	var b bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
-		return ""
+		return "", ""
 	}
 	for _, one := range strings.Split(b.String(), "\n\n") {
 		if !slices.ContainsFunc(marks, func(m string) bool { return strings.Contains(one, m) }) {
@@ -161,11 +168,22 @@ func marked(packages, marks []string) string {
 			function, _, _ := strings.Cut(fields[2], "+0x")
 			if slices.ContainsFunc(packages,
 				func(p string) bool { return strings.HasPrefix(function, p+".") }) {
-				return function
+				return function, starterOf(one)
 			}
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// starterOf returns the call that has started a goroutine of a profile.
+func starterOf(profile string) string {
+	_, rest, _ := strings.Cut(profile, strconv.Quote(labelOfCall)+":")
+	quoted, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		return "its call"
+	}
+	call, _ := strconv.Unquote(quoted)
+	return call
 }
 
 // packagesOf returns the packages of a handler, and of those that it stands for.

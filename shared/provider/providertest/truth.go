@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -116,13 +117,17 @@ func sameValue(name string, a, b provider.Observation) bool {
 
 // checkRecordable demands that log lines can be kept.
 func checkRecordable(e *env) error {
-	for _, l := range e.host.Lines() {
+	e.host.mu.Lock()
+	lines, in := slices.Clone(e.host.lines), slices.Clone(e.host.in)
+	e.host.mu.Unlock()
+	for i, l := range lines {
 		for key, v := range l.Kwargs {
 			if why := unrecordable(reflect.ValueOf(v), 0); why != "" {
 				return advise(
 					"log texts, numbers and booleans, and lists and maps of them; say in words "+
 						"what is not a number",
-					"%s of the log line %q cannot be recorded: it is %s", key, l.Msg, why)
+					"%s of the log line %q of %s cannot be recorded: it is %s", key, l.Msg,
+					cmp.Or(in[i], "a call"), why)
 			}
 		}
 	}
@@ -183,5 +188,5 @@ func checkKeeps(e *env) error {
 	return advise(
 		"use the context that a call is given, and keep none: each belongs to one resource and "+
 			"ends with its call",
-		"the handler %s a context that it has kept from another call", e.host.kept)
+		"the handler %s", e.host.kept)
 }

@@ -115,16 +115,15 @@ func environment() map[string]string {
 	return out
 }
 
-// done looks at it again, and puts it right.
-func (w watched) done(err error) error {
+// restore says how the process is not as it was, and what to do about that, and puts it right; ""
+// when it is.
+func (w watched) restore() (what, fix string) {
 	if dir, _ := os.Getwd(); dir != w.dir && w.dir != "" {
 		_ = os.Chdir(w.dir)
-		return advise(
-			"name files by whole paths, and set Dir of an exec.Cmd: all handlers of a process "+
-				"share its directory", "the handler has changed the directory of the process to %s",
-			dir)
+		return "changed the directory of the process to " + dir,
+			"name files by whole paths, and set Dir of an exec.Cmd: all handlers of a process " +
+				"share its directory"
 	}
-	what := ""
 	now := environment()
 	for _, name := range slices.Sorted(maps.Keys(w.env)) {
 		if value, has := now[name]; !has {
@@ -142,9 +141,8 @@ func (w watched) done(err error) error {
 			_ = os.Unsetenv(name)
 		}
 	}
-	if what == "" {
-		return err
+	if what != "" {
+		what += " of the process"
 	}
-	return advise("set Env of an exec.Cmd: all handlers of a process share its environment",
-		"the handler has %s of the process", what)
+	return what, "set Env of an exec.Cmd: all handlers of a process share its environment"
 }

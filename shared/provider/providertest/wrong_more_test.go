@@ -48,17 +48,19 @@ func wrongManners() []wrong {
 	}
 	return []wrong{
 		{"a goroutine that nobody waits for", "create",
-			"a goroutine of the handler goes on after its call has ended",
+			"a goroutine of the handler goes on after Read of " + box1 + " has ended",
 			"wait for every goroutine", onRead(func(w *twist, _ *provider.Context) {
 				go func() { <-w.meet }()
 			})},
-		{"a file that stays open", "create", "was opened and not closed", "close every file",
+		{"a file that stays open", "create",
+			"the file /lock was opened in Read of " + box2 + " and not closed", "close every file",
 			func(w *twist) {
 				onRead(func(w *twist, _ *provider.Context) {
 					w.file, _ = os.Create(w.place + "/lock")
 				})(w)
 			}},
-		{"a loan that is kept", "create", "borrowed from the cache were not given back", "back()",
+		{"a loan that is kept", "create",
+			"borrowed from the cache were not given back, the last by Read of test::Box[", "back()",
 			onRead(func(_ *twist, ctx *provider.Context) {
 				_, _, _ = provider.Borrow(ctx, provider.Key{Name: "connection"}, provider.Keep{},
 					func(*provider.Context) (int, error) { return 1, nil }, func(int) {})
@@ -113,7 +115,8 @@ func wrongManners() []wrong {
 			"keep their class", wrapped(provider.NeedsChange)},
 		{"an error that gives up", "interrupted", "fails as terminal", "",
 			wrapped(provider.Terminal)},
-		{"differences that are used up", "update", "changed the differences that it was given",
+		{"differences that are used up", "update",
+			"Update of " + box1 + " changed the differences that it was given",
 			"copy", func(w *twist) {
 				w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result,
 					error) {
@@ -121,7 +124,8 @@ func wrongManners() []wrong {
 					return w.shelf.Update(ctx, req)
 				}
 			}},
-		{"an observation that is changed", "update", "changed the attributes that it was given",
+		{"an observation that is changed", "update",
+			"Update of " + box1 + " changed the attributes of what was observed",
 			"maps.Clone", func(w *twist) {
 				w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result,
 					error) {
@@ -209,7 +213,8 @@ func wrongLaws() []wrong {
 				return []provider.Generated{{Type: r.Type,
 					Attributes: map[string]any{"name": r.Attributes["name"]}}}
 			})},
-		{"a reference that is taken for a text", "generate", "panic: ", "references",
+		{"a reference that is taken for a text", "generate",
+			"panic in Generate of test::Box[", "references",
 			generates(func(_ int, r provider.Resource) []provider.Generated {
 				if r.Attributes["colour"] == nil {
 					return nil

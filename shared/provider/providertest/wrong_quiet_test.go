@@ -147,7 +147,8 @@ func wrongQuietly() []wrong {
 					ctx.Changed("size", int64(12345), d.Desired)
 				}
 			})},
-		{"a log line with what is not a number", "update", `cannot be recorded: it is NaN`,
+		{"a log line with what is not a number", "update",
+			`ratio of the log line "sized" of Update of ` + box1 + " cannot be recorded: it is NaN",
 			"log texts, numbers",
 			afterUpdate(func(_ *twist, ctx *provider.Context, _ provider.UpdateRequest) {
 				ctx.Info("sized", "ratio", math.NaN())
@@ -159,7 +160,8 @@ func wrongQuietly() []wrong {
 				m["self"] = m
 				ctx.Info("looped", "m", m)
 			})},
-		{"a context that is kept", "update", "a context that it has kept from another call",
+		{"a context that is kept", "update",
+			"a context that it has kept from another call, Read of " + box1,
 			"use the context that a call is given", func(w *twist) {
 				var kept *provider.Context
 				w.read = func(ctx *provider.Context,
@@ -192,24 +194,26 @@ func TestWrongInTheProcess(t *testing.T) {
 		}
 	}
 	for _, tc := range []wrong{
-		{"temporary files", "update", "in the directory for temporary files",
+		{"temporary files", "update", "Update of " + box2 + " leaves box",
 			"remove temporary files", onUpdate(func(provider.UpdateRequest) {
 				if f, err := os.CreateTemp("", "box"); err == nil {
 					_ = f.Close()
 				}
 			})},
-		{"another directory", "update", "changed the directory of the process to /", "whole paths",
+		{"another directory", "update",
+			"Update of " + box1 + " has changed the directory of the process to /", "whole paths",
 			onUpdate(func(provider.UpdateRequest) { _ = os.Chdir("/") })},
-		{"another environment", "update", "changed the variable BOX_COLOUR of the process",
+		{"another environment", "update",
+			"Update of " + box1 + " has changed the variable BOX_COLOUR of the process",
 			"set Env", onUpdate(func(provider.UpdateRequest) {
 				_ = os.Setenv("BOX_COLOUR", "red")
 			})},
-		{"less of the environment", "update", "unset the variable HOME of the process", "set Env",
+		{"less of the environment", "update", "a] has unset the variable HOME of the process", "set Env",
 			onUpdate(func(provider.UpdateRequest) { _ = os.Unsetenv("HOME") })},
 		{"no environment", "update", "unset the variable", "set Env",
 			onUpdate(func(provider.UpdateRequest) { os.Clearenv() })},
 		{"a secret on standard error", "update",
-			"a secret is in what the handler writes to standard error",
+			"a secret is in what Update of " + box2 + " writes to standard error",
 			"write nothing to the standard error", onUpdate(func(req provider.UpdateRequest) {
 				fmt.Fprintln(os.Stderr, "updating with", req.Resource.Attributes["care"])
 			})},

@@ -152,14 +152,15 @@ func wrongValues() []wrong {
 					return w.shelf.Create(ctx, req)
 				}
 			}},
-		{"a panic without what is optional", "together", "panic: ", "", func(w *twist) {
-			w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result,
-				error) {
-				// that is the fault
-				ctx.Info("painting", "letters", len(req.Resource.Attributes["colour"].(string)))
-				return w.shelf.Create(ctx, req)
-			}
-		}},
+		{"a panic without what is optional", "together",
+			"panic in Create of " + box1 + ": interface conversion", "", func(w *twist) {
+				w.create = func(ctx *provider.Context, req provider.CreateRequest) (provider.Result,
+					error) {
+					// that is the fault
+					ctx.Info("painting", "letters", len(req.Resource.Attributes["colour"].(string)))
+					return w.shelf.Create(ctx, req)
+				}
+			}},
 	}
 }
 
@@ -369,7 +370,9 @@ func wrongWords() []wrong {
 		}
 	}
 	return []wrong{
-		{"a secret in base64", "create", "a secret is in what the handler says", "put no value",
+		{"a secret in base64", "create",
+			"a secret is in what the handler says, in a log line of Create of " + box1 + ", in base64",
+			"put no value",
 			says(func(ctx *provider.Context, r provider.Resource) provider.Result {
 				ctx.Debug("sending", "header",
 					"Basic "+base64.StdEncoding.EncodeToString([]byte("user:"+care(r))))
