@@ -27,8 +27,8 @@ type Subject struct {
 	// secrets on standard error, of which a process has one each.
 	Alone bool
 
-	grace  time.Duration // how long a call may go on after its caller has given up; 0: grace
-	traced bool          // it is noted after which call something was there first
+	grace time.Duration // how long a call may go on after its caller has given up; 0: grace
+	sofar *sofar        // what its checks have come to; nil: there is but one
 }
 
 // Case is one resource to test with. Values are as in documents, with references resolved.
@@ -105,6 +105,7 @@ const limit = 3 * time.Minute
 // skipped, and names it.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
+	s.sofar = &sofar{}
 	for _, c := range checks() {
 		begun := true
 		t.Run(c.name, func(t *testing.T) {
@@ -145,6 +146,7 @@ func alone(t *testing.T) (yes bool) {
 // empty directories.
 func Verify(ctx context.Context, s Subject, newDir func() (string, error)) []Failure {
 	var out []Failure
+	s.sofar = &sofar{}
 	for _, c := range checks() {
 		if err := c.run(ctx, s, newDir); err != nil && skipped(err) == "" {
 			out = append(out, Failure{Check: c.name, Err: err, Fix: c.fixOf(err)})
@@ -184,11 +186,14 @@ func (c check) run(ctx context.Context, s Subject, newDir func() (string, error)
 }
 
 func (c check) inEnv(ctx context.Context, s Subject, newDir func() (string, error)) error {
+	if s.sofar == nil {
+		s.sofar = &sofar{}
+	}
 	w := watch()
 	err := c.inPlace(ctx, s, newDir)
 	if errors.As(err, new(*untracedError)) {
 		// To look after each call what is there takes long, so it is done where something was.
-		s.traced = true
+		s.sofar.traced.Store(true)
 		err = cmp.Or(c.inPlace(ctx, s, newDir), err)
 	}
 	if what, fix := w.restore(); what != "" { // between calls: by what goes on after them

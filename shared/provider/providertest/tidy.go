@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"southbound/shared/provider"
 )
@@ -23,16 +22,24 @@ import (
 // checkTidy looks at what a handler has said, and at what it has left behind, in all places of a
 // check.
 func checkTidy(e *env) error {
-	errs := []error{e.traces.found()}
-	var marks []string
-	for _, place := range append([]*env{e}, e.places...) {
-		errs = append(errs, checkLeaks(place), checkRecordable(place), checkKeeps(place),
-			soon(func() error { return checkLeft(place) }))
-		place.host.cache.Close()
-		errs = append(errs, soon(place.own.left), place.own.told(place.Secrets))
-		marks = append(marks, place.mark)
+	places := append([]*env{e}, e.places...)
+	all := func(check func(place *env) error) error {
+		var errs []error
+		for _, place := range places {
+			errs = append(errs, check(place))
+		}
+		return errors.Join(errs...)
 	}
-	return errors.Join(append(errs, running(packagesOf(e.handler), marks))...)
+	wait := e.subject.sofar.soon
+	errs := []error{e.traces.found(), all(checkLeaks), all(checkRecordable), all(checkKeeps),
+		wait(func() error { return all(checkLeft) })}
+	for _, place := range places {
+		place.host.cache.Close()
+	}
+	return errors.Join(append(errs,
+		wait(func() error { return all(func(place *env) error { return place.own.left() }) }),
+		all(func(place *env) error { return place.own.told(place.Secrets) }),
+		wait(func() error { return running(packagesOf(e.handler), places) }))...)
 }
 
 // checkLeaks looks for secrets in what the handler has said.
@@ -119,34 +126,22 @@ const (
 	labelOfCall = "southbound-call"
 )
 
-// patience is how long what is about to end may take.
-const patience = 2 * time.Second
-
 // running looks for goroutines that a handler has started and left behind: those whose stack has a
 // function of the handler's package. What libraries keep going, such as connections that are idle,
 // is not its fault.
-func running(packages, marks []string) error {
-	return soon(func() error {
-		where, call := marked(packages, marks)
-		if where == "" {
-			return nil
-		}
-		return advise(
-			"wait for every goroutine before the call returns, and end it with the context of "+
-				"the call",
-			"a goroutine of the handler goes on after %s has ended, in %s", call, where)
-	})
-}
-
-// soon lets f find nothing, now or in a moment: a call that was cut off may need one to end.
-func soon(f func() error) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for began := time.Now(); ; <-tick.C {
-		if err := f(); err == nil || time.Since(began) > patience {
-			return err
-		}
+func running(packages []string, places []*env) error {
+	marks := make([]string, len(places))
+	for i, place := range places {
+		marks[i] = place.mark
 	}
+	where, call := marked(packages, marks)
+	if where == "" {
+		return nil
+	}
+	return advise(
+		"wait for every goroutine before the call returns, and end it with the context of "+
+			"the call",
+		"a goroutine of the handler goes on after %s has ended, in %s", call, where)
 }
 
 // marked returns where a goroutine with one of the marks is, in one of the packages, and the call

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // traces are what calls have left behind, each with the call that it was first seen after. It is
@@ -59,7 +61,7 @@ func (t *traces) after(e *env, name string, before watched) {
 		}
 		t.mu.Unlock()
 	}
-	if e.subject.traced {
+	if e.subject.sofar.traced.Load() {
 		for _, file := range openFiles(e.dir) {
 			t.see(file, name)
 		}
@@ -73,6 +75,36 @@ func (t *traces) after(e *env, name string, before watched) {
 		t.first[loan] = name // the last one
 	}
 	t.mu.Unlock()
+}
+
+// sofar is what the checks of a subject have come to so far.
+type sofar struct {
+	traced atomic.Bool // something was left: it is noted after which call it was there first
+	waited atomic.Bool // something did not end in the time that it has
+}
+
+// patience is how long what is about to end may take: a call that was cut off may need a moment.
+const patience = 2 * time.Second
+
+// soon lets f find nothing, now or in a moment. Once something has not ended in that time, all that
+// is found then fails the subject as well, and gets little of it: an author is not to wait for each.
+func (s *sofar) soon(f func() error) error {
+	limit := patience
+	if s.waited.Load() {
+		limit /= 20
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); ; <-tick.C {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		if time.Since(began) > limit {
+			s.waited.Store(true)
+			return err
+		}
+	}
 }
 
 // loan stands for loans of the cache among what calls have left.

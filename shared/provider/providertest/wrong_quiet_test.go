@@ -230,6 +230,25 @@ func TestWrongInTheProcess(t *testing.T) {
 	t.Run("right", func(t *testing.T) {
 		Run(t, twisted(func(*twist) {}))
 	})
+	t.Run("what is left is not waited for in each place", func(t *testing.T) {
+		s := twisted(onUpdate(func(provider.UpdateRequest) {
+			if f, err := os.CreateTemp("", "box"); err == nil {
+				_ = f.Close()
+			}
+		}))
+		s.Alone = alone(t)
+		began := time.Now()
+		found := Verify(t.Context(), s, func() (string, error) { return t.TempDir(), nil })
+		// A check has dozens of places, and there are dozens of checks.
+		if took := time.Since(began); len(found) < 5 || took > 15*patience {
+			t.Errorf("it took %s to find %d", took, len(found))
+		}
+		for _, f := range found {
+			if !strings.Contains(f.Err.Error(), "Update of test::Box[") {
+				t.Errorf("%s does not name the call: %v", f.Check, f.Err)
+			}
+		}
+	})
 	t.Run("beside others", func(t *testing.T) {
 		t.Parallel()
 		t.Run("within", func(t *testing.T) {
