@@ -44,6 +44,8 @@ func checks() []check {
 			"mind the context of the call, and put no secret into an error", canceled},
 		{"stalled", "a call ends with its context while its target does not answer",
 			"hand the context of the call on to every request to the target", stalled},
+		{"leaves", "calls that are repeated leave no more behind each time",
+			"close what is opened, and wait for what is started, on all ways", leaves},
 		{"interrupted", "a call that is cut off after any of its steps is made good by the next",
 			"write beside and rename, or let Read see what is half made, so that the next run " +
 				"completes it", interrupted},

@@ -152,7 +152,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 	// those in TestSuiteCanFail and TestWrongHandlers
 	able := []string{"declaration", "create", "create_twice", "update", "update_gone", "init_only",
 		"replaced", "delete", "dry_run", "batch", "parallel", "canceled", "stalled",
-		"interrupted",
+		"leaves", "interrupted",
 		"canonical", "find", "reload", "facts", "list", "noop", "neighbours", "in_sync", "generate",
 		"together", "parts", "left_out", "edges"}
 	var all []string

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -193,7 +195,43 @@ func TestWrongInTheProcess(t *testing.T) {
 			}
 		}
 	}
+	var open []*os.File
+	t.Cleanup(func() {
+		for _, f := range open {
+			_ = f.Close()
+		}
+	})
 	for _, tc := range []wrong{
+		{"a file that each update leaves open", "leaves",
+			"each Update leaves an open file, socket or pipe behind: after 8 more rounds of calls, 16 ",
+			"close what is opened", onUpdate(func(provider.UpdateRequest) {
+				if f, err := os.Open(os.DevNull); err == nil {
+					open = append(open, f)
+				}
+			})},
+		{"a connection that each read leaves open", "leaves",
+			"each Read leaves an open file, socket or pipe behind",
+			"close what is opened", func(w *twist) {
+				w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation,
+					error) {
+					if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
+						t.Cleanup(func() { _ = l.Close() })
+					}
+					return w.shelf.Read(ctx, req)
+				}
+			}},
+		{"a command that each delete starts and nobody waits for", "leaves",
+			"each Delete leaves a child process behind", "Wait for every command",
+			func(w *twist) {
+				w.remove = func(ctx *provider.Context, req provider.DeleteRequest) (provider.Result,
+					error) {
+					cmd := exec.Command("sleep", "1000")
+					if err := cmd.Start(); err == nil {
+						t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+					}
+					return w.shelf.Delete(ctx, req)
+				}
+			}},
 		{"temporary files", "update", "Update of " + box2 + " leaves box",
 			"remove temporary files", onUpdate(func(provider.UpdateRequest) {
 				if f, err := os.CreateTemp("", "box"); err == nil {
