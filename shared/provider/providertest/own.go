@@ -2,15 +2,15 @@ package providertest
 
 import (
 	"context"
-	"io"
+	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 )
 
 // theProcess is held while a call has what a process has one of: its directory for temporary files,
-// and its standard error. Of calls at the same time, one has them and is looked at.
+// its standard output and its standard error. Of calls at the same time, one has them and is looked
+// at.
 var theProcess sync.Mutex
 
 // tempVar names the directory for temporary files.
@@ -18,17 +18,10 @@ const tempVar = "TMPDIR"
 
 // own is what a call of a handler has for itself.
 type own struct {
-	temp   string
-	stderr *os.File
-	mu     sync.Mutex
-	first  map[string]string // the call after which something was there first, by its name
-	wrote  []writing         // to standard error, in order
-}
-
-// writing is what one call has written: up to where, counted from the beginning.
-type writing struct {
-	call string
-	end  int64
+	temp           string
+	stdout, stderr *stream
+	mu             sync.Mutex
+	first          map[string]string // the call after which something was there first, by its name
 }
 
 // newOwn returns what the calls of an env have for themselves; nil when there is no place for it.
@@ -41,7 +34,11 @@ func newOwn(newDir func() (string, error)) *own {
 	if err := os.Mkdir(o.temp, 0o700); err != nil {
 		return nil
 	}
-	if o.stderr, err = os.Create(filepath.Join(dir, "stderr")); err != nil {
+	if o.stdout, err = newStream(dir, "standard output", os.Stdout); err != nil {
+		return nil
+	}
+	if o.stderr, err = newStream(dir, "standard error", os.Stderr); err != nil {
+		_ = o.stdout.file.Close()
 		return nil
 	}
 	return o
@@ -55,7 +52,7 @@ func (o *own) during(ctx context.Context, f func() error) error {
 	}
 	before, had := os.LookupEnv(tempVar)
 	_ = os.Setenv(tempVar, o.temp)
-	undivert := divert(o.stderr)
+	undivert := divert(o.stdout.file, o.stderr.file)
 	back := sync.OnceFunc(func() {
 		undivert()
 		if had {
@@ -85,17 +82,8 @@ func (o *own) note(call string) {
 			o.first[entry.Name()] = call
 		}
 	}
-	if end, err := o.stderr.Seek(0, io.SeekCurrent); err == nil && end > o.written() {
-		o.wrote = append(o.wrote, writing{call, end})
-	}
-}
-
-// written returns how much of standard error is known to be of a call.
-func (o *own) written() int64 {
-	if len(o.wrote) == 0 {
-		return 0
-	}
-	return o.wrote[len(o.wrote)-1].end
+	o.stdout.note(call)
+	o.stderr.note(call)
 }
 
 // left looks for temporary files.
@@ -119,45 +107,10 @@ func (o *own) left() error {
 	})
 }
 
-// callAt returns the call that has written a part of standard error, "" when it is not known.
-func (o *own) callAt(offset int) string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, w := range o.wrote {
-		if int64(offset) < w.end {
-			return w.call
-		}
-	}
-	return ""
-}
-
-// told looks for secrets in what was written to standard error, shows the rest to whoever runs the
-// test, and ends.
+// told looks for secrets in what was written to standard output and standard error, and ends.
 func (o *own) told(secrets []string) error {
 	if o == nil {
 		return nil
 	}
-	defer o.stderr.Close()
-	if _, err := o.stderr.Seek(0, io.SeekStart); err != nil {
-		return nil
-	}
-	b, err := io.ReadAll(o.stderr)
-	if err != nil || len(b) == 0 {
-		return nil
-	}
-	for _, s := range secrets {
-		for how, form := range forms(s) {
-			if at := strings.Index(string(b), form); at >= 0 {
-				return traced(o.callAt(at), func(call string) error {
-					return advise(
-						"write nothing to the standard error of the process: it is the log of a "+
-							"server; Context.Info and its like are for what a run has to say, "+
-							"and keep secrets out",
-						"a secret is in what %s writes to standard error%s", call, how)
-				})
-			}
-		}
-	}
-	_, _ = os.Stderr.Write(b)
-	return nil
+	return errors.Join(o.stdout.told(secrets), o.stderr.told(secrets))
 }

@@ -77,6 +77,7 @@ func forms(secret string) map[string]string {
 	if b, err := json.Marshal(secret); err == nil {
 		add("in JSON", string(b[1:len(b)-1]))
 	}
+	add("as bytes in decimal", strings.Trim(fmt.Sprint([]byte(secret)), "[]"))
 	q := fmt.Sprintf("%q", secret)
 	add("in quotes", q[1:len(q)-1])
 	for i, name := range []string{"in base64", "in base64 with what stands before it",

@@ -250,9 +250,14 @@ func TestWrongInTheProcess(t *testing.T) {
 			onUpdate(func(provider.UpdateRequest) { _ = os.Unsetenv("HOME") })},
 		{"no environment", "update", "unset the variable", "set Env",
 			onUpdate(func(provider.UpdateRequest) { os.Clearenv() })},
+		{"a secret on standard output", "update",
+			"a secret is in what Update of " + box2 + " writes to standard output",
+			"print nothing", onUpdate(func(req provider.UpdateRequest) {
+				fmt.Println("updating with", req.Resource.Attributes["care"])
+			})},
 		{"a secret on standard error", "update",
 			"a secret is in what Update of " + box2 + " writes to standard error",
-			"write nothing to the standard error", onUpdate(func(req provider.UpdateRequest) {
+			"print nothing", onUpdate(func(req provider.UpdateRequest) {
 				fmt.Fprintln(os.Stderr, "updating with", req.Resource.Attributes["care"])
 			})},
 	} {

@@ -378,6 +378,13 @@ func wrongWords() []wrong {
 					"Basic "+base64.StdEncoding.EncodeToString([]byte("user:"+care(r))))
 				return provider.Result{}
 			})},
+		{"a secret in the bytes of a body", "create",
+			"a secret is in what the handler says, in a log line of Create of " + box1 +
+				", as bytes in decimal", "put no value",
+			says(func(ctx *provider.Context, r provider.Resource) provider.Result {
+				ctx.Debug("sending", "body", []byte(`{"care": "`+care(r)+`"}`))
+				return provider.Result{}
+			})},
 		{"a secret in the name of a block", "create", "a secret is in what the handler says", "",
 			says(func(ctx *provider.Context, r provider.Resource) provider.Result {
 				_ = ctx.Creating("a box handled with "+care(r), func(*provider.Context) error {

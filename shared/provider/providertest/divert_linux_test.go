@@ -32,7 +32,7 @@ func TestCrashIsTold(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashIsTold$")
 	cmd.Env = append(os.Environ(), crashes+"=yes")
 	out, err := cmd.CombinedOutput()
-	for _, want := range []string{"in a goroutine that nobody guards", "stderr_linux_test.go:"} {
+	for _, want := range []string{"in a goroutine that nobody guards", "divert_linux_test.go:"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%v: it does not say %q:\n%s", err, want, out)
 		}

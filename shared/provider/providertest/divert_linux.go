@@ -6,14 +6,18 @@ import (
 	"syscall"
 )
 
-// divert lets what the process writes to its standard error go to a file, until back is called: to
-// the descriptor 2, and to os.Stderr where that is another one, as it is for go test -json. What the
-// process says when it crashes, or a test has no time left, goes to where it went before as well.
-func divert(to *os.File) (back func()) {
-	const stderr = 2
-	backs := []func(){crashesTo(stderr), redirect(stderr, to)}
-	if fd := int(os.Stderr.Fd()); fd != stderr {
-		backs = append(backs, redirect(fd, to))
+// divert lets what the process writes to its standard output and its standard error go to files,
+// until back is called: to the descriptors 1 and 2, and to os.Stdout and os.Stderr where these are
+// others, as os.Stderr is for go test -json. What the process says when it crashes, or a test has no
+// time left, goes to where it went before as well.
+func divert(stdout, stderr *os.File) (back func()) {
+	const out, err = 1, 2
+	backs := []func(){crashesTo(err), redirect(out, stdout), redirect(err, stderr)}
+	if fd := int(os.Stdout.Fd()); fd != out {
+		backs = append(backs, redirect(fd, stdout))
+	}
+	if fd := int(os.Stderr.Fd()); fd != err && fd != int(os.Stdout.Fd()) {
+		backs = append(backs, redirect(fd, stderr))
 	}
 	return func() {
 		for _, b := range backs {
