@@ -40,6 +40,7 @@ type Key struct {
 // closed when the cache is next used.
 type Cache struct {
 	now   func() time.Time
+	watch func(value any)
 	limit int
 
 	mu      sync.Mutex
@@ -71,8 +72,12 @@ type entry struct {
 }
 
 // NewCache returns an empty cache that tells the time by now.
-func NewCache(now func() time.Time) *Cache {
-	c := &Cache{now: now, limit: maxCached, entries: map[string]*entry{}}
+func NewCache(now func() time.Time) *Cache { return NewWatchedCache(now, func(any) {}) }
+
+// NewWatchedCache returns a cache that tells made of each value before anybody has it, for tests
+// that look whether somebody changes one.
+func NewWatchedCache(now func() time.Time, made func(value any)) *Cache {
+	c := &Cache{now: now, watch: made, limit: maxCached, entries: map[string]*entry{}}
 	c.idle = sync.NewCond(&c.mu)
 	return c
 }
@@ -249,6 +254,9 @@ func (c *Cache) finish(key string, e *entry, build func() (any, func(), error)) 
 	}()
 	e.value, e.close, e.err = build()
 	e.canceled = e.err != nil && isCanceled(e.err)
+	if e.err == nil {
+		c.watch(e.value)
+	}
 	made = true
 	return e.err
 }

@@ -189,6 +189,13 @@ func (a *account) Output() string {
 	return a.secrets.Clean(out, diff.Redacted)
 }
 
+// claimsOf returns what was changed since forgetSaid.
+func claimsOf(a *account) map[string]diff.Diff {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.claimed)
+}
+
 // forgetSaid begins a new account of what a handler says of one call.
 func (a *account) forgetSaid() {
 	a.mu.Lock()

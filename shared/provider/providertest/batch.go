@@ -130,7 +130,14 @@ func decideAll(e *env, rs []provider.Resource) ([]provider.BatchChange, error) {
 	var got []provider.Reading
 	if b, ok := provider.As[provider.BatchReader](e.handler); ok {
 		read := func(ctx context.Context) (out []provider.Reading) {
-			_ = e.labelled("ReadBatch", func() error { out = b.ReadBatch(ctx, reads); return nil })
+			if err := e.guard("ReadBatch", func() error {
+				return e.labelled("ReadBatch", func() error {
+					out = b.ReadBatch(ctx, reads)
+					return nil
+				})
+			}, givenToRead(reads)...); err != nil {
+				e.traces.note("what ReadBatch got", err)
+			}
 			for _, one := range out {
 				if one.Err != nil {
 					e.told = append(e.told, saying{"ReadBatch", "an error", one.Err.Error()})
@@ -226,11 +233,40 @@ func applyAll(e *env, items []provider.BatchChange) error {
 	return nil
 }
 
+// givenToRead is what the items of a batch that is read hold.
+func givenToRead(items []provider.BatchRead) []given {
+	var out []given
+	for i, item := range items {
+		out = append(out, given{fmt.Sprintf("the attributes of item %d", i+1),
+			item.Resource.Attributes})
+	}
+	return out
+}
+
+// givenToApply is what the items of a batch that is applied hold.
+func givenToApply(items []provider.BatchChange) []given {
+	var out []given
+	for i, item := range items {
+		out = append(out,
+			given{fmt.Sprintf("the attributes of item %d", i+1), item.Resource.Attributes},
+			given{fmt.Sprintf("what was observed of item %d", i+1), item.Observed.Attributes},
+			given{fmt.Sprintf("the differences of item %d", i+1), item.Changes})
+	}
+	return out
+}
+
 // applyBatch hands over a batch and takes an answer for each item.
 func applyBatch(
 	e *env, b provider.BatchApplier, todo []provider.BatchChange,
 ) (got []provider.Applied, err error) {
-	_ = e.labelled("ApplyBatch", func() error { got = b.ApplyBatch(e.ctx, todo); return nil })
+	if err := e.guard("ApplyBatch", func() error {
+		return e.labelled("ApplyBatch", func() error {
+			got = b.ApplyBatch(e.ctx, todo)
+			return nil
+		})
+	}, givenToApply(todo)...); err != nil {
+		return nil, err
+	}
 	for _, a := range got {
 		if a.Err != nil {
 			e.told = append(e.told, saying{"ApplyBatch", "an error", a.Err.Error()})

@@ -46,6 +46,10 @@ func (e *env) labelled(name string, f func() error) (err error) {
 	pprof.Do(e.ctx, pprof.Labels(label, e.mark, labelOfCall, name),
 		func(context.Context) { err = e.own.during(e.ctx, f) })
 	e.traces.after(e, name, before)
+	if e.host.listsChanged() {
+		e.traces.note("a list", advise("copy what is to be changed (slices.Clone, maps.Clone)",
+			"%s changed the list of what exists, which other calls see as well", name))
+	}
 	if err != nil {
 		e.told = append(e.told, saying{name, "an error", err.Error()})
 	}
@@ -81,6 +85,12 @@ func deepCopy(v any) any {
 		out := maps.Clone(v)
 		for k := range v {
 			out[k] = deepCopy(v[k])
+		}
+		return out
+	case []provider.Found:
+		out := slices.Clone(v)
+		for i := range v {
+			out[i].Attributes, _ = deepCopy(v[i].Attributes).(map[string]any)
 		}
 		return out
 	case map[string]diff.Diff:

@@ -142,6 +142,7 @@ func givenUp(e *env, r provider.Resource, after time.Duration) error {
 // checkHonest demands that what was said to be done is done, and that what was cut off is not a
 // fault of the document.
 func checkHonest(e *env, r provider.Resource, err error, when string) error {
+	settle(e)
 	var broken *advice
 	switch {
 	case errors.As(err, &broken):

@@ -250,14 +250,14 @@ func (e *env) diff(
 			diffs, err = provider.ApplySync(e.context("InSync", r, false), e.handler, comparedAttributes(e),
 				r.Attributes, obs.Attributes, diffs)
 			return err
-		})
+		}, given{"the attributes of what was observed", obs.Attributes})
 		return diffs, err
 	}
 	err = e.call("Diff", r,
 		func() (err error) {
 			diffs, err = d.Diff(e.context("Diff", r, false), r, obs)
 			return err
-		})
+		}, given{"the attributes of what was observed", obs.Attributes})
 	return diffs, err
 }
 
@@ -363,6 +363,9 @@ func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, er
 		if err = e.flush([]provider.BatchChange{c}); err == nil {
 			err = truthful(e, c)
 		}
+	} else if err != nil {
+		e.traces.owe(c, claimsOf(&e.host.account))
+		settle(e)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", c.Change, err)

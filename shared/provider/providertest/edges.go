@@ -325,7 +325,9 @@ func dryRunChangesNothing(e *env, n provider.Nooper, r provider.Resource) error 
 	}
 	would := provider.BatchChange{Context: e.context("Noop", r, true), Change: change, Resource: r,
 		Observed: obs, Changes: diffs, Token: e.token()}
-	if err := e.call("Noop", r, func() error { return n.Noop(would.Context, would) }); err != nil {
+	if err := e.call("Noop", r, func() error { return n.Noop(would.Context, would) },
+		given{"the attributes of what was observed", obs.Attributes},
+		given{"the differences that it was given", diffs}); err != nil {
 		return fmt.Errorf("noop, %s: %w", change, err)
 	}
 	return checkUnchanged(e, before, "a noop of a "+string(change)+" resource")

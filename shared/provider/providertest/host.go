@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,9 +26,10 @@ type Host struct {
 	account   // what the handler has said
 	files     map[string][]byte
 	transport any
-	cache     *provider.Cache
 
 	// These are guarded by account.mu.
+	cache  *provider.Cache
+	lists  []existing
 	known  map[resource.ID]map[string]string // facts by resource, as the engine keeps them
 	opened map[string]int                    // files that were opened and not closed, by the call
 	kept   string                            // what was done with a context after its call
@@ -34,11 +37,13 @@ type Host struct {
 
 // NewHost returns a host; see AddFile for its files. transport is what Context.Transport returns.
 func NewHost(transport any) *Host {
-	return &Host{
+	h := &Host{
 		account: account{changed: map[string]diff.Diff{}, facts: map[string]string{}},
-		files:   map[string][]byte{}, transport: transport, cache: provider.NewCache(time.Now),
+		files:   map[string][]byte{}, transport: transport,
 		known: map[resource.ID]map[string]string{}, opened: map[string]int{},
 	}
+	h.cache = provider.NewWatchedCache(time.Now, h.listed)
+	return h
 }
 
 // AddFile makes bytes available to handlers and returns the reference to them. It is not for use
@@ -60,7 +65,42 @@ func (h *Host) Files() provider.Files { return memory{h, ""} }
 func (h *Host) Transport() any { return h.transport }
 
 // Cache implements provider.Host: each host has one.
-func (h *Host) Cache() *provider.Cache { return h.cache }
+func (h *Host) Cache() *provider.Cache {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cache
+}
+
+// existing is a list that provider.Existing keeps, and what it was.
+type existing struct{ list, copied []provider.Found }
+
+// listed remembers a list that the cache keeps.
+func (h *Host) listed(value any) {
+	if list, ok := value.([]provider.Found); ok {
+		copied, _ := deepCopy(list).([]provider.Found)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.lists = append(h.lists, existing{list, copied})
+	}
+}
+
+// listsChanged reports whether somebody has changed a list.
+func (h *Host) listsChanged() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.lists,
+		func(l existing) bool { return !reflect.DeepEqual(l.list, l.copied) })
+}
+
+// expire ends what is kept, as when time goes by, unless somebody has it on loan.
+func (h *Host) expire() {
+	if old := h.Cache(); old.Lent() == 0 {
+		old.Close()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.cache, h.lists = provider.NewWatchedCache(time.Now, h.listed), nil
+	}
+}
 
 // Context returns a context for one run of a handler on a resource. It knows the facts that runs
 // before on the same resource have reported.

@@ -313,8 +313,12 @@ func neighbours(e *env) error {
 		steps = append(steps, struct {
 			what string
 			r    provider.Resource
-		}{"it was purged", purged(all[0])})
+		}{"it was purged", purged(all[0])}, struct {
+			what string
+			r    provider.Resource
+		}{"it was made again", all[0]})
 	}
+	e.host.expire() // so that lists are made of what exists now
 	for _, s := range steps {
 		if _, err := e.apply(s.r); err != nil {
 			return err

@@ -16,8 +16,9 @@ import (
 // kept for all calls, such as a pool of connections, is there after the first two.
 const rounds = 10
 
-// leaves repeats all calls, and demands that the process has no more descriptors and children in the
-// end than after the first two rounds: a connection that is kept for the next call is none of them.
+// leaves repeats all calls, and demands that the process has no more descriptors and children in
+// the end than after the first two rounds: a connection that is kept for the next call is none of
+// them.
 func leaves(e *env) error {
 	if e.own == nil || len(descriptors()) == 0 {
 		return errNotApplicable // others have some, too, or the system does not tell
@@ -143,8 +144,8 @@ func (k kept) more(now kept, n int) (what string) {
 	return ""
 }
 
-// descriptors returns what the process has open, each with its number; nil where the system does not
-// tell.
+// descriptors returns what the process has open, each with its number; nil where the system does
+// not tell.
 func descriptors() []string {
 	links, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

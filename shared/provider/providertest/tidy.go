@@ -31,10 +31,10 @@ func checkTidy(e *env) error {
 		return errors.Join(errs...)
 	}
 	wait := e.subject.sofar.soon
-	errs := []error{e.traces.found(), all(checkLeaks), all(checkRecordable), all(checkKeeps),
-		wait(func() error { return all(checkLeft) })}
+	errs := []error{all(func(place *env) error { return place.traces.found() }), all(checkLeaks),
+		all(checkRecordable), all(checkKeeps), wait(func() error { return all(checkLeft) })}
 	for _, place := range places {
-		place.host.cache.Close()
+		place.host.Cache().Close()
 	}
 	return errors.Join(append(errs,
 		wait(func() error { return all(func(place *env) error { return place.own.left() }) }),
@@ -94,7 +94,7 @@ func forms(secret string) map[string]string {
 
 // checkLeft looks for what a handler has to give back.
 func checkLeft(e *env) error {
-	if n := e.host.cache.Lent(); n > 0 {
+	if n := e.host.Cache().Lent(); n > 0 {
 		return e.traces.by(loan, func(call string) error {
 			return advise(
 				"call what Borrow returns beside the value, once, on all ways: defer back()",

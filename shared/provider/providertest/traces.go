@@ -4,10 +4,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"southbound/shared/diff"
+	"southbound/shared/provider"
 )
 
 // traces are what calls have left behind, each with the call that it was first seen after. It is
@@ -15,9 +19,39 @@ import (
 type traces struct {
 	mu    sync.Mutex
 	first map[string]string // the call, by what it has left
-	wrong []error           // what was put right at once
+	wrong []error           // what was noted after a call
 	told  map[string]bool   // what wrong has already
 	loans int
+	owed  []claim // of calls that have failed, and were not looked at yet
+}
+
+// claim is what a call has said through Changed.
+type claim struct {
+	call    provider.BatchChange
+	changed map[string]diff.Diff
+}
+
+// owe keeps what a call that has failed said, until it can be looked at.
+func (t *traces) owe(c provider.BatchChange, changed map[string]diff.Diff) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(changed) > 0 {
+		t.owed = append(t.owed, claim{c, changed})
+	}
+}
+
+// due returns what is owed.
+func (t *traces) due() []claim {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.owed)
+}
+
+// paid forgets what was owed.
+func (t *traces) paid() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.owed = nil
 }
 
 func newTraces() *traces { return &traces{first: map[string]string{}, told: map[string]bool{}} }
@@ -48,18 +82,23 @@ func traced(call string, err func(call string) error) error {
 	return err(call)
 }
 
+// note keeps an error for the end of the check, one of a kind.
+func (t *traces) note(kind string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.told[kind] {
+		t.told[kind] = true
+		t.wrong = append(t.wrong, err)
+	}
+}
+
 // after looks at what a call has left, and puts right what it has changed of the process.
 func (t *traces) after(e *env, name string, before watched) {
 	if what, fix := before.restore(); what != "" {
 		if calls, ok := e.ctx.Value(underWayKey{}).(*underWay); ok {
 			name = calls.String() // one of those at the same time
 		}
-		t.mu.Lock()
-		if !t.told[what] {
-			t.told[what] = true
-			t.wrong = append(t.wrong, advise(fix, "%s has %s", name, what))
-		}
-		t.mu.Unlock()
+		t.note(what, advise(fix, "%s has %s", name, what))
 	}
 	if e.subject.sofar.traced.Load() {
 		for _, file := range openFiles(e.dir) {
@@ -67,7 +106,7 @@ func (t *traces) after(e *env, name string, before watched) {
 		}
 		e.own.note(name)
 	}
-	n := e.host.cache.Lent()
+	n := e.host.Cache().Lent()
 	t.mu.Lock()
 	more := n > t.loans
 	t.loans = n
@@ -86,8 +125,8 @@ type sofar struct {
 // patience is how long what is about to end may take: a call that was cut off may need a moment.
 const patience = 2 * time.Second
 
-// soon lets f find nothing, now or in a moment. Once something has not ended in that time, all that
-// is found then fails the subject as well, and gets little of it: an author is not to wait for each.
+// soon lets f find nothing, now or in a moment. Once something has not ended in that time, all
+// that is found then fails the subject as well, and gets little of it: an author is not to wait for each.
 func (s *sofar) soon(f func() error) error {
 	limit := patience
 	if s.waited.Load() {
@@ -110,7 +149,7 @@ func (s *sofar) soon(f func() error) error {
 // loan stands for loans of the cache among what calls have left.
 const loan = "a loan"
 
-// found returns what was put right.
+// found returns what was noted.
 func (t *traces) found() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -44,8 +44,13 @@ func truthful(e *env, c provider.BatchChange) error {
 					name)
 			}
 		}
-		if !declared || !diff.Compared(&a.Attribute) || c.Change == diff.Purged ||
-			c.Resource.Attributes[name] == nil || !obs.Exists {
+		if !declared || !diff.Compared(&a.Attribute) {
+			continue
+		}
+		if c.Change == diff.Purged && !obs.Exists && d.Desired != nil {
+			return claimsWrongly("that %s is another now, and the thing is gone", name)
+		}
+		if c.Change == diff.Purged || c.Resource.Attributes[name] == nil || !obs.Exists {
 			continue
 		}
 		if to, err := resource.FromGo(d.Desired); err != nil ||
@@ -64,6 +69,35 @@ func truthful(e *env, c provider.BatchChange) error {
 		}
 	}
 	return nil
+}
+
+// settle holds what calls that have failed said against what is there, as soon as that can be read.
+func settle(e *env) {
+	due := e.traces.due()
+	if len(due) == 0 || e.ctx.Err() != nil {
+		return
+	}
+	for _, claim := range due {
+		c := claim.call
+		obs, err := e.read(c.Resource, false)
+		if err != nil {
+			return // the target is cut off; it is looked at later
+		}
+		for _, name := range slices.Sorted(maps.Keys(claim.changed)) {
+			a, declared := e.typ.Attribute(name)
+			if !declared || !diff.Compared(&a.Attribute) || c.Resource.Attributes[name] == nil {
+				continue
+			}
+			to, err := resource.FromGo(claim.changed[name].Desired)
+			if now := obs.Attributes[name]; err != nil || !resource.Equal(to, now) {
+				e.traces.note("a claim", advise(
+					"call Changed after what it tells of was done, and not before",
+					"%s failed, and says through Changed that %s is another now, and that is not "+
+						"what is read then", callOf(nameOfCall(c.Change), c.Resource), name))
+			}
+		}
+	}
+	e.traces.paid()
 }
 
 // claimsWrongly is the error for a call of Changed that is not true.

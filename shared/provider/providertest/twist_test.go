@@ -27,6 +27,7 @@ type twist struct {
 	form     func(attrs map[string]any) (map[string]any, error)
 	list     func(ctx *provider.Context, found func(provider.Found) error) error
 	noop     func(ctx *provider.Context, planned provider.BatchChange) error
+	applies  func(ctx context.Context, items []provider.BatchChange)
 	answers  func(ctx context.Context, out []provider.Applied) []provider.Applied
 	readings func(ctx context.Context, out []provider.Reading) []provider.Reading
 	diff     func(desired provider.Resource, observed provider.Observation) map[string]diff.Diff
@@ -117,6 +118,9 @@ func (w *twist) ApplyBatch(ctx context.Context, items []provider.BatchChange) []
 	out := make([]provider.Applied, len(items))
 	for i, item := range items {
 		out[i].Result, out[i].Err = provider.Apply(w, item)
+	}
+	if w.applies != nil {
+		w.applies(ctx, items)
 	}
 	if w.answers != nil {
 		return w.answers(ctx, out)
@@ -215,6 +219,7 @@ func TestGoodTwists(t *testing.T) {
 	}{
 		{"none", func(*twist) {}, nil},
 		{"a value is refused", (*twist).picky, nil},
+		{"what is said and copied", rightClaims, nil},
 		{"what is done is in force after the flush", func(w *twist) {
 			staged := map[string]func(){}
 			var mu sync.Mutex

@@ -21,7 +21,7 @@ import (
 // finds each, and says what is wrong and what to do.
 func TestWrongHandlers(t *testing.T) {
 	for _, tc := range slices.Concat(wrongValues(), wrongSteps(), wrongBatches(), wrongWords(),
-		wrongManners(), wrongLaws(), wrongQuietly()) {
+		wrongManners(), wrongLaws(), wrongQuietly(), wrongWithGiven(), wrongClaims()) {
 		t.Run(tc.check+" finds "+tc.why, func(t *testing.T) {
 			t.Parallel()
 			s := twisted(tc.change)
