@@ -19,11 +19,14 @@ func TestQueue(t *testing.T) {
 				"note": "hello"},
 			Updates: []map[string]any{{"limit": int64(5)}, {"labels": map[string]any{}},
 				{"note": "there"}},
-			Replaces:  map[string]any{"durable": false},
-			Others:    []map[string]any{{"name": prefix + "b", "limit": int64(7)}},
-			Edges:     []string{"*"},
-			World:     func() (string, error) { return api.World(prefix) },
-			Vanish:    func() error { api.Remove("/queues/" + prefix + "a"); return nil },
+			Replaces: map[string]any{"durable": false},
+			Others:   []map[string]any{{"name": prefix + "b", "limit": int64(7)}},
+			Edges:    []string{"*"},
+			World:    func() (string, error) { return api.World(prefix) },
+			Vanish:   func() error { api.Remove("/queues/" + prefix + "a"); return nil },
+			Foreign: func() error {
+				return api.Add("/queues/"+prefix+"a", "owner", "somebody else")
+			},
 			Interrupt: front.Interrupt,
 			Stall:     front.Stall,
 		}, nil

@@ -84,6 +84,9 @@ func checks() []check {
 		{"left_out", "what a resource leaves out stays as it is",
 			"let Update send only what differs (req.Changes), or what is there with that laid " +
 				"over it; where the target cannot do that, say so in Resets of the case", leftOut},
+		{"foreign", "what nobody manages stays as it is when something else is updated",
+			"let Update send only what differs (req.Changes, with PATCH where there is one), or " +
+				"what is there with that laid over it", foreign},
 		{"edges", "values at the edges of the types are brought about, or refused",
 			"write and read every value that the type allows as it is, refuse others with an " +
 				"error of the class NeedsChange before anything is changed, or narrow the type",

@@ -57,6 +57,9 @@ type Case struct {
 	World func() (string, error)
 	// Vanish takes the thing away behind the handler's back. nil: Delete does it.
 	Vanish func() error
+	// Foreign gives the thing something that the type does not know of, as somebody else would: a
+	// member of its object, a label, a line. nil: whether updates leave that alone is not checked.
+	Foreign func() error
 	// Interrupt stops the handler before the n-th (from 0) call to its target from now on, and
 	// before all after it, as if its process had been killed there: those calls fail and have no
 	// effect. restore lets calls through again and reports whether any was stopped. nil: being cut

@@ -154,7 +154,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 		"replaced", "delete", "dry_run", "batch", "parallel", "canceled", "stalled",
 		"leaves", "interrupted",
 		"canonical", "find", "reload", "facts", "list", "noop", "neighbours", "in_sync", "generate",
-		"together", "parts", "left_out", "edges"}
+		"together", "parts", "left_out", "foreign", "edges"}
 	var all []string
 	for _, c := range checks() {
 		all = append(all, c.name)

@@ -83,8 +83,15 @@ func lamps(t *testing.T, deaf string, proxy bool) providertest.Subject {
 		front := apitest.Wrap(t, target.URL, nil)
 		stopper, conn = &front.Stopper, front.Conn
 	}
+	return lampsOf(target, lamp{deaf}, stopper, conn)
+}
+
+// lampsOf is a subject with a handler.
+func lampsOf(
+	target *apitest.API, h provider.Handler, stopper *providertest.Stopper, conn *api.Conn,
+) providertest.Subject {
 	return providertest.Subject{
-		Definition: provider.Definition{Handler: lamp{deaf}, Type: schema.Type{Name: "test::Lamp",
+		Definition: provider.Definition{Handler: h, Type: schema.Type{Name: "test::Lamp",
 			Description: "a lamp", Transports: []string{"http"}, Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
 				{Name: "watts", Type: "Integer", Description: "how bright it is"},

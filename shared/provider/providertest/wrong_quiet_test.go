@@ -309,6 +309,8 @@ func TestMissingMembersAreNamed(t *testing.T) {
 		take  func(c *Case)
 	}{
 		"Interrupt": {"interrupted", func(c *Case) { c.Interrupt = nil }},
+		"Stall":     {"stalled", func(*Case) {}},
+		"Foreign":   {"foreign", func(*Case) {}},
 		"Edges":     {"edges", func(c *Case) { c.Edges = nil }},
 		"Others":    {"neighbours", func(c *Case) { c.Others = nil }},
 		"Updates":   {"update", func(c *Case) { c.Updates = nil }},

@@ -147,6 +147,18 @@ func (a *API) Remove(path string) {
 	delete(a.objects, path)
 }
 
+// Add gives the object at a path another member, as somebody else would.
+func (a *API) Add(path, member string, value any) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	object, ok := a.objects[path]
+	if !ok {
+		return fmt.Errorf("there is no %s", path)
+	}
+	object[member] = value
+	return nil
+}
+
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
