@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"runtime/pprof"
 	"slices"
+	"sync"
 
 	"southbound/shared/diff"
 	"southbound/shared/provider"
@@ -38,14 +39,19 @@ func (e *env) labelled(name string, f func() error) (err error) {
 		defer calls.begin(name)()
 	}
 	before := watch()
+	stop := func() string { return "" }
+	if e.own != nil {
+		stop = sync.OnceValue(before.during())
+	}
 	defer func() {
 		if p := recover(); p != nil {
+			stop()
 			panic(panicked(name, p))
 		}
 	}()
 	pprof.Do(e.ctx, pprof.Labels(label, e.mark, labelOfCall, name),
 		func(context.Context) { err = e.own.during(e.ctx, f) })
-	e.traces.after(e, name, before)
+	e.traces.after(e, name, before, stop())
 	if e.host.listsChanged() {
 		e.traces.note("a list", advise("copy what is to be changed (slices.Clone, maps.Clone)",
 			"%s changed the list of what exists, which other calls see as well", name))

@@ -93,12 +93,18 @@ func (t *traces) note(kind string, err error) {
 }
 
 // after looks at what a call has left, and puts right what it has changed of the process.
-func (t *traces) after(e *env, name string, before watched) {
+// meanwhile is what was different for a moment.
+func (t *traces) after(e *env, name string, before watched, meanwhile string) {
+	who := name
+	if calls, ok := e.ctx.Value(underWayKey{}).(*underWay); ok {
+		who = calls.String() // one of those at the same time
+	}
 	if what, fix := before.restore(); what != "" {
-		if calls, ok := e.ctx.Value(underWayKey{}).(*underWay); ok {
-			name = calls.String() // one of those at the same time
-		}
-		t.note(what, advise(fix, "%s has %s", name, what))
+		t.note(what, advise(fix, "%s has %s", who, what))
+	} else if meanwhile != "" {
+		t.note(meanwhile, advise(
+			"set Dir and Env of an exec.Cmd, and name files by whole paths: other calls run at "+
+				"the same time", "%s changes %s and puts it back", who, meanwhile))
 	}
 	if e.subject.sofar.traced.Load() {
 		for _, file := range openFiles(e.dir) {

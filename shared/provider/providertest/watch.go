@@ -115,6 +115,47 @@ func environment() map[string]string {
 	return out
 }
 
+// glances is how often a call is looked at while it goes on: often enough to be seen in the time in
+// which a program runs.
+const glances = 300 * time.Microsecond
+
+// during looks at the process while a call goes on, until stop is called, which returns what was
+// different for a moment; "" when nothing was seen.
+func (w watched) during() (stop func() (what string)) {
+	done, seen := make(chan struct{}), make(chan string, 1)
+	go func() {
+		defer close(seen)
+		tick := time.NewTicker(glances)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				if what := w.differs(); what != "" {
+					seen <- what
+					return
+				}
+			}
+		}
+	}()
+	return func() string {
+		close(done)
+		return <-seen
+	}
+}
+
+// differs says in what the process is not as it was, "" when it is.
+func (w watched) differs() string {
+	if dir, err := os.Getwd(); err == nil && dir != w.dir && w.dir != "" {
+		return "the directory of the process"
+	}
+	if !maps.Equal(environment(), w.env) {
+		return "the environment of the process"
+	}
+	return ""
+}
+
 // restore says how the process is not as it was, and what to do about that, and puts it right; ""
 // when it is.
 func (w watched) restore() (what, fix string) {

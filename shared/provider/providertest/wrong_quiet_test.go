@@ -246,6 +246,25 @@ func TestWrongInTheProcess(t *testing.T) {
 			"set Env", onUpdate(func(provider.UpdateRequest) {
 				_ = os.Setenv("BOX_COLOUR", "red")
 			})},
+		{"another directory for a moment", "update",
+			"Update of " + box1 + " changes the directory of the process and puts it back",
+			"set Dir and Env", onUpdate(func(provider.UpdateRequest) {
+				dir, _ := os.Getwd()
+				for range 20 {
+					_ = os.Chdir("/")
+					_ = exec.Command("true").Run()
+					_ = os.Chdir(dir)
+				}
+			})},
+		{"another environment for a moment", "update",
+			"Update of " + box1 + " changes the environment of the process and puts it back",
+			"set Dir and Env", onUpdate(func(provider.UpdateRequest) {
+				for range 20 {
+					_ = os.Setenv("BOX_COLOUR", "red")
+					_ = exec.Command("true").Run()
+					_ = os.Unsetenv("BOX_COLOUR")
+				}
+			})},
 		{"less of the environment", "update", "a] has unset the variable HOME of the process", "set Env",
 			onUpdate(func(provider.UpdateRequest) { _ = os.Unsetenv("HOME") })},
 		{"no environment", "update", "unset the variable", "set Env",
