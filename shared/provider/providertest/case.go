@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -59,5 +61,59 @@ func checkCase(e *env) error {
 				"stands anywhere by chance; take one of %d or more", len(s), shortest))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, checkNames(e), checkUpdates(e))...)
+}
+
+// namesIn returns the values of attributes that name a thing.
+func namesIn(e *env, attrs map[string]any) []string {
+	var out []string
+	for _, name := range e.typ.Namevars() {
+		out = append(out, fmt.Sprint(attrs[name]))
+	}
+	return out
+}
+
+// checkNames demands that the things of a case are different ones, and named without secrets.
+func checkNames(e *env) error {
+	if e.Attributes == nil {
+		return nil
+	}
+	first := namesIn(e, e.Attributes)
+	for i, name := range e.typ.Namevars() {
+		for _, s := range e.Secrets {
+			if s != "" && strings.Contains(first[i], s) {
+				return fmt.Errorf("Secrets of the case has one that stands in %s, which names the "+
+					"thing and is in all that is said of it; take another", name)
+			}
+		}
+	}
+	for i, other := range e.Others {
+		if slices.Equal(namesIn(e, other), first) {
+			return fmt.Errorf("item %d of Others of the case is the same thing as that of "+
+				"Attributes; give it another name", i+1)
+		}
+	}
+	return nil
+}
+
+// checkUpdates demands that updates change what an update can.
+func checkUpdates(e *env) error {
+	full, err := e.checked(e.Attributes)
+	if err != nil {
+		return nil // it is said where the case is used
+	}
+	for _, u := range e.Updates {
+		for _, name := range slices.Sorted(maps.Keys(u)) {
+			a, ok := e.typ.Attribute(name)
+			switch {
+			case !ok || resource.Equal(u[name], full[name]):
+			case a.Behaviour == schema.Namevar:
+				return fmt.Errorf("Updates of the case change %s, which names the thing", name)
+			case a.Behaviour == schema.InitOnly:
+				return fmt.Errorf("Updates of the case change %s, which is init_only: put it into "+
+					"InitOnly", name)
+			}
+		}
+	}
+	return nil
 }

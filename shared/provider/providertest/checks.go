@@ -22,7 +22,8 @@ func checks() []check {
 		{"create_twice", "a create that was not recorded can be repeated",
 			"let Create look whether the thing is there, and complete it", createsTwice},
 		{"update", "an update brings about what differs, and can be repeated",
-			"let Update set what is wanted, whatever is there, and Read report what it really finds", updates},
+			"let Update set what is wanted, whatever is there, and Read report what it really finds",
+			updates},
 		{"update_gone", "what vanished before an update is there after the next apply",
 			"let Read look at the target every time, and the next run make what is missing",
 			updateGone},
@@ -162,7 +163,8 @@ func creates(e *env) error {
 	}
 	obs, err := e.read(r, false)
 	if err != nil || obs.Exists {
-		return either(err, fmt.Errorf("before it was created: exists = %t", obs.Exists))
+		return either(err, doubted("give it Attributes that name what nobody has, in a place of its "+
+			"own for each call of New", "before it was created: exists = %t", obs.Exists))
 	}
 	if err := e.expect(r, diff.Created); err != nil {
 		return err
@@ -252,7 +254,8 @@ func updates(e *env) error {
 		}
 		change, diffs, err := e.decide(r, obs)
 		if err != nil || change != diff.Updated {
-			return either(err, fmt.Errorf("update %d: the difference is not seen: %q", i+1, change))
+			return either(err, doubted("let each of Updates change a property to what it is not "+
+				"after those before", "update %d: the difference is not seen: %q", i+1, change))
 		}
 		if err := e.expect(r, diff.Updated); err != nil {
 			return fmt.Errorf("update %d: %w", i+1, err)
@@ -307,7 +310,8 @@ func updateGone(e *env) error {
 		return fmt.Errorf("vanish: %w", err)
 	}
 	if now, err := e.read(r, false); err != nil || now.Exists {
-		return either(err, fmt.Errorf("what vanished is still reported: exists = %t", now.Exists))
+		return either(err, doubted("let Vanish take away exactly the thing of Attributes",
+			"what vanished is still reported: exists = %t", now.Exists))
 	}
 	// It may fail or make the thing anew, as long as what follows converges.
 	_, _ = e.act(provider.BatchChange{Change: diff.Updated, Resource: r, Observed: obs,
@@ -321,7 +325,8 @@ func updateGone(e *env) error {
 func initOnly(e *env) error {
 	for _, a := range e.typ.Attributes {
 		if _, ok := e.InitOnly[a.Name]; a.Behaviour == schema.InitOnly && !ok {
-			return fmt.Errorf("the case has no other value for %s", a.Name)
+			return advise("give InitOnly of the case another value for "+a.Name,
+				"the case has no other value for %s", a.Name)
 		}
 	}
 	if _, err := madeResource(e); err != nil {

@@ -231,7 +231,8 @@ func interrupted(e *env) error {
 		more := true
 		for n := 0; more; n++ {
 			if n == maxSteps {
-				return fmt.Errorf("%s: it is still stopped after %d steps", t.name, n)
+				return doubted("let Interrupt let n calls through, and restore let through all",
+					"%s: it is still stopped after %d steps", t.name, n)
 			}
 			var end string
 			more, end, err = stoppedAt(e, t, n)

@@ -8,8 +8,8 @@ import (
 
 // divert lets what the process writes to its standard output and its standard error go to files,
 // until back is called: to the descriptors 1 and 2, and to os.Stdout and os.Stderr where these are
-// others, as os.Stderr is for go test -json. What the process says when it crashes, or a test has no
-// time left, goes to where it went before as well.
+// others, as os.Stderr is for go test -json. What the process says when it crashes, or a test has
+// no time left, goes to where it went before as well.
 func divert(stdout, stderr *os.File) (back func()) {
 	const out, err = 1, 2
 	backs := []func(){crashesTo(err), redirect(out, stdout), redirect(err, stderr)}
@@ -26,7 +26,8 @@ func divert(stdout, stderr *os.File) (back func()) {
 	}
 }
 
-// crashesTo has the process write to a descriptor as it is now why it crashes, until back is called.
+// crashesTo has the process write to a descriptor as it is now why it crashes, until back is
+// called.
 func crashesTo(fd int) (back func()) {
 	saved, err := syscall.Dup(fd)
 	if err != nil {

@@ -472,7 +472,13 @@ func checkUnchanged(e *env, before, what string) error {
 	if err != nil || after == before {
 		return err
 	}
-	return fmt.Errorf("%s changed the world\nbefore:\n%s\nafter:\n%s", what, before, after)
+	const fix = "let World describe only what the handler could have changed, and equal states by " +
+		"equal texts: no times, no numbers that are given anew, nothing of others"
+	if again, err := e.world(); err == nil && again != after {
+		return advise(fix, "World of the case describes it differently each time it is asked: after "+
+			"%s it says\n%s\nand then\n%s", what, after, again)
+	}
+	return doubted(fix, "%s changed the world\nbefore:\n%s\nafter:\n%s", what, before, after)
 }
 
 // vanish takes the thing away behind the handler's back.

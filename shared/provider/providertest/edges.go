@@ -23,16 +23,6 @@ func edges(e *env) error {
 	if len(e.Edges) == 0 {
 		return lacks("Edges")
 	}
-	for name := range e.Unfit {
-		if e.Unfit[name] == "" {
-			return fmt.Errorf("the case does not say why %s is unfit", name)
-		}
-	}
-	for _, name := range e.Edges {
-		if _, ok := e.typ.Attribute(name); !ok && name != "*" {
-			return fmt.Errorf("the case names %s, which is not declared", name)
-		}
-	}
 	var errs []error
 	for _, a := range variedAttributes(e) {
 		values, seen := a.DataType.Edges(), 0
@@ -40,8 +30,9 @@ func edges(e *env) error {
 			made, err := tryEdge(e, a, v)
 			if err != nil {
 				errs = append(errs,
-					fmt.Errorf("%s = %s, of type %s: %w", a.Name, shown(v, a.Sensitive), a.Type,
-						err))
+					doubted("name the attribute in Unfit, with the reason why made-up values are of "+
+						"no use for it", "%s = %s, of type %s: %w", a.Name,
+						shown(v, a.Sensitive), a.Type, err))
 				seen = -1
 				break // one of each attribute is enough to read
 			}
@@ -148,7 +139,8 @@ func lists(e *env) error {
 	for _, r := range all {
 		same := foundAs(e, found, r)
 		if len(same) != 1 {
-			return fmt.Errorf("%s is listed %d times", r.ID, len(same))
+			return doubted("where List looks elsewhere, or has to be told where, say so in Unlisted "+
+				"or Like", "%s is listed %d times", r.ID, len(same))
 		}
 		obs, err := e.read(r, false)
 		if err != nil {

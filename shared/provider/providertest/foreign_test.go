@@ -23,8 +23,8 @@ func (patched) Update(
 	return provider.Result{}, err
 }
 
-// TestForeign finds updates that take away what nobody manages: with PUT, members of the object that
-// the type does not declare.
+// TestForeign finds updates that take away what nobody manages: with PUT, members of the object
+// that the type does not declare.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

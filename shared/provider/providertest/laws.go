@@ -330,7 +330,8 @@ func neighbours(e *env) error {
 			}
 			if change, diffs, err := e.decide(other, obs); err != nil || change != diff.NoChange {
 				return either(err,
-					fmt.Errorf("after %s, %s would be %s: %v differ", s.what, other.ID, change,
+					doubted("take Others that share nothing with Attributes",
+						"after %s, %s would be %s: %v differ", s.what, other.ID, change,
 						attributesOf(diffs)))
 			}
 		}

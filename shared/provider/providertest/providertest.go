@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -265,16 +267,54 @@ func either(err, otherwise error) error {
 	return otherwise
 }
 
-// fixOf returns what the author should change.
+// doubt is an error that may as well be the fault of the case, and what to do then.
+type doubt struct {
+	error
+	otherwise string
+}
+
+// Unwrap returns what is wrong.
+func (d *doubt) Unwrap() error { return d.error }
+
+// doubted returns an error with what to do if the case is wrong, and not the handler.
+func doubted(otherwise, format string, args ...any) error {
+	return &doubt{fmt.Errorf(format, args...), otherwise}
+}
+
+// fixOf returns what the author should change, for each thing that is wrong.
 func (c check) fixOf(err error) string {
-	var a *advice
-	var wrong *caseError
-	switch {
-	case errors.As(err, &wrong):
-		return "mend the declaration of the type, or what New of the Subject returns; what " +
-			"follows was not checked"
-	case errors.As(err, &a):
-		return a.fix
+	var out []string
+	for _, fix := range c.fixesOf(err) {
+		if !slices.Contains(out, fix) {
+			out = append(out, fix)
+		}
 	}
-	return c.fix
+	return strings.Join(out, "; and: ")
+}
+
+func (c check) fixesOf(err error) []string {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var out []string
+		for _, one := range several.Unwrap() {
+			out = append(out, c.fixesOf(one)...)
+		}
+		return out
+	}
+	switch e := err.(type) { //nolint:errorlint // each level is looked at
+	case *caseError:
+		return []string{"mend the declaration of the type, or what New of the Subject returns; " +
+			"what follows was not checked"}
+	case *advice:
+		return []string{e.fix}
+	case *doubt:
+		out := c.fixesOf(e.error)
+		for i := range out {
+			out[i] += "; or, if it is the case: " + e.otherwise
+		}
+		return out
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		return c.fixesOf(inner)
+	}
+	return []string{c.fix}
 }

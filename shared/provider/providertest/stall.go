@@ -3,6 +3,7 @@ package providertest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,28 +25,37 @@ func stalled(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := stalledReads(e, r); err != nil || e.Present {
+	waited, err := stalledReads(e, r)
+	if err != nil {
 		return err
 	}
-	for _, t := range stalledChanges(e) {
-		if err := stalledChange(e, t); err != nil {
-			return fmt.Errorf("%s: %w", t.name, err)
+	if !e.Present {
+		for _, t := range stalledChanges(e) {
+			also, err := stalledChange(e, t)
+			if err != nil {
+				return fmt.Errorf("%s: %w", t.name, err)
+			}
+			waited = waited || also
 		}
+	}
+	if !waited {
+		return &caseError{errors.New("Stall of the case lets nothing wait: the calls of the " +
+			"handler do not go by way of it")}
 	}
 	return nil
 }
 
 // stalledReads lets a target answer none of the calls of Read from each of them on.
-func stalledReads(e *env, r provider.Resource) error {
+func stalledReads(e *env, r provider.Resource) (waited bool, err error) {
 	for n, more := 0, true; more && n < maxSteps; n++ {
-		var err error
 		if more, err = withoutAnswer(e, n, "Read", func(cut *env) {
 			_, _ = cut.read(r, false) // that it fails is right
 		}); err != nil {
-			return err
+			return waited, err
 		}
+		waited = waited || more
 	}
-	return nil
+	return waited, nil
 }
 
 // stalledChanges are the changes of which each call is tried.
@@ -68,26 +78,26 @@ func stalledChanges(e *env) []transition {
 
 // stalledChange lets a target answer none of the calls of one change from each of them on. The next
 // run has to make good what was cut off.
-func stalledChange(e *env, t transition) error {
+func stalledChange(e *env, t transition) (waited bool, err error) {
 	before, err := stateOf(e, t.from(&e.Case))
 	if err != nil {
-		return err
+		return false, err
 	}
 	after, err := stateOf(e, t.to(&e.Case))
 	if err != nil {
-		return err
+		return false, err
 	}
 	for n, more := 0, true; more && n < maxSteps; n++ {
 		if _, err := e.apply(before); err != nil {
-			return err
+			return waited, err
 		}
 		obs, err := e.read(after, false)
 		if err != nil {
-			return err
+			return waited, err
 		}
 		change, diffs, err := e.decide(after, obs)
 		if err != nil || change == diff.NoChange || replaces(e, diffs) {
-			return err
+			return waited, err
 		}
 		todo := provider.BatchChange{Change: change, Resource: after, Observed: obs,
 			Changes: diffs, Token: e.tokenOf(after)}
@@ -99,14 +109,15 @@ func stalledChange(e *env, t transition) error {
 		if err == nil && (said != nil || out.Again == nil) {
 			err = checkHonest(e, after, said, "after it was cut off")
 		}
+		waited = waited || more
 		if err != nil {
-			return err
+			return waited, err
 		}
 		if _, err := e.apply(after); err != nil {
-			return fmt.Errorf("after it was cut off: %w", err)
+			return waited, fmt.Errorf("after it was cut off: %w", err)
 		}
 	}
-	return nil
+	return waited, nil
 }
 
 // withoutAnswer makes a call while the target answers nothing from step n on, and ends its context

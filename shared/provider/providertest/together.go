@@ -84,7 +84,9 @@ func checkLeast(e *env) error {
 		if provider.ClassOf(err) == provider.NeedsChange {
 			return nil
 		}
-		return fmt.Errorf("with nothing but what has to be given: %w", err)
+		return doubted("take what cannot be made up into Unfit; what a thing cannot be without is "+
+			"not Optional in the type, or stands in its Rules",
+			"with nothing but what has to be given: %w", err)
 	}
 	if err := checkConverged(e, r); err != nil {
 		return fmt.Errorf("with nothing but what has to be given: %w", err)

@@ -132,7 +132,8 @@ type sofar struct {
 const patience = 2 * time.Second
 
 // soon lets f find nothing, now or in a moment. Once something has not ended in that time, all
-// that is found then fails the subject as well, and gets little of it: an author is not to wait for each.
+// that is found then fails the subject as well, and gets little of it: an author is not to wait
+// for each.
 func (s *sofar) soon(f func() error) error {
 	limit := patience
 	if s.waited.Load() {
