@@ -64,11 +64,17 @@ func (c *Checker) Related(r *resource.Resource) []schema.Related {
 }
 
 // MeansTheSame reports whether two descriptions of a resource mean the same to others: they stand
-// for the same thing, and have the same relations by its type.
+// for the same thing, describe it as a whole, or change a part of the same, and have the same
+// relations by its type.
 func (c *Checker) MeansTheSame(a, b *resource.Resource) bool {
 	one, oneIs := c.ThingOf(a)
 	other, otherIs := c.ThingOf(b)
-	return one == other && oneIs == otherIs &&
+	part, isPart := c.partOf(a)
+	otherPart, otherIsPart := c.partOf(b)
+	whole, _ := c.describesAll(a)
+	otherWhole, _ := c.describesAll(b)
+	return one == other && oneIs == otherIs && whole == otherWhole && part == otherPart &&
+		isPart == otherIsPart &&
 		slices.Equal(sortedRelations(c.Related(a)), sortedRelations(c.Related(b)))
 }
 

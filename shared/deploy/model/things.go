@@ -65,27 +65,40 @@ func (c *Checker) checkParts(
 ) diag.Problems {
 	var problems diag.Problems
 	for i := range resources {
-		r := &resources[i]
-		t, ok := c.Type(r)
-		if !ok || t.Within == nil || r.Purged {
+		of, ok := c.partOf(&resources[i])
+		if !ok {
 			continue
 		}
-		name := t.Within(r.Attributes)
-		other, there := things[Thing{t.Space, r.Agent, name}]
-		if name == "" || !there || i >= mine && other >= mine || resources[other].Purged {
+		other, there := things[of]
+		if !there || i >= mine && other >= mine {
 			continue
 		}
-		whole, ok := c.Type(&resources[other])
-		if !ok || whole.Whole == nil {
-			continue
-		}
-		if is, instead := whole.Whole(resources[other].Attributes); is {
-			p := inPart(resources, i, other, name, at)
+		if is, instead := c.describesAll(&resources[other]); is {
+			p := inPart(resources, i, other, of.Name, at)
 			p.Hint = instead
 			problems.Add(p)
 		}
 	}
 	return problems
+}
+
+// partOf returns the thing of which a resource changes a part.
+func (c *Checker) partOf(r *resource.Resource) (Thing, bool) {
+	t, ok := c.Type(r)
+	if !ok || t.Within == nil || r.Purged {
+		return Thing{}, false
+	}
+	name := t.Within(r.Attributes)
+	return Thing{t.Space, r.Agent, name}, name != ""
+}
+
+// describesAll reports whether a resource describes its thing as a whole, and what to do instead.
+func (c *Checker) describesAll(r *resource.Resource) (is bool, instead string) {
+	t, ok := c.Type(r)
+	if !ok || t.Whole == nil || r.Purged {
+		return false, ""
+	}
+	return t.Whole(r.Attributes)
 }
 
 // inPart says that resource i changes a part of what another describes as a whole.
