@@ -211,7 +211,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	if b.left -= int64(n); b.left < 0 {
 		return n, errTooLong
 	}
-	if err != nil && err != io.EOF { //nolint:errorlint // the end is not wrapped
+	if err != nil && err != io.EOF { // of Read itself
 		b.failed = err
 	}
 	return n, err // io.EOF must stay itself

@@ -136,7 +136,7 @@ func Ended(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return nil
-	case cause == context.DeadlineExceeded: //nolint:errorlint // what nobody has given a reason for
+	case cause == context.DeadlineExceeded: // nobody has given a reason
 		return &ended{errors.New("the time for it ran out"), err}
 	}
 	return &ended{cause, err}
