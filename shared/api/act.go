@@ -8,6 +8,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // Schedule implements Home.
@@ -27,6 +28,12 @@ func (s *resources) Schedule(ctx context.Context, env string, w Work) (int, erro
 
 // Pause implements Home.
 func (s *agents) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
+	for _, name := range agents {
+		if !resource.ValidAgent(name) {
+			return fault.New(fault.Invalid, "pause", "%q cannot name an agent", name).
+				WithHint("use at most 255 bytes that all print")
+		}
+	}
 	defer s.changed(env)
 	return s.Engine.Pause(ctx, env, paused, agents...)
 }
