@@ -88,6 +88,21 @@ func (slow) Error() string   { return "timeout" }
 func (slow) Timeout() bool   { return true }
 func (slow) Temporary() bool { return true }
 
+// TestUnreadBodies wants the server not to wait without end for a body that nobody reads.
+func TestUnreadBodies(t *testing.T) {
+	t.Parallel()
+	service := start(t, nil).service
+	conn := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/nowhere",
+		strings.NewReader("{}"))
+	req.Host = "here"
+	req.Header.Set("Authorization", "Bearer "+token)
+	api.Guard{Token: token, Hosts: []string{"here"}}.Wrap(api.Handler(service)).ServeHTTP(conn, req)
+	if conn.Code != http.StatusNotFound || conn.until.IsZero() {
+		t.Errorf("%d, and what is left is waited for until %s", conn.Code, conn.until)
+	}
+}
+
 // TestEndlessBodies wants a body that is silent, or never ends, to be waited for so long and no
 // longer, and the work after one that has ended not to be cut off.
 func TestEndlessBodies(t *testing.T) {

@@ -57,6 +57,9 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 					Problems: []Wrong{}}))
 			return
 		}
+		if r.Body != http.NoBody { // the server reads what nobody has read
+			_ = rc.SetReadDeadline(time.Now().Add(silentTime))
+		}
 		switch {
 		case !right: // nothing that anybody may ask for has a body
 			_ = rc.SetReadDeadline(time.Now().Add(refusedTime))
