@@ -26,7 +26,8 @@ func TestMalformedBodies(t *testing.T) {
 		{"POST", "/v1/environments/e/exports", "application/json"},
 		{"PUT", "/v1/files/" + strings.Repeat("0", 64), "application/octet-stream"},
 	} {
-		for _, body := range []string{"zz\r\n{}\r\n0\r\n\r\n", "5\r\n{}\r\n0\r\n\r\n", "2\r\n{}XX0\r\n\r\n"} {
+		for _, body := range []string{"zz\r\n{}\r\n0\r\n\r\n", "5\r\n{}\r\n0\r\n\r\n",
+			"2\r\n{}XX0\r\n\r\n"} {
 			conn, err := net.Dial("tcp", host)
 			if err != nil {
 				t.Fatal(err)

@@ -121,8 +121,8 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// TestProgressOfNothing wants what does not exist to be empty to whoever asks through the client, as
-// it is in a home.
+// TestProgressOfNothing wants what does not exist to be empty to whoever asks through the client,
+// as it is in a home.
 func TestProgressOfNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t, nil)
