@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -120,5 +121,60 @@ func TestOneSpace(t *testing.T) {
 	folder.Set = "one"
 	if err := export(true, folder); err != nil {
 		t.Errorf("in its place: %v", err)
+	}
+}
+
+// TestPartsInOtherSets pins that an export of some sets of many is refused where it describes as a
+// whole what another set changes a part of, or the other way round.
+func TestPartsInOtherSets(t *testing.T) {
+	t.Parallel()
+	at := func(attrs map[string]any) string { s, _ := attrs["path"].(string); return s }
+	path := []schema.Attribute{{Name: "path", Type: "String", Behaviour: schema.Namevar},
+		{Name: "content", Type: "Optional[String]"}}
+	whole := func(a map[string]any) (bool, string) { return a["content"] != nil, "no content" }
+	r := newSetsRig(t)
+	r.types = must(schema.NewRegistry(
+		schema.Type{Name: "t::File", Attributes: path, Thing: at, Space: "paths", Whole: whole},
+		schema.Type{Name: "t::Line", Attributes: path, Within: at, Space: "paths"}))(t)
+	r.fresh()
+	of := func(typ, set, path, content string) resource.Resource {
+		out := resource.Resource{ID: resource.NewID(typ, "a",
+			resource.Key{Name: "path", Value: path}), Type: typ, Agent: "a", Set: set,
+			Attributes: map[string]any{"path": path}}
+		if content != "" {
+			out.Attributes["content"] = content
+		}
+		return out
+	}
+	export := func(all ...resource.Resource) error {
+		_, err := r.e.Export(t.Context(), "e", deploy.Export{Model: modelOf(all...), Partial: true})
+		return err
+	}
+	for i := range 40 { // several chunks, of which few are read
+		set := fmt.Sprintf("other%d", i)
+		if err := export(of("t::File", set, "/"+set, "x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := export(of("t::File", "files", "/a", "x"), of("t::File", "files", "/b", "")); err != nil {
+		t.Fatal(err)
+	}
+	const want = "it changes a part of what t::File[a,path=/a] describes as a whole"
+	if err := export(of("t::Line", "lines", "/a", "")); err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("a line of what is whole: %v", err)
+	}
+	if err := export(of("t::Line", "lines", "/b", "")); err != nil {
+		t.Errorf("a line of a file without content: %v", err)
+	}
+	if err := export(of("t::File", "files", "/b", "x")); err == nil ||
+		!strings.Contains(err.Error(), "t::Line[a,path=/b]") {
+		t.Errorf("content for a file of which another set has a line: %v", err)
+	}
+	if err := export(of("t::File", "files", "/a", "")); err != nil {
+		t.Errorf("without content: %v", err)
+	}
+	if err := export(of("t::Line", "lines", "/a", "")); err != nil {
+		t.Errorf("a line of what is whole no longer: %v", err)
 	}
 }

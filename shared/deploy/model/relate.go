@@ -69,10 +69,10 @@ func (c *Checker) Related(r *resource.Resource) []schema.Related {
 func (c *Checker) MeansTheSame(a, b *resource.Resource) bool {
 	one, oneIs := c.ThingOf(a)
 	other, otherIs := c.ThingOf(b)
-	part, isPart := c.partOf(a)
-	otherPart, otherIsPart := c.partOf(b)
-	whole, _ := c.describesAll(a)
-	otherWhole, _ := c.describesAll(b)
+	part, isPart := c.PartOf(a)
+	otherPart, otherIsPart := c.PartOf(b)
+	whole, _ := c.DescribesAll(a)
+	otherWhole, _ := c.DescribesAll(b)
 	return one == other && oneIs == otherIs && whole == otherWhole && part == otherPart &&
 		isPart == otherIsPart &&
 		slices.Equal(sortedRelations(c.Related(a)), sortedRelations(c.Related(b)))

@@ -65,7 +65,7 @@ func (c *Checker) checkParts(
 ) diag.Problems {
 	var problems diag.Problems
 	for i := range resources {
-		of, ok := c.partOf(&resources[i])
+		of, ok := c.PartOf(&resources[i])
 		if !ok {
 			continue
 		}
@@ -73,7 +73,7 @@ func (c *Checker) checkParts(
 		if !there || i >= mine && other >= mine {
 			continue
 		}
-		if is, instead := c.describesAll(&resources[other]); is {
+		if is, instead := c.DescribesAll(&resources[other]); is {
 			p := inPart(resources, i, other, of.Name, at)
 			p.Hint = instead
 			problems.Add(p)
@@ -82,8 +82,8 @@ func (c *Checker) checkParts(
 	return problems
 }
 
-// partOf returns the thing of which a resource changes a part.
-func (c *Checker) partOf(r *resource.Resource) (Thing, bool) {
+// PartOf returns the thing of which a resource changes a part.
+func (c *Checker) PartOf(r *resource.Resource) (Thing, bool) {
 	t, ok := c.Type(r)
 	if !ok || t.Within == nil || r.Purged {
 		return Thing{}, false
@@ -92,8 +92,8 @@ func (c *Checker) partOf(r *resource.Resource) (Thing, bool) {
 	return Thing{t.Space, r.Agent, name}, name != ""
 }
 
-// describesAll reports whether a resource describes its thing as a whole, and what to do instead.
-func (c *Checker) describesAll(r *resource.Resource) (is bool, instead string) {
+// DescribesAll reports whether a resource describes its thing as a whole, and what to do instead.
+func (c *Checker) DescribesAll(r *resource.Resource) (is bool, instead string) {
 	t, ok := c.Type(r)
 	if !ok || t.Whole == nil || r.Purged {
 		return false, ""

@@ -91,6 +91,12 @@ func (c marks) with(others marks) marks {
 // standsFor returns the mark of a thing that a resource stands for.
 func standsFor(t model.Thing) uint64 { return markOf("thing", t.Space, t.Agent, t.Name) }
 
+// wholeOf returns the mark of a thing that a resource describes as a whole.
+func wholeOf(t model.Thing) uint64 { return markOf("whole", t.Space, t.Agent, t.Name) }
+
+// partOf returns the mark of a thing of which a resource changes a part.
+func partOf(t model.Thing) uint64 { return markOf("part", t.Space, t.Agent, t.Name) }
+
 // relatesTo returns the mark of a resource to which another one is related by its type.
 func relatesTo(id resource.ID) uint64 { return markOf("related", string(id)) }
 
@@ -118,6 +124,12 @@ func marksOf(c *model.Checker, some []*resource.Resource, chunks int) marks {
 	for _, r := range some {
 		if of, is := c.ThingOf(r); is {
 			out = append(out, standsFor(of))
+			if all, _ := c.DescribesAll(r); all {
+				out = append(out, wholeOf(of))
+			}
+		}
+		if of, is := c.PartOf(r); is {
+			out = append(out, partOf(of))
 		}
 		for _, to := range c.Related(r) {
 			out = append(out, relatesTo(to.ID))

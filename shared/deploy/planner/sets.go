@@ -163,6 +163,12 @@ func (s *setsChange) concerns(r *resource.Resource) bool {
 	if is && s.others.has(standsFor(of)) {
 		return true
 	}
+	if all, _ := s.pl.Checker.DescribesAll(r); all && s.others.has(partOf(of)) {
+		return true
+	}
+	if of, is := s.pl.Checker.PartOf(r); is && s.others.has(wholeOf(of)) {
+		return true
+	}
 	if s.was[r.ID] != nil {
 		return s.others.has(tiedTo(r.ID))
 	}
