@@ -216,7 +216,7 @@ func (t *tx) checked() error {
 func (t *tx) outbox() error {
 	for _, o := range t.in.AddOutbox {
 		if err := query(t.c, "INSERT OR REPLACE INTO outbox (env, id, record) VALUES (?, ?, ?)",
-			nil, t.env, o.ID, toJSON(o)); err != nil {
+			nil, t.env, o.ID, sealed(o, "outbox", t.env, o.ID)); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ func (h *Home) Parameters(
 	err := h.read(ctx, "read parameters", func(c *sqlite.Conn) error {
 		each := func(s *sqlite.Stmt) error {
 			var p state.Parameter
-			err := fromJSON(s.ColumnText(0), &p)
+			err := unseal(s.ColumnText(0), &p, "parameters", env, s.ColumnText(1), s.ColumnText(2))
 			if err == nil && (q.Of == "" || p.Of == q.Of) {
 				out = append(out, p)
 			}
@@ -28,8 +28,8 @@ func (h *Home) Parameters(
 		}
 		if len(q.Keys) == 0 {
 			return query(c,
-				"SELECT record FROM parameters WHERE env = ? AND (of <> '') = ? ORDER BY of, name",
-				each, env, q.Facts)
+				"SELECT record, of, name FROM parameters WHERE env = ? AND (of <> '') = ? "+
+					"ORDER BY of, name", each, env, q.Facts)
 		}
 		keys := slices.Clone(q.Keys)
 		slices.SortFunc(keys, func(a, b state.ParameterKey) int {
@@ -37,8 +37,8 @@ func (h *Home) Parameters(
 		})
 		for _, k := range slices.Compact(keys) {
 			if err := query(c,
-				"SELECT record FROM parameters WHERE env = ? AND of = ? AND name = ?", each, env,
-				string(k.Of), k.Name); err != nil {
+				"SELECT record, of, name FROM parameters WHERE env = ? AND of = ? AND name = ?",
+				each, env, string(k.Of), k.Name); err != nil {
 				return err
 			}
 		}
@@ -70,7 +70,8 @@ func putParameters(c *sqlite.Conn, env string, ps []state.Parameter) error {
 	for _, p := range ps {
 		if err := query(c,
 			"INSERT OR REPLACE INTO parameters (env, of, name, record) VALUES (?, ?, ?, ?)", nil,
-			env, string(p.Of), p.Name, toJSON(p)); err != nil {
+			env, string(p.Of), p.Name,
+			sealed(p, "parameters", env, string(p.Of), p.Name)); err != nil {
 			return err
 		}
 		if err := noteParameter(c, env, state.ParameterChange{Parameter: p}); err != nil {

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 
 	"zombiezen.com/go/sqlite"
 
@@ -84,7 +85,7 @@ func readEnv(c *sqlite.Conn, env string) (state.Env, error) {
 	out := state.Env{Name: env}
 	err := query(c, "SELECT rev, plan_seq, halted, record FROM envs WHERE name = ?",
 		func(s *sqlite.Stmt) error {
-			if err := fromJSON(s.ColumnText(3), &out); err != nil {
+			if err := unseal(s.ColumnText(3), &out, "envs", env); err != nil {
 				return err
 			}
 			out.Name, out.Rev, out.PlanSeq, out.Halted = env, s.ColumnInt64(0), s.ColumnInt64(1),
@@ -99,7 +100,7 @@ func putEnv(c *sqlite.Conn, e state.Env) error {
 		return err
 	}
 	err := query(c, "UPDATE envs SET rev = rev + 1, record = ? WHERE name = ? AND rev = ?", nil,
-		toJSON(e), e.Name, e.Rev)
+		sealed(e, "envs", e.Name), e.Name, e.Rev)
 	if err == nil && c.Changes() == 0 {
 		return fault.New(fault.Conflict, "write environment", "it was changed by somebody else")
 	}
@@ -146,7 +147,7 @@ func (t *tx) version(v state.Version) error {
 	v.Sets = nil
 	err := query(t.c,
 		"INSERT INTO versions (env, number, record) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", nil,
-		t.env, v.Number, toJSON(v))
+		t.env, v.Number, sealed(v, "versions", t.env, strconv.Itoa(v.Number)))
 	if err == nil && t.c.Changes() == 0 {
 		return fault.New(fault.Conflict, "write version", "version %d exists", v.Number)
 	}
@@ -166,7 +167,7 @@ func (h *Home) Agents(
 			a := state.Agent{Paused: s.ColumnBool(2)}
 			a.Name = s.ColumnText(0)
 			if s.ColumnType(1) != sqlite.TypeNull {
-				if err := a.UnmarshalJSON([]byte(s.ColumnText(1))); err != nil {
+				if err := unseal(s.ColumnText(1), &a.Agent, "agents", env, a.Name); err != nil {
 					return err
 				}
 			}
@@ -198,13 +199,10 @@ func dropAgent(c *sqlite.Conn, env, name string) error {
 
 // putAgent writes an agent without changing whether it is paused.
 func putAgent(c *sqlite.Conn, env string, a *resource.Agent) error {
-	text, err := a.MarshalJSON()
-	if err != nil {
-		return err
-	}
 	return query(c,
 		"INSERT INTO agents (env, name, record) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "+
-			"record = excluded.record", nil, env, a.Name, string(text))
+			"record = excluded.record", nil, env, a.Name,
+		sealed(a, "agents", env, a.Name))
 }
 
 // Pause implements state.State.
@@ -239,10 +237,10 @@ func (h *Home) Halt(ctx context.Context, env string, halted bool) error {
 func (h *Home) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
 	var out []state.Outbox
 	err := h.read(ctx, "read outbox", func(c *sqlite.Conn) error {
-		return query(c, "SELECT record FROM outbox WHERE env = ? ORDER BY id LIMIT ?",
+		return query(c, "SELECT record, id FROM outbox WHERE env = ? ORDER BY id LIMIT ?",
 			func(s *sqlite.Stmt) error {
 				var o state.Outbox
-				err := fromJSON(s.ColumnText(0), &o)
+				err := unseal(s.ColumnText(0), &o, "outbox", env, s.ColumnText(1))
 				out = append(out, o)
 				return err
 			}, env, limit)

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 
 	"zombiezen.com/go/sqlite"
@@ -83,10 +84,10 @@ func (h *Home) Versions(ctx context.Context, env string, numbers ...int) ([]stat
 	var out []state.Version
 	err := h.read(ctx, "read versions", func(c *sqlite.Conn) error {
 		if len(numbers) == 0 {
-			const all = "SELECT record FROM versions WHERE env = ? ORDER BY number"
+			const all = "SELECT record, number FROM versions WHERE env = ? ORDER BY number"
 			err := query(c, all, func(s *sqlite.Stmt) error {
 				var v state.Version
-				err := fromJSON(s.ColumnText(0), &v)
+				err := unseal(s.ColumnText(0), &v, "versions", env, s.ColumnText(1))
 				out = append(out, v)
 				return err
 			}, env)
@@ -126,7 +127,7 @@ func (h *Home) version(c *sqlite.Conn, key versionKey) (v state.Version, there b
 	const one = "SELECT record FROM versions WHERE env = ? AND number = ?"
 	err = query(c, one, func(s *sqlite.Stmt) error {
 		there = true
-		return fromJSON(s.ColumnText(0), &v)
+		return unseal(s.ColumnText(0), &v, "versions", key.env, strconv.Itoa(key.number))
 	}, key.env, key.number)
 	if there && err == nil {
 		if err = readSets(c, key.env, &v); err != nil {

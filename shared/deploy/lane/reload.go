@@ -3,7 +3,6 @@ package lane
 import (
 	"context"
 
-	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
@@ -38,17 +37,23 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	rows := now.Rows
 	_, waving := w.sched.Unfinished[w.lane]
 	w.view = w.Views.of(w.env, w.sched.PlanSeq, g)
-	if w.agent.Name == "" {
-		w.session.Follow(model.LocalAgent(agent))
-	} else {
-		w.session.Follow(w.agent.Agent)
+	if w.agent.Name == "" && len(rows) > 0 {
+		return false, noAgent(agent) // to take it for a local one could be another machine
 	}
+	w.session.Follow(w.agent.Agent)
 	w.view.learn(w.sched, []string{agent}, w.stored.Releasing != 0)
 	same, err := w.index(ctx, rows, waving)
 	if w.most = len(rows); same && err == nil && waving {
 		_, same, err = w.skipInWave(ctx)
 	}
 	return same, err
+}
+
+// noAgent says that the description of an agent is lost: whoever releases a version stores all of
+// its agents, and they stay as long as there is anything on them.
+func noAgent(name string) error {
+	return fault.New(fault.Damaged, "read agents", "the description of agent %q is lost", name).
+		WithHint("restore the state from a copy, or move it away and apply again")
 }
 
 // look reads what there is to know of the lane.
