@@ -100,7 +100,7 @@ func decodeActions(stored []byte) ([]state.Action, error) {
 		return decodeJSON(stored)
 	}
 	damaged := fault.New(fault.Damaged, "read actions", "a record is not as it was written").
-		WithHint(damagedHint)
+		WithHint(historyHint)
 	if len(stored) < 1+sumSize ||
 		sumOf(stored[1+sumSize:]) != binary.LittleEndian.Uint32(stored[1:]) {
 		return nil, damaged
@@ -137,12 +137,12 @@ func addSaid(actions []state.Action, packed []byte) error {
 		err = json.Unmarshal(raw, &rest)
 	}
 	if err != nil {
-		return &fault.Error{Kind: fault.Damaged, Op: "read actions", Err: err, Hint: damagedHint}
+		return &fault.Error{Kind: fault.Damaged, Op: "read actions", Err: err, Hint: historyHint}
 	}
 	for _, s := range rest {
 		if s.N < 0 || s.N >= len(actions) {
 			return fault.New(fault.Damaged, "read actions", "there is no action %d", s.N).
-				WithHint(damagedHint)
+				WithHint(historyHint)
 		}
 		a := &actions[s.N]
 		a.Changes, a.Messages, a.Reason, a.Replaced = s.Changes, s.Messages, s.Reason, s.Replaced

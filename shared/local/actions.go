@@ -83,11 +83,12 @@ func decodeJSON(stored []byte) ([]state.Action, error) {
 	raw, err := unpacker().DecodeAll(stored, nil)
 	if err != nil {
 		return nil, &fault.Error{Kind: fault.Damaged, Op: "read actions", Err: err,
-			Hint: damagedHint}
+			Hint: historyHint}
 	}
 	var out []state.Action
 	if err := json.Unmarshal(raw, &out); err != nil {
-		return nil, fault.Wrap(fault.Damaged, "read actions", err)
+		return nil, &fault.Error{Kind: fault.Damaged, Op: "read actions", Err: err,
+			Hint: historyHint}
 	}
 	return out, nil
 }
@@ -144,24 +145,9 @@ func (h *Home) Actions(
 func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
 	n := 0
 	err := h.write(ctx, "remove actions", func(c *sqlite.Conn) error {
-		n = 0
 		var keep [][]state.Action // the newer actions of rows that also hold older ones
-		if err := query(c, "SELECT record FROM actions WHERE env = ? AND oldest < ?",
-			func(s *sqlite.Stmt) error {
-				actions, err := decodeActions(columnBytes(s, 0))
-				left := slices.DeleteFunc(actions, func(a state.Action) bool {
-					return a.Finished.Before(before)
-				})
-				n += len(actions) - len(left)
-				if len(left) > 0 {
-					keep = append(keep, left)
-				}
-				return err
-			}, env, binform.Nanos(before)); err != nil {
-			return err
-		}
-		if err := query(c, "DELETE FROM actions WHERE env = ? AND oldest < ?", nil, env,
-			binform.Nanos(before)); err != nil {
+		var err error
+		if n, keep, err = takeActions(c, env, before); err != nil {
 			return err
 		}
 		if err := query(c, "DELETE FROM parameter_changes WHERE env = ? AND at < ?", nil, env,
@@ -176,4 +162,40 @@ func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (i
 		return nil
 	})
 	return n, err
+}
+
+// historyHint is the hint of records that are only shown.
+const historyHint = "it is only a part of a history, on which nothing that is deployed depends; " +
+	"if it is needed, restore the database from a copy"
+
+// takeActions removes the rows that hold actions finished before a time, and returns how many these
+// were and the others in them. A row that is damaged goes when all in it are old enough.
+func takeActions(
+	c *sqlite.Conn, env string, before time.Time,
+) (n int, keep [][]state.Action, err error) {
+	var gone []int64
+	if err := query(c, "SELECT k, finished, record FROM actions WHERE env = ? AND oldest < ?",
+		func(s *sqlite.Stmt) error {
+			actions, err := decodeActions(columnBytes(s, 2))
+			if err != nil && s.ColumnInt64(1) >= binform.Nanos(before) {
+				return nil
+			}
+			left := slices.DeleteFunc(actions, func(a state.Action) bool {
+				return a.Finished.Before(before)
+			})
+			n += len(actions) - len(left)
+			if len(left) > 0 {
+				keep = append(keep, left)
+			}
+			gone = append(gone, s.ColumnInt64(0))
+			return nil
+		}, env, binform.Nanos(before)); err != nil {
+		return 0, nil, err
+	}
+	for _, k := range gone {
+		if err := query(c, "DELETE FROM actions WHERE k = ?", nil, k); err != nil {
+			return 0, nil, err
+		}
+	}
+	return n, keep, nil
 }
