@@ -7,11 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"southbound/shared/fault"
+	"southbound/shared/provider"
 	"southbound/shared/scaffold"
 )
 
 // scaffolds are init and new: they write what somebody begins with.
-type scaffolds struct{ *console }
+type scaffolds struct {
+	*console
+	*program
+}
 
 func (s *scaffolds) newCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -51,7 +55,11 @@ func (s *scaffolds) newCommand() *cobra.Command {
 			if err != nil {
 				return fault.Wrap(fault.Usage, "find the working directory", err)
 			}
-			files, err := scaffold.Handler(dir, args[0])
+			var known []string
+			for _, t := range provider.Types(s.definitions) {
+				known = append(known, t.Name)
+			}
+			files, err := scaffold.Handler(dir, args[0], known)
 			if err := s.written(dir, files, err); err != nil {
 				return err
 			}

@@ -26,7 +26,7 @@ func (p *program) registry() (*schema.Registry, error) {
 	if p.types != nil {
 		return p.types, nil
 	}
-	known, err := schema.NewRegistry(provider.Types(p.definitions)...)
+	known, err := provider.NewRegistry(p.definitions)
 	if err != nil {
 		return nil, err
 	}

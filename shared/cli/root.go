@@ -104,7 +104,7 @@ func (a *app) addCommands(root *cobra.Command) {
 	add(groupAct, release.releaseCommand(), upkeep.forgetCommand(),
 		(&dryRunner{console: c, location: l, session: s, waves: a.waves}).dryRunCommand())
 
-	scaffolds := &scaffolds{console: c}
+	scaffolds := &scaffolds{console: c, program: p}
 	self := &programCommands{console: c, program: p}
 	modules := &modules{console: c}
 	tests := &moduleTester{console: c, session: s, program: p}

@@ -4,9 +4,11 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
+	"southbound/shared/diag"
 	"southbound/shared/diff"
 	"southbound/shared/entity"
 	"southbound/shared/resource"
@@ -30,6 +32,28 @@ func Types(of []Definition) []schema.Type {
 		types[i] = of[i].Type
 	}
 	return types
+}
+
+// NewRegistry compiles the types of definitions. All that is wrong with them is returned at once, as
+// by schema.NewRegistry, a handler that is missing included.
+func NewRegistry(of []Definition) (*schema.Registry, error) {
+	types, err := schema.NewRegistry(Types(of)...)
+	var problems diag.Problems
+	for i := range of {
+		if of[i].Handler == nil {
+			problems.Add(diag.Problem{Resource: of[i].Type.Name,
+				Message: "the definition has no handler",
+				Hint:    "set Handler of the provider.Definition"})
+		}
+	}
+	if len(problems) == 0 {
+		return types, err
+	}
+	var wrong diag.Problems
+	if err != nil && !errors.As(err, &wrong) {
+		return nil, errors.Join(err, problems)
+	}
+	return nil, append(wrong, problems...)
 }
 
 // Handlers returns the handlers of definitions by the names of their types.

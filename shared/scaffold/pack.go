@@ -3,6 +3,7 @@ package scaffold
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,8 +11,8 @@ import (
 	"southbound/shared/pattern"
 )
 
-// module is the module that packs build on.
-const module = "southbound"
+// southbound is the module that packs build on.
+const southbound = "southbound"
 
 var packName = pattern.Lazy(`\A[a-z][a-z0-9_]*\z`)
 
@@ -19,7 +20,7 @@ var packName = pattern.Lazy(`\A[a-z][a-z0-9_]*\z`)
 // Southbound and, unless it is to be empty, one of its own, name::Thing. source is a checkout of
 // Southbound, "" for the one that dir is in. It returns the files that it has written.
 func Pack(dir, name, source string, empty bool) ([]string, error) {
-	if name == module {
+	if name == southbound {
 		return nil, fault.New(fault.Usage, "new pack", "%q is the name of Southbound's own module",
 			name).WithHint("choose another name, such as acme")
 	}
@@ -27,6 +28,11 @@ func Pack(dir, name, source string, empty bool) ([]string, error) {
 		namesOf(name+"::Thing").Package != strings.ReplaceAll(name, "_", "") {
 		return nil, fault.New(fault.Usage, "new pack", "%q cannot name a pack", name).
 			WithHint("lower-case letters, digits and _, such as acme")
+	}
+	if goLibrary(name) {
+		return nil, fault.New(fault.Usage, "new pack", "a package of Go's library is called %q, so "+
+			"no package of a module of that name can be imported", name).
+			WithHint("choose another name, such as my%s", name)
 	}
 	root := filepath.Join(dir, name)
 	if _, err := os.Lstat(root); err == nil {
@@ -38,7 +44,7 @@ func Pack(dir, name, source string, empty bool) ([]string, error) {
 		return nil, err
 	}
 	n := namesOf(name + "::Thing")
-	n.Name, n.Module = name, name
+	n.Name, n.Module, n.Empty = name, name, empty
 	w := &writer{}
 	w.modules(root, checkout, name)
 	w.add(filepath.Join(root, "main.go"), "main.go.tmpl", n)
@@ -49,13 +55,22 @@ func Pack(dir, name, source string, empty bool) ([]string, error) {
 	if err != nil || empty {
 		return out, err
 	}
-	more, err := Handler(root, name+"::Thing")
+	more, err := Handler(root, name+"::Thing", nil)
 	for _, f := range more {
 		if f != filepath.Join(root, "handlers", "handlers.go") {
 			out = append(out, f)
 		}
 	}
 	return out, err
+}
+
+// goLibrary reports whether the import paths of Go's library begin with a name.
+func goLibrary(name string) bool {
+	return slices.Contains(strings.Fields(`archive bufio builtin bytes cmd cmp compress container
+		context crypto database debug embed encoding errors expvar flag fmt go hash html image
+		index internal io iter log maps math mime net os path plugin reflect regexp runtime simd
+		slices sort strconv strings structs sync syscall testing text time unicode unique unsafe
+		uuid vendor weak`), name)
 }
 
 // checkoutOf returns the directory of Southbound's sources.
@@ -72,7 +87,7 @@ func checkoutOf(dir, source string) (string, error) {
 			WithHint("%s", hint)
 	case err != nil:
 		return "", err
-	case path != module:
+	case path != southbound:
 		return "", fault.New(fault.Usage, "new pack", "%s is the module %s and not Southbound",
 			root, path).WithHint("%s", hint)
 	}

@@ -10,7 +10,9 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 	"unicode"
@@ -35,6 +37,7 @@ type names struct {
 	File    string // vlan
 	Name    string // of a pack
 	Module  string
+	Empty   bool // a pack that has no type yet
 }
 
 func namesOf(typ string) names {
@@ -122,8 +125,8 @@ func Module(dir string) (root, path string, err error) {
 
 // Handler writes a handler for a new type into the module that dir is in, below handlers, and adds
 // it to handlers/handlers.go. It returns the files that it has written or changed. What is there
-// already is fault.Conflict, and then nothing is written.
-func Handler(dir, typ string) ([]string, error) {
+// already is fault.Conflict, a type among known included, and then nothing is written.
+func Handler(dir, typ string, known []string) ([]string, error) {
 	if !resource.ValidType(typ) {
 		return nil, fault.New(fault.Usage, "new handler", "%q is not a name of a type", typ).
 			WithHint("two or more names joined by ::, such as net::Vlan")
@@ -134,6 +137,11 @@ func Handler(dir, typ string) ([]string, error) {
 	}
 	n := namesOf(typ)
 	n.Module = module
+	if slices.Contains(known, typ) {
+		return nil, fault.New(fault.Conflict, "new handler",
+			"%s is a type that this program has already, and no program can have two of one name",
+			typ).WithHint("choose another name, such as %s", nameBeside(typ, module))
+	}
 	spaces := strings.Split(strings.ToLower(strings.ReplaceAll(n.Space, "_", "")), "::")
 	spaces[len(spaces)-1] = n.Package
 	into := filepath.Join(append([]string{root, "handlers"}, spaces...)...)
@@ -147,6 +155,19 @@ func Handler(dir, typ string) ([]string, error) {
 	w.register(filepath.Join(root, "handlers", "handlers.go"),
 		module+"/handlers/"+strings.Join(spaces, "/"), n)
 	return w.write()
+}
+
+// nameBeside returns the name that a type of a module can have when another one is taken.
+func nameBeside(typ, module string) string {
+	space := path.Base(module)
+	if !packName().MatchString(space) || module == southbound {
+		space = "acme"
+	}
+	own := space + typ[strings.LastIndex(typ, "::"):]
+	if own == typ {
+		own += "2"
+	}
+	return own
 }
 
 // writer gathers files before any of them is written.

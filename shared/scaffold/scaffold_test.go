@@ -24,6 +24,7 @@ func TestPackBuildsAndPasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkMentioned(t, filepath.Join(dir, "acme"))
 	var got []string
 	for _, f := range files {
 		rel, err := filepath.Rel(dir, f)
@@ -44,7 +45,7 @@ func TestPackBuildsAndPasses(t *testing.T) {
 	for _, typ := range []string{"acme::VlanPort", "net::sub::vlan_port_linux", "fs::Type",
 		"type::Func"} {
 		// beside one, below two, and names that mean something to Go
-		if _, err := Handler(filepath.Join(root, "handlers"), typ); err != nil {
+		if _, err := Handler(filepath.Join(root, "handlers"), typ, nil); err != nil {
 			t.Errorf("%s: %v", typ, err)
 		}
 	}
@@ -81,6 +82,41 @@ func TestPackBuildsAndPasses(t *testing.T) {
 	}
 }
 
+// checkMentioned looks for files that the README of a pack speaks of.
+func checkMentioned(t *testing.T, root string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range strings.Fields(string(text)) {
+		if strings.HasSuffix(word, ".yaml") {
+			if _, err := os.Stat(filepath.Join(root, word)); err != nil {
+				t.Errorf("the README speaks of %s, which is not there", word)
+			}
+		}
+	}
+}
+
+// TestGoNames pins that no pack can have a name that Go keeps for its library: none of its packages
+// could be imported.
+func TestGoNames(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "std").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range strings.Fields(string(out)) {
+		name, _, _ := strings.Cut(p, "/")
+		if !goLibrary(name) {
+			t.Errorf("%s is in Go's library", name)
+		}
+	}
+	if goLibrary("acme") {
+		t.Error("acme is not in Go's library")
+	}
+}
+
 // TestNothingIsOverwritten pins that what is there stays, whole.
 func TestNothingIsOverwritten(t *testing.T) {
 	t.Parallel()
@@ -100,11 +136,11 @@ func TestNothingIsOverwritten(t *testing.T) {
 	}{
 		{"the pack is there", func() ([]string, error) { return Pack(dir, "acme", "../..", false) },
 			fault.Conflict},
-		{"the handler is there", func() ([]string, error) { return Handler(root, "acme::Thing") },
+		{"the handler is there", func() ([]string, error) { return Handler(root, "acme::Thing", nil) },
 			fault.Conflict},
-		{"no type", func() ([]string, error) { return Handler(root, "Thing") }, fault.Usage},
-		{"a way out", func() ([]string, error) { return Handler(root, "..::Thing") }, fault.Usage},
-		{"no module", func() ([]string, error) { return Handler("/", "x::Y") }, fault.NotFound},
+		{"no type", func() ([]string, error) { return Handler(root, "Thing", nil) }, fault.Usage},
+		{"a way out", func() ([]string, error) { return Handler(root, "..::Thing", nil) }, fault.Usage},
+		{"no module", func() ([]string, error) { return Handler("/", "x::Y", nil) }, fault.NotFound},
 		{"no name", func() ([]string, error) { return Pack(dir, "../x", "../..", false) },
 			fault.Usage},
 		{"a name that Go knows", func() ([]string, error) {
@@ -113,6 +149,12 @@ func TestNothingIsOverwritten(t *testing.T) {
 		{"the name of Southbound", func() ([]string, error) {
 			return Pack(dir, "southbound", "../..", false)
 		}, fault.Usage},
+		{"a name of Go's library", func() ([]string, error) {
+			return Pack(dir, "fmt", "../..", false)
+		}, fault.Usage},
+		{"a type that there is", func() ([]string, error) {
+			return Handler(root, "fs::File", []string{"acme::Thing", "fs::File"})
+		}, fault.Conflict},
 		{"no checkout", func() ([]string, error) { return Pack(dir, "other", "", false) },
 			fault.Usage},
 		{"another module", func() ([]string, error) { return Pack(dir, "other", root, false) },
@@ -135,7 +177,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 		[]byte("package handlers\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Handler(root, "acme::Other"); err == nil ||
+	if _, err := Handler(root, "acme::Other", nil); err == nil ||
 		!strings.Contains(err.Error(), "no list") {
 		t.Errorf("without a list: %v", err)
 	}
@@ -157,11 +199,12 @@ func TestEmptyPack(t *testing.T) {
 			t.Errorf("there is %s", f)
 		}
 	}
+	checkMentioned(t, filepath.Join(dir, "acme"))
 	list, err := os.ReadFile(filepath.Join(dir, "acme", "handlers", "handlers.go"))
 	if err != nil || !strings.Contains(string(list), "[]provider.Definition{}") {
 		t.Errorf("%s, %v", list, err)
 	}
-	if _, err := Handler(filepath.Join(dir, "acme"), "acme::Box"); err != nil {
+	if _, err := Handler(filepath.Join(dir, "acme"), "acme::Box", nil); err != nil {
 		t.Errorf("the first type: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -31,10 +32,12 @@ type brought struct {
 // no option can have its name.
 const agentOption = "agent_name"
 
-// BroughtBy returns the transports that come with definitions. The error says what is wrong in the
-// declaration of which.
+// BroughtBy returns the transports that come with definitions. All that is wrong with them is
+// returned at once, as diag.Problems in which Resource is the name of the type, and so is what types
+// say of transports that there are not.
 func BroughtBy(definitions []provider.Definition) (Packs, error) {
 	out := Packs{map[string]brought{}}
+	var problems diag.Problems
 	for _, d := range definitions {
 		t := d.Transport
 		if t == nil {
@@ -43,56 +46,103 @@ func BroughtBy(definitions []provider.Definition) (Packs, error) {
 		if before, ok := out.byName[t.Name]; ok && before.Transport == t {
 			continue
 		}
-		options, err := out.compile(t)
-		if err != nil {
-			return Packs{}, fmt.Errorf("the transport %q of %s: %w", t.Name, d.Type.Name, err)
+		options, wrong := out.compile(t)
+		for _, p := range wrong {
+			p.Resource, p.Attribute = d.Type.Name, ""
+			p.Message = fmt.Sprintf("the transport %q: %s", t.Name, p.Message)
+			problems.Add(p)
 		}
-		out.byName[t.Name] = brought{t, options}
+		if _, taken := out.byName[t.Name]; !taken {
+			out.byName[t.Name] = brought{t, options} // so that types can be looked at, too
+		}
+	}
+	for i := range definitions {
+		problems = append(problems, out.missing(&definitions[i].Type)...)
+	}
+	if len(problems) > 0 {
+		return Packs{}, problems
 	}
 	return out, nil
+}
+
+// missing returns what a type says of transports that there are not. Names that cannot be any are
+// problems of the type.
+func (p Packs) missing(t *schema.Type) diag.Problems {
+	var problems diag.Problems
+	for _, name := range t.Transports {
+		if !schema.TransportName(name) || slices.Contains(p.Names(), name) {
+			continue
+		}
+		hint := "there are " + strings.Join(p.Names(), ", ") + "; one that a pack brings stands in " +
+			"Transport of a Definition"
+		if near := schema.Nearest(name, p.Names()); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		problems.Add(diag.Problem{Resource: t.Name, Hint: hint,
+			Message: fmt.Sprintf("no transport of this program is called %q", name)})
+	}
+	return problems
 }
 
 // Named returns the transport of a name, nil if no pack brings one.
 func (p Packs) Named(name string) *provider.Transport { return p.byName[name].Transport }
 
-// compile checks a declaration.
-func (p Packs) compile(t *provider.Transport) (*schema.Compiled, error) {
+// compile checks a declaration and returns all that is wrong with it.
+func (p Packs) compile(t *provider.Transport) (*schema.Compiled, diag.Problems) {
+	var problems diag.Problems
+	bad := func(hint, format string, args ...any) {
+		problems.Add(diag.Problem{Message: fmt.Sprintf(format, args...), Hint: hint})
+	}
 	_, twice := p.byName[t.Name]
 	switch {
 	case slices.Contains(Names(), t.Name):
-		return nil, declared("choose another one", "every program has a transport of this name")
+		bad("choose another one", "every program has a transport of this name")
 	case twice:
-		return nil, declared("types share a transport by the same pointer", "two have this name")
+		bad("types share a transport by the same pointer", "two have this name")
 	case !schema.TransportName(t.Name):
-		return nil, declared("names are like ssh: small letters, digits, - and _",
+		bad("names are like ssh: small letters, digits, - and _",
 			"this is not a name of a transport")
-	case t.Connect == nil:
-		return nil, declared("set Connect", "it cannot be connected with")
+	}
+	if t.Connect == nil {
+		bad("set Connect", "it cannot be connected with")
 	}
 	typ := schema.Type{Name: "pack::Transport",
 		Attributes: []schema.Attribute{
 			{Name: agentOption, Type: "String", Behaviour: schema.Namevar}}}
 	for _, o := range t.Options {
-		if slices.Contains([]string{agentOption, "transport", "lanes"}, o.Name) {
-			return nil, declared("choose another name", "no option can be called %s", o.Name)
-		}
-		if o.Behaviour != "" && o.Behaviour != schema.Property {
-			return nil, declared("leave it out: options are given, and that is all",
+		switch {
+		case slices.Contains([]string{agentOption, "transport", "lanes"}, o.Name):
+			bad("choose another name", "no option can be called %s", o.Name)
+			continue
+		case o.Behaviour != "" && o.Behaviour != schema.Property:
+			bad("leave it out: options are given, and that is all",
 				"the option %s has a behaviour", o.Name)
+			o.Behaviour = schema.Property
 		}
 		typ.Attributes = append(typ.Attributes, o)
 	}
 	registry, err := schema.NewRegistry(typ)
-	if err != nil {
-		return nil, err // it says what is wrong
+	var wrong diag.Problems
+	switch {
+	case errors.As(err, &wrong):
+		for _, w := range wrong {
+			bad(w.Hint, "%s", optionText(w))
+		}
+	case err != nil:
+		bad("", "%v", err)
+	default:
+		compiled, _ := registry.Type(typ.Name)
+		return compiled, problems
 	}
-	compiled, _ := registry.Type(typ.Name)
-	return compiled, nil
+	return nil, problems
 }
 
-// declared is an error in a declaration.
-func declared(hint, format string, args ...any) error {
-	return fault.New(fault.Invalid, "", format, args...).WithHint("%s", hint)
+// optionText is what is wrong with an option, as it is said of an attribute.
+func optionText(p diag.Problem) string {
+	if p.Attribute == "" {
+		return p.Message
+	}
+	return fmt.Sprintf("the option %s: %s", p.Attribute, p.Message)
 }
 
 // Names returns the names of all transports, those that packs bring last.

@@ -53,6 +53,41 @@ func TestBroughtBy(t *testing.T) {
 			t.Errorf("%s: %v", c.why, err)
 		}
 	}
+	for _, c := range []struct {
+		why  string
+		all  []provider.Definition
+		says []string
+	}{
+		{"several mistakes in one", bring(&provider.Transport{Name: "Line",
+			Options: []schema.Attribute{{Name: "lanes", Type: "Integer"},
+				{Name: "host", Type: "Strong"}, {Name: "port", Type: "Integer", Default: "x"}}}),
+			[]string{"acme::Thing: the transport \"Line\": this is not a name of a transport",
+				"it cannot be connected with", "no option can be called lanes",
+				"the option host: ", "the option port: "}},
+		{"transports of two types", append(bring(&provider.Transport{Name: "ssh", Connect: open}),
+			provider.Definition{Type: schema.Type{Name: "acme::Other"},
+				Transport: &provider.Transport{Name: "line"}}),
+			[]string{"acme::Thing: the transport \"ssh\": every program has",
+				"acme::Other: the transport \"line\": it cannot be connected with"}},
+		{"a type whose transports there are not", []provider.Definition{
+			{Type: schema.Type{Name: "acme::Thing", Transports: []string{"line", "htp", "keys"}},
+				Transport: of()}},
+			[]string{"acme::Thing: no transport of this program is called \"htp\"",
+				"acme::Thing: no transport of this program is called \"keys\""}},
+	} {
+		_, err := transport.BroughtBy(c.all)
+		for _, want := range c.says {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v\nis to say %q", c.why, err, want)
+			}
+		}
+	}
+	known := []provider.Definition{{Type: schema.Type{Name: "acme::Thing",
+		Transports: []string{"line", "http", "local"}}, Transport: of()},
+		{Type: schema.Type{Name: "acme::Any", Transports: []string{schema.AnyTransport}}}}
+	if _, err := transport.BroughtBy(known); err != nil {
+		t.Errorf("transports that there are: %v", err)
+	}
 	two := append(bring(of()), bring(of())...)
 	if _, err := transport.BroughtBy(two); err == nil ||
 		!strings.Contains(err.Error(), "two have") {

@@ -222,7 +222,7 @@ func loadAWS(ctx context.Context, c Config) (aws.Config, error) {
 
 func (h *Home) engine() error {
 	var err error
-	if h.Types, err = schema.NewRegistry(provider.Types(h.Config.Definitions)...); err != nil {
+	if h.Types, err = provider.NewRegistry(h.Config.Definitions); err != nil {
 		return err
 	}
 	known := secrets.New(secrets.Config{Machine: h.Config.Machine,

@@ -42,6 +42,9 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 	if err != nil {
 		return nil, fmt.Errorf("the type is not valid: %w", err)
 	}
+	if s.Definition.Handler == nil {
+		return nil, errors.New("the Definition has no Handler")
+	}
 	typ, _ := registry.Type(s.Definition.Type.Name)
 	dir, err := newDir()
 	if err != nil {

@@ -180,6 +180,8 @@ func TestWrongCases(t *testing.T) {
 	}{
 		{"a type that cannot be", func(s *Subject, _ *Case) { s.Definition.Type.Name = "no name" },
 			"declaration", "the type is not valid"},
+		{"no handler", func(s *Subject, _ *Case) { s.Definition.Handler = nil }, "declaration",
+			"the Definition has no Handler"},
 		{"attributes that are not allowed",
 			func(_ *Subject, c *Case) { c.Attributes["size"] = "large" }, "create",
 			"the case is not valid"},
