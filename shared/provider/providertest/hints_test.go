@@ -3,6 +3,7 @@ package providertest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -110,6 +111,28 @@ func TestEveryHintIsGiven(t *testing.T) {
 		errors.New("b"), advise("mend c", "is wrong"), advise("mend a", "is wrong, too")))
 	if want := "mend a; and: look; and: mend c"; got != want {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestHintOfPanic pins that a panic is told to be mended, and not what its check demands else.
+func TestHintOfPanic(t *testing.T) {
+	_, fix := only(t.Context(), t, subject(faults{panics: true}), "create")
+	if !strings.HasPrefix(fix, "mend what panics") {
+		t.Error(fix)
+	}
+}
+
+// TestFoundOnce pins that what is wrong in each place of a check is told once.
+func TestFoundOnce(t *testing.T) {
+	s := twisted(func(w *twist) {
+		w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+			ctx.Info("sized", "ratio", math.NaN())
+			return w.shelf.Update(ctx, req)
+		}
+	})
+	says, _ := only(t.Context(), t, s, "interrupted")
+	if n := strings.Count(says, "cannot be recorded"); n != 1 {
+		t.Errorf("%d times: %s", n, says)
 	}
 }
 

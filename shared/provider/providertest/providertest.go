@@ -306,6 +306,11 @@ func (c check) fixesOf(err error) []string {
 			"what follows was not checked"}
 	case *advice:
 		return []string{e.fix}
+	case *panicError:
+		if e.call != "" && !strings.HasPrefix(e.call, "Generate ") { // it has reasons of its own
+			return []string{"mend what panics, at the first place that is shown: a call gets all " +
+				"that the type allows, and what is optional may be missing"}
+		}
 	case *doubt:
 		out := c.fixesOf(e.error)
 		for i := range out {

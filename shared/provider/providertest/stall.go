@@ -106,7 +106,7 @@ func stalledChange(e *env, t transition) (waited bool, err error) {
 		more, err = withoutAnswer(e, n, nameOfCall(change), func(cut *env) {
 			out, said = cut.act(todo, nil)
 		})
-		if err == nil && (said != nil || out.Again == nil) {
+		if err == nil && more && (said != nil || out.Again == nil) {
 			err = checkHonest(e, after, said, "after it was cut off")
 		}
 		waited = waited || more

@@ -23,12 +23,11 @@ import (
 // check.
 func checkTidy(e *env) error {
 	places := append([]*env{e}, e.places...)
-	all := func(check func(place *env) error) error {
-		var errs []error
+	all := func(check func(place *env) error) (first error) {
 		for _, place := range places {
-			errs = append(errs, check(place))
+			first = either(first, check(place)) // one is enough to read
 		}
-		return errors.Join(errs...)
+		return first
 	}
 	wait := e.subject.sofar.soon
 	errs := []error{all(func(place *env) error { return place.traces.found() }), all(checkLeaks),

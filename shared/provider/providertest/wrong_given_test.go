@@ -114,7 +114,7 @@ func wrongClaims() []wrong {
 				}
 			}},
 		{"a change that was stopped", "interrupted",
-			"Update of " + box1[:len(box1)-3], "call Changed after", func(w *twist) {
+			" failed, and says through Changed that size is another now", "call Changed after", func(w *twist) {
 				w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result,
 					error) {
 					if d, differs := req.Changes["size"]; differs {
