@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -92,23 +93,29 @@ func (u *underWay) String() string {
 	return strings.Join(u.calls, ", ")
 }
 
-// watched is what a process has one of, before a check.
+// watched is what a process has one of, before a check or a call.
 type watched struct {
 	dir string
-	env map[string]string
+	env []string
 }
 
-// watch notes what the calls of a check must leave as it is.
+// watch notes what calls must leave as it is.
 func watch() watched {
-	dir, _ := os.Getwd()
+	dir, _ := syscall.Getwd() // os.Getwd takes longer, and this is done often
 	return watched{dir, environment()}
 }
 
 // environment returns the variables of the process, but for the one that each call has for itself.
-func environment() map[string]string {
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(),
+		func(v string) bool { return strings.HasPrefix(v, tempVar+"=") })
+}
+
+// byName returns variables by their names.
+func byName(env []string) map[string]string {
 	out := map[string]string{}
-	for _, v := range os.Environ() {
-		if name, value, _ := strings.Cut(v, "="); name != tempVar && name != "" {
+	for _, v := range env {
+		if name, value, _ := strings.Cut(v, "="); name != "" {
 			out[name] = value
 		}
 	}
@@ -147,10 +154,10 @@ func (w watched) during() (stop func() (what string)) {
 
 // differs says in what the process is not as it was, "" when it is.
 func (w watched) differs() string {
-	if dir, err := os.Getwd(); err == nil && dir != w.dir && w.dir != "" {
+	if dir, err := syscall.Getwd(); err == nil && dir != w.dir && w.dir != "" {
 		return "the directory of the process"
 	}
-	if !maps.Equal(environment(), w.env) {
+	if now := environment(); !slices.Equal(now, w.env) && !maps.Equal(byName(now), byName(w.env)) {
 		return "the environment of the process"
 	}
 	return ""
@@ -159,25 +166,29 @@ func (w watched) differs() string {
 // restore says how the process is not as it was, and what to do about that, and puts it right; ""
 // when it is.
 func (w watched) restore() (what, fix string) {
-	if dir, _ := os.Getwd(); dir != w.dir && w.dir != "" {
+	if dir, _ := syscall.Getwd(); dir != w.dir && w.dir != "" {
 		_ = os.Chdir(w.dir)
 		return "changed the directory of the process to " + dir,
 			"name files by whole paths, and set Dir of an exec.Cmd: all handlers of a process " +
 				"share its directory"
 	}
-	now := environment()
-	for _, name := range slices.Sorted(maps.Keys(w.env)) {
+	all := environment()
+	if slices.Equal(all, w.env) {
+		return "", ""
+	}
+	before, now := byName(w.env), byName(all)
+	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if value, has := now[name]; !has {
 			what = "unset the variable " + name
-		} else if value != w.env[name] {
+		} else if value != before[name] {
 			what = "changed the variable " + name
 		} else {
 			continue
 		}
-		_ = os.Setenv(name, w.env[name])
+		_ = os.Setenv(name, before[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if _, had := w.env[name]; !had {
+		if _, had := before[name]; !had {
 			what = "changed the variable " + name
 			_ = os.Unsetenv(name)
 		}

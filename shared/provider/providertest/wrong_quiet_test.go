@@ -281,7 +281,7 @@ func TestWrongInTheProcess(t *testing.T) {
 			})},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
-			s := twisted(tc.change)
+			s := impatient(twisted(tc.change))
 			s.Alone = alone(t)
 			says, fix := only(t.Context(), t, s, tc.check)
 			if !strings.Contains(says, tc.says) || !strings.Contains(fix, tc.fix) {
