@@ -1,12 +1,15 @@
 package providertest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
+	"strconv"
 	"strings"
 
 	"southbound/shared/provider"
@@ -30,7 +33,7 @@ func leaves(e *env) error {
 	var before kept
 	for i := range rounds {
 		if i == 2 {
-			before = keptNow()
+			before = keptNow(e.mark)
 		}
 		for _, s := range steps {
 			if err := s.make(); err != nil {
@@ -41,7 +44,7 @@ func leaves(e *env) error {
 	var what, sample string
 	left := 0
 	if e.subject.sofar.soon(func() error {
-		now := keptNow()
+		now := keptNow(e.mark)
 		if what = before.more(now, rounds-2); what == "" {
 			return nil
 		}
@@ -53,9 +56,9 @@ func leaves(e *env) error {
 	}
 	return advise("close what is opened on all ways (the Body of every http.Response, every "+
 		"connection, listener, pipe and file), make clients and pools once, with "+
-		"provider.Borrow, and Wait for every command that is started",
+		"provider.Borrow, Wait for every command, and end what is started besides",
 		"each %s leaves %s behind: after %d more rounds of calls, %d more are there (such as %s)",
-		leaver(steps, what), what, rounds-2, left, sample)
+		leaver(e, steps, what), what, rounds-2, left, sample)
 }
 
 // step is a call that is repeated, with what leads there.
@@ -95,13 +98,13 @@ func leavingSteps(e *env) ([]step, error) {
 }
 
 // leaver makes some more rounds and returns the calls that leave something behind each time.
-func leaver(steps []step, what string) string {
+func leaver(e *env, steps []step, what string) string {
 	names := map[string]bool{}
 	for range 3 {
 		for _, s := range steps {
-			before := keptNow()
+			before := keptNow(e.mark)
 			err := s.make()
-			left := err == nil && len(before.news(keptNow(), what)) > 0
+			left := err == nil && len(before.news(keptNow(e.mark), what)) > 0
 			if known, again := names[s.name]; !again || known {
 				names[s.name] = left
 			}
@@ -121,12 +124,16 @@ func leaver(steps []step, what string) string {
 const (
 	openDescriptor = "an open file, socket or pipe"
 	childProcess   = "a child process"
+	goroutine      = "a goroutine"
 )
 
 // kept is what the process has open, and its children, by what it is.
 type kept map[string][]string
 
-func keptNow() kept { return kept{openDescriptor: descriptors(), childProcess: children()} }
+func keptNow(mark string) kept {
+	return kept{openDescriptor: descriptors(), childProcess: children(),
+		goroutine: goroutines(mark)}
+}
 
 // news returns what is there now and was not before.
 func (k kept) news(now kept, what string) []string {
@@ -136,7 +143,7 @@ func (k kept) news(now kept, what string) []string {
 
 // more says of what there are at least n more now; "" when there is no such thing.
 func (k kept) more(now kept, n int) (what string) {
-	for _, what := range []string{childProcess, openDescriptor} {
+	for _, what := range []string{childProcess, openDescriptor, goroutine} {
 		if len(now[what])-len(k[what]) >= n {
 			return what
 		}
@@ -156,6 +163,37 @@ func descriptors() []string {
 		if to, err := os.Readlink("/proc/self/fd/" + l.Name()); err == nil &&
 			!strings.HasPrefix(to, "/proc/") { // that of this look
 			out = append(out, l.Name()+" "+to)
+		}
+	}
+	return out
+}
+
+// goroutines returns those that calls of a place have started and that go on, each with where it
+// is, libraries included.
+func goroutines(mark string) []string {
+	var b bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
+		return nil
+	}
+	var out []string
+	there := map[string]int{}
+	for _, alike := range strings.Split(b.String(), "\n\n") {
+		if !strings.Contains(alike, mark) {
+			continue
+		}
+		n, where := 0, ""
+		for _, line := range strings.Split(alike, "\n") {
+			fields := strings.Fields(line)
+			switch {
+			case len(fields) > 1 && fields[1] == "@":
+				n, _ = strconv.Atoi(fields[0])
+			case where == "" && len(fields) > 2 && strings.HasPrefix(fields[1], "0x"):
+				where, _, _ = strings.Cut(fields[2], "+0x")
+			}
+		}
+		for range n {
+			there[where]++
+			out = append(out, fmt.Sprintf("number %d in %s", there[where], where))
 		}
 	}
 	return out

@@ -72,7 +72,8 @@ func wrongWithGiven() []wrong {
 					return nil
 				}
 			}},
-		{"what is compared", "create", "Diff of " + box1 + " changed the attributes of what was observed",
+		{"what is compared", "create",
+			"Diff of " + box1 + " changed the attributes of what was observed",
 			"maps.Clone", func(w *twist) {
 				w.diff = func(_ provider.Resource,
 					observed provider.Observation) map[string]diff.Diff {
@@ -108,7 +109,8 @@ func wrongClaims() []wrong {
 						ctx.Changed("colour", c.Current, c.Desired)
 					}
 					if colour(req.Resource) == " " {
-						return provider.Result{}, provider.Errorf(provider.NeedsChange, "no such colour")
+						return provider.Result{}, provider.Errorf(provider.NeedsChange,
+							"no such colour")
 					}
 					return w.shelf.Update(ctx, req)
 				}

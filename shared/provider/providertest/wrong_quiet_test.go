@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"net"
@@ -220,6 +221,13 @@ func TestWrongInTheProcess(t *testing.T) {
 					return w.shelf.Read(ctx, req)
 				}
 			}},
+		{"a goroutine of a library that each update starts", "leaves",
+			"each Update leaves a goroutine behind: after 8 more rounds of calls, 16 more are there " +
+				"(such as number ", "end what is started", onUpdate(func(provider.UpdateRequest) {
+				r, w := io.Pipe()
+				t.Cleanup(func() { _ = w.Close() })
+				go io.Copy(io.Discard, r) //nolint:errcheck // that nobody minds is the fault
+			})},
 		{"a command that each delete starts and nobody waits for", "leaves",
 			"each Delete leaves a child process behind", "Wait for every command",
 			func(w *twist) {
