@@ -115,7 +115,7 @@ func TestItemConformance(t *testing.T) {
 								"p k": &types.AttributeValueMemberS{Value: partition},
 								"sk":  &types.AttributeValueMemberN{Value: "1"}}})
 					return err
-				}, Interrupt: c.Interrupt, Like: map[string]any{"table": table},
+				}, Interrupt: c.Interrupt, Stall: c.Stall, Like: map[string]any{"table": table},
 				Unlisted: "the table knows no names",
 				Edges:    []string{"values", "absent", "exclusive"},
 				OneWay: map[string]string{"values": "attributes of the item that are not named " +

@@ -116,7 +116,8 @@ func wrongClaims() []wrong {
 				}
 			}},
 		{"a change that was stopped", "interrupted",
-			" failed, and says through Changed that size is another now", "call Changed after", func(w *twist) {
+			" failed, and says through Changed that size is another now", "call Changed after",
+			func(w *twist) {
 				w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result,
 					error) {
 					if d, differs := req.Changes["size"]; differs {
