@@ -32,9 +32,9 @@ type brought struct {
 // no option can have its name.
 const agentOption = "agent_name"
 
-// BroughtBy returns the transports that come with definitions. All that is wrong with them is
-// returned at once, as diag.Problems in which Resource is the name of the type, and so is what types
-// say of transports that there are not.
+// BroughtBy returns the transports that come with definitions. All that is wrong with them, and
+// what types say of transports that there are not, is returned at once, as diag.Problems in which
+// Resource is the name of the type; and then so is what else is wrong with the types.
 func BroughtBy(definitions []provider.Definition) (Packs, error) {
 	out := Packs{map[string]brought{}}
 	var problems diag.Problems
@@ -59,10 +59,15 @@ func BroughtBy(definitions []provider.Definition) (Packs, error) {
 	for i := range definitions {
 		problems = append(problems, out.missing(&definitions[i].Type)...)
 	}
-	if len(problems) > 0 {
-		return Packs{}, problems
+	if len(problems) == 0 {
+		return out, nil
 	}
-	return out, nil
+	// Whoever mends this is not to be told of the rest only then.
+	var types diag.Problems
+	if _, err := provider.NewRegistry(definitions); errors.As(err, &types) {
+		problems = append(types, problems...)
+	}
+	return Packs{}, problems
 }
 
 // missing returns what a type says of transports that there are not. Names that cannot be any are

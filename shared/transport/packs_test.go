@@ -74,6 +74,12 @@ func TestBroughtBy(t *testing.T) {
 				Transport: of()}},
 			[]string{"acme::Thing: no transport of this program is called \"htp\"",
 				"acme::Thing: no transport of this program is called \"keys\""}},
+		{"a type that is wrong in itself, too", []provider.Definition{
+			{Type: schema.Type{Name: "acme::Thing", Transports: []string{"Bad Name", "htp"}}}},
+			[]string{"acme::Thing: \"Bad Name\" is not a name of a transport",
+				"acme::Thing: no attribute names the resource",
+				"acme::Thing: the definition has no handler",
+				"acme::Thing: no transport of this program is called \"htp\""}},
 	} {
 		_, err := transport.BroughtBy(c.all)
 		for _, want := range c.says {
