@@ -76,14 +76,7 @@ func facts(e *env) error {
 		if err != nil {
 			return err
 		}
-		err = e.call("Facts", r, func() error {
-			learned, err := h.Facts(e.context("Facts", r, false), provider.ReadRequest{Resource: r})
-			for name, value := range learned {
-				e.host.fact(name, value, callOf("Facts", r))
-			}
-			return err
-		})
-		if err != nil && phase == "there" {
+		if err := askFacts(e, h, r); err != nil && phase == "there" {
 			return err
 		}
 		if err := checkUnchanged(e, before, "asking for facts while it is "+phase); err != nil {
@@ -94,4 +87,15 @@ func facts(e *env) error {
 		}
 	}
 	return nil
+}
+
+// askFacts asks for the facts of a resource, and notes them.
+func askFacts(e *env, f provider.FactReader, r provider.Resource) error {
+	return e.call("Facts", r, func() error {
+		learned, err := f.Facts(e.context("Facts", r, false), provider.ReadRequest{Resource: r})
+		for name, value := range learned {
+			e.host.fact(name, value, callOf("Facts", r))
+		}
+		return err
+	})
 }

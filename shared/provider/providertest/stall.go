@@ -25,7 +25,7 @@ func stalled(e *env) error {
 	if err != nil {
 		return err
 	}
-	waited, err := stalledReads(e, r)
+	waited, err := stalledCalls(e, r)
 	if err != nil {
 		return err
 	}
@@ -45,15 +45,27 @@ func stalled(e *env) error {
 	return nil
 }
 
-// stalledReads lets a target answer none of the calls of Read from each of them on.
-func stalledReads(e *env, r provider.Resource) (waited bool, err error) {
-	for n, more := 0, true; more && n < maxSteps; n++ {
-		if more, err = withoutAnswer(e, n, "Read", func(cut *env) {
-			_, _ = cut.read(r, false) // that it fails is right
-		}); err != nil {
-			return waited, err
+// stalledCalls lets a target answer none of the calls of each method that changes nothing, from
+// each of them on. That they fail then is right.
+func stalledCalls(e *env, r provider.Resource) (waited bool, err error) {
+	type method struct {
+		name string
+		call func(cut *env)
+	}
+	all := []method{{"Read", func(cut *env) { _, _ = cut.read(r, false) }}}
+	if l, ok := provider.As[provider.Lister](e.handler); ok {
+		all = append(all, method{"List", func(cut *env) { _, _ = listAll(cut, l) }})
+	}
+	if f, ok := provider.As[provider.FactReader](e.handler); ok {
+		all = append(all, method{"Facts", func(cut *env) { _ = askFacts(cut, f, r) }})
+	}
+	for _, m := range all {
+		for n, more := 0, true; more && n < maxSteps; n++ {
+			if more, err = withoutAnswer(e, n, m.name, m.call); err != nil {
+				return waited, err
+			}
+			waited = waited || more
 		}
-		waited = waited || more
 	}
 	return waited, nil
 }

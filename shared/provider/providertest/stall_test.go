@@ -74,6 +74,51 @@ func (l lamp) Delete(
 	return provider.Result{}, err
 }
 
+// listed is a lamp that also lists and reports facts, each with a request.
+type listed struct{ lamp }
+
+func (l listed) List(ctx *provider.Context, _ func(provider.Found) error) error {
+	_, err := api.Call(l.context(ctx, "List"), http.MethodGet, api.Path("lamps"), nil, nil)
+	return err
+}
+
+func (l listed) Facts(
+	ctx *provider.Context, req provider.ReadRequest,
+) (map[string]string, error) {
+	_, err := api.Call(l.context(ctx, "Facts"), http.MethodGet, lampPath(req.Resource), nil, nil)
+	return map[string]string{"made": "by hand"}, err
+}
+
+// TestDeafBeside finds that also of calls that a handler need not have.
+func TestDeafBeside(t *testing.T) {
+	for _, deaf := range []string{"", "List", "Facts"} {
+		t.Run(deaf, func(t *testing.T) {
+			t.Parallel()
+			target := apitest.New(t)
+			s := lampsOf(target, listed{lamp{deaf}}, &target.Stopper, target.Conn)
+			s.Definition.Type.Features = []string{"discover", "facts"}
+			newCase := s.New
+			s.New = func(dir string, host *providertest.Host) (providertest.Case, error) {
+				c, err := newCase(dir, host)
+				c.Unlisted = "there is no list of lamps"
+				return c, err
+			}
+			if deaf != "" {
+				s = s.Grace(time.Second)
+			}
+			found := providertest.Verify(t.Context(), s,
+				func() (string, error) { return t.TempDir(), nil })
+			if deaf == "" && len(found) == 0 {
+				return
+			}
+			if len(found) != 1 ||
+				!strings.Contains(found[0].Err.Error(), deaf+" is deaf to its context") {
+				t.Errorf("%+v", found)
+			}
+		})
+	}
+}
+
 // lamps is a subject whose API is in memory, in front of which there may be a proxy.
 func lamps(t *testing.T, deaf string, proxy bool) providertest.Subject {
 	t.Helper()
