@@ -300,7 +300,7 @@ func (c check) fixesOf(err error) []string {
 		}
 		return out
 	}
-	switch e := err.(type) { //nolint:errorlint // each level is looked at
+	switch e := err.(type) { // each level is looked at
 	case *caseError:
 		return []string{"mend the declaration of the type, or what New of the Subject returns; " +
 			"what follows was not checked"}
