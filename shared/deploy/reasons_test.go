@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
@@ -360,4 +361,27 @@ func TestRecoveryWakesWhatIsRemoved(t *testing.T) {
 	if row, err := r.e.Row(ctx, "e", b.ID); err == nil {
 		t.Errorf("b is %s for %v, and is not removed", row.Status(), row.Causes)
 	}
+}
+
+// TestNewIntentIsNoChange pins that what sends events and is described anew tells of a change only
+// if there was one: somebody else may have made it so already.
+func TestNewIntentIsNoChange(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	described := func(value string) *model.Model {
+		a := valued("a", value)
+		a.SendEvent = true
+		return modelOf(a, res("b<a"))
+	}
+	r.export(deploy.Export{Model: described("1")})
+	r.drain()
+	r.w.things["a"] = "2"
+	r.export(deploy.Export{Model: described("2")})
+	r.drain()
+	if len(r.w.reload) > 0 {
+		t.Errorf("%v reloaded, and nothing has changed", r.w.reload)
+	}
+	r.export(deploy.Export{Model: described("3")})
+	r.drain()
+	r.same("reloaded", r.w.reload, "b")
 }

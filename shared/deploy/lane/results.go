@@ -250,6 +250,10 @@ func (r *recording) resolveConflicts(ctx context.Context, conflicts []state.Row)
 			fallthrough
 		case resultStale:
 			c.AddOutbox = append(c.AddOutbox, r.unskip(cl, now)...)
+			if cl.result.Acted && now.SendsEvents() && !now.Orphaned && !now.PossiblyChanged {
+				now.PossiblyChanged = true // it is told of when the next run ends
+				c.Rows = append(c.Rows, *now)
+			}
 			stale := cl.result.Action
 			stale.Stale = true
 			c.Actions = append(c.Actions, stale)

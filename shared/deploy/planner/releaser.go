@@ -163,23 +163,23 @@ func (r *releaser) load(ctx context.Context) error {
 	return err
 }
 
-// says returns whether a resource has to tell others of its changes, and what is not known of it.
-// Most have neither, which their bodies show without being decoded.
-func says(en *version.Entry) (tells bool, missing []string, err error) {
-	if !en.MaySendEvents() && !en.HasReferences() {
-		return false, nil, nil
+// missingOf returns what is not known of a resource. Most have no references, which their bodies show
+// without being decoded.
+func missingOf(en *version.Entry) ([]string, error) {
+	if !en.HasReferences() {
+		return nil, nil
 	}
 	res, err := resource.Decode(en.Body)
 	if err != nil {
-		return false, nil, fault.Wrap(fault.Internal, "read resource", err)
+		return nil, fault.Wrap(fault.Internal, "read resource", err)
 	}
-	return res.SendsEvents(), model.Missing(res.Attributes), nil
+	return model.Missing(res.Attributes), nil
 }
 
 // planEntry plans one resource of the new version. One that is not fresh has not changed and can
 // only move to another lane.
 func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool) error {
-	tells, missing, err := says(en)
+	missing, err := missingOf(en)
 	if err != nil {
 		return err
 	}
@@ -203,18 +203,17 @@ func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool)
 		if row.Hash == en.Hash && !row.Orphaned && !row.Removing && !row.Damaged() {
 			return r.adjust(row, en, lane)
 		}
-		r.replace(row, en, tells, lane, missing)
+		r.replace(row, en, lane, missing)
 		return true
 	})
 	return nil
 }
 
-// replace gives a row another intent; missing names what is not known of it yet, and tells whether
-// it sends events.
+// replace gives a row another intent; missing names what is not known of it yet. What a run for the
+// one before changes that is still under way is told of when its result is found to be stale.
 func (r *releaser) replace(
 	row *state.Row,
 	en *version.Entry,
-	tells bool,
 	lane string,
 	missing []string,
 ) {
@@ -241,8 +240,6 @@ func (r *releaser) replace(
 	}
 	row.HideSecrets()
 	r.wave.move(row, lane)
-	// A run for the previous intent may be under way, and nobody will record what it changes.
-	row.PossiblyChanged = row.PossiblyChanged || tells && row.Rev > 0
 	row.Version, row.Hash, row.Body = r.v.Number, en.Hash, en.Body
 	if row.LastRun == state.RunSuccess && row.Compliance == state.NonCompliant {
 		row.LastRun = state.RunNew // so that what was skipped because of it is woken: see follows

@@ -173,6 +173,7 @@ func checkResults(r *run, t *task, c *state.Commit, out *state.Committed, b befo
 	reasonConflicts(r, t, c, out)
 	expectStale(r, t, c, out)
 	checkUnwritten(r, t, c)
+	checkStaleTold(r, t, c, out)
 	for _, id := range c.Checked {
 		if have := t.books.runs[id]; have != nil {
 			have.recorded = true

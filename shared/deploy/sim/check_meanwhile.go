@@ -136,17 +136,27 @@ func checkReplaced(r *run, t *task, row, was *state.Row) {
 		r.violate("D5",
 			"%s gives %s a new intent, which waits for what was begun for the one before", t.name,
 			row.ID)
-	case !row.PossiblyChanged && tellsOthers(r, row.ID) && mayRun(r, was):
-		r.violate("D4",
-			"%s gives %s a new intent while a run for the one before is under way, and does not "+
-				"note that nobody will tell of its changes", t.name, row.ID)
+	case row.PossiblyChanged && !was.PossiblyChanged:
+		r.violate("C1", "%s gives %s a new intent, and counts that as a change", t.name, row.ID)
 	}
 }
 
-// mayRun reports whether a row is being run, or was when whoever ran it was lost.
-func mayRun(r *run, row *state.Row) bool {
-	l := r.state.read(env).leases[row.Lane]
-	return l != nil && l.Holder != "" && slices.Contains(l.Running, row.ID)
+// checkStaleTold checks that what tells others says so when a run that no longer counts has changed
+// it, or may have: nobody else tells of that.
+func checkStaleTold(r *run, t *task, c *state.Commit, out *state.Committed) {
+	for i := range c.Actions {
+		a := &c.Actions[i]
+		row, have := r.state.read(env).rows[a.Resource], t.books.runs[a.Resource]
+		again := func(x state.Row) bool { return x.ID == a.Resource }
+		if !a.Stale || have == nil || !have.acted || row == nil || row.Orphaned ||
+			row.LastAction > a.ID || slices.ContainsFunc(out.Conflicts, again) {
+			continue
+		}
+		if tellsOthers(r, row.ID) && !row.PossiblyChanged {
+			r.violate("D4", "%s has changed %s in a run that does not count, and nobody will tell "+
+				"of that", t.name, row.ID)
+		}
+	}
 }
 
 // checkMoved checks what a planner makes of a row that keeps its intent and gets other
