@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/diag"
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -177,13 +178,21 @@ func (handler) Delete(*provider.Context, provider.DeleteRequest) (provider.Resul
 	return provider.Result{}, nil
 }
 
+// Reloads implements provider.Selective: any other command has run, or its conditions say that it
+// need not.
+func (handler) Reloads(r provider.Resource) bool { return reloadOnly(r) }
+
 // Reload implements provider.Reloader: it runs the command that waited for an event, if its
 // conditions say so, too.
 func (handler) Reload(ctx *provider.Context, req provider.ReadRequest) error {
 	if !reloadOnly(req.Resource) {
-		return nil // it has run, or its conditions say that it need not
+		return nil
 	}
-	if runs, err := needed(ctx, req.Resource); err != nil || !runs {
+	runs, err := needed(ctx, req.Resource)
+	if err == nil && !runs {
+		ctx.SetChange(diff.NoChange)
+	}
+	if err != nil || !runs {
 		return err
 	}
 	if err := run(ctx, req.Resource); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/planner"
+	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
@@ -96,10 +97,10 @@ func isChanged(w *planner.PlannedChange, row *state.Row) bool {
 // mayReload reports whether a resource reloads if it is told of a change: not if it goes, fails, or
 // is made for the first time.
 func (e *Engine) mayReload(w *planner.PlannedChange, row *state.Row) bool {
-	_, reloads := provider.As[provider.Reloader](e.Handlers[w.ID.Type()])
 	made := row.SucceededAt.IsZero() && w.Action != "none"
-	return reloads && !made && !w.Failed && !row.Removing &&
-		(w.Action == "none" || w.Action == "create" || w.Action == "update")
+	return !made && !w.Failed && !row.Removing &&
+		(w.Action == "none" || w.Action == "create" || w.Action == "update") &&
+		run.Reloads(e.Handlers[w.ID.Type()], row)
 }
 
 // tells returns what a resource requires that tells it of a change: one that a deploy makes or, if

@@ -26,6 +26,22 @@ func As[T any](h Handler) (T, bool) {
 	return t, ok
 }
 
+// Selective is a Reloader that does nothing for some resources, whatever has changed: a command that
+// does not wait for that.
+type Selective interface {
+	// Reloads reports whether Reload may do anything for a resource.
+	Reloads(r Resource) bool
+}
+
+// Reloads reports whether a handler reloads a resource that is told of a change.
+func Reloads(h Handler, r Resource) bool {
+	if _, can := As[Reloader](h); !can {
+		return false
+	}
+	s, selects := As[Selective](h)
+	return !selects || s.Reloads(r)
+}
+
 // Rememberer is given back, through Context.Known, facts of a resource that it reported in runs
 // before: what no reading can find out, such as the id that a target chose when it created.
 type Rememberer interface {

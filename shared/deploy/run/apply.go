@@ -157,9 +157,9 @@ func (x applier) after(ctx context.Context, r *Run) {
 	req := provider.ReadRequest{Resource: r.want}
 	// A thing that this run has made for the first time has missed no change.
 	made := r.given.First && r.Change != diff.NoChange
-	if l, is := provider.As[provider.Reloader](r.handler); is && r.given.Reload && !made &&
-		!r.want.Purged &&
-		!r.ReportOnly {
+	l, _ := provider.As[provider.Reloader](r.handler)
+	if r.given.Reload && !made && !r.want.Purged && !r.ReportOnly &&
+		provider.Reloads(r.handler, r.want) {
 		before := r.Acted
 		r.Acted = true
 		err, ok := call(

@@ -56,6 +56,21 @@ func (n *Runner) Batches(row *state.Row) bool {
 	return reads || applies || lists || flushes
 }
 
+// wantedOf returns a resource as handlers get it; its attributes are shared.
+func wantedOf(res *resource.Resource) provider.Resource {
+	return provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent,
+		Attributes: res.Attributes, Purged: res.Purged}
+}
+
+// Reloads reports whether a handler reloads what a row wants when it is told of a change.
+func Reloads(h provider.Handler, row *state.Row) bool {
+	if _, can := provider.As[provider.Reloader](h); !can {
+		return false // most have none, and need not be decoded
+	}
+	res, err := resource.Decode(row.Body)
+	return err == nil && provider.Reloads(h, wantedOf(res))
+}
+
 // CallLimit returns how long one call for a row may take, as executor.limit does for its run. res
 // is what the row wants; nil: it cannot be read.
 func (n *Runner) CallLimit(row *state.Row, res *resource.Resource) time.Duration {
@@ -64,9 +79,7 @@ func (n *Runner) CallLimit(row *state.Row, res *resource.Resource) time.Duration
 		return model.CodeTimeout
 	}
 	if h, ok := provider.As[provider.Timeouter](n.Handlers[typ]); ok && res != nil {
-		want := provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent,
-			Attributes: res.Attributes, Purged: res.Purged}
-		if d := h.CallTimeout(want); d > 0 {
+		if d := h.CallTimeout(wantedOf(res)); d > 0 {
 			return d
 		}
 	}

@@ -255,6 +255,9 @@ func (f *forwarder) Canonicalise(attributes map[string]any) (map[string]any, err
 	return attributes, nil
 }
 
+// Reloads implements provider.Selective: here, as it does not read the machine.
+func (f *forwarder) Reloads(r provider.Resource) bool { return provider.Reloads(f.h, r) }
+
 // CallTimeout implements provider.Timeouter: here, as it does not read the machine.
 func (f *forwarder) CallTimeout(r provider.Resource) time.Duration {
 	if t, ok := provider.As[provider.Timeouter](f.h); ok {
