@@ -16,6 +16,7 @@ type batch struct {
 	*worker
 	claims []*claim
 	done   []*claim // those that were run, and have a result
+	acted  bool     // some of these may have changed something
 }
 
 // work runs as much of a batch as it can before it is time to commit, and commits what was done.
@@ -39,11 +40,14 @@ func (b *batch) work(ctx context.Context) error {
 }
 
 // runAll runs group by group. It returns what it did not get to, and whether it was cut short
-// because a failure has to be recorded first.
+// because a failure, or a change before something that may take long, has to be recorded first.
 func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut bool, err error) {
 	rest = b.claims
 	for len(rest) > 0 {
 		group := b.group(rest)
+		if b.acted && b.mayTakeLong(group[0]) {
+			return rest, true, nil
+		}
 		rest = rest[len(group):]
 		// What these follow may be in progress, or may not have run at all: then they wait as well.
 		group = slices.DeleteFunc(slices.Clone(group), func(c *claim) bool {
@@ -52,12 +56,13 @@ func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut
 		if len(group) == 0 {
 			continue
 		}
-		err = b.runGroup(ctx, group)
+		err = b.timed(ctx, group)
 		for _, c := range group {
 			if c.result == nil {
 				continue // not run: the caller gave up, or the lane could not be held
 			}
 			b.done = append(b.done, c)
+			b.acted = b.acted || c.result.Acted
 			if c.result.Action.Action == state.ActionRepair && c.result.Change != diff.NoChange &&
 				c.row.LastRun == state.RunSuccess {
 				b.out.Fixed++
@@ -75,6 +80,22 @@ func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut
 		}
 	}
 	return rest, false, nil
+}
+
+// timed runs a group, and notes how long its type takes.
+func (b *batch) timed(ctx context.Context, group []*claim) error {
+	began := b.Clock.Now()
+	err := b.runGroup(ctx, group)
+	each := b.Clock.Now().Sub(began) / time.Duration(len(group))
+	b.quick[group[0].row.ID.Type()] = each < commitAfter
+	return err
+}
+
+// mayTakeLong reports whether the run of a claim may take longer than may pass between two commits:
+// if it brings a limit of its own, or others of its type did lately, or none has run yet. What was
+// changed before is recorded before it begins, or whoever interrupts it would lose that.
+func (b *batch) mayTakeLong(c *claim) bool {
+	return !b.quick[c.row.ID.Type()] || b.Runs.LimitsItself(c.row, c.res)
 }
 
 // adapt fits the size of batches to what can be done between two commits.

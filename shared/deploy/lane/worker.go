@@ -55,7 +55,7 @@ type Config struct {
 // number of processes may call it at any time: one of them serves the lane, the others return with
 // outcome.Busy. Errors are faults of infrastructure; a failing resource is data.
 func Run(ctx context.Context, c Config, env, lane string, until time.Time) (Outcome, error) {
-	w := &worker{until: until, claimSize: min(claimFirst, c.Claim)}
+	w := &worker{until: until, claimSize: min(claimFirst, c.Claim), quick: map[string]bool{}}
 	w.Config, w.env, w.key, w.lane = c, env, lane, lane
 	if c.Waits != nil {
 		ctx = provider.OnWaits(ctx, func(why string) { c.Waits(env, state.AgentOf(lane), why) })
@@ -128,7 +128,8 @@ type worker struct {
 	stale     staleness
 	recorded  []resource.ID // for what others may wait that are not known here: see tell
 	lookup    lookup
-	begun     []*claim // what the commit of the last batch has claimed; none: nothing
+	begun     []*claim        // what the commit of the last batch has claimed; none: nothing
+	quick     map[string]bool // types of which one lately took less than commitAfter
 	// heard says that a notice was taken since it was last known that the schedule stands.
 	heard bool
 }

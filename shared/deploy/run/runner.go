@@ -71,6 +71,21 @@ func Reloads(h provider.Handler, row *state.Row) bool {
 	return err == nil && provider.Reloads(h, wantedOf(res))
 }
 
+// LimitsItself reports whether a row says by an attribute how long a call for it may take; see
+// provider.Timeouter.
+func (n *Runner) LimitsItself(row *state.Row, res *resource.Resource) bool {
+	return n.ownLimit(row.ID.Type(), res) > 0
+}
+
+// ownLimit returns the limit that attributes say; 0: none.
+func (n *Runner) ownLimit(typ string, res *resource.Resource) time.Duration {
+	h, ok := provider.As[provider.Timeouter](n.Handlers[typ])
+	if !ok || res == nil {
+		return 0
+	}
+	return h.CallTimeout(wantedOf(res))
+}
+
 // CallLimit returns how long one call for a row may take, as executor.limit does for its run. res
 // is what the row wants; nil: it cannot be read.
 func (n *Runner) CallLimit(row *state.Row, res *resource.Resource) time.Duration {
@@ -78,10 +93,8 @@ func (n *Runner) CallLimit(row *state.Row, res *resource.Resource) time.Duration
 	if coded(row, res) {
 		return model.CodeTimeout
 	}
-	if h, ok := provider.As[provider.Timeouter](n.Handlers[typ]); ok && res != nil {
-		if d := h.CallTimeout(wantedOf(res)); d > 0 {
-			return d
-		}
+	if d := n.ownLimit(typ, res); d > 0 {
+		return d
 	}
 	if t, ok := n.Types.Type(typ); ok && t.Timeout > 0 {
 		return t.Timeout
