@@ -119,14 +119,17 @@ func (r *yamlReader) scalar(n *yaml.Node) any {
 	switch n.ShortTag() {
 	case "!!str", "!!timestamp":
 		return n.Value
-	case "!!int":
-		if _, err := strconv.ParseInt(n.Value, 10, 64); err == nil {
-			return json.Number(n.Value)
+	case "!!int", "!!float":
+		if v, wrong := jsonValue(n.Value); wrong == "" {
+			return v // as it is written: with all digits, and a float that is whole as a float
 		}
 	}
 	var v any
 	if err := n.Decode(&v); err != nil {
 		return r.bad(n, "%v", err)
+	}
+	if f, is := v.(float64); is {
+		return definition.Number(f)
 	}
 	return v
 }

@@ -132,7 +132,7 @@ func (e *entity) attribute(a *types.Attribute) definition.Attribute {
 		if err != nil {
 			e.bad(*a.At, a.Name, "use a constant", "the default of %s: %v", a.Name, err)
 		}
-		out.Default, out.DefaultSet = plain, true
+		out.Default, out.DefaultSet = definition.Written(plain), true
 	}
 	return out
 }

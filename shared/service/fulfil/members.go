@@ -213,11 +213,15 @@ func (m *members) services(ctx context.Context) (*lsm.Services, error) {
 		if err != nil {
 			return nil, err
 		}
+		of, err := m.defs.of(ctx, one.rec, made(one.rec, one.set))
+		if err != nil {
+			return nil, err
+		}
 		s, ok := k.Service.Lifecycle.State(one.rec.State)
 		all = append(all, lsm.Instance{
 			ID: one.rec.ID, Service: one.rec.Service, ServiceVersion: one.rec.ServiceVersion,
 			Version: one.rec.Version, State: one.rec.State, Purge: ok && s.PurgeResources,
-			Attributes: attributes(one.rec, one.set),
+			Attributes: inventory.Typed(&of.Service.Part, attributes(one.rec, one.set)),
 		})
 	}
 	out := lsm.NewServices(all)

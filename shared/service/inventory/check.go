@@ -208,7 +208,7 @@ func members(l definition.Limits) string {
 func key(e *definition.Embedded, m map[string]any) string {
 	var b strings.Builder
 	for _, k := range e.KeyAttributes {
-		fmt.Fprintf(&b, "%q;", fmt.Sprint(plainNumber(m[k])))
+		fmt.Fprintf(&b, "%q;", Text(m[k]))
 	}
 	return b.String()
 }
@@ -218,7 +218,7 @@ func member(at Path, e *definition.Embedded, m map[string]any) Path {
 	s := at[len(at)-1]
 	s.Keys = nil
 	for _, k := range e.KeyAttributes {
-		s.Keys = append(s.Keys, Key{k, fmt.Sprint(plainNumber(m[k]))})
+		s.Keys = append(s.Keys, Key{k, Text(m[k])})
 	}
 	return at[:len(at)-1].to(s)
 }

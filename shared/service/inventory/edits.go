@@ -246,7 +246,7 @@ func (e *editor) member(d *definition.Embedded, at Path, in map[string]any, rest
 // matches reports whether a member has these values.
 func matches(m map[string]any, keys []Key) bool {
 	for _, k := range keys {
-		if v, ok := m[k.Name]; !ok || fmt.Sprint(plainNumber(v)) != k.Value {
+		if v, ok := m[k.Name]; !ok || Text(v) != k.Value {
 			return false
 		}
 	}

@@ -89,6 +89,7 @@ func TestEdits(t *testing.T) {
 			before := shown(is)
 			var edits []inventory.Edit
 			d := json.NewDecoder(strings.NewReader("[" + test.edits + "]"))
+			d.UseNumber()
 			if err := d.Decode(&edits); err != nil {
 				t.Fatal(err)
 			}

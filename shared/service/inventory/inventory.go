@@ -5,6 +5,7 @@
 //	inventory.go  orders and changes
 //	check.go      values against a definition
 //	values.go     values of attributes against their types
+//	numbers.go    numbers as they are stored, and what they are worth
 //	modifiers.go  who may change what
 //	edits.go      changes that name what they change
 //	path.go       paths into attributes
@@ -82,7 +83,7 @@ func checked(
 ) (map[string]any, error) {
 	c := &checker{service: s, who: who}
 	if c.size(given) {
-		out := c.part(&s.Part, nil, given, is, true)
+		out := Typed(&s.Part, c.part(&s.Part, nil, given, is, true))
 		if c.problems.Err() == nil && c.size(out) {
 			return out, nil
 		}

@@ -1,11 +1,9 @@
 package inventory
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
-	"reflect"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -71,6 +69,10 @@ func itemOf(i, n int) string { return fmt.Sprintf("item %d of %d", i+1, n) }
 func (c *checker) one(a *definition.Attribute, at Path, given any, what string) (any, bool) {
 	v := plainNumber(given)
 	out, ok := typed(a.Base(), v)
+	if n, large := tooLarge(v); large {
+		c.bad(at, CodeType, hintNumber(), "%s%s is too large to be stored", what, shownNumber(n))
+		return nil, false
+	}
 	if !ok {
 		why, hint := mistyped(a, given)
 		c.bad(at, CodeType, hint, "%s%s", what, why)
@@ -87,14 +89,11 @@ func (c *checker) one(a *definition.Attribute, at Path, given any, what string) 
 func mistyped(a *definition.Attribute, given any) (why, hint string) {
 	hint = "give " + kindOf(a)
 	n, base := numberOf(given), a.Base()
-	if n == nil || base != "int" && base != "float" && base != "number" {
+	if n == nil || base != "int" {
 		return fmt.Sprintf("it is %s, and not %s", jsonKind(given), base), hint
 	}
 	least, most := big.NewInt(math.MinInt64), big.NewInt(math.MaxInt64)
 	switch {
-	case base != "int":
-		return fmt.Sprintf("%s is too large to be stored", shownNumber(given)),
-			fmt.Sprintf("give a number from -%g to %g", math.MaxFloat64, math.MaxFloat64)
 	case !n.IsInt():
 		return fmt.Sprintf("%s is not a whole number", shownNumber(given)), hint
 	case n.Num().Cmp(least) < 0 || n.Num().Cmp(most) > 0:
@@ -103,31 +102,6 @@ func mistyped(a *definition.Attribute, given any) (why, hint string) {
 	}
 	return fmt.Sprintf("%s may not be exact", shownNumber(given)),
 		"write all of its digits, without a fraction or an exponent"
-}
-
-// maxDigits is how many characters a number has that is looked at exactly; maxExponent is an
-// exponent of ten beyond any that can be stored.
-const (
-	maxDigits   = 400
-	maxExponent = 1000
-)
-
-// numberOf returns the number that is given, nil if it is none. One of very many digits, or with an
-// exponent, is as exact as a float, and too large if it is too large for that.
-func numberOf(v any) *big.Rat {
-	text, is := v.(json.Number)
-	if is && len(text) <= maxDigits && !strings.ContainsAny(text.String(), "eE") {
-		n, _ := new(big.Rat).SetString(text.String())
-		return n
-	}
-	if is {
-		if _, err := text.Float64(); err != nil {
-			ten := big.NewInt(10)
-			return new(big.Rat).SetInt(ten.Exp(ten, big.NewInt(maxExponent), nil))
-		}
-	}
-	n, _ := number(plainNumber(v))
-	return n
 }
 
 // shownNumber returns a number as it was given, cut if it is long.
@@ -140,6 +114,11 @@ func shownNumber(v any) string {
 }
 
 const maxShown = 40
+
+// hintNumber says which numbers can be stored.
+func hintNumber() string {
+	return fmt.Sprintf("give a number from -%g to %g", math.MaxFloat64, math.MaxFloat64)
+}
 
 // typed returns a value as one of a type.
 func typed(base string, v any) (any, bool) {
@@ -159,95 +138,13 @@ func typed(base string, v any) (any, bool) {
 		}
 		_, ok = v.(int64)
 	case "float":
-		if n, is := v.(int64); is {
-			return float64(n), true
-		}
-		_, ok = v.(float64)
+		return float(v)
 	case "number":
-		_, whole := v.(int64)
-		_, fraction := v.(float64)
-		ok = whole || fraction
+		_, ok = number(v)
 	default:
 		ok = true
 	}
 	return v, ok
-}
-
-// plainNumber returns a value of JSON with int64 and float64 for numbers, whatever read it.
-func plainNumber(v any) any {
-	switch v := v.(type) {
-	case int:
-		return int64(v)
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		if f, err := v.Float64(); err == nil {
-			return f
-		}
-		return v.String() // no number that can be stored, which no type takes
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = plainNumber(v[i])
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k := range v {
-			out[k] = plainNumber(v[k])
-		}
-		return out
-	}
-	return v
-}
-
-// equal reports whether two values are the same, numbers by what they are worth.
-func equal(a, b any) bool { return equalPlain(plainNumber(a), plainNumber(b)) }
-
-// equalPlain is equal for values with plain numbers, all the way down.
-func equalPlain(a, b any) bool {
-	if x, ok := number(a); ok {
-		y, also := number(b)
-		return also && x.Cmp(y) == 0
-	}
-	switch a := a.(type) {
-	case []any:
-		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if !equalPlain(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for k := range a {
-			if v, there := b[k]; !there || !equalPlain(a[k], v) {
-				return false
-			}
-		}
-		return true
-	}
-	return reflect.DeepEqual(a, b)
-}
-
-// number returns a number as it is.
-func number(v any) (*big.Rat, bool) {
-	switch v := v.(type) {
-	case int64:
-		return new(big.Rat).SetInt64(v), true
-	case float64:
-		r := new(big.Rat).SetFloat64(v)
-		return r, r != nil
-	}
-	return nil, false
 }
 
 // invalid says what is wrong with a value of the right type; "" if nothing is. Kinds of values that

@@ -110,7 +110,7 @@ func within(said, is any) bool {
 		}
 		return ok
 	}
-	return fmt.Sprint(said) == fmt.Sprint(is)
+	return inventory.Equal(said, is)
 }
 
 func text(v map[string]any) string {

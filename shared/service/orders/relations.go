@@ -126,7 +126,7 @@ func (r *resolver) members(e *definition.Embedded, at inventory.Path, v any) any
 			}
 			var keys []inventory.Key
 			for _, k := range e.KeyAttributes {
-				keys = append(keys, inventory.Key{Name: k, Value: fmt.Sprint(m[k])})
+				keys = append(keys, inventory.Key{Name: k, Value: inventory.Text(m[k])})
 			}
 			out[i] = r.part(&e.Part, in(at[:len(at)-1], e.Name, keys), m)
 		}

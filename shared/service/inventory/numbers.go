@@ -1,0 +1,216 @@
+package inventory
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"reflect"
+	"strings"
+
+	"southbound/shared/service/definition"
+)
+
+// Typed returns attributes of a service or an embedded entity with numbers of the types that these
+// have. A float is one in JSON, too, where it is whole: what is written as 2 is an int for models.
+func Typed(p *definition.Part, set map[string]any) map[string]any {
+	out := maps.Clone(set)
+	for i := range p.Attributes {
+		a := &p.Attributes[i]
+		if v, has := out[a.Name]; has {
+			out[a.Name] = typedNumbers(a, v)
+		}
+	}
+	for i := range p.Embedded {
+		e := &p.Embedded[i]
+		switch v := out[e.Name].(type) {
+		case map[string]any:
+			out[e.Name] = Typed(&e.Part, v)
+		case []any:
+			out[e.Name] = typedMembers(e, v)
+		}
+	}
+	return out
+}
+
+func typedMembers(e *definition.Embedded, list []any) []any {
+	out := make([]any, len(list))
+	for i, v := range list {
+		out[i] = v
+		if m, ok := v.(map[string]any); ok {
+			out[i] = Typed(&e.Part, m)
+		}
+	}
+	return out
+}
+
+// typedNumbers returns a value of an attribute with numbers of its type.
+func typedNumbers(a *definition.Attribute, v any) any {
+	v = plainNumber(v)
+	if a.Base() != "float" {
+		return definition.Written(v)
+	}
+	if items, ok := v.([]any); ok {
+		for i := range items {
+			items[i], _ = float(items[i])
+		}
+		return definition.Written(v)
+	}
+	v, _ = float(v)
+	return definition.Written(v)
+}
+
+// float returns a number as a float, and anything else as it is.
+func float(v any) (any, bool) {
+	switch n := v.(type) {
+	case float64:
+		return n, true
+	case int64:
+		return float64(n), true
+	case json.Number:
+		if f, err := n.Float64(); err == nil {
+			return f, true
+		}
+	}
+	return v, false
+}
+
+// Text returns a value as people name it, in keys and in filters: 2 for 2.0, too.
+func Text(v any) string { return fmt.Sprint(plainNumber(v)) }
+
+// whole reports whether a number is written without a fraction and an exponent.
+func whole(n json.Number) bool { return !strings.ContainsAny(n.String(), ".eE") }
+
+// tooLarge returns a number in a value that no float comes near.
+func tooLarge(v any) (json.Number, bool) {
+	switch v := v.(type) {
+	case json.Number:
+		_, err := v.Float64()
+		return v, err != nil
+	case []any:
+		for i := range v {
+			if n, is := tooLarge(v[i]); is {
+				return n, true
+			}
+		}
+	case map[string]any:
+		for k := range v {
+			if n, is := tooLarge(v[k]); is {
+				return n, true
+			}
+		}
+	}
+	return "", false
+}
+
+// maxDigits is how many characters a number has that is looked at exactly; maxExponent is an
+// exponent of ten beyond any that can be stored.
+const (
+	maxDigits   = 400
+	maxExponent = 1000
+)
+
+// numberOf returns the number that is given, nil if it is none. One of very many digits, or with an
+// exponent, is as exact as a float, and too large if it is too large for that.
+func numberOf(v any) *big.Rat {
+	text, is := v.(json.Number)
+	if is && len(text) <= maxDigits && !strings.ContainsAny(text.String(), "eE") {
+		n, _ := new(big.Rat).SetString(text.String())
+		return n
+	}
+	if is {
+		if _, err := text.Float64(); err != nil {
+			ten := big.NewInt(10)
+			return new(big.Rat).SetInt(ten.Exp(ten, big.NewInt(maxExponent), nil))
+		}
+	}
+	n, _ := number(plainNumber(v))
+	return n
+}
+
+// plainNumber returns a value of JSON with int64 and float64 for numbers, whatever read it. Whole
+// numbers that need more than 64 bits stay as they were written.
+func plainNumber(v any) any {
+	switch v := v.(type) {
+	case int:
+		return int64(v)
+	case *big.Int: // of a model
+		return plainNumber(json.Number(v.String()))
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		if f, err := v.Float64(); err == nil && !whole(v) {
+			return f
+		}
+		return v // more digits than a float keeps, or too large
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = plainNumber(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[k] = plainNumber(v[k])
+		}
+		return out
+	}
+	return v
+}
+
+// Equal reports whether two values are the same, numbers by what they are worth.
+func Equal(a, b any) bool { return equal(a, b) }
+
+// equal reports whether two values are the same, numbers by what they are worth.
+func equal(a, b any) bool { return equalPlain(plainNumber(a), plainNumber(b)) }
+
+// equalPlain is equal for values with plain numbers, all the way down.
+func equalPlain(a, b any) bool {
+	if x, ok := number(a); ok {
+		y, also := number(b)
+		return also && x.Cmp(y) == 0
+	}
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !equalPlain(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k := range a {
+			if v, there := b[k]; !there || !equalPlain(a[k], v) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// number returns a number as it is.
+func number(v any) (*big.Rat, bool) {
+	switch v := v.(type) {
+	case int64:
+		return new(big.Rat).SetInt64(v), true
+	case float64:
+		r := new(big.Rat).SetFloat64(v)
+		return r, r != nil
+	case json.Number: // a whole one, which need not be bounded: it is as long as it is written
+		if whole(v) {
+			return new(big.Rat).SetString(v.String())
+		}
+	}
+	return nil, false
+}
