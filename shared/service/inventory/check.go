@@ -166,6 +166,10 @@ func (c *checker) list(e *definition.Embedded, at Path, v, was any) any {
 			continue
 		}
 		here := at
+		if c.unnamed(e, at, m, itemOf(i, len(items))) {
+			continue
+		}
+		m = withKeys(e, m)
 		if len(e.KeyAttributes) > 0 {
 			here = member(at, e, m)
 			if k := key(e, m); seen[k] {
@@ -180,6 +184,37 @@ func (c *checker) list(e *definition.Embedded, at Path, v, was any) any {
 			}
 		}
 		out = append(out, c.part(&e.Part, here, m, before[key(e, m)], false))
+	}
+	return out
+}
+
+// unnamed refuses a member without a key that it needs, which no path could name.
+func (c *checker) unnamed(e *definition.Embedded, at Path, m map[string]any, which string) bool {
+	out := false
+	for _, k := range e.KeyAttributes {
+		a := e.Attribute(k)
+		if _, has := m[k]; has || a == nil || a.DefaultSet || a.Optional() ||
+			a.Modifier == definition.ReadOnly {
+			continue
+		}
+		c.bad(at.in(k), CodeMissing, "give it: it is "+kindOf(a), "%s: it is missing", which)
+		out = true
+	}
+	return out
+}
+
+// withKeys returns a member with the defaults of keys that it does not give.
+func withKeys(e *definition.Embedded, m map[string]any) map[string]any {
+	out := m
+	for _, k := range e.KeyAttributes {
+		a := e.Attribute(k)
+		if _, has := m[k]; has || a == nil || !a.DefaultSet {
+			continue
+		}
+		if len(out) == len(m) {
+			out = maps.Clone(m)
+		}
+		out[k] = a.Default
 	}
 	return out
 }

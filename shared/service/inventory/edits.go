@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"southbound/shared/service/definition"
@@ -44,7 +45,7 @@ func edited(
 	for _, edit := range edits {
 		path, err := ParsePath(edit.Target)
 		if err != nil {
-			e.bad(nil, CodeEdit, `write databases[name=shop].size, with \ before .[]=; in names`,
+			e.bad(nil, CodeEdit, hintPath,
 				"the edit %s: %v", edit.ID, err)
 			continue
 		}
@@ -56,6 +57,10 @@ func edited(
 	}
 	return changed(s, is, given, who)
 }
+
+// hintPath says how a path is written.
+const hintPath = "write databases[name=shop].size, with \\ before .[]=; in names, and before " +
+	"[];\\ in values of keys"
 
 // editor does edits.
 type editor struct {
@@ -168,20 +173,31 @@ func (e *editor) embedded(d *definition.Embedded, at Path, in map[string]any, re
 	case !d.Many() && step.Keys != nil:
 		e.wrong(at, "%s leads to one, so it has no keys", d.Name)
 	case !d.Many() && len(rest) == 1:
-		e.value(at, in, d.Name, nil)
+		e.single(d, at, in)
 	case !d.Many():
 		m, ok := in[d.Name].(map[string]any)
 		if !ok {
 			e.wrong(at, "%s is null", d.Name)
 			return
 		}
+		was := maps.Clone(m)
 		e.apply(&d.Part, at, m, rest[1:])
+		e.sameKeys(d, at, was, m)
 	case step.Keys == nil && len(rest) == 1:
 		e.members(d, at, in)
 	case step.Keys == nil:
 		e.wrong(at, "say which member it is: %s[key=value]", d.Name)
 	default:
 		e.member(d, at, in, rest)
+	}
+}
+
+// single changes the member of a relation to one as a whole.
+func (e *editor) single(d *definition.Embedded, at Path, in map[string]any) {
+	was, had := in[d.Name].(map[string]any)
+	e.value(at, in, d.Name, nil)
+	if is, has := in[d.Name].(map[string]any); had && has && e.edit.Operation == Merge {
+		e.sameKeys(d, at, was, is)
 	}
 }
 
@@ -231,15 +247,30 @@ func (e *editor) member(d *definition.Embedded, at Path, in map[string]any, rest
 		return
 	}
 	m, _ := list[found].(map[string]any)
+	was := maps.Clone(m)
 	switch {
 	case len(rest) > 1:
 		e.apply(&d.Part, here, m, rest[1:])
+		e.sameKeys(d, here, was, m)
 	case e.edit.Operation == Remove:
 		in[d.Name] = slices.Delete(slices.Clone(list), found, found+1)
 	default:
 		box := map[string]any{"": m}
 		e.value(here, box, "", nil)
 		list[found] = box[""]
+		if is, ok := box[""].(map[string]any); ok && e.edit.Operation == Merge {
+			e.sameKeys(d, here, was, is)
+		}
+	}
+}
+
+// sameKeys refuses a change of a key that makes another member of one, where the key is set once.
+func (e *editor) sameKeys(d *definition.Embedded, at Path, was, is map[string]any) {
+	for _, k := range d.KeyAttributes {
+		a := d.Attribute(k)
+		if e.rules(false) && a != nil && !e.who.may(a.Modifier) && !equal(was[k], is[k]) {
+			e.refuse(at.in(k), a.Modifier, "it would change")
+		}
 	}
 }
 

@@ -185,6 +185,10 @@ func TestBadOrders(t *testing.T) {
 		{"missing", `"name": "n", `, ``, "name", inventory.CodeMissing, "it is missing"},
 		{"missing below", `"size": 1, `, ``, "databases[name=a].size", inventory.CodeMissing,
 			"it is missing"},
+		{"a key that is missing", `"name": "b", `, ``, "databases.name", inventory.CodeMissing,
+			"item 2 of 2: it is missing"},
+		{"a key that is null", `"name": "b"`, `"name": null`, "databases[name=null].name",
+			inventory.CodeType, "it is null, and not string"},
 		{"no relation", `"owner": "o", `, ``, "owner", inventory.CodeMissing, "it is missing"},
 		{"a wrong type", `"n"`, `7`, "name", inventory.CodeType, "it is a number, and not string"},
 		{"null", `"n"`, `null`, "name", inventory.CodeType, "it is null, and not string"},
@@ -377,6 +381,30 @@ func TestAnotherMember(t *testing.T) {
 		if err != nil || !strings.Contains(shown(out), want) {
 			t.Errorf("%s: %v, %s", change, err, shown(out))
 		}
+	}
+}
+
+// TestKeyOfOne holds that a path does not give the member of a relation to one another key, as it
+// would keep what the model has said of the one before.
+func TestKeyOfOne(t *testing.T) {
+	t.Parallel()
+	s := site(true)
+	is, err := inventory.Changed(s, instance(t, s), object(t, `{"proxy": {"name": "a"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []inventory.Edit{
+		{Operation: inventory.Replace, Target: "proxy.name", Value: "b"},
+		{Operation: inventory.Merge, Target: "proxy", Value: map[string]any{"name": "b"}},
+	} {
+		_, err := inventory.Edited(s, is, []inventory.Edit{e})
+		told(t, err, "proxy.name", inventory.CodeModifier, "it is set once")
+	}
+	_, err = inventory.Edited(s, is, []inventory.Edit{
+		{Operation: inventory.Replace, Target: "proxy", Value: map[string]any{"name": "b"}},
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -63,7 +63,7 @@ func identical(s *definition.Service, r *Record, attributes map[string]any) diag
 	if s.Identity == nil {
 		return nil
 	}
-	is := Text(attributes[*s.Identity])
+	is := identity(attributes[*s.Identity])
 	if r.Identity == "" {
 		r.Identity = is
 	}

@@ -76,7 +76,15 @@ func float(v any) (any, bool) {
 }
 
 // Text returns a value as people name it, in keys and in filters: 2 for 2.0, too.
-func Text(v any) string { return fmt.Sprint(plainNumber(v)) }
+func Text(v any) string {
+	if v == nil {
+		return "null"
+	}
+	return identity(v)
+}
+
+// identity returns the value of the attribute that names an instance as text.
+func identity(v any) string { return fmt.Sprint(plainNumber(v)) }
 
 // whole reports whether a number is written without a fraction and an exponent.
 func whole(n json.Number) bool { return !strings.ContainsAny(n.String(), ".eE") }

@@ -19,8 +19,12 @@ type Step struct {
 // Key is an attribute that tells members apart, with its value as text.
 type Key struct{ Name, Value string }
 
-// special are the characters that stand for themselves only behind a \.
-const special = `.[]=;\`
+// special are the characters that stand for themselves only behind a \. In the value of a key some
+// of them have no meaning, and need none.
+const (
+	special        = `.[]=;\`
+	specialInValue = `[];\`
+)
 
 // ParsePath reads a path.
 func ParsePath(text string) (Path, error) {
@@ -66,7 +70,7 @@ func (p *pathParser) step() (Step, error) {
 		if !p.take('=') {
 			return s, fmt.Errorf("%s has no value", k)
 		}
-		v, err := p.text()
+		v, err := p.text(specialInValue)
 		if err != nil {
 			return s, err
 		}
@@ -78,7 +82,8 @@ func (p *pathParser) step() (Step, error) {
 			continue
 		}
 		if !p.take(']') {
-			return s, fmt.Errorf("there is no ] behind the keys of %s", name)
+			return s, fmt.Errorf(`there is no ] behind the keys of %s; write \ before %s in a value`,
+				name, specialInValue)
 		}
 		return s, nil
 	}
@@ -86,15 +91,15 @@ func (p *pathParser) step() (Step, error) {
 
 // word reads a text that is not empty.
 func (p *pathParser) word(what string) (string, error) {
-	s, err := p.text()
+	s, err := p.text(special)
 	if err == nil && s == "" {
 		return "", fmt.Errorf("%s is missing before %q", what, p.rest)
 	}
 	return s, err
 }
 
-// text reads up to a character that has a meaning.
-func (p *pathParser) text() (string, error) {
+// text reads up to a character that ends it.
+func (p *pathParser) text(ends string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(p.rest); i++ {
 		c := p.rest[i]
@@ -104,7 +109,7 @@ func (p *pathParser) text() (string, error) {
 			b.WriteByte(p.rest[i])
 		case c == '\\':
 			return "", fmt.Errorf(`there is a \ before what needs none`)
-		case strings.IndexByte(special, c) >= 0:
+		case strings.IndexByte(ends, c) >= 0:
 			p.rest = p.rest[i:]
 			return b.String(), nil
 		default:
@@ -115,7 +120,7 @@ func (p *pathParser) text() (string, error) {
 	return b.String(), nil
 }
 
-func escaped(s string) string {
+func escaped(s, special string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		if strings.IndexByte(special, s[i]) >= 0 {
@@ -133,10 +138,10 @@ func (p Path) String() string {
 		if i > 0 {
 			b.WriteByte('.')
 		}
-		b.WriteString(escaped(s.Name))
+		b.WriteString(escaped(s.Name, special))
 		for j, k := range s.Keys {
 			b.WriteByte("[;"[min(j, 1)])
-			b.WriteString(escaped(k.Name) + "=" + escaped(k.Value))
+			b.WriteString(escaped(k.Name, special) + "=" + escaped(k.Value, specialInValue))
 		}
 		if len(s.Keys) > 0 {
 			b.WriteByte(']')

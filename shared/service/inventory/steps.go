@@ -27,7 +27,7 @@ func New(
 		ID: id, Service: s.Name, ServiceVersion: s.Version, Definition: digest, Created: now,
 	}
 	if s.Identity != nil {
-		r.Identity = Text(attributes[*s.Identity])
+		r.Identity = identity(attributes[*s.Identity])
 	}
 	return Advance(s, r, lifecycle.Create{Attributes: attributes, State: state}, now)
 }
