@@ -220,16 +220,17 @@ func (t *moduleTests) end() error {
 	if t.counts[modtest.Failed] > 0 {
 		a.code = exitUnhealthy
 	}
+	if n == 0 {
+		return fault.New(fault.Invalid, "test the module", "no test has a name that matches %s",
+			t.flags.run).WithHint("the names are those of files, such as page or tests/page.txtar, " +
+			"and of functions in Python")
+	}
 	if a.json {
 		a.line(map[string]any{"summary": map[string]int{
 			"passed": t.counts[modtest.Passed], "failed": t.counts[modtest.Failed],
 			"skipped": t.counts[modtest.Skipped],
 		}})
 		return nil
-	}
-	if n == 0 {
-		return fault.New(fault.Invalid, "test the module", "no test has a name that matches %s",
-			t.flags.run)
 	}
 	a.printf("%s: %d passed, %d failed, %d skipped\n", plural(n, "test"), t.counts[modtest.Passed],
 		t.counts[modtest.Failed], t.counts[modtest.Skipped])

@@ -60,7 +60,7 @@ type Outcome struct {
 // Options say which scripts are run, and how.
 type Options struct {
 	Files []string
-	Run   *regexp.Regexp // only scripts whose names match; nil: all
+	Run   *regexp.Regexp // only scripts whose names, or paths, match; nil: all
 	// Module is the folder of the module, absolute: places below it are told without it.
 	Module string
 	// Bench returns what a script works on, in its folder, in which its files are.
@@ -96,7 +96,7 @@ type Result struct {
 func Run(ctx context.Context, o Options) error {
 	for _, file := range o.Files {
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-		if o.Run != nil && !o.Run.MatchString(name) {
+		if !o.meant(name, file) {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -111,6 +111,13 @@ func Run(ctx context.Context, o Options) error {
 		o.Done(r)
 	}
 	return nil
+}
+
+// meant reports whether a script is to run: its name matches, with or without what it ends in, or
+// its path does if the expression is one of a path.
+func (o *Options) meant(name, file string) bool {
+	return o.Run == nil || o.Run.MatchString(name) || o.Run.MatchString(filepath.Base(file)) ||
+		strings.Contains(o.Run.String(), "/") && o.Run.MatchString(filepath.ToSlash(file))
 }
 
 // one runs a script.
