@@ -10,12 +10,33 @@ import (
 // attr is x.name: an attribute or a method, then an item of that key.
 func (s *state) attr(of types.Value, name string) (types.Value, error) {
 	if v, ok, err := s.attribute(of, name); ok || err != nil {
-		return v, err
+		return s.read(of, v, err)
 	}
 	if v, ok, err := lookup(of, name); ok || err != nil {
-		return v, err
+		return s.read(of, v, err)
 	}
 	return s.noAttribute(of, name), nil
+}
+
+// read returns what was read from a value. What a model does not know yet ends the rendering at
+// once; in a bare list or dictionary it is a value like others until it is used.
+func (s *state) read(of, v types.Value, err error) (types.Value, error) {
+	if err != nil {
+		return v, err
+	}
+	switch of.(type) {
+	case *List, *Dict, *Tuple:
+		return v, nil
+	}
+	return v, known(v)
+}
+
+// readAll is read for all values of a dictionary.
+func (s *state) readAll(of types.Value, values []types.Value) error {
+	if ofModel(of) {
+		return allKnown(values)
+	}
+	return nil
 }
 
 func (s *state) noAttribute(of types.Value, name string) *Undefined {
@@ -85,14 +106,14 @@ func (s *state) item(of, at types.Value) (types.Value, error) {
 		return nil, u.err()
 	}
 	if v, ok, err := lookup(of, at); ok || err != nil {
-		return v, err
+		return s.read(of, v, err)
 	}
 	if v, ok := indexed(of, at); ok {
-		return v, nil
+		return s.read(of, v, nil)
 	}
 	if name, ok := stringOf(at); ok {
 		if v, ok, err := s.attribute(of, name); ok || err != nil {
-			return v, err
+			return s.read(of, v, err)
 		}
 		return s.noAttribute(of, name), nil
 	}

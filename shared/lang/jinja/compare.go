@@ -58,14 +58,14 @@ func equal(a, b types.Value, depth int) (bool, error) {
 			return false, nil
 		}
 		for i := range x {
-			if same, err := equal(x[i], y[i], depth+1); !same || err != nil {
+			if same, err := equal(within(a, x[i]), within(b, y[i]), depth+1); !same || err != nil {
 				return false, err
 			}
 		}
 		return true, nil
 	}
 	if keys, values, ok := entries(a); ok {
-		return equalDicts(keys, values, b, depth)
+		return equalDicts(a, keys, values, b, depth)
 	}
 	if r, ok := a.(*rangeValue); ok {
 		o, ok := b.(*rangeValue)
@@ -77,7 +77,12 @@ func equal(a, b types.Value, depth int) (bool, error) {
 	return a == b, nil
 }
 
-func equalDicts(keys, values []types.Value, b types.Value, depth int) (bool, error) {
+func equalDicts(
+	a types.Value,
+	keys, values []types.Value,
+	b types.Value,
+	depth int,
+) (bool, error) {
 	if n, ok := lengthOf(b); !ok || n != len(keys) {
 		return false, nil
 	}
@@ -89,7 +94,7 @@ func equalDicts(keys, values []types.Value, b types.Value, depth int) (bool, err
 		if !ok || err != nil {
 			return false, err
 		}
-		if same, err := equal(values[i], v, depth+1); !same || err != nil {
+		if same, err := equal(within(a, values[i]), within(b, v), depth+1); !same || err != nil {
 			return false, err
 		}
 	}
@@ -120,7 +125,7 @@ func less(a, b types.Value, depth int) (bool, error) {
 		return false, failf("%s and %s have no order", kindOf(a), kindOf(b))
 	}
 	for i := range min(len(x), len(y)) {
-		same, err := equal(x[i], y[i], depth+1)
+		same, err := equal(within(a, x[i]), within(b, y[i]), depth+1)
 		if err != nil {
 			return false, err
 		}
@@ -176,7 +181,7 @@ func (s *state) contains(in, v types.Value) (bool, error) {
 		_, ok, err := lookup(in, v)
 		return ok, err
 	}
-	items, err := s.items(in)
+	items, err := s.unread(in)
 	if err != nil {
 		return false, err
 	}

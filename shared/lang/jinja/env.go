@@ -84,6 +84,8 @@ type Template struct {
 	// filters are the names of filters that are used where they are certain to be called, with
 	// their lines: all but those in branches.
 	filters []use
+	// looksUp are the names that the host is asked for when the template begins.
+	looksUp []string
 }
 
 type use struct {
@@ -138,6 +140,7 @@ func (env *Environment) New(name, text string) (*Template, error) {
 	if err != nil {
 		return nil, at(err, t, 0, true)
 	}
+	t.track()
 	return t, nil
 }
 
@@ -171,7 +174,7 @@ func (env *Environment) Get(name string) (*Template, error) {
 // Render returns the text that a template makes with the variables of a host. Its error is an
 // *Error; the error of a host is its cause.
 func (t *Template) Render(host Host) (string, error) {
-	r := &rendering{host: host, lib: t.env.library(), work: &work{}}
+	r := &rendering{host: host, lib: t.env.library(), work: &work{}, models: modelsOf(host)}
 	r.budget, _ = host.(Budget)
 	if h, ok := host.(Room); ok {
 		r.room = max(h.Room(), 1)

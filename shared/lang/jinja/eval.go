@@ -245,6 +245,9 @@ func (s *state) arguments(a arguments) ([]types.Value, []namedValue, error) {
 		if !ok {
 			return nil, nil, failf("** needs a dict, not %s", kindOf(v))
 		}
+		if err := s.readAll(v, values); err != nil {
+			return nil, nil, err
+		}
 		for i, k := range keys {
 			name, ok := stringOf(k)
 			if !ok {
@@ -310,6 +313,9 @@ func (s *state) filter(name string, args []types.Value, named []namedValue) (typ
 		given[i] = v
 	}
 	v, _, err := s.host.Filter(name, given)
+	if err == nil {
+		err = known(v)
+	}
 	return v, err
 }
 
@@ -341,6 +347,8 @@ func (s *state) exported(v types.Value, depth int) (types.Value, error) {
 	switch v := v.(type) {
 	case Markup:
 		return string(v), nil
+	case bareNull:
+		return types.Null{}, nil
 	case *Undefined:
 		return nil, v.err()
 	case *Dict:

@@ -12,6 +12,7 @@ type rendering struct {
 	host Host
 	lib  *library
 	*work
+	models *models
 }
 
 // work is what a rendering has done so far, and how deep it is.
@@ -162,7 +163,7 @@ func (s *state) template(t *Template) error {
 		}
 		inner := *s
 		inner.tpl = t
-		if err := inner.run(t.body); err != nil {
+		if err := inner.begin(t.looksUp, t.body); err != nil {
 			return err
 		}
 		if inner.parent == nil {
@@ -205,9 +206,17 @@ func (s *state) run(body []node) error {
 	return nil
 }
 
-// captured runs statements and returns what they write.
-func (s *state) captured(body []node) (string, error) {
-	return s.capture(func(inner *state) error { return inner.run(body) })
+// begin runs the statements of a part with names of its own.
+func (s *state) begin(looksUp []string, body []node) error {
+	if err := s.lookUp(looksUp); err != nil {
+		return err
+	}
+	return s.run(body)
+}
+
+// captured runs the statements of a part and returns what they write.
+func (s *state) captured(looksUp []string, body []node) (string, error) {
+	return s.capture(func(inner *state) error { return inner.begin(looksUp, body) })
 }
 
 // capture returns what a part of a template writes into a state of its own.
@@ -317,7 +326,7 @@ func (n *setNode) exec(s *state) error {
 func (n *setBlockNode) exec(s *state) error {
 	inner := *s
 	inner.scope = &scope{outer: s.scope}
-	text, err := inner.captured(n.body)
+	text, err := inner.captured(n.looksUp, n.body)
 	if err != nil {
 		return err
 	}
@@ -344,13 +353,13 @@ func (n *withNode) exec(s *state) error {
 			return err
 		}
 	}
-	return inner.run(n.body)
+	return inner.begin(n.looksUp, n.body)
 }
 
 func (n *filterNode) exec(s *state) error {
 	inner := *s
 	inner.scope = &scope{outer: s.scope}
-	text, err := inner.captured(n.body)
+	text, err := inner.captured(n.looksUp, n.body)
 	if err != nil {
 		return err
 	}
@@ -372,7 +381,7 @@ func (n *autoescapeNode) exec(s *state) error {
 	}
 	inner := *s
 	inner.escaping, inner.scope = on, &scope{outer: s.scope}
-	return inner.run(n.body)
+	return inner.begin(n.looksUp, n.body)
 }
 
 func (n *macroNode) exec(s *state) error {
@@ -451,7 +460,7 @@ func (s *state) block(name string, level int, outer *scope) error {
 			return s.markup(text), err
 		}},
 	)
-	return inner.run(b.body)
+	return inner.begin(b.looksUp, b.body)
 }
 
 func (n *extendsNode) exec(s *state) error {

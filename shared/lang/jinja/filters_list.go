@@ -137,7 +137,7 @@ func defaultFilter(s *state, a []types.Value) (types.Value, error) {
 }
 
 func (s *state) end(v types.Value, which string) (types.Value, error) {
-	items, err := s.items(v)
+	items, err := s.unread(v)
 	if it, ok := v.(*iterator); ok && which == "first" && len(items) > 0 {
 		it.next -= len(items) - 1 // only one was taken
 	}
@@ -150,12 +150,12 @@ func (s *state) end(v types.Value, which string) (types.Value, error) {
 			reason: "there is no " + which + " item: the list is empty",
 		}, nil
 	case which == "first":
-		return items[0], nil
+		return s.read(v, items[0], nil)
 	}
-	return items[len(items)-1], nil
+	return s.read(v, items[len(items)-1], nil)
 }
 
-func itemsFilter(_ *state, a []types.Value) (types.Value, error) {
+func itemsFilter(s *state, a []types.Value) (types.Value, error) {
 	if _, ok := a[0].(*Undefined); ok {
 		return &iterator{what: "do_items"}, nil
 	}
@@ -165,7 +165,8 @@ func itemsFilter(_ *state, a []types.Value) (types.Value, error) {
 			err:  failf("%s has no items: it is not a dict", kindOf(a[0])),
 		}, nil
 	}
-	return &iterator{items: (&view{a[0], "dict_items"}).items(), what: "do_items"}, nil
+	items, err := s.pairs(a[0])
+	return &iterator{items: items, what: "do_items", err: err}, nil
 }
 
 func joinFilter(s *state, a []types.Value) (types.Value, error) {

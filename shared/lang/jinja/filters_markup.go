@@ -84,7 +84,7 @@ func (w *jsonWriter) write(v types.Value, depth int) error {
 		return failf("the JSON becomes too long")
 	}
 	switch v := v.(type) {
-	case types.Null:
+	case types.Null, bareNull:
 		w.b.WriteString("null")
 	case bool:
 		w.b.WriteString(strconv.FormatBool(v))
@@ -126,9 +126,11 @@ func jsonFloat(f float64) string {
 
 func (w *jsonWriter) dict(v types.Value, depth int) error {
 	keys, _, _ := entries(v)
-	pairs := (&view{v, "dict_items"}).items()
+	pairs, err := w.s.pairs(v)
+	if err != nil {
+		return err
+	}
 	if !w.inOrder {
-		var err error
 		if pairs, err = w.s.ordered(pairs, keys, false); err != nil {
 			return err
 		}
@@ -235,7 +237,9 @@ func urlencodeFilter(s *state, a []types.Value) (types.Value, error) {
 		return nil, err
 	}
 	if _, _, ok := entries(a[0]); ok {
-		pairs = (&view{a[0], "dict_items"}).items()
+		if pairs, err = s.pairs(a[0]); err != nil {
+			return nil, err
+		}
 	}
 	var parts []string
 	for _, p := range pairs {
@@ -258,13 +262,17 @@ func urlencodeFilter(s *state, a []types.Value) (types.Value, error) {
 func isUndefined(v types.Value) *Undefined { u, _ := v.(*Undefined); return u }
 
 func xmlattrFilter(s *state, a []types.Value) (types.Value, error) {
-	keys, values, ok := entries(a[0])
-	if !ok {
+	if _, _, ok := entries(a[0]); !ok {
 		return nil, failf("xmlattr needs a dict, not %s", kindOf(a[0]))
 	}
+	pairs, err := s.pairs(a[0])
+	if err != nil {
+		return nil, err
+	}
 	var parts []string
-	for i, k := range keys {
-		if isUndefined(values[i]) != nil || values[i] == (types.Null{}) {
+	for _, p := range pairs {
+		k, v := p.(*Tuple).items[0], p.(*Tuple).items[1]
+		if isUndefined(v) != nil || v == (types.Null{}) {
 			continue
 		}
 		name, err := s.text(k)
@@ -274,7 +282,7 @@ func xmlattrFilter(s *state, a []types.Value) (types.Value, error) {
 		if strings.ContainsAny(name, " \t\n\r\f\v/>=") {
 			return nil, failf("%q is not the name of an attribute", name)
 		}
-		value, err := s.escape(values[i])
+		value, err := s.escape(v)
 		if err != nil {
 			return nil, err
 		}

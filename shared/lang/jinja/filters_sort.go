@@ -108,7 +108,10 @@ func dictsortFilter(s *state, a []types.Value) (types.Value, error) {
 	if _, _, ok := entries(a[0]); !ok {
 		return nil, failf("dictsort needs a dict, not %s", kindOf(a[0]))
 	}
-	items := (&view{a[0], "dict_items"}).items()
+	items, err := s.pairs(a[0])
+	if err != nil {
+		return nil, err
+	}
 	var by types.Value = int64(0)
 	switch a[2] {
 	case "key":

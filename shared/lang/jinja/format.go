@@ -32,8 +32,10 @@ func Capitalized(text string) string { return capitalized(text) }
 
 // bare is a state outside of a template.
 func bare(host Host) *state {
+	m := modelsOf(host)
+	m.passed = true // as all that a plugin is given
 	return &state{
-		rendering: &rendering{host: host, lib: newLibrary(), work: &work{}},
+		rendering: &rendering{host: host, lib: newLibrary(), work: &work{}, models: m},
 		out:       &strings.Builder{}, scope: &scope{top: true},
 	}
 }

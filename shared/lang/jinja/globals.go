@@ -73,6 +73,9 @@ func dictFunction(s *state, args []types.Value, named []namedValue) (types.Value
 // update adds the entries of a dictionary, or of a list of pairs.
 func (s *state) update(d *Dict, from types.Value) error {
 	if keys, values, ok := entries(from); ok {
+		if err := s.readAll(from, values); err != nil {
+			return err
+		}
 		for i := range keys {
 			if err := d.set(keys[i], values[i]); err != nil {
 				return err

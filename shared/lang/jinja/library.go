@@ -5,6 +5,7 @@ type library struct {
 	filters, tests                           map[string]builtin
 	stringMethods, listMethods, tupleMethods map[string]builtin
 	dictMethods, modelDictMethods            map[string]builtin
+	fixedListMethods                         map[string]builtin
 	globals                                  map[string]call
 }
 
@@ -17,6 +18,10 @@ func newLibrary() *library {
 	}
 	l.tupleMethods = parsedAll(makeTupleMethods())
 	l.listMethods = parsedAll(makeListMethods(l.tupleMethods))
+	l.fixedListMethods = map[string]builtin{
+		"count": l.listMethods["count"], "index": l.listMethods["index"],
+		"copy": l.listMethods["copy"],
+	}
 	l.modelDictMethods = parsedAll(makeModelDictMethods())
 	l.dictMethods = parsedAll(makeDictMethods(l.modelDictMethods))
 	return l

@@ -121,7 +121,7 @@ func (s *state) fresh(context bool) *state {
 	if context {
 		inner.scope.outer = s.scope
 	} else {
-		inner.rendering = &rendering{functionsOnly{s.host}, s.lib, s.work}
+		inner.rendering = &rendering{functionsOnly{s.host}, s.lib, s.work, s.models}
 	}
 	return inner
 }

@@ -36,7 +36,7 @@ func (n *forNode) loop(s *state, over types.Value, depth int) error {
 	if len(items) == 0 {
 		inner := *s
 		inner.scope = &scope{outer: s.scope}
-		return inner.run(n.otherwise)
+		return inner.begin(n.elseLooksUp, n.otherwise)
 	}
 	l := &loop{node: n, items: items, depth: depth, state: *s}
 	inner := *s
@@ -46,6 +46,11 @@ func (n *forNode) loop(s *state, over types.Value, depth int) error {
 		inner.scope.set("loop", l)
 		if err := inner.assign(n.target, item); err != nil {
 			return err
+		}
+		if i == 0 { // no name of the host means another thing in another round
+			if err := inner.lookUp(n.looksUp); err != nil {
+				return err
+			}
 		}
 		if err := inner.run(n.body); err != nil {
 			return err
@@ -58,6 +63,9 @@ func (n *forNode) loop(s *state, over types.Value, depth int) error {
 func (n *forNode) selected(s *state, items []types.Value) ([]types.Value, error) {
 	if n.test == nil {
 		return items, nil
+	}
+	if err := s.lookUp(n.testLooksUp); err != nil {
+		return nil, err
 	}
 	inner := *s
 	var out []types.Value
@@ -191,7 +199,7 @@ func (m *macroValue) call(s *state, args []types.Value, named []namedValue) (typ
 		if err := m.bind(inner, args, named); err != nil {
 			return err
 		}
-		return inner.run(m.body)
+		return inner.begin(m.looksUp, m.body)
 	})
 	if err != nil {
 		return nil, err

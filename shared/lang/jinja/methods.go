@@ -22,14 +22,20 @@ func (s *state) method(of types.Value, name string) (types.Value, bool) {
 }
 
 func (l *library) methodsOf(v types.Value) map[string]builtin {
-	switch v.(type) {
+	switch v := v.(type) {
 	case string, Markup:
 		return l.stringMethods
 	case *List:
+		if v.fixed {
+			return l.fixedListMethods
+		}
 		return l.listMethods
 	case *types.List, *Tuple, *rangeValue:
 		return l.tupleMethods
 	case *Dict:
+		if v.fixed {
+			return l.modelDictMethods
+		}
 		return l.dictMethods
 	case *types.Dict:
 		return l.modelDictMethods
@@ -210,6 +216,9 @@ func makeModelDictMethods() map[string]builtin {
 		"copy": {
 			params: "self",
 			call: func(s *state, a []types.Value) (types.Value, error) {
+				if ofModel(a[0]) {
+					return a[0], nil // it cannot change, and nor can a copy of it
+				}
 				return dictFunction(s, a, nil)
 			},
 		},
@@ -232,10 +241,16 @@ func makeDictMethods(read map[string]builtin) map[string]builtin {
 	}
 }
 
-func getMethod(_ *state, a []types.Value) (types.Value, error) {
+func getMethod(s *state, a []types.Value) (types.Value, error) {
 	v, ok, err := lookup(a[0], a[1])
 	if !ok && err == nil {
+		if ofModel(a[0]) && !s.models.passed && isUndefined(a[2]) == nil {
+			return s.exported(a[2], 0) // like all that its methods return, it is seen as a model's
+		}
 		return a[2], nil
+	}
+	if err == nil && ofModel(a[0]) {
+		err = known(v)
 	}
 	return v, err
 }

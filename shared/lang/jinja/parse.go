@@ -426,7 +426,7 @@ func (p *parser) filterTag(at int) (node, error) {
 		return nil, err
 	}
 	body, _, err := p.until("endfilter")
-	return &filterNode{line(at), x.(*filterExpr), body}, err
+	return &filterNode{line: line(at), filter: x.(*filterExpr), body: body}, err
 }
 
 func (p *parser) autoescapeTag(at int) (node, error) {
@@ -435,7 +435,7 @@ func (p *parser) autoescapeTag(at int) (node, error) {
 		return nil, err
 	}
 	body, _, err := p.until("endautoescape")
-	return &autoescapeNode{line(at), on, body}, err
+	return &autoescapeNode{line: line(at), on: on, body: body}, err
 }
 
 func (p *parser) printTag(at int) (node, error) {

@@ -35,6 +35,10 @@ func (p *pprinter) write(v types.Value, column, room, depth int) error {
 		p.b.WriteString(text)
 		return nil
 	}
+	if ofModel(v) {
+		p.b.WriteString(text)
+		return nil
+	}
 	if _, _, ok := entries(v); ok {
 		return p.dict(v, column, room, depth)
 	}
@@ -67,6 +71,9 @@ func (p *pprinter) flat(v types.Value, depth int) (string, error) {
 func (p *pprinter) sorted(v types.Value, depth int) (types.Value, error) {
 	if depth > maxDepth {
 		return nil, failf("the value is nested too deep")
+	}
+	if ofModel(v) {
+		return v, nil // it is opaque there, and not a list or a dict
 	}
 	if _, _, ok := entries(v); ok {
 		pairs, err := p.pairs(v)
@@ -102,9 +109,13 @@ func (p *pprinter) sorted(v types.Value, depth int) (types.Value, error) {
 
 // pairs returns the entries of a dictionary by their keys; keys without an order by their class.
 func (p *pprinter) pairs(v types.Value) ([]*Tuple, error) {
-	var out []*Tuple
-	for _, item := range (&view{v, "dict_items"}).items() {
-		out = append(out, item.(*Tuple))
+	items, err := p.s.pairs(v)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*Tuple, len(items))
+	for i, item := range items {
+		out[i] = item.(*Tuple)
 	}
 	slices.SortStableFunc(out, func(a, b *Tuple) int {
 		x, y := a.items[0], b.items[0]

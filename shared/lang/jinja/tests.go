@@ -20,14 +20,13 @@ func makeTests() map[string]builtin {
 		"float":     isKind(func(v types.Value) bool { _, ok := v.(float64); return ok }),
 		"number":    isKind(isNumber),
 		"string":    isKind(func(v types.Value) bool { _, ok := stringOf(v); return ok }),
-		// A dict of a model is none: its stand-in in Python is not registered as one.
-		"mapping":  isKind(func(v types.Value) bool { _, ok := v.(*Dict); return ok }),
-		"sequence": isKind(isSequence),
-		"callable": isKind(isCallable),
-		"escaped":  isKind(func(v types.Value) bool { _, ok := v.(Markup); return ok }),
-		"iterable": {params: "value", call: isIterable},
-		"filter":   {params: "name", call: isFilter},
-		"test":     {params: "name", call: isTest},
+		"mapping":   {params: "value", call: isMapping},
+		"sequence":  {params: "value", call: isSequence},
+		"callable":  isKind(isCallable),
+		"escaped":   isKind(func(v types.Value) bool { _, ok := v.(Markup); return ok }),
+		"iterable":  {params: "value", call: isIterable},
+		"filter":    {params: "name", call: isFilter},
+		"test":      {params: "name", call: isTest},
 		"sameas": {
 			params: "value, other",
 			call: func(_ *state, a []types.Value) (types.Value, error) {
@@ -95,15 +94,27 @@ func isInteger(v types.Value) bool {
 	return false
 }
 
-func isSequence(v types.Value) bool {
-	if _, ok := lengthOf(v); ok {
-		switch v.(type) {
-		case *view, *loop:
-			return false
-		}
-		return true
+// isMapping reports whether a value is a dict. One of a model is none: its stand-in in Python is not
+// registered as one, unless it was passed.
+func isMapping(s *state, a []types.Value) (types.Value, error) {
+	switch a[0].(type) {
+	case *Dict:
+		return true, nil
+	case *types.Dict:
+		return s.models.passed, nil
 	}
-	return false
+	return false, known(a[0])
+}
+
+func isSequence(s *state, a []types.Value) (types.Value, error) {
+	switch v := a[0].(type) {
+	case *view:
+		return ofModel(v.of) && !s.models.passed, nil
+	case *loop:
+		return false, nil
+	}
+	_, ok := lengthOf(a[0])
+	return ok, known(a[0])
 }
 
 func isCallable(v types.Value) bool {

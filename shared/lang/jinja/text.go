@@ -46,6 +46,8 @@ func (w *reprWriter) write(v types.Value, depth int) error {
 	switch v := v.(type) {
 	case types.Null:
 		w.b.WriteString("None")
+	case bareNull:
+		w.b.WriteString("null")
 	case Markup:
 		w.b.WriteString("Markup(" + types.Repr(string(v)) + ")")
 	case *Undefined:
@@ -66,9 +68,7 @@ func (w *reprWriter) write(v types.Value, depth int) error {
 	case *Dict:
 		return w.dict(v, depth)
 	case *view:
-		w.b.WriteString(v.what + "(")
-		err := w.list("[", v.items(), "])", depth)
-		return err
+		return w.view(v, depth)
 	case *rangeValue:
 		if v.step == 1 {
 			fmt.Fprintf(&w.b, "range(%d, %d)", v.from, v.to)
@@ -93,6 +93,32 @@ func (w *reprWriter) write(v types.Value, depth int) error {
 		w.b.WriteString(types.Repr(v))
 	}
 	return nil
+}
+
+// view writes what keys(), values() and items() return, in the form that their kind of dictionary
+// gives them in Python.
+func (w *reprWriter) view(v *view, depth int) error {
+	model := ofModel(v.of)
+	if model && w.s.models.passed {
+		w.b.WriteString(map[string]string{
+			"dict_keys": "KeysView(", "dict_values": "ValuesView(", "dict_items": "ItemsView(",
+		}[v.what])
+		err := w.write(v.of, depth+1)
+		w.b.WriteString(")")
+		return err
+	}
+	items, err := v.items(w.s)
+	if err != nil {
+		return err
+	}
+	if model {
+		w.b.WriteString("@")
+		if items, err = w.s.allBare(items); err != nil {
+			return err
+		}
+	}
+	w.b.WriteString(v.what + "(")
+	return w.list("[", items, "])", depth)
 }
 
 func (w *reprWriter) list(open string, items []types.Value, end string, depth int) error {

@@ -6,6 +6,10 @@ import "southbound/shared/lang/types"
 type node interface {
 	exec(s *state) error
 	place() int
+	// reads notes the names of the part that the statement stands in.
+	reads(in *names)
+	// parts finds the names of the parts that the statement has itself, as a loop does.
+	parts(in *names)
 }
 
 // expr is an expression.
@@ -40,6 +44,9 @@ type (
 		body      []node
 		otherwise []node
 		recursive bool
+		// The names that the host is asked for: when a round begins, when items are chosen, and when
+		// there are none.
+		looksUp, testLooksUp, elseLooksUp []string
 	}
 	setNode struct {
 		line
@@ -51,12 +58,16 @@ type (
 		target target
 		filter *filterExpr // nil without; its innermost value is the block
 		body   []node
+		// looksUp are the names that the host is asked for when the body begins.
+		looksUp []string
 	}
 	withNode struct {
 		line
 		targets []target
 		values  []expr
 		body    []node
+		// looksUp are the names that the host is asked for when the body begins.
+		looksUp []string
 	}
 	macroNode struct {
 		line
@@ -71,11 +82,15 @@ type (
 		line
 		filter *filterExpr
 		body   []node
+		// looksUp are the names that the host is asked for when the body begins.
+		looksUp []string
 	}
 	autoescapeNode struct {
 		line
 		on   expr
 		body []node
+		// looksUp are the names that the host is asked for when the body begins.
+		looksUp []string
 	}
 	blockNode struct {
 		line
@@ -84,6 +99,8 @@ type (
 		scoped   bool
 		required bool
 		tpl      *Template
+		// looksUp are the names that the host is asked for when the body begins.
+		looksUp []string
 	}
 	extendsNode struct {
 		line
@@ -194,4 +211,6 @@ type macro struct {
 	varargs, kwargs, caller bool
 	line                    int
 	tpl                     *Template
+	// looksUp are the names that the host is asked for when the body begins.
+	looksUp []string
 }

@@ -15,7 +15,10 @@ type (
 	// Markup is text that needs no escaping.
 	Markup string
 	// List is a list that a template made; it can change.
-	List struct{ items []types.Value }
+	List struct {
+		items []types.Value
+		fixed bool // it is part of a model, and cannot
+	}
 	// Tuple is a list that cannot change. One of groupby has names.
 	Tuple struct {
 		items []types.Value
@@ -27,6 +30,7 @@ type (
 		keys  []types.Value
 		index map[any]int // by hashKey; places in keys and values
 		vals  []types.Value
+		fixed bool // it is part of a model, and cannot change
 	}
 	// Undefined is what a name stands for that does not exist. It can be asked for with is defined
 	// and default, and nothing else.
@@ -61,7 +65,7 @@ type namedValue struct {
 	value types.Value
 }
 
-func newList(items []types.Value) *List { return &List{items} }
+func newList(items []types.Value) *List { return &List{items: items} }
 
 func newDict() *Dict { return &Dict{index: map[any]int{}} }
 
@@ -163,7 +167,7 @@ func (u *Undefined) used() error {
 // kindOf names the kind of a value for messages.
 func kindOf(v types.Value) string {
 	switch v.(type) {
-	case types.Null:
+	case types.Null, bareNull:
 		return "none"
 	case Markup:
 		return "a string"
@@ -271,7 +275,7 @@ func (s *state) items(v types.Value) ([]types.Value, error) {
 	case *List:
 		return v.items, nil
 	case *types.List:
-		return v.Items, nil
+		return v.Items, allKnown(v.Items)
 	case *Tuple:
 		return v.items, nil
 	case *Dict:
@@ -286,7 +290,7 @@ func (s *state) items(v types.Value) ([]types.Value, error) {
 		v.next = len(v.items)
 		return rest, nil
 	case *view:
-		return v.items(), nil
+		return v.items(s)
 	case *rangeValue:
 		return v.items(s)
 	case *Undefined:
@@ -305,6 +309,15 @@ func (s *state) items(v types.Value) ([]types.Value, error) {
 		return out, nil
 	}
 	return nil, failf("%s cannot be gone through: it has no items", kindOf(v))
+}
+
+// unread returns the items of what is not gone through to its end: an unknown one matters where it
+// is reached.
+func (s *state) unread(v types.Value) ([]types.Value, error) {
+	if l, ok := v.(*types.List); ok {
+		return l.Items, nil
+	}
+	return s.items(v)
 }
 
 func textsOf(keys []string) []types.Value {
@@ -330,19 +343,15 @@ func entries(v types.Value) (keys, values []types.Value, ok bool) {
 	return nil, nil, false
 }
 
-func (v *view) items() []types.Value {
+func (v *view) items(s *state) ([]types.Value, error) {
+	if v.what == "dict_items" {
+		return s.pairs(v.of)
+	}
 	keys, values, _ := entries(v.of)
-	switch v.what {
-	case "dict_keys":
-		return keys
-	case "dict_values":
-		return values
+	if v.what == "dict_keys" {
+		return keys, nil
 	}
-	out := make([]types.Value, len(keys))
-	for i := range keys {
-		out[i] = &Tuple{items: []types.Value{keys[i], values[i]}}
-	}
-	return out
+	return values, s.readAll(v.of, values)
 }
 
 func (r *rangeValue) len() int {

@@ -157,6 +157,71 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
+// modelOfTemplates is what the templates of testdata/templates.jsonl see.
+const modelOfTemplates = `import foo
+h = foo::Host(name="w1")
+hu = foo::Host(name="w2", port=u)
+u = std::get_env("SOUTHBOUND_NOT_SET")
+n = null
+lst = [1, null, "x", 2.0, true]
+lst2 = [{"a": null, "l": [1]}, {"b": 1}]
+dd = {"l": [1, null], "d": {"x": [null, true]}, "n": null, "s": "a'b", "i": {"y": "e"}}
+lu = [1, u]
+du = {"a": u, "b": 1}
+`
+
+// TestValuesInTemplates holds templates that use values of a model against what the reference
+// compiler made of them.
+func TestValuesInTemplates(t *testing.T) {
+	text, err := os.ReadFile("testdata/templates.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{
+		"project.yml": "modulepath: libs\n",
+		"libs/foo/model/_init.cf": "entity Host:\n    string name\n    int? port = null\nend\n" +
+			"Host.kids [0:] -- Host.parent [0:1]\nimplement Host using std::none\n",
+		"libs/foo/templates/inc.j2":  "{{ u if false }}inc",
+		"libs/foo/templates/mac.j2":  "{% macro f(x) %}{{ u if false }}<{{ x }}>{% endmacro %}",
+		"libs/foo/templates/base.j2": "[{% block b %}base{% endblock %}]",
+	}
+	type wanted struct {
+		Template, Text string
+		Passed         bool // the values are passed to the template
+		Unknown        bool // the result is
+	}
+	var all []wanted
+	model := modelOfTemplates
+	for line := range strings.Lines(string(text)) {
+		var k wanted
+		if err := json.Unmarshal([]byte(line), &k); err != nil {
+			t.Fatal(err)
+		}
+		named := ""
+		if k.Passed {
+			named = ", h=h, dd=dd, lst=lst, lst2=lst2, n=n, hu=hu, lu=lu, du=du"
+		}
+		files[fmt.Sprintf("libs/foo/templates/t%d.j2", len(all))] = k.Template
+		model += fmt.Sprintf("t%d = std::template(\"foo/t%d.j2\"%s)\n", len(all), len(all), named)
+		all = append(all, k)
+	}
+	files["main.cf"] = model
+	r, _, err := compile(t, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range all {
+		v := r.Variables[fmt.Sprintf("t%d", i)]
+		if _, unknown := v.(*types.Unknown); unknown != k.Unknown || !unknown && v != k.Text {
+			t.Errorf("%s, passed: %t\nhave %v\nwant %q, unknown: %t",
+				k.Template, k.Passed, plain(v), k.Text, k.Unknown)
+		}
+	}
+	if len(all) < 130 {
+		t.Errorf("%d templates", len(all))
+	}
+}
+
 // TestFaults holds that what is wrong is told with its place and its reason.
 func TestFaults(t *testing.T) {
 	for _, k := range []struct{ call, want, why string }{
@@ -167,6 +232,7 @@ func TestFaults(t *testing.T) {
 			"there is no template foo/none.j2: there is no file libs/foo/templates/none.j2",
 			"no such template",
 		},
+		{`std::template("foo/append.j2")`, `no attribute "append"`, "a model cannot be changed"},
 		{`std::template("none.j2")`, "for the project: module/none.j2", "a path without a module"},
 		{`std::template("fo/t.j2")`, "no module fo here; did you mean foo?", "no such module"},
 		{`std::template("foo/../t.j2")`, "leads out of the folder templates", "out of templates"},
@@ -193,10 +259,11 @@ func TestFaults(t *testing.T) {
 		_, _, err := compile(t, map[string]string{
 			"project.yml": "modulepath: libs\n", "libs/foo/model/_init.cf": module,
 			"libs/foo/templates/bad.j2":     "a\n{{ 1 + }}",
+			"libs/foo/templates/append.j2":  "{% for k, v in d.items() %}{{ v.append(1) }}{% endfor %}",
 			"libs/foo/templates/missing.j2": "{{ missing }}",
 			"libs/foo/templates/include.j2": "{% include './part.j2' %}",
 			"libs/foo/templates/self.j2":    "{{ self.name }}",
-			"main.cf":                       "import foo\nt = " + k.call + "\n",
+			"main.cf":                       "import foo\nt = " + k.call + "\nd = {\"l\": [1]}\n",
 		})
 		var p diag.Problems
 		if !errors.As(err, &p) || len(p) == 0 {

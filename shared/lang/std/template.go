@@ -51,6 +51,9 @@ type host struct {
 	given   *types.Dict
 }
 
+// Passed implements jinja.Passed.
+func (h host) Passed() bool { return !h.context }
+
 // Lookup implements jinja.Host.
 func (h host) Lookup(name string) (types.Value, bool, error) {
 	if h.context {

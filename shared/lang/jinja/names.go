@@ -1,0 +1,356 @@
+package jinja
+
+import (
+	"maps"
+	"slices"
+)
+
+// Jinja2 reads all names that a part of a template mentions when that part begins: a template, a
+// block, each round of a loop, a call of a macro. So one that is unknown counts even where the text
+// does not come by it. This file finds out which names these are, as the module idtracking of
+// Jinja2 does.
+
+// meaning is where a name of a part gets its value from.
+type meaning int
+
+const (
+	given   meaning = iota // a parameter, or the variable of a loop
+	unset                  // nothing, until the part sets it
+	outside                // an outer part
+	looked                 // the host
+)
+
+// names are those of a part of a template, or what a branch of it adds to them.
+type names struct {
+	outer *names // of the part around
+	base  *names // what the branch adds to
+	means map[string]meaning
+	order []string
+	// stored are those that the part sets.
+	stored map[string]bool
+}
+
+func namesWithin(outer *names) *names {
+	return &names{outer: outer, means: map[string]meaning{}, stored: map[string]bool{}}
+}
+
+func (n *names) branch() *names {
+	b := namesWithin(n.outer)
+	b.base = n
+	return b
+}
+
+// own reports whether the part itself, not one around it, knows a name.
+func (n *names) own(name string) bool {
+	for ; n != nil; n = n.base {
+		if _, ok := n.means[name]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *names) has(name string) bool {
+	for ; n != nil; n = n.outer {
+		if n.own(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *names) sets(name string) bool {
+	for ; n != nil; n = n.base {
+		if n.stored[name] {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *names) define(name string, as meaning) {
+	if !n.own(name) {
+		n.order = append(n.order, name)
+	}
+	n.means[name] = as
+}
+
+func (n *names) parameter(name string) {
+	n.stored[name] = true
+	n.define(name, given)
+}
+
+func (n *names) load(name string) {
+	if !n.has(name) {
+		n.define(name, looked)
+	}
+}
+
+func (n *names) store(name string) {
+	n.stored[name] = true
+	switch {
+	case n.own(name):
+	case n.outer.has(name):
+		n.define(name, outside)
+	default:
+		n.define(name, unset)
+	}
+}
+
+// join takes over what branches do. A name that one of them sets is before that what it is around
+// the part.
+func (n *names) join(branches ...*names) {
+	var sets []string
+	for _, b := range branches {
+		for name := range b.stored {
+			if !n.sets(name) {
+				sets = append(sets, name)
+			}
+		}
+	}
+	for _, b := range branches {
+		for _, name := range b.order {
+			n.define(name, b.means[name])
+		}
+		maps.Copy(n.means, b.means)
+		maps.Copy(n.stored, b.stored)
+	}
+	for _, name := range sets {
+		n.means[name] = looked
+		if n.outer.has(name) {
+			n.means[name] = outside
+		}
+	}
+}
+
+// toLookUp returns the names that the host is asked for, in the order of the text.
+func (n *names) toLookUp() []string {
+	var out []string
+	for _, name := range n.order {
+		if n.means[name] == looked {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// track finds the names of a template and of all of its parts.
+func (t *Template) track() {
+	top := namesWithin(nil)
+	top.parameter("self")
+	t.looksUp = tracked(top, t.body)
+	for _, b := range t.blocks {
+		n := namesWithin(nil)
+		n.parameter("self")
+		n.parameter("super")
+		b.looksUp = tracked(n, b.body)
+	}
+}
+
+// tracked finds the names of a part whose parameters are known, and of the parts in it. It returns
+// those that the host is asked for.
+func tracked(n *names, body []node, also ...expr) []string {
+	for _, x := range also {
+		n.mention(x)
+	}
+	n.all(body)
+	partsOf(n, body)
+	return n.toLookUp()
+}
+
+func (n *names) all(body []node) {
+	for _, stmt := range body {
+		stmt.reads(n)
+	}
+}
+
+func partsOf(n *names, body []node) {
+	for _, stmt := range body {
+		stmt.parts(n)
+	}
+}
+
+// assign notes what a statement assigns to.
+func (n *names) assign(to target, name func(string)) {
+	switch to := to.(type) {
+	case nameTarget:
+		name(string(to))
+	case tupleTarget:
+		for _, t := range to {
+			n.assign(t, name)
+		}
+	case attrTarget:
+		n.load(to.of)
+	}
+}
+
+func (line) reads(*names) {}
+func (line) parts(*names) {}
+
+func (n *printNode) reads(in *names) { in.mention(n.what) }
+
+func (n *ifNode) reads(in *names) {
+	in.mention(n.test)
+	then, rest := in.branch(), in.branch()
+	then.all(n.then)
+	rest.all(n.rest)
+	in.join(then, rest)
+}
+
+func (n *ifNode) parts(in *names) {
+	partsOf(in, n.then)
+	partsOf(in, n.rest)
+}
+
+func (n *forNode) reads(in *names) { in.mention(n.over) }
+
+func (n *forNode) parts(in *names) {
+	body, test := namesWithin(in), namesWithin(in)
+	body.parameter("loop")
+	body.assign(n.target, body.parameter)
+	n.looksUp = tracked(body, n.body)
+	test.assign(n.target, test.parameter)
+	n.testLooksUp = tracked(test, nil, n.test)
+	n.elseLooksUp = tracked(namesWithin(in), n.otherwise)
+}
+
+func (n *setNode) reads(in *names) {
+	in.mention(n.value)
+	in.assign(n.target, in.store)
+}
+
+func (n *setBlockNode) reads(in *names) { in.assign(n.target, in.store) }
+
+func (n *setBlockNode) parts(in *names) { n.looksUp = tracked(namesWithin(in), n.body) }
+
+func (n *withNode) reads(in *names) {
+	for _, x := range n.values {
+		in.mention(x)
+	}
+}
+
+func (n *withNode) parts(in *names) {
+	body := namesWithin(in)
+	for _, to := range n.targets {
+		body.assign(to, body.parameter)
+	}
+	n.looksUp = tracked(body, n.body)
+}
+
+func (n *macroNode) reads(in *names) { in.store(n.macro.name) }
+func (n *macroNode) parts(in *names) { n.macro.track(in) }
+
+func (m *macro) track(in *names) {
+	body := namesWithin(in)
+	for _, name := range m.params {
+		body.parameter(name)
+	}
+	for _, name := range []string{"caller", "kwargs", "varargs"} {
+		body.parameter(name)
+	}
+	m.looksUp = tracked(body, m.body, m.defaults...)
+}
+
+func (n *callNode) reads(in *names) { in.mention(n.call) }
+func (n *callNode) parts(in *names) { n.body.track(in) }
+
+func (n *filterNode) reads(in *names) { in.mention(n.filter) }
+func (n *filterNode) parts(in *names) { n.looksUp = tracked(namesWithin(in), n.body) }
+
+func (n *autoescapeNode) parts(in *names) { n.looksUp = tracked(namesWithin(in), n.body, n.on) }
+
+func (n *extendsNode) reads(in *names) { in.mention(n.parent) }
+func (n *includeNode) reads(in *names) { in.mention(n.what) }
+
+func (n *importNode) reads(in *names) {
+	in.mention(n.what)
+	in.store(n.as)
+}
+
+func (n *fromNode) reads(in *names) {
+	in.mention(n.what)
+	for _, name := range n.names {
+		in.store(name[1])
+	}
+}
+
+// mention notes the names that an expression reads.
+func (n *names) mention(x expr) {
+	if e, ok := x.(*nameExpr); ok {
+		n.load(e.name)
+		return
+	}
+	for _, inner := range operands(x) {
+		n.mention(inner)
+	}
+}
+
+// operands returns the expressions of which an expression is made.
+func operands(x expr) []expr {
+	switch x := x.(type) {
+	case *tupleExpr:
+		return x.items
+	case *listExpr:
+		return x.items
+	case *dictExpr:
+		return append(slices.Clone(x.keys), x.values...)
+	case *condExpr:
+		return []expr{x.test, x.then, x.rest}
+	case *binExpr:
+		return []expr{x.left, x.right}
+	case *logicExpr:
+		return []expr{x.left, x.right}
+	case *notExpr:
+		return []expr{x.of}
+	case *signExpr:
+		return []expr{x.of}
+	case *concatExpr:
+		return x.items
+	case *compareExpr:
+		return append([]expr{x.first}, x.rest...)
+	case *attrExpr:
+		return []expr{x.of}
+	case *itemExpr:
+		return []expr{x.of, x.at}
+	case *sliceExpr:
+		return []expr{x.of, x.from, x.to, x.step}
+	case *callExpr:
+		return append([]expr{x.of}, x.args.operands()...)
+	case *filterExpr:
+		return append([]expr{x.of}, x.args.operands()...)
+	case *testExpr:
+		return append([]expr{x.of}, x.args.operands()...)
+	}
+	return nil
+}
+
+func (a arguments) operands() []expr {
+	out := append(slices.Clone(a.args), a.list, a.dict)
+	for _, n := range a.named {
+		out = append(out, n.value)
+	}
+	return out
+}
+
+// lookUp asks the host for names, each once in a rendering. One that is unknown ends the rendering.
+func (s *state) lookUp(names []string) error {
+	for _, name := range names {
+		if s.models.known[name] {
+			continue
+		}
+		if _, ok := s.scope.get(name); ok {
+			continue // a template around this one set it
+		}
+		v, _, err := s.host.Lookup(name)
+		if err == nil {
+			err = known(v)
+		}
+		if err != nil {
+			return err
+		}
+		if _, none := s.host.(functionsOnly); !none {
+			s.models.known[name] = true
+		}
+	}
+	return nil
+}
