@@ -83,8 +83,8 @@ func TakeOver(ctx context.Context, from *state.Client, env string, l state.Lease
 		}
 		for _, id := range l.Running {
 			r := rows[id]
-			if r == nil || r.Rev == 0 || r.Orphaned || r.PossiblyChanged {
-				continue
+			if r == nil || r.Rev == 0 || r.PossiblyChanged {
+				continue // what is orphaned may come back
 			}
 			r.PossiblyChanged = true
 			c.Rows = append(c.Rows, *r)

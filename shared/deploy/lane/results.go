@@ -250,8 +250,8 @@ func (r *recording) resolveConflicts(ctx context.Context, conflicts []state.Row)
 			fallthrough
 		case resultStale:
 			c.AddOutbox = append(c.AddOutbox, r.unskip(cl, now)...)
-			if cl.result.Acted && now.SendsEvents() && !now.Orphaned && !now.PossiblyChanged {
-				now.PossiblyChanged = true // it is told of when the next run ends
+			if cl.result.Acted && now.SendsEvents() && !now.PossiblyChanged {
+				now.PossiblyChanged = true // it is told of when the next run ends: it may come back
 				c.Rows = append(c.Rows, *now)
 			}
 			stale := cl.result.Action
