@@ -107,12 +107,7 @@ func (ms *modules) moduleAdd() *cobra.Command {
 			1,
 			"one module, perhaps with constraints",
 		), RunE: func(cmd *cobra.Command, args []string) error {
-			t := ms.tool()
-			project, err := t.Add(args[0], override, v1)
-			if err != nil || !project || only {
-				return err
-			}
-			return t.Install(cmd.Context(), modtool.InstallOptions{})
+			return ms.tool().Add(cmd.Context(), args[0], override, v1, !only)
 		},
 	}
 	cmd.Flags().

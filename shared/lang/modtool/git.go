@@ -170,10 +170,22 @@ type clones struct {
 	meta *metadata.Project
 	say  func(format string, args ...any)
 	warn func(diag.Problem)
+	// back are what undoes each change of a clone, in the order of the changes.
+	back []func(context.Context) error
+}
+
+// undo brings all clones back to where they were, the last change first.
+func (c *clones) undo(ctx context.Context) error {
+	var all error
+	for _, one := range slices.Backward(c.back) {
+		all = errors.Join(all, one(ctx))
+	}
+	c.back = nil
+	return all
 }
 
 // get gets a module from one of the repositories into a folder. It says whether there was one.
-func (c clones) get(ctx context.Context, name string, d *module.Demands) (bool, error) {
+func (c *clones) get(ctx context.Context, name string, d *module.Demands) (bool, error) {
 	into := c.meta.Download()
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return false, fault.Wrap(fault.Unavailable, "make "+into, err)
@@ -200,7 +212,7 @@ func (c clones) get(ctx context.Context, name string, d *module.Demands) (bool, 
 		}
 		err = c.clone(ctx, repo, temporary, name, d)
 		if err == nil {
-			err = os.Rename(temporary, filepath.Join(into, name))
+			err = c.put(temporary, filepath.Join(into, name))
 			return true, fault.Wrap(fault.Unavailable, "put the module in its place", err)
 		}
 		_ = os.RemoveAll(temporary) // the error is that of git
@@ -220,8 +232,20 @@ func (c clones) get(ctx context.Context, name string, d *module.Demands) (bool, 
 	return false, fault.Wrap(fault.NotFound, "", errors.Join(failed...))
 }
 
+// put puts a clone in its place.
+func (c *clones) put(from, to string) error {
+	err := os.Rename(from, to)
+	if err == nil {
+		c.back = append(c.back, func(context.Context) error {
+			c.say("%s is removed again", filepath.Base(to))
+			return os.RemoveAll(to)
+		})
+	}
+	return err
+}
+
 // clone clones a module from a repository into a folder, at the best version.
-func (c clones) clone(
+func (c *clones) clone(
 	ctx context.Context, repo metadata.Repo, dir, name string, d *module.Demands,
 ) error {
 	address := repo.Address(name)
@@ -242,8 +266,7 @@ func (c clones) clone(
 		return err
 	}
 	if tag != "" {
-		if _, err := git(ctx, dir, "-c", "advice.detachedHead=false", "checkout", "-q", tag,
-			"--"); err != nil {
+		if err := checkout(ctx, dir, tag); err != nil {
 			return err
 		}
 	}
@@ -261,9 +284,15 @@ func fetchTags(ctx context.Context, m *module.Module) error {
 	return gitError("fetch what is new of the module "+m.Name+" in "+m.Dir, err)
 }
 
+// checkout brings a clone to a tag, a branch or a commit.
+func checkout(ctx context.Context, dir, to string) error {
+	_, err := git(ctx, dir, "-c", "advice.detachedHead=false", "checkout", "-q", to, "--")
+	return err
+}
+
 // move brings the clone of a module to the best version. What is not committed, or not on the
 // server, stays as it is, with a warning.
-func (c clones) move(ctx context.Context, m *module.Module, d *module.Demands) (bool, error) {
+func (c *clones) move(ctx context.Context, m *module.Module, d *module.Demands) (bool, error) {
 	if _, err := os.Stat(filepath.Join(m.Dir, ".git")); err != nil {
 		return false, nil // it is not a clone of its own
 	}
@@ -286,6 +315,13 @@ func (c clones) move(ctx context.Context, m *module.Module, d *module.Demands) (
 	if err != nil {
 		return false, err
 	}
+	at, err := git(ctx, m.Dir, "rev-parse", "--abbrev-ref", "HEAD")
+	if err != nil {
+		return false, err
+	}
+	if at == "HEAD" { // on no branch
+		at = before
+	}
 	tag, err := choose(ctx, m.Dir, m.Name, c.meta.InstallMode, d)
 	if err != nil {
 		return false, err
@@ -293,19 +329,23 @@ func (c clones) move(ctx context.Context, m *module.Module, d *module.Demands) (
 	if tag == "" {
 		tag = "origin/HEAD"
 	}
-	if _, err := git(ctx, m.Dir, "-c", "advice.detachedHead=false", "checkout", "-q", tag,
-		"--"); err != nil {
+	if err := checkout(ctx, m.Dir, tag); err != nil {
 		return false, err
 	}
 	after, err := git(ctx, m.Dir, "rev-parse", "HEAD")
 	if before != after {
 		c.say("%s is at %s", m.Name, tag)
+		was := m.Version()
+		c.back = append(c.back, func(ctx context.Context) error {
+			c.say("%s is at %s again", m.Name, was)
+			return checkout(ctx, m.Dir, at)
+		})
 	}
 	return before != after, err
 }
 
 // stays warns that a module is left as it is.
-func (c clones) stays(m *module.Module, why string) {
+func (c *clones) stays(m *module.Module, why string) {
 	c.warn(diag.Problem{
 		Pos: diag.Pos{File: m.Dir}, Code: metadata.CodeModule,
 		Message: "the module " + m.Name + " stays as it is: " + why,

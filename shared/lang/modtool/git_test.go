@@ -321,6 +321,83 @@ func TestGitUpdate(t *testing.T) {
 	at("1.1")
 }
 
+// TestGitTogether holds that no module is moved, and none is left that came, where what is asked
+// for does not go together.
+func TestGitTogether(t *testing.T) {
+	s := serveGit(t)
+	net, web := s.add("net", "1.0"), s.add("web", "1.0")
+	s.add("more", "1.0")
+	if err := os.WriteFile(filepath.Join(os.Getenv("HOME"), ".netrc"),
+		[]byte("machine 127.0.0.1 login ann password "+secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tool, said := s.project("")
+	main := filepath.Join(tool.Dir, "main.cf")
+	imports := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(main, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	imports("import net\nimport web\n")
+	install := func() error { return tool.Install(t.Context(), modtool.InstallOptions{}) }
+	if err := install(); err != nil {
+		t.Fatal(everything(err))
+	}
+	s.release(net, "net", "1.1")
+	s.release(web, "web", "1.1")
+	file := filepath.Join(tool.Dir, "project.yml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := func(requires string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(string(text)+requires), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(module, want string) {
+		t.Helper()
+		clone := filepath.Join(tool.Dir, "libs", module)
+		if got := s.git(clone, "describe", "--tags", "--always"); got != want {
+			t.Errorf("%s is at %s, expected %s, after %s", module, got, want, said)
+		}
+	}
+	s.git(filepath.Join(tool.Dir, "libs/net"), "switch", "-q", "main")
+	imports("import more\nimport net\nimport web\n")
+	asks("requires: [net >=1.1, web >=2]\n")
+	said.Reset()
+	if err := install(); err == nil ||
+		!strings.Contains(everything(err), "no version of web meets web >=2") {
+		t.Errorf("it says %s", everything(err))
+	}
+	at("net", "1.0")
+	at("web", "1.0")
+	if got := s.git(filepath.Join(tool.Dir, "libs/net"), "branch", "--show-current"); got != "main" {
+		t.Errorf("net is on %q, and was on main", got)
+	}
+	if fileThere(filepath.Join(tool.Dir, "libs/more")) {
+		t.Error("more is there")
+	}
+	for _, want := range []string{"net is at 1.0 again", "more is removed again"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("it does not say %q: %s", want, said)
+		}
+	}
+	asks("requires: [net >=1.1, web >=1.1]\n")
+	if err := install(); err != nil {
+		t.Fatal(everything(err))
+	}
+	at("net", "1.1")
+	at("web", "1.1")
+}
+
+func fileThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // TestGitPush holds what is said where a push or a release does not fit what the server has.
 func TestGitPush(t *testing.T) {
 	s := serveGit(t)

@@ -212,6 +212,43 @@ func TestPrivateIndex(t *testing.T) {
 	}
 }
 
+// TestAddOrNothing holds that a requirement that cannot be met is not written.
+func TestAddOrNothing(t *testing.T) {
+	t.Parallel()
+	s := &shelf{wheels: map[string][]byte{}}
+	s.add(t, "net", "1.0", "")
+	s.add(t, "net", "1.1", "")
+	project := "name: p\npip:\n  index-url: " + serve(t, s, "ann:"+secret+"@") + "\n"
+	dir := tree(t, "main.cf", "import net\n", "project.yml", project)
+	tool, _ := newTool(t, dir)
+	holds := func(want string) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(dir, metadata.RequirementsFile))
+		if string(text) != want || (want == "") != os.IsNotExist(err) {
+			t.Errorf("it holds %q, expected %q: %v", text, want, err)
+		}
+		text, err = os.ReadFile(filepath.Join(dir, metadata.ProjectFile))
+		if string(text) != project {
+			t.Errorf("project.yml is %q: %v", text, err)
+		}
+	}
+	if err := tool.Add(t.Context(), "net ~=5.0", false, false, true); err == nil {
+		t.Error("there is a version 5 of net")
+	}
+	holds("")
+	if err := tool.Add(t.Context(), "net <1.1", false, false, true); err != nil {
+		t.Fatal(everything(err))
+	}
+	holds("inmanta-module-net<1.1\n")
+	if err := tool.Add(t.Context(), "net ~=5.0", true, false, true); err == nil {
+		t.Error("there is a version 5 of net")
+	}
+	holds("inmanta-module-net<1.1\n")
+	if list, err := tool.List(); !strings.Contains(fmt.Sprint(list, err), "{net v2 false 1.0 ") {
+		t.Errorf("another version is there: %v, %v", list, err)
+	}
+}
+
 // TestRenewed holds when a module that came from an index is brought to another version: with an
 // update, and when it is not what is asked for any more.
 func TestRenewed(t *testing.T) {

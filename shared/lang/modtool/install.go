@@ -2,6 +2,7 @@ package modtool
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +43,7 @@ func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 	i := &installer{
 		pipTool: &pipTool{Tool: t, meta: meta, update: o.Update}, o: o,
 		wanted: map[string]bool{}, looked: map[string]bool{}, moved: map[string]bool{},
-		put: map[string]string{},
+		put: map[string]string{}, clones: clones{meta: meta, say: t.Say, warn: t.Warn},
 	}
 	if env := filepath.Join(t.Dir, module.EnvDir); fileThere(env) {
 		release, err := i.hold(ctx, env)
@@ -54,9 +55,20 @@ func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 			return fault.Wrap(fault.Unavailable, "mend the environment", err)
 		}
 	}
+	if err = i.rounds(ctx); err == nil {
+		return nil
+	}
+	if left := i.clones.undo(context.WithoutCancel(ctx)); left != nil {
+		return errors.Join(err, left)
+	}
+	return err
+}
+
+// rounds gets all that is missing.
+func (i *installer) rounds(ctx context.Context) error {
 	const most = 1000 // rounds, each of which gets something
 	for range most {
-		s, err := t.folder().load(meta)
+		s, err := i.folder().load(i.meta)
 		if err != nil {
 			return err
 		}
@@ -80,11 +92,9 @@ type installer struct {
 	moved  map[string]bool // modules V1 that were looked at
 	last   []string        // the requirements that were installed last
 	ran    bool
+	clones clones            // the modules V1 of the project
 	put    map[string]string // the wheel or folder of modules that was unpacked or linked last
 }
-
-// clones returns the modules V1 of the project.
-func (i *installer) clones() clones { return clones{meta: i.meta, say: i.Say, warn: i.Warn} }
 
 // round gets what is missing now. It says whether another round is needed.
 func (i *installer) round(ctx context.Context, s *state) (bool, error) {
@@ -116,7 +126,7 @@ func (i *installer) obtain(ctx context.Context, s *state, name string) (bool, er
 		i.wanted[name] = true
 		return true, nil
 	}
-	ok, err := i.clones().get(ctx, name, d)
+	ok, err := i.clones.get(ctx, name, d)
 	if err != nil && fault.KindOf(err) != fault.NotFound || ok {
 		i.moved[name] = true
 		return ok, err
@@ -164,7 +174,7 @@ func (i *installer) move1(ctx context.Context, s *state) (bool, error) {
 			continue
 		}
 		i.moved[m.Name] = true
-		did, err := i.clones().move(ctx, m, d)
+		did, err := i.clones.move(ctx, m, d)
 		if err != nil || did {
 			return did, err
 		}

@@ -1,8 +1,11 @@
 package modtool
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -178,9 +181,59 @@ func (f folder) frozen(name string) (*state, metadata.Freeze, string, []string, 
 	return s, m.Meta.Freeze, m.Meta.File, direct, err
 }
 
-// Add adds a requirement of a module to the project or module in the folder. It says whether that
-// is a project, whose modules are to be installed then.
-func (t *Tool) Add(requirement string, override, v1 bool) (isProject bool, err error) {
+// Add adds a requirement of a module to the project or module in the folder. The modules of a
+// project are installed then, if that is asked for; if they cannot be, nothing is added.
+func (t *Tool) Add(ctx context.Context, requirement string, override, v1, install bool) error {
+	was, err := readTexts(filepath.Join(t.Dir, metadata.RequirementsFile),
+		filepath.Join(t.Dir, metadata.ProjectFile))
+	if err != nil {
+		return err
+	}
+	project, err := t.add(requirement, override, v1)
+	if err == nil && project && install {
+		err = t.Install(ctx, InstallOptions{})
+	}
+	if err == nil {
+		return nil
+	}
+	if left := was.putBack(); left != nil {
+		return errors.Join(err, left)
+	}
+	return err
+}
+
+// texts are what is in files, by their paths; nil where there is no file.
+type texts map[string][]byte
+
+func readTexts(paths ...string) (texts, error) {
+	out := texts{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil && !os.IsNotExist(err) {
+			return nil, fault.Wrap(fault.Invalid, "add the module", err)
+		}
+		out[path] = text
+	}
+	return out, nil
+}
+
+// putBack writes what was in the files, where it is something else now.
+func (was texts) putBack() error {
+	is, err := readTexts(slices.Collect(maps.Keys(was))...)
+	for path, text := range was {
+		switch {
+		case bytes.Equal(text, is[path]) && (text == nil) == (is[path] == nil):
+		case text == nil:
+			err = errors.Join(err, os.Remove(path))
+		default:
+			err = errors.Join(err, Replace(path, text))
+		}
+	}
+	return err
+}
+
+// add writes a requirement. It says whether it is one of a project.
+func (t *Tool) add(requirement string, override, v1 bool) (isProject bool, err error) {
 	r, wrong, hint := metadata.ParseModule(requirement)
 	if wrong != "" {
 		return false, fault.New(fault.Usage, "add the module", "%s", wrong).WithHint("%s", hint)
