@@ -170,9 +170,10 @@ func (f folder) follow(s *state, names []string) error {
 	return wrong.Err()
 }
 
-// onPath reports whether a module that is part of the program is on the modulepath all the same.
+// onPath reports whether a module that is part of the program is on the modulepath all the same,
+// and used: std is not.
 func (f folder) onPath(s *state, name string) bool {
-	return slices.ContainsFunc(s.finder.Paths, func(p string) bool {
+	return name != "std" && slices.ContainsFunc(s.finder.Paths, func(p string) bool {
 		_, err := os.Stat(filepath.Join(p, name, "model"))
 		return err == nil
 	})

@@ -118,7 +118,8 @@ func (t *Tool) Freeze(
 		if err != nil {
 			return "", nil, err
 		}
-		if seen[next] || found.Module == nil {
+		unused := next == "std" && found.Module != nil && found.Module.Generation == 1
+		if seen[next] || found.Module == nil || unused {
 			continue
 		}
 		seen[next] = true

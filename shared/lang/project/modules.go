@@ -92,9 +92,9 @@ func (l *loader) module(name string) (m *module.Module, known bool, err error) {
 		return nil, false, err
 	}
 	m = found.Module
-	if name == "std" && (m == nil || m.Generation == 2) {
-		l.std = m
-		return nil, true, nil // its plugins are part of the program, and so is its model
+	if name == "std" { // its plugins are part of the program, and so is its model
+		l.ownStd(m)
+		return nil, true, nil
 	}
 	if !l.told[name] {
 		l.told[name] = true
@@ -109,6 +109,23 @@ func (l *loader) module(name string) (m *module.Module, known bool, err error) {
 		}
 	}
 	return m, found.Wrong == nil, nil
+}
+
+// ownStd notes the module std of the environment, and says that one of the modulepath is not used.
+func (l *loader) ownStd(m *module.Module) {
+	if m == nil || m.Generation == 2 {
+		l.std = m
+		return
+	}
+	if !l.told["std"] {
+		l.told["std"] = true
+		l.project.Warnings.Add(diag.Problem{
+			Pos: diag.Pos{File: m.Dir}, Code: metadata.CodeModule,
+			Message: "the module std is part of the program, and the one on the modulepath is " +
+				"not used",
+			Hint: "remove it, or give it another name",
+		})
+	}
 }
 
 // generations refuses an import of a module V1 by a module V2.

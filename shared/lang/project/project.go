@@ -274,8 +274,13 @@ func (l *loader) missing(name string, parts []string, by imported, m *module.Mod
 	if m == nil && l.sources[parts[0]] != nil {
 		hint = "the module " + parts[0] + " is part of the program, and has no such part"
 	}
+	message := "there is no module " + name
+	if m != nil && len(parts) == 1 {
+		message = "the module " + name + " in " + m.Dir + " has no model/_init.cf"
+		hint = "write one; it may be empty"
+	}
 	l.problems.Add(diag.Problem{
-		Pos: by.at, Code: eval.CodeImport, Message: "there is no module " + name, Hint: hint,
+		Pos: by.at, Code: eval.CodeImport, Message: message, Hint: hint,
 	})
 }
 
