@@ -25,7 +25,7 @@ func limits(project *metadata.Project, given eval.Limits) (eval.Limits, error) {
 	n, err := steps(v)
 	if err != nil {
 		return out, diag.Problems{{
-			Pos: diag.Pos{File: project.File}, Code: eval.CodeLimit,
+			Pos: project.SettingsAt[settingSteps], Code: eval.CodeLimit,
 			Message: fmt.Sprintf("%s is %v: %v", settingSteps, v, err),
 			Hint: fmt.Sprintf("write how many steps a model may take, such as %d; without the "+
 				"setting they are %d", 4*out.Steps, out.Steps),

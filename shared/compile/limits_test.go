@@ -16,9 +16,9 @@ func TestMaxSteps(t *testing.T) {
 	for _, test := range []struct{ setting, want string }{
 		{"100000", ""},
 		{"1000", "main.cf:1:1: the model takes too long: it is not done after 2048 steps"},
-		{"0", "project.yml: southbound_max_steps is 0: it is a whole number from 1 to"},
+		{"0", "project.yml:4:25: southbound_max_steps is 0: it is a whole number from 1 to"},
 		{"1.5", "southbound_max_steps is 1.5: it is a whole number from 1 to"},
-		{"many", "southbound_max_steps is many: that is not a number"},
+		{"many", "project.yml:4:25: southbound_max_steps is many: that is not a number"},
 	} {
 		t.Run(test.setting, func(t *testing.T) {
 			t.Parallel()

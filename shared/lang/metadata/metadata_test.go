@@ -192,6 +192,9 @@ var wrong = []struct{ file, text, want string }{
 		"name: x\npip: {indexurl: https://h}",
 		"2:7: pip.indexurl has no meaning here and is ignored (did you mean index-url?)",
 	},
+	{"project.yml", "name: x\nmodulepath: 5", "2:13: modulepath is the value 5, expected a folder"},
+	{"project.yml", "name: x\nmodulepath:\n- libs\n- 1.5", "4:3: modulepath is the value 1.5"},
+	{"project.yml", "name: x\ndownloadpath: true", "2:15: downloadpath is the value true"},
 	{
 		"project.yml",
 		"name: x\nenvironment_settings: {a: [1]}",

@@ -49,6 +49,7 @@ type Project struct {
 	AgentInstall bool // agent_install_dependency_modules
 	Pip          Pip
 	Settings     map[string]any // environment_settings
+	SettingsAt   map[string]diag.Pos
 }
 
 // Freeze says how versions are frozen.
@@ -152,11 +153,15 @@ func ReadProject(file string, text []byte) (*Project, diag.Problems, error) {
 		"license",
 	), r.text(m, "copyright")
 	p.AuthorEmail = r.email(m)
-	p.ModulePath, p.DownloadPath = r.texts(m, "modulepath"), r.text(m, "downloadpath")
+	p.ModulePath = r.paths(m, "modulepath")
+	for _, path := range r.paths(m, "downloadpath") {
+		p.DownloadPath = path
+	}
 	p.Repos, p.Requires = r.repos(m), r.requires(m)
 	p.InstallMode = r.choice(m, "install_mode", Release, Prerelease, Master)
 	p.Freeze = r.freeze(m)
-	p.Policy, p.Pip, p.Settings = r.policy(m), r.pip(m), r.settings(m)
+	p.Policy, p.Pip = r.policy(m), r.pip(m)
+	p.Settings, p.SettingsAt = r.settings(m)
 	if b := r.flag(m, "strict_deps_check"); b != nil {
 		p.StrictDeps = *b
 	}
@@ -308,16 +313,17 @@ func (r *reader) pip(m members) Pip {
 }
 
 // settings reads environment_settings: texts, numbers, booleans and mappings by name.
-func (r *reader) settings(m members) map[string]any {
+// settings returns the settings with their places.
+func (r *reader) settings(m members) (map[string]any, map[string]diag.Pos) {
 	n := m["environment_settings"]
 	if n == nil || isNull(n) {
-		return nil
+		return nil, nil
 	}
 	section, ok := r.mapping(n, "environment_settings")
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	out := map[string]any{}
+	out, at := map[string]any{}, map[string]diag.Pos{}
 	for name, value := range section {
 		v := resolved(value)
 		var decoded any
@@ -326,7 +332,7 @@ func (r *reader) settings(m members) map[string]any {
 				"the setting %s is %s, which no setting is", name, describe(v))
 			continue
 		}
-		out[name] = decoded
+		out[name], at[name] = decoded, r.place(value.Line, value.Column)
 	}
-	return out
+	return out, at
 }

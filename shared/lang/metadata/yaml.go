@@ -239,6 +239,21 @@ func (r *reader) texts(m members, name string) []string {
 	return out
 }
 
+// paths returns a path, or a list of them.
+func (r *reader) paths(m members, name string) []string {
+	var out []string
+	for _, n := range r.items(m, name) {
+		v := resolved(n)
+		if v.Kind == yaml.ScalarNode && v.Tag != "!!str" {
+			r.bad(n, "put quotes around it if a folder has this name",
+				"%s is %s, expected a folder", name, describe(n))
+		} else if s, ok := r.scalar(n, name); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 // choice returns one of several values; the first if there is none.
 func (r *reader) choice(m members, name string, values ...string) string {
 	s := r.text(m, name)

@@ -286,6 +286,10 @@ func TestLibrary(t *testing.T) {
 			CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s, after %s", env, err, out, said)
 		}
+		if installs := strings.Contains(said.String(), "installing"); installs != (env == "none" ||
+			env == "broken" || env == "of another Python") {
+			t.Errorf("%s: it says %s", env, said)
+		}
 	}
 }
 

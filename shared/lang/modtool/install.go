@@ -55,6 +55,7 @@ func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 			return fault.Wrap(fault.Unavailable, "mend the environment", err)
 		}
 	}
+	i.library = i.hasLibrary(ctx)
 	if err = i.rounds(ctx); err == nil {
 		return nil
 	}
@@ -92,8 +93,10 @@ type installer struct {
 	moved  map[string]bool // modules V1 that were looked at
 	last   []string        // the requirements that were installed last
 	ran    bool
-	clones clones            // the modules V1 of the project
-	put    map[string]string // the wheel or folder of modules that was unpacked or linked last
+	// library says that what Python code of modules needs was there before.
+	library bool
+	clones  clones            // the modules V1 of the project
+	put     map[string]string // the wheel or folder of modules that was unpacked or linked last
 }
 
 // round gets what is missing now. It says whether another round is needed.
@@ -323,7 +326,7 @@ const library = "inmanta-core"
 // not that of the project, it is for those who made it.
 func (i *installer) lacksLibrary(s *state, needs []metadata.Requirement) bool {
 	own, active := filepath.Join(i.Dir, module.EnvDir), os.Getenv("VIRTUAL_ENV")
-	if i.o.NoPython || active != "" && project.Environment(i.Dir, active) != own {
+	if i.library || i.o.NoPython || active != "" && project.Environment(i.Dir, active) != own {
 		return false
 	}
 	asks := func(r metadata.Requirement) bool { return pep508.Canonical(r.Name) == library }
@@ -331,6 +334,18 @@ func (i *installer) lacksLibrary(s *state, needs []metadata.Requirement) bool {
 		return m.Generation == 1 && !i.BuiltIn(m.Name) && m.HasCode()
 	}
 	return !slices.ContainsFunc(needs, asks) && slices.ContainsFunc(s.modules, coded)
+}
+
+// hasLibrary reports whether the library is there, and need not be installed: in an environment
+// that no installation has left half made, for the Python that it has.
+func (i *installer) hasLibrary(ctx context.Context) bool {
+	env := filepath.Join(i.Dir, module.EnvDir)
+	if i.o.Update || i.o.NoPython || !hasPython(env) || fileThere(filepath.Join(env, mark)) {
+		return false
+	}
+	_, err := environmentAt(env, i.lock, i.Tool).run(ctx, python(env), "-c",
+		"from importlib.metadata import distribution; distribution('"+library+"')")
+	return err == nil
 }
 
 // needs returns the packages that the project, its modules V1 and its imports need, and constraints

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/module"
@@ -110,6 +111,7 @@ func (t *Tool) Freeze(
 		options.Operator = operator
 	}
 	var requires []string
+	d := s.demands()
 	open, seen := slices.Clone(direct), map[string]bool{name: true}
 	for len(open) > 0 {
 		next := open[0]
@@ -123,6 +125,9 @@ func (t *Tool) Freeze(
 			continue
 		}
 		seen[next] = true
+		if err := unfit(found.Module, d, file); err != nil {
+			return "", nil, err
+		}
 		if v := found.Module.Version(); !v.IsZero() {
 			requires = append(requires, next+" "+options.Operator+" "+v.String())
 		}
@@ -141,6 +146,27 @@ func (t *Tool) Freeze(
 	}
 	text, err = setRequires(before, requires)
 	return file, text, err
+}
+
+// unfit refuses to freeze a version that what is not in the file does not allow: the two would ask
+// for what no version is.
+func unfit(m *module.Module, d *module.Demands, file string) error {
+	for _, a := range d.Of(m.Name) {
+		if a.At.File == file || len(a.Set) == 0 || a.Set.Contains(m.Version()) {
+			continue
+		}
+		by := "the project"
+		if a.By != "" {
+			by = a.By
+		}
+		return oneProblem(diag.Problem{
+			Pos: a.At, Code: metadata.CodeRequires,
+			Message: by + " asks for " + a.Spec() + ", and " + m.Version().String() +
+				" is installed, which cannot be frozen",
+			Hint: "run `" + d.Remedy + "`, or change this constraint",
+		})
+	}
+	return nil
 }
 
 // frozen returns what is frozen: the project, the module of a name in it, or the module of the
