@@ -12,6 +12,7 @@ import (
 	"southbound/shared/lang/lsm"
 	"southbound/shared/resource"
 	"southbound/shared/service/bundle"
+	"southbound/shared/service/inventory"
 	"southbound/shared/source"
 )
 
@@ -128,13 +129,25 @@ func (c *compiler) taken(ctx context.Context, from *compiled, err error) error {
 		if failed != nil || res.Set == "" || from.members.all[res.Set] != nil {
 			continue
 		}
-		out[i].Hint = "the instance " + res.Set +
-			" has it: order something else, or delete that one"
+		other, failed := c.Instances.Instance(ctx, c.Env, res.Set)
+		if failed != nil {
+			continue // the set of an export, or of an instance that nobody can name
+		}
+		out[i].Message += ": the instance " + named(&other) + " has it"
+		out[i].Hint = "order something else, or delete that one"
 	}
 	if len(out) == 0 {
 		return err
 	}
 	return out
+}
+
+// named returns how people name an instance: by its identity, or else by its id.
+func named(rec *inventory.Record) string {
+	if rec.Identity != "" {
+		return rec.Service + "/" + rec.Identity
+	}
+	return rec.Service + " " + rec.ID
 }
 
 // deployable returns what those who take part for themselves need: their resources, and what they

@@ -205,11 +205,28 @@ func TestConflict(t *testing.T) {
 		r := w.state(id, "rejected")
 		if !strings.Contains(string(r.Problems), "which this export does not replace") ||
 			!strings.Contains(string(r.Problems), `"file":"main.cf"`) ||
-			!strings.Contains(string(r.Problems), "the instance one has it") {
+			!strings.Contains(string(r.Problems), "the instance site one has it") {
 			t.Errorf("%s", r.Problems)
 		}
 	}
 	w.file("a", "hello 8000")
+}
+
+// TestConflictNames names the instance that has something as people do: by its identity.
+func TestConflictNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, strings.NewReplacer(
+		`service_entity_name="site",`, `service_entity_name="site", service_identity="text",`,
+		`text__modifier = "rw+"`, `text__modifier = "rw"`,
+	).Replace(site))
+	w.order("site", "one", map[string]any{"host_name": "a", "text": "first"})
+	w.work()
+	w.order("site", "two", map[string]any{"host_name": "a", "text": "second"})
+	w.work()
+	r := w.state("two", "rejected")
+	if !strings.Contains(string(r.Problems), "does not replace: the instance site/first has it") {
+		t.Errorf("%s", r.Problems)
+	}
 }
 
 // TestLarge has more to write at once than a store takes.
