@@ -277,7 +277,7 @@ func (e *editor) sameKeys(d *definition.Embedded, at Path, was, is map[string]an
 // matches reports whether a member has these values.
 func matches(m map[string]any, keys []Key) bool {
 	for _, k := range keys {
-		if v, ok := m[k.Name]; !ok || Text(v) != k.Value {
+		if v, ok := m[k.Name]; !ok || !Called(v, k.Value) {
 			return false
 		}
 	}

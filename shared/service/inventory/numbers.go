@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/big"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"southbound/shared/service/definition"
@@ -81,6 +82,16 @@ func Text(v any) string {
 		return "null"
 	}
 	return identity(v)
+}
+
+// Called reports whether a value is what somebody calls it: 2.0, as it is shown, or 2 for it.
+func Called(v any, text string) bool {
+	if Text(v) == text {
+		return true
+	}
+	f, is := plainNumber(v).(float64)
+	n, err := strconv.ParseFloat(text, 64)
+	return is && err == nil && n == f
 }
 
 // identity returns the value of the attribute that names an instance as text.

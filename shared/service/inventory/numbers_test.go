@@ -93,6 +93,28 @@ func TestNumbersStayWhatTheyAre(t *testing.T) {
 	}
 }
 
+// TestNumbersInPaths holds that a key which is a number is named as it is shown, and as it is given.
+func TestNumbersInPaths(t *testing.T) {
+	t.Parallel()
+	s := numbers()
+	s.Embedded[0].Attributes[0].Type = "float"
+	is, err := inventory.Ordered(s, object(t, `{"es": [{"k": 2}, {"k": 2.5}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"es[k=2]": `{"k":2.0,"w":9.0}`, "es[k=2.0]": `{"k":2.0,"w":9.0}`,
+		"es[k=2.5]": `{"k":2.5,"w":9.0}`,
+	} {
+		out, err := inventory.Edited(s, is, []inventory.Edit{
+			{Operation: inventory.Replace, Target: path + ".w", Value: json.Number("9")},
+		})
+		if err != nil || !strings.Contains(shown(out), want) {
+			t.Errorf("%s: %v, %s", path, err, shown(out))
+		}
+	}
+}
+
 // TestNumbersOfBefore holds that what was stored when floats were written as whole numbers reaches
 // models as floats.
 func TestNumbersOfBefore(t *testing.T) {

@@ -325,13 +325,10 @@ func (f *Filter) matches(r *inventory.Record) bool {
 func has(set map[string]any, name, want string) bool {
 	v, ok := set[name]
 	if list, is := v.([]any); is {
-		return slices.ContainsFunc(list, func(one any) bool { return called(one, want) })
+		return slices.ContainsFunc(list, func(one any) bool { return inventory.Called(one, want) })
 	}
-	return ok && v != nil && called(v, want)
+	return ok && v != nil && inventory.Called(v, want)
 }
-
-// called reports whether a value is what somebody calls it: 2.0, or 2 for it.
-func called(v any, want string) bool { return fmt.Sprint(v) == want || inventory.Text(v) == want }
 
 // shown returns an instance as it is shown in a list.
 func (l *lister) shown(r *inventory.Record) (Instance, error) {
