@@ -100,6 +100,7 @@ w = shop::where(true)
 p = shop::point(7)
 pl = p.label
 n = shop::double(p)
+nulls = shop::shown([1, null])
 n2 = shop::double(shop::Point(x=4, label=null))
 kinds = shop::kinds([p, shop::later(9)], p, p)
 u = shop::add(int(std::get_env("NOT_SET_ANYWHERE")))
@@ -127,6 +128,7 @@ r = shop::said()
 		"o2": "{'x': 5, 'y': ['a', 'é\\n'], 'f': 1.5, 'n': null, 't': [1, 2], 'big': " +
 			"1000000000000000000000000000000}",
 		"w": "'__config__:13 True'", "pl": "'p7'", "n": "14", "n2": "8",
+		"nulls": "['@[1, null]', '@[1, null]', 'False', 'True', 'True']",
 		"f5": "7", "f6": "6", "kinds": "['Point', 'LaterPoint', 'Point', 'DynamicProxy']",
 		"k": "False",
 		"t": `"3 h1 a-q{'z': 3}+b"`, "r": "'x'",
@@ -157,6 +159,20 @@ func TestPythonPluginFails(t *testing.T) {
 		problems[0].Message != "shop::fail: ValueError: no a" || len(problems[0].Related) != 2 ||
 		!strings.HasPrefix(problems[0].Related[0].Message, "in helper: raise ValueError") {
 		t.Errorf("%+v", problems)
+	}
+}
+
+// TestUnknownInDataclass holds that a dataclass with an unknown value is a problem of the model,
+// wherever in it that is.
+func TestUnknownInDataclass(t *testing.T) {
+	for _, point := range []string{"x=int(u), label=null", "x=1, label=u"} {
+		_, _, err := pythonModel(t, "import shop\nu = std::get_env(\"NOT_SET_ANYWHERE\")\n"+
+			"x = shop::double(shop::Point("+point+"))\n", nil)
+		problems, _ := diag.Of(err)
+		if len(problems) != 1 || problems[0].Line != 3 || !strings.Contains(problems[0].Message,
+			"of shop::Point holds an unknown value, which a dataclass cannot") {
+			t.Errorf("%s: %v", point, err)
+		}
 	}
 }
 

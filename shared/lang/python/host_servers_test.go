@@ -126,6 +126,9 @@ func TestFaults(t *testing.T) {
 		{"shop::endless", nil, "RecursionError"},
 		{"shop::keys", nil, "dict keys should be strings"},
 		{"shop::huge", nil, "it returns 100000009 bytes, and a model takes at most 67108864"},
+		{"shop::half", int64(0), `a text that is not Unicode, which a model cannot hold: in '\ud83d'`},
+		{"shop::half", int64(1), `in 'a\ude00', '\ude00' is one half of a pair of surrogates`},
+		{"shop::half", int64(2), `in '\ud83d\ude00', '\ud83d' is one half`},
 		{"shop::leave", int64(3), "it calls sys.exit(3)"},
 	} {
 		var args []types.Value

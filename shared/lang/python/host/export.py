@@ -136,7 +136,7 @@ def _resource(exporter, res):
     plain = None if type(res).serialize is Resource.serialize else res.serialize()
     for name in res.fields:
         value = getattr(res, name) if plain is None else plain[name]
-        if type(value) in quick.PLAIN and type(value) is not float:
+        if type(value) in quick.PLAIN and type(value) is not float and type(value) is not str:
             fields[name] = value
             continue
         if isinstance(getattr(res, name), Unknown):

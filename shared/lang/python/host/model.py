@@ -298,6 +298,7 @@ class Fact(Unknown):
 wire.decoder("u", lambda x: Fact(x) if type(x) is list else Unknown(None))
 wire.decoder("r", lambda i: wire.references[i])
 wire.register(Instance, lambda v: {"e": v.number})
+wire.null = NoneValue()
 wire.register(NoneValue, lambda v: None)
 wire.register(Fact, lambda v: {"u": v.sent})
 wire.register(Unknown, lambda v: {"u": "a plugin says so"})

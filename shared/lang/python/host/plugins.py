@@ -6,7 +6,7 @@ import inmanta.ast
 from inmanta import const, loader
 from inmanta.ast import MultiUnsetException, UnknownException, UnsetException
 from inmanta.execute.proxy import DynamicProxy, DynamicUnwrapContext, ProxyContext
-from inmanta.execute.util import Unknown
+from inmanta.execute.util import NoneValue, Unknown
 import inmanta.plugins
 from inmanta.plugins import ModelType, PluginArgument, PluginMeta
 from inmanta.references import Reference
@@ -106,12 +106,20 @@ def converted(v, path):
         return DynamicProxy.return_value(v, context=ProxyContext(path=path, validated=True))
     if v.dataclass_self is None:
         cls = _paired[v.of]
-        v.dataclass_self = cls(**{f.name: _plain(v.read(f.name)) for f in dataclasses.fields(cls)})
+        v.dataclass_self = cls(**{f.name: _plain(v, f.name, v.read(f.name)) for f in dataclasses.fields(cls)})
     return v.dataclass_self
 
-def _plain(v):
+def _plain(instance, field, v):
+    """Returns what a field of a dataclass holds, without objects of the model."""
     if isinstance(v, Unknown):
-        raise UnknownException(v)
+        raise inmanta.ast.TypingException(None, f"the field {field} of {instance.of} holds an unknown value, which a dataclass "
+            f"cannot: with Annotated[DynamicProxy, ModelType[\"{instance.of}\"]] as its type, the argument is a proxy instead")
+    if isinstance(v, NoneValue):
+        return None
+    if isinstance(v, list):
+        return [_plain(instance, field, x) for x in v]
+    if isinstance(v, dict):
+        return {k: _plain(instance, field, x) for k, x in v.items()}
     return v
 
 class Called:
@@ -280,7 +288,7 @@ def call(message):
     try:
         value = called.call(args, kwargs, space, file, line)
         t = type(value)
-        if not (t is str or t is int or value is None or t is bool):
+        if not (t is str and value.isascii() or t is int or value is None or t is bool):
             value = wire.encode(_unwrapped(value))
         wire.send(["ok", value])
     except (UnsetException, MultiUnsetException) as e:

@@ -153,7 +153,9 @@ def has_special():
 def encode(v, depth=0):
     """Returns a value as it is sent."""
     t = type(v)
-    if v is None or t is str or t is bool or t is int:
+    if t is str:
+        return v if v.isascii() else _whole(v)
+    if v is None or t is bool or t is int:
         return v
     if t is float:
         return v if math.isfinite(v) else {"f": repr(v)}
@@ -167,7 +169,7 @@ def encode(v, depth=0):
         if isinstance(v, cls):
             return how(v)
     if isinstance(v, str):
-        text = str.__str__(v)
+        text = _whole(str.__str__(v))
         _special[text] = v
         return text
     if isinstance(v, int):
@@ -179,6 +181,16 @@ def encode(v, depth=0):
     if isinstance(v, dict):
         return {"d": {_key(k): encode(x, depth + 1) for k, x in v.items()}}
     raise Unfit(f"{_kind(v)}, which a model cannot hold")
+
+def _whole(text):
+    """Refuses a text with half a character, which no other program could read."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as e:
+        part = ascii(text[max(e.start - 10, 0):e.end + 10])
+        raise Unfit(f"a text that is not Unicode, which a model cannot hold: in {part}, {ascii(text[e.start])} is one half "
+                    "of a pair of surrogates") from None
+    return text
 
 def too_deep(v):
     """Returns what is wrong with a value that has no end, or too many levels."""
@@ -206,7 +218,7 @@ def _kind(v):
 
 def _key(k):
     if isinstance(k, str):
-        return str.__str__(k)
+        return _whole(str.__str__(k))
     raise Unfit(f"a dict whose key {k!r} is not a string")
 
 _encoders = []
@@ -215,7 +227,10 @@ def register(cls, how):
     """Says how instances of a class are sent."""
     _encoders.append((cls, how))
 
-_decoders = {"d": lambda x: {k: decode(v) for k, v in x.items()}, "f": float}
+# What null is within a list or a dict. A model has an object of its own for it there; proxies make None of it.
+null = None
+
+_decoders = {"d": lambda x: {k: null if v is None else decode(v) for k, v in x.items()}, "f": float}
 
 def decoder(tag, how):
     """Says what a tagged value becomes."""
@@ -227,7 +242,7 @@ def decode(v):
     if t is str:
         return _special.get(v, v) if _special else v
     if t is list:
-        return [decode(x) for x in v]
+        return [null if x is None else decode(x) for x in v]
     if t is dict:
         (tag, of), = v.items()
         return _decoders[tag](of)

@@ -97,6 +97,16 @@ def point(x: int) -> Point:
 
 
 @plugin
+def shown(x: Any) -> list[str]:
+    return [repr(x), f"{x}", str(x == [1, None]), str(list(x) == [1, None]), str(x[1] is None)]
+
+
+@plugin
+def half(x: int) -> Any:
+    return ["\ud83d", {"a\ude00": 1}, "\ud83d\ude00"][x]
+
+
+@plugin
 def double(p: Point) -> int:
     return p.x * 2
 
