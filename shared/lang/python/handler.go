@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 
 	"southbound/shared/deploy/model"
@@ -405,9 +403,7 @@ func libraryID(id resource.ID) (string, error) {
 func plainJSON(v any) any {
 	switch v := v.(type) {
 	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1e15 {
-			return json.RawMessage(strconv.FormatFloat(v, 'f', 1, 64))
-		}
+		return json.RawMessage(appendFloat(nil, v)) // a float of any size stays one
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {

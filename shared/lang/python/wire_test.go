@@ -2,6 +2,7 @@ package python
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"math/big"
 	"strings"
@@ -95,4 +96,15 @@ func FuzzMessage(f *testing.F) {
 		p := parser{text: text, tag: objects{}.tag}
 		_, _, _ = p.message()
 	})
+}
+
+// TestFieldsStayFloats holds that a float without a fraction is none of Python's integers for a
+// handler, however large it is.
+func TestFieldsStayFloats(t *testing.T) {
+	fields := map[string]any{"f": []any{3.0, 1e15, 1e16, -1e18, 1e20, 1e21, 0.5, 0.0, int64(7)}}
+	text, err := json.Marshal(plainJSON(fields))
+	want := `{"f":[3.0,1e+15,1e+16,-1e+18,1e+20,1e+21,0.5,0.0,7]}`
+	if err != nil || string(text) != want {
+		t.Errorf("have %s, %v\nwant %s", text, err, want)
+	}
 }
