@@ -49,7 +49,7 @@ func pathParts(path types.Value) []types.Value {
 // folded returns what strings are compared by where their case does not matter.
 func folded(v types.Value) types.Value {
 	if text, ok := stringOf(v); ok {
-		return strings.ToLower(text)
+		return lower(text)
 	}
 	return v
 }

@@ -16,7 +16,7 @@ func textFilters() map[string]builtin {
 	}
 	return map[string]builtin{
 		"capitalize": plain(capitalized),
-		"lower":      plain(strings.ToLower),
+		"lower":      plain(lower),
 		"upper":      plain(upper),
 		"title":      plain(titled),
 		"trim":       {params: "value, chars=none", call: trimFilter},
@@ -37,17 +37,17 @@ func textFilters() map[string]builtin {
 	}
 }
 
-// upper is upper() of Python: some letters become two.
-func upper(text string) string { return strings.ToUpper(strings.ReplaceAll(text, "ß", "SS")) }
-
 func capitalized(text string) string {
-	for i, r := range text {
-		if i > 0 {
-			return upper(text[:i]) + strings.ToLower(text[i:])
-		}
-		_ = r
+	if text == "" {
+		return ""
 	}
-	return upper(text)
+	chars := []rune(text)
+	var b strings.Builder
+	b.WriteString(title(chars[0]))
+	for i := range chars[1:] {
+		b.WriteString(lowerAt(chars, i+1))
+	}
+	return b.String()
 }
 
 // titled begins each word with a capital: what follows a blank or one of -({[<.
@@ -63,7 +63,7 @@ func titled(text string) string {
 		if start {
 			b.WriteString(upper(string(r)))
 		} else {
-			b.WriteRune(unicode.ToLower(r))
+			b.WriteString(lower(string(r)))
 		}
 		start = false
 	}

@@ -27,6 +27,9 @@ func JSON(v types.Value) (string, error) {
 // Upper returns a text in capitals, as upper() of Python does.
 func Upper(text string) string { return upper(text) }
 
+// Lower returns a text in small letters, as lower() of Python does.
+func Lower(text string) string { return lower(text) }
+
 // Capitalized returns a text with a capital first and small letters behind it.
 func Capitalized(text string) string { return capitalized(text) }
 

@@ -100,7 +100,7 @@ func makeStringMethods() map[string]builtin {
 		"removesuffix": {params: "self, suffix", call: trimming(strings.TrimSuffix)},
 	}
 	for name, f := range map[string]func(string) string{
-		"upper": upper, "lower": strings.ToLower, "capitalize": capitalized, "title": pythonTitle,
+		"upper": upper, "lower": lower, "capitalize": capitalized, "title": pythonTitle,
 		"swapcase": swapcase, "casefold": casefold,
 	} {
 		m[name] = builtin{
@@ -165,14 +165,13 @@ func isIdentifier(text string) bool {
 func pythonTitle(text string) string {
 	var b strings.Builder
 	letter := false
-	for _, r := range text {
+	chars := []rune(text)
+	for i, r := range chars {
 		switch {
 		case letter:
-			b.WriteRune(unicode.ToLower(r))
-		case r == 'ß':
-			b.WriteString("Ss")
+			b.WriteString(lowerAt(chars, i))
 		default:
-			b.WriteRune(unicode.ToTitle(r))
+			b.WriteString(title(r))
 		}
 		letter = unicode.IsLetter(r)
 	}
@@ -184,7 +183,7 @@ func swapcase(text string) string {
 	for _, r := range text {
 		switch {
 		case unicode.IsUpper(r):
-			b.WriteRune(unicode.ToLower(r))
+			b.WriteString(lower(string(r)))
 		default:
 			b.WriteString(upper(string(r)))
 		}
@@ -192,7 +191,7 @@ func swapcase(text string) string {
 	return b.String()
 }
 
-func casefold(text string) string { return strings.ReplaceAll(strings.ToLower(text), "ß", "ss") }
+func casefold(text string) string { return strings.ReplaceAll(lower(text), "ß", "ss") }
 
 func textArg(what string, v types.Value) (string, error) {
 	if u := isUndefined(v); u != nil {

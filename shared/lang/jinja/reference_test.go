@@ -159,3 +159,17 @@ func value(t testing.TB, d *json.Decoder) types.Value {
 	}
 	return tok
 }
+
+// TestHalfCharacters holds that half of a pair of surrogates does not become another text.
+func TestHalfCharacters(t *testing.T) {
+	for _, template := range []string{`{{ "\ud83d" }}`, `{{ "\ud83d\ude00"|length }}`, `{{ "\U0000dc00" }}`} {
+		out, err := rendered(template, nil, nil)
+		if err == nil || !strings.Contains(err.Error(), "half of a pair of surrogates") {
+			t.Errorf("%s: %q, %v", template, out, err)
+		}
+	}
+	if out, err := rendered(`{{ "\U0001f600\ud7ff\ue000" }}`, nil, nil); err != nil ||
+		out != "\U0001f600\ud7ff\ue000" {
+		t.Errorf("%q, %v", out, err)
+	}
+}

@@ -65,6 +65,11 @@ func unescape(text string) (string, error) {
 		if err != nil || code > utf8.MaxRune {
 			return "", fmt.Errorf(`\%c%s is not a character`, c, text[i+skip:i+skip+n])
 		}
+		if !utf8.ValidRune(rune(code)) { // checked
+			return "", fmt.Errorf(`\%c%s is half of a pair of surrogates, which no text can hold; `+
+				`write the whole character: \U0001f600 instead of \ud83d\ude00`,
+				c, text[i+skip:i+skip+n])
+		}
 		b.WriteRune(rune(code)) // checked
 		i += skip + n - 1
 	}

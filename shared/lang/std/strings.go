@@ -26,7 +26,7 @@ func text(name, doc string, f func(string) string) eval.Plugin {
 func stringPlugins() []eval.Plugin {
 	return []eval.Plugin{
 		text("upper", "Returns string in capitals.", jinja.Upper),
-		text("lower", "Returns string in small letters.", strings.ToLower),
+		text("lower", "Returns string in small letters.", jinja.Lower),
 		text("capitalize", "Returns string with a capital first and small letters behind it.",
 			jinja.Capitalized),
 		{
