@@ -59,6 +59,8 @@ type Config struct {
 	// Waits, when not nil, returns why agents of an environment are waited for, as far as they are
 	// served in this process.
 	Waits func(env string) map[string]string
+	// ByCommands says that work is only done by commands that somebody gives, and not by a server.
+	ByCommands bool
 	// Services, when not nil, takes orders of services.
 	Services *orders.Service
 	// Definitions, when not nil, keeps what can be ordered.
@@ -212,7 +214,7 @@ func resourceOf(r *state.Row, claimed *deploy.Claimed) Resource {
 	if l.Deploying {
 		l.Status = state.StatusDeploying
 	}
-	l.Interrupted = l.Status == state.StatusAvailable && claimed.Interrupted[r.ID]
+	l.Interrupted = !l.Deploying && claimed.Interrupted[r.ID]
 	if res, err := resource.Decode(r.Body); err == nil {
 		l.Set = res.Set
 	}

@@ -77,7 +77,7 @@ type Resource struct {
 	Set        string           `json:"set"`
 	Reason     string           `json:"reason"`
 	LastAction string           `json:"last_action"`
-	// Interrupted is only of what is available.
+	// Interrupted is also of the check of something that is deployed.
 	Interrupted bool `json:"interrupted,omitempty" doc:"it ran when whoever ran it ended in the middle, and nobody has gone on with it yet"`
 }
 

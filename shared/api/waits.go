@@ -17,7 +17,7 @@ import (
 func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row,
 	requires []resource.ID, claimed *deploy.Claimed) (string, error) {
 	running := claimed.Running
-	if row.Ticket == 0 && !running[row.ID] {
+	if row.Ticket == 0 && !running[row.ID] && !claimed.Interrupted[row.ID] {
 		return "", nil
 	}
 	agent := state.AgentOf(row.Lane)
@@ -57,6 +57,9 @@ func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row,
 	if claimed.Interrupted[row.ID] {
 		return "it was interrupted: whoever ran it ended in the middle, and nobody is at it; the " +
 			"next apply, deploy, repair or run goes on", nil
+	}
+	if s.ByCommands && len(claimed.Held) == 0 {
+		return "nobody is at it; the next apply, deploy, repair or run goes on", nil
 	}
 	return s.waitsForOthers(ctx, env, row, requires, running)
 }

@@ -129,7 +129,7 @@ func (s *session) openAt(dir string) error {
 		Ended: s.own.Ended,
 		Ran:   func(n int) { s.ran.Add(int64(n)) }, Waits: s.waits.note, Sizes: local.Sizes(),
 		Keep: s.own.Definitions().Bundles, Owned: s.own.Instances().Live})
-	s.home = api.New(api.Config{Engine: s.engine, Agent: s.program.packs.Check,
+	s.home = api.New(api.Config{Engine: s.engine, Agent: s.program.packs.Check, ByCommands: true,
 		History:  s.own.ParameterHistory,
 		Services: s.takesOrders(), Definitions: s.own.Definitions(),
 		Waits: func(env string) map[string]string { return s.waits.of(env, time.Now()) }})

@@ -154,24 +154,64 @@ func (e *Engine) holds(l *state.Lease) bool {
 type Claimed struct {
 	Running map[resource.ID]bool // now
 	// Interrupted is what ran when whoever ran it ended in the middle, and what nobody has gone on
-	// with yet. Some of that may have been forgotten since.
+	// with yet, in lanes that have work. Some of that may have been forgotten since.
 	Interrupted map[resource.ID]bool
+	Held        map[string]bool // lanes that are served now
 }
 
 // Claimed returns what leases say of resources of an environment.
 func (e *Engine) Claimed(ctx context.Context, env string) (Claimed, error) {
-	c := Claimed{Running: map[resource.ID]bool{}, Interrupted: map[resource.ID]bool{}}
+	c := Claimed{Running: map[resource.ID]bool{}, Interrupted: map[resource.ID]bool{},
+		Held: map[string]bool{}}
 	leases, err := e.State.Leases(ctx, env)
+	if err != nil {
+		return c, fault.Wrap(fault.Unknown, "read leases", err)
+	}
+	ended := map[string][]resource.ID{} // by lane
 	for i := range leases {
-		into := c.Interrupted
-		if e.holds(&leases[i]) {
-			into = c.Running
-		}
-		for _, id := range leases[i].Running {
-			into[id] = true
+		switch l := &leases[i]; {
+		case l.Key == state.PlanKey:
+		case !e.holds(l):
+			if len(l.Running) > 0 {
+				ended[l.Key] = l.Running
+			}
+		default:
+			c.Held[l.Key] = true
+			for _, id := range l.Running {
+				c.Running[id] = true
+			}
 		}
 	}
-	return c, fault.Wrap(fault.Unknown, "read leases", err)
+	return c, e.interrupted(ctx, env, ended, &c)
+}
+
+// interrupted fills in what ran, by lane, when whoever ran it ended, where the lane has work. It is
+// seldom that there is any, and only then the schedule is read.
+func (e *Engine) interrupted(
+	ctx context.Context, env string, ended map[string][]resource.ID, c *Claimed,
+) error {
+	if len(ended) == 0 {
+		return nil
+	}
+	s, err := e.State.Schedule(ctx, env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read schedule", err)
+	}
+	busy := map[string]bool{}
+	for _, t := range s.Tickets {
+		busy[t.Lane] = true
+	}
+	for lane := range s.Unfinished {
+		busy[lane] = true
+	}
+	for lane, ids := range ended {
+		for _, id := range ids {
+			if busy[lane] {
+				c.Interrupted[id] = true
+			}
+		}
+	}
+	return nil
 }
 
 // Done reports whether nothing is scheduled or under way.
