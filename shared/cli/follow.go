@@ -75,11 +75,8 @@ func (s *homeServer) serving(ctx context.Context, env, label string) {
 		}
 		s.say("  %sagents: %s", label, text)
 	}
-	switch {
-	case p.Halted || len(p.Paused) > 0 && p.Scheduled > 0:
-		s.say("  %s%s", label, whyStuck(p))
-	case p.Scheduled > 0:
-		s.say("  %s%s to be done", label, plural(p.Scheduled, "resource"))
+	for _, l := range unfinishedText(p, false) {
+		s.say("  %s%s", label, l)
 	}
 }
 

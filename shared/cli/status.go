@@ -48,7 +48,8 @@ func (c *statusCommands) statusCommand() *cobra.Command {
 		RunE: c.reading(func(ctx context.Context, _ []string) error {
 			return c.status(ctx, exitCode)
 		})}
-	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 3 when something is wrong")
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false,
+		"exit with 3 when something is wrong, or waits for a paused agent or a halted environment")
 	return cmd
 }
 
@@ -65,7 +66,7 @@ func (c *statusCommands) status(ctx context.Context, exitCode bool) error {
 		return err
 	}
 	counts := p.ByStatus()
-	if exitCode && ill(counts) {
+	if exitCode && (ill(counts) || waitsForPeople(p)) {
 		c.code = exitUnhealthy
 	}
 	if c.json {
@@ -85,15 +86,8 @@ func (c *statusCommands) status(ctx context.Context, exitCode bool) error {
 		c.printf("version %d is stored and not released; `southbound release %d` releases it\n",
 			p.Last, p.Last)
 	}
-	switch {
-	case p.Halted || len(p.Paused) > 0 && p.Scheduled > 0:
-		c.printf("%s\n", whyStuck(p))
-	case p.Scheduled > 0 && len(p.Held) == 0 && !c.remote():
-		c.printf("%s to be done and nobody is at it%s; `southbound deploy` goes on\n",
-			plural(p.Scheduled, "resource"), interruptedText(p.Interrupted))
-	case p.Scheduled > 0:
-		c.printf("%s to be done%s\n", plural(p.Scheduled, "resource"),
-			interruptedText(p.Interrupted))
+	for _, l := range unfinishedText(p, !c.remote()) {
+		c.printf("%s\n", l)
 	}
 	if tried := triedAgain(p.Waiting); tried != "" {
 		c.printf("%s\n", tried)

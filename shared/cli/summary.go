@@ -277,13 +277,68 @@ func (rs *results) summary(ctx context.Context, r api.Report, d waited, exported
 	return nil
 }
 
+// whyStuck says why nothing of what is left goes on.
 func whyStuck(p api.Progress) string {
 	if p.Halted {
-		return fmt.Sprintf("the environment is halted with %s to do; `southbound unhalt` goes on",
-			plural(p.Scheduled, "resource"))
+		return haltedText(p)
 	}
+	return heldText(p.Scheduled, pausedWith(p))
+}
+
+func haltedText(p api.Progress) string {
+	return fmt.Sprintf("the environment is halted with %s to do; `southbound unhalt` goes on",
+		plural(p.Scheduled, "resource"))
+}
+
+func heldText(n int, agents []string) string {
 	return fmt.Sprintf("%s to do, held by paused agents: %s; `southbound resume AGENT` goes on",
-		plural(p.Scheduled, "resource"), strings.Join(p.Paused, ", "))
+		plural(n, "resource"), strings.Join(agents, ", "))
+}
+
+// pausedWith returns the paused agents that have work.
+func pausedWith(p api.Progress) []string {
+	var out []string
+	for _, a := range p.Paused {
+		if p.Left[a] > 0 || slices.ContainsFunc(p.Lanes, func(lane string) bool {
+			return state.AgentOf(lane) == a
+		}) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// waitsForPeople reports whether work waits until somebody resumes an agent or the environment.
+func waitsForPeople(p api.Progress) bool {
+	return p.Scheduled > 0 && (p.Halted || len(pausedWith(p)) > 0)
+}
+
+// unfinishedText says in lines what is scheduled and why it waits. here says that only commands do
+// work, so that nobody may be at it.
+func unfinishedText(p api.Progress, here bool) []string {
+	if p.Halted {
+		return []string{haltedText(p)}
+	}
+	var lines []string
+	rest := p.Scheduled
+	if paused := pausedWith(p); len(paused) > 0 && rest > 0 {
+		n := 0
+		for _, a := range paused {
+			n += p.Left[a]
+		}
+		lines, rest = append(lines, heldText(n, paused)), rest-n
+	}
+	switch {
+	case rest <= 0:
+	case here && len(p.Held) == 0:
+		lines = append(lines, fmt.Sprintf(
+			"%s to be done and nobody is at it%s; `southbound deploy` goes on",
+			plural(rest, "resource"), interruptedText(p.Interrupted)))
+	default:
+		lines = append(lines, fmt.Sprintf("%s to be done%s", plural(rest, "resource"),
+			interruptedText(p.Interrupted)))
+	}
+	return lines
 }
 
 func countsText(counts map[state.Status]int) string {
