@@ -420,8 +420,8 @@ func lacks(lines []provider.Line) string {
 	return ""
 }
 
-// unmet leaves out what planned changes lack where something that they require would be changed
-// before, which may see to it. What was found is in the order in which it would run, and what is
+// unmet notes that planned changes would fail that lack something, and leaves out what they lack
+// where something that they require would be changed before, which may see to it. What was found is in the order in which it would run, and what is
 // not known to stay as it is may change.
 func (d *dryRunner) unmet(g *version.Graph) {
 	stays := map[resource.ID]bool{}
@@ -440,8 +440,8 @@ func (d *dryRunner) unmet(g *version.Graph) {
 		switch {
 		case w.Failed || !acts || w.Reason == "":
 		case alone:
-			w.Reason = "a deploy would fail: " + w.Reason + ", and nothing that it requires is to " +
-				"change that"
+			w.Failed = true
+			w.Reason += ", and nothing that it requires is to change that"
 		default:
 			w.Reason = ""
 		}

@@ -178,8 +178,8 @@ func (c *Context) Error(msg string, kv ...any) { c.log(LevelError, msg, kv) }
 const lacking = "unless_made_before"
 
 // Lacks says in a dry run what the change that is planned needs and is not so, such as "there is no
-// directory /srv": it would fail, unless something that the resource requires sees to it before. A
-// plan says so where nothing does.
+// directory /srv": it would fail, unless something that the resource requires sees to it before. Where
+// nothing does, a plan says that it would fail.
 func (c *Context) Lacks(what string) { c.Warning(what, lacking, true) }
 
 // Lacking reports whether a line is one of Lacks.
