@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -83,8 +84,31 @@ type ErrorLine struct {
 	Error Failure `json:"error"`
 }
 
-// ReadLine reads what a command has written, as *PlanLine, *PlanEnd, *ErrorLine, *Report or
-// *Resource. Objects of other commands are nil, and what is not a JSON object is Invalid.
+// StatusLine is the state of an environment.
+type StatusLine struct {
+	Environment   string               `json:"environment"`
+	Version       int                  `json:"version"`
+	LatestVersion int                  `json:"latest_version"`
+	Counts        map[state.Status]int `json:"counts"`
+	Scheduled     int                  `json:"scheduled"`
+	Running       int                  `json:"running"`
+	Interrupted   []resource.ID        `json:"interrupted,omitempty"`
+	Halted        bool                 `json:"halted"`
+	PausedAgents  []string             `json:"paused_agents"`
+	Waiting       map[string]string    `json:"waiting,omitempty"`
+	Agents        []Agent              `json:"agents"`
+	Problems      []Problem            `json:"problems"`
+}
+
+// ValidLine is that documents are valid.
+type ValidLine struct {
+	Valid     bool `json:"valid"`
+	Resources int  `json:"resources"`
+}
+
+// ReadLine reads what a command has written, as *PlanLine, *PlanEnd, *ErrorLine, *Report,
+// *StatusLine, *ValidLine or *Resource. Objects of other commands are nil, and what is not a JSON
+// object is Invalid.
 func ReadLine(text []byte) (any, error) {
 	var has map[string]json.RawMessage
 	if err := json.Unmarshal(text, &has); err != nil {
@@ -108,6 +132,10 @@ func ReadLine(text []byte) (any, error) {
 		return nil, nil
 	case all("id", "action"):
 		out = new(PlanLine)
+	case all("counts", "problems"):
+		out = new(StatusLine)
+	case all("valid"):
+		out = new(ValidLine)
 	case all("counts", "duration_ms"):
 		out = new(Report)
 	case all("id", "status"):

@@ -12,6 +12,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // TestReadLine wants every line that a command writes back as it was written.
@@ -27,6 +28,10 @@ func TestReadLine(t *testing.T) {
 		r, &step, &PlanEnd{Summary: map[string]int{"update": 1}},
 		&ErrorLine{Error: FailureOf(fault.New(fault.Refused, "apply", "no"))},
 		&Resource{ID: "t::T[a,n=x]", Status: state.StatusFailed, Reason: "why"},
+		&StatusLine{Environment: "e", Counts: map[state.Status]int{state.StatusFailed: 1},
+			PausedAgents: []string{}, Agents: []Agent{}, Problems: []Problem{{ID: "t::T[a,n=x]",
+				Status: state.StatusFailed, Because: []resource.ID{"t::T[a,n=y]"}}}},
+		&ValidLine{Valid: true, Resources: 2},
 	} {
 		text, err := json.Marshal(want)
 		if err != nil {

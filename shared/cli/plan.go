@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"southbound/shared/api"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -240,10 +241,7 @@ func (p *planner) validateCommand() *cobra.Command {
 				return err
 			}
 			if p.json {
-				p.line(struct {
-					Valid     bool `json:"valid"`
-					Resources int  `json:"resources"`
-				}{true, len(in.model.Resources)})
+				p.line(api.ValidLine{Valid: true, Resources: len(in.model.Resources)})
 			} else {
 				p.printf("%s, no problems\n", plural(len(in.model.Resources), "resource"))
 			}

@@ -34,12 +34,13 @@ func (rp *reports) reportCommand() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use: "report [FILE...]", Short: "Show what commands have written with --json in a pipeline",
-		Long: "report reads what plan, export, apply, validate or resources have written to " +
-			"standard output with --json, from files or standard input, and\n" +
-			"writes it as Markdown or text, as annotations of GitHub, or as a code quality " +
-			"report of GitLab. With --comment it puts the Markdown into the one\n" +
-			"comment that it keeps in the pull request of the workflow that runs it. It needs no " +
-			"data directory.",
+		Long: "report reads what plan, dryrun, diff, apply, export, deploy, repair, release, " +
+			"validate, resources or status have written to standard output\n" +
+			"with --json, from files or standard input, and refuses the output of others. It " +
+			"writes Markdown or text, annotations of GitHub, or a code\n" +
+			"quality report of GitLab. With --comment it puts the Markdown into the one " +
+			"comment that it keeps in the pull request of the workflow that runs it.\n" +
+			"It needs no data directory.",
 		Example: "  southbound report --format markdown plan.jsonl >> \"$GITHUB_STEP_SUMMARY\"\n" +
 			"  southbound report --format gitlab plan.jsonl > gl-code-quality-report.json\n" +
 			"  southbound report --format github --documents . plan.jsonl",

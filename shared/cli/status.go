@@ -15,22 +15,6 @@ import (
 	"southbound/shared/resource"
 )
 
-// statusLine is the state of an environment as --json writes it.
-type statusLine struct {
-	Environment   string               `json:"environment"`
-	Version       int                  `json:"version"`
-	LatestVersion int                  `json:"latest_version"`
-	Counts        map[state.Status]int `json:"counts"`
-	Scheduled     int                  `json:"scheduled"`
-	Running       int                  `json:"running"`
-	Interrupted   []resource.ID        `json:"interrupted,omitempty"`
-	Halted        bool                 `json:"halted"`
-	PausedAgents  []string             `json:"paused_agents"`
-	Waiting       map[string]string    `json:"waiting,omitempty"`
-	Agents        []api.Agent          `json:"agents"`
-	Problems      []api.Problem        `json:"problems"`
-}
-
 // statusCommands is status: it shows how an environment is.
 type statusCommands struct {
 	*console
@@ -127,7 +111,7 @@ func (c *statusCommands) statusJSON(
 	if agents == nil {
 		agents = []api.Agent{}
 	}
-	l := statusLine{Environment: c.env, Version: p.Released, LatestVersion: p.Last, Counts: counts,
+	l := api.StatusLine{Environment: c.env, Version: p.Released, LatestVersion: p.Last, Counts: counts,
 		Scheduled: p.Scheduled, Running: p.RunningCount, Interrupted: p.Interrupted,
 		Halted: p.Halted, PausedAgents: p.Paused, Waiting: p.Waiting,
 		Agents: agents, Problems: []api.Problem{}}

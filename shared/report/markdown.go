@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/diffview"
 )
@@ -67,6 +68,10 @@ func (r *Report) headline() string {
 		return r.outcome()
 	case r.Planned != nil:
 		return planned(r.Planned)
+	case r.Status != nil:
+		return r.state()
+	case len(r.Wrong) > 0:
+		return fmt.Sprintf("❌ **%s** with problems.", plural(len(r.Wrong), "resource"))
 	}
 	return "✅ No problems."
 }
@@ -92,25 +97,48 @@ func planned(n map[string]int) string {
 
 // outcome sums an export or apply up.
 func (r *Report) outcome() string {
-	o, mark := r.Result, "✅"
-	for status, n := range o.Counts {
-		if n > 0 && isWrong(status) {
-			mark = "❌"
-		}
-	}
-	var counts []string
-	for _, status := range slices.Sorted(maps.Keys(o.Counts)) {
-		if n := o.Counts[status]; n > 0 {
-			counts = append(counts, fmt.Sprintf("**%d** %s", n, status))
-		}
-	}
+	o := r.Result
+	mark, counts := counted(o.Counts)
 	text := fmt.Sprintf("%s Version %d of %s: %s, %d changed, %d removed", mark, o.Version,
 		code(o.Environment), plural(o.Resources, "resource"), o.Changed, o.Removed)
 	if o.Repaired > 0 {
 		text += fmt.Sprintf(", %d repaired", o.Repaired)
 	}
-	return fmt.Sprintf("%s. Now %s (%.1f s).", text, strings.Join(counts, ", "),
-		float64(o.DurationMS)/1000)
+	return fmt.Sprintf("%s. Now %s (%.1f s).", text, counts, float64(o.DurationMS)/1000)
+}
+
+// counted returns the numbers of resources by status, and a mark that says whether one is wrong.
+func counted(counts map[state.Status]int) (mark, text string) {
+	mark = "✅"
+	var parts []string
+	for _, status := range slices.Sorted(maps.Keys(counts)) {
+		n := counts[status]
+		if n == 0 {
+			continue
+		}
+		if isWrong(status) {
+			mark = "❌"
+		}
+		parts = append(parts, fmt.Sprintf("**%d** %s", n, status))
+	}
+	return mark, strings.Join(parts, ", ")
+}
+
+// state sums the state of an environment up.
+func (r *Report) state() string {
+	s := r.Status
+	mark, counts := counted(s.Counts)
+	if counts == "" {
+		counts = "nothing there"
+	}
+	text := fmt.Sprintf("%s Version %d of %s: %s", mark, s.Version, code(s.Environment), counts)
+	if s.Scheduled > 0 {
+		text += fmt.Sprintf("; **%d** to do", s.Scheduled)
+	}
+	if s.Halted {
+		text += "; halted"
+	}
+	return text + "."
 }
 
 func (r *Report) problems(d *document) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
@@ -21,9 +22,10 @@ type Report struct {
 	Title    string
 	Failures []api.Failure
 	Plan     []api.PlanLine
-	Planned  map[string]int // by action; nil: there was no plan
-	Result   *api.Report    // of apply or export; nil: there was none
-	Wrong    []api.Resource // what is not as it should be
+	Planned  map[string]int  // by action; nil: there was no plan
+	Result   *api.Report     // of apply or export; nil: there was none
+	Status   *api.StatusLine // of an environment; nil: there was none
+	Wrong    []api.Resource  // what is not as it should be
 	// Place returns where a resource is described; nil: not known.
 	Place func(id string) diag.Pos
 }
@@ -31,8 +33,8 @@ type Report struct {
 // maxLine bounds the size of one object, in bytes.
 const maxLine = 16 << 20
 
-// Read adds what a command has written. Objects of commands that have no report are ignored; text
-// that is not JSON is Invalid.
+// Read adds what a command has written. Text that is not JSON is Invalid, and so are objects of
+// commands that have no report: it would say that nothing is wrong.
 func (r *Report) Read(from io.Reader) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -41,19 +43,27 @@ func (r *Report) Read(from io.Reader) error {
 		if len(text) == 0 {
 			continue
 		}
-		if err := r.add(text); err != nil {
+		known, err := r.add(text)
+		if err != nil {
 			return fault.New(fault.Invalid, "read",
 				"line %d is not what a command writes with --json",
 				n).WithHint("give the standard output of a command, and that alone")
+		}
+		if !known {
+			return fault.New(fault.Invalid, "read",
+				"line %d is of a command of which there is no report", n).
+				WithHint("there are those of plan, dryrun, diff, apply, export, deploy, repair, " +
+					"release, validate, resources and status")
 		}
 	}
 	return fault.Wrap(fault.Invalid, "read", lines.Err())
 }
 
-func (r *Report) add(text []byte) error {
+// add adds a line, and reports whether it knows what that is.
+func (r *Report) add(text []byte) (known bool, err error) {
 	read, err := api.ReadLine(text)
 	if err != nil {
-		return err // the caller says what it was
+		return false, err // the caller says what it was
 	}
 	switch v := read.(type) {
 	case *api.ErrorLine:
@@ -68,9 +78,34 @@ func (r *Report) add(text []byte) error {
 		if isWrong(v.Status) {
 			r.Wrong = append(r.Wrong, *v)
 		}
+	case *api.StatusLine:
+		r.status(v)
 	}
-	return nil
+	return read != nil, nil
 }
+
+// status adds the state of an environment, and what is wrong with it.
+func (r *Report) status(s *api.StatusLine) {
+	r.Status = s
+	for i := range s.Problems {
+		p := &s.Problems[i]
+		w := api.Resource{ID: p.ID, Status: p.Status, Reason: p.Reason}
+		if n := len(p.Because); n > 0 {
+			var names []string
+			for _, id := range p.Because[:min(n, maxNamed)] {
+				names = append(names, string(id))
+			}
+			w.Reason += fmt.Sprintf("\nbecause of it %d not done: %s", n, strings.Join(names, ", "))
+			if n > maxNamed {
+				w.Reason += ", …"
+			}
+		}
+		r.Wrong = append(r.Wrong, w)
+	}
+}
+
+// maxNamed is how many resources are named that are not done because of another.
+const maxNamed = 10
 
 // isWrong reports whether a status needs somebody to look.
 func isWrong(status state.Status) bool { return slices.Contains(api.Unhealthy(), status) }

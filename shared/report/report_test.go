@@ -175,10 +175,72 @@ func TestGitLab(t *testing.T) {
 	}
 }
 
+// TestStatus wants what is wrong with an environment to be read from its status, with what is not
+// done because of it and what waits, in every format.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	r := read(t, `{"environment":"e","version":3,"counts":{"failed":1,"skipped":1,"deployed":4},`+
+		`"scheduled":2,"problems":[{"id":"t::T[a,name=x]","status":"failed","reason":"no room",`+
+		`"not_done_because_of_it":["t::T[a,name=y]"]}]}`)
+	text := markdown(t, r, 0)
+	for _, want := range []string{
+		"❌ Version 3 of <code>e</code>: **4** deployed, **1** failed, **1** skipped; **2** to do.",
+		"| failed | no room<br>because of it 1 not done: t::T&#91;a,name=y&#93; |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s\nlacks %s", text, want)
+		}
+	}
+	var b strings.Builder
+	if err := r.Text(&b, ""); err != nil || b.String() !=
+		"t::T[a,name=x]: failed: no room\n  because of it 1 not done: t::T[a,name=y]\n" {
+		t.Errorf("%v, %s", err, &b)
+	}
+	if text := markdown(t, read(t, `{"environment":"e","version":1,"counts":{"deployed":1},`+
+		`"scheduled":0,"problems":[]}`), 0); !strings.Contains(text, "✅ Version 1 of") {
+		t.Error(text)
+	}
+}
+
+// TestWrongResources wants a report of resources alone not to say that nothing is wrong.
+func TestWrongResources(t *testing.T) {
+	t.Parallel()
+	text := markdown(t, read(t, hostile), 0)
+	if !strings.Contains(text, "❌ **2 resources** with problems.") {
+		t.Error(text)
+	}
+}
+
+// TestReloadsOnly wants reloads alone to be summed up and listed.
+func TestReloadsOnly(t *testing.T) {
+	t.Parallel()
+	text := markdown(t, read(t, `{"id":"t::T[a,name=x]","action":"none","changes":{},`+
+		`"reload_for":["t::T[a,name=y]"]}`+"\n"+`{"summary":{"none":2,"reload":1}}`), 0)
+	if !strings.Contains(text, "**1** to reload; 1 stay as they are.") ||
+		!strings.Contains(text, "! reload t::T[a,name=x]") {
+		t.Error(text)
+	}
+}
+
+// TestRefusesOthers wants what no report is made of to be refused: it would say that nothing is
+// wrong.
+func TestRefusesOthers(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`{"name":"a","transport":"ssh","lanes":1,"paused":true}`,
+		`{"id":"1","resource":"x","outcome":"failed","action":"deploy"}`} {
+		var r Report
+		if err := r.Read(strings.NewReader(text)); !fault.Is(err, fault.Invalid) ||
+			!strings.Contains(fault.HintOf(err), "status") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	read(t, `{"valid":true,"resources":3}`)
+}
+
 func TestReadOther(t *testing.T) {
 	t.Parallel()
 	var r Report
-	if err := r.Read(strings.NewReader("{\"id\":\"x\"}\nnot JSON")); !fault.Is(err,
+	if err := r.Read(strings.NewReader("{\"valid\":true}\nnot JSON")); !fault.Is(err,
 		fault.Invalid) || !strings.Contains(err.Error(), "line 2") {
 		t.Error(err)
 	}
