@@ -113,6 +113,9 @@ func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 		DeleteSets: f.deleteSets, Settings: p.project.Settings}
 	opts := deploy.CompareOptions{Read: read, Whole: p.full}
 	if out != "" {
+		if err := p.keyed(in.model); err != nil {
+			return nil, err
+		}
 		return nil, p.files.showKept(ctx, path, out, x, opts, exitCode)
 	}
 	d, err := p.home.Plan(ctx, p.env, x, opts)

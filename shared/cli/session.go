@@ -15,6 +15,7 @@ import (
 	"southbound/shared/aws/secrets"
 	"southbound/shared/aws/sigv4"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/lang/python"
@@ -242,6 +243,21 @@ func (s *session) homeID(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	return s.own.ID()
+}
+
+// keyed makes the key of a data directory that does not exist yet, for a plan that is kept and refers
+// to secrets: by that key it is told whether one has changed when the plan is applied. It cannot be
+// in the plan, in which it would help to guess them.
+func (s *session) keyed(m *model.Model) error {
+	if s.scratch == "" || !m.HasSecrets() {
+		return nil
+	}
+	if err := s.own.TakeKey(s.location.data); err != nil {
+		return err
+	}
+	s.console.say("made the data directory %s for the key that tells whether secrets have changed; "+
+		"nothing else is in it", s.location.where())
+	return nil
 }
 
 // takesOrders returns what takes orders of services in the embedded home.

@@ -119,6 +119,22 @@ func readSecretAt(path string) (string, error) {
 // ID identifies this home, however it is reached. A copy of the data directory has the same.
 func (h *Home) ID() (string, error) { return h.Secrets().version("home", "") }
 
+// TakeKey gives this home, which has no key yet, that of the data directory dir, which is made if it
+// does not exist: the versions of secrets are then the same in both.
+func (h *Home) TakeKey(dir string) error {
+	if err := checkDir(dir); err != nil {
+		return err
+	}
+	key, err := loadKey(filepath.Join(dir, "key"))
+	if err != nil {
+		return dirError(dir, err)
+	}
+	if err := os.WriteFile(filepath.Join(h.Dir, "key"), key, 0o600); err != nil {
+		return dirError(h.Dir, err)
+	}
+	return nil
+}
+
 func (s *Secrets) version(source, value string) (string, error) {
 	s.once.Do(func() { s.key, s.err = loadKey(s.keyFile) })
 	if s.err != nil {

@@ -49,6 +49,16 @@ func (m *Model) UnsetSecrets(lookup func(resource.Secret) error) diag.Problems {
 	return problems
 }
 
+// HasSecrets reports whether a model refers to secrets.
+func (m *Model) HasSecrets() bool {
+	has := false
+	_ = m.UnsetSecrets(func(resource.Secret) error {
+		has = true
+		return nil
+	})
+	return has
+}
+
 func unset(ref resource.Secret, err error, at diag.Pos, id, attribute string) diag.Problem {
 	hint := "set the secret where this command runs, or name another"
 	if scheme, _, _ := strings.Cut(ref.Source, ":"); scheme != "env" && scheme != "file" {
