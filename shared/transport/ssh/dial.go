@@ -73,7 +73,8 @@ func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration, guarded
 	if err != nil {
 		return err
 	}
-	methods, closeAgent, err := h.methods()
+	var seen attempts
+	methods, closeAgent, err := h.methods(&seen)
 	if err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration, guarded
 	}
 	if err != nil {
 		_ = raw.Close()
-		return h.loginError(ctx, address, name, err, keys)
+		return h.loginError(ctx, address, name, err, keys, seen)
 	}
 	c.clients, c.pulse = append(c.clients, ssh.NewClient(conn, channels, requests)), pulse
 	return nil
@@ -117,7 +118,7 @@ func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration, guarded
 
 // loginError says why a login failed, and whether it may pass.
 func (h *hop) loginError(
-	ctx context.Context, address, name string, err error, keys *hostKeys,
+	ctx context.Context, address, name string, err error, keys *hostKeys, seen attempts,
 ) error {
 	op := "log in to " + address
 	terminal := func(kind fault.Kind, hint, format string, args ...any) error {
@@ -134,18 +135,35 @@ func (h *hop) loginError(
 			"the machine does not let %q in: it was shown too many keys", name)
 	case ctx.Err() != nil:
 		return fault.New(fault.Unavailable, op, "no answer within the time given")
-	// The second is how the library says that the machine refused to ask anything.
-	case strings.Contains(text, "unable to authenticate"),
-		strings.Contains(text, "unexpected message type 51"):
+	case strings.Contains(text, "unable to authenticate"), strings.Contains(text, askedNothing):
 		return terminal(fault.Denied,
 			"see user, key_file, key, password and agent; `ssh -v` from here shows what the "+
 				"machine takes",
-			"the machine does not let %q in: %s", name,
-			strings.TrimPrefix(text, "ssh: handshake failed: "))
+			"the machine does not let %q in: %s", name, seen.refusal(text))
 	case strings.Contains(text, "no common algorithm"):
 		return terminal(fault.Unsupported, "update the ssh server there", "%s", text)
 	}
 	return fault.Wrap(fault.Unavailable, op, err)
+}
+
+// askedNothing is how the library says that the machine refused to ask anything.
+const askedNothing = "unexpected message type 51"
+
+// refusal says in words what the library says of a login that was refused.
+func (a attempts) refusal(text string) string {
+	text = strings.TrimPrefix(text, "ssh: handshake failed: ")
+	if strings.Contains(text, askedNothing) {
+		text = ""
+	}
+	switch {
+	case a.password && text == "":
+		return "it refuses the password"
+	case a.password:
+		return "it refuses the password (" + text + ")"
+	case text == "":
+		return "it does not ask for the password"
+	}
+	return text
 }
 
 // login returns the user to log in as.

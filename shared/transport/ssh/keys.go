@@ -15,8 +15,19 @@ import (
 	"southbound/shared/provider"
 )
 
+// attempts is what of a login the machine has seen.
+type attempts struct{ password bool }
+
+// sending returns a callback that notes that the password is sent.
+func (a *attempts) sending(password string) func() (string, error) {
+	return func() (string, error) {
+		a.password = true
+		return password, nil
+	}
+}
+
 // methods returns the ways to log in, and what is to be called when it is done.
-func (h *hop) methods() ([]ssh.AuthMethod, func(), error) {
+func (h *hop) methods(a *attempts) ([]ssh.AuthMethod, func(), error) {
 	fallback := h.key == "" && h.keyFile == "" && h.password == ""
 	held := &agentKeys{wanted: h.agent}
 	signers, err := h.named(held)
@@ -40,11 +51,14 @@ func (h *hop) methods() ([]ssh.AuthMethod, func(), error) {
 		methods = append(methods, ssh.PublicKeys(signers...))
 	}
 	if h.password != "" {
-		methods = append(methods, ssh.Password(h.password),
+		methods = append(methods, ssh.PasswordCallback(a.sending(h.password)),
 			ssh.KeyboardInteractive(
 				func(_, _ string, questions []string, _ []bool) ([]string, error) {
 					if len(questions) > 1 {
 						return nil, errors.New("the machine asks for more than a password")
+					}
+					if len(questions) == 1 {
+						a.password = true
 					}
 					return []string{h.password}[:len(questions)], nil
 				}))

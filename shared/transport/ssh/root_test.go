@@ -31,6 +31,8 @@ func TestSudo(t *testing.T) {
 			t.Errorf("%v, expected %q", err, text)
 		}
 	}
+	refused(s.Options("key_file", nil, "password", "wrong"),
+		fmt.Sprintf("the machine does not let %q in: it refuses the password", s.Login))
 	refused(s.Options("sudo", true, "directory", dir), "sudo")
 	if os.Getuid() != 0 {
 		return
