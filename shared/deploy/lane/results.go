@@ -250,8 +250,9 @@ func (r *recording) resolveConflicts(ctx context.Context, conflicts []state.Row)
 			fallthrough
 		case resultStale:
 			c.AddOutbox = append(c.AddOutbox, r.unskip(cl, now)...)
-			if cl.result.Acted && now.SendsEvents() && !now.PossiblyChanged {
-				now.PossiblyChanged = true // it is told of when the next run ends: it may come back
+			if cl.result.Acted && !now.PossiblyChanged {
+				// It is told of when the next run ends, as in TakeOver.
+				now.PossiblyChanged = true
 				c.Rows = append(c.Rows, *now)
 			}
 			stale := cl.result.Action
