@@ -25,4 +25,19 @@ func TestPytestPage(t *testing.T) {
 		!strings.Contains(out.String(), "2 tests: 2 passed") {
 		t.Fatalf("exit code %d\n%s", code, out.String())
 	}
+	for run, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"label":               {0, "1 test: 1 passed"},
+		"test_shelf.py":       {0, "2 tests: 2 passed"},
+		"tests/test_shelf":    {0, "2 tests: 2 passed"},
+		"tests/.*::test_wide": {2, "no test has a name"},
+	} {
+		out.Reset()
+		code := Main(handlers.All(), append(args, "--run", run), strings.NewReader(""), &out, &out)
+		if code != want.code || !strings.Contains(out.String(), want.says) {
+			t.Errorf("%s: exit code %d\n%s", run, code, out.String())
+		}
+	}
 }

@@ -375,6 +375,12 @@ class Imported:
         except ModuleNotFoundError as e:
             raise AttributeError(f"there is no module {name} with Python code") from e
 
+def _meant(run, item):
+    """Whether a test matches the expression of --run: its name, that of its file, or, for one with
+    a /, its path."""
+    return (re.search(run, item.name) or re.search(run, item.path.name)
+            or "/" in run and re.search(run, item.nodeid))
+
 class Kit:
     """What pytest is given: fixtures and options, and what is told of tests."""
 
@@ -410,7 +416,7 @@ class Kit:
 
     def pytest_collection_modifyitems(self, config, items):
         if _told["run"]:
-            out = [i for i in items if not re.search(_told["run"], i.name)]
+            out = [i for i in items if not _meant(_told["run"], i)]
             items[:] = [i for i in items if i not in out]
             config.hook.pytest_deselected(items=out)
 
