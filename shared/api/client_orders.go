@@ -209,16 +209,47 @@ func (o clientOrders) version(ctx context.Context, env string, w *orders.Wish) e
 	return err
 }
 
-// changes makes a request that changes an instance.
+// asked is a request.
+type asked struct {
+	method, path string
+	query        url.Values
+	body         any
+}
+
+// changeTries is how often a change is made anew for the version that is there by then.
+const changeTries = 20
+
+// changed makes a request that changes an instance. Where the caller has named no version, it is
+// made anew for the one that is there if the instance has moved on meanwhile. Not if it was sent
+// more than once: then it may have been the change itself that was done.
+func changed[T any](
+	ctx context.Context, o clientOrders, env string, w orders.Wish, ask func(*orders.Wish) asked,
+) (T, error) {
+	for try := 1; ; try++ {
+		now, sent := w, 0
+		if err := o.version(ctx, env, &now); err != nil {
+			var none T
+			return none, err
+		}
+		by := func(ctx context.Context, f func() error) error {
+			return o.c.again(ctx, func() error { sent++; return f() })
+		}
+		a := ask(&now)
+		d, err := getBy[data[T]](ctx, o.c, by, env, a.method, a.path, a.query, a.body)
+		if w.Version != nil || sent > 1 || try == changeTries || !fault.Is(err, fault.Conflict) {
+			return d.Data, err
+		}
+	}
+}
+
+// changes makes a request that changes an instance, with the version in its address.
 func (o clientOrders) changes(
 	ctx context.Context, env, method, what string, w orders.Wish, body func(*orders.Wish) any,
 ) (orders.Instance, error) {
-	if err := o.version(ctx, env, &w); err != nil {
-		return orders.Instance{}, err
-	}
-	q := url.Values{"current_version": {text(*w.Version)}}
-	path := inventoryOf(w.Ref) + what
-	return got[orders.Instance](ctx, o.c, env, method, path, q, body(&w))
+	return changed[orders.Instance](ctx, o, env, w, func(w *orders.Wish) asked {
+		q := url.Values{"current_version": {text(*w.Version)}}
+		return asked{method, inventoryOf(w.Ref) + what, q, body(w)}
+	})
 }
 
 func orNull(s string) *string {
@@ -241,12 +272,12 @@ func (o clientOrders) Update(
 func (o clientOrders) Edit(
 	ctx context.Context, env string, w orders.Wish, all []inventory.Edit,
 ) (orders.Instance, error) {
-	if err := o.version(ctx, env, &w); err != nil {
-		return orders.Instance{}, err
-	}
-	body := EditsBody{Edits: editBodies(all), Version: w.Version, Comment: orNull(w.Message)}
 	path := strings.Replace(inventoryOf(w.Ref), "/lsm/v1/", "/lsm/v2/", 1)
-	return got[orders.Instance](ctx, o.c, env, http.MethodPatch, path, nil, body)
+	return changed[orders.Instance](ctx, o, env, w, func(w *orders.Wish) asked {
+		return asked{http.MethodPatch, path, nil, EditsBody{
+			Edits: editBodies(all), Version: w.Version, Comment: orNull(w.Message),
+		}}
+	})
 }
 
 func editBodies(all []inventory.Edit) []EditBody {
@@ -304,12 +335,11 @@ func (o clientOrders) Migrate(
 func (o clientOrders) Configure(
 	ctx context.Context, env string, w orders.Wish, values map[string]bool,
 ) (orders.Instance, error) {
-	if err := o.version(ctx, env, &w); err != nil {
-		return orders.Instance{}, err
-	}
-	body := ConfigBody{Values: values, Version: w.Version}
-	if _, err := got[map[string]bool](ctx, o.c, env, http.MethodPost, inventoryOf(w.Ref)+"/config",
-		nil, body); err != nil {
+	path := inventoryOf(w.Ref) + "/config"
+	_, err := changed[map[string]bool](ctx, o, env, w, func(w *orders.Wish) asked {
+		return asked{http.MethodPost, path, nil, ConfigBody{Values: values, Version: w.Version}}
+	})
+	if err != nil {
 		return orders.Instance{}, err
 	}
 	return o.Instance(ctx, env, w.Ref)

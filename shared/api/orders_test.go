@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -406,6 +407,92 @@ func TestOrdersClient(t *testing.T) {
 	)
 	if err != nil || len(d.Failures)+len(d.Rejections) != 0 {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// meanwhile does something before a request that changes an instance, once for each change.
+type meanwhile struct {
+	http.RoundTripper
+	do   func()
+	lose int // answers that get lost
+}
+
+// RoundTrip implements http.RoundTripper.
+func (m *meanwhile) RoundTrip(r *http.Request) (*http.Response, error) {
+	if do := m.do; r.Method != http.MethodGet && do != nil {
+		m.do = nil
+		do()
+	}
+	resp, err := m.RoundTripper.RoundTrip(r)
+	if err == nil && r.Method != http.MethodGet && m.lose > 0 {
+		m.lose--
+		_ = resp.Body.Close()
+		return nil, io.ErrUnexpectedEOF
+	}
+	return resp, err
+}
+
+// TestOrdersClientMeanwhile holds that a change for which nobody has named a version is made also
+// where the instance moves on while it is asked for, and that it is not made twice.
+func TestOrdersClientMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	own, err := w.service.Orders()
+	if err != nil {
+		t.Fatal(err)
+	}
+	via := &meanwhile{RoundTripper: http.DefaultTransport}
+	c, err := api.NewClient(api.ClientConfig{
+		URL: w.URL, Token: token, Transport: via, Clock: quick{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := c.Orders()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	one, err := own.Create(ctx, "default", orders.Creation{
+		Service: "customer", Attributes: map[string]any{"name": "a"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wish := orders.Wish{Ref: orders.Ref{Service: "customer", ID: one.ID}}
+	moves := func() {
+		if _, err := own.Force(ctx, "default", wish, "up", lifecycle.NoOperation); err != nil {
+			t.Error(err)
+		}
+	}
+	edits := []inventory.Edit{{Operation: inventory.Replace, Target: "size", Value: 3}}
+	for name, change := range map[string]func(w orders.Wish) (orders.Instance, error){
+		"update": func(w orders.Wish) (orders.Instance, error) {
+			return o.Update(ctx, "default", w, map[string]any{"size": 2})
+		},
+		"edit": func(w orders.Wish) (orders.Instance, error) { return o.Edit(ctx, "default", w, edits) },
+	} {
+		moves()
+		via.do = moves
+		if _, err := change(wish); err != nil || via.do != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		moves()
+		is, err := own.Instance(ctx, "default", wish.Ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := wish
+		seen.Version = &is.Version
+		via.do = moves
+		if _, err := change(seen); !fault.Is(err, fault.Conflict) {
+			t.Errorf("%s of a version that is no more: %v", name, err)
+		}
+		moves()
+		via.lose = 1
+		if _, err := change(wish); !fault.Is(err, fault.Conflict) {
+			t.Errorf("%s, sent twice: %v", name, err)
+		}
 	}
 }
 
