@@ -58,6 +58,8 @@ type state struct {
 	blocks map[string][]*blockNode
 	// parent is the template that this one extends; what it writes outside blocks is dropped.
 	parent *Template
+	// root is the template that is rendered, whatever it extends.
+	root *Template
 }
 
 // scope holds the names that a part of a template set. Loops and macros have their own; if does
@@ -154,6 +156,9 @@ func (s *state) leave() { s.depth-- }
 
 // template runs a template, and those that it extends.
 func (s *state) template(t *Template) error {
+	if s.root == nil {
+		s.root = t
+	}
 	for {
 		if err := s.known(t); err != nil {
 			return err

@@ -25,6 +25,15 @@ func (m *module) attribute(name string) (types.Value, bool, error) {
 	return v, ok, nil
 }
 
+// localName is the name of a template in its module.
+func (t *Template) localName() string {
+	_, name, inModule := strings.Cut(t.Name, "/")
+	if !inModule {
+		return t.Name
+	}
+	return name
+}
+
 // self is the variable of that name: the blocks of a template as functions.
 type self struct{ state *state }
 

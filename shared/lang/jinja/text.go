@@ -85,8 +85,12 @@ func (w *reprWriter) write(v types.Value, depth int) error {
 		w.b.WriteString(">")
 	case *macroValue:
 		fmt.Fprintf(&w.b, "<Macro %s>", types.Repr(v.macro.name))
+	case *self:
+		fmt.Fprintf(&w.b, "<TemplateReference %s>", types.Repr(v.state.root.localName()))
+	case *cycle:
+		return failf("a cycler has no text: write what its method next returns")
 	case *function:
-		fmt.Fprintf(&w.b, "<function %s>", v.name)
+		return failf("the function %s has no text: it can only be called, %s(…)", v.name, v.name)
 	case *loop:
 		fmt.Fprintf(&w.b, "<LoopContext %d/%d>", v.at+1, len(v.items))
 	default:

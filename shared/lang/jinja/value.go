@@ -37,7 +37,7 @@ type (
 	Undefined struct {
 		name, reason string
 		// empty says that it may be used as an empty text or list: what "x if y" is where y is
-		// false.
+		// false, and a relation that is not set.
 		empty bool
 	}
 	// iterator is what can be gone through once.
@@ -151,6 +151,12 @@ func hashKey(v types.Value) (any, error) {
 		return nil, v.err()
 	}
 	return v, nil
+}
+
+// Unset is what a host returns for an attribute that exists and has no value. If it is empty, it may
+// be used as an empty text, list or condition.
+func Unset(name, reason string, empty bool) types.Value {
+	return &Undefined{name: name, reason: reason, empty: empty}
 }
 
 // err is the error of using it.

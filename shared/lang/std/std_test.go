@@ -137,6 +137,7 @@ func TestTemplate(t *testing.T) {
 		{"{{ s.name|std.upper }}", `std::template("foo/t.j2")`, "TOP", "a plugin is a filter"},
 		{"{% include 'foo/p.j2' %}", `std::template("foo/t.j2")`, "part top", "an include"},
 		{"{{ l }} {{ l[0] }}", `std::template("foo/t.j2")`, "@[1, 2] 1", "a list of the model"},
+		{"{{ self }}", `std::template("foo/t.j2")`, "<TemplateReference 't.j2'>", "the template"},
 		{"{{ u }}", `std::is_unknown(std::template("foo/t.j2"))`, "True", "an unknown value"},
 	} {
 		r, _, err := compile(t, map[string]string{
@@ -246,6 +247,9 @@ func TestFaults(t *testing.T) {
 			`self is the template in a template, and has no block "name"`,
 			"self in a template",
 		},
+		{`std::template("foo/unset.j2")`, ") is not set", "a relation that is not set"},
+		{`std::template("foo/passed.j2", x=s)`, ") is not set", "nor can it be written if passed"},
+		{`std::template("foo/method.j2")`, "the function upper has no text", "a method as text"},
 		{`std::template("./t.j2")`, "not in a module", "./ outside of a module"},
 		{`std::source("foo/none")`, "there is no file foo/none", "no such file"},
 		{`std::source("foo/../../../../etc/passwd")`, "leads out of the module", "a way out"},
@@ -259,11 +263,15 @@ func TestFaults(t *testing.T) {
 		_, _, err := compile(t, map[string]string{
 			"project.yml": "modulepath: libs\n", "libs/foo/model/_init.cf": module,
 			"libs/foo/templates/bad.j2":     "a\n{{ 1 + }}",
+			"libs/foo/templates/unset.j2":   "{{ s.parent.name }}",
+			"libs/foo/templates/passed.j2":  "{{ x.parent }}",
+			"libs/foo/templates/method.j2":  "{{ 'a'.upper }}",
 			"libs/foo/templates/append.j2":  "{% for k, v in d.items() %}{{ v.append(1) }}{% endfor %}",
 			"libs/foo/templates/missing.j2": "{{ missing }}",
 			"libs/foo/templates/include.j2": "{% include './part.j2' %}",
 			"libs/foo/templates/self.j2":    "{{ self.name }}",
-			"main.cf":                       "import foo\nt = " + k.call + "\nd = {\"l\": [1]}\n",
+			"main.cf": "import foo\nt = " + k.call +
+				"\nd = {\"l\": [1]}\ns = foo::Site(name=\"a\")\n",
 		})
 		var p diag.Problems
 		if !errors.As(err, &p) || len(p) == 0 {

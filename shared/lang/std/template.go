@@ -84,7 +84,12 @@ func (h host) Attr(of types.Value, name string) (types.Value, bool, error) {
 	if !ok {
 		return nil, false, nil
 	}
-	return found(h.c.Attribute(o, name))
+	v, err := h.c.Attribute(o, name)
+	if errors.Is(err, eval.ErrMissing) && o.Type().Attribute(name) != nil {
+		return jinja.Unset(name, "the relation "+name+" of "+o.String()+" is not set", !h.Passed()),
+			true, nil
+	}
+	return found(v, err)
 }
 
 func plugin(filter string) string { return strings.ReplaceAll(filter, ".", "::") }
