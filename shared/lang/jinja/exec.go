@@ -213,9 +213,11 @@ func (s *state) run(body []node) error {
 
 // begin runs the statements of a part with names of its own.
 func (s *state) begin(looksUp []string, body []node) error {
-	if err := s.lookUp(looksUp); err != nil {
+	before, err := s.lookUp(looksUp)
+	if err != nil {
 		return err
 	}
+	s.scope.setAll(before)
 	return s.run(body)
 }
 

@@ -40,6 +40,7 @@ func (n *forNode) loop(s *state, over types.Value, depth int) error {
 	}
 	l := &loop{node: n, items: items, depth: depth, state: *s}
 	inner := *s
+	var before []namedValue
 	for i, item := range items {
 		l.at = i
 		inner.scope = &scope{outer: s.scope}
@@ -48,10 +49,11 @@ func (n *forNode) loop(s *state, over types.Value, depth int) error {
 			return err
 		}
 		if i == 0 { // no name of the host means another thing in another round
-			if err := inner.lookUp(n.looksUp); err != nil {
+			if before, err = inner.lookUp(n.looksUp); err != nil {
 				return err
 			}
 		}
+		inner.scope.setAll(before)
 		if err := inner.run(n.body); err != nil {
 			return err
 		}
@@ -64,7 +66,8 @@ func (n *forNode) selected(s *state, items []types.Value) ([]types.Value, error)
 	if n.test == nil {
 		return items, nil
 	}
-	if err := s.lookUp(n.testLooksUp); err != nil {
+	before, err := s.lookUp(n.testLooksUp)
+	if err != nil {
 		return nil, err
 	}
 	inner := *s
@@ -74,6 +77,7 @@ func (n *forNode) selected(s *state, items []types.Value) ([]types.Value, error)
 		if err := inner.assign(n.target, item); err != nil {
 			return nil, err
 		}
+		inner.scope.setAll(before)
 		ok, err := inner.test(n.test)
 		if err != nil {
 			return nil, err

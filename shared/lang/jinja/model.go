@@ -5,6 +5,9 @@ import "southbound/shared/lang/types"
 // Passed is a Host whose variables are values that the call passed, instead of what the place of
 // the call sees. Dictionaries of a model look different then, as in the reference, which wraps the
 // one kind otherwise than the other.
+//
+// In what the place of the call sees, a name has its value also where another template has set it:
+// a part that does not set a name asks the host first, as the reference does.
 type Passed interface {
 	Passed() bool
 }
@@ -17,6 +20,8 @@ type bareNull struct{}
 type models struct {
 	// passed says that they were passed to the template; see Passed.
 	passed bool
+	// seen says that they are what the place of the call sees.
+	seen bool
 	// bare are the lists and dictionaries that were made bare, each once however often it is read.
 	bare map[types.Value]types.Value
 	// known are the names of the host that were found to have a known value, or none.
@@ -27,6 +32,7 @@ func modelsOf(host Host) *models {
 	m := &models{bare: map[types.Value]types.Value{}, known: map[string]bool{}}
 	if p, ok := host.(Passed); ok {
 		m.passed = p.Passed()
+		m.seen = !m.passed
 	}
 	return m
 }

@@ -333,24 +333,34 @@ func (a arguments) operands() []expr {
 }
 
 // lookUp asks the host for names, each once in a rendering. One that is unknown ends the rendering.
-func (s *state) lookUp(names []string) error {
+// It returns those that mean in this part what the host says, although a template around it has set
+// them: there are some only where the variables are those of the place of the call.
+func (s *state) lookUp(names []string) ([]namedValue, error) {
+	var before []namedValue
 	for _, name := range names {
-		if s.models.known[name] {
+		_, set := s.scope.get(name)
+		if set && !s.models.seen || !set && s.models.known[name] {
 			continue
 		}
-		if _, ok := s.scope.get(name); ok {
-			continue // a template around this one set it
-		}
-		v, _, err := s.host.Lookup(name)
+		v, ok, err := s.host.Lookup(name)
 		if err == nil {
 			err = known(v)
 		}
 		if err != nil {
-			return err
+			return nil, err
+		}
+		if set && ok {
+			before = append(before, namedValue{name, v})
 		}
 		if _, none := s.host.(functionsOnly); !none {
 			s.models.known[name] = true
 		}
 	}
-	return nil
+	return before, nil
+}
+
+func (c *scope) setAll(values []namedValue) {
+	for _, v := range values {
+		c.set(v.name, v.value)
+	}
 }

@@ -137,6 +137,12 @@ func TestTemplate(t *testing.T) {
 		{"{{ s.name|std.upper }}", `std::template("foo/t.j2")`, "TOP", "a plugin is a filter"},
 		{"{% include 'foo/p.j2' %}", `std::template("foo/t.j2")`, "part top", "an include"},
 		{"{{ l }} {{ l[0] }}", `std::template("foo/t.j2")`, "@[1, 2] 1", "a list of the model"},
+		{"{% for n in [1, 2] %}{% block b scoped %}{{ n }}{% endblock %}{% endfor %}",
+			`std::template("foo/t.j2")`, "77", "the model goes before the template around"},
+		{"{% set s = n %}{% include 'foo/p.j2' %}", `std::template("foo/t.j2")`, "part top",
+			"also in an include"},
+		{"{% set n = 1 %}{% block b %}{{ n }}{% endblock %}", `std::template("foo/t.j2", n=9)`, "1",
+			"but not if it is passed"},
 		{"{{ self }}", `std::template("foo/t.j2")`, "<TemplateReference 't.j2'>", "the template"},
 		{"{{ u }}", `std::is_unknown(std::template("foo/t.j2"))`, "True", "an unknown value"},
 	} {
