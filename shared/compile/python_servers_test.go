@@ -363,6 +363,13 @@ shop::Shelf(host=h, label="broken", size=1)
 		!strings.HasPrefix(problems[0].Related[0].Message, "in get_goods: ") {
 		t.Errorf("%v %+v", err, problems)
 	}
+	_, _, err = pythonModel(t, `import shop
+shop::Shelf(host=shop::Host(name="h1"), label="half", size=1)
+`, nil)
+	if err == nil || !strings.Contains(err.Error(),
+		"goods of shop::Shelf[h1,label=half] holds a text that is not Unicode") {
+		t.Errorf("half of a character: %v", err)
+	}
 }
 
 // TestTwoClasses holds that an instance becomes a resource of its own class and one of the class of

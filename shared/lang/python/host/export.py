@@ -131,6 +131,13 @@ def _is_fact(res, name):
     instance = res.model._get_instance()
     return name in instance.held and instance.known(name) is value
 
+def _other(res, name, value):
+    """Returns a field as the library would store it."""
+    try:
+        return wire.encode(json.loads(protocol.common.json_encode(value)))
+    except wire.Unfit as e:
+        raise inmanta.ast.RuntimeException(None, f"{name} of {res.id.resource_str()} holds {e}") from e
+
 def _resource(exporter, res):
     fields = {}
     plain = None if type(res).serialize is Resource.serialize else res.serialize()
@@ -145,7 +152,7 @@ def _resource(exporter, res):
         try:
             fields[name] = wire.encode(value)
         except wire.Unfit:
-            fields[name] = wire.encode(json.loads(protocol.common.json_encode(value)))
+            fields[name] = _other(res, name, value)
     text = res.id.resource_str()
     requires = sorted(r.resource_str() for r in res.requires)
     return [res.model._get_instance().number, res.id.entity_type, res.id.agent_name, res.id.attribute,
