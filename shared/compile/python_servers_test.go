@@ -129,7 +129,7 @@ r = shop::said()
 			"1000000000000000000000000000000}",
 		"w": "'__config__:13 True'", "pl": "'p7'", "n": "14", "n2": "8",
 		"nulls": "['@[1, null]', '@[1, null]', 'False', 'True', 'True']",
-		"f5": "7", "f6": "6", "kinds": "['Point', 'LaterPoint', 'Point', 'DynamicProxy']",
+		"f5":    "7", "f6": "6", "kinds": "['Point', 'LaterPoint', 'Point', 'DynamicProxy']",
 		"k": "False",
 		"t": `"3 h1 a-q{'z': 3}+b"`, "r": "'x'",
 	})
