@@ -79,9 +79,12 @@ type PlanEnd struct {
 	Summary map[string]int `json:"summary"`
 }
 
-// ErrorLine is an error.
+// ErrorLine is an error, with what a command that was ended early had changed by then: the first of
+// it, and how much more there was.
 type ErrorLine struct {
-	Error Failure `json:"error"`
+	Error   Failure   `json:"error"`
+	Changes []Changed `json:"changes,omitempty"`
+	More    int       `json:"more,omitempty"`
 }
 
 // StatusLine is the state of an environment.

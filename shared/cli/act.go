@@ -90,7 +90,7 @@ func (c *workCommands) workNow(ctx context.Context, work api.Work, f workFlags) 
 	}
 	of, err := c.waiter.mark(ctx)
 	if err != nil {
-		return c.waiter.interrupted(err)
+		return c.waiter.interrupted(err, nil)
 	}
 	of.filter = matching(work.Filter)
 	if f.waves.set() {
@@ -98,7 +98,7 @@ func (c *workCommands) workNow(ctx context.Context, work api.Work, f workFlags) 
 	}
 	n, err := c.home.Schedule(ctx, c.env, work)
 	if err != nil {
-		return c.waiter.interrupted(err)
+		return c.waiter.interrupted(err, nil)
 	}
 	if n == 0 && len(work.Filter) > 0 {
 		if err := c.somethingMatches(ctx, work.Filter); err != nil {
@@ -116,7 +116,7 @@ func (c *workCommands) workNow(ctx context.Context, work api.Work, f workFlags) 
 	}
 	done, err := c.waiter.wait(ctx, of)
 	if err != nil {
-		return c.waiter.interrupted(err)
+		return c.waiter.interrupted(err, &of)
 	}
 	return c.worked(ctx, work.Filter, done, began)
 }
@@ -192,7 +192,7 @@ func (c *workCommands) inWaves(
 		err = c.somethingMatches(ctx, work.Filter)
 	}
 	if err != nil {
-		return c.waiter.interrupted(err)
+		return c.waiter.interrupted(err, nil)
 	}
 	done, err := c.waves.eachWave(ctx, work.Filter, f.waves, agents, of,
 		func(wave []string, _ bool) error {
@@ -205,7 +205,7 @@ func (c *workCommands) inWaves(
 			return err
 		})
 	if err != nil {
-		return c.waiter.interrupted(err)
+		return c.waiter.interrupted(err, &of)
 	}
 	return c.worked(ctx, work.Filter, done, began)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -86,7 +87,13 @@ func (c *console) fail(err error) int {
 		kind = fault.Invalid
 	}
 	if c.json {
-		c.line(api.ErrorLine{Error: api.FailureOf(err)})
+		l := api.ErrorLine{Error: api.FailureOf(err)}
+		if partly := new(partlyDone); errors.As(err, &partly) {
+			var r api.Report
+			r.Tell(partly.changes)
+			l.Changes, l.More = r.Changes, r.More
+		}
+		c.line(l)
 	}
 	if !c.json || !c.quiet {
 		c.failText(err, problems, more)

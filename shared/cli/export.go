@@ -226,7 +226,7 @@ func (e *exporter) exported(
 		out.Changed+out.Removed == 0
 	done, err := e.waiter.wait(ctx, of)
 	if err != nil {
-		return e.waiter.interrupted(err)
+		return e.waiter.interrupted(err, &of)
 	}
 	r.Repaired = done.Did.fixed
 	r.Tell(done.Did.changes)

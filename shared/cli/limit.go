@@ -73,13 +73,43 @@ func ranOut(ctx context.Context, err error) error {
 		WithHint("`southbound status` shows how far it is; --timeout may be longer")
 }
 
-// interrupted explains what it means that waiting was ended early.
-func (w *waiter) interrupted(err error) error {
+// interrupted explains what it means that waiting was ended early, and tells what was changed by
+// then of what was asked for; nil: nothing was.
+func (w *waiter) interrupted(err error, of *asked) error {
+	explained, early := w.endedEarly(err)
+	if !early || of == nil {
+		return explained
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	done, err := w.did(ctx, *of)
+	if err != nil || len(done.changes) == 0 {
+		return explained
+	}
+	if !w.json {
+		var r api.Report
+		r.Tell(done.changes)
+		w.changed(&r)
+	}
+	return &partlyDone{explained, done.changes}
+}
+
+// partlyDone is the error of a command that was ended early, with what it had changed by then.
+type partlyDone struct {
+	error
+	changes []api.Changed
+}
+
+// Unwrap returns the error alone.
+func (p *partlyDone) Unwrap() error { return p.error }
+
+// endedEarly explains the error of waiting that was ended early, and reports whether it was.
+func (w *waiter) endedEarly(err error) (explained error, early bool) {
 	switch kind := fault.KindOf(err); {
 	case kind == fault.Canceled:
 		rest := w.rest()
 		return fault.New(kind, "", "interrupted; what was done is recorded, %s", rest.left()).
-			WithHint("the same command, or `southbound deploy`, goes on")
+			WithHint("the same command, or `southbound deploy`, goes on"), true
 	case kind == fault.Timeout && errors.As(err, new(*fault.Error)):
 		rest := w.rest()
 		hint := "`southbound status` shows how far it is, `southbound deploy` goes on"
@@ -88,9 +118,9 @@ func (w *waiter) interrupted(err error) error {
 				"is due"
 		}
 		return fault.New(kind, "", "the time to wait ran out%s%s; %s", rest.notFinished(),
-			rest.unreached(), rest.left()).WithHint("%s", hint)
+			rest.unreached(), rest.left()).WithHint("%s", hint), true
 	}
-	return err
+	return err, false
 }
 
 // rest is what is not done when waiting is ended early.

@@ -118,7 +118,7 @@ func (rl *releaser) releaseNow(ctx context.Context, number int, f releaseFlags) 
 	of.nothing, of.idle = true, rl.remote() && out.Changed+out.Removed == 0
 	done, err := rl.waiter.wait(ctx, of)
 	if err != nil {
-		return rl.waiter.interrupted(err)
+		return rl.waiter.interrupted(err, &of)
 	}
 	r.Tell(done.Did.changes)
 	r.Counts, r.DurationMS = done.Progress.ByStatus(), time.Since(began).Milliseconds()

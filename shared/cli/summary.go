@@ -396,16 +396,16 @@ func (rs *results) stored(ctx context.Context, r api.Report, began time.Time) er
 }
 
 // changed lists what was changed.
-func (rs *results) changed(r *api.Report) {
-	for i, c := range r.Changes {
+func (c *console) changed(r *api.Report) {
+	for i, x := range r.Changes {
 		if i == maxChanges {
-			rs.printf("… and %d more; see `southbound logs`\n", len(r.Changes)+r.More-i)
+			c.printf("… and %d more; see `southbound logs`\n", len(r.Changes)+r.More-i)
 			return
 		}
-		rs.printf("%-8s %s", changeWord(c.Change, c.Replaced), c.ID)
-		if len(c.Attributes) > 0 && c.Change == diff.Updated {
-			rs.printf("  %s", oneLine(strings.Join(c.Attributes, ", ")))
+		c.printf("%-8s %s", changeWord(x.Change, x.Replaced), x.ID)
+		if len(x.Attributes) > 0 && x.Change == diff.Updated {
+			c.printf("  %s", oneLine(strings.Join(x.Attributes, ", ")))
 		}
-		rs.printf("\n")
+		c.printf("\n")
 	}
 }

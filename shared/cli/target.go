@@ -131,7 +131,7 @@ func (e *exporter) applyInWaves(
 			return err
 		})
 	if err != nil {
-		return e.waiter.interrupted(err)
+		return e.waiter.interrupted(err, &of)
 	}
 	r.Environment, r.Unchanged, r.Repaired = e.env, max(r.Resources-r.Changed, 0), done.Did.fixed
 	r.Tell(done.Did.changes)
