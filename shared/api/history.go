@@ -170,35 +170,57 @@ func describe(r *resource.Resource) Description {
 	return d
 }
 
-// attributes fills in what is wanted and what was seen. Documents hold no secrets, only references
-// to them, and the records of what changed hold none either.
-func (d *Detail) attributes(row *state.Row) {
+// maxLooked is how many earlier actions are looked at for one that has read the thing.
+const maxLooked = 50
+
+// lastSeen returns the last action that has read the thing; nil: none of the last ones did, as those
+// for which the agent was not reached.
+func (s *resources) lastSeen(ctx context.Context, env string, last *Action) (*Action, error) {
+	if last == nil || hasRead(last) {
+		return last, nil
+	}
+	before, err := s.Actions(ctx, env, ActionQuery{Resource: last.Resource, Before: last.ID,
+		Limit: maxLooked})
+	for i := range before {
+		if hasRead(&before[i]) {
+			return &before[i], nil
+		}
+	}
+	return nil, err
+}
+
+// hasRead reports whether an action came as far as reading the thing.
+func hasRead(a *Action) bool {
+	return a.Outcome == state.StatusDeployed || a.Outcome == state.StatusNonCompliant ||
+		len(a.Changes) > 0
+}
+
+// attributes fills in what is wanted, and what the action that has read the thing last, if any, left
+// or found. One for another intent tells only what it changed or found to differ.
+func (d *Detail) attributes(row *state.Row, last *Action) {
 	d.Desired = map[string]any{}
 	res, err := resource.Decode(row.Body)
 	if err != nil {
 		return
 	}
 	d.Desired = describe(res).Attributes
-	last := d.Last
 	if last == nil {
 		return
 	}
 	done := last.Outcome == state.StatusDeployed && last.Action != state.ActionDryRun
-	compared := last.Outcome == state.StatusDeployed || last.Outcome == state.StatusNonCompliant
-	if !compared && len(last.Changes) == 0 {
-		return // it has not come as far as reading it
-	}
 	at := last.Finished
 	d.SeenAt = &at
-	if done && res.Purged {
+	if done && (res.Purged && last.Version == row.Version || last.Change == diff.Purged) {
 		return
 	}
 	d.Seen = map[string]any{}
 	for name, v := range d.Desired {
 		switch c, differs := last.Changes[name]; {
-		case !differs || done:
+		case last.Version == row.Version && (!differs || done):
 			d.Seen[name] = v
-		case c.Current != nil:
+		case differs && done && c.Desired != nil:
+			d.Seen[name] = c.Desired
+		case differs && !done && c.Current != nil:
 			d.Seen[name] = c.Current
 		}
 	}

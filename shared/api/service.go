@@ -245,7 +245,11 @@ func (s *resources) Resource(ctx context.Context, env string, id resource.ID) (D
 	if len(actions) > 0 {
 		d.Last = &actions[0]
 	}
-	d.attributes(&row)
+	seen, err := s.lastSeen(ctx, env, d.Last)
+	if err != nil {
+		return d, err
+	}
+	d.attributes(&row, seen)
 	d.Waits, err = s.waitsFor(ctx, env, &row, requires, &claimed)
 	return d, err
 }
