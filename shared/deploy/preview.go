@@ -30,6 +30,7 @@ func (e *Engine) Preview(
 	}
 	out := DryRun{State: d.State, Planned: d.Planned}
 	if !opts.Read {
+		sayUnremoved(out.Planned, d.Rows)
 		out.Planned = e.withReloads(out.Planned, d.Graph, d.Rows, d.Beside)
 		sayReached(out.Planned, before, d.Agents, false)
 		return out, nil
@@ -46,6 +47,18 @@ func (e *Engine) Preview(
 		sayReached(r.out.Planned, before, d.Agents, true)
 	}
 	return r.out, err
+}
+
+// sayUnremoved says of what left and is still to be removed why that has not been done, as far as it
+// was tried.
+func sayUnremoved(planned []planner.PlannedChange, rows map[resource.ID]*state.Row) {
+	for i := range planned {
+		w := &planned[i]
+		row := rows[w.ID]
+		if w.Action == "delete" && w.Reason == "" && row != nil && row.LastRun != state.RunNew {
+			w.Reason = row.Reason
+		}
+	}
 }
 
 // onlyReports reports whether a resource is only compared; nil is none.
