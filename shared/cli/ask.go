@@ -44,7 +44,7 @@ func (e *exporter) limited(
 		}
 		gone := deleted(d.Planned)
 		if bound == nil || len(gone) <= bound.Delete {
-			if err := e.confirm(ctx, gone, left(d.Planned)); err != nil {
+			if err := e.confirm(ctx, gone, left(d.Planned), 0); err != nil {
 				return out, err
 			}
 			x.Expect = d.State
@@ -101,8 +101,17 @@ func left(planned []deploy.PlannedChange) []deploy.PlannedChange {
 	return out
 }
 
-// confirm asks whether things may be deleted, and left behind.
-func (c *console) confirm(ctx context.Context, gone, stays []deploy.PlannedChange) error {
+// confirm asks whether things may be deleted, and left behind: by a version that is released, or,
+// with 0, by documents.
+func (c *console) confirm(
+	ctx context.Context, gone, stays []deploy.PlannedChange, version int,
+) error {
+	without, hint := "these documents", "--yes answers beforehand"
+	if version > 0 {
+		without = fmt.Sprintf("version %d", version)
+	} else if len(stays) > 0 {
+		hint += "; --partial keeps what is not in the documents"
+	}
 	var b strings.Builder
 	for i, w := range slices.Concat(gone, stays) {
 		if i == maxAsked {
@@ -121,8 +130,8 @@ func (c *console) confirm(ctx context.Context, gone, stays []deploy.PlannedChang
 	}
 	if len(stays) > 0 {
 		fmt.Fprintf(&b,
-			"%s not in these documents, and would stay as %s, orphaned and managed no more.\n",
-			are(len(stays), "resource"), itOrThey(len(stays)))
+			"%s not in %s, and would stay as %s, orphaned and managed no more.\n",
+			are(len(stays), "resource"), without, itOrThey(len(stays)))
 	}
 	switch {
 	case len(stays) == 0:
@@ -138,10 +147,6 @@ func (c *console) confirm(ctx context.Context, gone, stays []deploy.PlannedChang
 		return err
 	}
 	if answer = strings.ToLower(answer); answer != "y" && answer != "yes" {
-		hint := "--yes answers beforehand"
-		if len(stays) > 0 {
-			hint += "; --partial keeps what is not in the documents"
-		}
 		return fault.New(fault.Refused, "", "not confirmed; nothing was done").WithHint("%s", hint)
 	}
 	return nil

@@ -265,5 +265,5 @@ func (e *exporter) mayApply(
 	if _, sits := terminal(e.stdin); !sits || f.yes || len(gone)+len(stays) == 0 {
 		return nil
 	}
-	return e.confirm(ctx, gone, stays)
+	return e.confirm(ctx, gone, stays, 0)
 }

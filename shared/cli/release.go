@@ -26,7 +26,8 @@ func (rl *releaser) releaseCommand() *cobra.Command {
 		Long: "release deploys what differs between the version in force and version N, and " +
 			"waits, unless --no-wait. No version is made and none is\n" +
 			"lost: `southbound release` with the later number goes back. Until the next export, " +
-			"partial exports are merged into version N. On a terminal it asks before it deletes.",
+			"partial exports are merged into version N. On a terminal it asks before it deletes or " +
+			"leaves behind.",
 		Example: "  southbound release 11\n  southbound release 12 --no-wait\n" +
 			"  southbound release 11 --allow-delete 0", Args: exactArgs(1, "one version"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +53,7 @@ func (rl *releaser) releaseCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "only schedule it")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0,
 		"stop waiting after this long, with exit code 4")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "delete without asking, on a terminal too")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "delete and leave behind without asking, on a terminal too")
 	cmd.Flags().IntVar(&f.allowDelete, "allow-delete", -1, allowDeleteHelp)
 	return cmd
 }
@@ -65,7 +66,7 @@ type releaseFlags struct {
 }
 
 // mayRelease refuses a release that deletes more than it may, and asks at a terminal before one
-// that deletes anything.
+// that deletes or leaves behind anything.
 func (rl *releaser) mayRelease(ctx context.Context, number int, f releaseFlags) error {
 	_, sits := terminal(rl.stdin)
 	asks := sits && !f.yes
@@ -80,15 +81,15 @@ func (rl *releaser) mayRelease(ctx context.Context, number int, f releaseFlags) 
 	if err != nil {
 		return err
 	}
-	gone := deleted(d.Planned)
+	gone, stays := deleted(d.Planned), left(d.Planned)
 	switch {
 	case f.allowDelete >= 0 && len(gone) > f.allowDelete:
 		return fault.New(fault.Refused, "release",
 			"%s would be deleted, and --allow-delete says at most %d",
 			plural(len(gone), "resource"), f.allowDelete).
 			WithHint("`southbound diff %d %d` lists them; nothing was done", p.Released, number)
-	case asks && len(gone) > 0:
-		return rl.confirm(ctx, gone, nil)
+	case asks && len(gone)+len(stays) > 0:
+		return rl.confirm(ctx, gone, stays, number)
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func (e *exporter) allowed(
 	}
 	stay := left(plan.Planned)
 	if _, sits := terminal(e.stdin); sits && !f.yes && len(gone)+len(stay) > 0 {
-		if err := e.confirm(ctx, gone, stay); err != nil {
+		if err := e.confirm(ctx, gone, stay, 0); err != nil {
 			return nil, err
 		}
 	}
