@@ -18,6 +18,7 @@ import (
 	"southbound/shared/diff"
 	"southbound/shared/diffview"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // console is what a command says, and to whom: people, programs, and who reads the exit code; and
@@ -211,12 +212,20 @@ type planExit struct {
 }
 
 func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error {
+	alike := failedAlike(planned)
 	for i := range planned {
-		l := api.PlanLineOf(&planned[i])
-		if c.json {
+		w := &planned[i]
+		l := api.PlanLineOf(w)
+		switch same := alike[failure{w.ID.Agent(), w.Reason}]; {
+		case c.json:
 			c.line(l)
-		} else {
-			showStep(c, &planned[i], l.Word())
+		case w.Failed && len(same) > 1:
+			if w.ID == same[0] {
+				c.printf("%-9s %s and %d more for the same reason: %s\n    %s\n", l.Word(), w.ID,
+					len(same)-1, w.Reason, firstIDs(same[1:], maxAlike))
+			}
+		default:
+			showStep(c, w, l.Word())
 		}
 	}
 	summary := api.SummaryOf(planned)
@@ -234,6 +243,25 @@ func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error 
 		c.code = exitChanges
 	}
 	return nil
+}
+
+// maxAlike is how many resources are named that would fail for the same reason as another.
+const maxAlike = 20
+
+// failure is why something on an agent would fail.
+type failure struct{ agent, reason string }
+
+// failedAlike returns what would fail, or could not be read, for the same reason on the same agent:
+// where one is not reached, a long reason is shown once, and not for every resource.
+func failedAlike(planned []deploy.PlannedChange) map[failure][]resource.ID {
+	out := map[failure][]resource.ID{}
+	for i := range planned {
+		if w := &planned[i]; w.Failed {
+			f := failure{w.ID.Agent(), w.Reason}
+			out[f] = append(out[f], w.ID)
+		}
+	}
+	return out
 }
 
 // showStep shows what would become of one resource, if that is anything.
