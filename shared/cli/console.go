@@ -120,7 +120,7 @@ func (c *console) failText(err error, problems diag.Problems, more int) {
 	}
 	lines := compile.Lines()
 	for _, p := range problems {
-		c.complainOf(p, "", lines)
+		complainOf(c, p, "", lines)
 	}
 	if more > 0 {
 		c.complain("and %d more", more)
@@ -144,12 +144,12 @@ func (c *console) complain(format string, args ...any) {
 func (c *console) warn(warnings diag.Problems) {
 	lines := compile.Lines()
 	for _, w := range warnings {
-		c.complainOf(w, "warning: ", lines)
+		complainOf(c, w, "warning: ", lines)
 	}
 }
 
 // complainOf writes a problem or a warning.
-func (c *console) complainOf(p diag.Problem, first string, lines func(diag.Pos) (string, bool)) {
+func complainOf(c *console, p diag.Problem, first string, lines func(diag.Pos) (string, bool)) {
 	for _, line := range p.Lines(lines) {
 		c.complain("%s%s", first, diffview.Visible(line, "\t"))
 		first = ""

@@ -26,7 +26,7 @@ func (ms *modules) tool() *modtool.Tool {
 	return &modtool.Tool{
 		Dir:  ".",
 		Say:  func(format string, args ...any) { ms.say(format, args...) },
-		Warn: func(p diag.Problem) { ms.complainOf(p, "warning: ", compile.Lines()) },
+		Warn: func(p diag.Problem) { complainOf(ms.console, p, "warning: ", compile.Lines()) },
 		BuiltIn: func(name string) bool {
 			return name == "std" || name == "southbound" || name == lsm.Namespace
 		},
