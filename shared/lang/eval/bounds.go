@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/big"
 	"slices"
 
@@ -205,15 +206,69 @@ func (e *scheduler) room(depth, attributes int, at *diag.Pos) *fail {
 
 // spend reports that the model has made more data than it may.
 func (e *scheduler) spend(bytes int, at *diag.Pos) *fail {
-	if e.used.bytes += int64(bytes); e.used.bytes > e.limits.Bytes {
-		return e.roomier(failed(
-			CodeLimit,
-			at,
-			"the texts and lists that the model computes are larger than %d MiB together",
-			e.limits.Bytes>>20,
-		).heavy(1))
+	if f := e.fits(bytes, at); f != nil {
+		return f
 	}
+	e.used.bytes += int64(bytes)
 	return e.scan(bytes/itemSize, at)
+}
+
+// remaining is how many bytes of texts and lists the model may still compute.
+func (e *scheduler) remaining() int { return int(max(e.limits.Bytes-e.used.bytes, 0)) }
+
+// fits reports that a value of so many bytes would be more data than the model may make. What is
+// put together from parts asks before it is: the parts may be the same large value many times.
+func (e *scheduler) fits(bytes int, at *diag.Pos) *fail {
+	if bytes <= e.remaining() {
+		return nil
+	}
+	return e.roomier(failed(
+		CodeLimit,
+		at,
+		"the texts and lists that the model computes are larger than %d MiB together",
+		e.limits.Bytes>>20,
+	).heavy(1))
+}
+
+// fitsBoth is fits of what an operation makes of two texts.
+func fitsBoth(e *scheduler, op string, a, b types.Value, at *diag.Pos) *fail {
+	s, ok := a.(string)
+	t, both := b.(string)
+	if op != "+" || !ok || !both {
+		return nil
+	}
+	return e.fits(len(s)+len(t), at)
+}
+
+// fitsAll is fits of the list of some values, where lists are replaced by their items.
+func fitsAll(e *scheduler, values iter.Seq[types.Value], at *diag.Pos) *fail {
+	n := 0
+	for v := range values {
+		if l, ok := v.(*types.List); ok {
+			n += len(l.Items)
+		} else {
+			n++
+		}
+		if n*itemSize > e.remaining() {
+			return e.fits(n*itemSize, at)
+		}
+	}
+	return nil
+}
+
+// written returns a value as text, or as Repr writes it, if that fits.
+func written(e *scheduler, v types.Value, repr bool, at *diag.Pos) (string, *fail) {
+	if s, ok := v.(string); ok && !repr {
+		return s, nil
+	}
+	if o, ok := v.(types.Object); ok && !repr {
+		return o.Text(), nil
+	}
+	text, ok := types.ReprWithin(v, e.remaining())
+	if !ok {
+		return "", e.fits(e.remaining()+1, at)
+	}
+	return text, nil
 }
 
 // made counts a value that was computed.

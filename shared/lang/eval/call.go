@@ -195,7 +195,7 @@ func (g *given) add(a *argument, v types.Value, at *diag.Pos) *fail {
 
 func (n *callNode) call(e *engine, s *scope, g *given) (types.Value, *fail) {
 	if n.cast != nil {
-		return castCall(n.cast, g, n.at)
+		return castCall(e, n.cast, g, n.at)
 	}
 	args, unknown, x := n.plugin.arrange(g, n.at)
 	if x != nil {
@@ -216,11 +216,23 @@ func (n *callNode) call(e *engine, s *scope, g *given) (types.Value, *fail) {
 	return n.plugin.call(c, args, n.at)
 }
 
-func castCall(to *types.Primitive, g *given, at *diag.Pos) (types.Value, *fail) {
+// castCall converts a value to a primitive type. The text of a list may be larger than may be made.
+func castCall(e *engine, to *types.Primitive, g *given, at *diag.Pos) (types.Value, *fail) {
 	if len(g.named) > 0 || len(g.positional) != 1 {
 		return nil, failed(CodeArguments, at, "%s(...) takes one value", to)
 	}
-	v, err := types.Cast(to, g.positional[0])
+	of := g.positional[0]
+	if to == types.String {
+		switch of.(type) {
+		case *types.List, *types.Dict:
+			text, x := written(&e.scheduler, of, true, at)
+			if x != nil {
+				return nil, x
+			}
+			return text, e.made(text, at)
+		}
+	}
+	v, err := types.Cast(to, of)
 	if err != nil {
 		return nil, failed(CodeCast, at, "%v", err)
 	}
@@ -346,7 +358,10 @@ func (p *boundPlugin) checked(out Args, at *diag.Pos) (Args, bool, *fail) {
 		}
 		if err := t.Check(v); err != nil {
 			f := typeFail(err)
-			f.code, f.message = CodeArguments, "the argument "+name+" of "+p.Name+": "+f.message
+			f.message = "the argument " + name + " of " + p.Name + ": " + f.message
+			if f.code != CodeLimit {
+				f.code = CodeArguments
+			}
 			f.at, f.by = at, at
 			return f
 		}

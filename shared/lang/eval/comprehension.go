@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	"southbound/shared/diag"
 	"southbound/shared/lang/types"
 )
@@ -107,16 +109,16 @@ type filtered struct{}
 
 // collect joins the values when all are there.
 func (w *comprehending) collect(*unit) *fail {
-	out := &types.List{Items: make([]types.Value, 0, len(w.results))}
+	values := make([]types.Value, 0, len(w.results))
 	for _, v := range w.results {
-		switch v := v.value.(type) {
-		case filtered:
-		case *types.List:
-			out.Items = append(out.Items, v.Items...)
-		default:
-			out.Items = append(out.Items, v)
+		if _, leftOut := v.value.(filtered); !leftOut {
+			values = append(values, v.value)
 		}
 	}
+	if x := fitsAll(&w.engine.scheduler, slices.Values(values), w.node.at); x != nil {
+		return x
+	}
+	out := types.Spread(values)
 	w.engine.used.live -= resultSize * int64(len(w.results))
 	if x := w.engine.made(out, w.node.at); x != nil {
 		return x

@@ -201,9 +201,15 @@ func (d *direct) operation(x *syntax.Operation, vars *local) (types.Value, *fail
 		}
 		return v, nil
 	}
+	if f := fitsBoth(&d.program.engine.scheduler, x.Op, a, b, at); f != nil {
+		return nil, f
+	}
 	v, err := operate(x.Op, a, b)
 	if err != nil {
 		return nil, failed(CodeOperator, at, "%v", err).heavy(10)
+	}
+	if text, ok := v.(string); ok {
+		return v, d.program.engine.spend(len(text), at)
 	}
 	return v, nil
 }
@@ -264,19 +270,18 @@ func (d *direct) choice(x *syntax.Condition, vars *local) (types.Value, *fail) {
 }
 
 func (d *direct) list(items []syntax.Expression, vars *local) (types.Value, *fail) {
-	out := &types.List{}
+	values := make([]types.Value, 0, len(items))
 	for _, item := range items {
 		v, f := d.eval(item, vars)
 		if f != nil {
 			return nil, f
 		}
-		if l, ok := v.(*types.List); ok {
-			out.Items = append(out.Items, l.Items...)
-			continue
-		}
-		out.Items = append(out.Items, v)
+		values = append(values, v)
 	}
-	return out, nil
+	if f := fitsAll(&d.program.engine.scheduler, slices.Values(values), d.at); f != nil {
+		return nil, f
+	}
+	return types.Spread(values), nil
 }
 
 func (d *direct) dict(x *syntax.Dict, vars *local) (types.Value, *fail) {
@@ -383,7 +388,7 @@ func (d *direct) call(x *syntax.Call, vars *local) (types.Value, *fail) {
 		return nil, f
 	}
 	if n.cast != nil {
-		return castCall(n.cast, g, n.at)
+		return castCall(d.program.engine, n.cast, g, n.at)
 	}
 	if n.plugin.InContext {
 		return nil, failed(

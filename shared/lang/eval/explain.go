@@ -92,7 +92,9 @@ func notSet(v *variable) *fail {
 // wrongType says that a value does not belong to the type of an attribute.
 func wrongType(v *variable, value types.Value, err error) *fail {
 	f := typeFail(err)
-	f.whole = true
+	if f.whole = true; f.code == CodeLimit {
+		return f.with(v.attr.At, v.attr.Name+" is defined here")
+	}
 	expected := v.attr.Accepts.String()
 	if r := v.attr.Relation; r != nil {
 		expected = "an instance of " + r.Target.FullName()
@@ -152,7 +154,10 @@ func typeFail(err error) *fail {
 		f.with(m.Type.At, "the type "+m.Type.Name+" is defined here")
 	}
 	var inner *fail
-	if errors.As(err, &inner) {
+	if errors.As(err, &inner) && inner.code == CodeLimit { // which says nothing of the value
+		f.code, f.hint, f.weight = inner.code, inner.hint, inner.weight
+	}
+	if inner != nil {
 		f.related = append(f.related, related{inner.at, inner.message})
 		f.related = append(f.related, inner.related...)
 	}

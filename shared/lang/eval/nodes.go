@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	"southbound/shared/diag"
 	"southbound/shared/lang/types"
 )
@@ -266,18 +268,18 @@ func (n *listNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	if f.at(n.slot) != nil {
 		return f.get(n.slot), nil
 	}
-	out := &types.List{Items: make([]types.Value, 0, len(n.items))}
+	values := make([]types.Value, 0, len(n.items))
 	for _, item := range n.items {
 		v, x := item.value(e, s, f)
 		if x != nil {
 			return nil, x
 		}
-		if l, ok := v.(*types.List); ok {
-			out.Items = append(out.Items, l.Items...)
-			continue
-		}
-		out.Items = append(out.Items, v)
+		values = append(values, v)
 	}
+	if x := fitsAll(&e.scheduler, slices.Values(values), n.at); x != nil {
+		return nil, x
+	}
+	out := types.Spread(values)
 	return out, e.made(out, n.at)
 }
 

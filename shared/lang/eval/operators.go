@@ -47,6 +47,9 @@ func (n *binaryNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	if x := e.scan(breadth(a)+breadth(b), n.at); x != nil {
 		return nil, x
 	}
+	if x := fitsBoth(&e.scheduler, n.op, a, b, n.at); x != nil {
+		return nil, x
+	}
 	v, err := operate(n.op, a, b)
 	if err != nil {
 		return nil, failed(CodeOperator, n.at, "%v", err).heavy(10)
@@ -425,39 +428,50 @@ func joined(
 	s *scope,
 	f frame,
 ) (text string, unknown bool, x *fail) {
-	var b strings.Builder
+	pieces := make([]string, 0, len(parts))
+	size := 0
 	for i := range parts {
 		p := &parts[i]
-		if p.of == nil {
-			b.WriteString(p.text)
-			continue
+		t := p.text
+		if p.of != nil {
+			var missing bool
+			if t, missing, x = n.piece(p, unknown, e, s, f); x != nil {
+				return "", false, x
+			}
+			unknown = unknown || missing
 		}
-		v, x := p.of.value(e, s, f)
-		if x != nil {
-			return "", false, x
+		if size += len(t); size > e.remaining() {
+			return "", false, e.fits(size, n.at)
 		}
-		if types.IsUnknown(v) {
-			unknown = true
-			continue
-		}
-		format, specUnknown, x := joined(p.spec, n, e, s, f)
-		if x != nil {
-			return "", false, x
-		}
-		if unknown = unknown || specUnknown; unknown {
-			continue
-		}
-		t, x := n.shown(p, v, format)
-		if x != nil {
-			return "", false, x
-		}
-		b.WriteString(t)
+		pieces = append(pieces, t)
 	}
-	return b.String(), unknown, nil
+	if unknown {
+		return "", true, nil
+	}
+	return strings.Join(pieces, ""), false, nil
+}
+
+// piece returns the text of a part that has a value, and whether that is unknown. It need not be
+// written where the whole text is unknown.
+func (n *formatNode) piece(
+	p *part, whole bool, e *engine, s *scope, f frame,
+) (string, bool, *fail) {
+	v, x := p.of.value(e, s, f)
+	if x != nil || types.IsUnknown(v) {
+		return "", true, x
+	}
+	format, unknown, x := joined(p.spec, n, e, s, f)
+	if x != nil || unknown || whole {
+		return "", unknown, x
+	}
+	t, x := n.shown(p, v, format, e)
+	return t, false, x
 }
 
 // shown returns a value as it stands in the text. A float without a fraction is an int there.
-func (n *formatNode) shown(p *part, v types.Value, format string) (string, *fail) {
+func (n *formatNode) shown(
+	p *part, v types.Value, format string, e *engine,
+) (string, *fail) {
 	if r, ok := v.(types.Reference); ok {
 		return "", failed(
 			CodeReference,
@@ -471,16 +485,17 @@ func (n *formatNode) shown(p *part, v types.Value, format string) (string, *fail
 	if f, ok := v.(float64); ok && f == math.Trunc(f) && !math.IsInf(f, 0) {
 		v, _ = types.Cast(types.Int, f)
 	}
-	switch p.conversion {
-	case 'r':
-		v = types.Repr(v)
-	case 'a':
-		v = types.ASCII(types.Repr(v))
-	case 's':
-		v = types.Text(v)
+	if p.conversion != 0 || !n.python || format == "" {
+		text, x := written(&e.scheduler, v, p.conversion == 'r' || p.conversion == 'a', n.at)
+		if x != nil {
+			return "", x
+		}
+		if v = text; p.conversion == 'a' {
+			v = types.ASCII(text)
+		}
 	}
 	if !n.python {
-		return types.Text(v), nil
+		return v.(string), nil // it was written
 	}
 	out, err := types.Format(v, format)
 	if err != nil {

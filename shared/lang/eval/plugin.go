@@ -333,6 +333,18 @@ func (c *Context) Room() int64 {
 	return max(c.engine.limits.Memory-u.live-u.bytes, 0)
 }
 
+// Fits reports that a plugin would make more than a model may: a list of so many items, with so
+// many bytes of texts. Its error ends the call: the plugin returns it.
+func (c *Context) Fits(items, bytes int) error {
+	if c.engine == nil {
+		return nil
+	}
+	if f := c.engine.fits(itemSize*items+bytes, &c.At); f != nil {
+		return f
+	}
+	return nil
+}
+
 // Type returns the entity or the typedef of a name with its namespace; nil if there is none.
 func (c *Context) Type(name string) types.Type { return c.engine.program.named(name) }
 

@@ -69,9 +69,34 @@ func endless() map[string]string {
 		"templates":   `a = [std::template("/short.tmpl", n=i) for i in std::sequence(100000)]`,
 		"lists in templates": `a = [std::template("/list.tmpl", n=i) for i in ` +
 			`std::sequence(1000)]`,
-		"sequence": "a = std::sequence(1000000000)",
+		"sequence":    "a = std::sequence(1000000000)",
+		"text parts":  long + "b = \"" + strings.Repeat("{{t6}}", 4000) + `"`,
+		"f-string":    long + "b = f\"" + strings.Repeat("{t6}", 4000) + `"`,
+		"conversions": long + "b = f\"" + strings.Repeat("{t6!r}", 4000) + `"`,
+		"list parts":  "l = std::sequence(1000000)\na = [" + strings.Repeat("l, ", 4000) + "]",
+		"element lists": "l = std::sequence(1000000)\n" +
+			"a = [l for x in std::sequence(4000)]",
+		"cast lists": long + "l = [t5, t5, t5, t5]\na = [string(l) for x in std::sequence(4000)]",
+		"text joined in a type": long + "typedef joined as string matching (" +
+			strings.TrimSuffix(strings.Repeat("self + ", 400), " + ") + ") != \"\"\n" +
+			"entity T:\n joined x\nend\nimplement T using std::none\nT(x=t6)",
+		"list in a type": "typedef joined as list matching [" + strings.Repeat("self, ", 4000) +
+			"] != []\nentity T:\n joined x\nend\nimplement T using std::none\n" +
+			"T(x=std::sequence(1000000))",
+		"split":     long + `a = std::split(t6, "0")` + "\n" + `b = std::split(t6, "1")`,
+		"flattened": long + "a = std::flatten([t6, t6, t6])",
 	}
 }
+
+// long makes texts: each is ten times the one before, and t6 has ten million bytes.
+const long = `t0 = "0000000000"
+t1 = "{{t0}}{{t0}}{{t0}}{{t0}}{{t0}}{{t0}}{{t0}}{{t0}}{{t0}}{{t0}}"
+t2 = "{{t1}}{{t1}}{{t1}}{{t1}}{{t1}}{{t1}}{{t1}}{{t1}}{{t1}}{{t1}}"
+t3 = "{{t2}}{{t2}}{{t2}}{{t2}}{{t2}}{{t2}}{{t2}}{{t2}}{{t2}}{{t2}}"
+t4 = "{{t3}}{{t3}}{{t3}}{{t3}}{{t3}}{{t3}}{{t3}}{{t3}}{{t3}}{{t3}}"
+t5 = "{{t4}}{{t4}}{{t4}}{{t4}}{{t4}}{{t4}}{{t4}}{{t4}}{{t4}}{{t4}}"
+t6 = "{{t5}}{{t5}}{{t5}}{{t5}}{{t5}}{{t5}}{{t5}}{{t5}}{{t5}}{{t5}}"
+`
 
 // large are models that take much, and may.
 func large() map[string]string {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"unicode/utf8"
 
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/types"
@@ -174,7 +175,7 @@ func at(_ *eval.Context, a eval.Args) (types.Value, error) {
 }
 
 // parts returns the items of a list, the characters of a string, or the keys of a dict.
-func parts(v types.Value) ([]types.Value, error) {
+func parts(c *eval.Context, v types.Value) ([]types.Value, error) {
 	var out []types.Value
 	switch v := v.(type) {
 	case *types.Unknown:
@@ -182,6 +183,11 @@ func parts(v types.Value) ([]types.Value, error) {
 	case *types.List:
 		return v.Items, nil
 	case string:
+		n := utf8.RuneCountInString(v)
+		if err := c.Fits(2*n, len(v)); err != nil { // a character is an item, and a text
+			return nil, err
+		}
+		out = make([]types.Value, 0, n)
 		for _, r := range v {
 			out = append(out, string(r))
 		}
@@ -195,13 +201,13 @@ func parts(v types.Value) ([]types.Value, error) {
 	return nil, fmt.Errorf("%s has no items", types.Kind(v))
 }
 
-func item(_ *eval.Context, a eval.Args) (types.Value, error) {
+func item(c *eval.Context, a eval.Args) (types.Value, error) {
 	out := &types.List{}
 	for _, o := range a.List(0).Items {
 		if _, ok := o.(*types.Dict); ok {
 			return nil, errors.New("a dict has no items at an index")
 		}
-		items, err := parts(o)
+		items, err := parts(c, o)
 		if err != nil {
 			return nil, err
 		}
@@ -217,15 +223,18 @@ func item(_ *eval.Context, a eval.Args) (types.Value, error) {
 	return out, nil
 }
 
-func flatten(_ *eval.Context, a eval.Args) (types.Value, error) {
+func flatten(c *eval.Context, a eval.Args) (types.Value, error) {
 	out := &types.List{}
 	for _, v := range a.List(0).Items {
-		items, err := parts(v)
+		items, err := parts(c, v)
 		if err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(items, types.IsUnknown) {
 			return nil, eval.ErrUnknown
+		}
+		if err := c.Fits(len(out.Items)+len(items), 0); err != nil {
+			return nil, err
 		}
 		out.Items = append(out.Items, items...)
 	}

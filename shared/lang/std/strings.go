@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/jinja"
@@ -119,16 +120,19 @@ func replace(_ *eval.Context, a eval.Args) (types.Value, error) {
 var errTooLong = errors.New("the string becomes longer than 64 MiB")
 
 func limit(_ *eval.Context, a eval.Args) (types.Value, error) {
-	runes, n := []rune(a.Text(0)), a.Int(1)
+	text, n := a.Text(0), a.Int(1)
 	if n < 0 {
-		n = max(0, int64(len(runes))+n)
+		n = max(0, int64(utf8.RuneCountInString(text))+n)
 	}
-	return string(runes[:min(n, int64(len(runes)))]), nil
+	return types.First(text, int(min(n, int64(len(text))))), nil
 }
 
-func split(_ *eval.Context, a eval.Args) (types.Value, error) {
+func split(c *eval.Context, a eval.Args) (types.Value, error) {
 	if a.Text(1) == "" {
 		return nil, errors.New("delim is empty")
+	}
+	if err := c.Fits(strings.Count(a.Text(0), a.Text(1))+1, 0); err != nil {
+		return nil, err
 	}
 	out := &types.List{}
 	for part := range strings.SplitSeq(a.Text(0), a.Text(1)) {

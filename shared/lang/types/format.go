@@ -141,10 +141,20 @@ func (s spec) text(v string) (string, error) {
 	case s.alternate || s.noMinus:
 		return "", errors.New("# and z cannot be used in the format of a string")
 	}
-	if s.precision >= 0 && utf8.RuneCountInString(v) > s.precision {
-		v = string([]rune(v)[:s.precision])
+	if s.precision >= 0 {
+		v = First(v, s.precision)
 	}
 	return s.pad("", v, '<'), nil
+}
+
+// First returns the first n characters of a text.
+func First(text string, n int) string {
+	for i := range text {
+		if n--; n < 0 {
+			return text[:i]
+		}
+	}
+	return text
 }
 
 func (s spec) integer(n *big.Int) (string, error) {

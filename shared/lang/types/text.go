@@ -23,9 +23,16 @@ func Text(v Value) string {
 
 // Repr returns a value as Python shows it in lists: strings between quotes. null is null.
 func Repr(v Value) string {
+	text, _ := ReprWithin(v, math.MaxInt)
+	return text
+}
+
+// ReprWithin returns what Repr returns if that is not longer than so many bytes; otherwise some
+// beginning of it, and false.
+func ReprWithin(v Value, limit int) (string, bool) {
 	var b strings.Builder
-	repr(&b, v)
-	return b.String()
+	repr(&b, v, limit)
+	return b.String(), b.Len() <= limit
 }
 
 // AppendRepr appends what Repr returns.
@@ -51,7 +58,8 @@ func plain(s string) bool {
 	return true
 }
 
-func repr(b *strings.Builder, v Value) {
+// repr writes a value, but not much more than a limit.
+func repr(b *strings.Builder, v Value, limit int) {
 	switch v := v.(type) {
 	case Null:
 		b.WriteString("null")
@@ -68,25 +76,31 @@ func repr(b *strings.Builder, v Value) {
 	case float64:
 		b.WriteString(FloatText(v))
 	case string:
-		quote(b, v)
+		quote(b, v, limit)
 	case *List:
 		b.WriteByte('[')
 		for i, item := range v.Items {
+			if b.Len() > limit {
+				return
+			}
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			repr(b, item)
+			repr(b, item, limit)
 		}
 		b.WriteByte(']')
 	case *Dict:
 		b.WriteByte('{')
 		for i, k := range v.keys {
+			if b.Len() > limit {
+				return
+			}
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			quote(b, k)
+			quote(b, k, limit)
 			b.WriteString(": ")
-			repr(b, v.values[k])
+			repr(b, v.values[k], limit)
 		}
 		b.WriteByte('}')
 	case *Unknown:
@@ -115,7 +129,7 @@ func Short(v Value) string {
 	if o, ok := v.(Object); ok {
 		return o.String()
 	}
-	s := Repr(v)
+	s, _ := ReprWithin(v, limit*utf8.UTFMax) // all of the characters that are shown
 	if utf8.RuneCountInString(s) > limit {
 		s = string([]rune(s)[:limit]) + "…"
 	}
@@ -149,13 +163,16 @@ func infText(f float64) string {
 }
 
 // quote writes a string as repr() does: between ' unless it holds one and no ".
-func quote(b *strings.Builder, s string) {
+func quote(b *strings.Builder, s string, limit int) {
 	mark := byte('\'')
 	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
 		mark = '"'
 	}
 	b.WriteByte(mark)
 	for _, r := range s {
+		if b.Len() > limit {
+			return
+		}
 		switch {
 		case r == rune(mark) || r == '\\':
 			b.WriteByte('\\')

@@ -78,6 +78,19 @@ func (d *Dict) Keys() []string { return d.keys }
 // Len returns the number of entries.
 func (d *Dict) Len() int { return len(d.keys) }
 
+// Spread returns the list of some values. A list among them is replaced by its items.
+func Spread(values []Value) *List {
+	out := &List{Items: make([]Value, 0, len(values))}
+	for _, v := range values {
+		if l, ok := v.(*List); ok {
+			out.Items = append(out.Items, l.Items...)
+			continue
+		}
+		out.Items = append(out.Items, v)
+	}
+	return out
+}
+
 // Weight returns how many values a value holds all told, itself among them and what is in several
 // places as often: so many are written when it is shown. Each 64 bytes of a text count like one.
 func Weight(v Value) int {
