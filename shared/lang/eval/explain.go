@@ -35,6 +35,17 @@ func twice(v *variable, value types.Value, at *diag.Pos) *fail {
 	return f.with(v.at, "the first value is set here").with(at, "the other value is set here")
 }
 
+// selfSet says that an attribute that is called self gets a value: self is the instance already.
+func selfSet(v *variable, value types.Value) *fail {
+	f := &fail{
+		code: CodeDoubleSet, weight: 51, whole: true,
+		message: fmt.Sprintf("%s cannot become %s: self is the instance itself", v.of(),
+			types.Short(value)),
+		hint: "give the attribute another name",
+	}
+	return f.with(v.attr.At, "self is defined here")
+}
+
 func tooLate(v *variable, value types.Value, at *diag.Pos, turn bool) *fail {
 	if v.kind == many && len(v.late.list.Items) == v.attr.Relation.High {
 		return overFull(v, value, at)

@@ -315,6 +315,8 @@ func (v *variable) check(value types.Value) *fail {
 		if err := types.Bool.Check(value); err != nil {
 			return &fail{code: CodeType, message: err.Error(), weight: 100}
 		}
+	case v.attr != nil && v.attr.Name == "self":
+		return selfSet(v, value)
 	case v.attr != nil && !types.IsUnknown(value):
 		if err := v.attr.Accepts.Check(value); err != nil {
 			return wrongType(v, value, err)

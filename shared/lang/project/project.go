@@ -114,6 +114,7 @@ type loader struct {
 	crossed  map[[2]string]bool // modules V2 and those V1 that they import, which was said
 	modules  []string           // in the order in which they were found
 	sources  map[string][]eval.Source
+	nowhere  []imported // modules that are not there, each where it is imported first
 	problems diag.Problems
 	std      *module.Module // that of the environment, if there is one
 	testing  bool           // the part of std whose resources only that one has was read
@@ -211,10 +212,11 @@ func (l *loader) follow() error {
 	for len(l.open) > 0 {
 		i := l.open[len(l.open)-1]
 		l.open = l.open[:len(l.open)-1]
+		parts := strings.Split(i.name, "::")
+		l.earlier(parts[0], i.at)
 		if l.done[i.name] {
 			continue
 		}
-		parts := strings.Split(i.name, "::")
 		for n := 1; n <= len(parts); n++ {
 			if name := strings.Join(parts[:n], "::"); !l.done[name] {
 				l.done[name] = true
@@ -223,6 +225,12 @@ func (l *loader) follow() error {
 				}
 			}
 		}
+	}
+	for _, i := range l.nowhere {
+		l.problems.Add(diag.Problem{
+			Pos: i.at, Code: eval.CodeImport, Message: "there is no module " + i.name,
+			Hint: l.whereModulesAre(i.name),
+		})
 	}
 	for _, m := range l.modules {
 		l.project.Sources = append(l.project.Sources, l.sources[m]...)
@@ -256,22 +264,47 @@ func (l *loader) load(name string, parts []string, by imported) error {
 	return nil
 }
 
-// missing notes that there is no text of a namespace.
-func (l *loader) missing(name string, parts []string, by imported, m *module.Module) {
+// earlier notes that a module that is nowhere is imported at a place: it is missing where it is
+// imported first.
+func (l *loader) earlier(name string, at diag.Pos) {
+	for n := range l.nowhere {
+		if i := &l.nowhere[n]; i.name == name && i.at.File == at.File && at.Line < i.at.Line {
+			i.at = at
+		}
+	}
+}
+
+// whereModulesAre says where a module was looked for that is nowhere.
+func (l *loader) whereModulesAre(name string) string {
 	hint := "modules are looked for in " + strings.Join(l.finder.Paths, ", ")
 	if l.finder.Env.Dir != "" {
 		hint += " and installed in " + l.finder.Env.Dir
 	}
 	if near := eval.DidYouMean(name, l.names()); near != "" {
-		hint = near + " " + hint
-	} else if len(l.project.Meta.Repos) > 0 || l.project.Meta.Pip.Index != "" {
+		return near + " " + hint
+	}
+	if len(l.project.Meta.Repos) > 0 || l.project.Meta.Pip.Index != "" {
 		hint += "; southbound project install gets what is missing"
 	}
-	if len(parts) > 1 {
-		hint = "the module " + parts[0] + " has neither model/" + strings.Join(parts[1:], "/") +
-			".cf nor such a directory with an _init.cf"
+	return hint
+}
+
+// missing notes that there is no text of a namespace. What parts a module that is nowhere has is
+// not worth a word.
+func (l *loader) missing(name string, parts []string, by imported, m *module.Module) {
+	if m == nil && l.sources[parts[0]] == nil {
+		if len(parts) == 1 {
+			l.nowhere = append(l.nowhere, by)
+			l.nowhere[len(l.nowhere)-1].name = name
+		}
+		return
 	}
-	if m == nil && l.sources[parts[0]] != nil {
+	hint := "the module " + parts[0] + " has neither model/" + strings.Join(parts[1:], "/") +
+		".cf nor such a directory with an _init.cf"
+	if len(parts) == 1 {
+		hint = l.whereModulesAre(name)
+	}
+	if m == nil {
 		hint = "the module " + parts[0] + " is part of the program, and has no such part"
 	}
 	message := "there is no module " + name

@@ -1,0 +1,102 @@
+package project_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"southbound/shared/diag"
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/project"
+	"southbound/shared/lang/std"
+)
+
+// told compiles a model and returns what is wrong with it: a line for each problem, then its hint
+// and its other places.
+func told(t *testing.T, model string) string {
+	t.Helper()
+	dir := t.TempDir()
+	testCase{Std: true, Model: model}.write(t, dir)
+	p, err := project.Load(dir, project.Options{})
+	if err == nil {
+		_, _, err = eval.Run(t.Context(), eval.Program{
+			Sources: p.Sources, Rules: p.Rules, Env: p.Env, Plugins: std.Plugins(),
+		})
+	}
+	found, _ := diag.Of(err)
+	var b strings.Builder
+	at := func(p diag.Pos) string { return fmt.Sprintf("%d:%d", p.Line, p.Column) }
+	for _, q := range found {
+		fmt.Fprintf(&b, "%s %s: %s\n", at(q.Pos), q.Code, q.Message)
+		if q.Hint != "" {
+			fmt.Fprintf(&b, "  %s\n", q.Hint)
+		}
+		for _, r := range q.Related {
+			fmt.Fprintf(&b, "  %s %s\n", at(r.Pos), r.Message)
+		}
+	}
+	return strings.ReplaceAll(b.String(), dir+string(filepath.Separator), "")
+}
+
+// TestMessages holds what is said of mistakes, and where.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, model, want string }{
+		{
+			"an attribute self", "entity A:\n    string self\nend\nimplement A using std::none\n" +
+				"A(self=\"x\")\n",
+			"5:1 double_set: self of A (made at main.cf:5:1) cannot become 'x': self is the " +
+				"instance itself\n  give the attribute another name\n  2:12 self is defined here\n",
+		},
+		{
+			"an attribute self with a default",
+			"entity A:\n    string? self = null\nend\nimplement A using std::none\nA()\n",
+			"5:1 double_set: self of A (made at main.cf:5:1) cannot become null: self is the " +
+				"instance itself\n  give the attribute another name\n  2:13 self is defined here\n",
+		},
+		{
+			"a relation self",
+			"entity A:\nend\nA.self [0:1] -- A\nimplement A using std::none\nA(self=A())\n",
+			"5:1 double_set: self of A (made at main.cf:5:1) cannot become A (made at " +
+				"main.cf:5:8): self is the instance itself\n  give the attribute another name\n" +
+				"  3:3 self is defined here\n",
+		},
+		{
+			"the far end of a relation called self",
+			"entity A:\nend\nentity B:\nend\nA.bs [0:] -- B.self [0:1]\n" +
+				"implement A using std::none\nimplement B using std::none\nA(bs=B())\n",
+			"8:6 double_set: self of B (made at main.cf:8:6) cannot become A (made at " +
+				"main.cf:8:1): self is the instance itself\n  give the attribute another name\n" +
+				"  8:1 the value comes from here\n  5:16 self is defined here\n",
+		},
+		{
+			"an attribute self that nothing gives a value",
+			"entity A:\nend\nA.self [0:] -- A\nimplement A using std::none\nA()\n", "",
+		},
+		{
+			"a part of a missing module", "import foo\nimport foo::sub\n",
+			"1:1 import: there is no module foo\n  modules are looked for in libs\n",
+		},
+		{
+			"a part of a missing module before it", "import foo::sub\nimport foo\n",
+			"1:1 import: there is no module foo\n  modules are looked for in libs\n",
+		},
+		{
+			"parts of a missing module", "import foo::b\nimport foo::sub::a\n",
+			"1:1 import: there is no module foo\n  modules are looked for in libs\n",
+		},
+		{
+			"an unknown module twice, with another", "import zap\nimport foo\nimport foo\n",
+			"1:1 import: there is no module zap\n  modules are looked for in libs\n" +
+				"2:1 import: there is no module foo\n  modules are looked for in libs\n",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := told(t, c.model); got != c.want {
+				t.Errorf("%s\nit says\n%s\ninstead of\n%s", c.model, got, c.want)
+			}
+		})
+	}
+}
