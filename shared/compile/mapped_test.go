@@ -234,7 +234,8 @@ shop::Page(host=host, path="/secret", owner={"secret": "env:A"}, text="")
 	for name, want := range map[string]map[string]any{
 		"/unknown": {
 			"delay_ms": resource.Parameter{
-				Name: "unknown: the environment variable NOT_SET is not set"}},
+				Name: "unknown: the environment variable NOT_SET is not set; set NOT_SET where " +
+					"models are compiled"}},
 		"/parameter": {"delay_ms": int64(1), "value": resource.Parameter{Name: "owner"}},
 		"/file": {"delay_ms": int64(1), "value": resource.File{Hash: "29e5a6c6b9f8e3b6",
 			Size: 12}},

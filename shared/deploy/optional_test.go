@@ -393,7 +393,7 @@ func TestCacheIsTheAgents(t *testing.T) {
 func TestParameterNames(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "/", "a\r\nb", "a\nb", "\x00", "\x1b[31m", "\xff", "a\u2028b",
-		strings.Repeat("x", 1025)} {
+		strings.Repeat("x", 1025), resource.Unknown("why").Name} {
 		if err := planner.CheckParameterName(name); !fault.Is(err, fault.Invalid) ||
 			strings.ContainsAny(err.Error(), "\r\n\x1b") {
 			t.Errorf("%q: %v", name, err)

@@ -1,7 +1,10 @@
 // Package resource holds what a resource is: its identity, its values and the hash of its intent.
 package resource
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // ID is the canonical text of an identity: type[agent,namevar=value], with several namevars
 // type[agent,a=1,b=2] in declared order. In the agent's name and in values the characters , = ] and
@@ -83,8 +86,21 @@ type Secret struct {
 	Version string // "" until known; part of the intent
 }
 
-// Parameter refers to a parameter of the environment.
+// Parameter refers to a parameter of the environment. One that Unknown made is none that can be
+// set: its name says why a value of a model was not known.
 type Parameter struct{ Name string }
+
+// unknownPrefix begins the names of parameters that are none.
+const unknownPrefix = "unknown: "
+
+// Unknown stands for a value that was not known when a model was compiled: its resource is
+// undefined.
+func Unknown(why string) Parameter { return Parameter{Name: unknownPrefix + why} }
+
+// Unknown returns why a value was not known, and whether the parameter stands for such a value.
+func (p Parameter) Unknown() (why string, is bool) {
+	return strings.CutPrefix(p.Name, unknownPrefix)
+}
 
 // Fact refers to a fact of a resource.
 type Fact struct {

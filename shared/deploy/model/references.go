@@ -6,13 +6,17 @@ import (
 	"southbound/shared/resource"
 )
 
-// Missing names, for people, the parameters and facts that v still refers to, since their values
-// are not known.
+// Missing names, for people, the parameters, facts and values of models that v still refers to,
+// since they are not known.
 func Missing(v any) []string {
 	var out []string
 	for _, ref := range resource.References(v) {
 		switch r := ref.(type) {
 		case resource.Parameter:
+			if why, is := r.Unknown(); is {
+				out = append(out, fmt.Sprintf("a value of the model (%s)", why))
+				continue
+			}
 			out = append(out, fmt.Sprintf("parameter %q", r.Name))
 		case resource.Fact:
 			out = append(out, fmt.Sprintf("fact %q of %s", r.Name, r.Of))

@@ -8,6 +8,7 @@ import (
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // Request says which of the released resources work is asked for.
@@ -109,6 +110,12 @@ func (pl *Planner) SetParameters(ctx context.Context, env string, ps ...state.Pa
 	return pl.changeParameters(ctx, env, func(p *planning) { p.store.set = ps })
 }
 
+// isUnknown reports whether a name is that of what a model did not know.
+func isUnknown(name string) bool {
+	_, is := resource.Parameter{Name: name}.Unknown()
+	return is
+}
+
 // maxParameterName bounds the names of parameters, in characters.
 const maxParameterName = 255
 
@@ -118,6 +125,11 @@ func CheckParameterName(name string) error {
 	switch {
 	case name == "":
 		return fault.New(fault.Invalid, "set parameter", "a parameter needs a name")
+	case isUnknown(name):
+		return fault.New(fault.Invalid, "set parameter",
+			"%q stands for a value that a model did not know, and is no parameter", name).
+			WithHint("see to it that the model knows the value where it is compiled, and export " +
+				"it again")
 	case name == "/": // no path of a URL has it for a segment
 		return fault.New(fault.Invalid, "set parameter",
 			"a slash alone is not a valid name of a parameter").

@@ -213,12 +213,9 @@ func (p *resolver) resolveAgents(
 			}
 		}
 		if err != nil {
-			problems.Add(
-				diag.Problem{
-					Message: fmt.Sprintf("agent %q: %v", a.Name, err),
-					Hint:    "set it first: southbound parameter set NAME VALUE",
-				},
-			)
+			problems.Add(diag.Problem{
+				Message: fmt.Sprintf("agent %q: %v", a.Name, err), Hint: optionHint(options),
+			})
 			continue
 		}
 		a.Options, _ = options.(map[string]any)
@@ -241,11 +238,27 @@ func (p *resolver) resolveAgents(
 	return out, problems
 }
 
+// optionHint says what to do about options of an agent that are not all known.
+func optionHint(options any) string {
+	for _, ref := range resource.References(options) {
+		if p, ok := ref.(resource.Parameter); ok {
+			if _, none := p.Unknown(); none {
+				return "see to it that the model knows it where it is compiled"
+			}
+			break
+		}
+	}
+	return "set it first: southbound parameter set NAME VALUE"
+}
+
 // resolveRef replaces a known parameter or fact by its value and gives a secret its version; any
 // other reference stays as it is.
 func (pl *Config) resolveRef(ctx context.Context, ref any, known *values) (any, error) {
 	switch r := ref.(type) {
 	case resource.Parameter:
+		if _, none := r.Unknown(); none {
+			return ref, nil
+		}
 		if v, ok := known.known[state.ParameterKey{Name: r.Name}]; ok {
 			return v, nil
 		}

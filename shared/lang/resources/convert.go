@@ -7,6 +7,7 @@ import (
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/std"
 	"southbound/shared/lang/types"
+	"southbound/shared/resource"
 )
 
 // value returns a value as documents have it.
@@ -72,7 +73,7 @@ func unknown(v *types.Unknown) any {
 	if why == "" {
 		why = "a value that is computed from one that is not known"
 	}
-	return map[string]any{string(parameterKind): "unknown: " + why}
+	return map[string]any{string(parameterKind): resource.Unknown(why).Name}
 }
 
 // dict returns a map; one that only looks like a form is marked as a literal.

@@ -92,7 +92,8 @@ func getEnv(_ *eval.Context, a eval.Args) (types.Value, error) {
 		return v, nil
 	}
 	if a.Null(1) {
-		return &types.Unknown{Why: "the environment variable " + name + " is not set"}, nil
+		return &types.Unknown{Why: "the environment variable " + name + " is not set; set " + name +
+			" where models are compiled"}, nil
 	}
 	return a.Values[1], nil
 }
