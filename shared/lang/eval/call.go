@@ -27,6 +27,8 @@ type argument struct {
 	name   string
 	spread bool
 	of     node
+	// fallback says that it is the default of an attribute that the constructor does not name.
+	fallback bool
 }
 
 // dict returns the dictionary behind **.

@@ -234,7 +234,7 @@ func (b *binder) constructArgs(n *constructNode, args []syntax.Arg, indexed []st
 	all := b.args[first:]
 	for i, d := range defaults {
 		if all[i].of == nil {
-			all[i].of = &constant{shape: shape{at: n.at}, result: d.Value}
+			all[i].of, all[i].fallback = &constant{shape: shape{at: d.At}, result: d.Value}, true
 		}
 	}
 	n.share(all, indexed)

@@ -127,13 +127,7 @@ func (n *constructNode) fromDict(a *argument, v types.Value, out []named) ([]nam
 
 // written reports whether an attribute stands in the constructor itself.
 func (n *constructNode) written(name string) bool {
-	is := func(a argument) bool {
-		if a.name != name {
-			return false
-		}
-		c, constant := a.of.(*constant)
-		return !constant || c.at != n.at // not a default
-	}
+	is := func(a argument) bool { return a.name == name && !a.fallback }
 	return slices.ContainsFunc(n.direct, is) || slices.ContainsFunc(n.others, is)
 }
 

@@ -435,7 +435,7 @@ func (p entityPass) declareDefault(
 		p.problem(failed(CodeDefault, a.At, "the default of %s is not a constant", a.Name))
 		return
 	}
-	e.Defaults = append(e.Defaults, types.Default{Name: a.Name, Value: v})
+	e.Defaults = append(e.Defaults, types.Default{Name: a.Name, Value: v, At: a.At})
 	p.defaults[e] = append(
 		p.defaults[e],
 		pendingDefault{value: v, typ: a.Type, name: a.Name, at: a.At},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,7 +33,24 @@ func twice(v *variable, value types.Value, at *diag.Pos) *fail {
 		f.hint = "the same statement gives both values, in a loop or for two instances; " +
 			"let each of them set something of its own"
 	}
-	return f.with(v.at, "the first value is set here").with(at, "the other value is set here")
+	first, other := "the first value is set here", "the other value is set here"
+	switch {
+	case v.isDefault(v.at):
+		first = "the first value is the default, which is set here"
+	case v.isDefault(at):
+		other = "the other value is the default, which is set here"
+	default:
+		return f.with(v.at, first).with(at, other)
+	}
+	f.hint = "what the constructor does not set gets its default: set it there, or leave out " +
+		"the default"
+	return f.with(v.at, first).with(at, other)
+}
+
+// isDefault reports whether a value that was set at a place is the default of the attribute.
+func (v *variable) isDefault(at *diag.Pos) bool {
+	return v.owner != nil && at != nil && slices.ContainsFunc(v.owner.entity.AllDefaults(),
+		func(d types.Default) bool { return d.Name == v.attr.Name && d.At == at })
 }
 
 // selfSet says that an attribute that is called self gets a value: self is the instance already.

@@ -79,7 +79,7 @@ func (b *block) find(name string, at *diag.Pos) (spot, *fail) {
 	return s, nil
 }
 
-// lookUp returns the variable at a spot.
+// lookUp returns the variable at a spot. at is where its name stands.
 func (p *spot) lookUp(s *scope, at *diag.Pos) (*variable, *fail) {
 	if p.up >= 0 {
 		for range p.up {
@@ -101,11 +101,12 @@ func (p *spot) lookUp(s *scope, at *diag.Pos) (*variable, *fail) {
 		code:    CodeUnknownName,
 		message: "the variable " + p.name + " is not defined",
 		weight:  20,
+		mark:    at,
 	}
 	if p.global.block != nil {
 		f.hint = DidYouMean(p.last, p.near(s))
 	}
-	_ = at
+
 	return nil, f
 }
 

@@ -91,6 +91,26 @@ func TestMessages(t *testing.T) {
 			"1:1 import: there is no module zap\n  modules are looked for in libs\n" +
 				"2:1 import: there is no module foo\n  modules are looked for in libs\n",
 		},
+		{
+			"a default and another value",
+			"entity A:\n    bool flag = false\nend\nimplementation i for A:\n    self.flag = true\n" +
+				"end\nimplement A using i\n\nA()\n",
+			"5:5 double_set: flag of A (made at main.cf:9:1) is set twice: it is False already, " +
+				"and would become True\n  what the constructor does not set gets its default: " +
+				"set it there, or leave out the default\n" +
+				"  2:10 the first value is the default, which is set here\n" +
+				"  5:17 the other value is set here\n",
+		},
+		{
+			"another value and a default",
+			"entity A:\n    int k\n    bool flag = false\nend\nindex A(k)\n" +
+				"implement A using std::none\nA(k=1, flag=true)\nA(k=1)\n",
+			"8:1 double_set: flag of A (made at main.cf:7:1, main.cf:8:1) is set twice: it is " +
+				"True already, and would become False\n  what the constructor does not set " +
+				"gets its default: set it there, or leave out the default\n" +
+				"  7:13 the first value is set here\n" +
+				"  3:10 the other value is the default, which is set here\n",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -98,5 +118,27 @@ func TestMessages(t *testing.T) {
 				t.Errorf("%s\nit says\n%s\ninstead of\n%s", c.model, got, c.want)
 			}
 		})
+	}
+}
+
+// TestUndefined holds that a name that nothing defines is marked wherever it stands.
+func TestUndefined(t *testing.T) {
+	t.Parallel()
+	const entity = "entity A:\n    string n\nend\nindex A(n)\nimplement A using std::none\n"
+	for _, line := range []string{
+		"y = nope == 5", "y = 5 == nope", "y = not nope", "y = std::count(nope)", "y = [1, nope]",
+		`y = {"a": nope}`, "y = nope ? 1 : 2", "y = true ? nope : 2", "y = nope.a",
+		"y = nope[\"a\"]", "y = string(nope)", "y = nope in [1]", "y = true and nope",
+		"y = [i for i in nope]", "y = [nope for i in [1]]", "y = nope is defined",
+		"for i in nope:\n end", "if nope:\nend", "y = A(n=nope)", "y = A(**nope)", "y = A[n=nope]",
+		"A(\n  n=nope)", "implementation i for A:\nend\nimplement A using i when nope\nA(n=\"x\")",
+	} {
+		model := entity + line + "\n"
+		before := model[:strings.Index(model, "nope")]
+		want := fmt.Sprintf("%d:%d unknown_variable: the variable nope is not defined\n",
+			strings.Count(before, "\n")+1, len(before)-strings.LastIndex(before, "\n"))
+		if got := told(t, model); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: it says\n%s\ninstead of\n%s", line, got, want)
+		}
 	}
 }

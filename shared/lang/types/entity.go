@@ -37,6 +37,7 @@ type Entity struct {
 type Default struct {
 	Name  string
 	Value Value
+	At    *diag.Pos // where the attribute is declared that has it
 }
 
 // Attribute is an attribute of an entity or, with Relation, one end of a relation.
