@@ -185,10 +185,10 @@ func (g *given) add(a *argument, v types.Value, at *diag.Pos) *fail {
 				return failed(CodeDuplicateArg, at, "the argument %s is there twice", k)
 			}
 			item, _ := d.Get(k)
-			g.named = append(g.named, named{k, item})
+			g.named = append(g.named, named{name: k, value: item})
 		}
 	case a.name != "":
-		g.named = append(g.named, named{a.name, v})
+		g.named = append(g.named, named{name: a.name, value: v})
 	default:
 		g.positional = append(g.positional, v)
 	}

@@ -43,7 +43,8 @@ func (n *constructNode) value(e *engine, s *scope, f frame) (types.Value, *fail)
 		if x != nil {
 			return nil, x
 		}
-		values = append(values, named{n.direct[i].name, v})
+		a := &n.direct[i]
+		values = append(values, named{name: a.name, value: v, at: a.of.pos()})
 	}
 	values = overridden(values, late)
 	o, x := n.instance(e, s, values)
@@ -120,7 +121,7 @@ func (n *constructNode) fromDict(a *argument, v types.Value, out []named) ([]nam
 			return nil, f.heavy(10).advise("%s", DidYouMean(k, attributeNames(n.entity)))
 		}
 		item, _ := d.Get(k)
-		out = append(out, named{k, item})
+		out = append(out, named{name: k, value: item})
 	}
 	return out, nil
 }
@@ -170,7 +171,7 @@ func (n *constructNode) otherEnd(
 		!slices.Contains(n.missing, inverse.Name) {
 		return named{}, nil
 	}
-	return named{inverse.Name, o}, nil
+	return named{name: inverse.Name, value: o}, nil
 }
 
 // shownValues returns attributes with their values: name='web1', port=80.
@@ -229,7 +230,7 @@ func (n *constructNode) instance(e *engine, s *scope, values []named) (*Instance
 	before := found.made
 	found.made = made{n.at, &before}
 	for _, v := range values {
-		if x := found.setAttribute(v.name, v.value, n.at, true); x != nil {
+		if x := found.setAttribute(v.name, v.value, v.place(n.at), true); x != nil {
 			return nil, x
 		}
 	}

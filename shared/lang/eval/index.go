@@ -14,6 +14,15 @@ import (
 type named struct {
 	name  string
 	value types.Value
+	at    *diag.Pos // of the value, where it stands in a constructor
+}
+
+// place returns where the value stands; other, if that is not known.
+func (n *named) place(other *diag.Pos) *diag.Pos {
+	if n.at != nil {
+		return n.at
+	}
+	return other
 }
 
 // register counts an instance for its entity and those that it extends, and enters it in their

@@ -140,7 +140,8 @@ func (o *Instance) Value(name string) (types.Value, bool) {
 // known.
 func (o *Instance) Place(name string) diag.Pos {
 	if i := o.entity.Place(name); i >= 0 {
-		if v := o.vars[i].real(); v != nil && v.at != nil && v.at.Line > 0 {
+		v := o.vars[i].real()
+		if v != nil && v.at != nil && v.at.Line > 0 && !v.isDefault(v.at) {
 			return *v.at
 		}
 	}
@@ -181,7 +182,7 @@ func (e *engine) make(
 	o.scope.instance = o
 	e.furnish(o)
 	for _, n := range values {
-		if f := o.setAttribute(n.name, n.value, at, true); f != nil {
+		if f := o.setAttribute(n.name, n.value, n.place(at), true); f != nil {
 			return nil, f
 		}
 	}

@@ -83,7 +83,7 @@ func (n *indexNode) search(u *unit, s *scope, result *variable) *fail {
 		if x != nil {
 			return x
 		}
-		values = append(values, named{back.Name, root})
+		values = append(values, named{name: back.Name, value: root})
 		entity = root.(*Instance).entity.Attribute(n.name).Relation.Target
 	}
 	for i := range n.args {
@@ -92,7 +92,7 @@ func (n *indexNode) search(u *unit, s *scope, result *variable) *fail {
 			return x
 		}
 		if !n.args[i].spread {
-			values = append(values, named{n.args[i].name, v})
+			values = append(values, named{name: n.args[i].name, value: v})
 			continue
 		}
 		d, x := n.args[i].dict(v)
@@ -101,7 +101,7 @@ func (n *indexNode) search(u *unit, s *scope, result *variable) *fail {
 		}
 		for _, k := range d.Keys() {
 			item, _ := d.Get(k)
-			values = append(values, named{k, item})
+			values = append(values, named{name: k, value: item})
 		}
 	}
 	_, x := e.find(entity, values, n.at, result)

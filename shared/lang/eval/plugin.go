@@ -258,7 +258,7 @@ func (c *Context) Make(of *types.Entity, values *types.Dict) (types.Object, erro
 		if of.Attribute(k) == nil {
 			return nil, missing{fmt.Sprintf("%s has no attribute %s", of.FullName(), k)}
 		}
-		given = append(given, named{k, v})
+		given = append(given, named{name: k, value: v})
 	}
 	o, f := n.instance(c.engine, c.scope, given)
 	if f == nil {
@@ -290,7 +290,7 @@ func (c *Context) ApplyNamed(
 	if more != nil {
 		for _, k := range more.Keys() {
 			v, _ := more.Get(k)
-			g.named = append(g.named, named{k, v})
+			g.named = append(g.named, named{name: k, value: v})
 		}
 	}
 	arranged, unknown, f := p.arrange(g, &c.At)
