@@ -18,7 +18,11 @@ func (b *binder) bind(x syntax.Expression, h *hint) node {
 	case *syntax.Group:
 		return b.bind(x.Value, h)
 	case *syntax.Ref:
-		return b.ref(x.Name.Text, shape{at: at})
+		n := b.ref(x.Name.Text, shape{at: at})
+		if r, ok := n.(*refNode); ok {
+			r.where.numeral = b.file.syntax.Numeral(x.From)
+		}
+		return n
 	case *syntax.Attr:
 		return b.attr(x)
 	case *syntax.Format:

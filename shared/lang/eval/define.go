@@ -432,7 +432,9 @@ func (p entityPass) declareDefault(
 	}
 	v, ok := folded(st.Default)
 	if !ok {
-		p.problem(failed(CodeDefault, a.At, "the default of %s is not a constant", a.Name))
+		p.problem(failed(CodeDefault, a.At, "the default of %s is not a constant", a.Name).
+			advise("a default holds nothing that has to be computed; set the attribute in an " +
+				"implementation instead"))
 		return
 	}
 	e.Defaults = append(e.Defaults, types.Default{Name: a.Name, Value: v, At: a.At})

@@ -55,6 +55,8 @@ type spot struct {
 	index  int
 	global *namespace
 	last   string // its name in global
+	// numeral is what other languages read as a number, of which the name is the end
+	numeral string
 }
 
 // find finds a variable from a block.
@@ -102,6 +104,10 @@ func (p *spot) lookUp(s *scope, at *diag.Pos) (*variable, *fail) {
 		message: "the variable " + p.name + " is not defined",
 		weight:  20,
 		mark:    at,
+	}
+	if p.numeral != "" {
+		f.message += ", and " + p.numeral + " is not a number"
+		return nil, f.advise("%s", syntax.NumeralHint)
 	}
 	if p.global.block != nil {
 		f.hint = DidYouMean(p.last, p.near(s))

@@ -111,6 +111,17 @@ func TestMessages(t *testing.T) {
 				"  7:13 the first value is set here\n" +
 				"  3:10 the other value is the default, which is set here\n",
 		},
+		{
+			"a number of another language", "x = 1e3\n",
+			"1:6 unknown_variable: the variable e3 is not defined, and 1e3 is not a number\n" +
+				"  write a number with all its digits, such as 1000 or 0.001\n",
+		},
+		{
+			"a default in a dict that has to be computed",
+			"entity A:\n    string m\n    dict n = {\"a\": self.m}\nend\n",
+			"3:10 default: the default of n is not a constant\n  a default holds nothing that has " +
+				"to be computed; set the attribute in an implementation instead\n",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -99,6 +99,7 @@ func (p *parser) imports() Statement {
 
 func (p *parser) entity() Statement {
 	from := p.step()
+	p.heading = true
 	t := p.peek()
 	if t.Kind == Name {
 		p.report(CodeName, t, "write it such as "+strings.ToUpper(t.Text[:1])+
@@ -116,7 +117,7 @@ func (p *parser) entity() Statement {
 			out.Extends = append(out.Extends, p.entityName())
 		}
 	}
-	p.want(":", OpensBlock, "write it such as `entity Host extends std::Entity:`")
+	p.opensBlock("write it such as `entity Host extends std::Entity:`")
 	out.Doc = p.optionalDoc()
 	for !p.sign("end", NoRole) {
 		if t := p.peek(); t.Kind == EOF || opens(t) && t.Pos.Column == 1 {
@@ -176,7 +177,7 @@ func (p *parser) defaultOf(a *Attribute, isDict bool) {
 		if a.Default == nil {
 			p.expected("a constant",
 				"the default of an attribute is a number, a text, true, false, null, or a list "+
-					"of these")
+					"or a dict of these")
 		}
 	}
 }
@@ -237,10 +238,11 @@ func (p *parser) index() Statement {
 
 func (p *parser) implementation() Statement {
 	from := p.step()
+	p.heading = true
 	out := &Implementation{Name: p.name("the name of an implementation")}
 	p.want("for", NoRole, "write it such as `implementation files for Host:`")
 	out.Entity = p.entityName()
-	p.want(":", OpensBlock, "a `:` stands before the statements")
+	p.opensBlock("a `:` stands before the statements")
 	out.Doc = p.optionalDoc()
 	out.Body = p.block("the implementation "+out.Name.Text, "end")
 	p.step()

@@ -192,6 +192,13 @@ func (p *parser) named() Expression {
 	return p.lookups(p.attributes(&Ref{name.Span, name}))
 }
 
+// constants are the words of other languages that begin with a capital letter, as entities do, and
+// those of this one.
+var constants = map[string]string{
+	"True": "true", "False": "false", "None": "null", "Null": "null", "TRUE": "true",
+	"FALSE": "false", "NULL": "null", "NONE": "null",
+}
+
 // ofEntity reads what is behind the name of an entity.
 func (p *parser) ofEntity(entity Path) Expression {
 	switch t := p.peek(); {
@@ -201,6 +208,11 @@ func (p *parser) ofEntity(entity Path) Expression {
 	case t.is("["):
 		args := p.args("[", "]", false)
 		return p.noAttribute(&IndexLookup{Span: p.spanFrom(entity), Entity: entity, Args: args})
+	}
+	if word, ok := constants[entity.Text]; ok {
+		at := &p.tokens[entity.From]
+		p.report(CodeSyntax, at, "write "+word, "there is no %s", entity.Text)
+		return &Constant{entity.Span, word}
 	}
 	p.expected("`(` or `[` behind the name of an entity",
 		"write "+entity.Text+"(name=value) for a new instance, "+entity.Text+

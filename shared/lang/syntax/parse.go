@@ -53,6 +53,8 @@ type parser struct {
 	at       int32
 	problems []Problem
 	depth    int
+	heading  bool  // the beginning of a block is being read, up to its :
+	owed     int   // how many `end` belong to blocks of which the beginning was wrong
 	read     []Arg // those of the brackets that are open
 }
 
@@ -80,7 +82,13 @@ func (p *parser) since(from int32) Span { return Span{from, max(from, p.at-1)} }
 // span returns the span from the beginning of a node to the last token that was read.
 func (p *parser) spanFrom(n Node) Span { return p.since(n.Tokens().From) }
 
+// report notes a problem. That something is missing at the end of the file says nothing behind a text
+// that does not end.
 func (p *parser) report(code string, t *Token, hint, format string, args ...any) {
+	if last := len(p.tokens) - 1; t.Kind == EOF && last > 0 && p.tokens[last-1].Kind == Unknown &&
+		p.tokens[last-1].End().Offset == t.Pos.Offset {
+		return
+	}
 	p.problems = append(p.problems, Problem{Code: code, Pos: t.Pos, End: t.End(),
 		Message: fmt.Sprintf(format, args...), Hint: hint})
 }
@@ -104,9 +112,12 @@ func (p *parser) expected(what, hint string) {
 		p.fail(CodeReserved, t, "choose another name",
 			"expected %s, and %s is a word of the language", what, t.Text)
 	}
+	if n := p.file.Numeral(p.at); n != "" {
+		p.fail(CodeSyntax, t, NumeralHint, "%s is not a number", n)
+	}
 	p.report(CodeSyntax, t, hint, "expected %s, found %s", what, shown(t))
 	before := &p.tokens[max(p.at-1, 0)]
-	if before.Kind == Keyword && before.Pos.Line < t.Pos.Line {
+	if n := len(p.problems); n > 0 && before.Kind == Keyword && before.Pos.Line < t.Pos.Line {
 		last := &p.problems[len(p.problems)-1]
 		last.Related = append(last.Related, Related{before.Pos, "it stands behind " + before.Text})
 	}
@@ -189,15 +200,20 @@ func opens(t *Token) bool {
 // recovering reads a statement; when that fails, it goes on at the next token that begins a line
 // and where another may begin.
 func (p *parser) recovering(read func() Statement, begins func(*Token) bool) (out Statement) {
-	depth, from := p.depth, p.at
+	depth, owed, from := p.depth, p.owed, p.at
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(abandoned); !ok {
 				panic(r)
 			}
-			p.depth, p.read, out = depth, p.read[:0], nil
+			p.depth, p.owed, p.read, out = depth, owed, p.read[:0], nil
 			if p.at == from {
 				p.step()
+			}
+			if p.heading {
+				p.heading = false
+				p.skipBlock(begins)
+				return
 			}
 			for t := p.peek(); t.Kind != EOF && (!p.firstOnLine() || !begins(t)); t = p.peek() {
 				p.step()
@@ -207,6 +223,44 @@ func (p *parser) recovering(read func() Statement, begins func(*Token) bool) (ou
 	return read()
 }
 
+// skipBlock goes on behind a block of which the beginning was wrong, with its `end`, or at the next
+// statement that is not part of it for sure. Then that `end` is still to come.
+func (p *parser) skipBlock(begins func(*Token) bool) {
+	inner := 0
+	for t := p.peek(); t.Kind != EOF; t = p.peek() {
+		if p.firstOnLine() {
+			switch {
+			case t.is("end"):
+				p.step()
+				if inner--; inner < 0 {
+					return
+				}
+				continue
+			case t.is("else"), t.is("elif"): // may be part of it
+			case begins(t):
+				if !opens(t) || t.Pos.Column != 1 {
+					p.owed += inner + 1
+				}
+				return
+			case t.is("for"), t.is("if"):
+				inner++
+			}
+		}
+		p.step()
+	}
+}
+
+// settle reads the line with the `end` or the `else` of a block of which the beginning was wrong.
+func (p *parser) settle() {
+	if p.sign("end", NoRole) {
+		p.owed--
+		return
+	}
+	for p.step(); p.peek().Kind != EOF && !p.firstOnLine(); {
+		p.step()
+	}
+}
+
 // firstOnLine reports whether the token at hand is the first on its line.
 func (p *parser) firstOnLine() bool {
 	return p.at == 0 || p.tokens[p.at-1].End().Line < p.peek().Pos.Line
@@ -214,6 +268,9 @@ func (p *parser) firstOnLine() bool {
 
 // topStatement reads a definition or a statement.
 func (p *parser) topStatement() Statement {
+	if opens(p.peek()) {
+		p.owed = 0 // no block goes on behind that
+	}
 	if t := p.peek(); t.Kind == Keyword {
 		switch t.Text {
 		case "import":
@@ -233,7 +290,8 @@ func (p *parser) topStatement() Statement {
 	return p.statement(true)
 }
 
-// statement reads what may also stand in a block; a relation only at the top.
+// statement reads what may also stand in a block; a relation only at the top. It returns nil for the
+// rest of a block of which the beginning was wrong.
 func (p *parser) statement(top bool) Statement {
 	t := p.peek()
 	switch {
@@ -245,6 +303,10 @@ func (p *parser) statement(top bool) Statement {
 		p.fail(CodeSyntax, t, "end the block above with `end`, or move this out of it",
 			"%s stands only at the top of a file", t.Text)
 	case t.is("end") || t.is("else") || t.is("elif"):
+		if p.owed > 0 {
+			p.settle()
+			return nil
+		}
 		p.fail(CodeSyntax, t, "remove it, or look for what it should belong to",
 			"there is no block that `%s` could belong to", t.Text)
 	}
@@ -288,12 +350,14 @@ func (p *parser) assignment(target Expression) Statement {
 // missing end.
 func (p *parser) block(within string, ends ...string) []Statement {
 	var out []Statement
+	owed := p.owed
+	p.owed = 0
 	p.nested(func() {
 		column := p.peek().Pos.Column
 		for {
 			t := p.peek()
 			for _, word := range ends {
-				if t.is(word) {
+				if t.is(word) && p.owed == 0 {
 					p.dropped(out)
 					return
 				}
@@ -311,15 +375,23 @@ func (p *parser) block(within string, ends ...string) []Statement {
 			}
 		}
 	})
+	p.owed = owed
 	return out
+}
+
+// opensBlock reads the : between the beginning of a block and its statements.
+func (p *parser) opensBlock(hint string) {
+	p.want(":", OpensBlock, hint)
+	p.heading = false
 }
 
 func (p *parser) loop() Statement {
 	from := p.step()
+	p.heading = true
 	v := p.name("the name of a variable")
 	p.want("in", NoRole, "write it such as `for x in list:`")
 	in := p.expression()
-	p.want(":", OpensBlock, "a `:` stands before the statements")
+	p.opensBlock("a `:` stands before the statements")
 	body := p.block("this `for`", "end")
 	p.step()
 	return &For{p.since(from), v, in, body}
@@ -335,15 +407,17 @@ func (p *parser) condition() Statement {
 }
 
 func (p *parser) conditional(from int32) *If {
+	p.heading = true
 	out := &If{Condition: p.expression()}
-	p.want(":", OpensBlock, "a `:` stands before the statements")
+	p.opensBlock("a `:` stands before the statements")
 	out.Then = p.block("this `if`", "end", "else", "elif")
 	at := p.at
 	switch {
 	case p.sign("elif", NoRole):
 		p.nested(func() { out.Else = []Statement{p.conditional(at)} })
 	case p.sign("else", NoRole):
-		p.want(":", OpensBlock, "a `:` stands before the statements")
+		p.heading = true
+		p.opensBlock("a `:` stands before the statements")
 		out.Else = p.block("this `else`", "end")
 	}
 	out.Span = p.since(from)
@@ -359,6 +433,11 @@ func (p *parser) dropped(body []Statement) {
 			continue
 		}
 		t, before := &p.tokens[b.From], &p.tokens[b.From-1]
+		if n := p.file.Numeral(b.From); n != "" {
+			p.warn(CodeDropped, t, NumeralHint,
+				"%s begins a statement of its own, whose value is dropped: %s is not a number",
+				t.Text, n)
+		}
 		if _, number := b.Value.(*Number); number && strings.HasPrefix(t.Text, "-") &&
 			before.End().Line == t.Pos.Line {
 			p.warn(CodeDropped, t, "write a blank between - and the number to subtract",

@@ -202,6 +202,9 @@ func length(text string) (Kind, int) {
 func (s *scanner) illegal() {
 	from, rest := s.at, s.rest()
 	r, n := utf8.DecodeRuneInString(rest)
+	if r == '"' && s.openBlock() {
+		return
+	}
 	if r == '"' || r == '\'' {
 		line := rest
 		if i := strings.IndexAny(rest, "\r\n"); i >= 0 {
@@ -226,6 +229,38 @@ func (s *scanner) illegal() {
 		hint = "write `not`, or != between two values"
 	}
 	s.problem(CodeSyntax, from, s.at, hint, "%q cannot stand here", rest[:n])
+}
+
+// openBlock reports a text over lines that cannot be one: of an f-string, which is read up to its
+// end, or without an end. Its first two quotes were read as an empty text. It returns false if
+// there were none.
+func (s *scanner) openBlock() bool {
+	if len(s.tokens) == 0 {
+		return false
+	}
+	last := &s.tokens[len(s.tokens)-1]
+	if last.End().Offset != s.at.Offset || !strings.HasSuffix(last.Text, `""`) ||
+		len(last.Text) > len(`f""`) {
+		return false
+	}
+	from, rest := last.Pos, s.rest()
+	end := strings.Index(rest[1:], `"""`)
+	switch {
+	case last.Kind == String:
+		s.token(Unknown, len(rest))
+		s.problem(CodeSyntax, from, s.at, `write """ behind its last line`,
+			`the text over lines does not end`)
+	case end < 0:
+		s.token(Unknown, len(rest))
+		s.problem(CodeSyntax, from, s.at, `write """ before and behind a text over lines, `+
+			`with values in it as {{ host.name }}`, "no %s\"\"\" begins a text", last.Text[:1])
+	default:
+		s.token(Unknown, len(`"`)+end+len(`"""`))
+		s.problem(CodeSyntax, from, s.at, `write it without the `+last.Text[:1]+
+			`, with values in it as {{ host.name }}`, "no text over lines begins with %s\"\"\"",
+			last.Text[:1])
+	}
+	return true
 }
 
 // regexLength reads `matching /…/`: only there a / begins a regular expression.

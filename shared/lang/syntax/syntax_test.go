@@ -234,8 +234,6 @@ func TestProblems(t *testing.T) {
 		{"words of the language are not names", "for end in x:\nend\nimport = 3\n", []string{
 			"1:5 reserved_word expected the name of a variable, and end is a word of the " +
 				"language | choose another name",
-			"2:1 syntax there is no block that `end` could belong to | remove it, or look for " +
-				"what it should belong to",
 			"3:8 syntax expected the name of a module, found = | ",
 		}},
 		{"a sign belongs to a number", "x = 3 -1\n", []string{
@@ -269,7 +267,7 @@ func TestProblems(t *testing.T) {
 				"behind a value",
 			"2:5 invalid_format a } has no { before it | write }} for a brace",
 			"3:5 invalid_format \"a+b\" does not name a value | write a variable and its " +
-				"attributes, such as {{ host.name }}",
+				"attributes, such as {host.name}",
 			"4:5 invalid_format behind ! there is no conversion | write !r, !s or !a",
 		}},
 		{"escapes", `x = "\x4"` + "\n", []string{
@@ -285,8 +283,76 @@ func TestProblems(t *testing.T) {
 			[]string{
 				"2:15 syntax expected the name of a type, found + | ",
 				"3:13 syntax expected a constant, found y | the default of an attribute is a " +
-					"number, a text, true, false, null, or a list of these",
+					"number, a text, true, false, null, or a list or a dict of these",
 			}},
+		{"a wrong beginning of an entity", "entity A():\n    string n\nend\nx = = 1\n", []string{
+			"1:9 syntax expected `:`, found ( | write it such as `entity Host extends std::Entity:`",
+			"4:5 syntax expected a value, found = | ",
+		}},
+		{"an entity without a colon", "entity A\n    string n\nend\nentity b:\nend\n", []string{
+			"2:5 syntax expected `:`, found string | write it such as `entity Host extends " +
+				"std::Entity:`",
+			"4:8 invalid_name the name of an entity begins with a capital letter | write it " +
+				"such as B",
+		}},
+		{"a wrong beginning of a loop", "for x, y in l:\n    if x:\n        a = 1\n    else:\n" +
+			"        a = 2\n    end\nend\nx = = 1\n", []string{
+			"1:6 syntax expected `in`, found , | write it such as `for x in list:`",
+			"8:5 syntax expected a value, found = | ",
+		}},
+		{"a wrong beginning in a block", "for x in l:\n    if x\n        a = 1\n    else:\n" +
+			"        a = 2\n    end\n    b = = 1\nend\nx = = 1\n", []string{
+			"3:9 syntax expected `:`, found a | a `:` stands before the statements",
+			"7:9 syntax expected a value, found = | ",
+			"9:5 syntax expected a value, found = | ",
+		}},
+		{"a wrong beginning and no indentation", "for x in l:\nif x\na = 1\nend\nb = 2\nend\n" +
+			"if = 2:\na = = 1\nelse:\nb = 1\nend\nend\n", []string{
+			"3:1 syntax expected `:`, found a | a `:` stands before the statements",
+			"7:4 syntax expected a value, found = | ",
+			"8:5 syntax expected a value, found = | ",
+			"12:1 syntax there is no block that `end` could belong to | remove it, or look for " +
+				"what it should belong to",
+		}},
+		{"elif without a condition", "if a:\n    x = 1\nelif:\n    x = 2\nelse:\n    x = 3\nend\n",
+			[]string{"3:5 syntax expected a value, found : | "}},
+		{"an implementation without its entity", "implementation x:\n    a = 1\nend\nend\n",
+			[]string{
+				"1:17 syntax expected `for`, found : | write it such as `implementation files for " +
+					"Host:`",
+				"4:1 syntax there is no block that `end` could belong to | remove it, or look for " +
+					"what it should belong to",
+			}},
+		{"a beginning without anything else", "entity A\nentity B:\nend\nend\n", []string{
+			"2:1 syntax expected `:`, found entity | write it such as `entity Host extends " +
+				"std::Entity:`",
+			"4:1 syntax there is no block that `end` could belong to | remove it, or look for " +
+				"what it should belong to",
+		}},
+		{"words of other languages", "x = True\ny = [None, False]\nif True:\nend\n", []string{
+			"1:5 syntax there is no True | write true",
+			"2:6 syntax there is no None | write null",
+			"2:12 syntax there is no False | write false",
+			"3:4 syntax there is no True | write true",
+		}},
+		{"numbers of other languages", "x = [1e3]\ny = A(b=0x10)\ne3 = 1\nz = 1_000\n", []string{
+			"1:7 syntax 1e3 is not a number | " + NumeralHint,
+			"2:10 syntax 0x10 is not a number | " + NumeralHint,
+			"4:6 dropped_expression _000 begins a statement of its own, whose value is dropped: " +
+				"1_000 is not a number | " + NumeralHint,
+		}},
+		{"an f-string over lines", "x = f\"\"\"a\nb\"\"\"\ny = = 1\n", []string{
+			"1:5 syntax no text over lines begins with f\"\"\" | write it without the f, with " +
+				"values in it as {{ host.name }}",
+			"3:5 syntax expected a value, found = | ",
+		}},
+		{"a text over lines without an end", "if x:\n    y = [\"\"\"a\nb\n", []string{
+			"2:10 syntax the text over lines does not end | write \"\"\" behind its last line",
+		}},
+		{"an f-string over lines without an end", "x = f\"\"\"a\nb\n", []string{
+			"1:5 syntax no f\"\"\" begins a text | write \"\"\" before and behind a text over " +
+				"lines, with values in it as {{ host.name }}",
+		}},
 	} {
 		_, problems := Parse(c.text)
 		var got []string

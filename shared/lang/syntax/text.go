@@ -134,10 +134,14 @@ func (p *parser) format(at int32) Expression {
 
 // reference reports whether a path names a variable and attributes, and says so if it does not.
 func (p *parser) reference(at int32, path []string) bool {
+	example := "{{ host.name }}"
+	if p.tokens[at].Kind == FString {
+		example = "{host.name}"
+	}
 	for _, name := range path {
 		if _, n := wordLength(name + " "); n != len(name) || n == 0 || strings.Contains(name, "-") {
 			p.report(CodeFormat, &p.tokens[at],
-				"write a variable and its attributes, such as {{ host.name }}",
+				"write a variable and its attributes, such as "+example,
 				"%q does not name a value", strings.Join(path, "."))
 			return false
 		}

@@ -21,6 +21,22 @@ type File struct {
 	Body     []Statement
 }
 
+// NumeralHint says how numbers are written.
+const NumeralHint = "write a number with all its digits, such as 1000 or 0.001"
+
+// Numeral returns what other languages read as one number, such as 1e3, 0x10 or 1_000, if the token
+// at hand is the name that this language sees behind its first digits; otherwise "".
+func (f *File) Numeral(at int32) string {
+	if at < 1 || f.Tokens[at].Kind != Name {
+		return ""
+	}
+	before, t := &f.Tokens[at-1], &f.Tokens[at]
+	if before.Kind != Int && before.Kind != Float || before.End().Offset != t.Pos.Offset {
+		return ""
+	}
+	return before.Text + t.Text
+}
+
 // Pos returns where a node begins, and End where it ends.
 func (f *File) Pos(n Node) Pos { return f.Tokens[n.Tokens().From].Pos }
 
