@@ -168,10 +168,10 @@ const RoomierHint = "the bound is that of whoever compiles the model, and grows 
 
 // going adds the places of what still went on.
 func (e *scheduler) going(f *fail) *fail {
-	f.hint = "look for loops in loops over long lists"
+	f.hint = "look for loops in loops over long lists, and for a loop over a relation that adds to it"
 	const limit = 5
 	for u, n := e.first, 0; u != nil && len(f.related) < limit && n < portion; u, n = u.next, n+1 {
-		at := u.task.pos()
+		at := goesOn(u.task)
 		if at == nil || f.at != nil && *at == *f.at {
 			continue
 		}

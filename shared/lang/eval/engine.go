@@ -84,7 +84,7 @@ func (e *scheduler) drain() *fail {
 		u := e.ready.pop()
 		e.now = u
 		if e.used.steps++; e.due() {
-			if f := e.judge(u.task.pos()); f != nil {
+			if f := e.judge(goesOn(u.task)); f != nil {
 				return f
 			}
 		}

@@ -85,6 +85,9 @@ func setting(o *Instance, name string, at *diag.Pos, cause *fail) *fail {
 	if cause == nil || len(cause.unset) > 0 {
 		return cause
 	}
+	if cause.code == CodeLimit || cause.code == CodeEndless { // which says nothing of the value
+		return cause.in(at, false).growing(o, name, at)
+	}
 	return &fail{
 		code:    cause.code,
 		message: fmt.Sprintf("the attribute %s of %s cannot be set", name, o),
@@ -93,6 +96,20 @@ func setting(o *Instance, name string, at *diag.Pos, cause *fail) *fail {
 		cause:   cause,
 		weight:  cause.weight + 1,
 	}
+}
+
+// growing adds to a bound that was met while a relation got a value how large that has become: a
+// loop over it may add to it.
+func (f *fail) growing(o *Instance, name string, at *diag.Pos) *fail {
+	const large = 1000 // more than people mean
+	v := o.variable(name)
+	if v == nil || v.attr == nil || v.kind != many || len(v.late.list.Items) < large {
+		return f
+	}
+	f.hint = "look for a loop over " + name + " that adds to it: what it adds is gone over as well"
+	o.engine.roomier(f)
+	return f.with(at, fmt.Sprintf("this adds to %s, which has %d values so far", v.of(),
+		len(v.late.list.Items)))
 }
 
 // problem returns a problem for people: what is innermost says what is wrong, and what is around it

@@ -47,6 +47,15 @@ type building struct {
 
 func (b *building) pos() *diag.Pos { return b.sub.at }
 
+// goesOn returns the place of a task for one that goes on too long: what makes an instance says
+// more than what follows from that.
+func goesOn(t task) *diag.Pos {
+	if b, follows := t.(*building); follows {
+		return b.instance.lastAt()
+	}
+	return t.pos()
+}
+
 func (b *building) run(u *unit) *fail { return b.work(u).in(b.sub.at, false) }
 
 func (b *building) work(u *unit) *fail {

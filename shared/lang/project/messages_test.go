@@ -16,12 +16,18 @@ import (
 // and its other places.
 func told(t *testing.T, model string) string {
 	t.Helper()
+	return toldWithin(t, model, eval.DefaultLimits())
+}
+
+func toldWithin(t *testing.T, model string, limits eval.Limits) string {
+	t.Helper()
 	dir := t.TempDir()
 	testCase{Std: true, Model: model}.write(t, dir)
 	p, err := project.Load(dir, project.Options{})
 	if err == nil {
 		_, _, err = eval.Run(t.Context(), eval.Program{
 			Sources: p.Sources, Rules: p.Rules, Env: p.Env, Plugins: std.Plugins(),
+			Limits: limits,
 		})
 	}
 	found, _ := diag.Of(err)
@@ -150,6 +156,33 @@ func TestUndefined(t *testing.T) {
 			strings.Count(before, "\n")+1, len(before)-strings.LastIndex(before, "\n"))
 		if got := told(t, model); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: it says\n%s\ninstead of\n%s", line, got, want)
+		}
+	}
+}
+
+// TestEndlessRelation holds that a loop over a relation that adds to it is told as what it is.
+func TestEndlessRelation(t *testing.T) {
+	t.Parallel()
+	limits := eval.DefaultLimits()
+	limits.Memory = 8 << 20
+	const entity = "entity A:\nend\nA.xs [0:] -- A\nimplement A using std::none\na = A(xs=A())\n"
+	const needs = " limit: the model needs too much memory: more than 8 MiB for values, instances " +
+		"and what has begun and is not done\n  "
+	for text, want := range map[string]string{
+		"for x in a.xs:\n    a.xs += A()\nend\n": "6:1" + needs + "look for a loop over xs that " +
+			"adds to it: what it adds is gone over as well; " + eval.RoomierHint +
+			"\n  7:13 this still went on\n  7:5 this adds to xs of A (made at main.cf:5:5), " +
+			"which has N values so far\n",
+		"a.xs = [A() for x in a.xs]\n": "6:9" + needs + "look for loops in loops over long lists, " +
+			"and for a loop over a relation that adds to it; " + eval.RoomierHint +
+			"\n  6:8 this still went on\n",
+	} {
+		got := toldWithin(t, entity+text, limits)
+		if i, j := strings.Index(got, "has "), strings.Index(got, " values so far"); i > 0 && j > i {
+			got = got[:strings.LastIndex(got[:j], "has ")] + "has N" + got[j:]
+		}
+		if got != want {
+			t.Errorf("%s\nit says\n%s\ninstead of\n%s", text, got, want)
 		}
 	}
 }
