@@ -3,6 +3,7 @@ package lsp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -92,5 +93,39 @@ func TestCancelledBeforeBegun(t *testing.T) {
 	}
 	if got := out.String(); !strings.Contains(got, `"code":-32800`) {
 		t.Errorf("it is answered with %s", got)
+	}
+}
+
+// TestAskedBeforeShutdown holds that what is asked before shutdown is answered, even if its turn
+// comes after it, and what is asked later is not.
+func TestAskedBeforeShutdown(t *testing.T) {
+	t.Parallel()
+	s := newServer(Options{})
+	s.state, s.abandon = running, func() {}
+	m := s.methods()
+	const ask = "textDocument/documentSymbol"
+	request := func(method, params string) *jrpc2.Request {
+		t.Helper()
+		parsed, err := jrpc2.ParseRequests([]byte(
+			`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parsed[0].ToRequest()
+	}
+	before := m.Assign(t.Context(), ask)
+	shutDown := m.Assign(t.Context(), "shutdown")
+	after := m.Assign(t.Context(), ask)
+	if _, err := shutDown(t.Context(), request("shutdown", "{}")); err != nil {
+		t.Fatal(err)
+	}
+	file := request(ask, `{"textDocument":{"uri":"file:///nothing.cf"}}`)
+	if _, err := before(t.Context(), file); err != nil {
+		t.Errorf("what was asked before is answered with %v", err)
+	}
+	var refused *jrpc2.Error
+	if _, err := after(t.Context(), file); !errors.As(err, &refused) ||
+		refused.Code != codeInvalidRequest {
+		t.Errorf("what was asked after is answered with %v", err)
 	}
 }

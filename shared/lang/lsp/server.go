@@ -109,15 +109,32 @@ func (o Options) logf(format string, args ...any) {
 }
 
 // methods are what a client can ask for and tell.
-type methods map[string]jrpc2.Handler
+type methods struct {
+	handlers map[string]jrpc2.Handler
+	leaving  bool // shutdown came in
+}
 
-// Assign implements jrpc2.Assigner. What a client tells beyond what is known here is passed over,
-// as the protocol wants it for what begins with $/, and as other notifications deserve.
-func (m methods) Assign(_ context.Context, method string) jrpc2.Handler { return m[method] }
+// inTime is the key of contexts of requests that came in before shutdown. They are answered even if
+// their turn comes after it.
+type inTime struct{}
 
-func (s *server) methods() methods {
+// Assign implements jrpc2.Assigner. It is called in the order in which messages come in. What a
+// client tells beyond what is known here is passed over, as the protocol wants it for what begins
+// with $/, and as other notifications deserve.
+func (m *methods) Assign(_ context.Context, method string) jrpc2.Handler {
+	h := m.handlers[method]
+	m.leaving = m.leaving || method == "shutdown"
+	if h == nil || m.leaving {
+		return h
+	}
+	return func(ctx context.Context, r *jrpc2.Request) (any, error) {
+		return h(context.WithValue(ctx, inTime{}, true), r)
+	}
+}
+
+func (s *server) methods() *methods {
 	ask := answers{&s.workspace}
-	return methods{
+	return &methods{handlers: map[string]jrpc2.Handler{
 		"initialize":      s.raw(s.initialize),
 		"initialized":     notification(s, s.initialized),
 		"shutdown":        request(s, s.shutDown),
@@ -144,7 +161,7 @@ func (s *server) methods() methods {
 		"textDocument/prepareRename":     request(s, ask.prepareRename),
 		"textDocument/rename":            request(s, ask.rename),
 		"workspace/symbol":               request(s, ask.workspaceSymbol),
-	}
+	}}
 }
 
 type nothing struct{}
@@ -183,7 +200,7 @@ func request[P any](s *server, do func(context.Context, P) (any, error)) jrpc2.H
 			return nil, &jrpc2.Error{Code: codeCancelled, Message: "cancelled"}
 		case s.state == fresh:
 			return nil, &jrpc2.Error{Code: codeNotInitialized, Message: "initialize comes first"}
-		case s.shutdown:
+		case s.shutdown && ctx.Value(inTime{}) == nil:
 			return nil, &jrpc2.Error{Code: codeInvalidRequest, Message: "the server was shut down"}
 		}
 		out, err := do(ctx, p)
