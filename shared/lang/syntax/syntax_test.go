@@ -273,6 +273,8 @@ func TestProblems(t *testing.T) {
 		{"escapes", `x = "\x4"` + "\n", []string{
 			`1:5 invalid_escape \x is not a whole escape | write r before the quote for a text without escapes, or \\ for a backslash`,
 		}},
+		{"a byte order mark", "\ufeffx = = 1\n",
+			[]string{"1:5 syntax expected a value, found = | "}},
 		{"not UTF-8", "x = 1\ny = \"\xff\"\n",
 			[]string{"2:6 encoding the text is not UTF-8: the byte 0xff | save it as UTF-8"}},
 		{"a relation in a block", "for x in y:\n    A.b [1] -- B\nend\n", []string{
