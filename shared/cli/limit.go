@@ -89,7 +89,7 @@ func (w *waiter) interrupted(err error, of *asked) error {
 	if !w.json {
 		var r api.Report
 		r.Tell(done.changes)
-		w.changed(&r)
+		showChanged(w.console, &r)
 	}
 	return &partlyDone{explained, done.changes}
 }

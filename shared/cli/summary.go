@@ -230,7 +230,7 @@ func (rs *results) summary(ctx context.Context, r api.Report, d waited, exported
 		rs.code = exitUnhealthy
 	}
 	if !rs.json {
-		rs.changed(&r)
+		showChanged(rs.console, &r)
 	}
 	if ill(r.Counts) && (!rs.json || !rs.quiet) {
 		w := rs.out
@@ -395,8 +395,8 @@ func (rs *results) stored(ctx context.Context, r api.Report, began time.Time) er
 	return nil
 }
 
-// changed lists what was changed.
-func (c *console) changed(r *api.Report) {
+// showChanged lists what was changed.
+func showChanged(c *console, r *api.Report) {
 	for i, x := range r.Changes {
 		if i == maxChanges {
 			c.printf("… and %d more; see `southbound logs`\n", len(r.Changes)+r.More-i)
