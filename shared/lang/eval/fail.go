@@ -107,8 +107,7 @@ func (f *fail) growing(o *Instance, name string, at *diag.Pos) *fail {
 		return f
 	}
 	f.hint = "look for a loop over " + name + " that adds to it: what it adds is gone over as well"
-	o.engine.roomier(f)
-	return f.with(at, fmt.Sprintf("this adds to %s, which has %d values so far", v.of(),
+	return o.engine.roomier(f).with(at, fmt.Sprintf("this adds to %s, which has %d values so far", v.of(),
 		len(v.late.list.Items)))
 }
 
