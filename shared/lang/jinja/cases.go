@@ -2,21 +2,27 @@ package jinja
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 )
 
+// The letters with forms of more than one, which most programs never ask for.
 var (
-	capitals = strings.NewReplacer(strings.Fields(upperForms)...)
-	titles   = strings.NewReplacer(strings.Fields(titleForms)...)
+	capitals = sync.OnceValue(func() *strings.Replacer {
+		return strings.NewReplacer(strings.Fields(upperForms)...)
+	})
+	titles = sync.OnceValue(func() *strings.Replacer {
+		return strings.NewReplacer(strings.Fields(titleForms)...)
+	})
 )
 
 // upper is upper() of Python: some letters become two.
-func upper(text string) string { return strings.ToUpper(capitals.Replace(text)) }
+func upper(text string) string { return strings.ToUpper(capitals().Replace(text)) }
 
 // title returns a character as the first of a word, as Python does.
 func title(r rune) string {
 	text := string(r)
-	if forms := titles.Replace(text); forms != text {
+	if forms := titles().Replace(text); forms != text {
 		return forms
 	}
 	return string(unicode.ToTitle(r))
