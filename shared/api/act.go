@@ -2,13 +2,14 @@ package api
 
 import (
 	"context"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
-	"southbound/shared/resource"
 )
 
 // Schedule implements Home.
@@ -29,9 +30,11 @@ func (s *resources) Schedule(ctx context.Context, env string, w Work) (int, erro
 // Pause implements Home.
 func (s *agents) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
 	for _, name := range agents {
-		if !resource.ValidAgent(name) {
+		// one that is too long names none either, and the description of the API counts characters
+		hidden := func(r rune) bool { return !unicode.IsPrint(r) }
+		if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, hidden) {
 			return fault.New(fault.Invalid, "pause", "%q cannot name an agent", name).
-				WithHint("use at most 255 bytes that all print")
+				WithHint("use characters that all print")
 		}
 	}
 	defer s.changed(env)
