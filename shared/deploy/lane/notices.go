@@ -24,14 +24,15 @@ func (n *notices) add(lane string, id resource.ID) {
 	}
 }
 
-// send tells other lanes.
+// send tells other lanes, also when this process is being stopped: what was finished is recorded, and
+// nobody else would tell of it before the next sweep.
 func (n *notices) send(ctx context.Context, c *state.Client, env string) {
 	var out []state.Notice
 	for _, lane := range slices.Sorted(maps.Keys(*n)) {
 		out = append(out, state.Notice{Lane: lane, Done: (*n)[lane]})
 	}
 	*n = nil
-	c.Notify(ctx, env, out)
+	c.Notify(context.WithoutCancel(ctx), env, out)
 }
 
 // notified takes note of a notice that names resources of other lanes. Those that are known to be
