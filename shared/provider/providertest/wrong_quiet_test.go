@@ -283,7 +283,7 @@ func TestWrongInTheProcess(t *testing.T) {
 				fmt.Println("updating with", req.Resource.Attributes["care"])
 			})},
 		{"a secret on standard error", "update",
-			"a secret is in what Update of " + box2 + " writes to standard error",
+			"a secret is in what Update of " + box2 + " writes to " + standardError(),
 			"print nothing", onUpdate(func(req provider.UpdateRequest) {
 				fmt.Fprintln(os.Stderr, "updating with", req.Resource.Attributes["care"])
 			})},
@@ -461,4 +461,12 @@ func TestReplacedAndWritten(t *testing.T) {
 			}
 		})
 	}
+}
+
+// standardError returns where os.Stderr leads to: go test -json lets it be the standard output.
+func standardError() string {
+	if os.Stderr.Fd() == os.Stdout.Fd() {
+		return "standard output"
+	}
+	return "standard error"
 }
