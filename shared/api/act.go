@@ -29,16 +29,23 @@ func (s *resources) Schedule(ctx context.Context, env string, w Work) (int, erro
 
 // Pause implements Home.
 func (s *agents) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
-	for _, name := range agents {
-		// one that is too long names none either, and the description of the API counts characters
-		hidden := func(r rune) bool { return !unicode.IsPrint(r) }
-		if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, hidden) {
-			return fault.New(fault.Invalid, "pause", "%q cannot name an agent", name).
-				WithHint("use characters that all print")
-		}
+	if err := mayNameAgents(agents); err != nil {
+		return err
 	}
 	defer s.changed(env)
 	return s.Engine.Pause(ctx, env, paused, agents...)
+}
+
+// mayNameAgents refuses names that no agent can have, as far as the description of the API can say
+// it: what else names none pauses nothing.
+func mayNameAgents(names []string) error {
+	for _, name := range names {
+		if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+			return fault.New(fault.Invalid, "pause", "%q cannot name an agent", name).
+				WithHint("leave out line breaks and other control characters")
+		}
+	}
+	return nil
 }
 
 // Halt implements Home.

@@ -227,6 +227,9 @@ func (c *Client) Schedule(ctx context.Context, env string, w Work) (int, error) 
 
 // Pause implements Home.
 func (c *Client) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
+	if err := mayNameAgents(agents); err != nil {
+		return err
+	}
 	return c.call(ctx, http.MethodPost, envPath(env, "pause"),
 		map[string]any{"agents": orEmpty(agents), "paused": paused}, nil)
 }

@@ -73,7 +73,7 @@ func (r *routes) acts() {
 		func(ctx context.Context, i *struct {
 			InEnvironment
 			Body struct {
-				Agents []string `json:"agents" minItems:"1" maxItems:"1000" minLength:"1" maxLength:"255" pattern:"^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$" patternDescription:"letters, digits, signs and spaces, without line breaks and other control characters"`
+				Agents []string `json:"agents" minItems:"1" maxItems:"1000" minLength:"1" maxLength:"255" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]+$" patternDescription:"text without line breaks and other control characters"`
 				Paused bool     `json:"paused"`
 			}
 		}) (*out[Done], error) {
