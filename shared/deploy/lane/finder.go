@@ -145,7 +145,8 @@ func (s *search) stops(n int32, exactly bool) bool {
 	}
 	needs, assumed := v.needs[n], v.assumed[n]
 	if a == s.from.agent {
-		needs, assumed = s.from.own[n].needs, s.from.own[n].assumed
+		own := s.from.own[n]
+		needs, assumed = own.needs, own.assumed || own.waved
 	}
 	if exactly && needs && !s.fresh.nodes[n] {
 		if isFresh := a == s.from.agent || s.fresh.agents[a]; isFresh && !assumed {
@@ -174,7 +175,10 @@ func (s *search) behind(stack []int32) {
 // owned says of a resource of the agent of a lane how it is scheduled.
 type owned struct {
 	needs, assumed bool
-	ticket         int64
+	// only a wave asks for it, in another lane: it may have been checked before it was moved there,
+	// which only its row says until that lane is served (seed 20364 of waved)
+	waved  bool
+	ticket int64
 }
 
 // findPart finds what this lane has to know of the graph, and reads what of that is not known

@@ -149,7 +149,7 @@ func (q *queue) ownElsewhere() map[int32]owned {
 	for _, n := range g.NodesOf(state.AgentOf(q.lane)) {
 		asks, assumed := waves.ask(g, n)
 		if here := g.Lane(n) == q.lane; asks && !own[n].needs && (assumed || !here) {
-			own[n] = owned{needs: true, assumed: assumed}
+			own[n] = owned{needs: true, assumed: assumed, waved: true}
 		}
 	}
 	return own
