@@ -153,9 +153,13 @@ func TestTimeoutOfWhatIsNotReached(t *testing.T) {
 			strings.NewReader(""), &stdout, &stderr)
 		return code, stdout.String(), stderr.String()
 	}
-	code, _, said := run("apply", dir, "--timeout", "300ms")
+	// what is before the wait has as long as it takes
+	if code, _, said := run("export", dir); code != 0 {
+		t.Fatal(said)
+	}
+	code, _, said := run("apply", dir, "--timeout", "4s")
 	for _, want := range []string{"unavailable  http::Object[dead,name=a]\n" +
-		"    agent dead: call the API: the command's time to wait, 300ms, ran out\n",
+		"    agent dead: call the API: the command's time to wait, 4s, ran out\n",
 		"the time to wait ran out; unavailable is what is on dead; nothing is left scheduled\n",
 		"`southbound deploy --retry-failed` tries again now"} {
 		if !strings.Contains(said, want) {
@@ -166,7 +170,7 @@ func TestTimeoutOfWhatIsNotReached(t *testing.T) {
 		strings.Contains(said, "context deadline") {
 		t.Errorf("exit code %d, said\n%s", code, said)
 	}
-	if code, out, _ := run("deploy", "--retry-failed", "--timeout", "300ms", "--json"); code != 4 ||
+	if code, out, _ := run("deploy", "--retry-failed", "--timeout", "4s", "--json"); code != 4 ||
 		!strings.Contains(out, "unavailable is what is on dead; nothing is left scheduled") {
 		t.Errorf("exit code %d, output\n%s", code, out)
 	}
