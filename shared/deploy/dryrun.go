@@ -410,44 +410,6 @@ func (d *dryRunner) outcome(r *run.Run) (planner.PlannedChange, state.Action) {
 	return w, r.Action
 }
 
-// lacks returns what a planned change lacks, as its handler says.
-func lacks(lines []provider.Line) string {
-	for i := range lines {
-		if lines[i].Lacking() {
-			return lines[i].Msg
-		}
-	}
-	return ""
-}
-
-// unmet notes that planned changes would fail that lack something, and leaves out what they lack
-// where something that they require would be changed before, which may see to it. What was found is in the order in which it would run, and what is
-// not known to stay as it is may change.
-func (d *dryRunner) unmet(g *version.Graph) {
-	stays := map[resource.ID]bool{}
-	for i := range d.out.Planned {
-		w := &d.out.Planned[i]
-		n := g.Node(w.ID)
-		if n < 0 {
-			continue
-		}
-		alone := true // nothing that it requires would be changed
-		for _, q := range g.Requires(n) {
-			alone = alone && stays[g.IDs[q]]
-		}
-		acts := w.Action != "none" && w.Action != "undefined"
-		stays[w.ID] = alone && !w.Failed && w.Action == "none"
-		switch {
-		case w.Failed || !acts || w.Reason == "":
-		case alone:
-			w.Failed = true
-			w.Reason += ", and nothing that it requires is to change that"
-		default:
-			w.Reason = ""
-		}
-	}
-}
-
 func actionWord(c diff.Change) string {
 	switch c {
 	case diff.Created:

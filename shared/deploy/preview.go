@@ -5,7 +5,6 @@ import (
 
 	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/state"
-	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -118,23 +117,4 @@ func (d *dryRunner) read(
 		}
 	}
 	return nil
-}
-
-// skip notes of what requires something that would not be as wanted that it would be skipped, unless
-// it is only compared. What was found is in the order in which it would run.
-func (d *dryRunner) skip(g *version.Graph, rows map[resource.ID]*state.Row) {
-	lacks := map[resource.ID]bool{}
-	for i := range d.out.Planned {
-		w := &d.out.Planned[i]
-		n := g.Node(w.ID)
-		if w.Action == "undefined" || n < 0 {
-			continue
-		}
-		for _, q := range g.Requires(n) {
-			if id := g.IDs[q]; lacks[id] && !w.Failed && !onlyReports(rows[w.ID]) {
-				w.Failed, w.Reason = true, "would be skipped, since it requires "+string(id)
-			}
-		}
-		lacks[w.ID] = w.Failed || w.Reason == planner.ReportOnly
-	}
 }
