@@ -31,6 +31,8 @@ var (
 	modulesLock []byte
 	//go:embed pypiserver.txt
 	pypiserverLock []byte
+	//go:embed uv.txt
+	uvLock []byte
 )
 
 // marker is written last into a folder, so that an installation that was cut short is seen.
@@ -118,6 +120,8 @@ func (k Kind) lock() []byte {
 		return modulesLock
 	case pypiserver:
 		return pypiserverLock
+	case uv:
+		return uvLock
 	default:
 		return localstackLock
 	}
@@ -128,6 +132,8 @@ func (k Kind) into() func(ctx context.Context, dir string, lock []byte) error {
 	switch k {
 	case DynamoDB:
 		return mavenInto
+	case uv:
+		return pipInto
 	case MiniStack, ciSchemas, pypiserver:
 		version = "3.10+"
 	case samTools, schemathesis:
@@ -136,7 +142,7 @@ func (k Kind) into() func(ctx context.Context, dir string, lock []byte) error {
 		version = "3.13"
 	}
 	return func(ctx context.Context, dir string, lock []byte) error {
-		return pipInto(ctx, version, dir, lock)
+		return uvInto(ctx, version, dir, lock)
 	}
 }
 
@@ -151,24 +157,6 @@ func mavenInto(ctx context.Context, dir string, pom []byte) error {
 	}
 	return run(ctx, dir, "mvn", "-q", "-B", "-f", file, "dependency:copy-dependencies",
 		"-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(dir, "lib"))
-}
-
-// pipInto makes a virtual environment in dir and installs exactly what the lock lists, by hash.
-func pipInto(ctx context.Context, version, dir string, lock []byte) error {
-	interpreter, err := Python(ctx, version)
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(dir, "lock.txt")
-	if err := os.WriteFile(file, lock, 0o644); err != nil {
-		return err
-	}
-	if err := run(ctx, dir, interpreter, "-m", "venv", filepath.Join(dir, "venv")); err != nil {
-		return err
-	}
-	return run(ctx, dir, filepath.Join(dir, "venv", "bin", "python"), "-m", "pip", "install",
-		"--quiet", "--disable-pip-version-check",
-		"--no-deps", "--require-hashes", "-r", file)
 }
 
 func run(ctx context.Context, dir, name string, args ...string) error {
