@@ -125,6 +125,8 @@ func (c *console) confirm(
 			word = "replace"
 		case w.Deletes:
 			word, when = "delete", ", once it is known: "+w.Reason
+		case w.Action == "delete":
+			when = because(w.Reason)
 		}
 		fmt.Fprintf(&b, "%-9s %s%s\n", word, oneLine(string(w.ID)), oneLine(when))
 	}

@@ -2,6 +2,8 @@ package deploy
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/state"
@@ -30,6 +32,7 @@ func (e *Engine) Preview(
 	out := DryRun{State: d.State, Planned: d.Planned}
 	if !opts.Read {
 		sayUnremoved(out.Planned, d.Rows)
+		sayLeft(out.Planned, d.Left)
 		out.Planned = e.withReloads(out.Planned, d.Graph, d.Rows, d.Beside)
 		sayReached(out.Planned, before, d.Agents, false)
 		return out, nil
@@ -42,6 +45,7 @@ func (e *Engine) Preview(
 	r.out.State = out.State
 	err = r.read(ctx, d, before)
 	if err == nil && len(r.out.Unread) == 0 {
+		sayLeft(r.out.Planned, d.Left)
 		r.out.Planned = e.withReloads(r.out.Planned, d.Graph, d.Rows, d.Beside)
 		sayReached(r.out.Planned, before, d.Agents, true)
 	}
@@ -57,6 +61,24 @@ func sayUnremoved(planned []planner.PlannedChange, rows map[resource.ID]*state.R
 		if w.Action == "delete" && w.Reason == "" && row != nil && row.LastRun != state.RunNew {
 			w.Reason = row.Reason
 		}
+	}
+}
+
+// sayLeft says of what is to be deleted that something that requires it is left behind: a directory
+// in which that is stays, or is removed with all that is in it, if it says so.
+func sayLeft(planned []planner.PlannedChange, left map[resource.ID][]resource.ID) {
+	for i := range planned {
+		w := &planned[i]
+		stay := left[w.ID]
+		if w.Action != "delete" || w.Reason != "" || len(stay) == 0 {
+			continue
+		}
+		first, more := slices.Min(stay), ""
+		if len(stay) > 1 {
+			more = fmt.Sprintf(" and %d more", len(stay)-1)
+		}
+		w.Reason = fmt.Sprintf("what is left behind requires it, and may keep it from going or go "+
+			"with it: %s%s", first, more)
 	}
 }
 

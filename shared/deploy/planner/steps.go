@@ -39,6 +39,8 @@ type steps struct {
 	rows    map[resource.ID]*state.Row // those that a worker would check
 	beside  map[resource.ID]*state.Row // the others that are as wanted, which may be told of changes
 	marks   []string                   // what the state is in which that is so
+	// left is what is left behind, or was earlier, by what it requires.
+	left map[resource.ID][]resource.ID
 }
 
 // forecast says what would become of resources by what an export plans.
@@ -50,9 +52,11 @@ type forecast struct {
 
 // steps says what would become of every resource, in order of id, what leaves last.
 func (p *forecast) steps(ctx context.Context) (*steps, error) {
-	s := &steps{rows: map[resource.ID]*state.Row{}, beside: map[resource.ID]*state.Row{}}
+	s := &steps{rows: map[resource.ID]*state.Row{}, beside: map[resource.ID]*state.Row{},
+		left: map[resource.ID][]resource.ID{}}
 	var leaving []PlannedChange
 	add := func(was, now *state.Row) error {
+		s.leaves(now)
 		w, shown, err := p.step(was, now)
 		if err != nil || !shown {
 			return err
@@ -111,6 +115,18 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 	}
 	s.planned = append(s.planned, leaving...)
 	return s, nil
+}
+
+// leaves notes what an orphan requires. What cannot be read is noted as nothing: it is only told.
+func (s *steps) leaves(row *state.Row) {
+	if !row.Orphaned {
+		return
+	}
+	if res, err := resource.Decode(row.Body); err == nil {
+		for _, id := range res.Requires {
+			s.left[id] = append(s.left[id], row.ID)
+		}
+	}
 }
 
 // digest identifies a plan and the state that it was made from.
@@ -242,6 +258,8 @@ type Draft struct {
 	Rows    map[resource.ID]*state.Row // those that a worker would check
 	// Beside are rows that it is not about, and that are as wanted: they may be told of changes.
 	Beside map[resource.ID]*state.Row
+	// Left is what is left behind, or was earlier, by what it requires.
+	Left   map[resource.ID][]resource.ID
 	Graph  *version.Graph   // that would be in force
 	Agents []resource.Agent // of the version
 	Strict provider.Strictness
@@ -333,6 +351,7 @@ func (p *forecast) draft(ctx context.Context, agents []resource.Agent) (*Draft, 
 		Planned: s.planned,
 		Rows:    s.rows,
 		Beside:  s.beside,
+		Left:    s.left,
 		Graph:   p.graph,
 		Agents:  agents,
 		Strict:  p.env.Settings.Strict,
