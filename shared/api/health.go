@@ -26,6 +26,7 @@ func Unhealthy() []state.Status {
 // Health implements Home.
 func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 	var rows []state.Row
+	parameters := map[string]string{} // by what is not known, as people are told
 	because := map[resource.ID][]resource.ID{}
 	unhealthy := Unhealthy()
 	err := s.Engine.EachRow(ctx, env, state.Filter{}, func(r *state.Row) error {
@@ -37,6 +38,7 @@ func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 			}
 		default:
 			row := *r
+			noteParameter(parameters, &row)
 			row.Body = nil
 			rows = append(rows, row)
 		}
@@ -48,7 +50,7 @@ func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 	}
 	for _, g := range grouped(rows) {
 		if len(out.Groups) < maxGroups {
-			out.Groups = append(out.Groups, groupOf(g, because))
+			out.Groups = append(out.Groups, groupOf(g, because, parameters))
 		}
 		for _, r := range g {
 			if len(out.Single) < maxSingle {
@@ -61,7 +63,23 @@ func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 	return out, nil
 }
 
-func groupOf(g []*state.Row, because map[resource.ID][]resource.ID) Group {
+// noteParameter notes the parameter that an undefined row lacks, unless others lack the same. Of a
+// damaged row the reason is all there is.
+func noteParameter(parameters map[string]string, row *state.Row) {
+	if row.Status() != state.StatusUndefined || len(row.Missing) == 0 {
+		return
+	}
+	if _, known := parameters[row.Missing[0]]; known {
+		return
+	}
+	if res, err := resource.Decode(row.Body); err == nil {
+		parameters[row.Missing[0]] = missingParameter(res)
+	}
+}
+
+func groupOf(
+	g []*state.Row, because map[resource.ID][]resource.ID, parameters map[string]string,
+) Group {
 	r := g[0]
 	var skipped []resource.ID
 	for _, r := range g {
@@ -69,9 +87,13 @@ func groupOf(g []*state.Row, because map[resource.ID][]resource.ID) Group {
 	}
 	slices.Sort(skipped)
 	skipped = slices.Compact(skipped)
-	return Group{ID: r.ID, Status: r.Status(), Reason: r.Reason, NextAt: timeOrNil(r.NextAt),
+	out := Group{ID: r.ID, Status: r.Status(), Reason: r.Reason, NextAt: timeOrNil(r.NextAt),
 		Count: len(g), NotDone: len(skipped),
 		FirstNot: orEmpty(skipped[:min(len(skipped), maxNotDone)])}
+	if len(r.Missing) > 0 {
+		out.Parameter = parameters[r.Missing[0]]
+	}
+	return out
 }
 
 // grouped puts rows together that are not well for the same reason, but for their own names in it;

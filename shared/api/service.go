@@ -217,8 +217,28 @@ func resourceOf(r *state.Row, claimed *deploy.Claimed) Resource {
 	l.Interrupted = !l.Deploying && claimed.Interrupted[r.ID]
 	if res, err := resource.Decode(r.Body); err == nil {
 		l.Set = res.Set
+		if l.Status == state.StatusUndefined {
+			l.Parameter = missingParameter(res)
+		}
 	}
 	return l
+}
+
+// missingParameter returns the parameter of which the reason of an undefined resource tells; "" if
+// it tells of something else.
+func missingParameter(res *resource.Resource) string {
+	for _, ref := range resource.References(res.Attributes) {
+		switch r := ref.(type) {
+		case resource.Parameter:
+			if _, is := r.Unknown(); is {
+				return ""
+			}
+			return r.Name
+		case resource.Fact:
+			return ""
+		}
+	}
+	return ""
 }
 
 // Resource implements Home.

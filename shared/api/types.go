@@ -79,6 +79,8 @@ type Resource struct {
 	LastAction string           `json:"last_action"`
 	// Interrupted is also of the check of something that is deployed.
 	Interrupted bool `json:"interrupted,omitempty" doc:"it ran when whoever ran it ended in the middle, and nobody has gone on with it yet"`
+	// Parameter is told of the reason, which is for people.
+	Parameter string `json:"parameter,omitempty" doc:"the parameter to set, where that is what is not known"`
 }
 
 // Detail is a resource with what it depends on and its last action.
@@ -192,6 +194,8 @@ type Group struct {
 	Count    int           `json:"count"`
 	NotDone  int           `json:"not_done" doc:"how many others are not done because of these"`
 	FirstNot []resource.ID `json:"first_not_done"`
+	// Parameter is told of Reason, which is for people.
+	Parameter string `json:"parameter,omitempty" doc:"the parameter to set, where that is what is not known"`
 }
 
 // Problem is one resource that is not well by itself, with those that are not done because of it.

@@ -51,7 +51,8 @@ func (s *scope) add(r *api.Resource) {
 	case i >= 0:
 		s.wrong[i].Count++
 	case len(s.wrong) < maxWrong:
-		s.wrong = append(s.wrong, api.Group{ID: r.ID, Status: r.Status, Reason: r.Reason, Count: 1})
+		s.wrong = append(s.wrong, api.Group{ID: r.ID, Status: r.Status, Reason: r.Reason,
+			Parameter: r.Parameter, Count: 1})
 	case s.hidden == "":
 		s.hidden = r.Status
 	}

@@ -170,7 +170,7 @@ func (p *problemList) group(g api.Group) {
 			p.printf("    written at %s\n", at)
 		}
 	}
-	if g.Status == state.StatusUndefined && strings.HasPrefix(g.Reason, "parameter ") {
+	if g.Parameter != "" {
 		p.printf("    `southbound parameter set NAME VALUE` sets it\n")
 	}
 	if g.NextAt != nil {
