@@ -159,11 +159,6 @@ func TestAsks(t *testing.T) {
 		{"anybody may see what this is", "GET", "/", "", 200, `"auth":"bearer"`},
 		{"progress of what does not exist", "GET", "/v1/environments/e/progress", "", 404,
 			`there is no environment \"e\"`},
-		{"all is well", "GET", "/v1/environments/e/health", "", 200, `"groups":[]`},
-		{"an empty list", "GET", "/v1/environments/e/resources", "", 200, `{"items":[]}`},
-		{"a filter", "GET",
-			"/v1/environments/e/resources?filter=status=failed&filter=type=std::Null", "", 200,
-			`{"items":[]}`},
 		{"a wrong filter says what is right", "GET",
 			"/v1/environments/e/resources?filter=colour=red", "", 400, `"hint":"use type=, agent=`},
 		{"no such resource", "GET", "/v1/environments/e/resources/std::Null%5Ba,name=x%5D", "",
@@ -172,7 +167,6 @@ func TestAsks(t *testing.T) {
 			"path.env: expected string to be 1 to 100 letters, digits, - and _"},
 		{"a line break in a name", "PUT", "/v1/environments/e/parameters/a%0Ab", `{"value":"x"}`,
 			422, "without line breaks and other control characters"},
-		{"versions", "GET", "/v1/environments/e/versions", "", 200, `{"items":[]}`},
 		{"no such version", "GET", "/v1/environments/e/versions/3", "", 404,
 			`there is no version 3`},
 		{"no resources of it", "GET", "/v1/environments/e/versions/3/resources", "", 404,
@@ -190,15 +184,21 @@ func TestAsks(t *testing.T) {
 		{"forget nothing", "POST", "/v1/environments/e/forget", `{}`, 400,
 			`name a resource or an agent`},
 		{"environments", "GET", "/v1/environments", "", 200, `"items":`},
+		{"a level that is none", "GET", "/v1/environments/e/actions?level=loud", "", 422,
+			`"kind":"invalid"`},
+		{"set a parameter", "PUT", "/v1/environments/e/parameters/a%2Fb", `{"value":"x"}`, 200,
+			`"name":"a/b","value":"x"`},
+		{"all is well", "GET", "/v1/environments/e/health", "", 200, `"groups":[]`},
+		{"an empty list", "GET", "/v1/environments/e/resources", "", 200, `{"items":[]}`},
+		{"a filter", "GET",
+			"/v1/environments/e/resources?filter=status=failed&filter=type=std::Null", "", 200,
+			`{"items":[]}`},
+		{"versions", "GET", "/v1/environments/e/versions", "", 200, `{"items":[]}`},
 		{"agents", "GET", "/v1/environments/e/agents", "", 200, `{"items":[]}`},
 		{"actions", "GET",
 			"/v1/environments/e/actions?level=error&since=2026-01-01T00:00:00Z&agent=a", "", 200,
 			`{"items":[]}`},
-		{"a level that is none", "GET", "/v1/environments/e/actions?level=loud", "", 422,
-			`"kind":"invalid"`},
 		{"facts", "GET", "/v1/environments/e/facts", "", 200, `{"items":[]}`},
-		{"set a parameter", "PUT", "/v1/environments/e/parameters/a%2Fb", `{"value":"x"}`, 200,
-			`"name":"a/b","value":"x"`},
 		{"it is there", "GET", "/v1/environments/e/parameters/a%2Fb", "", 200, `"value":"x"`},
 		{"its slash may stand as it is", "GET", "/v1/environments/e/parameters/a/b", "", 200,
 			`"name":"a/b"`},
@@ -212,8 +212,8 @@ func TestAsks(t *testing.T) {
 		{"an id with slashes", "GET", "/v1/environments/e/resources/fs::File%5Ba,path=/etc//x%5D",
 			"",
 			404, `fs::File[a,path=/etc//x]`},
-		{"not in another environment", "GET", "/v1/environments/f/parameters", "", 200,
-			`{"items":[]}`},
+		{"not in another environment", "GET", "/v1/environments/f/parameters/a%2Fb", "", 404,
+			`there is no parameter`},
 		{"and in the list", "GET", "/v1/environments/e/parameters", "", 200, `"name":"a/b"`},
 		{"delete it", "DELETE", "/v1/environments/e/parameters/a%2Fb", "", 200,
 			`{"done":true}`},
@@ -281,6 +281,35 @@ func TestAsks(t *testing.T) {
 		kind := resp.Header.Get("Content-Type")
 		if (c.status >= 400) != (kind == "application/problem+json") {
 			t.Errorf("%s: content type %q", c.why, kind)
+		}
+	}
+}
+
+// TestNoSuchEnvironment wants requests about an environment that does not exist to be refused, but for
+// those that make one, and none to be made by the others.
+func TestNoSuchEnvironment(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	for _, c := range [][3]string{
+		{"GET", "progress"}, {"GET", "health"}, {"GET", "resources"},
+		{"GET", "resources?filter=status=failed"}, {"GET", "versions"}, {"GET", "agents"},
+		{"GET", "actions"}, {"GET", "actions?version=3"}, {"GET", "parameters"}, {"GET", "facts"},
+		{"DELETE", "parameters/a"}, {"POST", "deploy", "{}"}, {"POST", "repair", "{}"},
+		{"POST", "pause", `{"agents":["a"],"paused":true}`}, {"POST", "halt", `{"halted":true}`},
+		{"POST", "gc", "{}"},
+	} {
+		resp, text := w.ask(t, c[0], "/v1/environments/e/"+c[1], c[2])
+		if resp.StatusCode != 404 || !strings.Contains(text, `there is no environment \"e\"`) {
+			t.Errorf("%s %s: %d %.300s", c[0], c[1], resp.StatusCode, text)
+		}
+	}
+	if _, text := w.ask(t, "GET", "/v1/environments", ""); !strings.Contains(text, `"items":[]`) {
+		t.Errorf("there are environments: %s", text)
+	}
+	// What goes on where an answer was is asked often, and not refused.
+	for _, path := range []string{"actions?after=x", "actions?cursor=x", "resources?cursor=x"} {
+		if resp, text := w.ask(t, "GET", "/v1/environments/e/"+path, ""); resp.StatusCode != 200 {
+			t.Errorf("%s: %d %.300s", path, resp.StatusCode, text)
 		}
 	}
 }

@@ -39,6 +39,41 @@ func each[T any](
 	}
 }
 
+// eachIn calls f for the items of all pages of a list of an environment. Of one that does not exist,
+// nothing is there.
+func eachIn[T any](
+	ctx context.Context, c *connection, path string, q url.Values, f func(*T) error,
+) error {
+	begun := false
+	err := each(ctx, c, path, q, func(v *T) error {
+		begun = true
+		return f(v)
+	})
+	if begun {
+		return err
+	}
+	return nothingThere(err)
+}
+
+// nothingThere makes nothing of the answer of a server that there is no such environment.
+func nothingThere(err error) error {
+	if errors.As(err, new(remote)) && fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// allIn returns a list of an environment. Of one that does not exist, nothing is there.
+func allIn[T any](ctx context.Context, c *connection, env, what string) ([]T, error) {
+	var out []T
+	err := eachIn(ctx, c, envPath(env, what), url.Values{"limit": {strconv.Itoa(maxPage)}},
+		func(v *T) error {
+			out = append(out, *v)
+			return nil
+		})
+	return out, err
+}
+
 func all[T any](ctx context.Context, c *connection, path string) ([]T, error) {
 	var out []T
 	err := each(ctx, c, path, url.Values{"limit": {strconv.Itoa(maxPage)}}, func(v *T) error {
@@ -58,7 +93,7 @@ func ask[T any](ctx context.Context, c *connection, method, path string, in any)
 // Progress implements Home. Of an environment that does not exist, nothing is there.
 func (c *Client) Progress(ctx context.Context, env string) (Progress, error) {
 	p, err := ask[Progress](ctx, c.connection, http.MethodGet, envPath(env, "progress"), nil)
-	if errors.As(err, new(remote)) && fault.Is(err, fault.NotFound) {
+	if err != nil && nothingThere(err) == nil {
 		return ProgressOf(env, deploy.Progress{}), nil
 	}
 	return p, err
@@ -66,14 +101,15 @@ func (c *Client) Progress(ctx context.Context, env string) (Progress, error) {
 
 // Health implements Home.
 func (c *Client) Health(ctx context.Context, env string) (Health, error) {
-	return ask[Health](ctx, c.connection, http.MethodGet, envPath(env, "health"), nil)
+	h, err := ask[Health](ctx, c.connection, http.MethodGet, envPath(env, "health"), nil)
+	return h, nothingThere(err)
 }
 
 // Resources implements Home.
 func (c *Client) Resources(
 	ctx context.Context, env string, filter []string, f func(*Resource) error,
 ) error {
-	return each(ctx, c.connection, envPath(env, "resources"),
+	return eachIn(ctx, c.connection, envPath(env, "resources"),
 		url.Values{"filter": filter, "limit": {strconv.Itoa(maxPage)}}, f)
 }
 
@@ -85,12 +121,12 @@ func (c *Client) Resource(ctx context.Context, env string, id resource.ID) (Deta
 
 // Versions implements Home.
 func (c *Client) Versions(ctx context.Context, env string) ([]Version, error) {
-	return all[Version](ctx, c.connection, envPath(env, "versions"))
+	return allIn[Version](ctx, c.connection, env, "versions")
 }
 
 // Agents implements Home.
 func (c *Client) Agents(ctx context.Context, env string) ([]Agent, error) {
-	return all[Agent](ctx, c.connection, envPath(env, "agents"))
+	return allIn[Agent](ctx, c.connection, env, "agents")
 }
 
 // Types implements Home.
@@ -124,7 +160,7 @@ func (c *Client) Parameters(
 	if facts {
 		what = "facts"
 	}
-	return all[state.Parameter](ctx, c.connection, envPath(env, what))
+	return allIn[state.Parameter](ctx, c.connection, env, what)
 }
 
 // Parameter implements Home.
@@ -137,7 +173,7 @@ func (c *Client) ParameterHistory(
 	ctx context.Context, env, name string,
 ) ([]state.ParameterChange, error) {
 	var out []state.ParameterChange
-	err := each(ctx, c.connection, parameterPath(env, name)+history,
+	err := eachIn(ctx, c.connection, parameterPath(env, name)+history,
 		url.Values{"limit": {strconv.Itoa(maxPage)}},
 		func(p *state.ParameterChange) error {
 			out = append(out, *p)
@@ -201,8 +237,8 @@ func (c *Client) Actions(ctx context.Context, env string, q ActionQuery) ([]Acti
 		}
 		v.Set("limit", strconv.Itoa(limit))
 		var page Page[Action]
-		if err := c.call(ctx, http.MethodGet, envPath(env, "actions?")+v.Encode(), nil,
-			&page); err != nil {
+		err := c.call(ctx, http.MethodGet, envPath(env, "actions?")+v.Encode(), nil, &page)
+		if err := nothingThere(err); err != nil {
 			return nil, err
 		}
 		out = append(out, page.Items...)
@@ -222,7 +258,7 @@ func (c *Client) Schedule(ctx context.Context, env string, w Work) (int, error) 
 	var s Scheduled
 	err := c.call(ctx, http.MethodPost, envPath(env, name),
 		map[string]any{"filter": orEmpty(w.Filter), "retry_failed": w.RetryFailed}, &s)
-	return s.Scheduled, err
+	return s.Scheduled, nothingThere(err)
 }
 
 // Pause implements Home.
@@ -251,8 +287,9 @@ func (c *Client) Prune(ctx context.Context, env string, remove bool) ([]Pruned, 
 func (c *Client) Collect(
 	ctx context.Context, env string, grace time.Duration,
 ) (deploy.Collected, error) {
-	return ask[deploy.Collected](ctx, c.connection, http.MethodPost, envPath(env, "gc"),
+	out, err := ask[deploy.Collected](ctx, c.connection, http.MethodPost, envPath(env, "gc"),
 		map[string]int64{"grace_ms": grace.Milliseconds()})
+	return out, nothingThere(err)
 }
 
 // DryRun implements Home.

@@ -57,6 +57,15 @@ func (s *Service) exists(ctx context.Context, env string) error {
 		WithHint("GET /v1/environments lists them; an export makes one")
 }
 
+// known returns err, and where nothing was found refuses an environment that does not exist: a name
+// that is misspelt is an error, and not an environment in which nothing is.
+func (s *Service) known(ctx context.Context, env string, found int, err error) error {
+	if err != nil || found > 0 {
+		return err
+	}
+	return s.exists(ctx, env)
+}
+
 // VersionFile implements Home.
 func (s *versions) VersionFile(
 	ctx context.Context, env string, number int, hash string,

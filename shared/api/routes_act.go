@@ -48,6 +48,9 @@ func (r *routes) acts() {
 		}
 		serve(r, http.MethodPost, inEnv+"/"+name, name, what,
 			func(ctx context.Context, i *workIn) (*out[Scheduled], error) {
+				if err := r.s.exists(ctx, i.Env); err != nil {
+					return nil, problemOf(err)
+				}
 				n, err := r.s.Schedule(ctx, i.Env, Work{Filter: i.Body.Filter, Repair: repair,
 					RetryFailed: i.Body.RetryFailed})
 				return answer(Scheduled{n}, err)
@@ -77,7 +80,11 @@ func (r *routes) acts() {
 				Paused bool     `json:"paused"`
 			}
 		}) (*out[Done], error) {
-			return answer(Done{true}, r.s.Pause(ctx, i.Env, i.Body.Paused, i.Body.Agents...))
+			err := r.s.exists(ctx, i.Env)
+			if err == nil {
+				err = r.s.Pause(ctx, i.Env, i.Body.Paused, i.Body.Agents...)
+			}
+			return answer(Done{true}, err)
 		})
 	serve(r, http.MethodPost, inEnv+"/halt", "halt",
 		"Stop all claims of the environment, or let them go on",
@@ -87,7 +94,11 @@ func (r *routes) acts() {
 				Halted bool `json:"halted"`
 			}
 		}) (*out[Done], error) {
-			return answer(Done{true}, r.s.Halt(ctx, i.Env, i.Body.Halted))
+			err := r.s.exists(ctx, i.Env)
+			if err == nil {
+				err = r.s.Halt(ctx, i.Env, i.Body.Halted)
+			}
+			return answer(Done{true}, err)
 		})
 	serve(r, http.MethodPost, inEnv+"/gc", "collectGarbage",
 		"Remove old versions, actions and unused files", func(ctx context.Context, i *struct {
@@ -96,6 +107,9 @@ func (r *routes) acts() {
 				GraceMS int64 `json:"grace_ms,omitempty" minimum:"0" maximum:"31536000000" doc:"keep unused files that are younger; 0: a day"`
 			}
 		}) (*out[deploy.Collected], error) {
+			if err := r.s.exists(ctx, i.Env); err != nil {
+				return nil, problemOf(err)
+			}
 			return answer(r.s.Collect(ctx, i.Env, time.Duration(i.Body.GraceMS)*time.Millisecond))
 		})
 	serve(r, http.MethodPost, inEnv+"/agents/prune", "pruneAgents",
@@ -134,6 +148,7 @@ func (r *routes) parameters() {
 			Paging
 		}) (*out[Page[state.ParameterChange]], error) {
 			list, err := r.s.ParameterHistory(ctx, i.Env, i.Name)
+			err = r.s.known(ctx, i.Env, len(list), err)
 			return pageOf(list, i.Paging, err)
 		})
 	serve(r, http.MethodPut, oneParameter, "setParameter", "Set a parameter",
@@ -148,6 +163,10 @@ func (r *routes) parameters() {
 		})
 	serve(r, http.MethodDelete, oneParameter, "deleteParameter", "Delete a parameter",
 		func(ctx context.Context, i *InNamed) (*out[Done], error) {
-			return answer(Done{true}, r.s.DeleteParameter(ctx, i.Env, i.Name))
+			err := r.s.exists(ctx, i.Env)
+			if err == nil {
+				err = r.s.DeleteParameter(ctx, i.Env, i.Name)
+			}
+			return answer(Done{true}, err)
 		})
 }

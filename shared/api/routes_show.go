@@ -99,16 +99,19 @@ func (r *routes) lists() {
 	serve(r, http.MethodGet, inEnv+"/agents", "agents", "Agents, by name",
 		func(ctx context.Context, i *listIn) (*out[Page[Agent]], error) {
 			list, err := r.s.Agents(ctx, i.Env)
+			err = r.s.known(ctx, i.Env, len(list), err)
 			return pageOf(list, i.Paging, err)
 		})
 	serve(r, http.MethodGet, inEnv+"/parameters", "parameters", "Parameters, by name",
 		func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
 			list, err := r.s.Parameters(ctx, i.Env, false)
+			err = r.s.known(ctx, i.Env, len(list), err)
 			return pageOf(list, i.Paging, err)
 		})
 	serve(r, http.MethodGet, inEnv+"/facts", "facts", "Facts, by resource and name",
 		func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
 			list, err := r.s.Parameters(ctx, i.Env, true)
+			err = r.s.known(ctx, i.Env, len(list), err)
 			return pageOf(list, i.Paging, err)
 		})
 }
@@ -123,6 +126,7 @@ func (r *routes) versions(ctx context.Context, env string, g Paging) (*out[Page[
 		}
 	}
 	list, err := r.s.Versions(ctx, env)
+	err = r.s.known(ctx, env, len(list), err)
 	p := newPager[Version](g.Limit.Limit)
 	for _, v := range list {
 		if v.Version <= after {
@@ -187,7 +191,7 @@ func (r *routes) resources(ctx context.Context, i *resourcesIn) (*out[Page[Resou
 			after = l.ID
 		}
 		if len(rows) < scanRows {
-			return answer(p.page, nil)
+			return answer(p.page, r.s.known(ctx, i.Env, scanned+len(rows)+len(i.Cursor), nil))
 		}
 	}
 }
@@ -217,6 +221,11 @@ func (r *routes) actions(ctx context.Context, i *actionsIn) (*out[Page[Action]],
 	found, next, err := r.s.actionsPage(ctx, i.Env, q)
 	if err != nil {
 		return nil, problemOf(err)
+	}
+	if i.Cursor == "" && i.After == "" { // those go on where an answer was
+		if err := r.s.known(ctx, i.Env, len(found), nil); err != nil {
+			return nil, problemOf(err)
+		}
 	}
 	p := newPager[Action](i.Limit.Limit)
 	p.page.Next = next
@@ -252,14 +261,12 @@ func (r *routes) single() {
 	serve(r, http.MethodGet, inEnv+"/progress", "progress", "How far it is",
 		func(ctx context.Context, i *InEnvironment) (*out[Progress], error) {
 			p, err := r.s.Progress(ctx, i.Env)
-			if err == nil && p.Last == 0 {
-				err = r.s.exists(ctx, i.Env)
-			}
-			return answer(p, err)
+			return answer(p, r.s.known(ctx, i.Env, p.Last, err))
 		})
 	serve(r, http.MethodGet, inEnv+"/health", "health", "What is not well, causes first",
 		func(ctx context.Context, i *InEnvironment) (*out[Health], error) {
 			t, err := r.s.Health(ctx, i.Env)
+			err = r.s.known(ctx, i.Env, len(t.Groups), err)
 			t.bound()
 			return answer(t, err)
 		})

@@ -10,6 +10,7 @@ import (
 
 	"southbound/shared/api"
 	"southbound/shared/fault"
+	"southbound/shared/schema"
 	"southbound/shared/source"
 )
 
@@ -77,6 +78,19 @@ func (l *location) where() string {
 		return dir
 	}
 	return l.data
+}
+
+// missing is the error for an environment that is not among those that there are.
+func (l *location) missing(names []string) error {
+	where := l.data
+	if l.remote() {
+		where = l.api
+	}
+	e := fault.New(fault.NotFound, "", "there is no environment %q in %s", l.env, where)
+	if similar := schema.Nearest(l.env, names); similar != "" {
+		return e.WithHint("did you mean %q?", similar)
+	}
+	return e.WithHint("`southbound environments` lists them; `southbound apply PATH` makes it")
 }
 
 // tokenFile is the file in a data directory with the token that clients of its server have to show.

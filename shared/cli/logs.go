@@ -54,17 +54,12 @@ func (l *logCommands) logsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			open := l.openToRead
+			open := l.openExisting
 			if f.follow {
-				open = l.open // new actions never appear in a temporary directory
+				open = l.openToFollow
 			}
-			if err := open(""); err != nil {
+			if err := open(cmd.Context()); err != nil {
 				return err
-			}
-			if !f.follow {
-				if err := l.there(cmd.Context()); err != nil {
-					return err
-				}
 			}
 			return l.logs(cmd.Context(), q, f.follow)
 		}}
@@ -142,6 +137,21 @@ const (
 	followEvery  = 300 * time.Millisecond
 	followServer = time.Second
 )
+
+// openToFollow is openExisting for a command that waits for what happens: that is never in a
+// temporary directory.
+func (l *logCommands) openToFollow(ctx context.Context) error {
+	if err := l.locate(""); err != nil {
+		return err
+	}
+	if l.named && !l.remote() && l.fresh() {
+		return l.missing(nil)
+	}
+	if err := l.reach(); err != nil {
+		return err
+	}
+	return l.there(ctx)
+}
 
 func (l *logCommands) logs(ctx context.Context, q api.ActionQuery, follow bool) error {
 	every := followEvery

@@ -21,7 +21,6 @@ import (
 	"southbound/shared/lang/python"
 	"southbound/shared/local"
 	"southbound/shared/platform"
-	"southbound/shared/schema"
 	"southbound/shared/service/orders"
 	"southbound/shared/transport"
 	"southbound/shared/transport/aws"
@@ -184,19 +183,16 @@ func (s *session) there(ctx context.Context) error {
 	if !s.location.named {
 		return nil
 	}
+	return s.exists(ctx)
+}
+
+// exists refuses an environment that does not exist, whether somebody has named it or not.
+func (s *session) exists(ctx context.Context) error {
 	names, err := s.home.Environments(ctx)
 	if err != nil || slices.Contains(names, s.location.env) {
 		return err
 	}
-	where := s.location.data
-	if s.location.remote() {
-		where = s.location.api
-	}
-	e := fault.New(fault.NotFound, "", "there is no environment %q in %s", s.location.env, where)
-	if similar := schema.Nearest(s.location.env, names); similar != "" {
-		return e.WithHint("did you mean %q?", similar)
-	}
-	return e.WithHint("`southbound environments` lists them; `southbound apply PATH` makes it")
+	return s.location.missing(names)
 }
 
 // openExisting is openToRead for a command that needs an environment that exists.

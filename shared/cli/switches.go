@@ -41,8 +41,9 @@ func (s *switches) switchCommand(
 		args []string) error,
 ) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Example: example, Args: args,
-		RunE: after(s.open, func(ctx context.Context, args []string) error {
-			if err := s.there(ctx); err != nil {
+		RunE: after(s.openToRead, func(ctx context.Context, args []string) error {
+			// Whoever stops what is not there, as in another directory, stops nothing.
+			if err := s.exists(ctx); err != nil {
 				return err
 			}
 			if err := do(ctx, args); err != nil {
