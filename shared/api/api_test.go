@@ -330,6 +330,15 @@ func TestConditional(t *testing.T) {
 			text != "" {
 			t.Errorf("%s: tag %q, then %d %.100s", path, tag, again.StatusCode, text)
 		}
+		head, _ := w.ask(t, "HEAD", path, "")
+		same := strings.TrimPrefix(tag, "W/") // Go asks for no compression of what is not sent
+		if head.StatusCode != 200 || head.Header.Get("ETag") != same {
+			t.Errorf("%s: HEAD: %d, tag %q, want %q", path, head.StatusCode,
+				head.Header.Get("ETag"), same)
+		}
+		if head, _ = w.ask(t, "HEAD", path, "", "If-None-Match", tag); head.StatusCode != 304 {
+			t.Errorf("%s: HEAD of what has not changed: %d", path, head.StatusCode)
+		}
 	}
 	resp, _ := w.ask(t, "GET", "/v1/environments/e/progress", "")
 	if err := w.service.Halt(context.Background(), "e", true); err != nil {
