@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,9 +18,18 @@ import (
 func (e *Engine) Preview(
 	ctx context.Context, env string, x planner.Export, opts CompareOptions,
 ) (DryRun, error) {
+	lost, err := e.lost(ctx, env) // before the rows: whoever takes a lane over marks these
+	if err != nil {
+		return DryRun{}, err
+	}
 	d, err := e.planner().Draft(ctx, env, x, opts.Whole)
 	if err != nil {
 		return DryRun{}, err
+	}
+	for _, id := range lost {
+		if row := cmp.Or(d.Rows[id], d.Beside[id]); row != nil {
+			row.PossiblyChanged = true
+		}
 	}
 	agents, err := e.State.Agents(ctx, env)
 	if err != nil {
@@ -50,6 +60,22 @@ func (e *Engine) Preview(
 		sayReached(r.out.Planned, before, d.Agents, true)
 	}
 	return r.out, err
+}
+
+// lost returns what was running when whoever ran it ended: it may have changed without a record of
+// that, and those that it tells of changes reload once it succeeds.
+func (e *Engine) lost(ctx context.Context, env string) ([]resource.ID, error) {
+	leases, err := e.State.Leases(ctx, env)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read leases", err)
+	}
+	var out []resource.ID
+	for i := range leases {
+		if !e.holds(&leases[i]) {
+			out = append(out, leases[i].Running...)
+		}
+	}
+	return out, nil
 }
 
 // sayUnremoved says of what left and is still to be removed why that has not been done, as far as it

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
@@ -443,4 +444,51 @@ func TestPlanOfWhatIsNotDone(t *testing.T) {
 		!strings.Contains(d.Planned[0].Reason, "not been deployed yet") {
 		t.Errorf("%+v", d.Planned)
 	}
+}
+
+// TestPlanTellsOfWhatWasInterrupted pins that a plan says what reloads as something that sends
+// events was running when whoever ran it ended: it may have changed, and the next success tells.
+func TestPlanTellsOfWhatWasInterrupted(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]bool{"without reading": false, "reading": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := author{rig: newRig(t)}
+			described := func() deploy.Export {
+				sends := res("a")
+				sends.SendEvent = true
+				return deploy.Export{Model: modelOf(sends, res("b<a")), Check: true}
+			}
+			a.export(described())
+			a.drain()
+			a.lose("a/0", id("a"))
+			said := reloads(a.preview(described(), read))
+			a.export(described())
+			a.drain()
+			a.same("reloaded", a.w.reload, "b")
+			if !said[id("b")] {
+				t.Errorf("what was said to reload is %v", said)
+			}
+		})
+	}
+}
+
+// lose has somebody claim resources of a lane and end without a word.
+func (r *rig) lose(lane string, ids ...resource.ID) {
+	r.t.Helper()
+	ctx, now := r.t.Context(), r.clock.Now()
+	lease, err := r.home.Acquire(ctx, "e", lane, "who ends", now, now.Add(time.Minute))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s, err := r.home.Schedule(ctx, "e")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	done, err := r.home.Commit(ctx, "e", state.Commit{Next: ids, SeenPlan: s.PlanSeq,
+		Guard: state.Guard{Key: lease.Key, Fence: lease.Fence}, Until: now.Add(time.Minute)})
+	if err != nil || !done.Started {
+		r.t.Fatalf("%v: started %v", err, done.Started)
+	}
+	r.clock.advance(time.Hour)
 }
