@@ -118,13 +118,7 @@ func (c *console) failText(err error, problems diag.Problems, more int) {
 		}
 		return
 	}
-	lines := compile.Lines()
-	for _, p := range problems {
-		complainOf(c, p, "", lines)
-	}
-	if more > 0 {
-		c.complain("and %d more", more)
-	}
+	c.problems(problems, more)
 	if fault.Is(err, fault.Refused) {
 		c.complain("southbound: %s", api.FailureOf(err).Message)
 		if hint := fault.HintOf(err); hint != "" {
@@ -133,6 +127,17 @@ func (c *console) failText(err error, problems diag.Problems, more int) {
 		return
 	}
 	c.complain("southbound: %s; nothing was stored", api.CountProblems(len(problems)+more))
+}
+
+// problems lists problems, and says how many more there are.
+func (c *console) problems(problems diag.Problems, more int) {
+	lines := compile.Lines()
+	for _, p := range problems {
+		complainOf(c, p, "", lines)
+	}
+	if more > 0 {
+		c.complain("and %d more", more)
+	}
 }
 
 // complain writes a line about what went wrong, also when messages are not wanted.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"southbound/shared/api"
+	"southbound/shared/diag"
 	"southbound/shared/fault"
 )
 
@@ -74,7 +75,7 @@ type waves struct {
 
 // eachWave has do ask for the work of each wave of agents, and waits for it. With --batch it stops
 // when a wave has left something that matches and is not well, and leaves the agents after it as
-// they are.
+// they are. So it does in any case from a wave on that is refused, but for the first.
 func (v *waves) eachWave(ctx context.Context, terms []string, f waveFlags, agents []string,
 	of asked,
 	do func(wave []string, last bool) error) (done waited, err error) {
@@ -89,7 +90,10 @@ func (v *waves) eachWave(ctx context.Context, terms []string, f waveFlags, agent
 		if len(wave) > 0 {
 			v.say("wave %d of %d: %s", i+1, len(waves), named(wave))
 		}
-		if err := do(wave, i+1 == len(waves)); err != nil {
+		if err := do(wave, i+1 == len(waves)); i > 0 && isRefused(err) {
+			v.refusedLate(err, i+1, slices.Concat(waves[i:]...))
+			break
+		} else if err != nil {
 			return done, err
 		}
 		fixed := done.Did.fixed
@@ -114,6 +118,22 @@ func (v *waves) eachWave(ctx context.Context, terms []string, f waveFlags, agent
 		}
 	}
 	return done, nil
+}
+
+// isRefused reports whether an error says that something is not done since it must not be.
+func isRefused(err error) bool {
+	problems, _ := diag.Of(err)
+	return fault.Is(err, fault.Refused) || len(problems) > 0
+}
+
+// refusedLate tells of a wave that is refused although all of them could be done when they were
+// planned: that those before it were done, and that somebody has released something meanwhile.
+func (v *waves) refusedLate(err error, number int, rest []string) {
+	problems, more := diag.Of(err)
+	v.problems(problems, more)
+	v.complain("wave %d was refused, as something else was released since the waves were planned; "+
+		"left as they are: %s", number, named(rest))
+	v.code = exitUnhealthy
 }
 
 // atAgents returns terms of a filter with these agents in place of those that they name.
