@@ -164,8 +164,16 @@ func (mg *merger) redescribed(r *resource.Resource, i int, old *resource.Resourc
 				"the resource is in %s, which this export does not replace",
 				model.SetText(old.Set),
 			),
-			Hint: fmt.Sprintf("export set %q too, or delete it with --delete-set", old.Set)})
+			Hint: toMove(old.Set)})
 	}
+}
+
+// toMove says how a resource gets out of a set that a partial export does not replace.
+func toMove(set string) string {
+	if set == "" {
+		return "export the whole model with it, as parts only add to the shared set"
+	}
+	return fmt.Sprintf("export set %q too, or delete it with --delete-set", set)
 }
 
 // stays notes that a resource is as the base has it. What is completed from others may have got
