@@ -40,7 +40,7 @@ type search struct {
 // scope is where a search starts: in a lane, and with what is known of its agent.
 type scope struct {
 	name   string          // of the agent
-	agent  int32           // its number; none, if all its resources have left
+	agent  int32           // its number; -1, if all its resources have left
 	all    bool            // all its resources matter
 	own    map[int32]owned // what is scheduled of it
 	starts []int32         // scheduled in this lane
@@ -187,7 +187,7 @@ func (w *worker) findPart(
 	ctx context.Context, own map[int32]owned, starts, ends []int32,
 ) (bool, error) {
 	name := state.AgentOf(w.lane)
-	from := scope{name: name, agent: w.view.graph.Agents().Number[name],
+	from := scope{name: name, agent: w.view.graph.Agents().NumberOf(name),
 		all: len(w.sched.Unfinished) > 0 || w.stored.Releasing != 0,
 		own: own, starts: starts, ends: ends}
 	f := &finder{Config: &w.Config, env: w.env, epoch: w.sched.Wave.Epoch,

@@ -76,8 +76,8 @@ func (v *view) learn(s state.Schedule, agents []string, releasing bool) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, name := range agents {
-		a, known := x.Number[name]
-		if !known {
+		a := x.NumberOf(name)
+		if a < 0 {
 			continue
 		}
 		nodes := v.listed[a]

@@ -3,6 +3,7 @@ package planner
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -119,12 +120,7 @@ type merger struct {
 // carry appends to out what stays of the base, and checks that the model changes nothing that it
 // may not change.
 func (mg *merger) carry(out *model.Model) error {
-	ids := make([]resource.ID, 0, len(mg.entries))
-	for id := range mg.entries {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(mg.entries)) {
 		old, err := resource.Decode(mg.entries[id].Body)
 		if err != nil {
 			return fault.Wrap(fault.Damaged, "read version", err)

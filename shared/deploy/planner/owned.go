@@ -3,6 +3,7 @@ package planner
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"southbound/shared/deploy/model"
@@ -65,7 +66,7 @@ func (p *exporting) carryOwned(
 		byID[of.Resources[i].ID] = i
 	}
 	var problems diag.Problems
-	for _, id := range sortedIDs(entries) {
+	for _, id := range slices.Sorted(maps.Keys(entries)) {
 		old, err := resource.Decode(entries[id].Body)
 		if err != nil {
 			return nil, fault.Wrap(fault.Damaged, "read version", err)
@@ -93,13 +94,4 @@ func (p *exporting) carryOwned(
 	problems = append(problems, c.CheckThere(out.Resources, at)...)
 	problems = append(problems, c.CheckCycles(out.Resources, at)...)
 	return out, problems.Err()
-}
-
-func sortedIDs(entries map[resource.ID]version.Entry) []resource.ID {
-	ids := make([]resource.ID, 0, len(entries))
-	for id := range entries {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
 }

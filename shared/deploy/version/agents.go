@@ -11,20 +11,29 @@ import (
 // AgentIndex says which agents a graph has.
 type AgentIndex struct {
 	Names  []string
-	Number map[string]int32 // by name: index into names
+	number map[string]int32 // by name: index into Names
 	of     []int32          // by lane
+}
+
+// NumberOf returns the number of an agent, that is the index of its name; -1: the graph has no
+// resource of it.
+func (x *AgentIndex) NumberOf(agent string) int32 {
+	if a, known := x.number[agent]; known {
+		return a
+	}
+	return -1
 }
 
 // Agents returns the index of the agents of a graph. It is made once.
 func (g *Graph) Agents() *AgentIndex {
 	g.agentsOnce.Do(func() {
-		x := &AgentIndex{Number: map[string]int32{}, of: make([]int32, len(g.Lanes))}
+		x := &AgentIndex{number: map[string]int32{}, of: make([]int32, len(g.Lanes))}
 		for i, lane := range g.Lanes {
 			name := state.AgentOf(lane)
-			a, known := x.Number[name]
+			a, known := x.number[name]
 			if !known {
 				a = int32(len(x.Names)) // see Node
-				x.Number[name], x.Names = a, append(x.Names, name)
+				x.number[name], x.Names = a, append(x.Names, name)
 			}
 			x.of[i] = a
 		}
@@ -37,8 +46,8 @@ func (g *Graph) Agents() *AgentIndex {
 // them is asked for first: what looks at few resources does without.
 func (g *Graph) NodesOf(agent string) []int32 {
 	x := g.Agents()
-	a, known := x.Number[agent]
-	if !known {
+	a := x.NumberOf(agent)
+	if a < 0 {
 		return nil
 	}
 	g.nodesOnce.Do(func() {

@@ -58,11 +58,11 @@ func Chunks(entries []Entry, size int) ([]state.Blob, [][sha256.Size]byte) {
 	return blobs, sums
 }
 
-// textOf returns the text of a chunk.
+// textOf returns the text of a chunk with entries, which are sorted by id.
 func textOf(entries []*Entry) []byte {
 	n := 0
 	for _, en := range entries {
-		n += len(en.Hash) + len(en.Body) + len("\t\n")
+		n += en.size()
 	}
 	var b bytes.Buffer
 	b.Grow(n)
@@ -74,15 +74,15 @@ func textOf(entries []*Entry) []byte {
 
 // ChunkText returns the text of a chunk with entries, which are sorted by id.
 func ChunkText(entries []Entry) []byte {
-	var b bytes.Buffer
+	each := make([]*Entry, len(entries))
 	for i := range entries {
-		entries[i].write(&b)
+		each[i] = &entries[i]
 	}
-	return b.Bytes()
+	return textOf(each)
 }
 
 // ChunkFile returns the file of a chunk with this text.
-func ChunkFile(text []byte) state.Blob { return blobOf(compress(text)) }
+func ChunkFile(text []byte) state.Blob { return FileOf(compress(text)) }
 
 // ContentDigest returns the digest of all chunks of a version, of which it gets the texts.
 func ContentDigest(texts [][]byte) string {
@@ -102,10 +102,7 @@ func SumsDigest(sums [][sha256.Size]byte) string {
 }
 
 // FileOf returns the file with these bytes, as they are.
-func FileOf(data []byte) state.Blob { return blobOf(data) }
-
-// blobOf returns the file with these bytes.
-func blobOf(data []byte) state.Blob {
+func FileOf(data []byte) state.Blob {
 	sum := sha256.Sum256(data)
 	return state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
 }
@@ -149,11 +146,11 @@ func DamagedChunk(hash string) error {
 func SharedChunks(a, b []string) map[string]bool {
 	in := make(map[string]bool, len(a))
 	for _, h := range a {
-		in[h] = false
+		in[h] = true
 	}
 	shared := map[string]bool{}
 	for _, h := range b {
-		if _, ok := in[h]; ok {
+		if in[h] {
 			shared[h] = true
 		}
 	}

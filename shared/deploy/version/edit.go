@@ -42,10 +42,10 @@ func GraphFiles(name string) []string {
 func (g *Graph) Stored() (name string, file state.Blob) {
 	n := len(g.since.put) + len(g.since.gone)
 	if g.base == "" || n > max(leastAdded, len(g.IDs)/addedShare) {
-		file = blobOf(g.encode())
+		file = FileOf(g.encode())
 		return file.Hash, file
 	}
-	file = blobOf(g.encodeEdit())
+	file = FileOf(g.encodeEdit())
 	return g.base + "+" + file.Hash, file
 }
 
@@ -285,5 +285,5 @@ func decodeEdit(g *Graph, name string, stored []byte) (*Graph, error) {
 // damagedGraph is the error of a graph that does not decode.
 func damagedGraph() error {
 	return fault.New(fault.Damaged, "read graph", "the stored graph does not decode").
-		WithHint("the data directory was changed by something else; restore it, or export again")
+		WithHint("the stored files were changed by something else; restore them, or export again")
 }

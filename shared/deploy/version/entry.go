@@ -2,7 +2,6 @@ package version
 
 import (
 	"bytes"
-	"cmp"
 	"maps"
 	"slices"
 
@@ -21,6 +20,9 @@ type Entry struct {
 
 // Same reports whether two entries of a resource differ in nothing.
 func (en *Entry) Same(o *Entry) bool { return en.Hash == o.Hash && bytes.Equal(en.Body, o.Body) }
+
+// size returns how many bytes the line of an entry has.
+func (en *Entry) size() int { return len(en.Hash) + len(en.Body) + len("\t\n") }
 
 // write writes the line of an entry.
 func (en *Entry) write(to *bytes.Buffer) {
@@ -74,7 +76,7 @@ func NewEntries(resources []resource.Resource, agents map[string]resource.Agent)
 			return nil, diag.Problems{{Resource: string(resources[i].ID), Message: err.Error()}}
 		}
 	}
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(entries, compareEntries)
 	return entries, nil
 }
 

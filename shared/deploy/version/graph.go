@@ -1,7 +1,6 @@
 package version
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 	"sync"
@@ -13,7 +12,7 @@ import (
 
 // Graph says what waits for what in a released version, by direct edges only. It is immutable,
 // stored as a file, and small, as it holds no attributes. Where things are removed, its edges run
-// in the opposite direction to those of the model: see effectiveGraph.
+// in the opposite direction to those of the model: see releasing.effectiveGraph in package planner.
 type Graph struct {
 	IDs      []resource.ID // ascending
 	Lanes    []string      // ascending
@@ -77,9 +76,9 @@ type Node struct {
 	Requires []resource.ID // those that are not nodes are left out
 }
 
-// NewGraph makes a graph; nodes are in any order and without repeats.
+// NewGraph makes a graph of nodes, which it sorts; there are no repeats among them.
 func NewGraph(nodes []Node) *Graph {
-	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(nodes, compareNodes)
 	g := &Graph{
 		IDs:      make([]resource.ID, len(nodes)),
 		LaneOf:   make([]int32, len(nodes)),
@@ -102,7 +101,6 @@ func NewGraph(nodes []Node) *Graph {
 	}
 	buf := make([]int32, 0, 16)
 	g.dag = dag.New(len(nodes), func(i int) []int32 {
-		g.LaneOf[i] = laneIndex[nodes[i].Lane]
 		buf = buf[:0]
 		for _, id := range nodes[i].Requires {
 			if j, ok := index[id]; ok && int(j) != i {

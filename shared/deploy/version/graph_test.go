@@ -52,3 +52,14 @@ func FuzzDecodeGraph(f *testing.F) {
 		}
 	})
 }
+
+// TestNumberOf pins that an agent of which a graph has no resource is not taken for the first one.
+func TestNumberOf(t *testing.T) {
+	g := NewGraph([]Node{{ID: "t::T[b,name=x]", Lane: "b/0"}, {ID: "t::T[a,name=x]", Lane: "a/0"}})
+	x := g.Agents()
+	for name, want := range map[string]int32{"a": 0, "b": 1, "c": -1} {
+		if got := x.NumberOf(name); got != want {
+			t.Errorf("the number of %s is %d, want %d", name, got, want)
+		}
+	}
+}

@@ -102,14 +102,14 @@ func (l *Lines) OfSet(set string) ([]Entry, []*resource.Resource, error) {
 	return entries, resources, nil
 }
 
-// size returns at least how many bytes the lines are with more entries.
+// size returns how many bytes the lines have at most with more entries.
 func (l *Lines) size(more []Entry) int {
 	n := 0
 	for _, line := range l.lines {
 		n += len(line)
 	}
 	for i := range more {
-		n += len(more[i].Hash) + len(more[i].Body) + len("\t\n")
+		n += more[i].size()
 	}
 	return n
 }

@@ -22,15 +22,11 @@ func ReadChunks(
 	if len(hashes) == 0 {
 		return out, nil
 	}
-	blobs, err := files.Get(ctx, hashes)
+	texts, err := ReadTexts(ctx, files, hashes)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read version", err)
+		return nil, err
 	}
-	for i, blob := range blobs {
-		text, err := decompress(blob)
-		if err != nil {
-			return nil, DamagedChunk(hashes[i])
-		}
+	for i, text := range texts {
 		entries, err := ParseChunk(text, hashes[i])
 		if err != nil {
 			return nil, err
