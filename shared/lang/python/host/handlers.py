@@ -79,12 +79,16 @@ _log = logging.getLogger("southbound")
 
 def _plain(v):
     try:
-        return json.loads(json_encode(v))
+        return json.loads(json_encode(v), parse_constant=_no_number)
     except Exception:
         return str(v)
 
+def _no_number(text):
+    """Returns what Python writes for what JSON has no number for: NaN, Infinity, -Infinity."""
+    return repr(float(text))
+
 def _json(v):
-    return json.dumps(v, separators=(",", ":"))
+    return wire.halves(json.dumps(v, separators=(",", ":")))
 
 class Client:
     """Stands where the library has its client of the server."""
@@ -260,6 +264,16 @@ def _facts(ctx, handler, res):
         ctx.warning("its facts cannot be read: %(why)s", why=traces.said(e))
         return {}
 
+def _fit(ctx, name, value):
+    """Reports whether a fact can be kept."""
+    try:
+        (name + value).encode()
+    except UnicodeEncodeError:
+        ctx.warning("the fact %(fact)s is not kept: half of a pair of surrogates, which no text can hold, is in %(value)s",
+                    fact=name, value=ascii(value)[:200])
+        return False
+    return True
+
 def _ended(ctx, end, error):
     """Returns what came of a run, as plain data."""
     out = {"state": "", "change": "nochange", "changes": {}, "facts": {}, "error": "", "places": [], "idle": False, **end}
@@ -270,7 +284,8 @@ def _ended(ctx, end, error):
             out["changes"][str(name)] = [_plain(c.current), _plain(c.desired)]
         for fact in ctx.facts:
             out["facts"][str(fact["id"])] = fact["value"]
-    out["facts"] = {str(k): v if isinstance(v, str) else str(v) for k, v in out["facts"].items()}
+    facts = {str(k): v if isinstance(v, str) else str(v) for k, v in out["facts"].items()}
+    out["facts"] = {k: v for k, v in facts.items() if _fit(ctx, k, v)}
     if isinstance(error, library.SkipResource):
         out["error"] = ", ".join(map(str, error.args))
     elif isinstance(error, Unavailable):

@@ -1,5 +1,5 @@
 """Frames and values: what goes over the two pipes, which are not those of user code."""
-import io, json, math, os, struct, sys, threading
+import io, json, math, os, re, struct, sys, threading
 
 LIMIT = 64 << 20  # bytes of a frame
 PRINTED = 1 << 20  # characters of what is printed, in one frame
@@ -24,6 +24,12 @@ def _encoder(of):
     return of.encode
 
 _dumps = _encoder(_plain)
+
+_escape = re.compile(r"\\(?:u(?:d[89ab]..\\ud[c-f]..|(d[89a-f]..))|.)")
+
+def halves(text):
+    """Writes half of a pair of surrogates in JSON as Python writes it: no other program could read it."""
+    return _escape.sub(lambda m: "\\\\u" + m[1] if m[1] else m[0], text) if "\\ud" in text else text
 
 class TooLarge(Exception):
     pass
@@ -79,7 +85,7 @@ def flush():
         _printed.clear()
         _size = 0
         for at in range(0, len(text), PRINTED):
-            _write(_dumps(["print", text[at:at + PRINTED]]).encode())
+            _write(halves(_dumps(["print", text[at:at + PRINTED]])).encode())
 
 def _write(data):
     if os.getpid() != _pid:
@@ -90,7 +96,7 @@ def _write(data):
 
 def send(message):
     """Sends a message of plain data."""
-    data = _dumps(message).encode()
+    data = halves(_dumps(message)).encode()
     if len(data) > LIMIT:
         raise TooLarge(len(data))
     with _lock:
