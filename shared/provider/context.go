@@ -29,6 +29,18 @@ type Line struct {
 	Kwargs map[string]any `json:"kwargs,omitempty"`
 }
 
+// UnmarshalJSON implements json.Unmarshaler. Whole numbers stay exact, as in diff.Diff.
+func (l *Line) UnmarshalJSON(text []byte) error {
+	type plain Line // without this method
+	if err := diff.ReadJSON(text, (*plain)(l)); err != nil {
+		return err
+	}
+	for name, v := range l.Kwargs {
+		l.Kwargs[name] = diff.Numbers(v)
+	}
+	return nil
+}
+
 // Host is what a Context needs from whoever calls the handler; the engine implements it.
 type Host interface {
 	Log(line Line)

@@ -45,10 +45,11 @@ func actionChecks() []check {
 				Outcome: state.StatusFailed, Change: diff.Updated,
 				Started: at(0), Finished: at(1),
 				Changes: map[string]diff.Diff{"mode": {Current: "0600", Desired: "0644"},
-					"extra": {Current: nil, Desired: true}},
+					"extra": {Current: nil, Desired: true},
+					"id":    {Current: int64(1<<53 + 1), Desired: []any{int64(1<<53 + 2), 0.5}}},
 				Messages: []provider.Line{{At: at(2), Level: provider.LevelError,
 					Msg: "<no & \n“such” file>", Kwargs: map[string]any{"path": "/x",
-						"tries": []any{"a", true}}}},
+						"tries": []any{"a", true, int64(1<<53 + 1)}, "took": 1.5}}},
 				Reason: "why", Stale: true, Pack: "pack"}
 			f.commit(state.Commit{Guard: f.guard(lane), Actions: []state.Action{a}})
 			got, err := f.B.Actions(f.ctx, env, state.ActionQuery{})
