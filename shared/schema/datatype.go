@@ -177,6 +177,17 @@ func parseDataType(expr string, aliases *aliasTable) (*DataType, error) {
 // Optional.
 func (d *DataType) Optional() bool { return d.kind == kindOptional }
 
+// Unsealed returns the type of what a secret holds that is of the type.
+func (d *DataType) Unsealed() *DataType {
+	switch d.kind {
+	case kindOptional, kindNotUndef, kindSensitive:
+		if len(d.of) == 1 {
+			return d.of[0].Unsealed()
+		}
+	}
+	return d
+}
+
 // Sensitive reports whether the type is Sensitive, or holds one.
 func (d *DataType) Sensitive() bool { return d.secret }
 

@@ -52,10 +52,13 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 			return
 		}
 		if secret {
-			if a, ok := r.typ.Attribute(name); ok && a.DataType.Check(resolved) != nil {
-				r.End(state.StatusFailed, provider.NeedsChange,
-					fmt.Sprintf("attribute %s: the secret is not %s", name, a.DataType.Describe()))
-				return
+			if a, ok := r.typ.Attribute(name); ok {
+				if resolved, ok = held(a.DataType, v, resolved); !ok {
+					r.End(state.StatusFailed, provider.NeedsChange,
+						fmt.Sprintf("attribute %s: what its secret holds is not %s", name,
+							a.DataType.Unsealed().Describe()))
+					return
+				}
 			}
 			r.host.Hide(name)
 		}
@@ -67,6 +70,20 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 			r.host.secretsIn(r.want.Attributes[a.Name])
 		}
 	}
+}
+
+// held returns the value of an attribute whose secrets are resolved, if it is of its type. A secret
+// is text; where the attribute is one as a whole, that may stand for a number, or be JSON.
+func held(t *schema.DataType, written, resolved any) (any, bool) {
+	if t.Check(resolved) == nil {
+		return resolved, true
+	}
+	text, is := resolved.(string)
+	if _, whole := written.(resource.Secret); !is || !whole {
+		return nil, false
+	}
+	v, err := t.Coerce(text)
+	return v, err == nil
 }
 
 // MayHaveSecrets reports whether a row may refer to secrets, without decoding it.
