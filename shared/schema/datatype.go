@@ -177,12 +177,12 @@ func parseDataType(expr string, aliases *aliasTable) (*DataType, error) {
 // Optional.
 func (d *DataType) Optional() bool { return d.kind == kindOptional }
 
-// Unsealed returns the type of what a secret holds that is of the type.
-func (d *DataType) Unsealed() *DataType {
+// Unsealed returns the type of what a secret holds that is of a type.
+func Unsealed(d *DataType) *DataType {
 	switch d.kind {
 	case kindOptional, kindNotUndef, kindSensitive:
 		if len(d.of) == 1 {
-			return d.of[0].Unsealed()
+			return Unsealed(d.of[0])
 		}
 	}
 	return d

@@ -56,7 +56,7 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 				if resolved, ok = held(a.DataType, v, resolved); !ok {
 					r.End(state.StatusFailed, provider.NeedsChange,
 						fmt.Sprintf("attribute %s: what its secret holds is not %s", name,
-							a.DataType.Unsealed().Describe()))
+							schema.Unsealed(a.DataType).Describe()))
 					return
 				}
 			}
