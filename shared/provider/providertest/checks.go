@@ -209,11 +209,15 @@ func createsTwice(e *env) error {
 		return err
 	}
 	token := e.token()
-	for range 2 {
+	for i := range 2 {
 		if !e.typ.Assigned {
 			// as the engine has it: the same for every try only where the target chooses the
 			// identity
 			token = e.token()
+		} else if i > 0 {
+			if again, err := repeats(e, r, token); err != nil || !again {
+				return err
+			}
 		}
 		out, err := e.act(provider.BatchChange{Change: diff.Created, Resource: r, Token: token},
 			nil)

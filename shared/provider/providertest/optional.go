@@ -2,8 +2,8 @@ package providertest
 
 import (
 	"errors"
-	"fmt"
 
+	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
@@ -19,25 +19,70 @@ func find(e *env) error {
 	if err != nil {
 		return err
 	}
-	req := provider.CreateRequest{Resource: r, Token: e.token()}
-	for _, want := range []bool{false, true} {
-		var found bool
-		err := e.call("FindCreated", r,
-			func() (err error) {
-				found, err = f.FindCreated(e.context("FindCreated", r, false), req)
-				return err
-			})
-		if !want && errors.Is(err, provider.ErrUndecided) { // a person is asked
-			found, err = false, nil
-		}
-		if err != nil || found != want {
-			return either(err, fmt.Errorf("found = %t, expected %t", found, want))
-		}
-		if _, err := e.applyFrom(r, req.Token, nil); err != nil {
-			return err
-		}
+	token := e.token()
+	found, err := findCreated(e, f, r, token)
+	if err != nil && !errors.Is(err, provider.ErrUndecided) || found {
+		return either(err, errors.New("found = true, expected false: nothing was made"))
 	}
-	return nil
+	if _, err := e.applyFrom(r, token, nil); err != nil {
+		return err
+	}
+	switch found, err := findCreated(e, f, r, token); {
+	case errors.Is(err, provider.ErrUndecided): // a person is asked
+		return nil
+	case err != nil || found:
+		return err
+	}
+	return repeatsNothing(e, r, token)
+}
+
+// findCreated asks a handler what became of a create.
+func findCreated(
+	e *env, f provider.Finder, r provider.Resource, token string,
+) (found bool, err error) {
+	err = e.call("FindCreated", r, func() (err error) {
+		found, err = f.FindCreated(e.context("FindCreated", r, false),
+			provider.CreateRequest{Resource: r, Token: token})
+		return err
+	})
+	return found, err
+}
+
+// repeats reports whether the engine would make a create of a type whose target chooses identities
+// again, when it does not know what became of it: what the handler finds, or is not sure of, is not
+// made again.
+func repeats(e *env, r provider.Resource, token string) (bool, error) {
+	f, ok := provider.As[provider.Finder](e.handler)
+	if !ok {
+		return true, nil
+	}
+	found, err := findCreated(e, f, r, token)
+	if errors.Is(err, provider.ErrUndecided) {
+		return false, nil
+	}
+	return !found, err
+}
+
+// repeatsNothing demands that a create with the token of one that was made, and is not found, makes
+// no second thing.
+func repeatsNothing(e *env, r provider.Resource, token string) error {
+	if e.World == nil {
+		return errors.New("found = false, expected true")
+	}
+	before, err := e.world()
+	if err != nil {
+		return err
+	}
+	if _, err := e.act(provider.BatchChange{Change: diff.Created, Resource: r, Token: token},
+		nil); err != nil {
+		return err
+	}
+	if after, err := e.world(); err != nil || after == before {
+		return err
+	}
+	return advise("send the token of a create along, and let FindCreated look for it; return false "+
+		"only where a create with the same token makes no second thing, and ErrUndecided where "+
+		"nothing tells", "found = false, and a create with the same token made another")
 }
 
 func reload(e *env) error {

@@ -139,8 +139,11 @@ func TestSuiteCanFail(t *testing.T) {
 	} {
 		t.Run(tc.check+" finds "+tc.faults.String(), func(t *testing.T) {
 			t.Parallel()
-			if says, _ := only(t.Context(), t, subject(tc.faults),
-				tc.check); !strings.Contains(says, tc.says) {
+			s := subject(tc.faults)
+			if tc.check == "create_twice" {
+				s.Definition.Type.Assigned = false // what a Finder finds is not made again
+			}
+			if says, _ := only(t.Context(), t, s, tc.check); !strings.Contains(says, tc.says) {
 				t.Fatalf("found: %q", says)
 			}
 		})

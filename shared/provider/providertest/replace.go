@@ -133,6 +133,8 @@ func (e *env) wrote(c provider.BatchChange, done bool) {
 		case a.Behaviour != schema.WriteOnly:
 		case done && (c.Change == diff.Created || among):
 			e.written.Store(key, c.Resource.Attributes[a.Name])
+		case c.Change == diff.Purged && !c.Resource.Purged && e.typ.CreateFirst:
+			// The one that has taken its place is written already.
 		case c.Change != diff.Updated || among:
 			e.written.Delete(key)
 		}
