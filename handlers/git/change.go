@@ -3,12 +3,12 @@ package git
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"southbound/handlers/internal/disk"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
@@ -48,54 +48,86 @@ func (h handler) Create(
 		}
 		return provider.Result{}, err
 	}
+	place, err := g.place()
+	if err != nil {
+		return provider.Result{}, err
+	}
+	defer place.Close()
 	aside := *g
 	aside.path = g.hidden()
-	defer os.RemoveAll(aside.path)
-	if err := aside.prepare(); err != nil {
+	defer func() { _ = removeIn(place, aside.path) }()
+	if err := aside.prepare(place); err != nil {
 		return provider.Result{}, err
 	}
 	if err := aside.bring(); err != nil {
 		return provider.Result{}, err
 	}
-	if err := g.step("rename"); err != nil {
-		return provider.Result{}, err
-	}
-	if err := unix.Rename(aside.path, g.path); err != nil {
-		// unlike os.Rename, also to an empty directory
+	// unlike os.Rename, also to an empty directory
+	if err := place.Rename(filepath.Base(aside.path), filepath.Base(g.path)); err != nil {
 		return provider.Result{}, provider.Errorf(provider.Retryable,
 			"put the checkout in its place: %w", err)
 	}
-	return provider.Result{}, nil
+	return provider.Result{}, place.There()
+}
+
+// place opens the directory that the checkout is in. What is made, moved and removed there is named
+// by it: whoever may put another directory on the way leads none of that elsewhere. The caller
+// closes it.
+func (g *change) place() (*disk.Folder, error) {
+	dir := filepath.Dir(g.path)
+	step := func(call string) error { return g.step(call) }
+	d, err := disk.OpenFolder(&disk.System{Before: step}, dir)
+	if disk.Gone(err) {
+		return nil, provider.Errorf(provider.Retryable,
+			"there is no directory %s; describe that, too", dir)
+	}
+	return d, disk.Explain("reach "+g.path, err)
 }
 
 // prepare makes an empty repository that belongs to whom git runs as.
-func (g *change) prepare() error {
-	if err := g.step("mkdir"); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(g.path); err != nil {
+func (g *change) prepare(place *disk.Folder) error {
+	if err := removeIn(place, g.path); err != nil {
 		return provider.Errorf(provider.Retryable, "remove what a run before left: %w", err)
 	}
-	// a checkout is for all to read unless the directory above it says otherwise
-	err := os.Mkdir(g.path, 0o755)
-	switch {
-	case os.IsNotExist(err):
-		return provider.Errorf(provider.Retryable, "there is no directory %s; describe that, too",
-			filepath.Dir(g.path))
-	case err != nil:
-		return provider.Errorf(provider.Terminal, "make %s: %w", g.path, err)
-	}
-	if g.who != nil {
-		if err := os.Chown(g.path, int(g.who.Uid), int(g.who.Gid)); err != nil {
-			return provider.Errorf(provider.Terminal,
-				"only the superuser can make a checkout for another user: %w", err)
-		}
+	if err := g.makeDir(place); err != nil {
+		return err
 	}
 	args := []string{"init", "-q", "--template="}
 	if g.bare {
 		args = append(args, "--bare")
 	}
 	return g.do(g.path, args...)
+}
+
+// makeDir makes the directory. It is given away through the descriptor that it is looked at by, as
+// the user may exchange what is in a directory of theirs.
+func (g *change) makeDir(place *disk.Folder) error {
+	base := filepath.Base(g.path)
+	// a checkout is for all to read unless the directory above it says otherwise
+	const mode = 0o755
+	if err := place.Sys.Do("mkdir",
+		func() error { return unix.Mkdirat(place.FD, base, mode) }); err != nil {
+		return disk.Explain("make "+g.path, err)
+	}
+	if g.who == nil {
+		return nil
+	}
+	made, err := place.OpenDir(base)
+	if err != nil {
+		return provider.Errorf(provider.Retryable,
+			"something else is in the place of the new directory %s: %w", g.path, err)
+	}
+	defer made.Close()
+	if err := made.Empty(); err != nil {
+		return err
+	}
+	owner := disk.Perm{UID: int(g.who.Uid), GID: int(g.who.Gid), Mode: -1}
+	err = owner.Set(made)
+	if errors.Is(err, unix.EPERM) {
+		return provider.Errorf(provider.Terminal,
+			"only the superuser can make a checkout for another user: %w", err)
+	}
+	return disk.Explain("give "+g.path+" to its user", err)
 }
 
 // Update implements provider.Handler.
@@ -465,11 +497,16 @@ func (h handler) Delete(
 	if err := g.removable(); err != nil {
 		return provider.Result{}, err
 	}
-	aside := g.hidden()
+	place, err := g.place()
+	if err != nil {
+		return provider.Result{}, err
+	}
+	defer place.Close()
+	base, aside := filepath.Base(g.path), g.hidden()
 	for _, f := range []func() error{
-		func() error { return os.RemoveAll(aside) },
-		func() error { return os.Rename(g.path, aside) },
-		func() error { return os.RemoveAll(aside) },
+		func() error { return removeIn(place, aside) },
+		func() error { return place.Rename(base, filepath.Base(aside)) },
+		func() error { return removeIn(place, aside) },
 	} {
 		if err := g.step("remove"); err != nil {
 			return provider.Result{}, err

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"southbound/handlers/internal/disk"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
@@ -109,6 +111,31 @@ func (w wanted) hidden() string {
 	return filepath.Join(dir, "."+base+".southbound-git")
 }
 
+// tidy removes what a run before left.
+func (w wanted) tidy() error {
+	d, err := disk.OpenFolder(nil, filepath.Dir(w.path))
+	if err != nil {
+		return disk.UnlessGone(err)
+	}
+	defer d.Close()
+	return removeIn(d, w.hidden())
+}
+
+// removeIn removes what is at a path, with all that is in it, by the directory that it is in.
+func removeIn(d *disk.Folder, path string) error {
+	base := filepath.Base(path)
+	var st unix.Stat_t
+	if err := d.Stat(base, &st); err != nil {
+		return disk.UnlessGone(err)
+	}
+	root, err := disk.OpenRoot(d)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return root.RemoveAll(base)
+}
+
 // Read implements provider.Handler.
 func (h handler) Read(
 	ctx *provider.Context, req provider.ReadRequest,
@@ -123,7 +150,7 @@ func (h handler) Read(
 		return provider.Observation{}, err
 	}
 	if !ctx.DryRun() {
-		if err := os.RemoveAll(w.hidden()); err != nil {
+		if err := w.tidy(); err != nil {
 			return provider.Observation{}, provider.Errorf(provider.Retryable,
 				"remove what a run before left: %w", err)
 		}
