@@ -2,15 +2,18 @@ package acct
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"southbound/handlers/internal/disk"
 	"southbound/handlers/internal/textfile"
 	"southbound/shared/provider"
 )
@@ -28,46 +31,138 @@ func (h user) makeHome(ctx *provider.Context, r provider.Resource, a *account) e
 	if err != nil {
 		return err
 	}
-	if h.host.before != nil {
-		if err := h.host.before([]string{"mkdir"}); err != nil {
-			return err
-		}
-	}
-	// It belongs to the user in the end only, so that nobody can put anything in the way.
-	aside := filepath.Join(filepath.Dir(home), "."+path.Base(home)+".southbound-home")
-	err = errors.Join(os.RemoveAll(aside), os.Mkdir(aside, 0o700))
-	if skel := h.host.path("/etc/skel"); err == nil {
-		if _, missing := os.Stat(skel); missing == nil {
-			err = os.CopyFS(aside, os.DirFS(skel))
-		}
-	}
-	if err == nil {
-		err = inward(aside, func(p string) error { return os.Lchown(p, uid, gid) })
-	}
-	if err == nil {
-		err = os.Rename(aside, home)
-	}
-	if err != nil {
-		_ = os.RemoveAll(aside)
+	if err := h.host.newHome(home, uid, gid); err != nil {
 		return provider.Errorf(provider.Retryable, "make the home directory %s: %w", a.home, err)
 	}
 	ctx.Info("made the home directory, which was missing", "path", a.home)
 	return nil
 }
 
+// system asks before each call that reaches the disk.
+func (h host) system() *disk.System {
+	if h.before == nil {
+		return nil
+	}
+	return &disk.System{Before: func(call string) error { return h.before([]string{call}) }}
+}
+
+// newHome makes a home directory under a hidden name, and puts it into its place when all of it
+// belongs to the user. All is named by open directories: whoever may write in the one that it is
+// made in could put something of the superuser's in the way, which would be given to the user.
+func (h host) newHome(home string, uid, gid int) (err error) {
+	dir, base, err := disk.Place(home)
+	if err != nil {
+		return err
+	}
+	d, err := disk.OpenFolder(h.system(), dir)
+	if err != nil {
+		return disk.Explain("reach "+dir, err)
+	}
+	defer d.Close()
+	place, err := disk.OpenRoot(d)
+	if err != nil {
+		return err
+	}
+	defer place.Close()
+	aside := disk.Leftover(base)
+	if err := place.RemoveAll(aside); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = place.RemoveAll(aside)
+		}
+	}()
+	made, err := newDir(d, aside)
+	if err != nil {
+		return err
+	}
+	defer made.Close()
+	root, err := disk.OpenRoot(&disk.Folder{Path: disk.Join(dir, aside), FD: made.FD})
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := fill(root, h.path("/etc/skel")); err != nil {
+		return err
+	}
+	if err := inward(root.FS(), func(name string) error {
+		return d.Sys.Do("fchown", func() error { return root.Lchown(name, uid, gid) })
+	}); err != nil {
+		return err
+	}
+	return d.Take(base)
+}
+
+// newDir makes a directory that only the superuser may enter, and opens it. The caller closes it.
+func newDir(d *disk.Folder, name string) (disk.File, error) {
+	if err := d.MakeDir(name); err != nil {
+		return disk.File{FD: -1}, err
+	}
+	made, err := d.OpenDir(name)
+	if err == nil {
+		err = made.Empty()
+	}
+	if err != nil {
+		made.Close()
+	}
+	return made, err
+}
+
+// fill copies what new home directories begin with, if there is such a directory.
+func fill(root *os.Root, skel string) error {
+	from := os.DirFS(skel)
+	if _, err := os.Stat(skel); err != nil {
+		return nil
+	}
+	return fs.WalkDir(from, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		info, err := e.Info()
+		switch {
+		case err != nil:
+			return err
+		case info.IsDir():
+			return root.Mkdir(name, 0o777)
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, err := fs.ReadLink(from, name)
+			return errors.Join(err, root.Symlink(target, name))
+		case info.Mode().IsRegular():
+			return copyFile(root, from, name, 0o666|info.Mode().Perm())
+		}
+		return provider.Errorf(provider.NeedsChange, "%s in %s is neither a file nor a directory",
+			name, skel)
+	})
+}
+
+func copyFile(root *os.Root, from fs.FS, name string, mode fs.FileMode) error {
+	in, err := from.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
 // inward calls f for all that is in a directory, and for the directory itself at the end: as long
 // as that is closed to the user, nobody puts a link in the place of what f is called for next.
-func inward(dir string, f func(path string) error) error {
-	var paths []string
-	err := filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
-		paths = append(paths, p)
+func inward(dir fs.FS, f func(name string) error) error {
+	var names []string
+	err := fs.WalkDir(dir, ".", func(name string, _ fs.DirEntry, err error) error {
+		names = append(names, name)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	for _, p := range slices.Backward(paths) {
-		if err := f(p); err != nil {
+	for _, name := range slices.Backward(names) {
+		if err := f(name); err != nil {
 			return err
 		}
 	}
@@ -100,7 +195,7 @@ func (h user) keys(r provider.Resource, a *account) keys {
 		want: list(r.Attributes["authorized_keys"]), exact: yes(r, "exact_keys")}
 }
 
-func (k keys) file() string { return filepath.Join(k.home, ".ssh", "authorized_keys") }
+func (k keys) file() string { return filepath.Join(k.home, sshDir, "authorized_keys") }
 
 // block is where keys stand that are not all.
 func (keys) block() textfile.Block {
@@ -108,10 +203,7 @@ func (keys) block() textfile.Block {
 }
 
 func (k keys) editor() textfile.Editor {
-	if k.host.before == nil {
-		return textfile.Editor{}
-	}
-	return textfile.NewEditor(func(call string) error { return k.host.before([]string{call}) })
+	return textfile.Editor{Sys: k.host.system()}
 }
 
 // read returns the keys that are there, as they are compared.
@@ -173,27 +265,35 @@ func (k keys) write(ctx *provider.Context) error {
 		})
 }
 
-// directory makes .ssh when it is missing.
+// sshDir is where ssh looks for what belongs to a user.
+const sshDir = ".ssh"
+
+// directory makes .ssh when it is missing. It is given away through the descriptor that it is
+// looked at by, before it has its name: the user may exchange what is in the home directory.
 func (k keys) directory(uid, gid int) error {
-	root, err := os.OpenRoot(k.home)
+	d, err := disk.OpenFolder(k.host.system(), k.home)
+	if err != nil && !disk.Gone(err) {
+		return disk.Explain("reach "+k.home, err)
+	}
 	if err != nil {
 		return provider.Errorf(provider.Retryable,
 			"the keys need the home directory: %w; set manage_home, or describe it", err)
 	}
-	defer root.Close()
-	if _, err := root.Lstat(".ssh"); err == nil {
-		return nil
+	defer d.Close()
+	var st unix.Stat_t
+	if err := d.Stat(sshDir, &st); !disk.Gone(err) {
+		return disk.Explain("look for .ssh", err)
 	}
-	if k.host.before != nil {
-		if err := k.host.before([]string{"mkdir"}); err != nil {
-			return err
-		}
+	if err := d.Tidy(sshDir); err != nil {
+		return disk.Explain("make .ssh", err)
 	}
-	if err := root.Mkdir(".ssh", 0o700); err != nil {
-		return provider.Errorf(provider.Retryable, "make .ssh: %w", err)
+	made, err := newDir(d, disk.Leftover(sshDir))
+	if err != nil {
+		return disk.Explain("make .ssh", err)
 	}
-	if err := root.Lchown(".ssh", uid, gid); err != nil {
-		return provider.Errorf(provider.Retryable, "give .ssh to its user: %w", err)
+	defer made.Close()
+	if err := (disk.Perm{UID: uid, GID: gid, Mode: -1}).Set(made); err != nil {
+		return disk.Explain("give .ssh to its user", err)
 	}
-	return nil
+	return disk.Explain("make .ssh", d.Take(sshDir))
 }
