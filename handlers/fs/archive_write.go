@@ -388,19 +388,36 @@ func (t *unpacked) makeDir(e entry) error {
 	if err := t.sys.Do("mkdir", func() error { return t.root.Mkdir(aside, 0o700) }); err != nil {
 		return err
 	}
-	if t.want.UID >= 0 || t.want.GID >= 0 {
-		if err := t.sys.Do("fchown", func() error {
-			return t.root.Lchown(aside, t.want.UID, t.want.GID)
-		}); err != nil {
-			return err
-		}
-	}
-	if err := t.sys.Do("fchmod", func() error {
-		return t.root.Chmod(aside, fs.FileMode(e.Mode|0o700))
-	}); err != nil {
+	if err := t.own(aside, e); err != nil {
 		return err
 	}
 	return t.sys.Do("rename", func() error { return t.root.Rename(aside, e.Name) })
+}
+
+// own gives a new directory its owner and mode through one descriptor: the owner of what it is in may
+// have put another one in its place.
+func (t *unpacked) own(name string, e entry) error {
+	dir, err := t.root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	made := disk.File{FD: int(dir.Fd()), Sys: t.sys}
+	if err := made.Empty(); err != nil {
+		return err
+	}
+	return disk.Perm{UID: t.want.UID, GID: t.want.GID, Mode: int(e.Mode | 0o700)}.Set(made)
+}
+
+// ownLink gives a new link, and nothing else, its owner.
+func (t *unpacked) ownLink(name string) error {
+	dir, err := t.root.Open(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	in := &disk.Folder{Sys: t.sys, FD: int(dir.Fd())}
+	return in.Own(path.Base(name), t.want, t.want)
 }
 
 // errOther says that the bytes are not those of the entry, as those of a name that is there twice.
@@ -446,11 +463,8 @@ func (t *unpacked) makeLink(e entry) error {
 		func() error { return t.root.Symlink(e.Target, aside) }); err != nil {
 		return err
 	}
-	if t.want.UID >= 0 || t.want.GID >= 0 {
-		if err := t.sys.Do("fchownat",
-			func() error { return t.root.Lchown(aside, t.want.UID, t.want.GID) }); err != nil {
-			return err
-		}
+	if err := t.ownLink(aside); err != nil {
+		return err
 	}
 	return t.sys.Do("rename", func() error { return t.root.Rename(aside, e.Name) })
 }

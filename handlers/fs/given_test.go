@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"archive/tar"
 	"os"
 	"strings"
 	"testing"
@@ -59,5 +60,39 @@ func TestNothingElseIsGivenAway(t *testing.T) {
 				t.Fatal(now, e)
 			}
 		})
+	}
+}
+
+// TestNothingElseIsGivenAwayInArchives does the same where an archive is unpacked for another user.
+func TestNothingElseIsGivenAwayInArchives(t *testing.T) {
+	for at, name := range map[string]string{"fchown": "d", "fchownat": "l"} {
+		var g *rig
+		struck := false
+		hidden := func() string { return g.path("a/" + disk.Leftover(name)) }
+		g = newRig(t, withArchive(&disk.System{Before: func(call string) error {
+			if _, err := os.Lstat(hidden()); struck || call != at || err != nil {
+				return nil
+			}
+			struck = true
+			g.do(os.Remove(hidden()))
+			g.do(os.Rename(g.path("a/precious"), hidden()))
+			return nil
+		}}))
+		g.do(os.MkdirAll(g.path("a/precious"), 0o700))
+		g.write("a/precious/x", "x", 0o600)
+		precious, err := os.Open(g.path("a/precious"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = g.apply(g.resource(map[string]any{"path": g.path("a"), "owner": int64(stranger),
+			"source": g.host.AddFile(tarOf(t, member{"d/", "", tar.TypeDir, 0o755},
+				linkTo("l", "x")))}))
+		var st unix.Stat_t
+		if e := unix.Fstat(int(precious.Fd()), &st); e != nil || st.Uid == stranger || !struck ||
+			st.Mode&0o777 != 0o700 {
+			t.Errorf("%s, struck: %t, %v; it belongs to %d, mode %o, %v", name, struck, err, st.Uid,
+				st.Mode, e)
+		}
+		_ = precious.Close()
 	}
 }
