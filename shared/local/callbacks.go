@@ -49,7 +49,7 @@ func (b *Callbacks) Register(ctx context.Context, env string, cb callback.Callba
 			return callback.ErrMany()
 		}
 		return query(c, "INSERT INTO callbacks (env, id, body, health) VALUES (?, ?, ?, ?)", nil,
-			env, cb.ID, []byte(toJSON(cb)), []byte("{}"))
+			env, cb.ID, []byte(sealed(cb, "callbacks", env, cb.ID)), []byte("{}"))
 	})
 }
 
@@ -81,13 +81,13 @@ func (b *Callbacks) Callbacks(ctx context.Context, env string) ([]callback.Callb
 
 func callbacksOf(c *sqlite.Conn, env string) ([]callback.Callback, error) {
 	var out []callback.Callback
-	err := query(c, "SELECT body, health FROM callbacks WHERE env = ? ORDER BY id",
+	err := query(c, "SELECT health, body, env, id FROM callbacks WHERE env = ? ORDER BY id",
 		func(s *sqlite.Stmt) error {
 			var one callback.Callback
-			if err := instanceJSON(columnBytes(s, 0), &one); err != nil {
+			if err := unsealRow(s, 1, &one, "callbacks"); err != nil {
 				return err
 			}
-			err := instanceJSON(columnBytes(s, 1), &one.Health)
+			err := instanceJSON(columnBytes(s, 0), &one.Health)
 			out = append(out, one)
 			return err
 		}, env)

@@ -2,9 +2,12 @@ package local
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 
 	"zombiezen.com/go/sqlite"
 
+	"southbound/shared/fault"
 	"southbound/shared/service/definition"
 )
 
@@ -71,7 +74,10 @@ func putDefinition(
 // checkLive refuses that instances have a version of a service that there is no definition of.
 func checkLive(c *sqlite.Conn, env string) error {
 	var wrong error
-	const live = "SELECT service, json_extract(CAST(body AS TEXT), '$.service_entity_version') v, " +
+	// behind the JSON is the line of its seal
+	const text = "CAST(body AS TEXT)"
+	const record = "substr(" + text + ", 1, instr(" + text + " || char(10), char(10)))"
+	const live = "SELECT service, json_extract(" + record + ", '$.service_entity_version') v, " +
 		"count(*) FROM instances i WHERE env = ? AND NOT deleted GROUP BY service, v " +
 		"HAVING NOT EXISTS (SELECT 1 FROM definitions d WHERE d.env = i.env AND " +
 		"d.name = i.service AND d.version = v) ORDER BY service, v LIMIT 1"
@@ -92,7 +98,7 @@ func (d *Definitions) kept(
 	var out []definition.Kept
 	err := d.home.read(ctx, readDefinitions, func(c *sqlite.Conn) error {
 		return query(c, sql, func(s *sqlite.Stmt) error {
-			one, err := definition.Parse(columnBytes(s, 5)) // the last column
+			one, err := parsed(columnBytes(s, 5), s.ColumnText(3)) // the columns body and digest
 			one.Name, one.Version, one.Default = s.ColumnText(0), s.ColumnInt(1), s.ColumnBool(2)
 			one.Environment = env
 			out = append(out, definition.Kept{
@@ -102,6 +108,16 @@ func (d *Definitions) kept(
 		}, append([]any{env}, args...)...)
 	})
 	return out, err
+}
+
+// parsed reads a definition, which is found by the digest of its text.
+func parsed(body []byte, digest string) (definition.Service, error) {
+	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != digest {
+		return definition.Service{}, fault.New(fault.Damaged, readDefinitions,
+			"the definition %s in %s is not as it was written", digest, dbName).
+			WithHint("%s", damagedHint)
+	}
+	return definition.Parse(body)
 }
 
 const current = "SELECT name, version, usual, digest, bundle, body FROM definitions " +

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -95,14 +96,16 @@ func moveGeneration(c *sqlite.Conn, env string, g *inventory.Generation) error {
 	}
 	return query(c,
 		"INSERT OR REPLACE INTO service_generations (env, service, body) VALUES (?, ?, ?)",
-		nil, env, g.Service, []byte(toJSON(g)))
+		nil, env, g.Service, []byte(sealed(g, "service_generations", env, g.Service)))
 }
 
 // generation reads that of a service.
 func generation(c *sqlite.Conn, env, service string) (inventory.Generation, error) {
 	out := inventory.Generation{Service: service}
-	err := query(c, "SELECT body FROM service_generations WHERE env = ? AND service = ?",
-		func(s *sqlite.Stmt) error { return instanceJSON(columnBytes(s, 0), &out) }, env, service)
+	const find = "SELECT body, env, service FROM service_generations WHERE env = ? AND service = ?"
+	err := query(c, find, func(s *sqlite.Stmt) error {
+		return unsealRow(s, 0, &out, "service_generations")
+	}, env, service)
 	return out, err
 }
 
@@ -139,7 +142,8 @@ func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, e
 		e.Seq = events + int64(i) + 1
 		if err := query(c, "INSERT INTO instance_events (env, id, seq, body) VALUES (?, ?, ?, ?)",
 			nil,
-			env, r.ID, e.Seq, []byte(toJSON(e))); err != nil {
+			env, r.ID, e.Seq, []byte(sealed(e, "instance_events", env, r.ID,
+				strconv.FormatInt(e.Seq, 10)))); err != nil {
 			return 0, err
 		}
 	}
@@ -168,14 +172,15 @@ func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, e
 		r.Created.UnixMicro(),
 		due,
 		events+int64(len(change.Events)),
-		[]byte(toJSON(r)),
+		[]byte(sealed(r, "instances", env, r.ID)),
 	)
 	if err != nil {
 		return 0, err
 	}
 	return have + 1, query(c, "INSERT INTO instance_versions (env, id, version, body) "+
 		"VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body "+
-		"WHERE body <> excluded.body", nil, env, r.ID, r.Version, []byte(toJSON(r.Was())))
+		"WHERE body <> excluded.body", nil, env, r.ID, r.Version, []byte(sealed(r.Was(),
+		"instance_versions", env, r.ID, strconv.FormatInt(r.Version, 10))))
 }
 
 // columnsOf returns what an instance is found by; nil for what it is not.
@@ -274,12 +279,29 @@ func checkReferences(c *sqlite.Conn, env string, r *inventory.Record) error {
 	return err
 }
 
-// instance reads a record from its columns rev and body.
-func instance(s *sqlite.Stmt) (inventory.Record, error) {
+// selectInstances is what instance reads.
+const selectInstances = "SELECT rev, body, env, id FROM instances "
+
+// instance reads a record from its columns rev, body, and the keys of its table.
+func instance(s *sqlite.Stmt, table string) (inventory.Record, error) {
 	var r inventory.Record
-	err := instanceJSON(columnBytes(s, 1), &r)
+	err := unsealRow(s, 1, &r, table)
 	r.Rev = s.ColumnInt64(0)
 	return r, err
+}
+
+// unsealRow reads a sealed record, with its numbers as they were written, from a column that those
+// of its keys follow.
+func unsealRow(s *sqlite.Stmt, at int, v any, table string) error {
+	keys := make([]string, 0, s.ColumnCount()-at-1)
+	for i := at + 1; i < s.ColumnCount(); i++ {
+		keys = append(keys, s.ColumnText(i))
+	}
+	text, err := intact(string(columnBytes(s, at)), table, keys)
+	if err != nil {
+		return err
+	}
+	return instanceJSON([]byte(text), v)
 }
 
 // instanceJSON reads JSON with its numbers as they were written.
@@ -294,16 +316,16 @@ func instanceJSON(body []byte, v any) error {
 	return nil
 }
 
-// records reads the records that a query finds.
+// records reads the records that a query of a table finds.
 func (n *Instances) records(
 	ctx context.Context,
-	sql string,
+	table, sql string,
 	args ...any,
 ) ([]inventory.Record, error) {
 	var out []inventory.Record
 	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
 		return query(c, sql, func(s *sqlite.Stmt) error {
-			r, err := instance(s)
+			r, err := instance(s, table)
 			out = append(out, r)
 			return err
 		}, args...)
@@ -311,14 +333,16 @@ func (n *Instances) records(
 	return out, err
 }
 
+// find reads the instances that a condition finds.
+func (n *Instances) find(
+	ctx context.Context, where string, args ...any,
+) ([]inventory.Record, error) {
+	return n.records(ctx, "instances", selectInstances+where, args...)
+}
+
 // Instance implements inventory.Store.
 func (n *Instances) Instance(ctx context.Context, env, id string) (inventory.Record, error) {
-	found, err := n.records(
-		ctx,
-		"SELECT rev, body FROM instances WHERE env = ? AND id = ?",
-		env,
-		id,
-	)
+	found, err := n.find(ctx, "WHERE env = ? AND id = ?", env, id)
 	if err != nil || len(found) > 0 {
 		return first(found), err
 	}
@@ -334,14 +358,8 @@ func (n *Instances) Instance(ctx context.Context, env, id string) (inventory.Rec
 func (n *Instances) ByIdentity(
 	ctx context.Context, env, service, identity string,
 ) (inventory.Record, error) {
-	found, err := n.records(
-		ctx,
-		"SELECT rev, body FROM instances WHERE env = ? AND service = ? AND "+
-			"identity = ?",
-		env,
-		service,
-		identity,
-	)
+	found, err := n.find(ctx, "WHERE env = ? AND service = ? AND identity = ?", env, service,
+		identity)
 	if err != nil || len(found) > 0 {
 		return first(found), err
 	}
@@ -360,7 +378,7 @@ func first(all []inventory.Record) inventory.Record {
 func (n *Instances) Instances(
 	ctx context.Context, env string, q inventory.Query,
 ) ([]inventory.Record, error) {
-	sql, args := "SELECT rev, body FROM instances WHERE env = ?", []any{env}
+	sql, args := "WHERE env = ?", []any{env}
 	if q.Service != "" {
 		sql, args = sql+" AND service = ?", append(args, q.Service)
 	}
@@ -381,10 +399,7 @@ func (n *Instances) Instances(
 		sql += " AND (created, id) " + compare + " (?, ?)"
 		args = append(args, q.After.Created.UnixMicro(), q.After.ID)
 	}
-	return n.records(
-		ctx,
-		sql+" ORDER BY "+order+" LIMIT ?",
-		append(args, inventory.Page(q.Limit))...)
+	return n.find(ctx, sql+" ORDER BY "+order+" LIMIT ?", append(args, inventory.Page(q.Limit))...)
 }
 
 // Live implements inventory.Owners.
@@ -424,10 +439,10 @@ func (n *Instances) Events(
 ) ([]inventory.Event, error) {
 	var out []inventory.Event
 	err := n.home.read(ctx, "read events", func(c *sqlite.Conn) error {
-		return query(c, "SELECT body FROM instance_events WHERE env = ? AND id = ? AND seq > ? "+
-			"ORDER BY seq LIMIT ?", func(s *sqlite.Stmt) error {
+		return query(c, "SELECT body, env, id, seq FROM instance_events WHERE env = ? AND "+
+			"id = ? AND seq > ? ORDER BY seq LIMIT ?", func(s *sqlite.Stmt) error {
 			var e inventory.Event
-			err := instanceJSON(columnBytes(s, 0), &e)
+			err := unsealRow(s, 0, &e, "instance_events")
 			out = append(out, e)
 			return err
 		}, env, id, after, inventory.Page(limit))
@@ -439,20 +454,15 @@ func (n *Instances) Events(
 func (n *Instances) Versions(
 	ctx context.Context, env, id string, after int64, limit int,
 ) ([]inventory.Record, error) {
-	return n.records(ctx, "SELECT 0, body FROM instance_versions WHERE env = ? AND id = ? AND "+
-		"version > ? ORDER BY version LIMIT ?", env, id, after, inventory.Versions(limit))
+	return n.records(ctx, "instance_versions", "SELECT 0, body, env, id, version "+
+		"FROM instance_versions WHERE env = ? AND id = ? AND version > ? ORDER BY version LIMIT ?",
+		env, id, after, inventory.Versions(limit))
 }
 
 // Due implements inventory.Store.
 func (n *Instances) Due(
 	ctx context.Context, env string, now time.Time, limit int,
 ) ([]inventory.Record, error) {
-	return n.records(
-		ctx,
-		"SELECT rev, body FROM instances WHERE env = ? AND due <= ? ORDER BY due, id "+
-			"LIMIT ?",
-		env,
-		now.UnixMicro(),
-		inventory.Page(limit),
-	)
+	return n.find(ctx, "WHERE env = ? AND due <= ? ORDER BY due, id LIMIT ?", env, now.UnixMicro(),
+		inventory.Page(limit))
 }

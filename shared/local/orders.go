@@ -44,7 +44,7 @@ func (n *Instances) Place(
 			return err
 		}
 		return query(c, "INSERT INTO orders (env, id, created, body) VALUES (?, ?, ?, ?)", nil,
-			env, o.ID, o.Created.UnixMicro(), []byte(toJSON(o)))
+			env, o.ID, o.Created.UnixMicro(), []byte(sealed(o, "orders", env, o.ID)))
 	})
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (n *Instances) Place(
 
 // Order implements inventory.OrderBook.
 func (n *Instances) Order(ctx context.Context, env, id string) (inventory.Order, error) {
-	found, err := n.orders(ctx, "SELECT body FROM orders WHERE env = ? AND id = ?", env, id)
+	found, err := n.orders(ctx, "SELECT body, env, id FROM orders WHERE env = ? AND id = ?", env, id)
 	if err == nil && len(found) == 0 {
 		err = inventory.ErrNoOrder(id)
 	}
@@ -68,7 +68,7 @@ func (n *Instances) Order(ctx context.Context, env, id string) (inventory.Order,
 func (n *Instances) Orders(
 	ctx context.Context, env string, q inventory.OrderQuery,
 ) ([]inventory.Order, error) {
-	sql, args := "SELECT body FROM orders WHERE env = ?", []any{env}
+	sql, args := "SELECT body, env, id FROM orders WHERE env = ?", []any{env}
 	compare, order := ">", "created, id"
 	if q.NewestFirst {
 		compare, order = "<", "created DESC, id DESC"
@@ -89,7 +89,7 @@ func (n *Instances) orders(
 	err := n.home.read(ctx, readOrders, func(c *sqlite.Conn) error {
 		return query(c, sql, func(s *sqlite.Stmt) error {
 			var o inventory.Order
-			err := instanceJSON(columnBytes(s, 0), &o)
+			err := unsealRow(s, 0, &o, "orders")
 			out = append(out, o)
 			return err
 		}, args...)
@@ -103,15 +103,15 @@ func (n *Instances) Note(
 ) error {
 	return n.home.write(ctx, writeOrders, func(c *sqlite.Conn) error {
 		var o inventory.Order
-		err := query(c, "SELECT body FROM orders WHERE env = ? AND id = ?",
+		err := query(c, "SELECT body, env, id FROM orders WHERE env = ? AND id = ?",
 			func(s *sqlite.Stmt) error {
-				return instanceJSON(columnBytes(s, 0), &o)
+				return unsealRow(s, 0, &o, "orders")
 			}, env, id)
 		if err != nil || !o.Note(item, outcome) {
 			return err
 		}
 		return query(c, "UPDATE orders SET body = ? WHERE env = ? AND id = ?", nil,
-			[]byte(toJSON(o)), env, id)
+			[]byte(sealed(o, "orders", env, id)), env, id)
 	})
 }
 
@@ -130,9 +130,9 @@ func (n *Instances) Records(
 	out := map[string]inventory.Record{}
 	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
 		for _, id := range ids {
-			if err := query(c, "SELECT rev, body FROM instances WHERE env = ? AND id = ?",
+			if err := query(c, selectInstances+"WHERE env = ? AND id = ?",
 				func(s *sqlite.Stmt) error {
-					r, err := instance(s)
+					r, err := instance(s, "instances")
 					out[id] = r
 					return err
 				}, env, id); err != nil {

@@ -31,11 +31,20 @@ func sealOf(text, table string, keys []string) string {
 
 // unseal reads what sealed has returned. One that has changed since is Damaged.
 func unseal(stored string, v any, table string, keys ...string) error {
+	text, err := intact(stored, table, keys)
+	if err != nil {
+		return err
+	}
+	return fromJSON(text, v)
+}
+
+// intact returns the JSON of a record without its seal; Damaged if it is not what was sealed.
+func intact(stored, table string, keys []string) (string, error) {
 	text, _, has := strings.Cut(stored, "\n") // JSON has none
 	if has && stored != text+sealOf(text, table, keys) {
-		return fault.New(fault.Damaged, "read state",
+		return "", fault.New(fault.Damaged, "read state",
 			"the record %q in table %s of %s is not as it was written", keys, table, dbName).
 			WithHint("the disk, or something else, has changed the database; %s", damagedHint)
 	}
-	return fromJSON(text, v)
+	return text, nil
 }
