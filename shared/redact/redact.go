@@ -4,10 +4,12 @@ package redact
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -34,8 +36,10 @@ const (
 
 // Set is secrets that are to be in no text. The zero Set has none. It is not for concurrent use.
 type Set struct {
-	forms []string // longest first
+	forms []string // longest first, once sorted
 	dense []string // of these, those that programs break into lines or groups of digits
+	known map[string]bool
+	index *index // of dense; nil: it is to be made, and all is to be sorted
 }
 
 // Add adds a secret in all its forms. Each line of a secret of several lines counts as one too,
@@ -45,34 +49,48 @@ func (s *Set) Add(value string) {
 	if strings.Contains(value, "\n") {
 		parts = append(parts, strings.Split(value, "\n")...)
 	}
-	known := make(map[string]bool, len(s.forms))
-	for _, f := range s.forms {
-		known[f] = true
+	if s.known == nil {
+		s.known = map[string]bool{}
 	}
 	for _, part := range parts {
 		part = strings.TrimRight(part, "\r")
-		if len(part) < shortest || known[part] {
+		if len(part) < shortest || s.known[part] {
 			continue
 		}
 		dense := broken(part)
 		for _, f := range append(append(encoded(part), dense...), part) {
-			if len(f) >= shortest && !known[f] {
-				known[f] = true
+			if len(f) >= shortest && !s.known[f] {
+				s.known[f] = true
 				s.forms = append(s.forms, f)
 			}
 		}
 		for _, f := range dense {
-			if len(f) >= shortestBroken && !slices.Contains(s.dense, f) {
+			if len(f) >= shortestBroken {
 				s.dense = append(s.dense, f)
 			}
 		}
+		s.index = nil
 	}
-	slices.SortFunc(s.dense, func(a, b string) int { return len(b) - len(a) })
-	slices.SortFunc(s.forms, func(a, b string) int { return len(b) - len(a) })
 }
 
 // Clone returns a set of its own.
-func (s *Set) Clone() Set { return Set{slices.Clone(s.forms), slices.Clone(s.dense)} }
+func (s *Set) Clone() Set {
+	return Set{slices.Clone(s.forms), slices.Clone(s.dense), maps.Clone(s.known), s.index}
+}
+
+// ready sorts what was added, and makes the index.
+func (s *Set) ready() {
+	if s.index != nil {
+		return
+	}
+	slices.SortFunc(s.forms, longestFirst)
+	slices.SortFunc(s.dense, longestFirst)
+	s.dense = slices.Compact(s.dense)
+	s.index = newIndex(s.dense)
+}
+
+// longestFirst is an order of forms.
+func longestFirst(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
 
 // encoded returns a secret as JSON, Go, shells, URLs, HTML, hexadecimal digits and base64 have it.
 func encoded(s string) []string {
@@ -245,6 +263,7 @@ func URL(text, mark string) string {
 // Clean puts mark in the place of each secret in a text, and of the parts of one that are left
 // where the text was cut.
 func (s *Set) Clean(text, mark string) string {
+	s.ready()
 	for _, f := range s.forms {
 		if strings.Contains(text, f) {
 			text = strings.ReplaceAll(text, f, mark)
@@ -273,7 +292,7 @@ func (s *Set) cleanBroken(text, mark string) string {
 		return text
 	}
 	joined := join(text, nil)
-	for _, f := range s.dense {
+	for _, f := range s.index.within(joined) {
 		if strings.Contains(joined, f) {
 			text = replaceBroken(text, joined, f, mark)
 			joined = join(text, nil)
@@ -295,7 +314,7 @@ func (s *Set) cleanParts(text, mark string) string {
 			to++
 		}
 		if to-from >= shortestPart {
-			if i, j := s.part(text[from:to]); j > i {
+			if i, j := s.index.part(text[from:to]); j > i {
 				b.WriteString(text[done : from+i])
 				b.WriteString(mark)
 				done = from + j
@@ -314,25 +333,6 @@ func (s *Set) cleanParts(text, mark string) string {
 func isDense(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
 		strings.IndexByte("+/=_-", c) >= 0
-}
-
-// part returns where in a word a part of a form is: all of it, its end, or its beginning; 0, 0 if
-// there is none.
-func (s *Set) part(word string) (from, to int) {
-	for _, f := range s.dense {
-		if strings.Contains(f, word) {
-			return 0, len(word)
-		}
-		for n := min(len(f), len(word)); n >= shortestPart; n-- {
-			if strings.HasSuffix(word, f[:n]) {
-				return len(word) - n, len(word)
-			}
-			if strings.HasPrefix(word, f[len(f)-n:]) {
-				return 0, n
-			}
-		}
-	}
-	return 0, 0
 }
 
 // replaceBroken puts mark in place of each f in a text, given that text as join leaves it.
