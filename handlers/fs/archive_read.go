@@ -20,6 +20,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"southbound/handlers/internal/disk"
 
 	"github.com/klauspost/compress/zstd"
@@ -128,7 +130,8 @@ func (w spoolWriter) Write(p []byte) (int, error) {
 }
 
 func openSource(path string) (*os.File, error) {
-	f, err := os.Open(path)
+	// without waiting for the other end of a pipe
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, provider.Errorf(provider.Retryable, "there is no archive %s", path)
 	}

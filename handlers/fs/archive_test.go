@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"southbound/handlers/internal/disk"
 
 	"southbound/shared/diff"
@@ -415,5 +417,29 @@ func TestArchiveCreatesAndQuick(t *testing.T) {
 	if os.Getuid() == 0 {
 		attrs["owner"] = int64(4243)
 		g.must(g.resource(attrs), diff.Updated)
+	}
+}
+
+// TestArchiveIsNoPipe pins that what waits for a writer is refused, and not waited for.
+func TestArchiveIsNoPipe(t *testing.T) {
+	g := newRig(t, Archive())
+	g.do(os.Mkdir(g.path("a"), 0o755))
+	g.do(unix.Mkfifo(g.path("pipe"), 0o600))
+	failed := make(chan error, 1)
+	go func() {
+		_, _, err := g.apply(g.resource(map[string]any{"path": g.path("a"), "source": g.path("pipe")}))
+		failed <- err
+	}()
+	select {
+	case err := <-failed:
+		if provider.ClassOf(err) != provider.NeedsChange {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for somebody to write")
+		f, err := os.OpenFile(g.path("pipe"), os.O_WRONLY, 0)
+		g.do(err)
+		_ = f.Close()
+		<-failed
 	}
 }
