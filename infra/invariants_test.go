@@ -430,3 +430,22 @@ func TestFilesAreShort(t *testing.T) {
 		}
 	}
 }
+
+// TestRestoredTable pins that a table which was restored is used by everything that uses the
+// stack's own: who names it, and who has rights to it.
+func TestRestoredTable(t *testing.T) {
+	t.Parallel()
+	body := templates(t)["template.yaml"].body
+	for _, path := range [][]string{
+		{"Globals", "Function", "Environment", "Variables", "SOUTHBOUND_TABLE"},
+		{"Resources", "Access", "Properties", "Parameters", "TableArn"},
+		{"Resources", "Observability", "Properties", "Parameters", "Table"},
+		{"Outputs", "Table", "Value"},
+	} {
+		choice, _ := at(body, path...).(node)["Fn::If"].([]any)
+		if len(choice) != 3 || choice[0] != "Restored" {
+			t.Errorf("%s is the stack's own table also when another was restored",
+				strings.Join(path, "."))
+		}
+	}
+}
