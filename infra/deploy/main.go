@@ -138,9 +138,14 @@ func destroy(ctx context.Context, o *options, progress io.Writer) error {
 		return err
 	}
 	if left.Table != "" {
+		tables := "table " + left.Table
+		if left.OwnTable != "" {
+			tables = "tables " + left.Table + " and " + left.OwnTable
+		}
 		fmt.Fprintf(progress,
-			"the stack %s is gone; kept, and paid for, are the table %s and the bucket %s\n",
-			o.Name, left.Table, left.Bucket)
+			"the stack %s is gone; kept, and paid for, are the %s and the bucket %s; "+
+				"`make destroy STACK=%s DATA=yes` removes them\n",
+			o.Name, tables, left.Bucket, o.Name)
 	} else {
 		fmt.Fprintf(progress, "the stack %s is gone, with its table and its bucket\n", o.Name)
 	}

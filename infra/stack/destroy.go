@@ -5,22 +5,30 @@ import (
 
 	"southbound/shared/aws/provision"
 	"southbound/shared/aws/stacks"
+	"southbound/shared/fault"
 )
 
 // Left is what Destroy left behind, to be told to the person who asked for it.
 type Left struct {
-	Table, Bucket, Key string
+	Table, Bucket string
+	// Key is one that the stack made; somebody else's is nothing that it leaves.
+	Key string
+	// OwnTable is the one that the stack made, where another was restored in its place.
+	OwnTable string
 }
 
 // Destroy removes the queues and mappings that were made for agents, and then the stack. Data: what
 // the stack retains as well, except for a key, which only AWS may delete, after a time. It may be
-// called again after it was interrupted.
+// called again after it was interrupted, and with data for a stack that is gone already.
 func (s *Stack) Destroy(ctx context.Context, data bool) (Left, error) {
 	all, err := stacks.Open(ctx, s.Endpoint)
 	if err != nil {
 		return Left{}, err
 	}
 	out, err := all.Outputs(ctx, s.Name)
+	if fault.Is(err, fault.NotFound) { // an earlier call has deleted it
+		out, err = all.Gone(ctx, s.Name)
+	}
 	if err != nil {
 		return Left{}, err
 	}
@@ -38,11 +46,16 @@ func (s *Stack) Destroy(ctx context.Context, data bool) (Left, error) {
 	if _, err := agents.Destroy(ctx); err != nil { // what the last sweep made meanwhile
 		return Left{}, err
 	}
-	left := Left{Table: out["Table"], Bucket: out["Bucket"], Key: out["KeyArn"]}
+	left := Left{Table: out["Table"], Bucket: out["Bucket"], Key: out["OwnKey"],
+		OwnTable: out["OwnTable"]}
 	if !data {
 		return left, nil
 	}
-	if err := all.Remains(left.Table, left.Bucket).Remove(ctx); err != nil {
+	tables := []string{left.Table}
+	if left.OwnTable != "" {
+		tables = append(tables, left.OwnTable)
+	}
+	if err := all.Remains(left.Bucket, tables...).Remove(ctx); err != nil {
 		return left, err
 	}
 	return Left{Key: left.Key}, nil

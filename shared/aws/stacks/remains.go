@@ -32,13 +32,14 @@ type Tables interface {
 	) (*dynamodb.DeleteTableOutput, error)
 }
 
-// Remains are what a stack leaves behind when it is deleted: its table, and its bucket with all
+// Remains are what a stack leaves behind when it is deleted: its tables, and its bucket with all
 // that is in it.
 type Remains struct {
 	Objects Objects
 	Tables  Tables
-	// Table and Bucket are names; one that is not there is no error.
-	Table, Bucket string
+	// Bucket, and Names of the tables: what is not there is no error.
+	Bucket string
+	Names  []string
 }
 
 // Remove removes all, and nothing brings it back. It may be called again after it was interrupted.
@@ -50,9 +51,11 @@ func (r *Remains) Remove(ctx context.Context) error {
 	if err != nil && !awserr.Is(err, "NoSuchBucket") {
 		return awserr.Fault("delete bucket "+r.Bucket, err)
 	}
-	_, err = r.Tables.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &r.Table})
-	if err != nil && !awserr.Is(err, "ResourceNotFoundException") {
-		return awserr.Fault("delete table "+r.Table, err)
+	for _, table := range r.Names {
+		_, err = r.Tables.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &table})
+		if err != nil && !awserr.Is(err, "ResourceNotFoundException") {
+			return awserr.Fault("delete table "+table, err)
+		}
 	}
 	return nil
 }

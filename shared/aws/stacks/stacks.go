@@ -59,12 +59,15 @@ func (s *Stacks) find(ctx context.Context, name string) (types.Stack, error) {
 	switch {
 	case awserr.Is(err, "ValidationError") && strings.Contains(err.Error(), "does not exist"),
 		err == nil && len(out.Stacks) == 0:
-		return types.Stack{}, fault.New(fault.NotFound, "",
-			"there is no stack %q in this region of this account", name)
+		return types.Stack{}, noStack(name)
 	case err != nil:
 		return types.Stack{}, awserr.Fault("read stack "+name, err)
 	}
 	return out.Stacks[0], nil
+}
+
+func noStack(name string) error {
+	return fault.New(fault.NotFound, "", "there is no stack %q in this region of this account", name)
 }
 
 // Delete deletes a stack and waits until it is gone. It is not an error when it was gone before.
@@ -88,9 +91,9 @@ func (s *Stacks) Delete(ctx context.Context, name string) error {
 		wait.Wait(ctx, &cloudformation.DescribeStacksInput{StackName: stack.StackId}, deleting))
 }
 
-// Remains returns what a stack leaves behind, by the names of its table and of its bucket.
-func (s *Stacks) Remains(table, bucket string) *Remains {
+// Remains returns what a stack leaves behind, by the names of its bucket and of its tables.
+func (s *Stacks) Remains(bucket string, tables ...string) *Remains {
 	return &Remains{Objects: s3.NewFromConfig(s.aws, func(o *s3.Options) {
 		o.UsePathStyle = s.path
-	}), Tables: dynamodb.NewFromConfig(s.aws), Table: table, Bucket: bucket}
+	}), Tables: dynamodb.NewFromConfig(s.aws), Bucket: bucket, Names: tables}
 }
