@@ -61,6 +61,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		return err
 	}
 	if args[0] == "up" || args[0] == "local" {
+		if err := o.Check(o.parameters); err != nil {
+			return err
+		}
 		fmt.Fprintln(progress, "the SAM CLI is installed on first use, which takes a minute")
 		if o.Tools, err = server.InstallTools(ctx); err != nil {
 			return err
@@ -107,9 +110,9 @@ func parse(command string, args []string, progress io.Writer) (*options, error) 
 
 // up builds for the architecture that the parameters ask for, and deploys.
 func up(ctx context.Context, o *options, out io.Writer) error {
-	architecture := o.parameters["Architecture"]
-	if architecture == "" {
-		architecture = "arm64"
+	architecture, err := o.BuildsFor(ctx, o.parameters)
+	if err != nil {
+		return err
 	}
 	if err := o.Build(ctx, architecture); err != nil {
 		return err

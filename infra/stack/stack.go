@@ -5,6 +5,7 @@ package stack
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,8 +17,11 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v4"
+
 	"southbound/localstack/server"
 	"southbound/shared/aws/stacks"
+	"southbound/shared/fault"
 )
 
 // Stack is a stack that may not exist yet.
@@ -45,6 +49,48 @@ func Architecture() string {
 		return "arm64"
 	}
 	return "x86_64"
+}
+
+// Check returns an error where the template has no parameter of a name: the SAM CLI passes over
+// such a one without a word, so that a slip of the pen would leave alarms off.
+func (s *Stack) Check(parameters map[string]string) error {
+	text, err := os.ReadFile(filepath.Join(s.Root, "template.yaml"))
+	if err != nil {
+		return err
+	}
+	var template struct {
+		Parameters map[string]any `yaml:"Parameters"`
+	}
+	if err := yaml.Unmarshal(text, &template); err != nil {
+		return fmt.Errorf("template.yaml: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		if _, there := template.Parameters[name]; !there {
+			return fmt.Errorf("template.yaml has no parameter %q; it has %s", name,
+				strings.Join(slices.Sorted(maps.Keys(template.Parameters)), ", "))
+		}
+	}
+	return nil
+}
+
+// BuildsFor returns the architecture that functions are to be built for: the one that parameters
+// say, else that of the stack, as CloudFormation keeps what is not given.
+func (s *Stack) BuildsFor(
+	ctx context.Context, parameters map[string]string,
+) (string, error) {
+	const parameter, usual = "Architecture", "arm64"
+	if given := parameters[parameter]; given != "" {
+		return given, nil
+	}
+	all, err := stacks.Open(ctx, s.Endpoint)
+	if err != nil {
+		return "", err
+	}
+	has, err := all.Parameters(ctx, s.Name)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return "", err
+	}
+	return cmp.Or(has[parameter], usual), nil
 }
 
 func (s *Stack) built() string {

@@ -54,6 +54,19 @@ func (s *Stacks) Outputs(ctx context.Context, name string) (map[string]string, e
 	return out, nil
 }
 
+// Parameters returns the parameters of a stack. NotFound is its error when there is none.
+func (s *Stacks) Parameters(ctx context.Context, name string) (map[string]string, error) {
+	stack, err := s.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, p := range stack.Parameters {
+		out[aws.ToString(p.ParameterKey)] = aws.ToString(p.ParameterValue)
+	}
+	return out, nil
+}
+
 func (s *Stacks) find(ctx context.Context, name string) (types.Stack, error) {
 	out, err := s.api.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &name})
 	switch {

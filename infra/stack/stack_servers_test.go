@@ -42,9 +42,9 @@ Outputs:
   KeyArn: {Value: "arn:aws:kms:us-east-1:000000000000:key/of-somebody"}
 `
 
-// TestDestroyAgain destroys a stack that is gone already, after an interruption or since its data
-// was kept at first: all that it left is found by its name, a restored table and its own.
-func TestDestroyAgain(t *testing.T) {
+// emulated returns an emulator of AWS, and how to ask it.
+func emulated(t *testing.T) (endpoint string, c aws.Config) {
+	t.Helper()
 	emulator, err := server.Start(t.Context(), server.MiniStack)
 	if err != nil {
 		t.Fatal(err)
@@ -53,11 +53,63 @@ func TestDestroyAgain(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	t.Setenv("AWS_REGION", "us-east-1")
-	c, err := awsconfig.LoadDefaultConfig(t.Context())
-	if err != nil {
+	if c, err = awsconfig.LoadDefaultConfig(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c.BaseEndpoint = &emulator.URL
+	return emulator.URL, c
+}
+
+// create makes a stack of a template with a parameter.
+func create(t *testing.T, c *aws.Config, name, template, parameter, value string) {
+	t.Helper()
+	stacks := cloudformation.NewFromConfig(*c)
+	if _, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{
+		StackName: &name, TemplateBody: &template, Parameters: []cfntypes.Parameter{
+			{ParameterKey: &parameter, ParameterValue: &value}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := cloudformation.NewStackCreateCompleteWaiter(stacks,
+		func(o *cloudformation.StackCreateCompleteWaiterOptions) {
+			o.MinDelay = 10 * time.Millisecond
+		}).Wait(t.Context(), &cloudformation.DescribeStacksInput{StackName: &name},
+		time.Minute); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestArchitectureStays pins for which processor functions are built when nobody says: that which
+// the stack has, as CloudFormation keeps parameters that are not given.
+func TestArchitectureStays(t *testing.T) {
+	endpoint, c := emulated(t)
+	create(t, &c, "there", `
+Parameters:
+  Architecture: {Type: String, Default: arm64}
+Resources:
+  Queue: {Type: AWS::SQS::Queue}
+`, "Architecture", "x86_64")
+	for _, one := range []struct {
+		stack string
+		given map[string]string
+		want  string
+	}{
+		{"there", nil, "x86_64"},
+		{"there", map[string]string{"Architecture": "arm64"}, "arm64"},
+		{"new", nil, "arm64"},
+		{"new", map[string]string{"Architecture": "x86_64"}, "x86_64"},
+	} {
+		s := Stack{Name: one.stack, Endpoint: endpoint}
+		if got, err := s.BuildsFor(t.Context(), one.given); got != one.want || err != nil {
+			t.Errorf("%s with %v is built for %q, %v; want %q", one.stack, one.given, got, err,
+				one.want)
+		}
+	}
+}
+
+// TestDestroyAgain destroys a stack that is gone already, after an interruption or since its data
+// was kept at first: all that it left is found by its name, a restored table and its own.
+func TestDestroyAgain(t *testing.T) {
+	endpoint, c := emulated(t)
 	name, tables := "kept", dynamodb.NewFromConfig(c)
 	if _, err := tables.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String("restored"), BillingMode: ddbtypes.BillingModePayPerRequest,
@@ -68,22 +120,9 @@ func TestDestroyAgain(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	stacks := cloudformation.NewFromConfig(c)
-	if _, err := stacks.CreateStack(t.Context(), &cloudformation.CreateStackInput{
-		StackName: &name, TemplateBody: aws.String(kept), Parameters: []cfntypes.Parameter{
-			{ParameterKey: aws.String("RestoredTable"), ParameterValue: aws.String("restored")},
-		}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := cloudformation.NewStackCreateCompleteWaiter(stacks,
-		func(o *cloudformation.StackCreateCompleteWaiterOptions) {
-			o.MinDelay = 10 * time.Millisecond
-		}).Wait(t.Context(), &cloudformation.DescribeStacksInput{StackName: &name},
-		time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	create(t, &c, name, kept, "RestoredTable", "restored")
 
-	s := Stack{Name: name, Endpoint: emulator.URL}
+	s := Stack{Name: name, Endpoint: endpoint}
 	first, err := s.Destroy(t.Context(), false)
 	if err != nil || first.Table != "restored" || first.OwnTable == "" || first.Bucket == "" {
 		t.Fatalf("kept are %+v, %v", first, err)
@@ -108,7 +147,7 @@ func TestDestroyAgain(t *testing.T) {
 	if err != nil || len(buckets.Buckets) > 0 {
 		t.Errorf("left are the buckets %v, %v", buckets, err)
 	}
-	other := Stack{Name: "never", Endpoint: emulator.URL}
+	other := Stack{Name: "never", Endpoint: endpoint}
 	if _, err := other.Destroy(t.Context(), true); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a stack that never was: %v", err)
 	}
