@@ -402,18 +402,23 @@ func TestAlarms(t *testing.T) {
 			!strings.Contains(program, `"`+metric+`", emf.`) {
 			t.Errorf("%s looks at %s, which no function measures", name, metric)
 		}
+		// What is not there measures nothing.
+		missing := map[bool]string{true: "breaching", false: "notBreaching"}[metric == "Invocations"]
+		if got := str(at(r, "Properties", "TreatMissingData")); got != missing {
+			t.Errorf("%s takes what is missing for %s, want %s", name, got, missing)
+		}
 		if r["Condition"] != "Alarms" {
 			t.Errorf("%s is there although nobody asked for it", name)
 		}
 	})
 	for _, want := range []string{"ApproximateNumberOfMessagesVisible", "OldestReadyAge",
-		"OutboxAge", "Unserved", "Throttles", "Errors"} {
+		"OutboxAge", "Unserved", "Throttles", "Errors", "Invocations"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no alarm looks at %s", want)
 		}
 	}
-	if len(got) != 13 {
-		t.Errorf("there are %d alarms; the parameter Alarms tells what 13 cost", len(got))
+	if len(got) != 14 {
+		t.Errorf("there are %d alarms; the parameter Alarms tells what 14 cost", len(got))
 	}
 }
 
