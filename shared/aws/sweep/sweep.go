@@ -75,6 +75,8 @@ type Sweeper struct {
 	Clock   state.Clock
 	Log     *slog.Logger
 	Metrics *emf.Set
+
+	seen seen
 }
 
 const (
@@ -97,11 +99,15 @@ func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
 	envs := slices.Sorted(maps.Keys(quietUntil))
 	now := s.Clock.Now()
 	awake := slices.DeleteFunc(slices.Clone(envs), func(env string) bool {
-		return now.Before(quietUntil[env])
+		rests := now.Before(quietUntil[env])
+		if rests {
+			s.seen.nothing(env)
+		}
+		return rests
 	})
 	var busy atomic.Bool
 	errs := s.each(ctx, awake, func(ctx context.Context, env string) error {
-		return s.sweep(ctx, env, &busy)
+		return s.sweep(ctx, env, quietUntil[env], &busy)
 	})
 	if s.Polling != nil {
 		errs = append(errs, s.Polling.SetNeeded(ctx, busy.Load()))
@@ -143,9 +149,11 @@ func (s *Sweeper) each(
 	return errs
 }
 
-// sweep sweeps one environment, and sends it to rest when nothing is left. busy is set when there
-// is work.
-func (s *Sweeper) sweep(ctx context.Context, env string, busy *atomic.Bool) error {
+// sweep sweeps one environment, and sends it to rest when nothing is left. quiet is when its quiet
+// time ended, if it was that; busy is set when there is work.
+func (s *Sweeper) sweep(
+	ctx context.Context, env string, quiet time.Time, busy *atomic.Bool,
+) error {
 	swept, err := s.Engine.Sweep(ctx, env)
 	if err != nil {
 		return err
@@ -168,8 +176,9 @@ func (s *Sweeper) sweep(ctx context.Context, env string, busy *atomic.Bool) erro
 		s.Metrics.Add("Due", emf.Count, float64(swept.Due))
 		s.Log.DebugContext(ctx, "swept", "environment", env, "notified", swept.Notified, "due",
 			swept.Due)
-		return errors.Join(s.measure(ctx, env), s.check(ctx, env))
+		return errors.Join(s.measure(ctx, env, quiet), s.check(ctx, env))
 	}
+	s.seen.nothing(env)
 	if s.Catch != nil { // what is not logged yet keeps it from resting
 		if err := s.Catch.CatchUp(ctx, env); err != nil {
 			return err
@@ -198,7 +207,7 @@ func (s *Sweeper) check(ctx context.Context, env string) error {
 
 // measure says how old the oldest work is that nobody has looked at, and what follows from commits
 // and is not done.
-func (s *Sweeper) measure(ctx context.Context, env string) error {
+func (s *Sweeper) measure(ctx context.Context, env string, quiet time.Time) error {
 	now := s.Clock.Now()
 	entries, err := s.State.Outbox(ctx, env, 1)
 	if err != nil {
@@ -213,6 +222,7 @@ func (s *Sweeper) measure(ctx context.Context, env string) error {
 	if err != nil {
 		return err
 	}
+	s.seen.shorten(env, waiting, now, quiet)
 	oldest, unserved := time.Duration(0), 0
 	for _, w := range waiting {
 		oldest = max(oldest, w.For)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -78,6 +79,12 @@ func (b *book) Leases(context.Context, string) ([]state.Lease, error) {
 }
 
 func (b *book) Agents(context.Context, string, ...string) (map[string]state.Agent, error) {
+	return nil, nil
+}
+
+func (b *book) Env(context.Context, string) (state.Env, error) { return state.Env{}, nil }
+
+func (b *book) Versions(context.Context, string, ...int) ([]state.Version, error) {
 	return nil, nil
 }
 
@@ -238,6 +245,59 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
+
+// TestNewWorkIsNotOld pins how old work is said to be that came to an agent which had been idle: as
+// old as the minute in which it was seen first, unless it was there before this process.
+func TestNewWorkIsNotOld(t *testing.T) {
+	t.Parallel()
+	none, work := deploy.SweepResult{}, deploy.SweepResult{Notified: 1}
+	for _, c := range []struct {
+		reason  string
+		resting time.Time // before, in the quiet time
+		swept   []deploy.SweepResult
+		want    float64
+	}{
+		{"it may have been there before", time.Time{}, []deploy.SweepResult{work}, 300},
+		{"it came after a sweep that found none", time.Time{}, []deploy.SweepResult{none, work}, 0},
+		{"and is seen again", time.Time{}, []deploy.SweepResult{none, work, work}, 60},
+		{"it came while nothing was swept", now.Add(time.Minute),
+			[]deploy.SweepResult{none, work}, 0},
+		{"it came with the end of the quiet time", now.Add(-30 * time.Second),
+			[]deploy.SweepResult{work}, 30},
+	} {
+		b := &book{resting: map[string]time.Time{"a": c.resting},
+			finished: map[string]deploy.SweepResult{}}
+		s := newSweeper(b)
+		at := &ticking{now: now}
+		s.Clock = at
+		var out bytes.Buffer
+		for i, swept := range c.swept {
+			b.finished["a"] = swept
+			out.Reset()
+			if err := errors.Join(s.Run(t.Context(), quiet("a")),
+				s.Metrics.Flush(&out, now, nil)); err != nil {
+				t.Fatal(err)
+			}
+			if i < len(c.swept)-1 {
+				at.now = at.now.Add(time.Minute)
+			}
+		}
+		var got struct{ OldestReadyAge []float64 }
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil ||
+			!slices.Equal(got.OldestReadyAge, []float64{c.want}) {
+			t.Errorf("%s: it is %v s old, %v; want %v", c.reason, got.OldestReadyAge, err, c.want)
+		}
+	}
+}
+
+// ticking is a clock that a test moves.
+type ticking struct {
+	platform.Clock
+	now time.Time
+}
+
+// Now implements state.Clock.
+func (c *ticking) Now() time.Time { return c.now }
 
 // TestTimeIsUp pins that a sweep that runs out of time begins no further environment.
 func TestTimeIsUp(t *testing.T) {

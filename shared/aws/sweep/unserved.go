@@ -30,8 +30,10 @@ type Waiting struct {
 }
 
 // Unserved returns the agents that have work, are not paused and are not served just now, by name,
-// with how long nobody has looked at them: since the last lease of one of their lanes ended or,
-// when there was none, since the released version was stored.
+// with how long nobody has looked at them: since the last lease of one of their lanes ended, or
+// since something may have brought the work, if that came later; when there was no lease, since the
+// released version was stored. What a filter or a retry asked for leaves no time behind, so to an
+// agent that was idle it may seem older than it is.
 func Unserved(ctx context.Context, watched Watched, env string, now time.Time) ([]Waiting, error) {
 	s, err := watched.Schedule(ctx, env)
 	if err != nil || s.Halted {
@@ -60,6 +62,7 @@ func Unserved(ctx context.Context, watched Watched, env string, now time.Time) (
 		last[l.Key] = l.Until
 	}
 	var since time.Time // the work of a lane that was never served is as old as this
+	var brought []time.Time
 	oldest := map[string]time.Time{}
 	for lane := range work {
 		agent := state.AgentOf(lane)
@@ -71,6 +74,14 @@ func Unserved(ctx context.Context, watched Watched, env string, now time.Time) (
 				}
 			}
 			at = since
+		}
+		if served && now.Sub(at) >= NobodyServes {
+			if brought == nil {
+				if brought, err = broughtAt(ctx, watched, env); err != nil {
+					return nil, err
+				}
+			}
+			at = firstAfter(brought, at)
 		}
 		if have, ok := oldest[agent]; !agents[agent].Paused && (!ok || at.Before(have)) {
 			oldest[agent] = at
@@ -96,4 +107,44 @@ func releasedAt(ctx context.Context, watched Watched, env string) (time.Time, er
 		return time.Time{}, fault.Wrap(fault.Unknown, "read version", err)
 	}
 	return vs[0].At, nil
+}
+
+// recent is how many versions are looked at: an environment that gets one each minute shall not seem
+// to have got its work just now.
+const recent = 8
+
+// broughtAt returns when all agents may have got work: with one of the last versions, a repair or
+// the deploy timer.
+func broughtAt(ctx context.Context, watched Watched, env string) ([]time.Time, error) {
+	e, err := watched.Env(ctx, env)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	out := []time.Time{e.Wave.At, e.LastDeploy}
+	var numbers []int
+	for n := e.Released; n > 0 && len(numbers) < recent; n-- {
+		numbers = append(numbers, n)
+	}
+	if len(numbers) == 0 {
+		return out, nil
+	}
+	vs, err := watched.Versions(ctx, env, numbers...)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read versions", err)
+	}
+	for i := range vs {
+		out = append(out, vs[i].At)
+	}
+	return out, nil
+}
+
+// firstAfter returns the first of some times that is after another one, else that one.
+func firstAfter(times []time.Time, after time.Time) time.Time {
+	first := after
+	for _, t := range times {
+		if t.After(after) && (first.Equal(after) || t.Before(first)) {
+			first = t
+		}
+	}
+	return first
 }

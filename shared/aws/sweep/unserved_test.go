@@ -2,6 +2,7 @@ package sweep_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,8 +30,12 @@ func (s *standing) Agents(context.Context, string, ...string) (map[string]state.
 	return s.agents, nil
 }
 func (s *standing) Env(context.Context, string) (state.Env, error) { return s.env, nil }
-func (s *standing) Versions(context.Context, string, ...int) ([]state.Version, error) {
-	return s.versions, nil
+func (s *standing) Versions(
+	_ context.Context, _ string, numbers ...int,
+) ([]state.Version, error) {
+	return slices.DeleteFunc(slices.Clone(s.versions), func(v state.Version) bool {
+		return len(numbers) > 0 && !slices.Contains(numbers, v.Number)
+	}), nil
 }
 
 func TestUnserved(t *testing.T) {
@@ -68,6 +73,28 @@ func TestUnserved(t *testing.T) {
 				env:      state.Env{Released: 3},
 				versions: []state.Version{{Number: 3, At: ago(time.Minute)}}, agents: agents},
 			[]sweep.Waiting{{"a", time.Minute}}},
+		{"idle for long, and work came with a version",
+			standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("a/0")}},
+				leases: []state.Lease{{Key: "a/0", Until: ago(9 * time.Hour)}},
+				env:    state.Env{Released: 3},
+				versions: []state.Version{{Number: 2, At: ago(10 * time.Hour)},
+					{Number: 3, At: ago(time.Minute)}}, agents: agents},
+			[]sweep.Waiting{{"a", time.Minute}}},
+		{"and versions go on coming",
+			standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("a/0")}},
+				leases: []state.Lease{{Key: "a/0", Until: ago(9 * time.Hour)}},
+				env:    state.Env{Released: 4},
+				versions: []state.Version{{Number: 2, At: ago(10 * time.Hour)},
+					{Number: 3, At: ago(time.Hour)}, {Number: 4, At: ago(time.Second)}},
+				agents: agents},
+			[]sweep.Waiting{{"a", time.Hour}}},
+		{"idle for long, and a repair began",
+			standing{schedule: state.Schedule{Unfinished: map[string][]resource.ID{"a/0": nil}},
+				leases: []state.Lease{{Key: "a/0", Until: ago(24 * time.Hour)}},
+				env: state.Env{Released: 3, Wave: state.Wave{Epoch: 2, At: ago(time.Second)},
+					LastDeploy: ago(48 * time.Hour)},
+				versions: []state.Version{{Number: 3, At: ago(50 * time.Hour)}}, agents: agents},
+			[]sweep.Waiting{{"a", time.Second}}},
 		{"never served, and the version is not kept",
 			standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("a/0")}},
 				agents: agents}, nil},
