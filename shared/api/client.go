@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -333,18 +334,42 @@ func failed(host string, resp *http.Response, body []byte) error {
 		json.Unmarshal(body, &p) == nil && p.Err.Message != "" {
 		return remote{p.Err}
 	}
-	e := fault.New(kindOf(resp.StatusCode), "ask "+host, "the answer is %s", resp.Status)
+	e := fault.New(kindOf(resp.StatusCode), "ask "+host, "the answer is %s%s", resp.Status,
+		saidBy(body))
 	switch resp.StatusCode {
 	case http.StatusForbidden, http.StatusUnauthorized:
 		return e.WithHint("the server does not know who asks: check credentials, and their right " +
 			"to invoke the function")
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		return e.WithHint("check --api")
+	case http.StatusTooManyRequests:
+		return e.WithHint("as many functions as may run at once are at work; try again later, or " +
+			"raise the limit of the account")
 	}
 	if resp.StatusCode >= http.StatusInternalServerError {
 		return e.WithHint("check --api; the log of the server, or of what is before it, says more")
 	}
 	return e
+}
+
+// saidBy returns, to be added to an error, what AWS says of a request that no function got: that a
+// token has expired, say. It is empty where nothing of the kind is said.
+func saidBy(body []byte) string {
+	const most = 300
+	var said struct{ Message string } // "message" as well
+	if json.Unmarshal(body, &said) != nil || said.Message == "" {
+		return ""
+	}
+	text := []rune(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, said.Message))
+	if len(text) > most {
+		text = append(text[:most], '…')
+	}
+	return ": " + string(text)
 }
 
 // remote is an error that a server has answered with.

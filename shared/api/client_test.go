@@ -100,6 +100,46 @@ func TestForeignServers(t *testing.T) {
 	}
 }
 
+// TestRefusedByLambda wants to be told what Lambda says of a request that no function got, as far
+// as it is text, and what can be done about it.
+func TestRefusedByLambda(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status     int
+		body       string
+		says, hint string
+	}{
+		{403, `{"message":"The security token included in the request is expired"}`,
+			"the answer is 403 Forbidden: The security token included in the request is expired",
+			"check credentials"},
+		{403, `{"Message":"Forbidden. See the documentation."}`,
+			"403 Forbidden: Forbidden. See the documentation.", "right to invoke the function"},
+		{403, `{"Message":"` + strings.Repeat("long ", 1000) + `"}`, "long …", ""},
+		{403, `{"Message":"\u001b[31mred"}`, "403 Forbidden: [31mred", ""},
+		{403, `<html>`, "the answer is 403 Forbidden", ""},
+		{429, `{"Reason":"ReservedFunctionConcurrentInvocationLimitExceeded","Type":"User",` +
+			`"message":"Rate Exceeded."}`, "429 Too Many Requests: Rate Exceeded.",
+			"run at once"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			}))
+		client, err := api.NewClient(api.ClientConfig{URL: server.URL, Clock: quick{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.Progress(t.Context(), "e")
+		if err == nil || !strings.HasSuffix(err.Error(), c.says) || len(err.Error()) > 500 ||
+			!strings.Contains(fault.HintOf(err), c.hint) {
+			t.Errorf("%s: %v (%s)", c.body, err, fault.HintOf(err))
+		}
+		server.Close()
+	}
+}
+
 // TestGivesUp wants a server that is not there to be named after a few tries.
 func TestGivesUp(t *testing.T) {
 	t.Parallel()
