@@ -1,6 +1,7 @@
 package infra
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -452,5 +453,41 @@ func TestRestoredTable(t *testing.T) {
 			t.Errorf("%s is the stack's own table also when another was restored",
 				strings.Join(path, "."))
 		}
+	}
+}
+
+// TestMetricsAreDocumented pins that the page of the functions names the metrics that there are, and
+// the page of costs how many: each is paid for.
+func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
+	program := code(t, "../functions", "../shared/aws")
+	measured := map[string]bool{}
+	for _, pattern := range []string{`Metrics\.(?:Add|Sample)\("(\w+)"`, `l\.count\("(\w+)"`,
+		`state\.Status\w+:\s+"(\w+)"`} {
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(program, -1) {
+			measured[m[1]] = true
+		}
+	}
+	page, err := os.ReadFile("../docs/design/functions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(page), "| metric | unit | by |\n")
+	told := map[string]bool{}
+	for line := range strings.Lines(list) {
+		names, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		for _, m := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(names, -1) {
+			told[m[1]] = true
+		}
+	}
+	if got, want := sorted(told), sorted(measured); !slices.Equal(got, want) {
+		t.Errorf("the page of the functions has\n%v, measured are\n%v", got, want)
+	}
+	costs, err := os.ReadFile("../docs/costs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("%d at most", len(measured)); !strings.Contains(string(costs), want) {
+		t.Errorf("the page of costs does not say that there are %s", want)
 	}
 }
