@@ -99,14 +99,15 @@ func (p *agents) putOffUnserved(ctx context.Context, env string) (checked int, e
 	}
 	now := p.Clock.Now()
 	for _, agent := range slices.Sorted(maps.Keys(lives)) {
-		a, o := lives[agent], owner{env, agent}
-		if !a.work || a.held || now.Before(a.last.Add(unserved)) || agents[agent].Paused ||
-			!p.dueForCheck(o, now) {
-			continue
-		}
-		if checked++; checked > maxChecked || ctx.Err() != nil {
+		if checked == maxChecked || ctx.Err() != nil {
 			break
 		}
+		a, o := lives[agent], owner{env, agent}
+		if !a.work || a.held || now.Before(a.last.Add(unserved)) || agents[agent].Paused ||
+			!p.dueForCheck(o, now) { // asked last: it notes that the agent is looked at
+			continue
+		}
+		checked++
 		p.PutOff(env, agent, nil)
 	}
 	return checked, nil

@@ -147,6 +147,38 @@ func TestManyNewAgents(t *testing.T) {
 	})
 }
 
+// TestCheckForgetsNone pins that of more agents without a queue than are looked at in one sweep all
+// are prepared by the next ones.
+func TestCheckForgetsNone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const n = 510
+		a, state := newAccount(time.Millisecond), simulated{State: sim.NewState(), mu: &sync.Mutex{}}
+		_, engine := prepared(t, a, state)
+		m := &model.Model{}
+		for i := range n {
+			agent := fmt.Sprintf("web%03d", i)
+			m.Agents = append(m.Agents, resource.Agent{Name: agent, Transport: "aws", Lanes: 1})
+			m.Resources = append(m.Resources, resource.Resource{
+				ID:   resource.NewID("std::Null", agent, resource.Key{Name: "name", Value: "a"}),
+				Type: "std::Null", Agent: agent, Attributes: map[string]any{"name": "a"}})
+		}
+		if _, err := engine.Export(t.Context(), "prod", deploy.Export{Model: m}); err != nil {
+			t.Fatal(err)
+		}
+		sweep, _ := prepared(t, a, state) // the process that exported has died
+		for range 3 {
+			time.Sleep(time.Minute)
+			if _, err := sweep.Check(t.Context(), "prod"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(a.queues) != n {
+			t.Errorf("%d queues are there after three sweeps, want %d", len(a.queues), n)
+		}
+	})
+}
+
 // chain returns a model of one resource an agent, each of which waits for the one before.
 func chain(value string, agents ...string) *model.Model {
 	m := &model.Model{}
