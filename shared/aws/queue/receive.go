@@ -41,6 +41,8 @@ type Delivery struct {
 	Env, Lane string
 	// Done names what may have finished elsewhere; none: everything has to be looked at.
 	Done []resource.ID
+	// With are lanes of other agents that the messages are for, too.
+	With []string
 	// Job is a part of a job that is to be read, in place of the lane.
 	Job string
 	// Receipts are those of the messages; they are given back to Done or Later.
@@ -106,6 +108,7 @@ func Merge(messages []Message) []Delivery {
 		}
 		all[key] = all[key] || len(m.Done) == 0
 		out[i].Done = append(out[i].Done, m.Done...)
+		out[i].With = append(out[i].With, m.With...)
 	}
 	for i := range out {
 		if all[lane{out[i].Env, out[i].Lane, out[i].Job}] {

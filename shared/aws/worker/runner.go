@@ -155,6 +155,7 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 		r.part(ctx, q, h)
 		return
 	}
+	r.passOn(ctx, h)
 	beat, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -177,6 +178,20 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 		r.warn(late, q.Later(late, afterFault, h))
 	default:
 		r.warn(late, q.Done(late, h))
+	}
+}
+
+// passOn notifies the lanes of other agents that a message is for, too: it was meant for a function,
+// which would serve all of them. If that fails, or this process dies before the message is deleted,
+// they are notified again, by whoever gets it next or by the sweep.
+func (r *Runner) passOn(ctx context.Context, h queue.Delivery) {
+	if len(h.With) == 0 {
+		return
+	}
+	err := r.Server.Notifier.Notify(context.WithoutCancel(ctx), r.Env, state.NoticesOf(h.With))
+	if err != nil {
+		r.Server.Log.WarnContext(ctx, "lanes of other agents are left to the sweep", "environment",
+			r.Env, "lanes", len(h.With), "error", err.Error())
 	}
 }
 
