@@ -91,9 +91,7 @@ func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 	if err := p.openToRead(path); err != nil {
 		return nil, err
 	}
-	if err := p.there(ctx); fault.Is(err, fault.NotFound) {
-		p.say("%v; %s", err, fault.HintOf(err))
-	} else if err != nil {
+	if err := p.sayIfNew(ctx); err != nil {
 		return nil, err
 	}
 	in, err := p.docs.load(ctx, path, f)
