@@ -214,12 +214,16 @@ func (s *jobs) Job(ctx context.Context, env, id string) (JobState, error) {
 	}
 }
 
-// DropJob gives a job up: its worker ends soon, if it has one. It answers how far the job was.
+// DropJob gives a job up: its worker ends soon, if it has one. It answers how far the job was, and of
+// one that is over how it ended.
 func (s *jobs) DropJob(ctx context.Context, env, id string) (JobState, error) {
 	for {
 		h, parts, err := s.heldWhole(ctx, env, id)
-		if err != nil || h.rec.over() {
+		switch {
+		case err != nil:
 			return JobState{ID: id, State: JobFailed, Left: []string{}}, err
+		case h.rec.over():
+			return s.stateOf(ctx, h, parts)
 		}
 		err = h.end(
 			ctx,

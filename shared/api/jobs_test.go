@@ -127,6 +127,20 @@ func (j *jobs) wants(what string, s api.JobState, state string, more string) {
 	}
 }
 
+// TestDropOver wants a job that is over to stay as it ended when it is given up.
+func TestDropOver(t *testing.T) {
+	t.Parallel()
+	j := startJobs(t, runs(2))
+	j.ask(jobID(1))
+	j.work(time.Hour)
+	j.wants("in the end", j.state(jobID(1)), api.JobDone, "")
+	resp, text := j.world.ask(t, "DELETE", "/v1/environments/e/jobs/"+jobID(1), "")
+	if resp.StatusCode != 200 || !strings.Contains(text, `"state":"done"`) ||
+		!strings.Contains(text, `"covered":2`) {
+		t.Errorf("given up later: %d %.300s", resp.StatusCode, text)
+	}
+}
+
 // TestJobInSlices pins that a job that is worked on in many slices says what a comparison says that
 // is made in one go, for all that can be asked, and that it is driven by who asks.
 func TestJobInSlices(t *testing.T) {
