@@ -32,7 +32,7 @@ type Wrong struct {
 	Code      string         `json:"code,omitempty" doc:"a stable word for what is wrong, where there is one"`
 	Message   string         `json:"message"`
 	Hint      string         `json:"hint"`
-	Related   []diag.Related `json:"related,omitempty"`
+	Related   []diag.Related `json:"related,omitzero" doc:"other places that take part; always there with a code"`
 	// Place stands for file, line and column where only the client knows these.
 	Place *Place `json:"place,omitempty"`
 	// Others stand for Related.
@@ -70,12 +70,13 @@ func FailureOf(err error) Failure {
 	f := Failure{Kind: kind, Message: message, Hint: fault.HintOf(err),
 		Problems: make([]Wrong, 0, len(problems)), More: more}
 	for _, p := range problems {
-		f.Problems = append(f.Problems, wrongOf(p))
+		f.Problems = append(f.Problems, WrongOf(p))
 	}
 	return f
 }
 
-func wrongOf(p diag.Problem) Wrong {
+// WrongOf writes a problem for programs.
+func WrongOf(p diag.Problem) Wrong {
 	w := Wrong{File: p.File, Line: p.Line, Column: p.Column, Resource: p.Resource,
 		Attribute: p.Attribute, Code: p.Code, Message: p.Message, Hint: p.Hint}
 	if i, attribute, is := placeless(p.Pos); is {
@@ -87,6 +88,9 @@ func wrongOf(p diag.Problem) Wrong {
 		} else {
 			w.Related = append(w.Related, at)
 		}
+	}
+	if w.Code != "" { // such a problem has all members
+		w.Related = orEmpty(w.Related)
 	}
 	return w
 }

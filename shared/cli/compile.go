@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
+	"southbound/shared/api"
 	"southbound/shared/compile"
-	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/types"
 	"southbound/shared/source"
@@ -63,7 +63,7 @@ type compiled struct {
 	Instances  map[string]int `json:"instances"`
 	Resources  int            `json:"resources"`
 	Output     string         `json:"output"`
-	Warnings   []diag.Problem `json:"warnings"`
+	Warnings   []api.Wrong    `json:"warnings"`
 	DurationMS int64          `json:"duration_ms"`
 }
 
@@ -95,8 +95,11 @@ func (co *compiler) compile(cmd *cobra.Command, path string, f compileFlags) err
 	}
 	out := compiled{
 		Variables: map[string]any{}, Instances: c.Counts, Resources: len(c.Resources.Resources),
-		Output: c.Output, Warnings: append([]diag.Problem{}, c.Warnings...),
+		Output: c.Output, Warnings: []api.Wrong{},
 		DurationMS: time.Since(began).Milliseconds(),
+	}
+	for _, p := range c.Warnings {
+		out.Warnings = append(out.Warnings, api.WrongOf(p))
 	}
 	for name, v := range c.Variables {
 		out.Variables[name] = plainValue(v)

@@ -46,7 +46,7 @@ type Problem struct {
 // Related is another place that takes part in a problem, and, where that is not clear, how.
 type Related struct {
 	Pos
-	Message string `json:"message,omitempty"`
+	Message string `json:"message"`
 }
 
 // At returns places that take part and need no words.
