@@ -71,7 +71,7 @@ func Main(
 	defer stop()
 	a := newApp(&console{stdin: stdin, out: stdout, err: stderr}, &location{},
 		&program{definitions: definitions})
-	a.grace = graceOf()
+	a.grace, _ = graceOf() // what is wrong with it is said when something is opened
 	defer a.watch(ctx)()
 	a.conns.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}
 	root := a.root()

@@ -40,12 +40,13 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.err)
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "write JSON to standard output")
-	f.StringVar(&a.env, "environment", "",
+	f.Var((*filled)(&a.env), "environment",
 		"environment (default \"default\"; SOUTHBOUND_ENVIRONMENT)")
-	f.StringVar(&a.data, "data", "", "data directory (default \".southbound\"; SOUTHBOUND_DATA)")
-	f.StringVar(&a.projectDir, "project", "",
+	f.Var((*filled)(&a.data), "data",
+		"data directory (default \".southbound\"; SOUTHBOUND_DATA)")
+	f.Var((*filled)(&a.projectDir), "project",
 		"where southbound.yaml is, for commands without a PATH (default \".\")")
-	f.StringVar(&a.api, "api", "", "address of the HTTP API (SOUTHBOUND_API)")
+	f.Var((*filled)(&a.api), "api", "address of the HTTP API (SOUTHBOUND_API)")
 	f.BoolVar(&a.quiet, "quiet", false, "no progress and no messages")
 	f.BoolVar(&a.noColor, "no-color", false, "no colours")
 	root.SetFlagErrorFunc(flagError)
@@ -167,6 +168,25 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	return e
 }
 
+// filled is the value of a flag that is never empty. An empty one, such as that of a variable of a
+// shell that is not set, would otherwise stand for another environment or another home.
+type filled string
+
+// String implements pflag.Value.
+func (v *filled) String() string { return string(*v) }
+
+// Type implements pflag.Value.
+func (*filled) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (v *filled) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	*v = filled(text)
+	return nil
+}
+
 // flagError turns an error about a flag into one of ours.
 func flagError(cmd *cobra.Command, err error) error {
 	hint, text := "", err.Error()
@@ -184,6 +204,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "int":
 		text = fmt.Sprintf("--%s: %q is not a whole number", invalid.GetFlag().Name,
 			invalid.GetValue())
+	case errors.As(err, &invalid) && invalid.GetValue() == "":
+		text, hint = fmt.Sprintf("--%s has no value", invalid.GetFlag().Name),
+			"write one, or leave the flag out"
 	}
 	e := fault.New(fault.Usage, words(cmd), "%s", text).WithHint("`%s --help` lists the flags",
 		cmd.CommandPath())

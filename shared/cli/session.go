@@ -106,6 +106,9 @@ func (s *session) reach() error {
 }
 
 func (s *session) openAt(dir string) error {
+	if _, err := graceOf(); err != nil {
+		return err
+	}
 	opened := make(chan error, 1)
 	go func() { // meanwhile the types are compiled, which takes as long
 		var err error

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -23,12 +24,19 @@ const (
 	maxLate = 10
 )
 
-// graceOf returns how long what runs may take to finish, as SOUTHBOUND_GRACE says.
-func graceOf() time.Duration {
-	if d, err := time.ParseDuration(os.Getenv("SOUTHBOUND_GRACE")); err == nil && d > 0 {
-		return d
+// graceOf returns how long what runs may take to finish, as SOUTHBOUND_GRACE says, and the default
+// with an error where that says nothing that can be meant.
+func graceOf() (time.Duration, error) {
+	said := os.Getenv("SOUTHBOUND_GRACE")
+	if said == "" {
+		return defaultGrace, nil
 	}
-	return defaultGrace
+	d, err := time.ParseDuration(said)
+	if err != nil || d <= 0 {
+		return defaultGrace, fault.New(fault.Usage, "", "SOUTHBOUND_GRACE: %q is not a time to wait",
+			said).WithHint("write a number with its unit, such as 30s or 2m")
+	}
+	return d, nil
 }
 
 // watch ends the program after it was asked to stop, when it is asked once more or when it takes
