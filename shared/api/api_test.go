@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -311,6 +312,56 @@ func TestNoSuchEnvironment(t *testing.T) {
 		if resp, text := w.ask(t, "GET", "/v1/environments/e/"+path, ""); resp.StatusCode != 200 {
 			t.Errorf("%s: %d %.300s", path, resp.StatusCode, text)
 		}
+	}
+}
+
+// TestListThatChanges pages through lists while what was read leaves, and something comes that is
+// sorted before it: nothing that stays is skipped or repeated.
+func TestListThatChanges(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	set := func(name string) {
+		t.Helper()
+		if _, err := w.service.SetParameter(t.Context(), "e", name, "x"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.service.Pause(t.Context(), "e", true, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"b", "c", "d", "e"} {
+		set(name)
+	}
+	type page struct {
+		Items []struct{ Name string }
+		Next  string
+	}
+	read := func(list, cursor string) (out page) {
+		t.Helper()
+		path := "/v1/environments/e/" + list + "?limit=2"
+		if cursor != "" {
+			path += "&cursor=" + cursor
+		}
+		_, text := w.ask(t, "GET", path, "")
+		if err := json.Unmarshal([]byte(text), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	names := func(p page) string { return fmt.Sprint(p.Items) }
+	parameters, agents := read("parameters", ""), read("agents", "")
+	if names(parameters) != "[{b} {c}]" || names(agents) != "[{b} {c}]" {
+		t.Fatalf("%v %v", parameters, agents)
+	}
+	if err := w.service.DeleteParameter(t.Context(), "e", "b"); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(read("parameters", parameters.Next)); got != "[{d} {e}]" {
+		t.Errorf("after a parameter was deleted: %s", got)
+	}
+	set("a")
+	if got := names(read("agents", agents.Next)); got != "[{d} {e}]" {
+		t.Errorf("after an agent came: %s", got)
 	}
 }
 

@@ -2,8 +2,9 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"net/http"
-
 	"time"
 
 	"southbound/shared/deploy"
@@ -137,6 +138,11 @@ const (
 	history      = "/history"
 )
 
+// changeKey is the order of what became of a parameter, newest first.
+func changeKey(c *state.ParameterChange) string {
+	return fmt.Sprintf("%020d", math.MaxInt64-c.Updated.UnixNano())
+}
+
 func (r *routes) parameters() {
 	serve(r, http.MethodGet, oneParameter, "parameter", "One parameter",
 		func(ctx context.Context, i *InNamed) (*out[state.Parameter], error) {
@@ -145,11 +151,11 @@ func (r *routes) parameters() {
 	serve(r, http.MethodGet, oneParameter+history, "parameterHistory",
 		"What became of a parameter, newest first", func(ctx context.Context, i *struct {
 			InNamed
-			Paging
+			KeyPaging
 		}) (*out[Page[state.ParameterChange]], error) {
 			list, err := r.s.ParameterHistory(ctx, i.Env, i.Name)
 			err = r.s.known(ctx, i.Env, len(list), err)
-			return pageOf(list, i.Paging, err)
+			return pageBy(list, changeKey, i.KeyPaging, err)
 		})
 	serve(r, http.MethodPut, oneParameter, "setParameter", "Set a parameter",
 		func(ctx context.Context, i *struct {

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"encoding/hex"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,7 +63,37 @@ func newPager[T any](limit int) *pager[T] {
 	return &pager[T]{limit: min(max(limit, 1), maxPage), page: Page[T]{Items: []T{}}}
 }
 
-// pageOf makes the page of a list that begins at a number of an item.
+// KeyPaging goes through a list whose cursors are keys of items, so that it skips and repeats nothing
+// that stays while the list changes.
+type KeyPaging struct {
+	Limit
+	Cursor string `query:"cursor" minLength:"2" maxLength:"20000" pattern:"^([0-9a-f]{2})+$" patternDescription:"next of a page" doc:"next of the page before"`
+}
+
+// pageBy makes the page of the items of a list behind the key of a cursor, in the order of their keys.
+func pageBy[T any](
+	list []T, key func(*T) string, g KeyPaging, err error,
+) (*out[Page[T]], error) {
+	after, wrong := hex.DecodeString(g.Cursor)
+	if wrong != nil && err == nil {
+		err = fault.New(fault.Usage, "", "this is not a cursor of this list")
+	}
+	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(key(&a), key(&b)) })
+	p := newPager[T](g.Limit.Limit)
+	for i := 0; err == nil && i < len(list); i++ {
+		if g.Cursor != "" && key(&list[i]) <= string(after) {
+			continue
+		}
+		var ok bool
+		if ok, err = p.add(list[i]); !ok && err == nil {
+			p.page.Next = hex.EncodeToString([]byte(key(&list[i-1])))
+			break
+		}
+	}
+	return answer(p.page, err)
+}
+
+// pageOf makes the page of a list that never changes. It begins at a number of an item.
 func pageOf[T any](list []T, g Paging, err error) (*out[Page[T]], error) {
 	from := 0
 	if g.Cursor != "" && err == nil {
@@ -87,34 +120,40 @@ func (r *routes) lists() {
 		})
 	type listIn struct {
 		InEnvironment
-		Paging
+		KeyPaging
 	}
 	serve(r, http.MethodGet, inEnv+"/resources", "resources", "Resources, in order of id",
 		r.resources)
 	serve(r, http.MethodGet, inEnv+"/actions", "actions", "What was done, newest first", r.actions)
 	serve(r, http.MethodGet, inEnv+"/versions", "versions", "Versions, ascending",
-		func(ctx context.Context, i *listIn) (*out[Page[Version]], error) {
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Paging
+		}) (*out[Page[Version]], error) {
 			return r.versions(ctx, i.Env, i.Paging)
 		})
 	serve(r, http.MethodGet, inEnv+"/agents", "agents", "Agents, by name",
 		func(ctx context.Context, i *listIn) (*out[Page[Agent]], error) {
 			list, err := r.s.Agents(ctx, i.Env)
 			err = r.s.known(ctx, i.Env, len(list), err)
-			return pageOf(list, i.Paging, err)
+			return pageBy(list, func(g *Agent) string { return g.Name }, i.KeyPaging, err)
 		})
 	serve(r, http.MethodGet, inEnv+"/parameters", "parameters", "Parameters, by name",
 		func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
 			list, err := r.s.Parameters(ctx, i.Env, false)
 			err = r.s.known(ctx, i.Env, len(list), err)
-			return pageOf(list, i.Paging, err)
+			return pageBy(list, parameterKey, i.KeyPaging, err)
 		})
 	serve(r, http.MethodGet, inEnv+"/facts", "facts", "Facts, by resource and name",
 		func(ctx context.Context, i *listIn) (*out[Page[state.Parameter]], error) {
 			list, err := r.s.Parameters(ctx, i.Env, true)
 			err = r.s.known(ctx, i.Env, len(list), err)
-			return pageOf(list, i.Paging, err)
+			return pageBy(list, parameterKey, i.KeyPaging, err)
 		})
 }
+
+// parameterKey is the order of parameters, by name, and of facts, by resource and name.
+func parameterKey(p *state.Parameter) string { return string(p.Of) + "\x00" + p.Name }
 
 // versions pages by number, since old versions are removed.
 func (r *routes) versions(ctx context.Context, env string, g Paging) (*out[Page[Version]], error) {
@@ -254,9 +293,9 @@ func (r *routes) single() {
 			return answer(typeOf(t), nil)
 		})
 	serve(r, http.MethodGet, "/v1/environments", "environments", "Names of environments",
-		func(ctx context.Context, g *Paging) (*out[Page[string]], error) {
+		func(ctx context.Context, g *KeyPaging) (*out[Page[string]], error) {
 			list, err := r.s.Environments(ctx)
-			return pageOf(list, *g, err)
+			return pageBy(list, func(name *string) string { return *name }, *g, err)
 		})
 	serve(r, http.MethodGet, inEnv+"/progress", "progress", "How far it is",
 		func(ctx context.Context, i *InEnvironment) (*out[Progress], error) {
