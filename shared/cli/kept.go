@@ -35,11 +35,16 @@ func keeps(path string) bool {
 	return api.MayBeKept(head[:n]) || filepath.Ext(path) == planExt
 }
 
-// mayKeep refuses to write a plan over a file that is none.
+// mayKeep refuses to write a plan over a file that is none, or into a directory that is not there.
 func mayKeep(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		dir := filepath.Dir(path)
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return fault.New(fault.Usage, "plan --out", "there is no directory %s", dir).
+				WithHint("make it, or keep the plan somewhere else")
+		}
 		return nil
 	case err != nil:
 		return fault.Wrap(fault.Usage, "plan --out", err)
