@@ -17,8 +17,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// Config holds what an engine is built from. All fields except Code, Await, Ran and Sizes are
-// required.
+// Config holds what an engine is built from. All fields are required but Code, Sizes, and those that
+// say what they do when they are set.
 //
 // Large: this is where the engine is put together: ports, what the program brings, and what it
 // wants to be notified of. Each room takes a Config of its own, of what it needs.
@@ -109,7 +109,7 @@ func (e *Engine) holder() string { return e.Holder + "#" + e.NewID() }
 // client returns what uses the ports of this engine.
 func (e *Engine) client() *state.Client {
 	return &state.Client{State: e.State, Notifier: e.Notifier, Clock: e.Clock, NewHolder: e.holder,
-		Page: e.Sizes.Page}
+		Ended: e.Ended, Page: e.Sizes.Page}
 }
 
 // planner returns what plans for this engine.

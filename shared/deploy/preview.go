@@ -26,9 +26,12 @@ func (e *Engine) Preview(
 	if err != nil {
 		return DryRun{}, err
 	}
-	for _, id := range lost {
-		if row := cmp.Or(d.Rows[id], d.Beside[id]); row != nil {
-			row.PossiblyChanged = true
+	for i := range lost {
+		for _, id := range lost[i].Running {
+			row := cmp.Or(d.Rows[id], d.Beside[id])
+			if row != nil && row.MayRunIn(lost[i].Key) {
+				row.PossiblyChanged = true
+			}
 		}
 	}
 	agents, err := e.State.Agents(ctx, env)
@@ -62,20 +65,16 @@ func (e *Engine) Preview(
 	return r.out, err
 }
 
-// lost returns what was running when whoever ran it ended: it may have changed without a record of
-// that, and those that it tells of changes reload once it succeeds.
-func (e *Engine) lost(ctx context.Context, env string) ([]resource.ID, error) {
+// lost returns the leases of those who ended in the middle: what was running may have changed
+// without a record of that, and those that it tells of changes reload once it succeeds. A lane in
+// which there is nothing any more nobody takes over, so that its lease stays.
+func (e *Engine) lost(ctx context.Context, env string) ([]state.Lease, error) {
 	leases, err := e.State.Leases(ctx, env)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read leases", err)
 	}
-	var out []resource.ID
-	for i := range leases {
-		if !e.holds(&leases[i]) {
-			out = append(out, leases[i].Running...)
-		}
-	}
-	return out, nil
+	atWork := func(l state.Lease) bool { return e.client().AtWork(&l) }
+	return slices.DeleteFunc(leases, atWork), nil
 }
 
 // sayUnremoved says of what left and is still to be removed why that has not been done, as far as it

@@ -461,7 +461,8 @@ func TestPlanTellsOfWhatWasInterrupted(t *testing.T) {
 			}
 			a.export(described())
 			a.drain()
-			a.lose("a/0", id("a"))
+			a.lose("a/0", time.Minute, id("a"))
+			a.clock.advance(time.Hour)
 			said := reloads(a.preview(described(), read))
 			a.export(described())
 			a.drain()
@@ -469,15 +470,65 @@ func TestPlanTellsOfWhatWasInterrupted(t *testing.T) {
 			if !said[id("b")] {
 				t.Errorf("what was said to reload is %v", said)
 			}
+			if said := reloads(a.preview(described(), read)); len(said) > 0 {
+				t.Errorf("after that %v is said to reload", said)
+			}
 		})
 	}
 }
 
-// lose has somebody claim resources of a lane and end without a word.
-func (r *rig) lose(lane string, ids ...resource.ID) {
+// TestLostInALaneThatIsGone pins that what was running in a lane when whoever served it ended, and
+// was moved away since, runs at once where that is known, and that a plan then says no more that it
+// may have changed: nobody takes over a lane in which there is nothing.
+func TestLostInALaneThatIsGone(t *testing.T) {
+	t.Parallel()
+	a := author{rig: newRig(t)}
+	config := a.e.Config
+	config.Ended = func(holder string) bool { return holder == whoEnds }
+	a.e = deploy.New(config)
+	described := func(lanes int) deploy.Export {
+		m := &model.Model{Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: lanes}}}
+		for i := range 8 {
+			r := res(fmt.Sprint("x", i))
+			r.SendEvent = true
+			to := res(fmt.Sprintf("y%d<x%d", i, i))
+			m.Resources = append(m.Resources, r, to)
+		}
+		return deploy.Export{Model: m, Check: true}
+	}
+	a.export(described(2))
+	a.drain()
+	var of []resource.ID
+	for i := range 8 {
+		if row := a.row(fmt.Sprint("x", i)); row.Lane == "a/1" {
+			of = append(of, row.ID)
+		}
+	}
+	a.lose("a/1", time.Hour, of...)
+	said, since := reloads(a.preview(described(1), true)), a.last()
+	a.export(described(1))
+	a.drain()
+	if n := len(a.did(since)); n != len(of) || len(said) != n || n == 0 {
+		t.Errorf("%d were running; %v is said to reload, and %d did", len(of), said, n)
+	}
+	for _, id := range of {
+		if row := a.row(nameOfID(id)); row.Checked == 0 || len(row.MovedFrom) > 0 {
+			t.Errorf("%s has not run: %s %s", id, row.Status(), row.Reason)
+		}
+	}
+	if said := reloads(a.preview(described(1), false)); len(said) > 0 {
+		t.Errorf("after that %v is said to reload", said)
+	}
+}
+
+// whoEnds holds leases in tests, and has ended.
+const whoEnds = "who ends"
+
+// lose has somebody take a lane for so long, claim resources of it, and end without a word.
+func (r *rig) lose(lane string, span time.Duration, ids ...resource.ID) {
 	r.t.Helper()
 	ctx, now := r.t.Context(), r.clock.Now()
-	lease, err := r.home.Acquire(ctx, "e", lane, "who ends", now, now.Add(time.Minute))
+	lease, err := r.home.Acquire(ctx, "e", lane, whoEnds, now, now.Add(span))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -486,9 +537,8 @@ func (r *rig) lose(lane string, ids ...resource.ID) {
 		r.t.Fatal(err)
 	}
 	done, err := r.home.Commit(ctx, "e", state.Commit{Next: ids, SeenPlan: s.PlanSeq,
-		Guard: state.Guard{Key: lease.Key, Fence: lease.Fence}, Until: now.Add(time.Minute)})
+		Guard: state.Guard{Key: lease.Key, Fence: lease.Fence}, Until: now.Add(span)})
 	if err != nil || !done.Started {
 		r.t.Fatalf("%v: started %v", err, done.Started)
 	}
-	r.clock.advance(time.Hour)
 }

@@ -135,19 +135,13 @@ func (e *Engine) held(leases []state.Lease, p *Progress) {
 	for i := range leases {
 		switch l := &leases[i]; {
 		case l.Key == state.PlanKey || l.Holder == "":
-		case e.holds(l):
+		case e.client().AtWork(l):
 			p.Held[l.Key] = true
 			p.Running = append(p.Running, l.Running...)
 		case slices.Contains(p.Lanes, l.Key):
 			p.Interrupted = append(p.Interrupted, l.Running...)
 		}
 	}
-}
-
-// holds reports whether a lease is held by somebody who may still be at work. That of who has ended
-// may have a while to go.
-func (e *Engine) holds(l *state.Lease) bool {
-	return l.Holder != "" && l.Until.After(e.Clock.Now()) && (e.Ended == nil || !e.Ended(l.Holder))
 }
 
 // Claimed is what leases say of resources.
@@ -171,7 +165,7 @@ func (e *Engine) Claimed(ctx context.Context, env string) (Claimed, error) {
 	for i := range leases {
 		switch l := &leases[i]; {
 		case l.Key == state.PlanKey:
-		case !e.holds(l):
+		case !e.client().AtWork(l):
 			if len(l.Running) > 0 {
 				ended[l.Key] = l.Running
 			}

@@ -143,11 +143,12 @@ const (
 
 // writtenSince reports whether a row of a batch that was moved to this lane and is not running
 // elsewhere was written after this worker read it: the run elsewhere may have ended in between.
-func (l *holding) writtenSince(ctx context.Context, batch []*claim, leases []state.Lease,
-	now time.Time) (bool, error) {
+func (l *holding) writtenSince(
+	ctx context.Context, batch []*claim, leases []state.Lease,
+) (bool, error) {
 	revs := map[resource.ID]int64{}
 	for _, c := range batch {
-		if runs, _ := l.elsewhere(leases, c.row, now); len(c.row.MovedFrom) > 0 && !runs {
+		if runs, _ := l.elsewhere(leases, c.row); len(c.row.MovedFrom) > 0 && !runs {
 			revs[c.row.ID] = c.row.Rev
 		}
 	}
@@ -161,13 +162,15 @@ func (l *holding) writtenSince(ctx context.Context, batch []*claim, leases []sta
 }
 
 // elsewhere reports whether a row is being run in a lane that it was moved from, and whether such a
-// run ended without a record.
-func (l *holding) elsewhere(leases []state.Lease, r *state.Row, now time.Time) (runs, ended bool) {
+// run ended without a record. Who held that lane and is known to have ended is not waited for: in a
+// lane that is gone nobody takes its place.
+func (l *holding) elsewhere(leases []state.Lease, r *state.Row) (runs, ended bool) {
 	for i := range leases {
 		o := &leases[i]
 		if o.Key != l.key && o.Holder != "" && slices.Contains(r.MovedFrom, o.Key) &&
 			slices.Contains(o.Running, r.ID) {
-			runs, ended = runs || now.Before(o.Until), ended || !now.Before(o.Until)
+			held := l.AtWork(o)
+			runs, ended = runs || held, ended || !held
 		}
 	}
 	return runs, ended

@@ -35,8 +35,8 @@ func sourceMutants() []sourceMutant {
 			"if err != nil || !slices.Contains(graph.Removing, true) || " +
 				`mutating("RemovalsWait") {`, "D7", "", 1500},
 		{"LastChunkShared", "the last chunk of a version counts as that of the one before",
-			"version/chunk.go", "for _, h := range b {\n\t\tif _, ok := in[h]; ok {",
-			"for i, h := range b {\n\t\tif _, ok := in[h]; ok || mutating(\"LastChunkShared\") " +
+			"version/chunk.go", "for _, h := range b {\n\t\tif in[h] {",
+			"for i, h := range b {\n\t\tif in[h] || mutating(\"LastChunkShared\") " +
 				"&& i > 0 && i == len(b)-1 {", "", "", 50},
 		{"OthersResolved", "a partial export resolves what it is not about", "planner/merge.go",
 			"if !mg.pl.Checker.Gathers(r) {",

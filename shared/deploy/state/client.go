@@ -21,7 +21,9 @@ type Client struct {
 	// NewHolder returns a new name to hold a lease under, so that two tasks of one process exclude
 	// each other as well.
 	NewHolder func() string
-	Page      int // rows of an environment that are read at a time
+	// Ended, when not nil, reports whether the process behind a holder is known to have ended.
+	Ended func(holder string) bool
+	Page  int // rows of an environment that are read at a time
 }
 
 // Notify sends notices and ignores failures: a sweep notifies again of whatever is left.
@@ -74,6 +76,12 @@ func (c *Client) AcquireUnless(ctx context.Context, env, key string, span time.D
 		}
 		pause = min(2*pause, 100*time.Millisecond)
 	}
+}
+
+// AtWork reports whether somebody holds a lease who may still be at work. That of who has ended may
+// have a while to go.
+func (c *Client) AtWork(l *Lease) bool {
+	return l.Holder != "" && l.Until.After(c.Clock.Now()) && (c.Ended == nil || !c.Ended(l.Holder))
 }
 
 // Release gives a lease back. If that fails, the lease expires.

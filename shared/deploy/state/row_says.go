@@ -156,6 +156,12 @@ func (r *Row) Move(lane string) {
 	r.Lane = lane
 }
 
+// MayRunIn reports whether a run of a row may be under way, or have ended without a record, in a
+// lane: where it is, or was moved from.
+func (r *Row) MayRunIn(lane string) bool {
+	return r.Lane == lane || slices.Contains(r.MovedFrom, lane)
+}
+
 // HideSecrets notes which attributes of the intent hold secrets, before the intent is replaced.
 func (r *Row) HideSecrets() {
 	for _, name := range secretsOf(r.Body) {
