@@ -24,7 +24,8 @@ const (
 type db struct {
 	path    string
 	writes  chan *write
-	done    chan struct{}
+	closing chan struct{} // closed: nothing more is taken on
+	done    chan struct{} // closed: the writer has ended
 	readers readers
 	once    sync.Once
 	file    os.FileInfo // as it was when it was opened
@@ -46,18 +47,22 @@ type readers struct {
 	idle []*sqlite.Conn
 }
 
-// take returns a connection, or nil for one that is to be opened.
-func (r *readers) take() *sqlite.Conn {
-	r.free <- struct{}{}
+// take returns a connection, or nil for one that is to be opened; false: the database is closed.
+func (r *readers) take(closing <-chan struct{}) (*sqlite.Conn, bool) {
+	select {
+	case r.free <- struct{}{}:
+	case <-closing:
+		return nil, false
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := len(r.idle)
 	if n == 0 {
-		return nil
+		return nil, true
 	}
 	c := r.idle[n-1]
 	r.idle = r.idle[:n-1]
-	return c
+	return c, true
 }
 
 // put gives back what take has returned, or what was opened then; nil: it could not be opened.
@@ -68,6 +73,16 @@ func (r *readers) put(c *sqlite.Conn) {
 		r.mu.Unlock()
 	}
 	<-r.free
+}
+
+// close waits for reads under way, and closes the connections.
+func (r *readers) close() {
+	for range cap(r.free) {
+		r.free <- struct{}{} // and stays there: nobody gets a connection any more
+	}
+	for _, c := range r.idle {
+		_ = c.Close()
+	}
 }
 
 // openDB opens the database, or makes it. A file that is not ours, or that a newer program made, is
@@ -101,7 +116,8 @@ func openDB(path string) (*db, error) {
 		return nil, err
 	}
 	keepPrivate(path)
-	d := &db{path: path, writes: make(chan *write, maxGroup), done: make(chan struct{})}
+	d := &db{path: path, writes: make(chan *write, maxGroup),
+		closing: make(chan struct{}), done: make(chan struct{})}
 	d.readers.free = make(chan struct{}, max(4, runtime.GOMAXPROCS(0)))
 	if d.file, err = os.Stat(path); err != nil {
 		_ = conn.Close()
@@ -182,18 +198,7 @@ func number(conn *sqlite.Conn, query string) (int64, error) {
 // own, so that one that fails harms no other.
 func (d *db) writer(conn *sqlite.Conn) {
 	defer close(d.done)
-	for w := range d.writes {
-		group := []*write{w}
-		for more := true; more && len(group) < maxGroup; {
-			select {
-			case w, ok := <-d.writes:
-				if more = ok; ok {
-					group = append(group, w)
-				}
-			default:
-				more = false
-			}
-		}
+	for group := d.nextGroup(); len(group) > 0; group = d.nextGroup() {
 		err := commitGroup(conn, group)
 		if err == nil {
 			err = d.there()
@@ -209,6 +214,32 @@ func (d *db) writer(conn *sqlite.Conn) {
 	}
 	_ = sqlitex.ExecuteTransient(conn, "PRAGMA optimize", nil)
 	_ = conn.Close()
+}
+
+// nextGroup waits for a write, and returns it with those that wait as well, as far as they share a
+// commit; none: the database is closed, and none waits.
+func (d *db) nextGroup() []*write {
+	var group []*write
+	for len(group) < maxGroup {
+		select {
+		case w := <-d.writes:
+			group = append(group, w)
+			continue
+		default:
+		}
+		if len(group) > 0 {
+			break
+		}
+		select {
+		case w := <-d.writes:
+			group = append(group, w)
+		case <-d.closing:
+			if len(d.writes) == 0 {
+				return nil
+			}
+		}
+	}
+	return group
 }
 
 // there returns an error unless the open file is still the one under its name: what is written to a
@@ -261,9 +292,26 @@ func (d *db) write(ctx context.Context, op string, f func(c *sqlite.Conn) error)
 		return err
 	}
 	w := &write{f: f, done: make(chan struct{})}
-	d.writes <- w
-	<-w.done
+	select {
+	case d.writes <- w:
+	case <-d.closing:
+		return d.closed(op)
+	}
+	select {
+	case <-w.done:
+	case <-d.done: // it may have been the last
+		select {
+		case <-w.done:
+		default:
+			return d.closed(op)
+		}
+	}
 	return storeError(op, w.err)
+}
+
+// closed is the error of whoever is at work when the database is closed: the process ends.
+func (d *db) closed(op string) error {
+	return fault.New(fault.Canceled, op, "%s was closed, as the process ends", d.path)
 }
 
 // read runs f in a read transaction, so that all it reads is of one instant.
@@ -271,7 +319,10 @@ func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	conn := d.readers.take()
+	conn, open := d.readers.take(d.closing)
+	if !open {
+		return d.closed(op)
+	}
 	defer func() { d.readers.put(conn) }()
 	if conn == nil {
 		c, err := sqlite.OpenConn(d.path, sqlite.OpenReadWrite)
@@ -291,15 +342,11 @@ func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) 
 	}())
 }
 
-// close waits for writes under way and closes all connections.
+// close waits for what is under way and closes all connections. What is begun later is refused.
 func (d *db) close() {
 	d.once.Do(func() {
-		for range cap(d.readers.free) {
-			if c := d.readers.take(); c != nil {
-				_ = c.Close()
-			}
-		}
-		close(d.writes)
+		close(d.closing)
+		d.readers.close()
 		<-d.done
 	})
 }

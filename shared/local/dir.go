@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -35,8 +36,11 @@ func checkDir(dir string) error {
 		if err != nil {
 			return dirError(dir, err)
 		}
+		used := slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+			return e.Name() == holdersDir
+		})
 		for _, e := range entries {
-			if !ourFile(e.Name()) {
+			if !ourFile(e.Name()) && !(used && oftenUsed(e.Name())) {
 				return fault.New(fault.Foreign, "open data directory",
 					"%s holds %s, which is not ours, and no database", dir, e.Name()).
 					WithHint("name an empty or a new directory with --data")
@@ -66,9 +70,14 @@ func ownDir(dir string, info fs.FileInfo) error {
 // ourFile reports whether a file of this name may be in a data directory that has no database yet,
 // or has lost it.
 func ourFile(name string) bool {
-	return name == "files" || name == "holders" || name == "inputs" || name == "key" ||
-		name == "api-token" || name == ".gitignore" || strings.HasPrefix(name, dbName)
+	return name == "files" || name == holdersDir || name == "inputs" || name == "key" ||
+		name == "api-token" || name == ".gitignore" || name == reserveName ||
+		strings.HasPrefix(name, dbName)
 }
+
+// oftenUsed reports whether a name is one of those in a data directory that others use as well. They
+// come after the first command that has worked there.
+func oftenUsed(name string) bool { return name == modelsDir || name == "project" }
 
 func dirError(dir string, err error) error {
 	kind := fault.Unavailable

@@ -31,7 +31,11 @@ import (
 	"southbound/shared/platform"
 )
 
-const dbName = "southbound.db"
+const (
+	dbName     = "southbound.db"
+	holdersDir = "holders" // lock files of the processes that are at work
+	modelsDir  = "models"  // what orders of services are compiled from
+)
 
 // Home is an open data directory. It implements state.State. The caller has to close it.
 //
@@ -90,7 +94,7 @@ func (h *Home) Holder() string { return h.holder }
 // Alone makes this process the only one that works on the orders of an environment, until release
 // is called or it ends. It returns false if another one is.
 func (h *Home) Alone(env string) (release func(), ok bool, err error) {
-	dir := filepath.Join(h.Dir, "models")
+	dir := filepath.Join(h.Dir, modelsDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, false, dirError(h.Dir, err)
 	}
@@ -112,7 +116,7 @@ func (h *Home) Alone(env string) (release func(), ok bool, err error) {
 // hold makes the lock file by which others see that this process lives: the system drops the lock
 // when the process ends, however it ends.
 func (h *Home) hold() error {
-	dir := filepath.Join(h.Dir, "holders")
+	dir := filepath.Join(h.Dir, holdersDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -163,7 +167,7 @@ func (h *Home) dead(holder string) bool {
 	if name == h.holder {
 		return false
 	}
-	f, err := os.Open(filepath.Join(h.Dir, "holders", filepath.Base(name)))
+	f, err := os.Open(filepath.Join(h.Dir, holdersDir, filepath.Base(name)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}

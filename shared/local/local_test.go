@@ -247,6 +247,10 @@ func TestForeign(t *testing.T) {
 				return os.WriteFile(filepath.Join(dir, "thesis.txt"),
 					[]byte("x"), 0o600)
 			}, fault.Foreign},
+		"OtherProject": {"one with a file that has a name of ours, which anybody may use",
+			func(dir string) error {
+				return os.WriteFile(filepath.Join(dir, "project"), []byte("x"), 0o600)
+			}, fault.Foreign},
 		"OthersWrite": {"one in which others may write",
 			func(dir string) error { return os.Chmod(dir, 0o777) }, fault.Denied},
 		"Garbage": {"a database file that is none", func(dir string) error {
@@ -288,13 +292,23 @@ func TestForeign(t *testing.T) {
 func TestLostDatabase(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{"key", "api-token", "southbound.db-key-1"} {
+	was := open(t, dir)
+	if _, mine, err := was.Alone("e"); err != nil || !mine {
+		t.Fatal(mine, err)
+	}
+	if err := was.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, dbName)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"key", "api-token", "project", "southbound.db-key-1"} {
 		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, 32), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range []string{"files", "holders", "inputs"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -487,4 +501,21 @@ func TestPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	check()
+}
+
+// TestUseAfterClose pins that whoever is still at work when the home is closed, such as a lane that
+// has not ended in the time that is left to it, gets an error, and neither waits nor panics.
+func TestUseAfterClose(t *testing.T) {
+	t.Parallel()
+	h := open(t, t.TempDir())
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	if _, err := h.Acquire(t.Context(), "e", "a/0", "x", now, now.Add(time.Minute)); err == nil {
+		t.Error("a closed home was written")
+	}
+	if _, err := h.Env(t.Context(), "e"); err == nil {
+		t.Error("a closed home was read")
+	}
 }
