@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -93,11 +94,12 @@ func decodeJSON(stored []byte) ([]state.Action, error) {
 	return out, nil
 }
 
-// Actions implements state.State.
+// Actions implements state.State. There may be very many: of rows that have only older actions than
+// are wanted none is read.
 func (h *Home) Actions(
 	ctx context.Context, env string, q state.ActionQuery,
 ) ([]state.Action, error) {
-	sql, args := "SELECT record FROM actions WHERE env = ?", []any{env}
+	sql, args := "SELECT last, record FROM actions WHERE env = ?", []any{env}
 	add := func(cond string, arg any) {
 		sql += " AND " + cond
 		args = append(args, arg)
@@ -128,8 +130,11 @@ func (h *Home) Actions(
 	}
 	found := state.ActionSet{}
 	err := h.read(ctx, "read actions", func(c *sqlite.Conn) error {
-		return query(c, sql+" ORDER BY k", func(s *sqlite.Stmt) error {
-			actions, err := decodeActions(columnBytes(s, 0))
+		return query(c, sql+" ORDER BY last DESC", func(s *sqlite.Stmt) error {
+			if found.Complete(q.Limit, s.ColumnText(0)) {
+				return errEnough
+			}
+			actions, err := decodeActions(columnBytes(s, 1))
 			for i := range actions {
 				if q.Selects(&actions[i]) {
 					found.Take(&actions[i])
@@ -138,8 +143,14 @@ func (h *Home) Actions(
 			return err
 		}, args...)
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return found.Newest(q.Limit), err
 }
+
+// errEnough ends a query of which nothing more is wanted.
+var errEnough = errors.New("enough was read")
 
 // DropActions implements state.State.
 func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (int, error) {

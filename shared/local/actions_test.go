@@ -1,7 +1,12 @@
 package local
 
 import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,5 +51,50 @@ func TestDropDamagedActions(t *testing.T) {
 	must(h.DropActions(ctx, "e", now.Add(time.Second)))(t)
 	if all := must(h.Actions(ctx, "e", state.ActionQuery{}))(t); len(all) != 1 || all[0].ID != "2" {
 		t.Errorf("then there are %+v", all)
+	}
+}
+
+// TestNewestActions pins that of a long history no more is read than is asked for: here what is
+// older is damaged. Whatever stands where, and twice, the newest are the newest of all.
+func TestNewestActions(t *testing.T) {
+	t.Parallel()
+	dir, ctx := t.TempDir(), t.Context()
+	h := must(Open(dir))(t)
+	now, rng := time.Now(), rand.New(rand.NewPCG(1, 2))
+	l := must(h.Acquire(ctx, "e", state.PlanKey, h.Holder(), now, now.Add(time.Minute)))(t)
+	ids := rng.Perm(200) // of those below 100 all in the first rows
+	slices.SortStableFunc(ids, func(a, b int) int { return cmp.Compare(a/100, b/100) })
+	for some := range slices.Chunk(append(ids, ids[150:]...), 7) {
+		c := state.Commit{Guard: state.Guard{Key: l.Key, Fence: l.Fence}}
+		for _, n := range some {
+			c.Actions = append(c.Actions, state.Action{ID: fmt.Sprintf("%03d", n), Started: now,
+				Finished: now, Resource: "t::T[a,name=x]", Stale: n%3 == 0})
+		}
+		must(h.Commit(ctx, "e", c))(t)
+	}
+	all := must(h.Actions(ctx, "e", state.ActionQuery{}))(t)
+	if len(all) != 200 {
+		t.Fatalf("%d actions", len(all))
+	}
+	for limit := 1; limit <= 200; limit += 9 {
+		got := must(h.Actions(ctx, "e", state.ActionQuery{Limit: limit}))(t)
+		if !reflect.DeepEqual(got, all[:limit]) {
+			t.Errorf("the newest %d are %v", limit, got)
+		}
+	}
+	page := must(h.Actions(ctx, "e", state.ActionQuery{Limit: 10, Before: "150"}))(t)
+	if !reflect.DeepEqual(page, all[50:60]) {
+		t.Errorf("the newest 10 before 150 are %v", page)
+	}
+	_ = h.Close()
+	conn := must(sqlite.OpenConn(filepath.Join(dir, dbName), sqlite.OpenReadWrite))(t)
+	if err := query(conn, "UPDATE actions SET record = CAST('x' AS BLOB) WHERE last < '100'",
+		nil); err != nil || conn.Changes() == 0 {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	h = open(t, dir)
+	if got := must(h.Actions(ctx, "e", state.ActionQuery{Limit: 50}))(t); len(got) != 50 {
+		t.Errorf("%d of a history whose beginning is lost", len(got))
 	}
 }

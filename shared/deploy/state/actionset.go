@@ -1,6 +1,7 @@
 package state
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -14,6 +15,20 @@ func (s ActionSet) Take(a *Action) {
 	if have, ok := s[a.ID]; !ok || !have.Stale {
 		s[a.ID] = *a
 	}
+}
+
+// Complete reports whether the newest records, up to limit, are among those that were taken, if what
+// was not read yet is no newer than last; limit 0: all are wanted. It lets go of older ones.
+func (s ActionSet) Complete(limit int, last string) bool {
+	if limit <= 0 || len(s) < limit {
+		return false
+	}
+	ids := slices.Sorted(maps.Keys(s))
+	older := len(ids) - limit
+	for _, id := range ids[:older] {
+		delete(s, id)
+	}
+	return last < ids[older]
 }
 
 // Newest returns up to limit records, the newest first; limit 0: all.
