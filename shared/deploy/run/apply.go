@@ -28,20 +28,30 @@ func (x applier) apply(ctx context.Context, runs []*Run) {
 		}
 		return
 	}
-	batch, ok := provider.As[provider.BatchApplier](handlerOf(act))
-	if !ok || len(act) < 2 {
-		for _, r := range act {
-			if ctx.Err() != nil {
-				x.Runs = drop(x.Runs, r) // the caller gave up: it stays scheduled
-				r.Acted = false
-				continue
-			}
-			if x.applyOne(ctx, r); x.lost != nil && !r.Over() {
-				r.Acted = false // it was not called
-			}
-		}
-		return
+	if batch, ok := provider.As[provider.BatchApplier](handlerOf(act)); ok && len(act) > 1 {
+		x.applyTogether(ctx, batch, act)
+	} else {
+		x.applyEach(ctx, act)
 	}
+}
+
+// applyEach carries out runs one after the other.
+func (x applier) applyEach(ctx context.Context, act []*Run) {
+	for _, r := range act {
+		if ctx.Err() != nil {
+			x.Runs = drop(x.Runs, r) // the caller gave up: it stays scheduled
+			r.Acted = false
+			continue
+		}
+		if x.applyOne(ctx, r); x.lost != nil && !r.Over() {
+			r.Acted = false // it was not called
+		}
+	}
+}
+
+// applyTogether carries out runs in one call. If that does not answer for each of them, they are
+// carried out apart.
+func (x applier) applyTogether(ctx context.Context, batch provider.BatchApplier, act []*Run) {
 	items := make([]provider.BatchChange, len(act))
 	for i, r := range act {
 		items[i] = provider.BatchChange{
@@ -154,45 +164,8 @@ func (x applier) applied(r *Run, out provider.Result, err error) {
 // after does what follows a change that went well, or was not needed: reload, facts, and the
 // outcome.
 func (x applier) after(ctx context.Context, r *Run) {
-	req := provider.ReadRequest{Resource: r.want}
-	// A thing that this run has made for the first time has missed no change.
-	made := r.given.First && r.Change != diff.NoChange
-	l, _ := provider.As[provider.Reloader](r.handler)
-	if r.given.Reload && !made && !r.want.Purged && !r.ReportOnly &&
-		provider.Reloads(r.handler, r.want) {
-		before := r.Acted
-		r.Acted = true
-		err, ok := call(
-			ctx,
-			x.Executor,
-			r,
-			func(c *provider.Context) error { return l.Reload(c, req) },
-		)
-		if x.lost != nil {
-			r.Acted = before
-		}
-		if ok && err != nil {
-			x.fail(r, fmt.Errorf("reload: %w", err))
-		}
-		if r.Over() || x.lost != nil {
-			return
-		}
-		if r.Change == diff.NoChange {
-			r.Change = diff.Updated
-		}
-	}
-	if f, is := provider.As[provider.FactReader](r.handler); is && r.given.Facts && !r.want.Purged {
-		err, ok := call(ctx, x.Executor, r, func(c *provider.Context) error {
-			facts, err := f.Facts(c, req)
-			for name, value := range facts {
-				c.Fact(name, value)
-			}
-			return err
-		})
-		if ok && err != nil {
-			x.fail(r, fmt.Errorf("read facts: %w", err))
-		}
-		if r.Over() || x.lost != nil {
+	for _, do := range []func(context.Context, *Run){x.reload, x.facts} {
+		if do(ctx, r); r.Over() || x.lost != nil {
 			return
 		}
 	}
@@ -207,6 +180,49 @@ func (x applier) after(ctx context.Context, r *Run) {
 	}
 	if r.Outcome = state.StatusDeployed; r.Change == diff.NoChange {
 		r.Changes = nil
+	}
+}
+
+// reload has a handler reload what hears of a change. A thing that this run has made for the first
+// time has missed none.
+func (x applier) reload(ctx context.Context, r *Run) {
+	made := r.given.First && r.Change != diff.NoChange
+	if !r.given.Reload || made || r.want.Purged || r.ReportOnly ||
+		!provider.Reloads(r.handler, r.want) {
+		return
+	}
+	l, _ := provider.As[provider.Reloader](r.handler)
+	before, req := r.Acted, provider.ReadRequest{Resource: r.want}
+	r.Acted = true
+	err, ok := call(ctx, x.Executor, r,
+		func(c *provider.Context) error { return l.Reload(c, req) })
+	if x.lost != nil {
+		r.Acted = before // it was not called
+	}
+	if ok && err != nil {
+		x.fail(r, fmt.Errorf("reload: %w", err))
+	}
+	if !r.Over() && x.lost == nil && r.Change == diff.NoChange {
+		r.Change = diff.Updated
+	}
+}
+
+// facts reads the facts of a thing, if somebody waits for them.
+func (x applier) facts(ctx context.Context, r *Run) {
+	f, is := provider.As[provider.FactReader](r.handler)
+	if !is || !r.given.Facts || r.want.Purged {
+		return
+	}
+	req := provider.ReadRequest{Resource: r.want}
+	err, ok := call(ctx, x.Executor, r, func(c *provider.Context) error {
+		facts, err := f.Facts(c, req)
+		for name, value := range facts {
+			c.Fact(name, value)
+		}
+		return err
+	})
+	if ok && err != nil {
+		x.fail(r, fmt.Errorf("read facts: %w", err))
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // Redactor takes secrets out of what is shown or stored, and bounds its length. It may be used by
-// several goroutines at once, except for hide.
+// several goroutines at once, except for Hide.
 type Redactor struct {
 	guard   sync.Mutex // of secrets
 	secrets redact.Set

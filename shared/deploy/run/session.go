@@ -36,12 +36,12 @@ func (s *Session) Lists() *Lists {
 // Tried reports whether it is connected, or has failed to be.
 func (s *Session) Tried() bool { return s.connected }
 
-// Close ends the connection, if there is one.
+// Close ends the connection, if there is one, and forgets what is known of it.
 func (s *Session) Close() {
 	if c, ok := s.transport.(io.Closer); ok && s.connected {
 		_ = c.Close()
 	}
-	s.transport, s.connected, s.lists = nil, false, nil
+	s.transport, s.connected, s.connErr, s.lists = nil, false, nil, nil
 }
 
 // Follow ends a connection to where the agent is not any more.
@@ -50,7 +50,6 @@ func (s *Session) Follow(agent resource.Agent) {
 	now.Lanes = s.agent.Lanes
 	if s.connected && !state.SameAgents([]resource.Agent{s.agent}, []resource.Agent{now}) {
 		s.Close()
-		s.connErr = nil
 	}
 }
 
@@ -60,7 +59,6 @@ func (s *Session) Follow(agent resource.Agent) {
 func (s *Session) ForgetFailure(now time.Time) {
 	if s.connErr != nil && now.Sub(s.failedAt) >= max(2*s.waited, minBetweenTries) {
 		s.Close()
-		s.connErr = nil
 	}
 }
 
