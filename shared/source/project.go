@@ -151,9 +151,14 @@ func (r *projectReader) settings(n *node, p *Project) {
 				"keep_versions", "keep_actions", "strict"})
 		}
 	}
-	if s.RetryMax != 0 && s.RetryBase > s.RetryMax {
-		r.add(n.get("retry_max").at, "make it as long or longer",
-			"retry_max is shorter than retry_base")
+	said := n.get("retry_max")
+	switch _, longest := s.Backoff(); {
+	case s.RetryBase <= longest:
+	case said != nil && s.RetryMax != 0:
+		r.add(said.at, "make it as long or longer", "retry_max is shorter than retry_base")
+	case said == nil:
+		r.add(n.get("retry_base").at, "say retry_max as well", "retry_base is longer than "+
+			"retry_max, which is %.0fm unless it is said", longest.Minutes())
 	}
 }
 

@@ -93,12 +93,6 @@ func (res *Result) Apply(r *state.Row, s state.Settings, jitter func() float64) 
 	}
 }
 
-// Defaults of the settings for backoff.
-const (
-	defaultRetryBase = 2 * time.Second
-	defaultRetryMax  = 10 * time.Minute
-)
-
 // retryLater counts a failure and sets when it is tried again: after an exponential backoff with a
 // jitter of up to a quarter, or not by itself if it cannot pass by itself.
 func (res *Result) retryLater(r *state.Row, s state.Settings, jitter func() float64) {
@@ -106,14 +100,7 @@ func (res *Result) retryLater(r *state.Row, s state.Settings, jitter func() floa
 	if !state.Retried(res.Class) {
 		return
 	}
-	base, longest := s.RetryBase, s.RetryMax
-	if base <= 0 {
-		base = defaultRetryBase
-	}
-	if longest <= 0 {
-		longest = defaultRetryMax
-	}
-	pause := base
+	pause, longest := s.Backoff()
 	for i := 1; i < r.Attempts && pause < longest; i++ {
 		pause *= 2
 	}

@@ -19,8 +19,24 @@ type Settings struct {
 	Strict provider.Strictness `json:"strict,omitempty" yaml:"strict"`
 }
 
-// defaultKeepActions is how long actions are kept where the settings say nothing.
-const defaultKeepActions = 7 * 24 * time.Hour
+// What holds where the settings say nothing.
+const (
+	defaultKeepActions = 7 * 24 * time.Hour
+	defaultRetryBase   = 2 * time.Second
+	defaultRetryMax    = 10 * time.Minute
+)
+
+// Backoff returns after how long a failure is tried again the first time, and at most.
+func (s *Settings) Backoff() (first, longest time.Duration) {
+	first, longest = s.RetryBase, s.RetryMax
+	if first <= 0 {
+		first = defaultRetryBase
+	}
+	if longest <= 0 {
+		longest = defaultRetryMax
+	}
+	return first, longest
+}
 
 // ActionsKept returns for how long actions are kept.
 func (s *Settings) ActionsKept() time.Duration {
