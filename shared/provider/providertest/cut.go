@@ -208,6 +208,9 @@ func interrupted(e *env) error {
 	if e.Interrupt == nil {
 		return lacks("Interrupt")
 	}
+	if err := answersWhileCut(e); err != nil {
+		return err
+	}
 	gone := func(*Case) []map[string]any { return nil }
 	made := func(c *Case) []map[string]any { return []map[string]any{c.Attributes} }
 	todo := []transition{{"create", gone, made}}

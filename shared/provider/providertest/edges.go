@@ -214,27 +214,52 @@ func checkListed(e *env, l provider.Lister, f provider.Found) error {
 		return nil // parameters that nobody knows are missing
 	}
 	r.Attributes = full
-	obs, err := e.read(r, false)
-	if err != nil || obs.Exists {
-		return err
+	// Somebody else may have removed it since, and made it anew: places of tests are shared.
+	for range 3 {
+		obs, err := e.read(r, false)
+		if err != nil || obs.Exists {
+			return err
+		}
+		again, err := listAll(e, l)
+		if err != nil || len(foundAs(e, again, r)) == 0 {
+			return err
+		}
 	}
-	// somebody else may have removed it since: places of tests are shared
-	again, err := listAll(e, l)
-	if err == nil && len(foundAs(e, again, r)) > 0 {
-		err = advise(
-			"let List and Read ask the target the same question, and take the same for what is "+
-				"there", "%s is listed, and when it is read it is not there", r.ID)
-	}
-	return err
+	return advise(
+		"let List and Read ask the target the same question, and take the same for what is there",
+		"%s is listed, and when it is read it is not there", r.ID)
 }
 
-func listAll(e *env, l provider.Lister) (found []provider.Found, err error) {
+func listAll(e *env, l provider.Lister) ([]provider.Found, error) {
+	found, err := listOnce(e, l)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	stop := errors.New("enough")
+	ctx := listContext(e)
+	err = e.labelled("List", func() error {
+		return l.List(ctx, func(provider.Found) error { return stop })
+	})
+	if !errors.Is(err, stop) {
+		return nil, advise("return the error that the function returns, and list no further",
+			"a list that was told to stop returned %v", err)
+	}
+	return found, nil
+}
+
+// listContext returns a context for a list.
+func listContext(e *env) *provider.Context {
 	opts := provider.Options{ID: typeID(e), DryRun: true}
 	if e.Like != nil {
 		opts.Desired = provider.Resource{ID: opts.ID, Type: e.typ.Name, Agent: "test",
 			Attributes: e.Like}
 	}
-	ctx := contextOf(e, "List", opts)
+	return contextOf(e, "List", opts)
+}
+
+// listOnce returns what is listed.
+func listOnce(e *env, l provider.Lister) (found []provider.Found, err error) {
+	ctx := listContext(e)
 	err = e.labelled("List", func() error {
 		return l.List(ctx, func(f provider.Found) error {
 			found = append(found, f)
@@ -243,16 +268,6 @@ func listAll(e *env, l provider.Lister) (found []provider.Found, err error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list: %w", err)
-	}
-	stop := errors.New("enough")
-	if len(found) > 0 {
-		err := e.labelled("List", func() error {
-			return l.List(ctx, func(provider.Found) error { return stop })
-		})
-		if !errors.Is(err, stop) {
-			return nil, advise("return the error that the function returns, and list no further",
-				"a list that was told to stop returned %v", err)
-		}
 	}
 	return found, nil
 }

@@ -319,6 +319,18 @@ func TestWrongClerks(t *testing.T) {
 	}{
 		{"a second one for one token", "find", "a create with the same token made another", "",
 			false, func(c *clerk, _ *ledger) { c.repeats = true }},
+		{"a list that ends where a page cannot be had", "interrupted",
+			"List, stopped before step 1: it returns no error, and lacks test::Entry[",
+			"return every error", false, func(c *clerk, _ *ledger) { c.listHides = true }},
+		{"a list that ends where a page has no answer", "stalled",
+			"List, whose request 1 has no answer: it returns no error, and lacks", "", false,
+			func(c *clerk, _ *ledger) { c.listHides = true }},
+		{"a read that takes an error for nothing", "interrupted",
+			"Read, stopped before step 1: it returns no error, and by what it says test::Entry[",
+			"may well be there", false, func(c *clerk, _ *ledger) { c.readHides = true }},
+		{"a create that is not found as it cannot be asked", "interrupted",
+			"FindCreated, stopped before step 1: it returns no error, and says that nothing was " +
+				"made", "", false, func(c *clerk, _ *ledger) { c.findHides = true }},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			says, fix := only(t.Context(), t, ledgerSubject(tc.first, tc.change), tc.check)

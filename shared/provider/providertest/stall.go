@@ -21,11 +21,15 @@ func stalled(e *env) error {
 	if e.Stall == nil {
 		return lacks("Stall")
 	}
-	r, err := madeResource(e)
+	r, err := e.want(e.Attributes)
 	if err != nil {
 		return err
 	}
-	waited, err := stalledCalls(e, r)
+	token := e.token()
+	if _, err = e.applyFrom(r, token, nil); err != nil {
+		return err
+	}
+	waited, err := stalledCalls(e, r, token)
 	if err != nil {
 		return err
 	}
@@ -47,21 +51,21 @@ func stalled(e *env) error {
 
 // stalledCalls lets a target answer none of the calls of each method that changes nothing, from
 // each of them on. That they fail then is right.
-func stalledCalls(e *env, r provider.Resource) (waited bool, err error) {
-	type method struct {
-		name string
-		call func(cut *env)
-	}
-	all := []method{{"Read", func(cut *env) { _, _ = cut.read(r, false) }}}
-	if l, ok := provider.As[provider.Lister](e.handler); ok {
-		all = append(all, method{"List", func(cut *env) { _, _ = listAll(cut, l) }})
-	}
+func stalledCalls(e *env, r provider.Resource, token string) (waited bool, err error) {
+	all := questions(e, []provider.Resource{r}, token)
 	if f, ok := provider.As[provider.FactReader](e.handler); ok {
-		all = append(all, method{"Facts", func(cut *env) { _ = askFacts(cut, f, r) }})
+		all = append(all, question{"Facts", func(cut *env) error {
+			return broken(askFacts(cut, f, r))
+		}})
 	}
-	for _, m := range all {
+	for _, q := range all {
 		for n, more := 0, true; more && n < maxSteps; n++ {
-			if more, err = withoutAnswer(e, n, m.name, m.call); err != nil {
+			var wrong error
+			more, err = withoutAnswer(e, n, q.name, func(cut *env) { wrong = q.ask(cut) })
+			if err == nil && more && wrong != nil {
+				err = fmt.Errorf("%s, whose request %d has no answer: %w", q.name, n+1, wrong)
+			}
+			if err != nil {
 				return waited, err
 			}
 			waited = waited || more

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"southbound/shared/provider"
@@ -265,5 +266,31 @@ func wrongLaws() []wrong {
 					return w.shelf.List(ctx, found)
 				}
 			}},
+	}
+}
+
+// TestListedMeanwhile pins that what somebody else removes and makes anew while it is looked at is
+// not taken for a fault of the list.
+func TestListedMeanwhile(t *testing.T) {
+	read := 0
+	s := twisted(func(w *twist) {
+		w.list = func(ctx *provider.Context, found func(provider.Found) error) error {
+			if err := found(provider.Found{Attributes: map[string]any{"name": "of others"}}); err != nil {
+				return err
+			}
+			return w.shelf.List(ctx, found)
+		}
+		w.read = func(
+			ctx *provider.Context, req provider.ReadRequest,
+		) (provider.Observation, error) {
+			if nameOf(req.Resource) == "of others" {
+				read++
+				return provider.Observation{Exists: read > 1}, nil
+			}
+			return w.shelf.Read(ctx, req)
+		}
+	})
+	if says, _ := only(t.Context(), t, s, "list"); says != "" || read != 2 {
+		t.Errorf("read %d times: %s", read, says)
 	}
 }
