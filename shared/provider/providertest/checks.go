@@ -41,6 +41,9 @@ func checks() []check {
 			"give one answer for each item, in order, and do what the single calls do", batch},
 		{"parallel", "a handler can be called for several resources at the same time",
 			"keep no state between calls, or lock it", parallel},
+		{"connection", "a call asks the target by the connection of its context",
+			"take ctx.Transport(), or api.Of(ctx), in each call: a handler serves many agents, and " +
+				"keeps no connection of one", connection},
 		{"canceled", "a call that is cut off ends, and the next one converges",
 			"mind the context of the call, and put no secret into an error", canceled},
 		{"stalled", "a call ends with its context while its target does not answer",
@@ -318,8 +321,12 @@ func updateGone(e *env) error {
 			"what vanished is still reported: exists = %t", now.Exists))
 	}
 	// It may fail or make the thing anew, as long as what follows converges.
-	_, _ = e.act(provider.BatchChange{Change: diff.Updated, Resource: r, Observed: obs,
-		Changes: diffs}, nil)
+	if _, err := e.act(provider.BatchChange{Change: diff.Updated, Resource: r, Observed: obs,
+		Changes: diffs}, nil); err != nil && provider.ClassOf(err) != provider.Retryable {
+		return advise("return an error of the class Retryable: the next run reads that the thing is "+
+			"gone, and makes it", "an update of what vanished fails as %s, which is never tried "+
+			"again: %w", provider.ClassOf(err), err)
+	}
 	if _, err := e.apply(r); err != nil {
 		return err
 	}

@@ -30,10 +30,25 @@ func find(e *env) error {
 	switch found, err := findCreated(e, f, r, token); {
 	case errors.Is(err, provider.ErrUndecided): // a person is asked
 		return nil
-	case err != nil || found:
+	case err != nil:
 		return err
+	case found:
+		return findsOthers(e, f, r)
 	}
 	return repeatsNothing(e, r, token)
+}
+
+// findsOthers demands, where a new thing is made beside the old one, that this is not taken for it.
+func findsOthers(e *env, f provider.Finder, r provider.Resource) error {
+	if !e.typ.CreateFirst {
+		return nil
+	}
+	found, err := findCreated(e, f, r, e.token())
+	if errors.Is(err, provider.ErrUndecided) || err == nil && !found {
+		return nil
+	}
+	return either(err, advise("let FindCreated look for the token, not for the name",
+		"a thing of another token is found: the old one would be taken for the new one, and deleted"))
 }
 
 // findCreated asks a handler what became of a create.

@@ -152,9 +152,9 @@ func TestSuiteCanFail(t *testing.T) {
 
 // TestEveryCheckCanFail leaves no check that nothing was ever found by.
 func TestEveryCheckCanFail(t *testing.T) {
-	// those in TestSuiteCanFail and TestWrongHandlers
+	// those in TestSuiteCanFail, TestWrongHandlers and TestWrongClerks
 	able := []string{"declaration", "create", "create_twice", "update", "update_gone", "init_only",
-		"replaced", "delete", "dry_run", "batch", "parallel", "canceled", "stalled",
+		"replaced", "delete", "dry_run", "batch", "parallel", "connection", "canceled", "stalled",
 		"leaves", "interrupted",
 		"canonical", "find", "reload", "facts", "list", "noop", "neighbours", "in_sync", "generate",
 		"together", "parts", "left_out", "foreign", "edges"}

@@ -91,8 +91,66 @@ func checkLeast(e *env) error {
 	if err := checkConverged(e, r); err != nil {
 		return fmt.Errorf("with nothing but what has to be given: %w", err)
 	}
+	if err := checkEcho(e, attrs, r); err != nil {
+		return err
+	}
 	_, err = e.apply(purged(r))
 	return err
+}
+
+// checkEcho wants other values for what was left out when r was made: it cannot be as each of them.
+func checkEcho(e *env, attrs map[string]any, r provider.Resource) error {
+	_, compares := provider.As[provider.Differ](e.handler)
+	_, syncs := provider.As[provider.InSyncer](e.handler)
+	_, forms := provider.As[provider.Canonicaliser](e.handler)
+	if compares || syncs || forms {
+		return nil // several values may be the same to it
+	}
+	for i := range e.typ.Attributes {
+		a, _ := e.typ.Attribute(e.typ.Attributes[i].Name)
+		if a.Behaviour != schema.Property || r.Attributes[a.Name] != nil {
+			continue
+		}
+		var same []any
+		for _, v := range twoValues(e, a) {
+			next, err := e.want(attrs, map[string]any{a.Name: v})
+			if err != nil {
+				break
+			}
+			obs, err := e.read(next, false)
+			if err != nil {
+				return err
+			}
+			if change, _, err := e.decide(next, obs); err == nil && change == diff.NoChange {
+				same = append(same, v)
+			}
+		}
+		if len(same) > 1 {
+			return advise("let Read report what it really finds, and nil where there is nothing",
+				"%s was left out, and is read as what is wanted, whatever that is: %s, and then %s",
+				a.Name, shown(same[0], a.Sensitive), shown(same[1], a.Sensitive))
+		}
+	}
+	return nil
+}
+
+// twoValues returns two different values of an attribute, if there are that many: those of the
+// case, and made-up ones.
+func twoValues(e *env, a *schema.CompiledAttribute) []any {
+	all := []any{e.Attributes[a.Name]}
+	for _, u := range e.Updates {
+		all = append(all, u[a.Name])
+	}
+	if slices.Contains(variedAttributes(e), a) {
+		all = append(all, a.DataType.Edges()...)
+	}
+	var out []any
+	for _, v := range all {
+		if v != nil && len(out) < 2 && (len(out) == 0 || !resource.Equal(out[0], v)) {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // set is values to be set at once. Its parts are attributes that can be set without the others.
