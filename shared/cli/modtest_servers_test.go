@@ -19,6 +19,7 @@ func TestPytestPage(t *testing.T) {
 	}
 	pageModule(t, "testing.md")
 	t.Setenv("VIRTUAL_ENV", env)
+	t.Setenv("TMPDIR", t.TempDir()) // in which pytest keeps what the last runs had
 	var out bytes.Buffer
 	args := []string{"module", "test", "--module", "shelf"}
 	if code := Main(handlers.All(), args, strings.NewReader(""), &out, &out); code != 0 ||
