@@ -26,9 +26,9 @@ func (b *binder) bind(x syntax.Expression, h *hint) node {
 	case *syntax.Attr:
 		return b.attr(x)
 	case *syntax.Format:
-		return b.format(x.Parts, false, shape{at: at})
+		return b.format(x, x.Parts, shape{at: at})
 	case *syntax.FText:
-		return b.format(x.Parts, true, shape{at: at})
+		return b.format(x, x.Parts, shape{at: at})
 	case *syntax.Pattern:
 		return b.pattern(x)
 	case *syntax.List:
@@ -136,38 +136,65 @@ func (b *binder) attr(x *syntax.Attr) node {
 	}
 }
 
-// path binds a variable and attributes that stand in a text.
-func (b *binder) path(path []string, s shape) node {
-	if len(path) == 1 {
-		return b.ref(path[0], s)
+// path binds a variable and attributes that stand in a text. marks are the places of the names.
+func (b *binder) path(path []string, s shape, marks []*diag.Pos) node {
+	last := len(path) - 1
+	if last == 0 {
+		n := b.ref(path[0], s)
+		if r, ok := n.(*refNode); ok {
+			r.mark = marks[0]
+		}
+		return n
 	}
 	n := b.own(func() node {
 		from := b.slots
-		n := b.path(path[:len(path)-1], s)
+		n := b.path(path[:last], s, marks)
 		n.fit(from, b.slots)
 		return n
 	})
-	return &attrNode{shape: s, member: member{of: n, name: path[len(path)-1]}, slot: b.slot()}
+	of := member{of: n, name: path[last], mark: marks[last]}
+	return &attrNode{shape: s, member: of, slot: b.slot()}
 }
 
-func (b *binder) format(parts []syntax.Part, python bool, s shape) node {
-	out := &formatNode{shape: s, python: python}
-	out.parts = b.parts(parts, s)
+func (b *binder) format(x syntax.Expression, parts []syntax.Part, s shape) node {
+	t := &b.file.syntax.Tokens[x.Tokens().From]
+	out := &formatNode{shape: s, python: t.Kind == syntax.FString}
+	m := &textNames{file: b.file, token: t, left: syntax.Mentions(t, parts)}
+	out.parts = b.parts(parts, s, m)
 	return out
 }
 
-func (b *binder) parts(parts []syntax.Part, s shape) []part {
+func (b *binder) parts(parts []syntax.Part, s shape, m *textNames) []part {
 	out := make([]part, 0, len(parts))
 	for _, p := range parts {
 		q := part{text: p.Text, conversion: p.Conversion}
 		if len(p.Path) > 0 {
 			from := b.slots
 			q.name = strings.Join(p.Path, ".")
-			q.of = b.path(p.Path, s)
+			q.of = b.path(p.Path, s, m.next(p.Path))
 			q.of.fit(from, b.slots)
-			q.spec = b.parts(p.Spec, s)
+			q.spec = b.parts(p.Spec, s, m)
 		}
 		out = append(out, q)
+	}
+	return out
+}
+
+// textNames are the names in a text that are still to be bound.
+type textNames struct {
+	file  *file
+	token *syntax.Token
+	left  []syntax.Mention
+}
+
+// next returns where the names of a path stand; nil for one that is written with an escape.
+func (m *textNames) next(path []string) []*diag.Pos {
+	out := make([]*diag.Pos, len(path))
+	for i, name := range path {
+		if len(m.left) > 0 && m.left[0].Name == name {
+			out[i] = m.file.place(m.token.At(m.left[0].From))
+			m.left = m.left[1:]
+		}
 	}
 	return out
 }

@@ -40,11 +40,15 @@ type file struct {
 
 // token returns the place of a token.
 func (f *file) token(i int32) *diag.Pos {
+	return f.place(f.syntax.Tokens[i].Pos)
+}
+
+// place returns a place of the file.
+func (f *file) place(p syntax.Pos) *diag.Pos {
 	const together = 32
 	if len(f.places) == cap(f.places) {
 		f.places = make([]diag.Pos, 0, together)
 	}
-	p := f.syntax.Tokens[i].Pos
 	f.places = append(f.places, diag.Pos{File: f.path, Line: int(p.Line), Column: int(p.Column)})
 	return &f.places[len(f.places)-1]
 }

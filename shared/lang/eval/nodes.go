@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"slices"
 
 	"southbound/shared/diag"
@@ -22,10 +23,11 @@ type refNode struct {
 	shape
 	where spot
 	slot  int
+	mark  *diag.Pos // the name, where it stands in a text; nil if that begins with it
 }
 
 func (n *refNode) emit(_ *engine, s *scope, f frame) *fail {
-	v, x := n.where.lookUp(s, n.at)
+	v, x := n.where.lookUp(s, cmp.Or(n.mark, n.at))
 	if x != nil {
 		return x
 	}

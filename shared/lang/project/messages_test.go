@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"southbound/shared/diag"
 	"southbound/shared/lang/eval"
@@ -148,12 +149,15 @@ func TestUndefined(t *testing.T) {
 		"y = nope[\"a\"]", "y = string(nope)", "y = nope in [1]", "y = true and nope",
 		"y = [i for i in nope]", "y = [nope for i in [1]]", "y = nope is defined",
 		"for i in nope:\n end", "if nope:\nend", "y = A(n=nope)", "y = A(**nope)", "y = A[n=nope]",
+		`y = "a {{ nope }}"`, `y = f"é {nope}"`, `y = "{{{nope}}}"`, "y = \"\"\"a\n  {{ nope }}\"\"\"",
+		"v = 1\ny = f\"{v} {{}} { v :>{nope}}\"", `y = f"{nope.a!r:>9}"`, `y = '\t\x41{{nope.b}}'`,
 		"A(\n  n=nope)", "implementation i for A:\nend\nimplement A using i when nope\nA(n=\"x\")",
 	} {
 		model := entity + line + "\n"
 		before := model[:strings.Index(model, "nope")]
 		want := fmt.Sprintf("%d:%d unknown_variable: the variable nope is not defined\n",
-			strings.Count(before, "\n")+1, len(before)-strings.LastIndex(before, "\n"))
+			strings.Count(before, "\n")+1,
+			utf8.RuneCountInString(before[strings.LastIndex(before, "\n"):]))
 		if got := told(t, model); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: it says\n%s\ninstead of\n%s", line, got, want)
 		}

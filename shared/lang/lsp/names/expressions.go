@@ -1,8 +1,6 @@
 package names
 
 import (
-	"strings"
-
 	"southbound/shared/lang/syntax"
 )
 
@@ -38,10 +36,10 @@ func (r *resolver) expression(x syntax.Expression, s *scope) {
 		r.comprehension(x, s)
 	case *syntax.Format:
 		t := &r.file.Tree.Tokens[x.From]
-		r.paths(formatted(t.Text, x.Parts), int(t.Pos.Offset), s)
+		r.paths(syntax.Mentions(t, x.Parts), int(t.Pos.Offset), s)
 	case *syntax.FText:
 		t := &r.file.Tree.Tokens[x.From]
-		r.paths(interpolated(t.Text), int(t.Pos.Offset), s)
+		r.paths(syntax.Mentions(t, x.Parts), int(t.Pos.Offset), s)
 	default:
 		r.combined(x, s)
 	}
@@ -89,88 +87,16 @@ func (r *resolver) comprehension(x *syntax.Comprehension, s *scope) {
 	}
 }
 
-// piece is a name in a text: a variable, or behind it an attribute.
-type piece struct {
-	name     string
-	from, to int // in the token
-	first    bool
-}
-
-// pieces divides a path such as a.b, which begins at a place of the token.
-func pieces(out []piece, path string, at int) []piece {
-	for i := 0; ; i++ {
-		name, rest, more := strings.Cut(path, ".")
-		text := strings.TrimSpace(name)
-		if from := at + strings.Index(name, text); text != "" {
-			out = append(out, piece{text, from, from + len(text), i == 0})
-		}
-		if !more {
-			return out
-		}
-		at, path = at+len(name)+1, rest
-	}
-}
-
-// formatted finds the names in {{ a.b }} of a text.
-func formatted(text string, parts []syntax.Part) []piece {
-	var out []piece
-	at := 0
-	for _, p := range parts {
-		if len(p.Path) == 0 {
-			continue
-		}
-		path := strings.Join(p.Path, ".")
-		for {
-			i := strings.Index(text[at:], "{{")
-			if i < 0 {
-				return out
-			}
-			at += i + len("{{")
-			in, _, ended := strings.Cut(text[at:], "}}")
-			if ended && strings.TrimSpace(in) == path {
-				out = pieces(out, in, at)
-				at += len(in)
-				break
-			}
-		}
-	}
-	return out
-}
-
-// interpolated finds the names in {a.b} of an f-string.
-func interpolated(text string) []piece {
-	var out []piece
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '}' && depth > 0:
-			depth--
-		case text[i] != '{':
-		case depth == 0 && strings.HasPrefix(text[i:], "{{"):
-			i++
-		default:
-			depth++
-			n := strings.IndexAny(text[i+1:], "!:{}")
-			if n < 0 {
-				return out
-			}
-			out = pieces(out, text[i+1:i+1+n], i+1)
-			i += n
-		}
-	}
-	return out
-}
-
 // paths notes names in a text.
-func (r *resolver) paths(names []piece, at int, s *scope) {
+func (r *resolver) paths(names []syntax.Mention, at int, s *scope) {
 	var t Type
 	for _, n := range names {
-		u := Use{From: at + n.from, To: at + n.to, Kind: Attribute, Name: n.name}
+		u := Use{From: at + n.From, To: at + n.To, Kind: Attribute, Name: n.Name}
 		switch e := t.entity(); {
-		case n.first:
-			u.Kind, u.Symbol = Variable, s.find(r.project, n.name)
+		case n.First:
+			u.Kind, u.Symbol = Variable, s.find(r.project, n.Name)
 		case e != nil:
-			if u.Symbol = e.Attribute(n.name); u.Symbol == nil {
+			if u.Symbol = e.Attribute(n.Name); u.Symbol == nil {
 				u.Why = "attribute"
 			}
 		}
