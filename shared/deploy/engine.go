@@ -55,7 +55,8 @@ type Config struct {
 	// costs.
 	Sizes Sizes
 	// Owned, when set, returns those of the named resource sets that belong to somebody else than
-	// whoever exports whole models, such as instances of services: whole exports leave them.
+	// whoever exports by hand, such as instances of services: whole exports leave them, and partial
+	// ones may not replace them.
 	Owned func(ctx context.Context, env string, sets []string) ([]string, error)
 	// Keep, when set, returns hashes of files that others need, so that no collection removes them.
 	Keep func(ctx context.Context) ([]string, error)

@@ -27,6 +27,8 @@ type Export struct {
 	// KeepShared leaves what is in force outside of the sets that are exported as it is: where the
 	// model has a resource of no set that is there already, that does not count; only with Partial.
 	KeepShared bool
+	// Owner says that the sets belong to whoever asks, see deploy.Config.Owned; only with Partial.
+	Owner bool
 	// Target, unless it is empty, selects what the export is about: what matches in the model or in
 	// the version in force, and what the model says that this requires. Everything else stays as it
 	// is in force. It does not go together with Partial or NoRelease.

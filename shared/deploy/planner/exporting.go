@@ -44,6 +44,9 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if x.Since != nil {
 		return p.nextSince(ctx, x, last)
 	}
+	if err := p.checkOwned(ctx, x); err != nil {
+		return next{}, err
+	}
 	if n, err := p.nextOfSets(ctx, x, last); !errors.Is(err, ErrWhole) {
 		return n, err
 	}

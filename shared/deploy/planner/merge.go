@@ -58,6 +58,9 @@ func (p *exporting) merge(
 	if err := mg.carry(out); err != nil {
 		return nil, kept{}, err
 	}
+	if err := mg.reportTaken(ctx, p.env.Name); err != nil {
+		return nil, kept{}, err
+	}
 	byID := make(map[resource.ID]int, len(out.Resources))
 	for i := range out.Resources {
 		byID[out.Resources[i].ID] = i
@@ -114,6 +117,7 @@ type merger struct {
 	replaced map[string]bool
 	index    map[resource.ID]int // of the model's resources
 	keep     kept
+	taken    []taken
 	problems diag.Problems
 }
 
@@ -155,13 +159,37 @@ func (mg *merger) redescribed(r *resource.Resource, i int, old *resource.Resourc
 		r.Attributes = old.Attributes // in which references may have values
 		mg.stays(r)
 	case old.Set != r.Set && !mg.replaced[old.Set]:
-		mg.problems.Add(diag.Problem{Pos: mg.x.Model.At(i, "set"), Resource: string(r.ID),
-			Message: fmt.Sprintf(
-				"the resource is in %s, which this export does not replace",
-				model.SetText(old.Set),
-			),
-			Hint: toMove(old.Set)})
+		mg.taken = append(mg.taken, taken{i, old.Set})
 	}
+}
+
+// taken is a resource of the model that the base has in a set which is not replaced.
+type taken struct {
+	i   int
+	set string
+}
+
+// reportTaken refuses resources that are in sets which are not replaced.
+func (mg *merger) reportTaken(ctx context.Context, env string) error {
+	var sets []string
+	for _, t := range mg.taken {
+		if t.set != "" {
+			sets = append(sets, t.set)
+		}
+	}
+	owned, err := mg.pl.ownedOf(ctx, env, sets)
+	for _, t := range mg.taken {
+		hint := toMove(t.set)
+		if slices.Contains(owned, t.set) {
+			hint = hintOwned
+		}
+		mg.problems.Add(diag.Problem{
+			Pos: mg.x.Model.At(t.i, "set"), Resource: string(mg.x.Model.Resources[t.i].ID), Hint: hint,
+			Message: fmt.Sprintf("the resource is in %s, which this export does not replace",
+				model.SetText(t.set)),
+		})
+	}
+	return err
 }
 
 // toMove says how a resource gets out of a set that a partial export does not replace.

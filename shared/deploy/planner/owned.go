@@ -14,6 +14,49 @@ import (
 	"southbound/shared/resource"
 )
 
+// checkOwned refuses a partial export that replaces or deletes resource sets of others than who asks
+// for it.
+func (p *exporting) checkOwned(ctx context.Context, x Export) error {
+	if !x.Partial || x.Owner {
+		return nil
+	}
+	owned, err := p.pl.ownedOf(ctx, p.env.Name, append(setsOf(x.Model.Resources), x.DeleteSets...))
+	if err != nil || len(owned) == 0 {
+		return err
+	}
+	var problems diag.Problems
+	refuse := func(pos diag.Pos, id resource.ID, set, hint string) {
+		problems.Add(diag.Problem{
+			Pos: pos, Resource: string(id), Hint: fmt.Sprintf(hint, set),
+			Message: fmt.Sprintf("set %q is that of an instance of a service", set),
+		})
+	}
+	for i := range x.Model.Resources {
+		if r := &x.Model.Resources[i]; slices.Contains(owned, r.Set) {
+			refuse(x.Model.At(i, "set"), r.ID, r.Set,
+				"choose another set; what the instance has is changed by `southbound service update %s`")
+		}
+	}
+	for _, set := range x.DeleteSets {
+		if slices.Contains(owned, set) {
+			refuse(diag.Pos{}, "", set, "delete the instance: `southbound service delete %s`")
+		}
+	}
+	return problems.Err()
+}
+
+// ownedOf returns those of some resource sets that belong to others.
+func (pl *Planner) ownedOf(ctx context.Context, env string, sets []string) ([]string, error) {
+	if pl.Owned == nil || len(sets) == 0 {
+		return nil, nil
+	}
+	owned, err := pl.Owned(ctx, env, sets)
+	return owned, fault.Wrap(fault.Unknown, "list owned resource sets", err)
+}
+
+// hintOwned says what to do about a resource that a set of another owner has.
+const hintOwned = "an instance of a service has it: delete that first, or leave the resource out"
+
 // withOwned returns the model of a whole export with the resource sets that belong to others, as
 // they are in the version before it, and the number of that version; 0 if nothing was taken from
 // it.
@@ -31,12 +74,9 @@ func (p *exporting) withOwned(
 	for _, s := range setsOf(x.Model.Resources) {
 		sets = slices.DeleteFunc(sets, func(o string) bool { return o == s })
 	}
-	if len(sets) == 0 {
-		return x.Model, 0, nil
-	}
-	owned, err := p.pl.Owned(ctx, p.env.Name, sets)
+	owned, err := p.pl.ownedOf(ctx, p.env.Name, sets)
 	if err != nil || len(owned) == 0 {
-		return x.Model, 0, fault.Wrap(fault.Unknown, "list owned resource sets", err)
+		return x.Model, 0, err
 	}
 	m, err := p.carryOwned(ctx, x.Model, base, owned)
 	return m, base.Number, err
@@ -79,8 +119,7 @@ func (p *exporting) carryOwned(
 				Pos: of.At(i, ""), Resource: string(id),
 				Message: fmt.Sprintf("the resource is in %s, which this export does not replace",
 					model.SetText(old.Set)),
-				Hint: "an instance of a service has it: delete that first, or leave the resource " +
-					"out",
+				Hint: hintOwned,
 			})
 			continue
 		}

@@ -71,7 +71,7 @@ func (x *exporter) exportAll(ctx context.Context, digest string, jobs []job) err
 		return c.placed(err)
 	}
 	request := deploy.Export{
-		Model: m, Partial: true, Turn: x.turn,
+		Model: m, Partial: true, Owner: true, Turn: x.turn,
 		KeepShared: jobs[0].task.Purge, // of all: whoever goes does not change what others have
 		Origin:     state.Origin{Message: "orders of services"},
 	}
@@ -186,7 +186,7 @@ func (x *exporter) remove(ctx context.Context, jobs []job) error {
 	}
 	together := func(jobs []job) error {
 		request := deploy.Export{
-			Model: &model.Model{}, Partial: true, Turn: x.turn,
+			Model: &model.Model{}, Partial: true, Owner: true, Turn: x.turn,
 			Origin: state.Origin{Message: "orders of services"},
 		}
 		for _, j := range jobs {

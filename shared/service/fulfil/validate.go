@@ -74,7 +74,7 @@ func (v *validator) fits(ctx context.Context, c *compiled) error {
 	if err != nil || len(m.Resources) == 0 {
 		return err
 	}
-	err = v.Engine.Check(ctx, v.Env, deploy.Export{Model: m, Partial: true})
+	err = v.Engine.Check(ctx, v.Env, deploy.Export{Model: m, Partial: true, Owner: true})
 	return v.compiler.taken(ctx, c, err)
 }
 
