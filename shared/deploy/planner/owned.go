@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -52,6 +53,62 @@ func (pl *Planner) ownedOf(ctx context.Context, env string, sets []string) ([]st
 	}
 	owned, err := pl.Owned(ctx, env, sets)
 	return owned, fault.Wrap(fault.Unknown, "list owned resource sets", err)
+}
+
+// keepsOwned refuses the release of a version that has the resource sets of others not as they are
+// now: nobody would tell these. The last version has what they have had exported last.
+func (p *releasing) keepsOwned(
+	ctx context.Context, v state.Version, entries map[resource.ID]version.Entry,
+) error {
+	if p.env.Released == 0 || v.Number == p.env.Last {
+		return nil
+	}
+	old, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
+	if err != nil {
+		return err
+	}
+	sets := append(slices.Clone(old.Sets), v.Sets...)
+	slices.Sort(sets)
+	owned, err := p.pl.ownedOf(ctx, p.env.Name, slices.Compact(sets))
+	if err != nil || len(owned) == 0 {
+		return err
+	}
+	now, err := version.ReadChunks(ctx, p.pl.Files, old.Chunks)
+	if err != nil {
+		return err
+	}
+	others, err := differingSets(now, entries)
+	var problems diag.Problems
+	for _, set := range owned {
+		if others[set] {
+			problems.Add(diag.Problem{
+				Message: fmt.Sprintf("set %q is that of an instance of a service, and version %d "+
+					"has not what it has now", set, v.Number),
+				Hint: "export the model as it was then, by `southbound apply`: that leaves what " +
+					"instances have",
+			})
+		}
+	}
+	return cmp.Or(err, problems.Err())
+}
+
+// differingSets returns the resource sets in which two versions differ.
+func differingSets(a, b map[resource.ID]version.Entry) (map[string]bool, error) {
+	out := map[string]bool{}
+	note := func(in, other map[resource.ID]version.Entry) error {
+		for id, en := range in {
+			if same, has := other[id]; has && same.Same(&en) {
+				continue
+			}
+			r, err := resource.Decode(en.Body)
+			if err != nil {
+				return fault.Wrap(fault.Damaged, "read version", err)
+			}
+			out[r.Set] = true
+		}
+		return nil
+	}
+	return out, cmp.Or(note(a, b), note(b, a))
 }
 
 // hintOwned says what to do about a resource that a set of another owner has.
