@@ -40,6 +40,7 @@ const maxFound = 1 << 20
 // pending is a call without its answer.
 type pending struct {
 	ctxs    []*provider.Context // of its items
+	items   []item
 	answers []*answer
 	found   []map[string]any
 	err     error
@@ -173,7 +174,7 @@ func wasLost(err error) bool {
 func (c *Conn) do(
 	ctx context.Context, m method, typ string, items []item, ctxs []*provider.Context,
 ) (*pending, error) {
-	p := &pending{ctxs: ctxs, agent: agentOf(items), answers: make([]*answer, len(items)),
+	p := &pending{ctxs: ctxs, items: items, agent: agentOf(items), answers: make([]*answer, len(items)),
 		ended: make(chan struct{})}
 	c.mu.Lock()
 	if c.ctx.Err() != nil {
@@ -369,6 +370,9 @@ func (c *Conn) log(body []byte, n int64) error {
 	return nil
 }
 
+// maxProvider bounds the name of a provider, which is stored.
+const maxProvider = 200
+
 // named hands a change, a fact or a secret to the run.
 func (c *Conn) named(k kind, body []byte, n int64) error {
 	var m named
@@ -383,6 +387,9 @@ func (c *Conn) named(k kind, body []byte, n int64) error {
 		return nil
 	}
 	switch ctx := p.ctxs[m.Item]; {
+	case k == kindProvider && len(m.Name) > maxProvider:
+		return fault.New(fault.Damaged, "read frame",
+			"the machine names a provider by %d bytes", len(m.Name)).WithHint("%s", hintHostile)
 	case k == kindProvider:
 		ctx.SetProvider(m.Name, m.Text)
 	case k == kindOverride:

@@ -14,6 +14,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
+	"southbound/shared/resource"
 )
 
 // frameOf is a frame as it is sent; size is what it announces, -1: what it has.
@@ -156,4 +157,82 @@ func TestHello(t *testing.T) {
 		fault.Damaged) || !strings.Contains(err.Error(), "the machine sends a frame of") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestHostileWords pins what a machine may not say: files that the call does not name, also where
+// they are stored, and providers that no type has.
+func TestHostileWords(t *testing.T) {
+	t.Parallel()
+	host := providertest.NewHost(nil)
+	mine, other := host.AddFile([]byte("its own")), host.AddFile([]byte("of another agent"))
+	sent := func(hash string) string { return sentFile(t, host, mine, hash) }
+	if got := sent(mine.Hash); got != "its own" {
+		t.Errorf("a file that the call names: %q", got)
+	}
+	if got := sent(other.Hash); !strings.Contains(got, "is not one of the call") {
+		t.Errorf("a file that the call does not name: %q", got)
+	}
+	toEngine, fromMachine := io.Pipe()
+	go func() {
+		w := newFrameWriter(fromMachine)
+		_ = w.send(newHello(t), frame{kindProvider, named{Call: 1, Name: strings.Repeat("x", 1000)}},
+			frame{kindAnswer, answer{Call: 1}}, frame{kindDone, done{Call: 1}})
+	}()
+	c, err := newConn(t.Context(), toEngine, io.Discard, 0, Running{}, func() { _ = toEngine.Close() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	_, err = forward(t, c, echoType()).Read(host.Context(t.Context(), provider.Options{}), asks(""))
+	if err == nil || !strings.Contains(err.Error(), "is lost") {
+		t.Errorf("a provider: %v", err)
+	}
+}
+
+// sentFile returns what a machine gets that asks for a file in a call that names one: its first
+// piece, or the error.
+func sentFile(
+	t *testing.T, host *providertest.Host, names resource.File, hash string,
+) (got string) {
+	t.Helper()
+	toEngine, fromMachine := io.Pipe()
+	toMachine, fromEngine := io.Pipe()
+	told := make(chan data, 1)
+	go func() {
+		w, r := newFrameWriter(fromMachine), newFrameReader(toMachine)
+		_ = w.send(newHello(t))
+		for {
+			k, body, err := r.next()
+			if err != nil {
+				return
+			}
+			switch k {
+			case kindItem:
+				_ = w.send(frame{kindOpen, open{Call: 1, Stream: 1, Hash: hash}})
+			case kindData:
+				var m data
+				_ = unmarshal(body, &m)
+				select {
+				case told <- m:
+				default:
+				}
+				_ = w.send(frame{kindAnswer, answer{Call: 1}}, frame{kindDone, done{Call: 1}})
+			}
+		}
+	}()
+	c, err := newConn(t.Context(), toEngine, fromEngine, 0, Running{}, func() {
+		_, _ = toEngine.Close(), toMachine.Close()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	req := provider.ReadRequest{Resource: provider.Resource{Attributes: map[string]any{
+		"do": "", "list": []any{names}}}}
+	_, _ = forward(t, c, echoType()).Read(host.Context(t.Context(), provider.Options{}), req)
+	m := <-told
+	if m.Err != nil {
+		return m.Err.err().Error()
+	}
+	return string(m.Bytes)
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"southbound/shared/fault"
 	"southbound/shared/provider"
+	"southbound/shared/resource"
 )
 
 // maxStreams is how many files one machine may have open.
@@ -34,12 +36,18 @@ func (c *Conn) open(m open) error {
 	}
 	c.streams[m.Stream] = s
 	var run *provider.Context
+	named := false
 	if ok {
-		run = p.ctxs[m.Item]
+		run, named = p.ctxs[m.Item], p.items[m.Item].names(m.Hash)
 	}
 	go func() {
 		defer stop()
-		err := c.sendFile(ctx, run, m, s)
+		var err error
+		if ok && !named {
+			err = fault.New(fault.Denied, "open file", "%.100q is not one of the call", m.Hash)
+		} else {
+			err = c.sendFile(ctx, run, m, s)
+		}
 		c.mu.Lock()
 		delete(c.streams, m.Stream)
 		c.mu.Unlock()
@@ -47,6 +55,27 @@ func (c *Conn) open(m open) error {
 		_ = c.w.send(frame{kindData, last})
 	}()
 	return nil
+}
+
+// names reports whether a file is one that the resource of an item is described with: a machine gets
+// no others, whatever is stored. What it has said itself (Observed, Changes) does not count.
+func (it *item) names(hash string) bool { return hasFile(it.Attributes, hash) }
+
+// hasFile reports whether a file is in a value.
+func hasFile(v any, hash string) bool {
+	switch v := v.(type) {
+	case resource.File:
+		return v.Hash == hash
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return hasFile(e, hash) })
+	case map[string]any:
+		for _, e := range v {
+			if hasFile(e, hash) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // sendFile sends all but the end of a file.

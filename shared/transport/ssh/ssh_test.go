@@ -354,7 +354,8 @@ func TestSays(t *testing.T) {
 	host := providertest.NewHost(nil)
 	file := host.AddFile(bytes.Repeat([]byte("x"), 5<<20+7))
 	r := provider.Resource{ID: "test::Slow[a,path=x]", Type: "test::Slow",
-		Attributes: map[string]any{"path": filepath.Join(dir, "a"), "file": file.Hash}}
+		Attributes: map[string]any{"path": filepath.Join(dir, "a"), "file": file.Hash,
+			"named": file}}
 	result, err := d.Handler.Create(host.Context(t.Context(), provider.Options{ID: r.ID}),
 		provider.CreateRequest{Resource: r})
 	if err != nil || result.Again == nil || string(result.Again.State) != strconv.Itoa(5<<20+7) {
@@ -367,6 +368,7 @@ func TestSays(t *testing.T) {
 		t.Errorf("said: %v, %v, %v", lines, host.Facts(), host.AttributeChanges())
 	}
 	r.Attributes["file"] = strings.Repeat("0", 64)
+	r.Attributes["named"] = resource.File{Hash: strings.Repeat("0", 64)}
 	if _, err := d.Handler.Create(host.Context(t.Context(), provider.Options{ID: r.ID}),
 		provider.CreateRequest{Resource: r}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a file that is not there: %v", err)
