@@ -3,7 +3,9 @@ package archive
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +29,28 @@ type Event struct {
 	DeleteSets  []string `json:"delete_sets"`
 	// Release: false stores the version and does not deploy it. Default: true.
 	Release *bool `json:"release"`
+}
+
+// ReadEvent reads an event. Usage is its error: a member with a wrong name would else export into
+// another environment, or release what was only to be stored.
+func ReadEvent(raw []byte) (Event, error) {
+	var e Event
+	var members map[string]json.RawMessage
+	err := json.Unmarshal(raw, &members)
+	if err == nil {
+		err = json.Unmarshal(raw, &e)
+	}
+	if err != nil {
+		return e, fault.Wrap(fault.Usage, "read event", err)
+	}
+	known := []string{"environment", "bucket", "key", "partial", "delete_sets", "release"}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(known, name) {
+			return e, fault.New(fault.Usage, "read event", "there is no member %q", name).
+				WithHint("an event has " + strings.Join(known, ", "))
+		}
+	}
+	return e, nil
 }
 
 // Answer is what an export came to, as the command line says it with --json, or why it did not.

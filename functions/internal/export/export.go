@@ -55,9 +55,9 @@ func handler(f *run.Function) func(ctx context.Context, raw json.RawMessage) (an
 		if err := json.Unmarshal(raw, &url); err == nil && url.RequestContext.HTTP.Method != "" {
 			return furl.Handle(ctx, routes, &url), nil
 		}
-		var e archive.Event
-		if err := json.Unmarshal(raw, &e); err != nil {
-			failure := api.FailureOf(fault.Wrap(fault.Usage, "read event", err))
+		e, err := archive.ReadEvent(raw)
+		if err != nil {
+			failure := api.FailureOf(err)
 			return archive.Answer{Error: &failure}, nil
 		}
 		return archives.Export(ctx, e)

@@ -76,6 +76,8 @@ func TestFunction(t *testing.T) {
 		{"stored only", `{"key":"archives/good.zip","environment":"other","release":false}`,
 			`{"environment":"other","version":1,`},
 		{"documents that are wrong", `{"key":"archives/bad.zip"}`, `"file":"site.yaml","line":3,`},
+		{"a member with a wrong name", `{"key":"archives/good.zip","env":"prod"}`,
+			`{"error":{"kind":"usage","message":"read event: there is no member \"env\"`},
 		{"nothing there", `{"key":"archives/none.zip"}`, `{"error":{"kind":"not_found",`},
 		{"not an event of ours", `{"Records":[]}`, `{"error":{"kind":"usage",`},
 		{"not an object", `[]`, `{"error":{"kind":"usage",`},
