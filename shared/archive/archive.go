@@ -47,7 +47,7 @@ func ReadEvent(raw []byte) (Event, error) {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(known, name) {
 			return e, fault.New(fault.Usage, "read event", "there is no member %q", name).
-				WithHint("an event has " + strings.Join(known, ", "))
+				WithHint("an event has %s", strings.Join(known, ", "))
 		}
 	}
 	return e, nil

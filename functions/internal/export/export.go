@@ -18,7 +18,6 @@ import (
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/furl"
 	"southbound/shared/aws/home"
-	"southbound/shared/fault"
 	"southbound/shared/provider"
 )
 
