@@ -237,8 +237,8 @@ func (c *connection) try(
 	return c.again(ctx, func() error { return c.once(ctx, base, method, path, body, out) })
 }
 
-// passes reports whether a fault may be gone the next time.
-func passes(err error) bool {
+// Passes reports whether a fault of a server may be gone the next time.
+func Passes(err error) bool {
 	return (fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Busy)) &&
 		!errors.As(err, new(silent))
 }
@@ -248,7 +248,7 @@ func (c *connection) again(ctx context.Context, f func() error) error {
 	pause := firstPause
 	for n := 1; ; n++ {
 		err := f()
-		if err == nil || n == maxTries || ctx.Err() != nil || !passes(err) {
+		if err == nil || n == maxTries || ctx.Err() != nil || !Passes(err) {
 			return err
 		}
 		wait := pause/2 + rand.N(pause)

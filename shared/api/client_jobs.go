@@ -60,7 +60,7 @@ func (c *Client) job(ctx context.Context, env string, asked jobAsked) (ReadDone,
 		switch {
 		case err == nil:
 			state, answered = now, c.Clock.Now()
-		case passes(err) && c.Clock.Now().Sub(answered) < awayFor:
+		case Passes(err) && c.Clock.Now().Sub(answered) < awayFor:
 			err = nil
 		}
 	}

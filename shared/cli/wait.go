@@ -92,6 +92,9 @@ const (
 	// quickPoll is how long a pause may be that is half of the time waited so far: what is quick is
 	// seen soon, and what takes a second or two is not asked for all the time.
 	quickPoll = 250 * time.Millisecond
+	// outage is how long a server may be unable to answer: where too many functions run at once
+	// that of the API has to wait, too, and what was asked for goes on meanwhile.
+	outage = time.Minute
 	// stuckAfter is how long nothing must have moved until it is assumed that what is left waits
 	// for a paused agent, where that does not follow from the agents alone.
 	stuckAfter = 5 * time.Second
@@ -108,7 +111,7 @@ func nextPoll(waited time.Duration) time.Duration {
 func (w *waiter) poll(ctx context.Context, of asked, pr *progress) (waited, error) {
 	clock := local.Clock{}
 	began := clock.Now()
-	moved, left := began, -1
+	moved, left, answered := began, -1, began
 	for wait := !of.idle; ; wait = true {
 		if wait { // when it is cut short, asking fails
 			_ = clock.Sleep(ctx, nextPoll(clock.Now().Sub(began)))
@@ -117,9 +120,13 @@ func (w *waiter) poll(ctx context.Context, of asked, pr *progress) (waited, erro
 		if ctx.Err() != nil {
 			return waited{}, fault.Wrap(fault.Unknown, "wait", context.Cause(ctx))
 		}
+		if err != nil && api.Passes(err) && clock.Now().Sub(answered) < outage {
+			continue
+		}
 		if err != nil {
 			return waited{}, err
 		}
+		answered = clock.Now()
 		pr.report(p)
 		if p.Scheduled != left || p.RunningCount > 0 {
 			moved, left = clock.Now(), p.Scheduled

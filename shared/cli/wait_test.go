@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"southbound/handlers"
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -95,6 +97,40 @@ func TestWaitsFor(t *testing.T) {
 		if got := waitsFor(c.now, c.still); got != c.want {
 			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
 		}
+	}
+}
+
+// throttled is a home of which the progress cannot be asked for, until it can.
+type throttled struct {
+	api.Home
+	until time.Time
+}
+
+// Progress implements api.Home.
+func (h *throttled) Progress(context.Context, string) (api.Progress, error) {
+	if time.Now().Before(h.until) {
+		return api.Progress{}, fault.New(fault.Unavailable, "ask x", "429 Too Many Requests")
+	}
+	return api.Progress{}, nil
+}
+
+// TestWaitOutlivesThrottling wants a command to go on waiting while a server cannot answer for a
+// moment, as what it has asked for goes on, too, and to end when that takes long.
+func TestWaitOutlivesThrottling(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		lasts time.Duration
+		kind  fault.Kind
+	}{{30 * time.Second, fault.Unknown}, {time.Hour, fault.Unavailable}} {
+		synctest.Test(t, func(t *testing.T) {
+			a := testApp()
+			began := time.Now()
+			a.home = &throttled{until: began.Add(c.lasts)}
+			_, err := a.waiter.poll(t.Context(), asked{idle: true}, a.waiter.progress())
+			if fault.KindOf(err) != c.kind || time.Since(began) > 3*time.Minute {
+				t.Errorf("of %v without an answer, after %v: %v", c.lasts, time.Since(began), err)
+			}
+		})
 	}
 }
 
