@@ -264,6 +264,15 @@ func (h *history) writeShown(ctx context.Context, v *api.Version, doc shown, dir
 	if err := os.WriteFile(filepath.Join(dir, "resources.yaml"), text, 0o600); err != nil {
 		return fault.Wrap(fault.Unavailable, "write the document", err)
 	}
+	if h.json {
+		h.line(struct {
+			Version   int    `json:"version"`
+			Directory string `json:"directory"`
+			Resources int    `json:"resources"`
+			Files     int    `json:"files"`
+		}{v.Version, dir, len(doc.Resources), len(files)})
+		return nil
+	}
 	h.say("version %d: %s and %s in %s", v.Version, plural(len(doc.Resources), "resource"),
 		plural(len(files), "file"), dir)
 	return nil

@@ -137,6 +137,13 @@ func (c *typeCommands) writePages(types []api.Type, dir string) error {
 			return fault.Wrap(fault.Unavailable, "remove a page", err)
 		}
 	}
+	if c.json {
+		c.line(struct {
+			Directory string `json:"directory"`
+			Pages     int    `json:"pages"`
+		}{dir, len(pages)})
+		return nil
+	}
 	c.say("%s in %s", plural(len(pages), "page"), dir)
 	return nil
 }
