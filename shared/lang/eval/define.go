@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -239,8 +240,8 @@ func (p entityPass) typedefs() {
 			t = types.Any
 		}
 		d.def.Base = t
-		if cyclic(d.def) {
-			p.problem(failed(CodeTypedef, d.def.At, "the type %s is made of itself", st.Name.Text))
+		if wrong := based(d.def); wrong != "" {
+			p.problem(failed(CodeTypedef, d.def.At, "the type %s %s", st.Name.Text, wrong))
 			d.def.Base = types.Any
 		}
 		x := &direct{program: p.program, unit: d.unit, at: d.def.At}
@@ -248,15 +249,20 @@ func (p entityPass) typedefs() {
 	}
 }
 
-func cyclic(t *types.Typedef) bool {
+// based reports what is wrong with that of which a typedef is made; "" if nothing is.
+func based(t *types.Typedef) string {
+	const most = 1000
 	base, ok := t.Base.(*types.Typedef)
 	for n := 0; ok; n++ {
-		if base == t || n > 1000 {
-			return true
+		switch {
+		case base == t:
+			return "is made of itself"
+		case n > most:
+			return fmt.Sprintf("is made of more than %d others, one of the other", most)
 		}
 		base, ok = base.Base.(*types.Typedef)
 	}
-	return false
+	return ""
 }
 
 // source returns how an expression is written.

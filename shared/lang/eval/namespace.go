@@ -273,7 +273,7 @@ func DidYouMean(name string, names []string) string {
 
 // nearest returns the nearest of several names; "" if none is near.
 func nearest(name string, names []string) string {
-	best, least := "", len(name)/3+2
+	best, least := "", min(len(name)/3+2, len(name)) // one in which all is different is not near
 	for _, n := range names {
 		if d := distance(name, n); d < least || d == least && best != "" && n < best {
 			best, least = n, d

@@ -57,6 +57,8 @@ type spot struct {
 	last   string // its name in global
 	// numeral is what other languages read as a number, of which the name is the end
 	numeral string
+	// declared is the variable that is assigned behind the name, as if it were its type
+	declared string
 }
 
 // find finds a variable from a block.
@@ -108,6 +110,9 @@ func (p *spot) lookUp(s *scope, at *diag.Pos) (*variable, *fail) {
 	if p.numeral != "" {
 		f.message += ", and " + p.numeral + " is not a number"
 		return nil, f.advise("%s", syntax.NumeralHint)
+	}
+	if p.declared != "" {
+		return nil, f.advise("%s", syntax.Declaration(p.declared))
 	}
 	if p.global.block != nil {
 		f.hint = DidYouMean(p.last, p.near(s))

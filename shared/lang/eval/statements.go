@@ -164,6 +164,9 @@ func (b *binder) statement(st syntax.Statement) statement {
 		return out
 	case *syntax.Bare:
 		n := b.root(st.Value, nil)
+		if r, ok := n.(*refNode); ok {
+			r.where.declared = b.file.syntax.Declared(st.From)
+		}
 		return &bareStatement{of: n}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/project"
 	"southbound/shared/lang/std"
+	"southbound/shared/lang/syntax"
 )
 
 // told compiles a model and returns what is wrong with it: a line for each problem, then its hint
@@ -44,6 +45,17 @@ func toldWithin(t *testing.T, model string, limits eval.Limits) string {
 		}
 	}
 	return strings.ReplaceAll(b.String(), dir+string(filepath.Separator), "")
+}
+
+// typedefs returns a model in which each type is made of the one before it.
+func typedefs(n int) string {
+	var b strings.Builder
+	base := "int"
+	for i := range n {
+		fmt.Fprintf(&b, "typedef t%d as %s matching self > 0\n", i, base)
+		base = fmt.Sprintf("t%d", i)
+	}
+	return b.String()
 }
 
 // TestMessages holds what is said of mistakes, and where.
@@ -122,6 +134,19 @@ func TestMessages(t *testing.T) {
 			"a number of another language", "x = 1e3\n",
 			"1:6 unknown_variable: the variable e3 is not defined, and 1e3 is not a number\n" +
 				"  write a number with all its digits, such as 1000 or 0.001\n",
+		},
+		{
+			"a variable with a type", "y = 1\nint x = 1 + z\n",
+			"2:1 unknown_variable: the variable int is not defined\n  " +
+				syntax.Declaration("x") + "\n",
+		},
+		{
+			"a name that is not near", "x = a\n",
+			"1:5 unknown_variable: the variable a is not defined\n",
+		},
+		{
+			"many typedefs one of the other", typedefs(1003),
+			"1003:9 typedef: the type t1002 is made of more than 1000 others, one of the other\n",
 		},
 		{
 			"a default in a dict that has to be computed",

@@ -310,6 +310,7 @@ func (p *parser) statement(top bool) Statement {
 		p.fail(CodeSyntax, t, "remove it, or look for what it should belong to",
 			"there is no block that `%s` could belong to", t.Text)
 	}
+	p.declared()
 	from := p.at
 	if name, ok := p.entityPath(); ok && p.peek().is(".") {
 		if !top {
@@ -325,6 +326,30 @@ func (p *parser) statement(top bool) Statement {
 		return p.assignment(e)
 	}
 	return &Bare{p.since(from), e}
+}
+
+// declared reports a variable that is written with a type, where that is nothing else either.
+func (p *parser) declared() {
+	t := p.peek()
+	if t.Kind != Name && t.Kind != TypeName && !t.is("dict") {
+		return
+	}
+	n := int32(1)
+	for ; p.ahead(n).is("::"); n += 2 {
+		t = p.ahead(n + 1)
+	}
+	statement := t.Kind == Name // a variable, whose value is dropped
+	if p.ahead(n).is("[") && p.ahead(n+1).is("]") {
+		n, statement = n+2, false
+	}
+	if p.ahead(n).is("?") {
+		n, statement = n+1, false
+	}
+	first, name := p.peek(), p.ahead(n)
+	if !statement && name.Kind == Name && p.ahead(n+1).is("=") &&
+		name.Pos.Line == first.Pos.Line {
+		p.fail(CodeSyntax, first, Declaration(name.Text), "%s begins no statement", shown(first))
+	}
 }
 
 // assignment reads what is behind its target.
@@ -438,10 +463,28 @@ func (p *parser) dropped(body []Statement) {
 				"%s begins a statement of its own, whose value is dropped: %s is not a number",
 				t.Text, n)
 		}
-		if _, number := b.Value.(*Number); number && strings.HasPrefix(t.Text, "-") &&
-			before.End().Line == t.Pos.Line {
-			p.warn(CodeDropped, t, "write a blank between - and the number to subtract",
-				"%s begins a statement of its own, whose value is dropped", t.Text)
+		if before.End().Line == t.Pos.Line {
+			p.droppedBehind(b, t)
 		}
 	}
+}
+
+// droppedBehind warns of an expression that stands behind a statement, on its line.
+func (p *parser) droppedBehind(b *Bare, t *Token) {
+	const message = "%s begins a statement of its own, whose value is dropped"
+	hint := ""
+	switch b.Value.(type) {
+	case *Number:
+		if !strings.HasPrefix(t.Text, "-") {
+			return
+		}
+		hint = "write a blank between - and the number to subtract"
+	case *List, *Comprehension:
+		hint = "items of a list are taken by std::at(list, 0), as a list has no keys"
+	case *Text, *Format, *FText:
+		hint = "join texts by +"
+	default:
+		return
+	}
+	p.warn(CodeDropped, t, hint, message, shown(t))
 }

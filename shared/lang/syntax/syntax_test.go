@@ -240,6 +240,24 @@ func TestProblems(t *testing.T) {
 			"1:7 dropped_expression -1 begins a statement of its own, whose value is dropped | " +
 				"write a blank between - and the number to subtract",
 		}},
+		{"what looks as if it belonged to the statement before", "x = [1, 2][0]\n" +
+			"y = \"a\" 'b'\nz = f(1) [2]\nf(1) f(2) A()\nu = 1 g\n[3]\n\"c\"\n", []string{
+			"1:11 dropped_expression [ begins a statement of its own, whose value is dropped | " +
+				"items of a list are taken by std::at(list, 0), as a list has no keys",
+			"2:9 dropped_expression 'b' begins a statement of its own, whose value is dropped | " +
+				"join texts by +",
+			"3:10 dropped_expression [ begins a statement of its own, whose value is dropped | " +
+				"items of a list are taken by std::at(list, 0), as a list has no keys",
+		}},
+		{"variables with types", "A x = A()\nb::C[] c = []\nint? d = 1\nif a:\n    dict e = {}\n" +
+			"end\nA.b [0:] -- A\nf[g] = 2\n", []string{
+			"1:1 syntax A begins no statement | " + Declaration("x"),
+			"2:1 syntax b begins no statement | " + Declaration("c"),
+			"3:1 syntax int begins no statement | " + Declaration("d"),
+			"5:5 syntax dict begins no statement | " + Declaration("e"),
+			"8:6 syntax only variables and attributes can be assigned to | assign to a variable, " +
+				"or to an attribute: x = 1, x.y = 1",
+		}},
 		{"names have no hyphens", "x = a-b\n", []string{
 			"1:5 invalid_name the name a-b holds a hyphen | write _ in a name, and blanks around " +
 				"a minus: a - b",

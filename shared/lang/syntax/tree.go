@@ -37,6 +37,24 @@ func (f *File) Numeral(at int32) string {
 	return before.Text + t.Text
 }
 
+// Declaration says how a variable is made.
+func Declaration(name string) string {
+	return "a variable has no type, and no word stands before it: write " + name + " = ..."
+}
+
+// Declared returns the variable that is assigned directly behind a name, on the same line: other
+// languages say there of which type it is, or that it is one. Otherwise "".
+func (f *File) Declared(at int32) string {
+	if int(at)+2 >= len(f.Tokens) {
+		return ""
+	}
+	t, of, is := &f.Tokens[at], &f.Tokens[at+1], &f.Tokens[at+2]
+	if of.Kind != Name || !is.is("=") || is.Role != Assigns || t.Pos.Line != of.Pos.Line {
+		return ""
+	}
+	return of.Text
+}
+
 // Pos returns where a node begins, and End where it ends.
 func (f *File) Pos(n Node) Pos { return f.Tokens[n.Tokens().From].Pos }
 
