@@ -14,6 +14,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 	"southbound/shared/source"
 )
 
@@ -82,6 +83,25 @@ func (p *planner) planCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil,
 		"plan that a resource set is removed; with --partial")
 	return cmd
+}
+
+// sayIfNew says of an environment that somebody has named and that does not exist that it would be
+// made: the name may be misspelt.
+func (p *planner) sayIfNew(ctx context.Context) error {
+	err := p.there(ctx)
+	if !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	names, err := p.home.Environments(ctx)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("environment %q is new: applying this makes it", p.location.env)
+	if similar := schema.Nearest(p.location.env, names); similar != "" {
+		what += fmt.Sprintf("; there is %q", similar)
+	}
+	p.say("%s", what)
+	return nil
 }
 
 // planNow makes a plan and shows it, and keeps it in a file if one is named. left names the agents

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	nethttp "net/http"
 	"os"
@@ -22,7 +21,6 @@ import (
 	"southbound/shared/lang/python"
 	"southbound/shared/local"
 	"southbound/shared/platform"
-	"southbound/shared/schema"
 	"southbound/shared/service/orders"
 	"southbound/shared/transport"
 	"southbound/shared/transport/aws"
@@ -189,25 +187,6 @@ func (s *session) there(ctx context.Context) error {
 		return nil
 	}
 	return s.exists(ctx)
-}
-
-// sayIfNew says of an environment that somebody has named and that does not exist that it would be
-// made: the name may be misspelt.
-func (s *session) sayIfNew(ctx context.Context) error {
-	err := s.there(ctx)
-	if !fault.Is(err, fault.NotFound) {
-		return err
-	}
-	names, err := s.home.Environments(ctx)
-	if err != nil {
-		return err
-	}
-	what := fmt.Sprintf("environment %q is new: applying this makes it", s.location.env)
-	if similar := schema.Nearest(s.location.env, names); similar != "" {
-		what += fmt.Sprintf("; there is %q", similar)
-	}
-	s.console.say("%s", what)
-	return nil
 }
 
 // exists refuses an environment that does not exist, whether somebody has named it or not.
