@@ -134,7 +134,7 @@ func (d *discoverer) list(ctx context.Context) error {
 
 // take makes a resource of a thing that was found, or notes why it cannot.
 func (d *discoverer) take(f provider.Found) {
-	attrs := map[string]any{}
+	attrs, refers := map[string]any{}, ""
 	for i := range d.typ.Attributes {
 		a, _ := d.typ.Attribute(d.typ.Attributes[i].Name)
 		v, err := resource.FromGo(f.Attributes[a.Name])
@@ -142,7 +142,9 @@ func (d *discoverer) take(f provider.Found) {
 			a.Behaviour != schema.Namevar && resource.Equal(v, a.Default) {
 			continue
 		}
-		attrs[a.Name] = v
+		if attrs[a.Name] = v; len(resource.References(v)) > 0 && refers == "" {
+			refers = a.Name
+		}
 	}
 	id, ok := model.FoundID(d.typ, d.agent.Name, attrs)
 	switch {
@@ -161,6 +163,12 @@ func (d *discoverer) take(f provider.Found) {
 		return
 	}
 	d.seen[id] = true
+	if refers != "" {
+		// a hostile machine may name a secret of this one, and would get it by an apply
+		d.out.LeftOut = append(d.out.LeftOut, LeftOut{ID: id,
+			Why: refers + ": what was found refers to something else, and is not believed"})
+		return
+	}
 	note := d.standIns(id, attrs)
 	if _, problems := d.typ.Check(attrs); len(problems) > 0 {
 		d.out.LeftOut = append(

@@ -99,3 +99,47 @@ func TestDiscoverSecrets(t *testing.T) {
 		t.Errorf("the note is %q", note)
 	}
 }
+
+// referring finds things that refer to others, and notes what it is asked to compare them with.
+type referring struct {
+	handler
+	asked *[]any
+}
+
+func (h referring) Read(
+	ctx *provider.Context, req provider.ReadRequest,
+) (provider.Observation, error) {
+	*h.asked = append(*h.asked, req.Resource.Attributes["value"])
+	return h.handler.Read(ctx, req)
+}
+
+func (referring) List(_ *provider.Context, found func(provider.Found) error) error {
+	for name, v := range map[string]any{"secret": resource.Secret{Source: "env:HOME"},
+		"file": resource.File{Hash: strings.Repeat("0", 64)},
+		"fact": resource.Fact{Name: "x", Of: id("a")}} {
+		if err := found(provider.Found{
+			Attributes: map[string]any{"name": name, "value": v},
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestDiscoverBelievesNoReference pins that what is found refers to nothing: a hostile machine could
+// name a secret of this one, whose value it would be sent when the document is applied.
+func TestDiscoverBelievesNoReference(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var asked []any
+	r.e.Handlers["t::T"] = referring{handler{r.w}, &asked}
+	d, err := r.e.Discover(t.Context(), "e", deploy.DiscoveryQuery{Type: "t::T", Agent: "a"})
+	if err != nil || len(asked) > 0 || len(d.Resources) > 0 || len(d.LeftOut) != 3 {
+		t.Errorf("%+v, %v; compared with %v", d, err, asked)
+	}
+	for _, l := range d.LeftOut {
+		if l.Why != "value: what was found refers to something else, and is not believed" {
+			t.Errorf("%s: %s", l.ID, l.Why)
+		}
+	}
+}
