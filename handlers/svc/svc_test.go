@@ -18,7 +18,7 @@ import (
 func TestRunit(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c", "d"}
-	for i := range 90 {
+	for i := range 120 {
 		// each test has its own: runit starts one again no sooner than after a second
 		names = append(names, fmt.Sprintf("s%d", i))
 	}
