@@ -176,7 +176,7 @@ func (l *logCommands) logs(ctx context.Context, q api.ActionQuery, follow bool) 
 			}
 		}
 		if !follow && len(actions) == 0 {
-			l.noActions(ctx, q)
+			return l.noActions(ctx, q)
 		}
 		if !follow || l.lost != nil || (local.Clock{}).Sleep(ctx, every) != nil {
 			return nil
@@ -229,18 +229,32 @@ func indented(text, by string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+by)
 }
 
-// noActions tells people that there is nothing to list.
-func (l *logCommands) noActions(ctx context.Context, q api.ActionQuery) {
-	if l.json {
-		return
+// noActions tells people that there is nothing to list. Where that is so since there is no such
+// resource, it is an error.
+func (l *logCommands) noActions(ctx context.Context, q api.ActionQuery) error {
+	some, err := l.home.Actions(ctx, l.env, api.ActionQuery{Limit: 1, Resource: q.Resource})
+	if err != nil {
+		return err
 	}
+	if len(some) == 0 && q.Resource != "" {
+		if _, err := l.home.Resource(ctx, l.env, q.Resource); err != nil {
+			return err
+		}
+	}
+	if !l.json {
+		l.sayNoActions(ctx, q, len(some) > 0)
+	}
+	return nil
+}
+
+// sayNoActions says why there is nothing to list; done: not since nothing has been done.
+func (l *logCommands) sayNoActions(ctx context.Context, q api.ActionQuery, done bool) {
 	if p, err := l.home.Progress(ctx, l.env); err == nil && p.Last == 0 {
 		l.say(neverExported, l.env)
 		return
 	}
 	only := api.ActionQuery{Limit: q.Limit, Notable: q.Notable, Resource: q.Resource}
-	if some, err := l.home.Actions(ctx, l.env, api.ActionQuery{Limit: 1,
-		Resource: q.Resource}); err == nil && len(some) == 0 {
+	if !done {
 		l.say("nothing has been done yet; `southbound status` shows what is to be done")
 		return
 	}
