@@ -35,6 +35,10 @@ func (u *upkeep) forgetCommand() *cobra.Command {
 func (u *upkeep) forget(ctx context.Context, args []string) error {
 	var f api.Forgetting
 	if name, is := strings.CutPrefix(args[0], "agent="); is {
+		if name == "" {
+			return fault.New(fault.Usage, "forget", "agent= names no agent").
+				WithHint("name the id of a resource, or agent=NAME")
+		}
 		f.Agent = name
 	} else if _, err := resource.ParseID(args[0]); err != nil {
 		return fault.New(fault.Usage, "forget", "%v", err).
