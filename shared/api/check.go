@@ -3,6 +3,7 @@ package api
 import (
 	"strings"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -105,15 +106,7 @@ func checkAgent(
 }
 
 // ValidEnvironment reports whether s can name an environment.
-func ValidEnvironment(s string) bool {
-	for _, r := range s {
-		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' &&
-			r != '_' {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 100
-}
+func ValidEnvironment(s string) bool { return state.ValidEnvironment(s) }
 
 func validHash(s string) bool {
 	for i := range len(s) {

@@ -103,6 +103,10 @@ func (r *projectReader) project(docs []node, p *Project) {
 		switch m := &n.items[i]; m.key {
 		case "environment":
 			p.Environment = r.text(m)
+			if p.Environment != "" && !state.ValidEnvironment(p.Environment) {
+				r.add(m.at, "use letters, digits, - and _, at most 100",
+					"%q cannot name an environment", p.Environment)
+			}
 		case "data":
 			p.Data = r.text(m)
 		case "api":

@@ -69,6 +69,8 @@ func TestProjectProblems(t *testing.T) {
 			`1:1: "southbound" does not belong into the project file | resources stand in a file of another name`,
 			`2:1: "resources" does not belong into the project file | resources stand in a file of another name`,
 		}},
+		{"a name that is none", "environment: a/b\n", []string{
+			`1:14: "a/b" cannot name an environment | use letters, digits, - and _, at most 100`}},
 		{"wrong kinds", "environment: 7\ndata: [x]\napi:\nsettings: all\n", []string{
 			"1:14: environment is text | put it in quotes",
 			"2:7: data is text | write one text, in quotes where it holds brackets",

@@ -130,3 +130,14 @@ type Ticket struct {
 	Lane string
 	N    int64
 }
+
+// ValidEnvironment reports whether s can name an environment.
+func ValidEnvironment(s string) bool {
+	for _, r := range s {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' &&
+			r != '_' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 100
+}
