@@ -344,6 +344,7 @@ func (t *taker) agent(n *node) {
 		switch m := &n.items[i]; m.key {
 		case "transport":
 			a.Transport = t.text(m)
+			m.bad = m.bad || a.Transport == "" // that is a problem already
 		case "lanes":
 			lanes, ok := m.value.(int64)
 			if !m.bad && t.plainIntegers(m) && (!ok || lanes < 1 || lanes > maxLanes) {
