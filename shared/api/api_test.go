@@ -286,8 +286,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestNoSuchEnvironment wants requests about an environment that does not exist to be refused, but for
-// those that make one, and none to be made by the others.
+// TestNoSuchEnvironment wants requests about an environment that does not exist to be refused, but
+// for those that make one, and none to be made by the others.
 func TestNoSuchEnvironment(t *testing.T) {
 	t.Parallel()
 	w := start(t, nil)

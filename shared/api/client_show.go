@@ -39,8 +39,8 @@ func each[T any](
 	}
 }
 
-// eachIn calls f for the items of all pages of a list of an environment. Of one that does not exist,
-// nothing is there.
+// eachIn calls f for the items of all pages of a list of an environment. Of one that does not
+// exist, nothing is there.
 func eachIn[T any](
 	ctx context.Context, c *connection, path string, q url.Values, f func(*T) error,
 ) error {

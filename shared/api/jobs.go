@@ -214,8 +214,8 @@ func (s *jobs) Job(ctx context.Context, env, id string) (JobState, error) {
 	}
 }
 
-// DropJob gives a job up: its worker ends soon, if it has one. It answers how far the job was, and of
-// one that is over how it ended.
+// DropJob gives a job up: its worker ends soon, if it has one. It answers how far the job was, and
+// of one that is over how it ended.
 func (s *jobs) DropJob(ctx context.Context, env, id string) (JobState, error) {
 	for {
 		h, parts, err := s.heldWhole(ctx, env, id)

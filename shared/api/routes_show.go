@@ -63,14 +63,15 @@ func newPager[T any](limit int) *pager[T] {
 	return &pager[T]{limit: min(max(limit, 1), maxPage), page: Page[T]{Items: []T{}}}
 }
 
-// KeyPaging goes through a list whose cursors are keys of items, so that it skips and repeats nothing
-// that stays while the list changes.
+// KeyPaging goes through a list whose cursors are keys of items, so that it skips and repeats
+// nothing that stays while the list changes.
 type KeyPaging struct {
 	Limit
 	Cursor string `query:"cursor" minLength:"2" maxLength:"20000" pattern:"^([0-9a-f]{2})+$" patternDescription:"next of a page" doc:"next of the page before"`
 }
 
-// pageBy makes the page of the items of a list behind the key of a cursor, in the order of their keys.
+// pageBy makes the page of the items of a list behind the key of a cursor, in the order of their
+// keys.
 func pageBy[T any](
 	list []T, key func(*T) string, g KeyPaging, err error,
 ) (*out[Page[T]], error) {
