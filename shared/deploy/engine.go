@@ -17,8 +17,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// Config holds what an engine is built from. All fields are required but Code, Sizes, and those that
-// say what they do when they are set.
+// Config holds what an engine is built from. All fields are required but Code, Sizes, and those
+// that say what they do when they are set.
 //
 // Large: this is where the engine is put together: ports, what the program brings, and what it
 // wants to be notified of. Each room takes a Config of its own, of what it needs.

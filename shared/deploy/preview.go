@@ -77,8 +77,8 @@ func (e *Engine) lost(ctx context.Context, env string) ([]state.Lease, error) {
 	return slices.DeleteFunc(leases, atWork), nil
 }
 
-// sayUnremoved says of what left and is still to be removed why that has not been done, as far as it
-// was tried.
+// sayUnremoved says of what left and is still to be removed why that has not been done, as far as
+// it was tried.
 func sayUnremoved(planned []planner.PlannedChange, rows map[resource.ID]*state.Row) {
 	for i := range planned {
 		w := &planned[i]

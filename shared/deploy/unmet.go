@@ -19,8 +19,8 @@ func lacks(lines []provider.Line) string {
 }
 
 // unmet notes that planned changes would fail that lack something, and leaves out what they lack
-// where something that they require would be changed before, which may see to it. What was found is in the order in which it would run, and what is
-// not known to stay as it is may change.
+// where something that they require would be changed before, which may see to it. What was found is
+// in the order in which it would run, and what is not known to stay as it is may change.
 func (d *dryRunner) unmet(g *version.Graph) {
 	stays := map[resource.ID]bool{}
 	for i := range d.out.Planned {
@@ -46,8 +46,8 @@ func (d *dryRunner) unmet(g *version.Graph) {
 	}
 }
 
-// skip notes of what requires something that would not be as wanted that it would be skipped, unless
-// it is only compared. What was found is in the order in which it would run.
+// skip notes of what requires something that would not be as wanted that it would be skipped,
+// unless it is only compared. What was found is in the order in which it would run.
 func (d *dryRunner) skip(g *version.Graph, rows map[resource.ID]*state.Row) {
 	lacks := map[resource.ID]bool{}
 	for i := range d.out.Planned {

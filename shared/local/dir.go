@@ -75,8 +75,8 @@ func ourFile(name string) bool {
 		strings.HasPrefix(name, dbName)
 }
 
-// oftenUsed reports whether a name is one of those in a data directory that others use as well. They
-// come after the first command that has worked there.
+// oftenUsed reports whether a name is one of those in a data directory that others use as well.
+// They come after the first command that has worked there.
 func oftenUsed(name string) bool { return name == modelsDir || name == "project" }
 
 func dirError(dir string, err error) error {

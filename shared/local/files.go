@@ -57,9 +57,9 @@ func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 	return out, nil
 }
 
-// Put implements state.Files: each file is written, synced and renamed to its place, so that what is
-// there is whole; then each folder is synced once, so that a file that Put has stored stays. What a
-// crash leaves of a file that is being written, the next process removes (sweepFiles).
+// Put implements state.Files: each file is written, synced and renamed to its place, so that what
+// is there is whole; then each folder is synced once, so that a file that Put has stored stays.
+// What a crash leaves of a file that is being written, the next process removes (sweepFiles).
 func (f *Files) Put(ctx context.Context, blobs []state.Blob) error {
 	if err := os.MkdirAll(filepath.Join(f.dir, newFiles), 0o700); err != nil {
 		return fileError("store file", err)

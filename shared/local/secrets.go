@@ -119,8 +119,8 @@ func readSecretAt(path string) (string, error) {
 // ID identifies this home, however it is reached. A copy of the data directory has the same.
 func (h *Home) ID() (string, error) { return h.Secrets().version("home", "") }
 
-// TakeKey gives this home, which has no key yet, that of the data directory dir, which is made if it
-// does not exist: the versions of secrets are then the same in both.
+// TakeKey gives this home, which has no key yet, that of the data directory dir, which is made if
+// it does not exist: the versions of secrets are then the same in both.
 func (h *Home) TakeKey(dir string) error {
 	if err := checkDir(dir); err != nil {
 		return err

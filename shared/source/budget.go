@@ -11,7 +11,8 @@ import (
 // for each two. So what a document may take is bounded by its size, and is counted before it is
 // taken:
 //
-//   - what is read at once (a document, or a piece of its list of resources) by the values that it can hold at most;
+//   - what is read at once (a document, or a piece of its list of resources) by the values that it
+//     can hold at most;
 //   - what is kept of a document while the rest is read, by its values.
 //
 // Half of the bound is garbage that is not collected yet: the collector begins when the heap has

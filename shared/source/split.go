@@ -9,12 +9,14 @@ import (
 // github.com/goccy/go-yaml 9 MB/s). A long list of resources is therefore cut between its items,
 // and the pieces are read at the same time. The language stays the library's:
 //
-//   - A cut is made only in front of a line that starts with the indentation of the list and "- ". In block context such a line starts an
-//     item, because it ends everything that stands deeper, block scalars included.
-//   - The first such line that is not in block context stands within quotes or brackets. Up to it the piece reads as the whole does, so it
-//     ends with something open, which is an error.
-//   - After any error in any piece the pieces are read once more, in order, so that an alias finds what stands in front of its piece. After an error
-//     in that, and if the text is not exactly one document, the whole is read as one.
+//   - A cut is made only in front of a line that starts with the indentation of the list and "- ".
+//     In block context such a line starts an item, because it ends everything that stands deeper,
+//     block scalars included.
+//   - The first such line that is not in block context stands within quotes or brackets. Up to it
+//     the piece reads as the whole does, so it ends with something open, which is an error.
+//   - After any error in any piece the pieces are read once more, in order, so that an alias finds
+//     what stands in front of its piece. After an error in that, and if the text is not exactly one
+//     document, the whole is read as one.
 //
 // TestSplitReadsAsWhole and FuzzYAML compare this with reading the text as one.
 

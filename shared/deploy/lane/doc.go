@@ -1,6 +1,6 @@
 // Package lane is the worker of a lane. Run takes the lane's lease and then repeats:
 //
-//	reload     the schedule, the part of the graph that concerns the lane (finder, search, view), its rows
+//	reload     the schedule, the part of the graph that concerns the lane (finder, view), its rows
 //	queue      picks what is ready in the frontier of the graph, the most urgent first
 //	holding    claims it, if the schedule is still the one that was read
 //	batch      runs the handlers (package run), for a few milliseconds

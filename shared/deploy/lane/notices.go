@@ -24,8 +24,8 @@ func (n *notices) add(lane string, id resource.ID) {
 	}
 }
 
-// send tells other lanes, also when this process is being stopped: what was finished is recorded, and
-// nobody else would tell of it before the next sweep.
+// send tells other lanes, also when this process is being stopped: what was finished is recorded,
+// and nobody else would tell of it before the next sweep.
 func (n *notices) send(ctx context.Context, c *state.Client, env string) {
 	var out []state.Notice
 	for _, lane := range slices.Sorted(maps.Keys(*n)) {

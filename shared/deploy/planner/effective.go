@@ -168,8 +168,9 @@ type blocker struct {
 }
 
 // begin queues the planned rows and others, the dependants of these, and the nodes whose
-// requirements in the graph have changed: edges between resources that must not exist turn round, or
-// back, so that a row may have to be blocked or unblocked although nothing else about it changes.
+// requirements in the graph have changed: edges between resources that must not exist turn round,
+// or back, so that a row may have to be blocked or unblocked although nothing else about it
+// changes.
 func (b *blocker) begin(ctx context.Context, others []resource.ID) error {
 	old, err := b.p.inForce(ctx)
 	if err != nil {

@@ -107,8 +107,9 @@ func wanted(what string) error {
 			"work on an agent")
 }
 
-// forget lets go of what choose plans to, with its facts, and wakes what waits for it: at once if it
-// can, and otherwise by the entries of the outbox that the same commit stores, which a sweep finds.
+// forget lets go of what choose plans to, with its facts, and wakes what waits for it: at once if
+// it can, and otherwise by the entries of the outbox that the same commit stores, which a sweep
+// finds.
 func (pl *Planner) forget(
 	ctx context.Context,
 	env string,

@@ -20,9 +20,9 @@ func (pl *Planner) FollowUp(ctx context.Context, env string, entries []state.Out
 	})
 }
 
-// followUpStored does what the oldest entries of the outbox ask for, if there are any. They are read
-// again under the lease of the planner: others may have done what the first ones asked for since, and
-// what that has woken may be running already.
+// followUpStored does what the oldest entries of the outbox ask for, if there are any. They are
+// read again under the lease of the planner: others may have done what the first ones asked for
+// since, and what that has woken may be running already.
 func (pl *Planner) followUpStored(ctx context.Context, env string) error {
 	entries, err := pl.State.Outbox(ctx, env, pl.SweepSize)
 	if err != nil || len(entries) == 0 {

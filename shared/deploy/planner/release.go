@@ -60,10 +60,10 @@ func (p *releasing) release(
 	return r.plan(ctx)
 }
 
-// previous returns what the resources were to be, of which old and v do not have the same chunks. If
-// they are in few lanes, their rows tell, which it returns as well (nil: there is none); and else
-// the chunks of old: to read a lane takes as much as to read about two of them. What is kept of old
-// may have values in its rows that neither version has, so that rows do not tell.
+// previous returns what the resources were to be, of which old and v do not have the same chunks.
+// If they are in few lanes, their rows tell, which it returns as well (nil: there is none); and
+// else the chunks of old: to read a lane takes as much as to read about two of them. What is kept
+// of old may have values in its rows that neither version has, so that rows do not tell.
 func (p *releasing) previous(
 	ctx context.Context,
 	old, v state.Version,
@@ -224,9 +224,9 @@ func (r *releaser) begin(ctx context.Context) error {
 // commitAll writes what was planned, notes that a release, if there was one, is complete, and
 // notifies all lanes if a wave was started. The first commit says that the release is under way,
 // with the rows that are written; that it is complete is another commit, after all of them are,
-// those too that others had changed. Nothing that the release schedules starts before that: it could
-// overtake a row that is still to be written. So the notices come then, too. Whoever holds the lease
-// next after a crash in between compares all rows; see resumeRelease.
+// those too that others had changed. Nothing that the release schedules starts before that: it
+// could overtake a row that is still to be written. So the notices come then, too. Whoever holds
+// the lease next after a crash in between compares all rows; see resumeRelease.
 func (p *planning) commitAll(ctx context.Context) error {
 	wave := p.env.Wave.Epoch != p.was.Wave.Epoch
 	if err := p.commit(ctx, scheduleChanges); err != nil {

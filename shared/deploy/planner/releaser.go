@@ -163,8 +163,8 @@ func (r *releaser) load(ctx context.Context) error {
 	return err
 }
 
-// missingOf returns what is not known of a resource. Most have no references, which their bodies show
-// without being decoded.
+// missingOf returns what is not known of a resource. Most have no references, which their bodies
+// show without being decoded.
 func missingOf(en *version.Entry) ([]string, error) {
 	if !en.HasReferences() {
 		return nil, nil

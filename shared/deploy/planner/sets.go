@@ -228,7 +228,8 @@ func (s *setsChange) relate(ctx context.Context, r *resource.Resource) error {
 }
 
 // resolve gives the references of what will be in the sets their values. It declines where an agent
-// of the model is not as it is in the version, or a resource comes to mean something else to others.
+// of the model is not as it is in the version, or a resource comes to mean something else to
+// others.
 func (s *setsChange) resolve(ctx context.Context, x Export) error {
 	r := &resolver{s.planning}
 	m := &model.Model{Resources: s.list, Agents: x.Model.Agents}

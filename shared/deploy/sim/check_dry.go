@@ -52,8 +52,8 @@ func restDryRun(r *run) bool {
 	return r.violation == nil
 }
 
-// verdict is what is to be thought of what a dry run says of a resource: lacks, that what requires it
-// would be skipped; known is false when nobody can tell.
+// verdict is what is to be thought of what a dry run says of a resource: lacks, that what requires
+// it would be skipped; known is false when nobody can tell.
 type verdict struct{ lacks, known bool }
 
 // isSkip reports whether a dry run says that a resource would be skipped.

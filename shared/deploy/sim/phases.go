@@ -131,8 +131,8 @@ func checkLate(r *run) {
 	}
 }
 
-// mayStillWait reports whether the removal of a resource may wait for another that came back: whoever
-// planned that may have known it as one that is still to be removed (seed 1030180526).
+// mayStillWait reports whether the removal of a resource may wait for another that came back:
+// whoever planned that may have known it as one that is still to be removed (seed 1030180526).
 func (b *books) mayStillWait(id resource.ID, scheduled uint64) bool {
 	for q := range b.mayWait[id] {
 		if i, there := b.effect.index[q]; there && scheduled&(1<<i) != 0 {

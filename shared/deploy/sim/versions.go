@@ -70,9 +70,9 @@ func checkBase(r *run, t *task, was, now *state.Env) {
 	}
 }
 
-// noteExported notes since when resources are to be what they are: an export resolves the references
-// of what it is about. Of what an export left that did not get to its end, nothing is noted before
-// it is exported again.
+// noteExported notes since when resources are to be what they are: an export resolves the
+// references of what it is about. Of what an export left that did not get to its end, nothing is
+// noted before it is exported again.
 func noteExported(r *run, t *task, o *op, c *content) {
 	for id, it := range c.entries {
 		if o == nil || o.partial == nil || o.replaces(it.res.Set) {

@@ -17,8 +17,8 @@ func (s ActionSet) Take(a *Action) {
 	}
 }
 
-// Complete reports whether the newest records, up to limit, are among those that were taken, if what
-// was not read yet is no newer than last; limit 0: all are wanted. It lets go of older ones.
+// Complete reports whether the newest records, up to limit, are among those that were taken, if
+// what was not read yet is no newer than last; limit 0: all are wanted. It lets go of older ones.
 func (s ActionSet) Complete(limit int, last string) bool {
 	if limit <= 0 || len(s) < limit {
 		return false

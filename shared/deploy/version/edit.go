@@ -11,8 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// A graph is stored whole, or as what it changes of one that is: see docs/design/export.md. Its name
-// is the hash of its file, or "BASE+CHANGE", the hashes of both.
+// A graph is stored whole, or as what it changes of one that is: see docs/design/export.md. Its
+// name is the hash of its file, or "BASE+CHANGE", the hashes of both.
 
 // Of what may be changed until the whole is stored anew.
 const (
@@ -97,8 +97,8 @@ func (e *edit) puts(id resource.ID) bool {
 
 func compareNodes(a, b Node) int { return cmp.Compare(a.ID, b.ID) }
 
-// edited returns the graph that an edit makes. It notes whether that only adds nodes, and leaves out
-// what these would require and is not there.
+// edited returns the graph that an edit makes. It notes whether that only adds nodes, and leaves
+// out what these would require and is not there.
 func (g *Graph) edited(e *edit) *Graph {
 	n := len(g.IDs) + len(e.put)
 	out := &Graph{IDs: make([]resource.ID, 0, n), Removing: make([]bool, 0, n)}
