@@ -152,3 +152,38 @@ func TestLaneGivenUpLooksOnceMore(t *testing.T) {
 		t.Errorf("twice: %+v, want three runs and nothing that waits", out)
 	}
 }
+
+// unavailable is a State that takes no lease, and cancels the caller once it was asked often.
+type unavailable struct {
+	state.State
+	n      int
+	cancel func()
+}
+
+func (s *unavailable) Acquire(
+	context.Context, string, string, string, time.Time, time.Time,
+) (state.Lease, error) {
+	if s.n++; s.n == 100_000 {
+		s.cancel()
+	}
+	return state.Lease{}, fault.New(fault.Unavailable, "take lease", "the database is locked")
+}
+
+// TestStoreThatStaysAway pins that who waits for a lease is told when it is the store that cannot be
+// used, and does not wait for ever.
+func TestStoreThatStaysAway(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	config := r.e.Config
+	config.State = &unavailable{State: r.home, cancel: cancel}
+	began := r.clock.Now()
+	_, err := deploy.New(config).Export(ctx, "e", deploy.Export{Model: modelOf(res("a"))})
+	if !fault.Is(err, fault.Unavailable) {
+		t.Errorf("an export ends with %v", err)
+	}
+	if waited := r.clock.Now().Sub(began); waited < 30*time.Second {
+		t.Errorf("it gave up after %s", waited)
+	}
+}

@@ -212,6 +212,7 @@ func (d *db) writer(conn *sqlite.Conn) {
 			close(w.done)
 		}
 	}
+	conn.SetBusyTimeout(0) // it can wait until the next one ends, if others write
 	_ = sqlitex.ExecuteTransient(conn, "PRAGMA optimize", nil)
 	_ = conn.Close()
 }

@@ -519,3 +519,22 @@ func TestUseAfterClose(t *testing.T) {
 		t.Error("a closed home was read")
 	}
 }
+
+// TestCloseWhileOthersWrite pins that who ends does not wait for others to be done with writing.
+func TestCloseWhileOthersWrite(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := open(t, dir)
+	other := must(sqlite.OpenConn(filepath.Join(dir, dbName), sqlite.OpenReadWrite))(t)
+	defer other.Close()
+	if err := query(other, "BEGIN IMMEDIATE", nil); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > busyTimeout/2 {
+		t.Errorf("it took %s", took)
+	}
+}

@@ -54,18 +54,27 @@ func (c *Client) Acquire(ctx context.Context, env, key string, span time.Duratio
 	return lease, err
 }
 
+// awayFor is for how long a store may be unavailable before who waits for a lease is told. To wait
+// for whoever has the lease ends by itself; this need not.
+const awayFor = time.Minute
+
 // AcquireUnless is Acquire that gives up, with false, when it is late.
 func (c *Client) AcquireUnless(ctx context.Context, env, key string, span time.Duration,
 	late func() bool) (Lease, bool, error) {
 	pause := time.Millisecond
 	holder := c.NewHolder()
+	there := c.Clock.Now() // when the store last answered
 	for {
 		now := c.Clock.Now()
 		lease, err := c.State.Acquire(ctx, env, key, holder, now, now.Add(span))
 		if err == nil {
 			return lease, true, nil
 		}
-		if !fault.Is(err, fault.Busy) && !fault.Is(err, fault.Unavailable) {
+		busy, away := fault.Is(err, fault.Busy), fault.Is(err, fault.Unavailable)
+		if busy {
+			there = now
+		}
+		if !busy && !(away && c.Clock.Now().Sub(there) < awayFor) {
 			return Lease{}, false, fault.Wrap(fault.Unknown, "take lease "+key, err)
 		}
 		if err := c.Clock.Sleep(ctx, pause); err != nil {
