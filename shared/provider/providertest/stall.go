@@ -125,6 +125,9 @@ func stalledChange(e *env, t transition) (waited bool, err error) {
 		if err == nil && more && (said != nil || out.Again == nil) {
 			err = checkHonest(e, after, said, "after it was cut off")
 		}
+		if err == nil && more && change == diff.Created {
+			err = deniesMade(e, n, said)
+		}
 		waited = waited || more
 		if err != nil {
 			return waited, err
@@ -134,6 +137,54 @@ func stalledChange(e *env, t transition) (waited bool, err error) {
 		}
 	}
 	return waited, nil
+}
+
+// deniesMade says what is wrong with an error of a create whose request n was accepted and has no
+// answer.
+func deniesMade(e *env, n int, said error) error {
+	if !e.typ.Assigned || !errors.Is(said, provider.ErrNothingMade) {
+		return nil
+	}
+	if making, err := makingRequest(e); err != nil || n < making {
+		return err
+	}
+	return advise("return ErrNothingMade only where the target was not reached, or has refused: "+
+		"after any other error FindCreated is asked",
+		"the target has accepted its request %d, which makes the thing, and not answered; Create "+
+			"says that nothing was made, so it would be made once more", n+1)
+}
+
+// makingRequest returns which request of a create, from 0, makes the thing; more than there are
+// where that cannot be told.
+func makingRequest(e *env) (int, error) {
+	if e.Interrupt == nil || e.World == nil {
+		return maxSteps, nil
+	}
+	for n := 1; n < maxSteps; n++ {
+		place, err := e.another()
+		if err != nil {
+			return 0, err
+		}
+		r, err := place.want(place.Attributes)
+		if err != nil {
+			return 0, err
+		}
+		before, err := place.world()
+		if err != nil {
+			return 0, err
+		}
+		restore := place.Interrupt(n)
+		_, _ = place.act(provider.BatchChange{Change: diff.Created, Resource: r,
+			Token: place.tokenOf(r)}, nil) // it is stopped
+		more := restore()
+		if after, err := place.world(); err != nil || after != before {
+			return n - 1, err
+		}
+		if !more {
+			break
+		}
+	}
+	return maxSteps, nil
 }
 
 // withoutAnswer makes a call while the target answers nothing from step n on, and ends its context
