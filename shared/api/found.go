@@ -220,6 +220,11 @@ func written(v any) any {
 		switch v := v.(type) {
 		case *big.Int:
 			return json.Number(v.String())
+		case float64:
+			if text, err := resource.CanonicalValue(v); err == nil {
+				return json.Number(text) // 2.0 stays a float
+			}
+			return v
 		case resource.File:
 			return map[string]any{"file": FilesDir + "/" + v.Hash}
 		case resource.Secret:

@@ -16,6 +16,7 @@ import (
 	"southbound/shared/compile"
 	"southbound/shared/fault"
 	"southbound/shared/lang/types"
+	"southbound/shared/resource"
 	"southbound/shared/source"
 )
 
@@ -123,14 +124,21 @@ func (co *compiler) printResources(b source.Built) error {
 	}
 	doc := document{Southbound: 1, Agents: map[string]any{}, Resources: []map[string]any{}}
 	for _, e := range b.Agents {
-		doc.Agents[e.Name] = e.Members
+		doc.Agents[e.Name] = exact(e.Members)
 	}
 	for _, e := range b.Resources {
-		doc.Resources = append(doc.Resources, e.Members)
+		members, _ := exact(e.Members).(map[string]any)
+		doc.Resources = append(doc.Resources, members)
 	}
 	if co.json {
 		co.line(doc)
 		return nil
+	}
+	for name := range doc.Agents {
+		doc.Agents[name] = numbered(doc.Agents[name])
+	}
+	for i := range doc.Resources {
+		doc.Resources[i], _ = numbered(doc.Resources[i]).(map[string]any)
 	}
 	text, err := yaml.Marshal(doc)
 	if err != nil {
@@ -138,6 +146,19 @@ func (co *compiler) printResources(b source.Built) error {
 	}
 	_, err = co.output().Write(text)
 	return err
+}
+
+// exact returns what a document has, with its numbers as they are to be read again: 2.0 is a float.
+func exact(v any) any {
+	return resource.Map(v, func(v any) any {
+		switch v.(type) {
+		case float64, *big.Int:
+			if text, err := resource.CanonicalValue(v); err == nil {
+				return json.Number(text)
+			}
+		}
+		return v
+	})
 }
 
 // plainValue returns a value of a model as JSON shows it.
