@@ -89,7 +89,7 @@ func definitions(f *ast.File) *ast.CompositeLit {
 
 // localName returns what a package is called in a file, and whether it is imported already.
 func localName(f *ast.File, importPath string) (name string, known bool) {
-	taken := map[string]bool{}
+	taken := declared(f)
 	for _, i := range f.Imports {
 		p, _ := strconv.Unquote(i.Path.Value)
 		local := path.Base(p)
@@ -105,4 +105,27 @@ func localName(f *ast.File, importPath string) (name string, known bool) {
 		name += "types"
 	}
 	return name, false
+}
+
+// declared returns the names that a file declares.
+func declared(f *ast.File) map[string]bool {
+	out := map[string]bool{}
+	for _, decl := range f.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			out[d.Name.Name] = true
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					out[s.Name.Name] = true
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						out[name.Name] = true
+					}
+				}
+			}
+		}
+	}
+	return out
 }

@@ -37,3 +37,29 @@ func TestRegistered(t *testing.T) {
 		}
 	}
 }
+
+// TestRegisteredBesideItsNames pins that a package whose name the file has for something else gets
+// another there.
+func TestRegisteredBesideItsNames(t *testing.T) {
+	t.Parallel()
+	const text = "package handlers\n\nimport \"southbound/shared/provider\"\n\nvar one, two int\n\n" +
+		"type kind int\n\nfunc own() []provider.Definition {\n" +
+		"\treturn []provider.Definition{}\n}\n"
+	for _, name := range []string{"own", "two", "kind", "provider"} {
+		out, err := registered([]byte(text), "acme/handlers/"+name, names{Func: "Thing"})
+		if want := "{" + name + "types.Thing()}"; err != nil ||
+			!strings.Contains(string(out), want) {
+			t.Errorf("%s: %v: there is no %s in\n%s", name, err, want, out)
+		}
+	}
+}
+
+// TestDescribed pins the article of a type's skeleton.
+func TestDescribed(t *testing.T) {
+	t.Parallel()
+	for typ, want := range map[string]string{"shop::Item": "An item", "net::Vlan": "A vlan"} {
+		if got := namesOf(typ).Described(); got != want {
+			t.Errorf("%s is %q, want %q", typ, got, want)
+		}
+	}
+}

@@ -40,6 +40,14 @@ type names struct {
 	Empty   bool // a pack that has no type yet
 }
 
+// Described returns the words of a type with their article, as at the beginning of a sentence.
+func (n names) Described() string {
+	if strings.Contains("aeiou", n.Words[:1]) {
+		return "An " + n.Words
+	}
+	return "A " + n.Words
+}
+
 func namesOf(typ string) names {
 	parts := strings.Split(typ, "::")
 	last := parts[len(parts)-1]
