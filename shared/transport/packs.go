@@ -213,6 +213,17 @@ func (b brought) limit(fallback time.Duration) time.Duration {
 	return fallback
 }
 
+// fitting returns the value of an option, if it is of its type. What a reference stood for is text,
+// and may be that of a number, or JSON.
+func fitting(t *schema.DataType, v any) (any, bool) {
+	text, is := v.(string)
+	if err := t.Check(v); err == nil || !is {
+		return v, err == nil
+	}
+	v, err := t.Coerce(text)
+	return v, err == nil
+}
+
 // connect opens the connection of an agent with options whose references are resolved.
 func (b brought) connect(ctx context.Context, agent string, given map[string]any) (any, error) {
 	options := map[string]any{}
@@ -222,12 +233,12 @@ func (b brought) connect(ctx context.Context, agent string, given map[string]any
 		case v == nil && o.Default != nil:
 			options[o.Name] = o.Default
 		case v == nil:
-		case compiled.DataType.Check(v) != nil: // it may be a secret, so it is not shown
-			return nil, fault.New(fault.Invalid, "connect", "the option %s is not a valid %s",
-				o.Name,
-				o.Type).WithHint("%s", b.hint(diag.Problem{Attribute: o.Name}))
 		default:
-			options[o.Name] = v
+			var ok bool
+			if options[o.Name], ok = fitting(compiled.DataType, v); !ok { // nor is a secret shown
+				return nil, fault.New(fault.Invalid, "connect", "the option %s is not a valid %s",
+					o.Name, o.Type).WithHint("%s", b.hint(diag.Problem{Attribute: o.Name}))
+			}
 		}
 	}
 	type opened struct {

@@ -196,3 +196,31 @@ func TestPackConnect(t *testing.T) {
 		t.Errorf("an error of the pack: %v", err)
 	}
 }
+
+// TestPackOptionsFromSecrets reads a secret, which is text, as the type of its option says, and
+// shows none that does not fit.
+func TestPackOptionsFromSecrets(t *testing.T) {
+	t.Parallel()
+	connect := func(secret string) (any, error) {
+		packs, err := transport.BroughtBy(bring(&provider.Transport{Name: "line",
+			Options: []schema.Attribute{{Name: "pin", Type: "Sensitive[Integer[1000]]"}},
+			Connect: func(_ context.Context, _ string, o map[string]any) (any, error) {
+				return o["pin"], nil
+			}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &transport.Connector{Packs: packs, Secrets: secrets(secret)}
+		return c.Connect(t.Context(), resource.Agent{Name: "x", Transport: "line",
+			Options: map[string]any{"pin": resource.Secret{Source: "env:S"}}})
+	}
+	if got, err := connect("7007"); err != nil || got != int64(7007) {
+		t.Errorf("connected with %#v, %v", got, err)
+	}
+	for _, bad := range []string{"seven", "77"} {
+		if _, err := connect(bad); !fault.Is(err, fault.Invalid) ||
+			strings.Contains(err.Error(), bad) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
