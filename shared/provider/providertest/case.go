@@ -61,7 +61,16 @@ func checkCase(e *env) error {
 				"stands anywhere by chance; take one of %d or more", len(s), shortest))
 		}
 	}
-	return errors.Join(append(errs, checkNames(e), checkUpdates(e))...)
+	return errors.Join(append(errs, checkTransport(e), checkNames(e), checkUpdates(e))...)
+}
+
+// checkTransport demands a connection where handlers need one.
+func checkTransport(e *env) error {
+	if e.subject.Transport != nil || e.typ.Reached("local") || e.typ.Reached("ssh") {
+		return nil
+	}
+	return fmt.Errorf("the Subject has no Transport, and the type is reached over %s; give it the "+
+		"connection that handlers are to find in their contexts", strings.Join(e.typ.Over(), " or "))
 }
 
 // namesIn returns the values of attributes that name a thing.

@@ -185,6 +185,9 @@ func TestWrongCases(t *testing.T) {
 			"declaration", "the type is not valid"},
 		{"no handler", func(s *Subject, _ *Case) { s.Definition.Handler = nil }, "declaration",
 			"the Definition has no Handler"},
+		{"no connection", func(s *Subject, _ *Case) {
+			s.Definition.Type.Transports = []string{"http", "line"}
+		}, "declaration", "the Subject has no Transport, and the type is reached over http or line"},
 		{"attributes that are not allowed",
 			func(_ *Subject, c *Case) { c.Attributes["size"] = "large" }, "create",
 			"the case is not valid"},
