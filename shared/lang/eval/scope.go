@@ -114,6 +114,9 @@ func (p *spot) lookUp(s *scope, at *diag.Pos) (*variable, *fail) {
 	if p.declared != "" {
 		return nil, f.advise("%s", syntax.Declaration(p.declared))
 	}
+	if _, plugin := p.global.types[p.last].(*Plugin); plugin {
+		return nil, f.advise("it is a plugin, which is called: write %s(...)", p.name)
+	}
 	if p.global.block != nil {
 		f.hint = DidYouMean(p.last, p.near(s))
 	}

@@ -141,6 +141,16 @@ func TestMessages(t *testing.T) {
 				syntax.Declaration("x") + "\n",
 		},
 		{
+			"a plugin that is not called", "std::print 1\n",
+			"1:1 unknown_variable: the variable std::print is not defined\n  it is a plugin, " +
+				"which is called: write std::print(...)\n",
+		},
+		{
+			"lists that are added", "x = [1] + [2]\n",
+			"1:9 operator: + cannot be computed with a list ([1]) and a list ([2]); write " +
+				"[a, b] for a list of both\n",
+		},
+		{
 			"a name that is not near", "x = a\n",
 			"1:5 unknown_variable: the variable a is not defined\n",
 		},

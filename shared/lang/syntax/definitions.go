@@ -150,6 +150,9 @@ func (p *parser) attribute() *Attribute {
 	}
 	out.Type.Nullable = p.sign("?", Nullable)
 	out.Type.Span = p.since(from)
+	if p.peek().is(":") {
+		p.expected("the name of an attribute", "the type stands before it: string name")
+	}
 	out.Name = p.name("the name of an attribute")
 	if p.sign("=", Assigns) {
 		p.defaultOf(out, isDict)

@@ -131,7 +131,14 @@ func (p *parser) primary() Expression {
 		at := p.step()
 		return &Bad{Span{at, at}}
 	}
-	p.expected("a value", "")
+	hint := ""
+	switch {
+	case t.is("-"):
+		hint = "a sign belongs to the number that it touches: write 0 - x"
+	case t.is("/") && (p.firstOnLine() || p.tokens[p.at-1].is("/")):
+		hint = "# begins a comment"
+	}
+	p.expected("a value", hint)
 	return nil
 }
 

@@ -406,6 +406,9 @@ func (p *parser) block(within string, ends ...string) []Statement {
 
 // opensBlock reads the : between the beginning of a block and its statements.
 func (p *parser) opensBlock(hint string) {
+	if p.peek().is("=") {
+		hint = "two values are compared by =="
+	}
 	p.want(":", OpensBlock, hint)
 	p.heading = false
 }
@@ -480,7 +483,7 @@ func (p *parser) droppedBehind(b *Bare, t *Token) {
 		}
 		hint = "write a blank between - and the number to subtract"
 	case *List, *Comprehension:
-		hint = "items of a list are taken by std::at(list, 0), as a list has no keys"
+		hint = "give the value before it a name: a dict has name[\"key\"], a list std::at(name, 0)"
 	case *Text, *Format, *FText:
 		hint = "join texts by +"
 	default:

@@ -198,6 +198,12 @@ func length(text string) (Kind, int) {
 	return numberLength(text)
 }
 
+// instead is what to write for the signs of other languages.
+var instead = map[rune]string{
+	'!': "write `not`, or != between two values", '&': "write `and`", '|': "write `or`",
+	';': "nothing stands between statements that have lines of their own",
+}
+
 // illegal reports what is not a token.
 func (s *scanner) illegal() {
 	from, rest := s.at, s.rest()
@@ -218,15 +224,15 @@ func (s *scanner) illegal() {
 	}
 	for n < len(rest) {
 		next, size := utf8.DecodeRuneInString(rest[n:])
-		if next < utf8.RuneSelf {
+		if next < utf8.RuneSelf && (next != r || r != '&' && r != '|') {
 			break
 		}
 		n += size
 	}
 	s.token(Unknown, n)
 	hint := "texts stand between quotes, comments behind #"
-	if r == '!' {
-		hint = "write `not`, or != between two values"
+	if h, ok := instead[r]; ok {
+		hint = h
 	}
 	s.problem(CodeSyntax, from, s.at, hint, "%q cannot stand here", rest[:n])
 }

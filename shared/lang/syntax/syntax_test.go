@@ -243,11 +243,29 @@ func TestProblems(t *testing.T) {
 		{"what looks as if it belonged to the statement before", "x = [1, 2][0]\n" +
 			"y = \"a\" 'b'\nz = f(1) [2]\nf(1) f(2) A()\nu = 1 g\n[3]\n\"c\"\n", []string{
 			"1:11 dropped_expression [ begins a statement of its own, whose value is dropped | " +
-				"items of a list are taken by std::at(list, 0), as a list has no keys",
+				"give the value before it a name: a dict has name[\"key\"], a list " +
+				"std::at(name, 0)",
 			"2:9 dropped_expression 'b' begins a statement of its own, whose value is dropped | " +
 				"join texts by +",
 			"3:10 dropped_expression [ begins a statement of its own, whose value is dropped | " +
-				"items of a list are taken by std::at(list, 0), as a list has no keys",
+				"give the value before it a name: a dict has name[\"key\"], a list " +
+				"std::at(name, 0)",
+		}},
+		{"signs of other languages", "x = a && b\ny = 1 || 2;\n// z\nu = -v\n", []string{
+			"1:7 syntax \"&&\" cannot stand here | write `and`",
+			"2:7 syntax \"||\" cannot stand here | write `or`",
+			"2:11 syntax \";\" cannot stand here | nothing stands between statements that have " +
+				"lines of their own",
+			"3:2 syntax expected a value, found / | # begins a comment",
+			"4:5 syntax expected a value, found - | a sign belongs to the number that it " +
+				"touches: write 0 - x",
+		}},
+		{"a comparison by =", "if x = 1:\nend\n", []string{
+			"1:6 syntax expected `:`, found = | two values are compared by ==",
+		}},
+		{"an attribute with its type behind it", "entity A:\n    x: int\nend\n", []string{
+			"2:6 syntax expected the name of an attribute, found : | the type stands before " +
+				"it: string name",
 		}},
 		{"variables with types", "A x = A()\nb::C[] c = []\nint? d = 1\nif a:\n    dict e = {}\n" +
 			"end\nA.b [0:] -- A\nf[g] = 2\n", []string{

@@ -136,7 +136,7 @@ func Arithmetic(op string, a, b Value) (Value, error) {
 		return s + t, nil
 	}
 	if !isNumber(a) || !isNumber(b) {
-		return nil, fmt.Errorf("%s cannot be computed with %s and %s", op, shown(a), shown(b))
+		return nil, notNumbers(op, a, b)
 	}
 	_, f := a.(float64)
 	_, g := b.(float64)
@@ -312,4 +312,13 @@ func exactPower(x float64, n int) float64 {
 	}
 	f, _ := z.Float64()
 	return f
+}
+
+// notNumbers says that an operation cannot be computed with its values.
+func notNumbers(op string, a, b Value) error {
+	hint := ""
+	if _, list := a.(*List); list && op == "+" {
+		hint = "; write [a, b] for a list of both"
+	}
+	return fmt.Errorf("%s cannot be computed with %s and %s%s", op, shown(a), shown(b), hint)
 }
