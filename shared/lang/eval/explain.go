@@ -129,7 +129,7 @@ func wrongType(v *variable, value types.Value, err error) *fail {
 		expected = "an instance of " + r.Target.FullName()
 	}
 	f.message = fmt.Sprintf("%s has to be %s: %s", v.of(), expected, f.message)
-	f.hint = cure(v.attr.Accepts, value)
+	f.hint = cure(v.attr.Type, value)
 	return f.with(v.attr.At, v.attr.Name+" is defined here")
 }
 

@@ -58,6 +58,11 @@ func typedefs(n int) string {
 	return b.String()
 }
 
+// typed returns a model that gives an attribute of a type a value, on line 5.
+func typed(typ, value string) string {
+	return "entity A:\n    " + typ + " x\nend\nimplement A using std::none\nA(x=" + value + ")\n"
+}
+
 // TestMessages holds what is said of mistakes, and where.
 func TestMessages(t *testing.T) {
 	t.Parallel()
@@ -149,6 +154,31 @@ func TestMessages(t *testing.T) {
 			"lists that are added", "x = [1] + [2]\n",
 			"1:9 operator: + cannot be computed with a list ([1]) and a list ([2]); write " +
 				"[a, b] for a list of both\n",
+		},
+		{
+			"an int for a float", typed("float", "1"),
+			"5:1 type_mismatch: x of A (made at main.cf:5:1) has to be float: an int (1) is not a " +
+				"valid float\n  write it with a point: 1.0\n  2:11 x is defined here\n",
+		},
+		{
+			"a float for an int", typed("int?", "2.0"),
+			"5:1 type_mismatch: x of A (made at main.cf:5:1) has to be int?: a float (2.0) is not " +
+				"a valid int\n  write it without a point: 2\n  2:10 x is defined here\n",
+		},
+		{
+			"an int for a text", typed("string", "3"),
+			"5:1 type_mismatch: x of A (made at main.cf:5:1) has to be string: an int (3) is not " +
+				"a valid string\n  write it in quotes: \"3\"\n  2:12 x is defined here\n",
+		},
+		{
+			"a text for a list", typed("string[]", "\"a\""),
+			"5:1 type_mismatch: x of A (made at main.cf:5:1) has to be string[]: a string ('a') is " +
+				"not a valid string[]\n  write it in brackets: ['a']\n  2:14 x is defined here\n",
+		},
+		{
+			"null for an int", typed("int", "null"),
+			"5:1 type_mismatch: x of A (made at main.cf:5:1) has to be int: null is not a valid " +
+				"int\n  only a type with ? takes null: int?\n  2:9 x is defined here\n",
 		},
 		{
 			"a name that is not near", "x = a\n",
