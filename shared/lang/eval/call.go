@@ -320,7 +320,11 @@ func (p *boundPlugin) arrange(g *given, at *diag.Pos) (Args, bool, *fail) {
 		}
 	}
 	if len(g.positional) > positional && p.Rest == nil {
-		return wrong(" takes %d values, and gets %d", positional, len(g.positional))
+		values := "values"
+		if positional == 1 {
+			values = "value"
+		}
+		return wrong(" takes %d %s, and gets %d", positional, values, len(g.positional))
 	}
 	copy(out.Values, g.positional[:min(len(g.positional), positional)])
 	if len(g.positional) > positional {

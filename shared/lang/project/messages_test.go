@@ -151,6 +151,11 @@ func TestMessages(t *testing.T) {
 				"which is called: write std::print(...)\n",
 		},
 		{
+			"too many values for a plugin", "std::print(1, 2)\n",
+			"1:1 arguments: std::print takes 1 value, and gets 2\n  it is called as " +
+				"std::print(message: any | reference)\n",
+		},
+		{
 			"lists that are added", "x = [1] + [2]\n",
 			"1:9 operator: + cannot be computed with a list ([1]) and a list ([2]); write " +
 				"[a, b] for a list of both\n",

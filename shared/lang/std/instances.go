@@ -12,18 +12,18 @@ import (
 func instancePlugins() []eval.Plugin {
 	return []eval.Plugin{
 		{
-			Name: "std::attr", Doc: "Returns the attribute attr of obj.", Result: "reference",
+			Name: "std::attr", Doc: "Returns the attribute attr of obj.", Result: "any | reference",
 			Params: []eval.Param{{Name: "obj", Type: "any"}, {Name: "attr", Type: "string"}},
 			Call:   attribute,
 		},
 		{
-			Name: "std::getattr", Result: "reference", AllowUnknown: true, Call: getAttribute,
+			Name: "std::getattr", Result: "any | reference", AllowUnknown: true, Call: getAttribute,
 			Doc: "Returns the attribute attribute_name of entity. If there is no such attribute, " +
 				"or it is unknown and no_unknown is true, it returns default_value.",
 			Params: []eval.Param{
 				{Name: "entity", Type: "std::Entity"},
 				{Name: "attribute_name", Type: "string"},
-				{Name: "default_value", Type: "reference", Default: types.Null{}},
+				{Name: "default_value", Type: "any | reference", Default: types.Null{}},
 				{Name: "no_unknown", Type: "bool", Default: true},
 			},
 		},
@@ -36,7 +36,7 @@ func instancePlugins() []eval.Plugin {
 		},
 		{
 			Name: "std::is_unknown", Doc: "Reports whether value is unknown.", Result: "bool",
-			Params: []eval.Param{{Name: "value", Type: "reference"}}, AllowUnknown: true,
+			Params: []eval.Param{{Name: "value", Type: "any | reference"}}, AllowUnknown: true,
 			Call: func(_ *eval.Context, a eval.Args) (types.Value, error) {
 				return types.IsUnknown(a.Values[0]), nil
 			},
@@ -76,7 +76,7 @@ func instancePlugins() []eval.Plugin {
 		},
 		{
 			Name: "std::print", Doc: "Prints message.", Result: "any",
-			Params: []eval.Param{{Name: "message", Type: "reference"}},
+			Params: []eval.Param{{Name: "message", Type: "any | reference"}},
 			Call: func(c *eval.Context, a eval.Args) (types.Value, error) {
 				c.Print(printed(a.Values[0]) + "\n")
 				return types.Null{}, nil

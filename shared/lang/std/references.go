@@ -39,7 +39,7 @@ func referencePlugins() []eval.Plugin {
 			Name: "std::create_environment_reference", Result: "reference",
 			Doc: "Returns what stands for the environment variable name until resources are " +
 				"deployed. It is deployed as a secret from env:name.",
-			Params: []eval.Param{{Name: "name", Type: "reference"}},
+			Params: []eval.Param{{Name: "name", Type: "string | reference"}},
 			Call: func(_ *eval.Context, a eval.Args) (types.Value, error) {
 				switch v := a.Values[0].(type) {
 				case string:

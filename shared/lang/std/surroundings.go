@@ -74,7 +74,7 @@ func surroundingPlugins() []eval.Plugin {
 			Call: func(*eval.Context, eval.Args) (types.Value, error) { return "", nil },
 		},
 		{
-			Name: "std::getfact", Result: "reference", InContext: true, Call: getFact,
+			Name: "std::getfact", Result: "any | reference", InContext: true, Call: getFact,
 			Doc: "Returns a fact of resource; where it is not known default_value, or an unknown " +
 				"value if there is none.",
 			Params: []eval.Param{
