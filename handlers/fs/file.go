@@ -212,7 +212,7 @@ func (f file) prepare(t *task) error {
 		return err
 	}
 	if replaces {
-		if err = t.CopyAttributes(t.file); err == nil {
+		if err = t.CopyAttributes(t.file, t.want); err == nil {
 			err = t.Keep(t.file, &st, t.want)
 		}
 	} else {
@@ -245,6 +245,11 @@ func setInPlace(t *task) error {
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return provider.Errorf(provider.Retryable, "it has become %s", disk.KindOf(&st))
+	case st.Nlink < 2 && t.want.Takes(&st):
+		if err := disk.DropAccessList(t.file); err != nil {
+			return err
+		}
+		return t.want.Set(t.file)
 	case st.Nlink < 2:
 		return t.want.Set(t.file)
 	case t.Resource.Attributes["content"] == nil || t.Resource.Attributes["replace"] == false:

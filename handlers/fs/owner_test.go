@@ -276,6 +276,38 @@ func TestReplacedFilesKeepTheirAttributes(t *testing.T) {
 	}
 }
 
+// TestAccessListsOfOthersGo takes a file over from a user who has put themselves into its access
+// list, with other bytes and with the same. Who cannot take it over leaves the list.
+func TestAccessListsOfOthersGo(t *testing.T) {
+	// user::rw-, user:54321:r--, group::---, mask::r--, other::---
+	list := "\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" +
+		"\x02\x00\x04\x00\x31\xd4\x00\x00" +
+		"\x04\x00\x00\x00\xff\xff\xff\xff\x10\x00\x04\x00\xff\xff\xff\xff" +
+		"\x20\x00\x00\x00\xff\xff\xff\xff"
+	for _, content := range []string{"new", "old"} {
+		g := newRig(t, File())
+		g.dir = t.TempDir()
+		g.write("a", "old", 0o600)
+		g.do(unix.Setxattr(g.path("a"), "system.posix_acl_access", []byte(list), 0))
+		others := os.Geteuid() == 0
+		if others {
+			g.do(os.Lchown(g.path("a"), stranger, stranger))
+		}
+		_, _, err := g.apply(g.resource(map[string]any{"path": g.path("a"), "content": content,
+			"mode": "0640", "owner": int64(os.Geteuid()), "group": int64(os.Getegid())}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := unix.Getxattr(g.path("a"), "system.posix_acl_access", make([]byte, 64))
+		if has := err == nil && n > 0; has == others {
+			t.Errorf("%s bytes: there is an access list: %t, %v", content, has, err)
+		}
+		if info, err := os.Stat(g.path("a")); err != nil || info.Mode() != 0o640 {
+			t.Errorf("%s bytes: %v, %v", content, info.Mode(), err)
+		}
+	}
+}
+
 // TestOwnersThatCannotBeKept has another user than the superuser replace a file that is not the
 // user's own.
 func TestOwnersThatCannotBeKept(t *testing.T) {

@@ -9,10 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CopyAttributes gives a file the extended attributes of another, access lists and security labels
-// among them. Those that give rights to who runs the file, and those that sign its bytes, are not
-// for other bytes. What may not be copied is left out.
-func CopyAttributes(from, to File) error {
+// accessList is the attribute that holds who may do what beside owner, group and others.
+const accessList = "system.posix_acl_access"
+
+// DropAccessList takes the access list of a file away, if it has one.
+func DropAccessList(f File) error {
+	return unlessRefused(f.Sys.Do("fremovexattr",
+		func() error { return unix.Fremovexattr(f.FD, accessList) }))
+}
+
+// CopyAttributes gives a file the extended attributes of another, security labels among them, and,
+// if lists is true, access lists. Those that give rights to who runs the file, and those that sign
+// its bytes, are not for other bytes. What may not be copied is left out.
+func CopyAttributes(from, to File, lists bool) error {
 	size, err := unix.Flistxattr(from.FD, nil)
 	if err != nil || size == 0 {
 		return unlessRefused(err)
@@ -23,7 +32,7 @@ func CopyAttributes(from, to File) error {
 	}
 	for name := range strings.SplitSeq(string(names[:size]), "\x00") {
 		if name == "" || name == "security.capability" || name == "security.ima" ||
-			name == "security.evm" {
+			name == "security.evm" || name == accessList && !lists {
 			continue
 		}
 		size, err := unix.Fgetxattr(from.FD, name, nil)

@@ -9,6 +9,9 @@ import (
 // Perm is the owner, group and mode that are asked for; -1 is not asked for.
 type Perm struct{ UID, GID, Mode int }
 
+// Takes reports whether a file gets another owner.
+func (w Perm) Takes(st *unix.Stat_t) bool { return w.UID >= 0 && w.UID != int(st.Uid) }
+
 // Set gives a file its owner, then its mode, as a change of owner takes some bits of the mode away.
 func (w Perm) Set(f File) error {
 	if w.UID >= 0 || w.GID >= 0 {

@@ -170,15 +170,16 @@ func (s *Slot) copyInto(to, from File, st *unix.Stat_t, asked Perm) error {
 	if _, err := Pump(s.Ctx, to, nil, from, *buf); err != nil {
 		return err
 	}
-	if err := CopyAttributes(from, to); err != nil {
+	if err := CopyAttributes(from, to, true); err != nil {
 		return err
 	}
 	return s.Keep(to, st, asked)
 }
 
 // CopyAttributes gives a new file what the one that it replaces has beside owner, group and mode.
-// One that may not be read keeps nothing of it.
-func (s *Slot) CopyAttributes(to File) error {
+// One that may not be read keeps nothing of it, and one that gets another owner no access list: who
+// had it before may have put themselves there.
+func (s *Slot) CopyAttributes(to File, asked Perm) error {
 	var st unix.Stat_t
 	fd, err := s.Dir.Open(s.Base, &st)
 	if errors.Is(err, unix.EACCES) {
@@ -192,7 +193,7 @@ func (s *Slot) CopyAttributes(to File) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return provider.Errorf(provider.Retryable, "it has become %s", KindOf(&st))
 	}
-	return CopyAttributes(old, to)
+	return CopyAttributes(old, to, !asked.Takes(&st))
 }
 
 // Keep gives what takes the place of another thing what is asked for, and for the rest what that

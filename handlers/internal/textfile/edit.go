@@ -199,7 +199,7 @@ func replace(
 	} else {
 		e := &disk.Slot{Ctx: ctx, Path: path, Dir: d}
 		if err = e.Keep(f, was, disk.Perm{UID: -1, GID: -1, Mode: -1}); err == nil {
-			err = disk.CopyAttributes(old, f)
+			err = disk.CopyAttributes(old, f, true)
 		}
 	}
 	if err == nil {
