@@ -208,6 +208,13 @@ func (f file) prepare(t *task) error {
 	if t.file, t.named, err = t.Dir.Temporary(t.Base, c != nil); err != nil {
 		return err
 	}
+	owner := t.want.UID
+	if replaces && owner < 0 {
+		owner = int(st.Uid)
+	}
+	if err := t.Dir.Disinherit(t.file, owner); err != nil {
+		return err
+	}
 	if err := fill(t.Ctx, t.file, t.Resource.Attributes["content"]); err != nil {
 		return err
 	}

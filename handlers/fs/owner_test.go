@@ -308,6 +308,42 @@ func TestAccessListsOfOthersGo(t *testing.T) {
 	}
 }
 
+// TestAccessListsOfDirectoriesOfOthers makes and changes files of the superuser's in a directory
+// whose owner has given it an access list for what is made in it.
+func TestAccessListsOfDirectoriesOfOthers(t *testing.T) {
+	// user::rw-, user:54321:rw-, group::---, mask::rw-, other::---
+	list := "\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" +
+		"\x02\x00\x06\x00\x31\xd4\x00\x00" +
+		"\x04\x00\x00\x00\xff\xff\xff\xff\x10\x00\x06\x00\xff\xff\xff\xff" +
+		"\x20\x00\x00\x00\xff\xff\xff\xff"
+	for _, def := range []provider.Definition{File(), Line()} {
+		for _, there := range []bool{false, true} {
+			g := newRig(t, def)
+			g.dir = t.TempDir()
+			if there {
+				g.write("a", "old\n", 0o640)
+			}
+			g.do(unix.Setxattr(g.dir, "system.posix_acl_default", []byte(list), 0))
+			others := os.Geteuid() == 0
+			if others {
+				g.do(os.Lchown(g.dir, stranger, stranger))
+			}
+			attrs := map[string]any{"path": g.path("a"), "content": "new", "mode": "0640"}
+			if def.Type.Name == "fs::Line" {
+				attrs = map[string]any{"path": g.path("a"), "name": "n", "line": "new", "create": true}
+			}
+			if _, _, err := g.apply(g.resource(attrs)); err != nil {
+				t.Fatal(err)
+			}
+			n, err := unix.Getxattr(g.path("a"), "system.posix_acl_access", make([]byte, 64))
+			if has := err == nil && n > 0; has == others {
+				t.Errorf("%s, there: %t: there is an access list: %t, %v", def.Type.Name, there, has,
+					err)
+			}
+		}
+	}
+}
+
 // TestOwnersThatCannotBeKept has another user than the superuser replace a file that is not the
 // user's own.
 func TestOwnersThatCannotBeKept(t *testing.T) {

@@ -191,6 +191,13 @@ func replace(
 			_ = d.Tidy(base)
 		}
 	}()
+	owner := m.UID
+	if old.FD >= 0 {
+		owner = int(was.Uid)
+	}
+	if err := d.Disinherit(f, owner); err != nil {
+		return false, err
+	}
 	if _, err := f.Write([]byte(bytes)); err != nil {
 		return false, err
 	}
