@@ -203,6 +203,15 @@ func (directory) prepare(t *task) error {
 		if err != nil {
 			return err
 		}
+		var st unix.Stat_t
+		if err := unix.Fstat(t.file.FD, &st); err != nil {
+			return err
+		}
+		if t.want.Takes(&st) { // who had it before may have put themselves there
+			if err := disk.DropAccessLists(t.file); err != nil {
+				return err
+			}
+		}
 		return t.want.Set(t.file)
 	}
 	if err := t.Dir.Tidy(t.Base); err != nil {
@@ -216,6 +225,9 @@ func (directory) prepare(t *task) error {
 		return err
 	}
 	if err := t.file.Empty(); err != nil {
+		return err
+	}
+	if err := t.Dir.Disinherit(t.file, t.want.UID); err != nil {
 		return err
 	}
 	full := t.want

@@ -253,7 +253,7 @@ func setInPlace(t *task) error {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return provider.Errorf(provider.Retryable, "it has become %s", disk.KindOf(&st))
 	case st.Nlink < 2 && t.want.Takes(&st):
-		if err := disk.DropAccessList(t.file); err != nil {
+		if err := disk.DropAccessLists(t.file); err != nil {
 			return err
 		}
 		return t.want.Set(t.file)

@@ -344,6 +344,39 @@ func TestAccessListsOfDirectoriesOfOthers(t *testing.T) {
 	}
 }
 
+// TestAccessListsOfDirectories takes over a directory from a user who has put themselves into its
+// access lists, and makes one in it.
+func TestAccessListsOfDirectories(t *testing.T) {
+	// user::rwx, user:54321:rwx, group::---, mask::rwx, other::---
+	list := "\x02\x00\x00\x00" + "\x01\x00\x07\x00\xff\xff\xff\xff" +
+		"\x02\x00\x07\x00\x31\xd4\x00\x00" +
+		"\x04\x00\x00\x00\xff\xff\xff\xff\x10\x00\x07\x00\xff\xff\xff\xff" +
+		"\x20\x00\x00\x00\xff\xff\xff\xff"
+	lists := []string{"system.posix_acl_default", "system.posix_acl_access"}
+	for _, name := range []string{"d", "d/new"} {
+		g := newRig(t, Directory())
+		g.dir = t.TempDir()
+		g.do(os.Mkdir(g.path("d"), 0o700))
+		for _, of := range lists {
+			g.do(unix.Setxattr(g.path("d"), of, []byte(list), 0))
+		}
+		others := os.Geteuid() == 0
+		if others {
+			g.do(os.Lchown(g.path("d"), stranger, stranger))
+		}
+		if _, _, err := g.apply(g.resource(map[string]any{"path": g.path(name), "mode": "0750",
+			"owner": int64(os.Geteuid())})); err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range lists {
+			n, err := unix.Getxattr(g.path(name), of, make([]byte, 64))
+			if has := err == nil && n > 0; has == others {
+				t.Errorf("%s has %s: %t, %v", name, of, has, err)
+			}
+		}
+	}
+}
+
 // TestOwnersThatCannotBeKept has another user than the superuser replace a file that is not the
 // user's own.
 func TestOwnersThatCannotBeKept(t *testing.T) {

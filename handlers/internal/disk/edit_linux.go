@@ -9,13 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// accessList is the attribute that holds who may do what beside owner, group and others.
-const accessList = "system.posix_acl_access"
+// accessList is the attribute that holds who may do what beside owner, group and others, and
+// defaultList that which what is made in a directory inherits.
+const (
+	accessList  = "system.posix_acl_access"
+	defaultList = "system.posix_acl_default"
+)
 
-// DropAccessList takes the access list of a file away, if it has one.
-func DropAccessList(f File) error {
-	return unlessRefused(f.Sys.Do("fremovexattr",
-		func() error { return unix.Fremovexattr(f.FD, accessList) }))
+// DropAccessLists takes the access lists of a file or a directory away, if it has some.
+func DropAccessLists(f File) error {
+	for _, name := range []string{accessList, defaultList} {
+		if err := unlessRefused(f.Sys.Do("fremovexattr",
+			func() error { return unix.Fremovexattr(f.FD, name) })); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CopyAttributes gives a file the extended attributes of another, security labels among them, and,

@@ -11,8 +11,8 @@ import (
 // CopyAttributes copies nothing: which extended attributes may be copied differs between systems.
 func CopyAttributes(_, _ File, _ bool) error { return nil }
 
-// DropAccessList drops nothing, as those of other systems are not known here.
-func DropAccessList(File) error { return nil }
+// DropAccessLists drops nothing, as those of other systems are not known here.
+func DropAccessLists(File) error { return nil }
 
 // OpenRoot opens a directory once more, as a root that nothing leads out of.
 func OpenRoot(d *Folder) (*os.Root, error) { return os.OpenRoot(d.Path) }

@@ -223,9 +223,9 @@ func (d *Folder) Temporary(base string, seen bool) (f File, named bool, err erro
 	return f, err == nil, err
 }
 
-// Disinherit takes from a new file, which is to belong to a user (-1: the one who makes it), the
-// access list that it has from the directory, if that is one of somebody else who is not trusted:
-// they would have given themselves rights to it.
+// Disinherit takes from a new file or directory, which is to belong to a user (-1: the one who makes
+// it), the access lists that it has from the directory, if that is one of somebody else who is not
+// trusted: they would have given themselves rights to it.
 func (d *Folder) Disinherit(f File, owner int) error {
 	var in unix.Stat_t
 	if err := unix.Fstat(d.FD, &in); err != nil {
@@ -235,7 +235,7 @@ func (d *Folder) Disinherit(f File, owner int) error {
 	case 0, owner, d.Sys.UID():
 		return nil
 	}
-	return DropAccessList(f)
+	return DropAccessLists(f)
 }
 
 // hidden makes an empty file under the hidden name of base.
