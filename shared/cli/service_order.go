@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -91,11 +93,12 @@ func (oc *orderCommands) orderOf(
 	if err := d.Decode(&body); err != nil {
 		return orders.Order{}, diag.Problems{{
 			Pos:     diag.Pos{File: file},
-			Message: strings.TrimPrefix(err.Error(), "json: "),
+			Message: notAnOrder(err),
 			Hint:    "`southbound service order --help` says what an order has",
 		}}
 	}
 	out := body.Order()
+	var problems diag.Problems
 	for n := range out.Items {
 		i := &out.Items[n]
 		if ref := reference(i.Name); i.Action != orders.ActionCreate && ref.Service != "" {
@@ -104,13 +107,44 @@ func (oc *orderCommands) orderOf(
 				i.Service = ref.Service
 			}
 		}
-		s, err := oc.views.offer(ctx, o, i.Service, -1, false)
+		s, err := oc.itemOffer(ctx, o, i.Service)
+		if fault.Is(err, fault.NotFound) {
+			problems.Add(diag.Problem{
+				Pos: diag.Pos{File: file}, Resource: fmt.Sprintf("item %d", n+1),
+				Attribute: "service_entity", Message: err.Error(), Hint: fault.HintOf(err),
+			})
+			continue
+		}
 		if err != nil {
 			return out, err
 		}
 		byName(&s.Part, i.Attributes)
 	}
-	return out, nil
+	return out, problems.Err()
+}
+
+// itemOffer returns the service of an item.
+func (oc *orderCommands) itemOffer(
+	ctx context.Context, o api.Orders, name string,
+) (orders.Offer, error) {
+	if name == "" {
+		return orders.Offer{}, fault.New(fault.NotFound, "", "it does not say of which service it is").
+			WithHint("`southbound service list` shows those that there are")
+	}
+	return oc.views.offer(ctx, o, name, -1, false)
+}
+
+// notAnOrder says what is wrong with an order whose members are not what they should be.
+func notAnOrder(err error) string {
+	var other *json.UnmarshalTypeError
+	if !errors.As(err, &other) {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	article := "a "
+	if strings.ContainsAny(other.Value[:1], "ao") { // array, object
+		article = "an "
+	}
+	return cmp.Or(other.Field, "order") + ": " + article + other.Value + " does not belong there"
 }
 
 func (oc *orderCommands) serviceOrderList() *cobra.Command {
