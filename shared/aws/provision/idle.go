@@ -220,6 +220,14 @@ func (p *agents) idleAgents(ctx context.Context, env string, now time.Time) (
 	if err != nil {
 		return nil, false, fault.Wrap(fault.Unknown, "read agents", err)
 	}
+	for agent := range agents {
+		if lives[agent] == nil {
+			lives[agent] = &life{}
+		}
+	}
+	if err := p.sinceVersion(ctx, env, lives); err != nil {
+		return nil, false, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, agent := range slices.Sorted(maps.Keys(lives)) {
@@ -236,6 +244,33 @@ func (p *agents) idleAgents(ctx context.Context, env string, now time.Time) (
 		}
 	}
 	return found, anyIdle, nil
+}
+
+// sinceVersion has agents without work on which nothing ever ran, as what is wanted of them is not
+// known, count as served when the newest version was stored, which may have brought them. Their
+// queues were made with that, and would be polled for ever.
+func (p *agents) sinceVersion(ctx context.Context, env string, lives map[string]*life) error {
+	var never []*life
+	for _, a := range lives {
+		if a.last.IsZero() && !a.work {
+			never = append(never, a)
+		}
+	}
+	if len(never) == 0 {
+		return nil
+	}
+	versions, err := p.State.Versions(ctx, env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read versions", err)
+	}
+	for i := range versions {
+		for _, a := range never {
+			if versions[i].At.After(a.last) {
+				a.last = versions[i].At
+			}
+		}
+	}
+	return nil
 }
 
 // disable disables the mapping of an agent, and reports whether it was enabled.

@@ -10,6 +10,9 @@ import (
 
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/provision"
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
+	"southbound/shared/resource"
 )
 
 // TestIdleAgentsSleep pins that an agent on which nothing ran for long is not polled any more, that
@@ -206,5 +209,31 @@ func TestNeverIdle(t *testing.T) {
 	if n, err := p.Idle(t.Context()); err != nil || n != 0 ||
 		!strings.Contains(w.states("web1"), "Enabled") {
 		t.Errorf("%v: %d", err, n)
+	}
+}
+
+// TestWhatNeverRanSleeps pins that an agent sleeps on which nothing was ever run, as what is wanted
+// of it is not known, and that it is awake when it gets work.
+func TestWhatNeverRanSleeps(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.start(nil)
+	m := &model.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1}},
+		Resources: []resource.Resource{{
+			ID:   resource.NewID("std::Null", "web1", resource.Key{Name: "name", Value: "a"}),
+			Type: "std::Null", Agent: "web1",
+			Attributes: map[string]any{"name": "a", "value": resource.Parameter{Name: "p"}}}}}
+	if _, err := p.engine.Export(t.Context(), "prod", deploy.Export{Model: m}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wake(t.Context(), "prod", "web1"); err != nil { // as for all new agents
+		t.Fatal(err)
+	}
+	if n, err := p.Idle(t.Context()); err != nil || n != 0 {
+		t.Errorf("a new agent is put to sleep: %d, %v", n, err)
+	}
+	w.later(15 * 24 * time.Hour)
+	if n, err := p.Idle(t.Context()); err != nil || n != 1 || w.states("web1") != "Disabled" {
+		t.Errorf("%d agents are put to sleep, %v; the mapping is %s", n, err, w.states("web1"))
 	}
 }
