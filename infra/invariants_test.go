@@ -407,7 +407,10 @@ func TestAlarms(t *testing.T) {
 			t.Errorf("%s looks at %s, which no function measures", name, metric)
 		}
 		// What is not there measures nothing.
-		missing := map[bool]string{true: "breaching", false: "notBreaching"}[metric == "Invocations"]
+		missing := "notBreaching"
+		if metric == "Invocations" {
+			missing = "breaching"
+		}
 		if got := str(at(r, "Properties", "TreatMissingData")); got != missing {
 			t.Errorf("%s takes what is missing for %s, want %s", name, got, missing)
 		}
@@ -465,8 +468,8 @@ func TestRestoredTable(t *testing.T) {
 	}
 }
 
-// TestMetricsAreDocumented pins that the page of the functions names the metrics that there are, and
-// the page of costs how many: each is paid for.
+// TestMetricsAreDocumented pins that the page of the functions names the metrics that there are,
+// and the page of costs how many: each is paid for.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	program := code(t, "../functions", "../shared/aws")

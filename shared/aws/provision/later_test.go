@@ -153,7 +153,8 @@ func TestCheckForgetsNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const n = 510
-		a, state := newAccount(time.Millisecond), simulated{State: sim.NewState(), mu: &sync.Mutex{}}
+		a := newAccount(time.Millisecond)
+		state := simulated{State: sim.NewState(), mu: &sync.Mutex{}}
 		_, engine := prepared(t, a, state)
 		m := &model.Model{}
 		for i := range n {

@@ -76,8 +76,8 @@ func (s *Stacks) made(ctx context.Context, id string) (map[string]string, error)
 	}
 	if out["Table"] == "" || out["Bucket"] == "" || out["DeadLetters"] == "" {
 		return nil, fault.New(fault.Foreign, "read what the deleted stack had",
-			"%s had no table, no bucket or no queue for dead letters: it is not one of Southbound's",
-			id)
+			"%s had no table, no bucket or no queue for dead letters: it is not one of "+
+				"Southbound's", id)
 	}
 	return out, nil
 }

@@ -80,7 +80,8 @@ func (s *Stacks) find(ctx context.Context, name string) (types.Stack, error) {
 }
 
 func noStack(name string) error {
-	return fault.New(fault.NotFound, "", "there is no stack %q in this region of this account", name)
+	return fault.New(fault.NotFound, "",
+		"there is no stack %q in this region of this account", name)
 }
 
 // Delete deletes a stack and waits until it is gone. It is not an error when it was gone before.

@@ -109,8 +109,8 @@ func releasedAt(ctx context.Context, watched Watched, env string) (time.Time, er
 	return vs[0].At, nil
 }
 
-// recent is how many versions are looked at: an environment that gets one each minute shall not seem
-// to have got its work just now.
+// recent is how many versions are looked at: an environment that gets one each minute shall not
+// seem to have got its work just now.
 const recent = 8
 
 // broughtAt returns when all agents may have got work: with one of the last versions, a repair or

@@ -181,9 +181,9 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 	}
 }
 
-// passOn notifies the lanes of other agents that a message is for, too: it was meant for a function,
-// which would serve all of them. If that fails, or this process dies before the message is deleted,
-// they are notified again, by whoever gets it next or by the sweep.
+// passOn notifies the lanes of other agents that a message is for, too: it was meant for a
+// function, which would serve all of them. If that fails, or this process dies before the message
+// is deleted, they are notified again, by whoever gets it next or by the sweep.
 func (r *Runner) passOn(ctx context.Context, h queue.Delivery) {
 	if len(h.With) == 0 {
 		return
