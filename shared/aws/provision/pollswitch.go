@@ -25,14 +25,18 @@ type PollSwitch struct {
 	mu   sync.Mutex
 	used time.Time // when it was last needed, or first looked at
 	is   string    // the state that this process left it in or saw; "" when not known
+	seen time.Time // when that was
 }
 
 // quiet is how long nothing must have happened before the mapping is disabled.
 const quiet = 30 * time.Minute
 
+// fresh is how long it is believed that a mapping is enabled: another process of the sweep that has
+// seen no work, or a person, may have disabled it.
+const fresh = 10 * time.Minute
+
 // SetNeeded enables the mapping when it is needed, and disables it when it was not for half an
-// hour.
-// Mostly it asks nobody.
+// hour. Mostly it asks nobody.
 func (p *PollSwitch) SetNeeded(ctx context.Context, needed bool) error {
 	if p.Mapping == "" {
 		return nil
@@ -50,7 +54,7 @@ func (p *PollSwitch) SetNeeded(ctx context.Context, needed bool) error {
 		}
 		want = stateDisabled
 	}
-	if p.is == want {
+	if p.is == want && (!needed || now.Sub(p.seen) < fresh) {
 		return nil
 	}
 	out, err := p.Lambda.GetEventSourceMapping(
@@ -68,7 +72,7 @@ func (p *PollSwitch) SetNeeded(ctx context.Context, needed bool) error {
 	}
 	switch {
 	case err == nil:
-		p.is = want
+		p.is, p.seen = want, now
 	// in the middle of a change: the next minute asks again
 	case awserr.Is(err, awserr.ResourceInUse, awserr.ResourceConflict):
 		p.is = ""

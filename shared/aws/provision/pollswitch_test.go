@@ -73,6 +73,24 @@ func TestMappingFollowsTheWork(t *testing.T) {
 			t.Errorf("%s:\n%s", c.reason, got)
 		}
 	}
+	// Another process, which has seen no work for long, disables it.
+	other := &provision.PollSwitch{Lambda: api, Mapping: *mapping.UUID, Clock: w.clock()}
+	for range 4 {
+		if err := other.SetNeeded(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		w.later(15 * time.Minute)
+	}
+	for range 2 {
+		if err := polling.SetNeeded(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		w.later(time.Minute)
+	}
+	if got := state(); got != "Enabled" {
+		t.Errorf("what another process has disabled is %s while there is work", got)
+	}
+	m.Take()
 	if err := (&provision.PollSwitch{Lambda: api, Clock: w.clock()}).
 		SetNeeded(t.Context(), true); err != nil ||
 		len(m.Take()) != 0 {
