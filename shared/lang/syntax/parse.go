@@ -311,6 +311,7 @@ func (p *parser) statement(top bool) Statement {
 			"there is no block that `%s` could belong to", t.Text)
 	}
 	p.declared()
+	p.foreignBlock()
 	from := p.at
 	if name, ok := p.entityPath(); ok && p.peek().is(".") {
 		if !top {
@@ -326,6 +327,29 @@ func (p *parser) statement(top bool) Statement {
 		return p.assignment(e)
 	}
 	return &Bare{p.since(from), e}
+}
+
+// foreign are the words with which blocks of other languages begin.
+var foreign = map[string]bool{
+	"while": true, "def": true, "class": true, "function": true, "func": true, "foreach": true,
+	"unless": true, "try": true, "with": true,
+}
+
+// foreignBlock reports a block of another language, up to the : that ends its first line.
+func (p *parser) foreignBlock() {
+	t := p.peek()
+	if t.Kind != Name || !foreign[t.Text] || p.ahead(1).is("?") {
+		return
+	}
+	n := int32(0)
+	for p.ahead(n+1).Kind != EOF && p.ahead(n+1).Pos.Line == t.Pos.Line {
+		n++
+	}
+	if p.ahead(n).is(":") {
+		p.heading = true
+		p.fail(CodeSyntax, t, "blocks are those of for, if, entity and implementation",
+			"%s begins no statement", t.Text)
+	}
 }
 
 // declared reports a variable that is written with a type, where that is nothing else either.

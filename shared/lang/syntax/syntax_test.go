@@ -260,6 +260,16 @@ func TestProblems(t *testing.T) {
 			"4:5 syntax expected a value, found - | a sign belongs to the number that it " +
 				"touches: write 0 - x",
 		}},
+		{"blocks of other languages", "while a:\n    b = 1\nend\nx = = 1\ndef f(a):\n    g(a)\n" +
+			"try = 1\nclass C:\nend\nwith = 2\ny = {\n\"a\": try}\nwith ? a :\n b\n", []string{
+			"1:1 syntax while begins no statement | blocks are those of for, if, entity and " +
+				"implementation",
+			"4:5 syntax expected a value, found = | ",
+			"5:1 syntax def begins no statement | blocks are those of for, if, entity and " +
+				"implementation",
+			"8:1 syntax class begins no statement | blocks are those of for, if, entity and " +
+				"implementation",
+		}},
 		{"a comparison by =", "if x = 1:\nend\n", []string{
 			"1:6 syntax expected `:`, found = | two values are compared by ==",
 		}},
