@@ -39,7 +39,8 @@ func TestNothingElseIsGivenAway(t *testing.T) {
 			g.Must(attrs, diff.Created)
 			place := filepath.Join(g.root, "home/bob", tc.made)
 			err := errors.Join(os.RemoveAll(filepath.Join(g.root, "home/bob", tc.gone)),
-				os.Mkdir(g.root+"/precious", 0o700), os.WriteFile(g.root+"/precious/.hello", nil, 0o600))
+				os.Mkdir(g.root+"/precious", 0o700),
+				os.WriteFile(g.root+"/precious/.hello", nil, 0o600))
 			if err != nil {
 				t.Fatal(err)
 			}

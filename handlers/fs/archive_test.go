@@ -427,7 +427,8 @@ func TestArchiveIsNoPipe(t *testing.T) {
 	g.do(unix.Mkfifo(g.path("pipe"), 0o600))
 	failed := make(chan error, 1)
 	go func() {
-		_, _, err := g.apply(g.resource(map[string]any{"path": g.path("a"), "source": g.path("pipe")}))
+		_, _, err := g.apply(g.resource(map[string]any{"path": g.path("a"),
+			"source": g.path("pipe")}))
 		failed <- err
 	}()
 	select {

@@ -394,8 +394,8 @@ func (t *unpacked) makeDir(e entry) error {
 	return t.sys.Do("rename", func() error { return t.root.Rename(aside, e.Name) })
 }
 
-// own gives a new directory its owner and mode through one descriptor: the owner of what it is in may
-// have put another one in its place.
+// own gives a new directory its owner and mode through one descriptor: the owner of what it is in
+// may have put another one in its place.
 func (t *unpacked) own(name string, e entry) error {
 	dir, err := t.root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {

@@ -330,15 +330,16 @@ func TestAccessListsOfDirectoriesOfOthers(t *testing.T) {
 			}
 			attrs := map[string]any{"path": g.path("a"), "content": "new", "mode": "0640"}
 			if def.Type.Name == "fs::Line" {
-				attrs = map[string]any{"path": g.path("a"), "name": "n", "line": "new", "create": true}
+				attrs = map[string]any{"path": g.path("a"), "name": "n", "line": "new",
+					"create": true}
 			}
 			if _, _, err := g.apply(g.resource(attrs)); err != nil {
 				t.Fatal(err)
 			}
 			n, err := unix.Getxattr(g.path("a"), "system.posix_acl_access", make([]byte, 64))
 			if has := err == nil && n > 0; has == others {
-				t.Errorf("%s, there: %t: there is an access list: %t, %v", def.Type.Name, there, has,
-					err)
+				t.Errorf("%s, there: %t: there is an access list: %t, %v", def.Type.Name, there,
+					has, err)
 			}
 		}
 	}

@@ -128,7 +128,8 @@ func (oc *orderCommands) itemOffer(
 	ctx context.Context, o api.Orders, name string,
 ) (orders.Offer, error) {
 	if name == "" {
-		return orders.Offer{}, fault.New(fault.NotFound, "", "it does not say of which service it is").
+		return orders.Offer{}, fault.New(fault.NotFound, "",
+			"it does not say of which service it is").
 			WithHint("`southbound service list` shows those that there are")
 	}
 	return oc.views.offer(ctx, o, name, -1, false)

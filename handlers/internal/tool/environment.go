@@ -7,8 +7,8 @@ import (
 )
 
 // handedOn returns the variables of this process that programs get: what says where things are, how
-// servers are reached, and what is meant for package managers. The others may be secrets of the form
-// env:NAME, or the token of the API. A daemon that is started, or a script of a package, would have
+// servers are reached, and what is meant for package managers. The others may be secrets of the
+// form env:NAME, or the token of the API. A daemon that is started, or a script of a package, would have
 // them all.
 func handedOn() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
@@ -21,7 +21,8 @@ func handedOn() []string {
 }
 
 func names() []string {
-	return []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TZ", "TERM", "TMPDIR", "TEMP", "TMP",
+	return []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TZ", "TERM", "TMPDIR", "TEMP",
+		"TMP",
 		"LD_LIBRARY_PATH", "VIRTUAL_ENV", "SVDIR",
 		"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY",
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
@@ -30,6 +31,6 @@ func names() []string {
 
 // prefixes are those of variables that package managers and their like read.
 func prefixes() []string {
-	return []string{"XDG_", "APT_", "DEBIAN_", "DEBCONF_", "DPKG_", "PIP_", "PYENV_", "NPM_", "NVM_",
-		"GEM_", "BUNDLE_", "RBENV_"}
+	return []string{"XDG_", "APT_", "DEBIAN_", "DEBCONF_", "DPKG_", "PIP_", "PYENV_", "NPM_",
+		"NVM_", "GEM_", "BUNDLE_", "RBENV_"}
 }

@@ -20,8 +20,8 @@ const (
 )
 
 // Run runs a program without a shell, in the C locale, with nothing to read, and returns its
-// standard output. env is added to what it is handed of the environment, see handedOn. What fails is
-// an *Error; a call that is cut off is Retryable.
+// standard output. env is added to what it is handed of the environment, see handedOn. What fails
+// is an *Error; a call that is cut off is Retryable.
 func Run(ctx context.Context, env []string, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(append(handedOn(), "LC_ALL=C", "LANG=C", "LANGUAGE="), env...)

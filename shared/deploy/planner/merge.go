@@ -184,7 +184,8 @@ func (mg *merger) reportTaken(ctx context.Context, env string) error {
 			hint = hintOwned
 		}
 		mg.problems.Add(diag.Problem{
-			Pos: mg.x.Model.At(t.i, "set"), Resource: string(mg.x.Model.Resources[t.i].ID), Hint: hint,
+			Pos: mg.x.Model.At(t.i, "set"), Hint: hint,
+			Resource: string(mg.x.Model.Resources[t.i].ID),
 			Message: fmt.Sprintf("the resource is in %s, which this export does not replace",
 				model.SetText(t.set)),
 		})

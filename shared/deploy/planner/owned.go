@@ -15,8 +15,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// checkOwned refuses a partial export that replaces or deletes resource sets of others than who asks
-// for it.
+// checkOwned refuses a partial export that replaces or deletes resource sets of others than who
+// asks for it.
 func (p *exporting) checkOwned(ctx context.Context, x Export) error {
 	if !x.Partial || x.Owner {
 		return nil
@@ -35,7 +35,8 @@ func (p *exporting) checkOwned(ctx context.Context, x Export) error {
 	for i := range x.Model.Resources {
 		if r := &x.Model.Resources[i]; slices.Contains(owned, r.Set) {
 			refuse(x.Model.At(i, "set"), r.ID, r.Set,
-				"choose another set; what the instance has is changed by `southbound service update %s`")
+				"choose another set; what the instance has is changed by "+
+					"`southbound service update %s`")
 		}
 	}
 	for _, set := range x.DeleteSets {

@@ -175,10 +175,12 @@ func TestHostileWords(t *testing.T) {
 	toEngine, fromMachine := io.Pipe()
 	go func() {
 		w := newFrameWriter(fromMachine)
-		_ = w.send(newHello(t), frame{kindProvider, named{Call: 1, Name: strings.Repeat("x", 1000)}},
+		_ = w.send(newHello(t),
+			frame{kindProvider, named{Call: 1, Name: strings.Repeat("x", 1000)}},
 			frame{kindAnswer, answer{Call: 1}}, frame{kindDone, done{Call: 1}})
 	}()
-	c, err := newConn(t.Context(), toEngine, io.Discard, 0, Running{}, func() { _ = toEngine.Close() })
+	c, err := newConn(t.Context(), toEngine, io.Discard, 0, Running{},
+		func() { _ = toEngine.Close() })
 	if err != nil {
 		t.Fatal(err)
 	}
