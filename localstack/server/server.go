@@ -174,12 +174,13 @@ func freePort(ctx context.Context) (int, error) {
 
 // guardian runs a command and ends its process group, itself included, when the command or its own
 // standard input ends. The input ends when the process that holds the other end of the pipe is
-// gone, even if it was killed.
+// gone, even if it was killed; then nobody but the guardian removes the folder that it works in.
 const guardian = `exec 3<&0
 "$@" </dev/null 3<&- &
 pid=$!
-( read _ <&3; kill -9 0 ) &
-wait $pid
+( read _ <&3; : >gone; kill -9 $pid ) &
+wait $pid 2>/dev/null
+[ -e gone ] && rm -rf -- "$PWD"
 kill -9 0`
 
 func (s *Server) launch(command, env []string) error {
@@ -216,6 +217,8 @@ func (k Kind) command(dir, work string, port int) (command, env []string) {
 		// It lives for seconds: compiling it well, and collecting garbage on all cores, would cost
 		// more than all that it is asked.
 		return []string{"java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+			// where it unpacks a library each time, and leaves nothing when it is ended
+			"-Djava.io.tmpdir=" + work, "-XX:-UsePerfData",
 			"-Djava.library.path=" + lib, "-cp", filepath.Join(lib, "*"),
 			"com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-inMemory", "-port", p,
 			"-disableTelemetry"}, nil

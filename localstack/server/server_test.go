@@ -47,7 +47,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestKilledParentTakesItsServerAlong pins that no server is left when a test process is killed.
+// TestKilledParentTakesItsServerAlong pins that no server is left when a test process is killed, nor
+// what it has written.
 func TestKilledParentTakesItsServerAlong(t *testing.T) {
 	if os.Getenv("SOUTHBOUND_START_AND_HANG") != "" {
 		s, err := server.Start(t.Context(), server.DynamoDB)
@@ -59,7 +60,8 @@ func TestKilledParentTakesItsServerAlong(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0],
 		"-test.run=^TestKilledParentTakesItsServerAlong$")
-	cmd.Env = append(os.Environ(), "SOUTHBOUND_START_AND_HANG=1")
+	temporary := t.TempDir()
+	cmd.Env = append(os.Environ(), "SOUTHBOUND_START_AND_HANG=1", "TMPDIR="+temporary)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +85,12 @@ func TestKilledParentTakesItsServerAlong(t *testing.T) {
 	for answers(ctx, url) {
 		if ctx.Err() != nil {
 			t.Fatal("the server still answers")
+		}
+	}
+	left := []os.DirEntry{nil}
+	for len(left) > 0 {
+		if left, err = os.ReadDir(temporary); err != nil || ctx.Err() != nil {
+			t.Fatal("the server leaves", left, err)
 		}
 	}
 }
