@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -46,8 +47,8 @@ func TestIndex(t *testing.T) {
 		for range 1 + rng.IntN(4) {
 			s.Add(random(6 + rng.IntN(30)))
 		}
-		s.ready()
-		f := s.dense[rng.IntN(len(s.dense))]
+		all := s.ready()
+		f := all.dense[rng.IntN(len(all.dense))]
 		from := rng.IntN(len(f))
 		to := from + rng.IntN(len(f)-from) + 1
 		if rng.IntN(3) == 0 {
@@ -57,18 +58,18 @@ func TestIndex(t *testing.T) {
 		if len(word) < shortestPart {
 			continue
 		}
-		i, j := s.index.part(word)
-		if n := longestPart(s.dense, word); j-i != n {
+		i, j := all.index.part(word)
+		if n := longestPart(all.dense, word); j-i != n {
 			t.Errorf("%q: %d to %d, expected %d bytes", word, i, j, n)
 		}
 		text := random(20) + word + random(20)
 		var within []string
-		for _, f := range s.dense {
+		for _, f := range all.dense {
 			if strings.Contains(text, f) {
 				within = append(within, f)
 			}
 		}
-		if got := s.index.within(text); fmt.Sprint(got) != fmt.Sprint(within) {
+		if got := all.index.within(text); fmt.Sprint(got) != fmt.Sprint(within) {
 			t.Errorf("%q: %q, expected %q", text, got, within)
 		}
 	}
@@ -88,4 +89,23 @@ func longestPart(forms []string, word string) int {
 		}
 	}
 	return longest
+}
+
+// TestCleanedAtOnce holds that texts are cleaned at the same time, by the first of them, too.
+func TestCleanedAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		var s Set
+		s.Add("hunter2 and the rest\nof a secret of lines")
+		clone := s.Clone()
+		var wg sync.WaitGroup
+		for _, of := range []*Set{&s, &s, &clone, &clone} {
+			wg.Go(func() {
+				if got := of.Clean("so hunter2 and the rest", "…"); got != "so …" {
+					t.Errorf("cleaned, it is %q", got)
+				}
+			})
+		}
+		wg.Wait()
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -34,12 +35,20 @@ const (
 	ellipsis = "…"
 )
 
-// Set is secrets that are to be in no text. The zero Set has none. It is not for concurrent use.
+// Set is secrets that are to be in no text. The zero Set has none. While none is added, texts may be
+// cleaned at the same time.
 type Set struct {
-	forms []string // longest first, once sorted
-	dense []string // of these, those that programs break into lines or groups of digits
-	known map[string]bool
-	index *index // of dense; nil: it is to be made, and all is to be sorted
+	forms  []string // as they were added
+	dense  []string // of these, those that programs break into lines or groups of digits
+	known  map[string]bool
+	sorted *sorted // of what was added; nil: nothing was
+}
+
+// sorted is forms as they are looked for in texts. Whoever needs it first makes it.
+type sorted struct {
+	once         sync.Once
+	forms, dense []string // longest first
+	index        *index   // of dense
 }
 
 // Add adds a secret in all its forms. Each line of a secret of several lines counts as one too,
@@ -69,24 +78,28 @@ func (s *Set) Add(value string) {
 				s.dense = append(s.dense, f)
 			}
 		}
-		s.index = nil
+		s.sorted = &sorted{}
 	}
 }
 
 // Clone returns a set of its own.
 func (s *Set) Clone() Set {
-	return Set{slices.Clone(s.forms), slices.Clone(s.dense), maps.Clone(s.known), s.index}
+	return Set{slices.Clone(s.forms), slices.Clone(s.dense), maps.Clone(s.known), s.sorted}
 }
 
-// ready sorts what was added, and makes the index.
-func (s *Set) ready() {
-	if s.index != nil {
-		return
+// ready returns what was added, sorted.
+func (s *Set) ready() *sorted {
+	if s.sorted == nil {
+		return &sorted{}
 	}
-	slices.SortFunc(s.forms, longestFirst)
-	slices.SortFunc(s.dense, longestFirst)
-	s.dense = slices.Compact(s.dense)
-	s.index = newIndex(s.dense)
+	s.sorted.once.Do(func() {
+		forms, dense := slices.Clone(s.forms), slices.Clone(s.dense)
+		slices.SortFunc(forms, longestFirst)
+		slices.SortFunc(dense, longestFirst)
+		s.sorted.forms, s.sorted.dense = forms, slices.Compact(dense)
+		s.sorted.index = newIndex(s.sorted.dense)
+	})
+	return s.sorted
 }
 
 // longestFirst is an order of forms.
@@ -263,23 +276,23 @@ func URL(text, mark string) string {
 // Clean puts mark in the place of each secret in a text, and of the parts of one that are left
 // where the text was cut.
 func (s *Set) Clean(text, mark string) string {
-	s.ready()
-	for _, f := range s.forms {
+	all := s.ready()
+	for _, f := range all.forms {
 		if strings.Contains(text, f) {
 			text = strings.ReplaceAll(text, f, mark)
 		}
 	}
-	text = s.cleanParts(s.cleanBroken(text, mark), mark)
-	if len(s.forms) == 0 || !strings.Contains(text, ellipsis) {
+	text = all.cleanParts(all.cleanBroken(text, mark), mark)
+	if len(all.forms) == 0 || !strings.Contains(text, ellipsis) {
 		return text
 	}
 	parts := strings.Split(text, ellipsis)
 	for i := range parts {
 		if i > 0 {
-			parts[i] = s.cutBefore(parts[i], mark)
+			parts[i] = all.cutBefore(parts[i], mark)
 		}
 		if i < len(parts)-1 {
-			parts[i] = s.cutAfter(parts[i], mark)
+			parts[i] = all.cutAfter(parts[i], mark)
 		}
 	}
 	return strings.Join(parts, ellipsis)
@@ -287,7 +300,7 @@ func (s *Set) Clean(text, mark string) string {
 
 // cleanBroken replaces forms between whose characters there are others that only break them into
 // lines or groups of digits.
-func (s *Set) cleanBroken(text, mark string) string {
+func (s *sorted) cleanBroken(text, mark string) string {
 	if len(s.dense) == 0 || !strings.ContainsAny(text, breaks) {
 		return text
 	}
@@ -302,7 +315,7 @@ func (s *Set) cleanBroken(text, mark string) string {
 }
 
 // cleanParts replaces parts of forms that stand alone, as where only one line of several is shown.
-func (s *Set) cleanParts(text, mark string) string {
+func (s *sorted) cleanParts(text, mark string) string {
 	if len(s.dense) == 0 {
 		return text
 	}
@@ -382,7 +395,7 @@ func join(text string, at *[]int) string {
 }
 
 // cutBefore takes the end of a secret from the start of a text.
-func (s *Set) cutBefore(text, mark string) string {
+func (s *sorted) cutBefore(text, mark string) string {
 	lead := len(text) - len(strings.TrimLeft(text, " "))
 	rest := text[lead:]
 	for _, f := range s.forms {
@@ -396,7 +409,7 @@ func (s *Set) cutBefore(text, mark string) string {
 }
 
 // cutAfter takes the start of a secret from the end of a text.
-func (s *Set) cutAfter(text, mark string) string {
+func (s *sorted) cutAfter(text, mark string) string {
 	rest := strings.TrimRight(text, " ")
 	for _, f := range s.forms {
 		for to := min(len(f)-1, len(rest)); to >= shortest; to-- {
