@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/big"
 	"slices"
 	"sync"
 	"time"
@@ -259,11 +260,13 @@ func (h *host) Secret(value string) {
 	h.add(value)
 }
 
-// secretsIn registers every text in v as a secret.
+// secretsIn registers every text and number in v as a secret.
 func (h *host) secretsIn(v any) {
 	switch v := v.(type) {
 	case string:
 		h.Secret(v)
+	case int64, float64, *big.Int:
+		h.Secret(fmt.Sprint(v))
 	case []any:
 		for _, e := range v {
 			h.secretsIn(e)

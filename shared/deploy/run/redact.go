@@ -99,7 +99,12 @@ func (d *Redactor) redactAny(v any) any { return d.redactTo(v, maxText) }
 // redactTo is redactAny with another bound of each text.
 func (d *Redactor) redactTo(v any, limit int) any {
 	switch v := v.(type) {
-	case nil, bool, int64, float64, *big.Int:
+	case nil, bool:
+		return v
+	case int64, float64, *big.Int:
+		if text := fmt.Sprint(v); d.clean(text) != text {
+			return redacted // a secret may be a number
+		}
 		return v
 	case string:
 		return d.cleanTo(v, limit)

@@ -53,11 +53,15 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 		}
 		if secret {
 			if a, ok := r.typ.Attribute(name); ok {
+				text := resolved
 				if resolved, ok = held(a.DataType, v, resolved); !ok {
 					r.End(state.StatusFailed, provider.NeedsChange,
 						fmt.Sprintf("attribute %s: what its secret holds is not %s", name,
 							schema.Unsealed(a.DataType).Describe()))
 					return
+				}
+				if _, is := text.(string); is { // what was read in it is as secret as the whole
+					r.host.secretsIn(resolved)
 				}
 			}
 			r.host.Hide(name)
