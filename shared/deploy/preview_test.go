@@ -521,11 +521,68 @@ func TestLostInALaneThatIsGone(t *testing.T) {
 	}
 }
 
+// TestEndsWhileItIsLookedAt pins that whoever ends just when others look whether he still runs what
+// was moved from his lane is seen to have ended, or not, by all that they decide: nothing runs from
+// a row that he has written since they read it.
+func TestEndsWhileItIsLookedAt(t *testing.T) {
+	t.Parallel()
+	a := author{rig: newRig(t)}
+	var ends func()
+	config := a.e.Config
+	config.Ended = func(holder string) bool {
+		was := ends == nil
+		if holder == whoEnds && !was {
+			ends()
+			ends = nil
+		}
+		return holder == whoEnds && was
+	}
+	a.e = deploy.New(config)
+	described := func(lanes int) deploy.Export {
+		m := &model.Model{Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: lanes}}}
+		for i := range 8 {
+			m.Resources = append(m.Resources, res(fmt.Sprint("x", i)))
+		}
+		return deploy.Export{Model: m, Check: true}
+	}
+	a.export(described(2))
+	a.drain()
+	var of []string
+	for i := range 8 {
+		if name := fmt.Sprint("x", i); a.row(name).Lane == "a/1" {
+			of = append(of, name)
+		}
+	}
+	lease := a.lose("a/1", time.Hour, id(of[0]))
+	a.export(described(1))
+	since := a.last()
+	env, err := a.home.Env(t.Context(), "e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	epoch := env.Wave.Epoch
+	ends = func() {
+		row := a.row(of[0])
+		row.Checked, row.MovedFrom = epoch, nil
+		done, err := a.home.Commit(t.Context(), "e", state.Commit{Rows: []state.Row{row},
+			Checked: []resource.ID{row.ID}, Epoch: epoch,
+			Guard: state.Guard{Key: lease.Key, Fence: lease.Fence}})
+		if err != nil || len(done.Conflicts) > 0 {
+			t.Errorf("%v, %v", done, err)
+		}
+	}
+	a.drain()
+	ran, err := a.home.Actions(t.Context(), "e", state.ActionQuery{Resource: id(of[0]), After: since})
+	if err != nil || len(ran) > 0 || ends != nil {
+		t.Errorf("%s, which he has done, ran %d times, %v", of[0], len(ran), err)
+	}
+}
+
 // whoEnds holds leases in tests, and has ended.
 const whoEnds = "who ends"
 
 // lose has somebody take a lane for so long, claim resources of it, and end without a word.
-func (r *rig) lose(lane string, span time.Duration, ids ...resource.ID) {
+func (r *rig) lose(lane string, span time.Duration, ids ...resource.ID) state.Lease {
 	r.t.Helper()
 	ctx, now := r.t.Context(), r.clock.Now()
 	lease, err := r.home.Acquire(ctx, "e", lane, whoEnds, now, now.Add(span))
@@ -541,4 +598,5 @@ func (r *rig) lose(lane string, span time.Duration, ids ...resource.ID) {
 	if err != nil || !done.Started {
 		r.t.Fatalf("%v: started %v", err, done.Started)
 	}
+	return lease
 }

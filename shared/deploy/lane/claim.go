@@ -26,20 +26,21 @@ func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, e
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read leases", err)
 	}
-	if written, err := w.writtenSince(ctx, batch, leases); err != nil {
+	fates := w.fates(leases, batch)
+	if written, err := w.writtenSince(ctx, batch, fates); err != nil {
 		return nil, err
 	} else if written {
 		return nil, w.reload(ctx)
 	}
 	dropped := map[int32]bool{}
 	return slices.DeleteFunc(batch, func(c *claim) bool {
-		runs, ended := w.elsewhere(leases, c.row)
-		if ended && c.row.SendsEvents() {
+		f := fates[c.row.ID]
+		if f.ended && c.row.SendsEvents() {
 			// as TakeOver does; the lane that it left may never be served again
 			c.row.PossiblyChanged = true
 		}
 		switch {
-		case runs:
+		case f.runs:
 			c.row.NotBefore = w.Clock.Now().Add(moveWait)
 			if c.node >= 0 {
 				w.later = append(w.later, c.node)

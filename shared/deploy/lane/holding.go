@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"southbound/shared/deploy/state"
@@ -144,11 +145,11 @@ const (
 // writtenSince reports whether a row of a batch that was moved to this lane and is not running
 // elsewhere was written after this worker read it: the run elsewhere may have ended in between.
 func (l *holding) writtenSince(
-	ctx context.Context, batch []*claim, leases []state.Lease,
+	ctx context.Context, batch []*claim, fates map[resource.ID]fate,
 ) (bool, error) {
 	revs := map[resource.ID]int64{}
 	for _, c := range batch {
-		if runs, _ := l.elsewhere(leases, c.row); len(c.row.MovedFrom) > 0 && !runs {
+		if len(c.row.MovedFrom) > 0 && !fates[c.row.ID].runs {
 			revs[c.row.ID] = c.row.Rev
 		}
 	}
@@ -161,17 +162,27 @@ func (l *holding) writtenSince(
 	return false, err
 }
 
-// elsewhere reports whether a row is being run in a lane that it was moved from, and whether such a
-// run ended without a record. Who held that lane and is known to have ended is not waited for: in a
-// lane that is gone nobody takes its place.
-func (l *holding) elsewhere(leases []state.Lease, r *state.Row) (runs, ended bool) {
+// fate is whether a row is being run in a lane that it was moved from, and whether such a run ended
+// without a record.
+type fate struct{ runs, ended bool }
+
+// fates returns what is under way in other lanes of the rows of a batch. It looks once: whoever is
+// found at work now, and to have ended a moment later, may have written a row in between. Who held
+// a lane and is known to have ended is not waited for: in one that is gone nobody takes its place.
+func (l *holding) fates(leases []state.Lease, batch []*claim) map[resource.ID]fate {
+	out := map[resource.ID]fate{}
 	for i := range leases {
 		o := &leases[i]
-		if o.Key != l.key && o.Holder != "" && slices.Contains(r.MovedFrom, o.Key) &&
-			slices.Contains(o.Running, r.ID) {
-			held := l.AtWork(o)
-			runs, ended = runs || held, ended || !held
+		if o.Key == l.key || o.Holder == "" {
+			continue
+		}
+		held := sync.OnceValue(func() bool { return l.AtWork(o) })
+		for _, c := range batch {
+			if slices.Contains(c.row.MovedFrom, o.Key) && slices.Contains(o.Running, c.row.ID) {
+				f := out[c.row.ID]
+				out[c.row.ID] = fate{f.runs || held(), f.ended || !held()}
+			}
 		}
 	}
-	return runs, ended
+	return out
 }
