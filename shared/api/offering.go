@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -69,7 +70,20 @@ func (s *services) offered(
 	if err := s.Definitions.Put(ctx, env, digest, services); err != nil {
 		return nil, err
 	}
+	if err := s.makeEnvironment(ctx, env); err != nil {
+		return nil, err
+	}
 	return changesOf(before, services)
+}
+
+// makeEnvironment makes an environment that there is not yet: whoever orders in it may halt it, and
+// `southbound run` looks there for orders.
+func (s *services) makeEnvironment(ctx context.Context, env string) error {
+	names, err := s.Engine.State.Envs(ctx)
+	if err != nil || slices.Contains(names, env) {
+		return fault.Wrap(fault.Unknown, "list environments", err)
+	}
+	return s.Engine.SetParameters(ctx, env) // none: it is the smallest plan that is stored
 }
 
 // changesOf says what becomes of definitions that are replaced by others.

@@ -61,6 +61,13 @@ func TestOffer(t *testing.T) {
 		len(left) > 0 {
 		t.Errorf("%v: the model is not stored: %v", err, left)
 	}
+	// Where there was none, it makes the environment: what is ordered there can be halted.
+	if _, err := w.client(t).Offer(t.Context(), "new", packed(t, "a = 1"), customer); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client(t).Halt(t.Context(), "new", true); err != nil {
+		t.Errorf("halting an environment with services: %v", err)
+	}
 	// One that customers have cannot be left out.
 	w.order(t, http.MethodPost, customers, `{"attributes": {"name": "a"}}`)
 	if _, err := w.client(t).Offer(t.Context(), "default", packed(t, "b = 1"), nil); !fault.Is(err,
