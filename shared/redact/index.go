@@ -91,9 +91,13 @@ func (x *index) endOf(word string) int {
 			return longest
 		}
 		rest = rest[i:]
-		end, _, _ := strings.Cut(rest, "\x00")
-		if len(end) > longest && strings.HasPrefix(word, end) {
-			longest = len(end)
+		// no more than the word is long: a form of one repeated character has the piece everywhere
+		end := strings.IndexByte(rest[:min(len(rest), len(word)+1)], 0)
+		if end < 0 && len(rest) <= len(word) {
+			end = len(rest)
+		}
+		if end > longest && strings.HasPrefix(word, rest[:end]) {
+			longest = end
 		}
 	}
 }

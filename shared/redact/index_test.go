@@ -109,3 +109,15 @@ func TestCleanedAtOnce(t *testing.T) {
 		wg.Wait()
 	}
 }
+
+// TestRepeatedCharacters holds that words which begin like a long secret of one repeated character
+// are taken out. It takes for ever where all of that secret is read from each of their bytes on.
+func TestRepeatedCharacters(t *testing.T) {
+	t.Parallel()
+	var s Set
+	s.Add(strings.Repeat("\x00", longestEncoded))
+	words := strings.Repeat(strings.Repeat("A", 31)+"x ", 20)
+	if got := s.Clean(words, "***"); strings.TrimSpace(strings.ReplaceAll(got, "***x", "")) != "" {
+		t.Error(got)
+	}
+}
