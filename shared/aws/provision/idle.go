@@ -259,15 +259,20 @@ func (p *agents) sinceVersion(ctx context.Context, env string, lives map[string]
 	if len(never) == 0 {
 		return nil
 	}
-	versions, err := p.State.Versions(ctx, env)
+	e, err := p.State.Env(ctx, env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	if e.Last == 0 {
+		return nil
+	}
+	versions, err := p.State.Versions(ctx, env, e.Last) // not all: each may take megabytes
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read versions", err)
 	}
 	for i := range versions {
 		for _, a := range never {
-			if versions[i].At.After(a.last) {
-				a.last = versions[i].At
-			}
+			a.last = versions[i].At
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@
 package provision_test
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"southbound/shared/aws/provision"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
 
@@ -217,7 +219,11 @@ func TestNeverIdle(t *testing.T) {
 func TestWhatNeverRanSleeps(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.start(nil)
+	var read versionsRead
+	p := w.start(nil, func(c *provision.Config) {
+		read.State = c.State
+		c.State = &read
+	})
 	m := &model.Model{Agents: []resource.Agent{{Name: "web1", Transport: "aws", Lanes: 1}},
 		Resources: []resource.Resource{{
 			ID:   resource.NewID("std::Null", "web1", resource.Key{Name: "name", Value: "a"}),
@@ -236,4 +242,23 @@ func TestWhatNeverRanSleeps(t *testing.T) {
 	if n, err := p.Idle(t.Context()); err != nil || n != 1 || w.states("web1") != "Disabled" {
 		t.Errorf("%d agents are put to sleep, %v; the mapping is %s", n, err, w.states("web1"))
 	}
+	if read.all > 0 {
+		t.Errorf("all versions are read %d times, each of which may be large", read.all)
+	}
+}
+
+// versionsRead counts how often all versions are read.
+type versionsRead struct {
+	provision.State
+	all int
+}
+
+// Versions implements provision.State.
+func (s *versionsRead) Versions(
+	ctx context.Context, env string, numbers ...int,
+) ([]state.Version, error) {
+	if len(numbers) == 0 {
+		s.all++
+	}
+	return s.State.Versions(ctx, env, numbers...)
 }

@@ -52,6 +52,7 @@ type Lambda interface {
 // State is what is needed of the state; *dynamo.State has it.
 type State interface {
 	Envs(ctx context.Context) ([]string, error)
+	Env(ctx context.Context, env string) (state.Env, error)
 	Agents(ctx context.Context, env string, names ...string) (map[string]state.Agent, error)
 	Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error)
 	Leases(ctx context.Context, env string) ([]state.Lease, error)
