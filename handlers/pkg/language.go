@@ -83,7 +83,7 @@ func metadata(path string) (name, version string) {
 func (m pip) run(ctx *provider.Context, p place, args ...string) (string, error) {
 	argv := append([]string{m.python(p), "-m", "pip", "--disable-pip-version-check", "--no-input",
 		"-q"}, args...)
-	return tool.Run(ctx, []string{"PIP_ROOT_USER_ACTION=ignore"}, argv...)
+	return tool.Run(ctx, append(tool.Git(), "PIP_ROOT_USER_ACTION=ignore"), argv...)
 }
 
 func (m pip) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
@@ -239,7 +239,7 @@ func (m npm) run(ctx *provider.Context, p place, verb string, args ...string) (s
 	if p.root != "" {
 		argv = append(argv, "--prefix", p.root)
 	}
-	return tool.Run(ctx, nil, append(argv, args...)...)
+	return tool.Run(ctx, tool.Git(), append(argv, args...)...)
 }
 
 func (m npm) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {

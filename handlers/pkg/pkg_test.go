@@ -328,6 +328,30 @@ func TestNpm(t *testing.T) {
 	goes(t, "purged", diff.Purged, demo, true)
 }
 
+// TestGetsByGit pins that pip and npm get packages by git as this process would: with its ssh, and
+// with the keys of its agent.
+func TestGetsByGit(t *testing.T) {
+	work := t.TempDir()
+	venv := filepath.Join(work, "venv")
+	environment(t, venv)
+	for _, manager := range []string{"pip", "npm"} {
+		asked := filepath.Join(work, "asked-by-"+manager)
+		t.Setenv("GIT_SSH_COMMAND", `sh -c 'echo "$SSH_AUTH_SOCK" >`+asked+`; exit 1'`)
+		t.Setenv("SSH_AUTH_SOCK", "socket-of-the-agent")
+		demo := map[string]any{"name": "demo", "root": venv, "provider": manager,
+			"source": "git+ssh://git@nowhere.invalid/demo.git"}
+		if manager == "npm" {
+			demo = with(demo, "root", filepath.Join(work, "prefix"), "options",
+				[]any{"--cache", filepath.Join(work, "cache")})
+		}
+		_, _, err := run(t, demo, false)
+		if got, failed := os.ReadFile(asked); failed != nil ||
+			string(got) != "socket-of-the-agent\n" {
+			t.Errorf("%s: ssh was run with %q, %v; %v", manager, got, failed, err)
+		}
+	}
+}
+
 // TestOthers reads what package managers that are not on this machine print.
 func TestOthers(t *testing.T) {
 	t.Parallel()
