@@ -2,10 +2,10 @@ package pkg
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,7 +36,11 @@ func (m pip) installed(ctx *provider.Context, p place) (map[string]string, error
 	}
 	paths, err := provider.Cached(ctx, provider.Key{Name: "python", Args: []any{m.python(p)}},
 		asksSeldom(), func(ctx *provider.Context) ([]string, error) {
-			out, err := tool.Run(ctx, nil, m.python(p), "-I", "-c",
+			who, err := m.owner(p)
+			if err != nil {
+				return nil, err
+			}
+			out, err := tool.RunAs(ctx, who, nil, m.python(p), "-I", "-c",
 				"import json, sys; print(json.dumps([p for p in sys.path if p]))")
 			if err != nil {
 				return nil, err
@@ -64,12 +68,11 @@ func (m pip) installed(ctx *provider.Context, p place) (map[string]string, error
 
 // metadata reads the name and the version at the head of a file; empty when there are none.
 func metadata(path string) (name, version string) {
-	f, err := os.Open(path)
+	raw, err := about(path)
 	if err != nil {
 		return "", ""
 	}
-	defer func() { _ = f.Close() }()
-	for s := bufio.NewScanner(f); s.Scan() && s.Text() != "" && (name == "" || version == ""); {
+	for s := bufio.NewScanner(bytes.NewReader(raw)); s.Scan() && s.Text() != "" && (name == "" || version == ""); {
 		if v, ok := strings.CutPrefix(s.Text(), "Name: "); ok {
 			name = strings.TrimSpace(v)
 		}
@@ -80,10 +83,29 @@ func metadata(path string) (name, version string) {
 	return name, version
 }
 
+// owner is who Python runs as.
+func (pip) owner(p place) (*tool.User, error) {
+	return p.owner("bin", "bin/python*", "pyvenv.cfg", "lib", "lib/python*",
+		"lib/python*/site-packages", "lib/python*/site-packages/*.pth",
+		"lib/python*/site-packages/pip")
+}
+
+// logins are what git may log in to servers with, which is nothing for another user.
+func logins(who *tool.User) []string {
+	if who != nil {
+		return nil
+	}
+	return tool.Git()
+}
+
 func (m pip) run(ctx *provider.Context, p place, args ...string) (string, error) {
+	who, err := m.owner(p)
+	if err != nil {
+		return "", err
+	}
 	argv := append([]string{m.python(p), "-m", "pip", "--disable-pip-version-check", "--no-input",
 		"-q"}, args...)
-	return tool.Run(ctx, append(tool.Git(), "PIP_ROOT_USER_ACTION=ignore"), argv...)
+	return tool.RunAs(ctx, who, append(logins(who), "PIP_ROOT_USER_ACTION=ignore"), argv...)
 }
 
 func (m pip) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
@@ -216,30 +238,35 @@ func (m npm) installed(ctx *provider.Context, p place) (map[string]string, error
 		// the pattern is right
 		files, _ := filepath.Glob(filepath.Join(prefix, "lib", "node_modules", pattern))
 		for _, file := range files {
-			raw, err := os.ReadFile(file)
+			raw, err := about(file)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
-			var about struct{ Name, Version string }
+			var pack struct{ Name, Version string }
 			if err == nil {
-				err = json.Unmarshal(raw, &about)
+				err = json.Unmarshal(raw, &pack)
 			}
 			if err != nil {
 				return nil, err
 			}
-			have[about.Name] = about.Version
+			have[pack.Name] = pack.Version
 		}
 	}
 	return have, nil
 }
 
 func (m npm) run(ctx *provider.Context, p place, verb string, args ...string) (string, error) {
+	// npm reads settings in its prefix, such as which shell runs scripts, and follows links there
+	who, err := p.owner("etc", "etc/npmrc", "lib", "lib/node_modules", "bin")
+	if err != nil {
+		return "", err
+	}
 	argv := []string{"npm", verb, "--global", "--no-audit", "--no-fund", "--no-update-notifier",
 		"--loglevel=error"}
 	if p.root != "" {
 		argv = append(argv, "--prefix", p.root)
 	}
-	return tool.Run(ctx, tool.Git(), append(argv, args...)...)
+	return tool.RunAs(ctx, who, logins(who), append(argv, args...)...)
 }
 
 func (m npm) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {

@@ -81,7 +81,7 @@ func Package() provider.Definition {
 			{Name: "root", Type: `Optional[Pattern[/\A\/.*[^\/]\z/]]`, Behaviour: schema.Parameter,
 				Description: "where it is installed, when not for the whole machine: a root " +
 					"directory for apt, dnf and apk, a virtual environment for pip, a " +
-					"prefix for npm"},
+					"prefix for npm; of another user, pip and npm run as that user"},
 			{Name: "source", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
 				Description: "a file or an address to install it from, such as " +
 					"/srv/app_1.2_amd64.deb"},
@@ -192,7 +192,7 @@ func (h handler) ReadBatch(_ context.Context, items []provider.BatchRead) []prov
 		}
 		for _, i := range group {
 			if err != nil {
-				out[i].Err = provider.Errorf(provider.Retryable, "ask the package manager: %w", err)
+				out[i].Err = provider.Errorf(provider.ClassOf(err), "ask the package manager: %w", err)
 				continue
 			}
 			out[i].Observation = h.observe(itemOf(items[i].Resource), items[i].Resource.Purged,
@@ -303,7 +303,7 @@ func (h handler) despite(ctx *provider.Context, err error, visible bool, done fu
 func (h handler) arrived(ctx *provider.Context, p place, items []item) error {
 	have, err := h.manager.installed(ctx, p)
 	if err != nil {
-		return provider.Errorf(provider.Retryable, "ask the package manager: %w", err)
+		return provider.Errorf(provider.ClassOf(err), "ask the package manager: %w", err)
 	}
 	for _, i := range items {
 		switch version := have[h.manager.canonical(i.name)]; {
@@ -330,7 +330,7 @@ func (h handler) Delete(
 func (h handler) remove(ctx *provider.Context, rs ...provider.Resource) error {
 	have, err := h.manager.installed(ctx, placeOf(rs[0]))
 	if err != nil {
-		return provider.Errorf(provider.Retryable, "ask the package manager: %w", err)
+		return provider.Errorf(provider.ClassOf(err), "ask the package manager: %w", err)
 	}
 	var items []item
 	for _, r := range rs {
@@ -415,11 +415,11 @@ func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) [
 func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
 	have, err := h.manager.installed(ctx, place{})
 	if err != nil {
-		return provider.Errorf(provider.Retryable, "ask the package manager: %w", err)
+		return provider.Errorf(provider.ClassOf(err), "ask the package manager: %w", err)
 	}
 	chosen, err := h.manager.chosen(ctx, place{})
 	if err != nil {
-		return provider.Errorf(provider.Retryable, "ask the package manager: %w", err)
+		return provider.Errorf(provider.ClassOf(err), "ask the package manager: %w", err)
 	}
 	for _, name := range chosen {
 		version := have[h.manager.canonical(name)]

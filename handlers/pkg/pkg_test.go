@@ -273,10 +273,16 @@ func TestPip(t *testing.T) {
 // takes long, where there is none.
 func environment(t *testing.T, dir string) {
 	t.Helper()
-	command(t, "/", "python3", "-m", "venv", "--without-pip", "--system-site-packages", dir)
+	environmentOf(t, "python3", dir)
+}
+
+// environmentOf makes one with a Python.
+func environmentOf(t *testing.T, python, dir string) {
+	t.Helper()
+	command(t, "/", python, "-m", "venv", "--without-pip", "--system-site-packages", dir)
 	if exec.CommandContext(t.Context(), filepath.Join(dir, "bin", "python"), "-m", "pip",
 		"--version").Run() != nil {
-		command(t, "/", "python3", "-m", "venv", "--clear", dir)
+		command(t, "/", python, "-m", "venv", "--clear", dir)
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// own makes a program and all it starts end together.
-func own(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+// own makes a program and all it starts end together, and run as a user.
+func own(cmd *exec.Cmd, as *User) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: as.credential()}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 }

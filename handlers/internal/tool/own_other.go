@@ -2,7 +2,14 @@
 
 package tool
 
-import "os/exec"
+import (
+	"os/exec"
+	"syscall"
+)
 
-// own makes a program and all it starts end together, where that can be.
-func own(*exec.Cmd) {}
+// own makes a program run as a user, and all it starts end together, where that can be.
+func own(cmd *exec.Cmd, as *User) {
+	if as != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as.credential()}
+	}
+}

@@ -23,12 +23,22 @@ const (
 // standard output. env is added to what it is handed of the environment, see handedOn. What fails
 // is an *Error; a call that is cut off is Retryable.
 func Run(ctx context.Context, env []string, argv ...string) (string, error) {
+	return RunAs(ctx, nil, env, argv...)
+}
+
+// RunAs is Run as another user; nil is the one that this process has. What is of this user alone in
+// the environment, such as its home, is not handed on, and the program starts in the root, as the
+// other one may not be allowed to see where this process is.
+func RunAs(ctx context.Context, as *User, env []string, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append(append(handedOn(), "LC_ALL=C", "LANG=C", "LANGUAGE="), env...)
+	cmd.Env = append(append(handedTo(as), "LC_ALL=C", "LANG=C", "LANGUAGE="), env...)
+	if as != nil {
+		cmd.Dir = "/"
+	}
 	cmd.WaitDelay = afterKill
 	out, says := &capped{limit: maxOutput}, &capped{limit: maxError, last: true}
 	cmd.Stdout, cmd.Stderr = out, says
-	own(cmd)
+	own(cmd, as)
 	err := cmd.Run()
 	if err == nil && out.cut {
 		err = fmt.Errorf("it wrote more than %d MiB, which is not read further", maxOutput>>20)
