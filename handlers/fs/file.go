@@ -36,7 +36,7 @@ func File() provider.Definition {
 				{Name: "replace", Type: "Boolean", Default: true, Behaviour: schema.Parameter,
 					Description: "whether content takes the place of other bytes; false: only a " +
 						"file that is made gets it, and one that is there keeps what it has"},
-				modeAttribute("0644"),
+				modeAttribute("0644, or 0600 if its content is a secret"),
 				backupAttribute("replaces or removes"),
 				validateAttribute(),
 				{Name: "kind", Type: "Optional[String]", Behaviour: schema.ReadOnly,
@@ -225,7 +225,7 @@ func (f file) prepare(t *task) error {
 	} else {
 		full := t.want
 		if full.Mode < 0 {
-			full.Mode = textfile.DefaultMode
+			full.Mode = textfile.ModeFor(t.Ctx)
 		}
 		err = full.Set(t.file)
 	}

@@ -44,7 +44,7 @@ func IniSetting() provider.Definition {
 						"or : in it tells them apart, else blanks"},
 				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
 					Description: "makes the file when it is missing; its mode and owner are for " +
-						"fs::File to say"},
+						"fs::File to say, else it gets 0644, or 0600 for a secret"},
 				backupAttribute("replaces"),
 				validateAttribute(),
 			},

@@ -62,7 +62,7 @@ func Line() provider.Definition {
 						"END: \"<!-- {mark} {name} -->\""},
 				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
 					Description: "makes the file when it is missing; its mode and owner are for " +
-						"fs::File to say"},
+						"fs::File to say, else it gets 0644, or 0600 for a secret"},
 				backupAttribute("replaces"),
 				validateAttribute(),
 				{Name: "extra", Type: "Optional[Integer[1]]", Behaviour: schema.ReadOnly,

@@ -22,6 +22,18 @@ type Manner struct {
 // DefaultMode is what is made has when no mode is asked for.
 const DefaultMode = 0o644
 
+// secretMode is DefaultMode of what has a secret in it.
+const secretMode = 0o600
+
+// ModeFor is the mode of what the resource of a run makes when no mode is asked for: a secret that
+// only those may read who are allowed to is not given to everybody on the machine.
+func ModeFor(ctx *provider.Context) int {
+	if stored := ctx.Stored(); stored != nil && provider.HasSecret(stored.Attributes) {
+		return secretMode
+	}
+	return DefaultMode
+}
+
 // AnyFile is what is made when nobody asks for more: readable for all.
 func AnyFile() Manner { return Manner{UID: -1, GID: -1, Mode: DefaultMode} }
 

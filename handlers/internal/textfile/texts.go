@@ -127,6 +127,7 @@ func (h Texts) edit(
 			}
 			m.also(its)
 		}
+		m.Mode = min(m.Mode, ModeFor(items[i].Context))
 		todo = append(todo, i)
 	}
 	if len(todo) == 0 {
