@@ -91,7 +91,8 @@ func (o clientOrders) Catalog(
 	if versions {
 		path = "/lsm/v2/service_catalog"
 	}
-	return got[[]orders.Offer](ctx, o.c, env, http.MethodGet, path, counting(counts), nil)
+	all, err := got[[]orders.Offer](ctx, o.c, env, http.MethodGet, path, counting(counts), nil)
+	return all, nothingThere(err)
 }
 
 func counting(counts bool) url.Values {
@@ -402,7 +403,7 @@ func (o clientOrders) PlacedOrders(
 		v.Set("after", q.After)
 	}
 	p, err := get[PlacedOrders](ctx, o.c, env, http.MethodGet, ordersPath, v, nil)
-	return orders.OrderPage{Items: p.Data, Next: p.Metadata.Next}, err
+	return orders.OrderPage{Items: p.Data, Next: p.Metadata.Next}, nothingThere(err)
 }
 
 // Register implements Orders. With an id, it may be sent twice.
@@ -431,5 +432,6 @@ func (o clientOrders) Unregister(ctx context.Context, env, id string) error {
 
 // Registered implements Orders.
 func (o clientOrders) Registered(ctx context.Context, env string) ([]orders.Callback, error) {
-	return got[[]orders.Callback](ctx, o.c, env, http.MethodGet, callbacksPath, nil, nil)
+	all, err := got[[]orders.Callback](ctx, o.c, env, http.MethodGet, callbacksPath, nil, nil)
+	return all, nothingThere(err)
 }

@@ -579,3 +579,20 @@ func TestSuggestedValues(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestNoTenant wants what is asked of services in an environment that does not exist to be refused.
+func TestNoTenant(t *testing.T) {
+	t.Parallel()
+	w := shop(t)
+	for _, path := range []string{
+		"/lsm/v1/service_catalog", "/lsm/v2/service_catalog",
+		"/lsm/v1/service_catalog_docs?environment=nowhere",
+		"/lsm/v1/service_catalog/customer", customers, "/lsm/v1/callbacks", "/lsm/v2/order",
+		"/api/v2/parameters",
+	} {
+		resp, text := w.ask(t, http.MethodGet, path, "", "X-Inmanta-tid", "nowhere")
+		if resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %d %.300s", path, resp.StatusCode, text)
+		}
+	}
+}

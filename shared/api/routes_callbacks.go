@@ -44,7 +44,7 @@ func (r serviceRoutes) callbacks() {
 		"Addresses that are called, and how the last calls went",
 		func(ctx context.Context, o Orders, i *InTenant) ([]orders.Callback, error) {
 			all, err := o.Registered(ctx, i.Env)
-			return orEmpty(all), err
+			return orEmpty(all), r.s.known(ctx, i.Env, len(all), err)
 		})
 	type oneIn struct {
 		InTenant

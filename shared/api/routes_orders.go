@@ -111,7 +111,8 @@ func (r serviceRoutes) catalog() {
 		base := "/lsm/v" + v + "/service_catalog"
 		ordering(r, http.MethodGet, base, "catalogV"+v, "Services that can be ordered",
 			func(ctx context.Context, o Orders, i *catalogIn) ([]orders.Offer, error) {
-				return o.Catalog(ctx, i.Env, v == "2", i.Summary)
+				all, err := o.Catalog(ctx, i.Env, v == "2", i.Summary)
+				return all, r.s.known(ctx, i.Env, len(all), err)
 			})
 		ordering(r, http.MethodGet, base+"/{service_entity}", "serviceV"+v, "A service",
 			func(ctx context.Context, o Orders, i *offerIn) (orders.Offer, error) {
@@ -129,6 +130,7 @@ func (r serviceRoutes) catalog() {
 				return nil, problemOf(err)
 			}
 			all, err := o.Catalog(ctx, i.Env, false, false)
+			err = r.s.known(ctx, i.Env, len(all), err)
 			services := make([]definition.Service, len(all))
 			for n := range all {
 				services[n] = all[n].Service

@@ -88,7 +88,7 @@ func (r serviceRoutes) knownParameters() {
 		"Parameters by name, with the values that a model suggests",
 		func(ctx context.Context, i *parametersIn) (*out[KnownParameters], error) {
 			all, err := r.s.Parameters(ctx, i.Env, false)
-			if err != nil {
+			if err = r.s.known(ctx, i.Env, len(all), err); err != nil {
 				return nil, problemOf(err)
 			}
 			return answer(i.page(all), nil)

@@ -123,6 +123,7 @@ func (r serviceRoutes) placeOrder() {
 				After: i.After, Limit: i.Limit, Descending: i.Sort != "created_at.asc",
 			}
 			page, err := o.PlacedOrders(ctx, i.Env, q)
+			err = r.s.known(ctx, i.Env, len(page.Items), err)
 			return answer(PlacedOrders{
 				Data: orEmpty(page.Items), Links: i.links(page.Next),
 				Metadata: ListMetadata{page.Next, len(page.Items)},

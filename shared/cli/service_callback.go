@@ -103,6 +103,11 @@ func (cc *callbackCommands) listCallbacks(ctx context.Context, o api.Orders, _ [
 		}
 		rows = append(rows, []cell{{text: c.ID}, {text: service}, {text: c.URL}, health})
 	}
+	if len(all) == 0 {
+		if err := cc.there(ctx); err != nil {
+			return err
+		}
+	}
 	switch {
 	case cc.json:
 	case len(all) == 0:

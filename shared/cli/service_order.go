@@ -168,9 +168,10 @@ func (oc *orderCommands) serviceOrderList() *cobra.Command {
 }
 
 func (oc *orderCommands) listOrders(ctx context.Context, o api.Orders, limit int) error {
+	listed := 0
 	rows := [][]cell{{{text: "STATE"}, {text: "PLACED"}, {text: "ID"}, {text: "DESCRIPTION"}}}
 	q := orders.OrderQuery{Descending: true}
-	for listed := 0; ; {
+	for {
 		if q.Limit = 0; limit > 0 {
 			q.Limit = limit - listed
 		}
@@ -194,9 +195,14 @@ func (oc *orderCommands) listOrders(ctx context.Context, o api.Orders, limit int
 			break
 		}
 	}
+	if listed == 0 {
+		if err := oc.there(ctx); err != nil {
+			return err
+		}
+	}
 	switch {
 	case oc.json:
-	case len(rows) == 1:
+	case listed == 0:
 		oc.say("there are no orders; `southbound service order -f FILE` places one")
 	default:
 		oc.views.table(rows, true)
