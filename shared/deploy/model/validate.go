@@ -140,17 +140,27 @@ func openSecrets(t *schema.Compiled, attributes map[string]any) []diag.Problem {
 		value := attributes[a.Name]
 		if _, isSecret := value.(resource.Secret); a.Sensitive && value != nil && !isSecret &&
 			!holdsSecrets(t, a.Name, value) {
-			problems = append(
-				problems,
-				diag.Problem{
-					Attribute: a.Name,
-					Message:   "the attribute is sensitive and its value stands in the document",
-					Hint:      "write {secret: \"env:NAME\"} or {secret: \"file:PATH\"}",
-				},
-			)
+			problems = append(problems, diag.Problem{
+				Attribute: a.Name,
+				Message:   "the attribute is sensitive and " + whereOpen(value),
+				Hint:      "write {secret: \"env:NAME\"} or {secret: \"file:PATH\"}",
+			})
 		}
 	}
 	return problems
+}
+
+// whereOpen says where people can read a value that is to be a secret.
+func whereOpen(value any) string {
+	switch value.(type) {
+	case resource.Parameter:
+		return "a parameter is stored and shown in the open"
+	case resource.Fact:
+		return "a fact is stored and shown in the open"
+	case resource.File:
+		return "an uploaded file is stored in the open"
+	}
+	return "its value stands in the document"
 }
 
 // holdsSecrets reports whether a value is a list or a map whose data type says by itself which of
