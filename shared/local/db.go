@@ -353,7 +353,9 @@ func (d *db) close() {
 }
 
 // damagedHint says what can be done about a database that cannot be read.
-const damagedHint = "restore it from a copy, or move the data directory away and apply again"
+const damagedHint = "restore it from a backup. Without one, move the data directory away and " +
+	"apply again: that brings back what documents describe, but no instances of services, no " +
+	"parameters and no history"
 
 // storeError turns an error of SQLite or of the file system into a fault with a kind.
 func storeError(op string, err error) error {
