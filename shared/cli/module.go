@@ -374,7 +374,12 @@ func (ms *modules) projectInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ms.say("the project %s is in %s", name, filepath.Clean(dir))
+			dir = filepath.Clean(dir)
+			if ms.json {
+				ms.line(map[string]string{"name": name, "path": dir})
+				return nil
+			}
+			ms.say("the project %s is in %s", name, dir)
 			return nil
 		},
 	}
