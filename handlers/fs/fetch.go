@@ -66,7 +66,7 @@ func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, limit int64)
 	req.Header.Set("Accept-Encoding", "identity") // the checksum is that of the file
 	if user, password := text(r, "username"), text(r, "password"); user != "" || password != "" {
 		ctx.Secret(password)
-		req.SetBasicAuth(user, password) // not sent on to other hosts
+		req.SetBasicAuth(user, password) // not sent on to other servers, see client
 	}
 	client := client()
 	defer client.CloseIdleConnections()
@@ -93,6 +93,8 @@ func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, limit int64)
 }
 
 // client returns one that never goes from https to http, and gives up on a server that is silent.
+// Who asks is told to the server that was named alone: net/http tells it to subdomains and to other
+// ports as well.
 func client() *http.Client {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment,
 		ResponseHeaderTimeout: maxSilence, TLSHandshakeTimeout: maxSilence,
@@ -106,6 +108,9 @@ func client() *http.Client {
 			case last.URL.Scheme == "https" && req.URL.Scheme != "https":
 				return provider.Errorf(provider.Terminal, "the server sends it on from https to %s",
 					req.URL.Scheme)
+			}
+			if first := via[0].URL; first.Scheme != req.URL.Scheme || first.Host != req.URL.Host {
+				req.Header.Del("Authorization")
 			}
 			return nil
 		}}

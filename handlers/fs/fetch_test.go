@@ -62,6 +62,7 @@ func publish(t *testing.T) *publisher {
 	mux.Handle("/elsewhere",
 		http.RedirectHandler(strings.Replace(other.URL, "127.0.0.1", "localhost", 1),
 			http.StatusFound))
+	mux.Handle("/port", http.RedirectHandler(other.URL, http.StatusFound))
 	mux.Handle("/round", http.RedirectHandler("/round", http.StatusFound))
 	mux.HandleFunc("/private", func(w http.ResponseWriter, r *http.Request) {
 		if _, password, _ := r.BasicAuth(); password != "s3cr3t" {
@@ -135,6 +136,7 @@ func TestArchiveNotFetched(t *testing.T) {
 		"not there":            {"/none?token=s3cr3t", nil, provider.Retryable, "404"},
 		"for the time being":   {"/busy", nil, provider.Retryable, "503"},
 		"a user is not shared": {"/elsewhere", map[string]any{"username": "me"}, "", ""},
+		"nor with a port":      {"/port", map[string]any{"username": "me"}, "", ""},
 	} {
 		t.Run(why, func(t *testing.T) {
 			g := newRig(t, Archive())
@@ -164,6 +166,16 @@ func TestArchiveNotFetched(t *testing.T) {
 	if err := client().CheckRedirect(to("http://b/"),
 		[]*http.Request{to("https://a/")}); err == nil {
 		t.Error("it goes from https to http")
+	}
+	for host, kept := range map[string]bool{"https://a.example/y": true,
+		"https://b.a.example/": false, "https://a.example:8443/": false, "https://b/": false} {
+		next := to(host)
+		next.Header = http.Header{"Authorization": {"Basic eDp5"}}
+		first := []*http.Request{to("https://a.example/x")}
+		if err := client().CheckRedirect(next, first); err != nil ||
+			(next.Header.Get("Authorization") != "") != kept {
+			t.Errorf("%s: %v, %v", host, next.Header, err)
+		}
 	}
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
