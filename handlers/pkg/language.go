@@ -72,7 +72,8 @@ func metadata(path string) (name, version string) {
 	if err != nil {
 		return "", ""
 	}
-	for s := bufio.NewScanner(bytes.NewReader(raw)); s.Scan() && s.Text() != "" && (name == "" || version == ""); {
+	s := bufio.NewScanner(bytes.NewReader(raw))
+	for s.Scan() && s.Text() != "" && (name == "" || version == "") {
 		if v, ok := strings.CutPrefix(s.Text(), "Name: "); ok {
 			name = strings.TrimSpace(v)
 		}
