@@ -363,6 +363,11 @@ func TestListThatChanges(t *testing.T) {
 	if got := names(read("agents", agents.Next)); got != "[{d} {e}]" {
 		t.Errorf("after an agent came: %s", got)
 	}
+	// An earlier server counted items.
+	old, text := w.ask(t, "GET", "/v1/environments/e/agents?cursor=1000", "")
+	if old.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a number for a cursor: %s %s", old.Status, text)
+	}
 }
 
 // TestConditional wants an answer that has not changed to be sent once.

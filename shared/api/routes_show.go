@@ -67,16 +67,21 @@ func newPager[T any](limit int) *pager[T] {
 // nothing that stays while the list changes.
 type KeyPaging struct {
 	Limit
-	Cursor string `query:"cursor" minLength:"2" maxLength:"20000" pattern:"^([0-9a-f]{2})+$" patternDescription:"next of a page" doc:"next of the page before"`
+	Cursor string `query:"cursor" minLength:"3" maxLength:"20000" pattern:"^k([0-9a-f]{2})+$" patternDescription:"next of a page" doc:"next of the page before"`
 }
+
+// keyMark is what a cursor that is a key begins with: one that is the number of an item, as those of
+// an earlier server, is refused, and not taken for a key.
+const keyMark = "k"
 
 // pageBy makes the page of the items of a list behind the key of a cursor, in the order of their
 // keys.
 func pageBy[T any](
 	list []T, key func(*T) string, g KeyPaging, err error,
 ) (*out[Page[T]], error) {
-	after, wrong := hex.DecodeString(g.Cursor)
-	if wrong != nil && err == nil {
+	digits, is := strings.CutPrefix(g.Cursor, keyMark)
+	after, wrong := hex.DecodeString(digits)
+	if (wrong != nil || is != (g.Cursor != "")) && err == nil {
 		err = fault.New(fault.Usage, "", "this is not a cursor of this list")
 	}
 	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(key(&a), key(&b)) })
@@ -87,7 +92,7 @@ func pageBy[T any](
 		}
 		var ok bool
 		if ok, err = p.add(list[i]); !ok && err == nil {
-			p.page.Next = hex.EncodeToString([]byte(key(&list[i-1])))
+			p.page.Next = keyMark + hex.EncodeToString([]byte(key(&list[i-1])))
 			break
 		}
 	}
