@@ -84,7 +84,7 @@ func (p *releasing) keepsOwned(
 		if others[set] {
 			problems.Add(diag.Problem{
 				Message: fmt.Sprintf("set %q is that of an instance of a service, and version %d "+
-					"has not what it has now", set, v.Number),
+					"does not have it as it is now", set, v.Number),
 				Hint: "export the model as it was then, by `southbound apply`: that leaves what " +
 					"instances have",
 			})
