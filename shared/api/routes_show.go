@@ -70,8 +70,8 @@ type KeyPaging struct {
 	Cursor string `query:"cursor" minLength:"3" maxLength:"20000" pattern:"^k([0-9a-f]{2})+$" patternDescription:"next of a page" doc:"next of the page before"`
 }
 
-// keyMark is what a cursor that is a key begins with: one that is the number of an item, as those of
-// an earlier server, is refused, and not taken for a key.
+// keyMark is what a cursor that is a key begins with: one that is the number of an item, as those
+// of an earlier server, is refused, and not taken for a key.
 const keyMark = "k"
 
 // pageBy makes the page of the items of a list behind the key of a cursor, in the order of their

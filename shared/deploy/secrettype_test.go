@@ -77,7 +77,8 @@ func TestSecretsOfTypes(t *testing.T) {
 	if want := map[string]any{"pin": int64(7007), "word": "12345",
 		"login": map[string]any{"user": "somebody", "pass": "hunter2-hunter2"},
 		"map":   map[string]any{"a": []any{int64(1)}},
-		"open":  map[string]any{"token": "sesame-sesame", "pin": int64(700800)}}; !reflect.DeepEqual(h.saw, want) {
+		"open":  map[string]any{"token": "sesame-sesame", "pin": int64(700800)},
+	}; !reflect.DeepEqual(h.saw, want) {
 		t.Errorf("the handler saw %#v", h.saw)
 	}
 	actions, err := r.home.Actions(t.Context(), "e", state.ActionQuery{})
