@@ -2,10 +2,12 @@ package api
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
 
@@ -26,7 +28,7 @@ func Unhealthy() []state.Status {
 // Health implements Home.
 func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 	var rows []state.Row
-	parameters := map[string]string{} // by what is not known, as people are told
+	lacks := map[string]lack{} // by what is not known, as people are told
 	because := map[resource.ID][]resource.ID{}
 	unhealthy := Unhealthy()
 	err := s.Engine.EachRow(ctx, env, state.Filter{}, func(r *state.Row) error {
@@ -38,19 +40,22 @@ func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 			}
 		default:
 			row := *r
-			noteParameter(parameters, &row)
+			noteLack(lacks, &row)
 			row.Body = nil
 			rows = append(rows, row)
 		}
 		return nil
 	})
 	out := Health{Groups: []Group{}, Single: []Problem{}}
+	if err == nil {
+		err = s.noteNowhere(ctx, env, rows, lacks)
+	}
 	if err != nil {
 		return out, err
 	}
 	for _, g := range grouped(rows) {
 		if len(out.Groups) < maxGroups {
-			out.Groups = append(out.Groups, groupOf(g, because, parameters))
+			out.Groups = append(out.Groups, groupOf(g, because, lacks))
 		}
 		for _, r := range g {
 			if len(out.Single) < maxSingle {
@@ -63,22 +68,75 @@ func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 	return out, nil
 }
 
-// noteParameter notes the parameter that an undefined row lacks, unless others lack the same. Of a
-// damaged row the reason is all there is.
-func noteParameter(parameters map[string]string, row *state.Row) {
+// lack is what an undefined resource lacks.
+type lack struct {
+	parameter string      // its name; "" if it is none
+	of        resource.ID // whose fact it is; "" if it is none
+	nowhere   bool        // that resource does not exist
+}
+
+// maxOwners bounds of how many resources, whose facts are lacking, it is asked whether they exist.
+const maxOwners = 100
+
+// noteNowhere says of what waits for a fact of a resource that does not exist that it does not:
+// nobody will ever learn that fact.
+func (s *resources) noteNowhere(
+	ctx context.Context, env string, rows []state.Row, lacks map[string]lack,
+) error {
+	asked := 0
+	for _, what := range slices.Sorted(maps.Keys(lacks)) {
+		l := lacks[what]
+		if l.of == "" || asked == maxOwners {
+			continue
+		}
+		asked++
+		_, err := s.Engine.Row(ctx, env, l.of)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+		l.nowhere = err != nil
+		lacks[what] = l
+	}
+	for i := range rows {
+		if r := &rows[i]; len(r.Missing) > 0 && lacks[r.Missing[0]].nowhere {
+			r.Reason += ": there is no such resource"
+		}
+	}
+	return nil
+}
+
+// noteLack notes what an undefined row lacks, unless others lack the same. Of a damaged row the
+// reason is all there is.
+func noteLack(lacks map[string]lack, row *state.Row) {
 	if row.Status() != state.StatusUndefined || len(row.Missing) == 0 {
 		return
 	}
-	if _, known := parameters[row.Missing[0]]; known {
+	if _, known := lacks[row.Missing[0]]; known {
 		return
 	}
 	if res, err := resource.Decode(row.Body); err == nil {
-		parameters[row.Missing[0]] = missingParameter(res)
+		lacks[row.Missing[0]] = firstLack(res)
 	}
 }
 
+// firstLack returns what the reason of an undefined resource tells of.
+func firstLack(res *resource.Resource) lack {
+	if name := missingParameter(res); name != "" {
+		return lack{parameter: name}
+	}
+	for _, ref := range resource.References(res.Attributes) {
+		if f, is := ref.(resource.Fact); is {
+			return lack{of: f.Of}
+		}
+		if _, is := ref.(resource.Parameter); is {
+			break
+		}
+	}
+	return lack{}
+}
+
 func groupOf(
-	g []*state.Row, because map[resource.ID][]resource.ID, parameters map[string]string,
+	g []*state.Row, because map[resource.ID][]resource.ID, lacks map[string]lack,
 ) Group {
 	r := g[0]
 	var skipped []resource.ID
@@ -91,7 +149,7 @@ func groupOf(
 		Count: len(g), NotDone: len(skipped),
 		FirstNot: orEmpty(skipped[:min(len(skipped), maxNotDone)])}
 	if len(r.Missing) > 0 {
-		out.Parameter = parameters[r.Missing[0]]
+		out.Parameter = lacks[r.Missing[0]].parameter
 	}
 	return out
 }
