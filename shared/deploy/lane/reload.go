@@ -38,7 +38,7 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	_, waving := w.sched.Unfinished[w.lane]
 	w.view = w.Views.of(w.env, w.sched.PlanSeq, g)
 	if w.agent.Name == "" && len(rows) > 0 {
-		return false, noAgent(agent) // to take it for a local one could be another machine
+		return false, lostAgent(ctx, w.State, w.env, w.sched.PlanSeq, agent)
 	}
 	w.session.Follow(w.agent.Agent)
 	w.view.learn(w.sched, []string{agent}, w.stored.Releasing != 0)
@@ -49,9 +49,15 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	return same, err
 }
 
-// noAgent says that the description of an agent is lost: whoever releases a version stores all of
-// its agents, and they stay as long as there is anything on them.
-func noAgent(name string) error {
+// lostAgent returns an error if the description of an agent is lost: whoever releases a version
+// stores all of its agents, and they stay as long as there is anything on them. To take it for a
+// local one could be another machine. It is nil if one was released after the schedule seq was read,
+// with what is on it.
+func lostAgent(ctx context.Context, from state.State, env string, seq int64, name string) error {
+	now, err := from.Schedule(ctx, env, name)
+	if err != nil || now.PlanSeq != seq {
+		return fault.Wrap(fault.Unknown, "read schedule", err)
+	}
 	return fault.New(fault.Damaged, "read agents", "the description of agent %q is lost", name).
 		WithHint("restore the state from a copy, or move it away and apply again")
 }
