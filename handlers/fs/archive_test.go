@@ -441,6 +441,6 @@ func TestArchiveIsNoPipe(t *testing.T) {
 		f, err := os.OpenFile(g.path("pipe"), os.O_WRONLY, 0)
 		g.do(err)
 		_ = f.Close()
-		<-failed
+		t.Error(<-failed)
 	}
 }

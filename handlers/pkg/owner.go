@@ -98,13 +98,13 @@ func ofOne(path string, mine func(uint32) bool) error {
 // unreachable refuses what somebody else could exchange, in one of the directories above it: by its
 // path, and where that leads.
 func unreachable(path string, mine func(uint32) bool) error {
-	real, err := filepath.EvalSymlinks(path)
+	leads, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		real = path // a link that leads nowhere runs nothing
+		leads = path // a link that leads nowhere runs nothing
 	} else if err != nil {
 		return provider.Errorf(provider.Retryable, "look at what is to run: %w", err)
 	}
-	for _, at := range []string{filepath.Dir(path), real} {
+	for _, at := range []string{filepath.Dir(path), leads} {
 		for ; ; at = filepath.Dir(at) {
 			if err := ofOne(at, mine); err != nil {
 				return err
