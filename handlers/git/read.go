@@ -8,8 +8,6 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"southbound/handlers/internal/disk"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
@@ -109,31 +107,6 @@ func (w wanted) reached() error {
 func (w wanted) hidden() string {
 	dir, base := filepath.Split(w.path)
 	return filepath.Join(dir, "."+base+".southbound-git")
-}
-
-// tidy removes what a run before left.
-func (w wanted) tidy() error {
-	d, err := disk.OpenFolder(nil, filepath.Dir(w.path))
-	if err != nil {
-		return disk.UnlessGone(err)
-	}
-	defer d.Close()
-	return removeIn(d, w.hidden())
-}
-
-// removeIn removes what is at a path, with all that is in it, by the directory that it is in.
-func removeIn(d *disk.Folder, path string) error {
-	base := filepath.Base(path)
-	var st unix.Stat_t
-	if err := d.Stat(base, &st); err != nil {
-		return disk.UnlessGone(err)
-	}
-	root, err := disk.OpenRoot(d)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return root.RemoveAll(base)
 }
 
 // Read implements provider.Handler.

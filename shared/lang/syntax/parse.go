@@ -329,53 +329,6 @@ func (p *parser) statement(top bool) Statement {
 	return &Bare{p.since(from), e}
 }
 
-// foreign are the words with which blocks of other languages begin.
-var foreign = map[string]bool{
-	"while": true, "def": true, "class": true, "function": true, "func": true, "foreach": true,
-	"unless": true, "try": true, "with": true,
-}
-
-// foreignBlock reports a block of another language, up to the : that ends its first line.
-func (p *parser) foreignBlock() {
-	t := p.peek()
-	if t.Kind != Name || !foreign[t.Text] || p.ahead(1).is("?") {
-		return
-	}
-	n := int32(0)
-	for p.ahead(n+1).Kind != EOF && p.ahead(n+1).Pos.Line == t.Pos.Line {
-		n++
-	}
-	if p.ahead(n).is(":") {
-		p.heading = true
-		p.fail(CodeSyntax, t, "blocks are those of for, if, entity and implementation",
-			"%s begins no statement", t.Text)
-	}
-}
-
-// declared reports a variable that is written with a type, where that is nothing else either.
-func (p *parser) declared() {
-	t := p.peek()
-	if t.Kind != Name && t.Kind != TypeName && !t.is("dict") {
-		return
-	}
-	n := int32(1)
-	for ; p.ahead(n).is("::"); n += 2 {
-		t = p.ahead(n + 1)
-	}
-	statement := t.Kind == Name // a variable, whose value is dropped
-	if p.ahead(n).is("[") && p.ahead(n+1).is("]") {
-		n, statement = n+2, false
-	}
-	if p.ahead(n).is("?") {
-		n, statement = n+1, false
-	}
-	first, name := p.peek(), p.ahead(n)
-	if !statement && name.Kind == Name && p.ahead(n+1).is("=") &&
-		name.Pos.Line == first.Pos.Line {
-		p.fail(CodeSyntax, first, Declaration(name.Text), "%s begins no statement", shown(first))
-	}
-}
-
 // assignment reads what is behind its target.
 func (p *parser) assignment(target Expression) Statement {
 	switch target.(type) {
@@ -494,24 +447,4 @@ func (p *parser) dropped(body []Statement) {
 			p.droppedBehind(b, t)
 		}
 	}
-}
-
-// droppedBehind warns of an expression that stands behind a statement, on its line.
-func (p *parser) droppedBehind(b *Bare, t *Token) {
-	const message = "%s begins a statement of its own, whose value is dropped"
-	hint := ""
-	switch b.Value.(type) {
-	case *Number:
-		if !strings.HasPrefix(t.Text, "-") {
-			return
-		}
-		hint = "write a blank between - and the number to subtract"
-	case *List, *Comprehension:
-		hint = "give the value before it a name: a dict has name[\"key\"], a list std::at(name, 0)"
-	case *Text, *Format, *FText:
-		hint = "join texts by +"
-	default:
-		return
-	}
-	p.warn(CodeDropped, t, hint, message, shown(t))
 }
