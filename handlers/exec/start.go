@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"southbound/handlers/internal/tool"
 	"southbound/shared/provider"
 )
 
@@ -194,23 +195,8 @@ func identity(r provider.Resource) (runner, error) {
 	if u.Uid == strconv.Itoa(os.Geteuid()) {
 		return who, nil
 	}
-	groups, err := u.GroupIds()
-	if err != nil {
-		return runner{}, provider.Errorf(provider.Retryable, "look up the groups of %q: %w", asked,
-			err)
-	}
-	who.credential = &syscall.Credential{}
-	ids := []*uint32{&who.credential.Uid, &who.credential.Gid}
-	for i, text := range append([]string{u.Uid, u.Gid}, groups...) {
-		id, err := strconv.ParseUint(text, 10, 32)
-		if err != nil {
-			return runner{}, provider.Errorf(provider.Retryable, "look up %q: %w", asked, err)
-		}
-		if i < len(ids) {
-			*ids[i] = uint32(id)
-			continue
-		}
-		who.credential.Groups = append(who.credential.Groups, uint32(id))
+	if who.credential, err = tool.Credential(u); err != nil {
+		return runner{}, provider.Errorf(provider.Retryable, "%w", err)
 	}
 	return who, nil
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"southbound/handlers/internal/tool"
 	"southbound/shared/provider"
 )
 
@@ -64,27 +65,12 @@ func (h handler) identity(ctx *provider.Context, w wanted) (*runner, error) {
 	if err != nil {
 		return nil, provider.Errorf(provider.Retryable, "there is no user %q: %w", w.user, err)
 	}
-	uid, err := strconv.ParseUint(u.Uid, 10, 32)
-	if err != nil {
-		return nil, provider.Errorf(provider.Retryable, "look up %q: %w", w.user, err)
-	}
-	gid, err := strconv.ParseUint(u.Gid, 10, 32)
-	if err != nil {
-		return nil, provider.Errorf(provider.Retryable, "look up %q: %w", w.user, err)
-	}
 	g.home = u.HomeDir
-	if os.Geteuid() == int(uid) {
+	if u.Uid == strconv.Itoa(os.Geteuid()) {
 		return g, nil
 	}
-	g.who = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	groups, err := u.GroupIds()
-	if err != nil {
-		return nil, provider.Errorf(provider.Retryable, "look up the groups of %q: %w", w.user, err)
-	}
-	for _, s := range groups {
-		if id, err := strconv.ParseUint(s, 10, 32); err == nil {
-			g.who.Groups = append(g.who.Groups, uint32(id))
-		}
+	if g.who, err = tool.Credential(u); err != nil {
+		return nil, provider.Errorf(provider.Retryable, "%w", err)
 	}
 	return g, nil
 }

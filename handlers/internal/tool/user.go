@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"fmt"
 	"os/user"
 	"slices"
 	"strconv"
@@ -25,16 +26,32 @@ func UserOf(uid, gid uint32) *User {
 		return out
 	}
 	out.name, out.home = u.Username, u.HomeDir
-	if id, err := strconv.ParseUint(u.Gid, 10, 32); err == nil {
-		out.GID = uint32(id)
-	}
-	groups, _ := u.GroupIds() // without them the user may do less
-	for _, s := range groups {
-		if id, err := strconv.ParseUint(s, 10, 32); err == nil {
-			out.groups = append(out.groups, uint32(id))
-		}
+	if c, err := Credential(u); err == nil { // without its groups a user may do less
+		out.GID, out.groups = c.Gid, c.Groups
 	}
 	return out
+}
+
+// Credential returns with what rights a program runs as a user, those of its groups among them.
+func Credential(u *user.User) (*syscall.Credential, error) {
+	groups, err := u.GroupIds()
+	if err != nil {
+		return nil, fmt.Errorf("look up the groups of %q: %w", u.Username, err)
+	}
+	c := &syscall.Credential{}
+	ids := []*uint32{&c.Uid, &c.Gid}
+	for i, text := range append([]string{u.Uid, u.Gid}, groups...) {
+		id, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("look up %q: %w", u.Username, err)
+		}
+		if i < len(ids) {
+			*ids[i] = uint32(id)
+			continue
+		}
+		c.Groups = append(c.Groups, uint32(id))
+	}
+	return c, nil
 }
 
 func (u *User) credential() *syscall.Credential {
