@@ -37,9 +37,19 @@ func (apt) flags(p place) []string {
 	return out
 }
 
+// safe refuses a root in which code of another user would run.
+func (apt) safe(p place) error {
+	return p.system("etc/apt", "etc/apt/*", "etc/apt/*.d/*", "etc/dpkg", "etc/dpkg/*",
+		"etc/dpkg/*.d/*", "var/lib/apt", "var/lib/apt/lists", "var/lib/dpkg", "var/lib/dpkg/info",
+		"var/cache/apt", "var/cache/apt/archives")
+}
+
 // get runs apt-get. Work of dpkg that was cut off, and packages that lack what they need, are seen
 // to first.
 func (a apt) get(ctx *provider.Context, p place, verb string, args ...string) (string, error) {
+	if err := a.safe(p); err != nil {
+		return "", err
+	}
 	argv := append(append([]string{"apt-get"}, a.flags(p)...), "-y", verb)
 	argv = append(argv, args...)
 	out, err := tool.Run(ctx, quiet(), argv...)
@@ -116,6 +126,9 @@ func (a apt) installed(ctx *provider.Context, p place) (map[string]string, error
 		fs.ErrNotExist) {
 		return nil, nil // a root that is yet to be
 	}
+	if err := a.safe(p); err != nil {
+		return nil, err
+	}
 	out, err := tool.Run(ctx, nil, "dpkg-query", a.admin(p), "--show",
 		"--showformat=${Package}\t${Architecture}\t${Version}\t${db:Status-Status}\n")
 	if err != nil && tool.Code(err) != 1 { // 1: there is none
@@ -153,6 +166,9 @@ func architecture() string {
 }
 
 func (a apt) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
+	if err := a.safe(p); err != nil {
+		return nil, err
+	}
 	argv := append(append([]string{"apt-cache"}, a.flags(p)...), "policy", "--")
 	out, err := tool.Run(ctx, nil, append(argv, names...)...)
 	if err != nil {

@@ -54,8 +54,7 @@ func (m pip) installed(ctx *provider.Context, p place) (map[string]string, error
 	have := map[string]string{}
 	for _, dir := range paths {
 		for _, kind := range []string{"*.dist-info/METADATA", "*.egg-info/PKG-INFO", "*.egg-info"} {
-			files, _ := filepath.Glob(filepath.Join(dir, kind)) // the pattern is right
-			for _, file := range files {
+			for _, file := range within(dir, kind) {
 				name, version := metadata(file)
 				if name = m.canonical(name); name != "" && have[name] == "" {
 					have[name] = version
@@ -236,9 +235,7 @@ func (m npm) installed(ctx *provider.Context, p place) (map[string]string, error
 	}
 	have := map[string]string{}
 	for _, pattern := range []string{"*/package.json", "@*/*/package.json"} {
-		// the pattern is right
-		files, _ := filepath.Glob(filepath.Join(prefix, "lib", "node_modules", pattern))
-		for _, file := range files {
+		for _, file := range within(prefix, filepath.Join("lib", "node_modules", pattern)) {
 			raw, err := about(file)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"southbound/handlers/internal/disk"
@@ -44,6 +45,23 @@ func (p place) owner(parts ...string) (*tool.User, error) {
 	return who, p.safe(who, parts)
 }
 
+// system refuses a root in which code of another user would run as the superuser. Package managers of
+// a system have to be the superuser there: they chroot, and give files to other users. What is in
+// the root decides what runs, before that and outside of it as well: apt, dnf and apk read settings
+// there, with hooks and plugins among them. To leave the settings of a root aside would not do, as
+// the scripts of packages run the programs in it, and some settings have to be those of the root.
+func (p place) system(parts ...string) error {
+	who, err := p.owner(append([]string{"bin", "sbin", "lib", "usr", "usr/bin", "usr/sbin",
+		"usr/lib", "etc", "var", "var/lib", "var/cache"}, parts...)...)
+	if err != nil || who == nil {
+		return err
+	}
+	return provider.Errorf(provider.NeedsChange,
+		"%s belongs to the user %d: settings, scripts and programs in it would run as the "+
+			"superuser; give it and its system directories to the superuser (chown)", p.root,
+		who.UID)
+}
+
 // trusted reports whether the rights of a user are none that this process lacks: it is the
 // superuser, the one of this process, or, in a user namespace, the superuser of the machine.
 func trusted(uid uint32) bool {
@@ -54,17 +72,25 @@ func trusted(uid uint32) bool {
 
 // safe refuses a root in which, or on the way to which, somebody else could put code.
 func (p place) safe(who *tool.User, parts []string) error {
-	mine := func(uid uint32) bool { return trusted(uid) || who != nil && uid == who.UID }
+	mine := func(st *syscall.Stat_t) bool {
+		return trusted(st.Uid) || who != nil && st.Uid == who.UID
+	}
+	closed := func(st *syscall.Stat_t) bool {
+		// Whom a user lets share what is theirs is up to that user, unless it is the superuser.
+		group := who != nil || os.Geteuid() != 0 || st.Gid == 0 || int(st.Gid) == os.Getegid()
+		return st.Mode&syscall.S_IFMT == syscall.S_IFLNK || st.Mode&syscall.S_ISVTX != 0 ||
+			st.Mode&0o002 == 0 && (group || st.Mode&0o020 == 0)
+	}
+	whole := func(path string) error { return ofOne(path, mine, closed) }
 	for _, part := range append([]string{"."}, parts...) {
-		found, _ := filepath.Glob(filepath.Join(p.root, part)) // the patterns are right
-		for _, path := range found {
-			if err := ofOne(path, mine); err != nil {
+		for _, path := range within(p.root, part) {
+			if err := whole(path); err != nil {
 				return err
 			}
 			if who != nil {
 				continue // who leads that astray gets what they can do themselves
 			}
-			if err := unreachable(path, mine); err != nil {
+			if err := unreachable(path, whole); err != nil {
 				return err
 			}
 		}
@@ -72,32 +98,42 @@ func (p place) safe(who *tool.User, parts []string) error {
 	return nil
 }
 
-// ofOne refuses what belongs to somebody else, or what everybody may change.
-func ofOne(path string, mine func(uint32) bool) error {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+// within returns what is in a directory by a pattern. Signs of patterns in the name of the directory
+// stand for themselves.
+func within(dir, pattern string) []string {
+	plain := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+	found, _ := filepath.Glob(filepath.Join(plain, pattern)) // the patterns are right
+	return found
+}
+
+// ofOne refuses what belongs to somebody else, or what others may change.
+func ofOne(path string, mine, closed func(st *syscall.Stat_t) bool) error {
+	var st syscall.Stat_t
+	err := syscall.Lstat(path, &st)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil {
-		return provider.Errorf(provider.Retryable, "look at what is to run: %w", err)
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	switch open := info.Mode()&fs.ModeSymlink == 0 && info.Mode()&0o002 != 0; {
-	case ok && !mine(st.Uid):
+	case err != nil:
+		return provider.Errorf(provider.Retryable, "look at %s, which is to run: %w", path, err)
+	case !mine(&st):
 		return provider.Errorf(provider.NeedsChange,
 			"%s belongs to the user %d, and code in it would run as another one; give all of it "+
 				"to one user (chown -R)", path, st.Uid)
-	case open && info.Mode()&fs.ModeSticky == 0:
+	case !closed(&st) && st.Mode&0o002 != 0:
 		return provider.Errorf(provider.NeedsChange,
 			"everybody may change %s, and code in it would run as the user of this process; take "+
 				"that right away (chmod o-w)", path)
+	case !closed(&st):
+		return provider.Errorf(provider.NeedsChange,
+			"the group %d may change %s, and code in it would run as the user of this process; "+
+				"take that right away (chmod g-w)", st.Gid, path)
 	}
 	return nil
 }
 
 // unreachable refuses what somebody else could exchange, in one of the directories above it: by its
 // path, and where that leads.
-func unreachable(path string, mine func(uint32) bool) error {
+func unreachable(path string, whole func(path string) error) error {
 	leads, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		leads = path // a link that leads nowhere runs nothing
@@ -106,7 +142,7 @@ func unreachable(path string, mine func(uint32) bool) error {
 	}
 	for _, at := range []string{filepath.Dir(path), leads} {
 		for ; ; at = filepath.Dir(at) {
-			if err := ofOne(at, mine); err != nil {
+			if err := whole(at); err != nil {
 				return err
 			}
 			if at == "/" {

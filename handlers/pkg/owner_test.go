@@ -1,6 +1,7 @@
 package pkg
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,6 +145,56 @@ func TestRootOfSeveral(t *testing.T) {
 	}
 	command(t, "/", "chmod", "o+w", venv)
 	refused(t, "open to everybody", provider.NeedsChange, "chmod o-w", of(venv), false)
+}
+
+// TestSystemRootOfAnother pins that the package managers of a system, which have to be the superuser,
+// do nothing in a root in which another user can put settings with hooks, also where the name of the root looks like a
+// pattern.
+func TestSystemRootOfAnother(t *testing.T) {
+	t.Parallel()
+	if alone() {
+		return
+	}
+	repo := newRepository(t, "sb-a 1.0")
+	hooked := filepath.Join(t.TempDir(), "hooked")
+	theirRoot := theirs(t, func(dir string) {
+		repo.root(t, dir)
+		write(t, filepath.Join(dir, "etc", "apt", "apt.conf.d", "hook"),
+			"APT::Update::Pre-Invoke {\"touch "+hooked+"\";};\n"+
+				"DPkg::Pre-Invoke {\"touch "+hooked+"\";};\n")
+	})
+	of := func(root string) map[string]any {
+		return map[string]any{"name": "sb-a", "root": root, "provider": "apt"}
+	}
+	refused(t, "of another user", provider.NeedsChange, "would run as the superuser",
+		of(theirRoot), false)
+	mine := repo.root(t, filepath.Join(t.TempDir(), "[a]*"))
+	for _, part := range []string{"etc", "etc/apt/apt.conf.d/test", "usr/bin", "var/lib/dpkg"} {
+		path := filepath.Join(mine, part)
+		if err := os.MkdirAll(path, 0o755); err != nil && !errors.Is(err, syscall.ENOTDIR) {
+			t.Fatal(err)
+		}
+		if err := os.Chown(path, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, part, provider.NeedsChange, "give all of it to one user", of(mine), false)
+		if err := os.Chown(path, 0, nobody); err != nil {
+			t.Fatal(err)
+		}
+		command(t, "/", "chmod", "g+w", path)
+		refused(t, part+" of a group", provider.NeedsChange, "chmod g-w", of(mine), false)
+		command(t, "/", "chmod", "g-w", path)
+	}
+	goes(t, "of the superuser alone", diff.Created, of(mine), false)
+	if _, err := os.Stat(hooked); err == nil {
+		t.Error("a hook of another user ran")
+	}
+	for _, m := range []manager{dnf{}, apk{}} {
+		_, err := m.installed(nil, place{root: theirRoot})
+		if provider.ClassOf(err) != provider.NeedsChange {
+			t.Errorf("%T: %v", m, err)
+		}
+	}
 }
 
 // TestPipesAreNotWaitedFor pins that what describes packages is read only from regular files.

@@ -26,6 +26,9 @@ func (m dnf) installed(ctx *provider.Context, p place) (map[string]string, error
 	if p.root != "" && !exists(p.root) {
 		return nil, nil // dnf makes it
 	}
+	if err := m.safe(p); err != nil {
+		return nil, err
+	}
 	out, err := tool.Run(ctx, nil,
 		append(m.rpm(p), "-qa", "--qf",
 			`%{NAME}\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n%{NAME}.%{ARCH}\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n`)...)
@@ -51,7 +54,18 @@ func tabbed(out string) map[string]string {
 	return have
 }
 
-func (dnf) run(ctx *provider.Context, p place, args ...string) (string, error) {
+// safe refuses a root in which code of another user would run.
+func (dnf) safe(p place) error {
+	return p.system("etc/dnf", "etc/dnf/*", "etc/dnf/*/*", "etc/yum", "etc/yum.conf",
+		"etc/yum.repos.d", "etc/yum.repos.d/*", "etc/rpm", "etc/rpm/*", "var/lib/dnf", "var/lib/rpm",
+		"usr/lib/rpm", "usr/lib/sysimage", "usr/lib/sysimage/*", "usr/share", "usr/share/dnf*",
+		"var/cache/dnf", "var/cache/libdnf*")
+}
+
+func (m dnf) run(ctx *provider.Context, p place, args ...string) (string, error) {
+	if err := m.safe(p); err != nil {
+		return "", err
+	}
 	argv := []string{"dnf", "-q", "-y"}
 	if p.root != "" {
 		argv = append(argv, "--installroot="+p.root)
@@ -158,7 +172,16 @@ func (m dnf) chosen(ctx *provider.Context, p place) ([]string, error) {
 // apk is Alpine's. What is installed stands in its own database, which is text.
 type apk struct{}
 
-func (apk) installed(_ *provider.Context, p place) (map[string]string, error) {
+// safe refuses a root in which code of another user would run.
+func (apk) safe(p place) error {
+	return p.system("etc/apk", "etc/apk/*", "etc/apk/*/*", "lib/apk", "lib/apk/*", "lib/apk/*/*",
+		"usr/lib/apk", "usr/lib/apk/*", "var/cache/apk")
+}
+
+func (m apk) installed(_ *provider.Context, p place) (map[string]string, error) {
+	if err := m.safe(p); err != nil {
+		return nil, err
+	}
 	raw, err := os.ReadFile(filepath.Join("/", p.root, "lib/apk/db/installed"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		// nothing is installed in a root that is yet to be
@@ -185,7 +208,10 @@ func apkDatabase(text string) map[string]string {
 	return have
 }
 
-func (apk) run(ctx *provider.Context, p place, args ...string) (string, error) {
+func (m apk) run(ctx *provider.Context, p place, args ...string) (string, error) {
+	if err := m.safe(p); err != nil {
+		return "", err
+	}
 	argv := []string{"apk", "--no-progress", "--wait", "120"}
 	if p.root != "" {
 		argv = append(argv, "--root", p.root)
