@@ -94,12 +94,15 @@ func (g *runner) environment() []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=" + g.home, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
 		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.path)}
-	if os.Getenv("GIT_SSH_COMMAND") == "" && g.key == nil {
+	// Another user gets none of what this process logs in with.
+	own := g.key == nil && g.who == nil
+	if g.key == nil && (os.Getenv("GIT_SSH_COMMAND") == "" || !own) {
 		env = append(env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
 	}
 	for _, name := range []string{"GIT_SSH_COMMAND", "SSH_AUTH_SOCK", "http_proxy", "https_proxy",
 		"no_proxy", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "GIT_SSL_CAINFO"} {
-		if v := os.Getenv(name); v != "" && (g.key == nil || !strings.Contains(name, "SSH_")) {
+		if v := os.Getenv(name); v != "" && (own || !strings.Contains(name, "SSH_")) &&
+			(g.who == nil || !tool.ProxyLogin(name+"="+v)) {
 			env = append(env, name+"="+v)
 		}
 	}

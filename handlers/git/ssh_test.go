@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
@@ -136,5 +137,22 @@ func TestKey(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), "southbound-git-*"))
 	if err != nil || len(left) > 0 {
 		t.Fatal(left, err)
+	}
+}
+
+// TestAnotherUserGetsNoLogins pins that git as another user has none of the logins of this process.
+func TestAnotherUserGetsNoLogins(t *testing.T) {
+	for _, name := range []string{"GIT_SSH_COMMAND", "SSH_AUTH_SOCK"} {
+		t.Setenv(name, "own")
+	}
+	t.Setenv("HTTPS_PROXY", "http://me:own@proxy")
+	t.Setenv("NO_PROXY", "10.0.0.1")
+	for _, who := range []*syscall.Credential{nil, {Uid: 65534}} {
+		g := &runner{who: who}
+		env := strings.Join(g.environment(), "\n")
+		if n := strings.Count(env, "own"); who == nil && n != 3 || who != nil && n != 0 ||
+			!strings.Contains(env, "NO_PROXY=10.0.0.1") {
+			t.Errorf("as %v:\n%s", who, env)
+		}
 	}
 }

@@ -17,10 +17,13 @@ import (
 // apt is apt-get with dpkg.
 type apt struct{}
 
+// settings are the variables that are meant for apt and dpkg.
+func (apt) settings() []string { return tool.Settings("APT_", "DEBIAN_", "DEBCONF_", "DPKG_") }
+
 // quiet keeps apt and dpkg from asking.
-func quiet() []string {
-	return []string{"DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical",
-		"APT_LISTCHANGES_FRONTEND=none", "NEEDRESTART_MODE=l", "UCF_FORCE_CONFFOLD=1"}
+func (a apt) quiet() []string {
+	return append(a.settings(), "DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical",
+		"APT_LISTCHANGES_FRONTEND=none", "NEEDRESTART_MODE=l", "UCF_FORCE_CONFFOLD=1")
 }
 
 // flags are the arguments that make apt work in a root directory.
@@ -52,18 +55,18 @@ func (a apt) get(ctx *provider.Context, p place, verb string, args ...string) (s
 	}
 	argv := append(append([]string{"apt-get"}, a.flags(p)...), "-y", verb)
 	argv = append(argv, args...)
-	out, err := tool.Run(ctx, quiet(), argv...)
+	out, err := tool.Run(ctx, a.quiet(), argv...)
 	if err == nil {
 		return out, nil
 	}
 	switch said := err.Error(); {
 	case strings.Contains(said, "dpkg was interrupted"):
 		ctx.Info("finish work of dpkg that was cut off")
-		_, err = tool.Run(ctx, quiet(), "dpkg", "--root="+filepath.Join("/", p.root),
+		_, err = tool.Run(ctx, a.quiet(), "dpkg", "--root="+filepath.Join("/", p.root),
 			"--force-confdef", "--force-confold", "--configure", "-a")
 	case strings.Contains(said, "--fix-broken install"):
 		ctx.Info("get what packages lack that are installed already")
-		_, err = tool.Run(ctx, quiet(), append(append([]string{"apt-get"}, a.flags(p)...), "-y",
+		_, err = tool.Run(ctx, a.quiet(), append(append([]string{"apt-get"}, a.flags(p)...), "-y",
 			"--no-remove", "--fix-broken", "install")...)
 	default:
 		return out, refusal(err)
@@ -71,7 +74,7 @@ func (a apt) get(ctx *provider.Context, p place, verb string, args ...string) (s
 	if err != nil {
 		return "", refusal(err)
 	}
-	out, err = tool.Run(ctx, quiet(), argv...)
+	out, err = tool.Run(ctx, a.quiet(), argv...)
 	return out, refusal(err)
 }
 
@@ -129,7 +132,7 @@ func (a apt) installed(ctx *provider.Context, p place) (map[string]string, error
 	if err := a.safe(p); err != nil {
 		return nil, err
 	}
-	out, err := tool.Run(ctx, nil, "dpkg-query", a.admin(p), "--show",
+	out, err := tool.Run(ctx, a.settings(), "dpkg-query", a.admin(p), "--show",
 		"--showformat=${Package}\t${Architecture}\t${Version}\t${db:Status-Status}\n")
 	if err != nil && tool.Code(err) != 1 { // 1: there is none
 		return nil, err
@@ -170,7 +173,7 @@ func (a apt) candidates(ctx *provider.Context, p place, names []string) (map[str
 		return nil, err
 	}
 	argv := append(append([]string{"apt-cache"}, a.flags(p)...), "policy", "--")
-	out, err := tool.Run(ctx, nil, append(argv, names...)...)
+	out, err := tool.Run(ctx, a.settings(), append(argv, names...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +320,7 @@ func (apt) canonical(name string) string { return name }
 func (apt) satisfies(version, asked string) bool { return version == asked }
 
 func (a apt) chosen(ctx *provider.Context, p place) ([]string, error) {
-	out, err := tool.Run(ctx, nil, append(append([]string{"apt-mark"}, a.flags(p)[1:]...),
+	out, err := tool.Run(ctx, a.settings(), append(append([]string{"apt-mark"}, a.flags(p)[1:]...),
 		"showmanual")...)
 	return strings.Fields(out), err
 }

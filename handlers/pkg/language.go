@@ -90,12 +90,14 @@ func (pip) owner(p place) (*tool.User, error) {
 		"lib/python*/site-packages/pip")
 }
 
-// logins are what git may log in to servers with, which is nothing for another user.
-func logins(who *tool.User) []string {
+// own returns the variables that are meant for one program alone: its settings, and what git, which
+// it gets packages by, may log in to servers with. Another user gets none, who has settings of their
+// own: what an owner is to use besides, the options of the resource say.
+func own(who *tool.User, prefix string) []string {
 	if who != nil {
 		return nil
 	}
-	return tool.Git()
+	return append(tool.Settings(prefix), tool.Git()...)
 }
 
 func (m pip) run(ctx *provider.Context, p place, args ...string) (string, error) {
@@ -105,7 +107,7 @@ func (m pip) run(ctx *provider.Context, p place, args ...string) (string, error)
 	}
 	argv := append([]string{m.python(p), "-m", "pip", "--disable-pip-version-check", "--no-input",
 		"-q"}, args...)
-	return tool.RunAs(ctx, who, append(logins(who), "PIP_ROOT_USER_ACTION=ignore"), argv...)
+	return tool.RunAs(ctx, who, append(own(who, "PIP_"), "PIP_ROOT_USER_ACTION=ignore"), argv...)
 }
 
 func (m pip) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
@@ -223,7 +225,7 @@ func (npm) prefix(ctx *provider.Context, p place) (string, error) {
 	}
 	return provider.Cached(ctx, provider.Key{Name: "npm prefix"}, asksSeldom(),
 		func(ctx *provider.Context) (string, error) {
-			out, err := tool.Run(ctx, nil, "npm", "prefix", "-g")
+			out, err := tool.Run(ctx, tool.Settings("NPM_"), "npm", "prefix", "-g")
 			return strings.TrimSpace(out), err
 		})
 }
@@ -253,9 +255,14 @@ func (m npm) installed(ctx *provider.Context, p place) (map[string]string, error
 	return have, nil
 }
 
+// owner is who npm runs as. It reads settings in its prefix, such as which shell runs scripts, and
+// follows links there.
+func (npm) owner(p place) (*tool.User, error) {
+	return p.owner("etc", "etc/npmrc", "lib", "lib/node_modules", "bin")
+}
+
 func (m npm) run(ctx *provider.Context, p place, verb string, args ...string) (string, error) {
-	// npm reads settings in its prefix, such as which shell runs scripts, and follows links there
-	who, err := p.owner("etc", "etc/npmrc", "lib", "lib/node_modules", "bin")
+	who, err := m.owner(p)
 	if err != nil {
 		return "", err
 	}
@@ -264,13 +271,17 @@ func (m npm) run(ctx *provider.Context, p place, verb string, args ...string) (s
 	if p.root != "" {
 		argv = append(argv, "--prefix", p.root)
 	}
-	return tool.RunAs(ctx, who, logins(who), append(argv, args...)...)
+	return tool.RunAs(ctx, who, own(who, "NPM_"), append(argv, args...)...)
 }
 
 func (m npm) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
+	who, err := m.owner(p)
+	if err != nil {
+		return nil, err
+	}
 	found := map[string]string{}
 	for _, name := range names {
-		out, err := tool.Run(ctx, nil,
+		out, err := tool.RunAs(ctx, who, own(who, "NPM_"),
 			append([]string{"npm", "view", "--no-update-notifier", name, "version"},
 				p.options...)...)
 		if err != nil {

@@ -81,7 +81,8 @@ func Package() provider.Definition {
 			{Name: "root", Type: `Optional[Pattern[/\A\/.*[^\/]\z/]]`, Behaviour: schema.Parameter,
 				Description: "where it is installed, when not for the whole machine: a root " +
 					"directory for apt, dnf and apk, a virtual environment for pip, a " +
-					"prefix for npm; of another user, pip and npm run as that user"},
+					"prefix for npm; of another user, pip and npm run as that user, with that " +
+					"user's settings, and apt, dnf and apk refuse it"},
 			{Name: "source", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
 				Description: "a file or an address to install it from, such as " +
 					"/srv/app_1.2_amd64.deb"},

@@ -70,7 +70,7 @@ func (m dnf) run(ctx *provider.Context, p place, args ...string) (string, error)
 	if p.root != "" {
 		argv = append(argv, "--installroot="+p.root)
 	}
-	return tool.Run(ctx, nil, append(argv, args...)...)
+	return tool.Run(ctx, tool.Settings("DNF"), append(argv, args...)...)
 }
 
 func (m dnf) candidates(ctx *provider.Context, p place, names []string) (map[string]string, error) {
@@ -216,7 +216,7 @@ func (m apk) run(ctx *provider.Context, p place, args ...string) (string, error)
 	if p.root != "" {
 		argv = append(argv, "--root", p.root)
 	}
-	return tool.Run(ctx, nil, append(argv, args...)...)
+	return tool.Run(ctx, tool.Settings("APK_"), append(argv, args...)...)
 }
 
 // candidates reads "name policy:", then versions, the newest first, each with where it comes from.

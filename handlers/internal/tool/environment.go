@@ -6,18 +6,26 @@ import (
 	"strings"
 )
 
-// handedOn returns the variables of this process that programs get: what says where things are, how
-// servers are reached, and what is meant for package managers. The others may be secrets of the
-// form env:NAME, or the token of the API. A daemon that is started, or a script of a package, would have
-// them all.
+// handedOn returns the variables of this process that programs get: what says where things are, and
+// how servers are reached. The others may be secrets of the form env:NAME, or the token of the API. A
+// daemon that is started, or a script of a package, would have them all.
 func handedOn() []string {
+	return variables(func(name string) bool {
+		return slices.Contains(names(), name) || begins(name, "XDG_", "PYENV_", "NVM_", "RBENV_")
+	})
+}
+
+// variables returns those variables of this process whose names, in capitals, are wanted.
+func variables(wanted func(name string) bool) []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return !slices.Contains(names(), strings.ToUpper(name)) &&
-			!slices.ContainsFunc(prefixes(), func(prefix string) bool {
-				return strings.HasPrefix(strings.ToUpper(name), prefix)
-			})
+		return !wanted(strings.ToUpper(name))
 	})
+}
+
+func begins(name string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes,
+		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 func names() []string {
@@ -27,14 +35,21 @@ func names() []string {
 		"HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY",
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
 		"NODE_EXTRA_CA_CERTS", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS",
-		"NETRC", "GNUPGHOME", "JAVA_HOME", "PKG_CONFIG_PATH",
+		"NETRC", "GNUPGHOME", "GEM_HOME", "GEM_PATH", "JAVA_HOME", "PKG_CONFIG_PATH",
 		"CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS"} // pip and npm compile, too
 }
 
-// prefixes are those of variables that package managers and their like read.
-func prefixes() []string {
-	return []string{"XDG_", "APT_", "DEBIAN_", "DEBCONF_", "DPKG_", "DNF", "PIP_", "PYENV_", "NPM_",
-		"NVM_", "GEM_", "BUNDLE_", "RBENV_"}
+// Settings returns the variables whose names begin with a prefix: those that are meant for one
+// program, such as PIP_ for pip. They may hold logins, so no other program gets them, and nobody
+// hands them to a program of another user.
+func Settings(prefixes ...string) []string {
+	return variables(func(name string) bool { return begins(name, prefixes...) })
+}
+
+// ProxyLogin reports whether a variable, as NAME=value, says how to log in to a proxy.
+func ProxyLogin(variable string) bool {
+	name, value, _ := strings.Cut(variable, "=")
+	return strings.HasSuffix(strings.ToUpper(name), "_PROXY") && strings.Contains(value, "@")
 }
 
 // Git returns the variables with which git reaches servers: pip and npm get packages by it. What

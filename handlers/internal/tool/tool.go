@@ -27,8 +27,8 @@ func Run(ctx context.Context, env []string, argv ...string) (string, error) {
 }
 
 // RunAs is Run as another user; nil is the one that this process has. What is of this user alone in
-// the environment, such as its home, is not handed on, and the program starts in the root, as the
-// other one may not be allowed to see where this process is.
+// the environment, such as its home or its logins, is not handed on, and the program starts in the
+// root, as the other one may not be allowed to see where this process is.
 func RunAs(ctx context.Context, as *User, env []string, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(append(handedTo(as), "LC_ALL=C", "LANG=C", "LANGUAGE="), env...)

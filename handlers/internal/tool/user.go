@@ -61,7 +61,8 @@ func (u *User) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.groups}
 }
 
-// handedTo returns the variables that a program gets that runs as a user.
+// handedTo returns the variables that a program gets that runs as a user: of another one nothing that
+// is this process's own, such as files in its home, nor its logins.
 func handedTo(as *User) []string {
 	if as == nil {
 		return handedOn()
@@ -70,7 +71,8 @@ func handedTo(as *User) []string {
 		name, _, _ := strings.Cut(v, "=")
 		name = strings.ToUpper(name)
 		return slices.Contains([]string{"SHELL", "TMPDIR", "TEMP", "TMP", "VIRTUAL_ENV",
-			"DBUS_SESSION_BUS_ADDRESS"}, name) || strings.HasPrefix(name, "XDG_")
+			"DBUS_SESSION_BUS_ADDRESS", "NETRC", "GNUPGHOME"}, name) || begins(name, "XDG_") ||
+			ProxyLogin(v)
 	})
 	return append(env, "HOME="+as.home, "USER="+as.name, "LOGNAME="+as.name)
 }
