@@ -135,11 +135,14 @@ func placed(err error, m *model.Model, order []int32) error {
 	if !errors.As(err, &r) || len(r.Problems) == 0 {
 		return err
 	}
-	return r.Failure.err(func(i int, attribute string) diag.Pos {
-		if i < 0 || i >= len(order) || m.Where == nil {
+	return r.Failure.err(func(at Place) diag.Pos {
+		if at.Agent != "" {
+			return m.AtAgent(at.Agent)
+		}
+		if at.Index < 0 || at.Index >= len(order) {
 			return diag.Pos{}
 		}
-		return m.Where(int(order[i]), attribute)
+		return m.At(int(order[at.Index]), at.Attribute)
 	})
 }
 

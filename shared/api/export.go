@@ -152,7 +152,7 @@ func (s *exports) Commit(ctx context.Context, env string, b Bundle) (deploy.Expo
 }
 
 // placeMark starts the file of a place in a model that came without places: the line is the index
-// of the resource from 1.
+// of the resource from 1, and an attribute of it follows; or it is 0, and an agent follows.
 const placeMark = "\x00"
 
 // unpack reads what an export refers to.
@@ -177,7 +177,7 @@ func unbundle(
 	}
 	m := &model.Model{Fingerprint: b.Fingerprint, Where: func(i int, attribute string) diag.Pos {
 		return diag.Pos{File: placeMark + attribute, Line: i + 1}
-	}}
+	}, WhereAgent: func(name string) diag.Pos { return diag.Pos{File: placeMark + name} }}
 	u := &unpacker{files: files, types: types, wrong: wrong}
 	u.room.Store(maxModel)
 	if b.Agents != "" {
@@ -248,7 +248,10 @@ func (s *exports) Uploads(ctx context.Context, files []FileSize) ([]Upload, erro
 }
 
 // placeless reports where in a model without places a problem lies.
-func placeless(p diag.Pos) (index int, attribute string, is bool) {
-	attribute, is = strings.CutPrefix(p.File, placeMark)
-	return p.Line - 1, attribute, is
+func placeless(p diag.Pos) (at Place, is bool) {
+	name, is := strings.CutPrefix(p.File, placeMark)
+	if p.Line == 0 {
+		return Place{Index: -1, Agent: name}, is
+	}
+	return Place{Index: p.Line - 1, Attribute: name}, is
 }

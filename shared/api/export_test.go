@@ -375,6 +375,31 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// TestPlacesOfAgents wants a parameter in the options of an agent that has no value to be reported at
+// the agent's description, as one of a resource is at the resource.
+func TestPlacesOfAgents(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	m := nulls(1)
+	m.Agents = []resource.Agent{{Name: "web1", Transport: "ssh", Lanes: 1,
+		Options: map[string]any{"host": resource.Parameter{Name: "address"}}}}
+	m.WhereAgent = func(name string) diag.Pos { return diag.Pos{File: name + ".yaml", Line: 3} }
+	for _, partial := range []bool{false, true} {
+		_, err := w.client(t).Export(t.Context(), "e",
+			deploy.Export{Model: m.Clone(), Partial: partial}, nil)
+		var problems diag.Problems
+		if !errors.As(err, &problems) || len(problems) != 1 ||
+			problems[0].Pos != (diag.Pos{File: "web1.yaml", Line: 3}) {
+			t.Errorf("partial %t: %#v", partial, err)
+		}
+		_, here := w.service.Export(t.Context(), "e",
+			deploy.Export{Model: m.Clone(), Partial: partial}, nil)
+		if diff := cmp.Diff(here, err); diff != "" {
+			t.Errorf("over the API it is another error: %s", diff)
+		}
+	}
+}
+
 // TestBounds sends too much, and what it should not be.
 func TestBounds(t *testing.T) {
 	t.Parallel()

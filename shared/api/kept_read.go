@@ -53,7 +53,7 @@ func ReadKept(
 	if x.Expect == "" || x.Limits != nil {
 		return nil, damagedPlan("it does not say what it was made from")
 	}
-	x.Model.Where = nil
+	x.Model.Where, x.Model.WhereAgent = nil, nil
 	x.Model.Files = make(map[string]state.Blob, len(h.Files))
 	for _, hash := range h.Files {
 		z := k.blobs[hash]

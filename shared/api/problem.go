@@ -41,8 +41,9 @@ type Wrong struct {
 
 // Place is where in an uploaded export something lies.
 type Place struct {
-	Index     int    `json:"resource_index" doc:"of the resource in the chunks, in order, from 0"`
+	Index     int    `json:"resource_index" doc:"of the resource in the chunks, in order, from 0; -1: an agent"`
 	Attribute string `json:"attribute_at" doc:"an attribute or member of it; empty: the resource itself"`
+	Agent     string `json:"agent_at,omitempty" doc:"the agent whose description it is"`
 }
 
 // FailureOf writes an error for programs.
@@ -58,7 +59,7 @@ func FailureOf(err error) Failure {
 		kind, message = fault.Invalid, CountProblems(len(problems)+more)+"; nothing was stored"
 		if len(problems) == 1 {
 			only := problems[0]
-			if _, _, is := placeless(only.Pos); is {
+			if _, is := placeless(only.Pos); is {
 				only.Pos = diag.Pos{}
 			}
 			message = only.String()
@@ -79,12 +80,12 @@ func FailureOf(err error) Failure {
 func WrongOf(p diag.Problem) Wrong {
 	w := Wrong{File: p.File, Line: p.Line, Column: p.Column, Resource: p.Resource,
 		Attribute: p.Attribute, Code: p.Code, Message: p.Message, Hint: p.Hint}
-	if i, attribute, is := placeless(p.Pos); is {
-		w.File, w.Line, w.Place = "", 0, &Place{i, attribute}
+	if at, is := placeless(p.Pos); is {
+		w.File, w.Line, w.Place = "", 0, &at
 	}
 	for _, at := range p.Related {
-		if i, attribute, is := placeless(at.Pos); is {
-			w.Others = append(w.Others, Place{i, attribute})
+		if other, is := placeless(at.Pos); is {
+			w.Others = append(w.Others, other)
 		} else {
 			w.Related = append(w.Related, at)
 		}
@@ -105,7 +106,7 @@ func CountProblems(n int) string {
 
 // err makes the error again. Where, when not nil, says where the resource with an index, or a part
 // of it, is.
-func (f Failure) err(where func(index int, attribute string) diag.Pos) error {
+func (f Failure) err(where func(at Place) diag.Pos) error {
 	if len(f.Problems) == 0 {
 		return &fault.Error{Kind: f.Kind, Message: f.Message, Hint: f.Hint}
 	}
@@ -115,11 +116,11 @@ func (f Failure) err(where func(index int, attribute string) diag.Pos) error {
 			Resource: w.Resource, Attribute: w.Attribute, Code: w.Code, Message: w.Message,
 			Hint: w.Hint, Related: w.Related}
 		if w.Place != nil && where != nil {
-			p.Pos = where(w.Place.Index, w.Place.Attribute)
+			p.Pos = where(*w.Place)
 		}
 		for _, at := range w.Others {
 			if where != nil {
-				p.Related = append(p.Related, diag.At(where(at.Index, at.Attribute))...)
+				p.Related = append(p.Related, diag.At(where(at))...)
 			}
 		}
 		out.Add(p)

@@ -60,6 +60,24 @@ resources:
 	}
 }
 
+// TestAgentsHavePlaces pins that what is found out later about an agent can be told where it is
+// described.
+func TestAgentsHavePlaces(t *testing.T) {
+	t.Parallel()
+	m := read(t, "agents.yaml", `southbound: 1
+agents:
+  web1: {transport: local}
+  web2:
+    transport: local
+`)
+	for name, want := range map[string]string{"web1": "agents.yaml:3:3", "web2": "agents.yaml:4:3",
+		"web3": "."} {
+		if at := m.AtAgent(name).String(); filepath.Base(at) != want {
+			t.Errorf("%s is at %q, not at %q", name, at, want)
+		}
+	}
+}
+
 // TestCopiesAreBounded wants a short document that stands for more than a machine holds to be
 // refused.
 func TestCopiesAreBounded(t *testing.T) {

@@ -82,8 +82,9 @@ func LoadBuilt(ctx context.Context, b Built, opts Options) (*model.Model, error)
 // built makes the model of what was read.
 func (l *loader) built(b Built, p *part, n *numberer, opts Options) (*model.Model, error) {
 	model, problems, more := l.join([]result{{parts: []*part{p}}})
-	numbered := model.Where
+	numbered, agent := model.Where, model.WhereAgent
 	model.Where = func(i int, name string) diag.Pos { return n.real(numbered(i, name)) }
+	model.WhereAgent = func(name string) diag.Pos { return n.real(agent(name)) }
 	if len(problems) > 0 {
 		for i := range problems {
 			problems[i].Pos = n.real(problems[i].Pos)

@@ -191,6 +191,7 @@ func (l *loader) join(read []result) (*model.Model, diag.Problems, map[string][]
 		return strings.Compare(a.Name, b.Name)
 	})
 	m.Where = w.where
+	m.WhereAgent = func(name string) diag.Pos { return agents[name].at }
 	if len(problems) > 0 {
 		forgive(m.Resources, dropped)
 	}

@@ -17,6 +17,8 @@ type Model struct {
 	// Where returns the place of resource i, of one of its attributes, or of its "requires",
 	// "agent", "type" or "set". Nil: not known.
 	Where func(i int, attribute string) diag.Pos
+	// WhereAgent returns the place of the description of an agent. Nil: not known.
+	WhereAgent func(name string) diag.Pos
 	// Fingerprint identifies all that the model was read from; "" when that is not known.
 	Fingerprint string
 	// Valid says that whoever exports it has validated it, with the types and handlers of the same

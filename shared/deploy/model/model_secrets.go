@@ -40,9 +40,8 @@ func (m *Model) UnsetSecrets(lookup func(resource.Secret) error) diag.Problems {
 	for _, a := range m.Agents {
 		for _, ref := range SecretsAmong(resource.References(a.Options)) {
 			if err := find(ref); err != nil {
-				problems.Add(
-					unset(ref, fmt.Errorf("agent %q: %w", a.Name, err), diag.Pos{}, "", ""),
-				)
+				problems.Add(unset(ref, fmt.Errorf("agent %q: %w", a.Name, err), m.AtAgent(a.Name),
+					"", ""))
 			}
 		}
 	}

@@ -69,6 +69,14 @@ func (m *Model) At(i int, attribute string) diag.Pos {
 	return m.Where(i, attribute)
 }
 
+// AtAgent returns the place of the description of an agent, as far as it is known.
+func (m *Model) AtAgent(name string) diag.Pos {
+	if m.WhereAgent == nil {
+		return diag.Pos{}
+	}
+	return m.WhereAgent(name)
+}
+
 // attributes checks types and attributes, and fills in defaults.
 func (v *validator) attributes() {
 	for i := range v.m.Resources {

@@ -67,7 +67,7 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 		x.Limits == nil {
 		p.gone, set.resources = set.entries, nil
 		clear(x.Model.Resources) // others may hold the list
-		x.Model.Resources, x.Model.Where = nil, nil
+		x.Model.Resources, x.Model.Where, x.Model.WhereAgent = nil, nil, nil
 	}
 	blobs, sums := version.Chunks(set.entries, p.pl.ChunkSize)
 	v := state.Version{Number: p.env.Last + 1, At: p.pl.Clock.Now(), Resources: len(set.entries),

@@ -44,10 +44,11 @@ func (p *exporting) merge(
 		mg.index[x.Model.Resources[i].ID] = i
 	}
 	out := &model.Model{
-		Resources: slices.Clone(x.Model.Resources),
-		Files:     x.Model.Files,
-		Where:     x.Model.At,
-		Agents:    mergeAgents(base.Agents, x.Model.Agents),
+		Resources:  slices.Clone(x.Model.Resources),
+		Files:      x.Model.Files,
+		Where:      x.Model.At,
+		Agents:     mergeAgents(base.Agents, x.Model.Agents),
+		WhereAgent: x.Model.AtAgent,
 	}
 	for _, a := range base.Agents {
 		mg.keep.agents[a.Name] = true

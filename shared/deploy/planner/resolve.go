@@ -214,6 +214,7 @@ func (p *resolver) resolveAgents(
 		}
 		if err != nil {
 			problems.Add(diag.Problem{
+				Pos:     m.AtAgent(a.Name),
 				Message: fmt.Sprintf("agent %q: %v", a.Name, err), Hint: optionHint(options),
 			})
 			continue

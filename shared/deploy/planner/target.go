@@ -68,7 +68,7 @@ func (p *exporting) target(ctx context.Context, x Export) (*targeted, error) {
 		return nil, err
 	}
 	t.keep()
-	m := &model.Model{Agents: t.agents(x.Model.Agents)}
+	m := &model.Model{Agents: t.agents(x.Model.Agents), WhereAgent: x.Model.AtAgent}
 	for _, i := range t.mine {
 		m.Resources = append(m.Resources, x.Model.Resources[i])
 	}
@@ -332,6 +332,7 @@ func (t *targeted) decideReach(agents *agentSet) diag.Problems {
 		if described && asked[was.Name] && !t.x.Defer {
 			problems.Add(
 				diag.Problem{
+					Pos:  t.x.Model.AtAgent(was.Name),
 					Hint: fmt.Sprintf("target all of it (agent=%s), or apply everything", was.Name),
 					Message: fmt.Sprintf(
 						"the documents describe the agent %q in another way than before, and not "+
