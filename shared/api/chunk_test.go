@@ -333,6 +333,20 @@ func (nothing) Put(_ context.Context, blobs []state.Blob) error {
 	return nil
 }
 
+// TestModelsHaveCodes pins that each problem of a model has a code, also one of a resource that was
+// found like one of a document, and no other problem has one for that.
+func TestModelsHaveCodes(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ file, code, want string }{
+		{"main.cf", "", "resource"}, {"main.cf", "double_set", "double_set"}, {"a.yaml", "", ""},
+	} {
+		w := WrongOf(diag.Problem{Pos: diag.Pos{File: tc.file, Line: 1}, Code: tc.code})
+		if w.Code != tc.want || (w.Related != nil) != (tc.want != "") {
+			t.Errorf("%+v: %q, %v", tc, w.Code, w.Related)
+		}
+	}
+}
+
 // TestFailures are the same error again on the other side.
 func TestFailures(t *testing.T) {
 	t.Parallel()

@@ -76,6 +76,9 @@ func FailureOf(err error) Failure {
 	return f
 }
 
+// codeResource is the code of problems with the resources of a model, as the compiler has it.
+const codeResource = "resource"
+
 // WrongOf writes a problem for programs.
 func WrongOf(p diag.Problem) Wrong {
 	w := Wrong{File: p.File, Line: p.Line, Column: p.Column, Resource: p.Resource,
@@ -89,6 +92,10 @@ func WrongOf(p diag.Problem) Wrong {
 		} else {
 			w.Related = append(w.Related, at)
 		}
+	}
+	if w.Code == "" && strings.HasSuffix(w.File, ".cf") {
+		// What checks resources does not know that a model made them.
+		w.Code = codeResource
 	}
 	if w.Code != "" { // such a problem has all members
 		w.Related = orEmpty(w.Related)
