@@ -29,7 +29,7 @@ const (
 
 // CanonicalValue returns the canonical JSON of a value: members ordered by the UTF-16 code units of
 // their names and texts escaped as in RFC 8785, without normalising Unicode; integers exact at any
-// size; a float in its shortest form, always with a fraction or an exponent, and -0 as 0.
+// size; a float in its shortest form, always with a fraction or an exponent, and -0 as -0.0.
 // References stand in the forms of documents; a literal map that has a name of theirs (file,
 // secret, parameter, fact, value) stands in {"value": ...}. DecodeValue inverts it.
 //
@@ -132,6 +132,9 @@ func appendNumber(b []byte, f float64, s style) ([]byte, error) {
 	if s == byValue && whole && f != 0 {
 		// all digits, as an integer of that value has them
 		return strconv.AppendFloat(b, f, 'f', 0, 64), nil
+	}
+	if s == exact && f == 0 && math.Signbit(f) {
+		b = append(b, '-') // a program may tell -0 from 0, although they are equal
 	}
 	b = appendFloat(b, f)
 	if s == exact && whole && math.Abs(f) < 1e21 {

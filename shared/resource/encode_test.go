@@ -33,7 +33,7 @@ func TestCanonicalValue(t *testing.T) {
 			int64(9007199254740993), `9007199254740993`},
 		"IntBeyondInt64":   {"of any size", bigInt("18446744073709551615"), `18446744073709551615`},
 		"FloatWhole":       {"stays a float when it is read back", 5.0, `5.0`},
-		"FloatMinusZero":   {"-0 is 0", math.Copysign(0, -1), `0.0`},
+		"FloatMinusZero":   {"-0 stays what it is", math.Copysign(0, -1), `-0.0`},
 		"FloatShortest":    {"shortest digits that read back", 0.1, `0.1`},
 		"FloatSmall":       {"as ECMAScript", 1e-7, `1e-7`},
 		"FloatSmallest":    {"as ECMAScript", 5e-324, `5e-324`},

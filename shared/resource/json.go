@@ -157,9 +157,6 @@ func (d *decoder) number() any {
 	if err != nil {
 		d.fail("this number is too large")
 	}
-	if f == 0 {
-		f = 0 // not -0
-	}
 	return f
 }
 

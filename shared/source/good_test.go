@@ -2,6 +2,8 @@ package source
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -70,7 +72,7 @@ func TestScalars(t *testing.T) {
 		{"", "12:30", "12:30"}, {"", "12:30:45", "12:30:45"},
 		{"floats", "1.5", 1.5}, {"", "1e3", 1000.0}, {"", "1E-2", 0.01}, {"", ".5", 0.5},
 		{"", "5.", 5.0}, {"", "+1.0", 1.0},
-		{"zero has no sign", "-0.0", 0.0}, {"", "-0", int64(0)},
+		{"zero keeps its sign", "-0.0", math.Copysign(0, -1)}, {"", "-0", int64(0)},
 		{"what rounds to zero is zero", "1e-999", 0.0},
 		{"not quite floats", "1e", "1e"}, {"", ".", "."}, {"", "1.2.3", "1.2.3"}, {"", "e3", "e3"},
 		{"", "--1", "--1"}, {"", "+-1", "+-1"}, {"", "1e3x", "1e3x"},
@@ -98,6 +100,40 @@ func TestScalars(t *testing.T) {
 			head+"  - type: std::Null\n    attributes:\n      name: x\n      a: "+c.text+"\n")
 		if diff := cmp.Diff(c.value, m.Resources[0].Attributes["a"], same); diff != "" {
 			t.Errorf("%s: %q (-want +got):\n%s", c.why, c.text, diff)
+		}
+	}
+}
+
+// TestMinusZero pins that -0.0 stays what it is, from a document to what is stored and back, and is
+// the same intent as 0.0, which equals it.
+func TestMinusZero(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"a.yaml": head +
+		"  - {type: std::Null, attributes: {name: x, a: [-0.0, 0.0]}}\n",
+		"a.json": `{"southbound": 1, "defaults": {"agent": "a"}, "resources": [
+			{"type": "std::Null", "attributes": {"name": "x", "a": [-0.0, 0.0]}}]}`} {
+		r := read(t, name, text).Resources[0]
+		body, err := r.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := resource.Decode(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range []map[string]any{r.Attributes, again.Attributes} {
+			if got := fmt.Sprint(of["a"]); got != "[-0 0]" {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+		hash, err := r.Hash(resource.Agent{Name: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Attributes["a"] = []any{0.0, 0.0}
+		plain, err := r.Hash(resource.Agent{Name: "a"})
+		if err != nil || hash != plain {
+			t.Errorf("%s and %s, %v", hash, plain, err)
 		}
 	}
 }

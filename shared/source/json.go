@@ -204,7 +204,7 @@ func (j *jsonReader) number(raw []byte, n *node) {
 			j.add(n.at, "put it in quotes if it is text", "the number %s is too large", short(s))
 			return
 		}
-		n.value = f + 0 // no -0
+		n.value = f
 	default:
 		n.value = integer(s, 10)
 	}

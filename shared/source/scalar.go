@@ -57,7 +57,7 @@ func plainNumber(s string) (value any, zero bool, problem string) {
 		if err != nil {
 			return nil, false, "the number is too large"
 		}
-		return f + 0, false, "" // no -0
+		return f, false, ""
 	}
 	switch digits {
 	case ".inf", ".Inf", ".INF":

@@ -50,6 +50,9 @@ func TestValues(t *testing.T) {
 	if got := back(t, 1.0); got != types.Value(1.0) {
 		t.Errorf("the float 1.0 became %v", got)
 	}
+	if f, ok := back(t, math.Copysign(0, -1)).(float64); !ok || f != 0 || !math.Signbit(f) {
+		t.Errorf("the float -0.0 became %v", f)
+	}
 	if u, ok := back(t, &types.Unknown{Why: "w"}).(*types.Unknown); !ok || u.Why != "w" {
 		t.Error("an unknown value did not stay one")
 	}
