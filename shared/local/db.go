@@ -198,7 +198,8 @@ func number(conn *sqlite.Conn, query string) (int64, error) {
 // own, so that one that fails harms no other.
 func (d *db) writer(conn *sqlite.Conn) {
 	defer close(d.done)
-	for group := d.nextGroup(); len(group) > 0; group = d.nextGroup() {
+	next := func() []*write { return d.nextGroup(func() { d.emptyLog(conn) }) }
+	for group := next(); len(group) > 0; group = next() {
 		err := commitGroup(conn, group)
 		if err == nil {
 			err = d.there()
@@ -214,13 +215,17 @@ func (d *db) writer(conn *sqlite.Conn) {
 	}
 	conn.SetBusyTimeout(0) // it can wait until the next one ends, if others write
 	_ = sqlitex.ExecuteTransient(conn, "PRAGMA optimize", nil)
+	d.emptyLog(conn) // others may have it open, and then it stays
 	_ = conn.Close()
 }
 
 // nextGroup waits for a write, and returns it with those that wait as well, as far as they share a
-// commit; none: the database is closed, and none waits.
-func (d *db) nextGroup() []*write {
+// commit; none: the database is closed, and none waits. It calls rest when nobody has written for a
+// while.
+func (d *db) nextGroup(rest func()) []*write {
 	var group []*write
+	idle := time.NewTimer(restsAfter)
+	defer idle.Stop()
 	for len(group) < maxGroup {
 		select {
 		case w := <-d.writes:
@@ -234,6 +239,8 @@ func (d *db) nextGroup() []*write {
 		select {
 		case w := <-d.writes:
 			group = append(group, w)
+		case <-idle.C:
+			rest()
 		case <-d.closing:
 			if len(d.writes) == 0 {
 				return nil
