@@ -28,6 +28,6 @@ func InstallTools(ctx context.Context) (Tools, error) {
 // Environment returns the environment for the tools: this process's, without telemetry and without
 // the network calls that tell of newer versions.
 func (Tools) Environment() []string {
-	return append(os.Environ(), "SAM_CLI_TELEMETRY=0", "AWS_PAGER=", "PYTHONDONTWRITEBYTECODE=1",
+	return append(os.Environ(), "SAM_CLI_TELEMETRY=0", "AWS_PAGER=", keepsCompiled,
 		"PYTHONWARNINGS=ignore")
 }

@@ -12,6 +12,11 @@ import (
 // machine would otherwise spend most of their wait on.
 const uv Kind = "uv"
 
+// keepsCompiled is a variable for programs in Python that are installed here. They keep what they
+// compile of themselves beside their sources, whatever this process is told: compiling it is most
+// of what it takes to start one.
+const keepsCompiled = "PYTHONDONTWRITEBYTECODE="
+
 // uvInto makes a virtual environment in dir and installs exactly what the lock lists, by hash. The
 // environment has no pip.
 func uvInto(ctx context.Context, version, dir string, lock []byte) error {

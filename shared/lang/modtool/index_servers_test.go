@@ -126,6 +126,7 @@ func TestPrivateServer(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
+	copied(t)
 	if err := tool.Install(context.Background(), modtool.InstallOptions{Update: true}); err != nil {
 		t.Fatal(everything(err))
 	}
@@ -170,9 +171,29 @@ func withoutUV(t *testing.T) {
 	t.Setenv("PATH", strings.Join(dirs, string(os.PathListSeparator)))
 }
 
+// copied has a test make environments by a python3 that copies one that Python has made before. It
+// is Python itself whatever else it is asked. TestPrivateServer has Python make an environment.
+func copied(t *testing.T) {
+	t.Helper()
+	template, python, err := server.Environment(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	script := fmt.Sprintf(`#!/bin/sh
+case "$1 $2" in "-m venv") exec cp -a '%s/.' "$3" ;; esac
+exec '%s' "$@"
+`, template, python)
+	if err := os.WriteFile(filepath.Join(dir, "python3"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
 // TestUnreadIndex holds that an error of pip names the index and the package, and says why there is
 // none, without the password.
 func TestUnreadIndex(t *testing.T) {
+	copied(t)
 	withoutUV(t) // which says so itself
 	const secret = "s3cr3t-of-ann"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -217,6 +238,7 @@ func TestUnreadIndex(t *testing.T) {
 // TestLibrary holds that a project whose modules V1 have Python code gets the library that this
 // needs, also where its environment is broken, since nothing asks for it.
 func TestLibrary(t *testing.T) {
+	copied(t)
 	var wheel bytes.Buffer
 	z := zip.NewWriter(&wheel)
 	for name, text := range map[string]string{
@@ -296,6 +318,7 @@ func TestLibrary(t *testing.T) {
 // TestPythonAfterAll holds that modules with Python code that were unpacked without what it needs
 // are installed with it as soon as that is wanted.
 func TestPythonAfterAll(t *testing.T) {
+	copied(t)
 	s := &shelf{wheels: map[string][]byte{}}
 	s.add(t, "coded", "1.0", "answer = 42\n")
 	dir := tree(
@@ -321,6 +344,7 @@ func TestPythonAfterAll(t *testing.T) {
 // TestKilled holds that an installation has nothing outside of the project at any time, so that one
 // that is killed leaves nothing there, and that the next one mends what pip cannot.
 func TestKilled(t *testing.T) {
+	copied(t)
 	s := &shelf{wheels: map[string][]byte{}}
 	s.add(t, "coded", "1.0", "answer = 42\n")
 	temporary := t.TempDir()
@@ -380,6 +404,7 @@ func TestKilled(t *testing.T) {
 // TestLocked holds that only one installation at a time is under way in an environment, and that
 // pip, which goes on when we are killed, is part of one.
 func TestLocked(t *testing.T) {
+	copied(t)
 	withoutUV(t)
 	s := &shelf{wheels: map[string][]byte{}}
 	s.add(t, "coded", "1.0", "answer = 42\n")
@@ -449,6 +474,7 @@ func TestLocked(t *testing.T) {
 // TestConflict holds that packages which do not go together are told with all who ask for them,
 // that nothing is half installed then, and that the next run installs what goes together.
 func TestConflict(t *testing.T) {
+	copied(t)
 	withoutUV(t) // whose own words are shown
 	s := &shelf{wheels: map[string][]byte{}}
 	s.add(t, "net", "1.0", "one = 1\n")
