@@ -151,6 +151,12 @@ func start(ctx context.Context, kind Kind, dir string, port int) (*Server, error
 		return nil, err
 	}
 	s := &Server{URL: "http://127.0.0.1:" + strconv.Itoa(port), kind: kind, dir: work}
+	if kind == LocalStack {
+		if err := linkCatalog(ctx, dir, work); err != nil {
+			_ = os.RemoveAll(work)
+			return nil, err
+		}
+	}
 	if err := s.launch(kind.command(dir, work, port)); err != nil {
 		_ = os.RemoveAll(work)
 		return nil, err
@@ -233,10 +239,10 @@ func (k Kind) command(dir, work string, port int) (command, env []string) {
 		return []string{python, "-m", "localstack.runtime.main"},
 			[]string{"SERVICES=" + strings.Join(services, ","), "EAGER_SERVICE_LOADING=1",
 				"SKIP_SSL_CERT_DOWNLOAD=1",
-				"DISABLE_EVENTS=1", "DNS_ADDRESS=0", "OVERRIDE_IN_DOCKER=0",
+				"DISABLE_EVENTS=1", "DNS_ADDRESS=0", onHost,
 				"GATEWAY_LISTEN=127.0.0.1:" + p, "LOCALSTACK_HOST=127.0.0.1:" + p,
 				"SQS_ENDPOINT_STRATEGY=path", "S3_SKIP_SIGNATURE_VALIDATION=0",
-				"FILESYSTEM_ROOT=" + filepath.Join(work, "root")}
+				filesystemRoot + filepath.Join(work, "root")}
 	}
 }
 
