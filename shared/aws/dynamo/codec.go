@@ -43,11 +43,13 @@ type packer struct{ *pack.Packer }
 
 const dictID = 1
 
+var packs = pack.Once(dictID, dictionary)
+
 func newPacker(plain bool) (*packer, error) {
 	if plain {
 		return &packer{}, nil
 	}
-	p, err := pack.New(dictID, dictionary)
+	p, err := packs()
 	return &packer{p}, err
 }
 

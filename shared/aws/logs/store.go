@@ -73,7 +73,7 @@ type limits struct {
 
 // New returns the log in a table that exists.
 func New(c Config) (*Store, error) {
-	p, err := pack.New(dictID, dictionary)
+	p, err := packs()
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +85,8 @@ func New(c Config) (*Store, error) {
 }
 
 const dictID = 2
+
+var packs = pack.Once(dictID, dictionary)
 
 // dictionary holds what stands in most actions. It is part of the format.
 const dictionary = `"messages":[{"at":"2026-01-01T00:00:00.000000000Z","level":"DEBUG","msg":"","kwargs":{"":""}},{"at":"2026-01-01T00:00:00.000000000Z","level":"INFO","msg":"` +

@@ -3,6 +3,8 @@
 package pack
 
 import (
+	"sync"
+
 	"github.com/klauspost/compress/zstd"
 
 	"southbound/shared/fault"
@@ -15,6 +17,13 @@ const maxUnpacked = 1 << 30
 type Packer struct {
 	enc *zstd.Encoder
 	dec *zstd.Decoder
+}
+
+// Once returns what makes such a packer as New on first use, and returns the same one from then on.
+// A compressor works in ten megabytes, which take longer to make than most pieces to compress; who
+// opens a home for each environment, or begins anew, does not need another one.
+func Once(id uint32, dictionary string) func() (*Packer, error) {
+	return sync.OnceValues(func() (*Packer, error) { return New(id, dictionary) })
 }
 
 // New returns a packer with a dictionary; id stands in what it writes, and no two dictionaries have

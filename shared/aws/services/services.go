@@ -105,7 +105,7 @@ func New(c Config) (*Instances, error) {
 }
 
 func newTable(c Config) (table, error) {
-	p, err := pack.New(dictID, dictionary)
+	p, err := packs()
 	if c.Cache == nil {
 		c.Cache = &CallbackCache{}
 	}
@@ -116,6 +116,8 @@ func newTable(c Config) (table, error) {
 }
 
 const dictID = 3
+
+var packs = pack.Once(dictID, dictionary)
 
 // dictionary holds what stands in most records and events. It is part of the format.
 const dictionary = `[{"seq":1,"timestamp":"2026-01-01T00:00:00.000000000Z",` +
