@@ -188,12 +188,17 @@ func newTexts(rnd *rand.Rand) *texts {
 	return x
 }
 
-// TestChanges edits documents at random, and wants what Changes reads to be what Load would read:
-// what it does not read is as it was.
-func TestChanges(t *testing.T) {
+// TestManyChanges edits documents at random, and wants what Changes reads to be what Load would
+// read: what it does not read is as it was. The test command makes all edits as shipped: of what
+// runs at once while documents are read, the race detector sees no more in many than in a few.
+func TestManyChanges(t *testing.T) {
 	t.Parallel()
-	told, inJSONs := 0, 0
-	for seed := range uint64(150) {
+	const watched = 15
+	told, inJSONs, seeds := 0, 0, uint64(150)
+	if raced {
+		seeds = watched
+	}
+	for seed := range seeds {
 		x := newTexts(rand.New(rand.NewPCG(seed, 1)))
 		dir := t.TempDir()
 		opts := Options{Path: dir, Types: testTypes(t), Note: true}
@@ -232,7 +237,7 @@ func TestChanges(t *testing.T) {
 			was, in = now, noted
 		}
 	}
-	if told < 250 || inJSONs < 40 {
+	if !raced && (told < 250 || inJSONs < 40) {
 		t.Errorf("changes were told %d times only, %d times of JSON", told, inJSONs)
 	}
 }
