@@ -131,7 +131,7 @@ func (s *session) openAt(dir string) error {
 		Holder: s.own.Holder(), NewID: s.own.NewID, Jitter: rand.Float64, Await: s.own.Await,
 		Ended: s.own.Ended,
 		Ran:   func(n int) { s.ran.Add(int64(n)) }, Waits: s.waits.note, Sizes: local.Sizes(),
-		Keep: s.own.Definitions().Bundles, Owned: s.own.Instances().Live})
+		Keep: s.own.Definitions().Bundles, Owned: s.own.Instances().Owners})
 	s.home = api.New(api.Config{Engine: s.engine, Agent: s.program.packs.Check, ByCommands: true,
 		History:  s.own.ParameterHistory,
 		Services: s.takesOrders(), Definitions: s.own.Definitions(),

@@ -24,9 +24,15 @@ func (e *Engine) Export(
 
 // Release puts a stored version in force again, an earlier or a later one, and schedules what that
 // changes. No new version is stored. Until the next export, partial exports are merged into it.
-// It is NotFound when the version is not stored, or not any more.
+// It is NotFound when the version is not stored, or not any more, and Invalid if it takes from
+// others what they have, or brings back what they had.
 func (e *Engine) Release(ctx context.Context, env string, number int) (planner.Exported, error) {
 	return e.planner().Release(ctx, env, number)
+}
+
+// MayRelease says why Release would refuse a version, and does nothing.
+func (e *Engine) MayRelease(ctx context.Context, env string, number int) error {
+	return e.planner().MayRelease(ctx, env, number)
 }
 
 // Deploy schedules the matching resources that are not deployed as wanted, and returns how many

@@ -55,9 +55,10 @@ type Config struct {
 	// costs.
 	Sizes Sizes
 	// Owned, when set, returns those of the named resource sets that belong to somebody else than
-	// whoever exports by hand, such as instances of services: whole exports leave them, and partial
-	// ones may not replace them.
-	Owned func(ctx context.Context, env string, sets []string) ([]string, error)
+	// whoever exports by hand, such as live instances of services, and those that did until their
+	// owner was gone. Exports neither replace nor delete the former, and a release brings back none
+	// of either that is not in force as it was.
+	Owned func(ctx context.Context, env string, sets []string) (live, gone []string, err error)
 	// Keep, when set, returns hashes of files that others need, so that no collection removes them.
 	Keep func(ctx context.Context) ([]string, error)
 }

@@ -402,14 +402,19 @@ func (n *Instances) Instances(
 	return n.find(ctx, sql+" ORDER BY "+order+" LIMIT ?", append(args, inventory.Page(q.Limit))...)
 }
 
-// Live implements inventory.Owners.
-func (n *Instances) Live(ctx context.Context, env string, ids []string) ([]string, error) {
-	var out []string
-	err := n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
+// Owners implements inventory.Owners.
+func (n *Instances) Owners(
+	ctx context.Context, env string, ids []string,
+) (live, gone []string, err error) {
+	err = n.home.read(ctx, "read instances", func(c *sqlite.Conn) error {
 		for _, id := range ids {
-			if err := query(c, "SELECT id FROM instances WHERE env = ? AND id = ? AND NOT deleted",
+			if err := query(c, "SELECT deleted FROM instances WHERE env = ? AND id = ?",
 				func(s *sqlite.Stmt) error {
-					out = append(out, s.ColumnText(0))
+					if s.ColumnBool(0) {
+						gone = append(gone, id)
+					} else {
+						live = append(live, id)
+					}
 					return nil
 				}, env, id); err != nil {
 				return err
@@ -417,7 +422,7 @@ func (n *Instances) Live(ctx context.Context, env string, ids []string) ([]strin
 		}
 		return nil
 	})
-	return out, err
+	return live, gone, err
 }
 
 // ReferredBy implements inventory.Store.

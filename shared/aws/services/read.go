@@ -61,19 +61,23 @@ func (n *Instances) ReferredBy(ctx context.Context, env, id string) ([]string, e
 	return out, err
 }
 
-// Live implements inventory.Owners.
-func (n *Instances) Live(ctx context.Context, env string, ids []string) ([]string, error) {
+// Owners implements inventory.Owners.
+func (n *Instances) Owners(
+	ctx context.Context, env string, ids []string,
+) (live, gone []string, err error) {
 	records, err := n.records(ctx, env, ids)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []string
 	for _, id := range ids {
-		if r, ok := records[id]; ok && !r.Deleted {
-			out = append(out, id)
+		switch r, ok := records[id]; {
+		case ok && r.Deleted:
+			gone = append(gone, id)
+		case ok:
+			live = append(live, id)
 		}
 	}
-	return out, nil
+	return live, gone, nil
 }
 
 // Versions implements inventory.Store.

@@ -181,7 +181,7 @@ func (mg *merger) reportTaken(ctx context.Context, env string) error {
 	owned, err := mg.pl.ownedOf(ctx, env, sets)
 	for _, t := range mg.taken {
 		hint := toMove(t.set)
-		if slices.Contains(owned, t.set) {
+		if owned[t.set] {
 			hint = hintOwned
 		}
 		mg.problems.Add(diag.Problem{

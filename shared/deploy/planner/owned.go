@@ -25,42 +25,86 @@ func (p *exporting) checkOwned(ctx context.Context, x Export) error {
 	if err != nil || len(owned) == 0 {
 		return err
 	}
-	var problems diag.Problems
-	refuse := func(pos diag.Pos, id resource.ID, set, hint string) {
-		problems.Add(diag.Problem{
-			Pos: pos, Resource: string(id), Hint: fmt.Sprintf(hint, set),
-			Message: fmt.Sprintf("set %q is that of an instance of a service", set),
-		})
-	}
-	for i := range x.Model.Resources {
-		if r := &x.Model.Resources[i]; slices.Contains(owned, r.Set) {
-			refuse(x.Model.At(i, "set"), r.ID, r.Set,
-				"choose another set; what the instance has is changed by "+
-					"`southbound service update %s`")
-		}
-	}
+	problems := refuseOwned(x.Model, owned, "choose another set; what the instance has is changed "+
+		"by `southbound service update %s`")
 	for _, set := range x.DeleteSets {
-		if slices.Contains(owned, set) {
-			refuse(diag.Pos{}, "", set, "delete the instance: `southbound service delete %s`")
+		if owned[set] {
+			problems.Add(ofInstance(set, "delete the instance: `southbound service delete %s`"))
 		}
 	}
 	return problems.Err()
 }
 
-// ownedOf returns those of some resource sets that belong to others.
-func (pl *Planner) ownedOf(ctx context.Context, env string, sets []string) ([]string, error) {
-	if pl.Owned == nil || len(sets) == 0 {
-		return nil, nil
+// refuseOwned returns a problem for each set of others that a model has, at its first resource.
+func refuseOwned(m *model.Model, owned map[string]bool, hint string) diag.Problems {
+	var problems diag.Problems
+	told := map[string]bool{}
+	for i := range m.Resources {
+		r := &m.Resources[i]
+		if !owned[r.Set] || told[r.Set] {
+			continue
+		}
+		told[r.Set] = true
+		p := ofInstance(r.Set, hint)
+		p.Pos, p.Resource = m.At(i, "set"), string(r.ID)
+		problems.Add(p)
 	}
-	owned, err := pl.Owned(ctx, env, sets)
-	return owned, fault.Wrap(fault.Unknown, "list owned resource sets", err)
+	return problems
+}
+
+// hintKept says what to do about a set of others in a model of which the rest stays.
+const hintKept = "leave its resources out: what the instance has stays as it is without them, and is " +
+	"changed by `southbound service update %s`"
+
+// ofInstance is the problem that a set belongs to an instance; hint has a verb for its name.
+func ofInstance(set, hint string) diag.Problem {
+	return diag.Problem{
+		Message: fmt.Sprintf("set %q is that of an instance of a service", set),
+		Hint:    fmt.Sprintf(hint, set),
+	}
+}
+
+// ownedOf returns those of some resource sets that belong to others.
+func (pl *Planner) ownedOf(
+	ctx context.Context, env string, sets []string,
+) (map[string]bool, error) {
+	live, _, err := pl.ownersOf(ctx, env, sets)
+	out := make(map[string]bool, len(live))
+	for _, set := range live {
+		out[set] = true
+	}
+	return out, err
+}
+
+// ownersOf returns those of some resource sets that belong to others, and those that did.
+func (pl *Planner) ownersOf(
+	ctx context.Context, env string, sets []string,
+) (live, gone []string, err error) {
+	if pl.Owned == nil || len(sets) == 0 {
+		return nil, nil, nil
+	}
+	live, gone, err = pl.Owned(ctx, env, sets)
+	return live, gone, fault.Wrap(fault.Unknown, "list owned resource sets", err)
+}
+
+// MayRelease says why the release of a version would be refused, and does nothing.
+func (pl *Planner) MayRelease(ctx context.Context, env string, number int) error {
+	stored, err := pl.State.Env(ctx, env)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	v, err := pl.Client.FindVersion(ctx, stored, number)
+	if err != nil {
+		return err
+	}
+	p := &planning{pl: pl, env: stored, was: stored, dry: true}
+	return (&releasing{p}).keepsOwned(ctx, v)
 }
 
 // keepsOwned refuses the release of a version that has the resource sets of others not as they are
-// now: nobody would tell these. The last version has what they have had exported last.
-func (p *releasing) keepsOwned(
-	ctx context.Context, v state.Version, entries map[resource.ID]version.Entry,
-) error {
+// now, as nobody would tell these, or that brings back sets of others who are gone, which nobody
+// would have. The last version has what they have had exported last.
+func (p *releasing) keepsOwned(ctx context.Context, v state.Version) error {
 	if p.env.Released == 0 || v.Number == p.env.Last {
 		return nil
 	}
@@ -70,31 +114,47 @@ func (p *releasing) keepsOwned(
 	}
 	sets := append(slices.Clone(old.Sets), v.Sets...)
 	slices.Sort(sets)
-	owned, err := p.pl.ownedOf(ctx, p.env.Name, slices.Compact(sets))
-	if err != nil || len(owned) == 0 {
+	live, gone, err := p.pl.ownersOf(ctx, p.env.Name, slices.Compact(sets))
+	gone = slices.DeleteFunc(gone, func(set string) bool {
+		_, has := slices.BinarySearch(v.Sets, set)
+		return !has
+	})
+	if err != nil || len(live)+len(gone) == 0 {
 		return err
 	}
-	now, err := version.ReadChunks(ctx, p.pl.Files, old.Chunks)
-	if err != nil {
-		return err
-	}
-	others, err := differingSets(now, entries)
+	differ, err := p.differingSets(ctx, old, v)
 	var problems diag.Problems
-	for _, set := range owned {
-		if others[set] {
-			problems.Add(diag.Problem{
-				Message: fmt.Sprintf("set %q is that of an instance of a service, and version %d "+
-					"does not have it as it is now", set, v.Number),
-				Hint: "export the model as it was then, by `southbound apply`: that leaves what " +
-					"instances have",
-			})
+	refuse := func(sets []string, message string) {
+		for _, set := range sets {
+			if differ[set] {
+				problems.Add(diag.Problem{
+					Message: fmt.Sprintf(message, set, v.Number),
+					Hint: "export the model as it was then, by `southbound apply`: that leaves " +
+						"what instances have, and brings back nothing of those that are deleted",
+				})
+			}
 		}
 	}
+	refuse(live, "set %q is that of an instance of a service, and version %d does not have it as "+
+		"it is now")
+	refuse(gone, "set %q was that of an instance of a service which is deleted, and version %d "+
+		"would bring back what it had")
 	return cmp.Or(err, problems.Err())
 }
 
 // differingSets returns the resource sets in which two versions differ.
-func differingSets(a, b map[resource.ID]version.Entry) (map[string]bool, error) {
+func (p *releasing) differingSets(
+	ctx context.Context, a, b state.Version,
+) (map[string]bool, error) {
+	shared := version.SharedChunks(a.Chunks, b.Chunks)
+	of, err := version.ReadChunks(ctx, p.pl.Files, version.Without(a.Chunks, shared))
+	if err != nil {
+		return nil, err
+	}
+	to, err := version.ReadChunks(ctx, p.pl.Files, version.Without(b.Chunks, shared))
+	if err != nil {
+		return nil, err
+	}
 	out := map[string]bool{}
 	note := func(in, other map[resource.ID]version.Entry) error {
 		for id, en := range in {
@@ -109,15 +169,24 @@ func differingSets(a, b map[resource.ID]version.Entry) (map[string]bool, error) 
 		}
 		return nil
 	}
-	return out, cmp.Or(note(a, b), note(b, a))
+	return out, cmp.Or(note(of, to), note(to, of))
 }
 
 // hintOwned says what to do about a resource that a set of another owner has.
 const hintOwned = "an instance of a service has it: delete that first, or leave the resource out"
 
+// hasOwned is the problem that resource i of a model is in a set of others.
+func hasOwned(m *model.Model, i int, set string) diag.Problem {
+	return diag.Problem{
+		Pos: m.At(i, ""), Resource: string(m.Resources[i].ID), Hint: hintOwned,
+		Message: fmt.Sprintf("the resource is in %s, which this export does not replace",
+			model.SetText(set)),
+	}
+}
+
 // withOwned returns the model of a whole export with the resource sets that belong to others, as
 // they are in the version before it, and the number of that version; 0 if nothing was taken from
-// it.
+// it. A model that has such a set itself is refused.
 func (p *exporting) withOwned(
 	ctx context.Context, x Export, last state.Version,
 ) (*model.Model, int, error) {
@@ -128,13 +197,14 @@ func (p *exporting) withOwned(
 	if err != nil {
 		return nil, 0, err
 	}
-	sets := slices.Clone(base.Sets)
-	for _, s := range setsOf(x.Model.Resources) {
-		sets = slices.DeleteFunc(sets, func(o string) bool { return o == s })
-	}
-	owned, err := p.pl.ownedOf(ctx, p.env.Name, sets)
+	sets := slices.Concat(base.Sets, setsOf(x.Model.Resources))
+	slices.Sort(sets)
+	owned, err := p.pl.ownedOf(ctx, p.env.Name, slices.Compact(sets))
 	if err != nil || len(owned) == 0 {
 		return x.Model, 0, err
+	}
+	if problems := refuseOwned(x.Model, owned, hintKept); len(problems) > 0 {
+		return nil, 0, problems.Err()
 	}
 	m, err := p.carryOwned(ctx, x.Model, base, owned)
 	return m, base.Number, err
@@ -142,7 +212,7 @@ func (p *exporting) withOwned(
 
 // carryOwned puts the sets of others into a model.
 func (p *exporting) carryOwned(
-	ctx context.Context, of *model.Model, base state.Version, owned []string,
+	ctx context.Context, of *model.Model, base state.Version, owned map[string]bool,
 ) (*model.Model, error) {
 	entries, err := version.ReadChunks(ctx, p.pl.Files, base.Chunks)
 	if err != nil {
@@ -169,16 +239,11 @@ func (p *exporting) carryOwned(
 		if err != nil {
 			return nil, fault.Wrap(fault.Damaged, "read version", err)
 		}
-		if old.Set == "" || !slices.Contains(owned, old.Set) {
+		if !owned[old.Set] {
 			continue
 		}
 		if i, again := byID[id]; again {
-			problems.Add(diag.Problem{
-				Pos: of.At(i, ""), Resource: string(id),
-				Message: fmt.Sprintf("the resource is in %s, which this export does not replace",
-					model.SetText(old.Set)),
-				Hint: hintOwned,
-			})
+			problems.Add(hasOwned(of, i, old.Set))
 			continue
 		}
 		byID[id] = len(out.Resources)

@@ -34,7 +34,7 @@ type Config struct {
 	// entries of the outbox, and retries, that one sweep takes on
 	SweepSize int
 	// Owned and Keep may be nil; see deploy.Config.
-	Owned func(ctx context.Context, env string, sets []string) ([]string, error)
+	Owned func(ctx context.Context, env string, sets []string) (live, gone []string, err error)
 	Keep  func(ctx context.Context) ([]string, error)
 }
 

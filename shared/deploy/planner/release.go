@@ -259,7 +259,7 @@ func relaned(old, now []resource.Agent) map[string]bool {
 // Release puts a stored version in force again, an earlier or a later one, and schedules what that
 // changes. No new version is stored. Until the next export, partial exports are merged into it.
 // It is NotFound when the version is not stored, or not any more, and Invalid if others have
-// resource sets that are not in it as they are now.
+// resource sets that are not in it as they are now, or had some that it would bring back.
 func (pl *Planner) Release(ctx context.Context, env string, number int) (Exported, error) {
 	var out Exported
 	err := pl.plan(ctx, env, func(p *planning) error {
@@ -271,7 +271,7 @@ func (pl *Planner) Release(ctx context.Context, env string, number int) (Exporte
 		if err != nil {
 			return err
 		}
-		if err := (&releasing{p}).keepsOwned(ctx, v, byID); err != nil {
+		if err := (&releasing{p}).keepsOwned(ctx, v); err != nil {
 			return err
 		}
 		p.env.Applied = "" // what a plan did before that is not what is in force

@@ -113,6 +113,10 @@ func (p *exporting) nextSince(ctx context.Context, x Export, last state.Version)
 		!slices.Equal(last.Files, x.Since.Files) {
 		return next{}, ErrWhole
 	}
+	owned, err := p.pl.ownedOf(ctx, p.env.Name, setsOf(x.Model.Resources))
+	if err != nil || len(owned) > 0 {
+		return next{}, cmp.Or(err, ErrWhole)
+	}
 	if g, err := p.inForce(ctx); err != nil || slices.Contains(g.Removing, true) {
 		return next{}, cmp.Or(err, ErrWhole)
 	}

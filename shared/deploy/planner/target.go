@@ -40,6 +40,7 @@ type targeted struct {
 	index   map[resource.ID]int                // of the model's resources
 	mine    []int                              // which of these are in the version
 	removed map[resource.ID]bool               // of the base, what is left out
+	others  map[resource.ID]bool               // of the base, what the filter selects of others
 	// of the base, what is left out only later, since it is still required
 	late map[resource.ID]bool
 	kept []*resource.Resource // of the base, what stays
@@ -153,6 +154,9 @@ func (t *targeted) find(ctx context.Context) error {
 		}
 	}
 	t.p.targets = out
+	if err := t.leaveOwned(ctx); err != nil {
+		return err
+	}
 	if len(out.asked) == 0 && status == nil && !t.x.Defer {
 		return fault.New(fault.Invalid, "",
 			"nothing matches, neither in the documents nor in the version in force").
@@ -161,8 +165,46 @@ func (t *targeted) find(ctx context.Context) error {
 	return nil
 }
 
-// keep decides what of the base stays: all that the export is not about and, where that is to come
-// later, what these still require.
+// leaveOwned has what the filter selects of sets that belong to others stay, as the documents do not
+// have it, and refuses what documents say of these.
+func (t *targeted) leaveOwned(ctx context.Context) error {
+	var sets []string
+	for id := range t.removed {
+		sets = append(sets, t.old[id].Set)
+	}
+	mine := &model.Model{Where: func(i int, a string) diag.Pos { return t.x.Model.At(t.mine[i], a) }}
+	for _, i := range t.mine {
+		r := t.x.Model.Resources[i]
+		mine.Resources = append(mine.Resources, r)
+		if sets = append(sets, r.Set); t.old[r.ID] != nil {
+			sets = append(sets, t.old[r.ID].Set)
+		}
+	}
+	slices.Sort(sets)
+	sets = slices.DeleteFunc(slices.Compact(sets), func(set string) bool { return set == "" })
+	owned, err := t.p.pl.ownedOf(ctx, t.p.env.Name, sets)
+	if err != nil || len(owned) == 0 {
+		return err
+	}
+	t.others = map[resource.ID]bool{}
+	for id := range t.removed {
+		if owned[t.old[id].Set] {
+			delete(t.removed, id)
+			t.others[id] = true
+		}
+	}
+	problems := refuseOwned(mine, owned, hintKept)
+	for i := range mine.Resources {
+		r := &mine.Resources[i]
+		if was := t.old[r.ID]; was != nil && owned[was.Set] && was.Set != r.Set {
+			problems.Add(hasOwned(mine, i, was.Set))
+		}
+	}
+	return problems.Err()
+}
+
+// keep decides what of the base stays: all that the export is not about, what others have and,
+// where that is to come later, what these still require.
 func (t *targeted) keep() {
 	about := t.p.targets
 	var follow []resource.ID
@@ -171,7 +213,7 @@ func (t *targeted) keep() {
 		follow = append(follow, id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(t.old)) {
-		if !about.asked[id] && !about.needed[id] {
+		if !about.asked[id] && !about.needed[id] || t.others[id] {
 			stay(id)
 		}
 	}

@@ -83,7 +83,7 @@ func (w *world) over(s state.State, ran *atomic.Int64) *deploy.Engine {
 		Secrets:  w.home.Secrets(),
 		Handlers: w.all, Holder: w.home.Holder(), NewID: w.home.NewID, Jitter: rand.Float64,
 		Ran: func(n int) { ran.Add(int64(n)) }, Sizes: local.Sizes(), Pack: "test",
-		Keep: w.home.Definitions().Bundles, Owned: w.home.Instances().Live,
+		Keep: w.home.Definitions().Bundles, Owned: w.home.Instances().Owners,
 	})
 	w.Cleanup(e.Close)
 	return e

@@ -222,10 +222,12 @@ type Store interface {
 }
 
 // Owners says whose resource sets there are: instances have those that are named by their ids.
-// Whole exports leave them (deploy.Config.Owned).
+// Whole exports leave them, and releases bring back none of one that is deleted
+// (deploy.Config.Owned).
 type Owners interface {
-	// Live returns those of ids that are of instances which are not deleted, in their order.
-	Live(ctx context.Context, env string, ids []string) ([]string, error)
+	// Owners returns those of ids that are of instances which live, and of those which are deleted,
+	// each in their order.
+	Owners(ctx context.Context, env string, ids []string) (live, gone []string, err error)
 }
 
 // Following is what an instance follows, and what its lifecycle was told of its resources last.

@@ -336,14 +336,19 @@ func (s *Instances) Due(
 	return out[:min(len(out), inventory.Page(limit))], nil
 }
 
-// Live returns those of ids that are of instances which are not deleted.
-func (s *Instances) Live(_ context.Context, env string, ids []string) ([]string, error) {
-	var out []string
+// Owners implements inventory.Owners.
+func (s *Instances) Owners(
+	_ context.Context, env string, ids []string,
+) (live, gone []string, err error) {
 	all := s.look(env)
 	for _, id := range ids {
-		if i := all[id]; i != nil && !i.record.Deleted {
-			out = append(out, id)
+		switch i := all[id]; {
+		case i == nil:
+		case i.record.Deleted:
+			gone = append(gone, id)
+		default:
+			live = append(live, id)
 		}
 	}
-	return out, nil
+	return live, gone, nil
 }

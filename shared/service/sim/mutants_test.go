@@ -64,7 +64,7 @@ func (w *wrapped) Due(
 // mutants are faults that the checks are to find.
 func mutants() []mutantCase {
 	return slices.Concat(orderMutants(), modifierMutants(), compileMutants(), endMutants(),
-		definitionMutants())
+		definitionMutants(), handMutants())
 }
 
 // writes returns a mutant of what is written.
@@ -342,6 +342,30 @@ func definitionMutants() []mutantCase {
 			Name: "a service is left out of which there are instances", Check: "I6", Removes: true,
 			Why: "an export does not look at instances",
 		}, 1000},
+	}
+}
+
+// released has versions put in force again in which instances were that are deleted.
+func released(p *Plan) {
+	p.Ops = brief()
+	for n := range 12 {
+		at := p.Ops[len(p.Ops)-1].At + 5*time.Second
+		p.Ops = append(p.Ops, Op{Kind: opRelease, N: n, At: at})
+	}
+}
+
+func handMutants() []mutantCase {
+	return []mutantCase{
+		{Mutant{
+			Name: "nobody says whose resource sets there are", Check: "I5",
+			Why:   "a home does not know of its instances",
+			Owned: func(_, _ []string) ([]string, []string) { return nil, nil },
+		}, 100},
+		{Mutant{
+			Name: "what deleted instances had is nobody's", Check: "I5", Plan: released,
+			Why:   "a version in which they were is put in force again",
+			Owned: func(live, _ []string) ([]string, []string) { return live, nil },
+		}, 50},
 	}
 }
 

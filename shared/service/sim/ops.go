@@ -8,6 +8,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
+	"southbound/shared/diag"
 	"southbound/shared/resource"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
@@ -39,7 +40,7 @@ func (r *run) do(op *Op) {
 		if x := r.alive(); x != nil && r.bench.Faulty() {
 			x.Crash("by the plan")
 		}
-	case opApply, opRepair:
+	case opApply, opRepair, opRelease, opTarget, opClaim:
 		r.ask(op)
 	default:
 		r.customer(op)
@@ -55,14 +56,64 @@ func (r *run) ask(op *Op) {
 	r.asking++
 	x.Go(string(op.Kind), func(ctx context.Context) {
 		defer func() { r.asking-- }()
-		var err error
-		if op.Kind == opRepair {
-			_, err = x.engine.Deploy(ctx, env, deploy.Request{RetryFailed: true})
-		} else {
-			_, err = x.engine.Export(ctx, env, deploy.Export{Model: whole(op.N)})
+		err := r.asked(ctx, x.engine, op)
+		r.bench.Tracef("%s %d: %v", op.Kind, op.N, err)
+		if err == nil {
+			r.happened("done " + string(op.Kind))
 		}
-		r.bench.Tracef("%s: %v", op.Kind, err)
+		if problems, _ := diag.Of(err); len(problems) > 0 {
+			r.happened("refused " + string(op.Kind))
+		}
 	})
+}
+
+// asked does what the engine is asked for.
+func (r *run) asked(ctx context.Context, e *deploy.Engine, op *Op) error {
+	x := deploy.Export{Model: whole(op.N)}
+	switch op.Kind { // the others are no requests
+	case opRepair:
+		_, err := e.Deploy(ctx, env, deploy.Request{RetryFailed: true})
+		return err
+	case opRelease:
+		stored, err := r.bench.State.Env(ctx, env)
+		if err != nil || stored.Last == 0 {
+			return err
+		}
+		_, err = e.Release(ctx, env, 1+op.N%stored.Last)
+		return err
+	case opTarget:
+		x.Target.Type = typePage
+	case opClaim:
+		return r.claim(ctx, e, x, idOf(op.Slot))
+	}
+	_, err := e.Export(ctx, env, x)
+	return err
+}
+
+// claim exports a model by hand that has a page in the resource set of an instance: I5.
+func (r *run) claim(ctx context.Context, e *deploy.Engine, x deploy.Export, id string) error {
+	lives := func() bool {
+		i := r.instances.look(env)[id]
+		return i != nil && !i.record.Deleted
+	}
+	mine := textPage(claimed)
+	mine.Set = id
+	x.Model.Resources = append(x.Model.Resources, mine)
+	began := lives()
+	_, err := e.Export(ctx, env, x)
+	if err == nil && began && lives() {
+		r.bench.Violate("I5", "an export by hand has taken the resource set of %s", id)
+	}
+	return err
+}
+
+// claimed is the name of the page that exports by hand put into the sets of instances.
+const claimed = "mine"
+
+// textPage returns a page that shows its own name.
+func textPage(name string) resource.Resource {
+	return resource.Resource{ID: page(name), Type: typePage, Agent: "here",
+		Attributes: map[string]any{"name": name, "text": name}}
 }
 
 // whole is a model of its own, with what sites require or without it.
@@ -73,10 +124,7 @@ func whole(n int) *model.Model {
 	}
 	m := &model.Model{}
 	for _, name := range names {
-		m.Resources = append(m.Resources, resource.Resource{
-			ID: page(name), Type: typePage, Agent: "here",
-			Attributes: map[string]any{"name": name, "text": name},
-		})
+		m.Resources = append(m.Resources, textPage(name))
 	}
 	return m
 }

@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"southbound/shared/deploy/sim"
@@ -54,6 +56,11 @@ const (
 	opApply    kind = "apply"
 	opRepair   kind = "repair"
 	opCrash    kind = "crash"
+	// What is done by hand beside orders: a version is put in force again, a model is applied to
+	// what a filter selects, and one has the resource set of an instance.
+	opRelease kind = "release"
+	opTarget  kind = "target"
+	opClaim   kind = "claim"
 )
 
 // Instances there can be: sites, then parts, then notes.
@@ -102,7 +109,25 @@ func Draw(seed uint64) *Plan {
 			p.Ops = append(p.Ops, op)
 		}
 	}
+	byHand(p)
 	return p
+}
+
+// byHand has somebody touch by hand what instances have, in one plan of three. It draws on its own,
+// so that the other plans are as they would be without it.
+func byHand(p *Plan) {
+	rng := rand.New(rand.NewPCG(p.Seed, 0x4a4d))
+	if rng.IntN(3) > 0 {
+		return
+	}
+	end := p.Ops[len(p.Ops)-1].At + 10*time.Second
+	for range 1 + rng.IntN(4) {
+		p.Ops = append(p.Ops, Op{
+			Kind: []kind{opRelease, opTarget, opClaim}[rng.IntN(3)], Slot: rng.IntN(slots),
+			At: time.Duration(rng.Int64N(int64(end))), N: rng.IntN(1000),
+		})
+	}
+	slices.SortStableFunc(p.Ops, func(a, b Op) int { return cmp.Compare(a.At, b.At) })
 }
 
 // drawer draws operations. It knows which instances were ordered, if all went well.

@@ -144,7 +144,7 @@ func (r *run) checkPages(rec *inventory.Record, m *lifecycle.Machine) {
 	var has []resource.ID
 	rows := r.rows()
 	for id, row := range rows {
-		if row.set == rec.ID && !row.Orphaned {
+		if row.set == rec.ID && !row.Orphaned && id != page(claimed) {
 			has = append(has, id)
 		}
 	}

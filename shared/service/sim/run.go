@@ -140,12 +140,8 @@ func (r *run) startRunner(at int) {
 		Clock: x.Clock(), Caller: x.Caller(), Connector: x.Connector(), Types: r.models.types,
 		Handlers: map[string]provider.Handler{typePage: r.world}, Pack: "sim",
 		Holder: fmt.Sprintf("w%d", r.started), NewID: r.newID, Jitter: r.bench.Rand().Float64,
-		Keep: definitions.Bundles,
-		Owned: func(ctx context.Context, env string, ids []string) ([]string, error) {
-			return call(ctx, x.Process, "Live", func() ([]string, error) {
-				return r.instances.Live(ctx, env, ids)
-			})
-		},
+		Keep:  definitions.Bundles,
+		Owned: r.owned(x.Process),
 	}
 	x.engine = deploy.New(c)
 	if m := r.mutant.State; m != nil {
@@ -179,6 +175,25 @@ func (r *run) startRunner(at int) {
 		x.ended()
 	})
 	r.sweep(x)
+}
+
+// owned returns what tells a process whose resource sets there are.
+func (r *run) owned(
+	p *sim.Process,
+) func(ctx context.Context, env string, sets []string) (live, gone []string, err error) {
+	return func(ctx context.Context, env string, sets []string) (live, gone []string, err error) {
+		err = p.Call(ctx, "Owners", func() (err error) {
+			live, gone, err = r.instances.Owners(ctx, env, sets)
+			return err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		if m := r.mutant.Owned; m != nil {
+			live, gone = m(live, gone)
+		}
+		return live, gone, nil
+	}
 }
 
 // work works on orders until the process ends.

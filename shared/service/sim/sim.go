@@ -26,6 +26,8 @@ type Mutant struct {
 	Definitions func(to definition.Store, m *Models, worker bool) definition.Store
 	// State wraps what the worker sees of resources.
 	State func(to state.State) state.State
+	// Owned changes what is said of whose resource sets there are, and were.
+	Owned func(live, gone []string) ([]string, []string)
 	// Compile wraps compiles.
 	Compile func(to Compile) Compile
 	// Loose: the store looks after no references. Blind: nobody looks at versions. Removes: what is

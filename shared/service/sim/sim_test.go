@@ -159,6 +159,9 @@ func wanted() []string {
 	} {
 		out = append(out, "accepted "+string(k), "refused "+string(k))
 	}
+	for _, k := range []kind{opRelease, opTarget, opClaim} {
+		out = append(out, "done "+string(k), "refused "+string(k))
+	}
 	for _, s := range []string{
 		"up", "failed", "rejected", "update_rejected", "update_failed", "rollback", "terminated",
 		"deleting_failed", "creating", "updating", "deallocating",

@@ -98,8 +98,9 @@ func (s *suite) kept() {
 	s.put(r)
 }
 
-// live asks whose resource sets there are. Stores that no home exports beside need not know.
-func (s *suite) live() {
+// owners asks whose resource sets there are, and were. Stores that no home exports beside need not
+// know.
+func (s *suite) owners() {
 	owners, ok := s.h.B.(inventory.Owners)
 	if !ok {
 		return
@@ -108,13 +109,15 @@ func (s *suite) live() {
 	gone.Deleted = true
 	s.put(gone)
 	for _, env := range []string{env, "other"} {
-		got, err := owners.Live(s.ctx, env, []string{"none", gone.ID, here.ID, "other/none"})
+		live, dead, err := owners.Owners(s.ctx, env,
+			[]string{"none", gone.ID, here.ID, "other/none"})
 		if err != nil {
 			s.Fatal(err)
 		}
-		if env == "other" && len(got) == 0 {
+		if env == "other" && len(live)+len(dead) == 0 {
 			continue
 		}
-		s.same("live in "+env, []string{here.ID}, got)
+		s.same("live in "+env, []string{here.ID}, live)
+		s.same("gone in "+env, []string{gone.ID}, dead)
 	}
 }
