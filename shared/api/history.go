@@ -6,6 +6,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -96,8 +97,20 @@ func (s *versions) Release(ctx context.Context, env string, number int) (deploy.
 func (s *versions) Compare(
 	ctx context.Context, env string, from, to int, whole bool,
 ) (deploy.DryRun, error) {
-	planned, err := s.Engine.Compare(ctx, env, from, to, deploy.CompareOptions{Whole: whole})
-	return deploy.DryRun{Version: to, Planned: planned}, err
+	out := deploy.DryRun{Version: to}
+	stored, err := s.Engine.State.Env(ctx, env)
+	if err != nil {
+		return out, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	out.Planned, err = s.Engine.Compare(ctx, env, from, to, deploy.CompareOptions{Whole: whole})
+	if err != nil || from != stored.Released {
+		return out, err
+	}
+	err = s.Engine.MayRelease(ctx, env, to)
+	if problems, _ := diag.Of(err); len(problems) > 0 {
+		out.Refused, err = err, nil
+	}
+	return out, err
 }
 
 // Described implements Home.

@@ -85,7 +85,7 @@ type Home interface {
 	// Release puts a stored version in force, an earlier or a later one; see deploy.Engine.Release.
 	Release(ctx context.Context, env string, number int) (deploy.Exported, error)
 	// Compare says what going from one stored version to another would do, without reading
-	// reality.
+	// reality, and if the first one is in force, why the release of the other would be refused.
 	Compare(ctx context.Context, env string, from, to int, whole bool) (deploy.DryRun, error)
 	// Described returns a version with its agents as documents have them.
 	Described(ctx context.Context, env string, number int) (Described, error)

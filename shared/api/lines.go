@@ -77,6 +77,8 @@ func SummaryOf(planned []deploy.PlannedChange) map[string]int {
 // and differ.
 type PlanEnd struct {
 	Summary map[string]int `json:"summary"`
+	// Refused says why the release of the version that is compared would be refused.
+	Refused *Failure `json:"refused,omitempty"`
 }
 
 // ErrorLine is an error, with what a command that was ended early had changed by then: the first of

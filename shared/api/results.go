@@ -48,6 +48,9 @@ type ReadDone struct {
 	Total   int             `json:"total"`
 	Items   []PlannedChange `json:"items"`
 	Parts   []string        `json:"parts" doc:"hashes of results"`
+	// Refused says, of a comparison of the version in force with another one, why its release would
+	// be refused.
+	Refused *Failure `json:"refused,omitempty"`
 	// Found is the answer when it was asked what exists.
 	Found *FoundDone `json:"found,omitempty"`
 }
@@ -143,8 +146,13 @@ func (s *comparisons) keep(ctx context.Context, d deploy.DryRun) (ReadDone, erro
 		all[i] = PlannedChange(d.Planned[i])
 	}
 	items, parts, err := inParts(ctx, s.Engine.Files, all)
-	return ReadDone{Version: d.Version, State: d.State, Covered: d.Covered, Total: len(all),
-		Items: items, Parts: parts}, err
+	done := ReadDone{Version: d.Version, State: d.State, Covered: d.Covered, Total: len(all),
+		Items: items, Parts: parts}
+	if d.Refused != nil {
+		f := FailureOf(d.Refused)
+		done.Refused = &f
+	}
+	return done, err
 }
 
 // inParts bounds the size of an answer: it returns the first items, and the hashes under which the
@@ -231,6 +239,9 @@ func gather(
 ) (deploy.DryRun, error) {
 	d := deploy.DryRun{Version: done.Version, State: done.State, Covered: done.Covered,
 		Planned: make([]deploy.PlannedChange, 0, done.Total)}
+	if done.Refused != nil {
+		d.Refused = done.Refused.err(nil)
+	}
 	items := done.Items
 	for n := 0; ; n++ {
 		for _, w := range items {

@@ -210,10 +210,11 @@ func (c *console) fullFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.full, "full", false, "show whole values, however long they are")
 }
 
-// planExit says for which findings of a plan the program exits with 5.
+// planExit says for which findings of a plan the program exits with 5, and why it would be refused.
 type planExit struct {
-	changes     bool // what would be done
-	differences bool // also what is only compared, and differs
+	changes     bool  // what would be done
+	differences bool  // also what is only compared, and differs
+	refused     error // why its release would be refused; nil: it would not
 }
 
 func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error {
@@ -235,7 +236,12 @@ func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error 
 	}
 	summary := api.SummaryOf(planned)
 	if c.json {
-		c.line(api.PlanEnd{Summary: summary})
+		end := api.PlanEnd{Summary: summary}
+		if exit.refused != nil {
+			why := api.FailureOf(exit.refused)
+			end.Refused = &why
+		}
+		c.line(end)
 	} else {
 		c.printf("%s\n", planText(summary))
 	}

@@ -91,7 +91,7 @@ func (dr *dryRunner) dryRunNow(
 	}
 	dr.say("dry run of version %d: %d of %d compared with reality", d.Version, d.Covered,
 		len(d.Planned))
-	return dr.showPlan(d.Planned, planExit{exitCode, exitCode})
+	return dr.showPlan(d.Planned, planExit{changes: exitCode, differences: exitCode})
 }
 
 // dryRun compares what matches of a version with reality, in waves if that is asked for.

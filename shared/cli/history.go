@@ -19,6 +19,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -95,7 +96,12 @@ func (h *history) diffCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return h.showPlan(d.Planned, planExit{changes: exitCode})
+			err = h.showPlan(d.Planned, planExit{changes: exitCode, refused: d.Refused})
+			if problems, more := diag.Of(d.Refused); err == nil && len(problems) > 0 && !h.json {
+				h.complain("`southbound release %d` would be refused:", to)
+				h.problems(problems, more)
+			}
+			return err
 		})}
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something differs")
 	h.fullFlag(cmd)

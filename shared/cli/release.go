@@ -81,6 +81,9 @@ func (rl *releaser) mayRelease(ctx context.Context, number int, f releaseFlags) 
 	if err != nil {
 		return err
 	}
+	if d.Refused != nil {
+		return d.Refused
+	}
 	gone, stays := deleted(d.Planned), left(d.Planned)
 	switch {
 	case f.allowDelete >= 0 && len(gone) > f.allowDelete:
