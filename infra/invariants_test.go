@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -406,10 +407,14 @@ func TestAlarms(t *testing.T) {
 			!strings.Contains(program, `"`+metric+`", emf.`) {
 			t.Errorf("%s looks at %s, which no function measures", name, metric)
 		}
-		// What is not there measures nothing.
-		missing := "notBreaching"
+		// What is not there measures nothing. Only of what is always run it is told when that ends,
+		// and not that it has yet to begin.
+		missing, ends := "notBreaching", any(nil)
 		if metric == "Invocations" {
-			missing = "breaching"
+			missing, ends = "missing", at(r, "Properties", "AlarmActions")
+		}
+		if got := at(r, "Properties", "InsufficientDataActions"); !reflect.DeepEqual(got, ends) {
+			t.Errorf("%s does %v when there are no data any more, want %v", name, got, ends)
 		}
 		if got := str(at(r, "Properties", "TreatMissingData")); got != missing {
 			t.Errorf("%s takes what is missing for %s, want %s", name, got, missing)
