@@ -50,8 +50,9 @@ func (f *Function) Service(asks bool) *api.Service {
 			return f.start(ctx, calls, Job{env, id})
 		}
 	}
+	dates := &sweep.Dates{}
 	c.Unserved = func(ctx context.Context, env string) (map[string]time.Duration, error) {
-		waiting, err := sweep.Unserved(ctx, h.Engine.State, env, h.Engine.Clock.Now())
+		waiting, err := dates.Unserved(ctx, h.Engine.State, env, h.Engine.Clock.Now())
 		out := map[string]time.Duration{}
 		for _, w := range waiting {
 			if w.For >= sweep.NobodyServes {

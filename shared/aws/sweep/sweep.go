@@ -76,7 +76,8 @@ type Sweeper struct {
 	Log     *slog.Logger
 	Metrics *emf.Set
 
-	seen seen
+	seen  seen
+	dates Dates
 }
 
 const (
@@ -218,7 +219,7 @@ func (s *Sweeper) measure(ctx context.Context, env string, quiet time.Time) erro
 		age = now.Sub(entries[0].At).Seconds()
 	}
 	s.Metrics.Sample("OutboxAge", emf.Seconds, age)
-	waiting, err := Unserved(ctx, s.State, env, now)
+	waiting, err := s.dates.Unserved(ctx, s.State, env, now)
 	if err != nil {
 		return err
 	}

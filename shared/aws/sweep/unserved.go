@@ -34,7 +34,9 @@ type Waiting struct {
 // since something may have brought the work, if that came later; when there was no lease, since the
 // released version was stored. What a filter or a retry asked for leaves no time behind, so to an
 // agent that was idle it may seem older than it is.
-func Unserved(ctx context.Context, watched Watched, env string, now time.Time) ([]Waiting, error) {
+func (d *Dates) Unserved(
+	ctx context.Context, watched Watched, env string, now time.Time,
+) ([]Waiting, error) {
 	s, err := watched.Schedule(ctx, env)
 	if err != nil || s.Halted {
 		return nil, fault.Wrap(fault.Unknown, "read schedule", err)
@@ -61,27 +63,23 @@ func Unserved(ctx context.Context, watched Watched, env string, now time.Time) (
 	for _, l := range leases {
 		last[l.Key] = l.Until
 	}
-	var since time.Time // the work of a lane that was never served is as old as this
-	var brought []time.Time
+	var came *arrival
 	oldest := map[string]time.Time{}
 	for lane := range work {
 		agent := state.AgentOf(lane)
 		at, served := last[lane]
-		if !served {
-			if since.IsZero() {
-				if since, err = releasedAt(ctx, watched, env); err != nil {
-					return nil, err
-				}
+		if idle := served && now.Sub(at) >= NobodyServes; came == nil && (idle || !served) {
+			a, err := d.arrivals(ctx, watched, env)
+			if err != nil {
+				return nil, err
 			}
-			at = since
+			came = &a
 		}
-		if served && now.Sub(at) >= NobodyServes {
-			if brought == nil {
-				if brought, err = broughtAt(ctx, watched, env); err != nil {
-					return nil, err
-				}
-			}
-			at = firstAfter(brought, at)
+		switch {
+		case !served: // its work is as old as this
+			at = came.released
+		case now.Sub(at) >= NobodyServes:
+			at = firstAfter(came.brought, at)
 		}
 		if have, ok := oldest[agent]; !agents[agent].Paused && (!ok || at.Before(have)) {
 			oldest[agent] = at
@@ -96,31 +94,24 @@ func Unserved(ctx context.Context, watched Watched, env string, now time.Time) (
 	return out, nil
 }
 
-// releasedAt returns when the released version was stored; the zero time when it is not kept.
-func releasedAt(ctx context.Context, watched Watched, env string) (time.Time, error) {
-	e, err := watched.Env(ctx, env)
-	if err != nil || e.Released == 0 {
-		return time.Time{}, fault.Wrap(fault.Unknown, "read environment", err)
-	}
-	vs, err := watched.Versions(ctx, env, e.Released)
-	if err != nil || len(vs) == 0 {
-		return time.Time{}, fault.Wrap(fault.Unknown, "read version", err)
-	}
-	return vs[0].At, nil
-}
-
 // recent is how many versions are looked at: an environment that gets one each minute shall not
 // seem to have got its work just now.
 const recent = 8
 
-// broughtAt returns when all agents may have got work: with one of the last versions, a repair or
-// the deploy timer.
-func broughtAt(ctx context.Context, watched Watched, env string) ([]time.Time, error) {
+// arrival is when the work of agents may have come.
+type arrival struct {
+	released time.Time   // when the released version was stored; zero: it is not kept
+	brought  []time.Time // all agents may have got work then
+}
+
+// arrivals returns when agents may have got work: with one of the last versions, a repair or the
+// deploy timer.
+func (d *Dates) arrivals(ctx context.Context, watched Watched, env string) (arrival, error) {
 	e, err := watched.Env(ctx, env)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read environment", err)
+		return arrival{}, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	out := []time.Time{e.Wave.At, e.LastDeploy}
+	out := arrival{brought: []time.Time{e.Wave.At, e.LastDeploy}}
 	var numbers []int
 	for n := e.Released; n > 0 && len(numbers) < recent; n-- {
 		numbers = append(numbers, n)
@@ -128,12 +119,15 @@ func broughtAt(ctx context.Context, watched Watched, env string) ([]time.Time, e
 	if len(numbers) == 0 {
 		return out, nil
 	}
-	vs, err := watched.Versions(ctx, env, numbers...)
+	stored, err := d.of(ctx, watched, env, numbers...)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read versions", err)
+		return arrival{}, err
 	}
-	for i := range vs {
-		out = append(out, vs[i].At)
+	out.released = stored[0]
+	for _, at := range stored {
+		if !at.IsZero() {
+			out.brought = append(out.brought, at)
+		}
 	}
 	return out, nil
 }

@@ -20,6 +20,7 @@ type standing struct {
 	agents   map[string]state.Agent
 	env      state.Env
 	versions []state.Version
+	read     int // versions
 }
 
 func (s *standing) Schedule(context.Context, string, ...string) (state.Schedule, error) {
@@ -33,6 +34,7 @@ func (s *standing) Env(context.Context, string) (state.Env, error) { return s.en
 func (s *standing) Versions(
 	_ context.Context, _ string, numbers ...int,
 ) ([]state.Version, error) {
+	s.read += len(numbers)
 	return slices.DeleteFunc(slices.Clone(s.versions), func(v state.Version) bool {
 		return len(numbers) > 0 && !slices.Contains(numbers, v.Number)
 	}), nil
@@ -99,9 +101,34 @@ func TestUnserved(t *testing.T) {
 			standing{schedule: state.Schedule{Tickets: []state.Ticket{ticket("a/0")}},
 				agents: agents}, nil},
 	} {
-		got, err := sweep.Unserved(t.Context(), &c.state, "prod", now)
+		got, err := (&sweep.Dates{}).Unserved(t.Context(), &c.state, "prod", now)
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", c.reason, err, diff)
+		}
+	}
+}
+
+// TestDatesAreRemembered pins that versions are read once while an agent is stuck, and then only those
+// that come.
+func TestDatesAreRemembered(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	stuck := standing{
+		schedule: state.Schedule{Tickets: []state.Ticket{
+			{ID: "std::Null[a/0]", Lane: "a/0", N: 1}, {ID: "std::Null[b/0]", Lane: "b/0", N: 2}}},
+		leases: []state.Lease{{Key: "a/0", Until: now.Add(-9 * time.Hour)}},
+		env:    state.Env{Released: 20},
+	}
+	for n := 14; n <= 30; n++ { // 13 is not kept any more
+		stuck.versions = append(stuck.versions, state.Version{Number: n, At: now.Add(-time.Hour)})
+	}
+	var dates sweep.Dates
+	for _, step := range []struct{ released, read int }{{20, 8}, {20, 0}, {20, 0}, {21, 1}, {20, 1}} {
+		stuck.env.Released, stuck.read = step.released, 0
+		got, err := dates.Unserved(t.Context(), &stuck, "prod", now)
+		if want := []sweep.Waiting{{Agent: "a", For: time.Hour}, {Agent: "b", For: time.Hour}}; err !=
+			nil || !slices.Equal(got, want) || stuck.read != step.read {
+			t.Errorf("%+v: %v, %v, with %d versions read", step, got, err, stuck.read)
 		}
 	}
 }
