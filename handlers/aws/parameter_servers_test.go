@@ -31,23 +31,28 @@ func parameterWorld(ctx context.Context, api *ssm.Client, prefix string) (string
 		if err != nil {
 			return "", err
 		}
+		var names []string
+		for i := range page.Parameters {
+			if name := *page.Parameters[i].Name; strings.HasPrefix(name, prefix) {
+				names = append(names, name)
+			}
+		}
+		values, err := valuesOf(ctx, api, names)
+		if err != nil {
+			return "", err
+		}
 		for i := range page.Parameters {
 			p := &page.Parameters[i]
-			if !strings.HasPrefix(*p.Name, prefix) {
+			value, there := values[*p.Name]
+			if !there {
 				continue
-			}
-			v, err := api.GetParameter(ctx,
-				&ssm.GetParameterInput{Name: p.Name, WithDecryption: sdk.Bool(true)})
-			if err != nil {
-				return "", err
 			}
 			tags, err := tagsOf(ctx, api, *p.Name)
 			if err != nil {
 				return "", err
 			}
 			line, err := json.Marshal([]any{strings.TrimPrefix(*p.Name, prefix), p.Type, p.Tier,
-				str(p.Description), str(p.KeyId), str(p.AllowedPattern), str(v.Parameter.Value),
-				tags})
+				str(p.Description), str(p.KeyId), str(p.AllowedPattern), value, tags})
 			if err != nil {
 				return "", err
 			}
@@ -58,6 +63,27 @@ func parameterWorld(ctx context.Context, api *ssm.Client, prefix string) (string
 			return strings.Join(lines, "\n"), nil
 		}
 	}
+}
+
+// valuesOf returns the values of parameters, all of which are there, by as few requests as possible:
+// the suite asks for them after nearly everything that it does.
+func valuesOf(ctx context.Context, api *ssm.Client, names []string) (map[string]string, error) {
+	const most = 10 // in a request
+	out := map[string]string{}
+	for some := range slices.Chunk(names, most) {
+		got, err := api.GetParameters(ctx,
+			&ssm.GetParametersInput{Names: some, WithDecryption: sdk.Bool(true)})
+		if err != nil {
+			return nil, err
+		}
+		if len(got.InvalidParameters) > 0 {
+			return nil, fmt.Errorf("no parameters %v", got.InvalidParameters)
+		}
+		for i := range got.Parameters {
+			out[*got.Parameters[i].Name] = str(got.Parameters[i].Value)
+		}
+	}
+	return out, nil
 }
 
 func TestParameterConformance(t *testing.T) {
