@@ -5,7 +5,6 @@ package dynamo_test
 import (
 	"fmt"
 	"os"
-	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -50,9 +49,28 @@ func open(t *testing.T, c dynamo.Config) *dynamo.State {
 // rest has what the race detector watches be left out, as the test command does where both are run.
 var rest = !raced && os.Getenv("SOUTHBOUND_TEST_REST") != ""
 
-// TestConformance runs the suite of the port on each server: as it is, and with limits so small
-// that every way of storing is taken. The race detector watches every way of storing once; the test
-// command runs the rest, which is the same code with another server, as shipped.
+// none is no part of the suite.
+const none deploytest.Part = -1
+
+// partOf returns the part of the suite that is for this run of the tests, of which the race
+// detector watches one.
+func partOf(watched deploytest.Part) deploytest.Part {
+	switch {
+	case raced:
+		return watched
+	case !rest || watched == none:
+		return deploytest.Whole
+	case watched == deploytest.Whole:
+		return none
+	}
+	return deploytest.Beside
+}
+
+// TestConformance runs the suite of the port as it is, and with limits so small that every way of
+// storing is taken: each on DynamoDB Local, which is the reference for conditions and transactions,
+// and with faults; and the one that asks most on MiniStack, with real objects. What asks less there
+// is asked of it end to end. The race detector watches all of the suite once, and of each other way
+// of storing what stores rows; the test command runs the rest as shipped.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -60,22 +78,24 @@ func TestConformance(t *testing.T) {
 		kind    server.Kind
 		prepare func(*dynamo.State)
 		faults  bool
+		watched deploytest.Part // by the race detector; none: nothing
 	}{
-		{"DynamoDBLocal", server.DynamoDB, func(*dynamo.State) {}, false},
-		{"MiniStack", server.MiniStack, func(*dynamo.State) {}, false},
-		{"MiniStackAndObjects", server.MiniStack, (*dynamo.State).Squeeze, false},
-		{"Objects", server.DynamoDB, (*dynamo.State).Squeeze, false},
-		{"Items", server.DynamoDB, (*dynamo.State).SqueezeItems, false},
-		{"Faults", server.DynamoDB, func(*dynamo.State) {}, true},
-		{"FaultsAndItems", server.DynamoDB, (*dynamo.State).SqueezeItems, true},
+		{"DynamoDBLocal", server.DynamoDB, func(*dynamo.State) {}, false, deploytest.Whole},
+		{"MiniStackAndObjects", server.MiniStack, (*dynamo.State).Squeeze, false,
+			deploytest.Storing},
+		{"Objects", server.DynamoDB, (*dynamo.State).Squeeze, false, none},
+		{"Items", server.DynamoDB, (*dynamo.State).SqueezeItems, false, none},
+		{"Faults", server.DynamoDB, func(*dynamo.State) {}, true, none},
+		{"FaultsAndItems", server.DynamoDB, (*dynamo.State).SqueezeItems, true,
+			deploytest.Storing},
 	} {
-		watched := !slices.Contains([]string{"MiniStack", "Objects", "Items"}, c.name)
-		if raced && !watched || rest && watched {
+		part := partOf(c.watched)
+		if part == none {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			deploytest.TestState(t, func(t *testing.T) deploytest.StateHarness {
+			deploytest.TestStatePart(t, part, func(t *testing.T) deploytest.StateHarness {
 				t.Helper()
 				var faults *awstest.Faults
 				if c.faults {

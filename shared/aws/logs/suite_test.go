@@ -173,9 +173,27 @@ func (e *eager) Commit(ctx context.Context, env string, c state.Commit) (state.C
 // rest has what the race detector watches be left out, as the test command does where both are run.
 var rest = !raced && os.Getenv("SOUTHBOUND_TEST_REST") != ""
 
+// none is no part of the suite.
+const none deploytest.Part = -1
+
+// partOf returns the part of the suite that is for this run of the tests, of which the race
+// detector watches one.
+func partOf(watched deploytest.Part) deploytest.Part {
+	switch {
+	case raced:
+		return watched
+	case !rest || watched == none:
+		return deploytest.Whole
+	case watched == deploytest.Whole:
+		return none
+	}
+	return deploytest.Beside
+}
+
 // TestConformance runs the suite of the state's port where what is committed is logged at once,
-// late, and more than once. The race detector watches both ways of storing; the test command runs
-// the rest, which is the same code with other servers and limits, as shipped.
+// late, and more than once. The race detector watches all of it once, on DynamoDB Local, and what
+// stores rows in the other way, with faults; the test command runs the rest as shipped, and what
+// asks most, without faults, on MiniStack and with real objects.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -183,20 +201,19 @@ func TestConformance(t *testing.T) {
 		kind    server.Kind
 		squeeze bool
 		faults  bool
+		watched deploytest.Part // by the race detector; none: nothing
 	}{
-		{"DynamoDBLocal", server.DynamoDB, false, false},
-		{"DynamoDBLocalSqueezed", server.DynamoDB, true, false},
-		{"MiniStack", server.MiniStack, false, false},
-		{"MiniStackSqueezed", server.MiniStack, true, false},
-		{"Faults", server.DynamoDB, true, true},
+		{"DynamoDBLocal", server.DynamoDB, false, false, deploytest.Whole},
+		{"MiniStackSqueezed", server.MiniStack, true, false, none},
+		{"Faults", server.DynamoDB, true, true, deploytest.Storing},
 	} {
-		watched := c.name == "DynamoDBLocal" || c.name == "Faults"
-		if raced && !watched || rest && watched {
+		part := partOf(c.watched)
+		if part == none {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			deploytest.TestState(t, func(t *testing.T) deploytest.StateHarness {
+			deploytest.TestStatePart(t, part, func(t *testing.T) deploytest.StateHarness {
 				t.Helper()
 				w := newWorld(t, c.kind)
 				w.squeeze = c.squeeze

@@ -41,7 +41,8 @@ func stores(
 	return b, n
 }
 
-// TestCallbacks runs the suite on each server, and with requests and answers that are lost.
+// TestCallbacks runs the suite, and with requests and answers that are lost. Its requests are
+// of the same kinds as those for instances, for which each server is asked.
 func TestCallbacks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -49,8 +50,7 @@ func TestCallbacks(t *testing.T) {
 		kind   server.Kind
 		faults bool
 	}{
-		{"DynamoDBLocal", server.DynamoDB, false}, {"MiniStack", server.MiniStack, false},
-		{"Faults", server.DynamoDB, true},
+		{"DynamoDBLocal", server.DynamoDB, false}, {"Faults", server.DynamoDB, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
