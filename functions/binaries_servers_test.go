@@ -6,7 +6,9 @@ package functions_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,6 +31,7 @@ import (
 	"southbound/shared/aws/home"
 	"southbound/shared/aws/home/hometest"
 	"southbound/shared/aws/queue"
+	"southbound/shared/buildtest"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -49,12 +52,14 @@ func build(run func() int) int {
 		return 1
 	}
 	defer os.RemoveAll(bin)
-	build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w",
-		"-o", bin, "./handler", "./log", "./sweep", "./export", "./api", "./compile",
-		"../cmd/southbound")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+	ctx, all := context.Background(), []string{}
+	for _, name := range []string{"api", "compile", "export", "handler", "log", "sweep"} {
+		all = append(all, "southbound/functions/"+name)
+	}
+	err = errors.Join(buildtest.Into(ctx, bin, []string{buildtest.ForLambda}, all...),
+		buildtest.Into(ctx, bin, nil, buildtest.Southbound))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return run()

@@ -11,18 +11,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"southbound/shared/buildtest"
 )
 
 // build makes the real program.
 func build(t *testing.T) string {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "southbound")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", bin, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return bin
+	return buildtest.Program(t, buildtest.Southbound)
 }
 
 func writeModel(t *testing.T, file, root string, n, generation int) {

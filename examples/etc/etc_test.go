@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"southbound/shared/buildtest"
 )
 
 // source makes a tree like /etc, so that the test says the same on every machine: directories,
@@ -45,12 +47,7 @@ func source(t *testing.T) string {
 func TestTree(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "southbound")
-	build := exec.Command("go", "build", "-trimpath", "-o", bin, "southbound/cmd/southbound")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	bin := buildtest.Program(t, buildtest.Southbound)
 	from, to, model := source(t), filepath.Join(dir, "copy"), filepath.Join(dir, "model")
 	n, skipped, err := describe(from, to, model)
 	if err != nil || n < 1000 || skipped != 0 {

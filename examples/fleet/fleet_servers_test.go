@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"southbound/shared/buildtest"
 	"southbound/shared/transport/ssh/sshtest"
 )
 
@@ -110,8 +111,7 @@ func TestFleet(t *testing.T) {
 		sshtest.Provide(t, path, pkg) // the machines have what this one has when they begin
 	}
 	shared := t.TempDir()
-	bin, model := filepath.Join(shared, "southbound"), filepath.Join(shared, "fleet")
-	do(t, "go", "build", "-trimpath", "-o", bin, "southbound/cmd/southbound")
+	bin, model := buildtest.Program(t, buildtest.Southbound), filepath.Join(shared, "fleet")
 	packages := t.TempDir()
 	do(t, "sh", "-c", download, packages)
 	do(t, "cp", "-r", ".", model)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"southbound/localstack/server"
+	"southbound/shared/buildtest"
 )
 
 // postgres starts a server of its own, which listens on a socket in the folder that is returned.
@@ -77,14 +78,9 @@ type product struct {
 
 func newProduct(t *testing.T) product {
 	t.Helper()
-	bin, root, socket := t.TempDir(), t.TempDir(), postgres(t)
+	bin := filepath.Dir(buildtest.Program(t, buildtest.Southbound))
+	root, socket := t.TempDir(), postgres(t)
 	p := product{t, bin, filepath.Join(t.TempDir(), "services"), filepath.Join(root, "srv"), socket}
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin,
-		"southbound/cmd/southbound")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	if err := os.CopyFS(p.dir, os.DirFS(".")); err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -26,6 +24,7 @@ import (
 	"southbound/shared/aws/bucket"
 	"southbound/shared/aws/dynamo"
 	"southbound/shared/aws/logs"
+	"southbound/shared/buildtest"
 	"southbound/shared/deploy/state"
 )
 
@@ -132,14 +131,7 @@ func makeStack(t *testing.T, c aws.Config, endpoint, name string) string {
 // archive builds the function for this machine.
 func archive(t *testing.T) []byte {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "bootstrap")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags", "lambda.norpc",
-		"-o", file, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	raw, err := os.ReadFile(file)
+	raw, err := os.ReadFile(buildtest.Program(t, "southbound/functions/log", buildtest.ForLambda))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"southbound/shared/buildtest"
 	conn "southbound/shared/transport/postgresql"
 	"southbound/shared/transport/ssh/sshtest"
 )
@@ -38,13 +39,7 @@ func TestOverSSH(t *testing.T) {
 	run("CREATE ROLE " + ident(own.runner) + " SUPERUSER LOGIN")
 	defer run("DROP ROLE " + ident(own.runner))
 	dir := t.TempDir()
-	bin, site := filepath.Join(dir, "southbound"), filepath.Join(dir, "site.yaml")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin,
-		"southbound/cmd/southbound")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	bin, site := buildtest.Program(t, buildtest.Southbound), filepath.Join(dir, "site.yaml")
 	machine := sshtest.Start(t, sshtest.Self(t), "SetEnv "+sshtest.NoStart+" PGHOST="+own.dir+"\n")
 	document := fmt.Sprintf(`southbound: 1
 agents:

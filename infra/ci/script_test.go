@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"southbound/shared/buildtest"
 )
 
 // program is southbound, built for these tests.
@@ -33,11 +35,8 @@ func TestMain(m *testing.M) {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "southbound")
-	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", program,
-		"../../cmd/southbound")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+	if err := buildtest.Into(context.Background(), dir, nil, buildtest.Southbound); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return
 	}
 	code = m.Run()

@@ -29,6 +29,7 @@ import (
 	"southbound/infra/stack"
 	"southbound/localstack/server"
 	"southbound/shared/aws/home"
+	"southbound/shared/buildtest"
 )
 
 // endpointVariable names an emulator that runs already; empty, but set: AWS. When it is not set,
@@ -72,7 +73,7 @@ func open(t *testing.T) *world {
 	}
 	w := &world{stack: stack.Stack{Name: "southbound-e2e-" + token(), Root: root,
 		Built: filepath.Join(t.TempDir(), "built")},
-		bin:  filepath.Join(t.TempDir(), "southbound"),
+		bin:  buildtest.Program(t, buildtest.Southbound),
 		role: "arn:aws:iam::000000000000:role/southbound-e2e"}
 	if role := os.Getenv(roleVariable); role != "" {
 		w.role = role
@@ -94,12 +95,6 @@ func open(t *testing.T) *world {
 		}
 	}
 	w.clients(t)
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", w.bin,
-		"./cmd/southbound")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the command line: %v\n%s", err, out)
-	}
 	step(t, "sam build", func() error { return w.stack.Build(t.Context(), stack.Architecture()) })
 	step(t, "sam deploy", func() error {
 		parameters := map[string]string{"Architecture": stack.Architecture(), "Alarms": "true",

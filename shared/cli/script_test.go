@@ -2,12 +2,12 @@ package cli_test
 
 import (
 	"archive/zip"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"southbound/handlers"
+	"southbound/shared/buildtest"
 	"southbound/shared/cli"
 )
 
@@ -63,10 +64,8 @@ func (m hangsUp) Run() int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	build := exec.Command("go", "build", "-trimpath", "-o", dir, "southbound/cmd/southbound")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
+	if err := buildtest.Into(context.Background(), dir, nil, buildtest.Southbound); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	shipped = dir

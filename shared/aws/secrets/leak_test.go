@@ -20,6 +20,7 @@ import (
 
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
+	"southbound/shared/buildtest"
 )
 
 // secretWords are parts of secrets that must be nowhere but where they are wanted.
@@ -91,18 +92,11 @@ func TestLeaks(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "file")
-	bin := filepath.Join(t.TempDir(), "southbound")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin,
-		"southbound/cmd/southbound")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	if err := os.WriteFile(filepath.Join(dir, "a.yaml"),
 		fmt.Appendf(nil, documents, url, name, file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sb := &program{t: t, bin: bin, dir: dir,
+	sb := &program{t: t, bin: buildtest.Program(t, buildtest.Southbound), dir: dir,
 		env: append(append(os.Environ(), server.Tested(server.MiniStack).Environment()...),
 			"LEAK_TEST=s3cr3t of the environment")}
 	sb.run("plan", ".", "--read")
