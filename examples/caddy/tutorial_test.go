@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"southbound/examples/caddy/caddytest"
+	"southbound/shared/buildtest"
 	api "southbound/shared/transport/http"
 	"southbound/shared/transport/http/apitest"
 )
@@ -82,6 +83,7 @@ func TestTutorialIsTheExample(t *testing.T) {
 type program struct {
 	*testing.T
 	dir string
+	env []string
 }
 
 func (p program) run(name string, args ...string) string {
@@ -89,10 +91,7 @@ func (p program) run(name string, args ...string) string {
 	ctx, cancel := context.WithTimeout(p.Context(), 20*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = p.dir
-	// The flags of the test command are kept: with others, everything would be compiled once more.
-	cmd.Env = append(os.Environ(), "GOWORK=off",
-		"GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -trimpath", "CGO_ENABLED=0")
+	cmd.Dir, cmd.Env = p.dir, p.env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		p.Fatalf("%s %v: %v\n%s", name, args, err, out)
@@ -108,10 +107,8 @@ func TestTutorial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := program{t, t.TempDir()}
-	southbound := filepath.Join(p.dir, "southbound")
-	// the checkout stays as it is
-	program{t, source}.run("go", "build", "-mod=readonly", "-o", southbound, "./cmd/southbound")
+	p := program{t, t.TempDir(), os.Environ()}
+	southbound := buildtest.Program(t, buildtest.Southbound)
 	p.run(southbound, "new", "pack", "acme", "--southbound", source)
 	p.dir = filepath.Join(p.dir, "acme")
 	p.run(southbound, "new", "handler", "caddy::Site")
@@ -122,7 +119,8 @@ func TestTutorial(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.run("go", "test", "./handlers/...")
+	p.env = buildtest.Pack(t, p.dir)
+	p.run("go", "test", "-vet=off", "./handlers/...") // these files are vetted here
 	bin := filepath.Join(p.dir, "bin", "acme")
 	p.run("go", "build", "-o", bin, ".")
 	if out := p.run(bin, "type", "caddy::Site", "--format", "markdown"); !strings.Contains(out,

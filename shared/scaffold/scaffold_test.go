@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"southbound/shared/buildtest"
 	"southbound/shared/fault"
 )
 
@@ -49,17 +50,13 @@ func TestPackBuildsAndPasses(t *testing.T) {
 			t.Errorf("%s: %v", typ, err)
 		}
 	}
+	env := append(buildtest.Pack(t, root), "API_TOKEN=t")
 	run := func(name string, args ...string) string {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, name, args...)
-		cmd.Dir = root
-		// The flags of the test command are kept: with others, everything would be compiled once
-		// more.
-		cmd.Env = append(os.Environ(), "GOWORK=off",
-			"GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -trimpath",
-			"CGO_ENABLED=0", "API_TOKEN=t")
+		cmd.Dir, cmd.Env = root, env
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
@@ -68,7 +65,9 @@ func TestPackBuildsAndPasses(t *testing.T) {
 	}
 	bin := filepath.Join(dir, "bin")
 	run("go", "build", "-o", bin, ".")
-	run("go", "test", "./...") // vets, too
+	run("go", "test", "-vet=off", "./...")
+	env = append(env, "CGO_ENABLED=1")
+	run("go", buildtest.Vet("./...")...)
 	list := run(bin, "types")
 	for _, typ := range []string{"acme::Thing", "acme::VlanPort", "net::sub::vlan_port_linux",
 		"fs::Type", "fs::File", "type::Func"} {
