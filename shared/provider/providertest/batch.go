@@ -396,6 +396,9 @@ func refusedValue(e *env) (name string, bad any, ok bool) {
 			continue
 		}
 		for _, v := range a.DataType.Edges() {
+			if _, err := e.want(e.Attributes, map[string]any{a.Name: v}); err != nil {
+				continue
+			}
 			place, err := e.another()
 			if err != nil {
 				return "", nil, false

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"runtime/pprof"
 	"slices"
 	"sync"
@@ -70,7 +69,7 @@ func (e *env) guard(name string, f func() error, all ...given) error {
 	}
 	err := f()
 	for i, g := range all {
-		if !reflect.DeepEqual(before[i], g.value) {
+		if !alike(before[i], g.value) {
 			return either(err,
 				advise("keep to reading what a request holds, and copy what is to be changed "+
 					"(maps.Clone)", "%s changed %s", name, g.what))

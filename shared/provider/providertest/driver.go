@@ -31,7 +31,7 @@ type env struct {
 	*tokens
 	// write-only values that were written, by resource and attribute
 	written *sync.Map
-	own     *own                       // what its calls have for themselves
+	own     *own                       // what the calls of the check have for themselves
 	traces  *traces                    // what they leave
 	places  []*env                     // others of the same check
 	saw     func(map[string]diff.Diff) // is told what an update is about, unless nil
@@ -67,8 +67,11 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 
 // another returns an env in another place. What the handler says and leaves there counts, too.
 func (e *env) another() (*env, error) {
-	place, err := newEnv(e.ctx, e.subject, e.newDir)
+	s := e.subject
+	s.Alone = false // it needs nothing of its own for its calls: they have what is e's
+	place, err := newEnv(e.ctx, s, e.newDir)
 	if err == nil {
+		place.subject, place.own = e.subject, e.own
 		e.places = append(e.places, place)
 	}
 	return place, err

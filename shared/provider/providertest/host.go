@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -89,7 +88,7 @@ func (h *Host) listsChanged() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.ContainsFunc(h.lists,
-		func(l existing) bool { return !reflect.DeepEqual(l.list, l.copied) })
+		func(l existing) bool { return !alike(l.list, l.copied) })
 }
 
 // expire ends what is kept, as when time goes by, unless somebody has it on loan.

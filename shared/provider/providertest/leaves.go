@@ -48,8 +48,8 @@ func leaves(e *env) error {
 		if what = before.more(now, rounds-2); what == "" {
 			return nil
 		}
-		news := before.news(now, what)
-		left, sample = len(news), news[0]
+		// What is no more than somewhere else now is not one more.
+		left, sample = len(now[what])-len(before[what]), before.news(now, what)[0]
 		return errors.New(what)
 	}) == nil {
 		return nil

@@ -16,7 +16,8 @@ var theProcess sync.Mutex
 // tempVar names the directory for temporary files.
 const tempVar = "TMPDIR"
 
-// own is what a call of a handler has for itself.
+// own is what a call of a handler has for itself. The calls of a check have the same, one after the
+// other.
 type own struct {
 	temp           string
 	stdout, stderr *stream

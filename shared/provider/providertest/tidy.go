@@ -31,21 +31,29 @@ func checkTidy(e *env) error {
 	}
 	wait := e.subject.sofar.soon
 	errs := []error{all(func(place *env) error { return place.traces.found() }), all(checkLeaks),
-		all(checkRecordable), all(checkKeeps), wait(func() error { return all(checkLeft) })}
+		all(checkRecordable), all(checkKeeps), wait(func() error {
+			open := openFiles()
+			return all(func(place *env) error { return checkLeft(place, open) })
+		})}
+	var secrets []string
 	for _, place := range places {
 		place.host.Cache().Close()
+		secrets = append(secrets, place.Secrets...)
 	}
-	return errors.Join(append(errs,
-		wait(func() error { return all(func(place *env) error { return place.own.left() }) }),
-		all(func(place *env) error { return place.own.told(place.Secrets) }),
+	slices.Sort(secrets)
+	return errors.Join(append(errs, wait(e.own.left), e.own.told(slices.Compact(secrets)),
 		wait(func() error { return running(packagesOf(e.handler), places) }))...)
 }
 
 // checkLeaks looks for secrets in what the handler has said.
 func checkLeaks(e *env) error {
+	var all []saying
+	if len(e.Secrets) > 0 {
+		all = append(e.host.sayings(), e.told...)
+	}
 	for _, secret := range e.Secrets {
 		for how, form := range forms(secret) {
-			for _, said := range append(e.host.sayings(), e.told...) {
+			for _, said := range all {
 				if !strings.Contains(said.text, form) {
 					continue
 				}
@@ -91,8 +99,8 @@ func forms(secret string) map[string]string {
 	return out
 }
 
-// checkLeft looks for what a handler has to give back.
-func checkLeft(e *env) error {
+// checkLeft looks for what a handler has to give back; open are the files that are open.
+func checkLeft(e *env, open []string) error {
 	if n := e.host.Cache().Lent(); n > 0 {
 		return e.traces.by(loan, func(call string) error {
 			return advise(
@@ -110,7 +118,7 @@ func checkLeft(e *env) error {
 				"%d uploaded files were opened in %s and not closed", n, cmp.Or(call, "a call"))
 		}
 	}
-	for _, path := range openFiles(e.dir) {
+	for _, path := range below(e.dir, open) {
 		return e.traces.by(path, func(call string) error {
 			return advise("close every file that is opened, on all ways",
 				"the file %s was opened in %s and not closed", strings.TrimPrefix(path, e.dir),

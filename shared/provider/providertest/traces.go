@@ -107,7 +107,7 @@ func (t *traces) after(e *env, name string, before watched, meanwhile string) {
 				"the same time", "%s changes %s and puts it back", who, meanwhile))
 	}
 	if e.subject.sofar.traced.Load() {
-		for _, file := range openFiles(e.dir) {
+		for _, file := range below(e.dir, openFiles()) {
 			t.see(file, name)
 		}
 		e.own.note(name)
@@ -163,17 +163,26 @@ func (t *traces) found() error {
 	return errors.Join(t.wrong...)
 }
 
-// openFiles returns the paths of the files below a directory that the process has open, where the
-// system tells.
-func openFiles(dir string) []string {
+// openFiles returns the paths of the files that the process has open, where the system tells.
+func openFiles() []string {
 	links, err := os.ReadDir("/proc/self/fd")
-	if err != nil || dir == "" {
+	if err != nil {
 		return nil // another system
 	}
 	var out []string
 	for _, l := range links {
-		if path, err := os.Readlink("/proc/self/fd/" + l.Name()); err == nil &&
-			strings.HasPrefix(path, dir+string(filepath.Separator)) {
+		if path, err := os.Readlink("/proc/self/fd/" + l.Name()); err == nil {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// below returns those of paths that are below a directory.
+func below(dir string, paths []string) []string {
+	var out []string
+	for _, path := range paths {
+		if dir != "" && strings.HasPrefix(path, dir+string(filepath.Separator)) {
 			out = append(out, path)
 		}
 	}

@@ -96,26 +96,43 @@ func (u *underWay) String() string {
 // watched is what a process has one of, before a check or a call.
 type watched struct {
 	dir string
-	env []string
+	env []string // all variables, that which each call has for itself included
 }
 
 // watch notes what calls must leave as it is.
 func watch() watched {
 	dir, _ := syscall.Getwd() // os.Getwd takes longer, and this is done often
-	return watched{dir, environment()}
+	return watched{dir, os.Environ()}
 }
 
-// environment returns the variables of the process, but for the one that each call has for itself.
-func environment() []string {
-	return slices.DeleteFunc(os.Environ(),
-		func(v string) bool { return strings.HasPrefix(v, tempVar+"=") })
+// isOwn reports whether a variable is the one that each call has for itself.
+func isOwn(v string) bool { return strings.HasPrefix(v, tempVar+"=") }
+
+// sameVariables reports whether two lists of variables are the same but for the one that each call
+// has for itself, wherever that stands.
+func sameVariables(a, b []string) bool {
+	for {
+		for len(a) > 0 && isOwn(a[0]) {
+			a = a[1:]
+		}
+		for len(b) > 0 && isOwn(b[0]) {
+			b = b[1:]
+		}
+		if len(a) == 0 || len(b) == 0 {
+			return len(a) == len(b)
+		}
+		if a[0] != b[0] {
+			return false
+		}
+		a, b = a[1:], b[1:]
+	}
 }
 
-// byName returns variables by their names.
+// byName returns variables by their names, but for the one that each call has for itself.
 func byName(env []string) map[string]string {
 	out := map[string]string{}
 	for _, v := range env {
-		if name, value, _ := strings.Cut(v, "="); name != "" {
+		if name, value, _ := strings.Cut(v, "="); name != "" && name != tempVar {
 			out[name] = value
 		}
 	}
@@ -129,26 +146,27 @@ const glances = 300 * time.Microsecond
 // during looks at the process while a call goes on, until stop is called, which returns what was
 // different for a moment; "" when nothing was seen.
 func (w watched) during() (stop func() (what string)) {
-	done, seen := make(chan struct{}), make(chan string, 1)
-	go func() {
-		defer close(seen)
-		tick := time.NewTicker(glances)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-				if what := w.differs(); what != "" {
-					seen <- what
-					return
-				}
-			}
+	var mu sync.Mutex
+	seen, over := "", false
+	mu.Lock()
+	defer mu.Unlock()
+	var glance *time.Timer
+	glance = time.AfterFunc(glances, func() { // most calls end before
+		mu.Lock()
+		defer mu.Unlock()
+		if over {
+			return
 		}
-	}()
+		if seen = w.differs(); seen == "" {
+			glance.Reset(glances)
+		}
+	})
 	return func() string {
-		close(done)
-		return <-seen
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		glance.Stop()
+		return seen
 	}
 }
 
@@ -157,7 +175,7 @@ func (w watched) differs() string {
 	if dir, err := syscall.Getwd(); err == nil && dir != w.dir && w.dir != "" {
 		return "the directory of the process"
 	}
-	if now := environment(); !slices.Equal(now, w.env) && !maps.Equal(byName(now), byName(w.env)) {
+	if now := os.Environ(); !sameVariables(now, w.env) && !maps.Equal(byName(now), byName(w.env)) {
 		return "the environment of the process"
 	}
 	return ""
@@ -172,8 +190,8 @@ func (w watched) restore() (what, fix string) {
 			"name files by whole paths, and set Dir of an exec.Cmd: all handlers of a process " +
 				"share its directory"
 	}
-	all := environment()
-	if slices.Equal(all, w.env) {
+	all := os.Environ()
+	if sameVariables(all, w.env) {
 		return "", ""
 	}
 	before, now := byName(w.env), byName(all)
