@@ -65,27 +65,37 @@ type state struct {
 // scope holds the names that a part of a template set. Loops and macros have their own; if does
 // not.
 type scope struct {
-	names  []string
-	values []types.Value
-	outer  *scope
-	top    bool
+	vars  []namedValue
+	outer *scope
+	top   bool
+}
+
+// newRound returns a scope for one round of a loop: with room for the loop and its target, which
+// every round has, in one piece.
+func newRound(outer *scope) *scope {
+	made := &struct {
+		scope
+		room [2]namedValue
+	}{}
+	made.outer, made.vars = outer, made.room[:0]
+	return &made.scope
 }
 
 func (c *scope) set(name string, v types.Value) {
-	for i, n := range c.names {
-		if n == name {
-			c.values[i] = v
+	for i := range c.vars {
+		if c.vars[i].name == name {
+			c.vars[i].value = v
 			return
 		}
 	}
-	c.names, c.values = append(c.names, name), append(c.values, v)
+	c.vars = append(c.vars, namedValue{name, v})
 }
 
 func (c *scope) get(name string) (types.Value, bool) {
 	for ; c != nil; c = c.outer {
-		for i, n := range c.names {
-			if n == name {
-				return c.values[i], true
+		for i := range c.vars {
+			if c.vars[i].name == name {
+				return c.vars[i].value, true
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func (m *module) attribute(name string) (types.Value, bool, error) {
 	if strings.HasPrefix(name, "_") {
 		return nil, false, nil
 	}
-	only := &scope{names: m.scope.names, values: m.scope.values}
+	only := &scope{vars: m.scope.vars}
 	v, ok := only.get(name)
 	return v, ok, nil
 }

@@ -43,7 +43,7 @@ func (n *forNode) loop(s *state, over types.Value, depth int) error {
 	var before []namedValue
 	for i, item := range items {
 		l.at = i
-		inner.scope = &scope{outer: s.scope}
+		inner.scope = newRound(s.scope)
 		inner.scope.set("loop", l)
 		if err := inner.assign(n.target, item); err != nil {
 			return err
@@ -73,7 +73,7 @@ func (n *forNode) selected(s *state, items []types.Value) ([]types.Value, error)
 	inner := *s
 	var out []types.Value
 	for _, item := range items {
-		inner.scope = &scope{outer: s.scope}
+		inner.scope = newRound(s.scope)
 		if err := inner.assign(n.target, item); err != nil {
 			return nil, err
 		}

@@ -169,10 +169,17 @@ func quote(b *strings.Builder, s string, limit int) {
 		mark = '"'
 	}
 	b.WriteByte(mark)
-	for _, r := range s {
+	for s != "" {
 		if b.Len() > limit {
 			return
 		}
+		if n := plainLen(s, mark); n > 0 {
+			b.WriteString(s[:min(n, max(limit-b.Len(), 0)+1)]) // no more than one byte too many
+			s = s[n:]
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s)
+		s = s[size:]
 		switch {
 		case r == rune(mark) || r == '\\':
 			b.WriteByte('\\')
@@ -194,6 +201,16 @@ func quote(b *strings.Builder, s string, limit int) {
 		}
 	}
 	b.WriteByte(mark)
+}
+
+// plainLen returns how many bytes at the beginning of a text stand for themselves between marks.
+func plainLen(s string, mark byte) int {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == mark || c == '\\' {
+			return i
+		}
+	}
+	return len(s)
 }
 
 // ASCII returns a text with everything beyond ASCII escaped, as ascii() does of a Repr.
