@@ -42,8 +42,10 @@ type Export struct {
 	// what changed, or if CheckAgents names agents, for what is at these.
 	Check       bool
 	CheckAgents []string
-	// RetryFailed also schedules what failed or was skipped.
+	// RetryFailed also schedules what failed or was skipped, and Retry these resources where they
+	// did.
 	RetryFailed bool
+	Retry       []resource.ID
 	// Settings, when not nil, replace those of the environment.
 	Settings *state.Settings
 	// Since, when not nil, says that Model has only what has changed. ErrWhole: it needs all.

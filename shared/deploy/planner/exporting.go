@@ -289,7 +289,11 @@ func (p *exporting) request(ctx context.Context, x Export) error {
 			return err
 		}
 	}
-	if some || x.RetryFailed {
+	again, err := p.retry(ctx, x.Retry)
+	if err != nil {
+		return err
+	}
+	if some || x.RetryFailed || again {
 		graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 		if err != nil {
 			return err
@@ -297,6 +301,33 @@ func (p *exporting) request(ctx context.Context, x Export) error {
 		p.orderBy(graph) // with what the release has planned
 	}
 	return p.commitAll(ctx)
+}
+
+// retry schedules those of some resources that failed or were skipped, and reports whether there may
+// be some. Where nothing did, no row is read.
+func (p *exporting) retry(ctx context.Context, ids []resource.ID) (bool, error) {
+	if len(ids) == 0 {
+		return false, nil
+	}
+	n, err := countRows(ctx, p.planning, state.StatusFailed, state.StatusUnavailable,
+		state.StatusSkipped)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	rows, err := p.load(ctx, ids)
+	if err != nil {
+		return false, err
+	}
+	ask, err := p.unfinished(ctx, state.PriorityNewVersion, true, nil)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range ids {
+		if r := rows[id]; r != nil {
+			p.set(p.planned(r), ask)
+		}
+	}
+	return true, nil
 }
 
 // storeVersion stores the files of a version that is new. The version itself is written by the

@@ -205,6 +205,11 @@ func (p *planning) load(
 
 // lacking returns how many stored rows are undefined or blocked.
 func lacking(ctx context.Context, p *planning) (int, error) {
+	return countRows(ctx, p, state.StatusUndefined, state.StatusBlocked)
+}
+
+// countRows returns how many stored rows have one of some statuses.
+func countRows(ctx context.Context, p *planning, of ...state.Status) (n int, err error) {
 	if p.counts == nil {
 		counts, err := p.pl.State.Counts(ctx, p.env.Name)
 		if err != nil {
@@ -212,7 +217,10 @@ func lacking(ctx context.Context, p *planning) (int, error) {
 		}
 		p.counts = counts
 	}
-	return p.counts[state.StatusUndefined] + p.counts[state.StatusBlocked], nil
+	for _, status := range of {
+		n += p.counts[status]
+	}
+	return n, nil
 }
 
 // startWave plans a wave, which asks for everything to be checked.

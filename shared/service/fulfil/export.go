@@ -82,6 +82,9 @@ func (x *exporter) exportAll(ctx context.Context, digest string, jobs []job) err
 		}
 	}
 	slices.Sort(request.DeleteSets)
+	for _, j := range jobs { // somebody has asked something of these
+		request.Retry = append(request.Retry, sets[j.rec.ID].ids...)
+	}
 	done, err := x.Engine.Export(ctx, x.Env, request)
 	if err != nil {
 		return c.placed(x.compiler.taken(ctx, c, err))
