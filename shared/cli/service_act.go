@@ -295,8 +295,11 @@ func (oc *orderCommands) placed(
 	}
 	if f.wait {
 		for n := range all {
-			oc.say("%s: %s, as version %d of %s", called(&all[n]), all[n].State, all[n].Version,
-				all[n].ID)
+			i, of := &all[n], ""
+			if i.Identity != nil { // else it is called by its id
+				of = " of " + i.ID
+			}
+			oc.say("%s: %s, as version %d%s", called(i), i.State, i.Version, of)
 		}
 		var err error
 		if all, err = oc.waitForTransfers(ctx, o, f.timeout, all); err != nil {
@@ -326,6 +329,7 @@ func (oc *orderCommands) placed(
 			oc.judge(ctx, o, &all[n], asked[n])
 		}
 	}
+	sayUnserved(oc.session, all...)
 	return nil
 }
 

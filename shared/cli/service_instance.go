@@ -72,12 +72,15 @@ func (ic *instanceCommands) instance(
 	case f.resources:
 		return ic.instanceResources(ctx, &i)
 	case f.diagnose:
-		return ic.diagnosis(ctx, o, &i)
+		if err := ic.diagnosis(ctx, o, &i); err != nil {
+			return err
+		}
 	case ic.json:
 		ic.line(&i)
 	default:
 		ic.showInstance(&i)
 	}
+	sayUnserved(ic.session, i)
 	return nil
 }
 

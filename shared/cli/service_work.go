@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/service/callback"
 	"southbound/shared/service/fulfil"
+	"southbound/shared/service/orders"
 )
 
 // modelsDir is where models are unpacked in the data directory.
@@ -59,6 +61,21 @@ func (o *orderServer) worksOnOrders(ctx context.Context) (end func()) {
 		cancel()
 		<-ended
 	}
+}
+
+// sayUnserved tells people of an order that waits that nobody works on orders here.
+func sayUnserved(s *session, all ...orders.Instance) {
+	waits := slices.ContainsFunc(all, func(i orders.Instance) bool { return !i.Settled })
+	if !waits || s.location.remote() {
+		return
+	}
+	free, ok, err := s.own.Alone(s.location.env)
+	if err != nil || !ok {
+		return // whoever works says what is wrong
+	}
+	free()
+	s.console.say("nobody works on orders here now, so this one waits: `southbound run` does, and " +
+		"so does an order with --wait")
 }
 
 // pollServicesEvery is how often an environment without services is asked whether it has got some.
