@@ -14,7 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"southbound/handlers"
+	"southbound/handlers/fs"
+	"southbound/handlers/std"
 	"southbound/shared/api"
 	"southbound/shared/archive"
 	"southbound/shared/deploy"
@@ -221,14 +222,15 @@ func exporter(t *testing.T, packed []byte, err error) *archive.Exporter {
 		t.Fatal(openErr)
 	}
 	t.Cleanup(func() { _ = h.Close() })
-	registry, regErr := schema.NewRegistry(provider.Types(handlers.All())...)
+	types := []provider.Definition{fs.Directory(), fs.File(), std.Null()}
+	registry, regErr := schema.NewRegistry(provider.Types(types)...)
 	if regErr != nil {
 		t.Fatal(regErr)
 	}
 	e := deploy.New(deploy.Config{State: h, Files: h.Files(), Notifier: h.Notifier,
 		Clock: platform.Clock{}, Caller: platform.Caller{}, Secrets: h.Secrets(),
 		Connector: &transport.Connector{Local: true}, Types: registry,
-		Handlers: provider.Handlers(handlers.All()),
+		Handlers: provider.Handlers(types),
 		Pack:     "test", Holder: h.Holder(), NewID: h.NewID, Jitter: rand.Float64})
 	return &archive.Exporter{Service: api.New(api.Config{Engine: e}), Dir: t.TempDir(),
 		Open: func(context.Context, string, string) (io.ReadCloser, int64, error) {

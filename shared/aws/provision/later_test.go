@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"southbound/handlers"
+	"southbound/handlers/std"
 	"southbound/shared/aws/provision"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
@@ -63,7 +63,7 @@ func prepared(t *testing.T, a *account, state simulated) (*provision.Provisioner
 	if err != nil {
 		t.Fatal(err)
 	}
-	types, err := schema.NewRegistry(provider.Types(handlers.All())...)
+	types, err := schema.NewRegistry(provider.Types([]provider.Definition{std.Null()})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,9 @@ func prepared(t *testing.T, a *account, state simulated) (*provision.Provisioner
 	return p, deploy.New(deploy.Config{State: p.Preparing(state), Files: files,
 		Notifier: p.Notifier(), Clock: platform.Clock{}, Caller: platform.Caller{},
 		Secrets:   unresolved{},
-		Connector: unresolved{}, Types: types, Handlers: provider.Handlers(handlers.All()),
-		Pack: "test", Holder: ids.Holder, NewID: ids.NewID, Jitter: func() float64 { return 0.5 }})
+		Connector: unresolved{}, Types: types,
+		Handlers: provider.Handlers([]provider.Definition{std.Null()}), Pack: "test",
+		Holder: ids.Holder, NewID: ids.NewID, Jitter: func() float64 { return 0.5 }})
 }
 
 // TestManyNewAgents pins that a first export to 300 agents, each of which takes two seconds to be

@@ -22,7 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"southbound/handlers"
+	"southbound/handlers/std"
 	"southbound/infra/aws/meter"
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
@@ -178,14 +178,14 @@ func (w *world) start(faults *awstest.Faults, change ...func(c *provision.Config
 	if p.Provisioner, err = provision.New(config); err != nil {
 		w.t.Fatal(err)
 	}
-	registry, err := schema.NewRegistry(provider.Types(handlers.All())...)
+	registry, err := schema.NewRegistry(provider.Types([]provider.Definition{std.Null()})...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	p.engine = deploy.New(deploy.Config{State: p.state, Files: bucket.NewFiles(objects, w.name),
 		Notifier: queue.NewNotifier(queues, p.Queues()), Clock: clock{ahead: &w.ahead},
 		Caller: platform.Caller{}, Secrets: nothing{}, Connector: nothing{}, Types: registry,
-		Handlers: provider.Handlers(handlers.All()), Pack: "test",
+		Handlers: provider.Handlers([]provider.Definition{std.Null()}), Pack: "test",
 		Holder: w.ids.Holder + fmt.Sprint(time.Now().UnixNano()),
 		NewID:  w.ids.NewID, Jitter: func() float64 { return 0.5 }})
 	return p

@@ -11,11 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"southbound/handlers"
+	"southbound/handlers/fs"
+	"southbound/handlers/std"
 	"southbound/shared/compile"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsm"
 	"southbound/shared/lang/types"
+	"southbound/shared/provider"
 	"southbound/shared/schema"
 	"southbound/shared/service/lifecycle"
 )
@@ -28,7 +30,7 @@ func run(t *testing.T, all []lsm.Instance, text string) (*compile.Compiled, *lsm
 		t.Fatal(err)
 	}
 	var known []schema.Type
-	for _, d := range handlers.All() {
+	for _, d := range []provider.Definition{fs.File(), std.Null()} {
 		known = append(known, d.Type)
 	}
 	r, err := schema.NewRegistry(known...)

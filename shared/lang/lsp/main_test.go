@@ -13,9 +13,12 @@ import (
 
 	"go.lsp.dev/protocol"
 
-	"southbound/handlers"
+	run "southbound/handlers/exec"
+	"southbound/handlers/fs"
+	"southbound/handlers/std"
 	"southbound/shared/lang/lsp"
 	"southbound/shared/lang/lsp/lsptest"
+	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
 
@@ -25,7 +28,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	var types []schema.Type
-	for _, d := range handlers.All() {
+	for _, d := range []provider.Definition{run.Run(), fs.Directory(), fs.File(), std.Null()} {
 		types = append(types, d.Type)
 	}
 	registry, err := schema.NewRegistry(types...)

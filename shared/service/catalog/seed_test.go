@@ -9,9 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"southbound/handlers"
+	"southbound/handlers/fs"
+	"southbound/handlers/std"
 	"southbound/shared/compile"
 	"southbound/shared/lang/lsm"
+	"southbound/shared/provider"
 	"southbound/shared/schema"
 	"southbound/shared/service/catalog"
 	"southbound/shared/service/definition"
@@ -39,7 +41,7 @@ func compiled(
 		}
 	}
 	var known []schema.Type
-	for _, d := range handlers.All() {
+	for _, d := range []provider.Definition{fs.File(), std.Null()} {
 		known = append(known, d.Type)
 	}
 	r, err := schema.NewRegistry(known...)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"southbound/handlers"
+	"southbound/handlers/fs"
 	"southbound/shared/compile"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
@@ -62,7 +62,7 @@ func (w *world) open(dir string) {
 	w.Cleanup(func() { _ = w.home.Close() })
 	var types []schema.Type
 	w.all = map[string]provider.Handler{}
-	for _, d := range handlers.All() {
+	for _, d := range []provider.Definition{fs.Directory(), fs.File()} {
 		types = append(types, d.Type)
 		w.all[d.Type.Name] = d.Handler
 	}
