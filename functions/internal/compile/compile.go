@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"southbound/functions/internal/memory"
 	"southbound/functions/internal/run"
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/compiles"
@@ -68,7 +69,7 @@ type function struct {
 // why.
 func limits(get func(name string) string) eval.Limits {
 	const own = 96 << 20 // what the function needs beside models
-	megabytes, err := strconv.ParseInt(get(run.EnvMemory), 10, 64)
+	megabytes, err := strconv.ParseInt(get(memory.Env), 10, 64)
 	if err != nil || megabytes <= 0 {
 		return eval.DefaultLimits()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
+	"southbound/functions/internal/memory"
 	"southbound/shared/aws/emf"
 	"southbound/shared/aws/home"
 	"southbound/shared/provider"
@@ -52,7 +53,7 @@ func Begin(
 // process ends with a line that says why.
 func Main(serve func(ctx context.Context) (handler any, err error)) {
 	ctx := context.Background()
-	LimitMemory(os.Getenv)
+	memory.Limit(os.Getenv)
 	h, err := serve(ctx)
 	if err != nil {
 		Logger("").ErrorContext(ctx, "the function cannot begin", "error", err.Error())

@@ -1,4 +1,5 @@
-package run
+// Package memory tells Go how much memory a function has.
+package memory
 
 import (
 	"runtime/debug"
@@ -6,8 +7,8 @@ import (
 )
 
 const (
-	// EnvMemory names the variable in which Lambda says how many megabytes a function has.
-	EnvMemory = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
+	// Env names the variable in which Lambda says how many megabytes a function has.
+	Env = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
 	// envGo is what Go's own runtime reads: whoever sets it knows better.
 	envGo = "GOMEMLIMIT"
 	// beside is what a function needs beside the heap: the program itself, stacks, and what the
@@ -15,11 +16,11 @@ const (
 	beside = 64 << 20
 )
 
-// LimitMemory tells the collector how much there is: without that it lets the heap grow to twice of
+// Limit tells the collector how much there is: without that it lets the heap grow to twice of
 // what is in use, and the function is killed with half of that free. It returns the limit of the
 // heap, 0 when none is known.
-func LimitMemory(get func(name string) string) int64 {
-	megabytes, err := strconv.ParseInt(get(EnvMemory), 10, 64)
+func Limit(get func(name string) string) int64 {
+	megabytes, err := strconv.ParseInt(get(Env), 10, 64)
 	if err != nil || megabytes <= 0 || get(envGo) != "" {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package run
+package memory
 
 import (
 	"math"
@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestLimitMemory pins what the collector is told of a function's memory, and that whoever has told
+// TestLimit pins what the collector is told of a function's memory, and that whoever has told
 // Go's runtime himself is left alone.
-func TestLimitMemory(t *testing.T) {
+func TestLimit(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
 	for _, c := range []struct {
@@ -22,8 +22,8 @@ func TestLimitMemory(t *testing.T) {
 		{"told otherwise", "512", "300MiB", 0},
 	} {
 		debug.SetMemoryLimit(math.MaxInt64)
-		got := LimitMemory(func(name string) string {
-			return map[string]string{EnvMemory: c.megabytes, envGo: c.own}[name]
+		got := Limit(func(name string) string {
+			return map[string]string{Env: c.megabytes, envGo: c.own}[name]
 		})
 		if is := debug.SetMemoryLimit(-1); got != c.want || (got > 0 && is != got) ||
 			(got == 0 && is != math.MaxInt64) {
