@@ -1,4 +1,4 @@
-// Package buildtest builds programs of this module for tests: each once, whichever tests ask for it.
+// Package buildtest builds programs of this module for tests, each once, whoever asks for it.
 //
 // What is built is kept in bin/built of the checkout, by the flags that it was built with, beside a
 // sum of all that it was made of: the sources, and what `go env` says. While that is the same, the
@@ -117,7 +117,7 @@ func (b builder) build(ctx context.Context, packages []string) error {
 	for _, pkg := range packages {
 		of, err := os.ReadFile(b.sumOf(pkg))
 		_, missing := os.Stat(filepath.Join(b.kept, path.Base(pkg)))
-		if err != nil || missing != nil || string(of) != now {
+		if err != nil || missing != nil || now == "" || string(of) != now {
 			stale = append(stale, pkg)
 		}
 	}
@@ -133,8 +133,8 @@ func (b builder) build(ctx context.Context, packages []string) error {
 	if _, err := b.ask(ctx, args...); err != nil {
 		return err
 	}
-	if after, err := b.sum(ctx); err != nil || after != now {
-		return err // somebody edits meanwhile: the next one asks go build
+	if after, err := b.sum(ctx); err != nil || after != now || now == "" {
+		return err // somebody edits meanwhile: the next one asks go build, too
 	}
 	for _, pkg := range stale {
 		if err := os.WriteFile(b.sumOf(pkg), []byte(now), 0o644); err != nil {
@@ -161,11 +161,19 @@ func (b builder) ask(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// sum is one of all that a program is made of. Other modules are what go.sum says.
+// sum is one of all that a program is made of. Other modules are what go.sum says; where they are
+// directories, as in a workspace, there is none, and go build is asked each time.
 func (b builder) sum(ctx context.Context) (string, error) {
 	env, err := b.ask(ctx, "env")
 	if err != nil {
 		return "", err
+	}
+	mod, err := os.ReadFile(filepath.Join(b.root, "go.mod"))
+	if err != nil {
+		return "", fmt.Errorf("read the modules: %w", err)
+	}
+	if elsewhere(env, string(mod)) {
+		return "", nil
 	}
 	h := sha256.New()
 	for line := range strings.Lines(env) {
@@ -179,7 +187,13 @@ func (b builder) sum(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%x\n", h.Sum(nil)), nil
 }
 
-// sources writes the names and the texts of all files of a checkout that could be part of a program.
+// elsewhere reports whether there is, or may be, a part of the program in another directory.
+func elsewhere(env, mod string) bool {
+	return !strings.Contains(env, "GOWORK=''\n") && !strings.Contains(env, "GOWORK='off'\n") ||
+		strings.Contains(mod, "=> .") || strings.Contains(mod, "=> /")
+}
+
+// sources writes names and texts of all files of a checkout that could be part of a program.
 func sources(h hash.Hash, root string) error {
 	return filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(root, file)

@@ -131,3 +131,20 @@ func TestAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkspace holds that a program is also of what there is now of modules in other directories.
+func TestWorkspace(t *testing.T) {
+	root, other := module(t, ""), t.TempDir()
+	write(t, filepath.Join(root, "cmd", "hello", "main.go"),
+		"package main\n\nimport \"other\"\n\nfunc main() { print(other.Says) }\n")
+	write(t, filepath.Join(other, "go.mod"), "module other\n\ngo 1.26\n")
+	write(t, filepath.Join(root, "go.work"), "go 1.26\n\nuse (\n\t.\n\t"+other+"\n)\n")
+	t.Setenv("GOWORK", "")
+	t.Chdir(root)
+	for _, want := range []string{"one", "two"} {
+		write(t, filepath.Join(other, "other.go"), "package other\n\nconst Says = \""+want+"\"\n")
+		if got, _ := says(t); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}
