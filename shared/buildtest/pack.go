@@ -44,8 +44,13 @@ func goLine(mod string) string {
 	return strings.TrimSpace(regexp.MustCompile(`(?m)^go .*$`).FindString(mod))
 }
 
-// Vet are the arguments of go with which a package is vetted as `make test` vets all others: what
-// is known of those that it imports is then known already. The race detector needs CGO_ENABLED=1.
-func Vet(packages ...string) []string {
-	return append([]string{"vet", "-race", "-tags", "servers"}, packages...)
+// Vet vets a pack, in the environment of Pack, as `make test` vets all others, with the race
+// detector: so what it imports is compiled already, and what is to be known of that is known.
+func Vet(t testing.TB, dir string, env []string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "vet", "-race", "-tags", "servers", "./...")
+	cmd.Dir, cmd.Env = dir, append(env, "GOFLAGS="+os.Getenv("GOFLAGS"), "CGO_ENABLED=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("vet the pack: %v\n%s", err, out)
+	}
 }

@@ -66,8 +66,7 @@ func TestPackBuildsAndPasses(t *testing.T) {
 	bin := filepath.Join(dir, "bin")
 	run("go", "build", "-o", bin, ".")
 	run("go", "test", "-vet=off", "./...")
-	env = append(env, "CGO_ENABLED=1")
-	run("go", buildtest.Vet("./...")...)
+	buildtest.Vet(t, root, env)
 	list := run(bin, "types")
 	for _, typ := range []string{"acme::Thing", "acme::VlanPort", "net::sub::vlan_port_linux",
 		"fs::Type", "fs::File", "type::Func"} {
