@@ -1,31 +1,29 @@
 package redact
 
 import (
+	"cmp"
 	"hash/maphash"
 	"slices"
 	"strings"
 )
 
-// index finds forms in texts without trying each: a secret of thousands of lines has tens of
-// thousands of forms, and a machine may name thousands of secrets.
-type index struct {
-	begin map[string][]string // forms by their first bytes, longest first
-	all   string              // all forms, with a byte between them that is in none
-	seed  maphash.Seed
-	grams []uint64 // bits: by the hashes of all pieces of forms that are as long as a part
+// run is an index of forms, to find them in texts without trying each: a secret of thousands of lines
+// has tens of thousands of forms, and a machine may name thousands of secrets.
+type run struct {
+	plain, dense *list
+	all          string // all dense forms, with a byte between them that is in none
+	seed         maphash.Seed
+	grams        []uint64 // bits: by the hashes of all pieces of dense forms as long as a part
 }
 
 // bitsEach is how many bits there are for each piece: of what is in no form, one in so many is
 // looked for in all.
 const bitsEach = 16
 
-// newIndex makes the index of forms, which are sorted, the longest first.
-func newIndex(forms []string) *index {
-	x := &index{begin: make(map[string][]string, len(forms)), all: strings.Join(forms, "\x00"),
+// newRun makes the index of forms that are in order.
+func newRun(plain, dense []string) *run {
+	x := &run{plain: newList(plain), dense: newList(dense), all: strings.Join(dense, "\x00"),
 		seed: maphash.MakeSeed()}
-	for _, f := range forms {
-		x.begin[f[:shortestBroken]] = append(x.begin[f[:shortestBroken]], f)
-	}
 	x.grams = make([]uint64, len(x.all)*bitsEach/64+1)
 	for i := range len(x.all) - shortestPart + 1 {
 		word, bit := x.bit(x.all[i : i+shortestPart])
@@ -34,49 +32,26 @@ func newIndex(forms []string) *index {
 	return x
 }
 
+// size is how many forms there are.
+func (x *run) size() int { return len(x.plain.forms) + len(x.dense.forms) }
+
+// list returns the forms that are looked for in a way.
+func (x *run) list(how kinds) *list {
+	if how == denseForms {
+		return x.dense
+	}
+	return x.plain
+}
+
 // bit returns where it says whether a piece is in a form.
-func (x *index) bit(piece string) (at int, bit uint64) {
+func (x *run) bit(piece string) (at int, bit uint64) {
 	h := maphash.String(x.seed, piece)
 	return int(h >> 6 % uint64(len(x.grams))), 1 << (h & 63) // within the bits
 }
 
-// within returns the forms that are in a text, longest first.
-func (x *index) within(text string) []string {
-	var out []string
-	for i := range len(text) - shortestBroken + 1 {
-		for _, f := range x.begin[text[i:i+shortestBroken]] {
-			if strings.HasPrefix(text[i:], f) {
-				out = append(out, f)
-			}
-		}
-	}
-	slices.SortFunc(out, longestFirst)
-	return slices.Compact(out)
-}
-
-// part returns where in a word a part of a form is: all of it, its end, or its beginning; 0, 0 if
-// there is none. The word is at least as long as a part.
-func (x *index) part(word string) (from, to int) {
-	ended := x.endOf(word)
-	if ended == len(word) {
-		return 0, ended
-	}
-	for i := range len(word) - shortestPart + 1 {
-		if len(word)-i <= ended {
-			break
-		}
-		for _, f := range x.begin[word[i:i+shortestBroken]] {
-			if strings.HasPrefix(f, word[i:]) {
-				return i, len(word)
-			}
-		}
-	}
-	return 0, ended
-}
-
 // endOf returns how much of a word, from its beginning on, is the end of a form; all of it also
 // where it is in the middle of one.
-func (x *index) endOf(word string) int {
+func (x *run) endOf(word string) int {
 	piece := word[:shortestPart]
 	if at, bit := x.bit(piece); x.grams[at]&bit == 0 {
 		return 0
@@ -100,4 +75,96 @@ func (x *index) endOf(word string) int {
 			longest = end
 		}
 	}
+}
+
+// runs are indexes that have no form in common, each at least twice as large as the next.
+type runs []*run
+
+// and returns the indexes with more forms. It leaves these as they are, for others to use.
+func (all runs) and(fresh batch) runs {
+	out := slices.Clone(all)
+	plain, dense := slices.Clone(fresh.plain), slices.Clone(fresh.dense) // later ones go on in these
+	slices.Sort(plain)
+	slices.Sort(dense)
+	for n := len(out) - 1; n >= 0 && out[n].size() < 2*(len(plain)+len(dense)); n-- {
+		plain, dense = merged(out[n].plain.forms, plain), merged(out[n].dense.forms, dense)
+		out = out[:n]
+	}
+	return append(out, newRun(plain, dense))
+}
+
+// within returns the forms of a kind that are in a text, longest first.
+func (all runs) within(text string, how kinds) []string {
+	var out []string
+	for i := range len(text) - shortest + 1 {
+		h := hash(text[i:])
+		for _, x := range all {
+			if l := x.list(how); l.begin.hasHash(h) {
+				out = l.prefixes(out, text[i:])
+			}
+		}
+	}
+	slices.SortFunc(out, longestFirst)
+	return slices.Compact(out)
+}
+
+// longestFirst is an order of forms.
+func longestFirst(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
+
+// part returns where in a word a part of a form is: all of it, its end, or its beginning; 0, 0 if
+// there is none. The word is at least as long as a part.
+func (all runs) part(word string) (from, to int) {
+	ended := 0
+	for _, x := range all {
+		ended = max(ended, x.endOf(word))
+	}
+	if ended == len(word) {
+		return 0, ended
+	}
+	for i := range len(word) - shortestPart + 1 {
+		if len(word)-i <= ended {
+			break
+		}
+		for _, x := range all {
+			if x.dense.begins(word[i:], 0) {
+				return i, len(word)
+			}
+		}
+	}
+	return 0, ended
+}
+
+// endsIn returns how many bytes of a text, from its beginning on, are the end of a form: as many as
+// can be.
+func (all runs) endsIn(text string) int {
+	for n := min(len(text), all.longest()-1); n >= shortest; n-- {
+		for _, x := range all {
+			if x.plain.ends(text[:n]) {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// beginsIn returns how many bytes at the end of a text are the beginning of a form: as many as can
+// be.
+func (all runs) beginsIn(text string) int {
+	for n := min(len(text), all.longest()-1); n >= shortest; n-- {
+		for _, x := range all {
+			if x.plain.begins(text[len(text)-n:], n+1) {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// longest returns how many bytes the longest form has.
+func (all runs) longest() int {
+	n := 0
+	for _, x := range all {
+		n = max(n, x.plain.longest)
+	}
+	return n
 }

@@ -4,16 +4,12 @@ package redact
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
-	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -34,76 +30,6 @@ const (
 	// Ellipsis stands where a text was cut.
 	ellipsis = "…"
 )
-
-// Set is secrets that are to be in no text. The zero Set has none. While none is added, texts may be
-// cleaned at the same time.
-type Set struct {
-	forms  []string // as they were added
-	dense  []string // of these, those that programs break into lines or groups of digits
-	known  map[string]bool
-	sorted *sorted // of what was added; nil: nothing was
-}
-
-// sorted is forms as they are looked for in texts. Whoever needs it first makes it.
-type sorted struct {
-	once         sync.Once
-	forms, dense []string // longest first
-	index        *index   // of dense
-}
-
-// Add adds a secret in all its forms. Each line of a secret of several lines counts as one too,
-// since programs print lines separately.
-func (s *Set) Add(value string) {
-	parts := []string{value, strings.TrimSpace(value)}
-	if strings.Contains(value, "\n") {
-		parts = append(parts, strings.Split(value, "\n")...)
-	}
-	if s.known == nil {
-		s.known = map[string]bool{}
-	}
-	for _, part := range parts {
-		part = strings.TrimRight(part, "\r")
-		if len(part) < shortest || s.known[part] {
-			continue
-		}
-		dense := broken(part)
-		for _, f := range append(append(encoded(part), dense...), part) {
-			if len(f) >= shortest && !s.known[f] {
-				s.known[f] = true
-				s.forms = append(s.forms, f)
-			}
-		}
-		for _, f := range dense {
-			if len(f) >= shortestBroken {
-				s.dense = append(s.dense, f)
-			}
-		}
-		s.sorted = &sorted{}
-	}
-}
-
-// Clone returns a set of its own.
-func (s *Set) Clone() Set {
-	return Set{slices.Clone(s.forms), slices.Clone(s.dense), maps.Clone(s.known), s.sorted}
-}
-
-// ready returns what was added, sorted.
-func (s *Set) ready() *sorted {
-	if s.sorted == nil {
-		return &sorted{}
-	}
-	s.sorted.once.Do(func() {
-		forms, dense := slices.Clone(s.forms), slices.Clone(s.dense)
-		slices.SortFunc(forms, longestFirst)
-		slices.SortFunc(dense, longestFirst)
-		s.sorted.forms, s.sorted.dense = forms, slices.Compact(dense)
-		s.sorted.index = newIndex(s.sorted.dense)
-	})
-	return s.sorted
-}
-
-// longestFirst is an order of forms.
-func longestFirst(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
 
 // encoded returns a secret as JSON, Go, shells, URLs, HTML, hexadecimal digits and base64 have it.
 func encoded(s string) []string {
@@ -277,13 +203,16 @@ func URL(text, mark string) string {
 // where the text was cut.
 func (s *Set) Clean(text, mark string) string {
 	all := s.ready()
-	for _, f := range all.forms {
+	if len(all) == 0 {
+		return text
+	}
+	for _, f := range all.within(text, plainForms) {
 		if strings.Contains(text, f) {
 			text = strings.ReplaceAll(text, f, mark)
 		}
 	}
 	text = all.cleanParts(all.cleanBroken(text, mark), mark)
-	if len(all.forms) == 0 || !strings.Contains(text, ellipsis) {
+	if !strings.Contains(text, ellipsis) {
 		return text
 	}
 	parts := strings.Split(text, ellipsis)
@@ -300,12 +229,12 @@ func (s *Set) Clean(text, mark string) string {
 
 // cleanBroken replaces forms between whose characters there are others that only break them into
 // lines or groups of digits.
-func (s *sorted) cleanBroken(text, mark string) string {
-	if len(s.dense) == 0 || !strings.ContainsAny(text, breaks) {
+func (all runs) cleanBroken(text, mark string) string {
+	if !strings.ContainsAny(text, breaks) {
 		return text
 	}
 	joined := join(text, nil)
-	for _, f := range s.index.within(joined) {
+	for _, f := range all.within(joined, denseForms) {
 		if strings.Contains(joined, f) {
 			text = replaceBroken(text, joined, f, mark)
 			joined = join(text, nil)
@@ -315,10 +244,7 @@ func (s *sorted) cleanBroken(text, mark string) string {
 }
 
 // cleanParts replaces parts of forms that stand alone, as where only one line of several is shown.
-func (s *sorted) cleanParts(text, mark string) string {
-	if len(s.dense) == 0 {
-		return text
-	}
+func (all runs) cleanParts(text, mark string) string {
 	var b strings.Builder
 	done := 0
 	for from := 0; from < len(text); {
@@ -327,7 +253,7 @@ func (s *sorted) cleanParts(text, mark string) string {
 			to++
 		}
 		if to-from >= shortestPart {
-			if i, j := s.index.part(text[from:to]); j > i {
+			if i, j := all.part(text[from:to]); j > i {
 				b.WriteString(text[done : from+i])
 				b.WriteString(mark)
 				done = from + j
@@ -395,28 +321,20 @@ func join(text string, at *[]int) string {
 }
 
 // cutBefore takes the end of a secret from the start of a text.
-func (s *sorted) cutBefore(text, mark string) string {
+func (all runs) cutBefore(text, mark string) string {
 	lead := len(text) - len(strings.TrimLeft(text, " "))
 	rest := text[lead:]
-	for _, f := range s.forms {
-		for from := 1; len(f)-from >= shortest; from++ {
-			if strings.HasPrefix(rest, f[from:]) {
-				return text[:lead] + mark + rest[len(f)-from:]
-			}
-		}
+	if n := all.endsIn(rest); n > 0 {
+		return text[:lead] + mark + rest[n:]
 	}
 	return text
 }
 
 // cutAfter takes the start of a secret from the end of a text.
-func (s *sorted) cutAfter(text, mark string) string {
+func (all runs) cutAfter(text, mark string) string {
 	rest := strings.TrimRight(text, " ")
-	for _, f := range s.forms {
-		for to := min(len(f)-1, len(rest)); to >= shortest; to-- {
-			if strings.HasSuffix(rest, f[:to]) {
-				return rest[:len(rest)-to] + mark + text[len(rest):]
-			}
-		}
+	if n := all.beginsIn(rest); n > 0 {
+		return rest[:len(rest)-n] + mark + text[len(rest):]
 	}
 	return text
 }
