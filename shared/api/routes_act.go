@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"southbound/shared/deploy"
@@ -138,9 +139,22 @@ const (
 	history      = "/history"
 )
 
-// changeKey is the order of what became of a parameter, newest first.
-func changeKey(c *state.ParameterChange) string {
-	return fmt.Sprintf("%020d", math.MaxInt64-c.Updated.UnixNano())
+// changeKeys returns keys for what became of a parameter, and brings it into their order, the newest
+// first. Of changes in one instant each has a number, counted from the oldest: that stays when others
+// come.
+func changeKeys(list []state.ParameterChange) []string {
+	slices.SortStableFunc(list,
+		func(a, b state.ParameterChange) int { return b.Updated.Compare(a.Updated) })
+	keys := make([]string, len(list))
+	older := 0 // of the same instant
+	for i := len(list) - 1; i >= 0; i-- {
+		if older++; i+1 == len(list) || !list[i].Updated.Equal(list[i+1].Updated) {
+			older = 0
+		}
+		keys[i] = fmt.Sprintf("%020d.%010d", math.MaxInt64-list[i].Updated.UnixNano(),
+			math.MaxInt32-older)
+	}
+	return keys
 }
 
 func (r *routes) parameters() {
@@ -155,7 +169,7 @@ func (r *routes) parameters() {
 		}) (*out[Page[state.ParameterChange]], error) {
 			list, err := r.s.ParameterHistory(ctx, i.Env, i.Name)
 			err = r.s.known(ctx, i.Env, len(list), err)
-			return pageBy(list, changeKey, i.KeyPaging, err)
+			return pageBehind(list, changeKeys(list), i.KeyPaging, err)
 		})
 	serve(r, http.MethodPut, oneParameter, "setParameter", "Set a parameter",
 		func(ctx context.Context, i *struct {

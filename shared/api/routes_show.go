@@ -79,20 +79,31 @@ const keyMark = "k"
 func pageBy[T any](
 	list []T, key func(*T) string, g KeyPaging, err error,
 ) (*out[Page[T]], error) {
+	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(key(&a), key(&b)) })
+	keys := make([]string, len(list))
+	for i := range list {
+		keys[i] = key(&list[i])
+	}
+	return pageBehind(list, keys, g, err)
+}
+
+// pageBehind is pageBy for a list with the keys of its items, which are in order.
+func pageBehind[T any](
+	list []T, keys []string, g KeyPaging, err error,
+) (*out[Page[T]], error) {
 	digits, is := strings.CutPrefix(g.Cursor, keyMark)
 	after, wrong := hex.DecodeString(digits)
 	if (wrong != nil || is != (g.Cursor != "")) && err == nil {
 		err = fault.New(fault.Usage, "", "this is not a cursor of this list")
 	}
-	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(key(&a), key(&b)) })
 	p := newPager[T](g.Limit.Limit)
 	for i := 0; err == nil && i < len(list); i++ {
-		if g.Cursor != "" && key(&list[i]) <= string(after) {
+		if g.Cursor != "" && keys[i] <= string(after) {
 			continue
 		}
 		var ok bool
 		if ok, err = p.add(list[i]); !ok && err == nil {
-			p.page.Next = keyMark + hex.EncodeToString([]byte(key(&list[i-1])))
+			p.page.Next = keyMark + hex.EncodeToString([]byte(keys[i-1]))
 			break
 		}
 	}

@@ -119,14 +119,23 @@ func (s *Store) Parameters(
 
 // parameterKey tells changes from one another: one that is in two blocks is one.
 type parameterKey struct {
-	name string
-	of   resource.ID
-	at   int64
-	gone bool
+	name  string
+	of    resource.ID
+	at    int64
+	gone  bool
+	value string // two may be set in one instant
 }
 
 func keyOf(c *dynamo.ParameterChange) parameterKey {
-	return parameterKey{c.Name, c.Of, c.Updated.UnixNano(), c.Gone}
+	return parameterKey{c.Name, c.Of, c.Updated.UnixNano(), c.Gone, c.Value}
+}
+
+// gone orders changes of one instant, of which nobody knows the order, in the same way each time.
+func gone(c *dynamo.ParameterChange) int {
+	if c.Gone {
+		return 1
+	}
+	return 0
 }
 
 // newerThan reports whether as many as limit were found that are newer than all of an item.
@@ -145,7 +154,7 @@ func newestChanges(
 ) []dynamo.ParameterChange {
 	out := slices.SortedFunc(maps.Values(found), func(a, b dynamo.ParameterChange) int {
 		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Of, b.Of),
-			cmp.Compare(a.Name, b.Name))
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value), gone(&a)-gone(&b))
 	})
 	if limit > 0 && len(out) > limit {
 		out = out[:limit]
