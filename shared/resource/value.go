@@ -46,13 +46,13 @@ func Equal(a, b any) bool {
 }
 
 func sameNumber(a, b any) bool {
-	x, ok := number(a)
-	y, ok2 := number(b)
+	x, ok := Number(a)
+	y, ok2 := Number(b)
 	return ok && ok2 && x.Cmp(y) == 0
 }
 
-// number returns the exact value of a number; false if v is not a number, or not finite.
-func number(v any) (*big.Rat, bool) {
+// Number returns the exact value of a number; false if v is not a number, or not finite.
+func Number(v any) (*big.Rat, bool) {
 	switch v := v.(type) {
 	case int64:
 		return new(big.Rat).SetInt64(v), true

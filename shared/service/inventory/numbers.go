@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"southbound/shared/resource"
 	"southbound/shared/service/definition"
 )
 
@@ -220,16 +221,9 @@ func equalPlain(a, b any) bool {
 
 // number returns a number as it is.
 func number(v any) (*big.Rat, bool) {
-	switch v := v.(type) {
-	case int64:
-		return new(big.Rat).SetInt64(v), true
-	case float64:
-		r := new(big.Rat).SetFloat64(v)
-		return r, r != nil
-	case json.Number: // a whole one, which need not be bounded: it is as long as it is written
-		if whole(v) {
-			return new(big.Rat).SetString(v.String())
-		}
+	// A whole one need not be bounded: it is as long as it is written.
+	if text, is := v.(json.Number); is && whole(text) {
+		return new(big.Rat).SetString(text.String())
 	}
-	return nil, false
+	return resource.Number(v)
 }
