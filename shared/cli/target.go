@@ -131,6 +131,9 @@ func (e *exporter) applyInWaves(
 			return err
 		})
 	if err != nil {
+		if r.Version == 0 {
+			e.waves.refusedFirst(err)
+		}
 		return e.waiter.interrupted(err, &of)
 	}
 	r.Environment, r.Unchanged, r.Repaired = e.env, max(r.Resources-r.Changed, 0), done.Did.fixed

@@ -75,7 +75,8 @@ type waves struct {
 
 // eachWave has do ask for the work of each wave of agents, and waits for it. With --batch it stops
 // when a wave has left something that matches and is not well, and leaves the agents after it as
-// they are. So it does in any case from a wave on that is refused, but for the first.
+// they are. So it does in any case from a wave on that is refused; that of the first is an error, as
+// nothing was done.
 func (v *waves) eachWave(ctx context.Context, terms []string, f waveFlags, agents []string,
 	of asked,
 	do func(wave []string, last bool) error) (done waited, err error) {
@@ -134,6 +135,15 @@ func (v *waves) refusedLate(err error, number int, rest []string) {
 	v.complain("wave %d was refused, as something else was released since the waves were planned; "+
 		"left as they are: %s", number, named(rest))
 	v.code = exitUnhealthy
+}
+
+// refusedFirst tells of an error, if it refuses the first wave of an apply, that all of them could be
+// done when they were planned. What was refused then is no mistake of whoever gave the command.
+func (v *waves) refusedFirst(err error) {
+	if isRefused(err) {
+		v.complain("the first wave was refused, although all could be done when they were planned; " +
+			"something else may have been released since: run the command again")
+	}
 }
 
 // atAgents returns terms of a filter with these agents in place of those that they name.

@@ -106,7 +106,7 @@ func documentProblems() []badCase {
 				`3:21 |  |  | lanes is a whole number from 1 to 1024 | write 1 for one after the other`,
 				"5:12 | fs::Fil[a,path=/x] |  | unknown type \"fs::Fil\" | did you mean " +
 					"\"fs::File\"? `southbound types` lists them",
-				`6:66 | std::Null[a,name=x] |  | requires std::Null[a,name=gone], which does not exist | describe it, or remove the requirement`,
+				`6:66 | std::Null[a,name=x] |  | requires std::Null[a,name=gone], which does not exist | describe it, also if the thing is there already, or remove the requirement`,
 				`6:66 | std::Null[a,name=x] |  | dependency cycle: std::Null[a,name=x] requires std::Null[a,name=y] requires std::Null[a,name=x] | remove one of these requirements`,
 				"8:61 | net::Port[a,host=h,port=70000] | port | expected an Integer between 1 and " +
 					"65535, got the integer 70000 | `southbound type net::Port` describes it",

@@ -124,7 +124,7 @@ func resourceProblems() []badCase {
 			head + "  - type: std::Null\n    attributes: {name: x}\n    requires:\n      - " +
 				"std::Null[a,name=y]\n      - fs::File\n      - [std::Null]\n      - 7\n      - " +
 				"\"std::Null[a,name=a=b]\"\n      - \"std::Null[a]\"\n", []string{
-				`7:7 | std::Null[a,name=x] |  | requires std::Null[a,name=y], which does not exist | describe it, or remove the requirement`,
+				`7:7 | std::Null[a,name=x] |  | requires std::Null[a,name=y], which does not exist | describe it, also if the thing is there already, or remove the requirement`,
 				`8:9 | std::Null[a,name=x] |  | a requirement is the id of a resource, and "fs::File": expected [ and an agent behind the type at character 9 | an id looks like fs::File[web1,path=/etc/motd]; , = ] and \ in a value have a \ before them`,
 				`9:9 | std::Null[a,name=x] |  | a requirement is the id of a resource | put ids in quotes, such as "fs::File[web1,path=/etc/motd]"`,
 				`10:9 | std::Null[a,name=x] |  | a requirement is the id of a resource | write it such as fs::File[web1,path=/etc/motd]`,

@@ -251,7 +251,7 @@ func (c *Checker) CheckThere(
 			if similar := nearestID(id, resources); similar != "" {
 				p.Hint = fmt.Sprintf("did you mean %s?", similar)
 			} else {
-				p.Hint = "describe it, or remove the requirement"
+				p.Hint = "describe it, also if the thing is there already, or remove the requirement"
 			}
 			problems.Add(p)
 		}
