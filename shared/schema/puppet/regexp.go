@@ -3,26 +3,45 @@ package puppet
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"southbound/shared/pattern"
 )
 
-// Regexp is a Go regular expression that means what a Ruby one does.
+// Regexp is a Go regular expression that means what a Ruby one does. A program has hundreds for its
+// types, and most runs use a few: each is parsed when it is made, so that it is known to be one, and
+// compiled when it is used first.
 type Regexp struct {
-	*regexp.Regexp
-	strict *regexp.Regexp // the same with ^ at the start of the text alone; nil when there is no ^
+	text   string
+	names  []string
+	re     func() *regexp.Regexp
+	strict func() *regexp.Regexp // the same with ^ at the start of the text alone; nil without a ^
+}
+
+// String returns the Go regular expression.
+func (r *Regexp) String() string { return r.text }
+
+// SubexpNames returns the names of its groups, "" for those without and for the whole.
+func (r *Regexp) SubexpNames() []string { return r.names }
+
+// FindStringSubmatchIndex returns where the leftmost match in s and its groups are; nil when there
+// is none.
+func (r *Regexp) FindStringSubmatchIndex(s string) []int {
+	return r.re().FindStringSubmatchIndex(s)
 }
 
 // MatchString reports whether the expression matches somewhere in s. In Ruby no line starts behind
 // the last line break of a text.
 func (r *Regexp) MatchString(s string) bool {
 	if r.strict == nil || !strings.HasSuffix(s, "\n") {
-		return r.Regexp.MatchString(s)
+		return r.re().MatchString(s)
 	}
-	at := r.FindStringIndex(s)
-	return at != nil && (at[0] < len(s) || r.strict.MatchString(s))
+	at := r.re().FindStringIndex(s)
+	return at != nil && (at[0] < len(s) || r.strict().MatchString(s))
 }
 
 // Compile makes a Go regular expression that means what the Ruby one does: ^ and $ stand at
@@ -37,21 +56,17 @@ func Compile(source string) (*Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Regexp{}
-	if out.Regexp, err = compileGo(text); err == nil && t.lineStart {
-		t = &translator{s: source}
-		text, _ = t.translate(`\A`)
-		out.strict, err = compileGo(text)
-	}
-	return out, err
-}
-
-func compileGo(text string) (*regexp.Regexp, error) {
-	re, err := regexp.Compile(text)
+	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return nil, fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
-	return re, nil
+	out := &Regexp{text: text, names: parsed.CapNames(), re: pattern.Lazy(text)}
+	if t.lineStart {
+		t = &translator{s: source}
+		text, _ = t.translate(`\A`)
+		out.strict = pattern.Lazy(text)
+	}
+	return out, nil
 }
 
 // translator writes a regular expression of Ruby as one of Go.
