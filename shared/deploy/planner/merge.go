@@ -149,9 +149,15 @@ func (mg *merger) redescribed(r *resource.Resource, i int, old *resource.Resourc
 	switch {
 	case old.Set == "" && r.Set == "":
 		if !sameIntent(r, old) {
-			mg.problems.Add(diag.Problem{Pos: mg.x.Model.At(i, ""), Resource: string(r.ID),
+			p := diag.Problem{Pos: mg.x.Model.At(i, ""), Resource: string(r.ID),
 				Message: "a partial export may not change a resource of the shared set",
-				Hint:    "export the whole model, or put the resource into a set"})
+				Hint:    "export the whole model, or put the resource into a set"}
+			if mg.x.Owner { // whoever reads that has exported nothing
+				p.Message, p.Hint = "it belongs to no instance, and the model describes it in "+
+					"another way than it is deployed: an order does not change it, `southbound "+
+					"apply` of the model does", ""
+			}
+			mg.problems.Add(p)
 			return
 		}
 		r.Requires = append(r.Requires, mg.prune(old)...)

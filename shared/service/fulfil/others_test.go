@@ -278,6 +278,29 @@ func TestWhole(t *testing.T) {
 	w.file("a", "")
 }
 
+// TestSharedIsOthers holds that an order whose model describes anew what is in no set is rejected, in
+// words for whoever orders, and that a delete goes on.
+func TestSharedIsOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, follows)
+	if err := os.Mkdir(filepath.Join(w.srv, "dir"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.order("site", "one", map[string]any{"name": "a"})
+	w.work()
+	w.offer(strings.ReplaceAll(follows, `content="top"`, `content="other"`))
+	w.order("site", "two", map[string]any{"name": "b"})
+	w.work()
+	r := w.state("two", "rejected")
+	if !strings.Contains(string(r.Problems), "`southbound apply` of the model does") {
+		t.Errorf("%s", r.Problems)
+	}
+	w.file("dir/top", "top")
+	w.remove("one")
+	w.work()
+	w.state("one", "terminated")
+}
+
 // TestDamagedModel holds that files of an unpacked model that are gone, or lost what they held,
 // neither reject an order nor remove what is deployed, in the same worker and in the next one.
 func TestDamagedModel(t *testing.T) {
