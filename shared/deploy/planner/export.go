@@ -28,6 +28,7 @@ type Export struct {
 	// model has a resource of no set that is there already, that does not count; only with Partial.
 	KeepShared bool
 	// Owner says that the sets belong to whoever asks, see deploy.Config.Owned; only with Partial.
+	// They are merged into the version in force, also where a later one is stored.
 	Owner bool
 	// Target, unless it is empty, selects what the export is about: what matches in the model or in
 	// the version in force, and what the model says that this requires. Everything else stays as it

@@ -155,7 +155,7 @@ func (p *exporting) content(
 	var m *model.Model
 	var keep kept
 	if x.Partial {
-		if last, err = p.base(ctx, last); err != nil {
+		if last, err = p.base(ctx, x, last); err != nil {
 			return intents{}, nil, 0, err
 		}
 		if m, keep, err = p.merge(ctx, x, last); err != nil {

@@ -193,7 +193,7 @@ func (p *exporting) withOwned(
 	if p.pl.Owned == nil {
 		return x.Model, 0, nil
 	}
-	base, err := p.base(ctx, last)
+	base, err := p.base(ctx, x, last)
 	if err != nil {
 		return nil, 0, err
 	}

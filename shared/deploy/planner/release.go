@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -289,10 +290,17 @@ func (pl *Planner) Release(ctx context.Context, env string, number int) (Exporte
 	return out, err
 }
 
-// base returns the version that a partial export is merged into; last is the last one.
-func (p *exporting) base(ctx context.Context, last state.Version) (state.Version, error) {
-	if p.env.Base == 0 {
+// base returns the version that a partial export is merged into; last is the last one. Those by
+// owners of sets are about what is in force: what somebody has only stored is none of theirs.
+func (p *exporting) base(
+	ctx context.Context, x Export, last state.Version,
+) (state.Version, error) {
+	of := cmp.Or(p.env.Base, last.Number)
+	if x.Owner {
+		of = p.env.Released
+	}
+	if of == last.Number {
 		return last, nil
 	}
-	return p.pl.Client.Version(ctx, p.was, p.env.Base)
+	return p.pl.Client.Version(ctx, p.was, of)
 }

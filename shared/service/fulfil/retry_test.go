@@ -5,6 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
+	"southbound/shared/resource"
 )
 
 // folders is a model in which one resource of an instance fails for what is in its place, or in it.
@@ -86,4 +90,43 @@ func TestAskedAgain(t *testing.T) {
 	if _, err := os.Stat(filepath.Dir(stray)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder is there: %v", err)
 	}
+}
+
+// TestStoredOnly holds that orders are made beside what is in force: a version that was stored and
+// not released neither has them rejected, nor do they release it.
+func TestStoredOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, site)
+	top := resource.Resource{
+		ID: resource.NewID("fs::File", "here",
+			resource.Key{Name: "path", Value: filepath.Join(w.srv, "top")}),
+		Type: "fs::File", Agent: "here",
+		Attributes: map[string]any{"path": filepath.Join(w.srv, "top"), "content": "changed"},
+	}
+	store := func() {
+		t.Helper()
+		if _, err := w.engine.Export(t.Context(), env, deploy.Export{NoRelease: true,
+			Model: &model.Model{Resources: []resource.Resource{top}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store() // before anything is released
+	w.order("site", "one", map[string]any{"host_name": "a"})
+	w.work()
+	w.state("one", "up")
+	w.file("top", "top")
+	store()
+	w.order("site", "two", map[string]any{"host_name": "b"})
+	w.work()
+	w.state("two", "up")
+	w.file("top", "top")
+	w.file("a", "hello 8000")
+	w.file("b", "hello 8001")
+	store()
+	w.remove("one")
+	w.work()
+	w.state("one", "terminated")
+	w.file("top", "top")
+	w.file("b", "hello 8001")
+	w.nothingLeft()
 }

@@ -40,7 +40,7 @@ func (r *run) do(op *Op) {
 		if x := r.alive(); x != nil && r.bench.Faulty() {
 			x.Crash("by the plan")
 		}
-	case opApply, opRepair, opRelease, opTarget, opClaim:
+	case opApply, opRepair, opRelease, opTarget, opClaim, opStore:
 		r.ask(op)
 	default:
 		r.customer(op)
@@ -75,12 +75,16 @@ func (r *run) asked(ctx context.Context, e *deploy.Engine, op *Op) error {
 		_, err := e.Deploy(ctx, env, deploy.Request{RetryFailed: true})
 		return err
 	case opRelease:
-		stored, err := r.bench.State.Env(ctx, env)
-		if err != nil || stored.Last == 0 {
+		now, err := r.bench.State.Env(ctx, env)
+		if err != nil || now.Last == 0 {
 			return err
 		}
-		_, err = e.Release(ctx, env, 1+op.N%stored.Last)
+		r.released = true
+		_, err = e.Release(ctx, env, 1+op.N%now.Last)
 		return err
+	case opStore:
+		x.NoRelease = true
+		x.Model.Resources = append(x.Model.Resources, textPage(stored))
 	case opTarget:
 		x.Target.Type = typePage
 	case opClaim:
@@ -107,8 +111,12 @@ func (r *run) claim(ctx context.Context, e *deploy.Engine, x deploy.Export, id s
 	return err
 }
 
-// claimed is the name of the page that exports by hand put into the sets of instances.
-const claimed = "mine"
+// claimed is the name of the page that exports by hand put into the sets of instances, and stored of
+// one that is in versions which are only stored.
+const (
+	claimed = "mine"
+	stored  = "stored"
+)
 
 // textPage returns a page that shows its own name.
 func textPage(name string) resource.Resource {

@@ -57,10 +57,11 @@ const (
 	opRepair   kind = "repair"
 	opCrash    kind = "crash"
 	// What is done by hand beside orders: a version is put in force again, a model is applied to
-	// what a filter selects, and one has the resource set of an instance.
+	// what a filter selects, one has the resource set of an instance, and one is only stored.
 	opRelease kind = "release"
 	opTarget  kind = "target"
 	opClaim   kind = "claim"
+	opStore   kind = "store"
 )
 
 // Instances there can be: sites, then parts, then notes.
@@ -123,7 +124,7 @@ func byHand(p *Plan) {
 	end := p.Ops[len(p.Ops)-1].At + 10*time.Second
 	for range 1 + rng.IntN(4) {
 		p.Ops = append(p.Ops, Op{
-			Kind: []kind{opRelease, opTarget, opClaim}[rng.IntN(3)], Slot: rng.IntN(slots),
+			Kind: []kind{opRelease, opTarget, opClaim, opStore}[rng.IntN(4)], Slot: rng.IntN(slots),
 			At: time.Duration(rng.Int64N(int64(end))), N: rng.IntN(1000),
 		})
 	}

@@ -51,6 +51,9 @@ func (r *run) rest() {
 			}
 			r.bench.Run(r.bench.Now() + look)
 		default:
+			if r.rows()[page(stored)].Row != nil && !r.released {
+				r.bench.Violate("I5", "an order has released what was only stored")
+			}
 			for _, id := range sorted(r.instances.look(env)) {
 				r.checkRest(r.instances.look(env)[id])
 			}

@@ -42,6 +42,7 @@ type run struct {
 	started     int
 	ids         int
 	busy        bool // the lane was found busy, and will be looked at again
+	released    bool // a version may have been put in force by hand
 	asking      int  // what the engine is asked to do, and has not done yet
 	// looked is when all instances were to be looked at last.
 	looked time.Duration

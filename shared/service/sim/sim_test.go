@@ -162,6 +162,7 @@ func wanted() []string {
 	for _, k := range []kind{opRelease, opTarget, opClaim} {
 		out = append(out, "done "+string(k), "refused "+string(k))
 	}
+	out = append(out, "done "+string(opStore))
 	for _, s := range []string{
 		"up", "failed", "rejected", "update_rejected", "update_failed", "rollback", "terminated",
 		"deleting_failed", "creating", "updating", "deallocating",
