@@ -15,8 +15,8 @@ export GORACE=atexit_sleep_ms=0      # a program with the race detector sleeps f
 # No symbols for debuggers: without them compiling takes a fifth less of CPU, and linking half. A compiler that collects its garbage later
 # takes a quarter less: what runs the tools sets that, so that programs and tests are not told. And the race detector leaves out what only
 # computes: SQLite, whose memory is not Go's and which the detector cannot watch, and the inside of hashes and ciphers. Large libraries that
-# are generated are not watched either, nor inlined, which halves the time that they take to compile. Whatever tests build is built with the
-# same flags, so that nothing is compiled a third time.
+# are generated are not watched either, nor inlined, which halves the time that they take to compile; nor is the API inlined, each of whose
+# requests is a large function of its own. Whatever tests build is built with the same flags, so that nothing is compiled a third time.
 plain=-dwarf=false
 alone="$plain -race=false"
 flags="-trimpath -ldflags=-s '-toolexec=env GOGC=400' -gcflags=all=$plain"
@@ -26,6 +26,7 @@ done
 for p in github.com/aws/aws-sdk-go-v2/service go.lsp.dev github.com/jackc/pgx/v5; do
   flags+=" '-gcflags=$p/...=$alone -l'"
 done
+flags+=" '-gcflags=southbound/shared/api=$plain -l'"
 export GOFLAGS="${GOFLAGS:-} $flags"
 cores=$(getconf _NPROCESSORS_ONLN)
 many=$((cores + 1)) # packages at a time: most of them wait now and then
