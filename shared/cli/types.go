@@ -123,13 +123,14 @@ func (c *typeCommands) writePages(types []api.Type, dir string) error {
 			return fault.Wrap(fault.Unavailable, "write a page", err)
 		}
 	}
-	there, err := filepath.Glob(filepath.Join(dir, "*.md"))
+	there, err := fs.Glob(os.DirFS(dir), "*.md")
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "list pages", err)
 	}
-	for _, file := range there {
+	for _, name := range there {
+		file := filepath.Join(dir, name)
 		text, err := os.ReadFile(file)
-		if _, is := pages[filepath.Base(file)]; is || err != nil ||
+		if _, is := pages[name]; is || err != nil ||
 			!strings.HasPrefix(string(text), typefile.Generated) {
 			continue
 		}

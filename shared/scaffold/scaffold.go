@@ -157,7 +157,7 @@ func Handler(dir, typ string, known []string) ([]string, error) {
 	w.add(filepath.Join(into, n.File+".go"), "handler.go.tmpl", n)
 	w.add(filepath.Join(into, n.File+"_test.go"), "handler_test.go.tmpl", n)
 	w.add(filepath.Join(into, n.File+".yaml"), "example.yaml.tmpl", n)
-	if existing, _ := filepath.Glob(filepath.Join(into, "*.go")); len(existing) == 0 {
+	if existing, _ := fs.Glob(os.DirFS(into), "*.go"); len(existing) == 0 {
 		w.add(filepath.Join(into, "doc.go"), "doc.go.tmpl", n)
 	}
 	w.register(filepath.Join(root, "handlers", "handlers.go"),

@@ -51,17 +51,17 @@ func (p *Programs) all() ([]program, error) {
 func (p *Programs) find() ([]program, error) {
 	var out []program
 	if p.Dir != "" {
-		names, err := filepath.Glob(filepath.Join(p.Dir, "southbound-*-*"))
+		names, err := fs.Glob(os.DirFS(p.Dir), "southbound-*-*")
 		if err != nil {
 			return nil, fault.Wrap(fault.Invalid, "find programs", err)
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			parts := strings.Split(filepath.Base(name), "-")
+			parts := strings.Split(name, "-")
 			if len(parts) != 3 {
 				continue
 			}
-			one, err := hashed(name, parts[1], parts[2])
+			one, err := hashed(filepath.Join(p.Dir, name), parts[1], parts[2])
 			if err != nil {
 				return nil, err
 			}

@@ -35,7 +35,10 @@ func TestPrograms(t *testing.T) {
 		{"a script", "southbound-linux-" + other, true, []string{other, runtime.GOARCH}, ""},
 		{"another name", "southbound-notes.txt", true, []string{runtime.GOARCH}, ""},
 	} {
-		dir := t.TempDir()
+		dir := filepath.Join(t.TempDir(), "[not a pattern]*")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
 		switch at := filepath.Join(dir, c.name); {
 		case c.script:
 			err = os.WriteFile(at, []byte("#!/bin/sh\n"), 0o600)
