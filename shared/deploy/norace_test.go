@@ -8,3 +8,6 @@ const worlds = 20
 
 // veryMany is how many resources the version has to which TestAddedToMany adds.
 const veryMany = 60000
+
+// raced reports whether the race detector watches these tests.
+const raced = false

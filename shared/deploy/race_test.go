@@ -8,3 +8,6 @@ const worlds = 4
 
 // veryMany is how many resources the version has to which TestAddedToMany adds: some chunks of them.
 const veryMany = 3000
+
+// raced reports whether the race detector watches these tests.
+const raced = true
