@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,24 +27,68 @@ import (
 // TestMain is the server itself when a test has started it so.
 func TestMain(m *testing.M) {
 	if os.Getenv("LSP_TEST_SERVER") == "" {
-		os.Exit(m.Run())
+		os.Exit(withCache(m.Run))
 	}
+	os.Exit(serve(os.Stdin, os.Stdout, os.Stderr))
+}
+
+// withCache runs f with a folder for what can be made again.
+func withCache(f func() int) int {
+	dir, err := os.MkdirTemp("", "southbound-lsp-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = os.Setenv("XDG_CACHE_HOME", dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return f()
+}
+
+// registry has the types of all handlers. Servers share them.
+var registry = sync.OnceValues(func() (*schema.Registry, error) {
 	var types []schema.Type
 	for _, d := range []provider.Definition{run.Run(), fs.Directory(), fs.File(), std.Null()} {
 		types = append(types, d.Type)
 	}
-	registry, err := schema.NewRegistry(types...)
+	return schema.NewRegistry(types...)
+})
+
+// serve is what the program does, and returns its exit code.
+func serve(in io.Reader, out io.WriteCloser, log io.Writer) int {
+	types, err := registry()
 	if err == nil {
-		o := lsp.Options{Version: "test", Types: registry, Log: os.Stderr}
+		o := lsp.Options{Version: "test", Types: types, Log: log}
 		var orderly bool
-		if orderly, err = lsp.Serve(context.Background(), os.Stdin, os.Stdout, o); orderly {
-			os.Exit(0)
+		if orderly, err = lsp.Serve(context.Background(), in, out, o); orderly {
+			return 0
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(log, err)
 	}
-	os.Exit(1)
+	return 1
+}
+
+// said is a log that may be written to by several at once.
+type said struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.Write(b)
+}
+
+// String returns what was written.
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.String()
 }
 
 // patience is how long a test waits for what has to come.
@@ -64,7 +110,9 @@ type session struct {
 	dir string
 }
 
-// start starts a server for files, which are given as a txtar archive without comments.
+// start starts a server for files, which are given as a txtar archive without comments. It is one in
+// this process, where the race detector watches it as well: most tests ask it one thing, and a
+// program with the detector takes longer to start than that. TestLife and TestHostile have programs.
 func start(t *testing.T, files map[string]string, more func(*protocol.InitializeParams)) *session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -82,10 +130,9 @@ func start(t *testing.T, files map[string]string, more func(*protocol.Initialize
 			t.Fatal(err)
 		}
 	}
-	cmd := command(t)
-	var log bytes.Buffer
-	cmd.Stderr = &log
-	c, err := lsptest.Start(ctx, cmd)
+	log := &said{}
+	c, err := lsptest.Within(ctx,
+		func(in io.Reader, out io.WriteCloser) int { return serve(in, out, log) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +146,7 @@ func start(t *testing.T, files map[string]string, more func(*protocol.Initialize
 			t.Errorf("exit code %d, %v", code, err)
 		}
 		if strings.Contains(log.String(), "goroutine") {
-			t.Errorf("the server wrote %s", &log)
+			t.Errorf("the server wrote %s", log)
 		}
 	})
 	return s

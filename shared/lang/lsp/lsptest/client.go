@@ -17,13 +17,14 @@ import (
 	"go.lsp.dev/uri"
 )
 
-// Client is a client of a server that it has started.
+// Client is a client of a server that it has started, as a program or in its own process.
 type Client struct {
 	protocol.Server // what can be asked
 	Conn            jsonrpc2.Conn
 
-	cmd       *exec.Cmd
 	in        io.WriteCloser
+	ended     func() (code int, err error) // waits for the server
+	kill      func()
 	mu        sync.Mutex
 	changed   chan struct{} // closed when told changes
 	diagnosed map[string]protocol.PublishDiagnosticsParams
@@ -38,10 +39,6 @@ type pipe struct {
 
 // Start starts a server.
 func Start(ctx context.Context, cmd *exec.Cmd) (*Client, error) {
-	c := &Client{
-		cmd: cmd, changed: make(chan struct{}),
-		diagnosed: map[string]protocol.PublishDiagnosticsParams{},
-	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -56,10 +53,51 @@ func Start(ctx context.Context, cmd *exec.Cmd) (*Client, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	c.in = in
+	c := newClient(ctx, out, in)
+	c.ended = func() (int, error) { return exitCode(cmd.Wait()) }
+	c.kill = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	return c, nil
+}
+
+// Within starts a server in this process: serve is what its program does between its standard input
+// and its standard output, and returns the exit code.
+func Within(
+	ctx context.Context, serve func(in io.Reader, out io.WriteCloser) (code int),
+) (*Client, error) {
+	serverIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, serverOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, serverIn.Close(), in.Close())
+	}
+	code := make(chan int, 1)
+	go func() {
+		defer func() { _, _ = serverIn.Close(), serverOut.Close() }()
+		code <- serve(serverIn, serverOut)
+	}()
+	c := newClient(ctx, out, in)
+	c.ended = func() (int, error) {
+		_, _ = in.Close(), out.Close()
+		return <-code, nil
+	}
+	c.kill = func() { _, _ = c.ended() }
+	return c, nil
+}
+
+// newClient is a client of a server that writes to out and reads in.
+func newClient(ctx context.Context, out io.Reader, in io.WriteCloser) *Client {
+	c := &Client{
+		in: in, changed: make(chan struct{}),
+		diagnosed: map[string]protocol.PublishDiagnosticsParams{},
+	}
 	stream := jsonrpc2.NewHeaderStream(pipe{out, in})
 	_, c.Conn, c.Server = protocol.NewClient(ctx, &callbacks{client: c}, stream)
-	return c, nil
+	return c
 }
 
 // callbacks are what a server tells and asks.
@@ -211,7 +249,7 @@ func (c *Client) Leave(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	<-c.Conn.Done()
-	return c.wait()
+	return c.ended()
 }
 
 // Cut ends the server's input, and returns the exit code.
@@ -220,11 +258,11 @@ func (c *Client) Cut() (int, error) {
 		return 0, err
 	}
 	<-c.Conn.Done()
-	return c.wait()
+	return c.ended()
 }
 
-func (c *Client) wait() (int, error) {
-	err := c.cmd.Wait()
+// exitCode returns the exit code of a program by how it was waited for.
+func exitCode(err error) (int, error) {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		return exit.ExitCode(), nil
@@ -233,7 +271,4 @@ func (c *Client) wait() (int, error) {
 }
 
 // Kill ends a server that was not asked to end.
-func (c *Client) Kill() {
-	_ = c.cmd.Process.Kill()
-	_ = c.cmd.Wait()
-}
+func (c *Client) Kill() { c.kill() }
