@@ -228,6 +228,7 @@ func (p *exporting) carryOwned(
 	out := &model.Model{
 		Resources: slices.Clone(of.Resources), Files: of.Files, Where: at,
 		Agents: mergeAgents(base.Agents, of.Agents), Fingerprint: of.Fingerprint,
+		WhereAgent: of.AtAgent,
 	}
 	byID := make(map[resource.ID]int, mine)
 	for i := range of.Resources {

@@ -68,8 +68,9 @@ type unpacked struct {
 func makeRoom(dir string, room int64, kept string) {
 	var all []unpacked
 	total := int64(0)
-	folders, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
-	for _, path := range folders { // also what was not unpacked to its end
+	folders, _ := fs.Glob(os.DirFS(dir), "*/*")
+	for _, name := range folders { // also what was not unpacked to its end
+		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
 		if err != nil || filepath.Base(path) == dataDir || path == kept {
 			continue
