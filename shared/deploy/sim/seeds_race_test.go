@@ -6,7 +6,7 @@ package sim
 // what could race is what runs share, and few of them show that. The test command makes the usual
 // seeds without it, and looks for mutants there.
 const (
-	defaultSeeds = 100 // seeds of TestSeeds
-	focused      = 4   // seeds of each focus
-	deep         = 0   // how many seeds a mutant may need to be looked for
+	defaultSeeds = 40 // seeds of TestSeeds
+	focused      = 2  // seeds of each focus
+	deep         = 0  // how many seeds a mutant may need to be looked for
 )
