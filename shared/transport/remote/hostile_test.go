@@ -54,6 +54,7 @@ func hostileFrames(t *testing.T) map[string]struct {
 	}
 	kilo := strings.Repeat("x", 1000)
 	many := map[string]any{"k": strings.Repeat("y", 1000)}
+	more := map[string]any{"k": strings.Repeat("y", 10_000)}
 	return map[string]sent{
 		"a frame of many values": {lists(15 << 20), 1},
 		"frames of many values":  {lists(500_000), 100},
@@ -76,7 +77,7 @@ func hostileFrames(t *testing.T) map[string]struct {
 		"answers to one item": {made(kindAnswer,
 			answer{Call: 1, Observed: &observed{Exists: true, Attributes: many}}), 600_000},
 		"answers to what was not asked": {made(kindAnswer,
-			answer{Call: 7, Observed: &observed{Exists: true, Attributes: many}}), 300_000},
+			answer{Call: 7, Observed: &observed{Exists: true, Attributes: more}}), 50_000},
 		"files that nobody named": {made(kindOpen, open{Call: 1, Stream: 1, Hash: kilo}), 10},
 	}
 }
