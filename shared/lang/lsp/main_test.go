@@ -110,9 +110,10 @@ type session struct {
 	dir string
 }
 
-// start starts a server for files, which are given as a txtar archive without comments. It is one in
-// this process, where the race detector watches it as well: most tests ask it one thing, and a
-// program with the detector takes longer to start than that. TestLife and TestHostile have programs.
+// start starts a server for files, which are given as a txtar archive without comments. It is one
+// in this process, where the race detector watches it as well: most tests ask it one thing, and a
+// program with the detector takes longer to start than that. TestLife and TestHostile have
+// programs.
 func start(t *testing.T, files map[string]string, more func(*protocol.InitializeParams)) *session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

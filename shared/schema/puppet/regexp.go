@@ -13,8 +13,8 @@ import (
 )
 
 // Regexp is a Go regular expression that means what a Ruby one does. A program has hundreds for its
-// types, and most runs use a few: each is parsed when it is made, so that it is known to be one, and
-// compiled when it is used first.
+// types, and most runs use a few: each is parsed when it is made, so that it is known to be one,
+// and compiled when it is used first.
 type Regexp struct {
 	text   string
 	names  []string
