@@ -3,22 +3,66 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	cfntypes "github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 
 	"southbound/infra/stack"
 )
+
+// codeURI is a line of a template that names the code of a function.
+var codeURI = regexp.MustCompile(`(?m)^ *CodeUri: .*$`)
+
+// uploaded has the template that was built name the functions where SAM has uploaded them for the
+// stack: packing them again takes longer than all else that a second deployment does.
+func (w *world) uploaded(t *testing.T) {
+	t.Helper()
+	c, err := awsconfig.LoadDefaultConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.stack.Endpoint != "" {
+		c.BaseEndpoint = &w.stack.Endpoint
+	}
+	out, err := cloudformation.NewFromConfig(c).GetTemplate(t.Context(),
+		&cloudformation.GetTemplateInput{StackName: &w.stack.Name,
+			TemplateStage: cfntypes.TemplateStageOriginal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(w.stack.Built, "template.yaml")
+	built, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := codeURI.FindAllString(aws.ToString(out.TemplateBody), -1)
+	if here := codeURI.FindAll(built, -1); len(here) != len(there) || len(here) == 0 {
+		t.Fatalf("built are %q, uploaded %q", here, there)
+	}
+	at := -1
+	text := codeURI.ReplaceAllStringFunc(string(built), func(string) string {
+		at++
+		return there[at]
+	})
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // neighbour: a second stack in the account neither takes anything from the first, nor takes it
 // along when it is destroyed.
 func neighbour(t *testing.T, w *world) {
 	other := *w
 	other.stack.Name = "southbound-e2e-" + token()
+	w.uploaded(t)
 	step(t, "sam deploy of a second stack", func() error {
 		return other.stack.Deploy(t.Context(),
 			map[string]string{"Architecture": stack.Architecture()})

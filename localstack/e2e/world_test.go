@@ -226,7 +226,15 @@ func decode[T any](t *testing.T, data []byte) []T {
 // until asks until something is so.
 func until(t *testing.T, what string, limit time.Duration, so func() bool) {
 	t.Helper()
-	end, tick := time.After(limit), time.NewTicker(250*time.Millisecond)
+	untilEach(t, 250*time.Millisecond, what, limit, so)
+}
+
+// untilEach asks each time that a while has passed until something is so.
+func untilEach(
+	t *testing.T, while time.Duration, what string, limit time.Duration, so func() bool,
+) {
+	t.Helper()
+	end, tick := time.After(limit), time.NewTicker(while)
 	defer tick.Stop()
 	for !so() {
 		select {
