@@ -89,8 +89,7 @@ func readSecretAt(path string) (string, error) {
 	case info.IsDir():
 		return "", fault.New(fault.Invalid, "resolve secret", "%s is a directory", path).
 			WithHint("name a file")
-	case info.Mode()&fs.ModeNamedPipe != 0 && !strings.HasPrefix(path, "/dev/"):
-		// there, a shell has handed it on, and writes to it
+	case info.Mode()&fs.ModeNamedPipe != 0 && !handedOn(path):
 		return "", fault.New(fault.Invalid, "resolve secret", "%s is a named pipe, and nobody may "+
 			"ever write to it", path).WithHint("name a file")
 	}
@@ -114,6 +113,13 @@ func readSecretAt(path string) (string, error) {
 			maxSecret)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
+}
+
+// handedOn reports whether a path is one of this process's own descriptors: if that is a pipe, a
+// shell has handed it on, and writes to it.
+func handedOn(path string) bool {
+	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") ||
+		strings.HasPrefix(path, "/proc/self/fd/")
 }
 
 // ID identifies this home, however it is reached. A copy of the data directory has the same.
