@@ -18,6 +18,7 @@ import (
 
 	"southbound/handlers"
 	"southbound/shared/aws/home/hometest"
+	"southbound/shared/buildtest"
 	"southbound/shared/deploy/state"
 	"southbound/shared/scaffold"
 	"southbound/shared/transport/http/apitest"
@@ -30,8 +31,8 @@ func buildPack(t *testing.T) (program string) {
 	if _, err := scaffold.Pack(dir, "acme", "..", false); err != nil {
 		t.Fatal(err)
 	}
-	// The flags of the test command are kept: with others, everything would be compiled once more.
-	return buildFrom(t, filepath.Join(dir, "acme"), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod")
+	dir = filepath.Join(dir, "acme")
+	return buildFrom(t, dir, buildtest.Pack(t, dir)...)
 }
 
 // buildFrom builds the pack in a directory as `make deploy PACK=` does.
