@@ -123,7 +123,7 @@ func inMemory() string {
 		room  = 2 << 30
 	)
 	var fs syscall.Statfs_t
-	if err := syscall.Statfs(dir, &fs); err != nil || int64(fs.Type) != tmpfs ||
+	if err := syscall.Statfs(dir, &fs); err != nil || fs.Type != tmpfs ||
 		fs.Bavail*uint64(fs.Bsize) < room {
 		return ""
 	}
