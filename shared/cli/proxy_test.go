@@ -41,6 +41,9 @@ func discovery(there string, transport http.RoundTripper) (map[string]any, error
 // tenant is the header in which requests of public clients name their environment.
 const tenant = "X-Inmanta-Tid"
 
+// environments is where a server lists all environments.
+const environments = "/v1/environments"
+
 // proxy leads to a server and returns the address to ask. Names of environments get a prefix;
 // about, when not nil, is what the server is said to be.
 func proxy(
@@ -57,6 +60,9 @@ func proxy(
 		if env := r.Out.Header.Get(tenant); env != "" {
 			r.Out.Header.Set(tenant, prefix+env)
 		}
+		if r.Out.URL.Path == environments {
+			r.Out.Header.Del("Accept-Encoding") // the answer is read here
+		}
 	}, ModifyResponse: func(r *http.Response) error { return ownEnvironments(r, prefix) }}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" && about != nil {
@@ -71,11 +77,12 @@ func proxy(
 
 // ownEnvironments leaves in a list of environments those of one script, by the names that it knows.
 func ownEnvironments(r *http.Response, prefix string) error {
-	if r.Request.URL.Path != "/v1/environments" || r.StatusCode != http.StatusOK {
+	if r.Request.URL.Path != environments || r.StatusCode != http.StatusOK {
 		return nil
 	}
 	var page struct {
 		Items []string `json:"items"`
+		Next  string   `json:"next,omitempty"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&page); err != nil {
 		return err
@@ -86,7 +93,8 @@ func ownEnvironments(r *http.Response, prefix string) error {
 			own = append(own, name)
 		}
 	}
-	b, err := json.Marshal(map[string]any{"items": own})
+	page.Items = own
+	b, err := json.Marshal(page)
 	if err != nil {
 		return err
 	}
