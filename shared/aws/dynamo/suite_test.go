@@ -49,23 +49,6 @@ func open(t *testing.T, c dynamo.Config) *dynamo.State {
 // rest has what the race detector watches be left out, as the test command does where both are run.
 var rest = !raced && os.Getenv("SOUTHBOUND_TEST_REST") != ""
 
-// none is no part of the suite.
-const none deploytest.Part = -1
-
-// partOf returns the part of the suite that is for this run of the tests, of which the race
-// detector watches one.
-func partOf(watched deploytest.Part) deploytest.Part {
-	switch {
-	case raced:
-		return watched
-	case !rest || watched == none:
-		return deploytest.Whole
-	case watched == deploytest.Whole:
-		return none
-	}
-	return deploytest.Beside
-}
-
 // TestConformance runs the suite of the port as it is, and with limits so small that every way of
 // storing is taken: each on DynamoDB Local, which is the reference for conditions and transactions,
 // and with faults; and the one that asks most on MiniStack, with real objects. What asks less there
@@ -78,19 +61,19 @@ func TestConformance(t *testing.T) {
 		kind    server.Kind
 		prepare func(*dynamo.State)
 		faults  bool
-		watched deploytest.Part // by the race detector; none: nothing
+		watched deploytest.Part // by the race detector
 	}{
 		{"DynamoDBLocal", server.DynamoDB, func(*dynamo.State) {}, false, deploytest.Whole},
 		{"MiniStackAndObjects", server.MiniStack, (*dynamo.State).Squeeze, false,
 			deploytest.Storing},
-		{"Objects", server.DynamoDB, (*dynamo.State).Squeeze, false, none},
-		{"Items", server.DynamoDB, (*dynamo.State).SqueezeItems, false, none},
-		{"Faults", server.DynamoDB, func(*dynamo.State) {}, true, none},
+		{"Objects", server.DynamoDB, (*dynamo.State).Squeeze, false, deploytest.None},
+		{"Items", server.DynamoDB, (*dynamo.State).SqueezeItems, false, deploytest.None},
+		{"Faults", server.DynamoDB, func(*dynamo.State) {}, true, deploytest.None},
 		{"FaultsAndItems", server.DynamoDB, (*dynamo.State).SqueezeItems, true,
 			deploytest.Storing},
 	} {
-		part := partOf(c.watched)
-		if part == none {
+		part := deploytest.PartOf(c.watched, raced, rest)
+		if part == deploytest.None {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {

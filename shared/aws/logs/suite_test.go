@@ -173,23 +173,6 @@ func (e *eager) Commit(ctx context.Context, env string, c state.Commit) (state.C
 // rest has what the race detector watches be left out, as the test command does where both are run.
 var rest = !raced && os.Getenv("SOUTHBOUND_TEST_REST") != ""
 
-// none is no part of the suite.
-const none deploytest.Part = -1
-
-// partOf returns the part of the suite that is for this run of the tests, of which the race
-// detector watches one.
-func partOf(watched deploytest.Part) deploytest.Part {
-	switch {
-	case raced:
-		return watched
-	case !rest || watched == none:
-		return deploytest.Whole
-	case watched == deploytest.Whole:
-		return none
-	}
-	return deploytest.Beside
-}
-
 // TestConformance runs the suite of the state's port where what is committed is logged at once,
 // late, and more than once. The race detector watches all of it once, on DynamoDB Local, and what
 // stores rows in the other way, with faults; the test command runs the rest as shipped, and what
@@ -201,14 +184,14 @@ func TestConformance(t *testing.T) {
 		kind    server.Kind
 		squeeze bool
 		faults  bool
-		watched deploytest.Part // by the race detector; none: nothing
+		watched deploytest.Part // by the race detector
 	}{
 		{"DynamoDBLocal", server.DynamoDB, false, false, deploytest.Whole},
-		{"MiniStackSqueezed", server.MiniStack, true, false, none},
+		{"MiniStackSqueezed", server.MiniStack, true, false, deploytest.None},
 		{"Faults", server.DynamoDB, true, true, deploytest.Storing},
 	} {
-		part := partOf(c.watched)
-		if part == none {
+		part := deploytest.PartOf(c.watched, raced, rest)
+		if part == deploytest.None {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {

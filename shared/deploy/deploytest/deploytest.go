@@ -79,7 +79,23 @@ const (
 	Storing
 	// Beside is everything else.
 	Beside
+	// None is nothing of it.
+	None
 )
+
+// PartOf returns the part that is for a run of the tests, of which the race detector watches one.
+// Rest says that this run leaves out what is watched in another one.
+func PartOf(watched Part, raced, rest bool) Part {
+	switch {
+	case raced:
+		return watched
+	case !rest || watched == None:
+		return Whole
+	case watched == Whole:
+		return None
+	}
+	return Beside
+}
 
 // TestState runs the conformance suite for State. open returns a new, empty state for each subtest.
 func TestState(t *testing.T, open func(t *testing.T) StateHarness) {
