@@ -65,18 +65,6 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 	return e, checkCase(e)
 }
 
-// another returns an env in another place. What the handler says and leaves there counts, too.
-func (e *env) another() (*env, error) {
-	s := e.subject
-	s.Alone = false // it needs nothing of its own for its calls: they have what is e's
-	place, err := newEnv(e.ctx, s, e.newDir)
-	if err == nil {
-		place.subject, place.own = e.subject, e.own
-		e.places = append(e.places, place)
-	}
-	return place, err
-}
-
 // output is what a handler hands over beside what it says through its contexts.
 type output struct{ told []saying }
 

@@ -115,3 +115,15 @@ func (o *own) told(secrets []string) error {
 	}
 	return errors.Join(o.stdout.told(secrets), o.stderr.told(secrets))
 }
+
+// another returns an env in another place. What the handler says and leaves there counts, too.
+func (e *env) another() (*env, error) {
+	s := e.subject
+	s.Alone = false // it needs nothing of its own for its calls: they have what is e's
+	place, err := newEnv(e.ctx, s, e.newDir)
+	if err == nil {
+		place.subject, place.own = e.subject, e.own
+		e.places = append(e.places, place)
+	}
+	return place, err
+}
