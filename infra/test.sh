@@ -17,16 +17,22 @@ export GORACE=atexit_sleep_ms=0      # a program with the race detector sleeps f
 # computes: SQLite, whose memory is not Go's and which the detector cannot watch, and the inside of hashes and ciphers. Large libraries that
 # are generated are not watched either, nor inlined, which halves the time that they take to compile; nor is the API inlined, each of whose
 # requests is a large function of its own. Whatever tests build is built with the same flags, so that nothing is compiled a third time.
+#
+# What shares something by atomic operations must be watched, such as a cache of types in package json: the detector sees them only there,
+# and would take what they guard for unguarded.
+#
+# Folders are named, from wherever the go command runs: for a pattern of import paths it makes an expression anew for each package, which
+# took three quarters of its time.
 plain=-dwarf=false
 alone="$plain -race=false"
-flags="-trimpath -ldflags=-s '-toolexec=env GOGC=400' -gcflags=all=$plain"
-for p in modernc.org crypto/internal/fips140; do
-  flags+=" '-gcflags=$p/...=$alone'"
+up=../../../../../../../../../../../../../../../../../../../..
+modules=$up$($go env GOMODCACHE)
+flags="-trimpath -ldflags=-s '-toolexec=env GOGC=400' -gcflags=all=$plain '-gcflags=$up$PWD/shared/api=$plain -l'"
+for p in github.com/aws/aws-sdk-go-v2/service go.lsp.dev github.com/jackc/pgx; do
+  flags+=" '-gcflags=$modules/$p/...=$alone -l'"
 done
-for p in github.com/aws/aws-sdk-go-v2/service go.lsp.dev github.com/jackc/pgx/v5; do
-  flags+=" '-gcflags=$p/...=$alone -l'"
-done
-flags+=" '-gcflags=southbound/shared/api=$plain -l'"
+flags+=" '-gcflags=$modules/modernc.org/...=$alone'"
+flags+=" '-gcflags=$up$($go env GOROOT)/src/crypto/internal/fips140/...=$alone'"
 export GOFLAGS="${GOFLAGS:-} $flags"
 cores=$(getconf _NPROCESSORS_ONLN)
 many=$((cores + 1)) # packages at a time: most of them wait now and then
@@ -67,6 +73,7 @@ tests() {
   fi
 }
 
+watched() { tests -race -vet=off -tags servers "$limit" "$@"; }
 shipped() { CGO_ENABLED=0 tests -vet=off -tags servers "$limit" "$@"; }
 
 phase() { # NAME COMMAND...: run it, and say how long it took
@@ -92,10 +99,14 @@ end_to_end() { # says little while it runs
 as_shipped() { # many seeds and programs, the rest of what is watched in part, and what holds much
   phase 'tests as shipped: seeds, programs, counts' shipped -p "$cores" "${counts[@]}" "${seeds[@]}" "${programs[@]}" "${quiet[@]}"
   phase 'handlers, but for what is called at once' shipped -p "$cores" -skip "$at_once" "${calls[@]}"
-  SOUTHBOUND_TEST_REST=1 phase 'tests as shipped: what is watched in part' shipped -p "$cores" -run 'TestCrash|TestConformance' "${parts[@]}"
   phase 'tests of what is large or long, one after the other' shipped -p 1 \
     -run 'Many|Large|Cost|TestMemory|TestBounds|TestPack|TestPlanIsWhatApplyDoes|TestTargetIsAllThatChanges' \
     ./shared/aws/logs ./shared/source ./shared/api ./shared/deploy
+  SOUTHBOUND_TEST_REST=1 phase 'tests as shipped: what is watched in part' shipped -p "$cores" -run 'TestCrash|TestConformance' "${parts[@]}"
+}
+
+install_gotestsum() {
+  cd / && GOBIN=$logs CGO_ENABLED=0 $go install gotest.tools/gotestsum@v1.13.0 || echo "without gotestsum, packages are told in order, not when they are done"
 }
 
 beside=()
@@ -117,21 +128,19 @@ failures() {
 
 mkdir -p "$logs"
 rm -f "$logs"/*.log "$logs/failed"
-(cd / && GOBIN=$logs CGO_ENABLED=0 $go install gotest.tools/gotestsum@v1.13.0) || echo "without gotestsum, packages are told in order, not when they are done"
-
 trap 'for p in "${beside[@]}"; do kill -- -"$p" 2>/dev/null; done' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
 begin end phase 'end to end' end_to_end
+begin tool install_gotestsum
 log=$logs/vet.log
 phase 'compile with the race detector, and vet' nice -n 5 $go vet -race -tags servers ./...
+wait "${beside[1]}"
 begin shipped as_shipped
+begin calls phase 'handlers that are called several times at once, with the race detector' watched -p 1 -run "$at_once" "${calls[@]}"
 log=$logs/race.log
-phase 'tests with the race detector' tests -race -vet=off -tags servers -p "$many" "$limit" "${long[@]}" $(raced)
-log=$logs/calls.log
-phase 'handlers that are called several times at once, with the race detector' \
-  tests -race -vet=off -tags servers -p "$cores" "$limit" -run "$at_once" "${calls[@]}"
+phase 'tests with the race detector' watched -p "$many" "${long[@]}" $(raced)
 wait
 failed=$(paste -sd ';' "$logs/failed" 2>/dev/null)
 [ -z "$failed" ] || failures
