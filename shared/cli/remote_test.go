@@ -45,13 +45,27 @@ var alone = []string{"compile", "fmt", "modtest", "new"}
 var shown = []string{
 	"ask", "aws_agent", "bad", "complete", "diff", "discover_known", "init", "json", "kind",
 	"model",
-	"model_values", "texts", "types", "unset", "whole",
+	"model_values", "no_release", "parts", "service", "texts", "transport", "types", "unset",
+	"values", "whole",
 }
 
 // overAPI reports whether a script is to run against a server.
-func overAPI(name string) bool {
+func overAPI(name, text string) bool {
 	return notRemote[name] == "" && !slices.Contains(alone, name) &&
-		!(deployed() && slices.Contains(shown, name))
+		!(deployed() && slices.Contains(shown, name)) && !endsAtOnce(text)
+}
+
+// endsAtOnce reports whether the first command of a script says that it is not for a server, or not
+// for a deployed stack: what it would need there is not started.
+func endsAtOnce(script string) bool {
+	for line := range strings.Lines(script) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		return strings.HasPrefix(line, "[!embedded] stop") ||
+			(deployed() && strings.HasPrefix(line, "[stack] stop"))
+	}
+	return false
 }
 
 // variable names the address of an API that is served already, such as that of an AWS home. Every
@@ -75,7 +89,11 @@ func TestScriptsOverAPI(t *testing.T) {
 	p := params("api")
 	p.Dir = ""
 	for _, f := range files {
-		if overAPI(strings.TrimSuffix(filepath.Base(f), ".txtar")) {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if overAPI(strings.TrimSuffix(filepath.Base(f), ".txtar"), string(text)) {
 			p.Files = append(p.Files, f)
 		}
 	}
@@ -187,9 +205,22 @@ func proof(there string) (http.RoundTripper, error) {
 // agentNames finds the agents that the documents of a script name.
 var agentNames = regexp.MustCompile(`\bagent: ([a-z][a-z0-9]*)|\bagents: \[([a-z0-9, ]*)\]`)
 
-// agents serves the agents that a script names, and the two that most do.
+// twoMore finds two agents that scripts name elsewhere, too: in models, and in IDs of resources.
+var twoMore = regexp.MustCompile(`\b(web1)\b|\[(a),|[{ ](a):|"(a)"|agent[:=] ?"?(a)\b`)
+
+// agents serves the agents that a script names.
 func agents(env *testscript.Env, environment string) error {
-	names := []string{"a", "web1"}
+	script, err := os.ReadFile(filepath.Join("testdata",
+		strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")+".txtar"))
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, m := range twoMore.FindAllStringSubmatch(string(script), -1) {
+		if name := strings.Join(m[1:], ""); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
 	files, err := filepath.Glob(filepath.Join(env.WorkDir, "*.yaml"))
 	if err != nil {
 		return err
