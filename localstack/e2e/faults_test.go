@@ -242,12 +242,10 @@ func killed(t *testing.T, w *world) {
 	})
 	t.Logf("killed %d processes", kills)
 	began := time.Now()
-	// That takes a minute and a half: until messages show again. Each look is a command, and a sweep
-	// reads all that there is.
-	untilEach(t, 3*time.Second, "everything is deployed all the same", 8*time.Minute, func() bool {
-		if time.Since(began) > 20*time.Second {
-			w.sweep(t)
-		}
+	// That takes a minute and a half: until messages show again. Each look is a command, and a sweep,
+	// which elsewhere comes in a minute, reads all that there is.
+	untilEach(t, 10*time.Second, "everything is deployed all the same", 8*time.Minute, func() bool {
+		w.sweep(t)
 		out, err := u.command(t.Context(), "status", "--json").Output()
 		if err != nil {
 			return false

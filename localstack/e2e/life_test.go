@@ -25,12 +25,29 @@ import (
 func TestHome(t *testing.T) {
 	w := open(t)
 	t.Run("use", func(t *testing.T) {
+		// Nothing of the scripts is the handler function's, and most of what follows its end is a
+		// wait: they go on meanwhile.
+		t.Run("scripts", func(t *testing.T) {
+			t.Parallel()
+			scripts(t, w)
+		})
+		t.Run("handler", func(t *testing.T) {
+			t.Parallel()
+			w.handled(t)
+		})
+	})
+	noDeadLetters(t, w)
+	nothingLeft(t, w)
+}
+
+// handled does what the handler function takes part in, and kills that when nothing else needs it.
+func (w *world) handled(t *testing.T) {
+	t.Run("together", func(t *testing.T) {
 		for name, do := range map[string]func(t *testing.T, w *world){
-			"life": life, "runner": runner, "scripts": scripts, "archive": archive,
-			"secret": secret, "two exports at once": twice, "queue purged": purged,
-			"messages doubled": doubled, "stale and strange messages": strange,
-			"two stacks": neighbour, "examples": example, "many new agents": crowd,
-			"services": services,
+			"life": life, "runner": runner, "archive": archive, "secret": secret,
+			"two exports at once": twice, "queue purged": purged, "messages doubled": doubled,
+			"stale and strange messages": strange, "two stacks": neighbour, "examples": example,
+			"many new agents": crowd, "services": services,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -39,10 +56,8 @@ func TestHome(t *testing.T) {
 		}
 	})
 	if w.local != nil { // elsewhere the processes of functions cannot be reached
-		t.Run("handler killed", func(t *testing.T) { killed(t, w) })
+		t.Run("killed", func(t *testing.T) { killed(t, w) })
 	}
-	noDeadLetters(t, w)
-	nothingLeft(t, w)
 }
 
 // cloud returns the description of an agent that the handler function serves.

@@ -234,7 +234,10 @@ func (k Kind) command(dir, work string, port int) (command, env []string) {
 			// where it leaves a file with its process id, and unpacks functions
 			"TMPDIR=" + work,
 			// these would listen on all addresses, on ports of their own
-			"IOT_MTLS_ENABLED=0", "SFTP_ENABLED=0"}
+			"IOT_MTLS_ENABLED=0", "SFTP_ENABLED=0",
+			// It asks for each process of a function twenty times a second whether there is
+			// anything to do; those that a burst has left end soon.
+			"LAMBDA_WARM_TTL_SECONDS=10"}
 	default:
 		return []string{python, "-m", "localstack.runtime.main"},
 			[]string{"SERVICES=" + strings.Join(services, ","), "EAGER_SERVICE_LOADING=1",
