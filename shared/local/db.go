@@ -88,7 +88,7 @@ func (r *readers) close() {
 // openDB opens the database, or makes it. A file that is not ours, or that a newer program made, is
 // left alone.
 func openDB(path string) (*db, error) {
-	steps, err := migrations()
+	to, err := migrations()
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +104,12 @@ func openDB(path string) (*db, error) {
 		return nil, storeError("open "+path, err)
 	}
 	conn.SetBusyTimeout(busyTimeout)
-	err = prepareSoon(conn, path, steps)
+	err = prepareSoon(conn, path, to)
 	switch dir := filepath.Dir(path); {
 	case err == nil:
 		keepReserve(dir)
 	case fault.Is(err, fault.Full) && giveReserve(dir):
-		err = prepareSoon(conn, path, steps)
+		err = prepareSoon(conn, path, to)
 	}
 	if err != nil {
 		_ = conn.Close()
@@ -140,10 +140,10 @@ func keepPrivate(path string) {
 // prepareSoon is prepareDB, tried again while others prepare the same database: SQLite itself does
 // not wait for locks where that could be a deadlock, such as the one for switching to the
 // write-ahead log.
-func prepareSoon(conn *sqlite.Conn, path string, steps []step) error {
+func prepareSoon(conn *sqlite.Conn, path string, to layouts) error {
 	pause := time.Millisecond
 	for until := time.Now().Add(busyTimeout); ; pause = min(2*pause, 50*time.Millisecond) {
-		err := prepareDB(conn, path, steps)
+		err := prepareDB(conn, path, to)
 		code := sqlite.ErrCode(err).ToPrimary()
 		if code != sqlite.ResultBusy && code != sqlite.ResultLocked || time.Now().After(until) {
 			return err
@@ -154,17 +154,17 @@ func prepareSoon(conn *sqlite.Conn, path string, steps []step) error {
 
 // prepareDB checks that the database is ours, and brings its tables to the layout that this program
 // knows.
-func prepareDB(conn *sqlite.Conn, path string, steps []step) error {
+func prepareDB(conn *sqlite.Conn, path string, to layouts) error {
 	layout, err := func() (_ int, err error) {
 		// for a consistent view: another process may be making the tables
 		defer sqlitex.Transaction(conn)(&err)
-		return identify(conn, path, len(steps))
+		return identify(conn, path, len(to.steps))
 	}()
 	if err == nil {
 		err = configure(conn)
 	}
-	if err == nil && layout < len(steps) {
-		err = migrate(conn, path, steps)
+	if err == nil && layout < len(to.steps) {
+		err = migrate(conn, path, to)
 	}
 	return storeError("open "+path, err)
 }

@@ -439,7 +439,7 @@ func TestMigrations(t *testing.T) {
 				for _, text := range steps {
 					scripts = append(scripts, step{statements: text})
 				}
-				if err := prepareDB(conn, "test", scripts); (err != nil) != fails {
+				if err := prepareDB(conn, "test", layouts{steps: scripts}); (err != nil) != fails {
 					t.Fatalf("%s: opening %d: %v", c.reason, i+1, err)
 				}
 			}

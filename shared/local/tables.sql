@@ -1,0 +1,75 @@
+CREATE TABLE envs (
+  name TEXT PRIMARY KEY, rev INTEGER NOT NULL, plan_seq INTEGER NOT NULL, halted INTEGER NOT NULL, record TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE agents (
+  env TEXT NOT NULL, name TEXT NOT NULL, record TEXT, paused INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (env, name)
+) WITHOUT ROWID;
+CREATE TABLE leases (
+  env TEXT NOT NULL, key TEXT NOT NULL, holder TEXT NOT NULL, fence INTEGER NOT NULL, until INTEGER NOT NULL,
+  runs TEXT NOT NULL DEFAULT '', wave INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (env, key)
+) WITHOUT ROWID;
+CREATE TABLE counts (
+  env TEXT NOT NULL, lane TEXT NOT NULL, status TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (env, lane, status)
+) WITHOUT ROWID;
+CREATE TABLE checks (
+  k INTEGER PRIMARY KEY, env TEXT NOT NULL, lane TEXT NOT NULL, epoch INTEGER NOT NULL, resources TEXT NOT NULL
+);
+CREATE INDEX checks_lane ON checks (env, lane, epoch);
+CREATE TABLE outbox (env TEXT NOT NULL, id TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (env, id)) WITHOUT ROWID;
+CREATE TABLE actions (
+  k INTEGER PRIMARY KEY, env TEXT NOT NULL, first TEXT NOT NULL, last TEXT NOT NULL, oldest INTEGER NOT NULL, finished INTEGER NOT NULL,
+  resources TEXT NOT NULL, record BLOB NOT NULL
+, notable INTEGER NOT NULL DEFAULT 1);
+CREATE INDEX actions_last ON actions (env, last);
+CREATE TABLE parameters (
+  env TEXT NOT NULL, of TEXT NOT NULL, name TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (env, of, name)
+) WITHOUT ROWID;
+CREATE TABLE parameter_changes (
+  k INTEGER PRIMARY KEY, env TEXT NOT NULL, of TEXT NOT NULL, name TEXT NOT NULL, at INTEGER NOT NULL, record TEXT NOT NULL
+);
+CREATE INDEX parameter_changes_name ON parameter_changes (env, name, of);
+CREATE TABLE blocks (
+  k INTEGER PRIMARY KEY, env TEXT NOT NULL, first TEXT NOT NULL, due INTEGER NOT NULL, rows BLOB NOT NULL
+);
+CREATE UNIQUE INDEX blocks_first ON blocks (env, first);
+CREATE INDEX blocks_due ON blocks (env, due) WHERE due > 0;
+CREATE TABLE block_bodies (k INTEGER PRIMARY KEY, bodies BLOB NOT NULL);
+CREATE TABLE block_lanes (
+  env TEXT NOT NULL, lane TEXT NOT NULL, k INTEGER NOT NULL, scheduled INTEGER NOT NULL, PRIMARY KEY (env, lane, k)
+) WITHOUT ROWID;
+CREATE INDEX block_lanes_scheduled ON block_lanes (env, lane, k) WHERE scheduled;
+CREATE TABLE jobs (env TEXT NOT NULL, id TEXT NOT NULL, rev INTEGER NOT NULL, expires INTEGER NOT NULL, body BLOB NOT NULL,
+	PRIMARY KEY (env, id)) STRICT, WITHOUT ROWID;
+CREATE TABLE instances (env TEXT NOT NULL, id TEXT NOT NULL, rev INTEGER NOT NULL, service TEXT NOT NULL, state TEXT NOT NULL,
+	identity TEXT, deleted INTEGER NOT NULL, closed INTEGER NOT NULL, created INTEGER NOT NULL, due INTEGER, events INTEGER NOT NULL,
+	body BLOB NOT NULL, PRIMARY KEY (env, id)) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX instances_identity ON instances (env, service, identity) WHERE identity IS NOT NULL;
+CREATE INDEX instances_created ON instances (env, service, created, id);
+CREATE INDEX instances_all ON instances (env, created, id);
+CREATE INDEX instances_due ON instances (env, due, id) WHERE due IS NOT NULL;
+CREATE TABLE instance_refs (env TEXT NOT NULL, target TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (env, target, id)) STRICT, WITHOUT ROWID;
+CREATE INDEX instance_refs_from ON instance_refs (env, id);
+CREATE TABLE instance_events (env TEXT NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL,
+	PRIMARY KEY (env, id, seq)) STRICT, WITHOUT ROWID;
+CREATE TABLE definitions (env TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, usual INTEGER NOT NULL, digest TEXT NOT NULL,
+	PRIMARY KEY (env, name, version)) STRICT, WITHOUT ROWID;
+CREATE TABLE definition_texts (env TEXT NOT NULL, digest TEXT NOT NULL, bundle TEXT NOT NULL, body BLOB NOT NULL,
+	PRIMARY KEY (env, digest)) STRICT, WITHOUT ROWID;
+CREATE TABLE definition_bundles (env TEXT NOT NULL PRIMARY KEY, bundle TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE instance_versions (env TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, body BLOB NOT NULL,
+	PRIMARY KEY (env, id, version)) STRICT, WITHOUT ROWID;
+CREATE TABLE orders (env TEXT NOT NULL, id TEXT NOT NULL, created INTEGER NOT NULL, body BLOB NOT NULL,
+	PRIMARY KEY (env, id)) STRICT, WITHOUT ROWID;
+CREATE INDEX orders_created ON orders (env, created, id);
+CREATE TABLE callbacks (env TEXT NOT NULL, id TEXT NOT NULL, body BLOB NOT NULL, health BLOB NOT NULL,
+	PRIMARY KEY (env, id)) STRICT, WITHOUT ROWID;
+CREATE TABLE callback_pending (env TEXT NOT NULL, id TEXT NOT NULL, service TEXT NOT NULL, since INTEGER NOT NULL, last INTEGER NOT NULL,
+	told BLOB NOT NULL, PRIMARY KEY (env, id)) STRICT, WITHOUT ROWID;
+CREATE TABLE versions (
+  env TEXT NOT NULL, number INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (env, number)
+);
+CREATE TABLE service_generations (env TEXT NOT NULL, service TEXT NOT NULL, body BLOB NOT NULL,
+	PRIMARY KEY (env, service)) STRICT, WITHOUT ROWID;
+CREATE TABLE version_sets (env TEXT NOT NULL, name TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER,
+	PRIMARY KEY (env, name, since)) STRICT, WITHOUT ROWID;
+CREATE INDEX version_sets_gone ON version_sets (env, until) WHERE until IS NOT NULL;
