@@ -11,7 +11,7 @@ import (
 // several that are equally similar, the first wins.
 func Nearest(name string, names []string) string {
 	letters := []rune(strings.ToLower(name))
-	if len(letters) > 200 {
+	if len(letters) == 0 || len(letters) > 200 {
 		return ""
 	}
 	least := max(2, len(letters)/3) + 1
