@@ -15,17 +15,17 @@ import (
 // also one below /dev, and that what a shell hands on is read.
 func TestSecretInAPipe(t *testing.T) {
 	t.Parallel()
-	inMemory, err := os.MkdirTemp("/dev/shm", "southbound-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(inMemory) })
-	for _, dir := range []string{t.TempDir(), inMemory} {
+	for _, place := range []string{"/tmp", "/dev/shm"} {
+		dir, err := os.MkdirTemp(place, "southbound-test-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		pipe := filepath.Join(dir, "pipe")
 		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := ReadSecret(resource.Secret{Source: "file:" + pipe})
+		_, err = ReadSecret(resource.Secret{Source: "file:" + pipe})
 		if !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", pipe, err)
 		}
