@@ -21,6 +21,7 @@ import (
 	"southbound/handlers"
 	"southbound/shared/buildtest"
 	"southbound/shared/cli"
+	"southbound/shared/deploy/deploytest"
 )
 
 // shipped is the folder of a program that the race detector does not watch, or empty where none
@@ -56,7 +57,7 @@ type hangsUp struct{ *testing.M }
 func (m hangsUp) Run() int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	if !raced {
-		return m.M.Run()
+		return deploytest.InMemory(m.M)
 	}
 	dir, err := os.MkdirTemp("", "southbound-test-")
 	if err != nil {
@@ -69,7 +70,7 @@ func (m hangsUp) Run() int {
 		return 1
 	}
 	shipped = dir
-	return m.M.Run()
+	return deploytest.InMemory(m.M)
 }
 
 // ship has the scripts of a home run the program as it is shipped.
