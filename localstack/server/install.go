@@ -52,14 +52,17 @@ func install(ctx context.Context, kind Kind) (string, error) {
 		})
 }
 
+// userCache is the user's cache when this process began: a test that gives what it tests a cache of
+// its own does not install there all that it needs.
+var userCache, errUserCache = os.UserCacheDir()
+
 // cached returns a folder of the user's cache that fill has filled: once for all processes and
 // users of the same cache, and again when it was cut short.
 func cached(name string, fill func(dir string) error) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("find cache folder: %w", err)
+	if errUserCache != nil {
+		return "", fmt.Errorf("find cache folder: %w", errUserCache)
 	}
-	dir := filepath.Join(cache, "southbound", name)
+	dir := filepath.Join(userCache, "southbound", name)
 	if complete(dir) {
 		return dir, nil
 	}
