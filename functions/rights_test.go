@@ -66,6 +66,9 @@ func each(all []string, f func(string) bool) bool {
 func like(patterns []string, v string) bool {
 	flat := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
 	return slices.ContainsFunc(patterns, func(p string) bool {
+		if !strings.ContainsAny(p, `*?[\`) {
+			return p == v
+		}
 		ok, err := path.Match(flat(p), flat(v))
 		return ok && err == nil
 	})
