@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 
@@ -16,7 +17,12 @@ import (
 	conn "southbound/shared/transport/http"
 )
 
-func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.MiniStack)) }
+// TestMain collects garbage less often: what a check of the suite leaves behind is garbage as a
+// whole.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(server.Tests(m.Run, server.MiniStack))
+}
 
 // TestGateway runs the suite against a REST API of someone else: that of API Gateway, which chooses
 // ids, keeps no names unique and lists what there is.
