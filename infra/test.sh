@@ -2,8 +2,8 @@
 # All tests, as `make test` runs them: phases with their times, and a line for each package as soon as
 # it is done. Servers, logins and time limits are waited for everywhere, so three things go on at once:
 # what the race detector watches, what is tested as shipped, and the end-to-end suite, which waits most
-# and takes longest: it goes first where all want the processor. A phase that fails does not keep the
-# next from running; the exit code tells of any.
+# and takes longest: it goes first where all want the processor. A fourth does what goes one after the
+# other. A phase that fails does not keep the next from running; the exit code tells of any.
 #
 # Everything is compiled in two ways only: with the race detector, which vet can read, too, and as what is shipped, which tests build as well.
 set -uo pipefail
@@ -96,17 +96,17 @@ end_to_end() { # says little while it runs
   return $ended
 }
 
-as_shipped() { # many seeds and programs, the rest of what is watched in part, and what holds much
+as_shipped() { # many seeds and programs, and the rest of what is watched in part
   phase 'tests as shipped: seeds, programs, counts' shipped -p "$cores" "${counts[@]}" "${seeds[@]}" "${programs[@]}" "${quiet[@]}"
-  phase 'handlers, but for what is called at once' shipped -p "$cores" -skip "$at_once" "${calls[@]}"
-  phase 'tests of what is large or long, one after the other' shipped -p 1 \
-    -run 'Many|Large|Cost|TestMemory|TestBounds|TestPack|TestPlanIsWhatApplyDoes|TestTargetIsAllThatChanges' \
-    ./shared/aws/logs ./shared/source ./shared/api ./shared/deploy
   SOUTHBOUND_TEST_REST=1 phase 'tests as shipped: what is watched in part' shipped -p "$cores" -run 'TestCrash|TestConformance' "${parts[@]}"
 }
 
-install_gotestsum() {
-  cd / && GOBIN=$logs CGO_ENABLED=0 $go install gotest.tools/gotestsum@v1.13.0 || echo "without gotestsum, packages are told in order, not when they are done"
+one_by_one() { # handlers, in both ways, and what holds much
+  phase 'handlers that are called several times at once, with the race detector' watched -p 1 -run "$at_once" "${calls[@]}"
+  phase 'handlers, but for what is called at once' shipped -p 1 -skip "$at_once" "${calls[@]}"
+  phase 'tests of what is large or long, one after the other' shipped -p 1 \
+    -run 'Many|Large|Cost|TestMemory|TestBounds|TestPack|TestPlanIsWhatApplyDoes|TestTargetIsAllThatChanges' \
+    ./shared/aws/logs ./shared/source ./shared/api ./shared/deploy
 }
 
 beside=()
@@ -133,12 +133,12 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 begin end phase 'end to end' end_to_end
-begin tool install_gotestsum
 log=$logs/vet.log
 phase 'compile with the race detector, and vet' nice -n 5 $go vet -race -tags servers ./...
-wait "${beside[1]}"
+# Now that the end-to-end suite has compiled what it shares with this.
+(cd / && GOBIN=$logs CGO_ENABLED=0 $go install gotest.tools/gotestsum@v1.13.0) || echo "without gotestsum, packages are told in order, not when they are done"
 begin shipped as_shipped
-begin calls phase 'handlers that are called several times at once, with the race detector' watched -p 1 -run "$at_once" "${calls[@]}"
+begin single one_by_one
 log=$logs/race.log
 phase 'tests with the race detector' watched -p "$many" "${long[@]}" $(raced)
 wait
