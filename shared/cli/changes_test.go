@@ -7,16 +7,15 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v4"
 
 	"southbound/handlers"
 	"southbound/shared/cli"
+	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
 	"southbound/shared/local"
 )
@@ -65,15 +64,6 @@ func exportTo(t *testing.T, data, path string, args ...string) stored {
 		s.Rows[i].Ticket, s.Rows[i].Rev = min(s.Rows[i].Ticket, 1), 0
 	}
 	return s
-}
-
-// difference says in what two differ; "" if they are the same, which nearly all are, and which is
-// found out at a small part of the price of a diff.
-func difference(want, got stored) string {
-	if reflect.DeepEqual(want, got) {
-		return ""
-	}
-	return cmp.Diff(want, got)
 }
 
 // scene is a directory of documents that edits change.
@@ -220,7 +210,7 @@ func TestChangesAsWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := exportTo(t, without, s.dir, args...)
-			if diff := difference(want, got); diff != "" {
+			if diff := deploytest.Diff(want, got); diff != "" {
 				t.Fatalf(
 					"seed %d, step %d: with what was noted (+) it is not as without (-):\n%s",
 					seed,
@@ -289,7 +279,7 @@ func TestChangeOfOthers(t *testing.T) {
 				if err := os.RemoveAll(filepath.Join(without, "inputs")); err != nil {
 					t.Fatal(err)
 				}
-				if diff := difference(exportTo(t, without, dir), got); diff != "" {
+				if diff := deploytest.Diff(exportTo(t, without, dir), got); diff != "" {
 					t.Fatalf("with what was noted (+) it is not as without (-):\n%s", diff)
 				}
 			}

@@ -5,7 +5,6 @@ package dynamo_test
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 	"southbound/localstack/server"
 	"southbound/shared/aws/awstest"
 	"southbound/shared/aws/dynamo"
+	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
@@ -87,14 +87,7 @@ func snapshot(t *testing.T, s *dynamo.State, env string) world {
 	return w
 }
 
-// different says in what two differ; "" if they are the same, which is found out at a small part of
-// the price of a diff.
-func different(a, b world) string {
-	if reflect.DeepEqual(a, b) {
-		return ""
-	}
-	return cmp.Diff(a, b, cmpopts.EquateEmpty())
-}
+func different(a, b world) string { return deploytest.Diff(a, b, cmpopts.EquateEmpty()) }
 
 // before makes an environment with rows in three lanes, and returns the lease under which it is
 // planned.

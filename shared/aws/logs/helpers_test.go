@@ -4,16 +4,15 @@ package logs_test
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"southbound/shared/aws/logs"
+	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
@@ -119,10 +118,7 @@ func want(t *testing.T, l *logs.Log, q state.ActionQuery, actions []state.Action
 		t.Errorf("%s: %d actions, want %d", reason, len(got), len(actions))
 		return
 	}
-	if reflect.DeepEqual(actions, got) { // found out at a small part of the price of a diff
-		return
-	}
-	if diff := cmp.Diff(actions, got, cmpopts.EquateEmpty()); diff != "" {
+	if diff := deploytest.Diff(actions, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s (-want +got):\n%.2000s", reason, diff)
 	}
 }

@@ -150,13 +150,19 @@ func (f *fixture) is(err error, kind fault.Kind, reason string) {
 	}
 }
 
+// Diff returns what cmp.Diff does, "" if two values are the same. Most are, which is found out at a
+// small part of the price of a diff.
+func Diff(want, got any, options ...cmp.Option) string {
+	if reflect.DeepEqual(want, got) {
+		return ""
+	}
+	return cmp.Diff(want, got, options...)
+}
+
 // same reports a difference. Nil and empty are the same, times are compared as instants.
 func (f *fixture) same(got, want any, reason string) {
 	f.t.Helper()
-	if reflect.DeepEqual(want, got) { // found out at a small part of the price of a diff
-		return
-	}
-	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+	if d := Diff(want, got, cmpopts.EquateEmpty()); d != "" {
 		f.t.Errorf("%s (-want +got):\n%s", reason, d)
 	}
 }
