@@ -174,14 +174,23 @@ func TestHostileWords(t *testing.T) {
 		t.Errorf("a file that the call does not name: %q", got)
 	}
 	toEngine, fromMachine := io.Pipe()
+	toMachine, fromEngine := io.Pipe()
 	go func() {
-		w := newFrameWriter(fromMachine)
-		_ = w.send(newHello(t),
-			frame{kindProvider, named{Call: 1, Name: strings.Repeat("x", 1000)}},
+		w, r := newFrameWriter(fromMachine), newFrameReader(toMachine)
+		_ = w.send(newHello(t))
+		// What is said of a call before it is made is ignored.
+		for k := kind(0); k != kindItem; {
+			var err error
+			if k, _, err = r.next(); err != nil {
+				return
+			}
+		}
+		_ = w.send(frame{kindProvider, named{Call: 1, Name: strings.Repeat("x", 1000)}},
 			frame{kindAnswer, answer{Call: 1}}, frame{kindDone, done{Call: 1}})
 	}()
-	c, err := newConn(t.Context(), toEngine, io.Discard, 0, Running{},
-		func() { _ = toEngine.Close() })
+	c, err := newConn(t.Context(), toEngine, fromEngine, 0, Running{}, func() {
+		_, _ = toEngine.Close(), toMachine.Close()
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
