@@ -12,8 +12,8 @@ go=${GO:-go}
 logs=$PWD/bin/test
 limit=-timeout=40m                   # for what hangs: a slow machine takes what it takes
 export GORACE=atexit_sleep_ms=0      # a program with the race detector sleeps for a second when it ends, otherwise
-# No symbols for debuggers: without them compiling takes a fifth less of CPU, and linking half. A compiler that collects its garbage later
-# takes a quarter less: what runs the tools sets that, so that programs and tests are not told. And the race detector leaves out what only
+# No symbols for debuggers: without them compiling takes a fifth less of CPU, and linking half. A compiler that collects its garbage only
+# when it holds much takes a third less: what runs the tools sets that, so that programs and tests are not told. And the race detector leaves out what only
 # computes: SQLite, whose memory is not Go's and which the detector cannot watch, and the inside of hashes and ciphers. Large libraries that
 # are generated are not watched either, nor inlined, which halves the time that they take to compile; nor is the API inlined, each of whose
 # requests is a large function of its own. Whatever tests build is built with the same flags, so that nothing is compiled a third time.
@@ -27,7 +27,7 @@ plain=-dwarf=false
 alone="$plain -race=false"
 up=../../../../../../../../../../../../../../../../../../../..
 modules=$up$($go env GOMODCACHE)
-flags="-trimpath -ldflags=-s '-toolexec=env GOGC=400' -gcflags=all=$plain '-gcflags=$up$PWD/shared/api=$plain -l'"
+flags="-trimpath -ldflags=-s '-toolexec=env GOGC=off GOMEMLIMIT=700MiB' -gcflags=all=$plain '-gcflags=$up$PWD/shared/api=$plain -l'"
 for p in github.com/aws/aws-sdk-go-v2/service go.lsp.dev github.com/jackc/pgx; do
   flags+=" '-gcflags=$modules/$p/...=$alone -l'"
 done
