@@ -106,11 +106,17 @@ func (s *versions) Compare(
 	if err != nil || from != stored.Released {
 		return out, err
 	}
-	err = s.Engine.MayRelease(ctx, env, to)
-	if problems, _ := diag.Of(err); len(problems) > 0 {
-		out.Refused, err = err, nil
-	}
+	out.Refused, err = s.refusal(ctx, env, to)
 	return out, err
+}
+
+// refusal says why the release of a version would be refused; nil: it would not.
+func (c *Config) refusal(ctx context.Context, env string, number int) (refused, err error) {
+	err = c.Engine.MayRelease(ctx, env, number)
+	if problems, _ := diag.Of(err); len(problems) > 0 {
+		return err, nil
+	}
+	return nil, err
 }
 
 // Described implements Home.

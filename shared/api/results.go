@@ -48,8 +48,7 @@ type ReadDone struct {
 	Total   int             `json:"total"`
 	Items   []PlannedChange `json:"items"`
 	Parts   []string        `json:"parts" doc:"hashes of results"`
-	// Refused says, of a comparison of the version in force with another one, why its release would
-	// be refused.
+	// Refused says, of a version that is not in force, why its release would be refused.
 	Refused *Failure `json:"refused,omitempty"`
 	// Found is the answer when it was asked what exists.
 	Found *FoundDone `json:"found,omitempty"`

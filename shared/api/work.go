@@ -169,7 +169,18 @@ func (s *comparisons) compare(
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
-	return s.Engine.DryRunOf(ctx, job.Environment, job.Version, only, opts)
+	d, err := s.Engine.DryRunOf(ctx, job.Environment, job.Version, only, opts)
+	if err != nil || len(d.Unread) > 0 || job.Version == 0 {
+		return d, err
+	}
+	stored, err := s.Engine.State.Env(ctx, job.Environment)
+	if err != nil {
+		return d, fault.Wrap(fault.Unknown, "read environment", err)
+	}
+	if job.Version != stored.Released {
+		d.Refused, err = s.refusal(ctx, job.Environment, job.Version)
+	}
+	return d, err
 }
 
 // recordSlice records what came of a slice. stopped: the process ends, and nothing is wrong with

@@ -256,6 +256,14 @@ func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error 
 	return nil
 }
 
+// wouldBeRefused tells people why the release of a version would be refused, if it would.
+func (c *console) wouldBeRefused(number int, refused error) {
+	if problems, more := diag.Of(refused); len(problems) > 0 && !c.json {
+		c.complain("`southbound release %d` would be refused:", number)
+		c.problems(problems, more)
+	}
+}
+
 // maxAlike is how many resources are named that would fail for the same reason as another.
 const maxAlike = 20
 

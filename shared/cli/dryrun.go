@@ -91,7 +91,12 @@ func (dr *dryRunner) dryRunNow(
 	}
 	dr.say("dry run of version %d: %d of %d compared with reality", d.Version, d.Covered,
 		len(d.Planned))
-	return dr.showPlan(d.Planned, planExit{changes: exitCode, differences: exitCode})
+	err = dr.showPlan(d.Planned,
+		planExit{changes: exitCode, differences: exitCode, refused: d.Refused})
+	if err == nil {
+		dr.wouldBeRefused(d.Version, d.Refused)
+	}
+	return err
 }
 
 // dryRun compares what matches of a version with reality, in waves if that is asked for.
@@ -118,6 +123,7 @@ func (dr *dryRunner) dryRun(
 			return all, err
 		}
 		all.Version, all.Covered = d.Version, all.Covered+d.Covered
+		all.Refused = d.Refused
 		all.Planned = append(all.Planned, d.Planned...)
 		failed := slices.ContainsFunc(d.Planned,
 			func(w deploy.PlannedChange) bool { return w.Failed })

@@ -19,7 +19,6 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
-	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -97,9 +96,8 @@ func (h *history) diffCommand() *cobra.Command {
 				return err
 			}
 			err = h.showPlan(d.Planned, planExit{changes: exitCode, refused: d.Refused})
-			if problems, more := diag.Of(d.Refused); err == nil && len(problems) > 0 && !h.json {
-				h.complain("`southbound release %d` would be refused:", to)
-				h.problems(problems, more)
+			if err == nil {
+				h.wouldBeRefused(to, d.Refused)
 			}
 			return err
 		})}

@@ -73,8 +73,8 @@ type DryRun struct {
 	// Unread names the agents that were not compared, or not wholly, when an error or the time of a
 	// Reading ended it. If there are any, Planned does not tell of everything.
 	Unread []string
-	// Refused says why a release would be refused, of a comparison of the version in force with
-	// another one; nil: it would not, or that was not looked at.
+	// Refused says why the release of a version that is not in force would be refused; nil: it would
+	// not, or that was not looked at.
 	Refused error
 	// Found is what this call has read, for the Reading of a later one.
 	Found []planner.PlannedChange
