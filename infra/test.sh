@@ -38,7 +38,8 @@ cores=$(getconf _NPROCESSORS_ONLN)
 many=$((cores + 1)) # packages at a time: most of them wait now and then
 
 # What takes longest is begun first, so that none of it runs alone at the end.
-long=(./shared/cli ./shared/aws/dynamo ./shared/aws/logs ./handlers/pkg ./handlers/svc ./functions/internal/handler ./shared/api ./shared/lang/python)
+long=(./shared/cli ./shared/aws/dynamo ./shared/aws/logs ./handlers/pkg ./handlers/svc ./functions/internal/handler ./shared/api ./shared/lang/python
+  ./shared/lang/modtool ./shared/lang/project ./shared/provider/providertest ./shared/service/fulfil ./shared/transport/ssh)
 # Tests of programs that they build themselves, and of files: what runs at once there is not in the test.
 programs=(./cmd/southbound ./examples/caddy ./examples/etc ./examples/fleet ./examples/services ./functions ./functions/log ./infra/... ./shared/scaffold)
 # Many seeds.
@@ -134,7 +135,7 @@ trap 'exit 143' TERM
 
 begin end phase 'end to end' end_to_end
 log=$logs/vet.log
-phase 'compile with the race detector, and vet' nice -n 5 $go vet -race -tags servers ./...
+phase 'compile with the race detector, and vet' nice -n 5 $go vet -race -p "$many" -tags servers ./...
 # Now that the end-to-end suite has compiled what it shares with this.
 (cd / && GOBIN=$logs CGO_ENABLED=0 $go install gotest.tools/gotestsum@v1.13.0) || echo "without gotestsum, packages are told in order, not when they are done"
 begin shipped as_shipped
