@@ -131,16 +131,15 @@ func TestPack(t *testing.T) {
 // TestFewChunksChange changes two of many resources.
 func TestFewChunksChange(t *testing.T) {
 	t.Parallel()
-	before, err := pack(modelOf(80_000, func(int) any { return "x" }))
+	m := modelOf(70_000, func(int) any { return "x" })
+	before, err := pack(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := pack(modelOf(80_000, func(i int) any {
-		if i%40_000 == 7 {
-			return "y"
-		}
-		return "x"
-	}))
+	for i := 7; i < len(m.Resources); i += 40_000 {
+		m.Resources[i].Attributes["value"] = "y"
+	}
+	after, err := pack(m)
 	if err != nil {
 		t.Fatal(err)
 	}
