@@ -229,21 +229,24 @@ func TestConflictNames(t *testing.T) {
 	}
 }
 
-// TestLarge has more to write at once than a store takes.
+// TestLarge has more to write at once than a store takes: it is less than MaxChanges, and with two
+// sets of attributes each, which count twice, more than MaxBytes.
 func TestLarge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, site)
-	text := strings.Repeat("x", inventory.MaxAttributes-1000)
-	for n := range inventory.MaxChanges {
+	const size = inventory.MaxAttributes - 1000
+	const many = inventory.MaxBytes/(2*2*size) + 1
+	text := strings.Repeat("x", size)
+	for n := range many {
 		id := fmt.Sprintf("i%02d", n)
 		w.order("site", id, map[string]any{"host_name": id, "text": text})
 	}
 	w.work()
-	for n := range inventory.MaxChanges {
+	for n := range many {
 		w.update(fmt.Sprintf("i%02d", n), map[string]any{"text": text + "y"})
 	}
 	w.work()
-	for n := range inventory.MaxChanges {
+	for n := range many {
 		w.state(fmt.Sprintf("i%02d", n), "up")
 	}
 }
