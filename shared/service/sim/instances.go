@@ -146,7 +146,7 @@ func changedTo(was *instance, c *inventory.Change) (*instance, error) {
 		e.Seq = int64(len(out.events)) + 1
 		out.events = append(out.events, copied(e))
 	}
-	kept := copied(c.Record.Was())
+	kept := out.record.Was() // nobody changes what is stored
 	out.versions = slices.Clone(out.versions)
 	at, found := slices.BinarySearchFunc(out.versions, kept.Version,
 		func(r inventory.Record, v int64) int { return cmp.Compare(r.Version, v) })
