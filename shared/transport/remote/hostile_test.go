@@ -28,40 +28,46 @@ func frameOf(k kind, body []byte, size int) []byte {
 	return append(head, body...)
 }
 
-// hostileFrames are what a hostile machine answers to a call: a frame, and how often it comes.
-func hostileFrames(t *testing.T) map[string]struct {
-	frame []byte
+// sent is what a hostile machine answers to a call: a frame, and how often it comes. The frame is
+// made where it is sent: what others take is not to count.
+type sent struct {
+	frame func() []byte
 	times int
-} {
+}
+
+// hostileFrames are what is sent, by what it is.
+func hostileFrames(t *testing.T) map[string]sent {
 	t.Helper()
-	type sent = struct {
-		frame []byte
-		times int
-	}
-	made := func(k kind, v any) []byte {
-		b, err := marshal(v)
-		if err != nil {
-			t.Fatal(err)
+	made := func(k kind, v any) func() []byte {
+		return func() []byte {
+			b, err := marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return frameOf(k, b, -1)
 		}
-		return frameOf(k, b, -1)
+	}
+	long := func(size int) func() []byte {
+		return func() []byte { return frameOf(kindAnswer, make([]byte, 1<<20), size) }
 	}
 	// An answer whose attribute is a list of so many empty lists: a byte each.
-	lists := func(n int) []byte {
-		// small
-		b := append([]byte{0xa3, 1, 1, 2, 0, 3, 0xa1, 2, 0xa1, 0x61, 'a', 0x9a},
-			binary.BigEndian.AppendUint32(nil, uint32(n))...)
-		return frameOf(kindAnswer, append(b, bytes.Repeat([]byte{0x80}, n)...), -1)
+	lists := func(n int) func() []byte {
+		return func() []byte {
+			// small
+			b := append([]byte{0xa3, 1, 1, 2, 0, 3, 0xa1, 2, 0xa1, 0x61, 'a', 0x9a},
+				binary.BigEndian.AppendUint32(nil, uint32(n))...)
+			return frameOf(kindAnswer, append(b, bytes.Repeat([]byte{0x80}, n)...), -1)
+		}
 	}
 	kilo := strings.Repeat("x", 1000)
 	many := map[string]any{"k": strings.Repeat("y", 1000)}
 	more := map[string]any{"k": strings.Repeat("y", 10_000)}
 	return map[string]sent{
-		"a frame of many values": {lists(15 << 20), 1},
-		"frames of many values":  {lists(500_000), 100},
-		"a frame that is too long": {frameOf(kindAnswer, make([]byte, 1<<20), maxFrame+1),
-			100},
-		"a frame that never ends": {frameOf(kindAnswer, make([]byte, 1<<20), 1<<31), 1},
-		"secrets":                 {made(kindSecret, named{Call: 1, Text: kilo}), 600_000},
+		"a frame of many values":   {lists(15 << 20), 1},
+		"frames of many values":    {lists(500_000), 100},
+		"a frame that is too long": {long(maxFrame + 1), 100},
+		"a frame that never ends":  {long(1 << 31), 1},
+		"secrets":                  {made(kindSecret, named{Call: 1, Text: kilo}), 600_000},
 		"short secrets": {made(kindSecret, named{Call: 1, Text: "abcdefgh"}),
 			3_000_000},
 		"facts": {made(kindFact, named{Call: 1, Name: kilo, Text: kilo}),
@@ -87,7 +93,7 @@ func hostileFrames(t *testing.T) map[string]struct {
 func TestHostileMachine(t *testing.T) {
 	if name := os.Getenv("REMOTE_HOSTILE_TEST"); name != "" {
 		h := hostileFrames(t)[name]
-		tellHostile(t, h.frame, h.times)
+		tellHostile(t, h.frame(), h.times)
 		return
 	}
 	for name := range hostileFrames(t) {
