@@ -107,7 +107,7 @@ one_by_one() { # handlers, in both ways, and what holds much
   phase 'handlers, but for what is called at once' shipped -p 1 -skip "$at_once" "${calls[@]}"
   phase 'tests of what is large or long, one after the other' shipped -p 1 \
     -run 'Many|Large|Cost|TestMemory|TestBounds|TestPack|TestPlanIsWhatApplyDoes|TestTargetIsAllThatChanges' \
-    ./shared/aws/logs ./shared/source ./shared/api ./shared/deploy
+    ./shared/aws/logs ./shared/source ./shared/api/chunk ./shared/deploy
 }
 
 beside=()

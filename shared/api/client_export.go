@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"southbound/shared/api/chunk"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -38,7 +39,7 @@ func (c *Client) Known(
 func (c *Client) Export(
 	ctx context.Context, env string, x deploy.Export, progress func(Sent),
 ) (deploy.Exported, error) {
-	p, err := pack(x.Model)
+	p, err := chunk.Pack(x.Model)
 	if err != nil {
 		return deploy.Exported{}, err
 	}
@@ -57,7 +58,7 @@ func (c *Client) Export(
 func (c *Client) Plan(
 	ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions,
 ) (deploy.DryRun, error) {
-	p, err := pack(x.Model)
+	p, err := chunk.Pack(x.Model)
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
@@ -82,8 +83,8 @@ func (c *Client) Plan(
 	return out, err
 }
 
-func bundleOf(x deploy.Export, p packed) Bundle {
-	b := Bundle{Chunks: make([]string, len(p.chunks)), Partial: x.Partial, DeleteSets: x.DeleteSets,
+func bundleOf(x deploy.Export, p chunk.Packed) Bundle {
+	b := Bundle{Chunks: make([]string, len(p.Chunks)), Partial: x.Partial, DeleteSets: x.DeleteSets,
 		NoRelease: x.NoRelease, Check: x.Check,
 		Target: x.Target.Terms(), Defer: x.Defer, CheckAgents: x.CheckAgents,
 		RetryFailed: x.RetryFailed, Settings: settingsOf(x.Settings),
@@ -95,11 +96,11 @@ func bundleOf(x deploy.Export, p packed) Bundle {
 	if o := Origin(x.Origin); o != (Origin{}) {
 		b.Origin = &o
 	}
-	for i := range p.chunks {
-		b.Chunks[i] = p.chunks[i].Hash
+	for i := range p.Chunks {
+		b.Chunks[i] = p.Chunks[i].Hash
 	}
-	if p.agents != nil {
-		b.Agents = p.agents.Hash
+	if p.Agents != nil {
+		b.Agents = p.Agents.Hash
 	}
 	return b
 }
@@ -108,7 +109,7 @@ func bundleOf(x deploy.Export, p packed) Bundle {
 // something that was stored is gone by then it does so once more. Problems come back with their
 // places in the documents.
 func (c *Client) commit(
-	ctx context.Context, env string, m *model.Model, p packed, files bool, progress func(Sent),
+	ctx context.Context, env string, m *model.Model, p chunk.Packed, files bool, progress func(Sent),
 	do func(uploaded int) error,
 ) error {
 	sent := &model.Model{}
@@ -125,7 +126,7 @@ func (c *Client) commit(
 		if !again && fault.Is(err, fault.NotFound) && ctx.Err() == nil {
 			continue
 		}
-		return placed(err, m, p.order)
+		return placed(err, m, p.Order)
 	}
 }
 

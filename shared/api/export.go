@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/api/chunk"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -178,14 +179,13 @@ func unbundle(
 	m := &model.Model{Fingerprint: b.Fingerprint, Where: func(i int, attribute string) diag.Pos {
 		return diag.Pos{File: placeMark + attribute, Line: i + 1}
 	}, WhereAgent: func(name string) diag.Pos { return diag.Pos{File: placeMark + name} }}
-	u := &unpacker{files: files, types: types, wrong: wrong}
-	u.room.Store(maxModel)
+	u := chunk.NewReader(files, types, wrong)
 	if b.Agents != "" {
-		if m.Agents, err = u.agents(ctx, b.Agents); err != nil {
+		if m.Agents, err = u.Agents(ctx, b.Agents); err != nil {
 			return deploy.Export{}, err
 		}
 	}
-	if m.Resources, err = u.resources(ctx, b.Chunks); err != nil {
+	if m.Resources, err = u.Resources(ctx, b.Chunks); err != nil {
 		return deploy.Export{}, err
 	}
 	target, err := state.ParseFilter(b.Target)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"southbound/shared/api/chunk"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 )
@@ -359,7 +360,7 @@ func (s *jobs) storeJSON(ctx context.Context, v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b := blobOf(text)
+	b := chunk.Blob(text)
 	return b.Hash, fault.Wrap(fault.Unknown, "store job", s.Engine.Files.Put(ctx, []state.Blob{b}))
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/api/chunk"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -72,7 +73,7 @@ type keptPlan struct {
 
 // Write writes a plan. One that is too large to be read again is Unsupported.
 func (k *Kept) Write(to io.Writer) error {
-	p, err := pack(k.Export.Model)
+	p, err := chunk.Pack(k.Export.Model)
 	if err != nil {
 		return err
 	}
@@ -140,10 +141,10 @@ func (h *keptPlan) write(z *zip.Writer, planned []deploy.PlannedChange, blobs []
 }
 
 // blobsOf returns all that an export sends, sorted by hash.
-func blobsOf(m *model.Model, p packed) []state.Blob {
-	blobs := slices.Clone(p.chunks)
-	if p.agents != nil {
-		blobs = append(blobs, *p.agents)
+func blobsOf(m *model.Model, p chunk.Packed) []state.Blob {
+	blobs := slices.Clone(p.Chunks)
+	if p.Agents != nil {
+		blobs = append(blobs, *p.Agents)
 	}
 	blobs = slices.AppendSeq(blobs, maps.Values(m.Files))
 	slices.SortFunc(blobs, func(a, b state.Blob) int { return cmp.Compare(a.Hash, b.Hash) })

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"southbound/shared/api/chunk"
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
@@ -22,9 +24,16 @@ import (
 
 // keptModel is a plan with an agent, files, and what it was shown as.
 func keptModel(n int) *Kept {
-	m := modelOf(n, func(i int) any { return fmt.Sprint(i) })
-	m.Agents = []resource.Agent{{Name: "a", Transport: "local", Lanes: 2}}
-	b := blobOf([]byte("some bytes"))
+	m := &model.Model{Agents: []resource.Agent{{Name: "a", Transport: "local", Lanes: 2}}}
+	for i := range n {
+		name := fmt.Sprint("n", i)
+		m.Resources = append(m.Resources,
+			resource.Resource{ID: resource.NewID("std::Null", "a",
+				resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: "a",
+				Attributes: map[string]any{"name": name, "value": fmt.Sprint(i)},
+				Flags:      resource.Flags{ReceiveEvents: true}})
+	}
+	b := chunk.Blob([]byte("some bytes"))
 	m.Files = map[string]state.Blob{b.Hash: b}
 	m.Resources[0].Attributes["value"] = resource.File{Hash: b.Hash, Size: b.Size}
 	m.Fingerprint = "f"

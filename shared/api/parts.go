@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"southbound/shared/api/chunk"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -213,7 +214,7 @@ func (w *working) part(ctx context.Context, have *heldJob, agent string,
 	if err != nil {
 		return nil, err
 	}
-	b := blobOf(zipped(text))
+	b := chunk.Blob(zipped(text))
 	if have != nil && have.rec.Asked == b.Hash {
 		return have, nil
 	}
@@ -406,7 +407,7 @@ func unzip(packed []byte, v any) error {
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read job", err)
 	}
-	text, err := io.ReadAll(io.LimitReader(z, maxUnpacked))
+	text, err := io.ReadAll(io.LimitReader(z, chunk.MaxUnpacked))
 	if err != nil {
 		return fault.Wrap(fault.Damaged, "read job", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"southbound/shared/api/chunk"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
@@ -171,7 +172,7 @@ func divide[T any](
 	var text []byte
 	flush := func() {
 		if len(text) > 0 {
-			blobs = append(blobs, blobOf(append(text, "]}"...)))
+			blobs = append(blobs, chunk.Blob(append(text, "]}"...)))
 			parts = append(parts, blobs[len(blobs)-1].Hash)
 			text = nil
 		}

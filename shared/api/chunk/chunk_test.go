@@ -1,22 +1,17 @@
-package api
+package chunk
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
-	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"southbound/handlers"
-	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
-	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -92,15 +87,15 @@ func TestPack(t *testing.T) {
 				c.model.Resources[i].Attributes["value"] = int64(v)
 			}
 		}
-		p, err := pack(c.model)
+		p, err := Pack(c.model)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(p.chunks) > c.chunks || len(p.order) != len(c.model.Resources) {
-			t.Errorf("%s: %d chunks of %d resources", c.why, len(p.chunks), len(p.order))
+		if len(p.Chunks) > c.chunks || len(p.Order) != len(c.model.Resources) {
+			t.Errorf("%s: %d chunks of %d resources", c.why, len(p.Chunks), len(p.Order))
 		}
 		var got []resource.Resource
-		for _, b := range p.chunks {
+		for _, b := range p.Chunks {
 			text, err := unpackAll(b.Data)
 			if err != nil {
 				t.Fatal(err)
@@ -109,20 +104,20 @@ func TestPack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(part) > chunkResources || len(text) > chunkBytes && len(part) > 1 {
+			if len(part) > maxResources || len(text) > maxBytes && len(part) > 1 {
 				t.Errorf("%s: a chunk of %d resources and %d bytes", c.why, len(part), len(text))
 			}
 			got = append(got, part...)
 		}
-		for i, at := range p.order {
+		for i, at := range p.Order {
 			if got[i].ID != c.model.Resources[at].ID {
 				t.Fatalf("%s: resource %d is %s, not %s", c.why, i, got[i].ID,
 					c.model.Resources[at].ID)
 			}
 		}
 		slices.Reverse(c.model.Resources)
-		again, err := pack(c.model)
-		if err != nil || !slices.Equal(hashesOf(p.chunks), hashesOf(again.chunks)) {
+		again, err := Pack(c.model)
+		if err != nil || !slices.Equal(hashesOf(p.Chunks), hashesOf(again.Chunks)) {
 			t.Errorf("%s: in another order it has other chunks: %v", c.why, err)
 		}
 	}
@@ -132,29 +127,29 @@ func TestPack(t *testing.T) {
 func TestFewChunksChange(t *testing.T) {
 	t.Parallel()
 	m := modelOf(70_000, func(int) any { return "x" })
-	before, err := pack(m)
+	before, err := Pack(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := 7; i < len(m.Resources); i += 40_000 {
 		m.Resources[i].Attributes["value"] = "y"
 	}
-	after, err := pack(m)
+	after, err := Pack(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	had := map[string]bool{}
-	for _, b := range before.chunks {
+	for _, b := range before.Chunks {
 		had[b.Hash] = true
 	}
 	fresh := 0
-	for _, b := range after.chunks {
+	for _, b := range after.Chunks {
 		if !had[b.Hash] {
 			fresh++
 		}
 	}
-	if fresh == 0 || fresh > 2 || len(after.chunks) != 4 {
-		t.Errorf("%d of %d chunks changed", fresh, len(after.chunks))
+	if fresh == 0 || fresh > 2 || len(after.Chunks) != 4 {
+		t.Errorf("%d of %d chunks changed", fresh, len(after.Chunks))
 	}
 }
 
@@ -241,130 +236,4 @@ func FuzzChunk(f *testing.F) {
 		}
 		_, _ = unpackAll(text)
 	})
-}
-
-// FuzzAnswer reads anything as the answer of a server: it becomes an error with a kind, or an
-// answer.
-func FuzzAnswer(f *testing.F) {
-	f.Add(404, problemType,
-		[]byte(
-			`{"error":{"kind":"invalid","message":"m","problems":[{"place":{"resource_index":1,"attribute_at":"x"},"message":"m"}]}}`))
-	f.Add(503, "text/html", []byte("<html>"))
-	f.Add(200, "application/json",
-		[]byte(`{"items":[{"id":"x","changes":{"a":{"current":1e999}}}],"parts":["x"]}`))
-	f.Fuzz(func(t *testing.T, status int, kind string, body []byte) {
-		err := answered("host",
-			&http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind},
-				"Retry-After": {"1"}}}, body)
-		if err == nil {
-			t.Fatal("no error")
-		}
-		_ = placed(err, &model.Model{Where: func(int, string) diag.Pos { return diag.Pos{} }},
-			[]int32{0})
-		_ = FailureOf(err)
-		var done ReadDone
-		if decode(body, &done) == nil {
-			_, _ = gather(
-				done,
-				func(string) (ResultPart[PlannedChange], error) {
-					return ResultPart[PlannedChange]{}, nil
-				},
-			)
-		}
-	})
-}
-
-// FuzzRequest sends anything to everything that has no state to change: it is answered, and no
-// fault of ours.
-func FuzzRequest(f *testing.F) {
-	types := registry(f)
-	h := Handler(New(Config{Engine: deploy.New(deploy.Config{Types: types, Files: nothing{}})}))
-	for _, seed := range [][3]string{
-		{"POST", "/v1/environments/e/uploads", `{"files":[{"hash":"0","size":1}]}`},
-		{"POST", "/v1/environments/e/exports", `{"chunks":["x"]}`},
-		{"PUT", "/v1/files/x", "x"}, {"GET", "/v1/types/fs::File", ""},
-		{"GET", "/v1/types?cursor=-1&limit=0", ""}, {"GET", "/v1/environments/e/results/x", ""},
-	} {
-		f.Add(seed[0], seed[1], []byte(seed[2]))
-	}
-	f.Fuzz(func(t *testing.T, method, path string, body []byte) {
-		for _, known := range []string{"/v1/type", "/v1/files/", "/v1/environments/e/uploads",
-			"/v1/environments/e/results/", "/v1/environments/e/exports", "/openapi"} {
-			if !strings.HasPrefix(path, known) {
-				continue
-			}
-			r, err := http.NewRequestWithContext(context.Background(), method, "http://x"+path,
-				bytes.NewReader(body))
-			if err != nil {
-				return
-			}
-			rec := &buffered{header: http.Header{}}
-			h.ServeHTTP(rec, r)
-			if rec.status == http.StatusInternalServerError {
-				t.Errorf("%s %s: %s", method, path, rec.body.String())
-			}
-		}
-	})
-}
-
-// nothing is a store that holds nothing and takes everything; other operations are not asked for.
-type nothing struct{ state.Files }
-
-// Missing implements state.Files.
-func (nothing) Missing(_ context.Context, hashes []string) ([]string, error) { return hashes, nil }
-
-// Open implements state.Files.
-func (nothing) Open(context.Context, string) (io.ReadCloser, error) {
-	return nil, fault.New(fault.NotFound, "open", "nothing is there")
-}
-
-// Put implements state.Files.
-func (nothing) Put(_ context.Context, blobs []state.Blob) error {
-	for _, b := range blobs {
-		f, err := b.Open()
-		if err != nil {
-			return err
-		}
-		if _, err := io.Copy(io.Discard, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// TestModelsHaveCodes pins that each problem of a model has a code, also one of a resource that was
-// found like one of a document, and no other problem has one for that.
-func TestModelsHaveCodes(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct{ file, code, want string }{
-		{"main.cf", "", "resource"}, {"main.cf", "double_set", "double_set"}, {"a.yaml", "", ""},
-	} {
-		w := WrongOf(diag.Problem{Pos: diag.Pos{File: tc.file, Line: 1}, Code: tc.code})
-		if w.Code != tc.want || (w.Related != nil) != (tc.want != "") {
-			t.Errorf("%+v: %q, %v", tc, w.Code, w.Related)
-		}
-	}
-}
-
-// TestFailures are the same error again on the other side.
-func TestFailures(t *testing.T) {
-	t.Parallel()
-	kinds := map[fault.Kind]int{}
-	for _, kind := range []fault.Kind{fault.Usage, fault.Invalid, fault.NotFound, fault.Conflict,
-		fault.Fenced, fault.Busy, fault.Unavailable, fault.Timeout, fault.Full,
-		fault.Denied, fault.Damaged, fault.Foreign, fault.Unsupported, fault.Canceled,
-		fault.Internal} {
-		was := fault.New(kind, "do it", "it is wrong").WithHint("do it right")
-		p := problemOf(was)
-		is := remote{p.Err}
-		if fault.KindOf(is) != kind || is.Error() != was.Error() || fault.HintOf(is) != was.Hint ||
-			p.Status < 400 {
-			t.Errorf("%s: %s, %v (%s), status %d", kind, fault.KindOf(is), is, fault.HintOf(is),
-				p.Status)
-		}
-		kinds[kind] = p.Status
-	}
-	if len(slices.Compact(slices.Sorted(maps.Values(kinds)))) < 8 {
-		t.Errorf("statuses: %v", kinds)
-	}
 }

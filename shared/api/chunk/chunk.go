@@ -1,4 +1,6 @@
-package api
+// Package chunk is how resources travel: in chunks, of which a change changes few. What has come is
+// checked, and never trusted.
+package chunk
 
 import (
 	"bufio"
@@ -32,20 +34,20 @@ import (
 //
 // Whoever exports reads each chunk by a request, so chunks are large; they are read as streams.
 const (
-	chunkResources = 32768
-	chunkBytes     = 16 << 20 // before compression
-	// maxPacked and maxUnpacked bound a chunk on arrival; one that holds a single huge resource is
-	// larger than chunkBytes.
+	maxResources = 32768
+	maxBytes     = 16 << 20 // before compression
+	// maxPacked and MaxUnpacked bound a file on arrival; a chunk that holds a single huge resource is
+	// larger than maxBytes.
 	maxPacked   = 64 << 20
-	maxUnpacked = 256 << 20
+	MaxUnpacked = 256 << 20
 	maxBits     = 60
 )
 
-// packed is a model as it travels.
-type packed struct {
-	chunks []state.Blob
-	agents *state.Blob // nil: none is described
-	order  []int32     // of the resources in the chunks: their place in the model
+// Packed is a model as it travels.
+type Packed struct {
+	Chunks []state.Blob
+	Agents *state.Blob // nil: none is described
+	Order  []int32     // of the resources in the chunks: their place in the model
 }
 
 // packer splits resources into chunks.
@@ -53,14 +55,14 @@ type packer struct {
 	resources []resource.Resource
 	hashes    []uint64
 	enc       *zstd.Encoder
-	out       packed
+	out       Packed
 }
 
-// pack makes the chunks of a model. Beside the model it holds them compressed, and one as it is.
-func pack(m *model.Model) (packed, error) {
+// Pack makes the chunks of a model. Beside the model it holds them compressed, and one as it is.
+func Pack(m *model.Model) (Packed, error) {
 	enc, err := newEncoder()
 	if err != nil {
-		return packed{}, fault.Wrap(fault.Internal, "pack resources", err)
+		return Packed{}, fault.Wrap(fault.Internal, "pack resources", err)
 	}
 	p := &packer{resources: m.Resources, enc: enc, hashes: make([]uint64, len(m.Resources))}
 	all := make([]int32, len(m.Resources))
@@ -70,19 +72,19 @@ func pack(m *model.Model) (packed, error) {
 		p.hashes[i], all[i] = h.Sum64(), int32(i) // far fewer than 2^31
 	}
 	if err := p.split(all, 0); err != nil {
-		return packed{}, err
+		return Packed{}, err
 	}
 	if len(m.Agents) > 0 {
 		var text []byte
 		for i := range m.Agents {
 			line, err := m.Agents[i].MarshalJSON()
 			if err != nil {
-				return packed{}, err // a fault already
+				return Packed{}, err // a fault already
 			}
 			text = append(append(text, line...), '\n')
 		}
-		b := blobOf(enc.EncodeAll(text, nil))
-		p.out.agents = &b
+		b := Blob(enc.EncodeAll(text, nil))
+		p.out.Agents = &b
 	}
 	return p.out, nil
 }
@@ -97,15 +99,15 @@ func (p *packer) split(of []int32, bits int) error {
 	if len(of) == 0 {
 		return nil
 	}
-	if len(of) <= chunkResources || bits == maxBits {
+	if len(of) <= maxResources || bits == maxBits {
 		slices.SortFunc(of, func(a, b int32) int {
 			return cmp.Compare(p.resources[a].ID, p.resources[b].ID)
 		})
 		text, err := p.encode(of, bits)
 		if err != nil || text != nil {
 			if err == nil {
-				p.out.chunks = append(p.out.chunks, blobOf(p.enc.EncodeAll(text, nil)))
-				p.out.order = append(p.out.order, of...)
+				p.out.Chunks = append(p.out.Chunks, Blob(p.enc.EncodeAll(text, nil)))
+				p.out.Order = append(p.out.Order, of...)
 			}
 			return err
 		}
@@ -133,24 +135,34 @@ func (p *packer) encode(of []int32, bits int) ([]byte, error) {
 			return nil, err // a fault already
 		}
 		text = append(append(text, line...), '\n')
-		if len(text) > chunkBytes && len(of) > 1 && bits < maxBits {
+		if len(text) > maxBytes && len(of) > 1 && bits < maxBits {
 			return nil, nil
 		}
 	}
 	return text, nil
 }
 
-func blobOf(data []byte) state.Blob {
+// Blob is a file with these bytes.
+func Blob(data []byte) state.Blob {
 	sum := sha256.Sum256(data)
 	return state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
 }
 
-// unpacker reads chunks that a client has sent. It trusts nothing in them.
-type unpacker struct {
+// Reader reads chunks that a client has sent. It trusts nothing in them.
+type Reader struct {
 	files state.Files
 	types *schema.Registry
 	wrong func(resource.Agent) []diag.Problem // with an agent
 	room  atomic.Int64                        // bytes that may still be unpacked
+}
+
+// NewReader returns a reader of what files have; wrong says what is wrong with an agent.
+func NewReader(
+	files state.Files, types *schema.Registry, wrong func(resource.Agent) []diag.Problem,
+) *Reader {
+	u := &Reader{files: files, types: types, wrong: wrong}
+	u.room.Store(maxModel)
+	return u
 }
 
 // maxModel bounds the encoded resources of one export.
@@ -159,8 +171,8 @@ const maxModel = 2 << 30
 // unpackers is how many chunks are read at the same time.
 const unpackers = 4
 
-// resources returns those of all chunks, in order.
-func (u *unpacker) resources(ctx context.Context, hashes []string) ([]resource.Resource, error) {
+// Resources returns those of all chunks, in order.
+func (u *Reader) Resources(ctx context.Context, hashes []string) ([]resource.Resource, error) {
 	parts := make([][]resource.Resource, len(hashes))
 	reads, within := errgroup.WithContext(ctx)
 	reads.SetLimit(unpackers)
@@ -183,7 +195,7 @@ func (u *unpacker) resources(ctx context.Context, hashes []string) ([]resource.R
 }
 
 // chunk returns the resources of one chunk.
-func (u *unpacker) chunk(ctx context.Context, hash string) ([]resource.Resource, error) {
+func (u *Reader) chunk(ctx context.Context, hash string) ([]resource.Resource, error) {
 	text, err := u.open(ctx, hash)
 	if err != nil {
 		return nil, err
@@ -220,8 +232,8 @@ func badChunk(hash string, line int, err error) error {
 		line), Err: err, Hint: fault.HintOf(err)}
 }
 
-// agents returns the agents of a file of them.
-func (u *unpacker) agents(ctx context.Context, hash string) ([]resource.Agent, error) {
+// Agents returns the agents of a file of them.
+func (u *Reader) Agents(ctx context.Context, hash string) ([]resource.Agent, error) {
 	text, err := u.text(ctx, hash)
 	if err != nil {
 		return nil, err
@@ -251,7 +263,7 @@ func readAgents(
 }
 
 // text reads a stored file and decompresses it.
-func (u *unpacker) text(ctx context.Context, hash string) ([]byte, error) {
+func (u *Reader) text(ctx context.Context, hash string) ([]byte, error) {
 	src, err := u.open(ctx, hash)
 	if err != nil {
 		return nil, err
@@ -263,7 +275,7 @@ func (u *unpacker) text(ctx context.Context, hash string) ([]byte, error) {
 
 // open reads a stored file to its end, which shows whether it is what its hash says, and returns it
 // to be decompressed. Close it.
-func (u *unpacker) open(ctx context.Context, hash string) (*unpacked, error) {
+func (u *Reader) open(ctx context.Context, hash string) (*unpacked, error) {
 	src, err := u.files.Open(ctx, hash)
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read chunk", err)
@@ -281,7 +293,7 @@ func (u *unpacker) open(ctx context.Context, hash string) (*unpacked, error) {
 	return out, fault.Wrap(fault.Invalid, fmt.Sprintf("read chunk %.12s", hash), err)
 }
 
-// unpacked is a file that is decompressed as it is read, to maxUnpacked bytes.
+// unpacked is a file that is decompressed as it is read, to MaxUnpacked bytes.
 type unpacked struct {
 	*zstd.Decoder
 	left int64
@@ -292,11 +304,11 @@ type unpacked struct {
 // be copied once for each of them otherwise.
 func unpack(raw []byte, room *atomic.Int64) (*unpacked, error) {
 	dec, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1),
-		zstd.WithDecoderMaxMemory(maxUnpacked))
+		zstd.WithDecoderMaxMemory(MaxUnpacked))
 	if err != nil {
 		return nil, err // callers say what it was
 	}
-	return &unpacked{dec, maxUnpacked, room}, nil
+	return &unpacked{dec, MaxUnpacked, room}, nil
 }
 
 // Read implements io.Reader.

@@ -1,0 +1,105 @@
+package chunk
+
+import (
+	"strings"
+
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+	"southbound/shared/schema"
+)
+
+const (
+	maxLanes = 1024
+	maxName  = 255 // of sets, transports, parameters
+)
+
+// checkResource checks of a resource from outside what the engine takes for granted, since
+// documents cannot say it otherwise: that its identity follows from its attributes, and that names
+// can stand where they will. Types and attributes are checked with the whole model.
+func checkResource(types *schema.Registry, r *resource.Resource) error {
+	parts, err := resource.ParseID(string(r.ID))
+	if err != nil {
+		return err // a fault already
+	}
+	if parts.ID() != r.ID || parts.Validate() != nil {
+		return fault.New(fault.Invalid, "", "the id is not written as ids are")
+	}
+	if strings.ContainsAny(r.Set, "\x00\n") || len(r.Set) > maxName {
+		return fault.New(fault.Invalid, "",
+			"the name of the set is longer than %d bytes, or holds a line break", maxName)
+	}
+	if t, ok := types.Type(r.Type); ok {
+		if err := checkIdentity(t, r, parts); err != nil {
+			return err
+		}
+	}
+	for _, id := range r.Requires {
+		if _, err := resource.ParseID(string(id)); err != nil {
+			return err // a fault already
+		}
+	}
+	return checkReferences(r.Attributes)
+}
+
+func checkIdentity(t *schema.Compiled, r *resource.Resource, parts resource.Parts) error {
+	names := t.Namevars()
+	same := len(names) == len(parts.Keys)
+	for i := 0; same && i < len(names); i++ {
+		v, ok := r.Attributes[names[i]]
+		if a, known := t.Attribute(names[i]); !ok && known {
+			v = a.Default
+		}
+		text, ok := resource.KeyText(v)
+		same = ok && parts.Keys[i] == resource.Key{Name: names[i], Value: text}
+	}
+	if !same {
+		return fault.New(fault.Invalid, "", "the id does not follow from the attributes")
+	}
+	return nil
+}
+
+// checkReferences checks what attributes or options refer to.
+func checkReferences(v any) error {
+	for _, ref := range resource.References(v) {
+		switch r := ref.(type) {
+		case resource.Secret:
+			scheme, name, _ := strings.Cut(r.Source, ":")
+			switch scheme {
+			case "env", "file", "ssm", "secretsmanager":
+			default:
+				name = ""
+			}
+			if name == "" { // what stands here may be the secret itself, so it is not shown
+				return fault.New(fault.Invalid, "", "this is not a source of a secret").
+					WithHint("write env:NAME, file:PATH, ssm:/name or secretsmanager:id")
+			}
+		case resource.Fact:
+			if _, err := resource.ParseID(string(r.Of)); err != nil {
+				return err // a fault already
+			}
+		}
+	}
+	return nil
+}
+
+func checkAgent(
+	a resource.Agent, names map[string]bool, wrong func(resource.Agent) []diag.Problem,
+) error {
+	switch {
+	case !resource.ValidAgent(a.Name):
+		return fault.New(fault.Invalid, "", "this cannot name an agent").
+			WithHint("use at most 255 bytes that all print")
+	case names[a.Name]:
+		return fault.New(fault.Invalid, "", "the agent %q is described twice", a.Name)
+	case a.Lanes < 1 || a.Lanes > maxLanes:
+		return fault.New(fault.Invalid, "", "lanes is a whole number from 1 to %d", maxLanes)
+	case a.Transport == "" || len(a.Transport) > maxName:
+		return fault.New(fault.Invalid, "", "the agent %q has no transport", a.Name)
+	}
+	if problems := wrong(a); len(problems) > 0 {
+		return fault.New(fault.Invalid, "", "agent %q: %s", a.Name, problems[0].Message).
+			WithHint("%s", problems[0].Hint)
+	}
+	return checkReferences(a.Options)
+}

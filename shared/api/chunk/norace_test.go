@@ -1,0 +1,6 @@
+//go:build !race
+
+package chunk
+
+// raced reports whether the race detector watches these tests.
+const raced = false
