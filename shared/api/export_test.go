@@ -477,11 +477,11 @@ func TestHistoryIsTheSameOverTheAPI(t *testing.T) {
 	ctx := context.Background()
 	c := w.client(t)
 	origin := state.Origin{Author: "Ada", Message: "why", Commit: "c0ffee"}
-	if _, err := c.Export(ctx, "e", deploy.Export{Model: withFiles(nulls(3000), 3), Origin: origin},
+	if _, err := c.Export(ctx, "e", deploy.Export{Model: withFiles(nulls(2100), 3), Origin: origin},
 		nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Export(ctx, "e", deploy.Export{Model: nulls(2990)}, nil); err != nil {
+	if _, err := c.Export(ctx, "e", deploy.Export{Model: nulls(2090)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	a, errA := c.Compare(ctx, "e", 1, 2, true)
