@@ -31,6 +31,19 @@ const (
 	ellipsis = "…"
 )
 
+// inHTML escapes for HTML, with each way to write quotes. Making these takes longer than using them.
+var inHTML = []*strings.Replacer{
+	html("&quot;", "&#39;"), html("&quot;", "&#x27;"), html("&#34;", "&#39;"),
+	html("&quot;", "'"), html(`"`, "'"),
+}
+
+func html(double, single string) *strings.Replacer {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, double, "'", single)
+}
+
+// asComponent leaves what encodeURIComponent leaves.
+var asComponent = strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
+
 // encoded returns a secret as JSON, Go, shells, URLs, HTML, hexadecimal digits and base64 have it.
 func encoded(s string) []string {
 	if len(s) > longestEncoded {
@@ -44,10 +57,8 @@ func encoded(s string) []string {
 		strings.ReplaceAll(s, "'", `'\''`), strings.ReplaceAll(s, "'", `'"'"'`),
 		strings.ReplaceAll(s, "'", `\'`), backslashed(s, "\"$`\\"), backslashed(s, shellSpecial),
 	}
-	for _, quotes := range [][2]string{{"&quot;", "&#39;"}, {"&quot;", "&#x27;"},
-		{"&#34;", "&#39;"}, {"&quot;", "'"}, {`"`, "'"}} {
-		out = append(out, strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`,
-			quotes[0], "'", quotes[1]).Replace(s))
+	for _, form := range inHTML {
+		out = append(out, form.Replace(s))
 	}
 	for _, text := range []string{inJSON(s, true), inJSON(s, false),
 		inJSON(inJSON(s, true), true), inJSON(inJSON(s, false), false)} {
@@ -76,9 +87,7 @@ func inURLs(s string) []string {
 	return []string{
 		url.PathEscape(s), query, strict,
 		strings.ReplaceAll(strict, "%2F", "/"), // as Python's quote
-		// as encodeURIComponent
-		strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").
-			Replace(strict),
+		asComponent.Replace(strict),
 	}
 }
 
@@ -140,11 +149,12 @@ func inJSON(s string, html bool) string {
 
 // everyByte writes each byte as an escape of a URL.
 func everyByte(s string) string {
-	var b strings.Builder
+	const digits = "0123456789ABCDEF"
+	b := make([]byte, 0, 3*len(s))
 	for i := range len(s) {
-		fmt.Fprintf(&b, "%%%02X", s[i])
+		b = append(b, '%', digits[s[i]>>4], digits[s[i]&15])
 	}
-	return b.String()
+	return string(b)
 }
 
 // lowerPercent writes the digits of the escapes of a URL in lower case.
