@@ -286,6 +286,29 @@ func TestAsks(t *testing.T) {
 	}
 }
 
+// TestLongTerms holds how long a term of a filter may be, wherever there is a list of them. The
+// test of the whole API with made-up requests (cmd/southbound) leaves that to this one.
+func TestLongTerms(t *testing.T) {
+	t.Parallel()
+	w := start(t, nil)
+	const job = "/v1/environments/e/jobs/j_00000000000000000000000000"
+	for _, c := range []struct{ method, path, body, member string }{
+		{"POST", "/v1/environments/e/exports", `{"chunks":[],"target":["%s"]}`, "body.target[0]"},
+		{"POST", "/v1/environments/e/plans", `{"chunks":[],"target":["%s"]}`, "body.target[0]"},
+		{"POST", "/v1/environments/e/dryruns", `{"filter":["%s"]}`, "body.filter[0]"},
+		{"PUT", job, `{"plan":{"chunks":[],"target":["%s"]}}`, "body.plan.target[0]"},
+		{"PUT", job, `{"dry_run":{"filter":["%s"]}}`, "body.dry_run.filter[0]"},
+	} {
+		for _, n := range []int{4096, 4097} {
+			term := "type=" + strings.Repeat("x", n-len("type="))
+			_, text := w.ask(t, c.method, c.path, fmt.Sprintf(c.body, term))
+			if refused := strings.Contains(text, c.member); refused != (n > 4096) {
+				t.Errorf("%s %s with a term of %d characters: %.300s", c.method, c.path, n, text)
+			}
+		}
+	}
+}
+
 // TestNoSuchEnvironment wants requests about an environment that does not exist to be refused, but
 // for those that make one, and none to be made by the others.
 func TestNoSuchEnvironment(t *testing.T) {
