@@ -19,6 +19,8 @@ func TestPytestPage(t *testing.T) {
 	}
 	pageModule(t, "testing.md")
 	t.Setenv("VIRTUAL_ENV", env)
+	// Otherwise each run may compile the library and pytest again, which is most of what it takes.
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "")
 	t.Setenv("TMPDIR", t.TempDir()) // in which pytest keeps what the last runs had
 	var out bytes.Buffer
 	args := []string{"module", "test", "--module", "shelf"}
