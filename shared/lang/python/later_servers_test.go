@@ -203,6 +203,8 @@ func startUses(t *testing.T, path ...string) *python.Code {
 	if err := os.WriteFile(file, []byte(uses), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// All of the library is compiled once, and not by each test that uses all of it.
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "")
 	h, err := python.Start(t.Context(), python.Options{
 		Python: filepath.Join(env, "bin", "python"), Dir: dir, Shown: ".", Path: path,
 		Modules: []python.Module{{Name: "uses", Dir: filepath.Join(dir, "uses"), Legacy: true}},
