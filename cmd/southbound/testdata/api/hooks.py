@@ -31,7 +31,7 @@ def before_load_schema(context, raw):
 
     One of 20,001 terms of the greatest length has 57 MB, which is refused as too long a body,
     whatever it is of; making and comparing five of them took a third of the time of all requests.
-    How long a term may be, TestLongTerms of package api holds.
+    How long a term may be, TestBoundsOfTerms of package api holds.
     """
     if isinstance(raw, dict):
         items, most = raw.get("items"), raw.get("maxItems")
