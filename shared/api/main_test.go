@@ -8,9 +8,6 @@ import (
 	"southbound/shared/deploy/deploytest"
 )
 
-// Raced tells the tests outside of the package.
-const Raced = raced
-
 // TestMain has homes in memory. Where no memory is measured, it collects garbage less often.
 func TestMain(m *testing.M) {
 	if raced {
