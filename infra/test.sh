@@ -13,13 +13,14 @@ logs=$PWD/bin/test
 limit=-timeout=40m                   # for what hangs: a slow machine takes what it takes
 export GORACE=atexit_sleep_ms=0      # a program with the race detector sleeps for a second when it ends, otherwise
 # No symbols for debuggers: without them compiling takes a fifth less of CPU, and linking half. A compiler that collects its garbage only
-# when it holds much takes a third less: what runs the tools sets that, so that programs and tests are not told. And the race detector leaves out what only
-# computes: SQLite, whose memory is not Go's and which the detector cannot watch, and the inside of hashes and ciphers. Large libraries that
-# are generated are not watched either, nor inlined, which halves the time that they take to compile; nor is the API inlined, each of whose
-# requests is a large function of its own. Whatever tests build is built with the same flags, so that nothing is compiled a third time.
+# when it holds much takes a third less: what runs the tools sets that, so that programs and tests are not told. And the race detector
+# leaves out what only computes: SQLite, whose memory is not Go's and which the detector cannot watch, compression, and the inside of hashes
+# and ciphers. AWS's SDK is not watched either, through which each request goes in some fifty steps, nor are large libraries that are
+# generated; nor are they inlined, which halves the time that they take to compile; nor is the API inlined, each of whose requests is a
+# large function of its own. Whatever tests build is built with the same flags, so that nothing is compiled a third time.
 #
 # What shares something by atomic operations must be watched, such as a cache of types in package json: the detector sees them only there,
-# and would take what they guard for unguarded.
+# and would take what they guard for unguarded. AWS's SDK has such caches, too, of which nothing but the SDK reads anything.
 #
 # Folders are named, from wherever the go command runs: for a pattern of import paths it makes an expression anew for each package, which
 # took three quarters of its time.
@@ -28,10 +29,12 @@ alone="$plain -race=false"
 up=../../../../../../../../../../../../../../../../../../../..
 modules=$up$($go env GOMODCACHE)
 flags="-trimpath -ldflags=-s '-toolexec=env GOGC=off GOMEMLIMIT=700MiB' -gcflags=all=$plain '-gcflags=$up$PWD/shared/api=$plain -l'"
-for p in github.com/aws/aws-sdk-go-v2/service go.lsp.dev github.com/jackc/pgx; do
+for p in github.com/aws go.lsp.dev github.com/jackc/pgx; do
   flags+=" '-gcflags=$modules/$p/...=$alone -l'"
 done
-flags+=" '-gcflags=$modules/modernc.org/...=$alone'"
+for p in modernc.org github.com/klauspost; do
+  flags+=" '-gcflags=$modules/$p/...=$alone'"
+done
 flags+=" '-gcflags=$up$($go env GOROOT)/src/crypto/internal/fips140/...=$alone'"
 export GOFLAGS="${GOFLAGS:-} $flags"
 cores=$(getconf _NPROCESSORS_ONLN)
