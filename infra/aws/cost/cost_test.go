@@ -364,7 +364,7 @@ func TestIdle(t *testing.T) {
 // connections that lose one request or answer in five, and pins that everything is deployed, each
 // resource once.
 func TestProcessesShareTheWork(t *testing.T) {
-	const n, agents = 300, 5
+	const n, agents = 150, 5
 	h := newHome(t)
 	m := modelOf(n, agents, 0)
 	for i := range m.Resources {
