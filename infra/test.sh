@@ -77,8 +77,8 @@ tests() {
   fi
 }
 
-watched() { tests -race -vet=off -tags servers "$limit" "$@"; }
-shipped() { CGO_ENABLED=0 tests -vet=off -tags servers "$limit" "$@"; }
+watched() { tests -race -vet=off -tags servers "$limit" -parallel "$((2 * cores))" "$@"; }
+shipped() { CGO_ENABLED=0 tests -vet=off -tags servers "$limit" -parallel "$((2 * cores))" "$@"; }
 
 phase() { # NAME COMMAND...: run it, and say how long it took
   local name=$1 began=$SECONDS
