@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	groups "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
@@ -41,18 +42,18 @@ func parameterWorld(ctx context.Context, api *ssm.Client, prefix string) (string
 		if err != nil {
 			return "", err
 		}
+		tags, err := allTags(ctx)
+		if err != nil {
+			return "", err
+		}
 		for i := range page.Parameters {
 			p := &page.Parameters[i]
 			value, there := values[*p.Name]
 			if !there {
 				continue
 			}
-			tags, err := tagsOf(ctx, api, *p.Name)
-			if err != nil {
-				return "", err
-			}
 			line, err := json.Marshal([]any{strings.TrimPrefix(*p.Name, prefix), p.Type, p.Tier,
-				str(p.Description), str(p.KeyId), str(p.AllowedPattern), value, tags})
+				str(p.Description), str(p.KeyId), str(p.AllowedPattern), value, tags[str(p.ARN)]})
 			if err != nil {
 				return "", err
 			}
@@ -81,6 +82,33 @@ func valuesOf(ctx context.Context, api *ssm.Client, names []string) (map[string]
 		}
 		for i := range got.Parameters {
 			out[*got.Parameters[i].Name] = str(got.Parameters[i].Value)
+		}
+	}
+	return out, nil
+}
+
+// allTags returns the tags of all parameters that have some, by their ARNs: one request, which takes
+// one for each parameter of the service itself.
+func allTags(ctx context.Context) (map[string]map[string]string, error) {
+	api := groups.NewFromConfig(awstest.Config(server.URL(server.MiniStack), nil))
+	pages := groups.NewGetResourcesPaginator(api, &groups.GetResourcesInput{
+		ResourceTypeFilters: []string{"ssm:parameter"}})
+	out := map[string]map[string]string{}
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.ResourceTagMappingList {
+			r := &page.ResourceTagMappingList[i]
+			if len(r.Tags) == 0 {
+				continue // once there were some
+			}
+			tags := map[string]string{}
+			for _, t := range r.Tags {
+				tags[str(t.Key)] = str(t.Value)
+			}
+			out[str(r.ResourceARN)] = tags
 		}
 	}
 	return out, nil
