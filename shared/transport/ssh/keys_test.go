@@ -1,6 +1,7 @@
 package ssh_test
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"os"
@@ -24,17 +25,20 @@ func sshAgent(t *testing.T, keys ...key) string {
 	}
 	socket := filepath.Join(dir, "s")
 	cmd := exec.CommandContext(t.Context(), "ssh-agent", "-D", "-a", socket)
-	if err := cmd.Start(); err != nil {
+	said, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_, _ = cmd.Process.Kill(), cmd.Wait()
 		_ = os.RemoveAll(dir)
 	})
-	for {
-		if _, err := os.Stat(socket); err == nil {
-			break
-		}
+	// It names its socket once it listens there.
+	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil {
+		t.Fatalf("ssh-agent said %q: %v", line, err)
 	}
 	for _, k := range keys {
 		add := exec.CommandContext(t.Context(), "ssh-add", "-q", k.File)
