@@ -257,7 +257,7 @@ func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error 
 }
 
 // wouldBeRefused tells people why the release of a version would be refused, if it would.
-func (c *console) wouldBeRefused(number int, refused error) {
+func wouldBeRefused(c *console, number int, refused error) {
 	if problems, more := diag.Of(refused); len(problems) > 0 && !c.json {
 		c.complain("`southbound release %d` would be refused:", number)
 		c.problems(problems, more)

@@ -94,7 +94,7 @@ func (dr *dryRunner) dryRunNow(
 	err = dr.showPlan(d.Planned,
 		planExit{changes: exitCode, differences: exitCode, refused: d.Refused})
 	if err == nil {
-		dr.wouldBeRefused(d.Version, d.Refused)
+		wouldBeRefused(dr.console, d.Version, d.Refused)
 	}
 	return err
 }

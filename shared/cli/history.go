@@ -97,7 +97,7 @@ func (h *history) diffCommand() *cobra.Command {
 			}
 			err = h.showPlan(d.Planned, planExit{changes: exitCode, refused: d.Refused})
 			if err == nil {
-				h.wouldBeRefused(to, d.Refused)
+				wouldBeRefused(h.console, to, d.Refused)
 			}
 			return err
 		})}
