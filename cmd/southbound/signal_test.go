@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestSignals pins that the program ends when it is asked to, whatever hangs: what runs gets a
@@ -48,15 +50,16 @@ func TestSignals(t *testing.T) {
 		dir := t.TempDir()
 		data, model := filepath.Join(dir, "data"), filepath.Join(dir, "site.yaml")
 		fifo, never := filepath.Join(dir, "fifo"), filepath.Join(dir, "never")
-		if err := errors.Join(syscall.Mkfifo(fifo, 0o600),
-			syscall.Mkfifo(never, 0o600)); err != nil {
+		held := filepath.Join(dir, "held")
+		if err := errors.Join(syscall.Mkfifo(fifo, 0o600), syscall.Mkfifo(never, 0o600),
+			syscall.Mkfifo(held, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		text := fmt.Sprintf(
 			"southbound: 1\nresources:\n  - type: exec::Run\n    agent: a\n    attributes:\n"+
 				"      name: hang\n"+
-				"      command: [sh, -c, \"trap '' TERM INT HUP; echo $$ > %s; while :; do read "+
-				"x < %s; done\"]\n", fifo, never)
+				"      command: [sh, -c, \"trap '' TERM INT HUP; exec 3> %s; echo $$ > %s; while :; "+
+				"do read x < %s; done\"]\n", held, fifo, never)
 		if err := os.WriteFile(model, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -69,6 +72,10 @@ func TestSignals(t *testing.T) {
 		stderr := &said{}
 		cmd.Stderr, cmd.Stdout = stderr, stderr
 		pipe, err := os.OpenFile(fifo, os.O_RDWR|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alive, err := os.OpenFile(held, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,9 +106,12 @@ func TestSignals(t *testing.T) {
 		if !strings.Contains(stderr.String(), c.says) {
 			t.Errorf("%s: it says\n%s", c.why, stderr.String())
 		}
-		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-			t.Errorf("%s: the command outlives the program", c.why)
+		// What is killed may have its id for a while, but no files.
+		_ = alive.SetReadDeadline(time.Now().Add(time.Minute))
+		if n, err := alive.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("%s: the command outlives the program: %d, %v", c.why, n, err)
 		}
+		_ = alive.Close()
 		out, err := exec.Command(bin, "resources", "--json", "--data", data).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), `"compliance":"has_update"`) {
 			t.Errorf("%s: %v: %s", c.why, err, out)
