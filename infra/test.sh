@@ -28,7 +28,7 @@ plain=-dwarf=false
 alone="$plain -race=false"
 up=../../../../../../../../../../../../../../../../../../../..
 modules=$up$($go env GOMODCACHE)
-flags="-trimpath -ldflags=-s '-toolexec=env GOGC=off GOMEMLIMIT=700MiB' -gcflags=all=$plain '-gcflags=$up$PWD/shared/api=$plain -l'"
+flags="-trimpath -ldflags=-s '-toolexec=env GOGC=off GOMEMLIMIT=1400MiB' -gcflags=all=$plain '-gcflags=$up$PWD/shared/api=$plain -l'"
 for p in github.com/aws go.lsp.dev github.com/jackc/pgx; do
   flags+=" '-gcflags=$modules/$p/...=$alone -l'"
 done
