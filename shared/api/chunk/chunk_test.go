@@ -9,19 +9,20 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"southbound/handlers"
+	"southbound/handlers/fs"
+	"southbound/handlers/std"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
-	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
 	"southbound/shared/transport"
 )
 
+// registry knows the types of what the tests pack.
 func registry(t testing.TB) *schema.Registry {
 	t.Helper()
-	r, err := schema.NewRegistry(provider.Types(handlers.All())...)
+	r, err := schema.NewRegistry(std.Null().Type, fs.File().Type)
 	if err != nil {
 		t.Fatal(err)
 	}
