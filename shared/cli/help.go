@@ -34,22 +34,23 @@ Environment variables:
 `
 
 // fitHelp lets the help of all commands fit into textWidth columns: long texts and the descriptions
-// of flags are wrapped. Examples stay as they are, since they are there to be copied.
-func fitHelp(cmd *cobra.Command) {
-	cmd.Long = paragraphs(cmd.Long)
-	if !cmd.HasParent() {
-		template := cmd.UsageTemplate()
-		for _, flags := range []string{"LocalFlags", "InheritedFlags"} {
-			template = strings.ReplaceAll(template, "."+flags+".FlagUsages",
-				"."+flags+".FlagUsagesWrapped 80")
-		}
-		template = strings.ReplaceAll(template, " for more information about a command.",
-			" says more.")
-		cmd.SetUsageTemplate(template + "{{if not .HasParent}}\n" + more + "{{end}}")
+// of flags are wrapped. Examples stay as they are, since they are there to be copied. A text is
+// wrapped when it is shown: to wrap those of all commands would take each run of the program a
+// third of a millisecond.
+func fitHelp(root *cobra.Command) {
+	template := root.UsageTemplate()
+	for _, flags := range []string{"LocalFlags", "InheritedFlags"} {
+		template = strings.ReplaceAll(template, "."+flags+".FlagUsages",
+			"."+flags+".FlagUsagesWrapped 80")
 	}
-	for _, c := range cmd.Commands() {
-		fitHelp(c)
-	}
+	template = strings.ReplaceAll(template, " for more information about a command.",
+		" says more.")
+	root.SetUsageTemplate(template + "{{if not .HasParent}}\n" + more + "{{end}}")
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.Long = paragraphs(cmd.Long)
+		show(cmd, args)
+	})
 }
 
 // paragraphs wraps each paragraph of a text; one that begins with a blank stays as it is.
