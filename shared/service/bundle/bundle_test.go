@@ -187,11 +187,20 @@ func TestUnpackData(t *testing.T) {
 // TestBad refuses what is too large, and what is not a bundle.
 func TestBad(t *testing.T) {
 	t.Parallel()
-	many := map[string]string{"main.cf": ""}
-	for n := range MaxFiles + 1 {
-		many[fmt.Sprintf("files/%d", n)] = ""
+	// As many files as there may be, and main.cf: links to one folder, whose files travel with each.
+	const links, each = 80, 125
+	if links*each != MaxFiles {
+		t.Fatal("links are for another bound")
 	}
-	_, err := Pack(model(t, files(t, t.TempDir(), many)))
+	many, linked := map[string]string{}, map[string]string{"main.cf": ""}
+	for n := range each {
+		many[fmt.Sprint(n)] = ""
+	}
+	folder := files(t, t.TempDir(), many)
+	for n := range links {
+		linked[fmt.Sprintf("files/%d", n)] = "->" + folder
+	}
+	_, err := Pack(model(t, files(t, t.TempDir(), linked)))
 	if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "10000 files") {
 		t.Error(err)
 	}
