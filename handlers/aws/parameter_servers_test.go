@@ -121,18 +121,19 @@ func TestParameterConformance(t *testing.T) {
 		attrs   map[string]any
 		updates []map[string]any
 		other   string // kind
+		others  int
 	}{
 		"text": {map[string]any{"value": "one", "description": "first",
 			"tags": map[string]any{"a": "1", "b": "2"}}, []map[string]any{
 			{"value": "two"}, {"description": "second"}, {"tags": map[string]any{"b": "3"}},
 			{"tags": map[string]any{}, "value": "three"},
 			{"tier": "Advanced"}, {"description": ""}, {"value": "x1", "allowed_pattern": "^x"},
-		}, "SecureString"},
+		}, "SecureString", valuesAtOnce}, // one request more than one takes
 		"secret": {map[string]any{"kind": "SecureString", "value": "first s3cr3t",
 			"key": "alias/mine"}, []map[string]any{
 			{"value": "second s3cr3t"}, {"key": "alias/other"}, {"description": "changed"},
 			{"tags": map[string]any{"a": "b"}},
-		}, "String"},
+		}, "String", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -160,7 +161,7 @@ func TestParameterConformance(t *testing.T) {
 					for k, v := range first.attrs {
 						out.Attributes[k] = v
 					}
-					for i := range 13 {
+					for i := range first.others {
 						out.Others = append(out.Others,
 							map[string]any{"name": fmt.Sprintf("%sother-%d", prefix, i),
 								"value": "v s3cr3t"[:1+i%2*7],
