@@ -23,7 +23,8 @@ import (
 // root is empty: what comes and goes in this machine's meanwhile, such as the lock file of
 // somebody's ~/.bashrc, would stay there for ever in a copy that has seen it, and each login wait
 // for it. Packages and their lists are copies too, of what $2 holds: others on this machine may
-// fetch lists, and apt may be set to remove all packages then.
+// fetch lists, and apt may be set to remove all packages then. Nobody looks for manuals in it, so they
+// are not indexed.
 const machine = `set -e
 mount -t tmpfs -o size=2g none "$0"
 mkdir "$0/upper" "$0/work" "$0/root"
@@ -37,6 +38,7 @@ mount -t tmpfs none "$0/root/var/cache/apt/archives"
 cp -r "$2/archives/." "$0/root/var/cache/apt/archives"
 mount -t tmpfs none "$0/root/var/lib/apt/lists"
 cp -r "$2/lists/." "$0/root/var/lib/apt/lists"
+rm -f "$0/root/var/lib/man-db/auto-update"
 ip link set lo up
 exec chroot "$0/root" sh -c 'echo ready; while :; do sleep 1000 & wait $!; done'`
 
