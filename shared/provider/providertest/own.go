@@ -100,7 +100,7 @@ func (o *own) left() error {
 	o.mu.Lock()
 	call := o.first[name]
 	o.mu.Unlock()
-	return traced(call, func(call string) error {
+	return traced(call, false, func(call string) error {
 		return advise(
 			"remove temporary files on all ways, also when the call fails or is cut off: defer "+
 				"os.Remove, or write beside the file and rename",

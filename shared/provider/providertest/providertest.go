@@ -196,9 +196,8 @@ func (c check) inEnv(ctx context.Context, s Subject, newDir func() (string, erro
 	}
 	w := watch()
 	err := c.inPlace(ctx, s, newDir)
-	if errors.As(err, new(*untracedError)) {
-		// To look after each call what is there takes long, so it is done where something was.
-		s.sofar.traced.Store(true)
+	// To look after each call what is there takes long, so it is done where something was.
+	for u := (*untracedError)(nil); errors.As(err, &u) && s.sofar.trace(u.open); {
 		err = cmp.Or(c.inPlace(ctx, s, newDir), err)
 	}
 	if what, fix := w.restore(); what != "" { // between calls: by what goes on after them
@@ -234,7 +233,10 @@ type caseError struct{ error }
 func (e *caseError) Unwrap() error { return e.error }
 
 // untracedError is what a call has left, when it is not known which.
-type untracedError struct{ error }
+type untracedError struct {
+	error
+	open bool // it is a file that is open
+}
 
 // Unwrap returns what is wrong.
 func (e *untracedError) Unwrap() error { return e.error }

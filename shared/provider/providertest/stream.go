@@ -60,7 +60,7 @@ func (s *stream) told(secrets []string) error {
 	for _, secret := range secrets {
 		for how, form := range forms(secret) {
 			if at := strings.Index(string(b), form); at >= 0 {
-				return traced(s.callAt(at), func(call string) error {
+				return traced(s.callAt(at), false, func(call string) error {
 					return advise(
 						"print nothing: the standard output of the process is that of a command, "+
 							"and its standard error the log of a server; Context.Info and its "+

@@ -71,13 +71,13 @@ func (t *traces) by(what string, err func(call string) error) error {
 	t.mu.Lock()
 	call := t.first[what]
 	t.mu.Unlock()
-	return traced(call, err)
+	return traced(call, true, err)
 }
 
 // traced returns the error for what a call has left, "" when it is not known which.
-func traced(call string, err func(call string) error) error {
+func traced(call string, open bool, err func(call string) error) error {
 	if call == "" {
-		return &untracedError{err("a call")}
+		return &untracedError{err("a call"), open}
 	}
 	return err(call)
 }
@@ -106,10 +106,12 @@ func (t *traces) after(e *env, name string, before watched, meanwhile string) {
 			"set Dir and Env of an exec.Cmd, and name files by whole paths: other calls run at "+
 				"the same time", "%s changes %s and puts it back", who, meanwhile))
 	}
-	if e.subject.sofar.traced.Load() {
+	if e.subject.sofar.open.Load() {
 		for _, file := range below(e.dir, openFiles()) {
 			t.see(file, name)
 		}
+	}
+	if e.subject.sofar.traced.Load() {
 		e.own.note(name)
 	}
 	n := e.host.Cache().Lent()
@@ -125,7 +127,16 @@ func (t *traces) after(e *env, name string, before watched, meanwhile string) {
 // sofar is what the checks of a subject have come to so far.
 type sofar struct {
 	traced atomic.Bool // something was left: it is noted after which call it was there first
+	open   atomic.Bool // so it is of files that are open, which takes longer to see
 	waited atomic.Bool // something did not end in the time that it has
+}
+
+// trace has it noted from now on, and reports whether it was not before.
+func (s *sofar) trace(open bool) bool {
+	if open {
+		return !s.open.Swap(true)
+	}
+	return !s.traced.Swap(true)
 }
 
 // patience is how long what is about to end may take: a call that was cut off may need a moment.
@@ -139,7 +150,9 @@ func (s *sofar) soon(f func() error) error {
 	if s.waited.Load() {
 		limit /= 20
 	}
-	tick := time.NewTicker(5 * time.Millisecond)
+	const latest = 40 * time.Millisecond
+	pause := latest / 8
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for began := time.Now(); ; <-tick.C {
 		err := f()
@@ -150,6 +163,8 @@ func (s *sofar) soon(f func() error) error {
 			s.waited.Store(true)
 			return err
 		}
+		pause = min(2*pause, latest)
+		tick.Reset(pause)
 	}
 }
 
