@@ -42,6 +42,7 @@ func TestPrivateServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	withPip(t)
 	packages := t.TempDir()
 	s := &shelf{wheels: map[string][]byte{}}
 	s.add(t, "coded", "1.0", "answer = 42\n")
@@ -52,6 +53,7 @@ func TestPrivateServer(t *testing.T) {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), python, "-c", index, packages, secret)
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=") // it is compiled once
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +128,6 @@ func TestPrivateServer(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	copied(t)
 	if err := tool.Install(context.Background(), modtool.InstallOptions{Update: true}); err != nil {
 		t.Fatal(everything(err))
 	}
@@ -171,9 +172,10 @@ func withoutUV(t *testing.T) {
 	t.Setenv("PATH", strings.Join(dirs, string(os.PathListSeparator)))
 }
 
-// copied has a test make environments by a python3 that copies one that Python has made before. It
-// is Python itself whatever else it is asked. TestPrivateServer has Python make an environment.
-func copied(t *testing.T) {
+// withPip has a test make environments by a python3 that makes them as Python does, but takes pip
+// from one that Python has made before: to install pip takes seconds, most of them to compile it.
+// It is Python itself whatever else it is asked. TestLibrary has Python put pip into one.
+func withPip(t *testing.T) {
 	t.Helper()
 	template, python, err := server.Environment(t.Context())
 	if err != nil {
@@ -182,8 +184,9 @@ func copied(t *testing.T) {
 	dir := t.TempDir()
 	// Libraries are linked where that goes: nothing writes into files of theirs.
 	script := fmt.Sprintf(`#!/bin/sh
-if [ "$1 $2" != "-m venv" ]; then exec '%s' "$@"; fi
-cd '%s' && mkdir -p "$3" && cp -a [!l]* "$3" && { cp -al l* "$3" 2>/dev/null || cp -a l* "$3"; }
+if [ "$1 $2" != "-m venv" ]; then exec '%[1]s' "$@"; fi
+'%[1]s' -m venv --without-pip "$3" && cd '%[2]s/lib' &&
+{ cp -al . "$3/lib" 2>/dev/null || cp -a . "$3/lib"; }
 `, python, template)
 	if err := os.WriteFile(filepath.Join(dir, "python3"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -194,7 +197,7 @@ cd '%s' && mkdir -p "$3" && cp -a [!l]* "$3" && { cp -al l* "$3" 2>/dev/null || 
 // TestUnreadIndex holds that an error of pip names the index and the package, and says why there is
 // none, without the password.
 func TestUnreadIndex(t *testing.T) {
-	copied(t)
+	withPip(t)
 	withoutUV(t) // which says so itself
 	const secret = "s3cr3t-of-ann"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -239,7 +242,7 @@ func TestUnreadIndex(t *testing.T) {
 // TestLibrary holds that a project whose modules V1 have Python code gets the library that this
 // needs, also where its environment is broken, since nothing asks for it.
 func TestLibrary(t *testing.T) {
-	copied(t)
+	withPip(t)
 	var wheel bytes.Buffer
 	z := zip.NewWriter(&wheel)
 	for name, text := range map[string]string{
@@ -319,7 +322,7 @@ func TestLibrary(t *testing.T) {
 // TestPythonAfterAll holds that modules with Python code that were unpacked without what it needs
 // are installed with it as soon as that is wanted.
 func TestPythonAfterAll(t *testing.T) {
-	copied(t)
+	withPip(t)
 	s := &shelf{wheels: map[string][]byte{}}
 	s.add(t, "coded", "1.0", "answer = 42\n")
 	dir := tree(
@@ -345,7 +348,7 @@ func TestPythonAfterAll(t *testing.T) {
 // TestKilled holds that an installation has nothing outside of the project at any time, so that one
 // that is killed leaves nothing there, and that the next one mends what pip cannot.
 func TestKilled(t *testing.T) {
-	copied(t)
+	withPip(t)
 	s := &shelf{wheels: map[string][]byte{}}
 	s.add(t, "coded", "1.0", "answer = 42\n")
 	temporary := t.TempDir()
@@ -405,7 +408,7 @@ func TestKilled(t *testing.T) {
 // TestLocked holds that only one installation at a time is under way in an environment, and that
 // pip, which goes on when we are killed, is part of one.
 func TestLocked(t *testing.T) {
-	copied(t)
+	withPip(t)
 	withoutUV(t)
 	s := &shelf{wheels: map[string][]byte{}}
 	s.add(t, "coded", "1.0", "answer = 42\n")
@@ -475,7 +478,7 @@ func TestLocked(t *testing.T) {
 // TestConflict holds that packages which do not go together are told with all who ask for them,
 // that nothing is half installed then, and that the next run installs what goes together.
 func TestConflict(t *testing.T) {
-	copied(t)
+	withPip(t)
 	withoutUV(t) // whose own words are shown
 	s := &shelf{wheels: map[string][]byte{}}
 	s.add(t, "net", "1.0", "one = 1\n")
