@@ -62,51 +62,12 @@ type state struct {
 	root *Template
 }
 
-// scope holds the names that a part of a template set. Loops and macros have their own; if does
-// not.
-type scope struct {
-	vars  []namedValue
-	outer *scope
-	top   bool
-}
-
-// newRound returns a scope for one round of a loop: with room for the loop and its target, which
-// every round has, in one piece.
-func newRound(outer *scope) *scope {
-	made := &struct {
-		scope
-		room [2]namedValue
-	}{}
-	made.outer, made.vars = outer, made.room[:0]
-	return &made.scope
-}
-
-func (c *scope) set(name string, v types.Value) {
-	for i := range c.vars {
-		if c.vars[i].name == name {
-			c.vars[i].value = v
-			return
-		}
-	}
-	c.vars = append(c.vars, namedValue{name, v})
-}
-
-func (c *scope) get(name string) (types.Value, bool) {
-	for ; c != nil; c = c.outer {
-		for i := range c.vars {
-			if c.vars[i].name == name {
-				return c.vars[i].value, true
-			}
-		}
-	}
-	return nil, false
-}
-
 func (s *state) lookup(name string) (types.Value, bool, error) {
 	if v, ok := s.scope.get(name); ok {
 		return v, true, nil
 	}
 	if name == "self" {
+		s.scope.hold()
 		return &self{s}, true, nil
 	}
 	if v, ok, err := s.host.Lookup(name); ok || err != nil {
@@ -462,6 +423,7 @@ func (s *state) block(name string, level int, outer *scope) error {
 	defer s.leave()
 	inner := *s
 	inner.tpl, inner.parent, inner.scope = b.tpl, nil, &scope{outer: outer}
+	inner.scope.hold() // by super
 	inner.scope.set(
 		"super",
 		&function{"super", func(*state, []types.Value, []namedValue) (types.Value, error) {

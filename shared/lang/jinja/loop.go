@@ -38,12 +38,18 @@ func (n *forNode) loop(s *state, over types.Value, depth int) error {
 		inner.scope = &scope{outer: s.scope}
 		return inner.begin(n.elseLooksUp, n.otherwise)
 	}
+	if n.recursive { // the loop may be called when the part where it stands has ended
+		s.scope.hold()
+	}
 	l := &loop{node: n, items: items, depth: depth, state: *s}
 	inner := *s
+	inner.scope = newRound(s.scope)
 	var before []namedValue
 	for i, item := range items {
 		l.at = i
-		inner.scope = newRound(s.scope)
+		if i > 0 {
+			inner.scope = inner.scope.nextRound()
+		}
 		inner.scope.set("loop", l)
 		if err := inner.assign(n.target, item); err != nil {
 			return err
@@ -71,9 +77,10 @@ func (n *forNode) selected(s *state, items []types.Value) ([]types.Value, error)
 		return nil, err
 	}
 	inner := *s
+	inner.scope = newRound(s.scope)
 	var out []types.Value
 	for _, item := range items {
-		inner.scope = newRound(s.scope)
+		inner.scope = inner.scope.nextRound()
 		if err := inner.assign(n.target, item); err != nil {
 			return nil, err
 		}
@@ -175,6 +182,7 @@ type macroValue struct {
 }
 
 func (s *state) macro(m *macro) *macroValue {
+	s.scope.hold()
 	v := &macroValue{macro: m, state: *s}
 	v.state.parent = nil
 	return v
