@@ -1,6 +1,7 @@
 package python
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math/big"
@@ -72,17 +73,17 @@ func (p *parser) value(depth int) (types.Value, error) {
 
 func (p *parser) string() (string, error) {
 	from := p.at + 1
-	escaped := false
+	rest := p.text[from:]
+	if n := bytes.IndexByte(rest, '"'); n >= 0 && bytes.IndexByte(rest[:n], '\\') < 0 {
+		p.at = from + n + 1
+		return string(rest[:n]), nil
+	}
 	for i := from; i < len(p.text); i++ {
 		switch p.text[i] {
 		case '\\':
-			escaped = true
 			i++
 		case '"':
 			p.at = i + 1
-			if !escaped {
-				return string(p.text[from:i]), nil
-			}
 			var s string
 			err := json.Unmarshal(p.text[from-1:i+1], &s)
 			return s, err
