@@ -19,7 +19,7 @@ const orderSeeds = 80
 // or wrong.
 func TestShuffled(t *testing.T) {
 	t.Parallel()
-	right := 0
+	right, dir := 0, t.TempDir()
 	for i := range uint64(orderSeeds) {
 		r := rand.New(rand.NewPCG(23, i))
 		text := generate(r)
@@ -30,7 +30,8 @@ func TestShuffled(t *testing.T) {
 		parts := statements(text, tree)
 		r.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 		other := strings.Join(parts, "\n")
-		want, got := run(t, testCase{Model: text, Std: true}), run(t, testCase{Model: other, Std: true})
+		want := run(t, dir, testCase{Model: text, Std: true})
+		got := run(t, dir, testCase{Model: other, Std: true})
 		if d := unordered(t, want, got); d != "" {
 			t.Errorf("%s\nin another order\n%s\n%s", text, other, d)
 		}
@@ -46,6 +47,7 @@ func TestShuffled(t *testing.T) {
 // TestFormattedModels holds that a formatted model does what it did, and stays as it is.
 func TestFormattedModels(t *testing.T) {
 	t.Parallel()
+	dir := t.TempDir()
 	ragged := strings.NewReplacer("    ", " ", " = ", "=", ", ", " ,\n", " + ", "+ ", "(", "( ")
 	for i := range uint64(orderSeeds) {
 		text := ragged.Replace(generate(rand.New(rand.NewPCG(17, i))))
@@ -56,7 +58,8 @@ func TestFormattedModels(t *testing.T) {
 		if twice, _ := syntax.Formatted(once); twice != once {
 			t.Errorf("formatted:\n%s\nand again:\n%s", once, twice)
 		}
-		want, got := run(t, testCase{Model: text, Std: true}), run(t, testCase{Model: once, Std: true})
+		want := run(t, dir, testCase{Model: text, Std: true})
+		got := run(t, dir, testCase{Model: once, Std: true})
 		if d := unordered(t, want, got); d != "" || impersonal(want.Output) != impersonal(got.Output) {
 			t.Errorf("%s\nformatted\n%s\n%s", text, once, d)
 		}
