@@ -48,7 +48,7 @@ func (r rpms) add(t *testing.T, packages ...string) {
 		}
 		version, release, _ := strings.Cut(vr, "-")
 		spec := fmt.Sprintf("Name: %s\nVersion: %s\nRelease: %s\nSummary: a test\nLicense: MIT\n"+
-			"BuildArch: noarch\n", name, version, release)
+			"BuildArch: noarch\nAutoReqProv: no\n", name, version, release)
 		if epoch != "" {
 			spec += "Epoch: " + epoch + "\n"
 		}
@@ -63,7 +63,7 @@ func (r rpms) add(t *testing.T, packages ...string) {
 			"/version\n%files\n/usr/share/" + name + "\n"
 		write(t, filepath.Join(work, "x.spec"), spec)
 		command(t, work, "rpmbuild", "-bb", "--quiet", "--define", "_topdir "+work, "--define",
-			"_rpmdir "+r.dir, "--define", "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.rpm",
+			"_rpmdir "+r.dir, "--define", "__os_install_post %{nil}", "--define", "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.rpm",
 			"--define", "_dbpath "+filepath.Join(work, "db"), "x.spec")
 	}
 	command(t, r.dir, "createrepo_c", "-q", "--update", r.dir)

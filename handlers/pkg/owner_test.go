@@ -125,7 +125,9 @@ func TestRootOfSeveral(t *testing.T) {
 	of := func(root string) map[string]any {
 		return map[string]any{"name": "sb-demo", "root": root, "provider": "pip"}
 	}
-	mine := func(dir string) { environment(t, filepath.Join(dir, "venv")) }
+	mine := func(dir string) { // nothing is installed, so it needs no pip
+		command(t, "/", "python3", "-m", "venv", "--without-pip", filepath.Join(dir, "venv"))
+	}
 	above := theirs(t, mine)
 	venv := filepath.Join(above, "venv")
 	command(t, "/", "chown", "-hR", "0", venv)

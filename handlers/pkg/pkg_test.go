@@ -1,8 +1,11 @@
 package pkg
 
 import (
+	"archive/zip"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,6 +105,10 @@ func TestApt(t *testing.T) {
 	goes(t, "what it needed stays", diff.NoChange, lib, false)
 	goes(t, "from a file", diff.Created, with(app, "source", repo.deb("sb-app", "1.0")), false)
 	goes(t, "and that is its version", diff.NoChange, with(app, "version", "1.0"), false)
+	if got, err := (apt{}).chosen(providertest.NewHost(nil).Context(t.Context(),
+		provider.Options{}), place{root: root}); err != nil || !slices.Equal(got, []string{"sb-app"}) {
+		t.Errorf("asked for by somebody: %v, %v", got, err)
+	}
 	if _, _, err := run(t, with(app, "name", "sb-none"),
 		false); provider.ClassOf(err) != provider.Retryable ||
 		!strings.Contains(fmt.Sprint(err), "nable to locate package sb-none") {
@@ -298,17 +305,28 @@ func glob(t *testing.T, pattern string) string {
 // wheel makes a package of Python.
 func wheel(t *testing.T, dir, name, version string) {
 	t.Helper()
-	work := t.TempDir()
 	info := name + "-" + version + ".dist-info/"
-	write(t, filepath.Join(work, name+".py"), "version = '"+version+"'\n")
-	write(t, filepath.Join(work, info, "METADATA"),
-		"Metadata-Version: 2.1\nName: "+name+"\nVersion: "+version+"\n")
-	write(t, filepath.Join(work, info, "WHEEL"),
-		"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-	write(t, filepath.Join(work, info, "RECORD"),
-		name+".py,,\n"+info+"METADATA,,\n"+info+"WHEEL,,\n"+info+"RECORD,,\n")
-	command(t, work, "python3", "-m", "zipfile", "-c",
-		filepath.Join(dir, name+"-"+version+"-py3-none-any.whl"), name+".py", info)
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, file := range [][2]string{{name + ".py", "version = '" + version + "'\n"},
+		{info + "METADATA", "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n"},
+		{info + "WHEEL",
+			"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+		{info + "RECORD",
+			name + ".py,,\n" + info + "METADATA,,\n" + info + "WHEEL,,\n" + info + "RECORD,,\n"},
+	} {
+		w, err := z.Create(file[0])
+		if err == nil {
+			_, err = io.WriteString(w, file[1])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, name+"-"+version+"-py3-none-any.whl"), b.String())
 }
 
 // TestNpm works with the real npm, a prefix, and packages that are files.
