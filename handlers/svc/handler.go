@@ -113,19 +113,17 @@ func (h handler) fresh(
 	ctx *provider.Context, r provider.Resource, starts func(state) bool,
 ) (now state, defined bool, err error) {
 	of, name := h.of(r), nameOf(r)
-	read := func() {
+	read := func(ask func(context.Context, []string) (map[string]state, error)) {
 		var known map[string]state
-		if known, err = of.states(ctx, []string{name}); err == nil {
+		if known, err = ask(ctx, []string{name}); err == nil {
 			now, defined = known[name]
 			now = now.seenBy(r)
 		}
 	}
-	read()
+	read(of.states)
 	if system, can := of.(refresher); can && err == nil &&
-		(!defined || now.problem != "" || starts(now)) {
-		if err = system.refresh(ctx); err == nil {
-			read()
-		}
+		(!defined && !r.Purged || now.problem != "" || starts(now)) {
+		read(system.refresh)
 	}
 	if err != nil {
 		err = provider.Errorf(provider.Retryable, "read the service: %w", err)
@@ -142,6 +140,9 @@ func (h handler) bring(ctx *provider.Context, r provider.Resource) (provider.Res
 		})
 	if err != nil {
 		return provider.Result{}, err
+	}
+	if !defined && r.Purged {
+		return provider.Result{}, nil
 	}
 	if !defined {
 		return provider.Result{}, provider.Errorf(provider.Retryable,
@@ -216,12 +217,9 @@ func (h handler) Delete(
 	ctx *provider.Context, req provider.DeleteRequest,
 ) (provider.Result, error) {
 	r := req.Resource
+	r.Purged = true
 	r.Attributes = map[string]any{"name": nameOf(r), "scope": r.Attributes["scope"],
 		"running": false, "enabled": false}
-	known, err := h.of(r).states(ctx, []string{nameOf(r)})
-	if _, defined := known[nameOf(r)]; err == nil && !defined {
-		return provider.Result{}, nil
-	}
 	return h.bring(ctx, r)
 }
 

@@ -33,18 +33,25 @@ func (s supervisor) lack(ctx *provider.Context) string {
 	return ""
 }
 
-// states reads what there is, and "name  in use  auto  1:2" of what is configured.
+// states reads what there is, and what is configured.
 func (s supervisor) states(ctx context.Context, names []string) (map[string]state, error) {
+	configured, err := s.run(ctx, "avail")
+	if err != nil {
+		return nil, err
+	}
+	return s.configured(ctx, configured, names)
+}
+
+// configured reads what there is where it is known what is configured: "name  in use  auto  1:2".
+func (s supervisor) configured(
+	ctx context.Context, configured string, names []string,
+) (map[string]state, error) {
 	all, err := s.status(ctx)
 	if err != nil {
 		return nil, err
 	}
-	starts, err := s.run(ctx, "avail")
-	if err != nil {
-		return nil, err
-	}
 	auto := map[string]bool{}
-	for line := range strings.Lines(starts) {
+	for line := range strings.Lines(configured) {
 		f := strings.Fields(line)
 		auto[alone(first(f))] = len(f) > 2 && f[len(f)-2] == "auto"
 	}
@@ -145,24 +152,25 @@ func (s supervisor) tell(ctx context.Context, verb string, args ...string) error
 	return nil
 }
 
-// refresh reads the configuration anew. New programs are added when they are started.
-func (s supervisor) refresh(ctx context.Context) error {
+// refresh reads the configuration anew, and adds new programs. That changes nothing of how programs
+// are configured, so it is asked for once: each question takes a Python.
+func (s supervisor) refresh(ctx context.Context, names []string) (map[string]state, error) {
 	_, err := s.run(ctx, "reread")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	configured, err := s.run(ctx, "avail")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for line := range strings.Lines(configured) {
 		if f := strings.Fields(line); len(f) > 1 && f[1] == "avail" { // not in use yet
 			if err := s.tell(ctx, "add", group(f[0])); err != nil {
-				return fmt.Errorf("add %s: %w", f[0], err)
+				return nil, fmt.Errorf("add %s: %w", f[0], err)
 			}
 		}
 	}
-	return nil
+	return s.configured(ctx, configured, names)
 }
 
 func (s supervisor) start(ctx context.Context, name string) error {

@@ -119,7 +119,7 @@ func comesTo(t *testing.T, dir string, s supervisor) {
 	program(t, dir, "slow", "sh -c 'until test -e "+end+"; do sleep 0.05; done; exit 3'",
 		"startsecs=1000\nstartretries=0\nautostart=true\n")
 	program(t, dir, "fails", "/bin/false", "startsecs=1000\nstartretries=1000000\nautostart=true\n")
-	if err := s.refresh(t.Context()); err != nil { // which begins them
+	if _, err := s.refresh(t.Context(), nil); err != nil { // which begins them
 		t.Fatal(err)
 	}
 	logged := func(text string) {

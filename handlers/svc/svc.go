@@ -43,9 +43,10 @@ type errBusy struct{}
 
 func (errBusy) Error() string { return "it is on its way" }
 
-// refresher is a system that reads definitions only when it is told to.
+// refresher is a system that reads definitions only when it is told to. refresh does so, and returns
+// what is known of services then, as states does.
 type refresher interface {
-	refresh(ctx context.Context) error
+	refresh(ctx context.Context, names []string) (map[string]state, error)
 }
 
 // scoped is a system that looks after services of users, too.

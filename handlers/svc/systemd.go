@@ -193,9 +193,11 @@ func (s systemd) do(ctx context.Context, verb, name string) error {
 
 // refresh makes systemd read its units anew. That it should, it does not always know: not of a
 // drop-in in a new directory.
-func (s systemd) refresh(ctx context.Context) error {
-	_, err := s.run(ctx, "daemon-reload")
-	return err
+func (s systemd) refresh(ctx context.Context, names []string) (map[string]state, error) {
+	if _, err := s.run(ctx, "daemon-reload"); err != nil {
+		return nil, err
+	}
+	return s.states(ctx, names)
 }
 
 // short does what may take long. What it has not come to the end of goes on, and is asked for again
