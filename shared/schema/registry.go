@@ -27,7 +27,7 @@ type Registry struct {
 // NewRegistry compiles types. All problems of their definitions are returned at once, as
 // diag.Problems in which Resource is the name of the type and Attribute that of the attribute.
 func NewRegistry(types ...Type) (*Registry, error) {
-	c := &compiler{aliases: newAliasTable()}
+	c := &compiler{aliases: newAliasTable(), known: map[string]*DataType{}}
 	c.collectAliases(types)
 	r := &Registry{types: make(map[string]*Compiled, len(types))}
 	for i := range types {
@@ -66,8 +66,9 @@ func (r *Registry) Nearest(name string) string { return Nearest(name, r.names) }
 // compiler compiles definitions and collects their problems.
 type compiler struct {
 	aliases  *aliasTable
-	typ      string // the type at hand
-	part     string // the Part of it at hand, "" for none
+	known    map[string]*DataType // expressions that were read, most of which come several times
+	typ      string               // the type at hand
+	part     string               // the Part of it at hand, "" for none
 	where    func(part string) diag.Pos
 	problems diag.Problems
 }
@@ -152,6 +153,7 @@ func (c *compiler) compile(t *Type) *Compiled {
 	c.problems = append(c.problems, t.Wrong...)
 	out := &Compiled{Type: *t, index: make(map[string]int, len(t.Attributes))}
 	out.Attributes = slices.Clone(t.Attributes)
+	out.compiled = make([]CompiledAttribute, 0, len(t.Attributes))
 	if !resource.ValidType(t.Name) && (t.Name != "" || len(t.Wrong) == 0) {
 		c.bad("", "a name is like fs::File",
 			"%q is not a type name: two or more names joined by ::", t.Name)
@@ -243,6 +245,19 @@ func lookAlike(name string) string {
 	return ""
 }
 
+// dataType reads the expression of an attribute. Attributes with the same one share what it is, as
+// nothing changes that.
+func (c *compiler) dataType(expr string) (*DataType, error) {
+	if d := c.known[expr]; d != nil {
+		return d, nil
+	}
+	d, err := parseDataType(expr, c.aliases)
+	if err == nil {
+		c.known[expr] = d
+	}
+	return d, err
+}
+
 // attribute compiles attribute i of t.
 func (c *compiler) attribute(t *Compiled, i int) {
 	a := &t.Attributes[i]
@@ -259,7 +274,7 @@ func (c *compiler) attribute(t *Compiled, i int) {
 		c.bad(a.Name, "", "the attribute is declared twice")
 	}
 	t.index[a.Name] = i
-	d, err := parseDataType(a.Type, c.aliases)
+	d, err := c.dataType(a.Type)
 	if err != nil {
 		c.bad(a.Name, hintOf(err), "%v", err)
 		d = &DataType{kind: kindAny, undef: true}
