@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed" // the locked lists of what is installed
@@ -158,8 +159,11 @@ func mavenInto(ctx context.Context, dir string, pom []byte) error {
 	if err := os.WriteFile(file, pom, 0o644); err != nil {
 		return err
 	}
-	return run(ctx, dir, "mvn", "-q", "-B", "-f", file, "dependency:copy-dependencies",
-		"-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(dir, "lib"))
+	// Maven compiles itself for longer than it then runs, unless its user has told it otherwise.
+	options := cmp.Or(os.Getenv("MAVEN_OPTS"), "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+	return run(ctx, dir, "env", "MAVEN_OPTS="+options, "mvn", "-q", "-B", "-f", file,
+		"dependency:copy-dependencies", "-DincludeScope=runtime",
+		"-DoutputDirectory="+filepath.Join(dir, "lib"))
 }
 
 func run(ctx context.Context, dir, name string, args ...string) error {
