@@ -312,7 +312,7 @@ func (b *brisk) Now() time.Time { return b.began.Add(time.Since(b.began) / 10) }
 // TestOneByOne pins the budget where handlers are so slow that every result is a commit of its own:
 // the dearest case.
 func TestOneByOne(t *testing.T) {
-	const n = 200
+	const n = 100
 	h := newHome(t)
 	h.clock, h.plain = &slow{}, true
 	h.restart()
