@@ -63,6 +63,7 @@ type stack struct {
 	meter  meter.Meter // of everything the functions ask for
 	sqs    *sqs.Client // of the poller; not counted, see used
 	used   cost.Usage  // by the poller: polls, invocations
+	sent   *sent
 	// when an answer with messages may have been lost last; the emulator does not know ids of
 	// attempts
 	lost  time.Time
@@ -126,7 +127,8 @@ func newStack(t *testing.T) *stack {
 			Code: &types.FunctionCode{ZipFile: emptyZip()}}); err != nil {
 		t.Fatal(err)
 	}
-	counted := awstest.Config(mini, off{byService{to}})
+	s.sent = newSent(off{byService{to}})
+	counted := awstest.Config(mini, s.sent)
 	s.meter.Install(&counted)
 	s.config = awshome.Config{Table: name, Bucket: name, Prefix: name,
 		DeadLetters: "arn:aws:sqs:us-east-1:000000000000:dead-" + name + ".fifo", Handler: function,
@@ -150,12 +152,12 @@ func (o off) RoundTrip(r *http.Request) (*http.Response, error) {
 		text := strings.Replace(body.String(), `"Enabled":true`, `"Enabled":false`, 1)
 		r = r.Clone(r.Context())
 		r.Body, r.ContentLength = http.NoBody, int64(len(text))
-		r.Body = readCloser{strings.NewReader(text)}
+		r.Body = readCloser{bytes.NewReader([]byte(text))}
 	}
 	return o.next.RoundTrip(r)
 }
 
-type readCloser struct{ *strings.Reader }
+type readCloser struct{ *bytes.Reader }
 
 // Close implements io.Closer.
 func (readCloser) Close() error { return nil }
@@ -293,15 +295,20 @@ func (s *stack) delete(url string, messages []sqstypes.Message) {
 func (s *stack) drain(agents int) (notified int) {
 	s.t.Helper()
 	for again := true; again; {
-		again = !s.lost.IsZero() && time.Since(s.lost) < hidden+time.Second
+		lost := !s.lost.IsZero() && time.Since(s.lost) < hidden+time.Second
+		again = lost
 		for a := range agents {
 			at := s.config.Endpoint + "/000000000000/" + queue.Name(s.config.Prefix, "prod",
 				agentName(a))
+			if !s.sent.to(at) && !lost {
+				continue
+			}
 			got := s.receive(at, 10)
 			if len(got) == 0 {
 				continue
 			}
 			again = true
+			s.sent.note(at) // there may be more
 			notified += len(got)
 			s.used.Invocations++
 			batch := make([]worker.Message, len(got))
@@ -317,9 +324,13 @@ func (s *stack) drain(agents int) (notified int) {
 			s.worked.Flush(s.t.Context())
 			s.delete(at, got)
 		}
-		for got := s.receive(s.config.LogQueue, 100); len(got) > 0; got = s.receive(
-			s.config.LogQueue, 100) {
+		for s.sent.to(s.config.LogQueue) || lost {
+			got := s.receive(s.config.LogQueue, 100)
+			if len(got) == 0 {
+				break
+			}
 			again = true
+			s.sent.note(s.config.LogQueue)
 			s.used.Invocations++
 			var in []events.SQSMessage
 			for _, m := range got {

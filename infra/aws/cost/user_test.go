@@ -83,7 +83,7 @@ func (s *stack) run(at *site, agents int, args ...string) (requests, calls int64
 			s.t.Logf("southbound %v: %d calls of the API\n%s\n%s", args, at.calls.Load(),
 				said.String(), took)
 			return int64(took.Sum().Calls), at.calls.Load()
-		default:
+		case <-s.sent.some:
 			s.drain(agents)
 		}
 	}
