@@ -23,8 +23,8 @@ import (
 // root is empty: what comes and goes in this machine's meanwhile, such as the lock file of
 // somebody's ~/.bashrc, would stay there for ever in a copy that has seen it, and each login wait
 // for it. Packages and their lists are copies too, of what $2 holds: others on this machine may
-// fetch lists, and apt may be set to remove all packages then. Nobody looks for manuals in it, so they
-// are not indexed.
+// fetch lists, and apt may be set to remove all packages then. Nobody looks for manuals in it, so
+// they are not indexed.
 const machine = `set -e
 mount -t tmpfs -o size=2g none "$0"
 mkdir "$0/upper" "$0/work" "$0/root"

@@ -63,7 +63,8 @@ func (r rpms) add(t *testing.T, packages ...string) {
 			"/version\n%files\n/usr/share/" + name + "\n"
 		write(t, filepath.Join(work, "x.spec"), spec)
 		command(t, work, "rpmbuild", "-bb", "--quiet", "--define", "_topdir "+work, "--define",
-			"_rpmdir "+r.dir, "--define", "__os_install_post %{nil}", "--define", "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.rpm",
+			"_rpmdir "+r.dir, "--define", "__os_install_post %{nil}",
+			"--define", "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.rpm",
 			"--define", "_dbpath "+filepath.Join(work, "db"), "x.spec")
 	}
 	command(t, r.dir, "createrepo_c", "-q", "--update", r.dir)

@@ -43,8 +43,8 @@ type errBusy struct{}
 
 func (errBusy) Error() string { return "it is on its way" }
 
-// refresher is a system that reads definitions only when it is told to. refresh does so, and returns
-// what is known of services then, as states does.
+// refresher is a system that reads definitions only when it is told to. refresh does so, and
+// returns what is known of services then, as states does.
 type refresher interface {
 	refresh(ctx context.Context, names []string) (map[string]state, error)
 }

@@ -102,8 +102,8 @@ func (m *machine) define(t *testing.T, name string) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	run := "#!/bin/sh\ntrap 'echo hup >> starts' HUP\ntrap 'kill $!; exit 0' TERM\necho start >> starts\n" +
-		"while :; do sleep 1000 & wait $!; done\n"
+	run := "#!/bin/sh\ntrap 'echo hup >> starts' HUP\ntrap 'kill $!; exit 0' TERM\n" +
+		"echo start >> starts\nwhile :; do sleep 1000 & wait $!; done\n"
 	for file, text := range map[string]string{"run": run, "down": ""} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
