@@ -146,6 +146,7 @@ func noise(n int) string {
 // objects.
 func TestPagesGo(t *testing.T) {
 	t.Parallel()
+	const rounds = 20
 	for _, squeeze := range []bool{false, true} {
 		t.Run(fmt.Sprint("squeezed=", squeeze), func(t *testing.T) {
 			t.Parallel()
@@ -154,7 +155,7 @@ func TestPagesGo(t *testing.T) {
 			m := &maker{every: time.Second}
 			var all []state.Action
 			l := w.process()
-			for range 40 {
+			for range rounds {
 				actions := m.actions("a", 5, 20)
 				all = append(all, actions...)
 				commits(t, l, "a/0", actions, 5)
@@ -169,7 +170,8 @@ func TestPagesGo(t *testing.T) {
 				}
 			}
 			if objects := w.state.(*awstest.Objects).Len(); pages > 12 || objects > 12 {
-				t.Errorf("%d pages and %d objects are left of %d commits", pages, objects, 160)
+				t.Errorf("%d pages and %d objects are left of %d commits", pages, objects,
+					4*rounds)
 			}
 			want(t, w.process(), state.ActionQuery{}, newestFirst(all), "all")
 			if n, err := w.process().State.DropActions(t.Context(), env, start); err != nil ||
