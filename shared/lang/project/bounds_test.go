@@ -173,8 +173,8 @@ var bySteps = []string{"equal lists", "templates"}
 // most is how much memory the usual bounds are for, in bytes.
 const most = 1 << 30
 
-// undivided are the models that have the usual bounds in TestBounds: those that take most, the
-// second of which is ended by a bound that is the same whatever memory there is.
+// undivided are the models that have the usual bounds in TestBounds: the one that takes most, and
+// one that is ended by a bound which is the same whatever memory there is.
 var undivided = []string{"many dicts", "split"}
 
 // TestBoundsWithin holds that no model takes more memory than whoever compiles it has for models,

@@ -131,10 +131,11 @@ func split(c *eval.Context, a eval.Args) (types.Value, error) {
 	if a.Text(1) == "" {
 		return nil, errors.New("delim is empty")
 	}
-	if err := c.Fits(strings.Count(a.Text(0), a.Text(1))+1, 0); err != nil {
+	parts := strings.Count(a.Text(0), a.Text(1)) + 1
+	if err := c.Fits(parts, 0); err != nil {
 		return nil, err
 	}
-	out := &types.List{}
+	out := &types.List{Items: make([]types.Value, 0, parts)}
 	for part := range strings.SplitSeq(a.Text(0), a.Text(1)) {
 		out.Items = append(out.Items, part)
 	}
