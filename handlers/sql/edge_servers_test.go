@@ -3,10 +3,13 @@
 package sql
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -280,5 +283,48 @@ func TestRefused(t *testing.T) {
 	if facts, err := connect(t, &conn.Sessions{}, nil).Facts(t.Context()); err != nil ||
 		facts["postgresql.version"] == "" {
 		t.Errorf("facts are %v, %v", facts, err)
+	}
+}
+
+// counted counts the queries of a connection.
+type counted struct {
+	net.Conn
+	n *atomic.Int64
+}
+
+// Write implements net.Conn; see cut.
+func (c counted) Write(b []byte) (int, error) {
+	if len(b) > 0 && (b[0] == 'Q' || b[0] == 'P') {
+		c.n.Add(1)
+	}
+	return c.Conn.Write(b)
+}
+
+// TestRolesAreListedTogether pins that a list asks no more often the more roles there are, and tells
+// of each what it is a member of.
+func TestRolesAreListedTogether(t *testing.T) {
+	t.Parallel()
+	var n atomic.Int64
+	wrap := func(in net.Conn) net.Conn { return counted{in, &n} }
+	c := connect(t, &conn.Sessions{Wrap: wrap}, nil)
+	must(t, c, "", `CREATE ROLE "listed b"`, `CREATE ROLE "listed a"`,
+		`CREATE ROLE "listed one" IN ROLE "listed b", "listed a"`,
+		`CREATE ROLE "listed two" IN ROLE "listed one"`)
+	lister, _ := provider.As[provider.Lister](Role().Handler)
+	groups := map[any]any{}
+	n.Store(0)
+	err := lister.List(providertest.NewHost(c).Context(t.Context(), provider.Options{}),
+		func(f provider.Found) error {
+			groups[f.Attributes["name"]] = f.Attributes["member_of"]
+			return nil
+		})
+	for name, want := range map[string][]any{"listed a": {}, "listed b": {},
+		"listed one": {"listed a", "listed b"}, "listed two": {"listed one"}} {
+		if got, is := groups[name]; !is || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is a member of %v, want %v", name, got, want)
+		}
+	}
+	if asked := n.Load(); err != nil || asked != 2 {
+		t.Errorf("%d queries for %d roles, %v", asked, len(groups), err)
 	}
 }

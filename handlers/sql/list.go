@@ -34,11 +34,24 @@ func (database) List(ctx *provider.Context, found func(provider.Found) error) er
 
 // List implements provider.Lister: all roles but the server's own, without their passwords.
 func (role) List(ctx *provider.Context, found func(provider.Found) error) error {
-	return each(ctx,
-		`SELECT rolname FROM pg_catalog.pg_roles WHERE NOT starts_with(rolname, 'pg_') ORDER BY 1`,
-		readRole, func(attrs map[string]any) error {
-			return found(provider.Found{Attributes: attrs})
-		})
+	c, err := connection(ctx)
+	if err != nil {
+		return err
+	}
+	var all []map[string]any
+	err = c.Do(ctx, "", func(pg *pgconn.PgConn) (err error) {
+		all, err = roles(ctx, pg, "NOT starts_with(r.rolname, 'pg_')")
+		return err
+	})
+	if err != nil {
+		return failure("list what the server has", err)
+	}
+	for _, attrs := range all {
+		if err := found(provider.Found{Attributes: attrs}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type reader func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (

@@ -34,32 +34,12 @@ func readRole(
 	if err := printable(name); err != nil {
 		return provider.Observation{}, err
 	}
-	columns := ""
-	for _, f := range flags() {
-		columns += f.column + ", "
-	}
-	rows, err := query(ctx, pg,
-		"SELECT "+columns+
-			`rolconnlimit, CASE WHEN isfinite(rolvaliduntil) THEN to_char(rolvaliduntil AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END,
-		pg_catalog.shobj_description(oid, 'pg_authid') FROM pg_catalog.pg_roles r WHERE rolname = $1`,
-		name)
-	if err != nil || len(rows) == 0 {
+	all, err := roles(ctx, pg, "r.rolname = $1", name)
+	if err != nil || len(all) == 0 {
 		return provider.Observation{}, failure("read the role "+name, err)
 	}
-	row, attrs := rows[0], map[string]any{}
-	for i, f := range flags() {
-		attrs[f.attribute] = string(row[i]) == "t"
-	}
-	rest := row[len(flags()):]
-	if attrs["connection_limit"], err = strconv.ParseInt(string(rest[0]), 10, 64); err != nil {
-		return provider.Observation{}, failure("read the role "+name, err)
-	}
-	attrs["valid_until"], attrs["comment"] = until(rest[1]), string(rest[2])
-	groups, err := groupsOf(ctx, pg, name)
-	if err != nil {
-		return provider.Observation{}, failure("read what the role "+name+" is a member of", err)
-	}
-	attrs["member_of"] = list(groups)
+	attrs := all[0]
+	delete(attrs, "name")
 	if password := text(r, "password"); password != "" && !r.Purged {
 		seen, err := seenPassword(ctx, c, pg, name, password)
 		if err != nil {
@@ -72,16 +52,59 @@ func readRole(
 	return provider.Observation{Exists: true, Attributes: attrs}, nil
 }
 
-// groupsOf returns the roles that a role is a member of, sorted.
-func groupsOf(ctx context.Context, pg *pgconn.PgConn, name string) ([]string, error) {
-	rows, err := query(ctx, pg,
-		`SELECT DISTINCT g.rolname FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles g ON g.oid = m.roleid
-		JOIN pg_catalog.pg_roles r ON r.oid = m.member WHERE r.rolname = $1`, name)
-	var out []string
-	for _, row := range rows {
-		out = append(out, string(row[0]))
+// roles returns the attributes, but for their passwords, of the roles r for which a condition holds,
+// by name: of all of them with two queries.
+func roles(
+	ctx context.Context, pg *pgconn.PgConn, condition string, args ...string,
+) (out []map[string]any, err error) {
+	columns := ""
+	for _, f := range flags() {
+		columns += f.column + ", "
 	}
-	slices.Sort(out)
+	rows, err := query(ctx, pg,
+		"SELECT "+columns+
+			`rolconnlimit, CASE WHEN isfinite(rolvaliduntil) THEN to_char(rolvaliduntil AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END,
+		pg_catalog.shobj_description(oid, 'pg_authid'), rolname FROM pg_catalog.pg_roles r WHERE `+
+			condition+" ORDER BY rolname", args...)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	groups, err := groupsOf(ctx, pg, condition, args...)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		attrs := map[string]any{}
+		for i, f := range flags() {
+			attrs[f.attribute] = string(row[i]) == "t"
+		}
+		rest := row[len(flags()):]
+		if attrs["connection_limit"], err = strconv.ParseInt(string(rest[0]), 10, 64); err != nil {
+			return nil, err
+		}
+		name := string(rest[3])
+		attrs["valid_until"], attrs["comment"] = until(rest[1]), string(rest[2])
+		attrs["name"], attrs["member_of"] = name, list(groups[name])
+		out = append(out, attrs)
+	}
+	return out, nil
+}
+
+// groupsOf returns what roles r are members of, sorted, by their names.
+func groupsOf(
+	ctx context.Context, pg *pgconn.PgConn, condition string, args ...string,
+) (map[string][]string, error) {
+	rows, err := query(ctx, pg,
+		`SELECT DISTINCT r.rolname, g.rolname FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles g ON g.oid = m.roleid
+		JOIN pg_catalog.pg_roles r ON r.oid = m.member WHERE `+condition, args...)
+	out := map[string][]string{}
+	for _, row := range rows {
+		name := string(row[0])
+		out[name] = append(out[name], string(row[1]))
+	}
+	for _, groups := range out {
+		slices.Sort(groups)
+	}
 	return out, err
 }
 
