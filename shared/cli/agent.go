@@ -55,7 +55,7 @@ func (a *agentRunner) agentRunCommand() *cobra.Command {
 			"agent run web1",
 		Args: exactArgs(1, "one agent"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.locate(""); err != nil {
+			if err := a.settle(""); err != nil {
 				return err
 			}
 			c, err := home.FromEnv(func(name string) string {

@@ -273,6 +273,7 @@ func (e *exporter) store(
 	pr.end()
 	if err == nil {
 		e.docs.noteProject()
+		e.remember(path)
 	}
 	if err == nil && whole && documents && path != "-" && !e.remote() {
 		saveInputs(cache, read.inputs)

@@ -37,6 +37,9 @@ func (h *history) environmentsCommand() *cobra.Command {
 }
 
 func (h *history) environments(ctx context.Context, _ []string) error {
+	if !h.remote() && h.fresh() {
+		return h.missing(nil)
+	}
 	names, err := h.home.Environments(ctx)
 	if err != nil {
 		return err

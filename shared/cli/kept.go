@@ -8,7 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"southbound/shared/api"
 	"southbound/shared/deploy"
@@ -147,8 +150,35 @@ func (p *planFiles) showKept(
 	if err := p.showPlan(planned, planExit{changes: exitCode}); err != nil {
 		return err
 	}
-	p.say("kept in %s; `southbound apply %s` does exactly this", file, file)
+	p.say("kept in %s; `%s` does exactly this", file, p.command(file))
 	return nil
+}
+
+// command returns the command that applies a kept plan. It names the home only if the command
+// would not find it.
+func (p *planFiles) command(file string) string {
+	words := []string{"southbound", "apply", shellWord(file)}
+	alone := location{projectDir: p.location.projectDir}
+	if err := alone.settle(""); err != nil || resolved(alone.where()) != resolved(p.where()) {
+		flag := "--data"
+		if p.remote() {
+			flag = "--api"
+		}
+		words = append(words, flag, shellWord(p.where()))
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord quotes a word for a shell if it needs that.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) ||
+			strings.ContainsRune("-_./:@%+=,", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // meant refuses a plan that was made for another home than the one that is open. For one that did
@@ -226,6 +256,7 @@ func (e *exporter) applyKeptNow(ctx context.Context, path string, f exportFlags)
 	if err != nil {
 		return cutShort(ctx, err)
 	}
+	e.remember("")
 	return e.exported(ctx, out, of, f, began)
 }
 

@@ -18,13 +18,14 @@ import (
 // completed by locate.
 type location struct {
 	env     string
-	named   bool // somebody has said which environment
+	named   bool // a flag, a variable or the project file names the environment
 	data    string
 	api     string // the address of a server; "": the embedded home
 	project source.Project
-	// projectDir is where commands that work on no path look for the project file; "": the working
-	// directory.
+	// projectDir is where commands that work on no path look for the project file; "": around the
+	// working directory.
 	projectDir string
+	others     []string // projects in the working directory, if there is none around it
 }
 
 // pick returns the first value that is set: by a flag, an environment variable, the project file,
@@ -38,11 +39,27 @@ func pick(flag, variable, project, fallback string) string {
 	return fallback
 }
 
-// locate finds out which environment and data directory a command is to use that works on path (""
-// if it works on none).
+// locate finds out which environment and data directory a command uses that works on path ("" if it
+// works on none).
 func (l *location) locate(path string) error {
+	if err := l.settle(path); err != nil {
+		return err
+	}
+	if last := lastApplied(l.data); path == "" && !l.named && !l.remote() &&
+		api.ValidEnvironment(last.Environment) {
+		l.env = last.Environment
+	}
+	return nil
+}
+
+// settle is locate without the environment that was last applied in the data directory.
+func (l *location) settle(path string) error {
+	from := path
+	if path == "" {
+		from = l.projectAround(cmp.Or(l.projectDir, "."))
+	}
 	var err error
-	if l.project, err = source.FindProject(cmp.Or(path, l.projectDir)); err != nil {
+	if l.project, err = source.FindProject(from); err != nil {
 		return err
 	}
 	projectData := l.project.Data
@@ -55,7 +72,9 @@ func (l *location) locate(path string) error {
 		return fault.New(fault.Usage, "", "%q cannot name an environment", l.env).
 			WithHint("use letters, digits, - and _, at most 100")
 	}
-	l.data = pick(l.data, "SOUTHBOUND_DATA", projectData, ".southbound")
+	if l.data = pick(l.data, "SOUTHBOUND_DATA", projectData, ""); l.data == "" {
+		l.data = l.dataOf(path)
+	}
 	l.api = pick(l.api, "SOUTHBOUND_API", l.project.API, "")
 	return nil
 }
@@ -82,13 +101,19 @@ func (l *location) where() string {
 
 // missing is the error for an environment that is not among those that there are.
 func (l *location) missing(names []string) error {
-	where := l.data
-	if l.remote() {
-		where = l.api
+	where := l.where()
+	if !l.remote() && l.fresh() {
+		where += ", which does not exist"
 	}
 	e := fault.New(fault.NotFound, "", "there is no environment %q in %s", l.env, where)
 	if similar := schema.Nearest(l.env, names); similar != "" {
 		return e.WithHint("did you mean %q?", similar)
+	}
+	if len(l.others) > 1 {
+		return e.WithHint("name a project with --project: %s", named(l.others))
+	}
+	if len(names) == 0 {
+		return e.WithHint("`southbound apply PATH` makes it; --data or --project names another place")
 	}
 	return e.WithHint("`southbound environments` lists them; `southbound apply PATH` makes it")
 }

@@ -144,7 +144,7 @@ func (l *logCommands) openToFollow(ctx context.Context) error {
 	if err := l.locate(""); err != nil {
 		return err
 	}
-	if l.named && !l.remote() && l.fresh() {
+	if !l.remote() && l.fresh() {
 		return l.missing(nil)
 	}
 	if err := l.reach(); err != nil {

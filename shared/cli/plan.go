@@ -85,9 +85,12 @@ func (p *planner) planCommand() *cobra.Command {
 	return cmd
 }
 
-// sayIfNew says of an environment that somebody has named and that does not exist that it would be
-// made: the name may be misspelt.
+// sayIfNew says that an environment would be made, if it was named and does not exist: the name may
+// be misspelt.
 func (p *planner) sayIfNew(ctx context.Context) error {
+	if !p.named {
+		return nil
+	}
 	err := p.there(ctx)
 	if !fault.Is(err, fault.NotFound) {
 		return err

@@ -41,11 +41,11 @@ func (a *app) root() *cobra.Command {
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "write JSON to standard output")
 	f.Var((*filled)(&a.env), "environment",
-		"environment (default \"default\"; SOUTHBOUND_ENVIRONMENT)")
+		"environment (default: the last one applied, \"default\" for a PATH; SOUTHBOUND_ENVIRONMENT)")
 	f.Var((*filled)(&a.data), "data",
 		"data directory (default \".southbound\"; SOUTHBOUND_DATA)")
 	f.Var((*filled)(&a.projectDir), "project",
-		"where southbound.yaml is, for commands without a PATH (default \".\")")
+		"where southbound.yaml is, for commands without a PATH (default: around the working directory)")
 	f.Var((*filled)(&a.api), "api", "address of the HTTP API (SOUTHBOUND_API)")
 	f.BoolVar(&a.quiet, "quiet", false, "no progress and no messages")
 	f.BoolVar(&a.noColor, "no-color", false, "no colours")

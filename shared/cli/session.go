@@ -180,17 +180,8 @@ func (s *session) connect() error {
 	return nil
 }
 
-// there refuses an environment that somebody has named and that does not exist. Without a name
-// there is nothing that could be misspelt.
+// there refuses an environment that does not exist.
 func (s *session) there(ctx context.Context) error {
-	if !s.location.named {
-		return nil
-	}
-	return s.exists(ctx)
-}
-
-// exists refuses an environment that does not exist, whether somebody has named it or not.
-func (s *session) exists(ctx context.Context) error {
 	names, err := s.home.Environments(ctx)
 	if err != nil || slices.Contains(names, s.location.env) {
 		return err

@@ -36,14 +36,15 @@ func (c *resourceCommands) resourcesCommand() *cobra.Command {
 		Example: "  southbound resources\n  southbound resources status=failed\n" +
 			"  southbound resources type=fs::File agent=web1\n" +
 			"  southbound resources 'fs::File[web1,*'",
+		Args: func(_ *cobra.Command, args []string) error {
+			_, err := state.ParseFilter(args)
+			return err
+		},
 		RunE: c.reading(c.resources),
 	}
 }
 
 func (c *resourceCommands) resources(ctx context.Context, args []string) error {
-	if _, err := state.ParseFilter(args); err != nil {
-		return err
-	}
 	found := false
 	err := c.home.Resources(ctx, c.env, args, func(r *api.Resource) error {
 		found = true

@@ -43,7 +43,7 @@ func (s *switches) switchCommand(
 	return &cobra.Command{Use: use, Short: short, Example: example, Args: args,
 		RunE: after(s.openToRead, func(ctx context.Context, args []string) error {
 			// Whoever stops what is not there, as in another directory, stops nothing.
-			if err := s.exists(ctx); err != nil {
+			if err := s.there(ctx); err != nil {
 				return err
 			}
 			if err := do(ctx, args); err != nil {
@@ -56,7 +56,7 @@ func (s *switches) switchCommand(
 					Done        string `json:"done"`
 				}{s.env, name})
 			} else {
-				s.printf("%s: done\n", name)
+				s.printf("%s: done in environment %s\n", name, s.env)
 			}
 			return nil
 		})}

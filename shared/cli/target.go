@@ -130,6 +130,9 @@ func (e *exporter) applyInWaves(
 				r.FilesUploaded+out.FilesUploaded
 			return err
 		})
+	if r.Version > 0 {
+		e.remember(path)
+	}
 	if err != nil {
 		if r.Version == 0 {
 			e.waves.refusedFirst(err)

@@ -67,11 +67,15 @@ func ownDir(dir string, info fs.FileInfo) error {
 	return nil
 }
 
+// AppliedFile is the name of a file in a data directory: which environment was last applied there.
+// Commands keep it, and the home does without.
+const AppliedFile = "applied"
+
 // ourFile reports whether a file of this name may be in a data directory that has no database yet,
 // or has lost it.
 func ourFile(name string) bool {
 	return name == "files" || name == holdersDir || name == "inputs" || name == "key" ||
-		name == "api-token" || name == ".gitignore" || name == reserveName ||
+		name == "api-token" || name == ".gitignore" || name == AppliedFile || name == reserveName ||
 		strings.HasPrefix(name, dbName)
 }
 

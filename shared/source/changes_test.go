@@ -134,7 +134,7 @@ func (x *texts) write(t *testing.T, dir string) {
 		write(t, filepath.Join(dir, fmt.Sprintf("f%d", i)), strings.Repeat("f", content))
 	}
 	if x.proj > 4 {
-		write(t, filepath.Join(dir, projectFile), fmt.Sprintf("defaults: {set: s%d}\n", x.proj/5))
+		write(t, filepath.Join(dir, ProjectFile), fmt.Sprintf("defaults: {set: s%d}\n", x.proj/5))
 	}
 }
 

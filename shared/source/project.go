@@ -16,7 +16,8 @@ import (
 	"southbound/shared/provider"
 )
 
-const projectFile = "southbound.yaml"
+// ProjectFile is the name of the project file.
+const ProjectFile = "southbound.yaml"
 
 // Project holds the content of the project file. Fields that the file does not set are zero.
 type Project struct {
@@ -38,7 +39,7 @@ func FindProject(path string) (Project, error) {
 	if info, err := os.Stat(path); path == "-" || err == nil && !info.IsDir() {
 		p.Dir = filepath.Dir(path)
 	}
-	file := filepath.Join(p.Dir, projectFile)
+	file := filepath.Join(p.Dir, ProjectFile)
 	// nonblocking: what is not a file does not hold us up
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -83,8 +83,8 @@ func (t *tree) open() error {
 	if t.root, err = os.OpenRoot(t.dir); err != nil {
 		return pathError(t.dir, err)
 	}
-	if info, err := t.root.Stat(projectFile); err == nil && info.Mode().IsRegular() {
-		t.projects = []document{{name: filepath.Join(t.dir, projectFile), path: projectFile}}
+	if info, err := t.root.Stat(ProjectFile); err == nil && info.Mode().IsRegular() {
+		t.projects = []document{{name: filepath.Join(t.dir, ProjectFile), path: ProjectFile}}
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (t *tree) list() error {
 func isDocument(name string) bool {
 	switch path.Ext(name) {
 	case ".yaml", ".yml", ".json":
-		return name != projectFile
+		return name != ProjectFile
 	}
 	return false
 }

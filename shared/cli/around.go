@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"southbound/shared/local"
+	"southbound/shared/source"
+)
+
+// dataDir is the name of a data directory that no flag, variable or project file names.
+const dataDir = ".southbound"
+
+// applied is the record of the last apply or export, in a data directory.
+type applied struct {
+	Environment string `json:"environment"`
+	// Path is the directory that was applied, or the file if no project file is beside it.
+	Path string `json:"path"`
+}
+
+// lastApplied reads the record of a data directory; it is empty if there is none.
+func lastApplied(data string) applied {
+	var out applied
+	b, err := os.ReadFile(filepath.Join(data, local.AppliedFile))
+	if err != nil || json.Unmarshal(b, &out) != nil {
+		return applied{}
+	}
+	return out
+}
+
+// remember records in the data directory that path was applied to the environment. If the record
+// is lost, commands have to name the environment.
+func (l *location) remember(path string) {
+	if l.remote() {
+		return
+	}
+	last := lastApplied(l.data)
+	now := applied{Environment: l.env, Path: cmp.Or(l.root(path), last.Path)}
+	if now == last {
+		return
+	}
+	b, err := json.Marshal(now)
+	file := filepath.Join(l.data, local.AppliedFile)
+	tmp := file + "." + strconv.Itoa(os.Getpid())
+	if err == nil && os.WriteFile(tmp, b, 0o600) == nil && os.Rename(tmp, file) != nil {
+		_ = os.Remove(tmp)
+	}
+}
+
+// root returns what path belongs to: its directory if that has a project file, otherwise path; ""
+// for standard input.
+func (l *location) root(path string) string {
+	if path == "-" || path == "" {
+		return ""
+	}
+	if isFile(filepath.Join(l.project.Dir, source.ProjectFile)) {
+		path = l.project.Dir
+	}
+	return resolved(path)
+}
+
+// resolved returns the absolute path without links.
+func resolved(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return path
+}
+
+// contains reports whether a path is root or below it.
+func contains(root, path string) bool {
+	if root == "" || path == "" {
+		return false
+	}
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// upward returns a directory and all that it is in, the innermost first. The directory keeps the
+// form in which it was given.
+func upward(dir string) []string {
+	out := []string{dir}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return out
+	}
+	for parent := filepath.Dir(abs); parent != abs; abs, parent = parent, filepath.Dir(parent) {
+		out = append(out, parent)
+	}
+	return out
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// trusted reports whether a file or directory that a search has found may decide where a command
+// works: it belongs to the user or to root, and its directory is not open to every user.
+func trusted(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	in, err := os.Stat(filepath.Dir(path))
+	if err != nil || in.Mode().Perm()&0o002 != 0 {
+		return false
+	}
+	owner, known := info.Sys().(*syscall.Stat_t)
+	if !known {
+		return false
+	}
+	me := []int{0, os.Geteuid()}
+	if behind, err := strconv.Atoi(os.Getenv("SUDO_UID")); err == nil && os.Geteuid() == 0 {
+		me = append(me, behind)
+	}
+	return slices.Contains(me, int(owner.Uid))
+}
+
+// search returns the first of dirs that has an entry that is accepted. In start itself no trust is
+// needed.
+func search(start string, dirs []string, accept func(dir string) (entry string)) (string, bool) {
+	for _, dir := range dirs {
+		if entry := accept(dir); entry != "" && (dir == start || trusted(entry)) {
+			return dir, true
+		}
+	}
+	return "", false
+}
+
+// entryOf returns the project file of a directory, or its data directory; "" if it has neither.
+func entryOf(dir string) string {
+	if file := filepath.Join(dir, source.ProjectFile); isFile(file) {
+		return file
+	}
+	return dataIn(dir)
+}
+
+// dataIn returns the data directory of a directory; "" if it has none.
+func dataIn(dir string) string {
+	if data := filepath.Join(dir, dataDir); isDir(data) {
+		return data
+	}
+	return ""
+}
+
+// inside returns the directories in dir that have a project file or a data directory.
+func inside(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		sub := filepath.Join(dir, e.Name())
+		if entry := entryOf(sub); e.IsDir() && entry != "" && trusted(entry) {
+			out = append(out, sub)
+		}
+	}
+	return out
+}
+
+// projectAround returns the directory of the project of a command that works on no path: the
+// nearest one with a project file or a data directory from start upward, otherwise the only one
+// in start.
+func (l *location) projectAround(start string) string {
+	if dir, ok := search(start, upward(start), entryOf); ok {
+		return dir
+	}
+	if pick(l.data, "SOUTHBOUND_DATA", "", "") != "" {
+		return start
+	}
+	if l.others = inside(start); len(l.others) == 1 {
+		return l.others[0]
+	}
+	return start
+}
+
+// dataOf finds the data directory of a command that works on path, if no flag, variable or project
+// file names one; docs/cli.md has the rules. A path that was not applied there before gets a data
+// directory of its own: the resources of another one must not leave the model for it.
+func (l *location) dataOf(path string) string {
+	if isDir(dataDir) {
+		return dataDir
+	}
+	accept, fresh := dataIn, filepath.Join(l.project.Dir, dataDir)
+	if path != "" {
+		root := l.root(path)
+		fresh, accept = dataDir, func(dir string) string {
+			data := dataIn(dir)
+			if data != "" && (contains(lastApplied(data).Path, root) || resolved(dir) == root) {
+				return data
+			}
+			return ""
+		}
+	}
+	for _, start := range []string{".", l.project.Dir} {
+		if dir, ok := search(start, upward(start), accept); ok {
+			return filepath.Join(dir, dataDir)
+		}
+	}
+	return fresh
+}
