@@ -206,7 +206,7 @@ func (m *models) growth() error {
 
 // quickstart measures the model of the quickstart, from start to end.
 func (m *models) quickstart() error {
-	s, err := m.here("examples/quickstart/site.cf")
+	s, err := m.here("examples/quickstart/_site.cf")
 	if err != nil {
 		return err
 	}

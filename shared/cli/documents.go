@@ -41,6 +41,8 @@ type documents struct {
 	modules []*module.Module
 	// host runs the Python code of models; nil: each starts its own.
 	host *python.Host
+	// told are the files of which a warning was written.
+	told map[string]bool
 	// described says where a resource is written in documents; nil: not known.
 	described func(id string) diag.Pos
 }
@@ -161,7 +163,8 @@ func collectSeldom() (undo func()) {
 	}
 }
 
-// loadModel compiles a model and returns what is deployed. Its warnings are told.
+// loadModel compiles a model, reads the documents beside it, and returns what is deployed. It writes
+// their warnings.
 func (d *documents) loadModel(
 	ctx context.Context, path string, o source.Options,
 ) (*model.Model, error) {
@@ -170,7 +173,7 @@ func (d *documents) loadModel(
 		return nil, err
 	}
 	d.warn(c.Warnings)
-	m, err := c.Deployable(ctx, o)
+	m, err := d.withDocuments(ctx, path, c, o, d.warnOf)
 	if err == nil && c.HasHandlers() {
 		d.handled = path
 	}
@@ -210,7 +213,7 @@ func (d *documents) options(path string, partial bool) (source.Options, error) {
 		check = e.Validate
 	}
 	return source.Options{Path: path, Stdin: d.stdin, Types: types, Agent: d.packs.Check,
-		Check: check}, nil
+		Check: check, Foreign: func(file string) { d.warnOf(unloaded(file)) }}, nil
 }
 
 // asExport returns the export that flags ask for, of documents that were read. It is called once
@@ -244,7 +247,8 @@ func (d *documents) describedAt(ctx context.Context, path string) func(id string
 	if project.Is(path) { // what it prints was printed before
 		var c *compile.Compiled
 		if c, err = d.model(ctx, path, false, false); err == nil {
-			model, err = c.Deployable(ctx, source.Options{Path: path, Types: types})
+			model, err = d.withDocuments(ctx, path, c, source.Options{Path: path, Types: types},
+				func(diag.Problem) {})
 		}
 	} else {
 		model, _, err = source.Load(ctx, source.Options{Path: path, Types: types})

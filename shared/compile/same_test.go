@@ -43,7 +43,7 @@ func same(t *testing.T, documents, path string) {
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	const dir = "../../examples/quickstart"
-	same(t, dir, filepath.Join(dir, "site.cf"))
+	same(t, dir, filepath.Join(dir, "_site.cf"))
 }
 
 // TestFromDocuments holds that what docs/language/from-documents.md shows side by side is the same.

@@ -44,6 +44,10 @@ type Options struct {
 	Agent func(resource.Agent) []diag.Problem
 	// Note notes items of documents, so that Inputs.Changes can tell what has changed.
 	Note bool
+	// Beside, when not nil, says that the documents are in the directory of a model.
+	Beside *Beside
+	// Foreign, when not nil, is called with each file of a model, *.cf, among the documents.
+	Foreign func(path string)
 	// Check, when not nil, checks a model that has problems already, so that all problems are
 	// reported at once.
 	Check func(*model.Model) diag.Problems

@@ -29,6 +29,9 @@ type tree struct {
 	docs []document
 	// projects is the project file at the root, whose defaults the documents have, if there is one.
 	projects []document
+	// beside is not nil if the directory is that of a model.
+	beside  *Beside
+	foreign func(path string)
 }
 
 // document is one file of documents.
@@ -50,7 +53,7 @@ const (
 
 // openTree finds the documents that opts.Path names.
 func openTree(opts Options) (*tree, error) {
-	t := &tree{dir: opts.Path}
+	t := &tree{dir: opts.Path, beside: opts.Beside, foreign: opts.Foreign}
 	if opts.Path == "-" {
 		t.dir = "."
 		t.docs = []document{{name: "-", path: "-", format: formatLines, stdin: opts.Stdin,
@@ -110,7 +113,13 @@ func (t *tree) list() error {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
-		case !d.IsDir() && isDocument(name):
+		case d.IsDir():
+			if p != "." && t.beside.leaves(t.root, filepath.Join(t.dir, p), p) {
+				return fs.SkipDir
+			}
+		case path.Ext(name) == modelExt && t.foreign != nil:
+			t.foreign(filepath.Join(t.dir, p))
+		case isDocument(name) && t.beside.isDocument(t, p):
 			t.docs = append(t.docs, document{name: filepath.Join(t.dir, p), path: p,
 				format: formatOf(name)})
 		}
@@ -119,7 +128,7 @@ func (t *tree) list() error {
 	if err != nil {
 		return err
 	}
-	if len(t.docs) == 0 {
+	if len(t.docs) == 0 && t.beside == nil {
 		return fault.New(fault.Invalid, "read documents",
 			"there is no *.yaml, *.yml or *.json under %s", t.dir).
 			WithHint("name a file or a directory with resource documents")

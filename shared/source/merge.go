@@ -1,0 +1,56 @@
+package source
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
+	"southbound/shared/resource"
+)
+
+// Merge returns the model of one export that comes from two sources, such as a model and the
+// documents beside it. Agents that they describe differently are diag.Problems; the checks of the
+// result find ids that both describe.
+func Merge(a, b *model.Model) (*model.Model, error) {
+	n := len(a.Resources)
+	out := &model.Model{
+		Resources: slices.Concat(a.Resources, b.Resources), Files: map[string]state.Blob{},
+		Where: func(i int, attribute string) diag.Pos {
+			if i < n {
+				return a.At(i, attribute)
+			}
+			return b.At(i-n, attribute)
+		},
+	}
+	maps.Copy(out.Files, a.Files)
+	maps.Copy(out.Files, b.Files)
+	agents := map[string]agentAt{}
+	var problems diag.Problems
+	for _, m := range []*model.Model{a, b} {
+		for _, g := range m.Agents {
+			at := agentAt{Agent: g, at: m.AtAgent(g.Name)}
+			first, known := agents[g.Name]
+			switch {
+			case !known:
+				agents[g.Name] = at
+				out.Agents = append(out.Agents, g)
+			case !sameAgent(first.Agent, g):
+				problems.Add(conflict(first, at))
+			}
+		}
+	}
+	slices.SortFunc(out.Agents, func(x, y resource.Agent) int {
+		return strings.Compare(x.Name, y.Name)
+	})
+	out.WhereAgent = func(name string) diag.Pos { return agents[name].at }
+	if a.Fingerprint != "" && b.Fingerprint != "" {
+		sum := sha256.Sum256([]byte(a.Fingerprint + "\n" + b.Fingerprint))
+		out.Fingerprint = hex.EncodeToString(sum[:])
+	}
+	return out, problems.Err()
+}
