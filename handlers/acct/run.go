@@ -11,11 +11,16 @@ import (
 	"time"
 
 	"southbound/handlers/internal/disk"
+	"southbound/shared/child"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 )
 
 // maxTime bounds one program. It is not ended with its caller, as it would leave its locks behind.
 const maxTime = 2 * time.Minute
+
+// maxEnd is how long one may take to end when it is asked to.
+const maxEnd = 5 * time.Second
 
 // programs are where those of shadow-utils are: the superuser's PATH, whatever that of this process
 // is.
@@ -53,13 +58,14 @@ func (h host) run(ctx *provider.Context, rooted, input string, argv ...string) e
 	if h.root != "" {
 		args = append([]string{rooted, h.root}, args...)
 	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxTime)
+	limit, cancel := patience.WithTimeout(context.WithoutCancel(ctx), maxTime)
 	defer cancel()
-	cmd := exec.CommandContext(limit, program, args...)
+	cmd := exec.Command(program, args...)
 	var out bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &out
 	cmd.Env, cmd.Dir = []string{"PATH=" + programs, "LC_ALL=C"}, "/"
-	return failed(argv[0], cmd.Run(), out.String())
+	err = child.Run(limit, cmd, maxEnd)
+	return failed(argv[0], err, out.String())
 }
 
 // maxSaid bounds what is shown of what a program said.

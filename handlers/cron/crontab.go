@@ -8,10 +8,11 @@ import (
 	"os/exec"
 	"os/user"
 	"strings"
+	"time"
 
 	"southbound/handlers/internal/disk"
 	"southbound/handlers/internal/textfile"
-
+	"southbound/shared/child"
 	"southbound/shared/provider"
 )
 
@@ -86,22 +87,26 @@ type failure struct{ said string }
 // Error returns it.
 func (f *failure) Error() string { return "crontab: " + f.said }
 
+// afterTerm is how long crontab may take to end when it is asked to.
+const afterTerm = 2 * time.Second
+
 // run runs crontab for a user.
 func (s store) run(ctx context.Context, name, input string, args ...string) (string, error) {
 	argv := append([]string{}, s.crontab[1:]...)
 	if me, err := user.Current(); err != nil || me.Username != name {
 		argv = append(argv, "-u", name)
 	}
-	cmd := exec.CommandContext(ctx, s.crontab[0], append(argv, args...)...)
+	cmd := exec.Command(s.crontab[0], append(argv, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &stdout, &stderr
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
 	cmd.Dir = "/"
-	err := cmd.Run()
+	err := child.Run(ctx, cmd, afterTerm)
 	var exit *exec.ExitError
+	var cut *child.Ended
 	switch {
-	case ctx.Err() != nil:
-		return "", provider.Errorf(provider.Retryable, "crontab: %w", ctx.Err())
+	case errors.As(err, &cut):
+		return "", provider.Errorf(provider.Retryable, "crontab: %w", cut.Cause)
 	case errors.Is(err, exec.ErrNotFound):
 		return "", missing(err)
 	case errors.As(err, &exit):

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,15 +11,12 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"southbound/handlers/internal/tool"
+	"southbound/shared/child"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 )
-
-// afterExit is how long the output is read on when a command has ended and something that it left
-// running holds it open.
-const afterExit = time.Second
 
 // ended is a command that came to its end.
 type ended struct {
@@ -58,26 +54,26 @@ func readsLikeError(line string) bool {
 }
 
 // start runs argv to its end. When its time is up or ctx is over, it is ended with all that it
-// started, see end. The environment reaches the command only as such and is never part of an error.
+// started, see package child. The environment reaches the command only as such and is never part of an error.
 func start(ctx *provider.Context, r provider.Resource, argv []string) (ended, error) {
-	limit, cancel := context.WithTimeout(ctx, timeout(r))
+	limit, cancel := patience.WithTimeout(ctx, timeout(r))
 	defer cancel()
 	out := &bounded{}
-	cmd, err := prepare(limit, r, argv)
+	cmd, err := prepare(r, argv)
 	if err != nil {
 		return ended{}, err
 	}
 	cmd.Stdout, cmd.Stderr = out, out
-	err = cmd.Run()
+	err = child.Run(limit, cmd, 0)
 	end := ended{output: out.pieces()}
 	var exit *exec.ExitError
+	var cut *child.Ended
 	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay):
-		end.code = cmd.ProcessState.ExitCode()
+	case err == nil:
 		return end, nil
-	case ctx.Err() != nil:
+	case errors.As(err, &cut) && ctx.Err() != nil:
 		return end, provider.Errorf(provider.Retryable, "%s was ended: %w", argv[0], ctx.Err())
-	case limit.Err() != nil:
+	case errors.As(err, &cut):
 		return end, provider.Errorf(provider.Retryable,
 			"%s took longer than %s and was ended; raise timeout if it needs more", argv[0],
 			timeout(r))
@@ -92,7 +88,7 @@ func start(ctx *provider.Context, r provider.Resource, argv []string) (ended, er
 }
 
 // prepare describes the process that is to run. It reads nothing: its input is empty.
-func prepare(ctx context.Context, r provider.Resource, argv []string) (*exec.Cmd, error) {
+func prepare(r provider.Resource, argv []string) (*exec.Cmd, error) {
 	who, err := identity(r)
 	if err != nil {
 		return nil, err
@@ -112,11 +108,9 @@ func prepare(ctx context.Context, r provider.Resource, argv []string) (*exec.Cmd
 			argv[1:])
 		program = args[0]
 	}
-	cmd := exec.CommandContext(ctx, program)
+	cmd := exec.Command(program)
 	cmd.Args, cmd.Dir, cmd.Env = args, dir, env
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: who.credential}
-	cmd.Cancel = func() error { return end(cmd.Process.Pid) }
-	cmd.WaitDelay = afterExit
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who.credential}
 	return cmd, nil
 }
 

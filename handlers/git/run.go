@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"southbound/handlers/internal/tool"
+	"southbound/shared/child"
 	"southbound/shared/provider"
 )
 
@@ -134,23 +135,21 @@ func (g *runner) ask(dir string, args ...string) (string, error) {
 	for _, s := range g.settings() {
 		argv = append(argv, "-c", s)
 	}
-	cmd := exec.CommandContext(g.ctx, "git", append(append(argv, "-C", dir), args...)...)
+	cmd := exec.Command("git", append(append(argv, "-C", dir), args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Env = &stdout, &stderr, g.environment()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: g.who}
-	// git removes its locks then
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = afterTerm
-	err := cmd.Run()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: g.who}
+	err := child.Run(g.ctx, cmd, afterTerm) // git removes its locks then
 	var exit *exec.ExitError
+	var cut *child.Ended
 	switch {
-	case g.ctx.Err() != nil:
-		return "", provider.Errorf(provider.Retryable, "git %s: %w", args[0], g.ctx.Err())
+	case errors.As(err, &cut):
+		return "", provider.Errorf(provider.Retryable, "git %s: %w", args[0], cut.Cause)
 	case errors.Is(err, exec.ErrNotFound):
 		return "", provider.Errorf(provider.Retryable, "there is no program git; install it")
 	case errors.As(err, &exit):
 		return "", g.explain(args[0], &failure{exit.ExitCode(), g.tail(stderr.String())})
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+	case err != nil:
 		return "", provider.Errorf(provider.Retryable, "git %s: %w", args[0], err)
 	}
 	return stdout.String(), nil

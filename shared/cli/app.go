@@ -11,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 
+	"southbound/shared/child"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
 	"southbound/shared/transport"
@@ -71,6 +72,7 @@ func Main(
 	defer stop()
 	a := newApp(&console{stdin: stdin, out: stdout, err: stderr}, &location{},
 		&program{definitions: definitions})
+	ctx = child.With(ctx, &a.children.Table)
 	a.grace, _ = graceOf() // what is wrong with it is said when something is opened
 	defer a.watch(ctx)()
 	a.conns.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}

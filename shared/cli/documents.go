@@ -226,7 +226,7 @@ func (d *documents) asExport(
 	return deploy.Export{Model: read.model, Target: target, Partial: f.partial,
 		DeleteSets: f.deleteSets, NoRelease: f.noRelease, Check: f.check, RetryFailed: f.retry,
 		Settings: d.project.Settings,
-		Origin:   originOf(ctx, path, f.origin)}
+		Origin:   originOf(ctx, d.say, path, f.origin)}
 }
 
 // fingerprint combines the fingerprint of the documents with what else an export depends on.

@@ -142,7 +142,7 @@ func (p *planFiles) showKept(
 ) error {
 	m := *x.Model
 	m.Fingerprint = p.docs.fingerprint(m.Fingerprint)
-	x.Model, x.Origin = &m, originOf(ctx, path, state.Origin{})
+	x.Model, x.Origin = &m, originOf(ctx, p.say, path, state.Origin{})
 	planned, err := p.keep(ctx, file, x, opts)
 	if err != nil {
 		return err

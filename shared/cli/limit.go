@@ -9,6 +9,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/resource"
 )
 
@@ -45,16 +46,20 @@ func (s *session) within(
 	if !fault.Is(context.Cause(ctx), fault.Timeout) {
 		return <-done
 	}
+	soon, stop := patience.After(lastWords / 3)
+	defer stop()
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(lastWords / 3):
+	case <-soon:
 		s.endHandlers()
 	}
+	over, release := patience.After(lastWords * 2 / 3)
+	defer release()
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(lastWords * 2 / 3):
+	case <-over:
 		return fault.New(fault.Timeout, "",
 			"the time to wait ran out, and something that was begun does not end").
 			WithHint("it ends with this program; what was recorded is kept, and the same " +

@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"southbound/shared/api"
+	"southbound/shared/child"
 	"southbound/shared/deploy/state"
+	"southbound/shared/patience"
 )
 
 func originFlags(fl *pflag.FlagSet, o *state.Origin) {
@@ -23,8 +25,14 @@ func originFlags(fl *pflag.FlagSet, o *state.Origin) {
 	fl.StringVar(&o.Commit, "commit", "", "commit of the documents (default: as CI or git has it)")
 }
 
-// gitTime bounds each question to git: an origin is good to have, and nothing waits for it long.
-const gitTime = 3 * time.Second
+// gitSlow is how long git takes until people read that it is waited for.
+const gitSlow = 3 * time.Second
+
+// gitReader asks git about a directory.
+type gitReader struct {
+	ctx context.Context
+	dir string
+}
 
 // The bounds of what a version keeps of where it comes from.
 const (
@@ -34,7 +42,10 @@ const (
 
 // originOf says where the documents under path come from: by flags, else by the variables of CI,
 // else by git, in whose work tree they may be.
-func originOf(ctx context.Context, path string, said state.Origin) state.Origin {
+// People read through say that git takes long.
+func originOf(
+	ctx context.Context, say func(string, ...any), path string, said state.Origin,
+) state.Origin {
 	ci := state.Origin{
 		Author:  firstVariable(authors()...),
 		Message: firstVariable("CI_COMMIT_TITLE"),
@@ -43,7 +54,12 @@ func originOf(ctx context.Context, path string, said state.Origin) state.Origin 
 	git := state.Origin{}
 	if said.Author == "" && ci.Author == "" || said.Message == "" && ci.Message == "" ||
 		said.Commit == "" && ci.Commit == "" {
+		slow := patience.AfterFunc(gitSlow, func() {
+			say("git takes long to name the author and the commit; --author, --message and " +
+				"--commit make it unnecessary")
+		})
 		git = gitOrigin(ctx, path)
+		slow.Stop()
 	}
 	out := state.Origin{Author: cmp.Or(said.Author, ci.Author, git.Author, userName()),
 		Message: cmp.Or(said.Message, ci.Message), Commit: cmp.Or(said.Commit, ci.Commit,
@@ -104,17 +120,18 @@ func gitOrigin(ctx context.Context, path string) state.Origin {
 		return state.Origin{}
 	}
 	var o state.Origin
-	if text, ok := git(ctx, dir, "var", "GIT_AUTHOR_IDENT"); ok { // name <address> time zone
+	g := &gitReader{ctx, dir}
+	if text, ok := g.ask("var", "GIT_AUTHOR_IDENT"); ok { // name <address> time zone
 		if i := strings.LastIndexByte(text, '>'); i > 0 {
 			o.Author = text[:i+1]
 		}
 	}
-	text, ok := git(ctx, dir, "log", "-1", "--format=%H%x00%s")
+	text, ok := g.ask("log", "-1", "--format=%H%x00%s")
 	if !ok {
 		return o
 	}
 	o.Commit, o.Message, _ = strings.Cut(text, "\x00")
-	if changes, ok := git(ctx, dir, "status", "--porcelain", "--", "."); !ok || changes != "" {
+	if changes, ok := g.ask("status", "--porcelain", "--", "."); !ok || changes != "" {
 		o.Commit, o.Message = o.Commit+"-dirty", ""
 	}
 	return o
@@ -136,13 +153,15 @@ func inGit(dir string) bool {
 	return false
 }
 
-func git(ctx context.Context, dir string, args ...string) (string, bool) {
-	ctx, cancel := context.WithTimeout(ctx, gitTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
+// ask runs git and returns what it prints. It waits as long as git takes: a version whose author or
+// commit depended on the speed of a disk would be recorded wrongly. People read what is waited for.
+func (g *gitReader) ask(args ...string) (string, bool) {
+	cmd := exec.Command("git", append([]string{"-C", g.dir}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0")
-	out, err := cmd.Output()
-	return string(bytes.TrimRight(out, "\n")), err == nil
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	err := child.Run(g.ctx, cmd, 0)
+	return string(bytes.TrimRight(out.Bytes(), "\n")), err == nil
 }
 
 // originText is where a version comes from, in one line after what it is.

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	nethttp "net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/aws/secrets"
 	"southbound/shared/aws/sigv4"
+	"southbound/shared/child"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
@@ -46,6 +49,8 @@ type session struct {
 	ran     atomic.Int64                   // resources that this process has run
 	waits   waits                          // why agents are waited for
 	calls   atomic.Pointer[platform.Calls] // of handlers here; nil: none runs here
+	// children are the programs that this process has started
+	children children
 	// how long that may take to finish when the program is asked to stop
 	grace time.Duration
 }
@@ -145,12 +150,24 @@ func (s *session) close() {
 		s.engine.Close()
 		s.python.Close()
 	}
+	s.children.end(s.console) // before the next process may take over what this one holds
 	s.conns.close()
 	if s.own != nil {
 		_ = s.own.Close()
 	}
 	if s.scratch != "" {
 		_ = os.RemoveAll(s.scratch)
+	}
+}
+
+// children are programs that a process has started.
+type children struct{ child.Table }
+
+// end ends those that have not ended.
+func (c *children) end(say *console) {
+	if left := c.End(); len(left) > 0 {
+		say.complain("southbound: killed, but held by the system: process %s",
+			strings.Trim(fmt.Sprint(left), "[]"))
 	}
 }
 

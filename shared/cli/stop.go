@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/resource"
 )
 
@@ -20,6 +21,9 @@ const (
 	// cleanUp is how long handlers may take to end what they have started themselves, such as
 	// commands, when the program ends at once.
 	cleanUp = 2 * time.Second
+	// oneStop is how long equal signals are one: programs such as timeout(1) send theirs to this
+	// process and to its group.
+	oneStop = time.Second
 	// maxLate is how many resources are named that have not finished.
 	maxLate = 10
 )
@@ -39,9 +43,9 @@ func graceOf() (time.Duration, error) {
 	return d, nil
 }
 
-// watch ends the program after it was asked to stop, when it is asked once more or when it takes
-// too long: a handler, a machine or a disk may hang. That loses nothing, as a crash does not. The
-// result ends the watch.
+// watch ends the program after it was asked to stop, when it is asked again or when it takes too
+// long: a handler, a machine or a disk may hang. That loses nothing, as a crash does not. The result
+// ends the watch.
 func (s *session) watch(ctx context.Context) (stop func()) {
 	asked := make(chan os.Signal, 4)
 	signal.Notify(asked, stopSignals()...)
@@ -52,20 +56,14 @@ func (s *session) watch(ctx context.Context) (stop func()) {
 			return
 		case <-ctx.Done():
 		}
-		<-asked                       // the signal that has ended ctx
+		first := <-asked              // it has ended ctx
 		signal.Ignore(syscall.SIGHUP) // a terminal that is closed sends it more than once
-		late := time.After(s.grace + lastResort)
-		for {
-			select {
-			case <-ended:
-				return
-			case again := <-asked:
-				if again != syscall.SIGHUP {
-					s.endAtOnce("ended at once")
-				}
-			case <-late:
-				s.endAtOnce("something hangs; ended after all")
-			}
+		late, release := patience.After(s.grace + lastResort)
+		defer release()
+		same, stop := patience.After(oneStop)
+		defer stop()
+		if why := stopAgain(first, asked, same, late, ended); why != "" {
+			s.endAtOnce(why)
 		}
 	}()
 	return func() {
@@ -74,15 +72,39 @@ func (s *session) watch(ctx context.Context) (stop func()) {
 	}
 }
 
+// stopAgain waits for a reason to end immediately, after a first signal, and returns it; "" if the
+// program has ended before. Until same is closed, signals equal to the first are part of it.
+func stopAgain(
+	first os.Signal, asked <-chan os.Signal, same, late, ended <-chan struct{},
+) (why string) {
+	for {
+		select {
+		case <-ended:
+			return ""
+		case <-same:
+			first, same = nil, nil
+		case again := <-asked:
+			if again != first && again != syscall.SIGHUP {
+				return "ended at once"
+			}
+		case <-late:
+			return "something hangs; ended after all"
+		}
+	}
+}
+
 // endAtOnce ends the program, and what handlers have started with it: a command would outlive it
 // otherwise.
 func (s *session) endAtOnce(why string) {
 	if calls := s.calls.Load(); calls != nil {
+		over, stop := patience.After(cleanUp)
+		defer stop()
 		select {
 		case <-calls.End():
-		case <-time.After(cleanUp):
+		case <-over:
 		}
 	}
+	s.children.end(s.console)
 	s.console.complain("southbound: %s; what was done is recorded, what was running stays "+
 		"scheduled", why)
 	s.console.complain("  the same command, or `southbound deploy`, goes on")

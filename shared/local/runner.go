@@ -9,6 +9,7 @@ import (
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/resource"
 )
 
@@ -182,13 +183,13 @@ const lastWords = time.Second
 // drain waits until no lane is served any more. What runs is ended if it takes longer than Grace,
 // or, if it was the time to wait that ran out, if it takes long at all.
 func (l *lanes) drain(ctx context.Context) {
-	var over <-chan time.Time
+	var over <-chan struct{}
 	switch timeout := fault.Is(context.Cause(ctx), fault.Timeout); {
 	case l.r.Abandon == nil:
 	case timeout:
-		over = time.After(lastWords)
+		over, _ = patience.After(lastWords)
 	case ctx.Err() != nil && l.r.Grace > 0:
-		over = time.After(l.r.Grace)
+		over, _ = patience.After(l.r.Grace)
 	}
 	for abandoned := false; ; {
 		l.mu.Lock()
@@ -205,7 +206,8 @@ func (l *lanes) drain(ctx context.Context) {
 			}
 			l.late(ctx)
 			l.r.Abandon()
-			abandoned, over = true, time.After(lastWords)
+			abandoned = true
+			over, _ = patience.After(lastWords)
 		}
 	}
 }

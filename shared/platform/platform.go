@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 )
 
 // Clock is the time of the machine. It implements state.Clock.
@@ -40,9 +41,9 @@ type Caller struct {
 	Calls *Calls
 }
 
-// Call runs f and waits for it at most limit.
+// Call runs f and waits for it at most limit, see package patience.
 func (c Caller) Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	ctx, cancel := patience.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	ended := c.Calls.begin()
 	done := make(chan error, 1)
@@ -65,10 +66,12 @@ func (c Caller) Call(ctx context.Context, limit time.Duration, f func(ctx contex
 	case <-ctx.Done():
 	}
 	// A handler that minds its context gets a moment to say what went wrong.
+	over, stop := patience.After(time.Second)
+	defer stop()
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(time.Second):
+	case <-over:
 		return fault.New(fault.Timeout, "call handler", "no answer within %s", limit)
 	}
 }

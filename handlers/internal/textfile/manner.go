@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"southbound/handlers/internal/disk"
-
 	"southbound/handlers/internal/tool"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 )
 
@@ -102,7 +102,7 @@ func (c Check) passes(ctx context.Context, file, path string) error {
 		argv[i] = strings.NewReplacer(placeholder+placeholder, placeholder, placeholder, to).
 			Replace(s)
 	}
-	limit, cancel := context.WithTimeout(ctx, maxCheck)
+	limit, cancel := patience.WithTimeout(ctx, maxCheck)
 	defer cancel()
 	_, err := tool.Run(limit, nil, argv...)
 	var failed *tool.Error

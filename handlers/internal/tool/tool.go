@@ -8,15 +8,17 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
+
+	"southbound/shared/child"
 )
 
 const (
 	maxOutput = 64 << 20 // bytes of standard output that are kept: lists of all packages are long
 	maxError  = 4 << 10  // bytes of what a program says when it fails that are kept: the last ones
-	// afterKill is how long the output of a program that was ended is waited for: its children may
-	// hold it open.
-	afterKill = 2 * time.Second
+	// afterTerm is how long a program may take to end when it is asked to.
+	afterTerm = 2 * time.Second
 )
 
 // Run runs a program without a shell, in the C locale, with nothing to read, and returns its
@@ -30,16 +32,15 @@ func Run(ctx context.Context, env []string, argv ...string) (string, error) {
 // the environment, such as its home or its logins, is not handed on, and the program starts in the
 // root, as the other one may not be allowed to see where this process is.
 func RunAs(ctx context.Context, as *User, env []string, argv ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(append(handedTo(as), "LC_ALL=C", "LANG=C", "LANGUAGE="), env...)
 	if as != nil {
 		cmd.Dir = "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as.credential()}
 	}
-	cmd.WaitDelay = afterKill
 	out, says := &capped{limit: maxOutput}, &capped{limit: maxError, last: true}
 	cmd.Stdout, cmd.Stderr = out, says
-	own(cmd, as)
-	err := cmd.Run()
+	err := child.Run(ctx, cmd, afterTerm)
 	if err == nil && out.cut {
 		err = fmt.Errorf("it wrote more than %d MiB, which is not read further", maxOutput>>20)
 	}
@@ -52,8 +53,9 @@ func RunAs(ctx context.Context, as *User, env []string, argv ...string) (string,
 	if errors.As(err, &exit) {
 		e.Code = exit.ExitCode()
 	}
-	if ctx.Err() != nil {
-		e.err = ctx.Err()
+	var cut *child.Ended
+	if errors.As(err, &cut) {
+		e.err = cut.Cause
 	}
 	return e.Output, e
 }

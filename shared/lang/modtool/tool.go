@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"southbound/shared/child"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/pattern"
@@ -54,22 +55,23 @@ func run(
 	return program{dir: dir, env: env}.run(ctx, name, args...)
 }
 
-// killed is how long the output of a program is waited for that was killed: others may hold it.
-const killed = 2 * time.Second
+// afterTerm is how long a program may take to end when it is asked to.
+const afterTerm = 2 * time.Second
 
 // run runs a program and returns what it wrote to standard output. Of a failure the error has what
 // the program said, without passwords in addresses.
 func (p program) run(ctx context.Context, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = p.dir, p.env, killed
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = p.dir, p.env
 	if p.lock != nil {
 		cmd.ExtraFiles = []*os.File{p.lock}
 	}
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &limited{&said}
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		return "", fault.Wrap(fault.Canceled, "run "+filepath.Base(name), ctx.Err())
+	err := child.Run(ctx, cmd, afterTerm)
+	var cut *child.Ended
+	if errors.As(err, &cut) {
+		return "", fault.Wrap(fault.Canceled, "run "+filepath.Base(name), cut.Cause)
 	}
 	if err == nil {
 		return out.String(), nil

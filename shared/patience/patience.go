@@ -1,0 +1,187 @@
+// Package patience bounds waits by the time that this process had to run. While a process is
+// suspended, or does not get a processor, nothing that it waits for is late: a limit that a wall
+// clock measured would be over when the process goes on, before it has looked at the result.
+//
+// A wait is divided into steps, each with a timer of its own. A step counts as its length, however
+// late its timer fires, so a pause of any length costs one step.
+package patience
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// steps is how many timers follow each other in a wait, at most; shortest is the length below which
+// a step is not divided further.
+const (
+	steps    = 64
+	shortest = 2 * time.Millisecond
+)
+
+// Wait is a function that is to be called later.
+type Wait struct {
+	// after is time.AfterFunc.
+	after func(d time.Duration, f func()) (stop func() bool)
+	f     func()
+
+	mu   sync.Mutex
+	step time.Duration
+	left time.Duration // behind the current step
+	last time.Duration // the length of the current step
+	over bool          // it was called or stopped
+	stop func() bool
+}
+
+// AfterFunc calls f in a goroutine of its own after d.
+func AfterFunc(d time.Duration, f func()) *Wait {
+	w := &Wait{f: f, after: func(d time.Duration, f func()) func() bool {
+		return time.AfterFunc(d, f).Stop
+	}}
+	w.begin(d)
+	return w
+}
+
+// begin starts the first step.
+func (w *Wait) begin(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.step, w.left = max(d/steps, shortest), d
+	w.next()
+}
+
+// next starts a step. The caller holds the lock.
+func (w *Wait) next() {
+	d := min(w.step, w.left)
+	w.left, w.last = w.left-d, d
+	w.stop = w.after(d, w.passed)
+}
+
+// passed ends a step.
+func (w *Wait) passed() {
+	w.mu.Lock()
+	if w.over {
+		w.mu.Unlock()
+		return
+	}
+	if w.left > 0 {
+		w.next()
+		w.mu.Unlock()
+		return
+	}
+	w.over = true
+	w.mu.Unlock()
+	w.f()
+}
+
+// remains returns how long it is until the call, within a step.
+func (w *Wait) remains() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		return 0
+	}
+	return w.left + w.last
+}
+
+// Stop prevents the call, and reports whether it did.
+func (w *Wait) Stop() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	was := w.over
+	w.over = true
+	w.stop()
+	return !was
+}
+
+// After returns a channel that is closed after d, and what releases its timer earlier.
+func After(d time.Duration) (over <-chan struct{}, stop func() bool) {
+	ch := make(chan struct{})
+	return ch, AfterFunc(d, func() { close(ch) }).Stop
+}
+
+// Sleep waits d, or until ctx is done and returns its error then.
+func Sleep(ctx context.Context, d time.Duration) error {
+	over, stop := After(d)
+	defer stop()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// WithTimeout returns a context that is done after d, with context.DeadlineExceeded. It has no
+// deadline of its own, since it does not know when that will be.
+func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	l := &limited{Context: ctx, done: make(chan struct{})}
+	if err := ctx.Err(); err != nil {
+		l.end(err)
+		return l, func() {}
+	}
+	outer := context.AfterFunc(ctx, func() { l.end(ctx.Err()) })
+	l.limit = AfterFunc(d, func() { l.end(context.DeadlineExceeded) })
+	return l, func() {
+		outer()
+		l.limit.Stop()
+		l.end(context.Canceled)
+	}
+}
+
+// limited is a context with a limit.
+type limited struct {
+	context.Context // the outer one
+	done            chan struct{}
+	limit           *Wait
+
+	mu  sync.Mutex
+	err error
+}
+
+// limitKey is the key of a context under which it finds its innermost limit.
+type limitKey struct{}
+
+// Value implements context.Context.
+func (l *limited) Value(key any) any {
+	if key == (limitKey{}) {
+		return l
+	}
+	return l.Context.Value(key)
+}
+
+// Left returns how long a context has at most until a limit of WithTimeout, or its deadline; false:
+// it has neither.
+func Left(ctx context.Context) (left time.Duration, limits bool) {
+	if end, has := ctx.Deadline(); has {
+		left, limits = time.Until(end), true
+	}
+	for l, _ := ctx.Value(limitKey{}).(*limited); l != nil; {
+		if l.limit != nil {
+			if own := l.limit.remains(); !limits || own < left {
+				left, limits = own, true
+			}
+		}
+		l, _ = l.Context.Value(limitKey{}).(*limited)
+	}
+	return left, limits
+}
+
+func (l *limited) end(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+		close(l.done)
+	}
+}
+
+// Done implements context.Context.
+func (l *limited) Done() <-chan struct{} { return l.done }
+
+// Err implements context.Context.
+func (l *limited) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
