@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"southbound/handlers/internal/textfile"
 
 	"southbound/shared/diag"
+	"southbound/shared/pattern"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -195,15 +195,16 @@ func escaped(attribute, s string) (string, error) {
 	return strings.ReplaceAll(s, "%", `\%`), nil
 }
 
+var variableName = pattern.Lazy(`\A[A-Za-z_][A-Za-z0-9_]*\z`)
+
 // variables returns those of cron as lines, and the others as the beginning of a command.
 func (j job) variables(r provider.Resource) (own []string, shell string, err error) {
 	env, _ := r.Attributes["environment"].(map[string]any)
 	var names []string
-	valid := regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]*\z`)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		value, _ := env[name].(string)
 		switch {
-		case !valid.MatchString(name):
+		case !variableName().MatchString(name):
 			return nil, "", wrong("environment", "%q cannot name a variable", name)
 		case strings.ContainsAny(value, "\r\n\x00\""):
 			return nil, "",

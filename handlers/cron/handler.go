@@ -2,13 +2,13 @@ package cron
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
 	"southbound/handlers/internal/textfile"
 
 	"southbound/shared/diff"
+	"southbound/shared/pattern"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -21,7 +21,7 @@ type handler struct {
 // newHandler returns a handler; crontab is the program and what it is always given.
 func newHandler(e textfile.Editor, crontab ...string) handler {
 	return handler{textfile.Texts{Store: store{e, crontab}, Place: placeOf, Observe: observe,
-		Change: changed}, defaultPlaces()}
+		Differs: differs, Change: changed}, defaultPlaces()}
 }
 
 // properties are the attributes that are compared.
@@ -61,12 +61,12 @@ func wantedOf(r provider.Resource) (job, error) {
 	return j, nil
 }
 
-func observe(r provider.Resource, t textfile.Text) (provider.Observation, error) {
+func observe(r provider.Resource, p *textfile.Page) (provider.Observation, error) {
 	j, err := wantedOf(r)
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	ls := textfile.LinesOf(t.Bytes)
+	ls := p.Lines
 	have, ok, err := j.block().Lines(ls)
 	if err != nil {
 		return provider.Observation{}, err
@@ -131,6 +131,14 @@ func differing(desired provider.Resource, observed provider.Observation) map[str
 	return out
 }
 
+// The expressions that take the line of a job apart.
+var (
+	blanks           = pattern.Lazy(`\s+`)
+	unescapedPercent = pattern.Lazy(`(^|[^\\])%`)
+	variable         = pattern.Lazy(`\A([A-Za-z_][A-Za-z0-9_]*)='((?:[^']|'\\'')*)'; `)
+	exported         = pattern.Lazy(`\Aexport [A-Za-z0-9_ ]+; `)
+)
+
 // parse reads what wrote the lines of a job, as far as they look like it.
 func parse(have []string, inFile bool) map[string]any {
 	out := map[string]any{}
@@ -146,25 +154,25 @@ func parse(have []string, inFile bool) map[string]any {
 	if strings.HasPrefix(line, "@") {
 		words = 1
 	}
-	parts := regexp.MustCompile(`\s+`).Split(line, words+2)
-	if !inFile {
-		parts = regexp.MustCompile(`\s+`).Split(line, words+1)
+	n := words + 1
+	if inFile {
+		n++ // the user
 	}
+	parts := blanks().Split(line, n)
 	if len(parts) > words {
 		out["schedule"] = strings.Join(parts[:words], " ")
 	}
 	body := parts[len(parts)-1]
-	if at := regexp.MustCompile(`(^|[^\\])%`).FindStringIndex(body); at != nil {
+	if at := unescapedPercent().FindStringIndex(body); at != nil {
 		out["input"] = unescape(strings.ReplaceAll(strings.ReplaceAll(body[at[1]:], `\%`, "\x00"),
 			"%", "\n"))
 		body = body[:at[1]-1]
 	}
-	variable := regexp.MustCompile(`\A([A-Za-z_][A-Za-z0-9_]*)='((?:[^']|'\\'')*)'; `)
-	for m := variable.FindStringSubmatch(body); m != nil; m = variable.FindStringSubmatch(body) {
+	for m := variable().FindStringSubmatch(body); m != nil; m = variable().FindStringSubmatch(body) {
 		env[m[1]] = unescape(strings.ReplaceAll(m[2], `'\''`, "'"))
 		body = body[len(m[0]):]
 	}
-	body = regexp.MustCompile(`\Aexport [A-Za-z0-9_ ]+; `).ReplaceAllString(body, "")
+	body = exported().ReplaceAllString(body, "")
 	out["command"] = unescape(body)
 	if len(env) > 0 {
 		out["environment"] = env
@@ -180,6 +188,11 @@ func parse(have []string, inFile bool) map[string]any {
 func unescape(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(s, `\%`, "%"), "\x00", "%"),
 		"?")
+}
+
+// differs reports whether a job is not as it is wanted; see Diff.
+func differs(_ provider.Resource, seen provider.Observation) bool {
+	return seen.Attributes["lines"] != nil
 }
 
 // Diff implements provider.Differ: the lines are what is compared, the attributes say how they
@@ -202,26 +215,25 @@ func (handler) Diff(
 	return out, nil
 }
 
-// changed returns a crontab after a change. A file that held nothing but the job goes with it.
-func changed(item provider.BatchChange, t textfile.Text) (textfile.Text, error) {
+// changed changes a crontab. A file that held nothing but the job goes with it.
+func changed(item provider.BatchChange, p *textfile.Page) error {
 	j, err := wantedOf(item.Resource)
 	if err != nil {
-		return t, err
+		return err
 	}
-	ls := textfile.LinesOf(t.Bytes)
+	ls := p.Lines
 	if item.Change == diff.Purged {
-		if i := j.unmarked(ls); i >= 0 {
+		held := ls.Len() > 0
+		for i := j.unmarked(ls); i >= 0; i = j.unmarked(ls) {
 			ls.Replace(i, i+1)
 		}
 		if err := j.block().Drop(ls); err != nil {
-			return t, err
+			return err
 		}
-		after := ls.Text()
-		return textfile.Text{Exists: t.Exists && (after != "" || t.Bytes == ""), Bytes: after}, nil
+		p.Exists = p.Exists && (!held || ls.Len() > 0)
+		return nil
 	}
-	if t.Bytes != "" && !strings.HasSuffix(t.Bytes, "\n") {
-		ls = textfile.LinesOf(t.Bytes + "\n") // cron ignores a last line that has no end
-	}
+	ls.Close() // cron ignores a last line that has no end
 	at := ls.Len()
 	if _, ok, err := j.block().Lines(ls); err == nil && !ok {
 		i := j.unmarked(ls)
@@ -233,8 +245,6 @@ func changed(item provider.BatchChange, t textfile.Text) (textfile.Text, error) 
 			at = i
 		}
 	}
-	if err := j.block().Put(ls, at, j.lines...); err != nil {
-		return t, err
-	}
-	return textfile.Text{Exists: true, Bytes: ls.Text()}, nil
+	p.Exists = true
+	return j.block().Put(ls, at, j.lines...)
 }

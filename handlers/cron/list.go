@@ -5,11 +5,11 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"southbound/handlers/internal/textfile"
 
+	"southbound/shared/pattern"
 	"southbound/shared/provider"
 )
 
@@ -67,13 +67,23 @@ func (p places) paths() []string {
 // validFile reports whether cron looks at a file with such a name.
 func validFile(path string) bool {
 	return filepath.Base(filepath.Dir(path)) != "cron.d" ||
-		regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`).MatchString(filepath.Base(path))
+		fileName().MatchString(filepath.Base(path))
 }
 
-// List implements provider.Lister: the jobs of all crontabs and of the files that cron reads. A
+// List implements provider.Lister: the jobs of all crontabs and of the files that cron reads, or
+// those of the file or the user that is asked for. A
 // line that is not a job of ours is named by its command; a job of that name is this line, and
 // leaves it alone until something else is wanted.
 func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
+	if asked := ctx.Desired(); text(asked, "file") != "" || text(asked, "user") != "" {
+		name := text(asked, "user")
+		return h.listed(ctx, placeOf(asked), func(f provider.Found) error {
+			if name != "" && f.Attributes["user"] != name {
+				return nil
+			}
+			return found(f)
+		})
+	}
 	if store, ok := h.Store.(store); ok {
 		if _, err := exec.LookPath(store.crontab[0]); err == nil {
 			for _, name := range h.places.users() {
@@ -171,6 +181,11 @@ func userOf(line string) string {
 	return words[at]
 }
 
+var (
+	spaces   = pattern.Lazy(`[ \t]+`)
+	fileName = pattern.Lazy(`\A[A-Za-z0-9_-]+\z`)
+)
+
 // normal returns a line of a job with single blanks between its fields, "" of a line that is none.
 func normal(line string, inFile bool) string {
 	line = strings.TrimLeft(line, " \t")
@@ -187,7 +202,7 @@ func normal(line string, inFile bool) string {
 	if inFile {
 		all++ // the user
 	}
-	fields := regexp.MustCompile(`[ \t]+`).Split(line, all)
+	fields := spaces().Split(line, all)
 	if len(fields) < all || fields[all-1] == "" {
 		return ""
 	}
@@ -203,7 +218,7 @@ func (j job) foreign(ls *textfile.Lines) int {
 	if len(j.lines) != 1 || normal(j.lines[0], inFile) == "" {
 		return -1
 	}
-	return outside(ls, func(line string) bool { return normal(line, inFile) == j.lines[0] })
+	return outside(ls, jobs(ls, inFile).Find(ls, lineKey+j.lines[0]))
 }
 
 // unmarked returns the line of somebody else that has the name of a job, -1 for none or if the job
@@ -214,23 +229,52 @@ func (j job) unmarked(ls *textfile.Lines) int {
 		return -1
 	}
 	inFile := j.file != ""
-	return outside(ls, func(line string) bool {
-		line = normal(line, inFile)
-		return line != "" && parse([]string{line}, inFile)["command"] == j.name &&
-			(!inFile || userOf(line) == j.user)
+	key := commandKey + j.name
+	if inFile {
+		key += userKey + j.user
+	}
+	return outside(ls, jobs(ls, inFile).Find(ls, key))
+}
+
+// What the keys of a line begin with, and what stands before the user in one.
+const (
+	lineKey    = "line "
+	commandKey = "command "
+	userKey    = "\nuser "
+)
+
+// jobs returns the index of the lines that are jobs: by what they say, and by their command.
+func jobs(ls *textfile.Lines, inFile bool) *textfile.Index {
+	name := "jobs of a crontab"
+	if inFile {
+		name = "jobs of a file"
+	}
+	return ls.Index(name, func(line string) []string {
+		if line = normal(line, inFile); line == "" {
+			return nil
+		}
+		command, _ := parse([]string{line}, inFile)["command"].(string)
+		if inFile {
+			command += userKey + userOf(line)
+		}
+		return []string{lineKey + line, commandKey + command}
 	})
 }
 
-// outside returns the first line outside of all jobs for which f is true, -1 for none.
-func outside(ls *textfile.Lines, f func(line string) bool) int {
-	end := ""
-	for i := range ls.Len() {
+// outside returns the first of some lines that is outside of all jobs, -1 for none.
+func outside(ls *textfile.Lines, lines []int) int {
+	end, next := "", 0
+	for i := 0; next < len(lines) && i < ls.Len(); i++ {
 		line := ls.At(i)
 		of, begins := strings.CutPrefix(line, beginJob)
+		found := i == lines[next]
+		if found {
+			next++
+		}
 		switch {
 		case begins && end == "":
 			end = endJob + of
-		case end == "" && f(line):
+		case end == "" && found:
 			return i
 		case line == end:
 			end = ""

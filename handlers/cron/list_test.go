@@ -141,3 +141,29 @@ func TestTakesOver(t *testing.T) {
 		t.Fatalf("%q %v", data, err)
 	}
 }
+
+// TestListOfAFile lists the file that is asked for, and of it the jobs of a user.
+func TestListOfAFile(t *testing.T) {
+	h := newHandler(textfile.Editor{}, "there-is-no-such-program")
+	h.places = places{}
+	file := filepath.Join(t.TempDir(), "tab")
+	if err := os.WriteFile(file, []byte("@daily root a\n@daily bob b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for user, want := range map[string]string{"": "a b", "bob": "b", "eve": ""} {
+		asked := map[string]any{"file": file}
+		if user != "" {
+			asked["user"] = user
+		}
+		var got []string
+		err := h.List(providertest.NewHost(nil).Context(t.Context(),
+			provider.Options{Desired: provider.Resource{Attributes: asked}}),
+			func(f provider.Found) error {
+				got = append(got, text(provider.Resource{Attributes: f.Attributes}, "command"))
+				return nil
+			})
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("of %q: %q, %v", user, got, err)
+		}
+	}
+}

@@ -25,7 +25,8 @@ func IniSetting() provider.Definition {
 			Name: "fs::IniSetting",
 			Description: "A setting in an INI file: a line such as port = 8080 below [server]. " +
 				"All other bytes stay as they are, and so does how the line is written where " +
-				"only its value changes. What is missing is put at the end of its section, and a " +
+				"only its value changes, with a comment behind the value. Lines that continue a " +
+				"value belong to it: they go with it. What is missing is put at the end of its section, and a " +
 				"missing section at the end of the file. Purged, the line goes; its section stays. " +
 				"A file whose content an fs::File describes without replace: false is refused.",
 			Attributes: []schema.Attribute{
@@ -42,6 +43,8 @@ func IniSetting() provider.Definition {
 					Behaviour: schema.Parameter,
 					Description: "what stands between name and value of a line that is put in; = " +
 						"or : in it tells them apart, else blanks"},
+				{Name: "dialect", Type: "Enum[auto,indented,systemd,plain]", Default: "auto",
+					Behaviour: schema.Parameter, Description: dialects},
 				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
 					Description: "makes the file when it is missing; its mode and owner are for " +
 						"fs::File to say, else it gets 0644, or 0600 for a secret"},
@@ -61,6 +64,14 @@ func IniSetting() provider.Definition {
 
 func validIni(attrs map[string]any) []diag.Problem {
 	out := slices.Concat(validPath(false)(attrs), validBackup(attrs), validCheck(attrs))
+	separator, _ := attrs["separator"].(string)
+	if name, ok := attrs["setting"].(string); ok && separator != "" && separates(separator, name) {
+		out = append(out,
+			diag.Problem{Attribute: "setting",
+				Message: fmt.Sprintf("the name %q has the separator %q in it, so it would not be "+
+					"found again", name, separator),
+				Hint: "choose another separator, or another name"})
+	}
 	if s, ok := attrs["separator"].(string); ok && s == "" {
 		out = append(out,
 			diag.Problem{Attribute: "separator",
@@ -70,12 +81,20 @@ func validIni(attrs map[string]any) []diag.Problem {
 	return out
 }
 
+// separates reports whether the separator of a setting would end its name too early.
+func separates(separator, name string) bool {
+	if mark := strings.TrimSpace(separator); mark != "" {
+		return strings.Contains(name, mark)
+	}
+	return strings.ContainsAny(name, " \t")
+}
+
 // ini is the handler of fs::IniSetting.
 type ini struct{ textfile.Texts }
 
 func newIni(e textfile.Editor) ini {
 	return ini{textfile.Texts{Store: e, Place: pathOf, Observe: observeSetting,
-		Change: changeSetting, Manner: mannerOf}}
+		Differs: settingDiffers, Change: changeSetting, Manner: mannerOf}}
 }
 
 // Diff implements provider.Differ.
@@ -85,15 +104,21 @@ func (ini) Diff(
 	return differences(desired, observed, "value"), nil
 }
 
+func settingDiffers(want provider.Resource, seen provider.Observation) bool {
+	return len(differences(want, seen, "value")) > 0
+}
+
 // setting is one that is wanted.
 type setting struct {
-	section, name, value, separator string
-	purged                          bool
+	path, section, name, value, separator string
+	syntax                                iniSyntax
+	purged                                bool
 }
 
 func settingOf(r provider.Resource) (setting, error) {
-	s := setting{text(r, "section"), text(r, "setting"), text(r, "value"), text(r, "separator"),
-		r.Purged}
+	s := setting{path: text(r, "path"), section: text(r, "section"), name: text(r, "setting"),
+		value: text(r, "value"), separator: text(r, "separator"), purged: r.Purged}
+	s.syntax = syntaxOf(text(r, "dialect"), s.path, strings.TrimSpace(s.separator))
 	if s.section == noSection {
 		s.section = ""
 	}
@@ -103,71 +128,52 @@ func settingOf(r provider.Resource) (setting, error) {
 		return s, provider.Errorf(provider.NeedsChange,
 			"name and value of a setting are one line, without blanks around")
 	}
+	if separates(s.separator, s.name) {
+		return s, provider.Errorf(provider.NeedsChange,
+			"setting: the name %q has the separator %q in it, so it would not be found again; "+
+				"choose another separator", s.name, s.separator)
+	}
 	return s, nil
 }
 
-// cut takes a line apart: before is all up to its value.
-func (s setting) cut(line string) (name, before, value string, ok bool) {
-	trimmed := strings.TrimLeft(line, " \t")
-	if trimmed == "" || strings.ContainsAny(trimmed[:1], "#;[") {
-		return "", "", "", false
-	}
-	var at int
-	n := 1
-	if mark := strings.TrimSpace(s.separator); mark != "" {
-		at = strings.Index(line, mark)
-	} else if at = strings.IndexAny(trimmed, " \t"); at >= 0 {
-		at += len(line) - len(trimmed)
-	}
-	if at < 0 { // a name without a value
-		return strings.TrimSpace(line), line, "", true
-	}
-	rest := line[at+n:]
-	value = strings.TrimLeft(rest, " \t")
-	return strings.TrimSpace(line[:at]), line[:at+n] + rest[:len(rest)-len(value)],
-		strings.TrimRight(value, " \t"), true
-}
-
-// sectionOf returns the name of the section that begins at a line.
-func sectionOf(line string) (string, bool) {
-	line = strings.TrimSpace(line)
-	if !strings.HasPrefix(line, "[") {
-		return "", false
-	}
-	name, _, ok := strings.Cut(line[1:], "]")
-	return strings.TrimSpace(name), ok
-}
-
-// find returns the lines that have the setting, and where one is put in; end < 0: there is no such
+// find returns the entries of the setting, and where one is put in; end < 0: there is no such
 // section.
-func (s setting) find(ls *textfile.Lines) (lines []int, end int) {
-	in := ""
+func (s setting) find(ls *textfile.Lines) (found []iniEntry, end int) {
 	if end = -1; s.section == "" {
 		end = 0
 	}
-	for i := range ls.Len() {
-		line := ls.At(i)
-		if name, begins := sectionOf(line); begins {
-			if in = name; in == s.section {
-				end = i + 1
-			}
-			continue
+	in := ""
+	for _, e := range s.syntax.entries(ls) {
+		if e.kind == header {
+			in = e.name
 		}
 		if in != s.section {
 			continue
 		}
-		if strings.TrimSpace(line) != "" {
-			end = i + 1
+		if e.kind != blank {
+			end = max(end, e.last()+1)
 		}
-		if name, _, _, ok := s.cut(line); ok && name == s.name {
-			lines = append(lines, i)
+		if e.kind == assignment && e.name == s.name {
+			found = append(found, e)
 		}
 	}
-	return lines, end
+	return found, end
 }
 
-// single refuses what is there more than once, as programs differ in which of them counts.
-func (s setting) single(lines []int) error {
+// clear refuses what programs read in different ways: a setting that is there more than once, and
+// lines of which it is open to which setting they belong.
+func (s setting) clear(found []iniEntry) error {
+	var lines, open []int
+	for _, e := range found {
+		lines = append(lines, e.at)
+		open = append(open, e.open...)
+	}
+	if len(open) > 0 {
+		return provider.Errorf(provider.NeedsChange,
+			"%s: %s may or may not belong to the value of the setting before; set dialect to "+
+				"indented, systemd or plain, as the program reads the file", s.path,
+			textfile.Places(open))
+	}
 	if len(lines) < 2 || s.purged {
 		return nil
 	}
@@ -180,71 +186,65 @@ func (s setting) single(lines []int) error {
 		textfile.Places(lines))
 }
 
-func observeSetting(r provider.Resource, t textfile.Text) (provider.Observation, error) {
+func observeSetting(r provider.Resource, p *textfile.Page) (provider.Observation, error) {
 	s, err := settingOf(r)
-	if err != nil || !t.Exists {
+	if err != nil || !p.Exists {
 		return provider.Observation{}, err
 	}
-	if strings.IndexByte(t.Bytes, 0) >= 0 {
+	if p.Binary() {
 		return provider.Observation{}, noText()
 	}
-	ls := textfile.LinesOf(t.Bytes)
-	lines, _ := s.find(ls)
-	if err := s.single(lines); err != nil || len(lines) == 0 {
+	found, _ := s.find(p.Lines)
+	if err := s.clear(found); err != nil || len(found) == 0 {
 		return provider.Observation{}, err
 	}
-	_, _, value, _ := s.cut(ls.At(lines[0]))
+	value := found[0].shown()
+	if found[0].says(s.value) {
+		value = s.value
+	}
 	return provider.Observation{Exists: true,
 		Attributes: map[string]any{"value": strings.ToValidUTF8(value, "?")}}, nil
 }
 
-// changeSetting returns a text after one change.
-func changeSetting(item provider.BatchChange, t textfile.Text) (textfile.Text, error) {
+// changeSetting makes one change.
+func changeSetting(item provider.BatchChange, p *textfile.Page) error {
 	s, err := settingOf(item.Resource)
 	if err != nil {
-		return t, err
+		return err
 	}
-	if strings.IndexByte(t.Bytes, 0) >= 0 {
-		return t, noText()
+	if p.Binary() {
+		return noText()
 	}
-	ls := textfile.LinesOf(t.Bytes)
-	lines, end := s.find(ls)
+	found, end := s.find(p.Lines)
+	if err := s.clear(found); err != nil {
+		return err
+	}
 	if item.Change == diff.Purged {
-		for _, i := range slices.Backward(lines) {
-			ls.Replace(i, i+1)
+		for _, e := range slices.Backward(found) {
+			e.drop(p.Lines)
+			p.Replace(e.at, e.at+1)
 		}
-		t.Bytes = ls.Text()
-		return t, nil
+		return nil
 	}
-	if !t.Exists && !yes(item.Resource, "create") {
-		return t, provider.Errorf(provider.Retryable,
-			"there is no file %s; %w", text(item.Resource, "path"), textfile.ErrNoFile)
+	if !p.Exists && !yes(item.Resource, "create") {
+		return provider.Errorf(provider.Retryable, "there is no file %s; %w", s.path,
+			textfile.ErrNoFile)
 	}
-	if err := s.single(lines); err != nil {
-		return t, err
-	}
+	p.Exists = true
 	line := strings.TrimRight(s.name+s.separator+s.value, " \t")
 	switch {
-	case len(lines) == 1:
-		now := ls.At(lines[0])
-		_, before, have, _ := s.cut(now)
-		switch {
-		case have == s.value:
-			return t, nil
-		case have != "": // how it is written stays
-			line = strings.TrimRight(before+s.value, " \t")
-		default:
-			line = now[:len(now)-len(strings.TrimLeft(now, " \t"))] + line
+	case len(found) == 1:
+		if !found[0].says(s.value) {
+			found[0].set(p.Lines, s.value, line)
 		}
-		ls.Replace(lines[0], lines[0]+1, line)
 	case end >= 0:
-		ls.Replace(end, end, line)
+		p.Replace(end, end, line)
 	default:
 		added := []string{"[" + s.section + "]", line}
-		if n := ls.Len(); n > 0 && strings.TrimSpace(ls.At(n-1)) != "" {
+		if n := p.Len(); n > 0 && strings.TrimSpace(p.At(n-1)) != "" {
 			added = append([]string{""}, added...)
 		}
-		ls.Replace(ls.Len(), ls.Len(), added...)
+		p.Replace(p.Len(), p.Len(), added...)
 	}
-	return textfile.Text{Exists: true, Bytes: ls.Text()}, nil
+	return nil
 }

@@ -128,19 +128,19 @@ func validLine(attrs map[string]any) []diag.Problem {
 type line struct{ textfile.Texts }
 
 func newLine(e textfile.Editor) line {
-	return line{textfile.Texts{Store: e, Place: pathOf, Observe: observeLine, Change: changeLine,
-		Manner: mannerOf}}
+	return line{textfile.Texts{Store: e, Place: pathOf, Observe: observeLine,
+		Differs: lineDiffers, Change: changeLine, Manner: mannerOf}}
 }
 
-func observeLine(r provider.Resource, text textfile.Text) (provider.Observation, error) {
+func observeLine(r provider.Resource, p *textfile.Page) (provider.Observation, error) {
 	rule, err := ruleOf(r)
-	if err != nil || !text.Exists {
+	if err != nil || !p.Exists {
 		return provider.Observation{}, err
 	}
-	if strings.IndexByte(text.Bytes, 0) >= 0 {
+	if p.Binary() {
 		return provider.Observation{}, noText()
 	}
-	obs, err := rule.observe(textfile.LinesOf(text.Bytes))
+	obs, err := rule.observe(p.Lines)
 	return obs, rule.explain(err)
 }
 
@@ -154,6 +154,16 @@ func pathOf(r provider.Resource) string { return text(r, "path") }
 func (line) Diff(
 	_ *provider.Context, desired provider.Resource, observed provider.Observation,
 ) (map[string]diff.Diff, error) {
+	return lineDifferences(desired, observed), nil
+}
+
+func lineDiffers(want provider.Resource, seen provider.Observation) bool {
+	return len(lineDifferences(want, seen)) > 0
+}
+
+func lineDifferences(
+	desired provider.Resource, observed provider.Observation,
+) map[string]diff.Diff {
 	out := differences(desired, observed, "line", "block")
 	if n := observed.Attributes["extra"]; n != nil {
 		if out == nil {
@@ -161,28 +171,23 @@ func (line) Diff(
 		}
 		out["extra"] = diff.Diff{Current: n, Desired: int64(0)}
 	}
-	return out, nil
+	return out
 }
 
-// changeLine returns a text after one change.
-func changeLine(item provider.BatchChange, text textfile.Text) (textfile.Text, error) {
+// changeLine makes one change.
+func changeLine(item provider.BatchChange, p *textfile.Page) error {
 	rule, err := ruleOf(item.Resource)
-	if err != nil {
-		return text, err
+	switch {
+	case err != nil:
+		return err
+	case p.Binary():
+		return noText()
+	case item.Change == diff.Purged:
+		return rule.drop(p.Lines)
+	case !p.Exists && !rule.create:
+		return provider.Errorf(provider.Retryable, "there is no file %s; %w", rule.path,
+			textfile.ErrNoFile)
 	}
-	if strings.IndexByte(text.Bytes, 0) >= 0 {
-		return text, noText()
-	}
-	ls := textfile.LinesOf(text.Bytes)
-	if item.Change == diff.Purged {
-		err := rule.drop(ls)
-		text.Bytes = ls.Text()
-		return text, err
-	}
-	if !text.Exists && !rule.create {
-		return text, provider.Errorf(provider.Retryable,
-			"there is no file %s; %w", rule.path, textfile.ErrNoFile)
-	}
-	err = rule.put(ls)
-	return textfile.Text{Exists: true, Bytes: ls.Text()}, rule.explain(err)
+	p.Exists = true
+	return rule.explain(rule.put(p.Lines))
 }

@@ -3,7 +3,6 @@ package fs
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,7 +18,7 @@ type rule struct {
 	line                 string   // when isLine
 	block                []string // when isBlock
 	isLine, isBlock      bool
-	match, after, before *regexp.Regexp
+	match, after, before *expression
 	multiple             string
 	start, create        bool
 	purged               bool
@@ -33,10 +32,10 @@ func ruleOf(r provider.Resource) (*rule, error) {
 		start: text(r, "position") == "start", create: yes(r, "create"), purged: r.Purged}
 	for _, p := range []struct {
 		name string
-		into **regexp.Regexp
+		into **expression
 	}{{"match", &u.match}, {"after", &u.after}, {"before", &u.before}} {
 		if s := text(r, p.name); s != "" {
-			re, err := regexp.Compile(s)
+			re, err := expressionOf(s)
 			if err != nil {
 				return nil, provider.Errorf(provider.NeedsChange, "%s cannot be used: %w", p.name,
 					err)
@@ -100,7 +99,7 @@ func (u *rule) explain(err error) error {
 // concerned returns the lines that are this one, or are to become it.
 func (u *rule) concerned(ls *textfile.Lines) []int {
 	return ls.Find(func(s string) bool {
-		return u.isLine && s == u.line || u.match != nil && u.match.MatchString(s)
+		return u.isLine && s == u.line || u.match.matches(s)
 	})
 }
 
@@ -110,7 +109,7 @@ func (u *rule) goes(ls *textfile.Lines) []int {
 		if u.isLine {
 			return s == u.line
 		}
-		return u.match != nil && u.match.MatchString(s)
+		return u.match.matches(s)
 	})
 }
 
@@ -201,12 +200,12 @@ func (u *rule) at(ls *textfile.Lines) int {
 		at = 0
 	}
 	if u.after != nil {
-		if found := ls.Find(u.after.MatchString); len(found) > 0 {
+		if found := ls.Find(u.after.matches); len(found) > 0 {
 			at = found[len(found)-1] + 1
 		}
 	}
 	if u.before != nil {
-		if found := ls.Find(u.before.MatchString); len(found) > 0 {
+		if found := ls.Find(u.before.matches); len(found) > 0 {
 			at = found[0]
 		}
 	}

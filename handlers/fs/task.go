@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/handlers/internal/disk"
+	"southbound/handlers/internal/held"
 
 	"golang.org/x/sys/unix"
 
@@ -64,6 +65,7 @@ type task struct {
 	named bool      // something stands under the hidden name already
 	still bool      // the bytes stay where they are
 	done  bool      // nothing is left to do
+	place string    // that it holds
 	err   error
 }
 
@@ -76,15 +78,21 @@ func (t *task) differs(name string) bool {
 // carryOut makes changes, none of which requires another.
 func carryOut(ctx context.Context, s stepper, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
+	if len(items) == 0 {
+		return out
+	}
 	tasks := make([]task, len(items))
 	dirs := folders{sys: s.system(), opened: map[string]*opened{}}
 	defer dirs.close()
 	var known owners
+	table := held.Of[*claim](items[0].Context)
 	group := room(fileLimit())
 	for from := 0; from < len(items); from += group {
 		part := tasks[from:min(from+group, len(items))]
 		for i := range part {
-			part[i].begin(ctx, &items[from+i], dirs, &known)
+			if part[i].begin(ctx, &items[from+i], dirs, &known); part[i].err == nil && !part[i].done {
+				part[i].err = part[i].claim(table, part[i].Dir.Real(part[i].Base))
+			}
 		}
 		together(part, workers, func(t *task) {
 			if t.err = disk.Explain(t.verb(), s.prepare(t)); t.err == nil && t.file.FD >= 0 {
@@ -108,7 +116,9 @@ func carryOut(ctx context.Context, s stepper, items []provider.BatchChange) []pr
 	}
 	dirs.sync(tasks)
 	for i := range tasks {
-		out[i].Err = tasks[i].err
+		if out[i].Err = tasks[i].err; out[i].Err != nil && tasks[i].place != "" {
+			table.Release(tasks[i].place, items[i].Resource.ID)
+		}
 	}
 	return out
 }
@@ -223,6 +233,8 @@ type reader struct {
 	known owners
 	crowd map[string]int // how many things are read in each directory
 	dir   *disk.Folder
+	real  string // of what has the name "" in dir
+	table *held.Table[*claim]
 	left  leftovers // in dir
 	buf   []byte
 }
@@ -264,7 +276,7 @@ func (rd *reader) enter(ctx *provider.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	rd.dir = dir
+	rd.dir, rd.real = dir, dir.Real("")
 	if rd.crowd[path] >= crowded && !ctx.DryRun() {
 		rd.left = leftoversIn(ctx, dir, rd.buf)
 	}
@@ -337,10 +349,14 @@ func readAll(ctx context.Context, l observer, items []provider.BatchRead) []prov
 	out := make([]provider.Reading, len(items))
 	parts := (len(items) + part - 1) / part
 	crowd := crowdOf(items)
+	var table *held.Table[*claim]
+	if len(items) > 0 && !items[0].Context.DryRun() {
+		table = held.Of[*claim](items[0].Context)
+	}
 	var next atomic.Int64
 	spread(min(workers, parts), workers, func(int) {
 		readers(l.system(), func(rd *reader) {
-			rd.crowd = crowd
+			rd.crowd, rd.table = crowd, table
 			for n := int(next.Add(1)) - 1; n < parts; n = int(next.Add(1)) - 1 {
 				from, to := n*part, min((n+1)*part, len(items))
 				rd.readPart(ctx, l, items[from:to], out[from:to])
@@ -371,7 +387,22 @@ func (rd *reader) readPart(
 		item := &items[i]
 		if out[i].Err = ctx.Err(); out[i].Err == nil {
 			out[i].Observation, out[i].Err = rd.read(item.Context.With(ctx), l, item.Resource)
+			rd.hold(item, out[i])
 		}
+	}
+}
+
+// hold notes a thing that is as described, in the directory that was read last.
+func (rd *reader) hold(item *provider.BatchRead, got provider.Reading) {
+	dir, base, err := disk.Place(text(item.Resource, "path"))
+	if err != nil || rd.table == nil || rd.dir == nil || rd.dir.Path != dir {
+		return
+	}
+	if isRight(item.Resource, got) {
+		rd.table.Hold(item.Context, item.Resource.ID, rd.real+base,
+			claimOf(item.Resource, item.Resource.Purged))
+	} else {
+		rd.table.Release(rd.real+base, item.Resource.ID)
 	}
 }
 

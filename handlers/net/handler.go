@@ -6,7 +6,9 @@ import (
 
 	"southbound/handlers/internal/textfile"
 
+	"southbound/shared/diff"
 	"southbound/shared/provider"
+	"southbound/shared/resource"
 )
 
 type handler struct {
@@ -15,8 +17,8 @@ type handler struct {
 }
 
 func newHandler(e textfile.Editor) handler {
-	return handler{textfile.Texts{Store: e, Place: fileOf, Observe: observe, Change: changed},
-		defaultFile}
+	return handler{textfile.Texts{Store: e, Place: fileOf, Observe: observe,
+		Differs: differs, Change: changed}, defaultFile}
 }
 
 func fileOf(r provider.Resource) string {
@@ -24,26 +26,49 @@ func fileOf(r provider.Resource) string {
 	return s
 }
 
-func observe(r provider.Resource, text textfile.Text) (provider.Observation, error) {
+func observe(r provider.Resource, p *textfile.Page) (provider.Observation, error) {
 	w, err := wantedOf(r)
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	return w.observe(r, textfile.LinesOf(text.Bytes)), nil
+	return w.observe(r, p.Lines), nil
 }
 
-func changed(item provider.BatchChange, t textfile.Text) (textfile.Text, error) {
+// differs reports whether the lines of a name are not as described.
+func differs(r provider.Resource, seen provider.Observation) bool {
+	for _, name := range []string{"ip", "aliases", "comment"} {
+		if want := r.Attributes[name]; want != nil &&
+			!resource.Equal(want, seen.Attributes[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+func changed(item provider.BatchChange, p *textfile.Page) error {
 	w, err := wantedOf(item.Resource)
 	if err != nil {
-		return t, err
+		return err
 	}
-	return w.changed(item.Change, t), nil
+	if item.Change == diff.Purged {
+		for _, i := range slices.Backward(w.own(p.Lines)) {
+			p.Replace(i, i+1)
+		}
+		return nil
+	}
+	p.Exists = true
+	w.put(p.Lines)
+	return nil
 }
 
-// List implements provider.Lister: the names in /etc/hosts. A name whose lines differ in aliases or
-// comment is listed without these.
+// List implements provider.Lister: the names in /etc/hosts, or in the file that is asked for. A
+// name whose lines differ in aliases or comment is listed without these.
 func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
-	text, err := h.Store.Read(ctx, h.listed)
+	path := h.listed
+	if s := fileOf(ctx.Desired()); s != "" {
+		path = s
+	}
+	text, err := h.Store.Read(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -62,7 +87,7 @@ func (h handler) List(ctx *provider.Context, found func(provider.Found) error) e
 		of[key] = append(of[key], e)
 	}
 	for _, name := range names {
-		if err := found(provider.Found{Attributes: listed(h.listed, of[name])}); err != nil {
+		if err := found(provider.Found{Attributes: listed(path, of[name])}); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"southbound/handlers/internal/textfile"
 
 	"southbound/shared/diag"
-	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -175,10 +174,32 @@ func wantedOf(r provider.Resource) (wanted, error) {
 
 // own returns the lines of this name.
 func (w wanted) own(ls *textfile.Lines) []int {
-	return ls.Find(func(s string) bool {
-		e, ok := parse(s)
-		return ok && strings.EqualFold(e.name, w.name)
+	index := ls.Index("host name", func(line string) []string {
+		e, ok := parse(line)
+		if !ok {
+			return nil
+		}
+		return []string{strings.ToLower(e.name)}
 	})
+	return slices.Clone(index.Find(ls, strings.ToLower(w.name)))
+}
+
+// repeats reports whether a line has no name that the lines of its address before it lack. One that
+// has stays, unless the resource describes the aliases.
+func (w wanted) repeats(ls *textfile.Lines, own []int, line int) bool {
+	if w.says["aliases"] {
+		return true
+	}
+	e, _ := parse(ls.At(line))
+	known := map[string]bool{}
+	for _, i := range own {
+		if before, _ := parse(ls.At(i)); i < line && before.ip == e.ip {
+			for _, s := range before.aliases {
+				known[strings.ToLower(s)] = true
+			}
+		}
+	}
+	return !slices.ContainsFunc(e.aliases, func(s string) bool { return !known[strings.ToLower(s)] })
 }
 
 // fits reports whether what a line says beside its address is right.
@@ -203,12 +224,15 @@ func (w wanted) put(ls *textfile.Lines) {
 		last = i + 1
 		e, _ := parse(ls.At(i))
 		at := slices.Index(missing, e.ip)
-		if at < 0 {
+		switch {
+		case at >= 0:
+			missing = slices.Delete(missing, at, at+1)
+			w.write(ls, i, e)
+		case slices.Contains(w.ips, e.ip) && !w.repeats(ls, own, i):
+			w.write(ls, i, e)
+		default:
 			spare = append(spare, i)
-			continue
 		}
-		missing = slices.Delete(missing, at, at+1)
-		w.write(ls, i, e)
 	}
 	var removed []int
 	for _, i := range spare {
@@ -273,7 +297,9 @@ func (w wanted) observe(r provider.Resource, ls *textfile.Lines) provider.Observ
 	}
 	for _, i := range own {
 		e, _ := parse(ls.At(i))
-		ips = append(ips, e.ip)
+		if !slices.Contains(ips, e.ip) || w.repeats(ls, own, i) {
+			ips = append(ips, e.ip)
+		}
 		if !w.fits("aliases", e) {
 			obs.Attributes["aliases"] = values(e.aliases)
 		}
@@ -300,18 +326,4 @@ func values(texts []string) []any {
 		out[i] = strings.ToValidUTF8(s, "?")
 	}
 	return out
-}
-
-// changed returns a text after a change.
-func (w wanted) changed(change diff.Change, text textfile.Text) textfile.Text {
-	ls := textfile.LinesOf(text.Bytes)
-	if change == diff.Purged {
-		for _, i := range slices.Backward(w.own(ls)) {
-			ls.Replace(i, i+1)
-		}
-		text.Bytes = ls.Text()
-		return text
-	}
-	w.put(ls)
-	return textfile.Text{Exists: true, Bytes: ls.Text()}
 }

@@ -89,8 +89,8 @@ func TestHostEntry(t *testing.T) {
 		{"new ones stand at the end", "1.1.1.1 a\n",
 			map[string]any{"ip": "10.0.0.1", "aliases": []any{"y"}, "comment": "c"}, diff.Created,
 			"1.1.1.1 a\n10.0.0.1\tx y\t# c\n"},
-		{"and keep the lack of an end", "1.1.1.1 a", map[string]any{"ip": "10.0.0.1"}, diff.Created,
-			"1.1.1.1 a\n10.0.0.1\tx"},
+		{"a last line without an end gets one", "1.1.1.1 a", map[string]any{"ip": "10.0.0.1"}, diff.Created,
+			"1.1.1.1 a\n10.0.0.1\tx\n"},
 		{"right lines stay as they are written", " 10.0.0.1  \tX\ty  #c\n",
 			map[string]any{"ip": "10.0.0.1", "aliases": []any{"Y"}}, diff.NoChange,
 			" 10.0.0.1  \tX\ty  #c\n"},
@@ -104,6 +104,10 @@ func TestHostEntry(t *testing.T) {
 			map[string]any{"ip": []any{"10.0.0.1", "::1"}}, diff.NoChange, "::1 x\n10.0.0.1 x\n"},
 		{"the same line twice is once too often", "10.0.0.1 x\n10.0.0.1 x\n",
 			map[string]any{"ip": "10.0.0.1"}, diff.Updated, "10.0.0.1 x\n"},
+		{"a second line of the address with other aliases stays", "10.0.0.1 x\n10.0.0.1 x Y\n",
+			map[string]any{"ip": "10.0.0.1"}, diff.NoChange, "10.0.0.1 x\n10.0.0.1 x Y\n"},
+		{"but not when the aliases are described", "10.0.0.1 x\n10.0.0.1 x y\n",
+			map[string]any{"ip": "10.0.0.1", "aliases": []any{}}, diff.Updated, "10.0.0.1 x\n"},
 		{"lines of other addresses go", "10.0.0.1 x\n10.0.0.2 x\n",
 			map[string]any{"ip": "10.0.0.2"}, diff.Updated, "10.0.0.2 x\n"},
 		{"the name as an alias, or in a comment, is another matter", "10.0.0.1 a x\n#10.0.0.2 x\n",
@@ -225,5 +229,25 @@ func TestResolves(t *testing.T) {
 	out, err := cmd.Output()
 	if err != nil || !strings.Contains(string(out), "10.9.8.7") {
 		t.Fatalf("%s %s %v", out, &stderr, err)
+	}
+}
+
+// TestListOfAFile lists the file that is asked for.
+func TestListOfAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(file, []byte("::1 here\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := newHandler(textfile.Editor{})
+	h.listed = "/nowhere"
+	var got []any
+	err := h.List(providertest.NewHost(nil).Context(t.Context(), provider.Options{
+		Desired: provider.Resource{Attributes: map[string]any{"file": file}}}),
+		func(f provider.Found) error {
+			got = append(got, f.Attributes["name"], f.Attributes["file"])
+			return nil
+		})
+	if err != nil || len(got) != 2 || got[0] != "here" || got[1] != file {
+		t.Fatal(got, err)
 	}
 }

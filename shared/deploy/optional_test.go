@@ -282,8 +282,8 @@ func TestWhatAHandlerSaysOfARun(t *testing.T) {
 			c.SetChange(diff.NoChange)
 			c.SetChange(diff.Updated)
 		}
-		if c.Version() != 1 {
-			c.Error("the version is wrong", "version", c.Version())
+		if c.Version() != 1 || c.Released() != 1 {
+			c.Error("the version is wrong", "version", c.Version(), "released", c.Released())
 		}
 	}}
 	r.export(deploy.Export{Model: modelOf(res("drift"), res("found"), res("unsure"))})

@@ -67,6 +67,8 @@ type Options struct {
 	// Desired is the resource of the run, when there is one.
 	Desired Resource
 	Version int // of the export that the run is for; 0: of none
+	// Released is the version in force, which has the run's resource; 0: not known.
+	Released int
 	// Provider was chosen for the run by a call before; "": none was.
 	Provider string
 	// Known are facts that the handler remembers; see Rememberer.
@@ -143,6 +145,10 @@ func (c *Context) New() bool { return c.opts.New }
 
 // Version returns the version that the run is for, 0 when there is none.
 func (c *Context) Version() int { return c.opts.Version }
+
+// Released returns the version of the environment that is in force, 0 when it is not known. All
+// resources that are run with one number belong to one description.
+func (c *Context) Released() int { return c.opts.Released }
 
 // Reloading reports whether something required has changed, so that Reload follows.
 func (c *Context) Reloading() bool { return c.opts.Reload }

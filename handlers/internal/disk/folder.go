@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"golang.org/x/sys/unix"
@@ -41,6 +42,16 @@ func OpenFolder(sys *System, path string) (*Folder, error) {
 }
 
 func (d *Folder) Close() { _ = unix.Close(d.FD) }
+
+// Real returns the name of what stands under base that is the same by whatever path the directory
+// was opened; the path if the system does not tell.
+func (d *Folder) Real(base string) string {
+	var st unix.Stat_t
+	if err := unix.Fstat(d.FD, &st); err != nil {
+		return Join(d.Path, base)
+	}
+	return fmt.Sprintf("%d:%d/%s", st.Dev, st.Ino, base)
+}
 
 // Sync makes the entries durable.
 func (d *Folder) Sync() error { return File{d.FD, d.Sys}.Sync() }

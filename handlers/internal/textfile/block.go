@@ -57,8 +57,7 @@ func (b Block) Drop(ls *Lines) error {
 
 // at returns the lines that are the markers; from < 0: there is no block.
 func (b Block) at(ls *Lines) (from, to int, err error) {
-	begins := ls.Find(func(s string) bool { return s == b.Begin })
-	ends := ls.Find(func(s string) bool { return s == b.End })
+	begins, ends := ls.Equal(b.Begin), ls.Equal(b.End)
 	switch {
 	case len(begins) == 0 && len(ends) == 0:
 		return -1, -1, nil

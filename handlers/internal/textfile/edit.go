@@ -250,6 +250,20 @@ func replace(
 	return false, d.Sync()
 }
 
+// Real returns the name that a file has by whatever path its directory is reached.
+func (e Editor) Real(path string) string {
+	dir, base, err := disk.Place(path)
+	if err != nil {
+		return path
+	}
+	d, err := disk.OpenFolder(e.Sys, dir)
+	if err != nil {
+		return path
+	}
+	defer d.Close()
+	return d.Real(base)
+}
+
 // Lacks returns the directory that a file would be in, if it is missing.
 func (e Editor) Lacks(path string) string {
 	dir, _, err := disk.Place(path)

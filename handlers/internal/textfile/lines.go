@@ -8,89 +8,195 @@ import (
 // byteOrderMark may stand before the first line of a file, and stays there.
 const byteOrderMark = "\ufeff"
 
-// Lines are the lines of a text, each with its end. Lines that are put in end as the first line
-// does, and whether the last line has an end is kept, so that what is put in and taken out again
-// leaves no trace.
+// The ends of lines. A carriage return alone ends a line only in a text without any line feed.
+const (
+	lineFeed = "\n"
+	crLF     = "\r\n"
+	carriage = "\r"
+)
+
+// Lines are the lines of a text, each with its end. A line that replaces another keeps its end. An
+// added line ends as the first line does, and so does the line before it if that had no end.
 type Lines struct {
-	mark string
-	all  []string
+	mark    string
+	end     string // of lines that are added
+	all     []line
+	indexes map[string]*Index
+	memo    map[any]memo
+	edits   int
+	log     []splice // since Begin; see Undo
+}
+
+// line is one line; only the last has no end.
+type line struct{ text, end string }
+
+// splice is one replacement: how to undo it.
+type splice struct {
+	from, added int
+	old         []line
 }
 
 // LinesOf splits a text.
 func LinesOf(text string) *Lines {
-	l := &Lines{}
+	l := &Lines{end: lineFeed}
 	if rest, ok := strings.CutPrefix(text, byteOrderMark); ok {
 		l.mark, text = byteOrderMark, rest
 	}
-	if text != "" {
-		l.all = strings.SplitAfter(text, "\n")
+	sep := lineFeed
+	if strings.Contains(text, carriage) && !strings.Contains(text, lineFeed) {
+		sep = carriage
 	}
-	if n := len(l.all); n > 0 && l.all[n-1] == "" {
-		l.all = l.all[:n-1]
+	l.all = make([]line, 0, strings.Count(text, sep)+1)
+	for text != "" {
+		one, rest, ended := strings.Cut(text, sep)
+		end := ""
+		if ended {
+			end = sep
+		}
+		if body, ok := strings.CutSuffix(one, carriage); ok && ended && sep == lineFeed {
+			one, end = body, crLF
+		}
+		l.all, text = append(l.all, line{one, end}), rest
+	}
+	if len(l.all) > 0 && l.all[0].end != "" {
+		l.end = l.all[0].end
 	}
 	return l
 }
 
 // Text returns the whole text.
-func (l *Lines) Text() string { return l.mark + strings.Join(l.all, "") }
+func (l *Lines) Text() string {
+	var b strings.Builder
+	b.WriteString(l.mark)
+	for _, s := range l.all {
+		b.WriteString(s.text)
+		b.WriteString(s.end)
+	}
+	return b.String()
+}
 
 // Len returns how many lines there are.
 func (l *Lines) Len() int { return len(l.all) }
 
 // At returns a line without its end.
-func (l *Lines) At(i int) string {
-	return withoutEnd(l.all[i])
-}
-
-func withoutEnd(s string) string {
-	if body, ok := strings.CutSuffix(s, "\n"); ok {
-		return strings.TrimSuffix(body, "\r")
-	}
-	return s
-}
+func (l *Lines) At(i int) string { return l.all[i].text }
 
 // Find returns where the lines are that f is true of.
 func (l *Lines) Find(f func(line string) bool) []int {
 	var out []int
 	for i := range l.all {
-		if f(l.At(i)) {
+		if f(l.all[i].text) {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
-// end is how lines of this text end.
-func (l *Lines) end() string {
-	if len(l.all) > 0 && strings.HasSuffix(l.all[0], "\r\n") {
-		return "\r\n"
+// Equal returns where the lines are that have this text.
+func (l *Lines) Equal(text string) []int {
+	var out []int
+	for i := range l.all {
+		if l.all[i].text == text {
+			out = append(out, i)
+		}
 	}
-	return "\n"
+	return out
+}
+
+// Close gives the last line an end if it has none.
+func (l *Lines) Close() {
+	if n := len(l.all); n > 0 && l.all[n-1].end == "" {
+		l.replace(n-1, n, []line{{l.all[n-1].text, l.end}})
+	}
 }
 
 // open reports whether the last line has no end.
-func (l *Lines) open() bool {
-	return len(l.all) > 0 && !strings.HasSuffix(l.all[len(l.all)-1], "\n")
+func (l *Lines) open() bool { n := len(l.all); return n > 0 && l.all[n-1].end == "" }
+
+// reopen takes the end of the last line away if the text is right then.
+func (l *Lines) reopen(right func() bool) {
+	n := len(l.all)
+	if n == 0 || l.open() {
+		return
+	}
+	last := l.all[n-1]
+	if l.replace(n-1, n, []line{{last.text, ""}}); !right() {
+		l.replace(n-1, n, []line{last})
+	}
 }
 
-// Replace puts others in the place of the lines from..to-1.
+// Replace puts others in the place of the lines from..to-1. Lines that are added behind a last line
+// without an end have one. Where the last line is replaced or removed, the last line has an end
+// afterwards if it had one before.
 func (l *Lines) Replace(from, to int, others ...string) {
-	end, open, last := l.end(), l.open(), ""
-	if open {
-		last = l.all[len(l.all)-1]
-		l.all[len(l.all)-1] += end
-	}
-	added := make([]string, len(others))
+	end := l.end
+	added := make([]line, len(others))
 	for i, s := range others {
-		added[i] = s + end
+		added[i] = line{s, end}
+		if len(others) == to-from {
+			added[i].end = l.all[from+i].end
+		}
+	}
+	switch n := len(l.all); {
+	case !l.open() || to < n:
+	case from == to: // behind it
+		from--
+		added = append([]line{{l.all[from].text, end}}, added...)
+	case len(added) > 0:
+		added[len(added)-1].end = ""
+	case from > 0:
+		from--
+		added = []line{{l.all[from].text, ""}}
+	}
+	if n := len(added); n > 0 && added[n-1] == (line{}) {
+		added[n-1].end = end // an empty line without an end would be none
+	}
+	l.replace(from, to, added)
+}
+
+// replace makes one edit, and notes how to undo it.
+func (l *Lines) replace(from, to int, added []line) {
+	old := slices.Clone(l.all[from:to])
+	l.log = append(l.log, splice{from, len(added), old})
+	l.splice(from, to, added)
+}
+
+func (l *Lines) splice(from, to int, added []line) {
+	for _, x := range l.indexes {
+		x.splice(l, from, to, added)
 	}
 	l.all = slices.Replace(l.all, from, to, added...)
-	n := len(l.all)
-	switch {
-	case !open || n == 0:
-	case l.all[n-1] == last+end:
-		l.all[n-1] = last
-	default:
-		l.all[n-1] = withoutEnd(l.all[n-1])
+	l.edits++
+}
+
+// memo is what was made of the lines when they were changed as often as edits says.
+type memo struct {
+	value any
+	edits int
+}
+
+// Memo returns what build makes of the lines, which is kept until they change. build may use the
+// room of what it made before.
+func (l *Lines) Memo(key any, build func(old any) any) any {
+	m, ok := l.memo[key]
+	if ok && m.edits == l.edits {
+		return m.value
 	}
+	if l.memo == nil {
+		l.memo = map[any]memo{}
+	}
+	v := build(m.value)
+	l.memo[key] = memo{v, l.edits}
+	return v
+}
+
+// Begin forgets how to undo what was done so far.
+func (l *Lines) Begin() { l.log = nil }
+
+// Undo takes back all that was done since Begin.
+func (l *Lines) Undo() {
+	for _, e := range slices.Backward(l.log) {
+		l.splice(e.from, e.from+e.added, e.old)
+	}
+	l.log = nil
 }

@@ -3,7 +3,9 @@ package textfile
 import (
 	"context"
 	"errors"
+	"strings"
 
+	"southbound/handlers/internal/held"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
@@ -16,17 +18,38 @@ type Store interface {
 	Edit(ctx *provider.Context, path string, m Manner, change func(Text) (Text, error)) error
 }
 
+// Page is a text in lines, which is taken apart once for all that is asked of it.
+type Page struct {
+	Exists bool
+	*Lines
+	binary bool
+}
+
+// PageOf takes a text apart.
+func PageOf(t Text) *Page {
+	return &Page{t.Exists, LinesOf(t.Bytes), strings.IndexByte(t.Bytes, 0) >= 0}
+}
+
+// Binary reports whether the text has a zero byte in it, so that it is none.
+func (p *Page) Binary() bool { return p.binary }
+
+// text returns what the page holds now.
+func (p *Page) text() Text { return Text{p.Exists, p.Text()} }
+
 // Texts does the work of a handler of things that are parts of text files, all but the comparison.
-// Each file is read once for a batch, and all changes of one file are one.
+// Each file is read once for a batch, and all changes of one file are one. Before a file is
+// replaced, each change is read back, and nothing that another resource describes may be undone.
 type Texts struct {
 	Store Store
-	// Place says where a thing is, in the words of the store.
+	// Place returns the place of a thing, as the store names it.
 	Place func(provider.Resource) string
-	// Observe describes a thing in the text of its place.
-	Observe func(provider.Resource, Text) (provider.Observation, error)
-	// Change returns what becomes of a text. When it fails, only its own item does.
-	Change func(provider.BatchChange, Text) (Text, error)
-	// Manner says how a resource wants its file to be changed; nil: as AnyFile.
+	// Observe describes a thing on the page of its place.
+	Observe func(provider.Resource, *Page) (provider.Observation, error)
+	// Differs reports whether a thing that exists is not as described.
+	Differs func(want provider.Resource, seen provider.Observation) bool
+	// Change changes a page. When it fails, only its own item does.
+	Change func(provider.BatchChange, *Page) error
+	// Manner returns how a resource wants its file to be changed; nil: as AnyFile.
 	Manner func(provider.Resource) (Manner, error)
 }
 
@@ -54,10 +77,12 @@ func (h Texts) Delete(ctx *provider.Context, req provider.DeleteRequest) (provid
 func (h Texts) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	type file struct {
-		text Text
+		page *Page
+		real string
 		err  error
 	}
 	files := map[string]file{}
+	var table *held.Table[provider.Resource] // of the agent, which all have in common
 	for i, item := range items {
 		if out[i].Err = ctx.Err(); out[i].Err != nil {
 			continue
@@ -65,14 +90,47 @@ func (h Texts) ReadBatch(ctx context.Context, items []provider.BatchRead) []prov
 		where := h.Place(item.Resource)
 		f, known := files[where]
 		if !known {
-			f.text, f.err = h.Store.Read(item.Context.With(ctx), where)
+			var text Text
+			text, f.err = h.Store.Read(item.Context.With(ctx), where)
+			f.page, f.real = PageOf(text), h.real(where)
 			files[where] = f
 		}
-		if out[i].Err = f.err; f.err == nil {
-			out[i].Observation, out[i].Err = h.Observe(item.Resource, f.text)
+		if out[i].Err = f.err; f.err != nil {
+			continue
+		}
+		out[i].Observation, out[i].Err = h.Observe(item.Resource, f.page)
+		if item.Context.DryRun() {
+			continue
+		}
+		if table == nil {
+			table = held.Of[provider.Resource](item.Context)
+		}
+		if h.right(item.Resource, out[i]) {
+			table.Hold(item.Context, item.Resource.ID, f.real, item.Resource)
+		} else {
+			table.Release(f.real, item.Resource.ID)
 		}
 	}
 	return out
+}
+
+// right reports whether a thing is as described.
+func (h Texts) right(r provider.Resource, got provider.Reading) bool {
+	switch {
+	case got.Err != nil:
+		return false
+	case r.Purged:
+		return !got.Observation.Exists
+	}
+	return got.Observation.Exists && !h.Differs(r, got.Observation)
+}
+
+// real returns the name that a place has however it is reached.
+func (h Texts) real(where string) string {
+	if s, ok := h.Store.(interface{ Real(path string) string }); ok {
+		return s.Real(where)
+	}
+	return where
 }
 
 // ApplyBatch implements provider.BatchApplier. What a file as a whole is refused for is tried again
@@ -133,18 +191,26 @@ func (h Texts) edit(
 	if len(todo) == 0 {
 		return
 	}
+	table, real := held.Of[provider.Resource](items[todo[0]].Context), h.real(where)
 	err := h.Store.Edit(items[todo[0]].Context.With(ctx), where, m, func(t Text) (Text, error) {
+		w := &work{Texts: h, where: where, before: t, others: table.At(real)}
 		for _, i := range todo {
-			after, err := h.Change(items[i], t)
-			if out[i].Err = err; err == nil {
-				t = after
+			w.changes = append(w.changes, change{item: items[i], err: &out[i].Err})
+		}
+		after := w.all()
+		for _, i := range todo { // while the place is locked: no other lane is in between
+			if out[i].Err == nil {
+				table.Hold(items[i].Context, items[i].Resource.ID, real, wantedOf(items[i]))
 			}
 		}
-		return t, nil
+		return after, nil
 	})
 	for _, i := range todo {
 		if out[i].Err == nil {
 			out[i].Err = err
+		}
+		if out[i].Err != nil {
+			table.Release(real, items[i].Resource.ID)
 		}
 	}
 }
@@ -171,7 +237,7 @@ func (h Texts) saysMissing(ctx *provider.Context, where string, planned provider
 	if err != nil || t.Exists {
 		return
 	}
-	if _, err := h.Change(planned, t); errors.Is(err, ErrNoFile) {
+	if err := h.Change(planned, PageOf(t)); errors.Is(err, ErrNoFile) {
 		ctx.Lacks("there is no file " + where)
 		return
 	}

@@ -87,7 +87,7 @@ func (b *batch) prepare(ctx context.Context, c *claim, r *run.Run) {
 		return
 	}
 	b.Runs.Resolve(ctx, r, run.Inputs{Reload: b.changedSince(c, r.Intent()), Need: b.needOf(c),
-		First: c.row.SucceededAt.IsZero(), Facts: c.row.WantFacts})
+		First: c.row.SucceededAt.IsZero(), Facts: c.row.WantFacts, Released: b.stored.Released})
 }
 
 // markCreating records the token of a create before it begins, as its outcome could not be told

@@ -60,6 +60,8 @@ type Inputs struct {
 	Need   Need // how new the lists have to be that it is read from
 	First  bool // no run of the resource has ended well before
 	Facts  bool // somebody waits for its facts
+	// Released is the version in force.
+	Released int
 }
 
 // setChanges notes how the thing differs.
@@ -237,5 +239,5 @@ func (r *Run) Bind(ctx context.Context) {
 	r.host.typ, r.host.want, r.host.dry = r.typ, r.want.Attributes, r.dry
 	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry,
 		State: r.host.state, Reload: r.given.Reload, Desired: r.want, Version: r.Version,
-		Known: r.known, Stored: r.res, New: r.given.First})
+		Known: r.known, Stored: r.res, New: r.given.First, Released: r.given.Released})
 }

@@ -107,7 +107,8 @@ func (f *forwarder) one(ctx *provider.Context, m method, it item) (*answer, erro
 func itemOf(ctx *provider.Context, r provider.Resource) item {
 	return item{ID: string(r.ID), Agent: r.Agent, Attributes: r.Attributes, Purged: r.Purged,
 		DryRun: ctx.DryRun(), State: ctx.State(), Reload: ctx.Reloading(),
-		Version: ctx.Version(), Known: ctx.Remembered(), Provider: ctx.Provider()}
+		Version: ctx.Version(), Released: ctx.Released(), Known: ctx.Remembered(),
+		Provider: ctx.Provider()}
 }
 
 // Read implements provider.Handler.

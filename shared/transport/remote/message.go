@@ -69,6 +69,8 @@ type call struct {
 }
 
 // item is one resource of a call.
+//
+// Large: it is all that a handler is given for one resource, a member for each option of its run.
 type item struct {
 	Call       uint64               `cbor:"1,keyasint"`
 	ID         string               `cbor:"2,keyasint"`
@@ -85,6 +87,7 @@ type item struct {
 	Version    int                  `cbor:"13,keyasint,omitempty"`
 	Known      map[string]string    `cbor:"14,keyasint,omitempty"`
 	Provider   string               `cbor:"15,keyasint,omitempty"` // that a call before has chosen for the run
+	Released   int                  `cbor:"16,keyasint,omitempty"`
 }
 
 type observed struct {

@@ -51,8 +51,8 @@ func (echo) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Obse
 			struct{ A int }{1})
 		ctx.SetChange(diff.Updated)
 		ctx.SetProvider("one", "because")
-		if c := ctx.Desired(); c.ID != req.Resource.ID || ctx.Version() != 7 || !ctx.Reloading() ||
-			!ctx.DryRun() || string(ctx.State()) != "state" {
+		if c := ctx.Desired(); c.ID != req.Resource.ID || ctx.Version() != 7 || ctx.Released() != 9 ||
+			!ctx.Reloading() || !ctx.DryRun() || string(ctx.State()) != "state" {
 			return provider.Observation{}, errors.New("the context is not that of the run")
 		}
 	}
@@ -218,7 +218,7 @@ func TestRun(t *testing.T) {
 	h, host := forward(t, c, echoType()), providertest.NewHost(nil)
 	req := asks("say")
 	ctx := host.Context(t.Context(),
-		provider.Options{ID: req.Resource.ID, Desired: req.Resource, Version: 7, Reload: true,
+		provider.Options{ID: req.Resource.ID, Desired: req.Resource, Version: 7, Released: 9, Reload: true,
 			DryRun: true, State: []byte("state")})
 	if _, err := h.Read(ctx, req); err != nil {
 		t.Error(err)

@@ -1,0 +1,92 @@
+package fs
+
+import (
+	"crypto/sha256"
+	"strings"
+
+	"southbound/handlers/internal/held"
+
+	"southbound/shared/diff"
+	"southbound/shared/provider"
+)
+
+// claim is what a resource describes of a whole file, directory or link, in few bytes.
+type claim struct {
+	purged bool
+	values [5]any // of claimed; nil: not described
+}
+
+func claimed() [5]string { return [5]string{"content", "target", "mode", "owner", "group"} }
+
+func claimOf(r provider.Resource, purged bool) *claim {
+	c := &claim{purged: purged}
+	for i, name := range claimed() {
+		if name == "content" && r.Attributes["replace"] == false {
+			continue // it is only what a new file begins with
+		}
+		switch v := r.Attributes[name].(type) {
+		case string:
+			if name == "mode" {
+				v = strings.TrimLeft(v, "0")
+			}
+			if len(v) > sha256.Size {
+				c.values[i] = sha256.Sum256([]byte(v))
+				continue
+			}
+			c.values[i] = v
+		default:
+			c.values[i] = v
+		}
+	}
+	return c
+}
+
+// isRight reports whether a whole file, directory or link is as described.
+func isRight(r provider.Resource, got provider.Reading) bool {
+	switch {
+	case got.Err != nil:
+		return false
+	case r.Purged || !got.Observation.Exists:
+		return r.Purged && !got.Observation.Exists
+	}
+	names := claimed()
+	return len(differences(r, got.Observation, names[:]...)) == 0
+}
+
+// contradicts returns the attribute in which a change would undo a claim on the same thing; "purged"
+// if one of the two wants it to be gone; "" if it undoes nothing.
+func (c *claim) contradicts(t *provider.BatchChange) string {
+	own := claimOf(t.Resource, t.Change == diff.Purged)
+	switch {
+	case own.purged != c.purged:
+		return "purged"
+	case own.purged:
+		return ""
+	}
+	for i, name := range claimed() {
+		_, differs := t.Changes[name]
+		if (differs || t.Change == diff.Created) && c.values[i] != nil && own.values[i] != nil &&
+			c.values[i] != own.values[i] {
+			return name
+		}
+	}
+	return ""
+}
+
+// claim refuses a change that would undo what another resource describes of the same thing, which
+// it reaches by another path, and holds the thing for its own.
+func (t *task) claim(table *held.Table[*claim], place string) error {
+	for _, other := range table.At(place) {
+		if other.ID == t.Resource.ID {
+			continue
+		}
+		if name := other.Described.contradicts(t.BatchChange); name != "" {
+			return provider.Errorf(provider.NeedsChange,
+				"%s is the same thing as that of %s by another path, which describes another %s; "+
+					"describe it once", t.Path, other.ID, name)
+		}
+	}
+	t.place = place
+	table.Hold(t.Ctx, t.Resource.ID, place, claimOf(t.Resource, t.Change == diff.Purged))
+	return nil
+}

@@ -1,0 +1,82 @@
+// Package held knows which resources of an agent were found or made as described, by the place of
+// the real thing. A change that would undo one of them is refused, so that two resources that
+// contradict each other do not undo each other at each apply. A table is about one version of the
+// environment and lasts as long as the process; that is enough, as a run of an agent reads its
+// resources before it changes them.
+package held
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// keep is how long a table is kept that is not used.
+const keep = 24 * time.Hour
+
+// Table holds by place what resources describe. Handlers of one type share it, on all lanes of an
+// agent.
+type Table[T any] struct {
+	mu sync.Mutex
+	at map[string]map[resource.ID]T
+}
+
+// Claim is one resource at a place, with what it describes.
+type Claim[T any] struct {
+	ID        resource.ID
+	Described T
+}
+
+// Of returns the table of an agent for the version in force. Without a cache it is empty.
+func Of[T any](ctx *provider.Context) *Table[T] {
+	t, err := provider.Cached(ctx, provider.Key{Name: "held", Args: []any{ctx.Released()}},
+		provider.Keep{Idle: keep},
+		func(*provider.Context) (*Table[T], error) { return &Table[T]{}, nil })
+	if err != nil {
+		return &Table[T]{}
+	}
+	return t
+}
+
+// Hold notes that the resource of a run is as described. One that is only reported holds nothing.
+func (t *Table[T]) Hold(ctx *provider.Context, id resource.ID, place string, described T) {
+	if s := ctx.Stored(); s != nil && s.ReportOnly {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.at == nil {
+		t.at = map[string]map[resource.ID]T{}
+	}
+	if t.at[place] == nil {
+		t.at[place] = map[resource.ID]T{}
+	}
+	t.at[place][id] = described
+}
+
+// Release notes that a resource is not as described.
+func (t *Table[T]) Release(place string, id resource.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if delete(t.at[place], id); len(t.at[place]) == 0 {
+		delete(t.at, place)
+	}
+}
+
+// At returns the resources that hold a place, by id.
+func (t *Table[T]) At(place string) []Claim[T] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.at[place]) == 0 {
+		return nil
+	}
+	out := make([]Claim[T], 0, len(t.at[place]))
+	for _, id := range slices.Sorted(maps.Keys(t.at[place])) {
+		out = append(out, Claim[T]{id, t.at[place][id]})
+	}
+	return out
+}
