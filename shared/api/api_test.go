@@ -183,7 +183,7 @@ func TestAsks(t *testing.T) {
 		{"nothing to forget", "POST", "/v1/environments/e/forget", `{"agent":"gone"}`, 404,
 			`there is no agent`},
 		{"forget nothing", "POST", "/v1/environments/e/forget", `{}`, 400,
-			`name a resource or an agent`},
+			`name a resource, an agent or a filter`},
 		{"environments", "GET", "/v1/environments", "", 200, `"items":`},
 		{"a level that is none", "GET", "/v1/environments/e/actions?level=loud", "", 422,
 			`"kind":"invalid"`},

@@ -88,7 +88,8 @@ func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
 		}
 		s.Extensions[keyword] = rule
 	}
-	either := []object{{"required": []string{"id"}}, {"required": []string{"agent"}}}
+	either := []object{{"required": []string{"id"}}, {"required": []string{"agent"}},
+		{"required": []string{"filter"}}}
 	say(schemas["Forgetting"], "oneOf", either)
 	one := []object{{"required": []string{"dry_run"}}, {"required": []string{"plan"}},
 		{"required": []string{"discover"}}}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
@@ -257,10 +258,11 @@ func (d *Detail) attributes(row *state.Row, last *Action) {
 	}
 }
 
-// Forgetting says what to let go of: one of the two.
+// Forgetting says what to let go of: one of the three.
 type Forgetting struct {
-	ID    resource.ID `json:"id,omitempty" minLength:"1" maxLength:"4096" doc:"a resource that left the model"`
-	Agent string      `json:"agent,omitempty" minLength:"1" maxLength:"255" doc:"an agent that no resource is managed on any more"`
+	ID     resource.ID `json:"id,omitempty" minLength:"1" maxLength:"4096" doc:"a resource that left the model"`
+	Agent  string      `json:"agent,omitempty" minLength:"1" maxLength:"255" doc:"an agent that no resource is managed on any more"`
+	Filter []string    `json:"filter,omitempty" minItems:"1" maxItems:"1000" doc:"the terms of a filter: the resources that match and left the model"`
 }
 
 // Forgotten says what was let go of.
@@ -277,9 +279,11 @@ func (s *resources) Forget(ctx context.Context, env string, f Forgetting) (Forgo
 	var ids []resource.ID
 	var err error
 	switch {
-	case (f.ID == "") == (f.Agent == ""):
+	case count(f.ID != "", f.Agent != "", len(f.Filter) > 0) != 1:
 		return Forgotten{}, fault.New(fault.Usage, "forget",
-			"name a resource or an agent, and not both")
+			"name a resource, an agent or a filter, and not several")
+	case len(f.Filter) > 0:
+		ids, err = s.forgetMatching(ctx, env, f.Filter)
 	case f.ID != "":
 		ids, err = s.Engine.Forget(ctx, env, f.ID)
 	default:
@@ -287,4 +291,34 @@ func (s *resources) Forget(ctx context.Context, env string, f Forgetting) (Forgo
 	}
 	s.changed(env)
 	return Forgotten{len(ids), orEmpty(ids[:min(len(ids), maxForgotten)])}, err
+}
+
+// forgetMatching lets go of what the terms of a filter select and left the model.
+func (s *resources) forgetMatching(
+	ctx context.Context, env string, terms []string,
+) ([]resource.ID, error) {
+	var ids []resource.ID
+	if err := s.Resources(ctx, env, terms, func(r *Resource) error {
+		ids = append(ids, r.ID)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	gone, err := s.Engine.ForgetLeft(ctx, env, ids)
+	if err == nil && len(gone) == 0 {
+		err = fault.New(fault.NotFound, "forget", "nothing that matches %s has left the model",
+			strings.Join(terms, " ")).WithHint("`southbound resources status=orphaned` lists what has")
+	}
+	return gone, err
+}
+
+// count returns how many of the conditions hold.
+func count(conditions ...bool) int {
+	n := 0
+	for _, c := range conditions {
+		if c {
+			n++
+		}
+	}
+	return n
 }

@@ -298,11 +298,14 @@ type Report struct {
 	Environment string `json:"environment"`
 	Version     int    `json:"version"`
 	Origin
-	Resources     int `json:"resources"`
-	Changed       int `json:"changed"`
-	Unchanged     int `json:"unchanged"`
-	Removed       int `json:"removed"`
-	Repaired      int `json:"repaired"`
+	Resources int `json:"resources"`
+	Changed   int `json:"changed"`
+	Unchanged int `json:"unchanged"`
+	Removed   int `json:"removed"`
+	Repaired  int `json:"repaired"`
+	// Recovered counts the unchanged resources that were failed, skipped, blocked, undefined or
+	// unavailable before, and are deployed now.
+	Recovered     int `json:"recovered"`
 	FilesUploaded int `json:"files_uploaded"`
 	// what was changed; the first of them
 	Changes    []Changed            `json:"changes"`

@@ -50,7 +50,7 @@ func (r *routes) history() {
 			return answer(r.s.keep(ctx, d))
 		})
 	serve(r, http.MethodPost, inEnv+"/forget", "forget",
-		"Let go of a resource that left the model, or of an agent",
+		"Let go of resources that left the model, or of an agent",
 		func(ctx context.Context, i *struct {
 			InEnvironment
 			Body Forgetting

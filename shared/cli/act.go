@@ -118,7 +118,7 @@ func (c *workCommands) workNow(ctx context.Context, work api.Work, f workFlags) 
 	if err != nil {
 		return c.waiter.interrupted(err, &of)
 	}
-	return c.worked(ctx, work.Filter, done, began)
+	return c.worked(ctx, work.Filter, of, done, began)
 }
 
 // somethingMatches refuses the terms of a filter that select nothing that there is.
@@ -151,7 +151,7 @@ func nothingMatches(terms []string) error {
 
 // worked writes what came of deploy or repair of what the terms of a filter select.
 func (c *workCommands) worked(
-	ctx context.Context, terms []string, done waited, began time.Time,
+	ctx context.Context, terms []string, of asked, done waited, began time.Time,
 ) error {
 	p := done.Progress
 	if p.Released == 0 && !c.json {
@@ -162,6 +162,9 @@ func (c *workCommands) worked(
 		Unchanged: total(p), Repaired: done.Did.fixed, Counts: p.ByStatus(),
 		DurationMS: time.Since(began).Milliseconds()}
 	var err error
+	if r.Recovered, err = c.waiter.recovered(ctx, of); err != nil {
+		return err
+	}
 	if done.Scope, err = c.results.scopeOf(ctx, terms); err != nil {
 		return err
 	}
@@ -207,5 +210,5 @@ func (c *workCommands) inWaves(
 	if err != nil {
 		return c.waiter.interrupted(err, &of)
 	}
-	return c.worked(ctx, work.Filter, done, began)
+	return c.worked(ctx, work.Filter, of, done, began)
 }

@@ -62,10 +62,18 @@ func (e *exporter) leftBehind(out deploy.Exported) {
 	if out.LeftBehind == 0 {
 		return
 	}
-	e.say("%s not in these documents and left the model: %s", are(out.LeftBehind, "resource"),
+	e.say("%s: %s", leftText(out.LeftBehind),
 		moreIDs(out.FirstLeft[:min(len(out.FirstLeft), maxTold)], out.LeftBehind))
-	e.say("  what left stays as it is, orphaned: `southbound resources status=orphaned`; " +
-		"--partial keeps what is not in the documents")
+	e.say("  `southbound resources status=orphaned` lists them, `southbound forget status=orphaned` " +
+		"forgets them; --partial keeps what is not in the documents")
+}
+
+// leftText counts what left the documents and is not deleted.
+func leftText(n int) string {
+	if n == 1 {
+		return "1 left the documents and stays as it is"
+	}
+	return fmt.Sprintf("%d left the documents and stay as they are", n)
 }
 
 // maxTold is how many resources a message names.

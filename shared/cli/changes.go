@@ -37,7 +37,8 @@ func (w *waiter) did(ctx context.Context, of asked) (did, error) {
 			!of.filter.Match(&state.Row{ID: x.Resource}) {
 			continue
 		}
-		if !of.nothing && x.Action == state.ActionRepair && x.Outcome == state.StatusDeployed {
+		if !of.nothing && x.Action == state.ActionRepair && x.Outcome == state.StatusDeployed &&
+			!of.unwell[x.Resource] {
 			fixed[x.Resource] = true
 		}
 		names := slices.Sorted(maps.Keys(x.Changes))

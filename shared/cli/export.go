@@ -116,6 +116,9 @@ func (e *exporter) exportCommands() []*cobra.Command {
 	return []*cobra.Command{apply, export}
 }
 
+// tooManyDeleted is the error of a command that would delete more than it may.
+const tooManyDeleted = "%s would be deleted; --allow-delete permits %d; nothing was done"
+
 const allowDeleteHelp = "do nothing, with exit code 2, if more would be deleted (-1: any number)"
 
 // checked reports what is wrong with the flags.
@@ -227,6 +230,9 @@ func (e *exporter) exported(
 	done, err := e.waiter.wait(ctx, of)
 	if err != nil {
 		return e.waiter.interrupted(err, &of)
+	}
+	if r.Recovered, err = e.waiter.recovered(ctx, of); err != nil {
+		return err
 	}
 	r.Repaired = done.Did.fixed
 	r.Tell(done.Did.changes)

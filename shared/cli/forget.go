@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"southbound/shared/api"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -20,32 +21,53 @@ type upkeep struct {
 }
 
 func (u *upkeep) forgetCommand() *cobra.Command {
-	return &cobra.Command{Use: "forget ID|agent=NAME",
-		Short: "Let go of orphans, or of a machine that is gone",
+	return &cobra.Command{Use: "forget ID|agent=NAME|FILTER",
+		Short: "Forget orphaned resources or a retired agent",
 		Long: "forget removes what is known of a resource that left the model, or of an agent " +
 			"that no resource is managed on any more and of all\n" +
-			"that was left behind there, and waits for its removal no longer. What exists is not " +
-			"touched, and `southbound logs` keeps what was\n" +
-			"done. What the version in force wants cannot be forgotten.",
+			"that was left behind there, and waits for its removal no longer. With a FILTER it is " +
+			"what matches and left the model. What exists is\n" +
+			"not touched, and `southbound logs` keeps what was done. What the version in force " +
+			"wants cannot be forgotten.\n" + filterHelp,
 		Example: "  southbound forget 'fs::File[web1,path=/etc/motd]'\n" +
-			"  southbound forget agent=web1",
-		Args: exactArgs(1, "one id or agent=NAME"), RunE: u.reading(u.forget)}
+			"  southbound forget agent=web1\n  southbound forget status=orphaned",
+		Args: atLeastOne("an id, agent=NAME or a FILTER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := forgetting(args)
+			if err == nil {
+				err = u.openExisting(cmd.Context())
+			}
+			if err != nil {
+				return err
+			}
+			return u.forget(cmd.Context(), f)
+		}}
 }
 
-func (u *upkeep) forget(ctx context.Context, args []string) error {
-	var f api.Forgetting
-	if name, is := strings.CutPrefix(args[0], "agent="); is {
-		if name == "" {
-			return fault.New(fault.Usage, "forget", "agent= names no agent").
+// forgetting reads the arguments of forget.
+func forgetting(args []string) (api.Forgetting, error) {
+	if len(args) == 1 {
+		name, is := strings.CutPrefix(args[0], "agent=")
+		switch {
+		case is && name == "":
+			return api.Forgetting{}, fault.New(fault.Usage, "forget", "agent= names no agent").
 				WithHint("name the id of a resource, or agent=NAME")
+		case is:
+			return api.Forgetting{Agent: name}, nil
+		case !strings.ContainsAny(args[0], filterSigns):
+			_, err := resource.ParseID(args[0])
+			return api.Forgetting{}, fault.New(fault.Usage, "forget", "%v", err).
+				WithHint("name the id of a resource, agent=NAME or a FILTER")
 		}
-		f.Agent = name
-	} else if _, err := resource.ParseID(args[0]); err != nil {
-		return fault.New(fault.Usage, "forget", "%v", err).
-			WithHint("name the id of a resource, or agent=NAME")
-	} else {
-		f.ID = resource.ID(args[0])
+		if _, err := resource.ParseID(args[0]); err == nil && !strings.ContainsAny(args[0], "*?") {
+			return api.Forgetting{ID: resource.ID(args[0])}, nil
+		}
 	}
+	_, err := state.ParseFilter(args)
+	return api.Forgetting{Filter: args}, err
+}
+
+func (u *upkeep) forget(ctx context.Context, f api.Forgetting) error {
 	out, err := u.home.Forget(ctx, u.env, f)
 	if err != nil {
 		return err

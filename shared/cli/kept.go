@@ -295,8 +295,7 @@ func (e *exporter) mayApply(
 	gone, stays := deleted(planned), left(planned)
 	if f.allowDelete >= 0 && len(gone) > f.allowDelete {
 		return fault.New(fault.Refused, "apply",
-			"%s would be deleted, and --allow-delete says at most %d; nothing was done",
-			plural(len(gone), "resource"), f.allowDelete)
+			tooManyDeleted, plural(len(gone), "resource"), f.allowDelete)
 	}
 	if _, sits := terminal(e.stdin); !sits || f.yes || len(gone)+len(stays) == 0 {
 		return nil

@@ -215,6 +215,14 @@ func changing(ids []resource.ID) string {
 	return fmt.Sprintf("%s and %d more change", ids[0], len(ids)-1)
 }
 
+// nothingToDo sums a plan up in which n resources are and nothing is to be done.
+func nothingToDo(n int) string {
+	if n == 1 {
+		return "nothing to do; it is as described"
+	}
+	return fmt.Sprintf("nothing to do; all %d are as described", n)
+}
+
 // planText sums a plan up in words.
 func planText(summary map[string]int) string {
 	var parts []string
@@ -222,28 +230,37 @@ func planText(summary map[string]int) string {
 	summary["none"] -= summary["reload"] + summary["differs"]
 	for _, p := range []struct{ action, text string }{{"create", "to create"},
 		{"update", "to update"}, {"reload", "to reload"}, {"delete", "to delete"},
-		{"orphan", "to leave behind"},
+		{"orphan", ""},
 		{"undefined", "undefined"}, {"differs", "only compared, and different"}, {"failed", "would fail, or could not be read"},
 		{"none", "as they are"}} {
 		if n := summary[p.action]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, p.text))
+			text := fmt.Sprintf("%d %s", n, p.text)
+			if p.action == "orphan" {
+				text = leftText(n)
+			}
+			parts = append(parts, text)
 		}
 	}
-	if len(parts) == 0 {
+	switch n := summary["none"]; {
+	case len(parts) == 0:
 		return "nothing there"
+	case len(parts) == 1 && n > 0:
+		return nothingToDo(n)
 	}
 	return strings.Join(parts, ", ")
 }
 
 func (p *planner) validateCommand() *cobra.Command {
 	var f exportFlags
+	var secrets bool
 	cmd := &cobra.Command{
-		Use: "validate PATH", Short: "Make all checks that need no state",
+		Use: "validate PATH", Short: "Check documents offline",
 		Long: "validate checks the documents under PATH as an export does, and needs no data " +
-			"directory. With --partial, requirements may name what is\n" +
-			"not in the documents.",
+			"directory and no secrets. With --secrets it also\n" +
+			"checks that secrets of this machine (env:, file:) are set. With --partial, requirements " +
+			"may name what is not in the documents.",
 		Example: "  southbound validate .\n  southbound validate teams/a --partial\n" +
-			"  southbound validate . --json",
+			"  southbound validate . --secrets\n  southbound validate . --json",
 		Args: exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			project, err := source.FindProject(args[0])
@@ -255,7 +272,7 @@ func (p *planner) validateCommand() *cobra.Command {
 				return err
 			}
 			problems := in.check(in.model)
-			if pick(p.api, "SOUTHBOUND_API", project.API, "") == "" { // else the server knows
+			if secrets && pick(p.api, "SOUTHBOUND_API", project.API, "") == "" { // else the server knows
 				problems = append(problems, in.model.UnsetSecrets(func(ref resource.Secret) error {
 					_, err := local.ReadSecret(ref)
 					return err
@@ -273,5 +290,7 @@ func (p *planner) validateCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&f.partial, "partial", false, "check for a partial export")
+	cmd.Flags().BoolVar(&secrets, "secrets", false,
+		"also check that secrets of this machine are set; with an API, plan does")
 	return cmd
 }

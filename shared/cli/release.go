@@ -88,9 +88,8 @@ func (rl *releaser) mayRelease(ctx context.Context, number int, f releaseFlags) 
 	switch {
 	case f.allowDelete >= 0 && len(gone) > f.allowDelete:
 		return fault.New(fault.Refused, "release",
-			"%s would be deleted, and --allow-delete says at most %d",
-			plural(len(gone), "resource"), f.allowDelete).
-			WithHint("`southbound diff %d %d` lists them; nothing was done", p.Released, number)
+			tooManyDeleted, plural(len(gone), "resource"), f.allowDelete).
+			WithHint("`southbound diff %d %d` lists them", p.Released, number)
 	case asks && len(gone)+len(stays) > 0:
 		return rl.confirm(ctx, gone, stays, number)
 	}

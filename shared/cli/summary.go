@@ -264,6 +264,9 @@ func (rs *results) summary(ctx context.Context, r api.Report, d waited, exported
 	if r.Repaired > 0 {
 		what += fmt.Sprintf(", %d repaired", r.Repaired)
 	}
+	if r.Recovered > 0 {
+		what += fmt.Sprintf(", %d recovered", r.Recovered)
+	}
 	rs.printf("version %d of %s: %s; %s (%.2f s)\n", r.Version, r.Environment, what,
 		countsText(r.Counts), float64(r.DurationMS)/1000)
 	if r.Superseded > 0 {

@@ -140,6 +140,9 @@ func (e *exporter) applyInWaves(
 		return e.waiter.interrupted(err, &of)
 	}
 	r.Environment, r.Unchanged, r.Repaired = e.env, max(r.Resources-r.Changed, 0), done.Did.fixed
+	if r.Recovered, err = e.waiter.recovered(ctx, of); err != nil {
+		return err
+	}
 	r.Tell(done.Did.changes)
 	return e.results.applied(ctx, r, done, f.filter, began)
 }
@@ -152,8 +155,7 @@ func (e *exporter) allowed(
 	gone := deleted(plan.Planned)
 	if f.allowDelete >= 0 && len(gone) > f.allowDelete {
 		return nil, fault.New(fault.Refused, "",
-			"%s would be deleted, and %d may; nothing was done", plural(len(gone), "resource"),
-			f.allowDelete).
+			tooManyDeleted, plural(len(gone), "resource"), f.allowDelete).
 			WithHint("`southbound plan` lists them")
 	}
 	stay := left(plan.Planned)

@@ -11,6 +11,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/local"
+	"southbound/shared/resource"
 )
 
 // waited says how waiting for the environment ended.
@@ -29,6 +30,10 @@ type asked struct {
 	nothing bool   // it asked for no comparison with reality
 	idle    bool   // it asked for nothing at all
 	filter  state.Filter
+	// unwell are the resources that something was wrong with, and last the last version, when it
+	// asked.
+	unwell map[resource.ID]bool
+	last   int
 }
 
 // waiter waits for what a command has asked for, and shows how far it is. With the embedded home it
@@ -41,14 +46,45 @@ type waiter struct {
 
 // mark notes from where on to count.
 func (w *waiter) mark(ctx context.Context) (asked, error) {
+	of := asked{}
 	if !w.remote() {
-		return asked{since: w.own.NewID()}, nil
+		of.since = w.own.NewID()
+	} else {
+		last, err := w.home.Actions(ctx, w.env, api.ActionQuery{Limit: 1})
+		if err != nil || len(last) == 0 {
+			return of, err
+		}
+		of.since = last[0].ID
 	}
-	last, err := w.home.Actions(ctx, w.env, api.ActionQuery{Limit: 1})
-	if err != nil || len(last) == 0 {
-		return asked{}, err
+	p, err := w.home.Progress(ctx, w.env)
+	if err != nil || !ill(p.Counts) {
+		return of, err
 	}
-	return asked{since: last[0].ID}, nil
+	of.last, of.unwell = p.Last, map[resource.ID]bool{}
+	err = w.home.Resources(ctx, w.env, nil, func(r *api.Resource) error {
+		if slices.Contains(api.Unhealthy(), r.Status) {
+			of.unwell[r.ID] = true
+		}
+		return nil
+	})
+	return of, err
+}
+
+// recovered counts what something was wrong with when a command asked, and is deployed now without
+// a new intent.
+func (w *waiter) recovered(ctx context.Context, of asked) (int, error) {
+	n := 0
+	if len(of.unwell) == 0 {
+		return 0, nil
+	}
+	err := w.home.Resources(ctx, w.env, []string{"status=" + string(state.StatusDeployed)},
+		func(r *api.Resource) error {
+			if of.unwell[r.ID] && r.Version <= of.last && of.filter.Match(&state.Row{ID: r.ID}) {
+				n++
+			}
+			return nil
+		})
+	return n, err
 }
 
 // matching returns the part of a filter that can be applied to an action afterwards: the terms that

@@ -85,6 +85,16 @@ func (e *Engine) ForgetPurged(
 	return e.planner().ForgetPurged(ctx, env, ids)
 }
 
+// ForgetLeft lets go of those of ids that left the model, and returns them. The others stay as they
+// are.
+func (e *Engine) ForgetLeft(
+	ctx context.Context,
+	env string,
+	ids []resource.ID,
+) ([]resource.ID, error) {
+	return e.planner().ForgetLeft(ctx, env, ids)
+}
+
 // ForgetAgent lets go of an agent that no resource in force is managed on, with all that was left
 // behind there: for a machine that is gone.
 func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.ID, error) {

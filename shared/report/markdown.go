@@ -104,6 +104,9 @@ func (r *Report) outcome() string {
 	if o.Repaired > 0 {
 		text += fmt.Sprintf(", %d repaired", o.Repaired)
 	}
+	if o.Recovered > 0 {
+		text += fmt.Sprintf(", %d recovered", o.Recovered)
+	}
 	return fmt.Sprintf("%s. Now %s (%.1f s).", text, counts, float64(o.DurationMS)/1000)
 }
 

@@ -37,6 +37,25 @@ func (pl *Planner) Forget(ctx context.Context, env string, id resource.ID) ([]re
 func (pl *Planner) ForgetPurged(
 	ctx context.Context, env string, ids []resource.ID,
 ) ([]resource.ID, error) {
+	return pl.forgetThose(ctx, env, ids, func(row *state.Row) bool {
+		return row.Orphaned && row.WasPurged()
+	})
+}
+
+// ForgetLeft lets go of those of ids that left the model, and returns them. The others stay as they
+// are.
+func (pl *Planner) ForgetLeft(
+	ctx context.Context, env string, ids []resource.ID,
+) ([]resource.ID, error) {
+	return pl.forgetThose(ctx, env, ids, func(row *state.Row) bool {
+		return row.Orphaned || row.Removing
+	})
+}
+
+// forgetThose lets go of those of ids whose rows may go, in one commit.
+func (pl *Planner) forgetThose(
+	ctx context.Context, env string, ids []resource.ID, may func(row *state.Row) bool,
+) ([]resource.ID, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -47,7 +66,7 @@ func (pl *Planner) ForgetPurged(
 		}
 		var out []resource.ID
 		for _, id := range ids {
-			if row := rows[id]; row != nil && row.Orphaned && row.WasPurged() {
+			if row := rows[id]; row != nil && may(row) {
 				letGo(p, row)
 				out = append(out, id)
 			}

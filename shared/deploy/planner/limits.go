@@ -50,16 +50,16 @@ func (p *forecast) guard(ctx context.Context, x Export, fresh bool) error {
 		}
 	}
 	if n := x.Limits.Delete; n >= 0 && len(deleted) > n {
-		return tooMany(deleted, "would be deleted", n)
+		return tooMany(deleted, "would be deleted", n, "--allow-delete permits")
 	}
 	if n := x.Limits.Leave; n >= 0 && len(leaving) > n {
-		return tooMany(leaving, "would leave the model", n)
+		return tooMany(leaving, "would leave the model", n, "the export permits")
 	}
 	return nil
 }
 
 // tooMany refuses an export for what would become of ids.
-func tooMany(ids []resource.ID, what string, limit int) error {
+func tooMany(ids []resource.ID, what string, limit int, permits string) error {
 	var problems diag.Problems
 	slices.Sort(ids)
 	for _, id := range ids {
@@ -70,5 +70,6 @@ func tooMany(ids []resource.ID, what string, limit int) error {
 		noun = "resource"
 	}
 	return &fault.Error{Kind: fault.Refused, Err: problems.Err(),
-		Message: fmt.Sprintf("%d %s %s, and %d may; nothing was done", len(ids), noun, what, limit)}
+		Message: fmt.Sprintf("%d %s %s; %s %d; nothing was done", len(ids), noun, what, permits,
+			limit)}
 }
