@@ -49,7 +49,7 @@ func (c *agentCommands) pruneCommand() *cobra.Command {
 			"the AWS home makes queues.",
 		Example: "  southbound agents prune\n  southbound agents prune --yes",
 		Args:    exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.openToRead(""); err != nil {
+			if err := c.openToRead(cmd.Context(), ""); err != nil {
 				return err
 			}
 			pruned, err := c.home.Prune(cmd.Context(), c.env, yes)

@@ -24,7 +24,7 @@ func (cp *completer) complete(
 	c.ValidArgsFunction = func(cmd *cobra.Command, args []string,
 		word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion
-		if len(args) > 0 || cp.openToRead("") != nil {
+		if len(args) > 0 || cp.openToRead(cmd.Context(), "") != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		for _, s := range list(cmd.Context(), word) {

@@ -179,7 +179,7 @@ func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 		}
 		read.model.Valid = true
 	}
-	if err := e.reach(); err != nil {
+	if err := e.reach(ctx); err != nil {
 		return err
 	}
 	if f.waves.set() {

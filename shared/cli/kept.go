@@ -225,7 +225,7 @@ func (e *exporter) applyKeptNow(ctx context.Context, path string, f exportFlags)
 			WithHint("leave out the name of the environment, or say --environment %s",
 				k.Environment)
 	}
-	if err := e.reach(); err != nil {
+	if err := e.reach(ctx); err != nil {
 		return err
 	}
 	if err := e.plans.meant(ctx, k); err != nil {

@@ -147,7 +147,7 @@ func (l *logCommands) openToFollow(ctx context.Context) error {
 	if !l.remote() && l.fresh() {
 		return l.missing(nil)
 	}
-	if err := l.reach(); err != nil {
+	if err := l.reach(ctx); err != nil {
 		return err
 	}
 	return l.there(ctx)

@@ -121,7 +121,7 @@ func (b *bench) export(ctx context.Context, filter []string) (deploy.Export, err
 		return deploy.Export{}, err
 	}
 	if b.app.home == nil {
-		if err := b.app.openAt(b.app.data); err != nil {
+		if err := b.app.openAt(ctx, b.app.data); err != nil {
 			return deploy.Export{}, err
 		}
 	}

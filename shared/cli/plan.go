@@ -111,7 +111,7 @@ func (p *planner) sayIfNew(ctx context.Context) error {
 // that an error has kept from being compared with reality.
 func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 	read, exitCode bool) (left []string, err error) {
-	if err := p.openToRead(path); err != nil {
+	if err := p.openToRead(ctx, path); err != nil {
 		return nil, err
 	}
 	if err := p.sayIfNew(ctx); err != nil {

@@ -267,10 +267,10 @@ func notNegative(op, flag string, d time.Duration) error {
 // after makes the run function of a command that works on no path: it opens the home, by app.open
 // or app.openToRead, before it runs.
 func after(
-	open func(path string) error, run func(ctx context.Context, args []string) error,
+	open func(ctx context.Context, path string) error, run func(ctx context.Context, args []string) error,
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := open(""); err != nil {
+		if err := open(cmd.Context(), ""); err != nil {
 			return err
 		}
 		return run(cmd.Context(), args)

@@ -40,7 +40,7 @@ type homeServer struct {
 
 func (s *homeServer) runCommand() *cobra.Command {
 	var f serveFlags
-	open := func(path string) error {
+	open := func(ctx context.Context, path string) error {
 		if err := f.check(); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (s *homeServer) runCommand() *cobra.Command {
 			return err
 		}
 		s.api = "" // it serves the embedded home
-		return s.openAt(s.data)
+		return s.openAt(ctx, s.data)
 	}
 	cmd := &cobra.Command{Use: "run",
 		Short: "Keep the embedded home alive: retries, timers and repair",

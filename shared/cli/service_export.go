@@ -71,7 +71,7 @@ func (se *serviceExporter) exportServices(ctx context.Context, path string) erro
 	if err != nil {
 		return err
 	}
-	if err := se.reach(); err != nil {
+	if err := se.reach(ctx); err != nil {
 		return err
 	}
 	changes, err := se.home.Offer(ctx, se.env, state.Blob{

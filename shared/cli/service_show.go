@@ -30,7 +30,7 @@ type serviceViews struct {
 
 // ordered makes the run function of a command about services. open opens the home.
 func (v *serviceViews) ordered(
-	open func(path string) error, run ordering,
+	open func(ctx context.Context, path string) error, run ordering,
 ) func(*cobra.Command, []string) error {
 	return after(open, func(ctx context.Context, args []string) error {
 		o, err := v.home.Orders()

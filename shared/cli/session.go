@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	nethttp "net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -78,44 +79,44 @@ func (c *connections) close() {
 
 // openToRead opens the home for a command that only reads. If there is no data directory, it opens
 // an empty temporary one.
-func (s *session) openToRead(path string) error {
+func (s *session) openToRead(ctx context.Context, path string) error {
 	if err := s.location.locate(path); err != nil {
 		return err
 	}
 	if s.location.remote() || !s.location.fresh() {
-		return s.reach()
+		return s.reach(ctx)
 	}
 	var err error
 	if s.scratch, err = os.MkdirTemp("", "southbound-"); err != nil {
 		return fault.Wrap(fault.Unavailable, "make a directory", err)
 	}
-	return s.openAt(s.scratch)
+	return s.openAt(ctx, s.scratch)
 }
 
 // open opens the home, and makes it if it does not exist.
-func (s *session) open(path string) error {
+func (s *session) open(ctx context.Context, path string) error {
 	if err := s.location.locate(path); err != nil {
 		return err
 	}
-	return s.reach()
+	return s.reach(ctx)
 }
 
 // reach is open for a command that has called locate already.
-func (s *session) reach() error {
+func (s *session) reach(ctx context.Context) error {
 	if s.location.remote() {
 		return s.connect()
 	}
-	return s.openAt(s.location.data)
+	return s.openAt(ctx, s.location.data)
 }
 
-func (s *session) openAt(dir string) error {
+func (s *session) openAt(ctx context.Context, dir string) error {
 	if _, err := graceOf(); err != nil {
 		return err
 	}
 	opened := make(chan error, 1)
 	go func() { // meanwhile the types are compiled, which takes as long
 		var err error
-		s.own, err = local.Open(dir)
+		s.own, err = local.OpenWaiting(ctx, dir, heldUp(s.console))
 		opened <- err
 	}()
 	types, err := s.program.registry()
@@ -142,6 +143,14 @@ func (s *session) openAt(dir string) error {
 		Services: s.takesOrders(), Definitions: s.own.Definitions(),
 		Waits: func(env string) map[string]string { return s.waits.of(env, time.Now()) }})
 	return nil
+}
+
+// heldUp returns what explains to people why nothing goes on.
+func heldUp(c *console) func() {
+	return func() {
+		c.say("another process holds the database for long; this one goes on after it. Find out "+
+			"whether that is suspended: ps -o pid,stat,args -C %s", filepath.Base(os.Args[0]))
+	}
 }
 
 // close closes what open and look have opened.
@@ -208,7 +217,7 @@ func (s *session) there(ctx context.Context) error {
 
 // openExisting is openToRead for a command that needs an environment that exists.
 func (s *session) openExisting(ctx context.Context) error {
-	if err := s.openToRead(""); err != nil {
+	if err := s.openToRead(ctx, ""); err != nil {
 		return err
 	}
 	return s.there(ctx)

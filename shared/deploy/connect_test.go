@@ -2,11 +2,14 @@ package deploy_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -22,7 +25,7 @@ type slowly struct {
 
 func (s *slowly) Connect(ctx context.Context, _ resource.Agent) (any, error) {
 	s.calls++
-	until, limited := ctx.Deadline()
+	left, limited := patience.Left(ctx)
 	leases, err := s.r.home.Leases(ctx, "e")
 	if err != nil || !limited {
 		s.r.t.Errorf("connecting is not limited, or %v", err)
@@ -30,7 +33,7 @@ func (s *slowly) Connect(ctx context.Context, _ resource.Agent) (any, error) {
 	s.least = time.Hour
 	for _, l := range leases {
 		if l.Holder != "" && l.Key != "plan" {
-			s.least = min(s.least, l.Until.Sub(s.r.clock.Now())-time.Until(until))
+			s.least = min(s.least, l.Until.Sub(s.r.clock.Now())-left)
 		}
 	}
 	return nil, s.err
@@ -98,6 +101,52 @@ func TestConnectingKeepsTheLane(t *testing.T) {
 			t.Errorf(
 				"%s: %d tries to connect, and the lane is held for %v longer than one may take",
 				c.reason, s.calls, s.least)
+		}
+	}
+}
+
+// cutShort is a connector whose caller gives up while it connects.
+type cutShort struct {
+	giveUp context.CancelCauseFunc
+	err    error // that it returns; nil: that of its context
+}
+
+func (c *cutShort) Connect(ctx context.Context, _ resource.Agent) (any, error) {
+	c.giveUp(errors.New("interrupt signal received"))
+	<-ctx.Done()
+	if c.err != nil {
+		return nil, c.err
+	}
+	return nil, fault.Wrap(fault.Unavailable, "connect", context.Cause(ctx))
+}
+
+// TestInterruptedWhileConnecting pins that nothing is recorded about resources whose agent was being
+// connected when the caller gave up: they have not run, and run next time.
+func TestInterruptedWhileConnecting(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"the connection is cut off": nil,
+		"it fails at that time":     fault.New(fault.Denied, "connect", "who are you?"),
+	} {
+		r := newRig(t)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r.e.Connector = &cutShort{cancel, err}
+		r.export(deploy.Export{Model: modelOf(res("a"), res("b"), res("c<a"))})
+		before := r.row("a")
+		for _, lane := range must(r.e.WorkLanes(t.Context(), "e"))(t) {
+			if _, err := r.e.RunLane(ctx, "e", lane, r.clock.Now().Add(time.Hour)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		actions := must(r.home.Actions(t.Context(), "e", state.ActionQuery{}))(t)
+		if after := r.row("a"); after.Status() != before.Status() || len(actions) > 0 {
+			t.Errorf("%s: it is %s (%s), with actions %+v", name, after.Status(), after.Reason,
+				actions)
+		}
+		r.e.Connector = places{}
+		r.drain()
+		for _, n := range []string{"a", "b", "c"} {
+			r.want(n, state.StatusDeployed)
 		}
 	}
 }

@@ -6,18 +6,26 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 )
 
 const (
-	busyTimeout = 30 * time.Second
-	maxGroup    = 64 // writes that share a commit
+	maxGroup = 64 // writes that share a commit
+	// lockPause is how long a busy database is left alone at most, before it is tried again.
+	lockPause = 50 * time.Millisecond
+	// lockSlow is how long another process holds the database until people read that it is waited for.
+	lockSlow = 3 * time.Second
+	// lockLast is how long writes may wait for another process when the database is closed.
+	lockLast = time.Second
 )
 
 // db is an open SQLite file, with one connection for writing and some for reading.
@@ -29,6 +37,7 @@ type db struct {
 	readers readers
 	once    sync.Once
 	file    os.FileInfo // as it was when it was opened
+	slow    func()      // called when another process holds the database for long; nil: nothing
 }
 
 // write is a write that waits to be committed together with others.
@@ -36,6 +45,10 @@ type write struct {
 	f    func(c *sqlite.Conn) error
 	err  error
 	done chan struct{}
+	// begun is set by the one that comes first: the writer, which carries it out, or the caller, who
+	// gives it up.
+	begun atomic.Bool
+	over  <-chan struct{} // closed when the caller may give it up
 }
 
 // readers are the connections for reading: at most as many at a time as there is room in free. The
@@ -87,7 +100,7 @@ func (r *readers) close() {
 
 // openDB opens the database, or makes it. A file that is not ours, or that a newer program made, is
 // left alone.
-func openDB(path string) (*db, error) {
+func openDB(ctx context.Context, path string, slow func()) (*db, error) {
 	to, err := migrations()
 	if err != nil {
 		return nil, err
@@ -103,20 +116,21 @@ func openDB(path string) (*db, error) {
 	if err != nil {
 		return nil, storeError("open "+path, err)
 	}
-	conn.SetBusyTimeout(busyTimeout)
-	err = prepareSoon(conn, path, to)
+	conn.SetBusyTimeout(0)
+	prepare := func() error { return prepareDB(conn, path, to) }
+	err = untilFree(ctx, slow, prepare)
 	switch dir := filepath.Dir(path); {
 	case err == nil:
 		keepReserve(dir)
 	case fault.Is(err, fault.Full) && giveReserve(dir):
-		err = prepareSoon(conn, path, to)
+		err = untilFree(ctx, slow, prepare)
 	}
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
 	keepPrivate(path)
-	d := &db{path: path, writes: make(chan *write, maxGroup),
+	d := &db{path: path, slow: slow, writes: make(chan *write, maxGroup),
 		closing: make(chan struct{}), done: make(chan struct{})}
 	d.readers.free = make(chan struct{}, max(4, runtime.GOMAXPROCS(0)))
 	if d.file, err = os.Stat(path); err != nil {
@@ -137,18 +151,27 @@ func keepPrivate(path string) {
 	}
 }
 
-// prepareSoon is prepareDB, tried again while others prepare the same database: SQLite itself does
-// not wait for locks where that could be a deadlock, such as the one for switching to the
-// write-ahead log.
-func prepareSoon(conn *sqlite.Conn, path string, to layouts) error {
-	pause := time.Millisecond
-	for until := time.Now().Add(busyTimeout); ; pause = min(2*pause, 50*time.Millisecond) {
-		err := prepareDB(conn, path, to)
+// untilFree calls do until no other process keeps it from what it does, or ctx is done. SQLite itself
+// does not wait for locks where that could be a deadlock, such as the one for switching to the
+// write-ahead log. A process may hold the database for any time, as a person can suspend it.
+func untilFree(ctx context.Context, slow func(), do func() error) error {
+	if slow != nil {
+		notice := patience.AfterFunc(lockSlow, slow)
+		defer notice.Stop()
+	}
+	for pause := time.Millisecond; ; pause = min(2*pause, lockPause) {
+		err := do()
 		code := sqlite.ErrCode(err).ToPrimary()
-		if code != sqlite.ResultBusy && code != sqlite.ResultLocked || time.Now().After(until) {
+		if code != sqlite.ResultBusy && code != sqlite.ResultLocked {
 			return err
 		}
-		time.Sleep(pause)
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fault.Ended(ctx)
+		}
 	}
 }
 
@@ -200,7 +223,7 @@ func (d *db) writer(conn *sqlite.Conn) {
 	defer close(d.done)
 	next := func() []*write { return d.nextGroup(func() { d.emptyLog(conn) }) }
 	for group := next(); len(group) > 0; group = next() {
-		err := commitGroup(conn, group)
+		err := d.commitGroup(conn, group)
 		if err == nil {
 			err = d.there()
 		}
@@ -213,7 +236,7 @@ func (d *db) writer(conn *sqlite.Conn) {
 			close(w.done)
 		}
 	}
-	conn.SetBusyTimeout(0) // it can wait until the next one ends, if others write
+	// it can wait until the next one ends, if others write
 	_ = sqlitex.ExecuteTransient(conn, "PRAGMA optimize", nil)
 	d.emptyLog(conn) // others may have it open, and then it stays
 	_ = conn.Close()
@@ -262,12 +285,22 @@ func (d *db) there() error {
 		WithHint("run the command again: it looks at everything and goes on")
 }
 
-func commitGroup(conn *sqlite.Conn, group []*write) (err error) {
-	end, err := sqlitex.ImmediateTransaction(conn)
+// commitGroup carries out those writes that nobody has given up by the time at which the database is
+// free.
+func (d *db) commitGroup(conn *sqlite.Conn, group []*write) (err error) {
+	ctx, stop := d.whileWanted(group)
+	defer stop()
+	var end func(*error)
+	err = untilFree(ctx, d.slow, func() (err error) {
+		end, err = sqlitex.ImmediateTransaction(conn)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	defer end(&err)
+	group = slices.DeleteFunc(slices.Clone(group),
+		func(w *write) bool { return !w.begun.CompareAndSwap(false, true) })
 	for _, w := range group {
 		w.err = inSavepoint(conn, len(group) > 1, w.f)
 		if spoils(w.err) {
@@ -278,6 +311,26 @@ func commitGroup(conn *sqlite.Conn, group []*write) (err error) {
 		return group[0].err
 	}
 	return nil
+}
+
+// whileWanted returns a context that ends when all callers of writes have given up, or when the
+// database is closed and some time has passed.
+func (d *db) whileWanted(group []*write) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		for _, w := range group {
+			select {
+			case <-w.over:
+			case <-ctx.Done():
+			case <-d.closing:
+				_ = patience.Sleep(ctx, lockLast)
+				cancel()
+				return
+			}
+		}
+		cancel()
+	}()
+	return ctx, cancel
 }
 
 func inSavepoint(conn *sqlite.Conn, save bool, f func(c *sqlite.Conn) error) (err error) {
@@ -299,11 +352,22 @@ func (d *db) write(ctx context.Context, op string, f func(c *sqlite.Conn) error)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w := &write{f: f, done: make(chan struct{})}
+	w := &write{f: f, done: make(chan struct{}), over: ctx.Done()}
 	select {
 	case d.writes <- w:
 	case <-d.closing:
 		return d.closed(op)
+	case <-ctx.Done():
+		return fault.Ended(ctx)
+	}
+	select {
+	case <-w.done:
+		return storeError(op, w.err)
+	case <-ctx.Done():
+		if w.begun.CompareAndSwap(false, true) {
+			return fault.Ended(ctx) // nothing of it happens
+		}
+	case <-d.done:
 	}
 	select {
 	case <-w.done:
@@ -332,22 +396,33 @@ func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) 
 		return d.closed(op)
 	}
 	defer func() { d.readers.put(conn) }()
-	if conn == nil {
-		c, err := sqlite.OpenConn(d.path, sqlite.OpenReadWrite)
-		if err != nil {
+	fresh := conn == nil
+	if fresh {
+		var err error
+		if conn, err = sqlite.OpenConn(d.path, sqlite.OpenReadWrite); err != nil {
 			return storeError(op, err)
 		}
-		c.SetBusyTimeout(busyTimeout)
-		if err := pragmas(c, "query_only=1", "cache_size=-1000"); err != nil {
-			_ = c.Close()
-			return storeError(op, err)
-		}
-		conn = c
+		conn.SetBlockOnBusy()
 	}
-	return storeError(op, func() (err error) {
+	conn.SetInterrupt(ctx.Done())
+	defer func() { conn.SetInterrupt(nil) }()
+	err := func() (err error) {
+		if fresh {
+			if err := pragmas(conn, "query_only=1", "cache_size=-1000"); err != nil {
+				return err
+			}
+		}
 		defer sqlitex.Transaction(conn)(&err)
 		return f(conn)
-	}())
+	}()
+	if fresh && err != nil { // it may not be set up
+		_ = conn.Close()
+		conn = nil
+	}
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultInterrupt {
+		return fault.Ended(ctx)
+	}
+	return storeError(op, err)
 }
 
 // close waits for what is under way and closes all connections. What is begun later is refused.

@@ -15,6 +15,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -60,14 +61,18 @@ type Home struct {
 
 // Open opens the data directory dir, and makes it if it is missing. Its errors are of the kinds
 // Foreign, Damaged, Denied and Full; with any of them nothing was touched.
-func Open(dir string) (*Home, error) {
+func Open(dir string) (*Home, error) { return OpenWaiting(context.Background(), dir, nil) }
+
+// OpenWaiting is Open that waits for other processes until ctx is done. It calls slow, unless that is
+// nil, when another process keeps it from reading or writing for long, then and later.
+func OpenWaiting(ctx context.Context, dir string, slow func()) (*Home, error) {
 	if err := checkDir(dir); err != nil {
 		return nil, err
 	}
 	h := &Home{Dir: dir, Notifier: NewNotifier(), files: filepath.Join(dir, "files"),
 		waves: map[waveKey]*seenChecks{}}
 	var err error
-	if h.db, err = openDB(filepath.Join(dir, dbName)); err != nil {
+	if h.db, err = openDB(ctx, filepath.Join(dir, dbName), slow); err != nil {
 		return nil, err
 	}
 	if err := h.hold(); err != nil {

@@ -530,11 +530,7 @@ func TestCloseWhileOthersWrite(t *testing.T) {
 	if err := query(other, "BEGIN IMMEDIATE", nil); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
-	}
-	if took := time.Since(began); took > busyTimeout/2 {
-		t.Errorf("it took %s", took)
 	}
 }

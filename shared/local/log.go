@@ -25,8 +25,6 @@ func (d *db) emptyLog(conn *sqlite.Conn) {
 	if err != nil || info.Size() <= smallLog {
 		return
 	}
-	conn.SetBusyTimeout(0)
-	defer conn.SetBusyTimeout(busyTimeout)
 	// What fails is no loss: the log is part of the database.
 	_ = sqlitex.ExecuteTransient(conn, "PRAGMA wal_checkpoint(TRUNCATE)", nil)
 }

@@ -21,7 +21,7 @@ func TestLogIsEmptied(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "db")
-			d, err := openDB(path)
+			d, err := openDB(t.Context(), path, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

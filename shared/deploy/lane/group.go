@@ -41,7 +41,9 @@ func (b *batch) runGroup(ctx context.Context, group []*claim) error {
 	return err
 }
 
-// prepareAll makes the runs of claims, and returns them with the claims that run.
+// prepareAll makes the runs of claims, and returns them with the claims that run. When the caller
+// gives up, the rest does not run: what is found out about an agent or a secret then, such as that a
+// connection was cut off, is not about them.
 func (b *batch) prepareAll(ctx context.Context, group []*claim) ([]*claim, []*run.Run) {
 	wanted := make([]run.Wanted, 0, len(group))
 	claims := make([]*claim, 0, len(group))
@@ -57,7 +59,9 @@ func (b *batch) prepareAll(ctx context.Context, group []*claim) ([]*claim, []*ru
 	}
 	runs := b.Runs.NewRuns(b.env, wanted, &b.session)
 	for i, c := range claims {
-		b.prepare(ctx, c, runs[i])
+		if b.prepare(ctx, c, runs[i]); ctx.Err() != nil {
+			return claims[:i], runs[:i]
+		}
 	}
 	return claims, runs
 }

@@ -11,6 +11,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -196,8 +197,8 @@ func (x *Executor) within(
 		if err := ctx.Err(); err != nil {
 			return fault.Wrap(fault.KindOf(context.Cause(ctx)), "", context.Cause(ctx))
 		}
-		if until, limited := ctx.Deadline(); limited {
-			limit = min(limit, time.Until(until))
+		if left, limited := patience.Left(ctx); limited {
+			limit = min(limit, left)
 		}
 		return x.Runner.Caller.Call(ctx, limit, func(own context.Context) {
 			own, cancel := context.WithCancel(own)

@@ -10,6 +10,7 @@ import (
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -126,7 +127,7 @@ func (n *Runner) open(ctx context.Context, s *Session, agent resource.Agent) {
 		return
 	}
 	began := n.Clock.Now()
-	limited, cancel := context.WithTimeout(ctx, n.ConnectLimit(agent))
+	limited, cancel := patience.WithTimeout(ctx, n.ConnectLimit(agent))
 	defer cancel()
 	s.transport, s.connErr = n.Connector.Connect(limited, agent)
 	s.connected, s.agent = true, agent
