@@ -1,12 +1,14 @@
 package fs
 
 import (
+	"encoding/json"
 	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"southbound/handlers/internal/disk"
 
@@ -29,7 +31,8 @@ func Archive() provider.Definition {
 				"nothing else. An archive is read to its end before the first file is written, " +
 				"and refused when anything in it would lead out of the directory, is a device, " +
 				"or is more than the limits allow. Files belong to whom owner and group say, " +
-				"never to whom the archive says.",
+				"never to whom the archive says; modes are those of the archive without setuid " +
+				"and setgid, and directories can be written by their owner.",
 			Attributes: append([]schema.Attribute{
 				{Name: "path", Type: pathType, Behaviour: schema.Namevar,
 					Description: "the directory that it is unpacked into: an absolute path; it " +
@@ -132,6 +135,43 @@ type entry struct {
 	Time   int64  `json:"time,omitempty"`   // seconds since 1970
 	Hash   string `json:"hash,omitempty"`   // SHA-256 of a file
 	Target string `json:"target,omitempty"` // of a link
+}
+
+// storedEntry is an entry as it is written: JSON holds no bytes that are not UTF-8.
+type storedEntry struct {
+	plainEntry
+	NameBytes   []byte `json:"name_bytes,omitempty"`
+	TargetBytes []byte `json:"target_bytes,omitempty"`
+}
+
+type plainEntry entry // without its methods
+
+// MarshalJSON implements json.Marshaler.
+func (e entry) MarshalJSON() ([]byte, error) {
+	s := storedEntry{plainEntry: plainEntry(e)}
+	if !utf8.ValidString(e.Name) {
+		s.Name, s.NameBytes = "", []byte(e.Name)
+	}
+	if !utf8.ValidString(e.Target) {
+		s.Target, s.TargetBytes = "", []byte(e.Target)
+	}
+	return json.Marshal(s)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *entry) UnmarshalJSON(data []byte) error {
+	var s storedEntry
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	if s.NameBytes != nil {
+		s.Name = string(s.NameBytes)
+	}
+	if s.TargetBytes != nil {
+		s.Target = string(s.TargetBytes)
+	}
+	*e = entry(s.plainEntry)
+	return nil
 }
 
 // The kinds of entries.

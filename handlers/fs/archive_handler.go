@@ -87,7 +87,7 @@ func (h archive) observe(ctx *provider.Context, r provider.Resource) (provider.O
 	var names []any
 	for _, e := range m.Entries {
 		if drifted[e.Name] && len(names) < maxDrifted {
-			names = append(names, strings.ToValidUTF8(e.Name, "?"))
+			names = append(names, disk.Shown(e.Name))
 		}
 	}
 	if names != nil {

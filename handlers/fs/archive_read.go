@@ -286,6 +286,7 @@ func eachTar(r io.Reader, f func(unit) error) error {
 			u.kind = kindFile
 		case tar.TypeDir:
 			u.kind = kindDir
+			u.mode |= fs.FileMode(h.Mode & sticky) // or what everybody may write, all could remove
 		case tar.TypeSymlink:
 			u.kind, u.target = kindLink, h.Linkname
 		case tar.TypeLink:
@@ -302,6 +303,9 @@ func eachTar(r io.Reader, f func(unit) error) error {
 		}
 	}
 }
+
+// sticky is the bit of a directory in which each may remove only their own, in a mode of the system.
+const sticky = 0o1000
 
 func (s *spooled) eachZip(raw *io.SectionReader, f func(unit) error) error {
 	z, err := zip.NewReader(raw, s.size)
@@ -329,6 +333,9 @@ func eachZipped(file *zip.File, f func(unit) error) error {
 	switch mode := file.Mode(); {
 	case mode.IsDir():
 		u.kind = kindDir
+		if mode&fs.ModeSticky != 0 {
+			u.mode |= sticky
+		}
 		return f(u)
 	case mode.IsRegular():
 		u.kind = kindFile

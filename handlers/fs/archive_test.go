@@ -155,6 +155,33 @@ func TestArchive(t *testing.T) {
 	g.fails(g.resource(attrs), provider.Terminal, "evil")
 }
 
+// TestArchiveOfOddNames unpacks, checks and removes what has names and targets of any bytes.
+func TestArchiveOfOddNames(t *testing.T) {
+	g := newRig(t, Archive())
+	var members []member
+	for i, name := range []string{"caf\xe9", "caf\xe8", "é", "-rf", "a b"} {
+		members = append(members, plainFile("d/"+name, "x"), linkTo(fmt.Sprint("l", i), "d/"+name))
+	}
+	dir := member{"d/", "", tar.TypeDir, 0o1777}
+	attrs := map[string]any{"path": g.path("a"),
+		"source": g.host.AddFile(tarOf(t, append([]member{dir}, members...)...))}
+	g.must(g.resource(attrs), diff.Created)
+	g.do(os.WriteFile(g.path("a/d/caf\xe9"), []byte("other"), 0o600))
+	obs, err := g.def.Handler.Read(g.ctx(), provider.ReadRequest{Resource: g.resource(attrs)})
+	g.do(err)
+	if drifted := fmt.Sprint(obs.Attributes["drifted"]); drifted != `[d/caf\xe9]` {
+		t.Fatal(drifted)
+	}
+	g.must(g.resource(attrs), diff.Updated)
+	if info, err := os.Stat(g.path("a/d")); err != nil || info.Mode()&os.ModeSticky == 0 {
+		t.Fatal("a directory for everybody lost its sticky bit", info, err)
+	}
+	g.must(g.resource(attrs, true), diff.Purged)
+	if _, err := os.Lstat(g.path("a")); !os.IsNotExist(err) {
+		t.Fatal("something was left", err)
+	}
+}
+
 // TestArchiveRefused has archives that would write elsewhere, or too much. Nothing is written.
 func TestArchiveRefused(t *testing.T) {
 	big := strings.Repeat("0", 1<<20)

@@ -2,6 +2,8 @@ package fs
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"southbound/handlers/internal/disk"
 
@@ -27,7 +29,18 @@ func suffixOf(r provider.Resource) string {
 	return ""
 }
 
+// meansBoolean reports whether a text is one of the words that YAML 1.1 reads as a Boolean.
+func meansBoolean(s string) bool {
+	return slices.Contains([]string{"y", "yes", "n", "no", "on", "off", "true", "false"},
+		strings.ToLower(s))
+}
+
 func validBackup(attrs map[string]any) []diag.Problem {
+	if s, ok := attrs["backup"].(string); ok && meansBoolean(s) {
+		return []diag.Problem{{Attribute: "backup",
+			Message: fmt.Sprintf("%q is text here, so it would be a suffix", s),
+			Hint:    `write true for "` + defaultSuffix + `", false for no backup, or another suffix`}}
+	}
 	path, _ := attrs["path"].(string)
 	_, base := disk.Split(path)
 	suffix := suffixOf(provider.Resource{Attributes: attrs})

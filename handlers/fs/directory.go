@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"southbound/handlers/internal/disk"
 
@@ -139,7 +138,7 @@ func surplus(dir disk.File, r provider.Resource) ([]string, error) {
 func shownNames(names []string) []any {
 	var out []any
 	for _, name := range names[:min(len(names), maxSurplus)] {
-		out = append(out, strings.ToValidUTF8(name, "?"))
+		out = append(out, disk.Shown(name))
 	}
 	if more := len(names) - maxSurplus; more > 0 {
 		out = append(out, fmt.Sprintf("… and %d more", more))

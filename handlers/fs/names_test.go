@@ -88,10 +88,15 @@ func TestNamesAsTargets(t *testing.T) {
 	if len(shown) != len(oddNames())-2 {
 		t.Fatalf("surplus: %q", shown)
 	}
+	distinct := map[any]bool{}
 	for _, name := range shown {
 		if s, ok := name.(string); !ok || !utf8.ValidString(s) {
 			t.Fatalf("%q is not text", name)
 		}
+		distinct[name] = true
+	}
+	if len(distinct) != len(shown) {
+		t.Fatalf("two names are shown as one: %q", shown)
 	}
 	d.must(r, diff.Updated)
 	d.has("a drwxr-xr-x", `a/-rf -rw------- ""`, "a/a\nb -rw------- \"\"")

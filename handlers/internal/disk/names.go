@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"fmt"
 	"hash/crc32"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,25 @@ const (
 	MaxTarget = 4096 // bytes of what a symbolic link points to
 	maxPrefix = 200  // bytes of a name that its hidden name repeats
 )
+
+// Shown returns a name for people: bytes that are not UTF-8 are written as \xe9, so that it is not
+// taken for another name.
+func Shown(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	var b strings.Builder
+	for len(name) > 0 {
+		r, n := utf8.DecodeRuneInString(name)
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, name[0])
+		} else {
+			b.WriteString(name[:n])
+		}
+		name = name[n:]
+	}
+	return b.String()
+}
 
 // Split returns the directory that a path is in and the name it has there; the root is "." in
 // itself.
