@@ -394,7 +394,8 @@ func TestPlacesOfAgents(t *testing.T) {
 	t.Parallel()
 	w := start(t, nil)
 	m := nulls(1)
-	m.Agents = []resource.Agent{{Name: "web1", Transport: "ssh", Lanes: 1,
+	m.Agents = []resource.Agent{{Name: "a", Transport: "local", Lanes: 1}, {Name: "web1",
+		Transport: "ssh", Lanes: 1,
 		Options: map[string]any{"host": resource.Parameter{Name: "address"}}}}
 	m.WhereAgent = func(name string) diag.Pos { return diag.Pos{File: name + ".yaml", Line: 3} }
 	for _, partial := range []bool{false, true} {

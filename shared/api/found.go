@@ -116,10 +116,9 @@ func (s *comparisons) describe(ctx context.Context, env string, d Discover) (Fou
 	return done, nil
 }
 
-// describeAgent describes an agent of which a document that only names it would mean another; nil
-// for one of which it would not.
+// describeAgent describes an agent as a document does; nil for one that only resources name.
 func describeAgent(a resource.Agent) map[string]any {
-	if a.Name == "" || a.Transport == "local" && a.Lanes <= 1 {
+	if !a.Described {
 		return nil
 	}
 	out := map[string]any{"transport": a.Transport}

@@ -298,8 +298,9 @@ h2 = fs::File(host=std::Host(name="h2", os=std::linux, via=mitogen::Local()), pa
 		t.Errorf("there are others: %v", got)
 	}
 	deployed(t, c)
-	if a := c.Resources.Agents; len(a) != 2 || a[0].Name != "h2" ||
-		a[0].Members["lanes"] != int64(2) || a[1].Name != "h1" {
+	// handlers of classes run here, so their agents are not described
+	if a := c.Resources.Agents; len(a) != 1 || a[0].Name != "h2" ||
+		a[0].Members["lanes"] != int64(2) {
 		t.Errorf("the agents are %v", a)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -43,9 +44,9 @@ type DiscoveryQuery struct {
 	Like map[string]string
 }
 
-// Discover lists what exists of a type on an agent, managed or not, and changes nothing. An agent
-// that the environment does not have is taken to be local. It returns Unsupported if the handler of
-// the type cannot list.
+// Discover lists what exists of a type on an agent, managed or not, and changes nothing. If the
+// environment describes agents, any other is NotFound; otherwise an agent that it does not have is
+// local. It returns Unsupported if the handler of the type cannot list.
 func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (Discovery, error) {
 	typeName, agentName := of.Type, of.Agent
 	typ, ok := e.Types.Type(typeName)
@@ -69,6 +70,9 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 		agent: agents[agentName].Agent, seen: map[resource.ID]bool{},
 		out: Discovery{Notes: map[resource.ID]string{}}}
 	if d.agent.Name == "" {
+		if err := misnamed(agentName, agents); err != nil {
+			return Discovery{}, err
+		}
 		d.agent = model.LocalAgent(agentName)
 	}
 	defer d.session.Close()
@@ -86,6 +90,26 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 	)
 	slices.SortFunc(d.out.LeftOut, func(a, b LeftOut) int { return cmp.Compare(a.ID, b.ID) })
 	return d.out, nil
+}
+
+// misnamed refuses an agent that an environment does not have, if it describes others.
+func misnamed(name string, agents map[string]state.Agent) error {
+	var names []string
+	for _, a := range agents {
+		if a.Described {
+			names = append(names, a.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	hint := "`southbound agents` lists them"
+	if near := schema.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+	}
+	return fault.New(fault.NotFound, "discover", "the environment has no agent %q", name).
+		WithHint("%s", hint)
 }
 
 // parseLike reads the attributes of DiscoveryQuery.Like.

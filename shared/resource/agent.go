@@ -11,6 +11,9 @@ func (a Agent) MarshalJSON() ([]byte, error) {
 	if a.Options != nil {
 		m["options"] = a.Options
 	}
+	if a.Described {
+		m["described"] = true
+	}
 	return CanonicalValue(m)
 }
 
@@ -30,5 +33,6 @@ func (a *Agent) UnmarshalJSON(text []byte) error {
 	lanes, _ := m["lanes"].(int64)
 	a.Lanes = int(lanes)
 	a.Options, _ = m["options"].(map[string]any)
+	a.Described, _ = m["described"].(bool)
 	return nil
 }

@@ -68,6 +68,8 @@ type Agent struct {
 	Transport string         // local, ssh, http, aws, ...
 	Lanes     int            // runs at the same time; 1 = serial
 	Options   map[string]any // connection details of the transport; values as in attributes
+	// Described: an export describes the agent; other agents are only named by resources.
+	Described bool
 }
 
 // The values of attributes are nil, bool, string, int64, *big.Int (only beyond int64), float64

@@ -115,3 +115,17 @@ func valueOn(v any, agent string) any {
 		return v
 	})
 }
+
+// named returns agents for the names that resources use and that are not described.
+func named(resources []resource.Resource, described map[string]agentAt) []resource.Agent {
+	var out []resource.Agent
+	seen := map[string]bool{}
+	for i := range resources {
+		name := resources[i].Agent
+		if _, is := described[name]; !is && !seen[name] {
+			seen[name] = true
+			out = append(out, resource.Agent{Name: name, Transport: "local", Lanes: 1})
+		}
+	}
+	return out
+}

@@ -5,12 +5,10 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
-	"strings"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
-	"southbound/shared/resource"
 )
 
 // Merge returns the model of one export that comes from two sources, such as a model and the
@@ -44,9 +42,6 @@ func Merge(a, b *model.Model) (*model.Model, error) {
 			}
 		}
 	}
-	slices.SortFunc(out.Agents, func(x, y resource.Agent) int {
-		return strings.Compare(x.Name, y.Name)
-	})
 	out.WhereAgent = func(name string) diag.Pos { return agents[name].at }
 	if a.Fingerprint != "" && b.Fingerprint != "" {
 		sum := sha256.Sum256([]byte(a.Fingerprint + "\n" + b.Fingerprint))

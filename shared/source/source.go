@@ -23,7 +23,6 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -182,22 +181,20 @@ func (l *loader) join(read []result) (*model.Model, diag.Problems, map[string][]
 			for _, a := range p.agents {
 				if first, known := agents[a.Name]; !known {
 					agents[a.Name] = a
+					m.Agents = append(m.Agents, a.Agent)
 				} else if !sameAgent(first.Agent, a.Agent) {
 					problems.Add(conflict(first, a))
 				}
 			}
 		}
 	}
-	for _, a := range agents {
-		m.Agents = append(m.Agents, a.Agent)
-	}
-	slices.SortFunc(m.Agents, func(a, b resource.Agent) int {
-		return strings.Compare(a.Name, b.Name)
-	})
 	m.Where = w.where
 	m.WhereAgent = func(name string) diag.Pos { return agents[name].at }
 	if len(problems) > 0 {
 		forgive(m.Resources, dropped)
+		if slices.Contains(dropped, "") { // descriptions of agents may be lost, too
+			m.Agents = append(m.Agents, named(m.Resources, agents)...)
+		}
 	}
 	return m, problems, more
 }

@@ -12,7 +12,7 @@ import (
 // Model is a desired state before it becomes a version.
 type Model struct {
 	Resources []resource.Resource
-	Agents    []resource.Agent      // those that are described; any other is local
+	Agents    []resource.Agent      // those that are described, in the order of the documents
 	Files     map[string]state.Blob // the files that resources refer to, by hash
 	// Where returns the place of resource i, of one of its attributes, or of its "requires",
 	// "agent", "type" or "set". Nil: not known.

@@ -42,8 +42,7 @@ func reachHint(r *resource.Resource, t *schema.Compiled) string {
 	if _, is := CodeOf(r); is {
 		return fmt.Sprintf(
 			"its handler is Python code, which runs where Southbound does and reaches "+
-				"things by its own means, such as `via=mitogen::...`: do not describe the agent "+
-				"%q, or give it "+
+				"things by its own means, such as `via=mitogen::...`: give the agent %q "+
 				"the transport local, and give resources of Southbound's own types an agent of "+
 				"another name",
 			r.Agent,

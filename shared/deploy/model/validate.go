@@ -24,9 +24,10 @@ func (c *Checker) Validate(m *Model) diag.Problems {
 }
 
 // ValidateClosed is Validate, and also refuses requirements of resources that are not in the model.
-// It is the whole check of an export that is not partial.
+// It is the whole check of an export that is not partial: if it describes an agent, it describes all.
 func (c *Checker) ValidateClosed(m *Model) diag.Problems {
-	problems := append(c.Complete(m), c.CheckReach(m, true)...)
+	problems := append(c.Complete(m), CheckDescribed(m, Describing{})...)
+	problems = append(problems, c.CheckReach(m, true)...)
 	problems = append(problems, c.CheckThere(m.Resources, m.At)...)
 	return append(problems, c.CheckCycles(m.Resources, m.At)...)
 }

@@ -3,13 +3,11 @@ package planner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
-	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -50,9 +48,6 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if n, err := p.nextOfSets(ctx, x, last); !errors.Is(err, ErrWhole) {
 		return n, err
 	}
-	if err := stillDeclared(last, x); err != nil {
-		return next{}, err
-	}
 	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported once more
 		x.Model = x.Model.Clone()
 	}
@@ -88,42 +83,6 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 		out.contents = contentsOf(p.pl.Checker, set.resources, sums, p.pl.Contents.get(last.Digest))
 	}
 	return out, nil
-}
-
-// stillDeclared refuses a model that no longer declares an agent that it still manages, and that is
-// reached elsewhere: what was managed there would be managed on this machine, and what leaves would
-// be purged here.
-func stillDeclared(last state.Version, x Export) error {
-	if x.Partial {
-		return nil // it keeps what is declared
-	}
-	away := map[string]resource.Agent{}
-	for _, a := range last.Agents {
-		if a.Transport != "" && a.Transport != "local" {
-			away[a.Name] = a
-		}
-	}
-	for _, a := range x.Model.Agents {
-		delete(away, a.Name)
-	}
-	var problems diag.Problems
-	for i := range x.Model.Resources {
-		r := &x.Model.Resources[i]
-		a, lost := away[r.Agent]
-		if !lost {
-			continue
-		}
-		delete(away, r.Agent) // told once
-		problems.Add(diag.Problem{
-			Resource: string(r.ID),
-			Pos:      x.Model.At(i, ""),
-			Message: fmt.Sprintf("agent %q is reached over %s in version %d, and no document "+
-				"declares it any more: it would be this machine", a.Name, a.Transport, last.Number),
-			Hint: fmt.Sprintf("export the documents that declare it together with these, or "+
-				"declare `%s: {transport: local}` if this machine is meant", a.Name),
-		})
-	}
-	return problems.Err()
 }
 
 // getBack gives a model the resources that were let go of.
@@ -163,6 +122,8 @@ func (p *exporting) content(
 		}
 		base = last.Number
 	} else if m, base, err = p.withOwned(ctx, x, last); err != nil {
+		return intents{}, nil, 0, err
+	} else if err := p.checkDescribed(ctx, x.Model, base > 0); err != nil {
 		return intents{}, nil, 0, err
 	}
 	set, err = (&resolver{p.planning}).resolveModel(ctx, m, keep)

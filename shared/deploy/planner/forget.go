@@ -3,11 +3,13 @@ package planner
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
 // Forget lets go of a resource that left the model: its state and its facts are removed, and what
@@ -106,8 +108,7 @@ func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resourc
 			return nil, fault.Wrap(fault.Unknown, "read agents", err)
 		}
 		if len(ids)+len(known) == 0 {
-			return nil, fault.New(fault.NotFound, "forget", "there is no agent %q", name).
-				WithHint("`southbound agents` lists them")
+			return nil, p.noAgent(ctx, name)
 		}
 		p.store.goodbye, paused = []string{name}, known[name].Paused
 		return ids, nil
@@ -117,6 +118,19 @@ func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resourc
 	}
 	err = pl.State.Pause(ctx, env, false, name) // a pause is kept for agents to come
 	return out, fault.Wrap(fault.Unknown, "resume", err)
+}
+
+// noAgent is the error for a name that no agent has.
+func (p *planning) noAgent(ctx context.Context, name string) error {
+	agents, err := p.pl.State.Agents(ctx, p.env.Name)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	hint := "`southbound agents` lists them"
+	if near := schema.Nearest(name, slices.Sorted(maps.Keys(agents))); near != "" {
+		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+	}
+	return fault.New(fault.NotFound, "forget", "there is no agent %q", name).WithHint("%s", hint)
 }
 
 // wanted is the error for letting go of what is in force.

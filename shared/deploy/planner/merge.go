@@ -37,6 +37,9 @@ func (p *exporting) merge(
 			return nil, kept{}, err
 		}
 	}
+	if problems := checkDescribedOver(x.Model, base, true); len(problems) > 0 {
+		return nil, kept{}, problems.Err()
+	}
 	mg := merger{pl: p.pl, x: x, entries: entries, replaced: replaced,
 		index: map[resource.ID]int{},
 		keep:  kept{resources: map[resource.ID]bool{}, agents: map[string]bool{}}}

@@ -64,7 +64,7 @@ func newReleaser(p *releasing, d difference) *releaser {
 // plan plans the rows, the graph and what else the release changes.
 func (r *releaser) plan(ctx context.Context) (released, error) {
 	p := r.p
-	if !state.SameAgents(r.agents, r.v.Agents) {
+	if !state.SameAgents(r.agents, r.v.Agents) || !sameDescribed(r.agents, r.v.Agents) {
 		p.store.agents = r.v.Agents
 	}
 	r.lanes = state.LanesOf(r.v.Agents)

@@ -220,7 +220,7 @@ func (p *resolver) resolveAgents(
 			continue
 		}
 		a.Options, _ = options.(map[string]any)
-		a.Lanes = max(a.Lanes, 1)
+		a.Lanes, a.Described = max(a.Lanes, 1), true
 		out.byName[a.Name] = a
 	}
 	for i := range m.Resources {

@@ -120,8 +120,8 @@ func (s *setsChange) take(ctx context.Context, x Export) error {
 		r := m.Resources[i] // what is completed of it counts here alone
 		switch {
 		case r.Set != "":
-			_, known := s.agents[r.Agent]
-			if !known || s.concerns(&r) {
+			a, known := s.agents[r.Agent]
+			if !known || !a.Described && anyDescribed(s.last.Agents) || s.concerns(&r) {
 				return ErrWhole
 			}
 			r.Requires = slices.Clone(r.Requires)
@@ -240,7 +240,7 @@ func (s *setsChange) resolve(ctx context.Context, x Export) error {
 	agents, problems := r.resolveAgents(ctx, &model.Model{Agents: m.Agents}, known, nil)
 	for _, a := range agents.list {
 		was, there := s.agents[a.Name]
-		if !there || !state.SameAgents([]resource.Agent{was}, []resource.Agent{a}) {
+		if !there || !was.Described || !state.SameAgents([]resource.Agent{was}, []resource.Agent{a}) {
 			return ErrWhole
 		}
 	}

@@ -79,6 +79,9 @@ func (p *exporting) target(ctx context.Context, x Export) (*targeted, error) {
 		}
 		return diag.Pos{}
 	}
+	if err := p.checkDescribed(ctx, m, true); err != nil {
+		return nil, err
+	}
 	if problems := t.check(m); len(problems) > 0 {
 		return nil, problems.Err()
 	}
@@ -366,7 +369,8 @@ func (t *targeted) decideReach(agents *agentSet) diag.Problems {
 		asked[id.Agent()] = true
 	}
 	for _, was := range t.base.Agents {
-		now, described := agents.byName[was.Name]
+		now := agents.byName[was.Name]
+		described := now.Described
 		same := described && state.SameAgents([]resource.Agent{was}, []resource.Agent{now})
 		if described && (same || !shared[was.Name]) {
 			continue

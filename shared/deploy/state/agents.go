@@ -6,7 +6,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// SameAgents reports whether two lists describe the same agents in the same way and order.
+// SameAgents reports whether two lists have the same agents, reached in the same way, in the same
+// order. Whether an export describes an agent does not count.
 func SameAgents(a, b []resource.Agent) bool {
 	return slices.EqualFunc(a, b, func(x, y resource.Agent) bool {
 		return x.Name == y.Name && x.Transport == y.Transport && x.Lanes == y.Lanes &&

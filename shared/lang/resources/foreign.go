@@ -11,15 +11,12 @@ import (
 	"southbound/shared/resource"
 )
 
-// foreign adds the resources that classes of modules have made, and agents for them.
+// foreign adds the resources that classes of modules have made. Their agents are described nowhere:
+// their handlers run on this machine.
 func (c *collector) foreign(more []python.Resource) {
 	ids := map[string]resource.ID{}
 	for i := range more {
 		ids[more[i].ID] = c.idOf(&more[i])
-	}
-	known := map[string]bool{}
-	for _, a := range c.out.Agents {
-		known[a.Name] = true
 	}
 	ours := map[any]bool{} // types
 	for _, e := range c.out.Resources {
@@ -29,13 +26,6 @@ func (c *collector) foreign(more []python.Resource) {
 		r := &more[i]
 		if c.ours(r.Instance) {
 			continue
-		}
-		if !known[r.Agent] {
-			known[r.Agent] = true
-			c.out.Agents = append(c.out.Agents, Entry{
-				Name: r.Agent, At: r.Instance.Pos(), Places: map[string]diag.Pos{},
-				Members: map[string]any{"transport": "local"},
-			})
 		}
 		if ours[r.Type] { // whoever has both cannot be told which is meant
 			c.bad(r.Instance.Pos(), "", "use one of the two in a model",

@@ -130,7 +130,7 @@ func whole(n int) *model.Model {
 	if n%2 == 0 {
 		names = append(names, "top")
 	}
-	m := &model.Model{}
+	m := &model.Model{Agents: []resource.Agent{{Name: "here", Transport: "local", Lanes: 1}}}
 	for _, name := range names {
 		m.Resources = append(m.Resources, textPage(name))
 	}
