@@ -1,8 +1,9 @@
 package fs
 
 import (
-	"crypto/sha256"
+	"hash/maphash"
 	"strings"
+	"sync"
 
 	"southbound/handlers/internal/held"
 
@@ -13,8 +14,11 @@ import (
 // claim is what a resource describes of a whole file, directory or link, in few bytes.
 type claim struct {
 	purged bool
-	values [5]any // of claimed; nil: not described
+	values [5]uint64 // hashes of claimed; 0: not described
 }
+
+// hashSeed is one for all claims of this process.
+var hashSeed = sync.OnceValue(maphash.MakeSeed)
 
 func claimed() [5]string { return [5]string{"content", "target", "mode", "owner", "group"} }
 
@@ -25,17 +29,14 @@ func claimOf(r provider.Resource, purged bool) *claim {
 			continue // it is only what a new file begins with
 		}
 		switch v := r.Attributes[name].(type) {
+		case nil:
 		case string:
 			if name == "mode" {
 				v = strings.TrimLeft(v, "0")
 			}
-			if len(v) > sha256.Size {
-				c.values[i] = sha256.Sum256([]byte(v))
-				continue
-			}
-			c.values[i] = v
+			c.values[i] = maphash.String(hashSeed(), v)
 		default:
-			c.values[i] = v
+			c.values[i] = maphash.Comparable(hashSeed(), v)
 		}
 	}
 	return c
@@ -65,7 +66,7 @@ func (c *claim) contradicts(t *provider.BatchChange) string {
 	}
 	for i, name := range claimed() {
 		_, differs := t.Changes[name]
-		if (differs || t.Change == diff.Created) && c.values[i] != nil && own.values[i] != nil &&
+		if (differs || t.Change == diff.Created) && c.values[i] != 0 && own.values[i] != 0 &&
 			c.values[i] != own.values[i] {
 			return name
 		}

@@ -6,7 +6,7 @@
 package held
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -21,8 +21,9 @@ const keep = 24 * time.Hour
 // Table holds by place what resources describe. Handlers of one type share it, on all lanes of an
 // agent.
 type Table[T any] struct {
-	mu sync.Mutex
-	at map[string]map[resource.ID]T
+	mu    sync.Mutex
+	first map[string]Claim[T]          // of most places the only one
+	more  map[string]map[resource.ID]T // without the first
 }
 
 // Claim is one resource at a place, with what it describes.
@@ -49,21 +50,36 @@ func (t *Table[T]) Hold(ctx *provider.Context, id resource.ID, place string, des
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.at == nil {
-		t.at = map[string]map[resource.ID]T{}
+	if t.first == nil {
+		t.first, t.more = map[string]Claim[T]{}, map[string]map[resource.ID]T{}
 	}
-	if t.at[place] == nil {
-		t.at[place] = map[resource.ID]T{}
+	switch have, is := t.first[place]; {
+	case !is || have.ID == id:
+		t.first[place] = Claim[T]{id, described}
+	case t.more[place] == nil:
+		t.more[place] = map[resource.ID]T{id: described}
+	default:
+		t.more[place][id] = described
 	}
-	t.at[place][id] = described
 }
 
 // Release notes that a resource is not as described.
 func (t *Table[T]) Release(place string, id resource.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if delete(t.at[place], id); len(t.at[place]) == 0 {
-		delete(t.at, place)
+	more := t.more[place]
+	switch {
+	case t.first[place].ID != id:
+		delete(more, id)
+		return
+	case len(more) == 0:
+		delete(t.first, place)
+		return
+	}
+	for id, described := range more { // any may be the first
+		t.first[place] = Claim[T]{id, described}
+		delete(more, id)
+		return
 	}
 }
 
@@ -71,12 +87,14 @@ func (t *Table[T]) Release(place string, id resource.ID) {
 func (t *Table[T]) At(place string) []Claim[T] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.at[place]) == 0 {
+	first, is := t.first[place]
+	if !is {
 		return nil
 	}
-	out := make([]Claim[T], 0, len(t.at[place]))
-	for _, id := range slices.Sorted(maps.Keys(t.at[place])) {
-		out = append(out, Claim[T]{id, t.at[place][id]})
+	out := []Claim[T]{first}
+	for id, described := range t.more[place] {
+		out = append(out, Claim[T]{id, described})
 	}
+	slices.SortFunc(out, func(a, b Claim[T]) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }

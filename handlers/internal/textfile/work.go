@@ -36,39 +36,44 @@ func wantedOf(item provider.BatchChange) provider.Resource {
 	return r
 }
 
-// all makes all changes and returns the text after them. Changes that contradict each other, or a
-// resource that stands, are rare: only if something is undone, all are made again one by one to
-// find the one that undoes it.
+// all makes all changes and returns the text after them. Then all of them are read back, and what
+// else stands in the text. Rarely something is not as described: then all changes are made again,
+// and such resources are watched, to find the changes that are to blame.
 func (w *work) all() Text {
-	w.begin()
+	var watched []provider.Resource
+	for {
+		undone := w.undone(w.try(watched))
+		if len(undone) == 0 {
+			return w.page.text()
+		}
+		watched = append(watched, undone...) // none of them was watched before
+	}
+}
+
+// try makes all changes, but those that undo watched resources, and returns what is to be as
+// described after them.
+func (w *work) try(watched []provider.Resource) []provider.Resource {
+	w.page = PageOf(w.before)
 	standing := w.standing()
+	guarded := intersect(standing, watched)
 	for _, c := range w.changes {
-		if *c.err = w.make(c.item); *c.err == nil {
-			standing = append(standing, wantedOf(c.item))
-		}
-	}
-	undone := w.undone(standing)
-	if len(undone) == 0 {
-		return w.page.text()
-	}
-	w.begin()
-	standing = intersect(w.standing(), undone)
-	for _, c := range w.changes {
-		if *c.err != nil {
-			continue
-		}
-		existed := w.page.Exists
+		existed, want := w.page.Exists, wantedOf(c.item)
 		if *c.err = w.make(c.item); *c.err != nil {
 			continue
 		}
-		if lost := w.undone(standing); len(lost) > 0 {
+		if len(watched) > 0 {
+			if *c.err = w.readBack(want); *c.err == nil {
+				*c.err = w.contradicts(w.undone(guarded))
+			}
+		}
+		if *c.err != nil {
 			w.undo(existed)
-			*c.err = w.contradicts(lost)
 			continue
 		}
-		standing = append(standing, intersect([]provider.Resource{wantedOf(c.item)}, undone)...)
+		standing = append(standing, want)
+		guarded = append(guarded, intersect([]provider.Resource{want}, watched)...)
 	}
-	return w.page.text()
+	return standing
 }
 
 // undo takes the last change back.
@@ -76,9 +81,6 @@ func (w *work) undo(existed bool) {
 	w.page.Undo()
 	w.page.Exists = existed
 }
-
-// begin starts from the text as it was.
-func (w *work) begin() { w.page = PageOf(w.before) }
 
 // standing returns the other resources that are as described in the text as it was.
 func (w *work) standing() []provider.Resource {
@@ -126,33 +128,35 @@ func intersect(some, others []provider.Resource) []provider.Resource {
 	return out
 }
 
-// make makes one change, unless it is not read back as described: then the page stays as it was.
+// make makes one change.
 func (w *work) make(item provider.BatchChange) error {
 	w.page.Begin()
-	existed, want, before := w.page.Exists, wantedOf(item), ""
+	existed, before := w.page.Exists, ""
 	if item.Change == diff.Created {
 		before = w.fingerprint()
 	}
-	item.Resource = want
-	err := w.Change(item, w.page)
-	if err == nil {
-		w.keepOpen(item, before)
-		var got provider.Reading
-		got.Observation, got.Err = w.Observe(want, w.page)
-		switch {
-		case w.right(want, got):
-		case got.Err != nil:
-			err = fmt.Errorf("after the change of %s: %w", w.where, got.Err)
-		default:
-			err = provider.Errorf(provider.NeedsChange,
-				"%s: after the change it would not be read back as described, so nothing was "+
-					"written; look at the lines around it", w.where)
-		}
-	}
-	if err != nil {
+	item.Resource = wantedOf(item)
+	if err := w.Change(item, w.page); err != nil {
 		w.undo(existed)
+		return err
 	}
-	return err
+	w.keepOpen(item, before)
+	return nil
+}
+
+// readBack refuses a change after which its resource is not as described.
+func (w *work) readBack(want provider.Resource) error {
+	var got provider.Reading
+	got.Observation, got.Err = w.Observe(want, w.page)
+	switch {
+	case w.right(want, got):
+		return nil
+	case got.Err != nil:
+		return fmt.Errorf("after the change of %s: %w", w.where, got.Err)
+	}
+	return provider.Errorf(provider.NeedsChange,
+		"%s: after the change it would not be read back as described, so nothing was written; "+
+			"look at the lines around it", w.where)
 }
 
 // unended is the fact that a change has given an end to a last line that had none: the hash of the
@@ -187,8 +191,11 @@ func (h Texts) Remembers(r provider.Resource) []string {
 	return nil
 }
 
-// contradicts names the resources that a change would undo.
+// contradicts refuses a change that would undo resources, and names them.
 func (w *work) contradicts(lost []provider.Resource) error {
+	if len(lost) == 0 {
+		return nil
+	}
 	var names []string
 	for _, r := range lost[:min(len(lost), maxNamed)] {
 		names = append(names, string(r.ID))
