@@ -15,7 +15,7 @@ func Queue() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "demo::Queue", Description: "A queue of a message broker.",
-			Transports: []string{"http"},
+			Transports: []string{"http"}, Thing: schema.ByIdentity("name"),
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
 				{Name: "limit", Type: "Integer[1, 1000000]", Default: 1000,

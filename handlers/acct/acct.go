@@ -46,6 +46,7 @@ func Group() provider.Definition {
 			},
 			Features: []string{"batch", "facts", "discover"},
 			Machine:  true,
+			Thing:    schema.ByIdentity("name"),
 		},
 		Handler: group{},
 	}
@@ -110,6 +111,13 @@ func User() provider.Definition {
 			Features: []string{"batch", "facts", "discover"},
 			Machine:  true,
 			Validate: validUser,
+			Thing:    schema.ByIdentity("name"),
+			Keeps: func(attrs map[string]any) []schema.Kept {
+				if attrs["manage_home"] != true && attrs["authorized_keys"] == nil {
+					return nil
+				}
+				return schema.KeepsTrees("home")(attrs)
+			},
 			Relations: []schema.Relation{
 				{Kind: schema.Require, Type: "acct::Group",
 					Keys: map[string]string{"name": "$groups"}},

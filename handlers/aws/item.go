@@ -198,17 +198,18 @@ func formsOf(attrs map[string]any) map[string]any {
 }
 
 // itemThing names an item by its table and key.
-func itemThing(attrs map[string]any) string {
+func itemThing(attrs map[string]any) schema.Thing {
 	key, _ := attrs["key"].(map[string]any)
 	table, ok := attrs["table"].(string)
 	if !ok || len(key) == 0 || len(resource.References(key)) > 0 {
-		return ""
+		return schema.Thing{}
 	}
 	k, err := toItem(key, formsOf(attrs), 0)
 	if err != nil {
-		return ""
+		return schema.Thing{}
 	}
-	return "the item " + strings.TrimSuffix(keyText(k), ";") + " of the table " + table
+	return schema.NewThing("the item " + strings.TrimSuffix(keyText(k), ";") + " of the table " +
+		table)
 }
 
 // Diff implements provider.Differ.

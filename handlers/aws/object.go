@@ -95,6 +95,7 @@ func objectWith(h object) provider.Definition {
 			},
 			Features: []string{"batch", "facts", "discover", schema.FeatureFiles},
 			Validate: validObject,
+			Thing:    schema.ByIdentity("bucket", "key"),
 		},
 		Handler: h,
 	}

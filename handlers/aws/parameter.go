@@ -72,6 +72,7 @@ func Parameter() provider.Definition {
 			},
 			Features: []string{"batch", "facts", "discover"},
 			Validate: validParameter,
+			Thing:    schema.ByIdentity("name"),
 		},
 		Handler: parameter{},
 	}

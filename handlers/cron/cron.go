@@ -55,6 +55,8 @@ func Job() provider.Definition {
 			Features: []string{"batch", "noop", "discover"},
 			Machine:  true,
 			Validate: validate,
+			Thing:    thingOf,
+			Keeps:    schema.KeepsPaths("file"),
 			Relations: []schema.Relation{
 				{Kind: schema.Require, Type: "acct::User",
 					Keys: map[string]string{"name": "$user"}},
@@ -65,6 +67,24 @@ func Job() provider.Definition {
 		},
 		Handler: newHandler(textfile.Editor{}, "crontab"),
 	}
+}
+
+// thingOf names a job by the lines around it, in the file or the crontab where it is.
+func thingOf(attrs map[string]any) schema.Thing {
+	name, hasName := attrs["name"].(string)
+	user, hasUser := attrs["user"].(string)
+	if !hasName || !hasUser {
+		return schema.Thing{}
+	}
+	where := "the crontab of " + user
+	if attrs["file"] != nil {
+		file := schema.CleanPath(attrs["file"])
+		if file == "" {
+			return schema.Thing{}
+		}
+		where = fmt.Sprintf("%s, for %s", file, user)
+	}
+	return schema.NewThing(fmt.Sprintf("the job %q in %s", name, where))
 }
 
 // readByCron are the variables that are for cron itself, or for how it starts a command.

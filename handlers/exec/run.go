@@ -66,6 +66,8 @@ func Run() provider.Definition {
 			Features: []string{"reload"},
 			Machine:  true,
 			Validate: validate,
+			Thing:    schema.SharedByIdentity("name"), // there is nothing behind it but what it does
+			Keeps:    schema.KeepsPaths("creates"),
 			Relations: []schema.Relation{
 				{Kind: schema.Require, Type: "acct::User",
 					Keys: map[string]string{"name": "$user"}},

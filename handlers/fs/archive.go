@@ -82,6 +82,8 @@ func Archive() provider.Definition {
 			Machine:  true,
 			Timeout:  30 * time.Minute,
 			Validate: validArchive,
+			Thing:    schema.ByIdentity("path", "name"),
+			Keeps:    schema.KeepsTrees("path"),
 			Relations: append(ownedRelations(),
 				schema.Relation{Kind: schema.Require, Type: "fs::Directory",
 					Keys: map[string]string{"path": "$path"}},

@@ -37,11 +37,12 @@ func Directory() provider.Definition {
 					Description: "more names in it that recurse_purge leaves alone"},
 				{Name: managedNames, Type: "Optional[Array[String[1]]]",
 					Behaviour: schema.Parameter,
-					Description: "names in it that other resources manage; filled in for " +
-						"recurse_purge"},
+					Description: "paths below it that other resources of any agent of the " +
+						"machine keep; filled in for recurse_purge. The directories above such " +
+						"a path stay, too"},
 				{Name: managedBackups, Type: "Optional[Array[String[1]]]",
 					Behaviour: schema.Parameter,
-					Description: "names under which fs::File keeps old bytes in it, each also " +
+					Description: "paths under which others keep old bytes below it, each also " +
 						"with a number; filled in for recurse_purge"},
 				{Name: "surplus", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly,
 					Description: "names in it that recurse_purge would remove"},
@@ -52,7 +53,8 @@ func Directory() provider.Definition {
 				return slices.Concat(path(a), validPurge(a), validGathered(a))
 			},
 			Relations: ownedRelations(),
-			Thing:     whatIsAt,
+			Thing:     thingAt,
+			Keeps:     schema.KeepsPaths("path"),
 			Space:     atPath,
 			Gather:    gather,
 			Gathers:   func(a map[string]any) bool { return a["recurse_purge"] == true },
@@ -111,28 +113,22 @@ func (directory) observe(
 		return obs, err
 	}
 	defer dir.Close()
-	names, err := surplus(dir, r)
+	names, err := surplus(dir.FD, r)
 	if len(names) > 0 {
 		obs.Attributes["surplus"] = shownNames(names)
 	}
 	return obs, err
 }
 
-// surplus returns the names in a directory that are not to be kept, sorted.
-func surplus(dir disk.File, r provider.Resource) ([]string, error) {
-	list, err := openList(dir.FD)
-	if err != nil {
-		return nil, err
-	}
-	defer list.Close()
-	names, err := list.Readdirnames(-1)
-	if err != nil {
-		return nil, err
-	}
-	left := leftAlone(r)
-	names = slices.DeleteFunc(names, left)
-	slices.Sort(names)
-	return names, nil
+// surplus returns the paths below a directory that are not to be kept, sorted.
+func surplus(dir int, r provider.Resource) ([]string, error) {
+	var out []string
+	err := keeperOf(r).each(dir, "", func(_ int, _, path string) error {
+		out = append(out, path)
+		return nil
+	})
+	slices.Sort(out)
+	return out, err
 }
 
 func shownNames(names []string) []any {

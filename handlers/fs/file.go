@@ -49,7 +49,8 @@ func File() provider.Definition {
 				return slices.Concat(path(a), validBackup(a), validCheck(a))
 			},
 			Relations: ownedRelations(),
-			Thing:     whatIsAt,
+			Thing:     thingAt,
+			Keeps:     keepsFile,
 			Space:     atPath,
 			Whole:     wholeFile,
 		},

@@ -72,11 +72,27 @@ const atPath = "fs path"
 
 // whatIsAt names the path of a thing that is alone there.
 func whatIsAt(attrs map[string]any) string {
-	path, _ := attrs["path"].(string)
+	path := schema.CleanPath(attrs["path"])
 	if path == "" {
 		return ""
 	}
 	return "the path " + path
+}
+
+// thingAt is the thing of types of which one is alone at its path.
+func thingAt(attrs map[string]any) schema.Thing { return schema.NewThing(whatIsAt(attrs)) }
+
+// keepsFile returns the path of a file, and the names under which old bytes of it are kept.
+func keepsFile(attrs map[string]any) []schema.Kept {
+	path := schema.CleanPath(attrs["path"])
+	if path == "" {
+		return nil
+	}
+	out := []schema.Kept{{Path: path}}
+	if suffix := suffixOf(provider.Resource{Attributes: attrs}); suffix != "" {
+		out = append(out, schema.Kept{Path: path + suffix, Numbered: true})
+	}
+	return out
 }
 
 // parentRelations makes a thing require the directory it is in, or the link to it, where that is

@@ -1,10 +1,14 @@
 package fs
 
 import (
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"southbound/handlers/internal/disk"
+
+	"golang.org/x/sys/unix"
 
 	"southbound/shared/diag"
 	"southbound/shared/provider"
@@ -17,27 +21,39 @@ const (
 	managedBackups = "managed_backups"
 )
 
-// gather tells a directory that is emptied what else is managed in it.
-func gather(attrs map[string]any, dependents []schema.Dependent) map[string]any {
+// wholeOfIt is the managed name of a directory in which another resource keeps all that there is.
+const wholeOfIt = "."
+
+// gather tells a directory that is emptied which paths others keep below it.
+func gather(attrs map[string]any, kept []schema.Kept) map[string]any {
+	dir := schema.CleanPath(attrs["path"])
 	var names, backups []string
-	for _, d := range dependents {
-		path, _ := d.Attributes["path"].(string)
-		_, base := disk.Split(path)
-		if base == "" || base == "." {
-			continue
-		}
-		names = append(names, base)
-		if suffix := suffixOf(provider.Resource{Attributes: d.Attributes}); suffix != "" {
-			backups = append(backups, base+suffix)
+	for _, k := range kept {
+		switch path, below := belowOf(dir, k.Path); {
+		case !below, path == wholeOfIt && !k.Tree:
+		case k.Numbered:
+			backups = append(backups, path)
+		default:
+			names = append(names, path)
 		}
 	}
-	out := make(map[string]any, len(attrs)+2)
-	for name, v := range attrs {
-		out[name] = v
-	}
+	out := maps.Clone(attrs)
 	set(out, managedNames, names)
 	set(out, managedBackups, backups)
 	return out
+}
+
+// belowOf returns a path from a directory on; false if it does not lead into the directory.
+func belowOf(dir, path string) (string, bool) {
+	switch {
+	case dir == "":
+		return "", false
+	case dir == path:
+		return wholeOfIt, true
+	case dir == "/":
+		return strings.CutPrefix(path, "/")
+	}
+	return strings.CutPrefix(path, dir+"/")
 }
 
 func set(attrs map[string]any, name string, names []string) {
@@ -66,24 +82,91 @@ func validGathered(attrs map[string]any) []diag.Problem {
 	return out
 }
 
-// leftAlone returns a function that says what recurse_purge does not remove.
-func leftAlone(r provider.Resource) func(name string) bool {
-	exact, backups := map[string]bool{}, map[string]bool{}
-	for attribute, into := range map[string]map[string]bool{"keep": exact, managedNames: exact,
-		managedBackups: backups} {
+// keeper knows which paths below a directory recurse_purge does not remove.
+type keeper struct {
+	exact   map[string]bool // with all that is below them
+	backups map[string]bool // also with a number behind them
+	above   map[string]bool // directories in which there is one of these
+}
+
+func keeperOf(r provider.Resource) *keeper {
+	k := &keeper{map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	for attribute, into := range map[string]map[string]bool{"keep": k.exact,
+		managedNames: k.exact, managedBackups: k.backups} {
 		list, _ := r.Attributes[attribute].([]any)
 		for _, v := range list {
-			if s, ok := v.(string); ok {
-				into[s] = true
+			path, _ := v.(string)
+			into[path] = true
+			for attribute != "keep" {
+				at := strings.LastIndexByte(path, '/')
+				if at < 0 {
+					break
+				}
+				path = path[:at]
+				k.above[path] = true
 			}
 		}
 	}
-	return func(name string) bool {
-		if exact[name] || backups[name] {
-			return true
-		}
-		i := strings.LastIndexByte(name, '.')
-		return i > 0 && backups[name[:i]] && i+1 < len(name) &&
-			strings.Trim(name[i+1:], "0123456789") == ""
+	return k
+}
+
+// keeps reports whether a path stays, with all that is below it.
+func (k *keeper) keeps(path string) bool {
+	if k.exact[wholeOfIt] || k.exact[path] || k.backups[path] {
+		return true
 	}
+	i := strings.LastIndexByte(path, '.')
+	return i > 0 && k.backups[path[:i]] && i+1 < len(path) &&
+		strings.Trim(path[i+1:], "0123456789") == ""
+}
+
+// each calls f for what is to be removed below a directory: with the open directory that it is in,
+// its name there, and its path. Into a link it does not go, nor into another file system.
+func (k *keeper) each(dir int, prefix string, f func(dir int, name, path string) error) error {
+	list, err := openList(dir)
+	if err != nil {
+		return err
+	}
+	defer list.Close()
+	names, err := list.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		path := prefix + name
+		switch {
+		case k.keeps(path):
+		case k.above[path]:
+			err = k.below(dir, name, path, f)
+		default:
+			err = f(dir, name, path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// below is each for what is in a directory of which something stays.
+func (k *keeper) below(
+	dir int, name, path string, f func(dir int, name, path string) error,
+) error {
+	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	switch {
+	case disk.Gone(err), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+		return nil // what is said to be in it is elsewhere
+	case err != nil:
+		return err
+	}
+	defer unix.Close(fd)
+	var in, it unix.Stat_t
+	if err := unix.Fstat(dir, &in); err != nil {
+		return err
+	}
+	if err := unix.Fstat(fd, &it); err != nil || in.Dev != it.Dev {
+		return err
+	}
+	return k.each(fd, path+"/", f)
 }

@@ -55,11 +55,24 @@ func IniSetting() provider.Definition {
 			Machine:   true,
 			Validate:  validIni,
 			Relations: lineRelations(),
+			Thing:     settingThing,
+			Keeps:     keepsFile,
 			Within:    whatIsAt,
 			Space:     atPath,
 		},
 		Handler: newIni(textfile.Editor{}),
 	}
+}
+
+// settingThing names a setting by its file, its section and its name.
+func settingThing(attrs map[string]any) schema.Thing {
+	path := schema.CleanPath(attrs["path"])
+	section, hasSection := attrs["section"].(string)
+	name, hasName := attrs["setting"].(string)
+	if path == "" || !hasSection || !hasName {
+		return schema.Thing{}
+	}
+	return schema.NewThing(fmt.Sprintf("the setting %s of [%s] in %s", name, section, path))
 }
 
 func validIni(attrs map[string]any) []diag.Problem {

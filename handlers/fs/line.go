@@ -72,11 +72,41 @@ func Line() provider.Definition {
 			Machine:   true,
 			Validate:  validLine,
 			Relations: lineRelations(),
+			Thing:     lineThing,
+			Keeps:     keepsFile,
 			Within:    whatIsAt,
 			Space:     atPath,
 		},
 		Handler: newLine(textfile.Editor{}),
 	}
+}
+
+// lineThing names the lines that a resource manages by what tells them from the other lines of the
+// file: their text, the expression that finds them, or the markers around them.
+func lineThing(attrs map[string]any) schema.Thing {
+	path, known := attrs["path"].(string)
+	if !known || path == "" {
+		return schema.Thing{}
+	}
+	path = schema.CleanPath(path)
+	line, isLine := attrs["line"].(string)
+	match, isMatch := attrs["match"].(string)
+	var names []string
+	if isLine {
+		names = append(names, fmt.Sprintf("the line %q of %s", line, path))
+	}
+	if isMatch {
+		names = append(names, fmt.Sprintf("the line of %s that matches %s", path, match))
+	}
+	if attrs["line"] == nil && attrs["match"] == nil {
+		r, err := ruleOf(provider.Resource{Attributes: map[string]any{"name": attrs["name"],
+			"marker": attrs["marker"], "block": ""}})
+		if err != nil {
+			return schema.Thing{}
+		}
+		names = append(names, fmt.Sprintf("the block after %q in %s", r.markers.Begin, path))
+	}
+	return schema.NewThing(names...)
 }
 
 // lineRelations makes a line require its file, and the directory it is in, where they are managed.

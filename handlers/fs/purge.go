@@ -71,7 +71,7 @@ func clearOut(t *task) error {
 	if !yes(t.Resource, "recurse_purge") {
 		return nil
 	}
-	names, err := surplus(t.file, t.Resource)
+	names, err := surplus(t.file.FD, t.Resource)
 	if err != nil || len(names) == 0 {
 		return err
 	}
@@ -83,10 +83,10 @@ func clearOut(t *task) error {
 		return err
 	}
 	defer r.report(t.Path)
-	for _, name := range names {
-		if err := r.tree(t.file.FD, name, disk.Join(t.Path, name)); err != nil {
-			return err
-		}
+	if err := keeperOf(t.Resource).each(t.file.FD, "", func(dir int, name, path string) error {
+		return r.tree(dir, name, disk.Join(t.Path, path))
+	}); err != nil {
+		return err
 	}
 	return t.file.Sync()
 }

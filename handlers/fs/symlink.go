@@ -34,7 +34,8 @@ func Symlink() provider.Definition {
 				return append(path(a), validTarget(a)...)
 			},
 			Relations: ownedRelations(),
-			Thing:     whatIsAt,
+			Thing:     thingAt,
+			Keeps:     schema.KeepsPaths("path"),
 			Space:     atPath,
 		},
 		Handler: symlink{},

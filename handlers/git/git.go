@@ -74,6 +74,8 @@ func Checkout() provider.Definition {
 			Timeout:  30 * time.Minute, // the first fetch of a large repository
 			Features: []string{"noop", "facts"},
 			Validate: validate,
+			Thing:    thingOf,
+			Keeps:    schema.KeepsTrees("path"),
 			Relations: []schema.Relation{
 				{Kind: schema.Require, Type: "fs::Directory",
 					Keys: map[string]string{"path": "${path|dir}"}},
@@ -83,6 +85,15 @@ func Checkout() provider.Definition {
 		},
 		Handler: handler{},
 	}
+}
+
+// thingOf names a checkout by its directory.
+func thingOf(attrs map[string]any) schema.Thing {
+	path := schema.CleanPath(attrs["path"])
+	if path == "" {
+		return schema.Thing{}
+	}
+	return schema.NewThing("the checkout at " + path)
 }
 
 func validate(attrs map[string]any) []diag.Problem {

@@ -17,6 +17,46 @@ import (
 // object is the handler of http::Object.
 type object struct{}
 
+// thingOf names an object by its path, or, where the API chooses the id, by how it is found again.
+// One that is only known by the id that is kept of it has its own name.
+func thingOf(attrs map[string]any) schema.Thing {
+	path, _ := attrs["path"].(string)
+	collection, _ := attrs["collection"].(string)
+	if path == "" || len(resource.References(attrs["vars"])) > 0 {
+		return schema.Thing{}
+	}
+	s := newScope(provider.Resource{Attributes: attrs})
+	if !slices.Contains(pathNames(path), "id") {
+		at, err := s.path(path)
+		if err != nil {
+			return schema.Thing{}
+		}
+		return schema.NewThing("the object at " + at)
+	}
+	at, err := s.path(collection)
+	if err != nil {
+		return schema.Thing{}
+	}
+	match := member(attrs, "find", "match")
+	if match == nil {
+		return schema.NewThing(fmt.Sprintf("the object %v of %s", attrs["name"], at))
+	}
+	filled, err := s.body(match)
+	if err != nil || len(resource.References(filled)) > 0 {
+		return schema.Thing{}
+	}
+	text, err := resource.CanonicalValue(filled)
+	if err != nil {
+		return schema.Thing{}
+	}
+	if path, _ := member(attrs, "find", "path").(string); path != "" {
+		if at, err = s.path(path); err != nil {
+			return schema.Thing{}
+		}
+	}
+	return schema.NewThing(fmt.Sprintf("the object of %s with %s", at, text))
+}
+
 // Object declares http::Object.
 func Object() provider.Definition {
 	const pointer, path = `Pattern[/\A(\/([^~]|~[01])*)?\z/]`, `Pattern[/\A\/\S*\z/]`
@@ -145,6 +185,7 @@ func Object() provider.Definition {
 			Features: []string{"batch", "facts", "discover"},
 			Assigned: true,
 			Validate: validate,
+			Thing:    thingOf,
 		},
 		Handler: object{},
 	}

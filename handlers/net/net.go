@@ -43,6 +43,8 @@ func HostEntry() provider.Definition {
 			Features: []string{"batch", "noop", "discover"},
 			Machine:  true,
 			Validate: validate,
+			Thing:    thingOf,
+			Keeps:    schema.KeepsPaths("file"),
 			Relations: []schema.Relation{
 				{Kind: schema.Require, Type: "fs::File", Keys: map[string]string{"path": "$file"}},
 				{Kind: schema.Require, Type: "fs::Directory",
@@ -51,6 +53,16 @@ func HostEntry() provider.Definition {
 		},
 		Handler: newHandler(textfile.Editor{}),
 	}
+}
+
+// thingOf names the entries of a host name in a file. Host names have no case.
+func thingOf(attrs map[string]any) schema.Thing {
+	name, _ := attrs["name"].(string)
+	file := schema.CleanPath(attrs["file"])
+	if name == "" || file == "" {
+		return schema.Thing{}
+	}
+	return schema.NewThing(fmt.Sprintf("the entries of %s in %s", strings.ToLower(name), file))
 }
 
 func validate(attrs map[string]any) []diag.Problem {

@@ -96,6 +96,8 @@ func Package() provider.Definition {
 		Timeout:  15 * time.Minute,
 		Machine:  true,
 		Validate: validate,
+		Thing:    thingOf,
+		Keeps:    schema.KeepsTrees("root"),
 	}
 	return provider.Define(t,
 		provider.Provider{Name: "apt", Description: "Debian and those like it", Preference: 50,
@@ -115,6 +117,33 @@ func Package() provider.Definition {
 
 // named makes a provider suit only resources that name it: a package of this name in another world
 // is another package.
+// thingOf names a package by its manager, its place, and its name in the form that the manager gives
+// it. A machine has one manager of its own; pip and npm are only used by name.
+func thingOf(attrs map[string]any) schema.Thing {
+	name, known := attrs["name"].(string)
+	if attrs["package"] != nil {
+		name, known = attrs["package"].(string)
+	}
+	root, isText := attrs["root"].(string)
+	if !known || name == "" || attrs["root"] != nil && !isText {
+		return schema.Thing{}
+	}
+	kind := "package"
+	switch attrs[provider.ProviderAttribute] {
+	case "pip":
+		kind, name = "package of pip", pip{}.canonical(name)
+	case "npm":
+		kind = "package of npm"
+	case "apt":
+		name = strings.ToLower(name)
+	}
+	if out := fmt.Sprintf("the %s %s", kind, name); root == "" {
+		return schema.NewThing(out)
+	} else {
+		return schema.NewThing(out + " in " + schema.CleanPath(root))
+	}
+}
+
 func named(name string) func(ctx *provider.Context) string {
 	return func(ctx *provider.Context) string {
 		if ctx.Desired().Attributes[provider.ProviderAttribute] != name {

@@ -51,6 +51,7 @@ func Database() provider.Definition {
 			},
 			Features: []string{"batch", "discover"},
 			Validate: validDatabase,
+			Thing:    schema.ByIdentity("name"),
 			Relations: []schema.Relation{
 				{Kind: schema.Require, Type: "sql::Role",
 					Keys: map[string]string{"name": "$owner"}},

@@ -43,6 +43,7 @@ func Extension() provider.Definition {
 			Titles: []schema.TitlePattern{{Pattern: `\A(?<database>[^\/]+)\/(?<name>[^\/]+)\z`,
 				Description: "database/extension"}},
 			Features: []string{"batch"},
+			Thing:    schema.ByIdentity("database", "name"),
 			Validate: func(attrs map[string]any) []diag.Problem {
 				return validNames(attrs, "database", "name", "schema")
 			},

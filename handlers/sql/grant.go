@@ -88,6 +88,7 @@ func Grant() provider.Definition {
 			},
 			Features: []string{"batch", "canonicalise"},
 			Validate: validGrant,
+			Thing:    schema.ByIdentity("role", "database", "kind", "schema", "name"),
 			Relations: []schema.Relation{
 				{Kind: schema.Require, Type: "sql::Database",
 					Keys: map[string]string{"name": "$database"}},

@@ -81,6 +81,7 @@ func Role() provider.Definition {
 			},
 			Features: []string{"batch", "canonicalise", "discover"},
 			Validate: validRole,
+			Thing:    schema.ByIdentity("name"),
 			Relations: []schema.Relation{
 				{Kind: schema.Require, Type: "sql::Role",
 					Keys: map[string]string{"name": "$member_of"}},

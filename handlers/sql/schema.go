@@ -37,6 +37,7 @@ func Schema() provider.Definition {
 			Titles: []schema.TitlePattern{{Pattern: `\A(?<database>[^\/]+)\/(?<name>[^\/]+)\z`,
 				Description: "database/schema"}},
 			Features: []string{"batch"},
+			Thing:    schema.ByIdentity("database", "name"),
 			Validate: func(attrs map[string]any) []diag.Problem {
 				return validNames(attrs, "database", "name", "owner")
 			},

@@ -34,6 +34,7 @@ func Null() provider.Definition {
 					Description: "how long it takes, in milliseconds"},
 			},
 			Features:   []string{"batch", schema.FeatureFiles},
+			Thing:      schema.SharedByIdentity("name"),
 			Machine:    true,
 			Transports: []string{schema.AnyTransport},
 		},

@@ -4,6 +4,7 @@ package svc
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"southbound/shared/diag"
@@ -63,6 +64,21 @@ const (
 // Service declares svc::Service.
 func Service() provider.Definition { return define(systemd{}, runit{}, supervisor{}, sysvinit{}) }
 
+// thingOf names a service. One of a user is that of the user that handlers run as, whom only the
+// machine knows.
+func thingOf(attrs map[string]any) schema.Thing {
+	name, _ := attrs["name"].(string)
+	if name == "" {
+		return schema.Thing{}
+	}
+	out := schema.NewThing("the service " + strings.TrimSuffix(unit(name), ".service"))
+	if attrs["scope"] == scopeUser {
+		out.Names[0] += " of a user"
+		out.Shared = true
+	}
+	return out
+}
+
 func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 	t := schema.Type{
 		Name: "svc::Service",
@@ -90,6 +106,7 @@ func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 		Features: []string{"batch", "reload", "discover"},
 		Timeout:  2 * time.Minute,
 		Machine:  true,
+		Thing:    thingOf,
 		Validate: func(attrs map[string]any) []diag.Problem {
 			if attrs["running"] == nil && attrs["enabled"] == nil {
 				return []diag.Problem{{Attribute: "running",

@@ -40,6 +40,7 @@ func Facts() provider.Definition {
 						"one that is not installed has the empty text"},
 			},
 			Features:   []string{"facts"},
+			Thing:      schema.SharedByIdentity("name"),
 			Machine:    true,
 			Transports: []string{schema.AnyTransport},
 		},

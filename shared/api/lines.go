@@ -27,12 +27,14 @@ type PlanLine struct {
 	Failed bool `json:"failed,omitempty"`
 	// what changes, of which it is told and for which it reloads
 	ReloadFor []resource.ID `json:"reload_for,omitempty"`
+	// the id that managed the thing before
+	MovedFrom resource.ID `json:"moved_from,omitempty"`
 }
 
 // PlanLineOf returns the line of a resource.
 func PlanLineOf(w *deploy.PlannedChange) PlanLine {
 	l := PlanLine{w.ID, w.Action, w.Changes, w.Replace, w.Deletes, w.Reason, w.Failed,
-		w.ReloadFor}
+		w.ReloadFor, w.MovedFrom}
 	if l.Changes == nil {
 		l.Changes = map[string]diff.Diff{}
 	}
@@ -50,6 +52,8 @@ func (l *PlanLine) Word() string {
 		return "reload"
 	case l.Action == "none" && len(l.Changes) > 0:
 		return "differs"
+	case l.Action == "none" && l.MovedFrom != "":
+		return "move"
 	}
 	return l.Action
 }
@@ -73,8 +77,8 @@ func SummaryOf(planned []deploy.PlannedChange) map[string]int {
 }
 
 // PlanEnd is the last line of a plan: how many resources there are of each action, and how many
-// would fail. Of those whose action is none, it has how many reload, and how many are only compared
-// and differ.
+// would fail. Of those whose action is none, it has how many reload, how many are only compared
+// and differ, and how many are moved from another id without a change.
 type PlanEnd struct {
 	Summary map[string]int `json:"summary"`
 	// Refused says why the release of the version that is compared would be refused.

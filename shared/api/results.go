@@ -26,6 +26,7 @@ type PlannedChange struct {
 	Deletes bool                 `json:"deletes,omitempty" doc:"of undefined: once it is known, the thing is deleted, or replaced"`
 	// ReloadFor are what it would be told of.
 	ReloadFor []resource.ID `json:"reload_for,omitempty" doc:"what changes, of which it is told and for which it reloads"`
+	MovedFrom resource.ID   `json:"moved_from,omitempty" doc:"the id that managed the thing before"`
 }
 
 // ReadJob is a comparison: of a stored version, or of an export, with reality.
@@ -293,7 +294,15 @@ func (r *Report) Tell(changes []Changed) {
 	r.Changes, r.More = orEmpty(changes[:n]), len(changes)-n
 }
 
+// Moves are the things that have another id than before.
+type Moves struct {
+	Moved int           `json:"moved,omitempty"`
+	Moves []deploy.Move `json:"moves,omitempty"` // the first of them
+}
+
 // Report is what an export came to, as the command line and the export function answer it.
+//
+// Large: it is one JSON object, with a field for each member.
 type Report struct {
 	Environment string `json:"environment"`
 	Version     int    `json:"version"`
@@ -302,7 +311,8 @@ type Report struct {
 	Changed   int `json:"changed"`
 	Unchanged int `json:"unchanged"`
 	Removed   int `json:"removed"`
-	Repaired  int `json:"repaired"`
+	Moves
+	Repaired int `json:"repaired"`
 	// Recovered counts the unchanged resources that were failed, skipped, blocked, undefined or
 	// unavailable before, and are deployed now.
 	Recovered     int `json:"recovered"`

@@ -28,6 +28,8 @@ type ExportDone struct {
 	Began     *time.Time    `json:"began,omitempty" doc:"of a new version: no action of it is older"`
 	Left      int           `json:"left,omitempty" doc:"how many of the removed stay as they are"`
 	LeftFirst []resource.ID `json:"left_first,omitempty" doc:"a few of these"`
+	Moved     int           `json:"moved,omitempty" doc:"how many things have another id than before"`
+	Moves     []deploy.Move `json:"moves,omitempty" doc:"the first of these"`
 }
 
 // KnownDone says whether inputs are what is released.
@@ -42,13 +44,14 @@ func exportDone(x deploy.Exported) ExportDone {
 		began = &x.Began
 	}
 	return ExportDone{x.Version, x.Resources, x.Changed, x.Unchanged, x.Removed, x.New,
-		Origin(x.Origin), began, x.LeftBehind, x.FirstLeft}
+		Origin(x.Origin), began, x.LeftBehind, x.FirstLeft, x.Moved, x.Moves}
 }
 
 func (d ExportDone) exported() deploy.Exported {
 	out := deploy.Exported{Version: d.Version, Resources: d.Resources, Changed: d.Changed,
 		Unchanged: d.Unchanged, Removed: d.Removed, New: d.New,
-		Origin: state.Origin(d.Origin), LeftBehind: d.Left, FirstLeft: d.LeftFirst}
+		Origin: state.Origin(d.Origin), LeftBehind: d.Left, FirstLeft: d.LeftFirst,
+		Moved: d.Moved, Moves: d.Moves}
 	if d.Began != nil {
 		out.Began = *d.Began
 	}

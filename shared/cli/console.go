@@ -245,7 +245,7 @@ func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error 
 	} else {
 		c.printf("%s\n", planText(summary))
 	}
-	changes := summary["reload"] +
+	changes := summary["reload"] + summary["move"] +
 		summary["create"] + summary["update"] + summary["delete"] + summary["orphan"]
 	switch {
 	case summary["failed"] > 0:
@@ -290,6 +290,9 @@ func showStep(c *console, w *deploy.PlannedChange, word string) {
 		c.printf("%-9s %s: %s\n", word, w.ID, w.Reason)
 	case w.Action != "none":
 		c.printf("%-9s %s%s%s\n", word, w.ID, because(w.Reason), deletesLater(w))
+		if w.MovedFrom != "" {
+			c.printf("    moved from %s\n", w.MovedFrom)
+		}
 		c.diff(w.Changes)
 		if len(w.ReloadFor) > 0 {
 			c.printf("    and reload, since %s\n", changing(w.ReloadFor))
@@ -299,5 +302,7 @@ func showStep(c *console, w *deploy.PlannedChange, word string) {
 	case len(w.Changes) > 0:
 		c.printf("%-9s %s%s\n", word, w.ID, because(w.Reason))
 		c.diff(w.Changes)
+	case w.MovedFrom != "":
+		c.printf("%-9s %s, from %s\n", word, w.ID, w.MovedFrom)
 	}
 }

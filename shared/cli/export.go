@@ -221,7 +221,7 @@ func (e *exporter) exported(
 	e.leftBehind(out)
 	r := api.Report{Environment: e.env, Version: out.Version, Origin: api.Origin(out.Origin),
 		Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
-		Removed: out.Removed, FilesUploaded: out.FilesUploaded}
+		Removed: out.Removed, FilesUploaded: out.FilesUploaded, Moves: api.Moves{Moved: out.Moved, Moves: out.Moves}}
 	if !f.wait || f.noRelease {
 		return e.results.stored(ctx, r, began)
 	}

@@ -227,9 +227,9 @@ func nothingToDo(n int) string {
 func planText(summary map[string]int) string {
 	var parts []string
 	summary = maps.Clone(summary)
-	summary["none"] -= summary["reload"] + summary["differs"]
+	summary["none"] -= summary["reload"] + summary["differs"] + summary["move"]
 	for _, p := range []struct{ action, text string }{{"create", "to create"},
-		{"update", "to update"}, {"reload", "to reload"}, {"delete", "to delete"},
+		{"update", "to update"}, {"reload", "to reload"}, {"move", "to move"}, {"delete", "to delete"},
 		{"orphan", ""},
 		{"undefined", "undefined"}, {"differs", "only compared, and different"}, {"failed", "would fail, or could not be read"},
 		{"none", "as they are"}} {

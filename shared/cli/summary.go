@@ -400,6 +400,13 @@ func (rs *results) stored(ctx context.Context, r api.Report, began time.Time) er
 
 // showChanged lists what was changed.
 func showChanged(c *console, r *api.Report) {
+	for i, x := range r.Moves.Moves {
+		if i == maxChanges {
+			c.printf("… and %d more are moved\n", r.Moved-i)
+			break
+		}
+		c.printf("%-8s %s, from %s\n", "moved", x.To, x.From)
+	}
 	for i, x := range r.Changes {
 		if i == maxChanges {
 			c.printf("… and %d more; see `southbound logs`\n", len(r.Changes)+r.More-i)

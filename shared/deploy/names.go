@@ -5,6 +5,7 @@ import "southbound/shared/deploy/planner"
 // What is asked of an engine and what it answers has the names of the planner.
 type (
 	Export        = planner.Export        // asks for a model to be stored and released
+	Move          = planner.Move          // a thing that has another id since a release
 	Exported      = planner.Exported      // what came of an export
 	Since         = planner.Since         // says of an export what its model was before
 	Limits        = planner.Limits        // bounds what may leave by an export

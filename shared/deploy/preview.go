@@ -48,6 +48,7 @@ func (e *Engine) Preview(
 		sayLeft(out.Planned, d.Left)
 		out.Planned = e.withReloads(out.Planned, d.Graph, d.Rows, d.Beside)
 		sayReached(out.Planned, before, d.Agents, false)
+		sayMoved(out.Planned, d.Moves)
 		return out, nil
 	}
 	r := &dryRunner{e: e, runs: e.runner(), env: env, agents: d.Agents, files: x.Model.Files,
@@ -61,6 +62,7 @@ func (e *Engine) Preview(
 		sayLeft(r.out.Planned, d.Left)
 		r.out.Planned = e.withReloads(r.out.Planned, d.Graph, d.Rows, d.Beside)
 		sayReached(r.out.Planned, before, d.Agents, true)
+		sayMoved(r.out.Planned, d.Moves)
 	}
 	return r.out, err
 }
@@ -86,6 +88,17 @@ func sayUnremoved(planned []planner.PlannedChange, rows map[resource.ID]*state.R
 		if w.Action == "delete" && w.Reason == "" && row != nil && row.LastRun != state.RunNew {
 			w.Reason = row.Reason
 		}
+	}
+}
+
+// sayMoved says of what is moved from which id that is.
+func sayMoved(planned []planner.PlannedChange, moves []planner.Move) {
+	from := make(map[resource.ID]resource.ID, len(moves))
+	for _, m := range moves {
+		from[m.To] = m.From
+	}
+	for i := range planned {
+		planned[i].MovedFrom = from[planned[i].ID]
 	}
 }
 

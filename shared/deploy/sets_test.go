@@ -60,7 +60,10 @@ func newSetsRig(t *testing.T) *setsRig {
 	}
 	r.types = must(schema.NewRegistry(schema.Type{
 		Name: "t::T", Attributes: attrs, Space: "things",
-		Thing: func(a map[string]any) string { s, _ := a["value"].(string); return s },
+		Thing: func(a map[string]any) schema.Thing {
+			s, _ := a["value"].(string)
+			return schema.NewThing(s)
+		},
 		Relations: []schema.Relation{
 			{Kind: schema.Require, Type: "t::T", Keys: map[string]string{"name": "$in"}},
 			{Kind: schema.Notify, Type: "t::T", Keys: map[string]string{"name": "$tells"}},

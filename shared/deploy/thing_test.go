@@ -18,7 +18,10 @@ func TestOneThingUnderTwoNames(t *testing.T) {
 	types, err := schema.NewRegistry(
 		schema.Type{Name: "t::T", Attributes: []schema.Attribute{{Name: "name", Type: "String",
 			Behaviour: schema.Namevar}, {Name: "value", Type: "Optional[String]"}},
-			Thing: func(attrs map[string]any) string { v, _ := attrs["value"].(string); return v }})
+			Thing: func(attrs map[string]any) schema.Thing {
+				v, _ := attrs["value"].(string)
+				return schema.NewThing(v)
+			}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +38,8 @@ func TestOneThingUnderTwoNames(t *testing.T) {
 	}{
 		"the same thing": {[]resource.Resource{of("a", "x", "v"), of("a", "y", "w"),
 			of("a", "z", "v")}, "the same thing as t::T[a,name=x]: v"},
-		"of different agents": {[]resource.Resource{of("a", "x", "v"), of("b", "y", "v")}, ""},
+		"of agents that may be described elsewhere": {
+			[]resource.Resource{of("a", "x", "v"), of("b", "y", "v")}, ""},
 		"not known": {[]resource.Resource{of("a", "x", resource.Parameter{Name: "p"}),
 			of("a", "y", nil)}, ""},
 	} {
@@ -52,12 +56,13 @@ func TestOneThingUnderTwoNames(t *testing.T) {
 func TestOneSpace(t *testing.T) {
 	t.Parallel()
 	at := func(attrs map[string]any) string { s, _ := attrs["path"].(string); return s }
+	thingAt := func(attrs map[string]any) schema.Thing { return schema.NewThing(at(attrs)) }
 	path := []schema.Attribute{{Name: "path", Type: "String", Behaviour: schema.Namevar},
 		{Name: "n", Type: "Optional[Integer]"}}
 	types, err := schema.NewRegistry(
-		schema.Type{Name: "t::File", Attributes: path, Thing: at, Space: "paths"},
-		schema.Type{Name: "t::Folder", Attributes: path, Thing: at, Space: "paths"},
-		schema.Type{Name: "t::Other", Attributes: path, Thing: at})
+		schema.Type{Name: "t::File", Attributes: path, Thing: thingAt, Space: "paths"},
+		schema.Type{Name: "t::Folder", Attributes: path, Thing: thingAt, Space: "paths"},
+		schema.Type{Name: "t::Other", Attributes: path, Thing: thingAt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +73,6 @@ func TestOneSpace(t *testing.T) {
 	for why, wrong := range map[string]schema.Type{
 		"a whole without a thing": {Whole: func(map[string]any) (bool, string) { return true, "" }},
 		"a part of no space":      {Within: at},
-		"a part that is a thing":  {Within: at, Thing: at, Space: "paths"},
 	} {
 		wrong.Name, wrong.Attributes = "t::File", path
 		if _, err := schema.NewRegistry(wrong); err == nil {
@@ -129,12 +133,13 @@ func TestOneSpace(t *testing.T) {
 func TestPartsInOtherSets(t *testing.T) {
 	t.Parallel()
 	at := func(attrs map[string]any) string { s, _ := attrs["path"].(string); return s }
+	thingAt := func(attrs map[string]any) schema.Thing { return schema.NewThing(at(attrs)) }
 	path := []schema.Attribute{{Name: "path", Type: "String", Behaviour: schema.Namevar},
 		{Name: "content", Type: "Optional[String]"}}
 	whole := func(a map[string]any) (bool, string) { return a["content"] != nil, "no content" }
 	r := newSetsRig(t)
 	r.types = must(schema.NewRegistry(
-		schema.Type{Name: "t::File", Attributes: path, Thing: at, Space: "paths", Whole: whole},
+		schema.Type{Name: "t::File", Attributes: path, Thing: thingAt, Space: "paths", Whole: whole},
 		schema.Type{Name: "t::Line", Attributes: path, Within: at, Space: "paths"}))(t)
 	r.fresh()
 	of := func(typ, set, path, content string) resource.Resource {

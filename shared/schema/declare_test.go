@@ -329,7 +329,7 @@ func TestMoreDefinitionErrors(t *testing.T) {
 		"rule 1: there are values without an attribute": rule(
 			Rule{Kind: AtMostOneOf, Attributes: []string{"key", "user"}, Is: []any{"c"}}),
 		"Gather and Gathers come together": func(t *Type) {
-			t.Gather = func(a map[string]any, _ []Dependent) map[string]any { return a }
+			t.Gather = func(a map[string]any, _ []Kept) map[string]any { return a }
 		},
 		"the metadata is not a value": func(t *Type) {
 			t.Metadata = map[string]any{"f": func() {}}

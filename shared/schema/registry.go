@@ -159,13 +159,13 @@ func (c *compiler) compile(t *Type) *Compiled {
 			"%q is not a type name: two or more names joined by ::", t.Name)
 	}
 	if t.Space != "" && t.Thing == nil && t.Within == nil {
-		c.bad("", "", "Space is about what Thing names, and there is no Thing")
+		c.bad("", "", "Space is about the names that Thing gives, and there is no Thing")
 	}
 	if t.Whole != nil && t.Thing == nil {
-		c.bad("", "", "Whole is about what Thing names, and there is no Thing")
+		c.bad("", "", "Whole is about the names that Thing gives, and there is no Thing")
 	}
-	if t.Within != nil && (t.Space == "" || t.Thing != nil) {
-		c.bad("", "", "Within is about the things of Space, and for types that have none")
+	if t.Within != nil && t.Space == "" {
+		c.bad("", "", "Within is about the things of Space, and there is no Space")
 	}
 	if (t.Gather == nil) != (t.Gathers == nil) {
 		c.bad("", "", "Gather and Gathers come together")

@@ -86,19 +86,21 @@ type Type struct {
 	// and references (resource.File, ...) stand where the author wrote them. Positions of the
 	// problems are filled in by the caller from Attribute.
 	Validate func(attributes map[string]any) []diag.Problem
-	// Gather completes the attributes of a resource by what the whole model has of those that
-	// require it by their nature (see Relations), as a directory that is emptied has to know what
-	// else is managed in it. It returns new attributes, the same for the same dependents in any
-	// order. It is called when Gathers says that it has to be.
-	Gather  func(attributes map[string]any, dependents []Dependent) map[string]any
+	// Gather completes the attributes of a resource by the paths that all other resources of the
+	// model keep on the same machine, as a directory that is emptied must not remove them. It
+	// returns new attributes, the same for the same paths in any order. It is called if Gathers
+	// returns true.
+	Gather  func(attributes map[string]any, kept []Kept) map[string]any
 	Gathers func(attributes map[string]any) bool
-	// Thing names what a resource stands for, where resources of different names could stand for
-	// the same: two of one agent are refused. It returns "" for what is not known, as when there
-	// are references in attributes, or what it needs is missing, because it was wrong.
-	Thing func(attributes map[string]any) string
+	// Thing names what a resource manages; see docs/design/things.md. Nil: its naming attributes,
+	// which suits types whose identity is all that tells their things apart; ByIdentity states it.
+	Thing func(attributes map[string]any) Thing
 	// Space, when not empty, is shared by types whose things have to differ among all of them: a
 	// path holds a file or a directory, not both.
 	Space string
+	// Keeps returns the paths on the agent's machine that are not to be removed as long as the
+	// resource is in the model.
+	Keeps func(attributes map[string]any) []Kept
 	// Whole reports whether a resource describes all of its thing, so that no other may change a
 	// part of it, and what to do instead.
 	Whole func(attributes map[string]any) (is bool, instead string)
@@ -140,12 +142,6 @@ const (
 // FeatureFiles is the feature of types whose handler takes uploaded files (resource.File) itself.
 // Other handlers get the text of a file in its place.
 const FeatureFiles = "files"
-
-// Dependent is a resource that requires another one because of its type.
-type Dependent struct {
-	Type       string
-	Attributes map[string]any
-}
 
 // AnyTransport, in Type.Transports, says that it makes no difference how an agent is reached.
 const AnyTransport = "*"

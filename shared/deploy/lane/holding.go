@@ -178,7 +178,8 @@ func (l *holding) fates(leases []state.Lease, batch []*claim) map[resource.ID]fa
 		}
 		held := sync.OnceValue(func() bool { return l.AtWork(o) })
 		for _, c := range batch {
-			if slices.Contains(c.row.MovedFrom, o.Key) && slices.Contains(o.Running, c.row.ID) {
+			if slices.Contains(c.row.MovedFrom, o.Key) &&
+				slices.ContainsFunc(o.Running, c.row.ManagesThingOf) {
 				f := out[c.row.ID]
 				out[c.row.ID] = fate{f.runs || held(), f.ended || !held()}
 			}

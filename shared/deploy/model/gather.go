@@ -5,36 +5,34 @@ import (
 	"southbound/shared/schema"
 )
 
-// Gather completes resources whose types want that from the resources of the model that require
-// them because of a type.
+// Gather completes resources whose types want that from the paths that the other resources of the
+// model keep on the same machine. The agents and the resources have no references that are known.
 func (c *Checker) Gather(m *Model) {
-	dependents := map[resource.ID][]schema.Dependent{}
+	var asking []int
 	for i := range m.Resources {
 		r := &m.Resources[i]
 		if t, ok := c.Type(r); ok && t.Gather != nil && t.Gathers(r.Attributes) {
-			dependents[r.ID] = nil
+			asking = append(asking, i)
 		}
 	}
-	if len(dependents) == 0 {
+	if len(asking) == 0 {
 		return
 	}
+	targets := TargetsOf(m.Agents, true)
+	kept, first := map[string][]schema.Kept{}, make([]int, len(m.Resources)+1)
 	for i := range m.Resources {
 		r := &m.Resources[i]
-		for _, to := range c.Related(r) {
-			if list, ok := dependents[to.ID]; ok && to.ID != r.ID && to.Kind == schema.Require {
-				dependents[to.ID] = append(
-					list,
-					schema.Dependent{Type: r.Type, Attributes: r.Attributes},
-				)
-			}
-		}
+		target := targetOf(r, targets)
+		first[i] = len(kept[target])
+		kept[target] = append(kept[target], keepsOf(c, r)...)
 	}
-	for i := range m.Resources {
+	for _, i := range asking {
 		r := &m.Resources[i]
-		if list, ok := dependents[r.ID]; ok {
-			t, _ := c.Type(r)
-			r.Attributes = t.Gather(r.Attributes, list)
-		}
+		all, own := kept[targetOf(r, targets)], len(keepsOf(c, r))
+		others := make([]schema.Kept, 0, len(all))
+		others = append(append(others, all[:first[i]]...), all[first[i]+own:]...)
+		t, _ := c.Type(r)
+		r.Attributes = t.Gather(r.Attributes, others)
 	}
 }
 

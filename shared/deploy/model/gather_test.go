@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,47 +10,56 @@ import (
 	"southbound/shared/schema"
 )
 
-// TestGather completes boxes by what is in them: boxes say what they are in, and those that want to
-// know are told.
+// TestGather completes rooms by the paths that all others keep on the same machine, whichever agent
+// they have and wherever they stand in the model.
 func TestGather(t *testing.T) {
 	types, err := schema.NewRegistry(schema.Type{
-		Name: "test::Box", Description: "a box",
+		Name: "test::Room", Description: "a room",
 		Attributes: []schema.Attribute{
 			{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
-			{Name: "in", Type: "Optional[String]", Description: "the box it is in"},
+			{Name: "keeps", Type: "Optional[String]", Description: "a path"},
 			{Name: "asks", Type: "Boolean", Default: false, Description: "wants to know"},
-			{Name: "count", Type: "Optional[Integer]", Description: "how many are in it"},
+			{Name: "others", Type: "Optional[Array]", Description: "what the others keep"},
 		},
-		Relations: []schema.Relation{
-			{Kind: schema.Require, Type: "test::Box", Keys: map[string]string{"name": "$in"}},
-		},
+		Keeps:   schema.KeepsPaths("keeps"),
 		Gathers: func(attrs map[string]any) bool { return attrs["asks"] == true },
-		Gather: func(attrs map[string]any, dependents []schema.Dependent) map[string]any {
-			return map[string]any{"name": attrs["name"], "asks": true,
-				"count": int64(len(dependents))}
+		Gather: func(attrs map[string]any, kept []schema.Kept) map[string]any {
+			out := maps.Clone(attrs)
+			var paths []any
+			for _, k := range kept {
+				paths = append(paths, k.Path)
+			}
+			out["others"] = paths
+			return out
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	box := func(agent, name, in string, asks bool) resource.Resource {
-		return resource.Resource{ID: resource.ID("test::Box[" + agent + ",name=" + name + "]"),
-			Type: "test::Box", Agent: agent,
-			Attributes: map[string]any{"name": name, "in": in, "asks": asks}}
+	room := func(agent, name, keeps string, asks bool) resource.Resource {
+		return resource.Resource{ID: resource.ID("test::Room[" + agent + ",name=" + name + "]"),
+			Type: "test::Room", Agent: agent,
+			Attributes: map[string]any{"name": name, "keeps": keeps, "asks": asks}}
 	}
-	m := &Model{Resources: []resource.Resource{box("a", "1", "2", false), box("a", "2", "", true),
-		box("a", "3", "2", true), box("b", "4", "2", false),
-		box("a", "5", "1", false), box("a", "6", "6", true), {Type: "test::Unknown"}}}
+	far := func(name, user string) resource.Agent {
+		return resource.Agent{Name: name, Transport: "ssh",
+			Options: map[string]any{"host": "far.example.com", "user": user}}
+	}
+	m := &Model{Resources: []resource.Resource{room("a", "1", "/1", false),
+		room("b", "2", "/2/", true), room("far", "3", "/3", false), room("away", "4", "/4", true),
+		room("c", "5", "/5", true), {Type: "test::Unknown"}},
+		Agents: []resource.Agent{LocalAgent("a"), far("far", "x"), far("away", "y")}}
 	given := m.Resources[1].Attributes
 	NewChecker(types, nil).Gather(m)
-	var counts []any
+	var others []any
 	for _, r := range m.Resources {
-		counts = append(counts, r.Attributes["count"])
+		others = append(others, r.Attributes["others"])
 	}
-	if d := cmp.Diff([]any{nil, int64(2), int64(0), nil, nil, int64(0), nil}, counts); d != "" {
+	if d := cmp.Diff([]any{nil, []any{"/1", "/5"}, nil, []any{"/3"}, []any{"/1", "/2"}, nil},
+		others); d != "" {
 		t.Error(d)
 	}
-	if _, changed := given["count"]; changed {
+	if _, changed := given["others"]; changed {
 		t.Error("the attributes of the author were changed")
 	}
 }

@@ -63,18 +63,20 @@ func (c *Checker) Related(r *resource.Resource) []schema.Related {
 	return t.Related(r.Agent, r.Attributes)
 }
 
-// MeansTheSame reports whether two descriptions of a resource mean the same to others: they stand
-// for the same thing, describe it as a whole, or change a part of the same, and have the same
-// relations by its type.
+// MeansTheSame reports whether two descriptions of a resource mean the same to others: they manage
+// the same thing, describe it as a whole, or change a part of the same, keep the same paths, and
+// have the same relations by their type.
 func (c *Checker) MeansTheSame(a, b *resource.Resource) bool {
-	one, oneIs := c.ThingOf(a)
-	other, otherIs := c.ThingOf(b)
-	part, isPart := c.PartOf(a)
-	otherPart, otherIsPart := c.PartOf(b)
+	targets := TargetsOf(nil, false) // both have the same agent
+	one, oneShared := c.ThingsOf(a, targets)
+	other, otherShared := c.ThingsOf(b, targets)
+	part, isPart := c.PartOf(a, targets)
+	otherPart, otherIsPart := c.PartOf(b, targets)
 	whole, _ := c.DescribesAll(a)
 	otherWhole, _ := c.DescribesAll(b)
-	return one == other && oneIs == otherIs && whole == otherWhole && part == otherPart &&
-		isPart == otherIsPart &&
+	return slices.Equal(one, other) && oneShared == otherShared && whole == otherWhole &&
+		part == otherPart && isPart == otherIsPart &&
+		slices.Equal(keepsOf(c, a), keepsOf(c, b)) &&
 		slices.Equal(sortedRelations(c.Related(a)), sortedRelations(c.Related(b)))
 }
 

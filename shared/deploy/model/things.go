@@ -6,66 +6,121 @@ import (
 
 	"southbound/shared/diag"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
-// Thing is what a resource stands for.
-type Thing struct{ Space, Agent, Name string }
+// Thing is one name of what a resource manages; see docs/design/things.md.
+type Thing struct{ Space, Target, Name string }
 
-// ThingOf returns what a resource stands for, as its type declares; false if that is not known.
-func (c *Checker) ThingOf(r *resource.Resource) (Thing, bool) {
-	t, ok := c.Type(r)
-	if !ok || t.Thing == nil {
-		return Thing{}, false
+// Targets returns the target of an agent by its name.
+type Targets func(agent string) string
+
+// TargetsOf returns the targets of agents. With closed, an agent that is not among them is this
+// machine; without, it may be one of a version before, so that it shares its things with none.
+func TargetsOf(agents []resource.Agent, closed bool) Targets {
+	of := make(map[string]string, len(agents))
+	for i := range agents {
+		of[agents[i].Name] = agents[i].Target()
 	}
-	name := t.Thing(r.Attributes)
-	return Thing{cmp.Or(t.Space, r.Type), r.Agent, name}, name != ""
+	return func(agent string) string {
+		target, described := of[agent]
+		switch {
+		case described:
+			return target
+		case closed:
+			return LocalAgent(agent).Target()
+		}
+		return ownTarget(agent)
+	}
 }
 
-// CheckThings refuses resources with different ids that stand for the same thing, such as a file
+// ownTarget is the target of an agent of which it is not known what it shares.
+func ownTarget(agent string) string { return "the agent " + agent }
+
+// ThingsOf returns the names of what a resource manages, none if it is not known, and whether any
+// number of resources may manage it.
+func (c *Checker) ThingsOf(r *resource.Resource, targets Targets) (things []Thing, shared bool) {
+	t, ok := c.Type(r)
+	if !ok {
+		return nil, false
+	}
+	of := t.ThingOf(r.Attributes)
+	things = make([]Thing, len(of.Names))
+	for i, name := range of.Names {
+		things[i] = Thing{cmp.Or(t.Space, r.Type), targetOf(r, targets), name}
+	}
+	return things, of.Shared
+}
+
+// targetOf returns the target of a resource. A handler that comes with its resource reaches things
+// by its own means, so that an agent is only a name to it.
+func targetOf(r *resource.Resource, targets Targets) string {
+	if _, is := CodeOf(r); is {
+		return ownTarget(r.Agent)
+	}
+	return targets(r.Agent)
+}
+
+// keepsOf returns the paths that a resource keeps.
+func keepsOf(c *Checker, r *resource.Resource) []schema.Kept {
+	t, ok := c.Type(r)
+	if !ok || t.Keeps == nil {
+		return nil
+	}
+	return t.Keeps(r.Attributes)
+}
+
+// CheckThings refuses resources with different ids that manage the same thing, such as a file
 // and a directory of one path: each would undo what the other does. Whether one of them is purged
 // makes no difference, as its handler meets the other one's thing, or removes it, at every check.
 // At least one of two is among the first mine resources; the others come from a version.
 func (c *Checker) CheckThings(
 	resources []resource.Resource,
 	mine int,
+	targets Targets,
 	at func(i int, attribute string) diag.Pos,
 ) diag.Problems {
 	var problems diag.Problems
 	first := map[Thing]int{}
 	for i := range resources {
 		r := &resources[i]
-		of, ok := c.ThingOf(r)
-		if !ok {
+		names, shared := c.ThingsOf(r, targets)
+		if shared {
 			continue
 		}
-		before, dup := first[of]
-		if !dup {
-			first[of] = i
-			continue
-		}
-		if before >= mine || resources[before].ID == r.ID { // one id twice is another problem
-			continue
-		}
-		if i < mine {
-			problems.Add(sameThing(resources, i, before, of.Name, at))
-		} else {
-			problems.Add(sameThing(resources, before, i, of.Name, at))
+		told := false
+		for _, of := range names {
+			before, dup := first[of]
+			if !dup {
+				first[of] = i
+				continue
+			}
+			if told || before >= mine && i >= mine || resources[before].ID == r.ID {
+				continue // one id twice is another problem
+			}
+			told = true
+			if i < mine {
+				problems.Add(sameThing(resources, i, before, of, at))
+			} else {
+				problems.Add(sameThing(resources, before, i, of, at))
+			}
 		}
 	}
-	return append(problems, c.checkParts(resources, mine, first, at)...)
+	return append(problems, c.checkParts(resources, mine, first, targets, at)...)
 }
 
 // checkParts refuses resources that change a part of what another describes as a whole: each would
-// undo what the other does, at every check. What is to go is no part.
+// undo what the other does, at every check. A purged resource is no part.
 func (c *Checker) checkParts(
 	resources []resource.Resource,
 	mine int,
 	things map[Thing]int,
+	targets Targets,
 	at func(i int, attribute string) diag.Pos,
 ) diag.Problems {
 	var problems diag.Problems
 	for i := range resources {
-		of, ok := c.PartOf(&resources[i])
+		of, ok := c.PartOf(&resources[i], targets)
 		if !ok {
 			continue
 		}
@@ -83,13 +138,13 @@ func (c *Checker) checkParts(
 }
 
 // PartOf returns the thing of which a resource changes a part.
-func (c *Checker) PartOf(r *resource.Resource) (Thing, bool) {
+func (c *Checker) PartOf(r *resource.Resource, targets Targets) (Thing, bool) {
 	t, ok := c.Type(r)
 	if !ok || t.Within == nil || r.Purged {
 		return Thing{}, false
 	}
 	name := t.Within(r.Attributes)
-	return Thing{t.Space, r.Agent, name}, name != ""
+	return Thing{t.Space, targetOf(r, targets), name}, name != ""
 }
 
 // DescribesAll reports whether a resource describes its thing as a whole, and what to do instead.
@@ -121,11 +176,11 @@ func inPart(
 	return p
 }
 
-// sameThing says that resource i stands for the same thing as another.
+// sameThing says that resource i manages the same thing as another.
 func sameThing(
 	resources []resource.Resource,
 	i, other int,
-	name string,
+	of Thing,
 	at func(i int, attribute string) diag.Pos,
 ) diag.Problem {
 	a, b := &resources[i], &resources[other]
@@ -133,12 +188,16 @@ func sameThing(
 		Pos:      at(i, ""),
 		Resource: string(a.ID),
 		Related:  diag.At(at(other, "")),
-		Message:  fmt.Sprintf("it is the same thing as %s: %s", b.ID, name),
+		Message:  fmt.Sprintf("it is the same thing as %s: %s", b.ID, of.Name),
 		Hint:     "describe a thing once",
 	}
-	if a.Type != b.Type {
+	switch {
+	case a.Type != b.Type:
 		p.Hint = "describe what is to be there, and leave the other one out; " +
 			"if it has purge_on_delete in the version in force, it makes room"
+	case a.Agent != b.Agent:
+		p.Hint = fmt.Sprintf("describe it for one of the agents %q and %q: both reach %s", b.Agent,
+			a.Agent, of.Target)
 	}
 	if where := at(other, "").String(); where != "" {
 		p.Message += ", at " + where

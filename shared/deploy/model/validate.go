@@ -19,25 +19,29 @@ import (
 // resource hides nothing about others: whatever follows from resources is found from what is right
 // with them.
 func (c *Checker) Validate(m *Model) diag.Problems {
-	problems := append(c.Complete(m), c.CheckReach(m, false)...)
+	problems := append(complete(c, m, false), c.CheckReach(m, false)...)
 	return append(problems, c.CheckCycles(m.Resources, m.At)...)
 }
 
 // ValidateClosed is Validate, and also refuses requirements of resources that are not in the model.
 // It is the whole check of an export that is not partial: if it describes an agent, it describes all.
 func (c *Checker) ValidateClosed(m *Model) diag.Problems {
-	problems := append(c.Complete(m), CheckDescribed(m, Describing{})...)
+	problems := append(complete(c, m, true), CheckDescribed(m, Describing{})...)
 	problems = append(problems, c.CheckReach(m, true)...)
 	problems = append(problems, c.CheckThere(m.Resources, m.At)...)
 	return append(problems, c.CheckCycles(m.Resources, m.At)...)
 }
 
 // Complete is Validate without the search for cycles.
-func (c *Checker) Complete(m *Model) diag.Problems {
+func (c *Checker) Complete(m *Model) diag.Problems { return complete(c, m, false) }
+
+// complete is Checker.Complete; with closed, an agent that is not described is this machine.
+func complete(c *Checker, m *Model, closed bool) diag.Problems {
 	v := &validator{c: c, m: m, byID: make(map[resource.ID]int, len(m.Resources))}
 	v.attributes()
 	v.identities()
-	v.problems = append(v.problems, c.CheckThings(m.Resources, len(m.Resources), m.At)...)
+	v.problems = append(v.problems, c.CheckThings(m.Resources, len(m.Resources),
+		TargetsOf(m.Agents, closed), m.At)...)
 	v.generate()
 	c.Relate(m.Resources, v.byID)
 	return v.problems

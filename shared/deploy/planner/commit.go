@@ -79,7 +79,14 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 			p.was = p.env
 		}
 		drop := c.DropOutbox
+		first := c.FirstRev()
 		c = state.Commit{Guard: c.Guard, Plan: plan}
+		if c.Rows, err = moveAgain(ctx, p, first, done.Conflicts); err != nil {
+			return err
+		}
+		if len(c.Rows) > 0 {
+			c.Parameters, c.DropParameters = p.store.set, p.store.unset
+		}
 		if len(done.Conflicts) > 0 {
 			c.DropOutbox = drop // they are still there
 		}

@@ -89,13 +89,13 @@ func (c marks) with(others marks) marks {
 }
 
 // standsFor returns the mark of a thing that a resource stands for.
-func standsFor(t model.Thing) uint64 { return markOf("thing", t.Space, t.Agent, t.Name) }
+func standsFor(t model.Thing) uint64 { return markOf("thing", t.Space, t.Target, t.Name) }
 
 // wholeOf returns the mark of a thing that a resource describes as a whole.
-func wholeOf(t model.Thing) uint64 { return markOf("whole", t.Space, t.Agent, t.Name) }
+func wholeOf(t model.Thing) uint64 { return markOf("whole", t.Space, t.Target, t.Name) }
 
 // partOf returns the mark of a thing of which a resource changes a part.
-func partOf(t model.Thing) uint64 { return markOf("part", t.Space, t.Agent, t.Name) }
+func partOf(t model.Thing) uint64 { return markOf("part", t.Space, t.Target, t.Name) }
 
 // relatesTo returns the mark of a resource to which another one is related by its type.
 func relatesTo(id resource.ID) uint64 { return markOf("related", string(id)) }
@@ -119,16 +119,22 @@ func markOf(texts ...string) uint64 {
 }
 
 // marksOf returns the marks of resources of a version that has some chunks.
-func marksOf(c *model.Checker, some []*resource.Resource, chunks int) marks {
+func marksOf(
+	c *model.Checker, targets model.Targets, some []*resource.Resource, chunks int,
+) marks {
 	var out marks
 	for _, r := range some {
-		if of, is := c.ThingOf(r); is {
+		names, shared := c.ThingsOf(r, targets)
+		if shared {
+			names = nil
+		}
+		for _, of := range names {
 			out = append(out, standsFor(of))
 			if all, _ := c.DescribesAll(r); all {
 				out = append(out, wholeOf(of))
 			}
 		}
-		if of, is := c.PartOf(r); is {
+		if of, is := c.PartOf(r, targets); is {
 			out = append(out, partOf(of))
 		}
 		for _, to := range c.Related(r) {
@@ -170,7 +176,8 @@ func (x *contents) has(mark uint64) bool {
 // than itself, as there is something that is completed from others. If was, which may be nil, has
 // the same marks, its base is used again.
 func contentsOf(
-	c *model.Checker, resources []resource.Resource, sums [][sha256.Size]byte, was *contents,
+	c *model.Checker, targets model.Targets, resources []resource.Resource,
+	sums [][sha256.Size]byte, was *contents,
 ) *contents {
 	if len(resources) > maxKnown {
 		return nil
@@ -181,7 +188,7 @@ func contentsOf(
 			return nil
 		}
 	}
-	all := marksOf(c, some, len(sums))
+	all := marksOf(c, targets, some, len(sums))
 	if was != nil && slices.Equal(all, was.all()) {
 		return &contents{
 			sums: sums, base: was.base, file: was.file, more: was.more, less: was.less,

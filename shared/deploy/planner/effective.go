@@ -1,10 +1,13 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 
+	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
 	"southbound/shared/deploy/version"
 	"southbound/shared/resource"
@@ -33,11 +36,13 @@ func (p *releasing) effectiveGraph(ctx context.Context, r *releaser) (*version.G
 		nodes = append(nodes, version.Node{ID: id, Lane: lane, Requires: res.Requires})
 	}
 	nodes = version.ReversePurged(nodes, purged)
+	r.decoded = resources
 	removing, rows, err := p.removing(ctx, r, nodes)
 	if err != nil {
 		return nil, err
 	}
-	return version.NewGraph(p.pl.makeRoom(nodes, resources, removing, rows)), nil
+	return version.NewGraph(p.pl.makeRoom(nodes, resources, p.moves.without(removing), rows,
+		model.TargetsOf(r.v.Agents, true))), nil
 }
 
 // removing returns the nodes of what is being purged because it left the model, with their rows:
@@ -70,7 +75,8 @@ func (p *releasing) removing(ctx context.Context, r *releaser, kept []version.No
 					node.Requires = append(node.Requires, came)
 				}
 			}
-		case row != nil && !row.Orphaned && (row.Removing || row.PurgeOnDelete()):
+		case row != nil && !row.Orphaned && (row.Removing || row.PurgeOnDelete()) &&
+			!(&mover{r}).keptIn(row):
 			for _, d := range old.Dependants(int32(n)) {
 				if !old.Removing[d] {
 					node.Requires = append(node.Requires, old.IDs[d])
@@ -124,6 +130,9 @@ func (p *changes) orderBy(g *version.Graph) {
 		rank[n] = int32(i)
 	}
 	at := func(id resource.ID) int32 {
+		if p.moves.to[id] != "" {
+			return math.MaxInt32 // behind the rows that have taken over its state
+		}
 		if n := g.Node(id); n >= 0 {
 			return rank[n]
 		}
@@ -133,7 +142,7 @@ func (p *changes) orderBy(g *version.Graph) {
 	for _, id := range p.order {
 		keys[id] = at(id)
 	}
-	slices.SortStableFunc(p.order, func(a, b resource.ID) int { return int(keys[a] - keys[b]) })
+	slices.SortStableFunc(p.order, func(a, b resource.ID) int { return cmp.Compare(keys[a], keys[b]) })
 }
 
 // reblock blocks what requires something undefined, directly or not, and unblocks what no longer

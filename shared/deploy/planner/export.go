@@ -83,7 +83,10 @@ type Exported struct {
 	// LeftBehind is how many of the removed stay as they are, and FirstLeft names a few of them.
 	LeftBehind int
 	FirstLeft  []resource.ID
-	Origin     state.Origin
+	// Moved is how many things have another id now, and Moves names the first of them.
+	Moved  int
+	Moves  []Move
+	Origin state.Origin
 }
 
 // Export validates, stores and releases a model. The same export again, also after a crash, gives

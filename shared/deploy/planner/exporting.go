@@ -80,7 +80,8 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	out := next{version: v, last: last, fresh: fresh, entries: set.entries, blobs: blobs,
 		volatile: set.volatile, stays: set.kept.resources}
 	if x.Partial && !set.unsettled {
-		out.contents = contentsOf(p.pl.Checker, set.resources, sums, p.pl.Contents.get(last.Digest))
+		out.contents = contentsOf(p.pl.Checker, model.TargetsOf(set.agents, true), set.resources,
+			sums, p.pl.Contents.get(last.Digest))
 	}
 	return out, nil
 }
@@ -180,6 +181,7 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 	p.pl.Contents.keep(v.Digest, next.contents)
 	out.Changed, out.Removed = diff.changed, diff.removed
 	out.LeftBehind, out.FirstLeft = p.leftBehind()
+	out.Moved, out.Moves = p.moves.first()
 	out.Unchanged = v.Resources - diff.changed
 	return out, p.request(ctx, x)
 }

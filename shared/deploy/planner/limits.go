@@ -34,7 +34,9 @@ func (p *forecast) guard(ctx context.Context, x Export, fresh bool) error {
 	}
 	var deleted, leaving []resource.ID
 	for _, id := range p.order {
-		was, now := p.before[id], p.rows[id]
+		stored, now := p.before[id], p.rows[id]
+		stored.ID = id
+		was := *p.managedAs(&stored)
 		w, shown, err := p.step(&was, now)
 		switch {
 		case err != nil:

@@ -77,7 +77,8 @@ func (p *exporting) merge(
 		}
 		return diag.Pos{}
 	}
-	mg.problems = append(mg.problems, p.pl.Checker.CheckThings(out.Resources, mine, at)...)
+	mg.problems = append(mg.problems, p.pl.Checker.CheckThings(out.Resources, mine,
+		model.TargetsOf(out.Agents, true), at)...)
 	mg.problems = append(
 		mg.problems,
 		p.pl.Checker.CheckReach(

@@ -252,7 +252,8 @@ func (p *exporting) carryOwned(
 	}
 	c := p.pl.Checker
 	c.Relate(out.Resources, byID)
-	problems = append(problems, c.CheckThings(out.Resources, mine, at)...)
+	problems = append(problems, c.CheckThings(out.Resources, mine,
+		model.TargetsOf(out.Agents, true), at)...)
 	problems = append(problems, c.CheckReach(out, true)...)
 	problems = append(problems, c.CheckThere(out.Resources, at)...)
 	problems = append(problems, c.CheckCycles(out.Resources, at)...)

@@ -80,6 +80,7 @@ type changes struct {
 	reapply map[resource.ID]func(*state.Row) bool
 	whole   map[resource.ID]bool      // rows that reapply makes anew if they are gone
 	before  map[resource.ID]state.Row // the planned rows as they are stored
+	moves   moves                     // of things from one row to another
 }
 
 // newChanges returns no changes.

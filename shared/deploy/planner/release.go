@@ -285,6 +285,7 @@ func (pl *Planner) Release(ctx context.Context, env string, number int) (Exporte
 		}
 		out = Exported{Version: v.Number, Resources: v.Resources, Changed: diff.changed,
 			Unchanged: v.Resources - diff.changed, Removed: diff.removed, Origin: v.Origin}
+		out.Moved, out.Moves = p.moves.first()
 		return p.commitAll(ctx)
 	})
 	return out, err

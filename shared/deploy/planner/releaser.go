@@ -20,10 +20,11 @@ type releaser struct {
 	difference
 	interrupted
 
-	lanes map[string]int             // of v's agents
-	rows  map[resource.ID]*state.Row // the rows that may change
-	index map[resource.ID]bool       // the ids of after
-	wave  waveProgress
+	lanes   map[string]int             // of v's agents
+	decoded []*resource.Resource       // the resources of all
+	rows    map[resource.ID]*state.Row // the rows that may change
+	index   map[resource.ID]bool       // the ids of after
+	wave    waveProgress
 	// resources that may owe a reload for what they newly require: see tied
 	owes     map[resource.ID]bool
 	released released
@@ -70,6 +71,9 @@ func (r *releaser) plan(ctx context.Context) (released, error) {
 	r.lanes = state.LanesOf(r.v.Agents)
 	differ := len(r.after)
 	if err := r.load(ctx); err != nil {
+		return released{}, err
+	}
+	if err := (&mover{r}).findMoves(ctx); err != nil {
 		return released{}, err
 	}
 	if err := r.resolve(ctx); err != nil {
@@ -200,6 +204,11 @@ func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool)
 	}
 	r.p.whole[en.ID] = true
 	r.p.set(row, func(row *state.Row) bool {
+		if from := r.p.moves.from[en.ID]; from != nil {
+			takeOver(row, from)
+			r.newIntent(row, en, lane, missing)
+			return true
+		}
 		if row.Hash == en.Hash && !row.Orphaned && !row.Removing && !row.Damaged() {
 			return r.adjust(row, en, lane)
 		}
@@ -238,8 +247,19 @@ func (r *releaser) replace(
 			MovedFrom:       row.MovedFrom,
 		}
 	}
+	r.newIntent(row, en, lane, missing)
+}
+
+// newIntent gives a row another intent and leaves what is known of its thing.
+func (r *releaser) newIntent(
+	row *state.Row,
+	en *version.Entry,
+	lane string,
+	missing []string,
+) {
 	row.HideSecrets()
 	r.wave.move(row, lane)
+	row.MovedFrom = slices.DeleteFunc(row.MovedFrom, func(l string) bool { return l == lane })
 	row.Version, row.Hash, row.Body = r.v.Number, en.Hash, en.Body
 	if row.LastRun == state.RunSuccess && row.Compliance == state.NonCompliant {
 		row.LastRun = state.RunNew // so that what was skipped because of it is woken: see follows
@@ -286,10 +306,12 @@ func (r *releaser) adjust(row *state.Row, en *version.Entry, lane string) bool {
 func (r *releaser) remove(g *version.Graph) {
 	var left []resource.ID
 	for id := range r.before {
-		if row := r.rows[id]; !r.index[id] && row != nil && !row.Orphaned && !row.Removing {
+		if row := r.rows[id]; !r.index[id] && row != nil && !row.Orphaned && !row.Removing &&
+			r.p.moves.to[id] == "" {
 			left = append(left, id)
 		}
 	}
+	(&mover{r}).moveAway()
 	slices.Sort(left) // the same release writes the same rows in the same order
 	r.released.removed += len(left)
 	for _, id := range left {
@@ -299,6 +321,9 @@ func (r *releaser) remove(g *version.Graph) {
 			if !purge {
 				row.Orphaned, row.Ticket = true, 0
 				row.NextAt, row.Reason = time.Time{}, "left the model"
+				if row.PurgeOnDelete() {
+					row.Reason += "; not purged, since other resources keep paths in it"
+				}
 				return true
 			}
 			res, err := resource.Decode(row.Body)

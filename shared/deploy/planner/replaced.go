@@ -70,13 +70,17 @@ func (s *setsChange) find(ctx context.Context, x Export) error {
 	for _, r := range s.was {
 		gone = append(gone, r)
 	}
-	s.others = s.known.changed(marksOf(s.pl.Checker, gone, len(s.last.Chunks)), nil)
+	s.others = s.known.changed(marksOf(s.pl.Checker, s.reached, gone,
+		len(s.last.Chunks)), nil)
 	return nil
 }
 
 // joined declines where what was in the sets means something to others that it does not mean any
 // more, or in another order.
 func (s *setsChange) joined(ctx context.Context, _ Export) error {
+	if movedIn(s) {
+		return ErrWhole
+	}
 	required, requires := false, false
 	for id, r := range s.was {
 		from, to := s.outside(id)
@@ -197,7 +201,8 @@ func (s *setsChange) edit(ctx context.Context, d *delta) error {
 		}
 	}
 	slices.Sort(d.gone)
-	for _, n := range s.pl.makeRoom(s.nodes(), pointers(s.list), leaving, rows) {
+	for _, n := range s.pl.makeRoom(s.nodes(), pointers(s.list), leaving, rows,
+		s.reached) {
 		if !hasNode(s.graph, &n) {
 			d.put, d.edited = append(d.put, n), append(d.edited, n.ID)
 		}

@@ -98,13 +98,17 @@ type resolver struct{ *planning }
 func (p *resolver) resolveModel(
 	ctx context.Context, m *model.Model, keep kept,
 ) (intents, error) {
-	p.pl.Checker.Gather(m)
 	known, refs, err := p.references(ctx, m, keep)
 	if err != nil {
 		return intents{}, err
 	}
 	agents, problems := p.resolveAgents(ctx, m, known, keep.agents)
 	out, err := p.resolveResources(ctx, m, refs, known, agents, keep)
+	if err == nil && len(problems) == 0 && (out.unsettled || optionsRefer(m.Agents)) {
+		// now that it is known what the references stand for
+		problems = p.pl.Checker.CheckThings(m.Resources, len(m.Resources),
+			model.TargetsOf(agents.list, true), m.At)
+	}
 	if more := (diag.Problems)(nil); errors.As(err, &more) || len(problems) > 0 {
 		return intents{}, append(problems, more...).Err()
 	}
@@ -136,9 +140,34 @@ func (p *resolver) references(
 	return known, refs, err
 }
 
-// resolveResources resolves refs, the references of the resources of a model but for those that are
-// kept, in m itself, and encodes the resources.
+// optionsRefer reports whether the options of agents hold references.
+func optionsRefer(agents []resource.Agent) bool {
+	return slices.ContainsFunc(agents, func(a resource.Agent) bool {
+		return len(resource.References(a.Options)) > 0
+	})
+}
+
+// resolveResources is resolveEach, and completes and encodes the resources of a whole model.
 func (p *resolver) resolveResources(
+	ctx context.Context,
+	m *model.Model,
+	refs [][]any,
+	known *values,
+	agents agentSet,
+	keep kept,
+) (intents, error) {
+	out, err := p.resolveEach(ctx, m, refs, known, agents, keep)
+	if err != nil {
+		return out, err
+	}
+	p.pl.Checker.Gather(&model.Model{Resources: m.Resources, Agents: agents.list})
+	out.entries, err = version.NewEntries(m.Resources, agents.byName)
+	return out, err
+}
+
+// resolveEach resolves refs, the references of the resources of a model but for those that are
+// kept, in m itself.
+func (p *resolver) resolveEach(
 	ctx context.Context,
 	m *model.Model,
 	refs [][]any,
@@ -178,9 +207,7 @@ func (p *resolver) resolveResources(
 		out.files = append(out.files, h)
 	}
 	slices.Sort(out.files)
-	var err error
-	out.entries, err = version.NewEntries(m.Resources, agents.byName)
-	return out, err
+	return out, nil
 }
 
 // agentSet is the agents of a version.

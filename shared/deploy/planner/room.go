@@ -20,6 +20,7 @@ func (pl *Config) makeRoom(
 	resources []*resource.Resource,
 	leaving []version.Node,
 	rows map[resource.ID]*state.Row,
+	targets model.Targets,
 ) []version.Node {
 	left := map[model.Thing]resource.ID{}
 	for _, n := range leaving {
@@ -27,8 +28,10 @@ func (pl *Config) makeRoom(
 		if err != nil {
 			continue // it says so when it is run
 		}
-		if of, ok := pl.Checker.ThingOf(res); ok {
-			left[of] = n.ID
+		if things, shared := pl.Checker.ThingsOf(res, targets); !shared {
+			for _, of := range things {
+				left[of] = n.ID
+			}
 		}
 	}
 	all := append(slices.Clone(kept), leaving...)
@@ -36,9 +39,11 @@ func (pl *Config) makeRoom(
 		return all
 	}
 	for i, res := range resources {
-		of, _ := pl.Checker.ThingOf(res)
-		if id, ok := left[of]; ok {
-			all[i].Requires = append(slices.Clip(all[i].Requires), id)
+		things, _ := pl.Checker.ThingsOf(res, targets)
+		for _, of := range things {
+			if id, ok := left[of]; ok {
+				all[i].Requires = append(slices.Clip(all[i].Requires), id)
+			}
 		}
 	}
 	return version.WithoutCircles(all)

@@ -52,7 +52,8 @@ func (p *exporting) nextOfSets(ctx context.Context, x Export, last state.Version
 	}
 	s := &setsChange{exporting: p, last: last, known: known, graph: graph,
 		agents: map[string]resource.Agent{}, read: map[int]*version.Lines{},
-		now: map[resource.ID]*resource.Resource{}}
+		now:     map[resource.ID]*resource.Resource{},
+		reached: model.TargetsOf(last.Agents, true)}
 	for _, a := range last.Agents {
 		s.agents[a.Name] = a
 	}
@@ -68,14 +69,15 @@ func (p *exporting) nextOfSets(ctx context.Context, x Export, last state.Version
 // setsChange is a version of which some sets change.
 type setsChange struct {
 	*exporting
-	last   state.Version
-	known  *contents
-	graph  *version.Graph // in force
-	agents map[string]resource.Agent
-	read   map[int]*version.Lines // the chunks that were read
-	list   []resource.Resource    // of the sets, as they will be
-	now    map[resource.ID]*resource.Resource
-	will   intents // of list
+	last    state.Version
+	known   *contents
+	graph   *version.Graph // in force
+	agents  map[string]resource.Agent
+	read    map[int]*version.Lines // the chunks that were read
+	list    []resource.Resource    // of the sets, as they will be
+	now     map[resource.ID]*resource.Resource
+	reached model.Targets // of the agents, which are those of the version
+	will    intents       // of list
 	before
 }
 
@@ -147,7 +149,8 @@ func (s *setsChange) take(ctx context.Context, x Export) error {
 		}
 	}
 	at := m.At
-	if len(byID) < len(s.list) || len(s.pl.Checker.CheckThings(s.list, len(s.list), at)) > 0 ||
+	if len(byID) < len(s.list) || len(s.pl.Checker.CheckThings(s.list, len(s.list), s.reached,
+		at)) > 0 ||
 		len(s.pl.Checker.CheckCycles(s.list, at)) > 0 ||
 		len(s.pl.Checker.CheckReach(&model.Model{
 			Resources: s.list, Agents: s.last.Agents, Where: at,
@@ -159,14 +162,14 @@ func (s *setsChange) take(ctx context.Context, x Export) error {
 
 // concerns reports whether a resource, as it will be, may concern one of another set.
 func (s *setsChange) concerns(r *resource.Resource) bool {
-	of, is := s.pl.Checker.ThingOf(r)
-	if is && s.others.has(standsFor(of)) {
-		return true
+	names, shared := s.pl.Checker.ThingsOf(r, s.reached)
+	all, _ := s.pl.Checker.DescribesAll(r)
+	for _, of := range names {
+		if !shared && s.others.has(standsFor(of)) || all && s.others.has(partOf(of)) {
+			return true
+		}
 	}
-	if all, _ := s.pl.Checker.DescribesAll(r); all && s.others.has(partOf(of)) {
-		return true
-	}
-	if of, is := s.pl.Checker.PartOf(r); is && s.others.has(wholeOf(of)) {
+	if of, is := s.pl.Checker.PartOf(r, s.reached); is && s.others.has(wholeOf(of)) {
 		return true
 	}
 	if s.was[r.ID] != nil {
@@ -278,7 +281,7 @@ func (s *setsChange) next(ctx context.Context, x Export) (next, error) {
 	if v.Digest == s.last.Digest {
 		return next{version: s.last, last: s.last, delta: d}, nil
 	}
-	known := s.others.changed(nil, marksOf(s.pl.Checker, pointers(s.list), len(sums)))
+	known := s.others.changed(nil, marksOf(s.pl.Checker, s.reached, pointers(s.list), len(sums)))
 	known.sums = sums
 	v.Files = s.files(known)
 	return next{version: v, last: s.last, fresh: true, blobs: blobs, delta: d,

@@ -208,8 +208,8 @@ func (c *changer) change(now *resource.Resource) error {
 		return version.DamagedChunk(c.hashes[b])
 	}
 	agent, known := c.agents[now.Agent]
-	if same, err := c.sameEdges(was, now); err != nil || !same || !known {
-		return cmp.Or(err, ErrWhole)
+	if !known || !c.sameEdges(was, now) {
+		return ErrWhole
 	}
 	now.Requires, now.Subscriptions, now.Subscribed = was.Requires, was.Subscriptions,
 		was.Subscribed
@@ -226,31 +226,10 @@ func (c *changer) change(now *resource.Resource) error {
 	return nil
 }
 
-// sameEdges reports whether two descriptions of a resource mean the same to all others: they stand
-// for the same thing, have the same relations by their type, and nobody gathers what they say.
-func (c *changer) sameEdges(was, now *resource.Resource) (bool, error) {
-	pl := c.pl
-	if was.Type != now.Type || was.Agent != now.Agent || was.Set != now.Set ||
-		was.Purged != now.Purged || pl.Checker.Gathers(was) || pl.Checker.Gathers(now) ||
-		!pl.Checker.MeansTheSame(was, now) {
-		return false, nil
-	}
-	for _, to := range pl.Checker.Related(now) {
-		if t, known := pl.Types.Type(to.ID.Type()); known && t.Gather == nil {
-			continue
-		}
-		en, b, err := c.entry(to.ID)
-		if err != nil {
-			return false, err
-		}
-		if en == nil {
-			continue
-		}
-		if other, err := resource.Decode(en.Body); err != nil {
-			return false, version.DamagedChunk(c.hashes[b])
-		} else if pl.Checker.Gathers(other) {
-			return false, nil
-		}
-	}
-	return true, nil
+// sameEdges reports whether two descriptions of a resource mean the same to all others: they manage
+// the same thing, keep the same paths and have the same relations by their type.
+func (c *changer) sameEdges(was, now *resource.Resource) bool {
+	return was.Type == now.Type && was.Agent == now.Agent && was.Set == now.Set &&
+		was.Purged == now.Purged && !c.pl.Checker.Gathers(was) && !c.pl.Checker.Gathers(now) &&
+		c.pl.Checker.MeansTheSame(was, now)
 }

@@ -31,6 +31,8 @@ type PlannedChange struct {
 	Deletes bool   // it is undefined, and once it is not, its thing is deleted, or replaced
 	// ReloadFor are resources of whose changes it would be told, and reload.
 	ReloadFor []resource.ID
+	// MovedFrom is the id that managed the thing until this release; "": none did.
+	MovedFrom resource.ID
 }
 
 // steps is what would become of every resource by what a planner has planned.
@@ -57,6 +59,7 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 	var leaving []PlannedChange
 	add := func(was, now *state.Row) error {
 		s.leaves(now)
+		was = p.managedAs(was)
 		w, shown, err := p.step(was, now)
 		if err != nil || !shown {
 			return err
@@ -72,7 +75,7 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 			s.rows[now.ID] = now
 		}
 		// a new intent counts also where it is only compared
-		if w.Action != "none" || w.Failed || was.Hash != now.Hash {
+		if w.Action != "none" || w.Failed || was.Hash != now.Hash || w.MovedFrom != "" {
 			mark := []string{
 				string(now.ID),
 				w.Action,
@@ -80,6 +83,7 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 				was.Deployed,
 				string(was.Compliance),
 				now.Hash,
+				string(w.MovedFrom),
 			}
 			s.marks = append(s.marks, strings.Join(mark, "\n"))
 		}
@@ -117,6 +121,15 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 	return s, nil
 }
 
+// managedAs returns the row that had the state of a row before what is planned: that of another id
+// if the thing is moved.
+func (p *forecast) managedAs(was *state.Row) *state.Row {
+	if from := p.moves.from[was.ID]; from != nil {
+		return from
+	}
+	return was
+}
+
 // leaves notes what an orphan requires. What cannot be read is noted as nothing: it is only told.
 func (s *steps) leaves(row *state.Row) {
 	if !row.Orphaned {
@@ -141,7 +154,12 @@ func (s *steps) digest(p *planning) string {
 // is false when there is nothing to say: it left earlier.
 func (p *forecast) step(was, now *state.Row) (w PlannedChange, shown bool, err error) {
 	w = PlannedChange{ID: now.ID, Action: "none"}
+	if was.ID != now.ID {
+		w.MovedFrom = was.ID
+	}
 	switch {
+	case now.Gone:
+		return w, false, nil
 	case now.Orphaned:
 		w.Action = "orphan"
 		return w, !was.Orphaned, nil
@@ -213,6 +231,16 @@ func (p *forecast) change(w *PlannedChange, was, now *state.Row) error {
 	if was.Hash == now.Hash && w.Reason == "" {
 		w.Reason = now.Reason // why it is still to be done
 	}
+	if w.MovedFrom != "" && w.Action == "update" && was.AsWanted() {
+		if typ, ok := p.pl.Checker.Type(res); ok {
+			for _, name := range typ.Namevars() {
+				delete(w.Changes, name) // another name is no change of the thing
+			}
+		}
+		if len(w.Changes) == 0 {
+			w.Action, w.Replace, w.Changes = "none", false, nil
+		}
+	}
 	if w.Action == "update" && len(w.Changes) == 0 && w.Reason == "" {
 		w.Reason = "it has not been deployed yet as it is described; --read compares it with what " +
 			"is there"
@@ -260,6 +288,7 @@ type Draft struct {
 	Beside map[resource.ID]*state.Row
 	// Left is what is left behind, or was earlier, by what it requires.
 	Left   map[resource.ID][]resource.ID
+	Moves  []Move
 	Graph  *version.Graph   // that would be in force
 	Agents []resource.Agent // of the version
 	Strict provider.Strictness
@@ -352,6 +381,7 @@ func (p *forecast) draft(ctx context.Context, agents []resource.Agent) (*Draft, 
 		Rows:    s.rows,
 		Beside:  s.beside,
 		Left:    s.left,
+		Moves:   p.moves.list(),
 		Graph:   p.graph,
 		Agents:  agents,
 		Strict:  p.env.Settings.Strict,

@@ -40,6 +40,7 @@ type targeted struct {
 	index   map[resource.ID]int                // of the model's resources
 	mine    []int                              // which of these are in the version
 	removed map[resource.ID]bool               // of the base, what is left out
+	moved   moves                              // of the base, the ids whose things have other ids now
 	others  map[resource.ID]bool               // of the base, what the filter selects of others
 	// of the base, what is left out only later, since it is still required
 	late map[resource.ID]bool
@@ -157,6 +158,7 @@ func (t *targeted) find(ctx context.Context) error {
 		}
 	}
 	t.p.targets = out
+	t.takeAlong(out)
 	if err := t.leaveOwned(ctx); err != nil {
 		return err
 	}
@@ -210,6 +212,7 @@ func (t *targeted) leaveOwned(ctx context.Context) error {
 // where that is to come later, what these still require.
 func (t *targeted) keep() {
 	about := t.p.targets
+	t.require()
 	var follow []resource.ID
 	stay := func(id resource.ID) {
 		t.kept = append(t.kept, t.old[id])
@@ -278,11 +281,9 @@ func (t *targeted) check(m *model.Model) diag.Problems {
 	if len(problems) == 0 {
 		problems = pl.Checker.CheckThere(all, m.At)
 	}
-	problems = append(problems, pl.Checker.CheckThings(all, n, m.At)...)
+	problems = append(problems, pl.Checker.CheckThings(all, n,
+		model.TargetsOf(mergeAgents(t.base.Agents, m.Agents), true), m.At)...)
 	problems = append(problems, pl.Checker.CheckCycles(all, m.At)...)
-	gathered := &model.Model{Resources: all}
-	pl.Checker.Gather(gathered)
-	copy(m.Resources, all[:n])
 	t.sets = setsOf(all)
 	return problems
 }
@@ -326,8 +327,12 @@ func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
 	if len(problems) > 0 {
 		return problems.Err()
 	}
-	t.set, err = t.resolver().resolveResources(ctx, m, refs, known, agents, kept{})
+	t.set, err = t.resolver().resolveEach(ctx, m, refs, known, agents, kept{})
 	if err != nil {
+		return err
+	}
+	again := t.gather(m, agents)
+	if t.set.entries, err = version.NewEntries(m.Resources, agents.byName); err != nil {
 		return err
 	}
 	files := map[string]bool{}
@@ -337,10 +342,15 @@ func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
 	for _, r := range t.kept {
 		en := t.entries[r.ID]
 		was, err := resource.Decode(en.Body)
-		if err != nil || len(was.Requires) != len(r.Requires) || was.Subscribed != r.Subscribed {
-			if en.Body, err = r.Encode(); err != nil {
-				return fault.Wrap(fault.Internal, "encode resource "+string(r.ID), err)
-			}
+		switch {
+		case again[r.ID]:
+			en, err = version.NewEntry(r, agents.byName[r.Agent])
+		case err != nil || !slices.Equal(was.Requires, r.Requires) ||
+			was.Subscribed != r.Subscribed:
+			en.Body, err = r.Encode()
+		}
+		if err != nil {
+			return fault.Wrap(fault.Internal, "encode resource "+string(r.ID), err)
 		}
 		t.set.entries = append(t.set.entries, en)
 		for _, ref := range resource.References(r.Attributes) {

@@ -43,6 +43,7 @@ func (res *Result) Apply(r *state.Row, s state.Settings, jitter func() float64) 
 		return
 	}
 	r.Ticket, r.NotBefore, r.Waiting, r.Causes, r.MovedFrom = 0, time.Time{}, nil, nil, nil
+	r.Formerly = nil
 	r.Reason, r.Class, r.TriedAt = res.Reason, res.Class, time.Time{}
 	if res.Outcome != state.StatusDeployed && res.Outcome != state.StatusNonCompliant ||
 		res.ReportOnly {

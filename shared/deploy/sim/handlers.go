@@ -70,7 +70,9 @@ func newTypes() (*schema.Registry, error) {
 		}
 		if t.Name == typeFile || t.Name == typeFolder {
 			t.Space = "rooms"
-			t.Thing = func(attrs map[string]any) string { return room(fmt.Sprint(attrs["name"])) }
+			t.Thing = func(attrs map[string]any) schema.Thing {
+				return schema.NewThing(room(fmt.Sprint(attrs["name"])))
+			}
 		}
 		if t.Name == typeRigid || t.Name == typeSwap {
 			t.Attributes[3].Behaviour = schema.Replace

@@ -82,6 +82,9 @@ type Row struct {
 	// MovedFrom are the lanes it was moved from in which a run of it may still be under way. It
 	// does not start while one is.
 	MovedFrom []string
+	// Formerly are the ids that managed the thing before, of which a run may still be under way. It
+	// does not start while one is. A release that a crash cut short knows by them what it has moved.
+	Formerly []resource.ID
 	// Gone, in a Commit, removes the row instead of writing it. It is never stored.
 	Gone bool
 }

@@ -35,7 +35,7 @@ func (r *Row) Clean() bool {
 		!r.Removing &&
 		!r.Orphaned &&
 		r.Reason == "" &&
-		len(r.MovedFrom) == 0
+		len(r.MovedFrom)+len(r.Formerly) == 0
 }
 
 // Damaged reports whether what was stored of what is wanted of a resource cannot be used.
@@ -133,6 +133,7 @@ func (r *Row) Same(o *Row) bool {
 	a, b := *r, *o
 	for _, x := range []*Row{&a, &b} { // these are compared below, or follow from what is compared
 		x.Missing, x.Causes, x.Waiting, x.Hidden, x.MovedFrom = nil, nil, nil, nil, nil
+		x.Formerly = nil
 		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = time.Time{}, time.Time{},
 			time.Time{}, time.Time{}, time.Time{}
 		x.TriedAt = time.Time{}
@@ -140,6 +141,7 @@ func (r *Row) Same(o *Row) bool {
 	return reflect.DeepEqual(&a, &b) && slices.Equal(r.Causes, o.Causes) &&
 		slices.Equal(r.Missing, o.Missing) &&
 		slices.Equal(r.Hidden, o.Hidden) &&
+		slices.Equal(r.Formerly, o.Formerly) &&
 		r.NextAt.Equal(o.NextAt) &&
 		r.NotBefore.Equal(o.NotBefore)
 }
@@ -154,6 +156,11 @@ func (r *Row) Move(lane string) {
 		}
 	}
 	r.Lane = lane
+}
+
+// ManagesThingOf reports whether a row manages the thing that an id manages or managed before.
+func (r *Row) ManagesThingOf(id resource.ID) bool {
+	return id == r.ID || slices.Contains(r.Formerly, id)
 }
 
 // MayRunIn reports whether a run of a row may be under way, or have ended without a record, in a

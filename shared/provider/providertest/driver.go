@@ -45,6 +45,10 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 	if s.Definition.Handler == nil {
 		return nil, errors.New("the Definition has no Handler")
 	}
+	if s.Definition.Type.Thing == nil {
+		return nil, errors.New("the type does not declare what its things are; set Thing, such as " +
+			"to schema.ByIdentity of the attributes that tell one thing from another")
+	}
 	typ, _ := registry.Type(s.Definition.Type.Name)
 	dir, err := newDir()
 	if err != nil {

@@ -257,7 +257,7 @@ func ledgerSubject(first bool, change func(c *clerk, l *ledger)) Subject {
 	places := 0
 	return Subject{Transport: l, Definition: provider.Definition{Handler: *c, Type: schema.Type{
 		Name: "test::Entry", Description: "an entry of a ledger", Assigned: true,
-		CreateFirst: first, Transports: []string{"ledger"}, Features: []string{"discover"},
+		Thing: schema.ByIdentity("name"), CreateFirst: first, Transports: []string{"ledger"}, Features: []string{"discover"},
 		Attributes: []schema.Attribute{
 			{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
 			{Name: "number", Type: "Integer", Behaviour: schema.ReadOnly,

@@ -68,6 +68,7 @@ type shelf struct {
 func boxType() schema.Type {
 	return schema.Type{
 		Name: "test::Box", Description: "a box on a shelf", Assigned: true,
+		Thing:    schema.ByIdentity("name"),
 		Features: []string{"canonicalise", "batch", "noop", "facts", "reload", "discover"},
 		Attributes: []schema.Attribute{
 			{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},

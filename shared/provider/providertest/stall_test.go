@@ -137,7 +137,8 @@ func lampsOf(
 ) providertest.Subject {
 	return providertest.Subject{
 		Definition: provider.Definition{Handler: h, Type: schema.Type{Name: "test::Lamp",
-			Description: "a lamp", Transports: []string{"http"}, Attributes: []schema.Attribute{
+			Description: "a lamp", Transports: []string{"http"},
+			Thing: schema.ByIdentity("name"), Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar, Description: "its name"},
 				{Name: "watts", Type: "Integer", Description: "how bright it is"},
 			}}},

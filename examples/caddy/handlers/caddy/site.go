@@ -19,6 +19,7 @@ func Site() provider.Definition {
 			Name:        "caddy::Site",
 			Description: "A site of Caddy that answers every request with the same text.",
 			Transports:  []string{"http"},
+			Thing:       schema.ByIdentity("name"),
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: `Pattern[/\A[a-z][a-z0-9-]*\z/]`, Behaviour: schema.Namevar,
 					Description: "its name in Caddy's configuration"},

@@ -13,7 +13,7 @@ func Entry() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "keys::Entry", Description: "An entry of a store of keys and values.",
-			Transports: []string{store.Name},
+			Transports: []string{store.Name}, Thing: schema.ByIdentity("name"),
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar,
 					Description: "its key"},

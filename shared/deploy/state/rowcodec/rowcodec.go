@@ -61,11 +61,12 @@ const (
 	hasMovedFrom
 	hasNotes
 	hasTriedAt
+	hasFormerly
 )
 
 // rare are the parts that few rows have.
 const rare = hasMissing | hasReason | hasCauses | hasClass | hasWaiting | hasCreating | hasHidden |
-	hasMovedFrom | hasNotes
+	hasMovedFrom | hasNotes | hasFormerly
 
 // number reads a number, 0 if it is not there.
 func (b bits) number(d *binform.Reader, bit bits) int64 {
@@ -92,6 +93,7 @@ func bitsOf(r *state.Row, intent bool) bits {
 	b.set(r.PossiblyChanged, isPossiblyChanged)
 	b.set(len(r.Hidden) > 0, hasHidden)
 	b.set(len(r.MovedFrom) > 0, hasMovedFrom)
+	b.set(len(r.Formerly) > 0, hasFormerly)
 	b.set(len(r.Notes) > 0, hasNotes)
 	b.set(len(r.Missing) > 0, hasMissing)
 	b.set(r.Reason != "", hasReason)
@@ -187,6 +189,9 @@ func writeRare(w *binform.Writer, r *state.Row, has bits) {
 	}
 	if has&hasNotes != 0 {
 		w.Bytes(r.Notes)
+	}
+	if has&hasFormerly != 0 {
+		binform.WriteTexts(w, r.Formerly)
 	}
 }
 
@@ -304,5 +309,8 @@ func readRare(d *binform.Reader, r *state.Row, has bits) {
 	}
 	if has&hasNotes != 0 {
 		r.Notes = d.Bytes()
+	}
+	if has&hasFormerly != 0 {
+		r.Formerly = binform.ReadTexts[resource.ID](d)
 	}
 }

@@ -1,0 +1,388 @@
+package planner
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/version"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// moves are the resources that leave a version while another id of it manages their thing: see
+// docs/design/things.md.
+type moves struct {
+	// from holds the row that a resource of the version takes over, as it was read last.
+	from map[resource.ID]*state.Row
+	// to names for each resource that leaves the one that manages its thing now.
+	to map[resource.ID]resource.ID
+}
+
+// typedThing is a thing as resources of one type manage it. Where the type changes, the old thing
+// makes room for the new one.
+type typedThing struct {
+	Type string
+	model.Thing
+}
+
+// leaver is a resource that leaves, or has left and is still to be purged.
+type leaver struct {
+	row    *state.Row
+	things []model.Thing
+	typ    string
+}
+
+// mover plans the moves of a release.
+type mover struct{ *releaser }
+
+// findMoves finds what is moved, and plans that its facts go along.
+func (r *mover) findMoves(ctx context.Context) error {
+	rows, err := r.leavingRows(ctx)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	leavers, err := r.leavers(ctx, rows)
+	if err != nil {
+		return err
+	}
+	byThing := map[typedThing][]*leaver{}
+	for _, l := range leavers {
+		for _, of := range l.things {
+			key := typedThing{l.typ, of}
+			byThing[key] = append(byThing[key], l)
+		}
+	}
+	m := &moves{map[resource.ID]*state.Row{}, map[resource.ID]resource.ID{}}
+	targets := model.TargetsOf(r.v.Agents, true)
+	for i := range r.after {
+		res, err := resource.Decode(r.after[i].Body)
+		if err != nil {
+			return fault.Wrap(fault.Damaged, "read version", err)
+		}
+		things, shared := r.p.pl.Checker.ThingsOf(res, targets)
+		for _, of := range things {
+			for _, l := range byThing[typedThing{res.Type, of}] {
+				m.add(l.row, res.ID, r.rows[res.ID], shared)
+			}
+		}
+	}
+	r.p.moves = *m
+	if err := moveFacts(ctx, r.p.planning); err != nil {
+		return err
+	}
+	return r.underWay(ctx)
+}
+
+// add notes that the resource id, of which a row is stored or not, manages the thing of one that
+// leaves. Its state goes over to an id that has no state of its own. Of things that many resources
+// may have, each gives its state to one other resource, or leaves as usual.
+func (m *moves) add(from *state.Row, id resource.ID, row *state.Row, shared bool) {
+	_, gone := m.to[from.ID]
+	if gone || from.ID == id {
+		return
+	}
+	takes := m.from[id] == nil && (row == nil || row.Orphaned || row.Removing ||
+		slices.Contains(row.Formerly, from.ID))
+	if takes {
+		m.from[id] = from
+	}
+	if takes || !shared {
+		m.to[from.ID] = id
+	}
+}
+
+// leavingRows returns the rows of what leaves by this release or is still to be purged since it
+// left.
+func (r *mover) leavingRows(ctx context.Context) (map[resource.ID]*state.Row, error) {
+	if len(r.after) == 0 {
+		return nil, nil
+	}
+	out := map[resource.ID]*state.Row{}
+	for id := range r.before {
+		if row := r.rows[id]; !r.index[id] && row != nil && !row.Orphaned && !row.Removing {
+			out[id] = row
+		}
+	}
+	old, err := r.p.inForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var removing []resource.ID
+	for n, id := range old.IDs {
+		if old.Removing[n] && !r.index[id] {
+			removing = append(removing, id)
+		}
+	}
+	rows, err := r.p.load(ctx, removing)
+	for id, row := range rows {
+		if row.Removing {
+			out[id] = row
+		}
+	}
+	return out, err
+}
+
+// leavers returns what leaves with its things, in order of id.
+func (r *mover) leavers(
+	ctx context.Context, rows map[resource.ID]*state.Row,
+) ([]*leaver, error) {
+	known, err := r.p.pl.State.Agents(ctx, r.p.env.Name)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read agents", err)
+	}
+	agents := make([]resource.Agent, 0, len(known))
+	for _, a := range known {
+		agents = append(agents, a.Agent)
+	}
+	targets := model.TargetsOf(agents, true)
+	var out []*leaver
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		res, err := resource.Decode(rows[id].Body)
+		if err != nil {
+			continue // a run of it reports that
+		}
+		things, _ := r.p.pl.Checker.ThingsOf(res, targets)
+		out = append(out, &leaver{rows[id], things, res.Type})
+	}
+	return out, nil
+}
+
+// moveFacts plans that the facts of moved resources become facts of the ids that take over.
+func moveFacts(ctx context.Context, p *planning) error {
+	if len(p.moves.from) == 0 {
+		return nil
+	}
+	to := map[resource.ID]resource.ID{}
+	for id, from := range p.moves.from {
+		to[from.ID] = id
+	}
+	facts, err := p.pl.State.Parameters(ctx, p.env.Name, state.ParameterQuery{Facts: true})
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read facts", err)
+	}
+	p.store.set, p.store.unset = nil, nil
+	for _, f := range facts {
+		if id := to[f.Of]; id != "" {
+			p.store.unset = append(p.store.unset, state.ParameterKey{Name: f.Name, Of: f.Of})
+			f.Of = id
+			p.store.set = append(p.store.set, f)
+		}
+	}
+	return nil
+}
+
+// underWay marks the moved rows of which a run may be under way, or a change that others are to be
+// notified of is not: they are notified when the thing is deployed next.
+func (r *mover) underWay(ctx context.Context) error {
+	m := &r.p.moves
+	if len(m.from) == 0 {
+		return nil
+	}
+	leases, err := r.p.pl.State.Leases(ctx, r.p.env.Name)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read leases", err)
+	}
+	told, err := r.p.pl.State.Outbox(ctx, r.p.env.Name, maxNotices)
+	if err != nil {
+		return fault.Wrap(fault.Unknown, "read outbox", err)
+	}
+	open := map[resource.ID]bool{}
+	for i := range leases {
+		for _, id := range leases[i].Running {
+			open[id] = true
+		}
+	}
+	for i := range told {
+		open[told[i].Of] = open[told[i].Of] || told[i].Kind == state.OutboxEvent
+	}
+	for id, from := range m.from {
+		names := append([]resource.ID{from.ID}, from.Formerly...)
+		if slices.ContainsFunc(names, func(id resource.ID) bool { return open[id] }) {
+			row := *from
+			row.PossiblyChanged = true
+			m.from[id] = &row
+		}
+	}
+	return nil
+}
+
+// maxNotices is how many entries of the outbox a release with moves looks at.
+const maxNotices = 10_000
+
+// takeOver gives a row the state of the one that managed its thing before. A run of that one may
+// still be under way; the next run waits for its end.
+func takeOver(row *state.Row, from *state.Row) {
+	was := *row
+	*row = *from
+	row.ID, row.Rev, row.LastAction = was.ID, was.Rev, was.LastAction
+	row.Orphaned, row.Removing, row.Ticket = false, false, 0
+	row.MovedFrom = union(was.MovedFrom, from.MovedFrom, []string{from.Lane})
+	if was.Rev > 0 {
+		row.MovedFrom = union(row.MovedFrom, []string{was.Lane})
+	}
+	row.Formerly = union(was.Formerly, from.Formerly, []resource.ID{from.ID})
+	row.Hidden = union(was.Hidden, from.Hidden)
+	row.PossiblyChanged = was.PossiblyChanged || from.PossiblyChanged
+	row.Checked = 0
+}
+
+// union returns the members of some lists, each once, in order of appearance.
+func union[T comparable](lists ...[]T) []T {
+	var out []T
+	for _, list := range lists {
+		for _, v := range list {
+			if !slices.Contains(out, v) {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+// moveAway plans to remove the rows of what left while another id manages its thing.
+func (r *mover) moveAway() {
+	m := &r.p.moves
+	for _, id := range slices.Sorted(maps.Keys(m.to)) {
+		row := r.rows[id]
+		for _, from := range m.from {
+			if from.ID == id {
+				row = from
+			}
+		}
+		gone := *row
+		r.p.set(&gone, func(row *state.Row) bool {
+			row.Gone, row.Ticket = true, 0
+			return true
+		})
+	}
+}
+
+// keptIn reports whether something that leaves, and would be purged with all that is in it, holds
+// paths that resources of the version keep.
+func (r *mover) keptIn(row *state.Row) bool {
+	res, err := resource.Decode(row.Body)
+	checker := r.p.pl.Checker
+	if err != nil || !checker.Gathers(res) {
+		return false
+	}
+	t, known := checker.Type(res)
+	if !known {
+		return false
+	}
+	m := &model.Model{Agents: mergeAgents(r.agents, r.v.Agents)}
+	for _, other := range r.decoded {
+		m.Resources = append(m.Resources, *other)
+	}
+	m.Resources = append(m.Resources, *res)
+	checker.Gather(m)
+	with := m.Resources[len(m.Resources)-1].Attributes
+	return !resource.Equal(with, t.Gather(res.Attributes, nil))
+}
+
+// moved returns requirements in which what was moved has its new id.
+func (m *moves) moved(ids []resource.ID) []resource.ID {
+	out := slices.Clone(ids)
+	for i, id := range out {
+		if to, moved := m.to[id]; moved {
+			out[i] = to
+		}
+	}
+	return out
+}
+
+// movedIn reports whether something that leaves a set gives its thing to something else in it.
+func movedIn(s *setsChange) bool {
+	now := map[typedThing]bool{}
+	for i := range s.list {
+		r := &s.list[i]
+		things, _ := s.pl.Checker.ThingsOf(r, s.reached)
+		for _, of := range things {
+			now[typedThing{r.Type, of}] = true
+		}
+	}
+	for id, r := range s.was {
+		if s.now[id] != nil {
+			continue
+		}
+		things, _ := s.pl.Checker.ThingsOf(r, s.reached)
+		for _, of := range things {
+			if now[typedThing{r.Type, of}] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Move is a thing that another id manages since a release.
+type Move struct {
+	From resource.ID `json:"from"`
+	To   resource.ID `json:"to"`
+}
+
+// list returns the moves by which state goes over, in order of the new ids.
+func (m *moves) list() []Move {
+	var out []Move
+	for _, id := range slices.Sorted(maps.Keys(m.from)) {
+		out = append(out, Move{m.from[id].ID, id})
+	}
+	return out
+}
+
+// maxMoves is how many moves are named.
+const maxMoves = 1_000
+
+// first returns how many moves there are, and the first of them.
+func (m *moves) first() (int, []Move) {
+	list := m.list()
+	return len(list), list[:min(len(list), maxMoves)]
+}
+
+// moveAgain plans the moves again whose rows others have changed since they were read, and returns what
+// is to be written for that; first is the revision of rows that were new.
+func moveAgain(
+	ctx context.Context, p *planning, first int64, conflicts []state.Row,
+) (rows []state.Row, err error) {
+	changed := map[resource.ID]*state.Row{}
+	for i := range conflicts {
+		changed[conflicts[i].ID] = &conflicts[i]
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.moves.from)) {
+		from := changed[p.moves.from[id].ID]
+		if from == nil || from.Rev == 0 {
+			continue
+		}
+		possibly := p.moves.from[id].PossiblyChanged
+		now := *from
+		now.PossiblyChanged = now.PossiblyChanged || possibly
+		p.moves.from[id] = &now
+		if changed[id] != nil || p.rows[id] == nil {
+			continue // it is planned again with the other conflicts
+		}
+		row := *p.rows[id]
+		if row.Rev++; row.Rev == 1 {
+			row.Rev = first
+		}
+		p.reapply[id](&row)
+		rows = append(rows, row)
+	}
+	if len(rows) > 0 {
+		err = moveFacts(ctx, p)
+	}
+	return rows, err
+}
+
+// without returns nodes without what was moved; the others require what took over.
+func (m *moves) without(nodes []version.Node) []version.Node {
+	if len(m.to) == 0 {
+		return nodes
+	}
+	nodes = slices.DeleteFunc(nodes, func(n version.Node) bool { return m.to[n.ID] != "" })
+	for i := range nodes {
+		nodes[i].Requires = m.moved(nodes[i].Requires)
+	}
+	return nodes
+}
