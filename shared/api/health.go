@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
@@ -31,7 +32,11 @@ func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 	lacks := map[string]lack{} // by what is not known, as people are told
 	because := map[resource.ID][]resource.ID{}
 	unhealthy := Unhealthy()
+	reached := map[string]time.Time{} // when each agent last was
 	err := s.Engine.EachRow(ctx, env, state.Filter{}, func(r *state.Row) error {
+		if at := r.SucceededAt; at.After(reached[r.ID.Agent()]) {
+			reached[r.ID.Agent()] = at
+		}
 		switch s := r.Status(); {
 		case !slices.Contains(unhealthy, s):
 		case len(r.Causes) > 0 && r.Causes[0] != r.ID:
@@ -55,7 +60,7 @@ func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 	}
 	for _, g := range grouped(rows) {
 		if len(out.Groups) < maxGroups {
-			out.Groups = append(out.Groups, groupOf(g, because, lacks))
+			out.Groups = append(out.Groups, groupOf(g, because, lacks, reached))
 		}
 		for _, r := range g {
 			if len(out.Single) < maxSingle {
@@ -137,6 +142,7 @@ func firstLack(res *resource.Resource) lack {
 
 func groupOf(
 	g []*state.Row, because map[resource.ID][]resource.ID, lacks map[string]lack,
+	reached map[string]time.Time,
 ) Group {
 	r := g[0]
 	var skipped []resource.ID
@@ -148,23 +154,31 @@ func groupOf(
 	out := Group{ID: r.ID, Status: r.Status(), Reason: r.Reason, NextAt: timeOrNil(r.NextAt),
 		Count: len(g), NotDone: len(skipped),
 		FirstNot: orEmpty(skipped[:min(len(skipped), maxNotDone)])}
+	if out.Status == state.StatusUnavailable {
+		out.Agent = r.ID.Agent()
+		out.Since = timeOrNil(reached[out.Agent])
+	}
 	if len(r.Missing) > 0 {
 		out.Parameter = lacks[r.Missing[0]].parameter
 	}
 	return out
 }
 
-// grouped puts rows together that are not well for the same reason, but for their own names in it;
-// the largest groups first.
+// grouped puts rows together that are not well for the same reason, but for their own names and that
+// of their agent in it, and all of an agent that is not reached; the largest groups first.
 func grouped(rows []state.Row) [][]*state.Row {
 	index := map[string]int{}
 	var out [][]*state.Row
 	for i := range rows {
-		reason := string(rows[i].Status()) + rows[i].Reason
+		status, agent := rows[i].Status(), rows[i].ID.Agent()
+		reason := string(status) + strings.ReplaceAll(rows[i].Reason, "["+agent+",", "[…,")
 		if parts, err := resource.ParseID(string(rows[i].ID)); err == nil {
 			for _, k := range parts.Keys {
 				reason = strings.ReplaceAll(reason, k.Value, "…")
 			}
+		}
+		if status == state.StatusUnavailable {
+			reason = string(status) + agent
 		}
 		at, ok := index[reason]
 		if !ok {

@@ -194,6 +194,9 @@ type Group struct {
 	Count    int           `json:"count"`
 	NotDone  int           `json:"not_done" doc:"how many others are not done because of these"`
 	FirstNot []resource.ID `json:"first_not_done"`
+	// Agent and Since describe an agent that is not reached.
+	Agent string     `json:"agent,omitempty" doc:"the agent that is not reached"`
+	Since *time.Time `json:"since,omitempty" doc:"when it was last reached; absent: never"`
 	// Parameter is told of Reason, which is for people.
 	Parameter string `json:"parameter,omitempty" doc:"the parameter to set, where that is what is not known"`
 }

@@ -66,6 +66,7 @@ func (c *workCommands) workCommand(name, short, example string) *cobra.Command {
 		},
 	}
 	f.waves.add(cmd.Flags())
+	foldFlag(c.console, cmd)
 	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "only schedule it")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0,
 		"stop waiting after this long, with exit code 4")

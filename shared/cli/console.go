@@ -18,7 +18,6 @@ import (
 	"southbound/shared/diff"
 	"southbound/shared/diffview"
 	"southbound/shared/fault"
-	"southbound/shared/resource"
 )
 
 // console is what a command says, and to whom: people, programs, and who reads the exit code; and
@@ -36,10 +35,13 @@ type console struct {
 	quiet   bool
 	noColor bool
 	full    bool // whole values, however long they are
+	unfold  bool // each of what is the same on several agents
 }
 
 // to returns a console whose results go elsewhere.
-func (c *console) to(w io.Writer) *console { return &console{out: w, noColor: c.noColor} }
+func (c *console) to(w io.Writer) *console {
+	return &console{out: w, noColor: c.noColor, unfold: c.unfold}
+}
 
 // say writes a message for people.
 func (c *console) say(format string, args ...any) {
@@ -210,6 +212,12 @@ func (c *console) fullFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.full, "full", false, "show whole values, however long they are")
 }
 
+// foldFlag gives a command the flag that has it show each of what is the same on several agents.
+func foldFlag(c *console, cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&c.unfold, "unfold", false,
+		"show each change and failure, also if it is the same on other agents")
+}
+
 // planExit says for which findings of a plan the program exits with 5, and why it would be refused.
 type planExit struct {
 	changes     bool  // what would be done
@@ -218,21 +226,12 @@ type planExit struct {
 }
 
 func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error {
-	alike := failedAlike(planned)
-	for i := range planned {
-		w := &planned[i]
-		l := api.PlanLineOf(w)
-		switch same := alike[failure{w.ID.Agent(), w.Reason}]; {
-		case c.json:
-			c.line(l)
-		case w.Failed && len(same) > 1:
-			if w.ID == same[0] {
-				c.printf("%-9s %s and %d more for the same reason: %s\n    %s\n", l.Word(), w.ID,
-					len(same)-1, w.Reason, firstIDs(same[1:], maxAlike))
-			}
-		default:
-			showStep(c, w, l.Word())
+	if c.json {
+		for i := range planned {
+			c.line(api.PlanLineOf(&planned[i]))
 		}
+	} else {
+		showSteps(c, planned)
 	}
 	summary := api.SummaryOf(planned)
 	if c.json {
@@ -264,32 +263,14 @@ func wouldBeRefused(c *console, number int, refused error) {
 	}
 }
 
-// maxAlike is how many resources are named that would fail for the same reason as another.
-const maxAlike = 20
-
-// failure is why something on an agent would fail.
-type failure struct{ agent, reason string }
-
-// failedAlike returns what would fail, or could not be read, for the same reason on the same agent:
-// where one is not reached, a long reason is shown once, and not for every resource.
-func failedAlike(planned []deploy.PlannedChange) map[failure][]resource.ID {
-	out := map[failure][]resource.ID{}
-	for i := range planned {
-		if w := &planned[i]; w.Failed {
-			f := failure{w.ID.Agent(), w.Reason}
-			out[f] = append(out[f], w.ID)
-		}
-	}
-	return out
-}
-
-// showStep shows what would become of one resource, if that is anything.
-func showStep(c *console, w *deploy.PlannedChange, word string) {
+// showStep shows what would become of one resource, if that is anything. same names the agents on
+// which it is the same.
+func showStep(c *console, w *deploy.PlannedChange, word, same string) {
 	switch {
 	case w.Failed:
-		c.printf("%-9s %s: %s\n", word, w.ID, w.Reason)
+		c.printf("%-9s %s: %s%s\n", word, w.ID, w.Reason, same)
 	case w.Action != "none":
-		c.printf("%-9s %s%s%s\n", word, w.ID, because(w.Reason), deletesLater(w))
+		c.printf("%-9s %s%s%s%s\n", word, w.ID, because(w.Reason), deletesLater(w), same)
 		if w.MovedFrom != "" {
 			c.printf("    moved from %s\n", w.MovedFrom)
 		}
@@ -298,11 +279,11 @@ func showStep(c *console, w *deploy.PlannedChange, word string) {
 			c.printf("    and reload, since %s\n", changing(w.ReloadFor))
 		}
 	case len(w.ReloadFor) > 0:
-		c.printf("%-9s %s, since %s\n", word, w.ID, changing(w.ReloadFor))
+		c.printf("%-9s %s, since %s%s\n", word, w.ID, changing(w.ReloadFor), same)
 	case len(w.Changes) > 0:
-		c.printf("%-9s %s%s\n", word, w.ID, because(w.Reason))
+		c.printf("%-9s %s%s%s\n", word, w.ID, because(w.Reason), same)
 		c.diff(w.Changes)
 	case w.MovedFrom != "":
-		c.printf("%-9s %s, from %s\n", word, w.ID, w.MovedFrom)
+		c.printf("%-9s %s, from %s%s\n", word, w.ID, w.MovedFrom, same)
 	}
 }

@@ -57,6 +57,7 @@ func (dr *dryRunner) dryRunCommand() *cobra.Command {
 		},
 	}
 	dr.fullFlag(cmd)
+	foldFlag(dr.console, cmd)
 	waves.add(cmd.Flags())
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "end after this long, with exit code 4")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only ask for it (not in this program)")

@@ -87,6 +87,7 @@ func (e *exporter) exportCommands() []*cobra.Command {
 	apply.Flags().IntVar(&f.allowDelete, "allow-delete", -1, allowDeleteHelp)
 	originFlags(apply.Flags(), &f.origin)
 	f.waves.add(apply.Flags())
+	foldFlag(e.console, apply)
 	export := &cobra.Command{
 		Use: "export PATH", Short: "Store a version and deploy what changed, by hash",
 		Long: "export stores the documents under PATH as a version and asks for what changed to " +
@@ -104,6 +105,7 @@ func (e *exporter) exportCommands() []*cobra.Command {
 			return e.export(cmd.Context(), args[0], f)
 		},
 	}
+	foldFlag(e.console, export)
 	fl := export.Flags()
 	fl.IntVar(&f.allowDelete, "allow-delete", -1, allowDeleteHelp)
 	originFlags(fl, &f.origin)

@@ -106,6 +106,7 @@ func (h *history) diffCommand() *cobra.Command {
 		})}
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something differs")
 	h.fullFlag(cmd)
+	foldFlag(h.console, cmd)
 	return cmd
 }
 

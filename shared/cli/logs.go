@@ -14,6 +14,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/local"
 	"southbound/shared/provider"
+	render "southbound/shared/report"
 	"southbound/shared/resource"
 )
 
@@ -79,6 +80,7 @@ func (l *logCommands) logsCommand() *cobra.Command {
 		"only those that ended later: a time (RFC 3339), or how long ago, such as 2h")
 	fl.StringVar(&f.until, "until", "", "only those that ended earlier, in the same way")
 	l.fullFlag(cmd)
+	foldFlag(l.console, cmd)
 	return cmd
 }
 
@@ -171,9 +173,10 @@ func (l *logCommands) logs(ctx context.Context, q api.ActionQuery, follow bool) 
 			}
 			if l.json {
 				l.line(actions[i])
-			} else {
-				l.actions.action(&actions[i])
 			}
+		}
+		if !l.json {
+			l.actions.all(actions)
 		}
 		if !follow && len(actions) == 0 {
 			return l.noActions(ctx, q)
@@ -185,10 +188,19 @@ func (l *logCommands) logs(ctx context.Context, q api.ActionQuery, follow bool) 
 	}
 }
 
-func (p *actionPrinter) action(x *api.Action) {
-	p.printf("%s  %-7s %-13s %-8s %s\n", x.Finished.UTC().Format("2006-01-02T15:04:05.000Z"),
+// all shows actions, with what is the same on several agents once, at the time of the first.
+func (p *actionPrinter) all(actions []api.Action) {
+	id := func(i int) resource.ID { return actions[i].Resource }
+	for _, g := range folded(p.console, actions, actionKey) {
+		p.action(&actions[g[0]], render.Same(agentsOfFold(g, id)))
+	}
+}
+
+// action shows an action. same names the agents on which it was the same.
+func (p *actionPrinter) action(x *api.Action, same string) {
+	p.printf("%s  %-7s %-13s %-8s %s%s\n", x.Finished.UTC().Format("2006-01-02T15:04:05.000Z"),
 		x.Action, x.Outcome,
-		changeWord(x.Change, x.Replaced), x.Resource)
+		changeWord(x.Change, x.Replaced), x.Resource, oneLine(same))
 	if x.Provider != "" {
 		p.printf("    provider %s: %s\n", x.Provider, x.Why)
 	}

@@ -201,7 +201,7 @@ func (b *bench) Deploy(ctx context.Context, filter []string) (*modtest.Ran, erro
 	}
 	out.Text, err = b.printed(func() error {
 		for i := range actions {
-			b.app.actions.action(&actions[i])
+			b.app.actions.action(&actions[i], "")
 		}
 		return nil
 	})

@@ -74,6 +74,7 @@ func (p *planner) planCommand() *cobra.Command {
 		},
 	}
 	p.fullFlag(cmd)
+	foldFlag(p.console, cmd)
 	f.waves.add(cmd.Flags())
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
 	cmd.Flags().BoolVar(&read, "read", false, "compare with reality")

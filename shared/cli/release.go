@@ -50,6 +50,7 @@ func (rl *releaser) releaseCommand() *cobra.Command {
 			}
 			return rl.release(cmd.Context(), number, f)
 		}}
+	foldFlag(rl.console, cmd)
 	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "only schedule it")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0,
 		"stop waiting after this long, with exit code 4")

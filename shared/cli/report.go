@@ -48,6 +48,7 @@ func (rp *reports) reportCommand() *cobra.Command {
 			return rp.report(cmd.Context(), args, f)
 		},
 	}
+	foldFlag(rp.console, cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.format, "format", "text", "text, markdown, github or gitlab")
 	fl.StringVar(&f.title, "title", "", "heading of the Markdown")
@@ -66,7 +67,7 @@ func (rp *reports) reportCommand() *cobra.Command {
 }
 
 func (rp *reports) report(ctx context.Context, files []string, f reportFlags) error {
-	r := render.Report{Title: f.title}
+	r := render.Report{Title: f.title, Unfold: rp.unfold}
 	if len(files) == 0 {
 		files = []string{"-"}
 	}

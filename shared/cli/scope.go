@@ -45,14 +45,19 @@ func (rs *results) scopeOf(ctx context.Context, terms []string) (*scope, error) 
 // add adds a resource that is not as it should be to those of the same status and reason.
 func (s *scope) add(r *api.Resource) {
 	i := slices.IndexFunc(s.wrong, func(g api.Group) bool {
-		return g.Status == r.Status && g.Reason == r.Reason
+		return g.Status == r.Status &&
+			(g.Reason == r.Reason || g.Agent != "" && g.Agent == r.Agent)
 	})
 	switch {
 	case i >= 0:
 		s.wrong[i].Count++
 	case len(s.wrong) < maxWrong:
-		s.wrong = append(s.wrong, api.Group{ID: r.ID, Status: r.Status, Reason: r.Reason,
-			Parameter: r.Parameter, Count: 1})
+		g := api.Group{ID: r.ID, Status: r.Status, Reason: r.Reason, Parameter: r.Parameter,
+			Count: 1}
+		if r.Status == state.StatusUnavailable {
+			g.Agent = r.Agent
+		}
+		s.wrong = append(s.wrong, g)
 	case s.hidden == "":
 		s.hidden = r.Status
 	}

@@ -112,7 +112,7 @@ func (c *resourceCommands) resource(ctx context.Context, args []string) error {
 	c.attributes(&d)
 	if d.Last != nil {
 		c.printf("\nlast action\n")
-		c.actions.action(d.Last)
+		c.actions.action(d.Last, "")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ func (c *statusCommands) statusCommand() *cobra.Command {
 		RunE: c.reading(func(ctx context.Context, _ []string) error {
 			return c.status(ctx, exitCode)
 		})}
+	foldFlag(c.console, cmd)
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false,
 		"exit with 3 when something is wrong, or waits for a paused agent or a halted environment")
 	return cmd
@@ -139,6 +141,10 @@ func (rs *results) wrong(ctx context.Context, w io.Writer, limit int) error {
 		return err
 	}
 	out := &problemList{console: rs.to(w), described: rs.docs.described}
+	if rs.unfold {
+		out.single(health)
+		return nil
+	}
 	for i, g := range health.Groups {
 		if i == limit {
 			out.printf("… and more; see `southbound resources status=%s`\n", g.Status)
@@ -157,6 +163,10 @@ type problemList struct {
 
 // group writes the resources that something is wrong with for one reason.
 func (p *problemList) group(g api.Group) {
+	if g.Agent != "" && g.Status == state.StatusUnavailable {
+		p.unreachable(g)
+		return
+	}
 	p.printf("%s  %s", p.paint(g.Status, 0), g.ID)
 	if g.Count > 1 {
 		p.printf(" and %d more for the same reason", g.Count-1)
@@ -179,4 +189,48 @@ func (p *problemList) group(g api.Group) {
 	if g.NotDone > 0 {
 		p.printf("    because of it %d not done: %s\n", g.NotDone, moreIDs(g.FirstNot, g.NotDone))
 	}
+}
+
+// single writes each resource that something is wrong with.
+func (p *problemList) single(health api.Health) {
+	for i := range health.Single {
+		x := &health.Single[i]
+		p.group(api.Group{ID: x.ID, Status: x.Status, Reason: x.Reason, NextAt: x.NextAt, Count: 1,
+			NotDone: len(x.Because), FirstNot: x.Because[:min(len(x.Because), maxUnfinished)]})
+	}
+	if n := inGroups(health.Groups); n > len(health.Single) {
+		p.printf("… and %d more; see `southbound resources`\n", n-len(health.Single))
+	}
+}
+
+// unreachable writes in one line what waits for a machine that is not reached.
+func (p *problemList) unreachable(g api.Group) {
+	since := "is not reached and never was"
+	if g.Since != nil {
+		since = "is not reached since " + g.Since.Format(time.RFC3339)
+	}
+	reason := strings.Join(strings.Fields(g.Reason), " ")
+	p.printf("%s  %s %s; %s: %s (if the machine is gone, apply the documents without it, then "+
+		"`southbound forget agent=%s`)\n", p.paint(g.Status, 0), g.Agent, since,
+		waitFor(g.Count+g.NotDone), reason, shellWord(g.Agent))
+	if g.NextAt != nil {
+		p.printf("    tried again from %s on\n", g.NextAt.Format(time.RFC3339))
+	}
+}
+
+// waitFor says how many resources wait.
+func waitFor(n int) string {
+	if n == 1 {
+		return "1 resource waits"
+	}
+	return fmt.Sprintf("%d resources wait", n)
+}
+
+// inGroups counts the resources of groups.
+func inGroups(groups []api.Group) int {
+	n := 0
+	for _, g := range groups {
+		n += g.Count
+	}
+	return n
 }

@@ -14,6 +14,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
+	render "southbound/shared/report"
 	"southbound/shared/resource"
 )
 
@@ -407,15 +408,19 @@ func showChanged(c *console, r *api.Report) {
 		}
 		c.printf("%-8s %s, from %s\n", "moved", x.To, x.From)
 	}
-	for i, x := range r.Changes {
-		if i == maxChanges {
-			c.printf("… and %d more; see `southbound logs`\n", len(r.Changes)+r.More-i)
+	shown := 0
+	id := func(i int) resource.ID { return r.Changes[i].ID }
+	for n, g := range folded(c, r.Changes, changeKey) {
+		if n == maxChanges {
+			c.printf("… and %d more; see `southbound logs`\n", len(r.Changes)+r.More-shown)
 			return
 		}
+		shown += len(g)
+		x := &r.Changes[g[0]]
 		c.printf("%-8s %s", changeWord(x.Change, x.Replaced), x.ID)
 		if len(x.Attributes) > 0 && x.Change == diff.Updated {
 			c.printf("  %s", oneLine(strings.Join(x.Attributes, ", ")))
 		}
-		c.printf("\n")
+		c.printf("%s\n", oneLine(render.Same(agentsOfFold(g, id))))
 	}
 }

@@ -194,8 +194,8 @@ func TestTimeoutOfWhatIsNotReached(t *testing.T) {
 		t.Fatal(said)
 	}
 	code, _, said := run("apply", dir, "--timeout", "4s")
-	for _, want := range []string{"unavailable  http::Object[dead,name=a]\n" +
-		"    agent dead: call the API: the command's time to wait, 4s, ran out\n",
+	for _, want := range []string{"unavailable  dead is not reached and never was; 1 resource waits: " +
+		"agent dead: call the API: the command's time to wait, 4s, ran out (",
 		"the time to wait ran out; unavailable is what is on dead; nothing is left scheduled\n",
 		"`southbound deploy --retry-failed` tries again now"} {
 		if !strings.Contains(said, want) {

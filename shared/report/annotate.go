@@ -8,12 +8,14 @@ import (
 	"io"
 	"path"
 	"strings"
+
+	"southbound/shared/diffview"
 )
 
 // GitHub writes findings as commands of GitHub's runner, which shows them at their lines. prefix is
 // put before files, for documents whose paths do not begin at the root of the repository.
 func (r *Report) GitHub(w io.Writer, prefix string) error {
-	for _, f := range r.Findings() {
+	for _, f := range r.findings() {
 		level, parts := "warning", []string(nil)
 		if f.Error {
 			level = "error"
@@ -98,9 +100,22 @@ func (r *Report) GitLab(w io.Writer, prefix, fallback string) error {
 	return enc.Encode(out)
 }
 
-// Text writes findings for a terminal, a line and its hint each.
+// Text writes a plan for a terminal, and findings, a line and its hint each.
 func (r *Report) Text(w io.Writer, prefix string) error {
-	for _, f := range r.Findings() {
+	for _, g := range r.steps() {
+		if r.Plan[g[0]].Failed {
+			continue // is a finding
+		}
+		if _, err := io.WriteString(w, diffview.Visible(r.step(g), "\n\t")); err != nil {
+			return err
+		}
+	}
+	if r.Planned != nil {
+		if _, err := fmt.Fprintln(w, plannedText(r.Planned)); err != nil {
+			return err
+		}
+	}
+	for _, f := range r.findings() {
 		at := ""
 		if f.File != "" {
 			f.File = inRepository(prefix, f.File)

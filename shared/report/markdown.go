@@ -10,6 +10,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
 	"southbound/shared/diffview"
+	"southbound/shared/resource"
 )
 
 // MaxComment bounds the length of a comment, in bytes, safely below what GitHub accepts; Markdown
@@ -25,7 +26,7 @@ func (r *Report) Markdown(w io.Writer, limit int) error {
 	d.add(r.headline() + "\n")
 	r.problems(d)
 	r.wrong(d)
-	r.steps(d)
+	r.plan(d)
 	_, err := io.WriteString(w, d.end())
 	return err
 }
@@ -76,13 +77,16 @@ func (r *Report) headline() string {
 	return "✅ No problems."
 }
 
+// plannedText sums a plan up, without markup.
+func plannedText(n map[string]int) string { return strings.ReplaceAll(planned(n), "**", "") }
+
 // planned sums a plan up.
 func planned(n map[string]int) string {
 	var parts []string
 	same := n["none"] - n["reload"] - n["differs"]
 	for _, p := range []struct{ action, text string }{{"create", "to create"},
 		{"update", "to update"}, {"reload", "to reload"}, {"delete", "to delete"},
-		{"orphan", "to leave behind"}, {"undefined", "undefined"},
+		{"orphan", "left the documents and stay as they are"}, {"undefined", "undefined"},
 		{"differs", "only compared, and different"}, {"failed", "would fail, or could not be read"}} {
 		if n[p.action] > 0 {
 			parts = append(parts, fmt.Sprintf("**%d** %s", n[p.action], p.text))
@@ -149,7 +153,7 @@ func (r *Report) problems(d *document) {
 		return
 	}
 	d.add("\n| where | what |\n|---|---|\n")
-	for _, f := range r.Findings() {
+	for _, f := range r.findings() {
 		if f.Resource != "" && f.Check != "document" {
 			continue // stands in another table
 		}
@@ -167,51 +171,57 @@ func (r *Report) wrong(d *document) {
 	}
 	d.add("\n| resource | status | reason |\n|---|---|---|\n")
 	for _, causes := range []bool{true, false} { // root causes first
-		for i := range r.Wrong {
-			if w := &r.Wrong[i]; severe(w) == causes {
-				d.add(fmt.Sprintf("| %s | %s | %s |\n", code(string(w.ID)), w.Status,
+		for _, g := range r.wrongs() {
+			if w := &r.Wrong[g[0]]; severe(w) == causes {
+				same := Same(agentsOf(g, func(i int) resource.ID { return r.Wrong[i].ID }))
+				d.add(fmt.Sprintf("| %s%s | %s | %s |\n", code(string(w.ID)), cell(same), w.Status,
 					cell(w.Reason)))
 			}
 		}
 	}
 }
 
-// steps shows what a plan would change, and what would fail.
-func (r *Report) steps(d *document) {
+// mark returns what stands before a step in a diff.
+func mark(word string) string {
 	marks := map[string]string{"create": "+", "update": "!", "replace": "!", "reload": "!",
-		"delete": "-",
-		"orphan": "#", "undefined": "?", "failed": "x"}
-	shown := 0
-	for i := range r.Plan {
-		if r.Plan[i].Word() != "none" {
-			shown++
-		}
+		"delete": "-", "orphan": "#", "undefined": "?", "failed": "x"}
+	return marks[word]
+}
+
+// plan shows what a plan would change, and what would fail.
+func (r *Report) plan(d *document) {
+	steps, shown := r.steps(), 0
+	for _, g := range steps {
+		shown += len(g)
 	}
 	if shown == 0 {
 		return
 	}
-	d.add(fmt.Sprintf("\n<details%s><summary>%s</summary>\n", open(shown),
+	d.add(fmt.Sprintf("\n<details%s><summary>%s</summary>\n", open(len(steps)),
 		plural(shown, "resource")))
-	for i := range r.Plan {
-		s := &r.Plan[i]
-		word := s.Word()
-		if word == "none" {
-			continue
-		}
-		var b strings.Builder
-		fmt.Fprintf(&b, "%s %s %s\n", marks[word], word, s.ID)
-		if s.Reason != "" {
-			fmt.Fprintf(&b, "# %s\n", strings.ReplaceAll(s.Reason, "\n", "\n# "))
-		}
-		for _, name := range slices.Sorted(maps.Keys(s.Changes)) {
-			b.WriteString(changed(name, s.Changes[name]))
-		}
-		for _, id := range s.ReloadFor {
-			fmt.Fprintf(&b, "# reloads, since %s changes\n", id)
-		}
-		d.add("\n" + fence(b.String(), "diff"))
+	for _, g := range steps {
+		d.add("\n" + fence(r.step(g), "diff"))
 	}
 	d.WriteString("\n</details>\n") // also when the list was cut short
+}
+
+// step shows what would become of a resource, as lines of a diff.
+func (r *Report) step(g Folded) string {
+	s := &r.Plan[g[0]]
+	word := s.Word()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s %s%s\n", mark(word), word, s.ID,
+		Same(agentsOf(g, func(i int) resource.ID { return r.Plan[i].ID })))
+	if s.Reason != "" {
+		fmt.Fprintf(&b, "# %s\n", strings.ReplaceAll(s.Reason, "\n", "\n# "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Changes)) {
+		b.WriteString(changed(name, s.Changes[name]))
+	}
+	for _, id := range s.ReloadFor {
+		fmt.Fprintf(&b, "# reloads, since %s changes\n", id)
+	}
+	return b.String()
 }
 
 // open shows short lists at once.

@@ -5,6 +5,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -26,6 +27,7 @@ type Report struct {
 	Result   *api.Report     // of apply or export; nil: there was none
 	Status   *api.StatusLine // of an environment; nil: there was none
 	Wrong    []api.Resource  // what is not as it should be
+	Unfold   bool            // what is the same on several agents is shown for each
 	// Place returns where a resource is described; nil: not known.
 	Place func(id string) diag.Pos
 }
@@ -163,6 +165,81 @@ func (r *Report) Findings() []Finding {
 			string(w.Status) + ": " + w.Reason, ""})
 	}
 	return out
+}
+
+// findings returns Findings with what is the same on several agents once.
+func (r *Report) findings() []Finding {
+	all := r.Findings()
+	var out []Finding
+	for _, g := range Fold(all, func(f *Finding) (string, string) {
+		of := resource.ID(f.Resource)
+		if r.Unfold || f.Resource == "" || !strings.Contains(f.Resource, "[") {
+			return "", ""
+		}
+		return fmt.Sprintf("%s %t %s %s %s %s", f.Pos, f.Error, f.Check, Anywhere(of),
+			AnywhereIn(f.Message, of), f.Hint), of.Agent()
+	}) {
+		f := all[g[0]]
+		f.Resource += Same(agentsOf(g, func(i int) resource.ID { return resource.ID(all[i].Resource) }))
+		out = append(out, f)
+	}
+	return out
+}
+
+// agentsOf returns the agents of a group of several; nil for one.
+func agentsOf(g Folded, id func(i int) resource.ID) []string {
+	if len(g) < 2 {
+		return nil
+	}
+	var out []string
+	for _, i := range g {
+		out = append(out, id(i).Agent())
+	}
+	return out
+}
+
+// steps groups what a plan would do, with what is the same on several agents once, and leaves out
+// what stays as it is.
+func (r *Report) steps() []Folded {
+	var out []Folded
+	for _, g := range Fold(r.Plan, func(l *api.PlanLine) (string, string) {
+		if r.Unfold {
+			return "", ""
+		}
+		return StepKey(l)
+	}) {
+		if r.Plan[g[0]].Word() != "none" {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// wrongs groups what is not as it should be, with what is the same on several agents once.
+func (r *Report) wrongs() []Folded {
+	return Fold(r.Wrong, func(w *api.Resource) (string, string) {
+		if r.Unfold {
+			return "", ""
+		}
+		return fmt.Sprintf("%s %s %s", Anywhere(w.ID), w.Status, AnywhereIn(w.Reason, w.ID)),
+			w.ID.Agent()
+	})
+}
+
+// StepKey identifies what a plan would do, whatever the agent; "" if it cannot be compared.
+func StepKey(l *api.PlanLine) (key, agent string) {
+	of, other := l.ID, *l
+	other.ID, other.Reason = resource.ID(Anywhere(of)), AnywhereIn(l.Reason, of)
+	other.ReloadFor = slices.Clone(l.ReloadFor)
+	for i, id := range other.ReloadFor {
+		other.ReloadFor[i] = resource.ID(AnywhereIn(string(id), of))
+	}
+	other.MovedFrom = resource.ID(AnywhereIn(string(l.MovedFrom), of))
+	b, err := json.Marshal(other)
+	if err != nil {
+		return "", ""
+	}
+	return string(b), of.Agent()
 }
 
 // text returns a finding in words.

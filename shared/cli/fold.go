@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy"
+	render "southbound/shared/report"
+	"southbound/shared/resource"
+)
+
+// folded groups the items that are the same on several agents; with --unfold each stays alone.
+func folded[T any](c *console, items []T, key func(item *T) (key, agent string)) []render.Folded {
+	return render.Fold(items, func(item *T) (string, string) {
+		if c.unfold {
+			return "", ""
+		}
+		return key(item)
+	})
+}
+
+// agentsOfFold returns the agents of a group.
+func agentsOfFold(g render.Folded, id func(i int) resource.ID) []string {
+	out := make([]string, 0, len(g))
+	for _, i := range g {
+		out = append(out, id(i).Agent())
+	}
+	return out
+}
+
+// showSteps shows what a plan would do, with what is the same on several agents once. What would
+// fail for one reason is one line.
+func showSteps(c *console, planned []deploy.PlannedChange) {
+	alike := failedAlike(c, planned)
+	id := func(i int) resource.ID { return planned[i].ID }
+	for _, g := range folded(c, planned, stepKey) {
+		w := &planned[g[0]]
+		l := api.PlanLineOf(w)
+		word := l.Word()
+		others := alike[reasonOf(w)]
+		if !w.Failed || len(others) < 2 || len(others) == len(g) {
+			showStep(c, w, word, render.Same(agentsOfFold(g, id)))
+		} else if w.ID == others[0] {
+			c.printf("%-9s %s and %d more for the same reason: %s\n    %s\n", word, w.ID,
+				len(others)-1, w.Reason, firstIDs(others[1:], maxAlike))
+		}
+	}
+}
+
+// stepKey identifies what would be done, whatever the agent.
+func stepKey(w *deploy.PlannedChange) (key, agent string) {
+	l := api.PlanLineOf(w)
+	return render.StepKey(&l)
+}
+
+// maxAlike is how many resources are named that would fail for the same reason as another.
+const maxAlike = 20
+
+// reasonOf is why something would fail, whatever its agent.
+func reasonOf(w *deploy.PlannedChange) string { return render.AnywhereIn(w.Reason, w.ID) }
+
+// failedAlike returns what would fail, or could not be read, by its reason: where an agent is not
+// reached, a long reason is shown once, and not for every resource.
+func failedAlike(c *console, planned []deploy.PlannedChange) map[string][]resource.ID {
+	out := map[string][]resource.ID{}
+	for i := range planned {
+		if w := &planned[i]; w.Failed && !c.unfold {
+			out[reasonOf(w)] = append(out[reasonOf(w)], w.ID)
+		}
+	}
+	return out
+}
+
+// changeKey identifies what was changed, whatever the agent.
+func changeKey(x *api.Changed) (key, agent string) {
+	return fmt.Sprintf("%s %s %t %q", render.Anywhere(x.ID), x.Change, x.Replaced, x.Attributes),
+		x.ID.Agent()
+}
+
+// tookKey is the member of log lines that has how long a command took.
+const tookKey = "duration_ms"
+
+// actionKey identifies what an action did and logged, whatever the agent and the time.
+func actionKey(x *api.Action) (key, agent string) {
+	of := x.Resource
+	var lines strings.Builder
+	for _, l := range x.Messages {
+		given := maps.Clone(l.Kwargs)
+		delete(given, tookKey)
+		kwargs, err := json.Marshal(given)
+		if err != nil {
+			return "", ""
+		}
+		fmt.Fprintf(&lines, "%s %s %s\n", l.Level, l.Msg, kwargs)
+	}
+	changes, err := json.Marshal(x.Changes)
+	if err != nil {
+		return "", ""
+	}
+	return fmt.Sprintf("%s %s %s %s %t %d %q %q %q %s\n%s", render.Anywhere(of), x.Action, x.Outcome,
+		x.Change, x.Replaced, x.Version, render.AnywhereIn(x.Reason, of), x.Provider, x.Why, changes,
+		render.AnywhereIn(lines.String(), of)), of.Agent()
+}
