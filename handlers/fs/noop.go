@@ -2,12 +2,16 @@ package fs
 
 import (
 	"southbound/handlers/internal/disk"
+	"southbound/handlers/internal/held"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
 // Noop implements provider.Nooper: whether its directory is there and may be written.
-func (f file) Noop(_ *provider.Context, planned provider.BatchChange) error {
+func (f file) Noop(ctx *provider.Context, planned provider.BatchChange) error {
+	if err := wouldUndo(ctx, f.sys, planned); err != nil {
+		return err
+	}
 	if _, bytes := planned.Changes["content"]; planned.Change == diff.Updated && !bytes {
 		return nil // it stays where it is
 	}
@@ -16,7 +20,10 @@ func (f file) Noop(_ *provider.Context, planned provider.BatchChange) error {
 
 // Noop implements provider.Nooper: whether the directory it is in is there and may be written, or
 // it itself where something in it would go; and whether it is empty where it has to be.
-func (d directory) Noop(_ *provider.Context, planned provider.BatchChange) error {
+func (d directory) Noop(ctx *provider.Context, planned provider.BatchChange) error {
+	if err := wouldUndo(ctx, d.sys, planned); err != nil {
+		return err
+	}
 	_, surplus := planned.Changes["surplus"]
 	switch {
 	case planned.Change == diff.Updated && !surplus:
@@ -51,8 +58,26 @@ func saysFull(sys *disk.System, planned provider.BatchChange) {
 }
 
 // Noop implements provider.Nooper: whether its directory is there and may be written.
-func (s symlink) Noop(_ *provider.Context, planned provider.BatchChange) error {
+func (s symlink) Noop(ctx *provider.Context, planned provider.BatchChange) error {
+	if err := wouldUndo(ctx, s.sys, planned); err != nil {
+		return err
+	}
 	return wouldWrite(s.sys, planned)
+}
+
+// wouldUndo reports that a change would undo what another resource describes of the same thing.
+func wouldUndo(ctx *provider.Context, sys *disk.System, planned provider.BatchChange) error {
+	t := task{BatchChange: &planned, Slot: disk.Slot{Ctx: ctx, Path: text(planned.Resource, "path")}}
+	dir, base, err := disk.Place(t.Path)
+	if err != nil {
+		return err
+	}
+	d, err := disk.OpenFolder(sys, dir)
+	if err != nil {
+		return nil //nolint:nilerr // what stands in its way is found by others; here nothing is known
+	}
+	defer d.Close()
+	return t.claim(held.Of[*claim](ctx), d.Real(base))
 }
 
 // wouldWrite reports why nothing could be put into the directory of a thing, or taken out of it. Of

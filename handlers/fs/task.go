@@ -350,7 +350,7 @@ func readAll(ctx context.Context, l observer, items []provider.BatchRead) []prov
 	parts := (len(items) + part - 1) / part
 	crowd := crowdOf(items)
 	var table *held.Table[*claim]
-	if len(items) > 0 && !items[0].Context.DryRun() {
+	if len(items) > 0 {
 		table = held.Of[*claim](items[0].Context)
 	}
 	var next atomic.Int64

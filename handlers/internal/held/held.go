@@ -32,11 +32,20 @@ type Claim[T any] struct {
 	Described T
 }
 
-// Of returns the table of an agent for the version in force. Without a cache it is empty.
+// Of returns the table of an agent for the version in force, or of a dry run, which has one of its
+// own. Where the caller keeps nothing it is empty.
 func Of[T any](ctx *provider.Context) *Table[T] {
-	t, err := provider.Cached(ctx, provider.Key{Name: "held", Args: []any{ctx.Released()}},
-		provider.Keep{Idle: keep},
-		func(*provider.Context) (*Table[T], error) { return &Table[T]{}, nil })
+	key := provider.Key{Name: "held", Args: []any{ctx.Released()}}
+	var t *Table[T]
+	var err error
+	if ctx.DryRun() {
+		t, err = provider.Listed(ctx, key, func(*provider.Context) (*Table[T], int, error) {
+			return &Table[T]{}, 0, nil
+		})
+	} else {
+		t, err = provider.Cached(ctx, key, provider.Keep{Idle: keep},
+			func(*provider.Context) (*Table[T], error) { return &Table[T]{}, nil })
+	}
 	if err != nil {
 		return &Table[T]{}
 	}

@@ -76,13 +76,7 @@ func (h Texts) Delete(ctx *provider.Context, req provider.DeleteRequest) (provid
 // ReadBatch implements provider.BatchReader.
 func (h Texts) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
-	type file struct {
-		page *Page
-		real string
-		err  error
-	}
-	files := map[string]file{}
-	var table *held.Table[provider.Resource] // of the agent, which all have in common
+	files := map[string]*file{}
 	for i, item := range items {
 		if out[i].Err = ctx.Err(); out[i].Err != nil {
 			continue
@@ -90,28 +84,42 @@ func (h Texts) ReadBatch(ctx context.Context, items []provider.BatchRead) []prov
 		where := h.Place(item.Resource)
 		f, known := files[where]
 		if !known {
-			var text Text
-			text, f.err = h.Store.Read(item.Context.With(ctx), where)
-			f.page, f.real = PageOf(text), h.real(where)
+			f = &file{where: where}
+			f.text, f.err = h.Store.Read(item.Context.With(ctx), where)
+			f.page, f.real = PageOf(f.text), h.real(where)
 			files[where] = f
 		}
-		if out[i].Err = f.err; f.err != nil {
-			continue
+		if out[i].Err = f.err; f.err == nil {
+			out[i].Observation, out[i].Err = h.Observe(item.Resource, f.page)
+			f.read = append(f.read, i)
 		}
-		out[i].Observation, out[i].Err = h.Observe(item.Resource, f.page)
-		if item.Context.DryRun() {
-			continue
+	}
+	if len(items) == 0 {
+		return out
+	}
+	table := held.Of[provider.Resource](items[0].Context) // of the agent that all are of
+	for _, f := range files {
+		for _, i := range f.read {
+			if r := items[i].Resource; h.right(r, out[i]) {
+				table.Hold(items[i].Context, r.ID, f.real, r)
+			} else {
+				table.Release(f.real, r.ID)
+			}
 		}
-		if table == nil {
-			table = held.Of[provider.Resource](item.Context)
-		}
-		if h.right(item.Resource, out[i]) {
-			table.Hold(item.Context, item.Resource.ID, f.real, item.Resource)
-		} else {
-			table.Release(f.real, item.Resource.ID)
+		if items[0].Context.DryRun() {
+			h.foresee(f, items, out, table)
 		}
 	}
 	return out
+}
+
+// file is a text that is read for some items.
+type file struct {
+	where, real string
+	text        Text
+	page        *Page
+	err         error
+	read        []int // items
 }
 
 // right reports whether a thing is as described.
@@ -218,10 +226,15 @@ func (h Texts) edit(
 // ErrNoFile is what Change fails with where there is no file, and it makes none.
 var ErrNoFile = errors.New("describe it, or set create")
 
-// Noop implements provider.Nooper: whether the file is there, where it has to be, and its directory
-// may be written.
+// Noop implements provider.Nooper: whether the file is there, where it has to be, its directory may
+// be written, and the change would undo no other.
 func (h Texts) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	where := h.Place(planned.Resource)
+	for _, c := range foreseen(ctx).At(where) {
+		if c.ID == planned.Resource.ID {
+			return c.Described
+		}
+	}
 	if planned.Change == diff.Created {
 		h.saysMissing(ctx, where, planned)
 	}

@@ -3,6 +3,7 @@ package textfile
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -167,6 +168,7 @@ const unended = "text_without_last_end"
 // in is taken out. A text that is not what it was then is left alone.
 func (w *work) keepOpen(item provider.BatchChange, before string) {
 	switch {
+	case item.Context.DryRun():
 	case item.Change == diff.Created && before != "" && !w.page.open():
 		item.Context.Fact(unended, before)
 	case item.Change == diff.Purged && item.Context.Known(unended) != "":
@@ -201,9 +203,45 @@ func (w *work) contradicts(lost []provider.Resource) error {
 		names = append(names, string(r.ID))
 	}
 	return provider.Errorf(provider.NeedsChange,
-		"%s: the change would undo %s, which is as described; change one of the two, or remove it",
-		w.where, strings.Join(names, ", "))
+		"%s: the change %w %s, which is as described; change one of the two, or remove it",
+		w.where, errUndoes, strings.Join(names, ", "))
 }
+
+var errUndoes = errors.New("would undo")
+
+// foresee makes the changes of a file in memory in a dry run, and notes those that would undo
+// others.
+func (h Texts) foresee(
+	f *file, items []provider.BatchRead, out []provider.Reading,
+	table *held.Table[provider.Resource],
+) {
+	w := &work{Texts: h, where: f.where, before: f.text, others: table.At(f.real)}
+	errs := make([]error, len(out))
+	for _, i := range f.read {
+		if r := items[i].Resource; out[i].Err == nil && !h.right(r, out[i]) {
+			c := provider.BatchChange{Context: items[i].Context, Resource: r, Change: diff.Updated}
+			switch {
+			case r.Purged:
+				c.Change = diff.Purged
+			case !out[i].Observation.Exists:
+				c.Change = diff.Created
+			}
+			w.changes = append(w.changes, change{c, &errs[i]})
+		}
+	}
+	if len(f.read) < 2 || len(w.changes) == 0 {
+		return
+	}
+	w.all()
+	for _, i := range f.read {
+		if errors.Is(errs[i], errUndoes) {
+			foreseen(items[i].Context).Hold(items[i].Context, items[i].Resource.ID, f.where, errs[i])
+		}
+	}
+}
+
+// foreseen are the changes of a dry run that would undo others, with the error of each.
+func foreseen(ctx *provider.Context) *held.Table[error] { return held.Of[error](ctx) }
 
 // maxNamed bounds how many resources an error names.
 const maxNamed = 3
