@@ -49,7 +49,8 @@ func (e *Engine) Compare(
 		return nil, err
 	}
 	texts := run.FewTexts(run.TextsOf(ctx, e.Files))
-	planned, err := e.planner().CompareEntries(before, version.SortedEntries(after), opts.Whole, texts)
+	planned, err := e.planner().CompareEntries(before, version.SortedEntries(after),
+		planner.MergeAgents(old.Agents, now.Agents), opts.Whole, texts)
 	sayReached(planned, old.Agents, now.Agents, false)
 	return planned, err
 }

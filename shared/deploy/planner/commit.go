@@ -39,7 +39,7 @@ const (
 // last, so that whoever gets one finds its work; of what nobody was told a sweep notifies.
 func (p *planning) commit(ctx context.Context, plan bool) error {
 	s := &p.store
-	if p.nothing() {
+	if nothing(p) {
 		return nil
 	}
 	c := state.Commit{
@@ -103,6 +103,7 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 				c.Rows = append(c.Rows, *row)
 			}
 		}
+		p.inOrder(c.Rows)
 		if len(c.Rows)+len(c.DropOutbox) == 0 {
 			break
 		}
@@ -132,7 +133,7 @@ func (u *untold) add(rows []state.Row, conflicts bool) {
 }
 
 // nothing reports whether nothing was planned that has to be written.
-func (p *planning) nothing() bool {
+func nothing(p *planning) bool {
 	s := &p.store
 	n := len(p.order) + len(p.drop) + len(s.forget) + len(s.agents) + len(s.set) + len(s.unset) +
 		len(s.goodbye)

@@ -145,6 +145,18 @@ func (p *changes) orderBy(g *version.Graph) {
 	slices.SortStableFunc(p.order, func(a, b resource.ID) int { return cmp.Compare(keys[a], keys[b]) })
 }
 
+// inOrder sorts some of the planned rows in the order of all: rows of moves come beside others.
+func (p *changes) inOrder(rows []state.Row) {
+	if len(p.moves.from) == 0 {
+		return
+	}
+	rank := make(map[resource.ID]int, len(p.order))
+	for i, id := range p.order {
+		rank[id] = i
+	}
+	slices.SortStableFunc(rows, func(a, b state.Row) int { return rank[a.ID] - rank[b.ID] })
+}
+
 // reblock blocks what requires something undefined, directly or not, and unblocks what no longer
 // does. It starts at the planned rows and at others, and goes on to their dependants as long as
 // anything changes.

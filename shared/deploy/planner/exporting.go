@@ -180,7 +180,7 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 	}
 	p.pl.Contents.keep(v.Digest, next.contents)
 	out.Changed, out.Removed = diff.changed, diff.removed
-	out.LeftBehind, out.FirstLeft = p.leftBehind()
+	out.LeftBehind, out.FirstLeft = leftBehind(p)
 	out.Moved, out.Moves = p.moves.first()
 	out.Unchanged = v.Resources - diff.changed
 	return out, p.request(ctx, x)
@@ -190,7 +190,7 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 const maxLeft = 20
 
 // leftBehind returns how many rows become orphans by what is planned, and the first of these.
-func (p *exporting) leftBehind() (n int, first []resource.ID) {
+func leftBehind(p *exporting) (n int, first []resource.ID) {
 	for _, id := range p.order {
 		if p.rows[id].Orphaned && !p.before[id].Orphaned {
 			if n++; n <= maxLeft {

@@ -50,7 +50,7 @@ func (p *exporting) merge(
 		Resources:  slices.Clone(x.Model.Resources),
 		Files:      x.Model.Files,
 		Where:      x.Model.At,
-		Agents:     mergeAgents(base.Agents, x.Model.Agents),
+		Agents:     MergeAgents(base.Agents, x.Model.Agents),
 		WhereAgent: x.Model.AtAgent,
 	}
 	for _, a := range base.Agents {
@@ -252,7 +252,8 @@ func sameIntent(a, b *resource.Resource) bool {
 	return true
 }
 
-func mergeAgents(base, over []resource.Agent) []resource.Agent {
+// MergeAgents returns agents, of which those of over take the places of others of their names.
+func MergeAgents(base, over []resource.Agent) []resource.Agent {
 	out := slices.Clone(over)
 	for _, a := range base {
 		if !slices.ContainsFunc(over, func(b resource.Agent) bool { return a.Name == b.Name }) {

@@ -137,7 +137,8 @@ func (r *mover) leavers(
 	for _, a := range known {
 		agents = append(agents, a.Agent)
 	}
-	targets := model.TargetsOf(agents, true)
+	// What is purged is purged where its agent is by then.
+	targets := model.TargetsOf(MergeAgents(agents, r.v.Agents), true)
 	var out []*leaver
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
 		res, err := resource.Decode(rows[id].Body)
@@ -218,7 +219,10 @@ func takeOver(row *state.Row, from *state.Row) {
 	was := *row
 	*row = *from
 	row.ID, row.Rev, row.LastAction = was.ID, was.Rev, was.LastAction
-	row.Orphaned, row.Removing, row.Ticket = false, false, 0
+	row.Orphaned, row.Removing = false, false
+	if was.Ticket != 0 && (row.Ticket == 0 || was.Priority < row.Priority) {
+		row.Ticket, row.Priority = was.Ticket, was.Priority
+	}
 	row.MovedFrom = union(was.MovedFrom, from.MovedFrom, []string{from.Lane})
 	if was.Rev > 0 {
 		row.MovedFrom = union(row.MovedFrom, []string{was.Lane})
@@ -272,7 +276,7 @@ func (r *mover) keptIn(row *state.Row) bool {
 	if !known {
 		return false
 	}
-	m := &model.Model{Agents: mergeAgents(r.agents, r.v.Agents)}
+	m := &model.Model{Agents: MergeAgents(r.agents, r.v.Agents)}
 	for _, other := range r.decoded {
 		m.Resources = append(m.Resources, *other)
 	}
@@ -373,6 +377,64 @@ func moveAgain(
 		err = moveFacts(ctx, p)
 	}
 	return rows, err
+}
+
+// dropNames leaves out of the changes of what is moved that it is named otherwise: that is no change
+// of the thing.
+func (pl *Config) dropNames(w *PlannedChange, res *resource.Resource) {
+	typ, known := pl.Checker.Type(res)
+	if w.MovedFrom == "" || !known {
+		return
+	}
+	for _, name := range typ.Namevars() {
+		delete(w.Changes, name)
+	}
+	if len(w.Changes) == 0 {
+		w.Action, w.Replace, w.Changes = "none", false, nil
+	}
+}
+
+// movedEntries returns what the way from one version to another moves: the old id by the new one.
+func (pl *Config) movedEntries(
+	before map[resource.ID]version.Entry, after []version.Entry, agents []resource.Agent,
+) (map[resource.ID]resource.ID, error) {
+	stays, targets := make(map[resource.ID]bool, len(after)), model.TargetsOf(agents, true)
+	for i := range after {
+		stays[after[i].ID] = true
+	}
+	left := map[typedThing]resource.ID{}
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		if stays[id] {
+			continue
+		}
+		en := before[id]
+		res, err := resource.Decode(en.Body)
+		if err != nil {
+			return nil, fault.Wrap(fault.Damaged, "read version", err)
+		}
+		things, _ := pl.Checker.ThingsOf(res, targets)
+		for _, of := range things {
+			left[typedThing{res.Type, of}] = id
+		}
+	}
+	out, used := map[resource.ID]resource.ID{}, map[resource.ID]bool{}
+	for i := range after {
+		if _, had := before[after[i].ID]; had || len(left) == 0 {
+			continue
+		}
+		res, err := resource.Decode(after[i].Body)
+		if err != nil {
+			return nil, fault.Wrap(fault.Damaged, "read version", err)
+		}
+		things, _ := pl.Checker.ThingsOf(res, targets)
+		for _, of := range things {
+			if id := left[typedThing{res.Type, of}]; id != "" && !used[id] {
+				out[res.ID], used[id] = id, true
+				break
+			}
+		}
+	}
+	return out, nil
 }
 
 // without returns nodes without what was moved; the others require what took over.

@@ -227,7 +227,7 @@ func (p *exporting) carryOwned(
 	}
 	out := &model.Model{
 		Resources: slices.Clone(of.Resources), Files: of.Files, Where: at,
-		Agents: mergeAgents(base.Agents, of.Agents), Fingerprint: of.Fingerprint,
+		Agents: MergeAgents(base.Agents, of.Agents), Fingerprint: of.Fingerprint,
 		WhereAgent: of.AtAgent,
 	}
 	byID := make(map[resource.ID]int, mine)

@@ -231,15 +231,8 @@ func (p *forecast) change(w *PlannedChange, was, now *state.Row) error {
 	if was.Hash == now.Hash && w.Reason == "" {
 		w.Reason = now.Reason // why it is still to be done
 	}
-	if w.MovedFrom != "" && w.Action == "update" && was.AsWanted() {
-		if typ, ok := p.pl.Checker.Type(res); ok {
-			for _, name := range typ.Namevars() {
-				delete(w.Changes, name) // another name is no change of the thing
-			}
-		}
-		if len(w.Changes) == 0 {
-			w.Action, w.Replace, w.Changes = "none", false, nil
-		}
+	if w.Action == "update" && was.AsWanted() {
+		p.pl.dropNames(w, res)
 	}
 	if w.Action == "update" && len(w.Changes) == 0 && w.Reason == "" {
 		w.Reason = "it has not been deployed yet as it is described; --read compares it with what " +
@@ -393,17 +386,25 @@ func (p *forecast) draft(ctx context.Context, agents []resource.Agent) (*Draft, 
 }
 
 // CompareEntries says for each resource of two versions what the second would do to it; "none" if
-// it is the same in both.
+// it is the same in both. agents are those of both, as the second has them.
 func (pl *Planner) CompareEntries(before map[resource.ID]version.Entry, after []version.Entry,
-	whole bool, texts run.Texts) ([]PlannedChange, error) {
+	agents []resource.Agent, whole bool, texts run.Texts) ([]PlannedChange, error) {
 	var out []PlannedChange
+	moved, err := pl.movedEntries(before, after, agents)
+	if err != nil {
+		return nil, err
+	}
+	for to, from := range moved {
+		before[to] = before[from]
+		delete(before, from)
+	}
 	for i := range after {
 		now := &after[i]
 		res, err := resource.Decode(now.Body)
 		if err != nil {
 			return nil, fault.Wrap(fault.Damaged, "read version", err)
 		}
-		w := PlannedChange{ID: now.ID, Action: "none"}
+		w := PlannedChange{ID: now.ID, Action: "none", MovedFrom: moved[now.ID]}
 		old, had := before[now.ID]
 		switch missing := model.Missing(res.Attributes); {
 		case len(missing) > 0:
@@ -427,6 +428,7 @@ func (pl *Planner) CompareEntries(before map[resource.ID]version.Entry, after []
 			w.Changes = pl.intentDiff(was, res, whole, texts)
 			if w.Action == "update" {
 				pl.noteReplacement(&w, res)
+				pl.dropNames(&w, res)
 			}
 		}
 		out = append(out, w)

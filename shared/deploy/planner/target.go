@@ -282,7 +282,7 @@ func (t *targeted) check(m *model.Model) diag.Problems {
 		problems = pl.Checker.CheckThere(all, m.At)
 	}
 	problems = append(problems, pl.Checker.CheckThings(all, n,
-		model.TargetsOf(mergeAgents(t.base.Agents, m.Agents), true), m.At)...)
+		model.TargetsOf(MergeAgents(t.base.Agents, m.Agents), true), m.At)...)
 	problems = append(problems, pl.Checker.CheckCycles(all, m.At)...)
 	t.sets = setsOf(all)
 	return problems

@@ -12,7 +12,8 @@ import (
 // export is about the new id, the old one leaves with it.
 func (t *targeted) takeAlong(out *targets) {
 	t.moved = moves{to: map[resource.ID]resource.ID{}}
-	checker, targets := t.p.pl.Checker, model.TargetsOf(t.base.Agents, true)
+	checker := t.p.pl.Checker
+	targets := model.TargetsOf(MergeAgents(t.base.Agents, t.agents(t.x.Model.Agents)), true)
 	left := map[typedThing][]resource.ID{}
 	for _, id := range slices.Sorted(maps.Keys(t.old)) {
 		if _, stays := t.index[id]; stays {

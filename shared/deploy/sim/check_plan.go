@@ -130,7 +130,7 @@ func checkPrefix(r *run, t *task, c *state.Commit) {
 
 // checkPlanned checks one row that a planner writes: invariants D5 and C1.
 func checkPlanned(r *run, t *task, row, was *state.Row) {
-	anew := was.Orphaned || was.Removing
+	anew := was.Orphaned || was.Removing || len(row.Formerly) > 0 // it has the state of another
 	if was.Rev > 0 && row.Lane != was.Lane {
 		r.books.moved[row.ID] = true
 	}
@@ -356,14 +356,14 @@ func noteReleased(r *run, t *task, number int) {
 	b := r.books
 	removing := map[resource.ID]map[resource.ID]bool{}
 	for id, after := range b.removing {
-		if c.entries[id] == nil {
-			removing[id] = after
+		if c.entryOf(id) == "" {
+			removing[id] = c.moved(after)
 		}
 	}
 	if b.released != nil {
 		for id, it := range b.released.entries {
-			if c.entries[id] == nil && it.res.PurgesOnDelete() {
-				removing[id] = b.requiredBy(id)
+			if c.entryOf(id) == "" && it.res.PurgesOnDelete() {
+				removing[id] = c.moved(b.requiredBy(id))
 			}
 		}
 	}

@@ -22,6 +22,7 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 	}
 	checkHeld(r, t, c)
 	checkOnlyHere(r, t, e, c)
+	checkMoves(r, t, e, c)
 	checkConnected(r, t, e, c)
 	if len(c.Rows) > 0 {
 		return // within what was claimed before

@@ -34,6 +34,7 @@ type Focus struct {
 	kept     bool // exports are expected to be what plans of them said, or within limits
 	// preserves: what may not be destroyed changes.
 	preserves bool
+	labels    bool // things have several names
 }
 
 // Focuses are all there are.
@@ -43,7 +44,7 @@ func Focuses() []*Focus {
 		focusStops(), focusCrashes(), focusHosts(), focusRelaned(),
 		focusPreserved(), focusKept(), focusWoken(), focusFiltered(), focusWaved(), focusListed(),
 		focusShelved(), focusRecalled(), focusHeld(), focusShort(), focusUnset(),
-		focusHalf()}
+		focusHalf(), focusLabels()}
 }
 
 // FocusOf returns the focus of a name; nil: there is none.
@@ -230,6 +231,23 @@ func focusRooms() *Focus {
 		size:  6,
 		types: []string{typeFile, typeFile, typeThing},
 		ops:   []opKind{opExport, opExport, opExport, opRepair, opBreak},
+	}
+}
+
+// focusLabels gives things other labels while they are run.
+func focusLabels() *Focus {
+	return &Focus{
+		Name:   "labels",
+		Why:    "a thing is moved to another id while the old one is at work, or its row is written",
+		plan:   func(p *Plan, rng *rand.Rand) { p.hasty = rng.IntN(2) == 0 },
+		size:   5,
+		labels: true,
+		each: func(d *drawer, s *spec) {
+			if s.id.Type() != typeLabel && d.one(2) {
+				s.id = relabelled(s.id)
+			}
+		},
+		ops: []opKind{opExport, opExport, opExport, opExport, opDeploy, opRepair, opBreak, opMend},
 	}
 }
 

@@ -48,6 +48,8 @@ func forgetResource(r *run, p *process, o *op) {
 func checkLetGo(r *run, t *task, row, was *state.Row) {
 	switch {
 	case !row.Gone:
+	case isMoved(r, row.ID):
+		checkTaken(r, t, was)
 	case !t.books.forgets:
 		r.violate("D4", "%s removes %s, and nobody has asked for that", t.name, row.ID)
 	case !was.Orphaned && !was.Removing:

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"southbound/shared/diff"
@@ -27,6 +28,7 @@ const (
 	typeSwap   = "sim::Swap"
 	typeFile   = "sim::File" // shares rooms with folders: one thing is in each
 	typeFolder = "sim::Folder"
+	typeLabel  = "sim::Label" // a thing has several names, of which a version has one
 )
 
 // How long one handler call may take: longer, for operations that do, than a lane is held beyond
@@ -50,7 +52,7 @@ func newTypes() (*schema.Registry, error) {
 	for _, name := range []string{typeThing, typeBatch, typeSlow, typeAssigned, typeLonely,
 		typeRigid,
 		typeSwap, typeFile, typeFolder, typeListed,
-		typeShelf} {
+		typeShelf, typeLabel} {
 		types = append(types, schema.Type{
 			Name: name, Timeout: callLimit, Transports: []string{"local", "http",
 				"wire"}, Assigned: name == typeAssigned || name == typeLonely,
@@ -72,6 +74,11 @@ func newTypes() (*schema.Registry, error) {
 			t.Space = "rooms"
 			t.Thing = func(attrs map[string]any) schema.Thing {
 				return schema.NewThing(room(fmt.Sprint(attrs["name"])))
+			}
+		}
+		if t.Name == typeLabel {
+			t.Thing = func(attrs map[string]any) schema.Thing {
+				return schema.NewThing(strings.TrimRight(fmt.Sprint(attrs["name"]), labelEnds))
 			}
 		}
 		if t.Name == typeRigid || t.Name == typeSwap {
@@ -103,7 +110,7 @@ func newHandlers(r *run) map[string]provider.Handler {
 	return map[string]provider.Handler{
 		typeThing: thingHandler{h}, typeBatch: batchHandler{h}, typeSlow: slowHandler{h},
 		typeAssigned: assignedHandler{lonelyHandler{h}}, typeLonely: lonelyHandler{h},
-		typeFile: h, typeFolder: h, typeListed: listHandler{h}, typeShelf: shelfHandler{h},
+		typeFile: h, typeFolder: h, typeLabel: h, typeListed: listHandler{h}, typeShelf: shelfHandler{h},
 		typeRigid: rigidHandler{h}, typeSwap: swapHandler{assignedHandler{lonelyHandler{h}}},
 	}
 }
@@ -120,6 +127,7 @@ func (h handler) act(
 	who := r.sched.cur
 	r.books.started(r, who, what, c, res)
 	defer r.books.ended(who, res.ID, what)
+	checkAlone(r, who, what, res.ID)
 	who.books.log(res.ID)
 	c.Info(fmt.Sprintf("sim %s with %v", what, res.Attributes["text"]), "v", res.Attributes["v"],
 		"text", res.Attributes["text"])

@@ -49,6 +49,8 @@ func happenedIn(r *run, was, now *content) {
 			happenedTo(r, old.res, now.entries[id].res)
 		} else {
 			r.happened("resource comes")
+			r.happenedIf(id.Type() == typeLabel && was.entries[relabelled(id)] != nil,
+				"thing is moved")
 		}
 	}
 	for _, id := range was.ids {

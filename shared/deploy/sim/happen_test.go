@@ -133,8 +133,10 @@ to follow: fact
 to follow: recovered
 type sim::Assigned
 type sim::Batch
+thing is moved
 type sim::File
 type sim::Folder
+type sim::Label
 type sim::Listed
 type sim::Lonely
 type sim::Rigid

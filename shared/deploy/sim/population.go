@@ -50,6 +50,8 @@ func (d *drawer) population() {
 	listed := lists.IntN(5) == 0 || f.listed
 	shelves := rand.New(rand.NewPCG(d.p.Seed, 0x5e1f))
 	shelved := shelves.IntN(5) == 0 || f.shelved
+	labels := rand.New(rand.NewPCG(d.p.Seed, 0x1abe))
+	relabels := labels.IntN(5) == 0 || f.labels
 	types := []string{typeThing, typeThing, typeThing, typeBatch, typeSlow, typeAssigned,
 		typeLonely}
 	if f.types != nil {
@@ -78,6 +80,9 @@ func (d *drawer) population() {
 			s.id = resource.NewID(typeShelf, s.id.Agent(),
 				resource.Key{Name: "name", Value: nameOf(s.id)})
 		}
+		if relabels && f.types == nil && s.id.Type() != typeFile && labels.IntN(2) == 0 {
+			s.id = relabelled(s.id)
+		}
 		if d.sets {
 			s.set = []string{"", "s1", "s2"}[d.rng.IntN(3)]
 		}
@@ -91,6 +96,7 @@ func (d *drawer) population() {
 	}
 	d.in[0] = true
 	d.rooms(rooms)
+	d.labels(labels)
 }
 
 // text draws the text of resource i: mostly none, else a value, a secret, a parameter or a fact.
@@ -117,8 +123,10 @@ func (d *drawer) text(i int) any {
 func (d *drawer) requires(i int) []resource.ID {
 	var out []resource.ID
 	// what it requires stands before the file for which it may come
-	if id := d.pool[i].id; id.Type() == typeFolder {
-		i = slices.IndexFunc(d.pool, func(o spec) bool { return o.id == otherOf(id) })
+	if id := d.pool[i].id; otherOf(id) != "" && i > 0 {
+		if j := slices.IndexFunc(d.pool, func(o spec) bool { return o.id == otherOf(id) }); j >= 0 {
+			i = min(i, j)
+		}
 	}
 	for range d.rng.IntN(4) {
 		if i == 0 {

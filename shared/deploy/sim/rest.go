@@ -281,7 +281,7 @@ func checkDeployed(r *run) {
 		t.complete(r.sched.now)
 		switch {
 		case row == nil && it == nil:
-			if n := t.countable(); n > 0 && !t.drifted {
+			if n := t.countable(); n > 0 && !t.drifted && r.books.released.entryOf(id) == "" {
 				r.violate("D4", "%s was removed and is there", id)
 			}
 		case row == nil || it == nil || row.Blocked == state.BlockedYes:

@@ -26,13 +26,16 @@ func inRoom(typ string, id resource.ID) resource.ID {
 	return resource.NewID(typ, id.Agent(), resource.Key{Name: "name", Value: name})
 }
 
-// otherOf returns what else may be in the room of a file or a folder, "" of anything else.
+// otherOf returns what else may be in the room of a file or a folder, or the other label of a thing;
+// "" of anything else.
 func otherOf(id resource.ID) resource.ID {
 	switch id.Type() {
 	case typeFile:
 		return inRoom(typeFolder, id)
 	case typeFolder:
 		return inRoom(typeFile, id)
+	case typeLabel:
+		return relabelled(id)
 	}
 	return ""
 }

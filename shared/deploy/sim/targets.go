@@ -172,6 +172,7 @@ func checkOthers(r *run, t *task, o *op, base, c *content, about, mine map[resou
 				r.violate("target", "%s: version %d has %s, which was to leave", t.name, c.number,
 					id)
 			}
+		case now == nil && c.entryOf(id) != "": // moved with what is targeted
 		case now == nil:
 			r.violate("target", "%s: version %d lacks %s, which is not targeted", t.name, c.number,
 				id)
@@ -211,7 +212,8 @@ func checkNotTargeted(
 		was, had := b.rows[row.ID]
 		switch {
 		// the latter gets what is known by now
-		case about[row.ID], had && was.Compliance == state.Undefined:
+		case about[row.ID], about[otherOf(row.ID)] && row.ID.Type() == typeLabel,
+			had && was.Compliance == state.Undefined:
 		case !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned ||
 			row.Removing != was.Removing:
 			r.violate("target", "%s changes %s, which is not targeted", t.name, row.ID)

@@ -58,6 +58,7 @@ type copyOf struct {
 }
 
 func (w *world) thing(id resource.ID) *thing {
+	id = thingOf(id)
 	t := w.things[id]
 	if t == nil {
 		t = &thing{}

@@ -21,7 +21,7 @@ func (r *Row) Unfinished() bool { return !r.AsWanted() }
 
 // Runnable reports whether a row may be scheduled at all.
 func (r *Row) Runnable() bool {
-	return !r.Orphaned && r.Compliance != Undefined && r.Blocked != BlockedYes &&
+	return !r.Gone && !r.Orphaned && r.Compliance != Undefined && r.Blocked != BlockedYes &&
 		r.Blocked != NeedsPerson
 }
 
