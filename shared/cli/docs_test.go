@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v4"
 
 	"southbound/handlers"
 	"southbound/shared/source"
@@ -61,9 +62,9 @@ func TestPagesShowWhatIsRight(t *testing.T) {
 				}
 				continue
 			}
+			describeAgents(t, dir, m[1])
 			var errors strings.Builder
-			// With an API, whether secrets are set is for the server to say.
-			args := []string{"validate", filepath.Join(dir, name), "--api", "http://127.0.0.1:1"}
+			args := []string{"validate", dir}
 			if code := Main(handlers.All(), args, strings.NewReader(""), io.Discard,
 				&errors); code != 0 {
 				t.Errorf("%s: exit code %d\n%s", page, code, errors.String())
@@ -72,6 +73,42 @@ func TestPagesShowWhatIsRight(t *testing.T) {
 	}
 	if n < 4 {
 		t.Errorf("only %d documents were found in the pages", n)
+	}
+}
+
+// describeAgents writes a document beside one that names several agents and describes none, as pages
+// do that describe them elsewhere: each is a machine of its own.
+func describeAgents(t *testing.T, dir, text string) {
+	t.Helper()
+	type place struct {
+		Agent  string
+		Agents []string
+	}
+	var doc struct {
+		Agents    map[string]any
+		Defaults  place
+		Resources []place
+	}
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Agents) > 0 {
+		return // what is wrong with it, validate tells
+	}
+	hosts := map[string]any{}
+	for _, p := range append(doc.Resources, doc.Defaults) {
+		for _, name := range append(p.Agents, p.Agent) {
+			if name != "" {
+				hosts[name] = map[string]any{"transport": "ssh", "host": name + ".example.com"}
+			}
+		}
+	}
+	if len(hosts) < 2 {
+		return
+	}
+	b, err := yaml.Marshal(map[string]any{"southbound": 1, "agents": hosts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "hosts.yaml"), b, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
