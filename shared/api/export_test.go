@@ -534,7 +534,7 @@ func TestHistoryIsTheSameOverTheAPI(t *testing.T) {
 		fault.NotFound) {
 		t.Errorf("a file that no version has: %v", err)
 	}
-	out, err := c.Release(ctx, "e", 1)
+	out, err := c.Release(ctx, "e", 1, api.Origin{Author: "ann", Message: "back"})
 	if p, _ := c.Progress(ctx, "e"); err != nil || p.Released != 1 || p.Last != 2 ||
 		out.Resources != da.Resources || out.Changed == 0 {
 		t.Errorf("%+v, %v; %d of %d is released", out, err, p.Released, p.Last)

@@ -88,8 +88,10 @@ func (s *versions) VersionFile(
 }
 
 // Release implements Home.
-func (s *versions) Release(ctx context.Context, env string, number int) (deploy.Exported, error) {
-	out, err := s.Engine.Release(ctx, env, number)
+func (s *versions) Release(
+	ctx context.Context, env string, number int, by Origin,
+) (deploy.Exported, error) {
+	out, err := s.Engine.Release(ctx, env, number, state.Origin(by))
 	s.changed(env)
 	return out, err
 }
@@ -126,11 +128,12 @@ func (s *versions) Described(ctx context.Context, env string, number int) (Descr
 	if err != nil {
 		return Described{}, err
 	}
-	state, err := s.Engine.State.Env(ctx, env)
+	all, state, err := s.Engine.VersionsOf(ctx, env)
 	if err != nil {
-		return Described{}, fault.Wrap(fault.Unknown, "read environment", err)
+		return Described{}, err
 	}
 	d := Described{versionOf(&v, state.Released), map[string]map[string]any{}}
+	d.InForce = orEmpty(inForce(all, state)[number])
 	for _, a := range v.Agents {
 		if about := describeAgent(a); about != nil {
 			d.Agents[a.Name] = about

@@ -83,7 +83,7 @@ type Home interface {
 	Export(ctx context.Context, env string, x deploy.Export, progress func(Sent)) (
 		deploy.Exported, error)
 	// Release puts a stored version in force, an earlier or a later one; see deploy.Engine.Release.
-	Release(ctx context.Context, env string, number int) (deploy.Exported, error)
+	Release(ctx context.Context, env string, number int, by Origin) (deploy.Exported, error)
 	// Compare says what going from one stored version to another would do, without reading
 	// reality, and if the first one is in force, why the release of the other would be refused.
 	Compare(ctx context.Context, env string, from, to int, whole bool) (deploy.DryRun, error)

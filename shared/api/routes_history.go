@@ -18,10 +18,13 @@ func (r *routes) releases() {
 		func(ctx context.Context, i *struct {
 			InEnvironment
 			Body struct {
-				Version int `json:"version" minimum:"1" maximum:"2147483647"`
+				Version int    `json:"version" minimum:"1" maximum:"2147483647"`
+				Author  string `json:"author,omitempty" maxLength:"1000" doc:"who releases it"`
+				Message string `json:"message,omitempty" maxLength:"10000" doc:"why"`
 			}
 		}) (*out[ExportDone], error) {
-			x, err := r.s.Release(ctx, i.Env, i.Body.Version)
+			x, err := r.s.Release(ctx, i.Env, i.Body.Version,
+				Origin{Author: i.Body.Author, Message: i.Body.Message})
 			return answer(exportDone(x), err)
 		})
 }
@@ -113,10 +116,18 @@ func (r *routes) descriptions(
 }
 
 // Release implements Home.
-func (c *Client) Release(ctx context.Context, env string, number int) (deploy.Exported, error) {
+func (c *Client) Release(
+	ctx context.Context, env string, number int, by Origin,
+) (deploy.Exported, error) {
 	var done ExportDone
-	err := c.callExport(ctx, http.MethodPost, envPath(env, "releases"),
-		map[string]int{"version": number}, &done)
+	asked := map[string]any{"version": number}
+	if by.Author != "" { // which earlier servers do not know
+		asked["author"] = by.Author
+	}
+	if by.Message != "" {
+		asked["message"] = by.Message
+	}
+	err := c.callExport(ctx, http.MethodPost, envPath(env, "releases"), asked, &done)
 	return done.exported(), err
 }
 

@@ -281,15 +281,43 @@ func (s *versions) Versions(ctx context.Context, env string) ([]Version, error) 
 		return nil, err
 	}
 	out := make([]Version, len(vs))
+	times := inForce(vs, state)
 	for i := range vs {
 		out[i] = versionOf(&vs[i], state.Released)
+		out[i].InForce = orEmpty(times[vs[i].Number])
 	}
 	return out, nil
 }
 
+// inForce returns when each version was in force. A version begins to be when it is stored, unless
+// that was without a release, and when it is released later; another one ends that.
+func inForce(vs []state.Version, env state.Env) map[int][]InForce {
+	var all []state.Release
+	for i := range vs {
+		if v := &vs[i]; !v.Unreleased {
+			all = append(all, state.Release{Version: v.Number, At: v.At, Author: v.Author,
+				Message: v.Message})
+		}
+	}
+	if env.Releases != nil {
+		all = append(all, *env.Releases...)
+	}
+	slices.SortStableFunc(all, func(a, b state.Release) int { return a.At.Compare(b.At) })
+	out := map[int][]InForce{}
+	for i, r := range all {
+		in := InForce{From: r.At.UTC(), By: r.Author, Message: r.Message}
+		if i+1 < len(all) {
+			to := all[i+1].At.UTC()
+			in.To = &to
+		}
+		out[r.Version] = append(out[r.Version], in)
+	}
+	return out
+}
+
 func versionOf(v *state.Version, released int) Version {
 	return Version{v.Number, v.At.UTC(), v.Resources, v.Number == released, v.Base > 0, v.Pack,
-		v.Digest, Origin(v.Origin)}
+		v.Digest, Origin(v.Origin), []InForce{}}
 }
 
 // Agents implements Home.

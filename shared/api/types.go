@@ -110,6 +110,15 @@ type Version struct {
 	Pack      string    `json:"pack"`
 	Digest    string    `json:"digest"`
 	Origin
+	InForce []InForce `json:"in_force" doc:"when it was in force, oldest first"`
+}
+
+// InForce is a time in which a version was in force.
+type InForce struct {
+	From    time.Time  `json:"from"`
+	To      *time.Time `json:"to" doc:"null: it still is"`
+	By      string     `json:"by" doc:"who released it"`
+	Message string     `json:"message" doc:"why"`
 }
 
 // Origin says where a version comes from, for people.

@@ -318,6 +318,22 @@ func filesOf(doc shown) []string {
 	return slices.Compact(out)
 }
 
+// inForceText describes when a version was in force, and who released it.
+func inForceText(in api.InForce) string {
+	text := "in force since " + in.From.Format(time.RFC3339)
+	if in.To != nil {
+		text = "in force from " + in.From.Format(time.RFC3339) + " to " + in.To.Format(time.RFC3339)
+	}
+	if in.By != "" {
+		text += ", released by " + oneLine(in.By)
+	}
+	if in.Message != "" {
+		first, _, _ := strings.Cut(in.Message, "\n")
+		text += ": " + oneLine(first)
+	}
+	return text
+}
+
 func (h *history) versionsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "versions", Short: "List versions",
@@ -342,6 +358,9 @@ func (h *history) versions(ctx context.Context, _ []string) error {
 		}
 		h.printf("%5d  %s  %s%s%s\n", v.Version, v.At.Format(time.RFC3339),
 			plural(v.Resources, "resource"), mark, originText(v.Origin))
+		for _, in := range v.InForce {
+			h.printf("       %s\n", inForceText(in))
+		}
 	}
 	if len(vs) == 0 {
 		h.none("", false)

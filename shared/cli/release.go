@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -29,7 +30,7 @@ func (rl *releaser) releaseCommand() *cobra.Command {
 			"partial exports are merged into version N. On a terminal it asks before it deletes or " +
 			"leaves behind.",
 		Example: "  southbound release 11\n  southbound release 12 --no-wait\n" +
-			"  southbound release 11 --allow-delete 0", Args: exactArgs(1, "one version"),
+			"  southbound release 11 --allow-delete 0\n  southbound release 11 --message 'roll back'", Args: exactArgs(1, "one version"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			number, err := versionNumber("release", args[0])
 			if err != nil {
@@ -55,6 +56,9 @@ func (rl *releaser) releaseCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0,
 		"stop waiting after this long, with exit code 4")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "delete and leave behind without asking, on a terminal too")
+	cmd.Flags().StringVar(&f.author, "author", "",
+		"who releases it (default: as CI has it, or the user)")
+	cmd.Flags().StringVar(&f.message, "message", "", "why")
 	cmd.Flags().IntVar(&f.allowDelete, "allow-delete", -1, allowDeleteHelp)
 	return cmd
 }
@@ -62,6 +66,8 @@ func (rl *releaser) releaseCommand() *cobra.Command {
 // releaseFlags are the flags of release.
 type releaseFlags struct {
 	workFlags
+	author      string
+	message     string
 	yes         bool
 	allowDelete int // -1: any number
 }
@@ -109,7 +115,9 @@ func (rl *releaser) releaseNow(ctx context.Context, number int, f releaseFlags) 
 	if err != nil {
 		return cutShort(ctx, err)
 	}
-	out, err := rl.home.Release(ctx, rl.env, number)
+	out, err := rl.home.Release(ctx, rl.env, number, api.Origin{
+		Author:  firstBytes(cmp.Or(f.author, applier()), maxName),
+		Message: firstBytes(f.message, maxMessage)})
 	if err != nil {
 		return cutShort(ctx, err)
 	}

@@ -26,8 +26,10 @@ func (e *Engine) Export(
 // changes. No new version is stored. Until the next export, partial exports are merged into it.
 // It is NotFound when the version is not stored, or not any more, and Invalid if it takes from
 // others what they have, or brings back what they had.
-func (e *Engine) Release(ctx context.Context, env string, number int) (planner.Exported, error) {
-	return e.planner().Release(ctx, env, number)
+func (e *Engine) Release(
+	ctx context.Context, env string, number int, by state.Origin,
+) (planner.Exported, error) {
+	return e.planner().Release(ctx, env, number, by)
 }
 
 // MayRelease says why Release would refuse a version, and does nothing.

@@ -136,7 +136,7 @@ func (r *rig) deployRandom(rng *rand.Rand, step int) string {
 	case n < 2 && step > 2:
 		number := 1 + rng.IntN(env.Last)
 		what = fmt.Sprint("release ", number)
-		if _, err := r.e.Release(r.t.Context(), "e", number); err != nil {
+		if _, err := r.e.Release(r.t.Context(), "e", number, state.Origin{}); err != nil {
 			r.t.Error(err)
 		}
 		r.drain()

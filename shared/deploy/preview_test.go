@@ -401,7 +401,7 @@ func TestExpectAfterRelease(t *testing.T) {
 	y.Expect = author{rig: r}.preview(x(), false).State
 	r.export(y)
 	r.drain()
-	if _, err := r.e.Release(t.Context(), "e", 1); err != nil {
+	if _, err := r.e.Release(t.Context(), "e", 1, state.Origin{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.e.Export(t.Context(), "e", y); !fault.Is(err, fault.Refused) {

@@ -138,7 +138,7 @@ func TestPurgeIsNotStranded(t *testing.T) {
 	refused("an export", "apply once with the agent as it was", err)
 	_, err = r.e.Preview(t.Context(), "e", over("http"), deploy.CompareOptions{})
 	refused("a plan", "apply once with the agent as it was", err)
-	_, err = r.e.Release(t.Context(), "e", 1)
+	_, err = r.e.Release(t.Context(), "e", 1, state.Origin{})
 	refused("a release", "apply once with the agent as it was", err)
 	r.w.fail["a"] = errors.New("broken")
 	r.release()

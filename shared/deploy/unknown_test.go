@@ -167,7 +167,7 @@ func TestFactsOfWhatComesBack(t *testing.T) {
 		r.e, other = other, r.e
 	}}
 	r.e = deploy.New(config)
-	if _, err := r.e.Release(t.Context(), "e", 1); err != nil {
+	if _, err := r.e.Release(t.Context(), "e", 1, state.Origin{}); err != nil {
 		t.Fatal(err)
 	}
 	r.drain()

@@ -76,7 +76,9 @@ func wholeEnv() state.Env {
 			KeepActions: time.Hour},
 		Fingerprint: "print", Wave: state.Wave{Epoch: 3, Priority: state.PriorityUserRepair,
 			At: at(0), KeepTerminal: true},
-		LastDeploy: at(time.Second), LastRepair: at(time.Minute), Turn: "turn"}
+		LastDeploy: at(time.Second), LastRepair: at(time.Minute), Turn: "turn",
+		Releases: &[]state.Release{{Version: 3, At: at(0), Author: "ann", Message: "roll back"},
+			{Version: 4, At: at(time.Second)}}}
 }
 
 // environmentsAreApart writes one of everything in one environment and looks for it in another.

@@ -142,6 +142,10 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 	if err != nil {
 		return Exported{}, err
 	}
+	p.store.by = x.Origin
+	if next.fresh {
+		next.version.Unreleased = x.NoRelease
+	}
 	v := next.version
 	p.env.Last, p.env.Fingerprint, p.env.Applied = v.Number, "", x.Expect
 	p.env.Base = 0

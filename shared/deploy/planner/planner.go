@@ -95,6 +95,7 @@ func newChanges() changes {
 
 // writes is what is written with the rows.
 type writes struct {
+	by      state.Origin // who releases, and why
 	version *state.Version
 	forget  []int // versions
 	agents  []resource.Agent

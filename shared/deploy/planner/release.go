@@ -215,6 +215,10 @@ func (r *releaser) begin(ctx context.Context) error {
 	if p.env.Releasing == 0 {
 		p.env.ReleasingFrom = p.commits.ticket()
 	}
+	if r.v.Number <= p.was.Last && r.v.Number != p.was.Released {
+		p.env.NoteRelease(state.Release{Version: r.v.Number, At: p.pl.Clock.Now(),
+			Author: p.store.by.Author, Message: p.store.by.Message})
+	}
 	p.env.Releasing, p.env.Released = r.v.Number, r.v.Number
 	if p.env.LastRepair.IsZero() { // timers start with the first release
 		p.env.LastDeploy, p.env.LastRepair = p.pl.Clock.Now(), p.pl.Clock.Now()
@@ -261,9 +265,13 @@ func relaned(old, now []resource.Agent) map[string]bool {
 // changes. No new version is stored. Until the next export, partial exports are merged into it.
 // It is NotFound when the version is not stored, or not any more, and Invalid if others have
 // resource sets that are not in it as they are now, or had some that it would bring back.
-func (pl *Planner) Release(ctx context.Context, env string, number int) (Exported, error) {
+// by is who releases it, and why.
+func (pl *Planner) Release(
+	ctx context.Context, env string, number int, by state.Origin,
+) (Exported, error) {
 	var out Exported
 	err := pl.plan(ctx, env, func(p *planning) error {
+		p.store.by = by
 		v, err := p.pl.Client.FindVersion(ctx, p.env, number)
 		if err != nil {
 			return err

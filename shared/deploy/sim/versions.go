@@ -31,7 +31,7 @@ func releaseVersion(r *run, p *process, o *op) {
 	r.task(p, "Release", func(t *task) error {
 		t.books.plain, t.books.releases = true, number
 		t.books.inForce = len(r.books.inForce)
-		out, err := p.engine.Release(taskContext{t}, env, number)
+		out, err := p.engine.Release(taskContext{t}, env, number, state.Origin{})
 		switch {
 		case fault.Is(err, fault.NotFound) && r.state.read(env).versions[number].Number == 0:
 			return nil // it was collected meanwhile

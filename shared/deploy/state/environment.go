@@ -1,6 +1,8 @@
 package state
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"southbound/shared/resource"
@@ -33,8 +35,39 @@ type Env struct {
 	// Base is the version that a partial export is merged into, after an earlier version was put in
 	// force again; 0: Last.
 	Base int
+	// Releases are the last releases of versions that were stored before, oldest first; nil: none. The
+	// pointer keeps Env comparable, and what it leads to is never changed.
+	Releases *[]Release `json:",omitempty"`
 	// Turn names whoever may export for others now, see planner.Export.Turn; "": nobody has asked.
 	Turn string
+}
+
+// Release is a release of a version that was stored before it. Other versions are released when they
+// are stored.
+type Release struct {
+	Version int
+	At      time.Time
+	Author  string // who released it
+	Message string `json:",omitempty"` // why
+}
+
+// The bounds of what an environment keeps of releases.
+const (
+	MaxReleases       = 20
+	maxReleaseMessage = 200 // bytes
+)
+
+// NoteRelease appends a release, and drops the oldest beyond the bound.
+func (e *Env) NoteRelease(r Release) {
+	if len(r.Message) > maxReleaseMessage {
+		r.Message = strings.ToValidUTF8(r.Message[:maxReleaseMessage], "") + "…"
+	}
+	var list []Release
+	if e.Releases != nil {
+		list = slices.Clone((*e.Releases)[max(0, len(*e.Releases)+1-MaxReleases):])
+	}
+	list = append(list, r)
+	e.Releases = &list
 }
 
 // Held reports whether a row is not to start yet, as the release that has scheduled it is not
@@ -62,8 +95,10 @@ type Version struct {
 	Graph  string           // hash of its graph
 	Agents []resource.Agent // by name; each has at least one lane
 	Sets   []string         // by name, without the shared one
-	Base   int              // of a partial export: the version it was merged into
-	Pack   string           // digest of the handler pack it was exported with
+	// Unreleased versions were stored without a release.
+	Unreleased bool   `json:",omitempty"`
+	Base       int    // of a partial export: the version it was merged into
+	Pack       string // digest of the handler pack it was exported with
 	// hashes of what its resources refer to, ascending; kept as long as the version
 	Files []string
 	// Contents, when not nil, is what an export of some sets has to know of the whole version.

@@ -8,6 +8,7 @@ import (
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/resource"
 	"southbound/shared/service/definition"
@@ -80,7 +81,7 @@ func (r *run) asked(ctx context.Context, e *deploy.Engine, op *Op) error {
 			return err
 		}
 		r.released = true
-		_, err = e.Release(ctx, env, 1+op.N%now.Last)
+		_, err = e.Release(ctx, env, 1+op.N%now.Last, state.Origin{})
 		return err
 	case opStore:
 		x.NoRelease = true
