@@ -210,7 +210,8 @@ func (r *Report) step(g Folded) string {
 	s := &r.Plan[g[0]]
 	word := s.Word()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s %s%s\n", mark(word), word, s.ID,
+	fmt.Fprintf(&b, "%s %s %s%s\n", mark(word), word,
+		diffview.Visible(string(s.ID), ""),
 		Same(agentsOf(g, func(i int) resource.ID { return r.Plan[i].ID })))
 	if s.Reason != "" {
 		fmt.Fprintf(&b, "# %s\n", strings.ReplaceAll(s.Reason, "\n", "\n# "))
@@ -219,7 +220,7 @@ func (r *Report) step(g Folded) string {
 		b.WriteString(changed(name, s.Changes[name]))
 	}
 	for _, id := range s.ReloadFor {
-		fmt.Fprintf(&b, "# reloads, since %s changes\n", id)
+		fmt.Fprintf(&b, "# reloads, since %s changes\n", diffview.Visible(string(id), ""))
 	}
 	return b.String()
 }

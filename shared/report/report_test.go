@@ -262,3 +262,34 @@ func TestReadResult(t *testing.T) {
 		t.Errorf("read as %+v", r.Result)
 	}
 }
+
+// TestPlanAsText shows a plan as text: what changes, and no line that an id or a reason begins.
+func TestPlanAsText(t *testing.T) {
+	t.Parallel()
+	r := read(t, `{"id":"t::T[a,name=x\n::error::id]","action":"create","changes":{"mode":{"current":null,"desired":"0644"}}}
+{"id":"t::T[b,name=x\n::error::id]","action":"create","changes":{"mode":{"current":null,"desired":"0644"}}}
+{"id":"t::T[a,name=y]","action":"update","reason":"why\n::error::reason","changes":{"size":{"current":1,"desired":2}},"reload_for":["t::T[a,name=\n::error::other]"]}
+{"id":"t::T[a,name=z]","action":"update","failed":true,"reason":"broken\n::error::failed","changes":{}}
+{"id":"t::T[a,name=same]","action":"none","changes":{}}
+{"summary":{"create":2,"update":1,"failed":1,"none":1}}
+`)
+	var b strings.Builder
+	if err := r.Text(&b, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"+ create t::T[a,name=x", "(the same on 2 agents: a, b)\n+   mode: \"0644\"",
+		"! update t::T[a,name=y]\n# why\n# ::error::reason\n-   size: 1\n+   size: 2\n# reloads, since t::T",
+		"2 to create, 1 to update, 1 would fail", "t::T[a,name=z]: would fail"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("expected %q in\n%s", want, &b)
+		}
+	}
+	if strings.Contains(b.String(), "name=same") {
+		t.Errorf("what stays is shown in\n%s", &b)
+	}
+	for line := range strings.Lines(b.String()) {
+		if strings.HasPrefix(line, "::") {
+			t.Errorf("%q begins a line of\n%s", line, &b)
+		}
+	}
+}
