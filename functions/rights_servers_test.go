@@ -168,11 +168,11 @@ func (s *site) live() {
 	s.sweep("none")
 	s.run("near", "a runner works", s.deployed(1), home.EnvLogQueue+"=")
 	s.work("web1", "web2", "old", "z00")
-	s.command("plan", s.dir, "--read", "agent=web1")
+	s.command("plan", s.dir, "agent=web1")
 	s.command("dryrun", "agent=web1")
 	s.command("repair", "agent=web1", "--no-wait")
 	s.run("near", "a runner reads", func() bool {
-		s.command("plan", s.dir, "--read", "agent=near")
+		s.command("plan", s.dir, "agent=near")
 		s.command("dryrun", "agent=near")
 		s.command("discover", "acct::Group", "--agent", "near")
 		return true

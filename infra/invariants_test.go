@@ -120,7 +120,7 @@ func TestVisibility(t *testing.T) {
 		t.Errorf("the handler function may take %v: after a crash its agent waits six "+
 			"times as long", timeout)
 	}
-	for _, name := range []string{"ApiFunction", "ExportFunction"} { // dryrun, plan --read
+	for _, name := range []string{"ApiFunction", "ExportFunction"} { // dryrun, plan
 		f, _ := list[name].(node)
 		waits := time.Duration(integer(property(all, f, "Timeout"))) * time.Second
 		if waits < timeout+20*time.Second {

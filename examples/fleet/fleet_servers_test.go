@@ -161,9 +161,9 @@ func TestFleet(t *testing.T) {
 	if strings.TrimSpace(owner) != "shop" {
 		t.Errorf("the database belongs to %q", owner)
 	}
-	southbound(0, "plan", model, "--read", "--exit-code") // there is nothing to do
+	southbound(0, "plan", model, "--exit-code") // there is nothing to do
 	hosts["web2"].run(t, "sh", "-c", "echo gone > /srv/shop/index.html; service nginx stop")
-	if out := southbound(5, "plan", model, "--read", "--exit-code"); strings.Count(out,
+	if out := southbound(5, "plan", model, "--exit-code"); strings.Count(out,
 		"[web2,") != 2 {
 		t.Errorf("of drift a plan shows\n%s", out)
 	}

@@ -147,7 +147,11 @@ func failure(doing string, err error) error {
 	if hint != "" {
 		text += "; " + hint
 	}
-	return provider.Errorf(class, "%s: %s", doing, text)
+	out := provider.Errorf(class, "%s: %s", doing, text)
+	if fault.Is(err, fault.Unavailable) {
+		return provider.With(out, err) // so that a plan knows that the server is not there
+	}
+	return out
 }
 
 // classOf says what follows from an error, and what to do about it.

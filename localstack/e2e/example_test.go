@@ -59,7 +59,7 @@ func example(t *testing.T, w *world) {
 			t.Fatalf("southbound %v: %v\n%s", args, err, out)
 		}
 	}
-	here("plan", "site.yaml", "--read")
+	here("plan", "site.yaml")
 	here("apply", "site.yaml")
 	if got, _ := w.object(t, bucket, "index.html"); !strings.Contains(got, "Hello") {
 		t.Errorf("the page holds %q", got)

@@ -188,7 +188,7 @@ resources:
 	if err := os.WriteFile(path, []byte("by another\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range [][]string{{"dryrun"}, {"plan", ".", "--read"}} {
+	for _, command := range [][]string{{"dryrun"}, {"plan", "."}} {
 		got := string(u.run(t, 5, append(command, "--exit-code")...))
 		if !strings.Contains(got, "update    fs::File[here,path="+path) ||
 			!strings.Contains(got, `"by another\n" -> "by a runner\n"`) {

@@ -29,12 +29,16 @@ type PlanLine struct {
 	ReloadFor []resource.ID `json:"reload_for,omitempty"`
 	// the id that managed the thing before
 	MovedFrom resource.ID `json:"moved_from,omitempty"`
+	// it stays as it is, and is checked again since its agent is reached in another way
+	Rechecked bool `json:"rechecked,omitempty"`
+	// the first changes without which its thing cannot be read
+	After []resource.ID `json:"after,omitempty"`
 }
 
 // PlanLineOf returns the line of a resource.
 func PlanLineOf(w *deploy.PlannedChange) PlanLine {
 	l := PlanLine{w.ID, w.Action, w.Changes, w.Replace, w.Deletes, w.Reason, w.Failed,
-		w.ReloadFor, w.MovedFrom}
+		w.ReloadFor, w.MovedFrom, w.Rechecked, w.After}
 	if l.Changes == nil {
 		l.Changes = map[string]diff.Diff{}
 	}
@@ -50,6 +54,8 @@ func (l *PlanLine) Word() string {
 		return "replace"
 	case l.Action == "none" && len(l.ReloadFor) > 0:
 		return "reload"
+	case l.Action == "none" && len(l.After) > 0:
+		return "later"
 	case l.Action == "none" && len(l.Changes) > 0:
 		return "differs"
 	case l.Action == "none" && l.MovedFrom != "":
@@ -77,10 +83,15 @@ func SummaryOf(planned []deploy.PlannedChange) map[string]int {
 }
 
 // PlanEnd is the last line of a plan: how many resources there are of each action, and how many
-// would fail. Of those whose action is none, it has how many reload, how many are only compared
-// and differ, and how many are moved from another id without a change.
+// would fail. Of those whose action is none, it has how many reload, how many are only compared and
+// differ, how many are moved from another id without a change, and how many are known later, after
+// others have changed.
 type PlanEnd struct {
 	Summary map[string]int `json:"summary"`
+	// Read says whether the plan was compared with reality.
+	Read bool `json:"read"`
+	// Agents are those that are new or reached in another way.
+	Agents []PlannedAgent `json:"agents,omitempty"`
 	// Refused says why the release of the version that is compared would be refused.
 	Refused *Failure `json:"refused,omitempty"`
 }

@@ -27,6 +27,29 @@ type PlannedChange struct {
 	// ReloadFor are what it would be told of.
 	ReloadFor []resource.ID `json:"reload_for,omitempty" doc:"what changes, of which it is told and for which it reloads"`
 	MovedFrom resource.ID   `json:"moved_from,omitempty" doc:"the id that managed the thing before"`
+	// Rechecked says that only the agent is reached in another way.
+	Rechecked   bool          `json:"rechecked,omitempty" doc:"it stays as it is, and is checked again since its agent is reached in another way"`
+	After       []resource.ID `json:"after,omitempty" doc:"the first changes without which its thing cannot be read"`
+	Unavailable bool          `json:"unavailable,omitempty" doc:"reading failed since the target, or a program on it, is not there"`
+}
+
+// PlannedAgent is an agent that is new in a plan, or reached in another way.
+type PlannedAgent struct {
+	Name      string `json:"name"`
+	Place     string `json:"place" doc:"where it is, for people"`
+	New       bool   `json:"new,omitempty"`
+	How       string `json:"how,omitempty" doc:"how it is reached in another way"`
+	Rotated   bool   `json:"rotated,omitempty" doc:"only secrets differ, so that it is at the same place"`
+	Rechecked int    `json:"rechecked,omitempty" doc:"how many resources are checked again and stay as they are"`
+}
+
+// PlannedAgentsOf returns the agents of a plan.
+func PlannedAgentsOf(agents []deploy.AgentChange) []PlannedAgent {
+	var out []PlannedAgent
+	for _, a := range agents {
+		out = append(out, PlannedAgent(a))
+	}
+	return out
 }
 
 // ReadJob is a comparison: of a stored version, or of an export, with reality.
@@ -50,6 +73,8 @@ type ReadDone struct {
 	Total   int             `json:"total"`
 	Items   []PlannedChange `json:"items"`
 	Parts   []string        `json:"parts" doc:"hashes of results"`
+	// Agents are those of a plan that are new or reached in another way.
+	Agents []PlannedAgent `json:"agents,omitempty"`
 	// Refused says, of a version that is not in force, why its release would be refused.
 	Refused *Failure `json:"refused,omitempty"`
 	// Found is the answer when it was asked what exists.
@@ -148,7 +173,7 @@ func (s *comparisons) keep(ctx context.Context, d deploy.DryRun) (ReadDone, erro
 	}
 	items, parts, err := inParts(ctx, s.Engine.Files, all)
 	done := ReadDone{Version: d.Version, State: d.State, Covered: d.Covered, Total: len(all),
-		Items: items, Parts: parts}
+		Items: items, Parts: parts, Agents: PlannedAgentsOf(d.Agents)}
 	if d.Refused != nil {
 		f := FailureOf(d.Refused)
 		done.Refused = &f
@@ -240,6 +265,9 @@ func gather(
 ) (deploy.DryRun, error) {
 	d := deploy.DryRun{Version: done.Version, State: done.State, Covered: done.Covered,
 		Planned: make([]deploy.PlannedChange, 0, done.Total)}
+	for _, a := range done.Agents {
+		d.Agents = append(d.Agents, deploy.AgentChange(a))
+	}
 	if done.Refused != nil {
 		d.Refused = done.Refused.err(nil)
 	}

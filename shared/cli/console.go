@@ -223,6 +223,8 @@ type planExit struct {
 	changes     bool  // what would be done
 	differences bool  // also what is only compared, and differs
 	refused     error // why its release would be refused; nil: it would not
+	read        bool  // the plan was compared with reality
+	agents      []deploy.AgentChange
 }
 
 func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error {
@@ -235,13 +237,15 @@ func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error 
 	}
 	summary := api.SummaryOf(planned)
 	if c.json {
-		end := api.PlanEnd{Summary: summary}
+		end := api.PlanEnd{Summary: summary, Read: exit.read,
+			Agents: api.PlannedAgentsOf(exit.agents)}
 		if exit.refused != nil {
 			why := api.FailureOf(exit.refused)
 			end.Refused = &why
 		}
 		c.line(end)
 	} else {
+		c.showAgents(exit.agents)
 		c.printf("%s\n", planText(summary))
 	}
 	changes := summary["reload"] + summary["move"] +
@@ -249,7 +253,7 @@ func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error 
 	switch {
 	case summary["failed"] > 0:
 		c.code = exitUnhealthy
-	case exit.changes && changes > 0, exit.differences && summary["differs"] > 0:
+	case exit.changes && (changes > 0 || anyReached(exit.agents)), exit.differences && summary["differs"] > 0:
 		c.code = exitChanges
 	}
 	return nil
@@ -278,6 +282,8 @@ func showStep(c *console, w *deploy.PlannedChange, word, same string) {
 		if len(w.ReloadFor) > 0 {
 			c.printf("    and reload, since %s\n", changing(w.ReloadFor))
 		}
+	case len(w.After) > 0:
+		c.printf("%-9s %s%s%s\n", word, w.ID, because(w.Reason), same)
 	case len(w.ReloadFor) > 0:
 		c.printf("%-9s %s, since %s%s\n", word, w.ID, changing(w.ReloadFor), same)
 	case len(w.Changes) > 0:

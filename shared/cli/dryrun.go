@@ -75,7 +75,7 @@ func (dr *dryRunner) dryRunNow(
 		return err
 	} else if number == 0 && p.Released == 0 {
 		return fault.New(fault.NotFound, "dryrun", "nothing is released yet").
-			WithHint("`southbound apply PATH` starts; `southbound plan PATH --read` compares " +
+			WithHint("`southbound apply PATH` starts; `southbound plan PATH` compares " +
 				"what is not stored")
 	}
 	d, err := dr.dryRun(ctx, number, terms, waves)
@@ -93,7 +93,7 @@ func (dr *dryRunner) dryRunNow(
 	dr.say("dry run of version %d: %d of %d compared with reality", d.Version, d.Covered,
 		len(d.Planned))
 	err = dr.showPlan(d.Planned,
-		planExit{changes: exitCode, differences: exitCode, refused: d.Refused})
+		planExit{changes: exitCode, differences: exitCode, refused: d.Refused, read: true})
 	if err == nil {
 		wouldBeRefused(dr.console, d.Version, d.Refused)
 	}

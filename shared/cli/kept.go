@@ -63,6 +63,7 @@ type previewed struct {
 	at      api.Progress
 	state   string
 	planned []deploy.PlannedChange
+	agents  []deploy.AgentChange
 }
 
 // planFiles makes plans that are kept in files, and reads them.
@@ -88,12 +89,12 @@ func (p *planFiles) preview(
 	if err != nil {
 		return out, err
 	}
-	out.state, out.planned = d.State, d.Planned
+	out.state, out.planned, out.agents = d.State, d.Planned, d.Agents
 	if opts.Read {
 		if d, err = p.home.Plan(ctx, p.env, x, opts); err != nil {
 			return out, err
 		}
-		out.planned = d.Planned
+		out.planned, out.agents = d.Planned, d.Agents
 	}
 	return out, nil
 }
@@ -104,15 +105,15 @@ func (p *planFiles) keep(
 	file string,
 	x deploy.Export,
 	opts deploy.CompareOptions,
-) ([]deploy.PlannedChange, error) {
+) (previewed, error) {
 	x.Check, x.RetryFailed = opts.Read, !opts.Read
 	now, err := p.preview(ctx, x, opts)
 	if err != nil {
-		return nil, err
+		return now, err
 	}
 	id, err := p.homeID(ctx)
 	if err != nil {
-		return nil, err
+		return now, err
 	}
 	x.Expect = now.state
 	k := &api.Kept{Made: time.Now(), Program: platform.Build(), Environment: p.env, Home: p.where(),
@@ -120,7 +121,7 @@ func (p *planFiles) keep(
 		Planned: now.planned}
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".southbound-plan-*") // mode 0600
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, "write plan", err)
+		return now, fault.Wrap(fault.Unavailable, "write plan", err)
 	}
 	if err = k.Write(tmp); err == nil {
 		err = fault.Wrap(fault.Unavailable, "write plan", tmp.Sync())
@@ -132,7 +133,7 @@ func (p *planFiles) keep(
 	if err != nil {
 		_ = os.Remove(tmp.Name())
 	}
-	return now.planned, err
+	return now, err
 }
 
 // showKept makes a plan, keeps it in a file, and shows it.
@@ -143,12 +144,16 @@ func (p *planFiles) showKept(
 	m := *x.Model
 	m.Fingerprint = p.docs.fingerprint(m.Fingerprint)
 	x.Model, x.Origin = &m, originOf(ctx, p.say, path, state.Origin{})
-	planned, err := p.keep(ctx, file, x, opts)
+	now, err := p.keep(ctx, file, x, opts)
 	if err != nil {
 		return err
 	}
-	if err := p.showPlan(planned, planExit{changes: exitCode}); err != nil {
+	exit := planExit{changes: exitCode, read: opts.Read, agents: now.agents}
+	if err := p.showPlan(now.planned, exit); err != nil {
 		return err
+	}
+	if !opts.Read {
+		p.sayUnread()
 	}
 	p.say("kept in %s; `%s` does exactly this", file, p.command(file))
 	return nil

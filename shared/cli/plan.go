@@ -29,18 +29,21 @@ type planner struct {
 
 func (p *planner) planCommand() *cobra.Command {
 	var f exportFlags
-	var exitCode, read bool
+	var exitCode, noRead bool
+	read := true
 	var out string
 	cmd := &cobra.Command{
 		Use: "plan PATH [FILTER]", Short: "Show what an export would change",
-		Long: "plan compares the documents under PATH with the last version, or, with --read, " +
-			"with reality. It changes and stores nothing.\n" +
+		Long: "plan compares the documents under PATH with the last version and with reality. It " +
+			"changes and stores nothing. With --no-read it\n" +
+			"looks at no machine: that is fast, and shows neither drift nor commands that would " +
+			"run.\n" +
 			"With --out the plan is kept in a file, and `southbound apply FILE` does exactly " +
 			"what was shown, or nothing if the state or reality has\n" +
 			"moved on. Such a file holds the documents and their files, and no values of " +
 			"secrets.\n" + targetHelp,
 		Example: "  southbound plan .\n  southbound plan . agent=web1\n" +
-			"  southbound plan . --read\n  southbound plan . --read --out site.plan\n" +
+			"  southbound plan . --no-read\n  southbound plan . --out site.plan\n" +
 			"  southbound plan teams/a --partial\n  southbound plan . --exit-code --json",
 		Args: pathAndFilter,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,7 +65,7 @@ func (p *planner) planCommand() *cobra.Command {
 				return err
 			}
 			return p.within(cmd.Context(), f.timeout, func(ctx context.Context) error {
-				left, err := p.planNow(ctx, args[0], out, f, read, exitCode)
+				left, err := p.planNow(ctx, args[0], out, f, read && !noRead, exitCode)
 				if err == nil || !fault.Is(context.Cause(ctx), fault.Timeout) {
 					return err
 				}
@@ -77,7 +80,9 @@ func (p *planner) planCommand() *cobra.Command {
 	foldFlag(p.console, cmd)
 	f.waves.add(cmd.Flags())
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
-	cmd.Flags().BoolVar(&read, "read", false, "compare with reality")
+	cmd.Flags().BoolVar(&noRead, "no-read", false, "look at no machine; compare documents alone")
+	cmd.Flags().BoolVar(&read, "read", true, "compare with reality")
+	_ = cmd.Flags().MarkHidden("read") // the default
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end after this long, with exit code 4")
 	cmd.Flags().StringVar(&out, "out", "", "keep the plan in this `FILE`, for apply")
 	cmd.Flags().BoolVar(&f.partial, "partial", false, "plan a partial export")
@@ -147,11 +152,20 @@ func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 	if err != nil {
 		return d.Unread, err
 	}
-	if err := p.showPlan(d.Planned, planExit{changes: exitCode}); err != nil {
+	exit := planExit{changes: exitCode, read: read, agents: d.Agents}
+	if err := p.showPlan(d.Planned, exit); err != nil {
 		return nil, err
+	}
+	if !read {
+		p.sayUnread()
 	}
 	p.sayHeld(ctx, d.Planned)
 	return nil, nil
+}
+
+// sayUnread says that a plan was not compared with reality.
+func (c *console) sayUnread() {
+	c.say("machines not looked at: drift and commands that would run are not in the plan")
 }
 
 // sayHeld says what of a plan would wait, since its agent is paused or the environment halted.
@@ -228,11 +242,12 @@ func nothingToDo(n int) string {
 func planText(summary map[string]int) string {
 	var parts []string
 	summary = maps.Clone(summary)
-	summary["none"] -= summary["reload"] + summary["differs"] + summary["move"]
+	summary["none"] -= summary["reload"] + summary["differs"] + summary["move"] + summary["later"]
 	for _, p := range []struct{ action, text string }{{"create", "to create"},
 		{"update", "to update"}, {"reload", "to reload"}, {"move", "to move"}, {"delete", "to delete"},
 		{"orphan", ""},
 		{"undefined", "undefined"}, {"differs", "only compared, and different"}, {"failed", "would fail, or could not be read"},
+		{"later", "known after others change"},
 		{"none", "as they are"}} {
 		if n := summary[p.action]; n > 0 {
 			text := fmt.Sprintf("%d %s", n, p.text)

@@ -69,7 +69,9 @@ type DryRun struct {
 	// State identifies a preview and the state that it was made from; see Export.Expect.
 	State   string
 	Planned []planner.PlannedChange // in the order in which they would run
-	Covered int                     // how many were compared with reality
+	// Agents are those of a preview that are new or reached in another way, by name.
+	Agents  []AgentChange
+	Covered int // how many were compared with reality
 	// Unread names the agents that were not compared, or not wholly, when an error or the time of a
 	// Reading ended it. If there are any, Planned does not tell of everything.
 	Unread []string

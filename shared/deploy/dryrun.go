@@ -177,6 +177,7 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 		return w
 	})
 	if err == nil && len(d.out.Unread) == 0 {
+		d.after(g, nil)
 		d.unmet(g)
 		d.skip(g, rows)
 		err = d.reloads(ctx, g, rows)
@@ -403,6 +404,7 @@ func (d *dryRunner) outcome(r *run.Run) (planner.PlannedChange, state.Action) {
 			r.Outcome = state.StatusNonCompliant
 		}
 	}
+	w.Unavailable = r.Unavailable()
 	r.Report()
 	if !w.Failed && w.Action != "none" {
 		w.Reason = lacks(r.Messages)

@@ -51,7 +51,9 @@ func (e *Engine) Compare(
 	texts := run.FewTexts(run.TextsOf(ctx, e.Files))
 	planned, err := e.planner().CompareEntries(before, version.SortedEntries(after),
 		planner.MergeAgents(old.Agents, now.Agents), opts.Whole, texts)
-	sayReached(planned, old.Agents, now.Agents, false)
+	agents := agentChanges(old.Agents, now.Agents)
+	recheck(planned, agents)
+	sayReached(planned, agents, false)
 	return planned, err
 }
 

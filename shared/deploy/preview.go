@@ -42,12 +42,13 @@ func (e *Engine) Preview(
 	for _, a := range agents {
 		before = append(before, a.Agent)
 	}
-	out := DryRun{State: d.State, Planned: d.Planned}
+	out := DryRun{State: d.State, Planned: d.Planned, Agents: agentChanges(before, d.Agents)}
+	again := recheck(d.Planned, out.Agents)
 	if !opts.Read {
 		sayUnremoved(out.Planned, d.Rows)
 		sayLeft(out.Planned, d.Left)
 		out.Planned = e.withReloads(out.Planned, d.Graph, d.Rows, d.Beside)
-		sayReached(out.Planned, before, d.Agents, false)
+		sayReached(out.Planned, out.Agents, false)
 		sayMoved(out.Planned, d.Moves)
 		return out, nil
 	}
@@ -56,12 +57,13 @@ func (e *Engine) Preview(
 	if opts.From.State != out.State {
 		r.from.Known = nil // of another plan
 	}
-	r.out.State = out.State
+	r.out.State, r.out.Agents = out.State, out.Agents
 	err = r.read(ctx, d, before)
 	if err == nil && len(r.out.Unread) == 0 {
+		sayRechecked(r.out.Planned, again)
 		sayLeft(r.out.Planned, d.Left)
 		r.out.Planned = e.withReloads(r.out.Planned, d.Graph, d.Rows, d.Beside)
-		sayReached(r.out.Planned, before, d.Agents, true)
+		sayReached(r.out.Planned, out.Agents, true)
 		sayMoved(r.out.Planned, d.Moves)
 	}
 	return r.out, err
@@ -169,6 +171,7 @@ func (d *dryRunner) read(
 	if err != nil || len(d.out.Unread) > 0 {
 		return err
 	}
+	d.after(g, planned)
 	d.unmet(g)
 	d.skip(g, s.Rows)
 	for i := range s.Planned {

@@ -237,7 +237,7 @@ func (a author) round(t *testing.T) {
 	left := a.status(state.StatusOrphaned)
 	maps.DeleteFunc(left, func(id resource.ID, _ bool) bool { return orphans[id] })
 	unknown := a.status(state.StatusUndefined, state.StatusBlocked)
-	for name, d := range map[string]deploy.DryRun{"plan": planned, "plan --read": read} {
+	for name, d := range map[string]deploy.DryRun{"plan --no-read": planned, "plan": read} {
 		if want := told(d, "orphan"); !sameKeys(left, want) {
 			t.Errorf("%s: left behind %v, the plan was %v", name, left, want)
 		}

@@ -34,9 +34,9 @@ func (d *dryRunner) unmet(g *version.Graph) {
 			alone = alone && stays[g.IDs[q]]
 		}
 		acts := w.Action != "none" && w.Action != "undefined"
-		stays[w.ID] = alone && !w.Failed && w.Action == "none"
+		stays[w.ID] = alone && !w.Failed && w.Action == "none" && len(w.After) == 0
 		switch {
-		case w.Failed || !acts || w.Reason == "":
+		case w.Failed || !acts || w.Reason == "" || len(w.After) > 0:
 		case alone:
 			w.Failed = true
 			w.Reason += ", and nothing that it requires is to change that"

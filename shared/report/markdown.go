@@ -83,11 +83,12 @@ func plannedText(n map[string]int) string { return strings.ReplaceAll(planned(n)
 // planned sums a plan up.
 func planned(n map[string]int) string {
 	var parts []string
-	same := n["none"] - n["reload"] - n["differs"]
+	same := n["none"] - n["reload"] - n["differs"] - n["move"] - n["later"]
 	for _, p := range []struct{ action, text string }{{"create", "to create"},
-		{"update", "to update"}, {"reload", "to reload"}, {"delete", "to delete"},
+		{"update", "to update"}, {"reload", "to reload"}, {"move", "to move"}, {"delete", "to delete"},
 		{"orphan", "left the documents and stay as they are"}, {"undefined", "undefined"},
-		{"differs", "only compared, and different"}, {"failed", "would fail, or could not be read"}} {
+		{"differs", "only compared, and different"}, {"later", "known after others change"},
+		{"failed", "would fail, or could not be read"}} {
 		if n[p.action] > 0 {
 			parts = append(parts, fmt.Sprintf("**%d** %s", n[p.action], p.text))
 		}
@@ -183,7 +184,7 @@ func (r *Report) wrong(d *document) {
 
 // mark returns what stands before a step in a diff.
 func mark(word string) string {
-	marks := map[string]string{"create": "+", "update": "!", "replace": "!", "reload": "!",
+	marks := map[string]string{"create": "+", "update": "!", "replace": "!", "reload": "!", "later": "?", "move": "#",
 		"delete": "-", "orphan": "#", "undefined": "?", "failed": "x"}
 	return marks[word]
 }

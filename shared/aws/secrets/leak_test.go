@@ -99,7 +99,7 @@ func TestLeaks(t *testing.T) {
 	sb := &program{t: t, bin: buildtest.Program(t, buildtest.Southbound), dir: dir,
 		env: append(append(os.Environ(), server.Tested(server.MiniStack).Environment()...),
 			"LEAK_TEST=s3cr3t of the environment")}
-	sb.run("plan", ".", "--read")
+	sb.run("plan", ".")
 	if n := sb.changed(); n != 3 {
 		t.Errorf("%d changed, expected 3", n)
 	}

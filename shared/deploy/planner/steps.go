@@ -33,6 +33,13 @@ type PlannedChange struct {
 	ReloadFor []resource.ID
 	// MovedFrom is the id that managed the thing until this release; "": none did.
 	MovedFrom resource.ID
+	// Rechecked: the resource stays as it is, and is checked again since its agent is reached in
+	// another way.
+	Rechecked bool
+	// After are the first changes of the plan without which its thing cannot be read.
+	After []resource.ID
+	// Unavailable: reading failed since the target, or a program on it, is not there.
+	Unavailable bool
 }
 
 // steps is what would become of every resource by what a planner has planned.
@@ -231,12 +238,14 @@ func (p *forecast) change(w *PlannedChange, was, now *state.Row) error {
 	if was.Hash == now.Hash && w.Reason == "" {
 		w.Reason = now.Reason // why it is still to be done
 	}
+	w.Rechecked = there && w.Action == "update" && len(w.Changes) == 0 && was.AsWanted() &&
+		w.MovedFrom == ""
 	if w.Action == "update" && was.AsWanted() {
 		p.pl.dropNames(w, res)
 	}
 	if w.Action == "update" && len(w.Changes) == 0 && w.Reason == "" {
-		w.Reason = "it has not been deployed yet as it is described; --read compares it with what " +
-			"is there"
+		w.Reason = "it has not been deployed yet as it is described; a plan without --no-read " +
+			"compares it with what is there"
 	}
 	return nil
 }
@@ -427,6 +436,7 @@ func (pl *Planner) CompareEntries(before map[resource.ID]version.Entry, after []
 			}
 			w.Changes = pl.intentDiff(was, res, whole, texts)
 			if w.Action == "update" {
+				w.Rechecked = len(w.Changes) == 0
 				pl.noteReplacement(&w, res)
 				pl.dropNames(&w, res)
 			}

@@ -226,6 +226,7 @@ func (x *Executor) limit(r *Run) time.Duration {
 // fail ends a run by an error of its handler.
 func (x *Executor) fail(r *Run, err error) {
 	var fe *fault.Error
+	r.absent = errors.Is(err, provider.ErrUnavailable) || fault.Is(err, fault.Unavailable)
 	switch {
 	case errors.Is(err, provider.ErrUnavailable):
 		r.End(state.StatusUnavailable, state.ClassUnavailable, err.Error())

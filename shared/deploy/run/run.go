@@ -29,6 +29,8 @@ type Run struct {
 	// whole are the changes with values as long as they are, if the host wants them. They are never
 	// stored.
 	whole map[string]diff.Diff
+	// absent: the target, or a program on it, is not there.
+	absent bool
 }
 
 // task is what is to be run.
@@ -88,6 +90,9 @@ func (r *Run) Shown() map[string]diff.Diff {
 	}
 	return r.Changes
 }
+
+// Unavailable reports whether the run has ended since its target, or a program on it, is not there.
+func (r *Run) Unavailable() bool { return r.Over() && r.absent }
 
 // Over reports whether the run has its outcome.
 func (r *Run) Over() bool { return r.Outcome != "" }

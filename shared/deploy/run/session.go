@@ -97,6 +97,7 @@ func (n *Runner) Connect(ctx context.Context, r *Run, agent resource.Agent) {
 	}
 	r.agent = agent
 	if n.open(ctx, s, agent); s.connErr != nil {
+		r.absent = unreachable(s.connErr) == state.ClassUnavailable
 		r.End(
 			state.StatusUnavailable,
 			unreachable(s.connErr),

@@ -26,8 +26,8 @@ const socketName = ".s.PGSQL."
 
 // Here returns a connection to the server of this machine, by its socket in one of the directories,
 // as `psql` makes it there: the server is told by the system who asks (`peer`). The superuser asks
-// as whoever runs the server. Whoever gets the connection closes it. NotFound: there is no server,
-// or there are several and none on the usual port.
+// as whoever runs the server. Whoever gets the connection closes it. Unavailable: there is no
+// server. NotFound: there are several and none on the usual port.
 func Here(directories []string) (*Conn, error) {
 	path, err := socket(directories)
 	if err != nil {
@@ -82,7 +82,7 @@ func socket(directories []string) (string, error) {
 			"there are several servers, none of them on port 5432: %s", strings.Join(found, ", ")).
 			WithHint("name one by an agent {transport: postgresql, host: DIRECTORY, port: PORT}")
 	}
-	return "", fault.New(fault.NotFound, "connect", "there is no socket of PostgreSQL in %s",
+	return "", fault.New(fault.Unavailable, "connect", "there is no socket of PostgreSQL in %s",
 		strings.Join(directories, ", ")).
 		WithHint("start the server, or describe it as an agent {transport: postgresql, host: ...}")
 }
