@@ -2,16 +2,12 @@ package api
 
 import (
 	"os"
-	"runtime/debug"
 	"testing"
 
 	"southbound/shared/deploy/deploytest"
 )
 
-// TestMain has homes in memory. Where no memory is measured, it collects garbage less often.
+// TestMain keeps the files of homes in memory.
 func TestMain(m *testing.M) {
-	if raced {
-		debug.SetGCPercent(400)
-	}
 	os.Exit(deploytest.InMemory(m))
 }

@@ -82,23 +82,17 @@ func deployed() bool {
 // one that the variable names.
 func TestScriptsOverAPI(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := params("api")
-	p.Dir = ""
-	for _, f := range files {
+	for _, f := range scripts(t) {
 		text, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if overAPI(strings.TrimSuffix(filepath.Base(f), ".txtar"), string(text)) {
+		if overAPI(scriptName(f), string(text)) {
 			p.Files = append(p.Files, f)
 		}
 	}
 	p.Setup = func(env *testscript.Env) error {
-		ship(env)
 		if there := os.Getenv(variable); there != "" {
 			return through(env, there)
 		}
@@ -107,19 +101,14 @@ func TestScriptsOverAPI(t *testing.T) {
 	testscript.Run(t, p)
 }
 
-// serve starts `southbound run --listen` for a script; the race detector watches it where there is
-// one, and the script is one of watched.
+// serve starts `southbound run --listen` for a script.
 func serve(env *testscript.Env) error {
 	data, err := os.MkdirTemp("", "southbound-test-")
 	if err != nil {
 		return err
 	}
 	env.Defer(func() { _ = os.RemoveAll(data) })
-	server := "southbound"
-	if !isWatched(env) {
-		server = program()
-	}
-	cmd := exec.Command(server, "run", "--listen", "127.0.0.1:0", "--data", data)
+	cmd := exec.Command("southbound", "run", "--listen", "127.0.0.1:0", "--data", data)
 	cmd.Dir, cmd.Env = env.WorkDir, append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -244,7 +233,7 @@ func agents(env *testscript.Env, environment string) error {
 			return err
 		}
 		env.Defer(func() { _ = os.RemoveAll(data) })
-		cmd := exec.Command(program(), "agent", "run", name, "--environment", environment, "--data",
+		cmd := exec.Command("southbound", "agent", "run", name, "--environment", environment, "--data",
 			data)
 		cmd.Dir = env.WorkDir
 		if err := cmd.Start(); err != nil {

@@ -2,9 +2,7 @@ package cli_test
 
 import (
 	"archive/zip"
-	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -19,23 +17,30 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"southbound/handlers"
-	"southbound/shared/buildtest"
 	"southbound/shared/cli"
 	"southbound/shared/deploy/deploytest"
 )
 
-// shipped is the folder of a program that the race detector does not watch, or empty where none
-// does. Scripts start hundreds of programs, each of which costs ten times as much with the
-// detector.
-var shipped string
-
-// watched are the scripts whose programs the race detector watches, where it does at all, or whose
-// server when they run against one: those in which much happens at once. What the others add runs
-// in one goroutine, and asks a server for one thing after the other; package api has it asked for
-// many.
-var watched = []string{
+// concurrent are the scripts in which much happens at the same time. They are all that runs with
+// -short, which the phase with the race detector sets: the others add runs of one goroutine.
+var concurrent = []string{
 	"apply", "compile", "discover", "event", "jobs", "keep", "rolling", "run", "serve", "waves",
 }
+
+// scripts returns the scripts to run.
+func scripts(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !testing.Short() {
+		return files
+	}
+	return slices.DeleteFunc(files, func(f string) bool { return !slices.Contains(concurrent, scriptName(f)) })
+}
+
+func scriptName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".txtar") }
 
 func TestMain(m *testing.M) {
 	testscript.Main(hangsUp{m}, map[string]func(){
@@ -56,42 +61,14 @@ type hangsUp struct{ *testing.M }
 // Run implements testscript.TestingM.
 func (m hangsUp) Run() int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-	if !raced {
-		return deploytest.InMemory(m.M)
-	}
-	dir, err := os.MkdirTemp("", "southbound-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if err := buildtest.Into(context.Background(), dir, nil, buildtest.Southbound); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	shipped = dir
 	return deploytest.InMemory(m.M)
 }
 
-// ship has the scripts of a home run the program as it is shipped.
-func ship(env *testscript.Env) {
-	if shipped != "" {
-		env.Setenv("PATH", shipped+string(os.PathListSeparator)+env.Getenv("PATH"))
-	}
-}
-
-// program is what scripts call southbound, for what a test starts beside them.
-func program() string {
-	if shipped != "" {
-		return filepath.Join(shipped, "southbound")
-	}
-	return "southbound"
-}
-
-// TestScripts runs the command line as people do; see testdata.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, params("embedded"))
+	p := params("embedded")
+	p.Files = scripts(t)
+	testscript.Run(t, p)
 }
 
 // params are those of a run of scripts; the condition with the name of the home is true. The
@@ -99,7 +76,6 @@ func TestScripts(t *testing.T) {
 // through a runner, which looks at it, too, once the agent has a queue.
 func params(home string) testscript.Params {
 	return testscript.Params{
-		Dir:   "testdata",
 		Setup: embedded,
 		Condition: func(cond string) (bool, error) {
 			return cond == home || cond == "stack" && deployed(), nil
@@ -114,19 +90,10 @@ func params(home string) testscript.Params {
 	}
 }
 
-// embedded has programs with the race detector end when they are done, and not a second later; only
-// scripts that are watched run them.
+// embedded makes programs with the race detector end without its usual pause of a second.
 func embedded(env *testscript.Env) error {
 	env.Setenv("GORACE", "atexit_sleep_ms=0")
-	if !isWatched(env) {
-		ship(env)
-	}
 	return nil
-}
-
-// isWatched reports whether a script is one of watched.
-func isWatched(env *testscript.Env) bool {
-	return slices.Contains(watched, strings.TrimPrefix(filepath.Base(env.WorkDir), "script-"))
 }
 
 // expand replaces $WORK in files by the script's directory.

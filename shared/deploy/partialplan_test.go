@@ -19,13 +19,13 @@ import (
 func TestPartialPlanIsWhatApplyDoes(t *testing.T) {
 	t.Parallel()
 	done := 0
-	for seed := range uint64(worlds) {
+	for seed := range uint64(worlds()) {
 		a := author{newRig(t), rand.New(rand.NewPCG(seed, 3)), true}
 		for range 6 {
 			done += a.partially(fmt.Sprintf("seed %d", seed))
 		}
 	}
-	if done < worlds {
+	if done < worlds() {
 		t.Errorf("only %d partial exports were made", done)
 	}
 }
@@ -95,4 +95,12 @@ func (a author) learn() {
 		a.t.Fatal(err)
 	}
 	a.drain()
+}
+
+// worlds returns how many random worlds a test makes.
+func worlds() int {
+	if testing.Short() {
+		return 4
+	}
+	return 20
 }

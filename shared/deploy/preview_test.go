@@ -184,7 +184,7 @@ func (a author) status(ss ...state.Status) map[resource.ID]bool {
 // reality read that is the same; without, all that is done although nothing has drifted was said.
 func TestPlanIsWhatApplyDoes(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(worlds) {
+	for seed := range uint64(worlds()) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			a := author{newRig(t), rand.New(rand.NewPCG(seed, 1)), seed%2 == 0}
 			for range 6 {
@@ -251,7 +251,7 @@ func (a author) round(t *testing.T) {
 // repair of everything then does.
 func TestDryRunIsWhatRepairDoes(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(worlds) {
+	for seed := range uint64(worlds()) {
 		a := author{newRig(t), rand.New(rand.NewPCG(seed, 2)), true}
 		a.export(deploy.Export{Model: a.model()()})
 		a.drain()

@@ -276,8 +276,7 @@ func moves(rng *rand.Rand, secret string, rigs ...*setsRig) {
 // TestManySetsAsWhole makes partial exports by an engine that knows what is in the version before,
 // by engines that have just begun, which know what is stored with it, and by programs each of which
 // is another one, and has to read it. It wants the same to come of all, and most to be done without
-// reading the whole. The test command exports to all homes as shipped: the race detector watches
-// two.
+// reading the whole.
 func TestManySetsAsWhole(t *testing.T) {
 	t.Parallel()
 	var few, all atomic.Int64
@@ -288,7 +287,7 @@ func TestManySetsAsWhole(t *testing.T) {
 		}
 	})
 	seeds := *setsSeeds
-	if raced {
+	if testing.Short() {
 		seeds = min(seeds, 2)
 	}
 	for seed := range uint64(seeds) {
@@ -557,6 +556,10 @@ func TestAddedToMany(t *testing.T) {
 		if _, err := r.e.Export(t.Context(), "e", x); err != nil {
 			t.Fatal(err)
 		}
+	}
+	veryMany := 60_000
+	if testing.Short() {
+		veryMany = 3000
 	}
 	export("many", veryMany)
 	before := r.files.read.Load()

@@ -109,8 +109,8 @@ func TestMemory(t *testing.T) {
 		tellMemory(t, path)
 		return
 	}
-	if raced {
-		return // it is measured as shipped: the race detector takes several times as much
+	if testing.Short() {
+		return // the race detector takes several times as much memory
 	}
 	// program is what the program takes, and what its collector is late by where others work, too
 	const size, program = 5 << 20, 32 << 20

@@ -175,11 +175,10 @@ func TestProblemsBesideSyntax(t *testing.T) {
 }
 
 // TestSyntaxInLargeDocument pins that what is wrong in a document that is too long to be read at
-// once is told where it is. It is looked for as shipped: what reads a document in parts is watched
-// by the race detector where documents are short, and parts as well.
+// once is told where it is.
 func TestSyntaxInLargeDocument(t *testing.T) {
 	t.Parallel()
-	if raced {
+	if testing.Short() {
 		return
 	}
 	const n, first, second = 10_000, 7_000, 9_000

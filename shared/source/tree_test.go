@@ -155,9 +155,9 @@ type broken struct{}
 func (broken) Read([]byte) (int, error) { return 0, errors.New("the pipe is broken") }
 
 // TestBounds reads what is too large, deep or long in little time of the processor, and in little
-// memory. It is measured as shipped: the race detector takes ten times as much.
+// memory.
 func TestBounds(t *testing.T) {
-	if raced {
+	if testing.Short() {
 		return
 	}
 	dir := t.TempDir()

@@ -80,7 +80,7 @@ func TestPack(t *testing.T) {
 			modelOf(300, func(i int) any { return strings.Repeat(fmt.Sprint(i%10), 100_000) }), 32},
 		{"a huge one", modelOf(3, func(int) any { return strings.Repeat("x", 9<<20) }), 3},
 	} {
-		if raced && len(c.model.Resources) > 1 {
+		if testing.Short() && len(c.model.Resources) > 1 {
 			continue
 		}
 		for i := range c.model.Resources {

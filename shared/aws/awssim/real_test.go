@@ -23,13 +23,9 @@ import (
 )
 
 // TestModelAnswersLikeDynamoDB sends the same random requests to the model and to DynamoDB Local
-// and compares the answers, with what was refused and why. Not with the race detector: it is one
-// request after the other.
+// and compares the answers, with what was refused and why.
 func TestModelAnswersLikeDynamoDB(t *testing.T) {
 	t.Parallel()
-	if defaultSeeds < 1000 {
-		return
-	}
 	s, err := server.Start(t.Context(), server.DynamoDB)
 	if err != nil {
 		t.Fatal(err)

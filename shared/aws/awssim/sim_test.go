@@ -28,7 +28,11 @@ func TestMain(m *testing.M) {
 // and that whatever is counted is listed.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	checkKinds(t, campaign(t, 1, defaultSeeds))
+	n := uint64(1000)
+	if testing.Short() {
+		n = 50
+	}
+	checkKinds(t, campaign(t, 1, n))
 }
 
 // TestLong is the same for as many seeds as one likes: go test ./shared/aws/awssim -run TestLong
@@ -86,7 +90,7 @@ func TestSeed(t *testing.T) {
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	for _, m := range mutants() {
-		if m.within > deep {
+		if testing.Short() && m.within > 100 {
 			continue
 		}
 		t.Run(m.Name, func(t *testing.T) {

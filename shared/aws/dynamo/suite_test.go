@@ -46,14 +46,10 @@ func open(t *testing.T, c dynamo.Config) *dynamo.State {
 	return s
 }
 
-// rest has what the race detector watches be left out, as the test command does where both are run.
-var rest = !raced && os.Getenv("SOUTHBOUND_TEST_REST") != ""
-
 // TestConformance runs the suite of the port as it is, and with limits so small that every way of
 // storing is taken: each on DynamoDB Local, which is the reference for conditions and transactions,
 // and with faults; and the one that asks most on MiniStack, with real objects. What asks less there
-// is asked of it end to end. The race detector watches all of the suite once, and of each other way
-// of storing what stores rows; the test command runs the rest as shipped.
+// is asked of it end to end.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -61,24 +57,17 @@ func TestConformance(t *testing.T) {
 		kind    server.Kind
 		prepare func(*dynamo.State)
 		faults  bool
-		watched deploytest.Part // by the race detector
 	}{
-		{"DynamoDBLocal", server.DynamoDB, func(*dynamo.State) {}, false, deploytest.Whole},
-		{"MiniStackAndObjects", server.MiniStack, (*dynamo.State).Squeeze, false,
-			deploytest.Storing},
-		{"Objects", server.DynamoDB, (*dynamo.State).Squeeze, false, deploytest.None},
-		{"Items", server.DynamoDB, (*dynamo.State).SqueezeItems, false, deploytest.None},
-		{"Faults", server.DynamoDB, func(*dynamo.State) {}, true, deploytest.None},
-		{"FaultsAndItems", server.DynamoDB, (*dynamo.State).SqueezeItems, true,
-			deploytest.Storing},
+		{"DynamoDBLocal", server.DynamoDB, func(*dynamo.State) {}, false},
+		{"MiniStackAndObjects", server.MiniStack, (*dynamo.State).Squeeze, false},
+		{"Objects", server.DynamoDB, (*dynamo.State).Squeeze, false},
+		{"Items", server.DynamoDB, (*dynamo.State).SqueezeItems, false},
+		{"Faults", server.DynamoDB, func(*dynamo.State) {}, true},
+		{"FaultsAndItems", server.DynamoDB, (*dynamo.State).SqueezeItems, true},
 	} {
-		part := deploytest.PartOf(c.watched, raced, rest)
-		if part == deploytest.None {
-			continue
-		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			deploytest.TestStatePart(t, part, func(t *testing.T) deploytest.StateHarness {
+			deploytest.TestState(t, func(t *testing.T) deploytest.StateHarness {
 				t.Helper()
 				var faults *awstest.Faults
 				if c.faults {

@@ -170,13 +170,8 @@ func (e *eager) Commit(ctx context.Context, env string, c state.Commit) (state.C
 	return out, err
 }
 
-// rest has what the race detector watches be left out, as the test command does where both are run.
-var rest = !raced && os.Getenv("SOUTHBOUND_TEST_REST") != ""
-
 // TestConformance runs the suite of the state's port where what is committed is logged at once,
-// late, and more than once. The race detector watches all of it once, on DynamoDB Local, and what
-// stores rows in the other way, with faults; the test command runs the rest as shipped, and what
-// asks most, without faults, on MiniStack and with real objects.
+// late, and more than once: on DynamoDB Local with and without faults, and on MiniStack.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -184,19 +179,14 @@ func TestConformance(t *testing.T) {
 		kind    server.Kind
 		squeeze bool
 		faults  bool
-		watched deploytest.Part // by the race detector
 	}{
-		{"DynamoDBLocal", server.DynamoDB, false, false, deploytest.Whole},
-		{"MiniStackSqueezed", server.MiniStack, true, false, deploytest.None},
-		{"Faults", server.DynamoDB, true, true, deploytest.Storing},
+		{"DynamoDBLocal", server.DynamoDB, false, false},
+		{"MiniStackSqueezed", server.MiniStack, true, false},
+		{"Faults", server.DynamoDB, true, true},
 	} {
-		part := deploytest.PartOf(c.watched, raced, rest)
-		if part == deploytest.None {
-			continue
-		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			deploytest.TestStatePart(t, part, func(t *testing.T) deploytest.StateHarness {
+			deploytest.TestState(t, func(t *testing.T) deploytest.StateHarness {
 				t.Helper()
 				w := newWorld(t, c.kind)
 				w.squeeze = c.squeeze

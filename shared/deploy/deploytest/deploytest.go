@@ -68,61 +68,21 @@ type check struct {
 	run  func(f *fixture)
 }
 
-// Part is a part of the suite for State.
-type Part int
-
-// The parts. A port that is tested in several ways may have one of them in the test that the race
-// detector watches, and the other in another test.
-const (
-	// Whole is all of it.
-	Whole Part = iota
-	// Storing is what writes rows, alone and at once, and reads them.
-	Storing
-	// Beside is everything else.
-	Beside
-	// None is nothing of it.
-	None
-)
-
-// PartOf returns the part that is for a run of the tests, of which the race detector watches one.
-// Rest says that this run leaves out what is watched in another one.
-func PartOf(watched Part, raced, rest bool) Part {
-	switch {
-	case raced:
-		return watched
-	case !rest || watched == None:
-		return Whole
-	case watched == Whole:
-		return None
-	}
-	return Beside
-}
-
 // TestState runs the conformance suite for State. open returns a new, empty state for each subtest.
 func TestState(t *testing.T, open func(t *testing.T) StateHarness) {
 	t.Helper()
-	TestStatePart(t, Whole, open)
-}
-
-// TestStatePart runs a part of the conformance suite for State, as TestState runs all of it.
-func TestStatePart(t *testing.T, part Part, open func(t *testing.T) StateHarness) {
-	t.Helper()
 	for _, group := range []struct {
 		name   string
-		part   Part
 		checks []check
 	}{
-		{"Env", Beside, envChecks()}, {"Versions", Beside, versionChecks()},
-		{"Agents", Beside, agentChecks()}, {"Leases", Beside, leaseChecks()},
-		{"Rows", Storing, rowChecks()}, {"Lists", Storing, listChecks()},
-		{"Commit", Storing, commitChecks()}, {"Next", Storing, nextChecks()},
-		{"Wave", Beside, waveChecks()}, {"Follows", Beside, followChecks()},
-		{"Actions", Beside, actionChecks()}, {"Parameters", Beside, parameterChecks()},
-		{"Races", Storing, raceChecks()},
+		{"Env", envChecks()}, {"Versions", versionChecks()},
+		{"Agents", agentChecks()}, {"Leases", leaseChecks()},
+		{"Rows", rowChecks()}, {"Lists", listChecks()},
+		{"Commit", commitChecks()}, {"Next", nextChecks()},
+		{"Wave", waveChecks()}, {"Follows", followChecks()},
+		{"Actions", actionChecks()}, {"Parameters", parameterChecks()},
+		{"Races", raceChecks()},
 	} {
-		if part != Whole && part != group.part {
-			continue
-		}
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.checks {
 				t.Run(c.name, func(t *testing.T) {

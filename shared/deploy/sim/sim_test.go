@@ -27,12 +27,21 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
+// scaled returns how many seeds to run: few with -short, which the phase with the race detector sets.
+func scaled(seeds, few uint64) uint64 {
+	if testing.Short() {
+		return few
+	}
+	return seeds
+}
+
 // TestSeeds pins that no invariant is violated in the first seeds, that the plans make all that
 // they are to make in the first of these, and that whatever is counted is listed.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	h := happened{most: min(defaultSeeds, 1000), seeds: map[string]int{}, times: map[string]int{}}
-	campaign(t, 1, defaultSeeds, h.add)
+	n := scaled(1000, 40)
+	h := happened{most: n, seeds: map[string]int{}, times: map[string]int{}}
+	campaign(t, 1, n, h.add)
 	h.check(t)
 }
 
@@ -137,10 +146,10 @@ func starts(within uint64) []uint64 {
 // within so many seeds, by the check that is for it.
 func TestMutants(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	for _, m := range mutants() {
-		if m.within > deep {
-			continue
-		}
 		for _, first := range starts(m.within) {
 			t.Run(fmt.Sprintf("%s/%d", m.Name, first), func(t *testing.T) {
 				t.Parallel()
@@ -188,7 +197,7 @@ func TestFocuses(t *testing.T) {
 	for _, f := range Focuses() {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			found, _, err := Campaign(1, focused, Mutant{Focus: f}, nil)
+			found, _, err := Campaign(1, scaled(40, 2), Mutant{Focus: f}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

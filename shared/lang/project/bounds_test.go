@@ -117,8 +117,8 @@ func TestBounds(t *testing.T) {
 		tellMemory(t, path)
 		return
 	}
-	if raced {
-		return // it is measured as shipped: the race detector takes several times as much
+	if testing.Short() {
+		return // the race detector takes several times as much memory
 	}
 	if eval.DefaultLimits() != eval.LimitsWithin(most) {
 		t.Errorf("the usual bounds are not those of %d MB", most>>20)
@@ -185,7 +185,7 @@ func TestBoundsWithin(t *testing.T) {
 		tellMemory(t, path)
 		return
 	}
-	if raced {
+	if testing.Short() {
 		return
 	}
 	for name, text := range endless() {

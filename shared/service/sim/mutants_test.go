@@ -384,11 +384,11 @@ func starts(within uint64) []uint64 {
 // within so many seeds, by the check that is for it.
 func TestMutants(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		return
+	}
 	m := newModels(t)
 	for _, c := range mutants() {
-		if c.within > deep {
-			continue
-		}
 		for _, first := range starts(c.within) {
 			t.Run(fmt.Sprintf("%s/%d", c.Name, first), func(t *testing.T) {
 				t.Parallel()

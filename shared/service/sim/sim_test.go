@@ -134,13 +134,17 @@ func TestSameSeedSameRun(t *testing.T) {
 // faults can do comes about in them.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	kinds := campaign(t, 1, seedCount)
+	n := uint64(400)
+	if testing.Short() {
+		n = 20
+	}
+	kinds := campaign(t, 1, n)
 	for _, k := range slices.Sorted(maps.Keys(kinds)) {
 		t.Logf("%6d %s", kinds[k], k)
 	}
 	for _, k := range wanted() {
-		if kinds[k] == 0 && seedCount > few {
-			t.Errorf("%q never happens in %d seeds", k, seedCount)
+		if kinds[k] == 0 && n > few {
+			t.Errorf("%q never happens in %d seeds", k, n)
 		}
 	}
 }
@@ -176,6 +180,10 @@ func wanted() []string {
 // seeds are for.
 func TestCompiler(t *testing.T) {
 	t.Parallel()
+	compiles := 60
+	if testing.Short() {
+		compiles = 10
+	}
 	m := newModels(t)
 	seen, failed, n := map[string]bool{}, 0, 0
 	both := func(to Compile) Compile {
