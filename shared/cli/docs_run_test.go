@@ -79,7 +79,7 @@ func (r *reader) printed(out string, want ...string) {
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r := &reader{t: t, dir: dir, path: shipped, as: strings.NewReplacer("bin/southbound", "southbound",
+	r := &reader{t: t, dir: dir, as: strings.NewReplacer("bin/southbound", "southbound",
 		"/tmp/southbound-quickstart", filepath.Join(dir, "deployed"), "/tmp/hello",
 		filepath.Join(dir, "hello"))}
 	const quickstart = "examples/quickstart"
@@ -149,14 +149,14 @@ func TestCookbook(t *testing.T) {
 	for _, name := range []string{"web1", "web2", "db1"} {
 		agents = append(agents, fmt.Sprintf("  %s: {transport: local, lanes: 4}", name))
 	}
-	everyDay(t, shipped, agents...)
+	everyDay(t, "", agents...)
 }
 
 // TestCookbookProject validates the project of docs/hosts.md as the page writes it.
 func TestCookbookProject(t *testing.T) {
 	t.Parallel()
 	const page = "docs/hosts.md"
-	r := &reader{t: t, dir: t.TempDir(), path: shipped, as: strings.NewReplacer()}
+	r := &reader{t: t, dir: t.TempDir(), as: strings.NewReplacer()}
 	for name, has := range map[string]string{"southbound.yaml": "environment: production",
 		"hosts.yaml": "agents:\n  web1:", "all.yaml": "acct::User", "web.yaml": "site.conf",
 		"warm.yaml": "warm the cache"} {
