@@ -169,9 +169,9 @@ func TestChangedTwice(t *testing.T) {
 	}
 }
 
-// TestTimeoutOfWhatIsNotReached wants it to be said which agents were not reached when the time to
-// wait ran out, and why, and not that something was scheduled.
-func TestTimeoutOfWhatIsNotReached(t *testing.T) {
+// TestTimeoutWhileConnecting pins that nothing is recorded about an agent that was being connected when
+// the command's time ran out: that is no verdict on the agent.
+func TestTimeoutWhileConnecting(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
@@ -194,20 +194,11 @@ func TestTimeoutOfWhatIsNotReached(t *testing.T) {
 		t.Fatal(said)
 	}
 	code, _, said := run("apply", dir, "--timeout", "4s")
-	for _, want := range []string{"unavailable  dead is not reached and never was; 1 resource waits: " +
-		"agent dead: call the API: the command's time to wait, 4s, ran out (",
-		"the time to wait ran out; unavailable is what is on dead; nothing is left scheduled\n",
-		"`southbound deploy --retry-failed` tries again now"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("expected %q in\n%s", want, said)
-		}
+	if code != 4 || strings.Contains(said, "context deadline") || !strings.Contains(said,
+		"1 resource is not finished: http::Object[dead,name=a]; what is left stays scheduled") {
+		t.Errorf("exit code %d, printed\n%s", code, said)
 	}
-	if code != 4 || strings.Contains(said, "stays scheduled") ||
-		strings.Contains(said, "context deadline") {
-		t.Errorf("exit code %d, said\n%s", code, said)
-	}
-	if code, out, _ := run("deploy", "--retry-failed", "--timeout", "4s", "--json"); code != 4 ||
-		!strings.Contains(out, "unavailable is what is on dead; nothing is left scheduled") {
+	if code, out, _ := run("resources", "--json"); code != 0 || !strings.Contains(out, `"status":"available"`) {
 		t.Errorf("exit code %d, output\n%s", code, out)
 	}
 }
