@@ -245,7 +245,7 @@ func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error 
 		}
 		c.line(end)
 	} else {
-		c.showAgents(exit.agents)
+		showAgents(c, exit.agents)
 		c.printf("%s\n", planText(summary))
 	}
 	changes := summary["reload"] + summary["move"] +

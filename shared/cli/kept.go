@@ -153,7 +153,7 @@ func (p *planFiles) showKept(
 		return err
 	}
 	if !opts.Read {
-		p.sayUnread()
+		sayUnread(p.console)
 	}
 	p.say("kept in %s; `%s` does exactly this", file, p.command(file))
 	return nil

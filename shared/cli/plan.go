@@ -157,14 +157,14 @@ func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 		return nil, err
 	}
 	if !read {
-		p.sayUnread()
+		sayUnread(p.console)
 	}
 	p.sayHeld(ctx, d.Planned)
 	return nil, nil
 }
 
 // sayUnread says that a plan was not compared with reality.
-func (c *console) sayUnread() {
+func sayUnread(c *console) {
 	c.say("machines not looked at: drift and commands that would run are not in the plan")
 }
 

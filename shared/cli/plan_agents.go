@@ -11,7 +11,7 @@ const maxNewAgents = 20
 
 // showAgents says where the new agents of a plan are, and for which agents only secrets change.
 // Where else an agent is reached in another way, each resource says so.
-func (c *console) showAgents(agents []deploy.AgentChange) {
+func showAgents(c *console, agents []deploy.AgentChange) {
 	fresh := 0
 	for _, a := range agents {
 		switch {

@@ -44,11 +44,11 @@ func (x comparer) decide(r *Run) {
 	switch {
 	case r.want.Purged && r.seen.Exists:
 		r.act = diff.Purged
-		r.setChanges(purgeDiff(r))
+		setChanges(r, purgeDiff(r))
 	case r.want.Purged:
 	case !r.seen.Exists:
 		r.act = diff.Created
-		r.setChanges(createDiff(r))
+		setChanges(r, createDiff(r))
 	default:
 		if !x.compare(r) {
 			return
@@ -56,7 +56,7 @@ func (x comparer) decide(r *Run) {
 		r.unwritten()
 		if len(r.diff) > 0 {
 			r.act = diff.Updated
-			r.setChanges(r.diff)
+			setChanges(r, r.diff)
 			if fixed := diff.InitOnly(r.typ, r.diff); len(fixed) > 0 {
 				r.End(
 					state.StatusFailed,

@@ -54,7 +54,7 @@ func (r *Run) leftover() {
 		for name, v := range old[0] {
 			diffs[name] = diff.Diff{Current: v, Desired: r.seen.Attributes[name]}
 		}
-		r.setChanges(diffs)
+		setChanges(r, diffs)
 	}
 	r.leaves = true
 }

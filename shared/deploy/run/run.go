@@ -66,8 +66,8 @@ type Inputs struct {
 	Released int
 }
 
-// setChanges notes how the thing differs.
-func (r *Run) setChanges(diffs map[string]diff.Diff) {
+// setChanges replaces the changes of a run.
+func setChanges(r *Run, diffs map[string]diff.Diff) {
 	r.Changes, r.whole = nil, nil
 	r.addChanges(diffs)
 }
