@@ -328,6 +328,20 @@ type Moves struct {
 	Moves []deploy.Move `json:"moves,omitempty"` // the first of them
 }
 
+// Gate is why a gate between waves is closed.
+type Gate struct {
+	AfterWave int            `json:"after_wave"`
+	Resources []GateResource `json:"resources"` // those of it that are not deployed
+}
+
+// GateResource is a resource that keeps a gate closed: it is not deployed, or was not checked.
+type GateResource struct {
+	ID     resource.ID  `json:"id"`
+	Status state.Status `json:"status"`
+	Reason string       `json:"reason"`
+	Waits  string       `json:"waits,omitempty"` // why it was not checked
+}
+
 // Report is what an export came to, as the command line and the export function answer it.
 //
 // Large: it is one JSON object, with a field for each member.
@@ -345,6 +359,8 @@ type Report struct {
 	// unavailable before, and are deployed now.
 	Recovered     int `json:"recovered"`
 	FilesUploaded int `json:"files_uploaded"`
+	// Gate is what has ended the command between waves; nil: no gate has.
+	Gate *Gate `json:"gate,omitempty"`
 	// what was changed; the first of them
 	Changes    []Changed            `json:"changes"`
 	More       int                  `json:"more,omitempty"` // how many more there were

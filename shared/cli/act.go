@@ -58,7 +58,7 @@ func (c *workCommands) workCommand(name, short, example string) *cobra.Command {
 				return fault.New(fault.Usage, name, "waves are waited for").
 					WithHint("leave out --no-wait, or --batch and --max-parallel")
 			}
-			if _, err := f.waves.waves(nil); err != nil {
+			if err := f.waves.checked(); err != nil {
 				return err
 			}
 			return c.work(cmd.Context(), api.Work{Filter: args, Repair: name == "repair",
@@ -66,6 +66,7 @@ func (c *workCommands) workCommand(name, short, example string) *cobra.Command {
 		},
 	}
 	f.waves.add(cmd.Flags())
+	f.waves.addGate(cmd.Flags())
 	foldFlag(c.console, cmd)
 	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "only schedule it")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0,
@@ -161,7 +162,7 @@ func (c *workCommands) worked(
 	}
 	r := api.Report{Environment: c.env, Version: p.Released, Resources: total(p),
 		Unchanged: total(p), Repaired: done.Did.fixed, Counts: p.ByStatus(),
-		DurationMS: time.Since(began).Milliseconds()}
+		Gate: done.Gate, DurationMS: time.Since(began).Milliseconds()}
 	var err error
 	if r.Recovered, err = c.waiter.recovered(ctx, of); err != nil {
 		return err
@@ -191,23 +192,30 @@ func total(p api.Progress) int {
 func (c *workCommands) inWaves(
 	ctx context.Context, work api.Work, f workFlags, of asked, began time.Time,
 ) error {
-	agents, err := c.waves.agentsOf(ctx, work.Filter)
-	if err == nil && len(agents) == 0 {
+	w, err := c.waves.ofWork(ctx, work, f.waves)
+	if err == nil && len(w.agents) == 0 {
 		err = c.somethingMatches(ctx, work.Filter)
 	}
 	if err != nil {
 		return c.waiter.interrupted(err, nil)
 	}
-	done, err := c.waves.eachWave(ctx, work.Filter, f.waves, agents, of,
-		func(wave []string, _ bool) error {
+	waves, err := cutWaves(c.console, f.waves, w)
+	if err == nil {
+		err = c.waves.gated(ctx, f.waves.gate, nil, waves)
+	}
+	if err != nil {
+		return err
+	}
+	done, err := c.waves.eachWave(ctx, round{terms: work.Filter, flags: f.waves, waves: waves, of: of,
+		do: func(wave []string, _ bool) error {
 			if len(wave) == 0 {
-				return nil // nothing matches
+				return nil // nothing matches, or there is nothing to do
 			}
 			part := work
 			part.Filter = atAgents(work.Filter, wave)
 			_, err := c.home.Schedule(ctx, c.env, part)
 			return err
-		})
+		}})
 	if err != nil {
 		return c.waiter.interrupted(err, &of)
 	}

@@ -41,7 +41,7 @@ func (dr *dryRunner) dryRunCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := waves.waves(nil); err != nil {
+			if err := waves.checked(); err != nil {
 				return err
 			}
 			if noWait {
@@ -111,7 +111,7 @@ func (dr *dryRunner) dryRun(
 	if err != nil {
 		return deploy.DryRun{}, err
 	}
-	waves, err := f.waves(agents)
+	waves, err := cutWaves(dr.console, f, workload{agents: agents, known: agents})
 	if err != nil {
 		return deploy.DryRun{}, err
 	}

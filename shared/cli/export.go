@@ -87,6 +87,7 @@ func (e *exporter) exportCommands() []*cobra.Command {
 	apply.Flags().IntVar(&f.allowDelete, "allow-delete", -1, allowDeleteHelp)
 	originFlags(apply.Flags(), &f.origin)
 	f.waves.add(apply.Flags())
+	f.waves.addGate(apply.Flags())
 	foldFlag(e.console, apply)
 	export := &cobra.Command{
 		Use: "export PATH", Short: "Store a version and deploy what changed, by hash",
@@ -141,8 +142,14 @@ func (f *exportFlags) asPlanned(cmd *cobra.Command) error {
 			"a FILTER does not go with a plan, which says what is to be done").
 			WithHint("say it when the plan is made, or apply the documents")
 	}
-	for _, name := range []string{"changed-only", "partial", "delete-set", "batch",
-		"max-parallel"} {
+	for _, name := range []string{"batch", "max-parallel", "gate"} {
+		if cmd.Flags().Changed(name) {
+			return fault.New(fault.Usage, cmd.Name(),
+				"--%s does not go with a plan that is kept, which is carried out at once", name).
+				WithHint("apply the documents in waves instead of the plan")
+		}
+	}
+	for _, name := range []string{"changed-only", "partial", "delete-set"} {
 		if cmd.Flags().Changed(name) {
 			return fault.New(fault.Usage, cmd.Name(),
 				"--%s does not go with a plan, which says what is to be done", name).

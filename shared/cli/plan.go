@@ -54,7 +54,7 @@ func (p *planner) planCommand() *cobra.Command {
 			if out != "" {
 				if f.waves.set() {
 					return fault.New(fault.Usage, "plan",
-						"a plan that is kept is carried out in one go").
+						"a plan that is kept is carried out at once").
 						WithHint("leave out --batch and --max-parallel, or keep no plan")
 				}
 				if err := mayKeep(out); err != nil {
@@ -147,7 +147,7 @@ func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 	}
 	d, err := p.home.Plan(ctx, p.env, x, opts)
 	if err == nil {
-		err = p.inOrder(d.Planned, f.waves)
+		err = p.inOrder(ctx, d.Planned, x, f.waves, read)
 	}
 	if err != nil {
 		return d.Unread, err

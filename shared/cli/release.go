@@ -39,6 +39,12 @@ func (rl *releaser) releaseCommand() *cobra.Command {
 			if err := notNegative("release", "timeout", f.timeout); err != nil {
 				return err
 			}
+			if f.waves.set() || len(f.waves.gate) > 0 {
+				return fault.New(fault.Usage, "release",
+					"a version is released at once, and not in waves").
+					WithHint("to go back in waves, apply its documents: `southbound show %d --out DIR`, "+
+						"`southbound apply DIR --batch 1,100%%`", number)
+			}
 			if f.allowDelete < -1 {
 				return fault.New(fault.Usage, "release", "--allow-delete is negative").
 					WithHint("write how many may be deleted; -1: any number")
@@ -52,6 +58,7 @@ func (rl *releaser) releaseCommand() *cobra.Command {
 			return rl.release(cmd.Context(), number, f)
 		}}
 	foldFlag(rl.console, cmd)
+	f.waves.refused(cmd.Flags())
 	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "only schedule it")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0,
 		"stop waiting after this long, with exit code 4")

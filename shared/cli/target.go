@@ -42,7 +42,7 @@ const filterSigns = "=[*?"
 
 // targeted reports what is wrong with a filter and waves.
 func (f *exportFlags) targeted(command string) error {
-	if _, err := f.waves.waves(nil); err != nil {
+	if err := f.waves.checked(); err != nil {
 		return err
 	}
 	if (len(f.filter) > 0 || f.waves.set()) && (f.partial || len(f.deleteSets) > 0) {
@@ -62,12 +62,26 @@ func agentsIn(planned []deploy.PlannedChange) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// inOrder puts a plan in the order of the waves, and says which these are.
-func (p *planner) inOrder(planned []deploy.PlannedChange, f waveFlags) error {
+// inOrder puts a plan in the order of the waves, and says which these are. read says that the plan
+// was compared with reality.
+func (p *planner) inOrder(ctx context.Context, planned []deploy.PlannedChange, x deploy.Export,
+	f waveFlags, read bool) error {
 	if !f.set() {
 		return nil
 	}
-	waves, err := f.waves(agentsIn(planned))
+	unread := planned
+	if read {
+		d, err := p.home.Plan(ctx, p.env, x, deploy.CompareOptions{})
+		if err != nil {
+			return err
+		}
+		unread = d.Planned
+	}
+	var looked []deploy.PlannedChange
+	if read {
+		looked = planned
+	}
+	waves, err := cutWaves(p.console, f, workloadOf(x, f, unread, looked))
 	if err != nil {
 		return err
 	}
@@ -75,11 +89,12 @@ func (p *planner) inOrder(planned []deploy.PlannedChange, f waveFlags) error {
 	for i, wave := range waves {
 		p.say("wave %d of %d: %s", i+1, len(waves), named(wave))
 		for _, name := range wave {
-			of[name] = i
+			of[name] = i + 1
 		}
 	}
+	at := func(w *deploy.PlannedChange) int { return cmp.Or(of[w.ID.Agent()], len(waves)+1) }
 	slices.SortStableFunc(planned, func(x, y deploy.PlannedChange) int {
-		return cmp.Compare(of[x.ID.Agent()], of[y.ID.Agent()])
+		return cmp.Compare(at(&x), at(&y))
 	})
 	return nil
 }
@@ -106,15 +121,21 @@ func (e *exporter) applyInWaves(
 	if err != nil {
 		return cutShort(ctx, err)
 	}
+	waves, err := e.waves.ofExport(ctx, x, f.waves, plan)
+	if err != nil {
+		return cutShort(ctx, err)
+	}
+	if len(waves) == 0 && f.waves.batch != "" {
+		x.Check = false // all was read, and is as described
+	}
 	of, err := e.waiter.mark(ctx)
 	if err != nil {
 		return cutShort(ctx, err)
 	}
-	of.nothing = !f.check
+	of.nothing = !x.Check
 	var r api.Report
-	agents := agentsIn(plan.Planned)
-	done, err := e.waves.eachWave(ctx, f.filter, f.waves, agents, of,
-		func(wave []string, last bool) error {
+	done, err := e.waves.eachWave(ctx, round{terms: f.filter, flags: f.waves, waves: waves, of: of,
+		do: func(wave []string, last bool) error {
 			part := x
 			if part.CheckAgents = wave; !last {
 				part.CheckAgents, part.Defer = nil, true
@@ -129,7 +150,7 @@ func (e *exporter) applyInWaves(
 			r.Changed, r.Removed, r.FilesUploaded = r.Changed+out.Changed, r.Removed+out.Removed,
 				r.FilesUploaded+out.FilesUploaded
 			return err
-		})
+		}})
 	if r.Version > 0 {
 		e.remember(path)
 	}
@@ -139,6 +160,7 @@ func (e *exporter) applyInWaves(
 		}
 		return e.waiter.interrupted(err, &of)
 	}
+	r.Gate = done.Gate
 	r.Environment, r.Unchanged, r.Repaired = e.env, max(r.Resources-r.Changed, 0), done.Did.fixed
 	if r.Recovered, err = e.waiter.recovered(ctx, of); err != nil {
 		return err

@@ -19,7 +19,8 @@ type waited struct {
 	Progress api.Progress
 	Stuck    bool // what is left waits because its agent is paused or the environment is halted
 	Did      did
-	Scope    *scope // what the command was about; nil: everything
+	Scope    *scope    // what the command was about; nil: everything
+	Gate     *api.Gate // what has ended it between waves; nil: no gate has
 }
 
 // asked is what a command that waits for a server has asked for, so that it counts only what came

@@ -5,65 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"southbound/shared/api"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 )
-
-// waveFlags say in which waves agents are worked on.
-type waveFlags struct {
-	batch    string
-	parallel int
-}
-
-func (f *waveFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.batch, "batch", "",
-		"agents in waves, such as 1,10%,100%; stops when a wave does not go well")
-	fl.IntVar(&f.parallel, "max-parallel", 0, "work on at most this many agents at once")
-}
-
-// set reports whether there are to be waves.
-func (f *waveFlags) set() bool { return f.batch != "" || f.parallel != 0 }
-
-// waves cuts agents into waves: of the sizes that --batch names, the last of which is repeated, and
-// of no more than --max-parallel. A percentage is one of all agents.
-func (f *waveFlags) waves(agents []string) ([][]string, error) {
-	if f.parallel < 0 {
-		return nil, fault.New(fault.Usage, "", "--max-parallel is negative").
-			WithHint("write how many agents to work on at once")
-	}
-	sizes := []int{len(agents)}
-	if f.batch != "" {
-		sizes = nil
-		for _, text := range strings.Split(f.batch, ",") {
-			digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
-			n, err := strconv.Atoi(digits)
-			if err != nil || n < 1 || percent && n > 100 {
-				return nil, fault.New(fault.Usage, "", "%q is not the size of a wave", text).
-					WithHint("write numbers of agents, or percentages, such as 1,10%%,100%%")
-			}
-			if percent {
-				n = max(1, n*len(agents)/100)
-			}
-			sizes = append(sizes, n)
-		}
-	}
-	var out [][]string
-	for i := 0; len(agents) > 0; i++ {
-		n := sizes[min(i, len(sizes)-1)]
-		if f.parallel > 0 {
-			n = min(n, f.parallel)
-		}
-		n = min(n, len(agents))
-		out, agents = append(out, agents[:n]), agents[n:]
-	}
-	return out, nil
-}
 
 // waves does work at some agents after the others, and looks how it went before it goes on.
 type waves struct {
@@ -73,17 +20,22 @@ type waves struct {
 	waiter *waiter
 }
 
-// eachWave has do ask for the work of each wave of agents, and waits for it. With --batch it stops
-// when a wave has left something that matches and is not well, and leaves the agents after it as
-// they are. So it does in any case from a wave on that is refused; that of the first is an error, as
-// nothing was done.
-func (v *waves) eachWave(ctx context.Context, terms []string, f waveFlags, agents []string,
-	of asked,
-	do func(wave []string, last bool) error) (done waited, err error) {
-	waves, err := f.waves(agents)
-	if err != nil {
-		return done, err
-	}
+// round is work that is done in waves.
+type round struct {
+	terms []string // of the filter of the command
+	flags waveFlags
+	waves [][]string
+	of    asked
+	// do asks for the work of a wave.
+	do func(wave []string, last bool) error
+}
+
+// eachWave asks for the work of each wave, and waits for it. With --batch it stops when a wave has
+// left something that matches and is not well, or when the gate behind it is closed, and leaves the
+// agents after it as they are. So it does in any case from a wave on that is refused; that of the
+// first is an error, as nothing was done.
+func (v *waves) eachWave(ctx context.Context, r round) (done waited, err error) {
+	waves := r.waves
 	if len(waves) == 0 {
 		waves = [][]string{nil}
 	}
@@ -91,34 +43,62 @@ func (v *waves) eachWave(ctx context.Context, terms []string, f waveFlags, agent
 		if len(wave) > 0 {
 			v.say("wave %d of %d: %s", i+1, len(waves), named(wave))
 		}
-		if err := do(wave, i+1 == len(waves)); i > 0 && isRefused(err) {
+		if err := r.do(wave, i+1 == len(waves)); i > 0 && isRefused(err) {
 			v.refusedLate(err, i+1, slices.Concat(waves[i:]...))
 			break
 		} else if err != nil {
 			return done, err
 		}
-		fixed := done.Did.fixed
-		if done, err = v.waiter.wait(ctx, of); err != nil {
+		if done, err = v.waitMore(ctx, r.of, done); err != nil {
 			return done, err
 		}
-		if !v.remote() {
-			done.Did.fixed += fixed // each wait counts its own
-		}
-		rest := slices.Concat(waves[i+1:]...)
-		if f.batch == "" || len(rest) == 0 {
+		if r.flags.batch == "" || i+1 == len(waves) {
 			continue
 		}
-		bad, err := v.unwell(ctx, atAgents(terms, wave))
-		if err != nil {
+		open := false
+		if done, open, err = v.mayGoOn(ctx, r, i, done); err != nil {
 			return done, err
 		}
-		if bad > 0 || done.Stuck {
-			v.say("wave %d did not go well; left as they are: %s", i+1, named(rest))
+		if !open {
 			v.code = exitUnhealthy
 			break
 		}
 	}
 	return done, nil
+}
+
+// waitMore waits, and adds what was corrected before.
+func (v *waves) waitMore(ctx context.Context, of asked, before waited) (waited, error) {
+	done, err := v.waiter.wait(ctx, of)
+	if err == nil && !v.remote() {
+		done.Did.fixed += before.Did.fixed // each wait counts its own
+	}
+	return done, err
+}
+
+// mayGoOn reports whether wave i went well and the gate behind it is open.
+func (v *waves) mayGoOn(
+	ctx context.Context, r round, i int, done waited,
+) (waited, bool, error) {
+	rest := named(slices.Concat(r.waves[i+1:]...))
+	bad, err := v.unwell(ctx, atAgents(r.terms, r.waves[i]))
+	if err != nil {
+		return done, false, err
+	}
+	if bad > 0 || done.Stuck {
+		v.say("wave %d did not go well; left as they are: %s", i+1, rest)
+		return done, false, nil
+	}
+	if len(r.flags.gate) == 0 {
+		return done, true, nil
+	}
+	done, err = v.passGate(ctx, r.flags.gate, r.of, done)
+	if err != nil || done.Gate == nil {
+		return done, err == nil, err
+	}
+	done.Gate.AfterWave = i + 1
+	sayClosed(v.console, done.Gate, rest)
+	return done, false, nil
 }
 
 // isRefused reports whether an error says that something is not done since it must not be.

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/schema"
+)
+
+// waveFlags say in which waves agents are worked on, and what has to be well between them.
+type waveFlags struct {
+	batch    string
+	parallel int
+	gate     []string // terms of a filter
+}
+
+func (f *waveFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.batch, "batch", "",
+		"agents with work in waves, such as 1,10%,100% or web1,100%; stops when a wave does not go well")
+	fl.IntVar(&f.parallel, "max-parallel", 0, "work on at most this many agents at once")
+}
+
+func (f *waveFlags) addGate(fl *pflag.FlagSet) {
+	fl.StringArrayVar(&f.gate, "gate", nil,
+		"resources that are checked between waves and have to be deployed: a term of a `FILTER`; may be repeated")
+}
+
+// refused adds the flags to a command that works on everything at once.
+func (f *waveFlags) refused(fl *pflag.FlagSet) {
+	f.add(fl)
+	f.addGate(fl)
+	for _, name := range []string{"batch", "max-parallel", "gate"} {
+		_ = fl.MarkHidden(name)
+	}
+}
+
+// set reports whether there are to be waves.
+func (f *waveFlags) set() bool { return f.batch != "" || f.parallel != 0 }
+
+// checked reports what is wrong with the flags, as far as that does not depend on agents.
+func (f *waveFlags) checked() error {
+	if f.parallel < 0 {
+		return fault.New(fault.Usage, "", "--max-parallel is negative").
+			WithHint("write how many agents to work on at once")
+	}
+	if _, err := f.steps(); err != nil || len(f.gate) == 0 {
+		return err
+	}
+	if f.batch == "" {
+		return fault.New(fault.Usage, "", "--gate stands between the waves of --batch").
+			WithHint("add --batch, such as --batch 1,100%%")
+	}
+	filter, err := state.ParseFilter(f.gate)
+	if err == nil && filter.Status != "" {
+		err = fault.New(fault.Usage, "", "--gate asks for the status deployed itself").
+			WithHint("leave out status=")
+	}
+	return err
+}
+
+// step is an item of --batch: how many agents, which part of them, or one by its name.
+type step struct {
+	agent   string
+	n       int
+	percent bool
+}
+
+// steps reads --batch.
+func (f *waveFlags) steps() ([]step, error) {
+	if f.batch == "" {
+		return nil, nil
+	}
+	var out []step
+	for _, text := range strings.Split(f.batch, ",") {
+		text = strings.TrimSpace(text)
+		digits, percent := strings.CutSuffix(text, "%")
+		n, err := strconv.Atoi(digits)
+		switch {
+		case text == "" || percent && err != nil, err == nil && (n < 1 || percent && n > 100):
+			return nil, fault.New(fault.Usage, "", "%q is not the size of a wave", text).
+				WithHint("write numbers of agents, percentages or names of agents, such as " +
+					"web1,10%%,100%%")
+		case err != nil:
+			out = append(out, step{agent: text})
+		default:
+			out = append(out, step{n: n, percent: percent})
+		}
+	}
+	return out, nil
+}
+
+// workload is the agents with work, in order, and all names that --batch may have.
+type workload struct{ agents, known []string }
+
+// waves cuts agents with work into waves, as the flags say; idle are those that --batch names and
+// that have no work.
+func (f *waveFlags) waves(w workload) (out [][]string, idle []string, err error) {
+	steps, err := f.steps()
+	if err != nil {
+		return nil, nil, err
+	}
+	rest := slices.Clone(w.agents)
+	for _, s := range steps {
+		i := slices.Index(rest, s.agent)
+		switch {
+		case s.agent == "":
+		case i >= 0:
+			rest = slices.Delete(rest, i, i+1)
+		case slices.Contains(w.agents, s.agent): // it is named twice
+		case slices.Contains(w.known, s.agent):
+			idle = append(idle, s.agent)
+		default:
+			return nil, nil, notAnAgent(s.agent, w.known)
+		}
+	}
+	named := map[string]bool{}
+	last := step{n: 100, percent: true}
+	for i := 0; i < len(steps) || len(rest) > 0; i++ {
+		if i < len(steps) && steps[i].agent != "" {
+			name := steps[i].agent
+			if slices.Contains(w.agents, name) && !named[name] {
+				named[name] = true
+				out = append(out, []string{name})
+			}
+			continue
+		}
+		if i < len(steps) {
+			last = steps[i]
+		}
+		n := f.size(last, len(w.agents), len(rest))
+		if n > 0 {
+			out = append(out, rest[:n:n])
+		}
+		rest = rest[n:]
+	}
+	return out, idle, nil
+}
+
+// size returns how many agents a step takes of those that are left.
+func (f *waveFlags) size(s step, all, left int) int {
+	n := s.n
+	if s.percent {
+		n = max(1, n*all/100)
+	}
+	if f.parallel > 0 {
+		n = min(n, f.parallel)
+	}
+	return min(n, left)
+}
+
+// notAnAgent refuses a name in --batch.
+func notAnAgent(name string, known []string) error {
+	hint := "name an agent of the documents or of the version in force, or write sizes such as 1,10%,100%"
+	if near := schema.Nearest(name, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return fault.New(fault.Invalid, "", "--batch names %q, which is neither the size of a wave nor "+
+		"an agent here", name).WithHint("%s", hint)
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"southbound/shared/api"
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/resource"
+)
+
+// passGate checks the resources of a gate after a wave, and waits for that. It notes in what it
+// returns why the gate is closed; nil: it is open. A resource that is deployed and not scheduled was
+// checked after it was asked for, and so after the wave.
+func (v *waves) passGate(
+	ctx context.Context, terms []string, of asked, before waited,
+) (waited, error) {
+	if _, err := v.home.Schedule(ctx, v.env, api.Work{Filter: terms, Repair: true}); err != nil {
+		return before, err
+	}
+	done, err := v.waitMore(ctx, of, before)
+	if err != nil {
+		return done, err
+	}
+	closed, err := v.closedBy(ctx, terms, done.Progress.Scheduled > 0)
+	done.Gate = closed
+	return done, err
+}
+
+// closedBy returns why a gate is closed after its resources were checked; nil: it is open. left says
+// that something is still scheduled, which may be a check of the gate.
+func (v *waves) closedBy(ctx context.Context, terms []string, left bool) (*api.Gate, error) {
+	closed, n := &api.Gate{Resources: []api.GateResource{}}, 0
+	var waits []api.GateResource
+	err := v.home.Resources(ctx, v.env, terms, func(r *api.Resource) error {
+		if r.Status == state.StatusOrphaned {
+			return nil
+		}
+		n++
+		g := api.GateResource{ID: r.ID, Status: r.Status, Reason: r.Reason}
+		if r.Status != state.StatusDeployed {
+			closed.Resources = append(closed.Resources, g)
+		} else if left {
+			waits = append(waits, g)
+		}
+		return nil
+	})
+	for i := 0; i < len(waits) && err == nil; i++ {
+		var d api.Detail
+		if d, err = v.home.Resource(ctx, v.env, waits[i].ID); err == nil && d.Waits != "" {
+			waits[i].Waits = d.Waits
+			closed.Resources = append(closed.Resources, waits[i])
+		}
+	}
+	if err != nil || n > 0 && len(closed.Resources) == 0 {
+		return nil, err
+	}
+	return closed, nil
+}
+
+// sayClosed names what keeps a gate closed, and the agents that are left as they are.
+func sayClosed(c *console, g *api.Gate, rest string) {
+	why := ", as it selects nothing that is in force"
+	if n := len(g.Resources); n > 0 {
+		why = " by " + plural(n, "resource")
+	}
+	c.say("gate after wave %d is closed%s; left as they are: %s", g.AfterWave, why, rest)
+	for i, r := range g.Resources {
+		if i == maxNamed {
+			c.say("  and %d more", len(g.Resources)-i)
+			return
+		}
+		if r.Waits != "" {
+			c.say("  %s is %s, and its check waits: %s", oneLine(string(r.ID)), r.Status,
+				oneLine(r.Waits))
+			continue
+		}
+		c.say("  %s is %s%s", oneLine(string(r.ID)), r.Status, because(oneLine(r.Reason)))
+	}
+}
+
+// gated refuses a gate that selects nothing which could be checked after the first wave: nothing in
+// force, and of resources that the input has nothing that the first wave deploys.
+func (v *waves) gated(
+	ctx context.Context, terms []string, input []resource.Resource, waves [][]string,
+) error {
+	if len(terms) == 0 {
+		return nil
+	}
+	found := false
+	err := v.home.Resources(ctx, v.env, terms, func(r *api.Resource) error {
+		if r.Status == state.StatusOrphaned {
+			return nil
+		}
+		found = true
+		return errEnough
+	})
+	if found {
+		return nil
+	}
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	filter, err := state.ParseFilter(terms)
+	if err != nil {
+		return err
+	}
+	var later *resource.Resource
+	for i := range input {
+		r := &input[i]
+		if !filter.Picks(r.ID, r.Set) {
+			continue
+		}
+		if len(waves) < 2 || slices.Contains(waves[0], r.Agent) {
+			return nil
+		}
+		later = r
+	}
+	if later != nil {
+		return fault.New(fault.Invalid, "", "--gate selects only what is new and not in the first "+
+			"wave: %s", later.ID).WithHint("begin --batch with the agent %s, or deploy it first",
+			later.Agent)
+	}
+	return fault.New(fault.Invalid, "", "--gate selects nothing: %s", strings.Join(terms, " ")).
+		WithHint("`southbound resources` lists what there is")
+}
