@@ -5,14 +5,15 @@ import (
 	"strings"
 	"sync"
 
+	"southbound/handlers/internal/disk"
 	"southbound/handlers/internal/held"
-
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
 
 // claim is what a resource describes of a whole file, directory or link, in few bytes.
 type claim struct {
+	path   string
 	purged bool
 	values [5]uint64 // hashes of claimed; 0: not described
 }
@@ -23,7 +24,7 @@ var hashSeed = sync.OnceValue(maphash.MakeSeed)
 func claimed() [5]string { return [5]string{"content", "target", "mode", "owner", "group"} }
 
 func claimOf(r provider.Resource, purged bool) *claim {
-	c := &claim{purged: purged}
+	c := &claim{path: text(r, "path"), purged: purged}
 	for i, name := range claimed() {
 		if name == "content" && r.Attributes["replace"] == false {
 			continue // it is only what a new file begins with
@@ -79,6 +80,10 @@ func (c *claim) contradicts(t *provider.BatchChange) string {
 func (t *task) claim(table *held.Table[*claim], place string) error {
 	for _, other := range table.At(place) {
 		if other.ID == t.Resource.ID {
+			continue
+		}
+		if disk.RealOf(other.Described.path) != place { // the number of its directory is another's now
+			table.Release(place, other.ID)
 			continue
 		}
 		if name := other.Described.contradicts(t.BatchChange); name != "" {

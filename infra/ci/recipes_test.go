@@ -118,7 +118,7 @@ func TestGitLabJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, code := range map[string]int{"southbound-plan": 0, "southbound-apply": 3} {
+	for name, code := range map[string]int{"southbound-plan": 3, "southbound-apply": 3} {
 		entry := recipe[name].(map[string]any)
 		j := newJob(t, map[string]string{"docs/a.yaml": ill})
 		project := filepath.Join(j.dir, "project")

@@ -180,7 +180,7 @@ func TestGood(t *testing.T) {
 				"GITHUB_OUTPUT="+filepath.Join(j.dir, "output"))
 			j.shell = shell
 			j.run(0, "plan", "my site")
-			j.has("the summary", j.file("summary"), "## Southbound plan my site", "**2** to create",
+			j.has("the summary", j.file("summary"), "## Southbound plan my site", "**1** to create",
 				"+ create fs::File[here,path=", `+   content: "hello"`)
 			j.has("the output", j.file("output"), "exit-code=0\n", "changes=true\n")
 			j.run(5, "plan", "my site", "--exit-code")
@@ -389,7 +389,7 @@ func TestComment(t *testing.T) {
 			{"id": 999, "body": "of a person, who says <!-- southbound -->"}}}
 	server := httptest.NewServer(f)
 	defer server.Close()
-	j := newJob(t, map[string]string{"site/a.yaml": fmt.Sprintf(good, "/nowhere"),
+	j := newJob(t, map[string]string{"site/a.yaml": fmt.Sprintf(good, t.TempDir()),
 		"event.json": `{"pull_request":{"number":7}}`}, "SOUTHBOUND_CI_COMMENT=true",
 		"GITHUB_ACTIONS=true", "GITHUB_API_URL="+server.URL, "GITHUB_REPOSITORY=me/site",
 		"GITHUB_TOKEN=t0ken")
@@ -404,7 +404,7 @@ func TestComment(t *testing.T) {
 		t.Fatalf("%q, expected %q; %s", calls, want, &j.stderr)
 	}
 	j.has("the comment", fmt.Sprint(comments[1]["body"]),
-		"<!-- southbound: Southbound-plan-site -->\n## Southbound plan site", "**2** to create")
+		"<!-- southbound: Southbound-plan-site -->\n## Southbound plan site", "**1** to create")
 	j.run(0, "plan", "site")
 	j.has("what it says", j.stderr.String(), "pull-requests: write",
 		"there is no comment; the job goes on")

@@ -251,8 +251,8 @@ func TestExport(t *testing.T) {
 			entry{name: "index.html", text: "<p>"},
 			entry{name: "southbound.yaml", text: "environment: production\n"})), nil)
 	for i, want := range []string{
-		`{"environment":"production","version":1,"author":"","message":"","commit":"","resources":2,"changed":2,"unchanged":0,"removed":0,"repaired":0,"files_uploaded":1,"changes":[],"counts":{"available":2,"blocked":0,`,
-		`{"environment":"production","version":1,"author":"","message":"","commit":"","resources":2,"changed":0,"unchanged":2,"removed":0,"repaired":0,"files_uploaded":0,"changes":[],"counts":{"available":2,"blocked":0,`,
+		`{"environment":"production","version":1,"author":"","message":"","commit":"","resources":2,"changed":2,"unchanged":0,"removed":0,"repaired":0,"recovered":0,"files_uploaded":1,"changes":[],"counts":{"available":2,"blocked":0,`,
+		`{"environment":"production","version":1,"author":"","message":"","commit":"","resources":2,"changed":0,"unchanged":2,"removed":0,"repaired":0,"recovered":0,"files_uploaded":0,"changes":[],"counts":{"available":2,"blocked":0,`,
 	} {
 		out, err := x.Export(t.Context(), archive.Event{Key: "k"})
 		if err != nil {

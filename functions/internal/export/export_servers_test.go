@@ -70,7 +70,7 @@ func TestFunction(t *testing.T) {
 	handle := handler(f)
 	for _, c := range []struct{ reason, event, want string }{
 		{"an archive", `{"key":"archives/good.zip","environment":"prod"}`,
-			`"resources":1,"changed":1,"unchanged":0,"removed":0,"repaired":0,"files_uploaded":1,`},
+			`"resources":1,"changed":1,"unchanged":0,"removed":0,"repaired":0,"recovered":0,"files_uploaded":1,`},
 		{"the same again", `{"key":"archives/good.zip","environment":"prod","bucket":"` +
 			stack.Config.Bucket + `"}`, `"resources":1,"changed":0,"unchanged":1,`},
 		{"stored only", `{"key":"archives/good.zip","environment":"other","release":false}`,

@@ -53,6 +53,19 @@ func (d *Folder) Real(base string) string {
 	return fmt.Sprintf("%d:%d/%s", st.Dev, st.Ino, base)
 }
 
+// RealOf returns what Folder.Real returns for a path now; "" if its directory is not there.
+func RealOf(path string) string {
+	dir, base, err := Place(path)
+	if err != nil {
+		return ""
+	}
+	var st unix.Stat_t
+	if err := again(func() error { return unix.Stat(dir, &st) }); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d/%s", st.Dev, st.Ino, base)
+}
+
 // Sync makes the entries durable.
 func (d *Folder) Sync() error { return File{d.FD, d.Sys}.Sync() }
 
