@@ -17,7 +17,7 @@ import (
 // longer one counts, as for the rooms of the engine.
 var layers = [][]string{
 	{"shared/parallel", "shared/fault", "shared/diag", "shared/dag", "shared/binform",
-		"shared/redact", "shared/pattern", "shared/buildtest", "localstack/server",
+		"shared/redact", "shared/pattern", "shared/pyregexp", "shared/buildtest", "localstack/server",
 		"shared/patience"},
 	{"shared/child", "shared/resource", "shared/platform", "shared/aws/awserr", "shared/schema/puppet"},
 	{"shared/schema", "shared/service/lifecycle"},

@@ -5,11 +5,9 @@ import (
 	"math"
 	"math/big"
 	"strings"
-	"time"
 	"unicode/utf8"
 
-	"github.com/dlclark/regexp2"
-
+	"southbound/shared/pyregexp"
 	"southbound/shared/service/definition"
 )
 
@@ -170,9 +168,6 @@ func invalid(a *definition.Attribute, v any) string {
 	return invalidNumber(p, v)
 }
 
-// matchTimeout bounds how long a regular expression may look at a text.
-const matchTimeout = time.Second / 2
-
 func invalidText(p map[string]any, s string) string {
 	n := new(big.Rat).SetInt64(int64(utf8.RuneCountInString(s)))
 	if least, ok := number(plainNumber(p["min_length"])); ok && n.Cmp(least) < 0 {
@@ -185,15 +180,13 @@ func invalidText(p map[string]any, s string) string {
 	if !ok {
 		return ""
 	}
-	re, err := regexp2.Compile(`\A(?:`+text+`)`, regexp2.None)
+	re, err := pyregexp.Compile(text)
 	if err != nil {
-		return "" // one of Python that is written otherwise here: the compile checks it
+		return "" // the compile of the model reports it
 	}
-	re.MatchTimeout = matchTimeout
-	good, err := re.MatchString(s)
-	switch {
+	switch good, err := re.Match(s); {
 	case err != nil:
-		return fmt.Sprintf("the regular expression /%s/ takes too long for it", text)
+		return err.Error()
 	case !good:
 		return fmt.Sprintf("it does not match /%s/", text)
 	}
