@@ -3,9 +3,11 @@ package lsm
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/types"
+	"southbound/shared/service/inventory"
 )
 
 // allocators are plugins that choose the value of a read-only attribute once, and keep it.
@@ -14,10 +16,13 @@ func allocators() []eval.Plugin {
 		{
 			Name: "lsm::allocators::get_first_free_integer", Result: "int", InContext: true,
 			Call: firstFree,
-			Doc: "Returns the whole number that the attribute of the instance has, or the first " +
-				"one from range_start to range_end, that included, which is not in used_values " +
-				"and was not given to another instance of the service, and stores it as the " +
-				"attribute.",
+			Doc: "Returns the whole number that the attribute of the instance has, or else the " +
+				"first one from range_start to range_end, that included, which is not in " +
+				"used_values and which no instance of the service has, and stores it as the " +
+				"attribute. attribute_path is the name of the attribute, or a path into embedded " +
+				"entities, sites[name=a].vlan: then no other member of any instance has the " +
+				"number either. A number counts as long as it is in the candidate, active or " +
+				"rollback attributes of an instance, and a member keeps its number as long.",
 			Params: []eval.Param{
 				{Name: "service", Type: "lsm::ServiceBase"},
 				{Name: "attribute_path", Type: "string"},
@@ -28,8 +33,9 @@ func allocators() []eval.Plugin {
 		},
 		{
 			Name: "lsm::allocators::get_used_values", Result: "list", InContext: true, Call: used,
-			Doc: "Returns the values that the attribute has at instances of a service, without " +
-				"those at which it has none.",
+			Doc: "Returns the values that the attribute has at instances of a service, each once, " +
+				"in any of their sets of attributes. A path into embedded entities, sites.vlan, " +
+				"stands for all members; keys in it count for nothing.",
 			Params: []eval.Param{
 				{Name: "binding", Type: "lsm::ServiceEntityBinding | lsm::ServiceBinding"},
 				{Name: "attribute_path", Type: "string"},
@@ -59,11 +65,18 @@ func firstFree(c *eval.Context, a eval.Args) (types.Value, error) {
 	if i == nil {
 		return nil, errors.New("the instance is not one of lsm::all, so nothing can be kept for it")
 	}
-	if n, ok := whole(i.Attributes[path]); ok {
+	services := of(c)
+	at, err := services.allocation(i, path)
+	if err != nil {
+		return nil, err
+	}
+	if n, ok, stored := services.kept(at); ok {
+		if !stored {
+			services.update(Update{Instance: i.ID, Path: path, Value: n})
+		}
 		return n, nil
 	}
-	services := of(c)
-	n, ok, err := services.free(i, path, from, to, a.List(4).Items)
+	n, ok, err := services.free(at, from, to, a.List(4).Items)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +86,35 @@ func firstFree(c *eval.Context, a eval.Args) (types.Value, error) {
 	if !ok {
 		return nil, fmt.Errorf("all values from %d to %d are used", from, to)
 	}
-	return n, services.take(i, path, n)
+	return n, services.take(at, n)
+}
+
+// allocation is an attribute of an instance, or of one of its members, for which a number is chosen.
+type allocation struct {
+	instance *Instance
+	text     string // the path as the model has it
+	path     inventory.Path
+	place    inventory.Place // where the path leads in the attributes that the compile is for
+}
+
+// allocation returns where the path of an instance leads.
+func (s *Services) allocation(i *Instance, text string) (*allocation, error) {
+	path, err := inventory.ParsePath(text)
+	if err != nil {
+		return nil, err
+	}
+	places := path.Places(i.Attributes)
+	switch {
+	case len(places) == 0:
+		return nil, fmt.Errorf("the path %s leads to no member of the instance %s", text, i.ID)
+	case len(places) > 1:
+		return nil, &eval.PluginError{
+			Message: fmt.Sprintf("the path %s leads to %d members of the instance %s",
+				text, len(places), i.ID),
+			Hint: "name one by its keys: sites[name=a].vlan",
+		}
+	}
+	return &allocation{i, text, path, places[0]}, nil
 }
 
 // whole returns a value of JSON as a whole number.
@@ -86,9 +127,29 @@ func whole(v any) (int64, bool) {
 	return n, ok
 }
 
-// free returns the first number of a range that nobody has.
+// kept returns the number that an attribute has already: in the set that the compile is for, from
+// an earlier call in this compile, or in another set of the instance. stored reports whether it is
+// in that first set, or noted as an update of it.
+func (s *Services) kept(a *allocation) (n int64, ok, stored bool) {
+	if n, ok := whole(a.place.Value); ok {
+		return n, true, true
+	}
+	if n, ok := s.given[a.instance.ID][a.place.At]; ok {
+		return n, true, true
+	}
+	for _, set := range a.instance.Sets {
+		if places := a.path.Places(set); len(places) == 1 {
+			if n, ok := whole(places[0].Value); ok {
+				return n, true, false
+			}
+		}
+	}
+	return 0, false, false
+}
+
+// free returns the first number of a range that no instance has.
 func (s *Services) free(
-	i *Instance, path string, from, to int64, more []types.Value,
+	a *allocation, from, to int64, more []types.Value,
 ) (int64, bool, error) {
 	given := map[int64]bool{}
 	for _, v := range more {
@@ -96,7 +157,7 @@ func (s *Services) free(
 			given[n] = true
 		}
 	}
-	taken, err := s.numbers(i.Service, path)
+	taken, err := s.numbers(a)
 	if err != nil {
 		return 0, false, err
 	}
@@ -110,39 +171,57 @@ func (s *Services) free(
 	}
 }
 
-// numbers returns the whole numbers that the instances of a service have, those that were given in
-// this compile among them.
-func (s *Services) numbers(service, path string) (map[int64]bool, error) {
-	key := service + "\x00" + path
+// numbers returns the whole numbers that instances of a service have where a path leads, at all
+// members, those that were given in this compile among them.
+func (s *Services) numbers(a *allocation) (map[int64]bool, error) {
+	shape := a.path.Shape()
+	key := a.instance.Service + "\x00" + shape.String()
 	if s.taken[key] != nil {
 		return s.taken[key], nil
 	}
-	rest, err := s.rest(service)
+	sets, err := s.sets(a.instance.Service)
 	if err != nil {
 		return nil, err
 	}
-	for i := range s.all {
-		if s.all[i].Service == service {
-			rest = append(rest[:len(rest):len(rest)], s.all[i].Attributes)
-		}
-	}
 	s.taken[key] = map[int64]bool{}
-	for _, set := range rest {
-		if n, ok := whole(set[path]); ok {
-			s.taken[key][n] = true
+	for _, set := range sets {
+		for _, p := range shape.Places(set) {
+			if n, ok := whole(p.Value); ok {
+				s.taken[key][n] = true
+			}
 		}
 	}
 	return s.taken[key], nil
 }
 
-// take keeps a number for an instance.
-func (s *Services) take(i *Instance, path string, n int64) error {
-	taken, err := s.numbers(i.Service, path)
+// sets returns all sets of attributes that instances of a service have.
+func (s *Services) sets(service string) ([]map[string]any, error) {
+	rest, err := s.rest(service)
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Clone(rest)
+	for i := range s.all {
+		if s.all[i].Service == service {
+			out = append(append(out, s.all[i].Attributes), s.all[i].Sets...)
+		}
+	}
+	return out, nil
+}
+
+// take keeps a number for an attribute.
+func (s *Services) take(a *allocation, n int64) error {
+	taken, err := s.numbers(a)
 	if err != nil {
 		return err
 	}
 	taken[n] = true
-	s.update(Update{Instance: i.ID, Path: path, Value: n})
+	id := a.instance.ID
+	if s.given[id] == nil {
+		s.given[id] = map[string]int64{}
+	}
+	s.given[id][a.place.At] = n
+	s.update(Update{Instance: id, Path: a.text, Value: n})
 	return nil
 }
 
@@ -151,28 +230,46 @@ func used(c *eval.Context, a eval.Args) (types.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	services := of(c)
-	service, _ := name.(string)
-	sets, err := services.rest(service)
+	path, err := inventory.ParsePath(a.Text(1))
 	if err != nil {
 		return nil, err
 	}
-	for i := range services.all {
-		if services.all[i].Service == name {
-			sets = append(sets[:len(sets):len(sets)], services.all[i].Attributes)
+	services := of(c)
+	service, _ := name.(string)
+	sets, err := services.sets(service)
+	if err != nil {
+		return nil, err
+	}
+	values := services.chosen(service, path.Shape())
+	for _, set := range sets {
+		for _, p := range path.Shape().Places(set) {
+			values = append(values, p.Value)
 		}
 	}
-	out := &types.List{}
-	for _, set := range sets {
-		v, ok := set[a.Text(1)]
-		if !ok || v == nil {
-			continue
-		}
+	out, seen := &types.List{}, map[string]bool{}
+	for _, v := range values {
 		value, err := Value(v)
 		if err != nil {
 			return nil, err
 		}
-		out.Items = append(out.Items, value)
+		if text := types.Repr(value); v != nil && !seen[text] {
+			seen[text] = true
+			out.Items = append(out.Items, value)
+		}
 	}
-	return out, c.Work(len(sets))
+	return out, c.Work(len(values))
+}
+
+// chosen returns the values that the model has stored in this compile where a path leads.
+func (s *Services) chosen(service string, shape inventory.Path) []any {
+	var out []any
+	for _, u := range s.Updates {
+		i := s.instance(u.Instance)
+		path, err := inventory.ParsePath(u.Path)
+		if i != nil && i.Service == service && err == nil &&
+			path.Shape().String() == shape.String() {
+			out = append(out, u.Value)
+		}
+	}
+	return out
 }

@@ -186,6 +186,110 @@ lsm::set_suggested_values("names", ["a", {"label": "B", "value": "b"}])
 	}
 }
 
+// nested is a model whose members have numbers, in lists and alone.
+const nested = `import lsm
+import lsm::fsm
+import lsm::allocators
+entity Vpn extends lsm::ServiceEntity:
+    string name
+end
+entity Site extends lsm::EmbeddedEntity:
+    string name
+    int? vlan = null
+    lsm::attribute_modifier vlan__modifier = "r"
+end
+entity Uplink extends lsm::EmbeddedEntity:
+    int? vlan = null
+    lsm::attribute_modifier vlan__modifier = "r"
+end
+Vpn.sites [0:] lsm::__rwplus__ Site._vpn [1]
+Vpn.uplink [0:1] lsm::__rwplus__ Uplink._vpn [1]
+index Site(name, _vpn)
+index Vpn(instance_id)
+implement Vpn using parents
+implement Site using parents
+implement Uplink using parents
+binding = lsm::ServiceEntityBindingV2(
+    service_entity="__config__::Vpn", lifecycle=lsm::fsm::simple, service_entity_name="vpn",
+)
+for one in lsm::all(binding):
+    Vpn(instance_id=one["id"], entity_binding=binding, name=one["id"])
+end
+i = Vpn[instance_id="i"]
+j = Vpn[instance_id="j"]
+`
+
+// TestMembers gives numbers to members: one that a member has stays, in whichever set of the
+// instance it is, and no other member gets it.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	site := func(name string, vlan any) map[string]any {
+		return map[string]any{"name": name, "vlan": vlan}
+	}
+	set := func(uplink any, sites ...any) map[string]any {
+		return map[string]any{"uplink": uplink, "sites": sites}
+	}
+	up := func(vlan any) map[string]any { return map[string]any{"vlan": vlan} }
+	all := []lsm.Instance{
+		{
+			ID: "i", Service: "vpn", Attributes: set(up(nil), site("a", nil), site("a.b", nil),
+				site("c", json.Number("4"))),
+			Sets: []map[string]any{
+				set(nil, site("a", json.Number("2")), site("old", json.Number("1"))),
+			},
+		},
+		{
+			ID: "j", Service: "vpn", Attributes: set(nil, site("a", nil)),
+			Sets: []map[string]any{set(up(json.Number("1")))},
+		},
+	}
+	free := func(instance, path string) string {
+		return "lsm::allocators::get_first_free_integer(" + instance + `, "` + path + `", 1, 9)`
+	}
+	for _, test := range []struct{ name, text, want string }{
+		{"it stays", `v = ` + free("i", "sites[name=c].vlan"), "4"},
+		{"it stays of another set", `v = ` + free("i", "sites[name=a].vlan"), "2"},
+		{"another member", `v = ` + free("i", "sites[name=a.b].vlan"), "3"},
+		{"of another instance", `v = ` + free("j", "sites[name=a].vlan"), "3"},
+		{"twice the same", `v = [` + free("i", "sites[name=a.b].vlan") + ", " +
+			free("i", "sites[name=a.b].vlan") + "]", "[3, 3]"},
+		{"two at once", `a = ` + free("j", "sites[name=a].vlan") + `
+b = a > 0 ? ` + free("i", "sites[name=a.b].vlan") + ` : 0
+v = [a, b]`, "[3, 5]"},
+		{"one alone", `v = ` + free("i", "uplink.vlan"), "2"},
+		{"used values of members", `v = lsm::allocators::get_used_values(binding, "sites.vlan")`,
+			"[4, 2, 1]"},
+		{"used values count keys for nothing", `v = lsm::allocators::get_used_values(binding,
+    "sites[name=c].vlan")`, "[4, 2, 1]"},
+		{"used values of one alone", `v = lsm::allocators::get_used_values(binding,
+    "uplink.vlan")`, "[1]"},
+		{"used values that were given", `a = ` + free("j", "sites[name=a].vlan") + `
+v = a > 0 ? lsm::allocators::get_used_values(binding, "sites.vlan") : []`, "[3, 4, 2, 1]"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c, _, err := run(t, all, nested+test.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := types.Repr(c.Variables["v"]); got != test.want {
+				t.Errorf("it is %s, and not %s", got, test.want)
+			}
+		})
+	}
+	for path, want := range map[string]string{
+		"sites[name=none].vlan": "leads to no member of the instance i",
+		"sites.vlan":            "leads to 3 members of the instance i",
+		"sites[name=a.vlan":     "there is no ] behind the keys of sites",
+		"sites":                 "leads to an entity",
+	} {
+		_, _, err := run(t, all, nested+free("i", path))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, and not %q", path, err, want)
+		}
+	}
+}
+
 // TestWrong holds what plugins say of wrong arguments.
 func TestWrong(t *testing.T) {
 	t.Parallel()

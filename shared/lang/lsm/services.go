@@ -17,6 +17,8 @@ type Instance struct {
 	State          string
 	Purge          bool           // whether its resources are removed
 	Attributes     map[string]any // the set that the compile is for, as JSON has them
+	// Sets are the other sets of attributes of the instance, for allocators.
+	Sets []map[string]any
 }
 
 // Update is a value that the model has for a read-only attribute of an instance.
@@ -44,6 +46,7 @@ type Services struct {
 	all    []Instance
 	byID   map[string]int
 	taken  map[string]map[int64]bool   // whole numbers that instances have, by service and path
+	given  map[string]map[string]int64 // numbers given in this compile, by instance and place
 	others map[string][]map[string]any // what Others has returned
 }
 
@@ -53,6 +56,7 @@ func NewServices(all []Instance) *Services {
 		all:   all,
 		byID:  make(map[string]int, len(all)),
 		taken: map[string]map[int64]bool{},
+		given: map[string]map[string]int64{},
 	}
 	for i := range all {
 		s.byID[all[i].ID] = i

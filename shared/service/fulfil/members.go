@@ -222,6 +222,7 @@ func (m *members) services(ctx context.Context) (*lsm.Services, error) {
 			ID: one.rec.ID, Service: one.rec.Service, ServiceVersion: one.rec.ServiceVersion,
 			Version: one.rec.Version, State: one.rec.State, Purge: ok && s.PurgeResources,
 			Attributes: inventory.Typed(&of.Service.Part, attributes(one.rec, one.set)),
+			Sets:       otherSets(one),
 		})
 	}
 	out := lsm.NewServices(all)
@@ -229,6 +230,19 @@ func (m *members) services(ctx context.Context) (*lsm.Services, error) {
 		return m.others(ctx, service)
 	}
 	return out, nil
+}
+
+// otherSets returns the sets of a member with which it does not take part.
+func otherSets(one *member) []map[string]any {
+	var out []map[string]any
+	for _, set := range []lifecycle.Set{
+		lifecycle.Active, lifecycle.Candidate, lifecycle.Rollback,
+	} {
+		if held := attributes(one.rec, set); held != nil && set != one.set {
+			out = append(out, held)
+		}
+	}
+	return out
 }
 
 // others returns the sets of all instances of a service that do not take part. What the model

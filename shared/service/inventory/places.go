@@ -1,0 +1,61 @@
+package inventory
+
+import (
+	"strconv"
+)
+
+// Place is where a path leads in a set of attributes.
+type Place struct {
+	At    string // names the place in that set
+	Value any    // nil where there is none
+}
+
+// Places returns all places to which a path leads in a set of attributes. A step without keys leads
+// to all members of a list.
+func (p Path) Places(set map[string]any) []Place {
+	if len(p) == 0 || set == nil {
+		return nil
+	}
+	step, rest := p[0], p[1:]
+	v, at := set[step.Name], strconv.Quote(step.Name)
+	items, many := v.([]any)
+	switch {
+	case step.Keys == nil && len(rest) == 0:
+		return []Place{{at, v}}
+	case !many:
+		m, _ := v.(map[string]any)
+		if m == nil || step.Keys != nil && !matches(m, step.Keys) {
+			return nil
+		}
+		return rest.below(at, m)
+	}
+	var out []Place
+	for i, item := range items {
+		m, ok := item.(map[string]any)
+		if ok && (step.Keys == nil || matches(m, step.Keys)) {
+			out = append(out, rest.below(at+"/"+strconv.Itoa(i), m)...)
+		}
+	}
+	return out
+}
+
+// below returns the places to which a path leads from a member.
+func (p Path) below(at string, m map[string]any) []Place {
+	if len(p) == 0 {
+		return []Place{{at, m}}
+	}
+	out := p.Places(m)
+	for i := range out {
+		out[i].At = at + "." + out[i].At
+	}
+	return out
+}
+
+// Shape returns the path without keys: it leads to the same attribute of all members.
+func (p Path) Shape() Path {
+	out := make(Path, len(p))
+	for i, s := range p {
+		out[i] = Step{Name: s.Name}
+	}
+	return out
+}
