@@ -66,7 +66,7 @@ test-fast: formatted ## tests that need no servers
 	$(GO) test -vet=off -timeout 60m ./...
 
 e2e: ## build and deploy the stack, use it, break it, destroy it; SOUTHBOUND_E2E_ENDPOINT= for AWS or another emulator
-	$(GO) test -vet=off -tags servers -count=1 -timeout 60m -parallel 6 -v ./localstack/e2e
+	$(GO) test -vet=off -tags servers,e2e -count=1 -timeout 60m -parallel 6 -v ./localstack/e2e
 
 N ?= 100000
 sim: ## N= seeds of the simulator

@@ -265,7 +265,7 @@ func (d *Detail) attributes(row *state.Row, last *Action) {
 type Forgetting struct {
 	ID     resource.ID `json:"id,omitempty" minLength:"1" maxLength:"4096" doc:"a resource that left the model"`
 	Agent  string      `json:"agent,omitempty" minLength:"1" maxLength:"255" doc:"an agent that no resource is managed on any more"`
-	Filter []string    `json:"filter,omitempty" minItems:"1" maxItems:"1000" doc:"the terms of a filter: the resources that match and left the model"`
+	Filter []string    `json:"filter,omitempty" minItems:"1" maxItems:"1000" minLength:"1" doc:"the terms of a filter: the resources that match and left the model"`
 }
 
 // Forgotten says what was let go of.

@@ -58,6 +58,9 @@ func (r *routes) history() {
 			InEnvironment
 			Body Forgetting
 		}) (*out[Forgotten], error) {
+			if err := r.s.exists(ctx, i.Env); err != nil {
+				return nil, problemOf(err)
+			}
 			return answer(r.s.Forget(ctx, i.Env, i.Body))
 		})
 	serve(r, http.MethodGet, inEnv+"/versions/{number}", "version",
