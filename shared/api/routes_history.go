@@ -58,8 +58,10 @@ func (r *routes) history() {
 			InEnvironment
 			Body Forgetting
 		}) (*out[Forgotten], error) {
-			if err := r.s.exists(ctx, i.Env); err != nil {
-				return nil, problemOf(err)
+			if len(i.Body.Filter) > 0 {
+				if err := r.s.exists(ctx, i.Env); err != nil {
+					return nil, problemOf(err)
+				}
 			}
 			return answer(r.s.Forget(ctx, i.Env, i.Body))
 		})
