@@ -223,9 +223,11 @@ func (p *process) export(revision int, agents ...string) {
 			resource.Resource{ID: resource.NewID("std::Null", agent,
 				resource.Key{Name: "name", Value: name}), Type: "std::Null", Agent: agent,
 				Attributes: map[string]any{"name": name}})
-		if !strings.HasPrefix(agent, "local") {
-			m.Agents = append(m.Agents, resource.Agent{Name: agent, Transport: "aws", Lanes: 1})
+		transport := "aws"
+		if strings.HasPrefix(agent, "local") {
+			transport = "local"
 		}
+		m.Agents = append(m.Agents, resource.Agent{Name: agent, Transport: transport, Lanes: 1})
 	}
 	if _, err := p.engine.Export(p.w.t.Context(), "prod",
 		deploy.Export{Model: m, Settings: &state.Settings{KeepVersions: 1}}); err != nil {

@@ -62,6 +62,7 @@ const documents = `southbound: 1
 defaults: {agent: aws}
 agents:
   aws: {transport: aws, region: us-east-1, endpoint: %q}
+  here: {transport: local}
 resources:
   - type: aws::ssm::Parameter
     attributes: {name: "/%[2]s/copy", kind: SecureString, value: {secret: "secretsmanager:%[2]s#password"}}
