@@ -122,6 +122,18 @@ func sayLeft(planned []planner.PlannedChange, left map[resource.ID][]resource.ID
 	}
 }
 
+// sayCreated completes what was read of things that are not there: what they are created with is
+// known without reading.
+func sayCreated(read []planner.PlannedChange, planned map[resource.ID]*planner.PlannedChange) {
+	for i := range read {
+		w := &read[i]
+		if was := planned[w.ID]; was != nil && len(w.Changes) == 0 && !w.Failed &&
+			w.Action == "create" && was.Action == w.Action {
+			w.Changes = was.Changes
+		}
+	}
+}
+
 // onlyReports reports whether a resource is only compared; nil is none.
 func onlyReports(row *state.Row) bool {
 	if row == nil {
@@ -171,6 +183,7 @@ func (d *dryRunner) read(
 	if err != nil || len(d.out.Unread) > 0 {
 		return err
 	}
+	sayCreated(d.out.Planned, planned)
 	d.after(g, planned)
 	d.unmet(g)
 	d.skip(g, s.Rows)
