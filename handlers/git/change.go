@@ -2,9 +2,7 @@ package git
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
-	"strings"
 
 	"southbound/handlers/internal/disk"
 	"southbound/shared/diff"
@@ -131,45 +129,19 @@ func (g *change) bring() error {
 	return g.bringTree()
 }
 
-func (g *change) bringBare() error {
-	if err := g.do(g.path, "fetch", "-q", "--prune", "--force", "origin",
-		"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"); err != nil {
-		return err
-	}
-	if ref, err := g.own(); err == nil && ref != "" {
-		return g.do(g.path, "symbolic-ref", "HEAD", ref)
-	}
-	return nil
-}
-
-// own returns the branch that the remote has as its own.
-func (g *change) own() (string, error) {
-	out, err := g.ask("/", "ls-remote", "--symref", "--", g.source, "HEAD")
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.SplitSeq(out, "\n") {
-		if rest, ok := strings.CutPrefix(line, "ref: "); ok {
-			ref, _, _ := strings.Cut(rest, "\t")
-			return ref, nil
-		}
-	}
-	return "", nil
-}
-
 func (g *change) bringTree() error {
 	commit, branch, err := g.head()
 	if err != nil {
 		return err
 	}
-	changed, ours, err := g.changed()
+	have, err := g.work()
 	if err != nil {
 		return err
 	}
 	if g.revision == "" {
 		if commit != "" { // any is right
-			if ours || len(changed) > 0 && g.local == "discard" {
-				err = g.move(target{commit: commit, branch: branch}, true)
+			if have.ours || len(have.changed) > 0 && g.local == "discard" {
+				err = g.move(target{commit: commit, branch: branch}, have)
 			}
 			return errors.Join(err, g.bringSubmodules())
 		}
@@ -187,114 +159,22 @@ func (g *change) bringTree() error {
 	if err != nil {
 		return err
 	}
-	if to.commit != commit || to.branch != branch || ours ||
-		len(changed) > 0 && g.local == "discard" {
-		if err := g.allowed(to, changed, ours, true); err != nil {
-			return err
-		}
+	if to.commit != commit || to.branch != branch || have.ours ||
+		len(have.changed) > 0 && g.local == "discard" {
 		if err := g.fetch(to); err != nil {
 			return err
 		}
-		if err := g.move(to, ours || g.local == "discard"); err != nil {
+		if err := g.mayMove(to, have); err != nil {
+			return err
+		}
+		if err := g.move(to, have); err != nil {
 			return err
 		}
 	}
 	return g.bringSubmodules()
 }
 
-// maxNamed bounds how many files an error names.
-const maxNamed = 5
-
-// saved refuses to take files away that were changed and not committed.
-func (g *change) saved(changed []any, ours bool) error {
-	if len(changed) == 0 || g.local != "refuse" || ours {
-		return nil
-	}
-	return provider.Errorf(provider.NeedsChange,
-		"files of the checkout were changed and not committed: %v%s; commit, save or restore "+
-			"them, or set local",
-		changed[:min(len(changed), maxNamed)], more(len(changed)-maxNamed))
-}
-
-// allowed refuses to move over what would be lost. The remote is asked for the commit, where it is
-// needed to tell, when fetch says so; else what cannot be told is allowed.
-func (g *change) allowed(to target, changed []any, ours, fetch bool) error {
-	if g.local == "discard" {
-		return nil
-	}
-	if err := g.saved(changed, ours); err != nil || to.branch == "" {
-		return err
-	}
-	// Commits of the branch here are lost when the remote does not have them.
-	out, err := g.ask(g.path, "rev-parse", "--verify", "-q", "refs/heads/"+to.branch)
-	here := strings.TrimSpace(out)
-	var f *failure
-	switch {
-	case errors.As(err, &f):
-		return nil // no such branch here
-	case err != nil:
-		return err
-	case here == to.commit:
-		return nil
-	}
-	for _, known := range []string{"refs/remotes/origin/" + to.branch, to.commit} {
-		if yes, err := g.succeeds(g.path, "merge-base", "--is-ancestor", here, known); err != nil ||
-			yes {
-			return err
-		}
-	}
-	if fetch {
-		err = g.fetch(to)
-	} else if yes, e := g.succeeds(g.path, "cat-file", "-e", to.commit+"^{commit}"); e != nil ||
-		!yes {
-		return e
-	}
-	if err != nil {
-		return err
-	}
-	if yes, err := g.succeeds(g.path, "merge-base", "--is-ancestor", here, to.commit); err != nil ||
-		yes {
-		return err
-	}
-	return provider.Errorf(provider.NeedsChange,
-		"the branch %s has commits here that the remote has not; push them, or set local "+
-			"to discard", to.branch)
-}
-
-// removable refuses to remove what would be lost with a checkout.
-func (g *change) removable() error {
-	if g.isBare || g.local != "refuse" {
-		return nil
-	}
-	if err := g.owned(); err != nil {
-		return err
-	}
-	changed, ours, err := g.changed()
-	if err != nil {
-		return err
-	}
-	if err := g.saved(changed, ours); err != nil {
-		return err
-	}
-	out, err := g.ask(g.path, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/stash")
-	if err != nil {
-		return err
-	}
-	for ref := range strings.FieldsSeq(out) {
-		mine, err := g.ask(g.path, "rev-list", "--max-count=1", ref, "--not", "--remotes", "--tags",
-			"--glob="+fetched)
-		if err != nil {
-			return err
-		}
-		if mine != "" {
-			return provider.Errorf(provider.NeedsChange,
-				"%s has commits here that the remote has not; push them, or set local", ref)
-		}
-	}
-	return nil
-}
-
-// Noop implements provider.Nooper: whether what is here would be refused to be lost.
+// Noop implements provider.Nooper: whether a change would be refused, as something would be lost.
 func (h handler) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	w, err := wantedOf(planned.Resource)
 	if err != nil || planned.Change == diff.Created {
@@ -308,125 +188,15 @@ func (h handler) Noop(ctx *provider.Context, planned provider.BatchChange) error
 	if exists, err := g.there(); err != nil || !exists {
 		return err
 	}
-	if planned.Change == diff.Purged {
-		return g.removable()
-	}
-	if g.isBare || g.bare || g.revision == "" {
-		return nil
-	}
-	changed, ours, err := g.changed()
-	if err != nil {
-		return err
-	}
-	if _, moves := planned.Changes["revision"]; !moves {
-		return nil
-	}
-	to, err := g.target()
-	if err != nil {
-		return err
-	}
-	return g.allowed(to, changed, ours, false)
-}
-
-func more(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(" and %d more", n)
-}
-
-// fetch gets a commit, unless it is here.
-func (g *change) fetch(to target) error {
-	if yes, err := g.succeeds(g.path, "cat-file", "-e", to.commit+"^{commit}"); err != nil ||
-		yes && to.ref == "" {
-		return err
-	}
-	if g.depth == 0 {
-		args := []string{"fetch", "-q", "--force", "--tags", "origin"}
-		if shallow, err := g.ask(g.path, "rev-parse", "--is-shallow-repository"); err == nil &&
-			strings.TrimSpace(shallow) == "true" {
-			args = append(args, "--unshallow")
-		}
-		err := g.do(g.path, args...)
-		if err == nil && to.ref == "" {
-			if yes, err := g.succeeds(g.path, "cat-file", "-e",
-				to.commit+"^{commit}"); err != nil || yes {
-				return err
-			}
-			return g.do(g.path, "fetch", "-q", "origin", to.commit) // on no branch
-		}
-		return err
-	}
-	spec := to.commit
 	switch {
-	case to.branch != "":
-		spec = "+" + to.ref + ":refs/remotes/origin/" + to.branch
-	case to.ref != "":
-		spec = "+" + to.ref + ":" + to.ref
-	}
-	depth := fmt.Sprintf("--depth=%d", g.depth)
-	err := g.do(g.path, "fetch", "-q", "--force", depth, "origin", spec)
-	if err != nil && to.ref == "" { // not every remote gives a commit by its id
-		return g.do(g.path, "fetch", "-q", "--force", "--tags", "origin")
-	}
-	return err
-}
-
-// move checks a commit out. A ref stands in the repository meanwhile, so that what a crash leaves
-// is not taken for the work of a person.
-func (g *change) move(to target, force bool) error {
-	if err := g.do(g.path, "update-ref", moving, to.commit); err != nil {
-		return err
-	}
-	args := []string{"checkout", "-q"}
-	if force {
-		args = append(args, "--force")
-	}
-	if to.branch != "" {
-		args = append(args, "--no-track", "-B", to.branch, to.commit)
-	} else {
-		args = append(args, "--detach", to.commit)
-	}
-	if err := g.do(g.path, append(args, "--")...); err != nil {
-		var f *failure
-		if errors.As(err, &f) && strings.Contains(f.said, "would be overwritten") {
-			_, _ = g.ask(g.path, "update-ref", "-d", moving)
-			return provider.Errorf(provider.NeedsChange,
-				"%w; move them away, or set local to discard", err)
-		}
-		return err
-	}
-	if to.branch != "" && to.ref != "" {
-		for _, set := range [][2]string{{"remote", "origin"}, {"merge", to.ref}} {
-			if err := g.do(g.path, "config", "--local", "branch."+to.branch+"."+set[0],
-				set[1]); err != nil {
-				return err
-			}
-		}
-	}
-	if to.branch != "" {
-		if err := g.do(g.path, "update-ref", fetched+to.branch, to.commit); err != nil {
-			return err
-		}
-	}
-	return g.do(g.path, "update-ref", "-d", moving)
-}
-
-func (g *change) bringSubmodules() error {
-	if !g.submodules {
+	case planned.Change == diff.Purged:
+		return g.removable()
+	case g.isBare != g.bare:
 		return nil
+	case g.isBare:
+		return g.mayBring()
 	}
-	if err := g.do(g.path, "submodule", "-q", "sync", "--recursive"); err != nil {
-		return err
-	}
-	args := []string{"submodule", "-q", "update", "--init", "--recursive"}
-	if g.local == "discard" {
-		args = append(args, "--force")
-	}
-	if g.depth > 0 {
-		args = append(args, fmt.Sprintf("--depth=%d", g.depth))
-	}
-	return g.do(g.path, args...)
+	return g.wouldMove(planned.Changes)
 }
 
 // Delete implements provider.Handler: the checkout goes at once, its files after that.

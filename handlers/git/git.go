@@ -21,10 +21,12 @@ func Checkout() provider.Definition {
 		Type: schema.Type{
 			Name:    "git::Checkout",
 			Machine: true,
-			Description: "A checkout of a git repository. It appears as a whole. What is not " +
-				"committed there is never lost, unless local says so. Hooks of the repository do " +
-				"not run. Whether a branch has moved is asked of the remote at each run, unless " +
-				"update is false.",
+			Description: "A checkout of a git repository. It appears as a whole. Work that is only " +
+				"there is never lost, unless local is discard: files that are changed, untracked " +
+				"or ignored, and commits, stashes, tags and whatever else its repository and " +
+				"those of its submodules have that no remote had. A plan shows which changes " +
+				"would be refused for that. Hooks of the repository do not run. Whether a branch " +
+				"has moved is asked of the remote at each run, unless update is false.",
 			Attributes: []schema.Attribute{
 				{Name: "path", Type: `Pattern[/\A\//]`, Behaviour: schema.Namevar,
 					Description: "the directory: an absolute path"},
@@ -39,10 +41,16 @@ func Checkout() provider.Definition {
 						"there; false: the remote is asked only for what is not here"},
 				{Name: "local", Type: "Enum[refuse,keep,discard]", Default: "refuse",
 					Behaviour: schema.Parameter,
-					Description: "what becomes of changes that are not committed, and of commits " +
-						"that the remote has not: refuse to move, and to be purged; keep what is " +
-						"not committed and move under it; or discard, which removes it also when " +
-						"nothing has to move"},
+					Description: "what becomes of work that is only here. refuse: a revision " +
+						"is not checked out while tracked files are changed, where it would " +
+						"overwrite others, or where it would leave commits that the remote has " +
+						"not; a checkout with any work is not purged. keep: the same, but " +
+						"another revision is checked out under changed files that it does not " +
+						"concern. discard: changed files are restored, also when nothing has to " +
+						"move, branches are reset, files in the way are overwritten, and a purge " +
+						"removes everything. In a bare repository, refuse fails where a branch " +
+						"or tag was changed both here and at the remote, keep leaves it, and " +
+						"discard leaves nothing that the remote has not"},
 				{Name: "depth", Type: "Optional[Integer[1]]", Behaviour: schema.Parameter,
 					Description: "how many commits of the history are fetched; left out, all"},
 				{Name: "submodules", Type: "Boolean", Default: false,

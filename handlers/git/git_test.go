@@ -167,19 +167,19 @@ func TestFollows(t *testing.T) {
 	g.Must(attrs, diff.NoChange) // it is where it is wanted
 	write(t, source+"/a", "theirs\n")
 	run(t, source, "commit", "-qam", "6")
-	g.Fails(attrs, false, provider.NeedsChange, "not committed: [a]")
-	g.Fails(attrs, true, provider.NeedsChange, "not committed: [a]")
-	g.would(attrs, diff.Updated, "not committed: [a]")
-	g.would(attrs, diff.Purged, "not committed: [a]")
+	g.Fails(attrs, false, provider.NeedsChange, "not committed: a")
+	g.Fails(attrs, true, provider.NeedsChange, "nowhere else: a")
+	g.would(attrs, diff.Updated, "not committed: a")
+	g.would(attrs, diff.Purged, "nowhere else: a")
 	attrs["local"] = "keep"
 	g.Fails(attrs, false, provider.NeedsChange, "would be overwritten")
 	has(t, path+"/a", "mine\n")
 	run(t, path, "commit", "-qam", "mine")
 	attrs["local"] = "refuse"
 	g.Fails(attrs, false, provider.NeedsChange, "the remote has not")
-	g.Fails(attrs, true, provider.NeedsChange, "the remote has not")
+	g.Fails(attrs, true, provider.NeedsChange, "nowhere else: refs/heads/main")
 	g.would(attrs, diff.Updated, "the remote has not")
-	g.would(attrs, diff.Purged, "the remote has not")
+	g.would(attrs, diff.Purged, "nowhere else: refs/heads/main")
 	attrs["local"] = "discard"
 	g.would(attrs, diff.Updated, "")
 	g.would(attrs, diff.Purged, "")
@@ -200,6 +200,8 @@ func TestFollows(t *testing.T) {
 	g.Must(attrs, diff.Updated)
 	has(t, path+"/a", "kept\n")
 	has(t, path+"/new", "new\n")
+	g.Fails(attrs, true, provider.NeedsChange, "nowhere else: a")
+	attrs["local"] = "discard"
 	if did, err := g.Apply(attrs, true); err != nil || did != diff.Purged {
 		t.Fatal(did, err)
 	}
@@ -292,8 +294,8 @@ func TestBare(t *testing.T) {
 	run(t, source, "branch", "-D", "dev")
 	run(t, source, "tag", "v3")
 	g.Must(attrs, diff.Updated)
-	if refs := run(t, path, "for-each-ref",
-		"--format=%(refname)"); refs != "refs/heads/main\nrefs/tags/v1\nrefs/tags/v2\n"+
+	if refs := run(t, path, "for-each-ref", "--format=%(refname)", "refs/heads",
+		"refs/tags"); refs != "refs/heads/main\nrefs/tags/v1\nrefs/tags/v2\n"+
 		"refs/tags/v3" {
 		t.Fatal(refs)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -23,9 +22,15 @@ type handler struct {
 // is found, what differs there from the commit is our own doing.
 const moving = "refs/southbound/moving"
 
-// fetched are refs to the commits at which branches were checked out last: the remote has them, or
-// had them.
-const fetched = "refs/southbound/fetched/"
+// Refs to commits that a remote has, or had. Their logs, and those of its branches, keep what the
+// remote has given up since.
+const (
+	ours     = "refs/southbound/"          // all of these
+	fetched  = "refs/southbound/fetched/"  // where branches were when they were checked out last
+	single   = "refs/southbound/single/"   // fetched by id, or given up by the remote
+	incoming = "refs/southbound/incoming/" // heads/ (of a bare repository) and tags/ as fetched
+	mirror   = "refs/southbound/remote/"   // the same, when branches and tags were moved there
+)
 
 // checkout is what is there at the path of a resource.
 type checkout struct {
@@ -106,7 +111,7 @@ func (w wanted) reached() error {
 // hidden is where a checkout is prepared, and where it goes before it is removed.
 func (w wanted) hidden() string {
 	dir, base := filepath.Split(w.path)
-	return filepath.Join(dir, "."+base+".southbound-git")
+	return filepath.Join(dir, disk.Leftover(base))
 }
 
 // Read implements provider.Handler.
@@ -166,48 +171,6 @@ func (g *checkout) setting(name string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// readBare reports as commit a summary of what the branches and tags are, when that is not what the
-// remote has.
-func (g *checkout) readBare(obs *provider.Observation) error {
-	if !g.update {
-		return nil
-	}
-	remote, err := g.ask(g.path, "ls-remote", "--heads", "--tags", "--refs", "--", g.source)
-	if err != nil {
-		return err
-	}
-	local, err := g.ask(g.path, "for-each-ref", "--format=%(objectname)%09%(refname)", "refs/heads",
-		"refs/tags")
-	if err != nil {
-		return err
-	}
-	a, b := strings.Fields(remote), strings.Fields(local)
-	var missing []any
-	for i := 0; i+1 < len(a); i += 2 {
-		if !hasPair(b, a[i], a[i+1]) {
-			missing = append(missing, a[i+1])
-		}
-	}
-	for i := 0; i+1 < len(b); i += 2 {
-		if !hasPair(a, b[i], b[i+1]) && !slices.Contains(missing, any(b[i+1])) {
-			missing = append(missing, b[i+1])
-		}
-	}
-	if missing != nil {
-		obs.Attributes["modified"] = missing
-	}
-	return nil
-}
-
-func hasPair(words []string, id, name string) bool {
-	for i := 0; i+1 < len(words); i += 2 {
-		if words[i] == id && words[i+1] == name {
-			return true
-		}
-	}
-	return false
-}
-
 func (g *checkout) readTree(r provider.Resource, obs *provider.Observation) error {
 	commit, branch, err := g.head()
 	if err != nil {
@@ -230,12 +193,12 @@ func (g *checkout) readTree(r provider.Resource, obs *provider.Observation) erro
 			obs.Attributes["revision"] = commit
 		}
 	}
-	changed, ours, err := g.changed()
+	have, err := g.work()
 	if err != nil {
 		return err
 	}
-	if ours || len(changed) > 0 && g.local == "discard" {
-		obs.Attributes["modified"] = changed
+	if have.ours || len(have.changed) > 0 && g.local == "discard" {
+		obs.Attributes["modified"] = list(have.changed)
 	}
 	obs.Attributes["submodules"] = g.submodules
 	if g.submodules {
@@ -250,18 +213,6 @@ func (g *checkout) readTree(r provider.Resource, obs *provider.Observation) erro
 		}
 	}
 	return nil
-}
-
-// changed returns what modified does, and whether that is our own doing.
-func (g *checkout) changed() (files []any, ours bool, err error) {
-	if files, err = g.modified(); err == nil {
-		ours, err = g.isMoving()
-	}
-	return files, ours, err
-}
-
-func (g *checkout) isMoving() (bool, error) {
-	return g.succeeds(g.path, "rev-parse", "--verify", "-q", moving)
 }
 
 // head returns the commit that is checked out, and the branch, if there is one. Both may be empty.
@@ -282,33 +233,12 @@ func (g *checkout) head() (commit, branch string, err error) {
 	return commit, strings.TrimPrefix(strings.TrimSpace(out), "refs/heads/"), nil
 }
 
-// modified returns tracked files that differ from what is checked out.
-func (g *checkout) modified() ([]any, error) {
-	out, err := g.ask(g.path, "status", "--porcelain", "-z", "--untracked-files=no",
-		"--ignore-submodules=all")
-	if err != nil {
-		return nil, err
-	}
-	var names []any
-	fields := strings.Split(out, "\x00")
-	for i := 0; i < len(fields); i++ {
-		f := fields[i]
-		if len(f) < 4 {
-			continue
-		}
-		names = append(names, strings.ToValidUTF8(f[3:], "?"))
-		if f[0] == 'R' || f[0] == 'C' {
-			i++ // its name before
-		}
-	}
-	return names, nil
-}
-
 // target is where a revision leads.
 type target struct {
 	ref    string // of the remote, "" for a commit
 	branch string // "" for a tag or a commit
 	commit string
+	remote bool // the remote has it so
 }
 
 // target finds out what the revision is now; the remote is asked when it has to be.
@@ -336,7 +266,7 @@ func (g *checkout) here() (target, error) {
 			return target{}, err
 		}
 		return target{ref, strings.TrimPrefix(branchOf(ref), "refs/heads/"),
-			strings.TrimSpace(out)}, nil
+			strings.TrimSpace(out), false}, nil
 	}
 	return target{}, nil
 }
@@ -373,7 +303,7 @@ func (g *checkout) remote(revision string) (target, error) {
 			for i := 0; i+1 < len(words); i += 2 {
 				if words[i+1] == name {
 					return target{ref, strings.TrimPrefix(branchOf(ref), "refs/heads/"),
-						words[i]}, nil
+						words[i], true}, nil
 				}
 			}
 		}

@@ -23,6 +23,7 @@ type runner struct {
 	ctx    *provider.Context
 	before func(args []string) error // is asked before each run that may change something
 	config []string                  // more settings: name=value
+	extra  []string                  // more of the environment
 	who    *syscall.Credential
 	home   string
 	key    *keyring
@@ -81,10 +82,11 @@ func (h handler) identity(ctx *provider.Context, w wanted) (*runner, error) {
 const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$SOUTHBOUND_GIT_USERNAME" "$SOUTHBOUND_GIT_PASSWORD"; }; f`
 
 // settings are those that hold for every run. Hooks are code of whoever can write to the
-// repository.
+// repository. Logs of all refs tell later which commits a remote had.
 func (g *runner) settings() []string {
 	out := []string{"core.hooksPath=/dev/null", "advice.detachedHead=false", "gc.auto=0",
-		"credential.helper=", "core.askPass="}
+		"maintenance.auto=false", "credential.helper=", "core.askPass=", "core.fsmonitor=false",
+		"core.logAllRefUpdates=always", "submodule.recurse=false"}
 	if g.password != "" {
 		out = append(out, "credential.helper="+helper)
 	}
@@ -131,13 +133,22 @@ func (f *failure) Error() string { return f.said }
 
 // ask runs git in a directory, for what changes nothing, and returns what it prints.
 func (g *runner) ask(dir string, args ...string) (string, error) {
+	return g.feed(dir, "", args...)
+}
+
+// feed is ask with a standard input.
+func (g *runner) feed(dir, input string, args ...string) (string, error) {
 	var argv []string
 	for _, s := range g.settings() {
 		argv = append(argv, "-c", s)
 	}
 	cmd := exec.Command("git", append(append(argv, "-C", dir), args...)...)
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.Env = &stdout, &stderr, g.environment()
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = append(g.environment(), g.extra...)
+	if input != "" {
+		cmd.Stdin = strings.NewReader(input)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: g.who}
 	err := child.Run(g.ctx, cmd, afterTerm) // git removes its locks then
 	var exit *exec.ExitError
