@@ -10,6 +10,8 @@ import (
 )
 
 // change makes a checkout what is wanted.
+//
+// Large: each method is one step of one change, on the same working tree.
 type change struct{ checkout }
 
 // change returns that of a resource. The caller closes it.

@@ -33,6 +33,8 @@ const (
 )
 
 // checkout is what is there at the path of a resource.
+//
+// Large: each method is one question to git about the same working tree.
 type checkout struct {
 	runner
 	isBare bool // it has no working tree
