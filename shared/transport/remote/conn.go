@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/diff"
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 )
 
@@ -188,8 +189,8 @@ func (c *Conn) do(
 	defer c.forget(id)
 	frames := make([]frame, 0, len(items)+1)
 	begin := call{ID: id, Method: m, Type: typ, Items: len(items)}
-	if until, ok := ctx.Deadline(); ok {
-		begin.Limit = max(time.Until(until), time.Millisecond)
+	if left, limited := patience.Left(ctx); limited {
+		begin.Limit = max(left, time.Millisecond)
 	}
 	frames = append(frames, frame{kindCall, begin})
 	for i := range items {
