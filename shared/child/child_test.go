@@ -148,11 +148,13 @@ func TestNothingIsLeft(t *testing.T) {
 func TestSparedOutlives(t *testing.T) {
 	t.Parallel()
 	r := prepare(t, `setsid --wait sh -c 'timeout 1000 sh -c "$DEAF"'; read y < "$NEVER"`)
-	g, err := (&child.Table{}).Start(r.cmd, 0)
+	g, err := (&child.Table{}).Start(r.cmd, child.Options{
+		Spared: func(leader int, p child.Process) bool {
+			return p.Group == p.PID && p.PID != leader
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Spared = func(p child.Process) bool { return p.Group == p.PID && p.PID != g.PID() }
 	r.started(t)
 	var kept []child.Process
 	for _, p := range child.Family(g.PID(), child.Processes()) {

@@ -75,6 +75,15 @@ func (g *Group) Kill() []int {
 	if g.reaped {
 		return nil
 	}
+	if g.o.Guard != nil {
+		g.o.Guard()
+		over, release := patience.After(goneLimit)
+		defer release()
+		select {
+		case <-g.exited:
+		case <-over:
+		}
+	}
 	found := g.stop()
 	order := slices.SortedFunc(maps.Keys(found),
 		func(a, b Process) int { return found[b] - found[a] })
@@ -143,7 +152,7 @@ func (g *Group) descendants() map[Process]int {
 	return out
 }
 
-func (g *Group) spares(p Process) bool { return g.Spared != nil && g.Spared(p) }
+func (g *Group) spares(p Process) bool { return g.o.Spared != nil && g.o.Spared(g.PID(), p) }
 
 // empty reports whether all of the group and of its descendants have ended.
 func (g *Group) empty() bool {
@@ -192,14 +201,8 @@ func Run(ctx context.Context, cmd *exec.Cmd, polite time.Duration) error {
 	if polite > 0 {
 		last = syscall.SIGTERM
 	}
-	out := &outputs{}
-	if err := out.take(cmd); err != nil {
-		return err
-	}
-	g, err := Of(ctx).Start(cmd, last)
-	out.begin()
+	g, err := Of(ctx).Start(cmd, Options{Last: last})
 	if err != nil {
-		out.end()
 		return err
 	}
 	cut := false
@@ -213,7 +216,6 @@ func Run(ctx context.Context, cmd *exec.Cmd, polite time.Duration) error {
 			g.End(polite)
 		}
 	}
-	out.end()
 	err = g.Wait()
 	if cut {
 		return &Ended{ctx.Err()}

@@ -42,13 +42,25 @@ func Of(ctx context.Context) *Table {
 	return t
 }
 
+// Options are properties of a group.
+type Options struct {
+	// Last is the signal that the leader gets when this process is killed, where the system can do
+	// that; 0: none.
+	Last syscall.Signal
+	// Guard, when not nil, asks the leader to end all that it has started and then itself. Kill
+	// waits until the leader has ended before it ends the rest.
+	Guard func()
+	// Spared, when not nil, reports whether a process may outlive the group of a leader.
+	Spared func(leader int, p Process) bool
+}
+
 // Group is a program with all that it has started.
 type Group struct {
 	Cmd *exec.Cmd
-	// Spared, when not nil, reports whether a process may outlive the group.
-	Spared func(Process) bool
 
+	o      Options
 	table  *Table
+	out    outputs
 	exited chan struct{} // closed: the leader has ended; it is not reaped yet
 	err    error         // of waiting for it
 
@@ -59,22 +71,26 @@ type Group struct {
 	known map[int]Process // all that was found of it while it was being ended
 }
 
-// Start starts cmd as the leader of a group. The caller calls Wait. Where the system can do that,
-// the leader gets last when this process is killed; 0: nothing.
-func (t *Table) Start(cmd *exec.Cmd, last syscall.Signal) (*Group, error) {
+// Start starts cmd as the leader of a group. The caller calls Wait.
+func (t *Table) Start(cmd *exec.Cmd, o Options) (*Group, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid = true
-	g := &Group{Cmd: cmd, table: t, exited: make(chan struct{})}
+	g := &Group{Cmd: cmd, o: o, table: t, exited: make(chan struct{})}
+	if err := g.out.take(cmd); err != nil {
+		return nil, err
+	}
 	var err error
 	if t == nil {
 		err = cmd.Start()
 	} else {
-		lastSignal(cmd.SysProcAttr, last)
+		lastSignal(cmd.SysProcAttr, o.Last)
 		err = t.start(g)
 	}
+	g.out.begin()
 	if err != nil {
+		g.out.end()
 		return nil, err
 	}
 	go func() {
@@ -149,9 +165,11 @@ func (g *Group) Exited() <-chan struct{} { return g.exited }
 // PID returns the number of the leader, and so of the group.
 func (g *Group) PID() int { return g.Cmd.Process.Pid }
 
-// Wait waits until the leader has ended, and takes the group out of the table.
+// Wait waits until the leader has ended and its output was read, and takes the group out of the
+// table.
 func (g *Group) Wait() error {
 	<-g.exited
+	g.out.end()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.reaped = true

@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"southbound/shared/lang/types"
+	"southbound/shared/patience"
 )
 
 // conversation is what is said to a process and what that answers, a message each.
 type conversation struct {
-	*child
+	*process
 	ctx     context.Context
 	limit   time.Duration // how long one call may take
 	daemons bool          // what a call has started stays when that has ended well
@@ -33,7 +34,7 @@ type conversation struct {
 func (c *conversation) begin() {
 	c.whole = false
 	if c.daemons {
-		c.since.Store(now())
+		c.spareDaemonsBefore(now())
 	}
 }
 
@@ -41,7 +42,7 @@ func (c *conversation) begin() {
 func (c *conversation) end() {
 	c.whole = true
 	if c.daemons {
-		c.since.Store(&never)
+		c.spareDaemonsBefore(never)
 	}
 }
 
@@ -59,7 +60,7 @@ type answer func(kind string, v []types.Value, b []byte) (reply []byte, more boo
 func (c *conversation) converse(
 	message []byte, what string, answer answer,
 ) (kind string, v []types.Value, err error) {
-	limit := time.AfterFunc(c.limit, func() {
+	limit := patience.AfterFunc(c.limit, func() {
 		c.stop(fmt.Sprintf("%s had not ended after %s", what, c.limit))
 	})
 	defer limit.Stop()
@@ -77,11 +78,17 @@ func (c *conversation) converse(
 		if c.buffer, err = readFrame(c.out, c.buffer); err != nil {
 			return "", nil, c.gone(what, err)
 		}
-		c.spoken = true
 		p := parser{text: c.buffer, tag: c.tag}
 		if kind, v, err = p.message(); err != nil {
 			return "", nil, err
 		}
+		if kind == "pid" && len(v) == 1 {
+			pid, _ := v[0].(int64)
+			c.pid.Store(pid)
+			message = nil
+			continue
+		}
+		c.spoken = true
 		if message, more, err = answer(kind, v, c.write[:0]); err != nil {
 			return "", nil, err
 		}
@@ -91,12 +98,8 @@ func (c *conversation) converse(
 
 // gone says why the process is gone.
 func (c *conversation) gone(what string, err error) error {
-	select {
-	case <-c.exited:
-	case <-time.After(2 * time.Second): // it has closed the pipe only
-		c.kill()
-		<-c.exited
-	}
+	c.endedWithin(toFinish)
+	c.kill() // if it has closed the pipe only
 	said := c.said.last(c.inModule)
 	if cause := context.Cause(c.ctx); cause != nil {
 		return &Ended{What: what + " had not ended", Said: said, Cause: cause}
@@ -104,7 +107,7 @@ func (c *conversation) gone(what string, err error) error {
 	if why := c.why.Load(); why != nil && *why != "" {
 		return &Ended{What: *why, Said: said}
 	}
-	state := c.cmd.ProcessState
+	state := c.group.Cmd.ProcessState
 	if state != nil && !c.spoken && what == loading {
 		return &Ended{
 			What: fmt.Sprintf("%s is not a Python that can be used (%s); make the virtual "+

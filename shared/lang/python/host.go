@@ -41,7 +41,7 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	if o.Call == 0 {
 		o.Call = defaultCall
 	}
-	c, err := newChild(o)
+	c, err := newProcess(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	h.sources.python = o.Python
 	h.Use(o)
 	h.conversation = conversation{
-		child: c, ctx: ctx, limit: o.Call, daemons: o.Daemons, tag: h.objects.tag,
+		process: c, ctx: ctx, limit: o.Call, daemons: o.Daemons, tag: h.objects.tag,
 		inModule: h.sources.inModule,
 	}
 	return h, c.boot()
@@ -68,7 +68,7 @@ func (h *Host) Limit(d time.Duration) { h.limit = d }
 func (h *Host) Done() { _ = h.in.Close() }
 
 // Close ends the process.
-func (h *Host) Close() { h.child.close() }
+func (h *Host) Close() { h.process.close() }
 
 // Drop ends the process at once. It is for one that has run nothing of a module yet.
 func (h *Host) Drop() {

@@ -263,19 +263,27 @@ func answers(t *testing.T, c net.Conn) bool {
 	return err == nil
 }
 
-// TestDaemons holds that nothing that a plugin starts outlives the compile, also what has left its
-// session.
+// TestDaemons holds that nothing that a plugin starts outlives the compile: what has left its
+// session and parents, what has emptied its environment, and processes that start each other.
 func TestDaemons(t *testing.T) {
-	h, code, err := start(t, "testdata", "shop", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := listen(t)
-	if _, err := call(t, code, "shop::daemon", d.path); err != nil {
-		t.Fatal(err)
-	}
-	if d.lives(t, h.Close) {
-		t.Error("a daemon has outlived the process")
+	for _, plugin := range []string{"shop::daemon", "shop::stranger", "shop::chain"} {
+		for name, end := range map[string]func(*python.Host){
+			"closed": (*python.Host).Close, "dropped": (*python.Host).Drop,
+		} {
+			t.Run(plugin+", "+name, func(t *testing.T) {
+				h, code, err := start(t, "testdata", "shop", 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				d := listen(t)
+				if _, err := call(t, code, plugin, d.path); err != nil {
+					t.Fatal(err)
+				}
+				if d.lives(t, func() { end(h) }) {
+					t.Error("a daemon has outlived the process")
+				}
+			})
+		}
 	}
 }
 

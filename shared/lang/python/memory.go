@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"southbound/shared/child"
 )
 
 // lookEvery is how often it is looked how much memory a process holds while it works. What it has
@@ -18,7 +21,7 @@ const (
 )
 
 // watch ends the process if it holds more memory than it may while it does something.
-func (c *child) watch() {
+func (c *process) watch() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for looks := 1; ; looks++ {
@@ -49,24 +52,20 @@ func (c *child) watch() {
 }
 
 // memory returns how many bytes of memory the process holds; 0 if that cannot be told.
-func (c *child) memory() int64 {
-	pid := c.cmd.Process.Pid
-	stat, err := os.ReadFile(filepath.Join(procDir, strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return 0
-	}
-	p, _ := parseStat(pid, string(stat))
-	return p.held
+func (c *process) memory() int64 {
+	p, _ := child.Find(int(c.pid.Load()))
+	return p.Held
 }
 
 // familyMemory returns how many bytes the process and those hold that it has started, and how many
 // those are.
-func (c *child) familyMemory() (held int64, started int) {
-	pid := c.cmd.Process.Pid
-	family := familyOf(pid, processes())
+func (c *process) familyMemory() (held int64, started int) {
+	guard, own := c.group.PID(), int(c.pid.Load())
+	family := slices.DeleteFunc(child.Family(guard, child.Processes()),
+		func(p child.Process) bool { return p.PID == guard || p.Ended() })
 	for _, p := range family {
-		held += p.held
-		if p.pid != pid {
+		held += p.Held
+		if p.PID != own {
 			started++
 		}
 	}
@@ -81,10 +80,10 @@ func (c *child) familyMemory() (held int64, started int) {
 }
 
 // share returns the memory of a process, of what it shares with others its share.
-func share(p process) int64 {
-	f, err := os.Open(filepath.Join(procDir, strconv.Itoa(p.pid), "smaps_rollup"))
+func share(p child.Process) int64 {
+	f, err := os.Open(filepath.Join(procDir, strconv.Itoa(p.PID), "smaps_rollup"))
 	if err != nil {
-		return p.held
+		return p.Held
 	}
 	defer func() { _ = f.Close() }()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -93,5 +92,5 @@ func share(p process) int64 {
 			return kib << 10
 		}
 	}
-	return p.held
+	return p.Held
 }

@@ -1,4 +1,4 @@
-# Takes the modules of the host from the first frame, and serves.
+# Follows guard.py in the child. Takes the modules of the host from the first frame, and serves.
 import _frozen_importlib_external, _imp, json, linecache, marshal, os, struct, sys, types
 from importlib.machinery import ModuleSpec
 

@@ -1,27 +1,11 @@
 """The loop of the host: one question after the other."""
-import faulthandler, fcntl, gc, importlib, json, os, signal, sys, threading
+import faulthandler, gc, importlib, json, os, signal, sys
 
 from southbound_host import again, later, wire
 
-def _watch():
-    """Ends all that was started here as soon as whoever started this process is gone."""
-    while os.read(5, 1):
-        pass
-    os.killpg(0, signal.SIGKILL)
-
-def _guard():
-    """Has the system do the same, where it can: code that holds the interpreter keeps all threads from running."""
-    try:
-        fcntl.fcntl(5, fcntl.F_SETOWN, -os.getpgrp())
-        fcntl.fcntl(5, fcntl.F_SETSIG, signal.SIGKILL)
-        fcntl.fcntl(5, fcntl.F_SETFL, fcntl.fcntl(5, fcntl.F_GETFL) | os.O_ASYNC)
-    except (AttributeError, OSError):
-        pass
-
 def serve(source):
     wire.open_pipes(source)
-    _guard()
-    threading.Thread(target=_watch, daemon=True).start()
+    wire.send(["pid", os.getpid()])
     faulthandler.register(signal.SIGUSR1, all_threads=False)
     faulthandler.enable(all_threads=False)  # a crash says where it was
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started the host ends it

@@ -40,7 +40,6 @@ def open_pipes(source):
     _source = source
     os.set_inheritable(3, False)
     os.set_inheritable(4, False)
-    os.set_inheritable(5, False)
     os.dup2(2, 1)  # what programs and libraries write to standard output
     sys.stdout = Out()
 

@@ -147,6 +147,36 @@ def daemon(path: str) -> None:
 
 
 @plugin
+def stranger(path: str) -> None:
+    """It starts such a daemon with an empty environment."""
+    program = (
+        "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
+        "while asked := s.recv(1): s.send(asked)"
+    )
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execve(sys.executable, [sys.executable, "-IS", "-c", program, path], {})
+        os._exit(0)
+    os.wait()
+
+
+@plugin
+def chain(path: str) -> None:
+    """It starts processes without end: each starts the next one, which leaves it. All hold the socket open."""
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(path)
+    while True:
+        if os.fork() == 0:
+            os.setsid()
+            while os.fork() == 0:
+                pass
+            os._exit(0)
+        os.wait()
+        return
+
+
+@plugin
 def segfault() -> None:
     ctypes.string_at(0)
 

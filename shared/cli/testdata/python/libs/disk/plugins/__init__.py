@@ -18,6 +18,32 @@ from inmanta.plugins import plugin
 from inmanta.resources import DiscoveryResource, PurgeableResource, resource
 
 
+def program():
+    """Returns the number of the process of southbound. Between is the guard of this process."""
+    with open(f"/proc/{os.getppid()}/stat") as f:
+        return int(f.read().rpartition(")")[2].split()[1])
+
+
+def lurk():
+    """Starts a process without a parent, in a session of its own and with an empty environment. It
+    holds the FIFO alive open."""
+    script = f"exec 3>alive; echo {program()} >&3; exec sleep 1000"
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execve("/bin/sh", ["sh", "-c", script], {})
+        os._exit(0)
+    os.wait()
+
+
+@plugin
+def lurks(then: str) -> int:
+    lurk()
+    if then == "stuck":
+        re.match("(a+)+$", "a" * 64 + "b")
+    return 1
+
+
 @reference("disk::Word")
 class Word(Reference[str]):
     def __init__(self, name: str) -> None:
@@ -168,7 +194,7 @@ class NoteHandler(CRUDHandler[Note]):
         with open(resource.path, "w") as f:
             f.write("half")
         with open("alive", "w") as f:
-            f.write(f"{os.getppid()}\n")
+            f.write(f"{program()}\n")
             f.flush()
             open("never").read()
 
@@ -178,9 +204,17 @@ class NoteHandler(CRUDHandler[Note]):
         with open(resource.path, "w") as f:
             f.write("half")
         with open("alive", "w") as f:
-            f.write(f"{os.getppid()}\n")
+            f.write(f"{program()}\n")
             f.flush()
             re.match("(a+)+$", "a" * 64 + "b")  # it keeps the interpreter to itself for ages
+
+    def how_lurk(self, ctx, resource):
+        if os.path.exists(resource.path):
+            return
+        with open(resource.path, "w") as f:
+            f.write("half")
+        lurk()
+        open("never").read()
 
     def write(self, resource):
         with open(resource.path, "w") as f:

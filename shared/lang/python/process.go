@@ -2,11 +2,13 @@ package python
 
 import (
 	"bufio"
-	"crypto/rand"
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -19,36 +21,47 @@ import (
 	"syscall"
 	"time"
 
+	"southbound/shared/child"
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 )
 
 //go:embed host/*.py
 var program embed.FS
 
-// child is a process of Python with the pipes to it.
-type child struct {
+// process is a process of Python with the pipes to it. A guard, which is its parent, leads its group,
+// see host/guard.py.
+type process struct {
 	python  string // its program
 	most    int64  // how many bytes it may hold; 0: any number
-	cmd     *exec.Cmd
+	group   *child.Group
+	pid     atomic.Int64 // 0: not known yet
 	in      *os.File
 	out     *bufio.Reader
 	outFile *os.File
-	alive   *os.File // the process ends when this is closed, as when this program ends
+	alive   *os.File // the guard ends all when this is closed, as when this program ends
 	said    tail
 	exited  chan struct{}
 	why     atomic.Pointer[string] // why it was ended; nil as long as it was not
 	once    sync.Once              // it is closed
-	mark    string
-	since   atomic.Pointer[moment] // what was started since ends with the process, wherever it went
 	doing   atomic.Pointer[string] // what goes on; nil: nothing
-	began   *moment                // all that was started before is of others
 }
 
-// newChild starts the process that Options are about.
-func newChild(o Options) (*child, error) {
-	c := &child{
-		python: o.Python, most: o.Memory, mark: rand.Text(), exited: make(chan struct{}),
-		began: now(),
+const (
+	// afterExit is how long pipes are read when the process has ended and a daemon holds them open.
+	afterExit = time.Second
+	// toFinish is how long the process may take to end when nothing more is asked.
+	toFinish = 2 * time.Second
+	// toSay is how long the process may take to write where it is.
+	toSay = 300 * time.Millisecond
+)
+
+// newProcess starts the process that Options are about.
+func newProcess(ctx context.Context, o Options) (*process, error) {
+	c := &process{python: o.Python, most: o.Memory, exited: make(chan struct{})}
+	guard, err := program.ReadFile("host/guard.py")
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, "read the host", err)
 	}
 	boot, err := program.ReadFile("host/boot.py")
 	if err != nil {
@@ -58,44 +71,53 @@ func newChild(o Options) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.cmd = exec.Command(o.Python, "-X", "utf8", "-c", string(boot))
-	c.cmd.Dir = o.Dir
-	c.cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0", "PYTHONSAFEPATH=1", markName+"="+c.mark)
+	cmd := exec.Command(o.Python, "-X", "utf8", "-c", string(guard)+string(boot))
+	cmd.Dir = o.Dir
+	cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0", "PYTHONSAFEPATH=1")
 	if path := o.Path; len(path) > 0 {
 		if also := os.Getenv("PYTHONPATH"); also != "" {
 			path = append(slices.Clone(path), also)
 		}
-		c.cmd.Env = append(c.cmd.Env,
+		cmd.Env = append(cmd.Env,
 			"PYTHONPATH="+strings.Join(path, string(os.PathListSeparator)))
 	}
-	c.cmd.ExtraFiles = theirs
-	c.cmd.Stdout, c.cmd.Stderr = &c.said, &c.said
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.cmd.WaitDelay = time.Second
-	err = c.cmd.Start()
+	cmd.ExtraFiles = theirs
+	cmd.Stdout, cmd.Stderr = &c.said, &c.said
+	limits := child.Options{Guard: func() { _ = c.alive.Close() }}
+	if o.Daemons {
+		limits.Spared = func(leader int, p child.Process) bool { return p.Group != leader }
+	}
+	c.group, err = child.Of(ctx).Start(cmd, limits)
 	closeAll(theirs)
 	if err != nil {
 		closeAll([]*os.File{c.in, c.outFile, c.alive})
+		if errors.Is(err, child.ErrOver) {
+			return nil, fault.Wrap(fault.Canceled, "run Python", err)
+		}
 		return nil, fault.New(fault.Invalid, "run Python", "%s cannot be started: %v; make the "+
 			"virtual environment anew, such as with `southbound project install`", o.Python, err)
 	}
-	go func() {
-		_ = c.cmd.Wait()
-		c.kill() // what it has left behind
-		// What has left its group may hold the pipes: what was written is read, and no more is
-		// awaited.
-		soon := time.Now().Add(time.Second)
-		_, _ = c.outFile.SetReadDeadline(soon), c.in.SetWriteDeadline(soon)
-		close(c.exited)
-	}()
+	go c.await()
 	if o.Memory > 0 {
 		go c.watch()
 	}
 	return c, nil
 }
 
+// await waits for the end of the process and of all that it leaves behind.
+func (c *process) await() {
+	<-c.group.Exited()
+	c.group.Kill() // if the guard was killed
+	_ = c.group.Wait()
+	patience.AfterFunc(afterExit, func() {
+		past := time.Unix(1, 0)
+		_, _ = c.outFile.SetReadDeadline(past), c.in.SetWriteDeadline(past)
+	})
+	close(c.exited)
+}
+
 // pipes makes the pipes to a process, and returns its ends of them.
-func (c *child) pipes() (theirs []*os.File, err error) {
+func (c *process) pipes() (theirs []*os.File, err error) {
 	var all []*os.File
 	for range 3 {
 		r, w, err := os.Pipe()
@@ -147,7 +169,7 @@ func closeAll(files []*os.File) {
 }
 
 // boot sends the modules of the host, the first frame.
-func (c *child) boot() error {
+func (c *process) boot() error {
 	files := map[string]string{}
 	entries, err := program.ReadDir("host")
 	if err != nil {
@@ -169,26 +191,41 @@ func (c *child) boot() error {
 }
 
 // close ends the process.
-func (c *child) close() {
+func (c *process) close() {
 	c.once.Do(func() {
 		_ = c.in.Close()
-		select {
-		case <-c.exited:
-		case <-time.After(2 * time.Second):
-		}
+		c.endedWithin(toFinish)
 		c.kill()
-		<-c.exited
 		_, _ = c.outFile.Close(), c.alive.Close()
 	})
 }
 
-// stop ends the process because a call takes too long: it says first where it is.
-func (c *child) stop(why string) {
-	c.why.CompareAndSwap(nil, &why)
-	_ = c.cmd.Process.Signal(syscall.SIGUSR1)
+// endedWithin waits for the end of the process, at most for d.
+func (c *process) endedWithin(d time.Duration) {
+	over, release := patience.After(d)
+	defer release()
 	select {
 	case <-c.exited:
-	case <-time.After(300 * time.Millisecond):
+	case <-over:
 	}
+}
+
+// kill ends the process and all that it has started. Daemons of calls that have ended well are
+// spared.
+func (c *process) kill() {
+	c.group.Kill()
+	<-c.exited
+}
+
+// stop ends the process because a call takes too long: it says first where it is.
+func (c *process) stop(why string) {
+	c.why.CompareAndSwap(nil, &why)
+	_ = c.group.Cmd.Process.Signal(syscall.SIGUSR1)
+	c.endedWithin(toSay)
 	c.kill()
+}
+
+// spareDaemonsBefore makes daemons from before a moment outlive the process.
+func (c *process) spareDaemonsBefore(m moment) {
+	_, _ = fmt.Fprintf(c.alive, "%d %d\n", m.hundredths, m.last) // a guard that is gone spares none
 }

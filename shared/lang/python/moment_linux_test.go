@@ -2,11 +2,13 @@ package python
 
 import (
 	"os/exec"
-	"slices"
 	"testing"
+
+	"southbound/shared/child"
 )
 
-// TestNow holds that the system tells what moments are made of.
+// TestNow pins that a process was started between the moments before and after it, as the guard
+// compares them.
 func TestNow(t *testing.T) {
 	t.Parallel()
 	before := now()
@@ -20,12 +22,11 @@ func TestNow(t *testing.T) {
 	}
 	after := now()
 	defer func() { _, _ = in.Close(), cmd.Wait() }()
-	all := processes()
-	at := slices.IndexFunc(all, func(p process) bool { return p.pid == cmd.Process.Pid })
-	if at < 0 {
-		t.Fatal("the process is not among them")
+	p, found := child.Find(cmd.Process.Pid)
+	is := func(m moment) bool {
+		return p.Started < m.hundredths || p.Started == m.hundredths && p.PID <= m.last
 	}
-	if p := all[at]; p.before(before) || !p.before(after) {
+	if !found || is(before) || !is(after) {
 		t.Errorf("%+v was started between %+v and %+v", p, before, after)
 	}
 }
