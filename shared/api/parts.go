@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -61,6 +62,27 @@ func partID(job, agent string) string {
 		name = hex.EncodeToString(sum[:])
 	}
 	return job + "/" + name
+}
+
+// Offered returns the ids of the parts of jobs, sorted, that wait for a runner of an agent. A runner
+// learns of them from notices once the agent has a queue.
+func (s *jobs) Offered(ctx context.Context, env, agent string) ([]string, error) {
+	all, err := s.Jobs.Jobs(ctx, env, jobKey(""), s.Engine.Clock.Now())
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "read jobs", err)
+	}
+	var ids []string
+	for _, job := range all {
+		var rec jobRecord
+		if err := decode(job.Body, &rec); err != nil {
+			return nil, err
+		}
+		if rec.Part != nil && rec.Part.Agent == agent && rec.Worker == "" && !rec.over() &&
+			rec.Alive.After(s.Engine.Clock.Now()) {
+			ids = append(ids, strings.TrimPrefix(job.ID, jobKey("")))
+		}
+	}
+	return ids, nil
 }
 
 // unfinished returns those parts that have not ended.

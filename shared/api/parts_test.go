@@ -207,6 +207,33 @@ func TestNoRunner(t *testing.T) {
 	p.wants("a discovery", p.state(jobID(2)), api.JobFailed, "agent b/1: no runner took it up")
 }
 
+// TestOffered pins that a runner which gets no notices finds the parts that are offered to its
+// agent, as long as they are.
+func TestOffered(t *testing.T) {
+	t.Parallel()
+	p := startParts(t, toB(runs(4)))
+	p.ask(jobID(1))
+	p.wantsOffered("before its job began", "b/1", "")
+	p.work(time.Minute)
+	part := <-p.notices
+	p.wantsOffered("offered", "b/1", part)
+	p.wantsOffered("of another agent", "b/2", "")
+	p.clock.advance(time.Minute)
+	p.wantsOffered("after its time", "b/1", "")
+	p.state(jobID(1))
+	p.wantsOffered("offered again", "b/1", part)
+	p.run(time.Minute)
+	p.wantsOffered("read", "b/1", "")
+}
+
+func (p *parted) wantsOffered(when, agent, want string) {
+	p.t.Helper()
+	parts, err := p.runner.Offered(p.t.Context(), "e", agent)
+	if got := strings.Join(parts, " "); got != want || err != nil {
+		p.t.Errorf("%s: %q, %v, want %q", when, got, err, want)
+	}
+}
+
 // TestRunnerIsTakenOver pins that the part of a runner that gives no sign of life goes to another,
 // that the first, when it was only slow, changes nothing any more, and that parts of which all
 // runners die end and say so.

@@ -118,6 +118,9 @@ func (a *agentRunner) serveAgent(ctx context.Context, c home.Config, agent strin
 		Part: func(ctx context.Context, part string) error {
 			return service.Work(ctx, a.env, part, time.Time{})
 		},
+		Offered: func(ctx context.Context) ([]string, error) {
+			return service.Offered(ctx, a.env, agent)
+		},
 		Queue: func(ctx context.Context) (*queue.Listener, error) {
 			url, err := h.Queues.URL(ctx, a.env, agent)
 			return &queue.Listener{API: h.SQS, URL: url}, err

@@ -43,9 +43,8 @@ var alone = []string{"compile", "fmt", "modtest", "new"}
 // answers it as any server does, so that they run against a server on this machine only; what is
 // stored and deployed in another way there is in the others.
 var shown = []string{
-	"ask", "aws_agent", "bad", "complete", "diff", "discover_known", "init", "json", "kind",
-	"model",
-	"model_values", "no_release", "parts", "service", "texts", "transport", "types", "unset",
+	"ask", "aws_agent", "bad", "complete", "described", "diff", "discover_known", "init", "json",
+	"kind", "mixed", "model", "model_values", "no_release", "parts", "service", "texts", "transport", "types", "unset",
 	"values", "whole",
 }
 

@@ -22,6 +22,9 @@ type Runner struct {
 	Work func(ctx context.Context) ([]string, error)
 	// Part, when not nil, reads a part of a job that was asked for, as api.Service.Work does.
 	Part func(ctx context.Context, part string) error
+	// Offered, when not nil, returns the parts of jobs that wait for a runner of the agent. They are
+	// asked for while the agent has no queue, in which a notice of them could be.
+	Offered func(ctx context.Context) ([]string, error)
 	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest, and
 	// two in the minutes after a start or work. Stopping may take as long.
 	Poll time.Duration
@@ -58,7 +61,7 @@ func (r *Runner) Serve(ctx context.Context) error {
 	defer d.close()
 	defer wg.Wait()
 	r.begin(ctx, d)
-	pause, began, said := firstPause, r.Server.Clock.Now(), ""
+	pause, began, logged := firstPause, r.Server.Clock.Now(), fault.Kind("")
 	worked := began
 	for ctx.Err() == nil {
 		poll := longPoll
@@ -70,15 +73,18 @@ func (r *Runner) Serve(ctx context.Context) error {
 		case ctx.Err() != nil && err != nil:
 			return nil
 		case err != nil:
-			if text := err.Error(); text != said { // once, not each time
+			if kind := fault.KindOf(err); kind != logged { // once, not each time
 				r.trouble(ctx, err)
-				said = text
+				logged = kind
+			}
+			if fault.Is(err, fault.NotFound) {
+				r.withoutQueue(ctx, &wg)
 			}
 			_ = r.Server.Clock.Sleep(ctx, pause)
 			pause = min(2*pause, r.maxPause(began, err))
 			continue
 		}
-		pause, said = firstPause, ""
+		pause, logged = firstPause, ""
 		if len(deliveries) > 0 {
 			worked = r.Server.Clock.Now()
 		}
@@ -199,12 +205,30 @@ func (r *Runner) passOn(ctx context.Context, h queue.Delivery) {
 // job notifies again.
 func (r *Runner) part(ctx context.Context, q *queue.Listener, h queue.Delivery) {
 	r.warn(ctx, q.Done(context.WithoutCancel(ctx), h))
-	if r.Part == nil {
+	if r.Part != nil {
+		r.read(ctx, h.Job)
+	}
+}
+
+// withoutQueue reads the parts of jobs that were offered for an agent which has no queue yet: that
+// of a plan comes before the first export. A part that is listed twice is read once, as the second
+// reader finds it taken.
+func (r *Runner) withoutQueue(ctx context.Context, reading *sync.WaitGroup) {
+	if r.Offered == nil {
 		return
 	}
-	if err := r.Part(ctx, h.Job); err != nil {
+	parts, err := r.Offered(ctx)
+	r.warn(ctx, err)
+	for _, part := range parts {
+		reading.Go(func() { r.read(ctx, part) })
+	}
+}
+
+// read reads one part of a job.
+func (r *Runner) read(ctx context.Context, part string) {
+	if err := r.Part(ctx, part); err != nil {
 		r.Server.Log.WarnContext(ctx, "a part of a comparison was not read", "environment", r.Env,
-			"agent", r.Agent, "job", h.Job, "error", err.Error())
+			"agent", r.Agent, "job", part, "error", err.Error())
 	}
 }
 

@@ -1,9 +1,11 @@
 package worker_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"southbound/shared/aws/queue"
 	"southbound/shared/aws/worker"
 	"southbound/shared/deploy"
+	"southbound/shared/fault"
 )
 
 // mailbox is a queue with one message. Who asks again waits until it is emptied.
@@ -75,5 +78,46 @@ func TestRunnerPassesOn(t *testing.T) {
 	if diff := cmp.Diff([]string{"b/0", "c/0"}, notified); diff != "" || <-ran != "a/0" ||
 		len(ran) > 0 {
 		t.Errorf("others are not notified: %s", diff)
+	}
+}
+
+// TestPartsBeforeTheQueue pins that a runner whose agent has no queue yet reads the parts of jobs
+// that are offered: a plan of a new agent comes before the export that makes the queue. That there
+// is no queue is logged once.
+func TestPartsBeforeTheQueue(t *testing.T) {
+	t.Parallel()
+	s := newServer(&engine{}, &far{})
+	var log bytes.Buffer
+	s.Log = slog.New(slog.NewTextHandler(&log, nil))
+	read, looks := make(chan string, 1), 0
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &worker.Runner{Server: s, Env: "prod", Agent: "a",
+		Queue: func(context.Context) (*queue.Listener, error) {
+			looks++
+			return nil, fault.New(fault.NotFound, "find queue", "request %d: there is none", looks)
+		},
+		Work: func(context.Context) ([]string, error) { return nil, nil },
+		Offered: func(context.Context) ([]string, error) {
+			if looks < 3 {
+				return nil, nil
+			}
+			return []string{"job/a"}, nil
+		},
+		Part: func(_ context.Context, part string) error {
+			select {
+			case read <- part:
+			default: // listed again before its reader took it
+			}
+			cancel()
+			return nil
+		}}
+	if err := r.Serve(ctx); err != nil {
+		t.Error(err)
+	}
+	if part := <-read; part != "job/a" {
+		t.Errorf("read %q", part)
+	}
+	if n := strings.Count(log.String(), "no queue yet"); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, log.String())
 	}
 }
