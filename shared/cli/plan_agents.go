@@ -6,26 +6,44 @@ import (
 	"southbound/shared/deploy"
 )
 
-// maxNewAgents bounds how many new agents of a plan are listed.
-const maxNewAgents = 20
+// maxNewPlaces bounds how many places of new agents a plan lists.
+const maxNewPlaces = 20
 
 // showAgents says where the new agents of a plan are, and for which agents only secrets change.
 // Where else an agent is reached in another way, each resource says so.
 func showAgents(c *console, agents []deploy.AgentChange) {
-	fresh := 0
+	showNew(c, agents)
 	for _, a := range agents {
-		switch {
-		case a.New:
-			if fresh++; fresh <= maxNewAgents {
-				c.printf("agent %s is new: %s\n", oneLine(a.Name), oneLine(a.Place))
-			}
-		case a.Rotated:
+		if !a.New && a.Rotated {
 			c.printf("agent %s: %s changes; %s checked again\n", oneLine(a.Name), a.How,
 				are(a.Rechecked, "resource"))
 		}
 	}
-	if more := fresh - maxNewAgents; more > 0 {
-		c.printf("and %s more are new; --json lists them\n", plural(more, "agent"))
+}
+
+// showNew says where new agents are, in one line for those of one place.
+func showNew(c *console, agents []deploy.AgentChange) {
+	at := map[string][]string{}
+	var places []string
+	for _, a := range agents {
+		if !a.New {
+			continue
+		}
+		if at[a.Place] == nil {
+			places = append(places, a.Place)
+		}
+		at[a.Place] = append(at[a.Place], a.Name)
+	}
+	for i, place := range places {
+		if i == maxNewPlaces {
+			c.printf("and new agents at %s; --json lists them\n", plural(len(places)-i, "more place"))
+			break
+		}
+		if names := at[place]; len(names) == 1 {
+			c.printf("agent %s is new: %s\n", oneLine(names[0]), oneLine(place))
+		} else {
+			c.printf("agents %s are new: %s\n", named(names), oneLine(place))
+		}
 	}
 }
 
