@@ -16,7 +16,6 @@ import (
 	"southbound/shared/deploy/version"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -278,120 +277,6 @@ func deployedAs(row *state.Row) (*resource.Resource, error) {
 	}
 	res, err := resource.Decode(row.Body)
 	return res, fault.Wrap(fault.Damaged, "read resource", err)
-}
-
-// Draft is what an export would do, of which nothing is stored.
-type Draft struct {
-	State string // identifies it and the state that it was made from; see Export.Expect
-	// Planned is what would become of every resource, in order of id, what leaves last.
-	Planned []PlannedChange
-	Rows    map[resource.ID]*state.Row // those that a worker would check
-	// Beside are rows that it is not about, and that are as wanted: they may be told of changes.
-	Beside map[resource.ID]*state.Row
-	// Left is what is left behind, or was earlier, by what it requires.
-	Left   map[resource.ID][]resource.ID
-	Moves  []Move
-	Graph  *version.Graph   // that would be in force
-	Agents []resource.Agent // of the version
-	Strict provider.Strictness
-}
-
-// GetsRoom reports whether something that leaves has to be gone before a resource can be as wanted.
-func (d *Draft) GetsRoom(id resource.ID) bool {
-	g := d.Graph
-	n := g.Node(id)
-	return n >= 0 && !g.Removing[n] && slices.ContainsFunc(g.Requires(n), func(q int32) bool {
-		return g.Removing[q] && d.Rows[g.IDs[q]] != nil
-	})
-}
-
-// Draft plans an export without a lease, and stores nothing; whole keeps values as long as they
-// are.
-func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) (*Draft, error) {
-	if problems := pl.validateExport(x); len(problems) > 0 {
-		return nil, problems.Err()
-	}
-	stored, err := pl.State.Env(ctx, env)
-	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read environment", err)
-	}
-	// Tickets that nobody sees only have to differ from 0.
-	p := &planning{
-		pl:      pl,
-		env:     stored,
-		was:     stored,
-		commits: commits{lease: state.Lease{Key: state.PlanKey, Fence: 1}},
-		dry:     true,
-	}
-	p.reset()
-	if problems := x.Model.UnsetSecrets(pl.secretExists(ctx)); len(problems) > 0 {
-		return nil, problems.Err()
-	}
-	p.mending = !pl.Intact(ctx, stored)
-	of := &exporting{planning: p, all: true}
-	next, err := of.next(ctx, x)
-	if err != nil {
-		return nil, err
-	}
-	if stored.Releasing == 0 {
-		_, err = (&releasing{p}).release(ctx, next.version, next.entries, next.stays)
-	} else {
-		_, err = (&releasing{p}).releaseWhole(ctx, next.version, next.entries)
-	}
-	if err != nil {
-		return nil, err
-	}
-	texts := run.FewTexts(run.TextsOf(ctx, run.FilesOf(pl.Files, x.Model.Files)))
-	f := &forecast{exporting: of, wholeValues: whole, texts: texts}
-	return f.draft(ctx, next.version.Agents)
-}
-
-// Check says why an export would be refused, with all its problems, and does nothing.
-func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
-	if problems := pl.validateExport(x); len(problems) > 0 {
-		return problems.Err()
-	}
-	stored, err := pl.State.Env(ctx, env)
-	if err != nil {
-		return fault.Wrap(fault.Unknown, "read environment", err)
-	}
-	if problems := x.Model.UnsetSecrets(pl.secretExists(ctx)); len(problems) > 0 {
-		return problems.Err()
-	}
-	look := func(mending bool) error {
-		p := &planning{pl: pl, env: stored, was: stored, dry: true, mending: mending}
-		p.reset()
-		_, err := (&exporting{planning: p, check: true}).next(ctx, x)
-		return err
-	}
-	// What it does not read may be lost: that is of no concern to what an export adds.
-	if err = look(false); state.Unreadable(err) {
-		err = look(true)
-	}
-	return err
-}
-
-// draft says what is planned.
-func (p *forecast) draft(ctx context.Context, agents []resource.Agent) (*Draft, error) {
-	s, err := p.steps(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := &Draft{
-		State:   s.digest(p.planning),
-		Planned: s.planned,
-		Rows:    s.rows,
-		Beside:  s.beside,
-		Left:    s.left,
-		Moves:   p.moves.list(),
-		Graph:   p.graph,
-		Agents:  agents,
-		Strict:  p.env.Settings.Strict,
-	}
-	if out.Graph == nil {
-		out.Graph, err = p.inForce(ctx)
-	}
-	return out, err
 }
 
 // CompareEntries says for each resource of two versions what the second would do to it; "none" if
