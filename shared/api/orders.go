@@ -99,6 +99,21 @@ type Rejection struct {
 	More json.RawMessage `json:"more,omitempty"`
 }
 
+// Hints returns how to correct the problems that More has.
+func (r *Rejection) Hints() []string {
+	var more struct {
+		Problems []diag.Problem `json:"problems"`
+	}
+	_ = json.Unmarshal(r.More, &more) // a form of another program has no hints
+	var out []string
+	for _, p := range more.Problems {
+		if p.Hint != "" && !slices.Contains(out, p.Hint) {
+			out = append(out, p.Hint)
+		}
+	}
+	return out
+}
+
 // InstanceResources returns the resources of an instance, in order of id, and after these the ones
 // that it follows.
 func InstanceResources(

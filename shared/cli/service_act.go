@@ -366,6 +366,9 @@ func (oc *orderCommands) failedBecause(i *orders.Instance, d *api.Diagnosis) {
 	}
 	if len(d.Failures) == 0 && len(d.Rejections) > 0 && d.Rejections[0].Message != "" {
 		oc.complain("%s: %s", called(i), d.Rejections[0].Message)
+		for _, hint := range d.Rejections[0].Hints() {
+			oc.complain("  %s", oneLine(hint))
+		}
 	}
 	name := i.ID
 	if i.Identity != nil {

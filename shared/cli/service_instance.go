@@ -272,5 +272,8 @@ func (ic *instanceCommands) why(d *api.Diagnosis) {
 			ic.printf(": %s", oneLine(r.Message))
 		}
 		ic.printf("\n")
+		for _, hint := range r.Hints() {
+			ic.printf("  %s\n", oneLine(hint))
+		}
 	}
 }

@@ -90,6 +90,9 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 	out.Project = p
 	p.Env.Environment, p.Env.Later = o.Environment, resources.Facts(o.Mapper)
 	p.Env.Passwords = o.Passwords
+	if o.Services != nil {
+		p.Env.Ordered, p.Env.Holder = true, o.Services.Holder
+	}
 	program := eval.Program{
 		Sources: p.Sources, Rules: p.Rules, Env: p.Env, Print: o.Print,
 		Plugins: std.Plugins(), Importable: importable,
@@ -163,7 +166,7 @@ func (c *Compiled) collect(dir string, o Options, made *python.Export) error {
 		return fault.Wrap(fault.Invalid, "read the model", err)
 	}
 	set, err := resources.Collect(c.Result, resources.Options{
-		Types: o.Types, Mapper: o.Mapper, Made: made.Resources,
+		Types: o.Types, Mapper: o.Mapper, Made: made.Resources, Ordered: o.Services != nil,
 		Path: func(path string) string {
 			if rel, err := filepath.Rel(dir, path); err == nil {
 				return filepath.ToSlash(rel)

@@ -27,6 +27,8 @@ type argument struct {
 	name   string
 	spread bool
 	of     node
+	// literal says that the text of the call has the value as it is.
+	literal bool
 	// fallback says that it is the default of an attribute that the constructor does not name.
 	fallback bool
 }
@@ -85,6 +87,7 @@ func (b *binder) arguments(args []syntax.Arg) []argument {
 	for i := range args {
 		a := &args[i]
 		arg := argument{spread: a.Spread, of: b.node(a.Value, nil)}
+		_, arg.literal = arg.of.(*constant)
 		if a.Name != nil {
 			arg.name = a.Name.Text
 		}
@@ -155,6 +158,7 @@ func (c *calling) run(u *unit) *fail {
 // given are the arguments of a call as they were written.
 type given struct {
 	positional []types.Value
+	literal    []bool // of positional; none are literals where it is shorter
 	named      []named
 }
 
@@ -188,9 +192,10 @@ func (g *given) add(a *argument, v types.Value, at *diag.Pos) *fail {
 			g.named = append(g.named, named{name: k, value: item})
 		}
 	case a.name != "":
-		g.named = append(g.named, named{name: a.name, value: v})
+		g.named = append(g.named, named{name: a.name, value: v, literal: a.literal})
 	default:
 		g.positional = append(g.positional, v)
+		g.literal = append(g.literal, a.literal)
 	}
 	return nil
 }
@@ -305,7 +310,9 @@ func (p *boundPlugin) failed(err error, at *diag.Pos) *fail {
 
 // arrange puts arguments in the order of the parameters, and checks them.
 func (p *boundPlugin) arrange(g *given, at *diag.Pos) (Args, bool, *fail) {
-	out := Args{Values: make([]types.Value, len(p.Params))}
+	out := Args{
+		Values: make([]types.Value, len(p.Params)), literal: make([]bool, len(p.Params)),
+	}
 	wrong := func(format string, args ...any) (Args, bool, *fail) {
 		return out, false, failed(
 			CodeArguments,
@@ -327,6 +334,7 @@ func (p *boundPlugin) arrange(g *given, at *diag.Pos) (Args, bool, *fail) {
 		return wrong(" takes %d %s, and gets %d", positional, values, len(g.positional))
 	}
 	copy(out.Values, g.positional[:min(len(g.positional), positional)])
+	copy(out.literal[:positional], g.literal)
 	if len(g.positional) > positional {
 		out.Rest = g.positional[positional:]
 	}
@@ -339,7 +347,7 @@ func (p *boundPlugin) arrange(g *given, at *diag.Pos) (Args, bool, *fail) {
 		case i >= 0 && out.Values[i] != nil:
 			return wrong(" gets %s twice", a.name)
 		case i >= 0:
-			out.Values[i] = a.value
+			out.Values[i], out.literal[i] = a.value, a.literal
 		case p.Named != nil:
 			out.Named.Set(a.name, a.value)
 		default:

@@ -435,6 +435,7 @@ func (d *direct) given(x *syntax.Call, n *callNode, vars *local) (*given, *fail)
 			return nil, f
 		}
 		arg := &argument{}
+		_, arg.literal = folded(a.Value)
 		if a.Name != nil {
 			arg.name = a.Name.Text
 		}

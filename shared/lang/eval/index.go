@@ -12,9 +12,10 @@ import (
 
 // named is a value with the name of an attribute.
 type named struct {
-	name  string
-	value types.Value
-	at    *diag.Pos // of the value, where it stands in a constructor
+	literal bool // of an argument: the call has it as a literal
+	name    string
+	value   types.Value
+	at      *diag.Pos // of the value, where it stands in a constructor
 }
 
 // place returns where the value stands; other, if that is not known.

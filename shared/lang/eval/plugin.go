@@ -69,7 +69,14 @@ type Args struct {
 	Values []types.Value
 	Rest   []types.Value
 	Named  *types.Dict
+
+	literal []bool // of Values
 }
+
+// Literal reports whether an argument is a literal in the text of the call, so that it comes from
+// the author of the model. A variable, an attribute and a text with values in it are no literals,
+// and neither is an argument of a call by another plugin or a template.
+func (a Args) Literal(i int) bool { return i < len(a.literal) && a.literal[i] }
 
 // Text returns an argument that is a string; "" for null.
 func (a Args) Text(i int) string { s, _ := a.Values[i].(string); return s }

@@ -1,7 +1,10 @@
 package lsm
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/std"
@@ -137,4 +140,38 @@ func (s *Services) suggest(v Suggestion) {
 		return
 	}
 	s.Suggestions[i] = v
+}
+
+// Holder returns the attribute of an instance that holds a text, for messages: one that equals it,
+// else one that is a part of it. It returns "" if there is none.
+func (s *Services) Holder(text string) string {
+	best, length := "", 0
+	for i := range s.all {
+		one := &s.all[i]
+		for _, name := range slices.Sorted(maps.Keys(one.Attributes)) {
+			eachText(one.Attributes[name], func(part string) {
+				if len(part) > length && strings.Contains(text, part) {
+					best = fmt.Sprintf("the attribute %s of %s %s", name, one.Service, one.ID)
+					length = len(part)
+				}
+			})
+		}
+	}
+	return best
+}
+
+// eachText calls f for each text in a value of JSON.
+func eachText(v any, f func(string)) {
+	switch v := v.(type) {
+	case string:
+		f(v)
+	case []any:
+		for _, item := range v {
+			eachText(item, f)
+		}
+	case map[string]any:
+		for _, item := range v {
+			eachText(item, f)
+		}
+	}
 }

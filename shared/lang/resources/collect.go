@@ -40,6 +40,8 @@ type Options struct {
 	Mapper *entity.Mapper          // may be nil
 	Made   []python.Resource       // what classes of modules have made
 	Path   func(abs string) string // how a document names the file at an absolute path
+	// Ordered says that values of the model come from orders. Mappings name no secrets then.
+	Ordered bool
 }
 
 // Foreign is a resource that comes with the code of its handler.

@@ -17,6 +17,7 @@ import (
 type document struct {
 	registry *schema.Registry
 	path     func(abs string) string            // how it names the file at an absolute path
+	ordered  bool                               // Options.Ordered
 	types    map[*types.Entity]*schema.Compiled // nil: not a resource
 	agents   map[*types.Entity]bool
 	mapped   map[*eval.Instance]bool      // by the program, also to nothing
@@ -26,7 +27,7 @@ type document struct {
 
 func newDocument(opts Options) *document {
 	return &document{
-		registry: opts.Types, path: opts.Path, types: map[*types.Entity]*schema.Compiled{},
+		registry: opts.Types, path: opts.Path, ordered: opts.Ordered, types: map[*types.Entity]*schema.Compiled{},
 		agents: map[*types.Entity]bool{}, mapped: map[*eval.Instance]bool{},
 		ids: map[types.Object]resource.ID{},
 	}

@@ -174,6 +174,11 @@ func (m *mapping) form(v any) (any, error) {
 	case resource.Fact:
 		return map[string]any{string(factKind): v.Name, "of": string(v.Of)}, nil
 	case resource.Secret:
+		if m.doc.ordered {
+			return nil, errors.New("the mapping names a secret, and in a model for orders only " +
+				"the model may: give the attribute southbound::secret(...) in the model, and " +
+				"return it from the mapping")
+		}
 		r := reference{kind: secretKind, name: v.Source, version: v.Version}
 		return m.doc.reference(r), nil
 	case float64:

@@ -70,9 +70,13 @@ func Plugins() []eval.Plugin {
 		{
 			Name: Namespace + "::secret", Result: "reference", Call: secret,
 			Doc: "Returns a secret, which is looked up where it is needed and never stored: " +
-				"source is env:NAME, file:PATH, ssm:/name or secretsmanager:id.",
+				"source is env:NAME, file:PATH, ssm:/name or secretsmanager:id. within: the " +
+				"sources that a computed source may be, such as env:APP_ (an item that ends with " +
+				"_ allows all variables that begin with it) or file:/srv/secrets/ (all files " +
+				"below it). In a model for orders, a computed source needs it.",
 			Params: []eval.Param{
 				text("source"), {Name: "version", Type: "string?", Default: types.Null{}},
+				std.Within(),
 			},
 		},
 		{
@@ -100,7 +104,10 @@ func file(c *eval.Context, a eval.Args) (types.Value, error) {
 	return reference{kind: fileKind, name: path}, nil
 }
 
-func secret(_ *eval.Context, a eval.Args) (types.Value, error) {
+func secret(c *eval.Context, a eval.Args) (types.Value, error) {
+	if err := std.SecretName(c, a, 0, 2, ""); err != nil {
+		return nil, err
+	}
 	return reference{kind: secretKind, name: a.Text(0), version: a.Text(1)}, nil
 }
 

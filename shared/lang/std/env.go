@@ -33,6 +33,12 @@ type Env struct {
 	Later func(of types.Object, name string) (types.Reference, bool)
 	// Services is what the module lsm knows of instances of services (lsm.Services); nil for none.
 	Services any
+	// Ordered says that the model is compiled for instances of services, so that texts in it come
+	// from orders. They name secrets only within the lists of the model; see SecretName.
+	Ordered bool
+	// Holder returns the attribute of an ordered instance that holds a text, for messages; "" if
+	// none does. It may be nil.
+	Holder func(text string) string
 	// Passwords keeps the passwords that are made; nil: a file in the folder of the project does.
 	Passwords Passwords
 

@@ -33,14 +33,24 @@ func (r Reference) Of() types.Type {
 	return types.String
 }
 
+// envScheme begins the source of a secret that is an environment variable.
+const envScheme = "env:"
+
+// withinDoc documents the parameter within of plugins whose secrets are environment variables.
+const withinDoc = "the variables that a computed name may be; an item that ends with _ allows all " +
+	"that begin with it. In a model for orders, a computed name needs it."
+
 func referencePlugins() []eval.Plugin {
 	return []eval.Plugin{
 		{
 			Name: "std::create_environment_reference", Result: "reference",
 			Doc: "Returns what stands for the environment variable name until resources are " +
-				"deployed. It is deployed as a secret from env:name.",
-			Params: []eval.Param{{Name: "name", Type: "string | reference"}},
-			Call: func(_ *eval.Context, a eval.Args) (types.Value, error) {
+				"deployed. It is deployed as a secret from env:name. within: " + withinDoc,
+			Params: []eval.Param{{Name: "name", Type: "string | reference"}, Within()},
+			Call: func(c *eval.Context, a eval.Args) (types.Value, error) {
+				if err := SecretName(c, a, 0, 1, envScheme); err != nil {
+					return nil, err
+				}
 				switch v := a.Values[0].(type) {
 				case string:
 					return Reference{Class: EnvironmentReference, Value: v}, nil

@@ -23,10 +23,10 @@ func surroundingPlugins() []eval.Plugin {
 		{
 			Name: "std::get_env", Result: "string", Call: getEnv,
 			Doc: "Returns an environment variable; an unknown value if there is none and no " +
-				"default_value.",
+				"default_value. within: " + withinDoc,
 			Params: []eval.Param{
 				{Name: "name", Type: "string"},
-				{Name: "default_value", Type: "string?", Default: types.Null{}},
+				{Name: "default_value", Type: "string?", Default: types.Null{}}, Within(),
 			},
 		},
 		{
@@ -35,7 +35,7 @@ func surroundingPlugins() []eval.Plugin {
 			Deprecated: true, ReplacedBy: "int(std::get_env(...))",
 			Params: []eval.Param{
 				{Name: "name", Type: "string"},
-				{Name: "default_value", Type: "int?", Default: types.Null{}},
+				{Name: "default_value", Type: "int?", Default: types.Null{}}, Within(),
 			},
 		},
 		{
@@ -86,7 +86,10 @@ func surroundingPlugins() []eval.Plugin {
 	}
 }
 
-func getEnv(_ *eval.Context, a eval.Args) (types.Value, error) {
+func getEnv(c *eval.Context, a eval.Args) (types.Value, error) {
+	if err := SecretName(c, a, 0, 2, envScheme); err != nil {
+		return nil, err
+	}
 	name := a.Text(0)
 	if v, ok := os.LookupEnv(name); ok {
 		return v, nil
