@@ -77,7 +77,7 @@ func User() provider.Definition {
 				{Name: "home", Type: path, Description: "the home directory"},
 				{Name: "shell", Type: path,
 					Description: "what runs at a login: /usr/sbin/nologin for users that never do"},
-				{Name: "password", Type: "Optional[String[1]]", Sensitive: true,
+				{Name: "password", Type: "Optional[String[1]]", OneLine: true, Sensitive: true,
 					Description: `the hash of the password, as in /etc/shadow, better a secret; "!" or "*": no password fits`},
 				{Name: "locked", Type: "Optional[Boolean]",
 					Description: "whether the password is locked: none fits until it is " +

@@ -44,7 +44,7 @@ func Job() provider.Definition {
 				{Name: "command", Type: oneLine,
 					Description: "what the shell runs; % needs no backslash"},
 				{Name: "input", Type: "Optional[String]", Description: "what the command reads"},
-				{Name: "environment", Type: "Optional[Hash[String[1],String]]",
+				{Name: "environment", Type: "Optional[Hash[String[1],String]]", OneLine: true,
 					Description: "variables of this job; those that cron itself reads, such as " +
 						"MAILTO, hold for what follows in the same file, too, and need file"},
 				{Name: "enabled", Type: "Boolean", Default: true,

@@ -44,9 +44,9 @@ func Archive() provider.Definition {
 					Description: "the archive: {file: path}, the absolute path of one on the " +
 						"machine, or an http or https URL, which the machine fetches it from " +
 						"whenever something has to be unpacked"},
-				{Name: "username", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+				{Name: "username", Type: "Optional[String[1]]", OneLine: true, Behaviour: schema.Parameter,
 					Description: "the user of a server that asks for one"},
-				{Name: "password", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+				{Name: "password", Type: "Optional[String[1]]", OneLine: true, Behaviour: schema.Parameter,
 					Sensitive:   true,
 					Description: "the password or token of a server that asks for one, over https"},
 				{Name: "checksum",

@@ -61,9 +61,9 @@ func Checkout() provider.Definition {
 				{Name: "user", Type: `Optional[Pattern[/\A[^\s:-][^\s:]*\z/]]`,
 					Behaviour:   schema.Parameter,
 					Description: "the user that git runs as, by name, who then owns the files"},
-				{Name: "username", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+				{Name: "username", Type: "Optional[String[1]]", OneLine: true, Behaviour: schema.Parameter,
 					Description: "the name given to a remote that asks for one"},
-				{Name: "password", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
+				{Name: "password", Type: "Optional[String[1]]", OneLine: true, Behaviour: schema.Parameter,
 					Sensitive: true,
 					Description: "the password or token given to a remote that asks for one; it " +
 						"is written nowhere"},

@@ -343,3 +343,22 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretsInHeaders pins that a secret stands in a header without the line end of the file that it
+// was read from, and in a body as it is.
+func TestSecretsInHeaders(t *testing.T) {
+	t.Parallel()
+	for text, header := range map[string]string{"a": "a", "a\n": "a", "a\r\n": "a", "a\n\n": "a\n"} {
+		s := newScope(provider.Resource{Attributes: map[string]any{"vars": map[string]any{"v": "v\n"},
+			"secrets": map[string]any{"pw": text}}})
+		given := map[string]any{"X-Key": "$pw", "X-More": "Bearer ${pw}", "X-Var": "$v"}
+		headers, err := s.forHeaders().object(given)
+		if err != nil || headers["X-Key"] != header || headers["X-More"] != "Bearer "+header ||
+			headers["X-Var"] != "v\n" {
+			t.Errorf("%q: %q, %v", text, headers, err)
+		}
+		if body, err := s.object(given); err != nil || body["X-Key"] != text {
+			t.Errorf("%q: %q, %v", text, body, err)
+		}
+	}
+}

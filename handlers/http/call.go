@@ -132,7 +132,7 @@ func (a *caller) call(method, path string, body any, key, match string) (*answer
 	if match != "" {
 		req.Header.Set("If-Match", match)
 	}
-	headers, err := a.scope.object(a.want.Attributes["headers"])
+	headers, err := a.scope.forHeaders().object(a.want.Attributes["headers"])
 	if err != nil {
 		return nil, err
 	}

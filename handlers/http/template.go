@@ -9,6 +9,7 @@ import (
 	"southbound/shared/pattern"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
+	"southbound/shared/schema"
 )
 
 var (
@@ -67,6 +68,17 @@ func newScope(r provider.Resource) *scope {
 	}
 	s.values["name"] = r.Attributes["name"]
 	return s
+}
+
+// forHeaders returns the scope for headers, in which secrets are without a line end at their end.
+func (s *scope) forHeaders() *scope {
+	out := &scope{values: maps.Clone(s.values), secret: s.secret}
+	for name, v := range out.values {
+		if text, is := v.(string); is && s.secret[name] {
+			out.values[name] = schema.CutLineEnd(text)
+		}
+	}
+	return out
 }
 
 // with returns the scope with an id.

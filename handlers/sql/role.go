@@ -48,7 +48,7 @@ func Role() provider.Definition {
 					Description: "its name, exactly as the server keeps it"},
 				{Name: "login", Type: "Boolean", Default: true,
 					Description: "whether it may log in"},
-				{Name: "password", Type: "Optional[Sensitive[String[1]]]",
+				{Name: "password", Type: "Optional[Sensitive[String[1]]]", OneLine: true,
 					Description: "the password, or the SCRAM verifier of one"},
 				{Name: "superuser", Type: "Optional[Boolean]",
 					Description: "whether nothing is forbidden to it"},

@@ -299,6 +299,9 @@ func (c *typeCommands) attributesText(all []schema.Attribute) {
 		if at.Sensitive {
 			c.printf("  (sensitive)")
 		}
+		if at.OneLine {
+			c.printf("  (a secret's last line end is left out)")
+		}
 		if at.Default != nil {
 			c.printf("  default %s", diffview.Short(at.Default))
 		}

@@ -44,7 +44,7 @@ func TestSecretInAPipe(t *testing.T) {
 		}
 		path := fmt.Sprintf(form, out.Fd())
 		got, err := ReadSecret(resource.Secret{Source: "file:" + path})
-		if err != nil || got != "handed on" {
+		if err != nil || got != "handed on\n" {
 			t.Errorf("%s: %q, %v", path, got, err)
 		}
 	}

@@ -112,7 +112,7 @@ func readSecretAt(path string) (string, error) {
 		return "", fault.New(fault.Invalid, "resolve secret", "%s is larger than %d bytes", path,
 			maxSecret)
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
+	return string(b), nil
 }
 
 // handedOn reports whether a path is one of this process's own descriptors: if that is a pipe, a

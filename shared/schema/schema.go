@@ -37,6 +37,9 @@ type Attribute struct {
 	Default     any // nil: none
 	Behaviour   Behaviour
 	Sensitive   bool // its values are secret wherever they come from
+	// OneLine is set for a password and the like: one line end at the end of a secret, as files of
+	// passwords have it, is not part of the value.
+	OneLine bool
 }
 
 // Type declares a resource type.

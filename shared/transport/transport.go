@@ -109,7 +109,7 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 		}
 		return Local{}, nil
 	case a.Transport == NameAWS && c.AWS != nil:
-		options, err := c.options(ctx, a)
+		options, err := c.options(ctx, a, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +119,7 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 		}
 		return conn, nil
 	case a.Transport == NameHTTP && c.HTTP != nil:
-		options, err := c.options(ctx, a)
+		options, err := c.options(ctx, a, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -129,7 +129,7 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 		}
 		return conn, nil
 	case a.Transport == NameSSH && c.SSH != nil:
-		options, err := c.options(ctx, a)
+		options, err := c.options(ctx, a, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 		}
 		return conn, nil
 	case a.Transport == NamePostgreSQL && c.PostgreSQL != nil:
-		options, err := c.options(ctx, a)
+		options, err := c.options(ctx, a, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) 
 			"this process serves no agents with the transport aws")
 	}
 	if b, ok := c.Packs.byName[a.Transport]; ok {
-		options, err := c.options(ctx, a)
+		options, err := c.options(ctx, a, b.options)
 		if err != nil {
 			return nil, err
 		}
@@ -185,22 +185,43 @@ func (c *Connector) names() []string {
 	return append(out, slices.Sorted(maps.Keys(c.Packs.byName))...)
 }
 
-// options returns the options of an agent with secrets resolved.
-func (c *Connector) options(ctx context.Context, a resource.Agent) (map[string]any, error) {
-	resolved, err := resource.Walk(a.Options, func(ref any) (any, error) {
-		s, ok := ref.(resource.Secret)
-		if !ok || c.Secrets == nil {
-			return nil, fault.New(fault.Invalid, "connect",
-				"the options of the agent hold a reference that has no meaning there")
+// options returns the options of an agent with secrets resolved. A transport of a pack has declared
+// how its options take the texts of secrets; the others cut line ends themselves.
+func (c *Connector) options(
+	ctx context.Context, a resource.Agent, declared *schema.Compiled,
+) (map[string]any, error) {
+	text := func(s resource.Secret) (string, error) {
+		if c.Secrets == nil {
+			return "", noReference()
 		}
 		value, _, err := c.Secrets.Resolve(ctx, s)
 		return value, err
-	})
-	if err != nil {
-		return nil, err
 	}
-	m, _ := resolved.(map[string]any)
-	return m, nil
+	out := map[string]any{}
+	for name, v := range a.Options {
+		var err error
+		if declared != nil {
+			if o, ok := declared.Attribute(name); ok {
+				if v, _, err = o.WithSecrets(v, text); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if out[name], err = resource.Walk(v, func(ref any) (any, error) {
+			if s, ok := ref.(resource.Secret); ok {
+				return text(s)
+			}
+			return nil, noReference()
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func noReference() error {
+	return fault.New(fault.Invalid, "connect",
+		"the options of the agent hold a reference that has no meaning there")
 }
 
 // Check returns what is wrong with the options of an agent, for the author of a document; Attribute

@@ -112,6 +112,9 @@ func notes(t *schema.Compiled, a *schema.Attribute) string {
 	if a.Sensitive {
 		out = append(out, "sensitive")
 	}
+	if a.OneLine {
+		out = append(out, "a secret's last line end is left out")
+	}
 	if a.Default != nil {
 		if text, err := resource.CanonicalValue(a.Default); err == nil {
 			out = append(out, "default "+code(string(text)))

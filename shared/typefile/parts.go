@@ -11,7 +11,8 @@ import (
 )
 
 func attributeKeys() []string {
-	return []string{keyName, keyType, keyDescription, keyDefault, keyBehaviour, keySensitive}
+	return []string{keyName, keyType, keyDescription, keyDefault, keyBehaviour, keySensitive,
+		keyOneLine}
 }
 
 // readAttributes reads a list of attributes, or a map of them by name.
@@ -73,6 +74,7 @@ func (r *reader) readAttribute(n, name *yaml.Node) {
 	}
 	a.Default = r.documentValue(m[keyDefault])
 	a.Sensitive = r.flag(m[keySensitive], keySensitive)
+	a.OneLine = r.flag(m[keyOneLine], keyOneLine)
 	r.t.Attributes = append(r.t.Attributes, a)
 }
 

@@ -205,6 +205,7 @@ func attribute(err *error, a *schema.Attribute) *yaml.Node {
 	o.text(keyBehaviour, string(a.Behaviour))
 	o.value(keyDefault, a.Default)
 	o.flag(keySensitive, a.Sensitive)
+	o.flag(keyOneLine, a.OneLine)
 	o.text(keyDescription, a.Description)
 	return o.Node
 }

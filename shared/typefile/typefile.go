@@ -59,6 +59,7 @@ const (
 	keyDefault     = "default"
 	keyBehaviour   = "behaviour"
 	keySensitive   = "sensitive"
+	keyOneLine     = "one_line"
 	keyPattern     = "pattern"
 	keyKind        = "kind"
 	keyTitle       = "title"

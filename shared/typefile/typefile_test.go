@@ -26,7 +26,7 @@ attributes:
   - {name: tag, type: "Net::Tag", behaviour: namevar, description: its number}
   - {name: label, type: "Optional[String[1, 32]]", description: what it is for}
   - {name: number, type: "Optional[Integer]", default: 0x10}
-  - {name: password, type: String, sensitive: true}
+  - {name: password, type: String, sensitive: true, one_line: true}
   - {name: mode, type: "Enum[access, trunk]", default: access}
 titles:
   - {pattern: '\A(?<switch>.+)/(?<tag>\d+)\z', description: switch/tag}
@@ -54,7 +54,7 @@ func vlanType() schema.Type {
 			{Name: "tag", Type: "Net::Tag", Behaviour: schema.Namevar, Description: "its number"},
 			{Name: "label", Type: "Optional[String[1, 32]]", Description: "what it is for"},
 			{Name: "number", Type: "Optional[Integer]", Default: int64(16)},
-			{Name: "password", Type: "String", Sensitive: true},
+			{Name: "password", Type: "String", Sensitive: true, OneLine: true},
 			{Name: "mode", Type: "Enum[access, trunk]", Default: "access"},
 		},
 		Titles: []schema.TitlePattern{{Pattern: `\A(?<switch>.+)/(?<tag>\d+)\z`,

@@ -30,12 +30,12 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 		if len(refs) == 0 {
 			continue
 		}
+		a, ok := r.typ.Attribute(name)
+		if !ok {
+			continue
+		}
 		secret := false
-		resolved, err := resource.Walk(v, func(ref any) (any, error) {
-			s, ok := ref.(resource.Secret)
-			if !ok {
-				return ref, nil
-			}
+		resolved, fits, err := a.WithSecrets(v, func(s resource.Secret) (string, error) {
 			secret = true
 			value, _, err := n.Secrets.Resolve(ctx, s)
 			if err == nil {
@@ -43,29 +43,26 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 			}
 			return value, err
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			class := provider.Retryable
 			if fault.Is(err, fault.Unsupported) || fault.Is(err, fault.Denied) {
 				class = provider.Terminal
 			}
 			r.End(state.StatusFailed, class, fmt.Sprintf("attribute %s: %v", name, err))
 			return
+		case !secret:
+			continue
+		case !fits:
+			r.End(state.StatusFailed, provider.NeedsChange,
+				fmt.Sprintf("attribute %s: what its secret holds is not %s", name,
+					schema.Unsealed(a.DataType).Describe()))
+			return
 		}
-		if secret {
-			if a, ok := r.typ.Attribute(name); ok {
-				text := resolved
-				if resolved, ok = held(a.DataType, v, resolved); !ok {
-					r.End(state.StatusFailed, provider.NeedsChange,
-						fmt.Sprintf("attribute %s: what its secret holds is not %s", name,
-							schema.Unsealed(a.DataType).Describe()))
-					return
-				}
-				if _, is := text.(string); is { // what was read in it is as secret as the whole
-					r.host.secretsIn(resolved)
-				}
-			}
-			r.host.Hide(name)
+		if _, whole := v.(resource.Secret); whole { // what was read in it is as secret as the whole
+			r.host.secretsIn(resolved)
 		}
+		r.host.Hide(name)
 		r.want.Attributes[name] = resolved
 	}
 	for i := range r.typ.Attributes {
@@ -74,20 +71,6 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 			r.host.secretsIn(r.want.Attributes[a.Name])
 		}
 	}
-}
-
-// held returns the value of an attribute whose secrets are resolved, if it is of its type. A secret
-// is text; where the attribute is one as a whole, that may stand for a number, or be JSON.
-func held(t *schema.DataType, written, resolved any) (any, bool) {
-	if t.Check(resolved) == nil {
-		return resolved, true
-	}
-	text, is := resolved.(string)
-	if _, whole := written.(resource.Secret); !is || !whole {
-		return nil, false
-	}
-	v, err := t.Coerce(text)
-	return v, err == nil
 }
 
 // MayHaveSecrets reports whether a row may refer to secrets, without decoding it.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"southbound/shared/diag"
+	"southbound/shared/schema"
 	"southbound/shared/transport/options"
 )
 
@@ -24,20 +25,20 @@ func declared() []options.Option {
 		{Name: "url", Type: `Pattern[/\Ahttps?:\/\/[^\/?#@\s]+(\/[^?#\s]*)?\z/]`,
 			Example:     "{transport: http, url: https://api.example.com}",
 			Description: "the base of all paths, such as https://api.example.com/v2"},
-		{Name: "user", Type: "Optional[String[1]]",
+		{Name: "user", Type: "Optional[String[1]]", OneLine: true,
 			Description: "the user of basic authentication"},
-		{Name: "password", Type: "Optional[String[1]]", Secret: true, Description: "its password"},
-		{Name: "token", Type: "Optional[String[1]]", Secret: true,
+		{Name: "password", Type: "Optional[String[1]]", Secret: true, OneLine: true, Description: "its password"},
+		{Name: "token", Type: "Optional[String[1]]", Secret: true, OneLine: true,
 			Description: "the token of bearer authentication"},
 		{Name: "token_url", Type: `Optional[Pattern[/\Ahttps?:\/\/[^\/?#@\s]+(\/[^#\s]*)?\z/]]`,
 			Description: "where OAuth 2 gives out tokens for client_id and client_secret; they " +
 				"are renewed before they end, and when the API refuses one"},
-		{Name: "client_id", Type: "Optional[String[1]]", Description: "the client of OAuth 2"},
-		{Name: "client_secret", Type: "Optional[String[1]]", Secret: true,
+		{Name: "client_id", Type: "Optional[String[1]]", OneLine: true, Description: "the client of OAuth 2"},
+		{Name: "client_secret", Type: "Optional[String[1]]", Secret: true, OneLine: true,
 			Description: "its secret"},
 		{Name: "scopes", Type: "Optional[Array[String[1]]]",
 			Description: "the scopes that tokens are asked for with"},
-		{Name: "audience", Type: "Optional[String[1]]",
+		{Name: "audience", Type: "Optional[String[1]]", OneLine: true,
 			Description: "the audience that tokens are asked for with, where the server of " +
 				"tokens wants one"},
 		{Name: "headers", Type: "Optional[Hash[String[1], String]]",
@@ -188,6 +189,7 @@ func (r *reader) fillHeaders() {
 	m, _ := r.Value("headers").(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		text, known := m[name].(string)
+		text = schema.CutLineEnd(text)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name) || known && !httpguts.ValidHeaderFieldValue(text):
 			r.Bad("headers", "names are letters, digits and -, values are on one line",

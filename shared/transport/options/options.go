@@ -27,6 +27,9 @@ type Option struct {
 	Hint string
 	// Secret is set where only a reference to a secret may stand. Its value is not shown.
 	Secret bool
+	// OneLine is set for a password and the like: a line end at its end, as a file with it has, is
+	// not part of it.
+	OneLine bool
 	// Nested is set where a place that an option leads to, such as a bastion, has the option too.
 	Nested bool
 	// Valid checks a value in place of Type, where it holds options itself. It is not shown.
@@ -112,6 +115,9 @@ func (r *Reader) take(o Option, v any) {
 	if IsReference(v) {
 		r.Pending()
 		return
+	}
+	if text, is := v.(string); is && o.OneLine {
+		v = schema.CutLineEnd(text)
 	}
 	if text := o.wrong(v); text != "" {
 		hint := o.Hint

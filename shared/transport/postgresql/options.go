@@ -28,7 +28,7 @@ func declared() []options.Option {
 		{Name: "port", Type: "Integer[1, 65535]", Default: int64(5432), Description: "its port"},
 		{Name: "user", Type: "String[1]", Default: "postgres",
 			Description: "the role to connect as"},
-		{Name: "password", Type: "Optional[String[1]]", Secret: true, Description: "its password"},
+		{Name: "password", Type: "Optional[String[1]]", Secret: true, OneLine: true, Description: "its password"},
 		{Name: "database", Type: "String[1]", Default: "postgres",
 			Description: "the database to connect to where it does not matter which"},
 		{Name: "tls", Type: "Enum['full', 'encrypt', 'none']",

@@ -28,9 +28,9 @@ func declared() []options.Option {
 			Description: "a private key itself"},
 		{Name: "certificate", Type: "Optional[String[1]]", Nested: true,
 			Description: `the certificate of the key: "ssh-ed25519-cert-v01@openssh.com AAAA..."; by default the one beside key_file, named as ssh names it`},
-		{Name: "passphrase", Type: "Optional[String[1]]", Secret: true, Nested: true,
+		{Name: "passphrase", Type: "Optional[String[1]]", Secret: true, OneLine: true, Nested: true,
 			Description: "what key or key_file is encrypted with"},
-		{Name: "password", Type: "Optional[String[1]]", Secret: true, Nested: true,
+		{Name: "password", Type: "Optional[String[1]]", Secret: true, OneLine: true, Nested: true,
 			Description: "the password of the user"},
 		{Name: "agent", Type: "Optional[Boolean]", Nested: true,
 			Description: "whether the keys of the running ssh-agent are tried (SSH_AUTH_SOCK); " +
@@ -47,7 +47,7 @@ func declared() []options.Option {
 				"and any of these options"},
 		{Name: "sudo", Type: `Optional[Variant[Boolean, Pattern[/\A[^\s-]\S*\z/]]]`,
 			Description: "the user to become by sudo; true means root"},
-		{Name: "sudo_password", Type: "Optional[String[1]]", Secret: true,
+		{Name: "sudo_password", Type: "Optional[String[1]]", Secret: true, OneLine: true,
 			Description: "what sudo asks for; without it, it must not ask"},
 		{Name: "program", Type: `Optional[Pattern[/\A\//]]`,
 			Description: "the path of a Southbound that is installed on the machine; by default " +
