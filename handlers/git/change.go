@@ -1,7 +1,6 @@
 package git
 
 import (
-	"errors"
 	"path/filepath"
 
 	"southbound/handlers/internal/disk"
@@ -132,48 +131,39 @@ func (g *change) bring() error {
 }
 
 func (g *change) bringTree() error {
-	commit, branch, err := g.head()
-	if err != nil {
-		return err
-	}
 	have, err := g.work()
 	if err != nil {
 		return err
 	}
+	to, err := g.destination()
+	if err != nil {
+		return err
+	}
+	if err := g.bringCommit(to, have); err != nil {
+		return err
+	}
+	return g.bringSubmodules()
+}
+
+// destination is the target of the revision. Without one, it is the commit that is checked out, or
+// the branch that the remote has as its own.
+func (g *change) destination() (target, error) {
 	if g.revision == "" {
-		if commit != "" { // any is right
-			if have.ours || len(have.changed) > 0 && g.local == "discard" {
-				err = g.move(target{commit: commit, branch: branch}, have)
-			}
-			return errors.Join(err, g.bringSubmodules())
+		commit, branch, err := g.head()
+		if err != nil || commit != "" {
+			return target{commit: commit, branch: branch}, err
 		}
 		ref, err := g.own()
 		if err != nil {
-			return err
+			return target{}, err
 		}
 		if ref == "" {
-			return provider.Errorf(provider.Retryable,
+			return target{}, provider.Errorf(provider.Retryable,
 				"the remote has no branch as its own; it may be empty: give revision")
 		}
 		g.revision = ref
 	}
-	to, err := g.target()
-	if err != nil {
-		return err
-	}
-	if to.commit != commit || to.branch != branch || have.ours ||
-		len(have.changed) > 0 && g.local == "discard" {
-		if err := g.fetch(to); err != nil {
-			return err
-		}
-		if err := g.mayMove(to, have); err != nil {
-			return err
-		}
-		if err := g.move(to, have); err != nil {
-			return err
-		}
-	}
-	return g.bringSubmodules()
+	return g.target()
 }
 
 // Noop implements provider.Nooper: whether a change would be refused, as something would be lost.
@@ -199,47 +189,4 @@ func (h handler) Noop(ctx *provider.Context, planned provider.BatchChange) error
 		return g.mayBring()
 	}
 	return g.wouldMove(planned.Changes)
-}
-
-// Delete implements provider.Handler: the checkout goes at once, its files after that.
-func (h handler) Delete(
-	ctx *provider.Context, req provider.DeleteRequest,
-) (provider.Result, error) {
-	w, err := wantedOf(req.Resource)
-	if err != nil {
-		return provider.Result{}, err
-	}
-	g, err := h.change(ctx, w)
-	if err != nil {
-		g = &change{checkout{runner: runner{wanted: w, ctx: ctx, before: h.before,
-			config: h.config}}} // the user may be gone already
-	}
-	defer g.close()
-	exists, err := g.there()
-	if err != nil || !exists {
-		return provider.Result{}, err
-	}
-	if err := g.removable(); err != nil {
-		return provider.Result{}, err
-	}
-	place, err := g.place()
-	if err != nil {
-		return provider.Result{}, err
-	}
-	defer place.Close()
-	base, aside := filepath.Base(g.path), g.hidden()
-	for _, f := range []func() error{
-		func() error { return removeIn(place, aside) },
-		func() error { return place.Rename(base, filepath.Base(aside)) },
-		func() error { return removeIn(place, aside) },
-	} {
-		if err := g.step("remove"); err != nil {
-			return provider.Result{}, err
-		}
-		if err := f(); err != nil {
-			return provider.Result{}, provider.Errorf(provider.Retryable, "remove %s: %w", g.path,
-				err)
-		}
-	}
-	return provider.Result{}, nil
 }

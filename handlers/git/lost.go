@@ -49,7 +49,7 @@ func (g *change) removable() error {
 		}
 		if rel, err := filepath.Rel(g.path, dir); err == nil && len(more) > 0 &&
 			dir != g.gitDir() {
-			more = []string{named(more) + " of " + rel}
+			more = []string{named(more) + " of " + shown(rel)}
 		}
 		lost = append(lost, more...)
 	}

@@ -44,6 +44,7 @@ func remotes(t *testing.T) string {
 	run(t, source, "-c", "remote.origin.url="+source, "submodule", "--quiet", "add", "../inner", "sub")
 	run(t, source, "commit", "-qm", "with a submodule")
 	run(t, "/", "clone", "-q", source, dir+"/fork")
+	run(t, dir+"/fork", "branch", "-q", "--no-track", "dev", "origin/dev")
 	return dir
 }
 
@@ -322,17 +323,19 @@ func (s *scene) change(purged bool) (planned, err error) {
 // next draws what is asked for next.
 func (s *scene) next(local string) (purged bool) {
 	s.attrs["local"] = local
+	source := s.upstream[0]
+	if s.rng.IntN(5) == 0 {
+		source = s.upstream[2]
+	}
+	s.attrs["source"] = source
 	if s.attrs["bare"] == nil {
 		s.attrs["revision"] = pick(s, "main", "main", "dev", "v1", "v2",
-			run(s.t, s.upstream[0], "rev-parse", "main"))
+			run(s.t, source, "rev-parse", "main"))
 		s.attrs["submodules"] = pick(s, true, false)
 		if s.rng.IntN(8) == 0 {
 			s.attrs["depth"] = int64(1)
 		}
 		s.attrs["update"] = s.rng.IntN(6) > 0
-	}
-	if s.rng.IntN(5) == 0 {
-		s.attrs["source"] = s.upstream[2]
 	}
 	return s.rng.IntN(3) == 0
 }

@@ -93,6 +93,27 @@ func (g *change) takeTags() error {
 	return errors.Join(err, g.adopt(todo, theirs))
 }
 
+// bringCommit checks a commit out, if it is not yet or if files have to be restored.
+func (g *change) bringCommit(to target, have work) error {
+	commit, branch, err := g.head()
+	if err != nil {
+		return err
+	}
+	if to.commit == commit && to.branch == branch {
+		if have.ours || len(have.changed) > 0 && g.local == "discard" {
+			return g.move(to, have)
+		}
+		return nil
+	}
+	if err := g.fetch(to); err != nil {
+		return err
+	}
+	if err := g.mayMove(to, have); err != nil {
+		return err
+	}
+	return g.move(to, have)
+}
+
 // move checks a commit out. A ref stands in the repository meanwhile, so that what a crash leaves
 // is not taken for the work of a person.
 func (g *change) move(to target, have work) error {
@@ -103,25 +124,15 @@ func (g *change) move(to target, have work) error {
 		}
 		force = false
 	}
+	if g.local == "discard" {
+		if err := g.unhideAll(); err != nil {
+			return err
+		}
+	}
 	if err := g.do(g.path, "update-ref", moving, to.commit); err != nil {
 		return err
 	}
-	args := []string{"checkout", "-q", "--no-overwrite-ignore"}
-	if force {
-		args = append(args, "--force")
-	}
-	if to.branch != "" {
-		args = append(args, "--no-track", "-B", to.branch, to.commit)
-	} else {
-		args = append(args, "--detach", to.commit)
-	}
-	if err := g.do(g.path, append(args, "--")...); err != nil {
-		var f *failure
-		if errors.As(err, &f) && strings.Contains(f.said, "would be overwritten") {
-			_, _ = g.ask(g.path, "update-ref", "-d", moving)
-			return provider.Errorf(provider.NeedsChange,
-				"%w; move them away, or set local to discard", err)
-		}
+	if err := g.checkOut(to, force); err != nil {
 		return err
 	}
 	if to.branch != "" && to.ref != "" {
@@ -138,6 +149,46 @@ func (g *change) move(to target, have work) error {
 		}
 	}
 	return g.do(g.path, "update-ref", "-d", moving)
+}
+
+// checkOut runs git checkout. Git refuses to overwrite files that a person has changed since they
+// were looked at: it ends with 1, and HEAD stays. Nothing is cut off then.
+func (g *change) checkOut(to target, force bool) error {
+	before, _, err := g.head()
+	if err != nil {
+		return err
+	}
+	args := []string{"checkout", "-q", "--no-overwrite-ignore"}
+	if force {
+		args = append(args, "--force")
+	}
+	if to.branch != "" {
+		args = append(args, "--no-track", "-B", to.branch, to.commit)
+	} else {
+		args = append(args, "--detach", to.commit)
+	}
+	err = g.do(g.path, append(args, "--")...)
+	var f *failure
+	if !errors.As(err, &f) || f.code != 1 || force {
+		return err
+	}
+	if after, _, e := g.head(); e != nil || after != before {
+		return err
+	}
+	_, _ = g.ask(g.path, "update-ref", "-d", moving)
+	return provider.Errorf(provider.NeedsChange, "%w; move them away, or set local to discard", err)
+}
+
+// unhideAll has the index hide no changes, as git does not overwrite hidden files even by force.
+func (g *change) unhideAll() error {
+	hidden, err := g.hiddenFiles()
+	if err != nil || len(hidden) == 0 {
+		return err
+	}
+	if err := g.step("update-index"); err != nil {
+		return err
+	}
+	return g.unhide(hidden)
 }
 
 // restore takes back what a move has done that was cut off, and leaves alone what a person has
@@ -219,20 +270,12 @@ func (g *change) bringLink(l link) error {
 	if err != nil {
 		return err
 	}
-	if commit != l.commit || have.ours || len(have.changed) > 0 && g.local == "discard" {
-		to := target{commit: l.commit}
-		if commit == l.commit {
-			to.branch = branch
-		}
-		if err := g.fetch(to); err != nil {
-			return err
-		}
-		if err := g.mayMove(to, have); err != nil {
-			return err
-		}
-		if err := g.move(to, have); err != nil {
-			return err
-		}
+	to := target{commit: l.commit}
+	if commit == l.commit {
+		to.branch = branch
+	}
+	if err := g.bringCommit(to, have); err != nil {
+		return err
 	}
 	return g.bringSubmodules()
 }

@@ -55,14 +55,20 @@ func (g *change) makeDir(place *disk.Folder) error {
 	return disk.Explain("give "+g.path+" to its user", err)
 }
 
-// tidy removes what a run before left.
+// tidy removes what a run before left, and returns a checkout to its path that was to be removed.
 func (w wanted) tidy() error {
 	d, err := disk.OpenFolder(nil, filepath.Dir(w.path))
 	if err != nil {
 		return disk.UnlessGone(err)
 	}
 	defer d.Close()
-	return removeIn(d, w.hidden())
+	if err := w.putBack(d); err != nil {
+		return disk.Explain("return "+shown(w.path)+" to its place", err)
+	}
+	if err := removeIn(d, w.hidden()); err != nil {
+		return provider.Errorf(provider.Retryable, "remove what a run before left: %w", err)
+	}
+	return nil
 }
 
 // removeIn removes what is at a path, with all that is in it, by the directory that it is in.

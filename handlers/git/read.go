@@ -69,7 +69,7 @@ func (g *checkout) there() (exists bool, err error) {
 	}
 	return false, provider.Errorf(provider.NeedsChange,
 		"%s is not empty and no git repository; move away what is in it, such as %s", g.path,
-		strings.ToValidUTF8(names[0].Name(), "?"))
+		shown(names[0].Name()))
 }
 
 // owned refuses to run git in what belongs to somebody else: the settings of a repository can name
@@ -110,9 +110,15 @@ func (w wanted) reached() error {
 	return nil
 }
 
-// hidden is where a checkout is prepared, and where it goes before it is removed.
+// hidden is where a checkout is prepared, and where it is removed.
 func (w wanted) hidden() string {
 	dir, base := filepath.Split(w.path)
+	return filepath.Join(dir, disk.Leftover(base))
+}
+
+// away is where a checkout goes before it is removed, until it is known that nothing is lost.
+func (w wanted) away() string {
+	dir, base := filepath.Split(w.hidden())
 	return filepath.Join(dir, disk.Leftover(base))
 }
 
@@ -131,8 +137,7 @@ func (h handler) Read(
 	}
 	if !ctx.DryRun() {
 		if err := w.tidy(); err != nil {
-			return provider.Observation{}, provider.Errorf(provider.Retryable,
-				"remove what a run before left: %w", err)
+			return provider.Observation{}, err
 		}
 	}
 	if g == nil {
