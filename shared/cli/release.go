@@ -130,7 +130,7 @@ func (rl *releaser) releaseNow(ctx context.Context, number int, f releaseFlags) 
 	}
 	r := api.Report{Environment: rl.env, Version: out.Version, Origin: api.Origin(out.Origin),
 		Resources: out.Resources, Changed: out.Changed, Unchanged: out.Unchanged,
-		Removed: out.Removed}
+		Removed: out.Removed, Moves: api.Moves{Moved: out.Moved, Moves: out.Moves}}
 	if f.noWait {
 		return rl.results.stored(ctx, r, began)
 	}

@@ -5,6 +5,7 @@
 package options
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -129,7 +130,7 @@ func (r *Reader) take(o Option, v any) {
 	}
 	r.values[o.Name] = v
 	if o.Secret {
-		r.Literal(o.Name, `write {secret: "env:NAME"}, or another secret`)
+		r.Literal(o.Name, cmp.Or(o.Hint, `write {secret: "env:NAME"}, or another secret`))
 	}
 }
 
@@ -162,7 +163,8 @@ func (r *Reader) Bad(name, hint, format string, args ...any) {
 
 // Literal adds that a secret stands in the document.
 func (r *Reader) Literal(name, hint string) {
-	r.add(name, hint, "the value stands in the document, where anyone can read it", true)
+	r.add(name, hint, fmt.Sprintf("the value of %s stands in the document, where anyone can read it",
+		name), true)
 }
 
 func (r *Reader) add(name, hint, message string, literal bool) {

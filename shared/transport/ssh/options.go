@@ -25,6 +25,7 @@ func declared() []options.Option {
 		{Name: "key_file", Type: pathType, Nested: true,
 			Description: "the path of a private key on the machine that connects"},
 		{Name: "key", Type: "Optional[String[1]]", Secret: true, Nested: true,
+			Hint:        `write {secret: "env:NAME"}, or another secret; for the path of a key, key_file: PATH`,
 			Description: "a private key itself"},
 		{Name: "certificate", Type: "Optional[String[1]]", Nested: true,
 			Description: `the certificate of the key: "ssh-ed25519-cert-v01@openssh.com AAAA..."; by default the one beside key_file, named as ssh names it`},
