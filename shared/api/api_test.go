@@ -240,7 +240,7 @@ func TestAsks(t *testing.T) {
 		{"a member twice", "POST", "/v1/environments/e/halt", `{"halted":true,"halted":false}`, 400,
 			`the member \"halted\" is there twice`},
 		{"null for a list", "POST", "/v1/environments/e/exports", `{"chunks":null}`, 422,
-			`"kind":"invalid"`},
+			`body.chunks: expected array`},
 		{"null for a body", "POST", "/v1/environments/e/halt", `null`, 422, `"kind":"invalid"`},
 		{"a member that is within", "POST", "/v1/environments/e/exports",
 			`{"chunks":[],"settings":{"Strict":"error"}}`, 422, `"kind":"invalid"`},

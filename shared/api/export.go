@@ -132,7 +132,7 @@ func (s *exports) Export(
 		since.Fingerprint = s.fingerprint(since.Fingerprint)
 		x.Since = &since
 	}
-	out, err := s.Engine.Export(ctx, env, x)
+	out, err := s.Engine.Export(ctx, env, x.Bounded())
 	s.changed(env)
 	return out, err
 }

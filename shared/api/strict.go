@@ -75,7 +75,8 @@ func noNull(data []byte) error {
 			return nil
 		}
 		if token.Kind() == 'n' {
-			return fmt.Errorf("null within %q: leave the member out", dec.StackPointer())
+			return fmt.Errorf("null within %q: leave the member out, or write [] for an empty list",
+				dec.StackPointer())
 		}
 	}
 }

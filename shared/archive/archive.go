@@ -29,6 +29,8 @@ type Event struct {
 	DeleteSets  []string `json:"delete_sets"`
 	// Release: false stores the version and does not deploy it. Default: true.
 	Release *bool `json:"release"`
+	// AllowDelete, when not nil, is how many resources the export may delete.
+	AllowDelete *int `json:"allow_delete"`
 }
 
 // ReadEvent reads an event. Usage is its error: a member with a wrong name would else export into
@@ -43,7 +45,8 @@ func ReadEvent(raw []byte) (Event, error) {
 	if err != nil {
 		return e, fault.Wrap(fault.Usage, "read event", err)
 	}
-	known := []string{"environment", "bucket", "key", "partial", "delete_sets", "release"}
+	known := []string{"environment", "bucket", "key", "partial", "delete_sets", "release",
+		"allow_delete"}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(known, name) {
 			return e, fault.New(fault.Usage, "read event", "there is no member %q", name).
@@ -185,9 +188,12 @@ func (x *Exporter) store(
 		return deploy.Exported{}, err
 	}
 	m.Fingerprint = "" // it is about files of this machine
-	return x.Service.Export(ctx, e.Environment, deploy.Export{Model: m, Partial: e.Partial,
-		DeleteSets: e.DeleteSets,
-		NoRelease:  e.Release != nil && !*e.Release, Settings: settings}, nil)
+	export := deploy.Export{Model: m, Partial: e.Partial, DeleteSets: e.DeleteSets,
+		NoRelease: e.Release != nil && !*e.Release, Settings: settings}
+	if e.AllowDelete != nil {
+		export.Limits = &deploy.Limits{Delete: *e.AllowDelete, Leave: -1}
+	}
+	return x.Service.Export(ctx, e.Environment, export, nil)
 }
 
 // relative names files as they are in the archive.

@@ -18,6 +18,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/platform"
+	"southbound/shared/resource"
 )
 
 // planExt is how the name of a plan that is kept usually ends.
@@ -247,7 +248,7 @@ func (e *exporter) applyKeptNow(ctx context.Context, path string, f exportFlags)
 	if err := moved(k, now); err != nil {
 		return err
 	}
-	if err := e.mayApply(ctx, k.Planned, f); err != nil {
+	if err := e.mayApply(ctx, x, k.Planned, f); err != nil {
 		return err
 	}
 	f.check, f.retry = x.Check, x.RetryFailed
@@ -295,15 +296,31 @@ func (p *planFiles) readKept(ctx context.Context, file *os.File) (*api.Kept, err
 // mayApply asks at a terminal before a plan deletes something or leaves it behind, and refuses one
 // that deletes more than it may.
 func (e *exporter) mayApply(
-	ctx context.Context, planned []deploy.PlannedChange, f exportFlags,
+	ctx context.Context, x deploy.Export, planned []deploy.PlannedChange, f exportFlags,
 ) error {
 	gone, stays := deleted(planned), left(planned)
 	if f.allowDelete >= 0 && len(gone) > f.allowDelete {
 		return fault.New(fault.Refused, "apply",
 			tooManyDeleted, plural(len(gone), "resource"), f.allowDelete)
 	}
-	if _, sits := terminal(e.stdin); !sits || f.yes || len(gone)+len(stays) == 0 {
+	return e.mayDelete(ctx, x, gone, stays, f)
+}
+
+// mayDelete asks at a terminal before something is deleted or left behind. Elsewhere, an export that
+// describes no resource deletes only what --allow-delete permits.
+func (e *exporter) mayDelete(
+	ctx context.Context, x deploy.Export, gone, stays []deploy.PlannedChange, f exportFlags,
+) error {
+	if _, sits := terminal(e.stdin); sits && !f.yes && len(gone)+len(stays) > 0 {
+		return e.confirm(ctx, gone, stays, 0)
+	}
+	x.Expect, x.Limits = "", nil
+	if b := x.Bounded(); b.Limits == nil || len(gone) == 0 || f.allowDelete >= 0 {
 		return nil
 	}
-	return e.confirm(ctx, gone, stays, 0)
+	ids := make([]resource.ID, len(gone))
+	for i := range gone {
+		ids[i] = gone[i].ID
+	}
+	return deploy.Emptied(ids)
 }

@@ -116,7 +116,7 @@ func (e *exporter) applyInWaves(
 	x := e.docs.asExport(ctx, path, f, read)
 	plan, err := e.home.Plan(ctx, e.env, x, deploy.CompareOptions{})
 	if err == nil {
-		x.Limits, err = e.allowed(ctx, plan, f)
+		x.Limits, err = e.allowed(ctx, plan, x, f)
 	}
 	if err != nil {
 		return cutShort(ctx, err)
@@ -172,7 +172,7 @@ func (e *exporter) applyInWaves(
 // allowed returns the limits of every wave of an apply of which a plan was made: nothing more is
 // deleted than was planned, allowed and, on a terminal, confirmed.
 func (e *exporter) allowed(
-	ctx context.Context, plan deploy.DryRun, f exportFlags,
+	ctx context.Context, plan deploy.DryRun, x deploy.Export, f exportFlags,
 ) (*deploy.Limits, error) {
 	gone := deleted(plan.Planned)
 	if f.allowDelete >= 0 && len(gone) > f.allowDelete {
@@ -180,11 +180,8 @@ func (e *exporter) allowed(
 			tooManyDeleted, plural(len(gone), "resource"), f.allowDelete).
 			WithHint("`southbound plan` lists them")
 	}
-	stay := left(plan.Planned)
-	if _, sits := terminal(e.stdin); sits && !f.yes && len(gone)+len(stay) > 0 {
-		if err := e.confirm(ctx, gone, stay, 0); err != nil {
-			return nil, err
-		}
+	if err := e.mayDelete(ctx, x, gone, left(plan.Planned), f); err != nil {
+		return nil, err
 	}
 	return &deploy.Limits{Delete: len(gone), Leave: -1}, nil
 }

@@ -1,6 +1,9 @@
 package deploy
 
-import "southbound/shared/deploy/planner"
+import (
+	"southbound/shared/deploy/planner"
+	"southbound/shared/resource"
+)
 
 // What is asked of an engine and what it answers has the names of the planner.
 type (
@@ -18,6 +21,9 @@ type (
 // ErrWhole says that an export with Since was declined and has done nothing: the whole model has to
 // be exported.
 var ErrWhole = planner.ErrWhole
+
+// Emptied returns the error that refuses an export that describes no resource and would delete ids.
+func Emptied(ids []resource.ID) error { return planner.Emptied(ids) }
 
 // CheckTimer returns an Invalid error unless a timer setting can be read: whole seconds, "0" for
 // off, or five fields of cron in UTC.

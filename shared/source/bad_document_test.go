@@ -53,6 +53,14 @@ func documentProblems() []badCase {
 		{"resources is text", "a list is wanted", "southbound: 1\nresources: all\n", []string{
 			"2:12 |  |  | resources is a list | start each resource with `- type:`",
 		}},
+		{"resources with nothing under it", "a template that rendered nothing leaves it so",
+			"southbound: 1\nresources:\n  # - {type: std::Null}\n---\nsouthbound: 1\nresources: " +
+				"~\n", []string{
+				"2:11 |  |  | resources has nothing under it | write `resources: []` if none is meant, " +
+					"or leave it out",
+				"6:12 |  |  | resources has nothing under it | write `resources: []` if none is meant, " +
+					"or leave it out",
+			}},
 		{"defaults is a list", "a map is wanted", "southbound: 1\ndefaults: [a]\nagents: []\n",
 			[]string{
 				`2:11 |  |  | defaults is a map | write it such as {agent: web1}`,

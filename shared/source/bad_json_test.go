@@ -18,6 +18,10 @@ func jsonProblems() []badCase {
 			"1:1 |  |  | a document is a map | put the list under `resources:`, below " +
 				"`southbound: 1`",
 		}},
+		{"null for resources", "[] describes none", `{"southbound": 1, "resources": null}`, []string{
+			"1:32 |  |  | resources has nothing under it | write `resources: []` if none is meant, " +
+				"or leave it out",
+		}},
 		{"two documents", "a file holds one", "{\"southbound\": 1}\n{\"southbound\": 1}\n",
 			[]string{
 				`2:1 |  |  | there is more after the document | a file holds one document; put the resources of all into one list, or into several files`,

@@ -9,6 +9,12 @@ func linesProblems() []badCase {
 		{"blank lines", "no document", "\n \n\r\n", []string{
 			`1:1 |  |  | there is no document on standard input | each line is a document: {"southbound": 1, "resources": [...]}`,
 		}},
+		{"null for resources", "[] describes none",
+			"{\"southbound\": 1, \"resources\": []}\n{\"southbound\": 1, \"resources\": null}\n",
+			[]string{
+				"2:32 |  |  | resources has nothing under it | write `resources: []` if none is " +
+					"meant, or leave it out",
+			}},
 		{"each line is a document", "a problem in one does not hide another",
 			"{\"southbound\": 1, \"resources\": [{\"type\": \"std::Nul\"}]}\n\n{\"southbound\": " +
 				"2}\n{\"southbound\": 1\n{\"southbound\": 1, \"defaults\": {\"agent\": \"a\"}, " +

@@ -151,7 +151,7 @@ func (l *loader) yaml(ctx context.Context, d document, text []byte, b *budget) [
 func (t *taker) document(n *node) {
 	t.defaults = t.loader.defaults
 	if t.header(n) {
-		t.all(n.get(keyResources))
+		t.all(n)
 	} else {
 		t.dropped = append(t.dropped, "")
 	}
@@ -445,16 +445,22 @@ func (t *taker) flag(m *node, to *bool) {
 		"%s is true or false", m.key)
 }
 
-// all reads the list of resources.
-func (t *taker) all(n *node) {
+// all reads the list of resources of a document. A list with nothing under it may be one whose items
+// were lost, and is no way to describe none.
+func (t *taker) all(doc *node) {
+	n := doc.get(keyResources)
 	switch {
-	case n == nil || n.null():
+	case n == nil:
 	case n.kind != list:
 		t.dropped = append(t.dropped, "")
-		if n.bad {
-			return
+		switch {
+		case n.bad, n.null() && doc.cut:
+		case n.null():
+			t.add(n.at, "write `resources: []` if none is meant, or leave it out",
+				"resources has nothing under it")
+		default:
+			t.add(n.at, "start each resource with `- type:`", "resources is a list")
 		}
-		t.add(n.at, "start each resource with `- type:`", "resources is a list")
 	default:
 		t.resources(n.items)
 	}

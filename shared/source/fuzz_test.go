@@ -246,7 +246,7 @@ func export(t *testing.T, dir string, m *model.Model) []byte {
 		Southbound int                                   `json:"southbound"`
 		Agents     map[string]map[string]json.RawMessage `json:"agents"`
 		Resources  []resourceText                        `json:"resources"`
-	}{1, map[string]map[string]json.RawMessage{}, nil}
+	}{1, map[string]map[string]json.RawMessage{}, []resourceText{}}
 	for _, r := range m.Resources {
 		doc.Resources = append(doc.Resources,
 			resourceText{r.Type, r.Agent, r.Set, members(t, r.Attributes), r.Requires, r.Purged,

@@ -188,7 +188,7 @@ func TestReadsAs(t *testing.T) {
 				"\n\r\n" +
 				`{"southbound": 1, "resources": [{"type": "std::Null", "agent": "a", "attributes": {"name": "y"}, "requires": ["std::Null[a,name=x]"]}]}`},
 		{"nothing stands for nothing", "empty members are those that are left out", "a.yaml",
-			yaml + "agents:\n---\nsouthbound: 1\ndefaults:\nresources:\n"},
+			yaml + "agents:\n---\nsouthbound: 1\ndefaults:\nresources: []\n"},
 		{"requires twice", "once is enough", "a.yaml",
 			strings.ReplaceAll(yaml, "requires: [", "requires: [\"std::Null[a,name=x]\", ")},
 	} {

@@ -30,7 +30,8 @@ func TestJSONSchema(t *testing.T) {
 	}{
 		{"the least", `{"southbound": 1}`, true},
 		{"nothing stands for nothing",
-			`{"southbound": 1, "defaults": null, "agents": null, "resources": null}`, true},
+			`{"southbound": 1, "defaults": null, "agents": null, "resources": []}`, true},
+		{"no list of resources", `{"southbound": 1, "resources": null}`, false},
 		{"everything", `{"southbound": 1, "defaults": {"agent": "a", "set": "s", "purged": false, "purge_on_delete": false, "report_only": false, "send_event": true, "receive_events": true, "managed": true},
 			"agents": {"a": {"transport": "ssh", "lanes": 4, "host": {"parameter": "h"}, "port": 22}}, "resources": [{"type": "fs::File", "agent": "b", "set": "t", "attributes": {"path": "/x"},
 			"requires": ["fs::Directory[a,path=/]"], "purged": true, "managed": false}]}`, true},

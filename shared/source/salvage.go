@@ -65,7 +65,7 @@ func (t *taker) pieceOf(p piece, first bool) {
 			if first {
 				t.document(&docs[i])
 			} else if t.header(&docs[i]) {
-				t.all(docs[i].get(keyResources))
+				t.all(&docs[i])
 			}
 		}
 		if !cut {

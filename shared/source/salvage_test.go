@@ -174,6 +174,53 @@ func TestProblemsBesideSyntax(t *testing.T) {
 	}
 }
 
+// TestNothingUnderResources pins that a list of resources whose items cannot be read is not taken
+// for one that has nothing under it, wherever the text breaks off, and that one that was read is.
+func TestNothingUnderResources(t *testing.T) {
+	t.Parallel()
+	const nothing = "resources has nothing under it"
+	types := testTypes(t)
+	told := func(name, text string) bool {
+		path := filepath.Join(t.TempDir(), name)
+		write(t, path, text)
+		_, _, err := Load(t.Context(), Options{Path: path, Types: types})
+		problems, _ := diag.Of(err)
+		if len(problems) == 0 {
+			t.Errorf("no problem in %q", text)
+		}
+		return slices.ContainsFunc(problems, func(p diag.Problem) bool {
+			return p.Message == nothing
+		})
+	}
+	const item = "  - {type: std::Null, agent: a, attributes: {name: x}}\n"
+	document := "southbound: 1\nresources:\n" + item + item + "agents: {a: {lanes: 2}}\n"
+	for _, broken := range []string{"  - ]\n", "  - {a: b: c}\n", "\"\n", "  - {type: [\n", "}\n"} {
+		at := 0
+		for line := range strings.Lines(document) {
+			at += len(line)
+			if text := document[:at] + broken; told("a.yaml", text) {
+				t.Errorf("%q: %s", text, nothing)
+			}
+			if text := document[:at] + broken + item; told("a.yaml", text) {
+				t.Errorf("%q: %s", text, nothing)
+			}
+		}
+	}
+	json := `{"southbound": 1, "resources": null, "agents": {}}`
+	for at := range len(json) {
+		if told("a.json", json[:at]) {
+			t.Errorf("%q: %s", json[:at], nothing)
+		}
+	}
+	for name, text := range map[string]string{"a.json": json, "a.yaml": "southbound: 1\nresources:\n",
+		"b.yaml": "southbound: 1\nresources: !!null\n", "c.yaml": "southbound: 1\nresources: # " +
+			item, "d.yaml": "resources: null\nsouthbound: 1\n"} {
+		if !told(name, text) {
+			t.Errorf("%q: not told", text)
+		}
+	}
+}
+
 // TestSyntaxInLargeDocument pins that what is wrong in a document that is too long to be read at
 // once is told where it is.
 func TestSyntaxInLargeDocument(t *testing.T) {

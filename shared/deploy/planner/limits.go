@@ -14,6 +14,19 @@ import (
 type Limits struct {
 	Delete int // how many resources it may delete
 	Leave  int // how many it may leave behind, or delete since they left the model
+	// Unstated says that no number was given, and that the model describes no resource.
+	Unstated bool
+}
+
+// Bounded returns an export with limits if it needs them: one that describes no resource deletes
+// none, unless limits, or a plan that was shown, permit it. It may be the result of a mistake, such
+// as a template that rendered nothing.
+func (x Export) Bounded() Export {
+	if x.Limits == nil && x.Expect == "" && x.Since == nil && !x.Partial && x.Model != nil &&
+		len(x.Model.Resources) == 0 {
+		x.Limits = &Limits{Delete: 0, Leave: -1, Unstated: true}
+	}
+	return x
 }
 
 // guard refuses what is planned when it is not what was expected, or more leaves than may; fresh:
@@ -52,6 +65,9 @@ func (p *forecast) guard(ctx context.Context, x Export, fresh bool) error {
 		}
 	}
 	if n := x.Limits.Delete; n >= 0 && len(deleted) > n {
+		if x.Limits.Unstated {
+			return Emptied(deleted)
+		}
 		return tooMany(deleted, "would be deleted", n, "--allow-delete permits")
 	}
 	if n := x.Limits.Leave; n >= 0 && len(leaving) > n {
@@ -62,16 +78,35 @@ func (p *forecast) guard(ctx context.Context, x Export, fresh bool) error {
 
 // tooMany refuses an export for what would become of ids.
 func tooMany(ids []resource.ID, what string, limit int, permits string) error {
+	return &fault.Error{Kind: fault.Refused, Err: each(ids, what),
+		Message: fmt.Sprintf("%s %s; %s %d; nothing was done", counted(ids), what, permits,
+			limit)}
+}
+
+// Emptied returns the error that refuses an export that describes no resource
+// and would delete ids.
+func Emptied(ids []resource.ID) error {
+	const what = "would be deleted"
+	return &fault.Error{Kind: fault.Refused, Err: each(ids, what),
+		Message: fmt.Sprintf("the export describes no resource, and %s %s; nothing was done",
+			counted(ids), what),
+		Hint: fmt.Sprintf("say --allow-delete %d if that is meant; the API has limits", len(ids))}
+}
+
+// each returns a problem for each of ids.
+func each(ids []resource.ID, what string) error {
 	var problems diag.Problems
 	slices.Sort(ids)
 	for _, id := range ids {
 		problems.Add(diag.Problem{Resource: string(id), Message: what})
 	}
-	noun := "resources"
+	return problems.Err()
+}
+
+// counted returns the number of ids with its noun.
+func counted(ids []resource.ID) string {
 	if len(ids) == 1 {
-		noun = "resource"
+		return "1 resource"
 	}
-	return &fault.Error{Kind: fault.Refused, Err: problems.Err(),
-		Message: fmt.Sprintf("%d %s %s; %s %d; nothing was done", len(ids), noun, what, permits,
-			limit)}
+	return fmt.Sprintf("%d resources", len(ids))
 }
