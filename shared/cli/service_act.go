@@ -370,6 +370,9 @@ func (oc *orderCommands) failedBecause(i *orders.Instance, d *api.Diagnosis) {
 			oc.complain("  %s", oneLine(hint))
 		}
 	}
+	if len(d.Failures)+len(d.Rejections) == 0 && i.Problem() != "" { // it could not be exported
+		oc.complain("%s: %s", called(i), oneLine(i.Problem()))
+	}
 	name := i.ID
 	if i.Identity != nil {
 		name = called(i)

@@ -165,8 +165,13 @@ func (c *Compiled) collect(dir string, o Options, made *python.Export) error {
 	if err != nil {
 		return fault.Wrap(fault.Invalid, "read the model", err)
 	}
+	var purges func(string) bool
+	if o.Services != nil {
+		purges = o.Services.Purges
+	}
 	set, err := resources.Collect(c.Result, resources.Options{
 		Types: o.Types, Mapper: o.Mapper, Made: made.Resources, Ordered: o.Services != nil,
+		Purges: purges,
 		Path: func(path string) string {
 			if rel, err := filepath.Rel(dir, path); err == nil {
 				return filepath.ToSlash(rel)

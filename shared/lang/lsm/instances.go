@@ -101,8 +101,7 @@ func hasState(c *eval.Context, a eval.Args) (types.Value, error) {
 }
 
 func purges(c *eval.Context, a eval.Args) (types.Value, error) {
-	i := of(c).instance(a.Text(0))
-	return i != nil && i.Purge, nil
+	return of(c).Purges(a.Text(0)), nil
 }
 
 func bindingVersion(c *eval.Context, a eval.Args) (types.Value, error) {

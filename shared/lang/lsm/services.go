@@ -107,6 +107,12 @@ func (s *Services) instance(id string) *Instance {
 	return nil
 }
 
+// Purges reports whether the instance of an id is in a state that removes its resources.
+func (s *Services) Purges(id string) bool {
+	i := s.instance(id)
+	return i != nil && i.Purge
+}
+
 // record returns what is known of the instance that an object of a model stands for; nil if nothing
 // is.
 func record(c *eval.Context, o types.Value) (*Instance, error) {

@@ -40,6 +40,9 @@ type Options struct {
 	Mapper *entity.Mapper          // may be nil
 	Made   []python.Resource       // what classes of modules have made
 	Path   func(abs string) string // how a document names the file at an absolute path
+	// Purges reports whether all resources of a set are purged, whatever the model says of them: it
+	// is that of an instance of a service in a state that removes its resources. It may be nil.
+	Purges func(set string) bool
 	// Ordered says that values of the model come from orders. Mappings name no secrets then.
 	Ordered bool
 }
@@ -70,6 +73,7 @@ func Collect(r *eval.Result, opts Options) (*Set, error) {
 		document: doc,
 		mapping:  mapping{Mapper: opts.Mapper, doc: doc, kinds: map[*types.Entity][]string{}},
 		sets:     map[*eval.Instance]*eval.Instance{},
+		purges:   opts.Purges,
 		out:      &Set{Followed: map[string][]resource.ID{}},
 	}
 	for _, o := range r.Instances {
@@ -98,6 +102,7 @@ type collector struct {
 	*document
 	mapping mapping
 	sets    map[*eval.Instance]*eval.Instance // of resources
+	purges  func(set string) bool             // Options.Purges
 	out     *Set
 }
 
@@ -234,6 +239,7 @@ func (c *collector) resource(o *eval.Instance, t *schema.Compiled) {
 	if set := c.sets[o]; set != nil {
 		e.Members["set"], e.Places["set"] = c.text(set, "name", "a set"), set.Pos()
 	}
+	c.purge(&e)
 	for _, a := range settable(t) {
 		e.Places[a.Name] = o.Place(member(a.Name))
 	}
@@ -241,6 +247,16 @@ func (c *collector) resource(o *eval.Instance, t *schema.Compiled) {
 		e.Members["requires"], e.Places["requires"] = ids, o.Place("requires")
 	}
 	c.out.Resources = append(c.out.Resources, e)
+}
+
+// purge purges a resource whose set is purged. One that is only reported is never changed, so it is
+// left alone.
+func (c *collector) purge(e *Entry) {
+	set, _ := e.Members["set"].(string)
+	reported, _ := e.Members["report_only"].(bool)
+	if set != "" && !reported && c.purges != nil && c.purges(set) {
+		e.Members["purged"] = true
+	}
 }
 
 // attributes returns what is said of the attributes of a type.

@@ -74,6 +74,9 @@ func (c *collector) made(r *python.Resource, ids map[string]resource.ID) Entry {
 	if r.Set != "" {
 		e.Members["set"] = r.Set
 	}
+	if _, has := r.Fields.Get("purged"); has { // the handler of any other class cannot purge
+		c.purge(&e)
+	}
 	if requires := c.required(r, ids); len(requires) > 0 {
 		e.Members["requires"] = requires
 	}

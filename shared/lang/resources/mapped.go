@@ -151,6 +151,7 @@ func (c *collector) fromMapping(r *entity.Resource) Entry {
 	if set := c.sets[o]; set != nil {
 		e.Members["set"], e.Places["set"] = c.text(set, "name", "a set"), set.Pos()
 	}
+	c.purge(&e)
 	if ids := c.requires(o); len(ids) > 0 {
 		e.Members["requires"], e.Places["requires"] = ids, o.Place("requires")
 	}

@@ -49,6 +49,7 @@ func (m *Machine) Check() []Problem {
 	}
 	c.reachable()
 	c.wayOut()
+	c.purged()
 	c.loops()
 	return c.out
 }
@@ -271,6 +272,64 @@ func (c *checker) wayOut() {
 				s.Name,
 			)
 		}
+	}
+}
+
+// situation is a state of an instance, and whether something may be deployed of it.
+type situation struct {
+	state    string
+	deployed bool
+}
+
+// purged refuses ways on which an instance is deleted while something may be deployed of it: that
+// would stay where it is, and belong to no instance.
+func (c *checker) purged() {
+	var open []situation
+	for _, name := range append([]string{c.Initial}, c.Alternatives...) {
+		open = append(open, situation{state: name})
+	}
+	seen := map[situation]bool{}
+	for len(open) > 0 {
+		at := open[len(open)-1]
+		open = open[:len(open)-1]
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		for i := range c.Transfers {
+			t := &c.Transfers[i]
+			if t.Source != at.state {
+				continue
+			}
+			for _, next := range c.leads(t, at.deployed) {
+				if s, _ := c.State(next.state); s.Deleted && next.deployed {
+					c.leavesDeployed(i, next.state)
+				}
+				open = append(open, next)
+			}
+		}
+	}
+}
+
+// leads returns where a transfer leads. Deployed resources are gone once a purging state has seen to
+// that, or when a person decides to go on from it.
+func (c *checker) leads(t *Transfer, deployed bool) []situation {
+	s, _ := c.State(t.Source)
+	deployed = deployed || s.ExportResources && !s.PurgeResources
+	purges := s.ExportResources && s.PurgeResources
+	out := []situation{{t.Target, deployed && (!purges || t.Auto)}}
+	if t.Error != "" {
+		out = append(out, situation{t.Error, deployed && (!purges || t.Auto || t.ResourceBased)})
+	}
+	return out
+}
+
+func (c *checker) leavesDeployed(i int, deleted string) {
+	const hint = "lead to a state with export_resources=true and purge_resources=true first, and " +
+		"from there to the deleted state by a resource_based transfer"
+	if !slices.ContainsFunc(c.out, func(p Problem) bool { return p.Hint == hint && p.Transfer == i }) {
+		c.transfer(i, hint, "resources of the instance would stay deployed when it comes to %s",
+			deleted)
 	}
 }
 

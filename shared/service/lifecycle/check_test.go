@@ -94,6 +94,26 @@ func TestCheck(t *testing.T) {
 				Source: "up", Target: "start", APISetState: true, TargetSameDesiredState: true,
 			})
 		}, "target_same_desired_state is true, and start exports or purges otherwise than up"},
+		{"deleted while it is deployed", func(m *lifecycle.Machine) {
+			add(m, lifecycle.Transfer{Source: "up", Target: "terminated", APISetState: true})
+		}, "the transfer from up to terminated: resources of the instance would stay deployed"},
+		{"deleted after a state without resources", func(m *lifecycle.Machine) {
+			m.States = append(m.States, lifecycle.State{Name: "off"})
+			add(m, lifecycle.Transfer{Source: "up", Target: "off", APISetState: true})
+			add(m, lifecycle.Transfer{Source: "off", Target: "terminated", OnDelete: true})
+		}, "the transfer from off to terminated: resources of the instance would stay deployed"},
+		{"deleted before it is purged", func(m *lifecycle.Machine) {
+			drop(m, "deleting")
+			add(m, lifecycle.Transfer{Source: "deleting", Target: "terminated", Auto: true})
+		}, "the transfer from deleting to terminated: resources of the instance would stay deployed"},
+		{"deleted when it cannot be purged", func(m *lifecycle.Machine) {
+			drop(m, "deleting")
+			add(m, lifecycle.Transfer{
+				Source: "deleting", Target: "deleting_failed", Error: "terminated",
+				ResourceBased: true,
+			})
+		}, "the transfer from deleting to deleting_failed: resources of the instance would stay " +
+			"deployed when it comes to terminated"},
 		{"round for ever", func(m *lifecycle.Machine) {
 			m.States = append(m.States, lifecycle.State{Name: "again"})
 			drop(m, "rejected")

@@ -100,6 +100,8 @@ type player struct {
 	i    lifecycle.Instance
 	open []lifecycle.Event // answers to effects that have not come yet
 	old  []lifecycle.Event // answers that have come
+	// deployed says that something may be deployed of the instance.
+	deployed bool
 }
 
 // play plays events over a machine and holds what always holds.
@@ -217,6 +219,7 @@ func (p *player) hold(e lifecycle.Event, r lifecycle.Result) {
 func (p *player) taken(was lifecycle.Instance, r lifecycle.Result) {
 	p.t.Helper()
 	is := r.Instance
+	found, gone := false, false
 	for i := range p.m.Transfers {
 		t := &p.m.Transfers[i]
 		to, operation, same := t.Target, t.TargetOperation, t.TargetSameDesiredState
@@ -230,10 +233,30 @@ func (p *player) taken(was lifecycle.Instance, r lifecycle.Result) {
 		if operation == lifecycle.Promote && (is.Candidate != nil || is.Active == nil) {
 			p.t.Errorf("promote leads from %+v to %+v", was, is)
 		}
-		p.exports(was, r)
-		return
+		if !found {
+			p.exports(was, r)
+		}
+		found = true
+		gone = gone || !t.Auto && !(t.ResourceBased && r.Taken.Error)
 	}
-	p.t.Errorf("there is no transfer %+v", *r.Taken)
+	if !found {
+		p.t.Errorf("there is no transfer %+v", *r.Taken)
+	}
+	p.remains(was, r, gone)
+}
+
+// remains holds that nothing of an instance that is deleted is deployed. gone says that the transfer
+// is one that begins after deployed resources were purged, or that a person begins.
+func (p *player) remains(was lifecycle.Instance, r lifecycle.Result, gone bool) {
+	p.t.Helper()
+	from, _ := p.m.State(was.State)
+	p.deployed = p.deployed || from.ExportResources && !from.PurgeResources
+	if from.ExportResources && from.PurgeResources && gone {
+		p.deployed = false
+	}
+	if r.Instance.Deleted && p.deployed {
+		p.t.Errorf("%s leads to %s, and resources may be deployed", was.State, r.Instance.State)
+	}
 }
 
 // exports holds that what is deployed is what the state says.
