@@ -2,10 +2,12 @@ package api
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -64,7 +66,10 @@ func readable(c huma.Context, next func(huma.Context)) {
 		return
 	}
 	var text bytes.Buffer
-	_, err := io.Copy(&text, io.LimitReader(c.BodyReader(), op.MaxBodyBytes))
+	from, err := unpacked(c.Header("Content-Encoding"), c.BodyReader())
+	if err == nil {
+		_, err = io.Copy(&text, io.LimitReader(from, op.MaxBodyBytes))
+	}
 	if malformed(err) {
 		send(c, problemOf(notRead(err)))
 		return
@@ -74,6 +79,18 @@ func readable(c huma.Context, next func(huma.Context)) {
 		body = io.MultiReader(body, failing{err})
 	}
 	next(gathered{c, body})
+}
+
+// unpacked returns a body as it was before it was compressed.
+func unpacked(encoding string, body io.Reader) (io.Reader, error) {
+	switch strings.ToLower(encoding) {
+	case "", "identity":
+		return body, nil
+	case "gzip":
+		return gzip.NewReader(body)
+	}
+	return nil, fault.New(fault.Usage, "", "the Content-Encoding is not known").
+		WithHint("send the body as it is, or compressed by gzip")
 }
 
 // malformed reports whether an error of reading a body is the client's.

@@ -330,8 +330,7 @@ func answered(host string, resp *http.Response, body []byte) error {
 
 func failed(host string, resp *http.Response, body []byte) error {
 	var p ErrorBody
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), problemType) &&
-		json.Unmarshal(body, &p) == nil && p.Err.Message != "" {
+	if json.Unmarshal(body, &p) == nil && p.Err.Kind != "" && p.Err.Message != "" {
 		return remote{p.Err}
 	}
 	e := fault.New(kindOf(resp.StatusCode), "ask "+host, "the answer is %s%s", resp.Status,

@@ -356,9 +356,7 @@ func (o clientOrders) SetMetadata(
 		return o.changes(ctx, env, http.MethodDelete, what, w, none)
 	}
 	return o.changes(ctx, env, http.MethodPost, what, w, func(*orders.Wish) any {
-		var b MetadataBody
-		b.Body.Value = *value
-		return b
+		return MetadataBody{Value: value}
 	})
 }
 

@@ -19,14 +19,20 @@ func (r *routes) document() {
 		delete(doc.Paths, "/{$}")
 	}
 	failure := schemas.Schema(reflect.TypeFor[ErrorBody](), true, "Error")
-	ours := &huma.Response{Description: "Error",
-		Content: map[string]*huma.MediaType{problemType: {Schema: failure}}}
+	errorAs := func(kind string) *huma.Response {
+		return &huma.Response{Description: "Error",
+			Content: map[string]*huma.MediaType{kind: {Schema: failure}}}
+	}
+	ours, theirs := errorAs(problemType), errorAs("application/json")
 	byID := map[string]*huma.Operation{}
-	for _, path := range doc.Paths {
+	for at, path := range doc.Paths {
 		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Patch,
 			path.Delete} {
 			if op != nil {
 				op.Responses["default"] = ours
+				if forClients(at) {
+					op.Responses["default"] = theirs
+				}
 				byID[op.OperationID] = op
 			}
 		}
@@ -91,6 +97,8 @@ func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
 	either := []object{{"required": []string{"id"}}, {"required": []string{"agent"}},
 		{"required": []string{"filter"}}}
 	say(schemas["Forgetting"], "oneOf", either)
+	say(schemas["MetadataBody"], "oneOf",
+		[]object{{"required": []string{"value"}}, {"required": []string{"body"}}})
 	one := []object{{"required": []string{"dry_run"}}, {"required": []string{"plan"}},
 		{"required": []string{"discover"}}}
 	say(schemas["JobAsked"], "oneOf", one)

@@ -28,7 +28,7 @@ type Guard struct {
 // Wrap returns a handler that lets through to next what may pass.
 func (g Guard) Wrap(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(g.Token))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return plain(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
 		refuse := func(p *ErrorBody) { // what is left of it is not waited for
 			_ = rc.SetReadDeadline(time.Now().Add(refusedTime))
@@ -69,7 +69,7 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 			r.Body = patient{r.Body, rc, time.Now().Add(bodyTime)}
 		}
 		next.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // public reports whether a request may be made by anybody.

@@ -31,7 +31,7 @@ func handler(s *Service, all bool) http.Handler {
 	config.Info.Description = "Desired state, what became of it, and what to do about it."
 	config.Transformers = []huma.Transformer{ownErrors}
 	r := &routes{s: s, api: humago.New(mux, config)}
-	r.api.UseMiddleware(notEmpty, readable)
+	r.api.UseMiddleware(notEmpty, readable, r.asClients)
 	r.discovery(all)
 	r.exports()
 	r.releases()
@@ -49,7 +49,7 @@ func handler(s *Service, all bool) http.Handler {
 	}
 	r.document()
 	mux.Handle("/", noSuch(mux))
-	return conditional(oneSegment(mux))
+	return plain(conditional(oneSegment(mux)))
 }
 
 // routes registers what can be asked for.

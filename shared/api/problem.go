@@ -140,11 +140,13 @@ func (f Failure) err(where func(at Place) diag.Pos) error {
 
 // ErrorBody is the body of an answer that is an error, as RFC 9457 has it.
 type ErrorBody struct {
-	Type   string  `json:"type"`
-	Title  string  `json:"title"`
-	Status int     `json:"status"`
-	Detail string  `json:"detail"`
-	Err    Failure `json:"error"`
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	// Message is all of Err in one text, for clients that show no more.
+	Message string  `json:"message"`
+	Err     Failure `json:"error"`
 }
 
 // Error implements error.
@@ -164,7 +166,35 @@ func problemOf(err error) *ErrorBody {
 }
 
 func problemWith(status int, f Failure) *ErrorBody {
-	return &ErrorBody{"about:blank", http.StatusText(status), status, f.Message, f}
+	return &ErrorBody{
+		"about:blank", http.StatusText(status), status, f.Message, f.text(), f,
+	}
+}
+
+// maxTold is how many problems stand in the text of an error.
+const maxTold = 10
+
+// text returns the failure as one text: its message, the problems if there are several, and the
+// hint.
+func (f *Failure) text() string {
+	out := f.Message
+	if len(f.Problems) > 1 {
+		var all []string
+		for _, w := range f.Problems[:min(len(f.Problems), maxTold)] {
+			all = append(all, diag.Problem{Pos: diag.Pos{File: w.File, Line: w.Line,
+				Column: w.Column}, Resource: w.Resource, Attribute: w.Attribute,
+				Message: w.Message}.String())
+		}
+		out += ": " + strings.Join(all, "; ")
+	}
+	hint := f.Hint
+	if hint == "" && len(f.Problems) == 1 {
+		hint = f.Problems[0].Hint
+	}
+	if hint != "" {
+		out += " (" + hint + ")"
+	}
+	return out
 }
 
 // statusOf returns the status of HTTP for a kind of error.

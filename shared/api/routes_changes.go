@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
+	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
 	"southbound/shared/service/orders"
@@ -94,16 +96,34 @@ type ConfigBody struct {
 	Version *int64          `json:"current_version,omitempty" minimum:"1" nullable:"true"`
 }
 
-// MetadataBody keeps a text with an instance. Clients repeat in it what the address says.
+// MetadataBody keeps a text with an instance. The peer's web console sends the same members within
+// body.
 type MetadataBody struct {
 	nulls
-	Body struct {
-		Value   string `json:"value" maxLength:"16384"`
-		Version *int64 `json:"current_version,omitempty" minimum:"1" nullable:"true"`
-	} `json:"body"`
-	Service *string `json:"service_entity,omitempty" nullable:"true"`
-	ID      *string `json:"service_id,omitempty" nullable:"true"`
-	Key     *string `json:"key,omitempty" nullable:"true"`
+	Value   *string        `json:"value,omitempty" maxLength:"16384"`
+	Version *int64         `json:"current_version,omitempty" minimum:"1" nullable:"true"`
+	Body    *MetadataValue `json:"body,omitempty" doc:"in place of value"`
+}
+
+// MetadataValue is such a text within a body.
+type MetadataValue struct {
+	Value   string `json:"value" maxLength:"16384"`
+	Version *int64 `json:"current_version,omitempty" minimum:"1" nullable:"true"`
+}
+
+// flat returns the body with its members in one place.
+func (b MetadataBody) flat() (MetadataBody, error) {
+	switch {
+	case (b.Value == nil) == (b.Body == nil):
+		return b, fault.New(fault.Invalid, "", "a body has either value or body").
+			WithHint(`send {"current_version": …, "value": "…"}`)
+	case b.Body == nil:
+		return b, nil
+	case b.Version != nil && b.Body.Version != nil && *b.Version != *b.Body.Version:
+		return b, fault.New(fault.Invalid, "", "current_version is %d in the body, and %d in its "+
+			"member body", *b.Version, *b.Body.Version)
+	}
+	return MetadataBody{Value: &b.Body.Value, Version: cmp.Or(b.Version, b.Body.Version)}, nil
 }
 
 func (r serviceRoutes) instanceChanges() {
@@ -259,12 +279,15 @@ func (r serviceRoutes) instanceSettings() {
 	const path = instancePath + "/metadata/{key}"
 	ordering(r, http.MethodPost, path, "setInstanceMetadata", "Keep a text with an instance",
 		func(ctx context.Context, o Orders, i *metadataSet) (v orders.Instance, err error) {
-			b := &i.Body.Body
+			b, err := i.Body.flat()
+			if err != nil {
+				return v, err
+			}
 			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, nil)
 			if err != nil {
 				return v, err
 			}
-			return o.SetMetadata(ctx, i.Env, w, i.OfKey.Key, &b.Value)
+			return o.SetMetadata(ctx, i.Env, w, i.OfKey.Key, b.Value)
 		})
 	type metadataGone struct {
 		OfKey

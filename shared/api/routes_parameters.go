@@ -160,7 +160,6 @@ type SettingBody struct {
 	nulls
 	Value    string         `json:"value" doc:"the value; kept unless metadata.values has others"`
 	Metadata *SuggestedBody `json:"metadata,omitempty"`
-	ID       *string        `json:"id,omitempty" nullable:"true" doc:"as in the path, which counts"`
 	Source   *string        `json:"source,omitempty" nullable:"true" maxLength:"255"`
 	Of       *string        `json:"resource_id,omitempty" nullable:"true" maxLength:"0" doc:"facts are learned, and not set"`
 	Renew    *bool          `json:"recompile,omitempty" nullable:"true"`

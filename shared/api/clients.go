@@ -1,0 +1,235 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"southbound/shared/fault"
+)
+
+// forClients reports whether public clients of the peer use a path. Requests there differ from
+// those of our own client in four ways:
+//
+//   - JSON arrives as text/plain, as a form, or without a type (see oddType)
+//   - the body repeats parameters of the path (see withoutRepeats)
+//   - the body has null for what the client leaves out (see withoutRepeats)
+//   - errors have to be application/json exactly (see plainErrors)
+func forClients(path string) bool {
+	return strings.HasPrefix(path, "/lsm/") || strings.HasPrefix(path, "/api/")
+}
+
+// plainErrors writes problems as application/json: public clients decode no other type.
+type plainErrors struct{ http.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (p plainErrors) WriteHeader(status int) {
+	if p.Header().Get("Content-Type") == problemType {
+		p.Header().Set("Content-Type", "application/json")
+	}
+	p.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (p plainErrors) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// plain wraps the answers to public clients in plainErrors.
+func plain(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if forClients(r.URL.Path) {
+			w = plainErrors{w}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// oddType reports whether a type of a body is one that public clients send JSON under. Web pages of
+// other origins may send these types without asking the server first.
+func oddType(contentType string) bool {
+	kind, _, err := mime.ParseMediaType(contentType)
+	if contentType == "" {
+		return true
+	}
+	return err == nil && (kind == "text/plain" || kind == "application/x-www-form-urlencoded")
+}
+
+// sameOrigin reports whether a request is from a program, or from a page of the host that it asks.
+func sameOrigin(c huma.Context) bool {
+	if o := c.Header("Origin"); o != "" {
+		u, err := url.Parse(o)
+		if err != nil || u.Host == "" || !strings.EqualFold(u.Host, c.Host()) {
+			return false
+		}
+	}
+	switch c.Header("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+		return true
+	}
+	return false
+}
+
+// errCrossSite refuses a body that a web page of another origin could have sent.
+func errCrossSite() error {
+	return fault.New(fault.Denied, "",
+		"a page of another origin sent this body without the type application/json").
+		WithHint("send Content-Type: application/json")
+}
+
+// member is a member of an object in JSON, as it was written.
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+// membersOf returns the members of an object in their order. An error is one that the decoder of
+// the body finds, too.
+func membersOf(text []byte) ([]member, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(text))
+	if d.PeekKind() != '{' {
+		return nil, errors.ErrUnsupported
+	}
+	_, _ = d.ReadToken() // the kind says that it is there
+	var out []member
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		m := member{name: name.String()}
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		m.value = value.Clone()
+		out = append(out, m)
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	_, err := d.ReadToken() // nothing follows an object
+	if !errors.Is(err, io.EOF) {
+		return nil, errors.ErrUnsupported
+	}
+	return out, nil
+}
+
+// bytesOf writes an object.
+func bytesOf(members []member) []byte {
+	out := []byte{'{'}
+	for i, m := range members {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out, _ = jsontext.AppendQuote(out, m.name) // it was a name before
+		out = append(append(out, ':'), m.value...)
+	}
+	return append(out, '}')
+}
+
+// says reports whether a member says the same as a parameter: as text, or as a number.
+func (m *member) says(parameter string) bool {
+	var text string
+	if json.Unmarshal(m.value, &text) == nil {
+		return text == parameter
+	}
+	return string(m.value) == parameter
+}
+
+// withoutRepeats returns a body without the members that its schema does not have and that say
+// nothing new: those that repeat a parameter of the path or the environment, and those that are
+// null. A repeated parameter with another value is refused. A body that is no object stays as it
+// is, since the decoder says more about it.
+func withoutRepeats(c huma.Context, s *huma.Schema, text []byte) ([]byte, error) {
+	members, err := membersOf(text)
+	if err != nil {
+		return text, nil //nolint:nilerr // the decoder finds it again, and says where it is
+	}
+	repeated := map[string]string{"tid": c.Header(tenant)}
+	for _, p := range c.Operation().Parameters {
+		if p.In == "path" {
+			repeated[p.Name] = c.Param(p.Name)
+		}
+	}
+	kept := make([]member, 0, len(members))
+	for _, m := range members {
+		value, is := repeated[m.name]
+		switch {
+		case s.Properties[m.name] != nil:
+			kept = append(kept, m)
+		case m.value.Kind() == 'n':
+		case !is:
+			kept = append(kept, m)
+		case !m.says(value):
+			return nil, fault.New(fault.Invalid, "",
+				"body.%s: it differs from the value in the address or the header", m.name).
+				WithHint("leave it out of the body")
+		}
+	}
+	if len(kept) == len(members) {
+		return text, nil
+	}
+	return bytesOf(kept), nil
+}
+
+// sent is a request with another body, and with the type application/json.
+type sent struct{ gathered }
+
+// Header implements huma.Context.
+func (s sent) Header(name string) string {
+	if strings.EqualFold(name, "Content-Type") {
+		return "application/json"
+	}
+	return s.gathered.Header(name)
+}
+
+// asClients reads bodies as public clients send them; see forClients.
+func (r *routes) asClients(c huma.Context, next func(huma.Context)) {
+	op := c.Operation()
+	if op.RequestBody == nil || !forClients(op.Path) {
+		next(c)
+		return
+	}
+	odd := oddType(c.Header("Content-Type"))
+	if odd && !sameOrigin(c) {
+		send(c, problemOf(errCrossSite()))
+		return
+	}
+	text, err := io.ReadAll(c.BodyReader())
+	if err != nil || int64(len(text)) >= op.MaxBodyBytes { // the library refuses it
+		next(gathered{c, io.MultiReader(bytes.NewReader(text), failing{cmp.Or(err, io.EOF)})})
+		return
+	}
+	if schema := r.schemaOf(op); schema != nil {
+		if text, err = withoutRepeats(c, schema, text); err != nil {
+			send(c, problemOf(err))
+			return
+		}
+	}
+	again := gathered{c, bytes.NewReader(text)}
+	if odd {
+		next(sent{again})
+		return
+	}
+	next(again)
+}
+
+// schemaOf returns the schema of the body of an operation; nil if it is not JSON.
+func (r *routes) schemaOf(op *huma.Operation) *huma.Schema {
+	m := op.RequestBody.Content["application/json"]
+	if m == nil {
+		return nil
+	}
+	if m.Schema.Ref == "" {
+		return m.Schema
+	}
+	return r.api.OpenAPI().Components.Schemas.SchemaFromRef(m.Schema.Ref)
+}
