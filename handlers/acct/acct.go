@@ -41,10 +41,11 @@ func Group() provider.Definition {
 						"that require this group, say it with their groups"},
 				{Name: "exact_members", Type: "Boolean", Default: true, Behaviour: schema.Parameter,
 					Description: "whether members are all of them; false: others may be " +
-						"in it, too"},
+						"in it, too, and a member that was added goes again when it is taken " +
+						"out of the list"},
 				duplicateAttribute(),
 			},
-			Features: []string{"batch", "facts", "discover"},
+			Features: []string{"batch", "noop", "facts", "discover"},
 			Machine:  true,
 			Thing:    schema.ByIdentity("name"),
 		},
@@ -69,7 +70,8 @@ func User() provider.Definition {
 					Description: "the primary group, by name or number; left out, one of the " +
 						"same name, or as the system has it"},
 				{Name: "groups", Type: "Optional[Array[" + nameType + "]]",
-					Description: "other groups the user is in"},
+					Description: "other groups the user is in; a group that was added goes again " +
+						"when it is taken out of the list"},
 				{Name: "exact_groups", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
 					Description: "whether groups are all of them; false: the user may be in more"},
 				{Name: "comment", Type: `Optional[Pattern[/\A[^:\x00-\x1f\x7f]*\z/]]`,
@@ -81,7 +83,8 @@ func User() provider.Definition {
 					Description: `the hash of the password, as in /etc/shadow, better a secret; "!" or "*": no password fits`},
 				{Name: "locked", Type: "Optional[Boolean]",
 					Description: "whether the password is locked: none fits until it is " +
-						"unlocked, and then it is the one it was. Keys are not locked by it: for " +
+						"unlocked, and then it is the one it was. A user without an entry in " +
+						"/etc/shadow is locked. Keys are not locked by it: for " +
 						"that, let the user have expired"},
 				{Name: "min_days", Type: daysType,
 					Description: "days for which a password cannot be changed; -1: not said"},
@@ -108,7 +111,7 @@ func User() provider.Definition {
 				{Name: "no_home", Type: "Optional[Boolean]", Behaviour: schema.ReadOnly,
 					Description: "true when the home directory is missing that should be managed"},
 			},
-			Features: []string{"batch", "facts", "discover"},
+			Features: []string{"batch", "noop", "facts", "discover"},
 			Machine:  true,
 			Validate: validUser,
 			Thing:    schema.ByIdentity("name"),

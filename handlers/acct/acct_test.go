@@ -155,6 +155,16 @@ func (r *relay) Diff(
 	return h.Diff(ctx, desired, observed)
 }
 
+func (r *relay) Noop(ctx *provider.Context, planned provider.BatchChange) error {
+	h, _ := r.get(ctx).(provider.Nooper)
+	return h.Noop(ctx, planned)
+}
+
+func (r *relay) Remembers(want provider.Resource) []string {
+	h, _ := r.all[0].(provider.Rememberer)
+	return h.Remembers(want)
+}
+
 func (r *relay) List(ctx *provider.Context, found func(provider.Found) error) error {
 	h, _ := r.get(ctx).(provider.Lister)
 	return h.List(ctx, found)
@@ -258,13 +268,13 @@ func TestUser(t *testing.T) {
 		t.Fatal(info, err)
 	}
 
-	// Groups: minimal keeps others, exact does not.
-	g.Must(map[string]any{"name": "bob", "groups": []any{}}, diff.NoChange)
+	// Groups: without exact_groups, those that were added go.
+	g.Must(map[string]any{"name": "bob", "groups": []any{}}, diff.Updated)
 	// it is the primary one
 	g.Must(map[string]any{"name": "bob", "groups": []any{"wheel"}}, diff.NoChange)
 	g.Must(map[string]any{"name": "bob", "groups": []any{"root"}}, diff.Updated)
 	g.Must(map[string]any{"name": "bob", "groups": []any{"root", "adm"}, "exact_groups": true},
-		diff.NoChange)
+		diff.Updated)
 	g.Must(map[string]any{"name": "bob", "groups": []any{"root"}, "exact_groups": true},
 		diff.Updated)
 	g.Must(map[string]any{"name": "bob", "group": int64(4)}, diff.Updated)
@@ -420,7 +430,7 @@ func TestGroup(t *testing.T) {
 	g.Must(map[string]any{"name": "adm", "members": []any{"root"}}, diff.Updated)
 	g.Must(map[string]any{"name": "adm", "members": []any{"bob"}, "exact_members": false},
 		diff.Updated)
-	g.Must(map[string]any{"name": "adm", "members": []any{"bob", "root"}}, diff.NoChange)
+	g.Must(map[string]any{"name": "adm", "members": []any{"bob"}}, diff.NoChange)
 	g.Fails(map[string]any{"name": "wheel", "members": []any{"nobody-here"}}, false,
 		provider.Retryable, "no user")
 	g.Fails(map[string]any{"name": "wheel", "gid": int64(4)}, false, provider.NeedsChange, "4")

@@ -80,7 +80,8 @@ func (h host) find(file string, fields int, name string) ([]string, error) {
 
 // Fields of the rows.
 const (
-	passwdFields, passwdUID, passwdGID, passwdComment, passwdHome, passwdShell = 7, 2, 3, 4, 5, 6
+	passwdFields, passwdHash                                     = 7, 1
+	passwdUID, passwdGID, passwdComment, passwdHome, passwdShell = 2, 3, 4, 5, 6
 
 	groupFields, groupGID, groupMembers = 4, 2, 3
 
@@ -93,6 +94,7 @@ type account struct {
 	primary                        string // the name of the group gid, if it has one
 	groups                         []string
 	hash, expires                  string
+	noHash                         bool    // /etc/shadow should have the hash, and has no such user
 	ages                           []int64 // those of ages; -1: nothing is said
 }
 
@@ -110,19 +112,22 @@ func ages() []age {
 }
 
 // locked reports whether no password fits for the time being.
-func (a *account) locked() bool { return strings.HasPrefix(a.hash, lock) }
+func (a *account) locked() bool { return a.noHash || strings.HasPrefix(a.hash, lock) }
+
+// inShadow stands in /etc/passwd for a hash that is in /etc/shadow.
+const inShadow = "x"
 
 // lock is what stands before the hash of a password that is locked.
 const lock = "!"
 
 // account returns a user, nil when there is none.
 func (h host) account(name string, withShadow bool) (*account, error) {
-	row, err := h.find("passwd", passwdFields, name)
-	if err != nil || row == nil {
+	user, err := h.find("passwd", passwdFields, name)
+	if err != nil || user == nil {
 		return nil, err
 	}
-	a := &account{uid: row[passwdUID], gid: row[passwdGID], comment: row[passwdComment],
-		home: row[passwdHome], shell: row[passwdShell]}
+	a := &account{uid: user[passwdUID], gid: user[passwdGID], comment: user[passwdComment],
+		home: user[passwdHome], shell: user[passwdShell]}
 	groups, err := h.rows("group", groupFields)
 	if err != nil {
 		return nil, err
@@ -141,18 +146,27 @@ func (h host) account(name string, withShadow bool) (*account, error) {
 		if err != nil {
 			return nil, err
 		}
-		if row != nil {
-			a.hash, a.expires = row[shadowHash], row[shadowExpires]
-			for _, g := range ages() {
-				n, err := strconv.ParseInt(row[g.field], 10, 64)
-				if err != nil {
-					n = -1
-				}
-				a.ages = append(a.ages, n)
-			}
-		}
+		a.shadow(user, row)
 	}
 	return a, nil
+}
+
+// shadow completes an account by its row in /etc/shadow; without one, by that in /etc/passwd.
+func (a *account) shadow(user, row []string) {
+	if row == nil {
+		row = make([]string, shadowFields)
+		if a.noHash = user[passwdHash] == inShadow; !a.noHash {
+			row[shadowHash] = user[passwdHash]
+		}
+	}
+	a.hash, a.expires = row[shadowHash], row[shadowExpires]
+	for _, g := range ages() {
+		n, err := strconv.ParseInt(row[g.field], 10, 64)
+		if err != nil {
+			n = -1
+		}
+		a.ages = append(a.ages, n)
+	}
 }
 
 func members(row []string) []string {

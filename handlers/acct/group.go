@@ -14,9 +14,12 @@ import (
 type group struct{ host host }
 
 // Read implements provider.Handler.
-func (h group) Read(_ *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+func (h group) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
 	r := req.Resource
 	row, err := h.host.find("group", groupFields, text(r, "name"))
+	if err != nil || row == nil || !lists(r, "members") {
+		claimMembers(ctx, r, false)
+	}
 	if err != nil || row == nil {
 		return provider.Observation{}, err
 	}
@@ -24,20 +27,46 @@ func (h group) Read(_ *provider.Context, req provider.ReadRequest) (provider.Obs
 	if gid, err := strconv.ParseInt(row[groupGID], 10, 64); err == nil {
 		obs.Attributes["gid"] = gid
 	}
-	if r.Attributes["members"] != nil {
-		obs.Attributes["members"] = sameSet(r.Attributes["members"], considered(r, members(row)))
+	if lists(r, "members") {
+		want, have := list(r.Attributes["members"]), considered(r, members(row), membersAdded.of(ctx))
+		obs.Attributes["members"] = sameSet(r.Attributes["members"], have)
+		membersAdded.lose(ctx, want, members(row))
+		claimMembers(ctx, r, !different(want, have))
 	}
 	return obs, nil
 }
 
-// considered are the members that are compared: all of them, or those that are asked for.
-func considered(r provider.Resource, have []string) []string {
-	if exact, given := r.Attributes["exact_members"].(bool); exact || !given {
+// claimMembers notes what a resource describes of members, if it is right.
+func claimMembers(ctx *provider.Context, r provider.Resource, right bool) {
+	hold(ctx, r, ofGroup(text(r, "name")),
+		claim{list(r.Attributes["members"]), exactMembers(r)}, right)
+}
+
+func exactMembers(r provider.Resource) bool {
+	exact, given := r.Attributes["exact_members"].(bool)
+	return exact || !given
+}
+
+// considered are the members that are compared: all of them, or those that are described or were
+// added.
+func considered(r provider.Resource, have, added []string) []string {
+	if exactMembers(r) {
 		return have
 	}
+	return within(have, union(list(r.Attributes["members"]), added))
+}
+
+// wantedMembers are those that the group is to have. Without exact_members, only members go that
+// were added before.
+func wantedMembers(ctx *provider.Context, r provider.Resource, have []string) []string {
 	want := list(r.Attributes["members"])
-	return slices.DeleteFunc(slices.Clone(have),
-		func(name string) bool { return !slices.Contains(want, name) })
+	switch {
+	case !lists(r, "members"):
+		return have
+	case exactMembers(r):
+		return want
+	}
+	return union(without(have, without(membersAdded.of(ctx), want)), want)
 }
 
 // sameSet returns what is there as it is wanted, when that is the same but for order and
@@ -70,6 +99,9 @@ func (group) Diff(
 func (h group) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	r := req.Resource
 	row, err := h.host.find("group", groupFields, text(r, "name"))
+	if err == nil {
+		err = h.contradicts(ctx, r, row)
+	}
 	if err == nil && row == nil {
 		argv := []string{"groupadd"}
 		if gid := r.Attributes["gid"]; gid != nil {
@@ -83,19 +115,42 @@ func (h group) Create(ctx *provider.Context, req provider.CreateRequest) (provid
 	if err == nil {
 		err = h.bring(ctx, r)
 	}
+	claimMembers(ctx, r, err == nil && lists(r, "members"))
 	return provider.Result{}, err
+}
+
+// contradicts refuses a change of members that undoes another resource.
+func (group) contradicts(ctx *provider.Context, r provider.Resource, row []string) error {
+	var have []string
+	if row != nil {
+		have = members(row)
+	}
+	return changed(have, wantedMembers(ctx, r, have)).contradicts(ctx, text(r, "name"), ofUser)
+}
+
+// Noop implements provider.Nooper: whether the change would undo another resource.
+func (h group) Noop(ctx *provider.Context, planned provider.BatchChange) error {
+	if planned.Change == diff.Purged {
+		return nil
+	}
+	row, err := h.host.find("group", groupFields, text(planned.Resource, "name"))
+	if err != nil {
+		return err
+	}
+	return h.contradicts(ctx, planned.Resource, row)
 }
 
 // Update implements provider.Handler.
 func (h group) Update(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-	row, err := h.host.find("group", groupFields, text(req.Resource, "name"))
-	if err == nil && row == nil {
-		return h.Create(ctx, provider.CreateRequest{Resource: req.Resource})
+	return h.Create(ctx, provider.CreateRequest{Resource: req.Resource})
+}
+
+// Remembers implements provider.Rememberer.
+func (group) Remembers(r provider.Resource) []string {
+	if !lists(r, "members") {
+		return nil
 	}
-	if err == nil {
-		err = h.bring(ctx, req.Resource)
-	}
-	return provider.Result{}, err
+	return []string{string(membersAdded)}
 }
 
 // bring changes what differs.
@@ -112,19 +167,22 @@ func (h group) bring(ctx *provider.Context, r provider.Resource) error {
 			return err
 		}
 	}
-	want := list(r.Attributes["members"])
-	if have := considered(r, members(row)); r.Attributes["members"] == nil ||
-		!different(want, have) {
+	have := members(row)
+	want := wantedMembers(ctx, r, have)
+	if !different(want, have) {
 		return nil
-	} else if len(have) < len(members(row)) {
-		want = slices.Compact(slices.Sorted(slices.Values(slices.Concat(want, members(row)))))
 	}
 	for _, member := range want {
 		if a, err := h.host.account(member, false); err != nil || a == nil {
 			return provider.Errorf(provider.Retryable, "there is no user %q to be a member", member)
 		}
 	}
-	return h.host.run(ctx, "--root", "", "gpasswd", "-M", strings.Join(want, ","), name)
+	if err := h.host.run(ctx, "--root", "", "gpasswd", "-M", strings.Join(want, ","),
+		name); err != nil {
+		return err
+	}
+	membersAdded.keep(ctx, list(r.Attributes["members"]), have)
+	return nil
 }
 
 // numbered are the arguments by which a program gives a number.

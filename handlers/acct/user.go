@@ -34,12 +34,14 @@ func (h user) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Ob
 	r := req.Resource
 	a, err := h.host.account(text(r, "name"), needsShadow(r))
 	if err != nil || a == nil {
+		a.claim(ctx, r, false)
 		return provider.Observation{}, err
 	}
 	obs := provider.Observation{Exists: true, Attributes: map[string]any{
 		"comment": strings.ToValidUTF8(a.comment, "?"), "home": a.home, "shell": a.shell,
 	}}
 	if r.Purged {
+		a.claim(ctx, r, false)
 		return obs, nil
 	}
 	for name, s := range map[string]string{"home": a.home, "shell": a.shell} {
@@ -57,8 +59,11 @@ func (h user) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Ob
 	case a.primary != "":
 		obs.Attributes["group"] = a.primary
 	}
-	if r.Attributes["groups"] != nil {
-		obs.Attributes["groups"] = sameSet(r.Attributes["groups"], a.considered(r))
+	if lists(r, "groups") {
+		have := a.considered(r, groupsAdded.of(ctx))
+		obs.Attributes["groups"] = sameSet(r.Attributes["groups"], have)
+		groupsAdded.lose(ctx, list(r.Attributes["groups"]), a.groups)
+		a.claim(ctx, r, !different(list(r.Attributes["groups"]), have))
 	}
 	if err := a.observeShadow(r, &obs); err != nil {
 		return provider.Observation{}, err
@@ -72,18 +77,20 @@ func (a *account) hasPrimary(r provider.Resource) bool {
 	return want == a.gid || want == a.primary
 }
 
-// considered are the groups that are compared: all of them, or those that are asked for.
-func (a *account) considered(r provider.Resource) []string {
+// claim notes what a resource describes of groups, if it is right.
+func (a *account) claim(ctx *provider.Context, r provider.Resource, right bool) {
+	hold(ctx, r, ofUser(text(r, "name")),
+		claim{list(r.Attributes["groups"]), yes(r, "exact_groups")}, right)
+}
+
+// considered are the groups that are compared: all of them, or those that are described or were
+// added.
+func (a *account) considered(r provider.Resource, added []string) []string {
 	if yes(r, "exact_groups") {
 		return a.groups
 	}
 	want := list(r.Attributes["groups"])
-	var have []string
-	for _, g := range a.groups {
-		if slices.Contains(want, g) {
-			have = append(have, g)
-		}
-	}
+	have := within(a.groups, union(want, added))
 	if stays := r.Attributes["group"] == nil || a.hasPrimary(r); stays &&
 		slices.Contains(want, a.primary) && !slices.Contains(have, a.primary) {
 		have = append(have, a.primary) // who has it as the primary one is in it
@@ -195,13 +202,47 @@ func (h user) Create(ctx *provider.Context, req provider.CreateRequest) (provide
 		return provider.Result{}, err // before anything is done
 	}
 	a, err := h.host.account(text(r, "name"), false)
+	if err == nil {
+		err = a.memberships(ctx, r).contradicts(ctx, text(r, "name"), ofGroup)
+	}
 	if err == nil && a == nil {
 		err = h.add(ctx, r)
 	}
 	if err == nil {
 		err = h.bring(ctx, r)
 	}
+	a.claim(ctx, r, err == nil && lists(r, "groups"))
 	return provider.Result{}, err
+}
+
+// memberships returns the changes of memberships that a resource needs. Without exact_groups, only
+// groups end that were added before.
+func (a *account) memberships(ctx *provider.Context, r provider.Resource) memberships {
+	want, added := list(r.Attributes["groups"]), groupsAdded.of(ctx)
+	switch {
+	case !lists(r, "groups"):
+		return memberships{}
+	case a == nil:
+		return memberships{made: want}
+	case !different(want, a.considered(r, added)):
+		return memberships{}
+	case yes(r, "exact_groups"):
+		return changed(a.groups, want)
+	}
+	return memberships{without(want, a.groups), within(without(added, want), a.groups)}
+}
+
+// Noop implements provider.Nooper: whether the change would undo another resource.
+func (h user) Noop(ctx *provider.Context, planned provider.BatchChange) error {
+	r := planned.Resource
+	if planned.Change == diff.Purged {
+		return nil
+	}
+	a, err := h.host.account(text(r, "name"), false)
+	if err != nil {
+		return err
+	}
+	return a.memberships(ctx, r).contradicts(ctx, text(r, "name"), ofGroup)
 }
 
 // refused reports what of a resource cannot be, also where that was a secret when the document was
@@ -264,7 +305,8 @@ func (h user) bring(ctx *provider.Context, r provider.Resource) error {
 	if err != nil || a == nil {
 		return err
 	}
-	argv, err := a.changes(r)
+	m := a.memberships(ctx, r)
+	argv, err := a.changes(r, m)
 	if err != nil {
 		return err
 	}
@@ -272,6 +314,16 @@ func (h user) bring(ctx *provider.Context, r provider.Resource) error {
 		if err := h.host.run(ctx, "--prefix", "", append(append([]string{"usermod"}, argv...), "--",
 			name)...); err != nil {
 			return err
+		}
+	}
+	if lists(r, "groups") {
+		groupsAdded.keep(ctx, list(r.Attributes["groups"]), a.groups)
+	}
+	if !yes(r, "exact_groups") {
+		for _, group := range m.ended {
+			if err := h.host.run(ctx, "--root", "", "gpasswd", "-d", name, group); err != nil {
+				return err
+			}
 		}
 	}
 	if hash := text(r, "password"); hash != "" && wantedHash(r) != a.hash {
@@ -301,8 +353,8 @@ func (h user) bring(ctx *provider.Context, r provider.Resource) error {
 	return h.keys(r, a).write(ctx)
 }
 
-// changes are what usermod is told.
-func (a *account) changes(r provider.Resource) ([]string, error) {
+// changes are the arguments of usermod.
+func (a *account) changes(r provider.Resource, m memberships) ([]string, error) {
 	var argv []string
 	if uid := r.Attributes["uid"]; uid != nil && fmt.Sprint(uid) != a.uid {
 		argv = append(argv, numbered(r, "-u", uid)...)
@@ -343,12 +395,11 @@ func (a *account) changes(r provider.Resource) ([]string, error) {
 			argv = append(argv, "-U")
 		}
 	}
-	if want := list(r.Attributes["groups"]); r.Attributes["groups"] != nil &&
-		different(want, a.considered(r)) {
-		if !yes(r, "exact_groups") {
-			argv = append(argv, "-a")
-		}
-		argv = append(argv, "-G", strings.Join(want, ","))
+	switch {
+	case yes(r, "exact_groups") && len(m.made)+len(m.ended) > 0:
+		argv = append(argv, "-G", strings.Join(list(r.Attributes["groups"]), ","))
+	case len(m.made) > 0:
+		argv = append(argv, "-a", "-G", strings.Join(m.made, ","))
 	}
 	return argv, nil
 }
@@ -379,6 +430,14 @@ func (h user) Delete(ctx *provider.Context, req provider.DeleteRequest) (provide
 		}
 	}
 	return provider.Result{}, h.host.run(ctx, "--prefix", "", append(argv, "--", name)...)
+}
+
+// Remembers implements provider.Rememberer.
+func (user) Remembers(r provider.Resource) []string {
+	if !lists(r, "groups") {
+		return nil
+	}
+	return []string{string(groupsAdded)}
 }
 
 // Facts implements provider.FactReader.

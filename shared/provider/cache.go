@@ -28,12 +28,14 @@ type Keep struct {
 	Version bool          // until a run for a newer version
 }
 
-// Key names a value among those of one resource type: by a name and by the arguments it depends on.
+// Key names a value among those of one resource type, or of all: by a name and by the arguments it depends on.
 // Arguments are compared as JSON, so a field tagged `json:"-"` is not part of the key. One that
 // JSON leaves out because it is not exported is an error: values would be mixed up.
 type Key struct {
 	Name string
 	Args []any
+	// Across is set for a value that all types of the agent share.
+	Across bool
 }
 
 // Cache keeps values across runs. It may be used by any number of goroutines. What has ended is
@@ -141,8 +143,11 @@ func keyText[T any](ctx *Context, key Key) (string, error) {
 		return "", Errorf(Terminal, "the arguments of the cached value %s cannot be compared: %w",
 			key.Name, err)
 	}
-	typ := reflect.TypeFor[T]()
-	return ctx.ID().Type() + "\x00" + key.Name + "\x00" + typ.PkgPath() + "\x00" + typ.String() +
+	typ, of := reflect.TypeFor[T](), ctx.ID().Type()
+	if key.Across {
+		of = ""
+	}
+	return of + "\x00" + key.Name + "\x00" + typ.PkgPath() + "\x00" + typ.String() +
 		"\x00" + string(args), nil
 }
 

@@ -34,8 +34,13 @@ type Claim[T any] struct {
 
 // Of returns the table of an agent for the version in force, or of a dry run, which has one of its
 // own. Where the caller keeps nothing it is empty.
-func Of[T any](ctx *provider.Context) *Table[T] {
-	key := provider.Key{Name: "held", Args: []any{ctx.Released()}}
+func Of[T any](ctx *provider.Context) *Table[T] { return table[T](ctx, false) }
+
+// Across is Of for a table that the types of a package share, of which T is one of its own types.
+func Across[T any](ctx *provider.Context) *Table[T] { return table[T](ctx, true) }
+
+func table[T any](ctx *provider.Context, across bool) *Table[T] {
+	key := provider.Key{Name: "held", Args: []any{ctx.Released()}, Across: across}
 	var t *Table[T]
 	var err error
 	if ctx.DryRun() {

@@ -10,6 +10,7 @@ import (
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 	"southbound/shared/provider/providertest"
+	"southbound/shared/resource"
 	"southbound/shared/schema"
 )
 
@@ -19,6 +20,9 @@ type Rig struct {
 	Type    *schema.Compiled
 	Handler Handler
 	Host    *providertest.Host // the same for all applies
+	// Released is the version in force. With another one, handlers know nothing that they have
+	// learned of the resources of the one before.
+	Released int
 }
 
 // Handler is what a rig drives.
@@ -46,8 +50,8 @@ func (g *Rig) Apply(attrs map[string]any, purged bool) (diff.Change, error) {
 	if len(problems) > 0 {
 		g.T.Fatal(problems)
 	}
-	r := provider.Resource{Attributes: full, Purged: purged}
-	ctx := g.Host.Context(g.T.Context(), provider.Options{})
+	r := provider.Resource{ID: g.ID(full), Attributes: full, Purged: purged}
+	ctx := g.Host.Context(g.T.Context(), provider.Options{ID: r.ID, Desired: r, Released: g.Released})
 	obs, err := g.Handler.Read(ctx, provider.ReadRequest{Resource: r})
 	if err != nil {
 		return diff.NoChange, err
@@ -68,6 +72,16 @@ func (g *Rig) Apply(attrs map[string]any, purged bool) (diff.Change, error) {
 	_, err = g.Handler.Update(ctx,
 		provider.UpdateRequest{Resource: r, Observed: obs, Changes: diffs})
 	return diff.Updated, err
+}
+
+// ID returns the id of the resource with attributes, on the agent a.
+func (g *Rig) ID(full map[string]any) resource.ID {
+	g.T.Helper()
+	keys, unnamed := g.Type.Keys(full)
+	if unnamed != "" {
+		g.T.Fatal("the resource has no " + unnamed)
+	}
+	return resource.NewID(g.Type.Name, "a", keys...)
 }
 
 // Must applies attributes twice: the first time does what is expected, the second nothing.

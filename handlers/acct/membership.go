@@ -1,0 +1,132 @@
+package acct
+
+import (
+	"slices"
+	"strings"
+
+	"southbound/handlers/internal/held"
+	"southbound/shared/provider"
+)
+
+// claim is what a resource that is as described has to say of memberships: the members of a group,
+// or the groups of a user.
+type claim struct {
+	names []string
+	exact bool // there are no others
+}
+
+// allows reports whether the claim holds if a name is a member, or is not.
+func (c claim) allows(name string, is bool) bool {
+	return is == slices.Contains(c.names, name) || is && !c.exact
+}
+
+// Places of claims.
+func ofGroup(name string) string { return "group " + name }
+func ofUser(name string) string  { return "user " + name }
+
+// claims returns the claims of both types.
+func claims(ctx *provider.Context) *held.Table[claim] { return held.Across[claim](ctx) }
+
+// hold notes the claim of a resource if it is as described, and takes it back otherwise.
+func hold(ctx *provider.Context, r provider.Resource, place string, c claim, right bool) {
+	if right {
+		claims(ctx).Hold(ctx, r.ID, place, c)
+	} else {
+		claims(ctx).Release(place, r.ID)
+	}
+}
+
+// memberships are those of a user or a group that a change makes and ends, by the names of groups or
+// users.
+type memberships struct{ made, ended []string }
+
+// changed compares memberships.
+func changed(have, want []string) memberships {
+	return memberships{without(want, have), without(have, want)}
+}
+
+// without returns the names that are not among others.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names),
+		func(name string) bool { return slices.Contains(others, name) })
+}
+
+// within returns the names that are among others.
+func within(names, others []string) []string { return without(names, without(names, others)) }
+
+// lists reports whether a resource describes a list of names.
+func lists(r provider.Resource, attribute string) bool {
+	return !r.Purged && r.Attributes[attribute] != nil
+}
+
+// union returns the names of two lists, sorted.
+func union(a, b []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
+}
+
+// contradicts refuses a change of memberships of name that undoes a claim of the other side.
+func (m memberships) contradicts(
+	ctx *provider.Context, name string, place func(string) string,
+) error {
+	var undone []string
+	for is, others := range map[bool][]string{true: m.made, false: m.ended} {
+		for _, other := range others {
+			for _, c := range claims(ctx).At(place(other)) {
+				if !c.Described.allows(name, is) {
+					undone = append(undone, string(c.ID))
+				}
+			}
+		}
+	}
+	if undone == nil {
+		return nil
+	}
+	slices.Sort(undone)
+	return provider.Errorf(provider.NeedsChange,
+		"the memberships of %s: the change would undo %s, which is as described; change one of the "+
+			"two, or remove it", name, strings.Join(slices.Compact(undone), ", "))
+}
+
+// memory is the fact that has the names that a resource has added to a list which may have others,
+// so that they are taken out again when the resource has them no longer.
+type memory string
+
+const (
+	groupsAdded  memory = "groups_added"
+	membersAdded memory = "members_added"
+)
+
+// of returns the names that were added.
+func (m memory) of(ctx *provider.Context) []string {
+	known := ctx.Known(string(m))
+	if known == "" {
+		return nil
+	}
+	return strings.Split(known, ",")
+}
+
+// keep remembers the names that are described, of those that were added before or that are not
+// there yet.
+func (m memory) keep(ctx *provider.Context, wanted, have []string) {
+	known := m.of(ctx)
+	var added []string
+	for _, name := range union(wanted, nil) {
+		if slices.Contains(known, name) || !slices.Contains(have, name) {
+			added = append(added, name)
+		}
+	}
+	m.note(ctx, known, added)
+}
+
+// lose forgets names that are neither described nor there: a person has taken them out.
+func (m memory) lose(ctx *provider.Context, wanted, have []string) {
+	known := m.of(ctx)
+	gone := without(without(known, wanted), have)
+	m.note(ctx, known, without(known, gone))
+}
+
+func (m memory) note(ctx *provider.Context, known, added []string) {
+	if !slices.Equal(known, added) && !ctx.DryRun() {
+		ctx.Fact(string(m), strings.Join(added, ","))
+	}
+}
