@@ -43,6 +43,10 @@ type Orders interface {
 	// Migrate gives an instance the definition of a version, with other attributes.
 	Migrate(ctx context.Context, env string, w orders.Wish, version int, m inventory.Migration) (
 		orders.Instance, error)
+	// Rollouts returns where the instances of a service stand beside its definition and model, and
+	// Roll moves one there, or back.
+	Rollouts(ctx context.Context, env, service, after string) (orders.RolloutPage, error)
+	Roll(ctx context.Context, env string, w orders.Wish, back bool) (orders.Instance, error)
 	// Configure and SetMetadata set what is not an attribute.
 	Configure(ctx context.Context, env string, w orders.Wish, values map[string]bool) (
 		orders.Instance, error)

@@ -63,6 +63,7 @@ func (r serviceRoutes) orders() {
 	r.instances()
 	r.instanceChanges()
 	r.instanceHistory()
+	r.rollouts()
 	r.placeOrder()
 	r.callbacks()
 	r.knownParameters()

@@ -95,8 +95,12 @@ func (f *waveFlags) steps() ([]step, error) {
 	return out, nil
 }
 
-// workload is the agents with work, in order, and all names that --batch may have.
-type workload struct{ agents, known []string }
+// workload is the agents, or the instances of services, that have work, in order, and all names that
+// --batch may have. noun is what they are; "": agents.
+type workload struct {
+	agents, known []string
+	noun          string
+}
 
 // waves cuts agents with work into waves, as the flags say; idle are those that --batch names and
 // that have no work.
@@ -116,7 +120,7 @@ func (f *waveFlags) waves(w workload) (out [][]string, idle []string, err error)
 		case slices.Contains(w.known, s.agent):
 			idle = append(idle, s.agent)
 		default:
-			return nil, nil, notAnAgent(s.agent, w.known)
+			return nil, nil, w.unknown(s.agent)
 		}
 	}
 	named := map[string]bool{}
@@ -154,12 +158,17 @@ func (f *waveFlags) size(s step, all, left int) int {
 	return min(n, left)
 }
 
-// notAnAgent refuses a name in --batch.
-func notAnAgent(name string, known []string) error {
+// unknown refuses a name in --batch.
+func (w workload) unknown(name string) error {
+	what := "an agent here"
 	hint := "name an agent of the documents or of the version in force, or write sizes such as 1,10%,100%"
-	if near := schema.Nearest(name, known); near != "" {
+	if w.noun != "" {
+		what = "an " + w.noun + " of the service"
+		hint = "name one that `southbound service instances` lists, or write sizes such as 1,10%,100%"
+	}
+	if near := schema.Nearest(name, w.known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	return fault.New(fault.Invalid, "", "--batch names %q, which is neither the size of a wave nor "+
-		"an agent here", name).WithHint("%s", hint)
+	return fault.New(fault.Invalid, "", "--batch names %q, which is neither the size of a wave nor %s",
+		name, what).WithHint("%s", hint)
 }

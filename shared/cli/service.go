@@ -40,6 +40,7 @@ func (a *app) serviceCommand() *cobra.Command {
 		(&callbackCommands{console: c, location: l, session: s, views: views}).serviceCallback(),
 		order.serviceCreate(), order.serviceUpdate(), order.serviceDelete(), order.serviceState(),
 		order.serviceOrder(),
+		(&rollouts{console: c, location: l, session: s, orders: order, waves: a.waves}).serviceRollout(),
 	)
 	return cmd
 }

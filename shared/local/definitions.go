@@ -53,10 +53,26 @@ func (d *Definitions) Put(
 		if err := checkLive(c, env); err != nil {
 			return err
 		}
+		if err := keepModel(c, env, bundle); err != nil {
+			return err
+		}
 		return query(c, "INSERT OR REPLACE INTO definition_bundles (env, bundle) VALUES (?, ?)",
 			nil,
 			env, bundle)
 	})
+}
+
+// keepModel makes a bundle the newest one that is kept, and lets go of the oldest one if there are
+// too many.
+func keepModel(c *sqlite.Conn, env, bundle string) error {
+	err := query(c, "INSERT OR REPLACE INTO definition_models (env, bundle, number) SELECT ?1, ?2, "+
+		"1 + coalesce(max(number), 0) FROM definition_models WHERE env = ?1", nil, env, bundle)
+	if err != nil {
+		return err
+	}
+	return query(c, "DELETE FROM definition_models WHERE env = ?1 AND number NOT IN (SELECT number "+
+		"FROM definition_models WHERE env = ?1 ORDER BY number DESC LIMIT ?2)", nil, env,
+		definition.MaxEarlier+1)
 }
 
 func putDefinition(
@@ -190,10 +206,16 @@ func (d *Definitions) Bundle(ctx context.Context, env string) (string, error) {
 	return out[0], nil
 }
 
+// Models implements definition.Store.
+func (d *Definitions) Models(ctx context.Context, env string) ([]string, error) {
+	return d.texts(ctx, "SELECT bundle FROM definition_models WHERE env = ? ORDER BY number DESC", env)
+}
+
 // Bundles implements definition.Store.
 func (d *Definitions) Bundles(ctx context.Context) ([]string, error) {
 	return d.texts(ctx, "SELECT bundle FROM definition_texts UNION "+
-		"SELECT bundle FROM definition_bundles ORDER BY bundle")
+		"SELECT bundle FROM definition_bundles UNION SELECT bundle FROM definition_models "+
+		"ORDER BY bundle")
 }
 
 // texts reads the only column of what a query finds.

@@ -73,3 +73,5 @@ CREATE TABLE service_generations (env TEXT NOT NULL, service TEXT NOT NULL, body
 CREATE TABLE version_sets (env TEXT NOT NULL, name TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER,
 	PRIMARY KEY (env, name, since)) STRICT, WITHOUT ROWID;
 CREATE INDEX version_sets_gone ON version_sets (env, until) WHERE until IS NOT NULL;
+CREATE TABLE definition_models (env TEXT NOT NULL, bundle TEXT NOT NULL, number INTEGER NOT NULL,
+	PRIMARY KEY (env, bundle)) STRICT, WITHOUT ROWID;

@@ -50,7 +50,9 @@ func droppedKey(env, digest string, seq int64) item {
 
 // offer is what an environment offers since the last Put.
 type offer struct {
-	Bundle   string    `json:"bundle"`
+	Bundle string `json:"bundle"`
+	// Models are the bundles that are kept, this one first.
+	Models   []string  `json:"models,omitempty"`
 	Services []offered `json:"services,omitempty"`
 
 	seq int64 // 0: there is none
@@ -256,6 +258,20 @@ func (d *Definitions) Bundle(ctx context.Context, env string) (string, error) {
 	return o.Bundle, nil
 }
 
+// Models implements definition.Store.
+func (d *Definitions) Models(ctx context.Context, env string) ([]string, error) {
+	o, err := d.offer(ctx, env)
+	return o.kept(), err
+}
+
+// kept returns the bundles that are kept; an offer of an earlier program has its own alone.
+func (o *offer) kept() []string {
+	if len(o.Models) == 0 && o.seq > 0 {
+		return []string{o.Bundle}
+	}
+	return o.Models
+}
+
 // Bundles implements definition.Store.
 func (d *Definitions) Bundles(ctx context.Context) ([]string, error) {
 	offers, damaged := map[string]*offer{}, error(nil)
@@ -286,7 +302,7 @@ func (d *Definitions) Bundles(ctx context.Context) ([]string, error) {
 		for _, bundle := range last {
 			out = append(out, bundle)
 		}
-		out = append(out, o.Bundle)
+		out = append(append(out, o.Bundle), o.Models...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil

@@ -15,6 +15,7 @@ const (
 	MaxServices   = 1000      // versions of services of an environment
 	MaxDefinition = 256 << 10 // bytes of JSON of one
 	MaxName       = 256       // bytes of the name of a service
+	MaxEarlier    = 20        // bundles that are kept beside the one that was put last
 )
 
 // Kept is a definition, with the model that instances of it are compiled with.
@@ -42,12 +43,26 @@ type Store interface {
 	Of(ctx context.Context, env, name string, version int, digest string) (Kept, error)
 	// Bundle returns the digest of the bundle that was put last.
 	Bundle(ctx context.Context, env string) (string, error)
-	// Bundles returns the digests of all bundles that definitions of any environment belong to,
-	// sorted.
+	// Models returns the digests of the bundles that are kept for an environment whatever has their
+	// definitions: the one that was put last, and up to MaxEarlier others, the newest first.
+	Models(ctx context.Context, env string) ([]string, error)
+	// Bundles returns the digests of all bundles that definitions of any environment belong to, or
+	// that Models returns for it, sorted.
 	Bundles(ctx context.Context) ([]string, error)
 }
 
 const opPut = "store definitions"
+
+// Newest returns the bundles that are kept after one was put, when others were kept before.
+func Newest(bundle string, before []string) []string {
+	out := []string{bundle}
+	for _, one := range before {
+		if one != bundle && len(out) <= MaxEarlier {
+			out = append(out, one)
+		}
+	}
+	return out
+}
 
 // CheckPut refuses what no store keeps. Stores call it first.
 func CheckPut(bundle string, services []Service) error {

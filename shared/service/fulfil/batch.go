@@ -30,14 +30,14 @@ func (b batches) byModel(
 	var out []group
 	var all error
 	for _, j := range jobs {
-		k, err := b.defs.of(ctx, j.rec, made(j.rec, set(j)))
+		bundle, err := b.defs.bundle(ctx, j.rec, set(j))
 		if err != nil {
 			all = errors.Join(all, b.results.postpone(j.rec, err))
 			continue
 		}
-		at := slices.IndexFunc(out, func(g group) bool { return g.digest == k.Bundle })
+		at := slices.IndexFunc(out, func(g group) bool { return g.digest == bundle })
 		if at < 0 {
-			at, out = len(out), append(out, group{digest: k.Bundle})
+			at, out = len(out), append(out, group{digest: bundle})
 		}
 		out[at].jobs = append(out[at].jobs, j)
 	}

@@ -20,6 +20,8 @@ type definitions struct {
 	*Config
 	kept  map[keptKey]definition.Kept
 	known rulebook
+	// models are those that are kept; nil: they were not read yet.
+	models []string
 }
 
 // of returns the definition of a digest, for an instance.

@@ -92,18 +92,22 @@ func (x *exporter) exportAll(ctx context.Context, digest string, jobs []job) err
 	if len(jobs) == 1 && done.Changed > 0 && done.Changed == len(m.Resources) {
 		x.memory.awaited[jobs[0].rec.ID] = true
 	}
-	return x.exported(ctx, c, jobs, sets)
+	return x.exported(ctx, c, digest, jobs, sets)
 }
 
 // exported writes that the resources of instances are in the model: what becomes of them is
 // watched. Of those of the same owner it writes which they are, if these are others.
 func (x *exporter) exported(
-	ctx context.Context, c *compiled, jobs []job, sets map[string]became,
+	ctx context.Context, c *compiled, digest string, jobs []job, sets map[string]became,
 ) error {
 	var changes []inventory.Change
+	var err error
 	for _, j := range jobs {
 		rec := j.rec.Finish(j.task)
 		rec.Problems, rec.Exported = nil, j.task.Number
+		if err := x.unpinned(ctx, &rec, digest); err != nil {
+			return err
+		}
 		sets[rec.ID].note(&rec)
 		rec.Follows = c.follows(rec.ID)
 		rec.Tasks = append(slices.Clone(rec.Tasks), inventory.Task{
@@ -123,13 +127,40 @@ func (x *exporter) exported(
 		x.memory.sets[id] = sets[id].ids
 		is := func(j job) bool { return j.rec.ID == id }
 		rec.Follows = c.follows(id)
+		if rec.Model, err = x.modelOf(ctx, one, digest); err != nil {
+			return err
+		}
 		if slices.ContainsFunc(jobs, is) || slices.Equal(rec.Resources, one.rec.Resources) &&
-			slices.Equal(rec.Follows, one.rec.Follows) {
+			slices.Equal(rec.Follows, one.rec.Follows) && rec.Model == one.rec.Model {
 			continue
 		}
 		changes = append(changes, inventory.Change{Record: rec})
 	}
 	return x.results.write(ctx, changes)
+}
+
+// unpinned notes the model that an instance was exported with. One that was brought back to an
+// earlier model stays with it, unless that is the one that others have.
+func (x *exporter) unpinned(ctx context.Context, rec *inventory.Record, digest string) error {
+	if rec.Model = digest; rec.Pinned == "" {
+		return nil
+	}
+	k, err := x.defs.of(ctx, rec, rec.Definition)
+	if back := rec.Rollout != nil && rec.Rollout.Back; err == nil &&
+		(!back || rec.Pinned == k.Bundle) {
+		rec.Pinned = ""
+	}
+	return err
+}
+
+// modelOf returns the model that an instance has which was exported along with one of the same owner:
+// "" where that is not the one that it would be exported with itself.
+func (x *exporter) modelOf(ctx context.Context, one *member, digest string) (string, error) {
+	own, err := x.defs.bundle(ctx, one.rec, deployed(one.rec))
+	if own == digest {
+		return digest, err
+	}
+	return "", err
 }
 
 // learn writes what a model has said of instances. If that is something new, they are compiled once

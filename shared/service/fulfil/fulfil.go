@@ -10,6 +10,7 @@
 //	compile.go      one compile for several instances
 //	batch.go        many jobs together, and the one that fails
 //	validate.go     from an order to what is validated
+//	rollout.go      to other definitions and models
 //	export.go       from a compile to the resources of instances
 //	watch.go        what becomes of resources that were exported
 //	outcomes.go     what became of resources

@@ -16,6 +16,7 @@ type round struct {
 	results  *results
 	validate *validator
 	export   *exporter
+	roll     *roller
 	watch    *watcher
 }
 
@@ -36,6 +37,7 @@ func (w *Worker) round(defs *definitions, left map[string]bool) *round {
 			Config: &w.Config, turn: w.turn, agenda: a, batches: b, compiler: c,
 			memory: w.memory, outcomes: w.outcomes,
 		},
+		roll: &roller{Config: &w.Config, agenda: a, batches: b, compiler: c},
 		watch: &watcher{
 			Config: &w.Config, agenda: a, results: out, outcomes: w.outcomes, looks: &w.looks,
 		},
@@ -103,8 +105,8 @@ func has(rec *inventory.Record, kind inventory.TaskKind) bool {
 	return false
 }
 
-// first does what is first to be done: what is accepted, and then what is asked for, as an order is
-// validated against all that was accepted before it.
+// first does what is first to be done: what is accepted, then what is asked for, as an order is
+// validated against all that was accepted before it, and then what rollouts ask for.
 func (r *round) first(ctx context.Context) error {
 	switch {
 	case r.agenda.any(inventory.TaskContinue) || r.agenda.any(inventory.TaskGone):
@@ -112,7 +114,10 @@ func (r *round) first(ctx context.Context) error {
 	case r.agenda.any(inventory.TaskExport):
 		return r.export.export(ctx)
 	}
-	return r.validate.validate(ctx)
+	if r.agenda.any(inventory.TaskValidate) {
+		return r.validate.validate(ctx)
+	}
+	return r.roll.roll(ctx)
 }
 
 // small does the tasks that need no compile.

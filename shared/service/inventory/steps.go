@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"southbound/shared/diag"
-	"southbound/shared/fault"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/lifecycle"
 )
@@ -78,12 +77,9 @@ func moved(s *definition.Service, r *Record) error {
 		return err
 	}
 	if _, ok := s.Lifecycle.State(r.State); !ok {
-		return fault.New(fault.Conflict, "update",
-			"the lifecycle of %s has no state %s any more, in "+
-				"which the instance %s is", s.Name, r.State, r.ID).
-			WithHint("bring the instance into another state first, or keep the state in the model")
+		return noState(s, r)
 	}
-	r.Definition, r.ServiceVersion = digest, s.Version
+	r.Definition, r.ServiceVersion, r.Pinned = digest, s.Version, ""
 	return nil
 }
 

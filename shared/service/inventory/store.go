@@ -47,6 +47,16 @@ type Record struct {
 	// Follows are the ids of resources that are not its own, and count for its lifecycle as these
 	// do. They are nobody's, or another instance's: nothing is done to them for the instance.
 	Follows []string `json:"follows,omitempty"`
+	// Model is the digest of the bundle that its resources were exported with last; "": it is not
+	// known.
+	Model string `json:"model,omitempty"`
+	// Pinned is the digest of the bundle that it is compiled with; "": the last one that has its
+	// definition.
+	Pinned string `json:"pinned,omitempty"`
+	// Rolling is the move that a rollout has asked for and that is not done yet; nil: none.
+	Rolling *Move `json:"rolling,omitempty"`
+	// Rollout is the last move of a rollout; nil: none.
+	Rollout *Rollout `json:"rollout,omitempty"`
 	// Tasks are effects that are not done yet, in order.
 	Tasks []Task `json:"tasks,omitempty"`
 	// Due is since when the first task waits, or until when somebody works on it.
@@ -69,7 +79,7 @@ type Made struct {
 func (r Record) Was() Record {
 	r.Tasks, r.Due, r.Resources, r.Places, r.Follows, r.Orders = nil, time.Time{}, nil, nil, nil,
 		nil
-	r.Rev = 0
+	r.Rev, r.Rolling, r.Rollout = 0, nil, nil
 	return r
 }
 
@@ -105,13 +115,15 @@ type Task struct {
 type TaskKind string
 
 // The kinds of tasks: compile to validate, compile and deploy, look what became of what is
-// deployed, look for what begins by itself, and let go of what an instance had.
+// deployed, look for what begins by itself, let go of what an instance had, and move the instance to
+// another definition and model.
 const (
 	TaskValidate TaskKind = "validate"
 	TaskExport   TaskKind = "export"
 	TaskWatch    TaskKind = "watch"
 	TaskContinue TaskKind = "continue"
 	TaskGone     TaskKind = "gone"
+	TaskRollout  TaskKind = "rollout"
 )
 
 // Tasks returns the tasks that effects of a step are.

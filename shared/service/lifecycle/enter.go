@@ -90,6 +90,24 @@ func (s *stepper) force(e Force) (Result, error) {
 	return s.enter(e.Target, e.Operation, false, false)
 }
 
+// redeploy exports the resources of the state again. An instance that is being removed keeps what it
+// was made with.
+func (s *stepper) redeploy(e Redeploy) (Result, error) {
+	if s.from.PurgeResources {
+		return Result{}, fault.New(fault.Conflict, "",
+			"the instance is in the state %s, in which its resources are removed", s.in.State).
+			WithHint("leave it out")
+	}
+	s.in.Version++
+	s.in.Desired++
+	s.in.Outcome = Pending
+	var effects []Effect
+	if s.from.ExportResources || e.Exported {
+		effects = append(effects, export(s.in.Desired, s.from))
+	}
+	return s.same(append(effects, Continue{})...)
+}
+
 func (m *Machine) stateNames() []string {
 	out := make([]string, len(m.States))
 	for i := range m.States {

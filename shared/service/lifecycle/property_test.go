@@ -128,7 +128,9 @@ func (p *player) next(n int) lifecycle.Event {
 		return e
 	}
 	version := p.i.Version - int64(p.r.IntN(8)/7)
-	switch p.r.IntN(8) {
+	switch p.r.IntN(9) {
+	case 8:
+		return lifecycle.Redeploy{Version: version, Exported: p.r.IntN(2) == 0}
 	case 0:
 		return lifecycle.Update{Attributes: map[string]any{"n": n}, Version: version}
 	case 1:
@@ -206,6 +208,9 @@ func (p *player) hold(e lifecycle.Event, r lifecycle.Result) {
 			p.t.Errorf("a deploy that came late did something: %s", d)
 		}
 	}
+	if redeploy, ok := e.(lifecycle.Redeploy); ok {
+		p.redeployed(redeploy, r)
+	}
 	if r.Taken == nil {
 		if was.State != is.State && was.State != "" {
 			p.t.Errorf("%T leads from %s to %s without a transfer", e, was.State, is.State)
@@ -213,6 +218,23 @@ func (p *player) hold(e lifecycle.Event, r lifecycle.Result) {
 		return
 	}
 	p.taken(was, r)
+}
+
+// redeployed holds that a redeploy gives the resources of the state again, and does nothing else.
+func (p *player) redeployed(e lifecycle.Redeploy, r lifecycle.Result) {
+	p.t.Helper()
+	was, is := p.i, r.Instance
+	state, _ := p.m.State(was.State)
+	exports := false
+	for _, effect := range r.Effects {
+		if x, ok := effect.(lifecycle.Export); ok {
+			exports = x.Present == state.ExportResources && !x.Purge && x.Desired == is.Desired
+		}
+	}
+	if exports != (state.ExportResources || e.Exported) || is.Desired != was.Desired+1 ||
+		is.Version != was.Version+1 || is.State != was.State || is.Outcome != lifecycle.Pending {
+		p.t.Errorf("a redeploy leads from %+v to %+v, with %v", was, is, r.Effects)
+	}
 }
 
 // taken holds that a transfer is one of the machine, and does what it says.

@@ -52,7 +52,7 @@ const (
 )
 
 // Event is something that happens to an instance: one of Create, Auto, SetState, Update, Delete,
-// Configure, Force, Validated and Resources.
+// Configure, Force, Redeploy, Validated and Resources.
 type Event interface{ event() }
 
 type (
@@ -87,6 +87,12 @@ type (
 		Operation Operation
 		Version   int64
 	}
+	// Redeploy deploys the resources of an instance again in the state that it is in, since its
+	// definition or its model is another one. Exported: some of them are in the model.
+	Redeploy struct {
+		Version  int64
+		Exported bool
+	}
 	// Validated is the result of the compile that Validate asked for.
 	Validated struct {
 		Version int64
@@ -106,6 +112,7 @@ func (Update) event()    {}
 func (Delete) event()    {}
 func (Configure) event() {}
 func (Force) event()     {}
+func (Redeploy) event()  {}
 func (Validated) event() {}
 func (Resources) event() {}
 
@@ -232,6 +239,8 @@ func (s *stepper) asked(e Event) (Result, error) {
 		version = e.Version
 	case Force:
 		version = e.Version
+	case Redeploy:
+		version = e.Version
 	}
 	if version != s.in.Version {
 		return Result{}, fault.New(fault.Conflict, "",
@@ -252,6 +261,9 @@ func (s *stepper) asked(e Event) (Result, error) {
 		return Result{}, fault.New(fault.Conflict, "",
 			"the instance is on its way from %s to %s, and is being validated",
 			s.in.State, s.in.Validating).WithHint("try again when that is done")
+	}
+	if r, ok := e.(Redeploy); ok {
+		return s.redeploy(r)
 	}
 	return s.transfer(e)
 }

@@ -8,6 +8,7 @@
 //	change.go     changes of one instance
 //	several.go    changes of several instances at once
 //	placed.go     such orders, as they are kept, and what becomes of them
+//	rollout.go    moves to other definitions and models
 //	relations.go  names of other instances among attributes
 //	list.go       instances by filters, in pages
 //	catalog.go    what can be ordered
@@ -38,6 +39,8 @@ type Definitions interface {
 	One(ctx context.Context, env, name string, version int) (definition.Service, error)
 	// Of returns the definition that an instance was made for, by its digest.
 	Of(ctx context.Context, env, name string, version int, digest string) (definition.Kept, error)
+	// Models returns the digests of the model bundles that are kept, the newest first.
+	Models(ctx context.Context, env string) ([]string, error)
 }
 
 // Config is what a service of orders is made of.
@@ -64,6 +67,7 @@ type Service struct {
 	*changes
 	*placing
 	*callers
+	*rollouts
 }
 
 // core is what all that is asked for needs: the stores, and instances by their names.
@@ -102,7 +106,7 @@ func New(c Config) *Service {
 	change := &changes{all}
 	return &Service{
 		core: all, offers: &offers{all}, views: &views{all}, changes: change,
-		placing: &placing{changes: change}, callers: &callers{all},
+		placing: &placing{changes: change}, callers: &callers{all}, rollouts: &rollouts{change},
 	}
 }
 
@@ -174,9 +178,14 @@ func (s *core) find(ctx context.Context, env string, ref Ref) (found, error) {
 	return found{r, kept.Service}, err
 }
 
-// latest returns the definition that an instance has after an update.
+// latest returns the definition that an instance has after an update. One that a rollout has brought
+// back, or is about to move, keeps its own.
 func (s *core) latest(
 	ctx context.Context, env string, r *inventory.Record,
 ) (definition.Service, error) {
+	if r.Pinned != "" {
+		kept, err := s.Definitions.Of(ctx, env, r.Service, r.ServiceVersion, r.Definition)
+		return kept.Service, err
+	}
 	return s.Definitions.One(ctx, env, r.Service, r.ServiceVersion)
 }

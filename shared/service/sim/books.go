@@ -60,6 +60,7 @@ func (r *run) wrote(
 		r.checkEnd(c)
 		r.checkFollowed(c)
 		r.checkDefinition(c)
+		r.checkMove(c)
 		r.checkGiven(c)
 		r.note(c)
 	}

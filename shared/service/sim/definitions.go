@@ -31,6 +31,7 @@ type Version struct {
 // offered is what an environment offers, and has offered.
 type offered struct {
 	bundle string
+	models []string // that are kept, the newest first
 	now    []definition.Kept
 	texts  map[string]definition.Kept // by their digests, with the last bundle that had each
 }
@@ -55,13 +56,14 @@ func (d *Definitions) Put(
 	if err := definition.CheckPut(bundle, services); err != nil {
 		return err
 	}
-	next := &offered{bundle: bundle, texts: map[string]definition.Kept{}}
+	next := &offered{bundle: bundle, models: []string{bundle}, texts: map[string]definition.Kept{}}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if was := d.envs[env]; was != nil {
 		for k, v := range was.texts {
 			next.texts[k] = v
 		}
+		next.models = definition.Newest(bundle, was.models)
 	}
 	live := d.Versions(env)
 	all, ok := d.known[bundle]
@@ -160,13 +162,18 @@ func (d *Definitions) Bundle(_ context.Context, env string) (string, error) {
 	return "", definition.ErrNoBundle()
 }
 
+// Models implements definition.Store.
+func (d *Definitions) Models(_ context.Context, env string) ([]string, error) {
+	return slices.Clone(d.look(env).models), nil
+}
+
 // Bundles implements definition.Store.
 func (d *Definitions) Bundles(context.Context) ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	out := []string{}
 	for _, o := range d.envs {
-		out = append(out, o.bundle)
+		out = append(out, o.models...)
 		for _, k := range o.texts {
 			out = append(out, k.Bundle)
 		}

@@ -10,6 +10,7 @@
 //	ops.go          customers, and whoever offers models
 //	books.go        I1, I5 and I7: what is written to instances
 //	rules.go        I2, I3, I4 and I6
+//	moves.go        I8: rollouts
 //	rest.go         what is left in the end
 //	ports.go        stores as processes reach them
 //	instances.go    the store of instances

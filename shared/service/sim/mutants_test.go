@@ -15,6 +15,7 @@ import (
 	"southbound/shared/resource"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
 )
 
 // mutantCase is a mutant, and within how many seeds it is to be found.
@@ -64,7 +65,7 @@ func (w *wrapped) Due(
 // mutants are faults that the checks are to find.
 func mutants() []mutantCase {
 	return slices.Concat(orderMutants(), modifierMutants(), compileMutants(), endMutants(),
-		definitionMutants(), handMutants())
+		definitionMutants(), handMutants(), moveMutants())
 }
 
 // writes returns a mutant of what is written.
@@ -342,6 +343,68 @@ func definitionMutants() []mutantCase {
 			Name: "a service is left out of which there are instances", Check: "I6", Removes: true,
 			Why: "an export does not look at instances",
 		}, 1000},
+	}
+}
+
+// unpinned is a store of definitions that keeps no earlier models.
+type unpinned struct{ definition.Store }
+
+// Models implements definition.Store.
+func (u unpinned) Models(context.Context, string) ([]string, error) { return []string{}, nil }
+
+// moved has instances ordered, moved to a model and brought back.
+func moved(p *Plan) {
+	p.Workers, p.Ops = 1, nil
+	at := time.Duration(0)
+	add := func(op Op) {
+		op.At, op.Blind = at, true
+		at += 5 * time.Second
+		p.Ops = append(p.Ops, op)
+	}
+	for slot := range sites {
+		add(Op{Kind: opCreate, Slot: slot, Attributes: map[string]any{
+			"name": nameOf(slot), "path": fmt.Sprintf("p%d", slot),
+		}})
+	}
+	add(Op{Kind: opOffer, N: 1})
+	for _, k := range []kind{opRollout, opBack} {
+		for slot := range sites {
+			add(Op{Kind: k, Slot: slot})
+		}
+	}
+}
+
+func moveMutants() []mutantCase {
+	return []mutantCase{
+		{Mutant{
+			Name: "what was brought back is compiled with the newest model", Check: "I8", Plan: moved,
+			Why: "pins are forgotten",
+			Definitions: func(to definition.Store, _ *Models, worker bool) definition.Store {
+				if !worker {
+					return to
+				}
+				return unpinned{to}
+			},
+		}, 50},
+		{Mutant{
+			Name: "a move is not noted", Check: "I8", Plan: moved,
+			Why: "nobody could bring it back",
+			Instances: writes(true, func(c *inventory.Change) {
+				if len(c.Events) > 0 && c.Events[0].Kind == inventory.KindRollout {
+					c.Record.Rollout = nil
+				}
+			}),
+		}, 50},
+		{Mutant{
+			Name: "a move leaves the resources of the former model", Check: "I8", Plan: moved,
+			Why: "an instance is moved and not exported",
+			Instances: writes(true, func(c *inventory.Change) {
+				if len(c.Events) > 0 && c.Events[0].Kind == inventory.KindRollout {
+					c.Record.Tasks, c.Record.Outcome = nil, lifecycle.Deployed
+					c.Record.Exported, c.Record.Model = c.Record.Desired, c.Record.Pinned
+				}
+			}),
+		}, 50},
 	}
 }
 

@@ -171,7 +171,8 @@ func (r *run) customer(op *Op) {
 		}
 		r.happened("accepted " + string(op.Kind))
 		again := op.Kind == opCreate && r.instances.look(env)[idOf(op.Slot)] != nil
-		if w.written == 0 && op.Kind != opOffer && !again {
+		if moves := op.Kind == opRollout || op.Kind == opBack; w.written == 0 &&
+			op.Kind != opOffer && !again && !moves { // nothing is to move
 			r.bench.Violate("I1", "%s of %s was accepted, and nothing is written", op.Kind,
 				idOf(op.Slot))
 		}
@@ -245,6 +246,8 @@ func (r *run) change(ctx context.Context, s *orders.Service, w *wish, ask orders
 	case opDelete:
 		w.deletes = true
 		_, err = s.Delete(ctx, env, ask)
+	case opRollout, opBack:
+		_, err = s.Roll(ctx, env, ask, op.Kind == opBack)
 	case opState:
 		_, err = s.SetState(ctx, env, ask, r.stateFor(op))
 	case opMetadata:

@@ -50,6 +50,8 @@ const (
 	opState    kind = "state"
 	opSeveral  kind = "several"
 	opMetadata kind = "metadata"
+	opRollout  kind = "rollout"
+	opBack     kind = "back"
 	opOffer    kind = "offer"
 	opBreak    kind = "break"
 	opMend     kind = "mend"
@@ -111,7 +113,42 @@ func Draw(seed uint64) *Plan {
 		}
 	}
 	byHand(p)
+	rollouts(p)
 	return p
+}
+
+// rollouts has instances moved to models that are offered, and brought back, in one plan of three. It
+// draws on its own, as byHand does.
+func rollouts(p *Plan) {
+	rng := rand.New(rand.NewPCG(p.Seed, 0x2011))
+	if rng.IntN(3) > 0 {
+		return
+	}
+	var ordered []Op
+	for _, op := range p.Ops {
+		if op.Kind == opCreate {
+			ordered = append(ordered, op)
+		}
+	}
+	if len(ordered) == 0 {
+		return
+	}
+	end := int64(p.Ops[len(p.Ops)-1].At + 10*time.Second)
+	for range 1 + rng.IntN(4) {
+		at := time.Duration(rng.Int64N(end))
+		p.Ops = append(p.Ops, Op{Kind: opOffer, At: at, N: rng.IntN(20)})
+		for range 1 + rng.IntN(4) {
+			at += time.Duration(rng.Int64N(int64(5 * time.Second)))
+			of := ordered[rng.IntN(len(ordered))]
+			op := Op{Kind: opRollout, Slot: of.Slot, At: at, Blind: true}
+			p.Ops = append(p.Ops, op)
+			if rng.IntN(2) > 0 {
+				op.Kind, op.At = opBack, at+time.Duration(rng.Int64N(int64(10*time.Second)))
+				p.Ops = append(p.Ops, op)
+			}
+		}
+	}
+	slices.SortStableFunc(p.Ops, func(a, b Op) int { return cmp.Compare(a.At, b.At) })
 }
 
 // byHand has somebody touch by hand what instances have, in one plan of three. It draws on its own,

@@ -201,6 +201,13 @@ func (d *definitionsPort) Bundle(ctx context.Context, env string) (string, error
 	)
 }
 
+// Models implements definition.Store.
+func (d *definitionsPort) Models(ctx context.Context, env string) ([]string, error) {
+	return call(ctx, d.p, "Models", func() ([]string, error) {
+		return d.r.definitions.Models(ctx, env)
+	})
+}
+
 // Bundles implements definition.Store.
 func (d *definitionsPort) Bundles(ctx context.Context) ([]string, error) {
 	return call(ctx, d.p, "Bundles", func() ([]string, error) {

@@ -101,6 +101,7 @@ func (r *run) checkRest(i *instance) {
 		)
 	}
 	r.checkSaid(rec)
+	r.checkModel(rec)
 	r.checkPages(rec, &k.Service.Lifecycle)
 }
 

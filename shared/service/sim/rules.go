@@ -49,7 +49,8 @@ func (x *runner) compiles(digest string, in []lsm.Instance) {
 	known := x.known()
 	for id, records := range known {
 		for _, t := range tasksOf(records) {
-			if t.Kind != inventory.TaskValidate && t.Kind != inventory.TaskExport {
+			if t.Kind != inventory.TaskValidate && t.Kind != inventory.TaskExport &&
+				t.Kind != inventory.TaskRollout {
 				continue
 			}
 			begins = append(begins, id)
@@ -97,6 +98,10 @@ func ids(in []lsm.Instance) func(yield func(string) bool) {
 func digestOf(r *inventory.Record, t inventory.Task) string {
 	of := r.Made.Active
 	switch {
+	case t.Kind == inventory.TaskRollout:
+		if of = ""; r.Rolling != nil {
+			of = r.Rolling.Definition
+		}
 	case t.Kind == inventory.TaskValidate && t.Set == "candidate":
 		of = r.Made.Candidate
 	case t.Kind == inventory.TaskValidate && t.Set == "":
@@ -110,14 +115,16 @@ func digestOf(r *inventory.Record, t inventory.Task) string {
 	return of
 }
 
-// known returns instances as they are, and, where another one works beside it, as the worker has
-// seen them since it began: it may not know yet what the other one has done.
+// known returns instances as they are, and as the worker has seen them since it began, where it may
+// not know yet that they are others now: if another one works beside it, or a rollout asks for a move.
 func (x *runner) known() map[string][]*inventory.Record {
 	out := map[string][]*inventory.Record{}
 	for id, i := range x.r.instances.look(env) {
 		out[id] = append(out[id], &i.record)
-		if len(x.r.runners) > 1 {
-			out[id] = append(out[id], x.seen[id]...)
+		for _, rec := range x.seen[id] {
+			if len(x.r.runners) > 1 || rec.Rolling != nil {
+				out[id] = append(out[id], rec)
+			}
 		}
 	}
 	return out
@@ -301,8 +308,8 @@ func (r *run) checkModifiers(c *change) {
 	}
 }
 
-// checkDefinition checks that an instance has another definition only when a customer updates it:
-// I6.
+// checkDefinition checks that an instance has another definition only when a customer updates it, or
+// a rollout moves it: I6.
 func (r *run) checkDefinition(c *change) {
 	if c.was == nil || c.was.Definition == c.is.Definition &&
 		c.was.ServiceVersion == c.is.ServiceVersion {
@@ -310,7 +317,9 @@ func (r *run) checkDefinition(c *change) {
 	}
 	updates := c.wish != nil && (c.wish.op.Kind == opUpdate || c.wish.op.Kind == opEdit ||
 		c.wish.op.Kind == opSeveral)
-	if !updates {
+	moved := c.by != nil && c.was.Rolling != nil && c.is.Rolling == nil &&
+		c.is.Definition == c.was.Rolling.Definition
+	if !updates && !moved {
 		r.bench.Violate("I6", "%s gets another definition, and nobody has updated it", c.is.ID)
 	}
 	r.happened("update to another definition")

@@ -156,10 +156,11 @@ const few = 100
 func wanted() []string {
 	out := []string{
 		"compile that fails", "promotion", "crash of the worker", "update to another definition",
-		"promotion that is forbidden", "visit", "page that is followed fails",
+		"promotion that is forbidden", "visit", "page that is followed fails", "move", "move back",
+		"move that is refused", "rest after a move", "rest after a move back",
 	}
 	for _, k := range []kind{
-		opCreate, opUpdate, opEdit, opDelete, opState, opSeveral, opMetadata, opOffer,
+		opCreate, opUpdate, opEdit, opDelete, opState, opSeveral, opMetadata, opOffer, opRollout, opBack,
 	} {
 		out = append(out, "accepted "+string(k), "refused "+string(k))
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 		"Back": (*suite).back, "Order": (*suite).order, "Missing": (*suite).missing,
 		"Default": (*suite).usual, "Removed": (*suite).removed, "Live": (*suite).live,
 		"Changed": (*suite).changed, "Bundles": (*suite).bundles, "Bad": (*suite).bad,
-		"Environments": (*suite).environments, "Race": (*suite).race,
+		"Environments": (*suite).environments, "Models": (*suite).models, "Race": (*suite).race,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -261,7 +262,46 @@ func (s *suite) bundles() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.same("the bundles", []string{bundle(3), bundle(7), bundle(9)}, got)
+	s.same("the bundles", []string{bundle(3), bundle(5), bundle(7), bundle(9)}, got)
+}
+
+// models keeps the bundles that were put last, the newest first, each once.
+func (s *suite) models() {
+	s.is(func() error { _, err := s.h.A.Bundle(s.ctx, env); return err }(), fault.NotFound)
+	kept := func(store definition.Store, in string) []string {
+		s.Helper()
+		got, err := store.Models(s.ctx, in)
+		if err != nil {
+			s.Fatal(err)
+		}
+		return got
+	}
+	if got := kept(s.h.A, env); len(got) > 0 {
+		s.Errorf("nothing was put, and %v are kept", got)
+	}
+	for n := range definition.MaxEarlier + 3 {
+		s.put(n, service("site", 0))
+	}
+	s.put(5, service("site", 0))
+	want := []string{bundle(5)}
+	for n := definition.MaxEarlier + 2; len(want) <= definition.MaxEarlier; n-- {
+		if n != 5 {
+			want = append(want, bundle(n))
+		}
+	}
+	s.same("the models", want, kept(s.h.B, env))
+	all, err := s.h.B.Bundles(s.ctx)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, one := range want {
+		if !slices.Contains(all, one) {
+			s.Errorf("%s may be collected", one)
+		}
+	}
+	if got := kept(s.h.A, "another"); len(got) > 0 {
+		s.Errorf("another environment keeps %v", got)
+	}
 }
 
 // bad refuses what is not a set of definitions.

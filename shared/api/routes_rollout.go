@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"southbound/shared/service/orders"
+)
+
+// RolloutBody asks for a move of an instance.
+type RolloutBody struct {
+	nulls
+	Version *int64  `json:"current_version,omitempty" minimum:"1" nullable:"true" doc:"of the instance, as the caller has seen it; null: whichever it is"`
+	Back    bool    `json:"back,omitempty" doc:"to the definition and the model that it had before the last rollout"`
+	Message *string `json:"message,omitempty" maxLength:"4096" nullable:"true" doc:"why, for its events"`
+}
+
+const (
+	rolloutPath  = "/rollout"
+	rolloutsPath = "/lsm/v2/service_catalog/"
+)
+
+// rollouts serves moves of instances to other definitions and models.
+func (r serviceRoutes) rollouts() {
+	type listIn struct {
+		InTenant
+		OfService
+		After string `query:"after" maxLength:"255" doc:"next of the page before"`
+	}
+	ordering(r, http.MethodGet, rolloutsPath+"{service_entity}"+rolloutPath, "rollouts",
+		"Which instances have the definition and the model that their version has now",
+		func(ctx context.Context, o Orders, i *listIn) (orders.RolloutPage, error) {
+			return o.Rollouts(ctx, i.Env, i.Service, i.After)
+		})
+	type rollIn struct {
+		OfInstance
+		Body RolloutBody
+	}
+	ordering(r, http.MethodPost, instancePath+rolloutPath, "rollOut",
+		"Move an instance to the definition and the model that its version has now, or back",
+		func(ctx context.Context, o Orders, i *rollIn) (orders.Instance, error) {
+			w := orders.Wish{Ref: i.ref(), Version: i.Body.Version, Message: or(i.Body.Message)}
+			return o.Roll(ctx, i.Env, w, i.Body.Back)
+		})
+}
+
+// Rollouts implements Orders.
+func (o clientOrders) Rollouts(
+	ctx context.Context, env, service, after string,
+) (orders.RolloutPage, error) {
+	var q url.Values
+	if after != "" {
+		q = url.Values{"after": {after}}
+	}
+	path := rolloutsPath + url.PathEscape(service) + rolloutPath
+	return got[orders.RolloutPage](ctx, o.c, env, http.MethodGet, path, q, nil)
+}
+
+// Roll implements Orders. A move that was asked for twice is done once.
+func (o clientOrders) Roll(
+	ctx context.Context, env string, w orders.Wish, back bool,
+) (orders.Instance, error) {
+	body := RolloutBody{Version: w.Version, Back: back, Message: orNull(w.Message)}
+	return got[orders.Instance](ctx, o.c, env, http.MethodPost, inventoryOf(w.Ref)+rolloutPath, nil,
+		body)
+}

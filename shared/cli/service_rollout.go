@@ -1,0 +1,413 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"southbound/shared/api"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/service/orders"
+)
+
+// rollouts moves the instances of a service to its current definition and model, in waves.
+type rollouts struct {
+	*console
+	*location
+	*session
+	orders *orderCommands
+	waves  *waves
+}
+
+// rolloutFlags are the flags of service rollout.
+type rolloutFlags struct {
+	waves   waveFlags
+	back    bool
+	message string
+	timeout time.Duration
+}
+
+func (ro *rollouts) serviceRollout() *cobra.Command {
+	var f rolloutFlags
+	cmd := &cobra.Command{
+		Use: "rollout NAME", Short: "Move instances to the current model of a service",
+		Long: "rollout moves the instances of a service to the definition and the model that " +
+			"`southbound service export` stored last, and deploys what changes by that. The " +
+			"states of instances stay. An instance is compiled before it is moved: one that " +
+			"does not compile, or whose attributes do not fit, stays as it is.\n" +
+			"With --batch it works in waves of instances. A wave that does not go well ends the " +
+			"rollout with exit code 3; the instances after it are left as they are. Repeat the " +
+			"command to go on, also after it was interrupted.\n" +
+			"With --back it brings the instances that the last rollout has moved back to the " +
+			"definition and the model that they had before.",
+		Example: "  southbound service rollout site --batch 1,10%,100%\n" +
+			"  southbound service rollout site --batch site/www.example,100% --gate type=exec::Run\n" +
+			"  southbound service rollout site --back",
+		Args: exactArgs(1, "the name of a service"),
+	}
+	cmd.RunE = ro.orders.views.ordered(ro.open,
+		func(ctx context.Context, o api.Orders, args []string) error {
+			if err := f.waves.checked(); err != nil {
+				return err
+			}
+			if err := notNegative("service rollout", "timeout", f.timeout); err != nil {
+				return err
+			}
+			r := &rolloutRun{rollouts: ro, Orders: o, service: args[0], flags: f}
+			return r.run(ctx)
+		})
+	fl := cmd.Flags()
+	fl.StringVar(&f.waves.batch, "batch", "",
+		"instances in waves, such as 1,10%,100% or site/www.example,100%; stops when a wave does not go well")
+	fl.IntVar(&f.waves.parallel, "max-parallel", 0, "move at most this many instances at once")
+	f.waves.addGate(fl)
+	fl.BoolVar(&f.back, "back", false, "bring back the instances that the last rollout has moved")
+	fl.StringVar(&f.message, "message", "", "why, for the events of the instances")
+	fl.DurationVar(&f.timeout, "timeout", 0,
+		"end after this long, with exit code 4; 0: as long as it takes")
+	return cmd
+}
+
+// rolloutRun is one run of the command.
+type rolloutRun struct {
+	*rollouts
+	api.Orders
+	service string
+	flags   rolloutFlags
+	done    rolloutDone
+}
+
+// rolloutDone is what service rollout writes last as JSON.
+type rolloutDone struct {
+	Service string `json:"service_entity"`
+	Back    bool   `json:"back"`
+	Moved   int    `json:"moved"`
+	Failed  int    `json:"failed"` // that were not moved, or failed afterwards
+	Left    int    `json:"left"`   // that would be moved and were not asked
+	Leaving int    `json:"leaving"`
+	Current int    `json:"current"` // that were not to be moved
+}
+
+// rolloutStep is what it writes as JSON for each instance.
+type rolloutStep struct {
+	Wave    int    `json:"wave"`
+	Result  string `json:"result"` // moved, failed
+	Problem string `json:"problem,omitempty"`
+	orders.RolloutInstance
+}
+
+func (r *rolloutRun) run(ctx context.Context) error {
+	ctx, cancel := withTimeout(ctx, r.flags.timeout)
+	defer cancel()
+	all, err := r.all(ctx)
+	if err != nil {
+		return err
+	}
+	r.done = rolloutDone{Service: r.service, Back: r.flags.back}
+	work := r.work(all)
+	r.done.Left = len(work)
+	for i := range all {
+		switch {
+		case all[i].Standing == orders.StandingLeaving:
+			r.done.Leaving++
+		case !slices.ContainsFunc(work, is(all[i].ID)):
+			r.done.Current++
+		}
+	}
+	waves, idle, err := r.flags.waves.waves(workload{
+		agents: names(work), known: names(all), noun: "instance",
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range idle {
+		r.say("%s has nothing to do", name)
+	}
+	if err := r.waves.gated(ctx, r.flags.waves.gate, nil, waves); err != nil {
+		return err
+	}
+	if err := r.eachWave(ctx, work, waves); err != nil {
+		return err
+	}
+	r.show(len(all))
+	return nil
+}
+
+// all returns all instances of the service.
+func (r *rolloutRun) all(ctx context.Context) ([]orders.RolloutInstance, error) {
+	var out []orders.RolloutInstance
+	after := ""
+	for {
+		page, err := r.Rollouts(ctx, r.env, r.service, after)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, page.Items...)
+		if after = page.Next; after == "" {
+			return out, nil
+		}
+	}
+}
+
+// work returns the instances that are to be moved: what an earlier run of the command has left
+// unfinished comes first.
+func (r *rolloutRun) work(all []orders.RolloutInstance) []orders.RolloutInstance {
+	if r.flags.back {
+		return toBringBack(all)
+	}
+	var out []orders.RolloutInstance
+	for _, standing := range []orders.Standing{
+		orders.StandingMoving, orders.StandingFailed, orders.StandingBehind,
+	} {
+		for i := range all {
+			if all[i].Standing == standing {
+				out = append(out, all[i])
+			}
+		}
+	}
+	return out
+}
+
+// toBringBack returns the instances that the last rollout has moved.
+func toBringBack(all []orders.RolloutInstance) []orders.RolloutInstance {
+	var last *orders.RolloutInstance
+	for i := range all {
+		one := &all[i]
+		if one.MovedAt != nil && (last == nil || one.MovedAt.After(*last.MovedAt)) {
+			last = one
+		}
+	}
+	var out []orders.RolloutInstance
+	for i := range all {
+		one := &all[i]
+		asked := one.Standing == orders.StandingMoving
+		if one.Standing != orders.StandingLeaving && last != nil && one.Moved == last.Moved &&
+			(!one.Back || asked) {
+			out = append(out, *one)
+		}
+	}
+	return out
+}
+
+// eachWave moves the instances of each wave, and ends with one that does not go well.
+func (r *rolloutRun) eachWave(
+	ctx context.Context, work []orders.RolloutInstance, waves [][]string,
+) error {
+	of, err := r.waves.waiter.mark(ctx)
+	if err != nil {
+		return err
+	}
+	for i, wave := range waves {
+		if len(waves) > 1 || r.flags.waves.batch != "" {
+			r.say("wave %d of %d: %s", i+1, len(waves), named(wave))
+		}
+		var part []orders.RolloutInstance
+		for _, name := range wave {
+			part = append(part, work[slices.Index(names(work), name)])
+		}
+		well, err := r.wave(ctx, i+1, part)
+		if err != nil {
+			return err
+		}
+		rest := slices.Concat(waves[i+1:]...)
+		if !well {
+			r.code = exitUnhealthy
+			r.stopped(rest)
+			return nil
+		}
+		if len(r.flags.waves.gate) == 0 || len(rest) == 0 {
+			continue
+		}
+		done, err := r.waves.passGate(ctx, r.flags.waves.gate, of, waited{})
+		if err != nil {
+			return err
+		}
+		if done.Gate != nil {
+			done.Gate.AfterWave, r.code = i+1, exitUnhealthy
+			sayClosed(r.console, done.Gate, named(rest))
+			r.hint()
+			return nil
+		}
+	}
+	return nil
+}
+
+// wave moves some instances and waits for them; false: one of them was refused, or has failed.
+func (r *rolloutRun) wave(
+	ctx context.Context, number int, part []orders.RolloutInstance,
+) (bool, error) {
+	var asked []orders.Instance
+	well := true
+	for i := range part {
+		one, err := r.ask(ctx, &part[i])
+		if problems, _ := diag.Of(err); len(problems) > 0 || isRefusal(err) {
+			well = false
+			r.step(number, &part[i], firstOf(err))
+			break
+		}
+		if err != nil {
+			return false, err
+		}
+		asked = append(asked, one)
+	}
+	settled, err := r.orders.waitForTransfers(ctx, r.Orders, 0, asked)
+	if err != nil {
+		return false, err
+	}
+	now, err := r.all(ctx)
+	if err != nil {
+		return false, err
+	}
+	for i := range settled {
+		at := slices.IndexFunc(now, is(settled[i].ID))
+		if at < 0 {
+			r.done.Left-- // it was deleted
+			continue
+		}
+		why := r.wrong(&settled[i], &now[at])
+		r.step(number, &now[at], why)
+		well = well && why == ""
+	}
+	return well, nil
+}
+
+// isRefusal reports whether an error is about the instance that was to be moved.
+func isRefusal(err error) bool {
+	return fault.Is(err, fault.Refused) || fault.Is(err, fault.Conflict) ||
+		fault.Is(err, fault.Invalid)
+}
+
+// firstOf returns the first line of what is wrong.
+func firstOf(err error) string {
+	if problems, _ := diag.Of(err); len(problems) > 0 {
+		return problems[0].String()
+	}
+	return err.Error()
+}
+
+// ask asks for a move, unless that was done before.
+func (r *rolloutRun) ask(
+	ctx context.Context, one *orders.RolloutInstance,
+) (orders.Instance, error) {
+	ref := orders.Ref{Service: one.Service, ID: one.ID}
+	if one.Standing == orders.StandingMoving && one.Back == r.flags.back {
+		return r.Instance(ctx, r.env, ref)
+	}
+	return r.Roll(ctx, r.env, orders.Wish{Ref: ref, Message: r.flags.message}, r.flags.back)
+}
+
+// wrong returns what is wrong with an instance that was to be moved; "": it is moved, and well.
+func (r *rolloutRun) wrong(i *orders.Instance, now *orders.RolloutInstance) string {
+	problem := i.Problem()
+	if problem == "" {
+		problem = "it came to the state " + i.State
+	}
+	moved := now.Standing == orders.StandingCurrent
+	if r.flags.back {
+		moved = now.Back || now.Moved == "" || now.Standing != orders.StandingMoving &&
+			now.Model != now.Moved
+	}
+	if moved && !i.Failed {
+		return ""
+	}
+	return problem
+}
+
+// step shows what became of an instance.
+func (r *rolloutRun) step(wave int, one *orders.RolloutInstance, problem string) {
+	r.done.Left--
+	result := "moved"
+	if problem == "" {
+		r.done.Moved++
+	} else {
+		r.done.Failed++
+		result = "failed"
+	}
+	if r.json {
+		r.line(rolloutStep{wave, result, problem, *one})
+		return
+	}
+	if problem != "" {
+		r.complain("%s: %s", nameIn(one), oneLine(problem))
+		return
+	}
+	r.printf("%s  %s  model %.12s\n", nameIn(one), one.State, one.Model)
+}
+
+// stopped says that a rollout has ended before its end.
+func (r *rolloutRun) stopped(rest []string) {
+	if len(rest) > 0 {
+		r.say("the wave did not go well; left as they are: %s", named(rest))
+	}
+	r.hint()
+}
+
+// hint says what can be done after a rollout was stopped.
+func (r *rolloutRun) hint() {
+	if r.flags.back {
+		r.say("repeat the command to go on")
+		return
+	}
+	r.say("repeat the command to go on; `southbound service rollout %s --back` brings back what was "+
+		"moved", r.service)
+}
+
+// show sums up.
+func (r *rolloutRun) show(all int) {
+	if r.json {
+		r.line(r.done)
+		return
+	}
+	d := &r.done
+	switch {
+	case all == 0:
+		r.say("there are no instances of %s", r.service)
+		return
+	case d.Moved+d.Failed+d.Left == 0 && d.Back:
+		r.say("nothing to bring back; the last rollout of %s was brought back, or there was none",
+			r.service)
+		return
+	case d.Moved+d.Failed+d.Left == 0:
+		r.say("nothing to do; %s of %s, and none is behind", plural(all, "instance"), r.service)
+		return
+	}
+	var parts []string
+	done := "moved"
+	if d.Back {
+		done = "brought back"
+	}
+	for _, p := range []struct {
+		n    int
+		text string
+	}{{d.Moved, done}, {d.Failed, "failed"}, {d.Left, "left as they are"}} {
+		if p.n > 0 {
+			parts = append(parts, plural(p.n, "instance")+" "+p.text)
+		}
+	}
+	r.printf("%s\n", strings.Join(parts, ", "))
+}
+
+// names returns how instances are called.
+func names(all []orders.RolloutInstance) []string {
+	out := make([]string, len(all))
+	for i := range all {
+		out[i] = nameIn(&all[i])
+	}
+	return out
+}
+
+func nameIn(i *orders.RolloutInstance) string {
+	if i.Identity != nil {
+		return i.Service + "/" + *i.Identity
+	}
+	return i.ID
+}
+
+// is reports whether an instance has an id.
+func is(id string) func(orders.RolloutInstance) bool {
+	return func(i orders.RolloutInstance) bool { return i.ID == id }
+}

@@ -1,0 +1,256 @@
+package orders
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"southbound/shared/fault"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+)
+
+// Standing says where an instance stands beside the definition and the model of its version.
+type Standing string
+
+// The standings: it has them; it has others; it is being moved; it was moved and is in a state of
+// failure; it is being removed, or can never be deployed.
+const (
+	StandingCurrent Standing = "current"
+	StandingBehind  Standing = "behind"
+	StandingMoving  Standing = "moving"
+	StandingFailed  Standing = "failed"
+	StandingLeaving Standing = "leaving"
+)
+
+// RolloutInstance is an instance as a rollout sees it.
+type RolloutInstance struct {
+	ID             string   `json:"id"`
+	Service        string   `json:"service_entity"`
+	ServiceVersion int      `json:"service_entity_version"`
+	Identity       *string  `json:"service_identity_attribute_value"`
+	State          string   `json:"state"`
+	Standing       Standing `json:"standing"`
+	Model          string   `json:"model"`  // the digest of the bundle that its resources are from
+	Target         string   `json:"target"` // the digest of the bundle that its version has now
+	// Moved is the model that the last rollout has moved it to, or is to; "": none has.
+	Moved string `json:"moved_to,omitempty"`
+	// MovedAt is when that was, or is since when it was asked for.
+	MovedAt *time.Time `json:"moved_at,omitempty"`
+	// Back: it was brought back since, or is on its way.
+	Back bool `json:"back,omitempty"`
+}
+
+// RolloutPage is a part of the instances of a service, by the time of their orders.
+type RolloutPage struct {
+	Items []RolloutInstance `json:"items"`
+	Next  string            `json:"next,omitempty"` // After of the following page; "": this is the last
+}
+
+// rollouts are moves to other definitions and models.
+type rollouts struct{ *changes }
+
+// Rollouts returns where the instances of a service stand.
+func (s *rollouts) Rollouts(
+	ctx context.Context, env, service, after string,
+) (RolloutPage, error) {
+	out := RolloutPage{Items: []RolloutInstance{}}
+	if _, err := s.Definitions.One(ctx, env, service, -1); err != nil {
+		return out, err
+	}
+	q := inventory.Query{Service: service, Limit: inventory.MaxPage}
+	if after != "" {
+		last, err := s.Instances.Instance(ctx, env, after)
+		if err != nil {
+			return out, err
+		}
+		q.After = &last
+	}
+	page, err := s.Instances.Instances(ctx, env, q)
+	if err != nil {
+		return out, err
+	}
+	known := map[inventory.Goal]definition.Kept{}
+	of := func(r *inventory.Record, digest string) (definition.Kept, error) {
+		key := inventory.Goal{ServiceVersion: r.ServiceVersion, Definition: digest}
+		k, ok := known[key]
+		if !ok {
+			var err error
+			k, err = s.Definitions.Of(ctx, env, r.Service, r.ServiceVersion, digest)
+			if err != nil {
+				return k, err
+			}
+			known[key] = k
+		}
+		return k, nil
+	}
+	for i := range page {
+		has, err := of(&page[i], page[i].Definition)
+		if err != nil {
+			return out, err
+		}
+		now, err := of(&page[i], "")
+		if err != nil {
+			return out, err
+		}
+		out.Items = append(out.Items, standing(&page[i], &has.Service, goalOf(&now)))
+	}
+	if len(page) == q.Limit {
+		out.Next = page[len(page)-1].ID
+	}
+	return out, nil
+}
+
+func goalOf(k *definition.Kept) inventory.Goal {
+	return inventory.Goal{
+		ServiceVersion: k.Service.Version, Definition: k.Digest, Model: k.Bundle,
+	}
+}
+
+// standing returns an instance as a rollout to a goal sees it.
+func standing(
+	r *inventory.Record, d *definition.Service, goal inventory.Goal,
+) RolloutInstance {
+	out := RolloutInstance{
+		ID: r.ID, Service: r.Service, ServiceVersion: r.ServiceVersion, Identity: orNil(r.Identity),
+		State: r.State, Model: r.Model, Target: goal.Model, Standing: StandingBehind,
+	}
+	moved := false
+	if last := r.Rollout; last != nil {
+		at := last.At
+		out.Moved, out.MovedAt, out.Back = last.To, &at, last.Back
+		moved = !last.Back && last.To == goal.Model
+	}
+	if asked := r.Rolling; asked != nil {
+		out.Back = asked.Back
+		if !asked.Back {
+			at := r.Due
+			out.Moved, out.MovedAt = asked.Model, &at
+		}
+	}
+	failing, _ := r.Failing(d)
+	switch {
+	case r.Leaves(d):
+		out.Standing = StandingLeaving
+	case r.Rolling != nil, moved && !r.Settled(d):
+		out.Standing = StandingMoving
+	case !r.At(goal):
+	case moved && failing:
+		out.Standing = StandingFailed
+	default:
+		out.Standing = StandingCurrent
+	}
+	return out
+}
+
+// Roll asks that an instance be moved to the definition and the model that its version has now or,
+// back, to those that it had before the last rollout. Where that is done, nothing is written.
+func (s *rollouts) Roll(ctx context.Context, env string, w Wish, back bool) (Instance, error) {
+	for n := 1; ; n++ {
+		f, err := s.find(ctx, env, w.Ref)
+		if err != nil {
+			return Instance{}, err
+		}
+		if err := seen(w.Version, &f.record); err != nil {
+			return Instance{}, err
+		}
+		c, needed, err := s.rolled(ctx, env, &f, back)
+		if err != nil {
+			return Instance{}, err
+		}
+		if !needed {
+			return s.whole(ctx, env, &f)
+		}
+		if w.Message != "" {
+			c.Events = []inventory.Event{{
+				At: s.now(), Version: c.Record.Version, Kind: inventory.KindRollout, Message: w.Message,
+			}}
+		}
+		revs, err := s.Instances.Write(ctx, env, []inventory.Change{c})
+		if fault.Is(err, fault.Conflict) && n < tries {
+			continue
+		}
+		if err != nil {
+			return Instance{}, err
+		}
+		s.Changed(env)
+		f.record = c.Record
+		f.record.Rev = revs[0]
+		return s.whole(ctx, env, &f)
+	}
+}
+
+// rolled returns the change that asks for a move, and whether there is something to change.
+func (s *rollouts) rolled(
+	ctx context.Context, env string, f *found, back bool,
+) (inventory.Change, bool, error) {
+	r := &f.record
+	if r.Leaves(&f.def) {
+		return inventory.Change{}, false, fault.New(fault.Conflict, "",
+			"the instance %s is in the state %s: it is being removed, or can never be deployed", r.ID,
+			r.State).WithHint("leave it out")
+	}
+	if back {
+		return s.rolledBack(ctx, env, f)
+	}
+	now, err := s.Definitions.Of(ctx, env, r.Service, r.ServiceVersion, "")
+	if err != nil {
+		return inventory.Change{}, false, err
+	}
+	goal := goalOf(&now)
+	if r.Rolling != nil && !r.Rolling.Back && r.Rolling.Goal == goal {
+		return inventory.Change{}, false, nil // it was asked for
+	}
+	failing, _ := r.Failing(&f.def)
+	again := failing && r.Rollout != nil && !r.Rollout.Back && r.Rollout.To == goal.Model
+	if r.At(goal) && !again {
+		c := inventory.Unasked(*r)
+		return c, r.Rolling != nil, nil
+	}
+	c, err := inventory.Ask(&now.Service, *r, inventory.Move{Goal: goal}, nil, s.now())
+	return c, true, err
+}
+
+// rolledBack is rolled for a move back.
+func (s *rollouts) rolledBack(
+	ctx context.Context, env string, f *found,
+) (inventory.Change, bool, error) {
+	r := &f.record
+	if r.Rolling != nil && !r.Rolling.Back {
+		return inventory.Unasked(*r), true, nil
+	}
+	goal, moved := r.Earlier()
+	if !moved || r.Rolling != nil {
+		return inventory.Change{}, false, nil
+	}
+	if goal.Model == "" { // of a program that did not note it
+		kept, err := s.Definitions.Of(ctx, env, r.Service, goal.ServiceVersion, goal.Definition)
+		if err != nil {
+			return inventory.Change{}, false, err
+		}
+		if goal.Model = kept.Bundle; goal.Model == r.Rollout.To && len(r.Resources) > 0 {
+			return inventory.Change{}, false, fault.New(fault.Refused, "",
+				"it is not known which model the instance %s had before", r.ID).
+				WithHint("export the services of the earlier model, and roll that out")
+		}
+	}
+	kept, err := s.Definitions.Models(ctx, env)
+	if err != nil {
+		return inventory.Change{}, false, err
+	}
+	if !slices.Contains(kept, goal.Model) {
+		return inventory.Change{}, false, fault.New(fault.Refused, "",
+			"the model %.12s, which the instance %s had before, is not kept any more", goal.Model,
+			r.ID).WithHint("export the services of the earlier model, and roll that out")
+	}
+	was, err := s.Definitions.Of(ctx, env, r.Service, goal.ServiceVersion, goal.Definition)
+	if err != nil {
+		return inventory.Change{}, false, err
+	}
+	before, err := inventory.Before(ctx, s.Instances, env, r)
+	if err != nil {
+		return inventory.Change{}, false, err
+	}
+	c, err := inventory.Ask(&was.Service, *r, inventory.Move{Goal: goal, Back: true}, before, s.now())
+	return c, true, err
+}
