@@ -34,7 +34,7 @@ func parse(text string) (*url.URL, error) {
 // never says why an address is never called, wherever this runs; "": it may be. What answers on
 // link-local addresses is the machine's own surroundings: there clouds hand out credentials.
 func never(ip netip.Addr) string {
-	ip = ip.Unmap()
+	ip = inner(ip)
 	metadata := netip.MustParseAddr("fd00:ec2::254")
 	switch {
 	case ip.IsLinkLocalUnicast(), ip == metadata:
@@ -45,6 +45,44 @@ func never(ip netip.Addr) string {
 		return "of no host"
 	}
 	return ""
+}
+
+// inner returns the IPv4 address that an IPv6 address leads to: one that is mapped, one behind a
+// NAT64 gateway (RFC 6052, 8215), or that of a 6to4 router (RFC 3056). All others are returned as they
+// are.
+func inner(ip netip.Addr) netip.Addr {
+	ip = ip.Unmap().WithZone("")
+	if !ip.Is6() {
+		return ip
+	}
+	b := ip.As16()
+	switch {
+	case netip.MustParsePrefix("2002::/16").Contains(ip):
+		return netip.AddrFrom4([4]byte(b[2:6]))
+	case netip.MustParsePrefix("64:ff9b::/96").Contains(ip):
+		return netip.AddrFrom4([4]byte(b[12:]))
+	case netip.MustParsePrefix("64:ff9b:1::/48").Contains(ip):
+		return localNAT64(b)
+	}
+	return ip
+}
+
+// localNAT64 returns the IPv4 address in one of the prefix for local NAT64 gateways, whose own
+// prefixes have 48, 56, 64 or 96 bits. The address does not show which one it is, so an address that
+// is never called is preferred. Byte 8 is not part of an embedded address.
+func localNAT64(b [16]byte) netip.Addr {
+	forms := []netip.Addr{
+		netip.AddrFrom4([4]byte(b[12:])),
+		netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]}),
+		netip.AddrFrom4([4]byte{b[7], b[9], b[10], b[11]}),
+		netip.AddrFrom4([4]byte{b[9], b[10], b[11], b[12]}),
+	}
+	for _, ip := range forms {
+		if ip.IsLoopback() || ip.IsLinkLocalUnicast() {
+			return ip
+		}
+	}
+	return forms[0]
 }
 
 // guard refuses connections to addresses that are not called. It sees what a name was resolved to,
@@ -60,7 +98,7 @@ func guard(loopback bool) func(network, address string, _ syscall.RawConn) error
 			return fmt.Errorf("%s is not a valid address: %w", host, err)
 		}
 		why := never(ip)
-		if why == "" && ip.Unmap().IsLoopback() && !loopback {
+		if why == "" && inner(ip).IsLoopback() && !loopback {
 			why = "this machine"
 		}
 		if why != "" {
