@@ -154,7 +154,15 @@ func (c *collector) merge(into map[string]any, a *types.Attribute, o *eval.Insta
 		return
 	}
 	at := o.Place("annotations")
-	for k, one := range c.annotations(d, at, "annotations", "of "+a.Name, false) {
+	all := c.annotations(d, at, "annotations", "of "+a.Name, false)
+	c.suggested(at, "annotations", all)
+	c.titles(at, "annotations", all)
+	if all[webPresentation] == documentation {
+		c.bad(at, "annotations", "annotate an attribute of the type string",
+			"%s is %s: documentation is text, and %s is a relation", webPresentation, documentation,
+			a.Name)
+	}
+	for k, one := range all {
 		into[k] = one
 	}
 }

@@ -9,6 +9,7 @@
 //	relations.go    embedded entities and relations between services
 //	strict.go       what strict modifiers ask of embedded entities
 //	annotations.go  annotations
+//	console.go      annotations that the console reads
 //	condition.go    what the condition of a type says, for those who check without a model
 package catalog
 

@@ -408,6 +408,78 @@ lsm::ServiceBinding(service_entity_name="it", !default_version=3, versions=
 end
 lsm::ServiceEntityBinding(service_entity="S", lifecycle=lsm::fsm::simple, service_entity_name="it",
     !relation_to_owner="x")`, "it has one of owner and relation_to_owner"},
+		{"documentation of customers", annotated("string", `{"web_presentation": "documentation"}`),
+			"web_presentation is documentation: the model writes documentation, and a has the modifier rw"},
+		{"documentation that is a number", read("int", `{"web_presentation": "documentation"}`),
+			"documentation is text, and a has the type int"},
+		{"documentation of a part", `
+entity S extends lsm::ServiceEntity:
+end
+entity P extends lsm::EmbeddedEntity:
+    string a = ""
+    lsm::attribute_modifier a__modifier = "r"
+    dict !a__annotations = {"web_presentation": "documentation"}
+end
+S.part [1] lsm::__r__ P._s [1]` + binding("S"),
+			"documentation is shown of a service, and P is embedded in one"},
+		{"documentation of a relation", `
+entity S extends lsm::ServiceEntity:
+end
+entity P extends lsm::EmbeddedEntity:
+    string a = ""
+end
+shown = lsm::RelationAnnotations(!annotations={"web_presentation": "documentation"})
+S.part [1] shown P._s [1]` + binding("S"),
+			"documentation is text, and part is a relation"},
+		{"an unknown presentation", read("string", `{"web_presentation": "docs"}`),
+			`web_presentation is "docs", and the console knows only documentation`},
+		{"a title that is a number", read("string",
+			`{"web_presentation": "documentation", "web_title": 1}`),
+			"web_title is 1, and not a text"},
+		{"a title for nothing", read("string", `{"web_title": "T"}`),
+			"web_title has no effect without web_presentation"},
+		{"an icon with its prefix", read("string",
+			`{"web_presentation": "documentation", "web_icon": "fa-info"}`),
+			`web_icon is "fa-info", which is no name of an icon`},
+		{"suggested text", annotated("string", `{"web_suggested_values": "literal"}`),
+			`web_suggested_values is "literal", and not a dict`},
+		{"suggested without a type", annotated("string", `{"web_suggested_values": {"values": ["q"]}}`),
+			"web_suggested_values has no type"},
+		{"suggested with another type", annotated("string",
+			`{"web_suggested_values": {"type": "plugin", "values": ["q"]}}`),
+			`the type of web_suggested_values is "plugin", and has to be literal or parameters`},
+		{"a wrong member", annotated("string",
+			`{"web_suggested_values": {"type": "literal", "valuez": ["q"]}}`),
+			"web_suggested_values needs values, a list of strings"},
+		{"an unknown member", annotated("string",
+			`{"web_suggested_values": {"type": "literal", "values": ["q"], "valuez": ["q"]}}`),
+			"web_suggested_values of the type literal has no member valuez"},
+		{"values that are no list", annotated("string",
+			`{"web_suggested_values": {"type": "literal", "values": "q"}}`),
+			"web_suggested_values needs values, a list of strings"},
+		{"no values", annotated("string", `{"web_suggested_values": {"type": "literal", "values": []}}`),
+			"web_suggested_values needs values, a list of strings"},
+		{"a number as a value", annotated("string",
+			`{"web_suggested_values": {"type": "literal", "values": ["q", 2]}}`),
+			"value 2 of web_suggested_values is 2, and not a string"},
+		{"a parameter without a name", annotated("string",
+			`{"web_suggested_values": {"type": "parameters"}}`),
+			"web_suggested_values needs parameter_name"},
+		{"a parameter with an empty name", annotated("string",
+			`{"web_suggested_values": {"type": "parameters", "parameter_name": ""}}`),
+			"web_suggested_values needs parameter_name"},
+		{"a parameter with values", annotated("string",
+			`{"web_suggested_values": {"type": "parameters", "parameter_name": "p", "values": ["q"]}}`),
+			"web_suggested_values of the type parameters has no member values"},
+		{"suggested values of a relation", `
+entity S extends lsm::ServiceEntity:
+end
+entity P extends lsm::EmbeddedEntity:
+    string a = ""
+end
+shown = lsm::RelationAnnotations(!annotations={"web_suggested_values": "x"})
+S.part [1] shown P._s [1]` + binding("S"),
+			"web_suggested_values is"},
 		{"a lifecycle without a way out", machine(`lsm::StateTransfer(
         source=start, target=up, auto=true)`, "", "!"),
 			"there is no way out of the state up"},
@@ -420,6 +492,18 @@ lsm::ServiceEntityBinding(service_entity="S", lifecycle=lsm::fsm::simple, servic
 			refused(t, test.text, test.want)
 		})
 	}
+}
+
+// annotated returns the model of a service with an annotated attribute, which customers set.
+func annotated(kind, annotations string) string {
+	return "entity S extends lsm::ServiceEntity:\n    " + kind + " a\n    dict !a__annotations = " +
+		annotations + "\nend\n" + binding("S")
+}
+
+// read is annotated for an attribute that the model sets.
+func read(kind, annotations string) string {
+	return strings.Replace(annotated(kind, annotations), " a\n",
+		" a\n    lsm::attribute_modifier a__modifier = \"r\"\n", 1)
 }
 
 func strict(entity string) string {

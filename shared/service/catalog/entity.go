@@ -134,6 +134,7 @@ func (e *entity) attribute(a *types.Attribute) definition.Attribute {
 		}
 		out.Default, out.DefaultSet = definition.Written(plain), true
 	}
+	e.presented(a, &out)
 	return out
 }
 
