@@ -82,7 +82,12 @@ func (e *editor) apply(p *definition.Part, at Path, in map[string]any, rest Path
 	step := rest[0]
 	here := at.in(step.Name)
 	if a := p.Attribute(step.Name); a != nil {
-		if len(rest) > 1 || step.Keys != nil {
+		further := len(rest) > 1 || step.Keys != nil
+		if further && holdsDicts(a) {
+			e.entries(a, here, in, rest)
+			return
+		}
+		if further {
 			e.wrong(here, "the path goes on, and %s has nothing in it that has a name", step.Name)
 			return
 		}

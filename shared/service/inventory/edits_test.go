@@ -11,6 +11,11 @@ import (
 	"southbound/shared/service/inventory"
 )
 
+// extra is an edit that fills a dict.
+const extra = `{"operation":"replace","target":"extra","value":
+{"a":{"b":1,"c.d":[1]},"l":[{"n":1,"v":2},{"n":2}]}},
+`
+
 // TestEdits does edits.
 func TestEdits(t *testing.T) {
 	t.Parallel()
@@ -46,6 +51,47 @@ func TestEdits(t *testing.T) {
 			`"labels":["x","y"]`, "", ""},
 		{"an object", `{"operation":"merge","target":"extra","value":{"a":{"b":1}}}`,
 			`"extra":{"a":{"b":1}}`, "", ""},
+		{"an entry of a dict", extra + `{"operation":"replace","target":"extra.b","value":[3]}`,
+			`"extra":{"a":{"b":1,"c.d":[1]},"b":[3],"l":[{"n":1,"v":2},{"n":2}]}`, "", ""},
+		{"an entry in a dict that is null", `{"operation":"replace","target":"extra","value":null},
+{"operation":"replace","target":"extra.b","value":3}`, `"extra":{"b":3}`, "", ""},
+		{"deep in a dict", extra + `{"operation":"replace","target":"extra.a.b","value":{"x":null}}`,
+			`"extra":{"a":{"b":{"x":null},"c.d":[1]},"l":`, "", ""},
+		{"a new entry deep in a dict", extra + `{"operation":"replace","target":"extra.a.z","value":3}`,
+			`"extra":{"a":{"b":1,"c.d":[1],"z":3},"l":`, "", ""},
+		{"an entry with a point", extra +
+			`{"operation":"merge","target":"extra.a.c\\.d","value":[2,1]}`,
+			`"c.d":[1,2]`, "", ""},
+		{"entries are merged", extra + `{"operation":"merge","target":"extra.a","value":{"b":5,"e":6}}`,
+			`"extra":{"a":{"b":5,"c.d":[1],"e":6},"l":`, "", ""},
+		{"an entry goes", extra + `{"operation":"remove","target":"extra.a.b"}`,
+			`"extra":{"a":{"c.d":[1]},"l":`, "", ""},
+		{"an item in a dict", extra + `{"operation":"replace","target":"extra.l[n=1].v","value":9}`,
+			`"l":[{"n":1,"v":9},{"n":2}]`, "", ""},
+		{"an item goes", extra + `{"operation":"remove","target":"extra.l[n=1]"}`,
+			`"l":[{"n":2}]`, "", ""},
+		{"an item is merged", extra + `{"operation":"merge","target":"extra.l[n=2]","value":{"w":0}}`,
+			`"l":[{"n":1,"v":2},{"n":2,"w":0}]`, "", ""},
+		{"no entry to remove", extra + `{"operation":"remove","target":"extra.z"}`, "", "extra.z",
+			"there is no entry z"},
+		{"no entry of null", `{"operation":"replace","target":"extra","value":null},
+{"operation":"remove","target":"extra.z"}`, "", "extra", "extra is null, and the path goes on"},
+		{"no entry to go into", extra + `{"operation":"replace","target":"extra.z.b","value":1}`, "",
+			"extra.z", "there is no entry z"},
+		{"an entry that is no dict", extra + `{"operation":"replace","target":"extra.a.b.c","value":1}`,
+			"", "extra.a.b", "b is a number, and the path goes on"},
+		{"a list without keys", extra + `{"operation":"replace","target":"extra.l.v","value":1}`, "",
+			"extra.l", "l is a list, and the path goes on"},
+		{"keys of a dict", extra + `{"operation":"remove","target":"extra.a[b=1]"}`, "",
+			"extra.a[b=1]", "a is an object, and has no items to tell apart by keys"},
+		{"no such item", extra + `{"operation":"remove","target":"extra.l[n=3]"}`, "",
+			"extra.l[n=3]", "there is no such item"},
+		{"more than one item", `{"operation":"replace","target":"extra","value":{"l":[{"n":1},{"n":1}]}},
+{"operation":"remove","target":"extra.l[n=1]"}`, "", "extra.l[n=1]", "there is more than one such item"},
+		{"an entry with another operation", extra + `{"operation":"undo","target":"extra.a.b"}`, "",
+			"extra.a.b", "is not an operation"},
+		{"an entry that cannot be merged", extra +
+			`{"operation":"merge","target":"extra.a","value":[1]}`, "", "extra.a", "cannot be merged"},
 		{"back to the default", `{"operation":"replace","target":"port","value":81},
 {"operation":"remove","target":"port"}`, `"port":80`, "", ""},
 		{"relations", `{"operation":"merge","target":"peers","value":["x"]}`, `"peers":["x"]`, "",
@@ -176,7 +222,8 @@ func FuzzPath(f *testing.F) {
 func TestRandomEdits(t *testing.T) {
 	t.Parallel()
 	targets := []string{
-		"name", "ip", "port", "plan", "labels", "extra", "cache", "cache.size", "cache.kind",
+		"name", "ip", "port", "plan", "labels", "extra", "extra.size", "extra.a.b", "extra.l[name=a]",
+		"extra.users[name=u].shell", "cache", "cache.size", "cache.kind",
 		"databases",
 		"databases[name=a]", "databases[name=a].size", "databases[name=a].host",
 		"databases[name=b].users",
@@ -187,11 +234,12 @@ func TestRandomEdits(t *testing.T) {
 		`null`, `1`, `81`, `"x"`, `"small"`, `"n"`, `[]`, `["x"]`, `{}`, `{"size": 4}`,
 		`{"name": "a", "size": 3}`,
 		`[{"name": "a"}]`, `[{"name": "c", "size": 1}]`, `[{"name": "a", "size": 1, "users": []}]`,
-		`{"name": "z", "size": 1}`, `{"size": 3, "kind": "k"}`, `[{"id": 3}]`, `true`,
+		`{"name": "z", "size": 1}`, `{"size": 3, "kind": "k"}`,
+		`{"a": {"b": 1}, "l": [{"name": "a"}], "users": [{"name": "u"}]}`, `[{"id": 3}]`, `true`,
 	}
 	operations := []inventory.Operation{inventory.Replace, inventory.Merge, inventory.Remove}
 	accepted := 0
-	for seed := range uint64(5000) {
+	for seed := range uint64(6000) {
 		r := rand.New(rand.NewPCG(seed, 3)) // not a secret
 		s := site(r.IntN(2) == 0)
 		is := instance(t, s)
