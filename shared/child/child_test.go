@@ -186,7 +186,9 @@ func TestTakesItsTurn(t *testing.T) {
 	go func() { done <- child.Run(ctx, r.cmd, time.Hour) }()
 	r.started(t)
 	cancel()
-	<-done
+	if err := <-done; err == nil {
+		t.Error("it ended as if nobody had asked it to")
+	}
 	if _, err := os.Stat(filepath.Join(r.cmd.Dir, "tidy")); err != nil {
 		t.Error(err)
 	}

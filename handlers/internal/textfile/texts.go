@@ -199,16 +199,16 @@ func (h Texts) edit(
 	if len(todo) == 0 {
 		return
 	}
-	table, real := held.Of[provider.Resource](items[todo[0]].Context), h.real(where)
+	table, place := held.Of[provider.Resource](items[todo[0]].Context), h.real(where)
 	err := h.Store.Edit(items[todo[0]].Context.With(ctx), where, m, func(t Text) (Text, error) {
-		w := &work{Texts: h, where: where, before: t, others: table.At(real)}
+		w := &work{Texts: h, where: where, before: t, others: table.At(place)}
 		for _, i := range todo {
 			w.changes = append(w.changes, change{item: items[i], err: &out[i].Err})
 		}
 		after := w.all()
 		for _, i := range todo { // while the place is locked: no other lane is in between
 			if out[i].Err == nil {
-				table.Hold(items[i].Context, items[i].Resource.ID, real, wantedOf(items[i]))
+				table.Hold(items[i].Context, items[i].Resource.ID, place, wantedOf(items[i]))
 			}
 		}
 		return after, nil
@@ -218,7 +218,7 @@ func (h Texts) edit(
 			out[i].Err = err
 		}
 		if out[i].Err != nil {
-			table.Release(real, items[i].Resource.ID)
+			table.Release(place, items[i].Resource.ID)
 		}
 	}
 }
