@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"southbound/shared/diag"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 )
 
@@ -70,7 +72,14 @@ func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, limit int64)
 	}
 	client := client()
 	defer client.CloseIdleConnections()
-	res, err := client.Do(req)
+	asking, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := patience.AfterFunc(maxSilence, func() { cancel(errSilent) })
+	res, err := client.Do(req.WithContext(asking))
+	silence.Stop()
+	if cause := context.Cause(asking); err != nil && errors.Is(cause, errSilent) {
+		err = cause
+	}
 	if err != nil {
 		return 0, unreached(req.URL.Host, err)
 	}
@@ -92,13 +101,12 @@ func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, limit int64)
 	return n, err
 }
 
-// client returns one that never goes from https to http, and gives up on a server that is silent.
-// Who asks is told to the server that was named alone: net/http tells it to subdomains and to other
+var errSilent = fmt.Errorf("it did not answer within %s", maxSilence)
+
+// client returns one that never goes from https to http. Who asks is told to the server that was named alone: net/http tells it to subdomains and to other
 // ports as well.
 func client() *http.Client {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment,
-		ResponseHeaderTimeout: maxSilence, TLSHandshakeTimeout: maxSilence,
-		DisableCompression: true}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true}
 	return &http.Client{Transport: transport,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			switch last := via[len(via)-1]; {

@@ -70,6 +70,9 @@ func (n *owners) wantedUnless(
 		if *o.id, err = idOf(o.known, s, o.lookup); err == nil {
 			continue
 		}
+		if disk.Silent(err) {
+			return w, err
+		}
 		if !missing(o.word, s) {
 			return w, provider.Errorf(provider.Retryable, "there is no %s %q: %w", o.word, s, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"southbound/handlers/internal/tool"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 )
 
@@ -155,8 +156,8 @@ func (r runit) link(ctx context.Context, name, dir string) error {
 	if err := os.Symlink(dir, to); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	limit := time.NewTimer(watchFor)
-	defer limit.Stop()
+	over, release := patience.After(watchFor)
+	defer release()
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		if _, err := tool.Run(ctx, nil, r.program(), "status", to); err == nil ||
 			tool.Code(err) > 0 && exists(filepath.Join(to, "supervise", "ok")) {
@@ -165,7 +166,7 @@ func (r runit) link(ctx context.Context, name, dir string) error {
 		}
 		select {
 		case <-tick.C:
-		case <-limit.C:
+		case <-over:
 			return errors.New("runit has not taken notice of it: does runsvdir run and watch " +
 				r.services() + "?")
 		case <-ctx.Done():
@@ -186,8 +187,8 @@ const changeTimeout = 30 * time.Second
 // takes a service for stopped that is about to start, or leaves out a command that seems to be
 // given already.
 func (r runit) tellUntil(ctx context.Context, verb, name string, running bool) error {
-	limit := time.NewTimer(changeTimeout)
-	defer limit.Stop()
+	over, release := patience.After(changeTimeout)
+	defer release()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	dir := filepath.Join(r.services(), name)
@@ -211,7 +212,7 @@ func (r runit) tellUntil(ctx context.Context, verb, name string, running bool) e
 		}
 		select {
 		case <-tick.C:
-		case <-limit.C:
+		case <-over:
 			if err == nil {
 				err = errors.New("it does not stay so: " + strings.TrimSpace(line))
 			}
@@ -241,8 +242,9 @@ func downFor(line string) (int, bool) {
 // stays watches whether a service that was started is still the same process after a while: one
 // that ends at once is begun again each second.
 func (r runit) stays(ctx context.Context, dir string) error {
-	limit, tick := time.NewTimer(cmp.Or(r.watch, watchStart)), time.NewTicker(pollEvery)
-	defer limit.Stop()
+	over, release := patience.After(cmp.Or(r.watch, watchStart))
+	defer release()
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	first := ""
 	for {
@@ -258,7 +260,7 @@ func (r runit) stays(ctx context.Context, dir string) error {
 		}
 		select {
 		case <-tick.C:
-		case <-limit.C:
+		case <-over:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"southbound/handlers/internal/tool"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 )
 
@@ -186,8 +187,9 @@ func (s supervisor) start(ctx context.Context, name string) error {
 // stays waits until a program runs that was started: one that is on its way counts as started for
 // supervisorctl, and so does one that ends each time.
 func (s supervisor) stays(ctx context.Context, name string) error {
-	limit, tick := time.NewTimer(cmp.Or(s.wait, waitFor)), time.NewTicker(10*pollEvery)
-	defer limit.Stop()
+	over, release := patience.After(cmp.Or(s.wait, waitFor))
+	defer release()
+	tick := time.NewTicker(10 * pollEvery)
 	defer tick.Stop()
 	for {
 		all, err := s.status(ctx)
@@ -202,7 +204,7 @@ func (s supervisor) stays(ctx context.Context, name string) error {
 		}
 		select {
 		case <-tick.C:
-		case <-limit.C:
+		case <-over:
 			return errBusy{}
 		case <-ctx.Done():
 			return ctx.Err()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"southbound/handlers/internal/tool"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 )
 
@@ -203,7 +204,7 @@ func (s systemd) refresh(ctx context.Context, names []string) (map[string]state,
 // short does what may take long. What it has not come to the end of goes on, and is asked for again
 // later.
 func (s systemd) short(ctx context.Context, verb, name string) error {
-	limited, cancel := context.WithTimeout(ctx, cmp.Or(s.wait, waitFor))
+	limited, cancel := patience.WithTimeout(ctx, cmp.Or(s.wait, waitFor))
 	defer cancel()
 	err := s.do(limited, verb, name)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
@@ -241,8 +242,9 @@ const autoRestart = "auto-restart"
 
 // stays waits until it is known that a service that was started runs.
 func (s systemd) stays(ctx context.Context, name string) error {
-	limit, tick := time.NewTimer(cmp.Or(s.watch, watchStart)), time.NewTicker(pollEvery)
-	defer limit.Stop()
+	over, release := patience.After(cmp.Or(s.watch, watchStart))
+	defer release()
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
 		p, err := s.show(ctx, name)
@@ -261,7 +263,7 @@ func (s systemd) stays(ctx context.Context, name string) error {
 		}
 		select {
 		case <-tick.C:
-		case <-limit.C:
+		case <-over:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/handlers/internal/tool"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 )
 
@@ -110,8 +111,9 @@ func (s sysvinit) tellAndWait(ctx context.Context, name, verb string, running bo
 	if err := s.tell(ctx, name, verb); err != nil {
 		return err
 	}
-	limit, tick := time.NewTimer(waitFor), time.NewTicker(pollEvery)
-	defer limit.Stop()
+	over, release := patience.After(waitFor)
+	defer release()
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
 		_, err := s.run(ctx, s.script(name), "status")
@@ -120,7 +122,7 @@ func (s sysvinit) tellAndWait(ctx context.Context, name, verb string, running bo
 		}
 		select {
 		case <-tick.C:
-		case <-limit.C:
+		case <-over:
 			if running {
 				return fmt.Errorf("after %s its script says of status that it does not run: %w",
 					verb, err)

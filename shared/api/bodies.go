@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 )
 
 // The times that a client has.
@@ -22,20 +24,21 @@ const (
 	silentTime  = 30 * time.Second // between two pieces of any
 )
 
-// patient is the body of a request: it may not be silent for long between two pieces and, unless
-// until is zero, not take longer than that as a whole.
+// patient is the body of a request: it may not be silent for long between two pieces, nor take
+// longer as a whole than its context has, see patience.Left.
 type patient struct {
 	io.ReadCloser
-	rc    *http.ResponseController
-	until time.Time
+	rc  *http.ResponseController
+	ctx context.Context
 }
 
 // Read implements io.Reader.
 func (p patient) Read(b []byte) (int, error) {
-	late := time.Now().Add(silentTime)
-	if !p.until.IsZero() && p.until.Before(late) {
-		late = p.until
+	silent := silentTime
+	if left, limited := patience.Left(p.ctx); limited {
+		silent = min(silent, left)
 	}
+	late := time.Now().Add(silent)
 	// where it cannot be set, who serves has limits of its own
 	_ = p.rc.SetReadDeadline(late)
 	n, err := p.ReadCloser.Read(b)

@@ -19,6 +19,7 @@ import (
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/platform"
 )
 
@@ -284,7 +285,7 @@ func (c *connection) request(
 	out any,
 ) error {
 	limit, far := limitOf(method, path), &reach{}
-	once, cancel := context.WithTimeout(far.watch(ctx), limit)
+	once, cancel := patience.WithTimeout(far.watch(ctx), limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(once, method, base.String()+path, bytes.NewReader(body))
 	if err != nil {

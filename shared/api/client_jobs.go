@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 )
 
 const (
@@ -49,24 +50,25 @@ func (c *Client) job(ctx context.Context, env string, asked jobAsked) (ReadDone,
 	_, _ = rand.Read(id) // it never fails
 	path := envPath(env, "jobs/"+hex.EncodeToString(id))
 	state, err := ask[JobState](ctx, c.connection, http.MethodPut, path, asked)
-	answered := c.Clock.Now()
+	away := time.Duration(0) // how long it was waited since the last answer
 	for pause := firstPause; err == nil && state.State == JobRunning; pause = min(pause*3/2,
 		longAsk) {
 		if c.Clock.Sleep(ctx, pause) != nil {
 			break
 		}
+		away += pause
 		var now JobState
 		now, err = ask[JobState](ctx, c.connection, http.MethodGet, path, nil)
 		switch {
 		case err == nil:
-			state, answered = now, c.Clock.Now()
-		case Passes(err) && c.Clock.Now().Sub(answered) < awayFor:
+			state, away = now, 0
+		case Passes(err) && away < awayFor:
 			err = nil
 		}
 	}
 	switch {
 	case ctx.Err() != nil:
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
+		late, cancel := patience.WithTimeout(context.WithoutCancel(ctx), dropTime)
 		defer cancel()
 		if dropped, err := ask[JobState](late, c.connection, http.MethodDelete, path,
 			nil); err == nil {

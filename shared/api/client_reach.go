@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 )
 
 const (
@@ -52,24 +53,26 @@ func (r *reach) watch(ctx context.Context) context.Context {
 type going struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	stall  *time.Timer
+	moved  atomic.Int64
 	far    *reach
 }
 
 func newGoing(ctx context.Context) *going {
 	far := &reach{}
 	ctx, cancel := context.WithCancelCause(far.watch(ctx))
-	return &going{ctx: ctx, cancel: cancel, far: far,
-		stall: time.AfterFunc(stallTimeout, func() { cancel(context.DeadlineExceeded) })}
+	g := &going{ctx: ctx, cancel: cancel, far: far}
+	go func() {
+		limit := func() time.Duration { return stallTimeout }
+		<-patience.Silence(ctx, limit, g.moved.Load)
+		cancel(context.DeadlineExceeded)
+	}()
+	return g
 }
 
 // on notes that something moved.
-func (g *going) on() { g.stall.Reset(stallTimeout) }
+func (g *going) on() { g.moved.Add(1) }
 
-func (g *going) end() {
-	g.stall.Stop()
-	g.cancel(nil)
-}
+func (g *going) end() { g.cancel(nil) }
 
 // why returns why the request failed: to its maker a stall looks as if somebody had canceled it.
 func (g *going) why(err error) error {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 )
 
 // Guard lets in who has a token, on a server that is reached as one of some hosts.
@@ -64,9 +66,11 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 		case !right: // nothing that anybody may ask for has a body
 			_ = rc.SetReadDeadline(time.Now().Add(refusedTime))
 		case strings.HasPrefix(r.URL.Path, "/v1/files/"):
-			r.Body = patient{ReadCloser: r.Body, rc: rc}
+			r.Body = patient{r.Body, rc, context.Background()}
 		case r.Body != http.NoBody:
-			r.Body = patient{r.Body, rc, time.Now().Add(bodyTime)}
+			whole, cancel := patience.WithTimeout(context.Background(), bodyTime)
+			defer cancel()
+			r.Body = patient{r.Body, rc, whole}
 		}
 		next.ServeHTTP(w, r)
 	}))

@@ -18,6 +18,7 @@ import (
 	"southbound/shared/fault"
 	"southbound/shared/lang/python"
 	"southbound/shared/local"
+	"southbound/shared/patience"
 )
 
 // agentRunner is agent run: it serves an agent of the AWS home.
@@ -108,7 +109,7 @@ func (a *agentRunner) serveAgent(ctx context.Context, c home.Config, agent strin
 		Operation: h.Operation(), Log: log,
 		Ran: func(ctx context.Context, r worker.Run) {
 			notifyLog(ctx, h.Logs, r, log)
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
+			ctx, cancel := patience.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 			defer cancel()
 			sets.Flush(ctx, r.Env)
 		}}
@@ -152,7 +153,7 @@ func notifyLog(ctx context.Context, notifier *logs.Notifier, r worker.Run, log *
 	if notifier == nil || r.Out.Ran == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
+	ctx, cancel := patience.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 	defer cancel()
 	if err := notifier.Notify(ctx, r.Env, r.Lane); err != nil {
 		log.WarnContext(ctx, "the log was not notified", "environment", r.Env, "lane", r.Lane,

@@ -10,6 +10,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/diff"
 	"southbound/shared/local"
+	"southbound/shared/patience"
 )
 
 // overlap is how far back a follower looks for what it has not seen: what was finished first may be
@@ -48,7 +49,7 @@ func (s *homeServer) serve(ctx context.Context, env, label string) {
 	<-callbacks
 	end()
 	<-ended
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPollTimeout)
+	last, cancel := patience.WithTimeout(context.WithoutCancel(ctx), lastPollTimeout)
 	defer cancel()
 	f.poll(last)
 }

@@ -85,7 +85,7 @@ func (w *waiter) interrupted(err error, of *asked) error {
 	if !early || of == nil {
 		return explained
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := patience.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	done, err := w.did(ctx, *of)
 	if err != nil || len(done.changes) == 0 {
@@ -138,7 +138,7 @@ type rest struct {
 
 // rest finds out what is not done. Why agents are not reached it says at once.
 func (w *waiter) rest() rest {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := patience.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	p, err := w.home.Progress(ctx, w.env)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"southbound/shared/api"
 	"southbound/shared/fault"
 	"southbound/shared/local"
+	"southbound/shared/patience"
 )
 
 // serveFlags are the flags for serving the API.
@@ -127,13 +128,13 @@ func (s *homeServer) serveAPI(ctx context.Context, f serveFlags) error {
 	keep.serve(s.env)
 	keep.wg.Go(keep.discover)
 	done := context.AfterFunc(ctx, func() {
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		late, cancel := patience.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		_ = server.Shutdown(late)
 	})
 	defer done()
 	defer s.stopsRunning(ctx)()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(patience.Listener(l)); !errors.Is(err, http.ErrServerClosed) {
 		return fault.Wrap(fault.Unavailable, "serve", err)
 	}
 	return nil

@@ -148,31 +148,34 @@ func nextPoll(waited time.Duration) time.Duration {
 func (w *waiter) poll(ctx context.Context, of asked, pr *progress) (waited, error) {
 	clock := local.Clock{}
 	began := clock.Now()
-	moved, left, answered := began, -1, began
+	left := -1
+	var away, still time.Duration // how long it waited since the last answer, and the last move
 	for wait := !of.idle; ; wait = true {
 		if wait { // when it is cut short, asking fails
-			_ = clock.Sleep(ctx, nextPoll(clock.Now().Sub(began)))
+			pause := nextPoll(clock.Now().Sub(began))
+			_ = clock.Sleep(ctx, pause)
+			away, still = away+pause, still+pause
 		}
 		p, err := w.home.Progress(ctx, w.env)
 		if ctx.Err() != nil {
 			return waited{}, fault.Wrap(fault.Unknown, "wait", context.Cause(ctx))
 		}
-		if err != nil && api.Passes(err) && clock.Now().Sub(answered) < outage {
+		if err != nil && api.Passes(err) && away < outage {
 			continue
 		}
 		if err != nil {
 			return waited{}, err
 		}
-		answered = clock.Now()
+		away = 0
 		pr.report(p)
 		if p.Scheduled != left || p.RunningCount > 0 {
-			moved, left = clock.Now(), p.Scheduled
+			still, left = 0, p.Scheduled
 		}
 		if p.Done() {
 			what, err := w.did(ctx, of)
 			return waited{Progress: p, Did: what}, err
 		}
-		if held(p, clock.Now().Sub(moved)) {
+		if held(p, still) {
 			what, err := w.did(ctx, of)
 			return waited{Progress: p, Stuck: true, Did: what}, err
 		}

@@ -217,7 +217,7 @@ func (l *lanes) late(ctx context.Context) {
 	if l.r.Late == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	ctx, cancel := patience.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
 	if p, err := l.r.Engine.Progress(ctx, l.env); err == nil {
 		l.r.Late(p.Running)

@@ -3,7 +3,8 @@
 // clock measured would be over when the process goes on, before it has looked at the result.
 //
 // A wait is divided into steps, each with a timer of its own. A step counts as its length, however
-// late its timer fires, so a pause of any length costs one step.
+// late its timer fires, so a pause of any length costs one step. A last step that is late is repeated,
+// so that the process sees first what came during a pause.
 package patience
 
 import (
@@ -23,19 +24,22 @@ const (
 type Wait struct {
 	// after is time.AfterFunc.
 	after func(d time.Duration, f func()) (stop func() bool)
+	now   func() time.Time
 	f     func()
 
-	mu   sync.Mutex
-	step time.Duration
-	left time.Duration // behind the current step
-	last time.Duration // the length of the current step
-	over bool          // it was called or stopped
-	stop func() bool
+	mu       sync.Mutex
+	step     time.Duration
+	left     time.Duration // behind the current step
+	last     time.Duration // the length of the current step
+	began    time.Time     // the current step
+	repeated int           // last steps that were late
+	over     bool          // it was called or stopped
+	stop     func() bool
 }
 
 // AfterFunc calls f in a goroutine of its own after d.
 func AfterFunc(d time.Duration, f func()) *Wait {
-	w := &Wait{f: f, after: func(d time.Duration, f func()) func() bool {
+	w := &Wait{f: f, now: time.Now, after: func(d time.Duration, f func()) func() bool {
 		return time.AfterFunc(d, f).Stop
 	}}
 	w.begin(d)
@@ -53,7 +57,7 @@ func (w *Wait) begin(d time.Duration) {
 // next starts a step. The caller holds the lock.
 func (w *Wait) next() {
 	d := min(w.step, w.left)
-	w.left, w.last = w.left-d, d
+	w.left, w.last, w.began = w.left-d, d, w.now()
 	w.stop = w.after(d, w.passed)
 }
 
@@ -64,6 +68,10 @@ func (w *Wait) passed() {
 		w.mu.Unlock()
 		return
 	}
+	if w.left == 0 && late(w.began, w.now(), w.last) && w.repeated < steps {
+		w.left = w.last
+		w.repeated++
+	}
 	if w.left > 0 {
 		w.next()
 		w.mu.Unlock()
@@ -72,6 +80,39 @@ func (w *Wait) passed() {
 	w.over = true
 	w.mu.Unlock()
 	w.f()
+}
+
+// late reports whether a step took much longer than its length.
+func late(began, now time.Time, step time.Duration) bool {
+	return now.Sub(began) > 2*step+shortest
+}
+
+// Silence returns a channel that is closed when moved has returned the same value for limit, or ctx
+// is done. The limit may change in the course.
+func Silence(
+	ctx context.Context, limit func() time.Duration, moved func() int64,
+) <-chan struct{} {
+	out := make(chan struct{})
+	go func() {
+		defer close(out)
+		last := moved()
+		for quiet := time.Duration(0); ; {
+			step, began := min(max(limit()/steps, shortest), time.Second), time.Now()
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(step):
+			}
+			now := moved()
+			if quiet += step; now != last {
+				quiet, last = 0, now
+			}
+			if quiet >= limit() && !late(began, time.Now(), step) || quiet >= 2*limit() {
+				return
+			}
+		}
+	}()
+	return out
 }
 
 // remains returns how long it is until the call, within a step.
@@ -126,6 +167,18 @@ func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context
 		outer()
 		l.limit.Stop()
 		l.end(context.Canceled)
+	}
+}
+
+// WithTimeoutCause is WithTimeout with a cause of the end, see context.Cause.
+func WithTimeoutCause(
+	ctx context.Context, d time.Duration, cause error,
+) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	limit := AfterFunc(d, func() { cancel(cause) })
+	return ctx, func() {
+		limit.Stop()
+		cancel(nil)
 	}
 }
 

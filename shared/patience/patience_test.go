@@ -3,6 +3,8 @@ package patience
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +19,10 @@ func TestPauses(t *testing.T) {
 		called := false
 		var timers []func()
 		var asked time.Duration
-		w := &Wait{f: func() { called = true }, after: func(d time.Duration, f func()) func() bool {
+		clock := time.Unix(0, 0)
+		w := &Wait{f: func() { called = true }, now: func() time.Time { return clock }, after: func(
+			d time.Duration, f func(),
+		) func() bool {
 			asked += d
 			timers = append(timers, f)
 			return func() bool { return true }
@@ -39,6 +44,81 @@ func TestPauses(t *testing.T) {
 			t.Errorf("%s: %d steps, expected %d", d, fired, steps)
 		}
 	}
+}
+
+// TestLateEnd pins that a last step that was late is repeated, and how often at most.
+func TestLateEnd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		late func(step int) bool
+		want int
+	}{
+		"never":            {func(int) bool { return false }, steps},
+		"in the middle":    {func(n int) bool { return n == 7 }, steps},
+		"at the end":       {func(n int) bool { return n == steps }, steps + 1},
+		"twice at the end": {func(n int) bool { return n == steps || n == steps+1 }, steps + 2},
+		"always":           {func(int) bool { return true }, 2 * steps},
+	} {
+		called, clock, fired := false, time.Unix(0, 0), 0
+		var next func()
+		w := &Wait{f: func() { called = true }, now: func() time.Time { return clock }, after: func(
+			d time.Duration, f func(),
+		) func() bool {
+			next = func() {
+				fired++
+				clock = clock.Add(d)
+				if c.late(fired) {
+					clock = clock.Add(time.Hour)
+				}
+				f()
+			}
+			return func() bool { return true }
+		}}
+		for w.begin(steps * time.Second); !called; {
+			next()
+		}
+		if fired != c.want {
+			t.Errorf("late %s: %d steps, expected %d", name, fired, c.want)
+		}
+	}
+}
+
+// TestSilence pins that silence is counted from the last move, with the limit of the moment.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		moves []time.Duration // after the move before
+		limit time.Duration
+		want  time.Duration
+	}{
+		"nothing moves":   {nil, time.Minute, time.Minute},
+		"it moves once":   {[]time.Duration{40 * time.Second}, time.Minute, 100 * time.Second},
+		"it moves always": {slices.Repeat([]time.Duration{50 * time.Second}, 9), time.Minute, 510 * time.Second},
+		"a short limit":   {[]time.Duration{50 * time.Millisecond}, 100 * time.Millisecond, 150 * time.Millisecond},
+		"too late":        {[]time.Duration{2 * time.Minute}, time.Minute, time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var moved atomic.Int64
+			began := time.Now()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			over := Silence(ctx, func() time.Duration { return c.limit }, moved.Load)
+			go func() {
+				for _, d := range c.moves {
+					time.Sleep(d)
+					moved.Add(1)
+				}
+			}()
+			<-over
+			if took := time.Since(began); took < c.want || took > c.want+c.limit/16 {
+				t.Errorf("%s: over after %s, expected %s", name, took, c.want)
+			}
+			time.Sleep(time.Hour) // until all has moved
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	<-Silence(ctx, func() time.Duration { return time.Hour }, func() int64 { return 0 })
 }
 
 // TestWithTimeout pins that a context with a limit ends as one of the standard library does, and

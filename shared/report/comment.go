@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/pattern"
 )
 
@@ -83,7 +84,7 @@ const (
 )
 
 func (c *Comment) call(ctx context.Context, method, path string, body, reply any) error {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := patience.WithTimeout(ctx, callLimit)
 	defer cancel()
 	sent, err := json.Marshal(body)
 	if err != nil {

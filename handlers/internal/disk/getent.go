@@ -1,45 +1,65 @@
 package disk
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"os/exec"
 	"os/user"
 	"strings"
 	"time"
+
+	"southbound/shared/patience"
+	"southbound/shared/provider"
 )
 
 // getentLimit bounds one question to the name service: a directory server may not answer.
 const getentLimit = 10 * time.Second
 
+// errSilent says that the name service did not answer: whether there is such an entry is not known.
+var errSilent = provider.Errorf(provider.Retryable,
+	"the name service of the machine did not answer within %s", getentLimit)
+
 // getent asks the name service of the machine for an entry by name or number: it knows users and
 // groups of directories, too, which this program, built without the C library, does not find by
-// itself. It returns the fields of the entry, or nil.
-func getent(database, key string) []string {
+// itself. It returns the fields of the entry, or nil. Its error is errSilent.
+func getent(database, key string) ([]string, error) {
+	return getentWithin(getentLimit, database, key)
+}
+
+func getentWithin(limit time.Duration, database, key string) ([]string, error) {
 	if key == "" || strings.ContainsAny(key, ":\n\x00") {
-		return nil
+		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), getentLimit)
+	ctx, cancel := patience.WithTimeout(context.Background(), limit)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "getent", "--", database, key).Output()
+	if err != nil && ctx.Err() != nil {
+		return nil, errSilent
+	}
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	line, _, _ := strings.Cut(string(out), "\n")
 	if fields := strings.Split(line, ":"); len(fields) > 2 {
-		return fields
+		return fields, nil
 	}
-	return nil
+	return nil, nil
 }
+
+// Silent reports whether the error of a lookup leaves open whether there is such an entry.
+func Silent(err error) bool { return errors.Is(err, errSilent) }
 
 func LookupUser(name string) (string, error) {
 	u, err := user.Lookup(name)
 	if err == nil {
 		return u.Uid, nil
 	}
-	if f := getent("passwd", name); f != nil && f[0] == name {
+	f, silent := getent("passwd", name)
+	if f != nil && f[0] == name {
 		return f[2], nil
 	}
-	return "", err
+	return "", cmp.Or(silent, err)
 }
 
 func LookupGroup(name string) (string, error) {
@@ -47,17 +67,18 @@ func LookupGroup(name string) (string, error) {
 	if err == nil {
 		return g.Gid, nil
 	}
-	if f := getent("group", name); f != nil && f[0] == name {
+	f, silent := getent("group", name)
+	if f != nil && f[0] == name {
 		return f[2], nil
 	}
-	return "", err
+	return "", cmp.Or(silent, err)
 }
 
 func UserName(id string) string {
 	if u, err := user.LookupId(id); err == nil {
 		return u.Username
 	}
-	if f := getent("passwd", id); f != nil && f[2] == id {
+	if f, _ := getent("passwd", id); f != nil && f[2] == id {
 		return f[0]
 	}
 	return ""
@@ -67,7 +88,7 @@ func GroupName(id string) string {
 	if g, err := user.LookupGroupId(id); err == nil {
 		return g.Name
 	}
-	if f := getent("group", id); f != nil && f[2] == id {
+	if f, _ := getent("group", id); f != nil && f[2] == id {
 		return f[0]
 	}
 	return ""

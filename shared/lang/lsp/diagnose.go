@@ -11,13 +11,14 @@ import (
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsp/text"
 	"southbound/shared/lang/resources"
+	"southbound/shared/patience"
 )
 
 // How long the server waits for the next change before it evaluates, and what an evaluation may
 // take. A model that takes more has the problems of its definitions told, and no others.
 const (
-	quiet    = 80 * time.Millisecond
-	patience = 10 * time.Second
+	quiet      = 80 * time.Millisecond
+	roundLimit = 10 * time.Second
 )
 
 // limits bound the evaluation for an editor.
@@ -74,7 +75,7 @@ func (s *diagnoser) work(ctx context.Context) {
 func (s *diagnoser) round(ctx context.Context) {
 	var err error
 	defer s.survive("diagnostics", &err)
-	run, cancel := context.WithTimeout(ctx, patience)
+	run, cancel := patience.WithTimeout(ctx, roundLimit)
 	defer cancel()
 	change, views := s.first(cancel)
 	select {

@@ -22,6 +22,7 @@ import (
 	"southbound/shared/lang/metadata"
 	"southbound/shared/lang/pep440"
 	"southbound/shared/lang/pep508"
+	"southbound/shared/patience"
 	"southbound/shared/pattern"
 )
 
@@ -78,8 +79,8 @@ const (
 	maxWheel = 256 << 20
 )
 
-// client fetches from indexes. Where a server leads elsewhere, the password stays behind.
-func client() *http.Client { return &http.Client{Timeout: 5 * time.Minute} }
+// fetchLimit is how long one fetch may take.
+const fetchLimit = 5 * time.Minute
 
 // get fetches an address; found is false if there is nothing.
 func get(
@@ -98,7 +99,9 @@ func get(
 	doing := "fetch " + u.Host + u.Path
 	user := u.User
 	u.User = nil
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	within, cancel := patience.WithTimeout(ctx, fetchLimit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(within, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, "", false, fault.Wrap(fault.Invalid, doing, err)
 	}
@@ -109,7 +112,8 @@ func get(
 	} else if name, password, ok := netrc(u.Hostname()); ok {
 		req.SetBasicAuth(name, password)
 	}
-	res, err := client().Do(req)
+	// http.Client sends no password where a server leads elsewhere.
+	res, err := new(http.Client).Do(req)
 	if err != nil && ctx.Err() == nil {
 		return nil, "", false, fault.New(fault.Unavailable, doing, "%v", err).
 			WithHint("see that this machine reaches the index, or name another in pip of " +

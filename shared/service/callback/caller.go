@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 )
 
 const (
@@ -24,7 +25,10 @@ const (
 )
 
 // Caller makes calls.
-type Caller struct{ client *http.Client }
+type Caller struct {
+	client *http.Client
+	limit  time.Duration
+}
 
 // NewCaller returns a caller. Loopback says whether addresses of this machine may be called; for
 // is how long a call may take, 0: five seconds.
@@ -32,14 +36,13 @@ func NewCaller(loopback bool, limit time.Duration) *Caller {
 	if limit == 0 {
 		limit = callFor
 	}
-	d := &net.Dialer{Timeout: limit, Control: guard(loopback)}
-	return &Caller{&http.Client{
-		Timeout: limit,
+	d := &net.Dialer{Control: guard(loopback)}
+	return &Caller{limit: limit, client: &http.Client{
 		Transport: &http.Transport{
 			// Without a proxy: it would be who resolves names, and what is refused here could be
 			// reached through it.
 			DialContext: d.DialContext, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute,
-			TLSHandshakeTimeout: limit, ResponseHeaderTimeout: limit, DisableCompression: true,
+			DisableCompression:     true,
 			MaxResponseHeaderBytes: maxAnswer,
 		},
 		CheckRedirect: func(*http.Request,
@@ -51,6 +54,8 @@ func NewCaller(loopback bool, limit time.Duration) *Caller {
 
 // call sends a body, and returns an error unless it is answered with a status of success.
 func (c *Caller) call(ctx context.Context, address, event string, body []byte) error {
+	ctx, cancel := patience.WithTimeout(ctx, c.limit)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return fault.Wrap(fault.Invalid, "call", err)

@@ -10,6 +10,7 @@ import (
 	"southbound/shared/deploy/model"
 	"southbound/shared/diag"
 	"southbound/shared/lang/lsm"
+	"southbound/shared/patience"
 	"southbound/shared/resource"
 	"southbound/shared/service/bundle"
 	"southbound/shared/service/inventory"
@@ -102,7 +103,7 @@ func (c *compiler) compileOnce(
 // limited bounds how long a compile may take.
 func (c *compiler) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.Limit > 0 {
-		return context.WithTimeout(ctx, c.Limit)
+		return patience.WithTimeout(ctx, c.Limit)
 	}
 	return context.WithCancel(ctx)
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/platform"
 	"southbound/shared/provider"
 )
@@ -157,7 +158,7 @@ func (in *session) once(
 	ctx context.Context, target *url.URL, r Request,
 ) (res *Response, sent bool, err error) {
 	s := in.settings
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(s.timeout)*time.Second, errSlow)
+	ctx, cancel := patience.WithTimeoutCause(ctx, time.Duration(s.timeout)*time.Second, errSlow)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, r.Method, target.String(), body(r.Body))
 	if err != nil {

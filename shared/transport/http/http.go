@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"southbound/shared/patience"
 	"southbound/shared/resource"
 	"southbound/shared/transport/guard"
 	"southbound/shared/transport/pool"
@@ -153,15 +154,15 @@ func (s *Sessions) session(set *settings) *session {
 }
 
 func (s *Sessions) transport(conf *tls.Config) *http.Transport {
-	dial := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	dial := &net.Dialer{KeepAlive: 30 * time.Second}
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: conf,
 		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
+		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: 1 << 20}
 	if s.Guarded {
 		t.Proxy, dial.Control = nil, guard.Control
 	}
-	t.DialContext = dial.DialContext
+	t.DialContext = patience.Dial(dial.DialContext, 10*time.Second)
 	return t
 }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 )
 
@@ -20,15 +21,16 @@ import (
 type tokens struct {
 	config clientcredentials.Config
 	client *http.Client
+	limit  time.Duration
 
 	mu   sync.Mutex
 	have *oauth2.Token
 }
 
 func newTokens(s *settings, via http.RoundTripper) *tokens {
-	t := &tokens{config: clientcredentials.Config{ClientID: s.clientID,
+	t := &tokens{limit: time.Duration(s.timeout) * time.Second, config: clientcredentials.Config{ClientID: s.clientID,
 		ClientSecret: s.clientSecret, TokenURL: s.tokenURL, Scopes: s.scopes},
-		client: &http.Client{Transport: via, Timeout: time.Duration(s.timeout) * time.Second,
+		client: &http.Client{Transport: via,
 			CheckRedirect: func(*http.Request,
 				[]*http.Request) error {
 				return http.ErrUseLastResponse
@@ -62,6 +64,8 @@ func (t *tokens) get(ctx context.Context, refused string) (*oauth2.Token, error)
 	if t.have.Valid() && t.have.AccessToken != refused {
 		return t.have, nil
 	}
+	ctx, cancel := patience.WithTimeout(ctx, t.limit)
+	defer cancel()
 	have, err := t.config.Token(context.WithValue(ctx, oauth2.HTTPClient, t.client))
 	if err != nil {
 		return nil, provider.With(tokenError(err), errToken)

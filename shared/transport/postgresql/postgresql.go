@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/transport/guard"
 	"southbound/shared/transport/pool"
 )
@@ -116,7 +117,7 @@ func (in *session) config(database, user, password string) (*pgconn.Config, erro
 	if c.TLSConfig, err = s.tlsConfig(); err != nil {
 		return nil, err
 	}
-	c.Fallbacks, c.ConnectTimeout = nil, time.Duration(s.timeout)*time.Second
+	c.Fallbacks, c.ConnectTimeout = nil, 0
 	c.RuntimeParams = map[string]string{"application_name": "southbound", "client_encoding": "UTF8",
 		"standard_conforming_strings": "on", "DateStyle": "ISO", "TimeZone": "UTC"}
 	dial := &net.Dialer{KeepAlive: 30 * time.Second}
@@ -149,6 +150,8 @@ func (in *session) dial(
 	if set != nil {
 		set(c)
 	}
+	ctx, cancel := patience.WithTimeout(ctx, time.Duration(in.settings.timeout)*time.Second)
+	defer cancel()
 	pg, err := pgconn.ConnectConfig(ctx, c)
 	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
 		e := &fault.Error{Kind: fault.Denied, Op: "connect", Err: err}

@@ -226,12 +226,12 @@ func (c *Conn) do(
 // does must not meet what is called next.
 func (c *Conn) giveUp(ctx context.Context, id uint64, p *pending) (*pending, error) {
 	go func() { _ = c.w.send(frame{kindCancel, cancel{Call: id}}) }()
-	t := time.NewTimer(maxEnding)
-	defer t.Stop()
+	over, release := patience.After(maxEnding)
+	defer release()
 	select {
 	case <-p.ended:
 		return p, p.err
-	case <-t.C:
+	case <-over:
 		return nil, fault.Wrap(fault.Unknown, "call the machine", ctx.Err())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
 )
@@ -69,14 +70,14 @@ func (m *Machine) Conn(ctx context.Context) (*Conn, error) {
 		go m.try(run, a)
 	}
 	m.mu.Unlock()
-	long := time.NewTimer(maxWait)
-	defer long.Stop()
+	long, release := patience.After(maxWait)
+	defer release()
 	select {
 	case <-a.ended:
 		return a.conn, a.err
 	case <-ctx.Done():
 		return nil, fault.Wrap(fault.Unavailable, "connect", m.gaveUp(ctx, a))
-	case <-long.C:
+	case <-long:
 		return nil, fault.New(fault.Unavailable, "connect",
 			"logging in, or uploading the program, takes longer than %s, and goes on", maxWait).
 			WithHint("the next run finds what is there by then; a login that never ends, as " +
@@ -101,23 +102,23 @@ func (m *Machine) try(ctx context.Context, a *attempt) {
 	if retry == 0 {
 		retry = 30 * time.Second
 	}
-	began, pause := time.Now(), 250*time.Millisecond
-	for {
+	tries, done := patience.WithTimeout(ctx, retry)
+	defer done()
+	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 4*time.Second) {
 		a.conn, a.err = m.Open(ctx)
 		passing := provider.ClassOf(a.err) == provider.Retryable &&
 			fault.Is(a.err, fault.Unavailable)
-		if a.err == nil || !passing || ctx.Err() != nil || time.Since(began)+pause > retry {
+		left, _ := patience.Left(tries)
+		if a.err == nil || !passing || tries.Err() != nil || left < pause {
 			break
 		}
 		provider.Waits(ctx, a.err.Error())
 		m.mu.Lock()
 		a.last = a.err.Error()
 		m.mu.Unlock()
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
+		if patience.Sleep(tries, pause) != nil {
+			break
 		}
-		pause = min(2*pause, 4*time.Second)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 )
 
@@ -76,7 +77,7 @@ func Open(ctx context.Context, s Starter, c Config) (*Conn, error) {
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
 		case "start":
-			ctx, cancel := context.WithTimeout(ctx, startLimit)
+			ctx, cancel := patience.WithTimeout(ctx, startLimit)
 			defer cancel()
 			return newConn(ctx, p.out, p.Stdin, c.Beat, c.Before, p.Kill)
 		case "need":
@@ -101,7 +102,7 @@ func Open(ctx context.Context, s Starter, c Config) (*Conn, error) {
 // start runs the installed program, or the script that looks for the uploaded one, and returns the
 // first line that is meant for us.
 func (c *Config) start(ctx context.Context, s Starter) (string, *started, error) {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := patience.WithTimeout(ctx, startLimit)
 	defer cancel()
 	if c.Program != "" {
 		return c.run(ctx, s, Quote(c.Program)+" remote")
@@ -115,7 +116,7 @@ func (c *Config) start(ctx context.Context, s Starter) (string, *started, error)
 
 // upload puts a program on the machine; need is its hash, and how it may be packed.
 func (c *Config) upload(ctx context.Context, s Starter, need string) error {
-	ctx, cancel := context.WithTimeout(ctx, uploadLimit)
+	ctx, cancel := patience.WithTimeout(ctx, uploadLimit)
 	defer cancel()
 	hash, packed, _ := strings.Cut(need, " ")
 	programs, err := c.Programs.all()

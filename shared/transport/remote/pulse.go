@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+
+	"southbound/shared/patience"
 )
 
 // The bounds of how often an end shows that it lives.
@@ -14,20 +16,19 @@ const (
 	defaultBeat  = 15 * time.Second
 )
 
-// Pulse reads from the other end and knows when something was last received: each byte counts, so a
-// slow line is not a dead one.
+// Pulse reads from the other end and notices when nothing is received: each byte counts, so a slow
+// line is not a dead one. The time in which this process was suspended does not count.
 type Pulse struct {
 	r     io.Reader
-	last  atomic.Int64 // since began
+	reads atomic.Int64
 	every atomic.Int64
-	began time.Time
 	set   atomic.Bool
 }
 
 // NewPulse returns a Pulse that reads from r. every is how often each end shows that it lives, 0:
 // 15 s.
 func NewPulse(r io.Reader, every time.Duration) *Pulse {
-	p := &Pulse{r: r, began: time.Now()}
+	p := &Pulse{r: r}
 	p.every.Store(int64(defaultBeat))
 	if every != 0 {
 		p.Every(every)
@@ -44,7 +45,7 @@ func (p *Pulse) Every(d time.Duration) {
 func (p *Pulse) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	if n > 0 {
-		p.last.Store(int64(time.Since(p.began)))
+		p.reads.Add(1)
 	}
 	return n, err
 }
@@ -63,23 +64,7 @@ func (p *Pulse) once(d time.Duration) bool {
 // Silent returns a channel that is closed when nothing was received for three beats, or ctx is
 // done.
 func (p *Pulse) Silent(ctx context.Context) <-chan struct{} {
-	out := make(chan struct{})
-	go func() {
-		defer close(out)
-		for {
-			quiet := time.Since(p.began) - time.Duration(p.last.Load())
-			left := 3*p.beat() - quiet
-			if left <= 0 {
-				return
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(min(left, time.Second)): // the beat may be set meanwhile
-			}
-		}
-	}()
-	return out
+	return patience.Silence(ctx, func() time.Duration { return 3 * p.beat() }, p.reads.Load)
 }
 
 // beats sends a ping with each beat until ctx is done or it cannot be sent.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 )
 
 // Running is a program that was started on a machine. The connection that follows names the one
@@ -59,16 +60,17 @@ func (r Running) end(ctx context.Context) error {
 			return fault.Wrap(fault.Busy, "end the program of the connection before", err)
 		}
 		_ = syscall.Kill(r.PID, syscall.SIGCONT) // one that was stopped ends nothing
-		for until := time.Now().Add(endLimit); time.Now().Before(until); {
-			if began(r.PID) != r.Began {
-				return nil
-			}
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(endPoll):
-			}
+		limit, release := patience.WithTimeout(ctx, endLimit)
+		for limit.Err() == nil && began(r.PID) == r.Began {
+			_ = patience.Sleep(limit, endPoll)
 		}
+		release()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	if began(r.PID) != r.Began {
+		return nil
 	}
 	return fault.New(fault.Busy, "end the program of the connection before",
 		"process %d does not end", r.PID)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
@@ -70,10 +71,12 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	if grace == 0 {
 		grace = 5 * time.Second
 	}
+	over, release := patience.After(grace)
+	defer release()
 	select {
 	case <-ended:
 		c.closeCaches()
-	case <-time.After(grace):
+	case <-over:
 	}
 	if err := context.Cause(ctx); !errors.Is(err, io.EOF) {
 		return err
@@ -200,7 +203,7 @@ func (c *served) item(body []byte) error {
 	if limit <= 0 {
 		limit = longestCall
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, limit)
+	ctx, cancel := patience.WithTimeout(c.ctx, limit)
 	sc.cancel = cancel
 	c.running.Go(func() {
 		defer cancel()

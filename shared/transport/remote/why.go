@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 )
 
@@ -18,9 +19,11 @@ func (s *started) why(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fault.Wrap(fault.Unavailable, startOp, fmt.Errorf("no answer: %w", ctx.Err()))
 	}
+	over, release := patience.After(time.Second)
+	defer release()
 	select {
 	case <-s.ended:
-	case <-time.After(time.Second):
+	case <-over:
 	}
 	select {
 	case <-s.refused:
@@ -30,7 +33,7 @@ func (s *started) why(ctx context.Context, err error) error {
 	default:
 	}
 	// what holds the channel open is not waited for
-	defer time.AfterFunc(2*time.Second, s.Kill).Stop()
+	defer patience.AfterFunc(2*time.Second, s.Kill).Stop()
 	return failed(s.Wait(), s.said.text(), s.banner.text(), err)
 }
 

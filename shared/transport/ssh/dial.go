@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 	"southbound/shared/provider"
 	"southbound/shared/transport/guard"
 	"southbound/shared/transport/remote"
@@ -67,7 +68,7 @@ func (c *chain) close() {
 
 // extend logs in to one more machine.
 func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration, guarded bool) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := patience.WithTimeout(ctx, limit)
 	defer cancel()
 	keys, err := h.hostKeyCheck()
 	if err != nil {

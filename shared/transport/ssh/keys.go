@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -199,7 +198,7 @@ func (a *agentKeys) all() ([]ssh.Signer, error) {
 				WithHint("start ssh-agent, or leave `agent` out"))
 	}
 	if a.conn == nil {
-		conn, err := (&net.Dialer{Timeout: 5 * time.Second}).Dial("unix", socket)
+		conn, err := net.Dial("unix", socket)
 		if err != nil {
 			return nil, fault.Wrap(fault.Unavailable, "ask ssh-agent", err)
 		}
