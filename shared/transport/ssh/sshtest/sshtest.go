@@ -178,6 +178,17 @@ func (s *Server) Kill(sig syscall.Signal) {
 	}
 }
 
+// Running returns the process groups of the sshds of all connections there have been.
+func (s *Server) Running() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []int
+	for _, cmd := range s.running {
+		out = append(out, cmd.Process.Pid)
+	}
+	return out
+}
+
 // Options are those of an agent that logs in to the server.
 func (s *Server) Options(more ...any) map[string]any {
 	out := map[string]any{"host": "127.0.0.1", "port": s.Port, "user": s.Login,
