@@ -413,6 +413,7 @@ func (o clientOrders) Register(
 	}
 	body := CallbackBody{
 		URL: n.URL, ID: &n.ID, Service: orNull(n.Service), Level: orNull(n.Level), Events: n.Events,
+		Secret: orNull(n.Secret),
 	}
 	id, err := got[string](ctx, o.c, env, http.MethodPost, callbacksPath, nil, body)
 	if err != nil {

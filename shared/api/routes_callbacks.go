@@ -16,6 +16,7 @@ type CallbackBody struct {
 	ID      *string  `json:"callback_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true" doc:"registering it again adds no second callback"`
 	Service *string  `json:"service_entity,omitempty" maxLength:"255" nullable:"true" doc:"null: all"`
 	Level   *string  `json:"minimal_log_level,omitempty" enum:"TRACE,DEBUG,INFO,WARNING,ERROR,CRITICAL" nullable:"true" doc:"INFO, or ERROR for what went wrong"`
+	Secret  *string  `json:"secret,omitempty" maxLength:"1024" nullable:"true" doc:"the source of the key that calls are signed with: env:CALLBACK_…, ssm:/southbound/callbacks/…, secretsmanager:southbound/callbacks/…; null: they are not signed"`
 	Events  []string `json:"event_types,omitempty" maxItems:"50" nullable:"true" doc:"null: all"`
 }
 
@@ -36,7 +37,7 @@ func (r serviceRoutes) callbacks() {
 			b := &i.Body
 			c, err := o.Register(ctx, i.Env, orders.NewCallback{
 				ID: or(b.ID), URL: b.URL, Service: or(b.Service), Events: b.Events,
-				Level: or(b.Level),
+				Level: or(b.Level), Secret: or(b.Secret),
 			})
 			return c.ID, err
 		})

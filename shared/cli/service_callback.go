@@ -63,6 +63,8 @@ func (cc *callbackCommands) callbackAdd() *cobra.Command {
 		"only for events of this kind; it can be given several times: "+
 			strings.Join(callback.Kinds(), ", "))
 	cmd.Flags().StringVar(&n.Level, "level", "", "ERROR: only for what went wrong")
+	cmd.Flags().StringVar(&n.Secret, "secret", "",
+		"sign calls with the key that this secret holds, such as env:CALLBACK_SHOP")
 	cmd.Flags().StringVar(&n.ID, "id", "", "a UUID; registering it again adds no second callback")
 	return cmd
 }

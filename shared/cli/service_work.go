@@ -112,6 +112,7 @@ func (o *orderServer) callCallbacks(ctx context.Context, env, label string) {
 			callback.New(callback.Config{
 				Env: env, Store: o.own.Callbacks(), Instances: o.own.Instances(),
 				Caller: callback.NewCaller(true, 0), Clock: local.Clock{}, Failed: failed,
+				Secrets: o.engine.Secrets,
 			}).Run(ctx)
 			free()
 			return

@@ -64,7 +64,7 @@ func (f *function) deliver(ctx context.Context, env string, total time.Duration)
 	left := max(time.Until(deadline)-total/2, 0)
 	t := callback.New(callback.Config{
 		Env: env, Store: h.Callbacks, Instances: h.Instances, Clock: h.Engine.Clock,
-		Caller: f.caller,
+		Caller: f.caller, Secrets: h.Engine.Secrets,
 		Failed: func(err error) {
 			f.Log.WarnContext(ctx, "a callback fails", "environment", env, "error", err.Error())
 		},

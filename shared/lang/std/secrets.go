@@ -2,12 +2,11 @@ package std
 
 import (
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/types"
+	"southbound/shared/resource"
 )
 
 // Within is the parameter of a plugin that lists the names of secrets a computed name may have.
@@ -78,7 +77,7 @@ func allowed(c *eval.Context, within *types.List, scheme, name string) error {
 	var items []string
 	for i, item := range within.Items {
 		text, _ := item.(string) // the type of the parameter says so
-		if reason := badItem(scheme + text); reason != "" {
+		if reason := resource.CheckCover(scheme + text); reason != "" {
 			return &eval.PluginError{
 				Message: fmt.Sprintf("within: item %d, %q, %s", i+1, text, reason),
 				Hint:    "write items as in " + example(scheme),
@@ -87,7 +86,7 @@ func allowed(c *eval.Context, within *types.List, scheme, name string) error {
 		items = append(items, text)
 	}
 	if slices.ContainsFunc(items, func(item string) bool {
-		return covers(scheme+item, scheme+name)
+		return resource.Covers(scheme+item, scheme+name)
 	}) {
 		return nil
 	}
@@ -97,67 +96,4 @@ func allowed(c *eval.Context, within *types.List, scheme, name string) error {
 		Hint: "give the name of a secret within that list, or extend the list in the model; a path " +
 			"of a file is absolute and has no . or .. in it",
 	}
-}
-
-// badItem returns why an item allows nothing, or everything; "" if it is good.
-func badItem(source string) string {
-	scheme, name, _ := strings.Cut(source, ":")
-	switch scheme {
-	case "env", "ssm", "secretsmanager":
-	case "file":
-		if !cleanPath(strings.TrimSuffix(name, "/")) {
-			return "is no clean absolute path below /"
-		}
-	default:
-		return "does not begin with env:, file:, ssm: or secretsmanager:"
-	}
-	if strings.Trim(name, "/_") == "" {
-		return "allows every name"
-	}
-	return ""
-}
-
-// cleanPath reports whether a path is absolute, leads below /, and is the only form of itself.
-func cleanPath(p string) bool {
-	return len(p) > 1 && path.IsAbs(p) && path.Clean(p) == p && !strings.ContainsRune(p, 0)
-}
-
-// covers reports whether a source is one that an item of a list allows: the same source, or one
-// below it. Elements of a name end with / in paths, and with _ in variables, so that env:APP_ covers
-// env:APP_TOKEN and env:APP covers no other source. Letter case counts.
-func covers(item, source string) bool {
-	rest, begins := strings.CutPrefix(source, item)
-	if !begins {
-		return false
-	}
-	scheme, name, _ := strings.Cut(source, ":")
-	switch scheme {
-	case "env":
-		return rest == "" || strings.HasSuffix(item, "_")
-	case "file":
-		return cleanPath(name) && below(item, rest, "")
-	case "ssm":
-		return local(name) && below(item, rest, ":")
-	default:
-		return local(name) && below(item, rest, "#")
-	}
-}
-
-// below reports whether the rest of a name after an item begins a new element. selector begins the
-// version or the member that a name of a store may end with.
-func below(item, rest, selector string) bool {
-	if rest == "" {
-		return !strings.HasSuffix(item, "/")
-	}
-	if strings.HasSuffix(item, "/") || rest[0] == '/' {
-		return true
-	}
-	return selector != "" && strings.HasPrefix(rest, selector) &&
-		!strings.ContainsAny(rest[1:], "/:#")
-}
-
-// local reports whether no element of a name is empty, . or ..; the first may be empty.
-func local(name string) bool {
-	return !slices.ContainsFunc(strings.Split(strings.TrimPrefix(name, "/"), "/"),
-		func(element string) bool { return element == "" || element == "." || element == ".." })
 }

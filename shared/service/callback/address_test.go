@@ -70,7 +70,7 @@ func TestGuard(t *testing.T) {
 // TestRefusedCall wants a call to say what is refused, without a connection.
 func TestRefusedCall(t *testing.T) {
 	t.Parallel()
-	err := NewCaller(false, 0).call(t.Context(), "http://localhost:1/x", "i/1", nil)
+	err := NewCaller(false, 0).call(t.Context(), "http://localhost:1/x", "i/1", nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "is not called: it is this machine") {
 		t.Error(err)
 	}

@@ -4,6 +4,7 @@
 //	callback.go  callbacks, what they are called for, and the port that keeps them
 //	address.go   which addresses may be called
 //	caller.go    one call
+//	sign.go      the signature of a call
 //	teller.go    the calls for what has happened, again until they succeed
 package callback
 
@@ -26,6 +27,7 @@ type Callback struct {
 	Service string    `json:"service,omitempty"` // "" for all
 	Events  []string  `json:"events,omitempty"`  // kinds of events, as Kinds names them; none for all
 	Level   string    `json:"level,omitempty"`   // the least one; "" for all
+	Secret  string    `json:"secret,omitempty"`  // the source of the key of signatures; "": none
 	Created time.Time `json:"created"`
 	// Health is how the last calls went.
 	Health Health `json:"-"`
@@ -134,6 +136,9 @@ func (c *Callback) Check() error {
 	if _, err := parse(c.URL); err != nil {
 		return err
 	}
+	if err := checkKey(c.Secret); err != nil {
+		return err
+	}
 	if len(c.Events) > maxEvents {
 		return bad("it names %d kinds of events, and may name %d", len(c.Events), maxEvents)
 	}
@@ -171,6 +176,7 @@ func bad(format string, args ...any) *fault.Error {
 // Same reports whether two callbacks are called for the same at the same address.
 func (c *Callback) Same(o *Callback) bool {
 	return c.ID == o.ID && c.URL == o.URL && c.Service == o.Service && c.Level == o.Level &&
+		c.Secret == o.Secret &&
 		slices.Equal(c.Events, o.Events)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -52,14 +53,18 @@ func NewCaller(loopback bool, limit time.Duration) *Caller {
 	}}
 }
 
-// call sends a body, and returns an error unless it is answered with a status of success.
-func (c *Caller) call(ctx context.Context, address, event string, body []byte) error {
+// call sends a body with headers, and returns an error unless it is answered with a status of
+// success.
+func (c *Caller) call(
+	ctx context.Context, address, event string, signed http.Header, body []byte,
+) error {
 	ctx, cancel := patience.WithTimeout(ctx, c.limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return fault.Wrap(fault.Invalid, "call", err)
 	}
+	maps.Copy(req.Header, signed)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "southbound")
 	// It is the same each time that the event is told, and has a connection which the other side

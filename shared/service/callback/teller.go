@@ -25,6 +25,8 @@ type Config struct {
 	Instances inventory.Store
 	Caller    *Caller
 	Clock     Clock
+	// Secrets resolves the keys of callbacks; nil: a callback with a key is not called.
+	Secrets Secrets
 	// Failed is told of calls that fail, when that begins, and of faults of the store; it may be
 	// nil.
 	Failed func(error)
@@ -245,7 +247,7 @@ func (t *Teller) events(
 		default:
 			b, err := body(t.Env, c, p, e)
 			if err == nil {
-				err = t.Caller.call(ctx, c.URL, fmt.Sprintf("%s/%d", p.Instance, e.Seq), b)
+				err = t.call(ctx, c, fmt.Sprintf("%s/%d", p.Instance, e.Seq), b)
 			}
 			if err != nil {
 				return seq, err
@@ -257,6 +259,16 @@ func (t *Teller) events(
 		seq = e.Seq
 	}
 	return seq, nil
+}
+
+// call calls a callback with a body, which is signed if the callback has a key. Each call is signed
+// anew, so that a receiver can refuse old ones, and a key that was replaced counts at once.
+func (t *Teller) call(ctx context.Context, c *Callback, event string, body []byte) error {
+	signed, err := sign(ctx, t.Secrets, c.Secret, t.Clock.Now(), body)
+	if err != nil {
+		return err
+	}
+	return t.Caller.call(ctx, c.URL, event, signed, body)
 }
 
 // failed keeps that a call has failed, unless the work was ended meanwhile.

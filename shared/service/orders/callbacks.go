@@ -18,6 +18,8 @@ type Callback struct {
 	// Events are the kinds of events that it is called for; nil: all.
 	Events []string `json:"event_types"`
 	Level  *string  `json:"minimal_log_level"`
+	// Secret is the source of the key that calls are signed with; nil: they are not signed.
+	Secret *string `json:"secret,omitempty"`
 	// Failures counts calls that failed one after the other, from Since on, and Error is the last
 	// of them; it is called again at Next.
 	Failures int        `json:"failures"`
@@ -35,6 +37,7 @@ type NewCallback struct {
 	Service string // "" for all
 	Events  []string
 	Level   string
+	Secret  string // the source of the key of signatures; "": calls are not signed
 }
 
 // noCallbacks is the error of a home that calls nobody.
@@ -56,7 +59,7 @@ func (s *callers) Register(ctx context.Context, env string, n NewCallback) (Call
 	}
 	c := callback.Callback{
 		ID: n.ID, URL: n.URL, Service: n.Service, Events: n.Events, Level: n.Level,
-		Created: s.now(),
+		Secret: n.Secret, Created: s.now(),
 	}
 	if err := c.Check(); err != nil {
 		return Callback{}, err
@@ -98,7 +101,7 @@ func callbackOf(env string, c *callback.Callback) Callback {
 	h := &c.Health
 	out := Callback{
 		ID: c.ID, URL: c.URL, Environment: env, Service: orNil(c.Service), Events: c.Events,
-		Level: orNil(c.Level), Failures: h.Failures, Error: orNil(h.Error), Dropped: h.Dropped,
+		Level: orNil(c.Level), Secret: orNil(c.Secret), Failures: h.Failures, Error: orNil(h.Error), Dropped: h.Dropped,
 	}
 	if h.Failures > 0 {
 		out.Since, out.Next = &h.Since, &h.Next

@@ -32,7 +32,7 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 		"Several": (*suite).several, "Between": (*suite).between, "Pages": (*suite).pages,
 		"Calls": (*suite).calls, "Failing": (*suite).failing, "Killed": (*suite).killed,
 		"Hanging": (*suite).hanging, "Dropped": (*suite).dropped, "Unwanted": (*suite).unwanted,
-		"Late": (*suite).late,
+		"Late": (*suite).late, "Signed": (*suite).signed,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,8 +1,10 @@
-package std
+package resource_test
 
 import (
 	"strings"
 	"testing"
+
+	"southbound/shared/resource"
 )
 
 // TestCovers holds which sources an item of a list within covers.
@@ -58,14 +60,14 @@ func TestCovers(t *testing.T) {
 		{"secretsmanager:shop", "secretsmanager:shopping", false},
 		{"secretsmanager:shop/", "secretsmanager:shop/../bank", false},
 	} {
-		if got := covers(test.item, test.source); got != test.want {
+		if got := resource.Covers(test.item, test.source); got != test.want {
 			t.Errorf("%s covers %q: %v", test.item, test.source, got)
 		}
 	}
 }
 
 // TestItems holds which items of a list within are refused.
-func TestItems(t *testing.T) {
+func TestCheckCover(t *testing.T) {
 	t.Parallel()
 	for item, want := range map[string]string{
 		"env:APP_": "", "env:APP": "", "file:/srv/secrets/": "", "file:/srv/secrets": "",
@@ -84,7 +86,7 @@ func TestItems(t *testing.T) {
 		"file:/srv//secrets/":   "no clean absolute path",
 		"file:/srv/secrets/./x": "no clean absolute path",
 	} {
-		if got := badItem(item); (got == "") != (want == "") || !strings.Contains(got, want) {
+		if got := resource.CheckCover(item); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%q: %q, want %q", item, got, want)
 		}
 	}
