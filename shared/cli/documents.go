@@ -22,6 +22,7 @@ import (
 	"southbound/shared/lang/module"
 	"southbound/shared/lang/project"
 	"southbound/shared/lang/python"
+	"southbound/shared/lang/std"
 	"southbound/shared/platform"
 	"southbound/shared/resource"
 	"southbound/shared/source"
@@ -58,31 +59,39 @@ type loaded struct {
 func (d *documents) model(
 	ctx context.Context, path string, noStd, say bool,
 ) (*compile.Compiled, error) {
-	return d.compiled(ctx, path, noStd, say, nil)
+	return d.compiled(ctx, path, noStd, say, nil, nil)
 }
 
 // modelFor compiles a model that says what it prints, for services that it tells of.
 func (d *documents) modelFor(
 	ctx context.Context, path string, s *lsm.Services,
 ) (*compile.Compiled, error) {
-	return d.compiled(ctx, path, false, true, s)
+	return d.compiled(ctx, path, false, true, s, nil)
+}
+
+// trial compiles a model for instances that are made up. It prints nothing and keeps no password.
+func (d *documents) trial(
+	ctx context.Context, path string, s *lsm.Services,
+) (*compile.Compiled, error) {
+	return d.compiled(ctx, path, false, false, s, &lostPasswords{})
 }
 
 func (d *documents) compiled(
-	ctx context.Context, path string, noStd, say bool, s *lsm.Services,
+	ctx context.Context, path string, noStd, say bool, s *lsm.Services, p std.Passwords,
 ) (*compile.Compiled, error) {
 	types, err := d.registry()
 	if err != nil {
 		return nil, err
 	}
-	p, err := source.FindProject(path)
+	project, err := source.FindProject(path)
 	if err != nil {
 		return nil, err
 	}
 	o := compile.Options{
 		Path: path, NoStd: noStd, Types: types, VirtualEnv: os.Getenv("VIRTUAL_ENV"),
 		Mapper: d.mapper, Modules: d.modules, Host: d.host, Services: s,
-		Environment: pick(d.env, "SOUTHBOUND_ENVIRONMENT", p.Environment, "default"),
+		Environment: pick(d.env, "SOUTHBOUND_ENVIRONMENT", project.Environment, "default"),
+		Passwords:   p,
 	}
 	if say {
 		o.Print = func(text string) { fmt.Fprint(d.err, text) }

@@ -27,21 +27,27 @@ type serviceExporter struct {
 }
 
 func (se *serviceExporter) serviceExport() *cobra.Command {
-	return &cobra.Command{
+	noTrial := false
+	cmd := &cobra.Command{
 		Use: "export PATH", Short: "Offer the services of a model",
 		Long: "export compiles a model, without instances, and makes the services that it offers " +
 			"those of the environment: what can be ordered from then on. The model is stored " +
 			"with them, and orders are compiled with it. Nothing is deployed. A service that the " +
 			"model no longer offers goes, unless there are instances of it: then nothing is " +
 			"done. Values that the model suggests are stored, too. Instances that are there keep " +
-			"a definition that has changed until they are updated. PATH is a directory with a " +
-			"main.cf or a .cf file.",
+			"a definition that has changed until they are updated, or `southbound service rollout` " +
+			"moves them. PATH is a directory with a main.cf or a .cf file.\n" +
+			"Each service is tried: the model is compiled with an instance whose attributes are " +
+			"made up, so that mistakes in implementations show before the first order. The " +
+			"annotation \"example\" of an attribute gives its value. --no-trial leaves that out.",
 		Example: "  southbound service export .\n  southbound service export main.cf --json",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return se.exportServices(cmd.Context(), args[0])
+			return se.exportServices(cmd.Context(), args[0], noTrial)
 		},
 	}
+	cmd.Flags().BoolVar(&noTrial, "no-trial", false, "compile no made-up instances")
+	return cmd
 }
 
 // exportedServices is what service export writes as JSON.
@@ -53,7 +59,7 @@ type exportedServices struct {
 	Services    []api.OfferedService `json:"services"`
 }
 
-func (se *serviceExporter) exportServices(ctx context.Context, path string) error {
+func (se *serviceExporter) exportServices(ctx context.Context, path string, noTrial bool) error {
 	if err := se.locate(path); err != nil {
 		return err
 	}
@@ -66,6 +72,11 @@ func (se *serviceExporter) exportServices(ctx context.Context, path string) erro
 	services, err := catalog.Of(c.Result)
 	if err != nil {
 		return err
+	}
+	if !noTrial {
+		if err := se.trials(ctx, path, services); err != nil {
+			return err
+		}
 	}
 	packed, err := se.packed(c)
 	if err != nil {

@@ -373,7 +373,7 @@ func (p *boundPlugin) checked(out Args, at *diag.Pos) (Args, bool, *fail) {
 		if err := t.Check(v); err != nil {
 			f := typeFail(err)
 			f.message = "the argument " + name + " of " + p.Name + ": " + f.message
-			if f.code != CodeLimit {
+			if f.code == CodeType {
 				f.code = CodeArguments
 			}
 			f.at, f.by = at, at

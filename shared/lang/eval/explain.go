@@ -180,6 +180,7 @@ func typeFail(err error) *fail {
 	f := &fail{code: CodeType, message: err.Error(), weight: 100}
 	var m *types.Mismatch
 	if errors.As(err, &m) {
+		f.code = CodeTypeCondition
 		f.with(m.Type.At, "the type "+m.Type.Name+" is defined here")
 	}
 	var inner *fail

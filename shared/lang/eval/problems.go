@@ -4,6 +4,7 @@ package eval
 const (
 	CodeDoubleSet       = "double_set"
 	CodeType            = "type_mismatch"
+	CodeTypeCondition   = "type_condition" // a value that the condition of a type refuses
 	CodeOptional        = "optional_unset"
 	CodeNull            = "relation_null"
 	CodeFrozen          = "modified_after_freeze"
