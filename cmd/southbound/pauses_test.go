@@ -33,17 +33,18 @@ var (
 type paused struct {
 	*testing.T
 	bin, dir string
+	env      []string
 	seed     uint64
 	also     func() []int // further processes, which are always paused with the program
 }
 
 // start starts a command and pauses it until it has ended. The result waits for that.
-func (p *paused) start(env []string, args ...string) (cmd *exec.Cmd, wait func() (string, int)) {
+func (p *paused) start(args ...string) (cmd *exec.Cmd, wait func() (string, int)) {
 	p.Helper()
 	var out bytes.Buffer
 	cmd = exec.Command(p.bin, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, &out, &out
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(os.Environ(), p.env...)
 	if err := cmd.Start(); err != nil {
 		p.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func (p *paused) processes(program int) []int {
 // run runs a command to its end and expects an exit code.
 func (p *paused) run(code int, args ...string) string {
 	p.Helper()
-	_, wait := p.start(nil, args...)
+	_, wait := p.start(args...)
 	out, is := wait()
 	if is != code {
 		p.Errorf("southbound %s: exit code %d, expected %d\n%s", strings.Join(args, " "), is, code, out)
@@ -224,8 +225,8 @@ func pausedLeases(p *paused) {
 			"creates: DIR/log.%d}}\n", i, i, i, i)
 	}
 	p.write("site.yaml", b.String())
-	_, first := p.start(nil, "apply", "site.yaml", "--data", "data")
-	_, second := p.start(nil, "apply", "site.yaml", "--data", "data")
+	_, first := p.start("apply", "site.yaml", "--data", "data")
+	_, second := p.start("apply", "site.yaml", "--data", "data")
 	for _, wait := range []func() (string, int){first, second} {
 		if out, code := wait(); code != 0 {
 			p.Errorf("exit code %d\n%s", code, out)
@@ -258,7 +259,8 @@ func pausedSignals(p *paused) {
 	p.write("site.yaml", hostModel+"  - {type: exec::Run, attributes: {name: hang, command: [sh, -c, "+
 		"\"trap '' TERM INT HUP; exec 3> DIR/held; touch DIR/runs; while :; do read x < DIR/never; "+
 		"done\"]}}\n")
-	cmd, wait := p.start([]string{"SOUTHBOUND_GRACE=1ms"}, "apply", "site.yaml", "--data", "data")
+	p.env = []string{"SOUTHBOUND_GRACE=1ms"}
+	cmd, wait := p.start("apply", "site.yaml", "--data", "data")
 	for {
 		if _, err := os.Stat(filepath.Join(p.dir, "runs")); err == nil {
 			break

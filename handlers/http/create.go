@@ -214,7 +214,7 @@ func (a *api) watch(p *progress) (provider.Result, error) {
 	}
 	a.ctx.Info("created", "id", id)
 	next := a.begin(didCreate)
-	next.At = p.At
+	next.Asked = p.Asked
 	return a.await(next)
 }
 
@@ -233,16 +233,16 @@ func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (
 	if p := a.progress(); p != nil && p.Did == didCreate {
 		return true, nil
 	}
-	end := time.Now().Add(min(a.settle(), maxFind))
 	known := !remembers(a.want.Attributes) || ctx.Known(idFact) != ""
-	for known {
+	// Only pauses count: a suspended process sees what came meanwhile before it gives up.
+	for waited := time.Duration(0); known; waited += findEvery {
 		t, err := a.observe(&lists{})
 		if err != nil || t != nil {
 			return t != nil, err
 		}
 		// creating it again makes no second one
 		byPath := a.want.Attributes["find"] == nil && !remembers(a.want.Attributes)
-		if byPath || !time.Now().Before(end) {
+		if byPath || waited >= min(a.settle(), maxFind) {
 			break
 		}
 		if err := pause(ctx, findEvery); err != nil {

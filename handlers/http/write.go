@@ -25,7 +25,6 @@ const (
 type progress struct {
 	Did string `json:"did"`
 	For string `json:"for"` // hash of what was wanted
-	At  int64  `json:"at"`  // milliseconds since 1970
 	// Asked is how often it was asked since.
 	Asked int `json:"told"`
 	// Monitor is the path that tells what became of it, where the API answered one.
@@ -34,7 +33,7 @@ type progress struct {
 
 // begin returns the progress of what has just been done.
 func (a *api) begin(did string) *progress {
-	return &progress{Did: did, For: a.intent(), At: time.Now().UnixMilli()}
+	return &progress{Did: did, For: a.intent()}
 }
 
 // progress returns what the call before this one did for the same intent, nil for nothing.
@@ -63,8 +62,20 @@ func (a *api) settle() time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// over reports whether the time is up for the API to show what was done.
-func (a *api) over(p *progress) bool { return time.Since(time.UnixMilli(p.At)) > a.settle() }
+// over reports whether the time is up for the API to show what was done: the sum of the pauses
+// between questions. A clock would also count the time in which this process was suspended.
+func (a *api) over(p *progress) bool {
+	waited := time.Duration(0)
+	for asked := 1; asked <= p.Asked && waited < a.settle(); asked++ {
+		waited += pauseAfter(asked)
+	}
+	return waited >= a.settle()
+}
+
+// pauseAfter returns the pause after the question of a number.
+func pauseAfter(asked int) time.Duration {
+	return min(time.Duration(asked)*time.Second, 10*time.Second)
+}
 
 // again asks to be called again, less often the longer it takes; over is returned when the time is
 // up.
@@ -77,8 +88,7 @@ func (a *api) again(p *progress, over error) (provider.Result, error) {
 	if err != nil {
 		return provider.Result{}, err
 	}
-	return provider.Result{Again: &provider.Again{After: min(time.Duration(p.Asked)*time.Second,
-		10*time.Second), State: state}}, nil
+	return provider.Result{Again: &provider.Again{After: pauseAfter(p.Asked), State: state}}, nil
 }
 
 // Create implements provider.Handler. What is there already, or has come to be there meanwhile, is

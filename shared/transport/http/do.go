@@ -58,7 +58,9 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 	if req.Method == "" {
 		req.Method = http.MethodGet
 	}
-	end := time.Now().Add(time.Duration(in.settings.retry) * time.Second)
+	retry := time.Duration(in.settings.retry) * time.Second
+	tries, done := patience.WithTimeout(context.Background(), retry)
+	defer done()
 	arrived := false
 	never := func(err error) error {
 		if arrived {
@@ -96,7 +98,7 @@ func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 		if asked, ok := retryAfter(res); ok {
 			pause = max(pause, asked)
 		}
-		if time.Now().Add(pause).After(end) {
+		if left, _ := patience.Left(tries); left < pause {
 			return res, never(err)
 		}
 		if last = "the API answers " + statusText(res); err != nil {

@@ -102,21 +102,21 @@ func (m *Machine) try(ctx context.Context, a *attempt) {
 	if retry == 0 {
 		retry = 30 * time.Second
 	}
-	tries, done := patience.WithTimeout(ctx, retry)
+	tries, done := patience.WithTimeout(context.Background(), retry)
 	defer done()
 	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 4*time.Second) {
 		a.conn, a.err = m.Open(ctx)
 		passing := provider.ClassOf(a.err) == provider.Retryable &&
 			fault.Is(a.err, fault.Unavailable)
 		left, _ := patience.Left(tries)
-		if a.err == nil || !passing || tries.Err() != nil || left < pause {
+		if a.err == nil || !passing || ctx.Err() != nil || left < pause {
 			break
 		}
 		provider.Waits(ctx, a.err.Error())
 		m.mu.Lock()
 		a.last = a.err.Error()
 		m.mu.Unlock()
-		if patience.Sleep(tries, pause) != nil {
+		if patience.Sleep(ctx, pause) != nil {
 			break
 		}
 	}
