@@ -90,7 +90,11 @@ func (o object) Read(
 		return provider.Observation{}, err
 	}
 	attrs, err := t.observe(head)
-	return provider.Observation{Exists: err == nil, Attributes: attrs}, err
+	out := provider.Observation{Exists: err == nil, Attributes: attrs}
+	if head.ETag != nil {
+		out.Mark = *head.ETag
+	}
+	return out, err
 }
 
 // observe returns attributes as they are.

@@ -89,7 +89,7 @@ func (d directory) ReadBatch(ctx context.Context, items []provider.BatchRead) []
 
 // observe implements observer.
 func (directory) observe(
-	rd *reader, _ *provider.Context, r provider.Resource, base string, want disk.Perm,
+	rd *reader, ctx *provider.Context, r provider.Resource, base string, want disk.Perm,
 ) (provider.Observation, error) {
 	var st unix.Stat_t
 	if err := rd.dir.Stat(base, &st); err != nil {
@@ -102,7 +102,7 @@ func (directory) observe(
 	}
 	obs := provider.Observation{Exists: true, Attributes: make(map[string]any, 4)}
 	rd.known.observe(obs.Attributes, r, want, &st, true)
-	if !yes(r, "recurse_purge") || r.Purged {
+	if !yes(r, "recurse_purge") || r.Purged && !ctx.DryRun() {
 		return obs, nil
 	}
 	dir, err := rd.dir.OpenDir(base)
@@ -113,6 +113,11 @@ func (directory) observe(
 		return obs, err
 	}
 	defer dir.Close()
+	if ctx.DryRun() {
+		if obs.Mark, err = markOfTree(ctx, dir.FD, r); err != nil || r.Purged {
+			return obs, err
+		}
+	}
 	names, err := surplus(dir.FD, r)
 	if len(names) > 0 {
 		obs.Attributes["surplus"] = shownNames(names)

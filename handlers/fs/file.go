@@ -107,8 +107,8 @@ func (file) observe(
 	}
 	switch {
 	case errors.Is(err, unix.ELOOP), err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK:
-		return provider.Observation{Exists: true, Attributes: map[string]any{"kind": symbolicLink}},
-			nil
+		return provider.Observation{Exists: true, Attributes: map[string]any{"kind": symbolicLink},
+			Mark: markOf(&st)}, nil
 	case errors.Is(err, unix.ENXIO): // a socket, a device without a driver
 	case err != nil:
 		return provider.Observation{}, err
@@ -129,6 +129,10 @@ func (file) observe(
 	if fd >= 0 {
 		obs.Attributes["content"], err = contentOf(ctx, disk.File{FD: fd, Sys: nil}, st.Size,
 			content, rd.buf)
+	}
+	have := obs.Attributes["content"]
+	if ctx.DryRun() && (r.Purged || fd >= 0 && have != content && !tellsBytes(ctx, have)) {
+		obs.Mark = markOf(&st)
 	}
 	return obs, err
 }

@@ -87,7 +87,7 @@ func (a *reader) observed(t *thing) (provider.Observation, error) {
 		}
 	}
 	if a.want.Purged {
-		return provider.Observation{Exists: true, Attributes: attrs}, nil
+		return provider.Observation{Exists: true, Attributes: attrs, Mark: t.etag}, nil
 	}
 	scope := a.scope.with(t.id)
 	compare := newComparison(scope, a.want.Attributes)

@@ -31,6 +31,7 @@ type PlannedChange struct {
 	Rechecked   bool          `json:"rechecked,omitempty" doc:"it stays as it is, and is checked again since its agent is reached in another way"`
 	After       []resource.ID `json:"after,omitempty" doc:"the first changes without which its thing cannot be read"`
 	Unavailable bool          `json:"unavailable,omitempty" doc:"reading failed since the target, or a program on it, is not there"`
+	Seen        string        `json:"seen,omitempty" doc:"digest of what was found and would be deleted, replaced or changed"`
 }
 
 // PlannedAgent is an agent that is new in a plan, or reached in another way.

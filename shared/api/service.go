@@ -159,7 +159,8 @@ func ProgressOf(env string, p deploy.Progress) Progress {
 		Running: orEmpty(p.Running[:min(len(p.Running), maxRunning)]), RunningCount: len(p.Running),
 		Interrupted: p.Interrupted[:min(len(p.Interrupted), maxRunning)],
 		Lanes:       orEmpty(p.Lanes),
-		Held:        sortedKeys(p.Held), Paused: sortedKeys(p.Paused), Outbox: p.Outbox}
+		Held:        sortedKeys(p.Held), Paused: sortedKeys(p.Paused), Outbox: p.Outbox,
+		Applied: p.Env.Applied}
 	if out.Counts == nil {
 		out.Counts = map[state.Status]int{}
 	}

@@ -30,6 +30,7 @@ type Progress struct {
 	Paused       []string             `json:"paused" doc:"paused agents"`
 	// Waiting is why agents are waited for.
 	Waiting map[string]string `json:"waiting,omitempty" doc:"why agents are tried again, by name; only of agents that the server serves itself"`
+	Applied string            `json:"applied,omitempty" doc:"the expect of the last export, if it had one"`
 	Outbox  int               `json:"outbox" doc:"what follows from commits and is not done yet; a few are counted"`
 }
 

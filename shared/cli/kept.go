@@ -241,14 +241,14 @@ func (e *exporter) applyKeptNow(ctx context.Context, path string, f exportFlags)
 	x.Origin.Author = cmp.Or(f.origin.Author, applier())
 	x.Origin.Message, x.Origin.Commit = cmp.Or(f.origin.Message, x.Origin.Message),
 		cmp.Or(f.origin.Commit, x.Origin.Commit)
-	now, err := e.plans.preview(ctx, x, k.Compare)
+	at, err := e.home.Progress(ctx, e.env)
 	if err != nil {
 		return cutShort(ctx, err)
 	}
-	if err := moved(k, now); err != nil {
-		return err
-	}
-	if err := e.mayApply(ctx, x, k.Planned, f); err != nil {
+	if begun(k, at) {
+		e.resumes(at)
+		x.Check, x.RetryFailed = false, true
+	} else if err := e.asShown(ctx, k, x, f); err != nil {
 		return err
 	}
 	f.check, f.retry = x.Check, x.RetryFailed
@@ -264,6 +264,31 @@ func (e *exporter) applyKeptNow(ctx context.Context, path string, f exportFlags)
 	}
 	e.remember("")
 	return e.exported(ctx, out, of, f, began)
+}
+
+// resumes says that a plan that was begun before goes on. All of it is scheduled, and reality is not
+// compared again: what has changed since was not in the plan.
+func (e *exporter) resumes(at api.Progress) {
+	if at.Scheduled == 0 && at.Releasing == 0 {
+		e.say("this plan was carried out as version %d; what has changed since stays as it is",
+			at.Last)
+		return
+	}
+	e.say("this plan was begun as version %d; what is left of it is done", at.Last)
+}
+
+// asShown refuses a plan that would not do what was shown, or deletes more than it may.
+func (e *exporter) asShown(
+	ctx context.Context, k *api.Kept, x deploy.Export, f exportFlags,
+) error {
+	now, err := e.plans.preview(ctx, x, k.Compare)
+	if err != nil {
+		return cutShort(ctx, err)
+	}
+	if err := moved(k, now); err != nil {
+		return err
+	}
+	return e.mayApply(ctx, x, k.Planned, f)
 }
 
 // readKept reads a plan and makes all checks of its model that need no state.

@@ -47,6 +47,14 @@ func moved(k *api.Kept, now previewed) error {
 		Hint: "make the plan again: `southbound plan PATH --out FILE`"}
 }
 
+// begun reports whether a plan was exported before, and nothing else since: the command that applied
+// it may have been killed.
+func begun(k *api.Kept, at api.Progress) bool {
+	fresh := at.Last == k.Last+1
+	return at.Applied != "" && at.Applied == k.Export.Expect && max(at.Released, at.Releasing) == at.Last &&
+		(fresh || at.Last == k.Last && at.Scheduled > 0)
+}
+
 // differences says what would become of resources now in place of what was shown.
 func differences(
 	shown, now []deploy.PlannedChange,
@@ -68,6 +76,8 @@ func differences(
 			say(w.ID, "in the plan: %s; now: %s", became(was), became(w))
 		case !sameChanges(was, w):
 			say(w.ID, "%s, but with other differences than the plan shows", became(w))
+		case was.Seen != w.Seen:
+			say(w.ID, "%s, but what is there has changed since the plan was made", became(w))
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(byID)) {

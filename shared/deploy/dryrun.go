@@ -394,9 +394,10 @@ func (d *dryRunner) outcome(r *run.Run) (planner.PlannedChange, state.Action) {
 		Reason:  r.Reason,
 		Failed:  r.Over(),
 		Replace: replaces,
+		Seen:    r.Destroys(),
 	}
 	if !w.Failed && r.ReportOnly && act != diff.NoChange {
-		w.Action, w.Reason, w.Replace = "none", planner.ReportOnly, false
+		w.Action, w.Reason, w.Replace, w.Seen = "none", planner.ReportOnly, false, ""
 	}
 	if !r.Over() {
 		r.Outcome, r.Change = state.StatusDeployed, diff.NoChange

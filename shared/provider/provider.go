@@ -120,6 +120,10 @@ type DeleteRequest struct {
 type Observation struct {
 	Exists     bool
 	Attributes map[string]any
+	// Mark, unless it is empty, differs once something differs that no attribute reports and that a
+	// delete or an update destroys: the bytes of a file that is removed, what is in a directory. A
+	// kept plan is refused if it has changed. It is wanted in a dry run alone.
+	Mark string
 }
 
 // Result is what a change led to; the zero value is "done".

@@ -39,6 +39,8 @@ type PlannedChange struct {
 	After []resource.ID
 	// Unavailable: reading failed since the target, or a program on it, is not there.
 	Unavailable bool
+	// Seen is a digest of what was found and would be destroyed; "": nothing, or it was not read.
+	Seen string
 }
 
 // steps is what would become of every resource by what a planner has planned.

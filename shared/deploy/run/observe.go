@@ -1,12 +1,16 @@
 package run
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/diag"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
+	"southbound/shared/schema"
 )
 
 // maxOdd bounds how many attributes are named of which a handler reports what it does not declare.
@@ -22,7 +26,33 @@ func (x reader) observe(r *Run, reading provider.Reading) {
 
 // seen returns what a handler has read, as values that can be compared, stored and shown.
 func seen(o provider.Observation) provider.Observation {
-	return provider.Observation{Exists: o.Exists, Attributes: provider.ObservedAll(o.Attributes)}
+	return provider.Observation{Exists: o.Exists, Attributes: provider.ObservedAll(o.Attributes),
+		Mark: o.Mark}
+}
+
+// Destroys returns a digest of what was found that the decided change destroys: of a thing that is
+// deleted or replaced all that was found, else the attributes that change, and the mark of the
+// handler. It is empty if nothing is destroyed. Attributes that hold secrets are left out.
+func (r *Run) Destroys() string {
+	if !r.seen.Exists || r.act != diff.Purged && r.act != diff.Updated {
+		return ""
+	}
+	found := map[string]any{"": r.seen.Mark}
+	for i := range r.typ.Attributes {
+		a := &r.typ.Attributes[i]
+		_, changes := r.diff[a.Name]
+		whole := r.act == diff.Purged || r.replaces
+		if v := r.seen.Attributes[a.Name]; v != nil && !r.host.hidden[a.Name] &&
+			(changes || whole && a.Behaviour != schema.ReadOnly) {
+			found[a.Name] = v
+		}
+	}
+	text, err := json.Marshal(found)
+	if err != nil {
+		return "" // what cannot be written is compared as it is shown
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // declared holds what was read to the type that the handler declares, as the setting strict asks

@@ -136,7 +136,7 @@ func (f *forwarder) Update(
 	ctx *provider.Context, req provider.UpdateRequest,
 ) (provider.Result, error) {
 	it := itemOf(ctx, req.Resource)
-	it.Observed, it.Changes = &observed{req.Observed.Exists, req.Observed.Attributes}, req.Changes
+	it.Observed, it.Changes = &observed{Exists: req.Observed.Exists, Attributes: req.Observed.Attributes}, req.Changes
 	return result(f.one(ctx, callUpdate, it))
 }
 
@@ -145,7 +145,7 @@ func (f *forwarder) Delete(
 	ctx *provider.Context, req provider.DeleteRequest,
 ) (provider.Result, error) {
 	it := itemOf(ctx, req.Resource)
-	it.Observed = &observed{req.Observed.Exists, req.Observed.Attributes}
+	it.Observed = &observed{Exists: req.Observed.Exists, Attributes: req.Observed.Attributes}
 	return result(f.one(ctx, callDelete, it))
 }
 

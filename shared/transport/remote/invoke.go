@@ -103,7 +103,7 @@ var errMethod = fault.New(fault.Unsupported, "", "the two programs differ")
 // observedOf makes what a handler has read fit to be sent: what holds itself would end this
 // program.
 func observedOf(o provider.Observation) *observed {
-	return &observed{o.Exists, provider.ObservedAll(o.Attributes)}
+	return &observed{o.Exists, provider.ObservedAll(o.Attributes), o.Mark}
 }
 
 func againOf(r provider.Result) *again {

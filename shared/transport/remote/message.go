@@ -93,13 +93,14 @@ type item struct {
 type observed struct {
 	Exists     bool           `cbor:"1,keyasint,omitempty"`
 	Attributes map[string]any `cbor:"2,keyasint,omitempty"`
+	Mark       string         `cbor:"3,keyasint,omitempty"`
 }
 
 func (o *observed) observation() provider.Observation {
 	if o == nil {
 		return provider.Observation{}
 	}
-	return provider.Observation{Exists: o.Exists, Attributes: o.Attributes}
+	return provider.Observation{Exists: o.Exists, Attributes: o.Attributes, Mark: o.Mark}
 }
 
 // cancel gives a call up.

@@ -20,7 +20,7 @@ func (f *forwarder) Diff(
 ) (map[string]diff.Diff, error) {
 	if f.chooses() {
 		it := itemOf(ctx, desired)
-		it.Observed = &observed{seen.Exists, seen.Attributes}
+		it.Observed = &observed{Exists: seen.Exists, Attributes: seen.Attributes}
 		a, err := f.one(ctx, callDiff, it)
 		if a == nil {
 			return nil, err
@@ -91,6 +91,6 @@ func (f *forwarder) List(ctx *provider.Context, tell func(provider.Found) error)
 func changeOf(b provider.BatchChange) item {
 	it := itemOf(b.Context, b.Resource)
 	it.Change, it.Changes, it.Token = b.Change, b.Changes, b.Token
-	it.Observed = &observed{b.Observed.Exists, b.Observed.Attributes}
+	it.Observed = &observed{Exists: b.Observed.Exists, Attributes: b.Observed.Attributes}
 	return it
 }

@@ -1,0 +1,83 @@
+package fs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+
+	"southbound/handlers/internal/disk"
+
+	"golang.org/x/sys/unix"
+
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// A plan that is kept is refused once something has changed that it would remove. The bytes
+// themselves are not read for that, as there may be very many: the mark of a file is what its file
+// system changes whenever the bytes change.
+
+// markOf returns what differs once the bytes of a file, or its owner or mode, have changed.
+func markOf(st *unix.Stat_t) string {
+	return fmt.Sprintf("%d %d %d.%09d %d.%09d", st.Ino, st.Size, st.Mtim.Sec, st.Mtim.Nsec,
+		st.Ctim.Sec, st.Ctim.Nsec)
+}
+
+// tellsBytes reports whether a content that was read tells the bytes apart, and may be compared: that
+// of a secret is shown nowhere. On another machine it is not known whether it is one.
+func tellsBytes(ctx *provider.Context, content any) bool {
+	stored := ctx.Stored()
+	if content == nil || stored == nil {
+		return false
+	}
+	f, isFile := content.(resource.File)
+	secret := provider.HasSecret(map[string]any{"content": stored.Attributes["content"]})
+	return !secret && (!isFile || f.Hash != "")
+}
+
+// markOfTree returns what differs once anything has changed that is removed with a directory: all
+// that is in it if it is purged, else what recurse_purge removes.
+func markOfTree(ctx context.Context, dir int, r provider.Resource) (string, error) {
+	sum := sha256.New()
+	k := keeperOf(r)
+	if r.Purged {
+		k = keeperOf(provider.Resource{})
+	}
+	err := k.each(dir, "", func(dir int, name, path string) error {
+		return markTree(ctx, sum, dir, name, path)
+	})
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// markTree adds what stands under a name, and all below it. Into a link it does not go.
+func markTree(
+	ctx context.Context, sum hash.Hash, dir int, name, path string,
+) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return disk.UnlessGone(err)
+	}
+	if _, err := fmt.Fprintf(sum, "%q %o %s\n", path, st.Mode, markOf(&st)); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return nil
+	}
+	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	switch {
+	case errors.Is(err, unix.EACCES): // its own mark changes with the names in it
+		return nil
+	case err != nil:
+		return disk.UnlessGone(err)
+	}
+	defer unix.Close(fd)
+	return keeperOf(provider.Resource{}).each(fd, path+"/", func(dir int, name, path string) error {
+		return markTree(ctx, sum, dir, name, path)
+	})
+}
