@@ -5,16 +5,21 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/semaphore"
 
 	"southbound/shared/fault"
 	"southbound/shared/patience"
+	"southbound/shared/service/inventory"
 )
 
 // The times that a client has.
@@ -48,6 +53,57 @@ func (p patient) Read(b []byte) (int, error) {
 	return n, err // io.EOF must stay itself
 }
 
+// The bounds of the bodies of requests about services that are read and handled at the same time.
+const (
+	bodiesAtOnce = 64
+	bytesAtOnce  = 8 << 20 // as they are sent
+)
+
+// bodies bounds how many bodies of requests about services are in memory, and their bytes. Those
+// beyond wait for their turn, as long as the client does.
+type bodies struct {
+	places chan struct{}
+	bytes  *semaphore.Weighted
+}
+
+func newBodies() *bodies {
+	return &bodies{make(chan struct{}, bodiesAtOnce), semaphore.NewWeighted(bytesAtOnce)}
+}
+
+// bounded refuses bodies that are too long by what their header says, and lets the others wait.
+func (b *bodies) bounded(c huma.Context, next func(huma.Context)) {
+	op := c.Operation()
+	if op.RequestBody == nil || !slices.Contains(op.Tags, servicesTag) {
+		next(c)
+		return
+	}
+	if n, err := strconv.ParseInt(c.Header("Content-Length"), 10, 64); err == nil && n >= op.MaxBodyBytes {
+		send(c, tooLong(op))
+		return
+	}
+	ctx := c.Context()
+	select {
+	case b.places <- struct{}{}:
+		defer func() { <-b.places }()
+	case <-ctx.Done():
+		return // nobody waits for the answer
+	}
+	if b.bytes.Acquire(ctx, op.MaxBodyBytes) != nil {
+		return
+	}
+	defer b.bytes.Release(op.MaxBodyBytes)
+	next(c)
+}
+
+// tooLong is the error of a body about services that is longer than its operation takes.
+func tooLong(op *huma.Operation) *ErrorBody {
+	return problemWith(http.StatusRequestEntityTooLarge, Failure{Kind: fault.Invalid,
+		Message: fmt.Sprintf("the body has %d bytes or more", op.MaxBodyBytes),
+		Hint: "order several instances, or keep data elsewhere; a set of attributes has at most " +
+			strconv.Itoa(inventory.MaxAttributes) + " bytes of JSON",
+		Problems: []Wrong{}})
+}
+
 // gathered is a request whose body was read already.
 type gathered struct {
 	humaContext
@@ -75,6 +131,10 @@ func readable(c huma.Context, next func(huma.Context)) {
 	}
 	if malformed(err) {
 		send(c, problemOf(notRead(err)))
+		return
+	}
+	if err == nil && slices.Contains(op.Tags, servicesTag) && int64(text.Len()) >= op.MaxBodyBytes {
+		send(c, tooLong(op))
 		return
 	}
 	body := io.Reader(&text)

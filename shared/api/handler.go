@@ -31,7 +31,7 @@ func handler(s *Service, all bool) http.Handler {
 	config.Info.Description = "Desired state, what became of it, and what to do about it."
 	config.Transformers = []huma.Transformer{ownErrors}
 	r := &routes{s: s, api: humago.New(mux, config)}
-	r.api.UseMiddleware(notEmpty, readable, r.asClients)
+	r.api.UseMiddleware(notEmpty, newBodies().bounded, readable, r.asClients)
 	r.discovery(all)
 	r.exports()
 	r.releases()

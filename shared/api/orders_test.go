@@ -141,7 +141,7 @@ func TestOrdersOverHTTP(t *testing.T) {
 			"message": "m"}`, 409, `"conflict"`},
 		{"POST", customers, `{"attributes": {"name": "a"}}`, 422, `"code":"attribute_identity"`},
 		{"POST", customers, `{"attributes": {"name": 1}}`, 422, `"code":"attribute_type"`},
-		{"POST", customers, `{"attributes": {"name": "` + strings.Repeat("x", 1<<20) + `"}}`, 422,
+		{"POST", customers, `{"attributes": {"name": "` + strings.Repeat("x", 98400) + `"}}`, 422,
 			`"code":"too_large"`},
 		{"POST", "/lsm/v1/service_inventory/none", `{"attributes": {}}`, 404, `"not_found"`},
 		{"GET", customers + "/nobody", "", 404, `"not_found"`},

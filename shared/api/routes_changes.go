@@ -241,7 +241,7 @@ func (r serviceRoutes) instanceStates() {
 			return o.Migrate(ctx, i.Env, w, b.Target, inventory.Migration{
 				State: b.State, Candidate: b.Candidate, Active: b.Active, Rollback: b.Rollback,
 			})
-		})
+		}, longerBody(maxMigration))
 }
 
 // OfKey names a text that is kept with an instance.

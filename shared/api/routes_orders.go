@@ -12,12 +12,25 @@ import (
 
 	"southbound/shared/fault"
 	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
 	"southbound/shared/service/orders"
 )
 
-// maxOrder bounds the bodies of orders, so that attributes which are too large get the error of
-// the rule that they break.
-const maxOrder = 4 << 20
+// The bounds of bodies of requests about services. What is longer is refused before it is parsed.
+const (
+	besideAttributes = 8 << 10 // all members but attributes
+	maxOrder         = inventory.MaxAttributes + besideAttributes
+	maxMigration     = 3*inventory.MaxAttributes + besideAttributes // three sets of attributes
+	maxOrders        = inventory.MaxOrder + besideAttributes        // several instances
+)
+
+// servicesTag marks operations about services.
+const servicesTag = "services"
+
+// longerBody raises the bound of the body of an operation.
+func longerBody(bytes int64) func(*huma.Operation) {
+	return func(op *huma.Operation) { op.MaxBodyBytes = bytes }
+}
 
 // AnyService stands for the name of a service where an instance is named by its id.
 const AnyService = "-"
@@ -71,13 +84,13 @@ func (r serviceRoutes) orders() {
 
 // about makes an operation one of services.
 func about(op *huma.Operation) {
-	op.MaxBodyBytes, op.Tags = maxOrder, []string{"services"}
+	op.MaxBodyBytes, op.Tags = maxOrder, []string{servicesTag}
 }
 
 // ordering registers an operation about services.
 func ordering[I, T any](
 	r serviceRoutes, method, path, id, summary string,
-	f func(context.Context, Orders, *I) (T, error),
+	f func(context.Context, Orders, *I) (T, error), change ...func(*huma.Operation),
 ) {
 	serve(r.routes, method, path, id, summary,
 		func(ctx context.Context, i *I) (*out[data[T]], error) {
@@ -87,7 +100,7 @@ func ordering[I, T any](
 			}
 			v, err := f(ctx, o, i)
 			return answer(data[T]{v}, err)
-		}, about)
+		}, append([]func(*huma.Operation){about}, change...)...)
 }
 
 type catalogIn struct {

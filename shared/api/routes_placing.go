@@ -103,7 +103,7 @@ func (r serviceRoutes) placeOrder() {
 	ordering(r, http.MethodPost, path, "order", "Order, change and delete several instances",
 		func(ctx context.Context, o Orders, i *orderIn) (orders.Placed, error) {
 			return o.Order(ctx, i.Env, i.Body.Order())
-		})
+		}, longerBody(maxOrders))
 	type placedIn struct {
 		InTenant
 		ID string `path:"order_id" minLength:"1" maxLength:"255" doc:"of the order"`

@@ -146,7 +146,7 @@ func (oc *orderCommands) given(
 		return given{}, fault.New(fault.Usage, "", "attributes are in the file, or arguments").
 			WithHint("use one of them")
 	}
-	v, err := oc.readOrder(file)
+	v, err := oc.readOrder(file, maxAttributes)
 	if err != nil {
 		return given{}, err
 	}

@@ -76,7 +76,7 @@ func (oc *orderCommands) serviceOrder() *cobra.Command {
 func (oc *orderCommands) orderOf(
 	ctx context.Context, o api.Orders, file string,
 ) (orders.Order, error) {
-	v, err := oc.readOrder(file)
+	v, err := oc.readOrder(file, maxOrder)
 	if err != nil {
 		return orders.Order{}, err
 	}

@@ -21,11 +21,16 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// maxOrder is how many bytes a file with an order may have.
-const maxOrder = 4 << 20
+// The bounds of files with attributes, and with an order of several instances. Longer ones are refused
+// before they are parsed.
+const (
+	besideAttributes = 8 << 10
+	maxAttributes    = inventory.MaxAttributes + besideAttributes
+	maxOrder         = inventory.MaxOrder + besideAttributes
+)
 
-// readOrder reads a file with JSON or YAML; - is standard input.
-func (oc *orderCommands) readOrder(name string) (any, error) {
+// readOrder reads a file with JSON or YAML that has at most so many bytes; - is standard input.
+func (oc *orderCommands) readOrder(name string, limit int) (any, error) {
 	var in io.Reader = oc.stdin
 	if name != "-" {
 		f, err := os.Open(name)
@@ -35,13 +40,14 @@ func (oc *orderCommands) readOrder(name string) (any, error) {
 		defer func() { _ = f.Close() }()
 		in = f
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxOrder+1))
+	text, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, "read the order", err)
 	}
-	if len(text) > maxOrder {
+	if len(text) > limit {
 		return nil, diag.Problems{{
-			Pos: diag.Pos{File: name}, Message: fmt.Sprintf("it has more than %d bytes", maxOrder),
+			Pos: diag.Pos{File: name}, Message: fmt.Sprintf("it has more than %d bytes", limit),
+			Hint: "order several instances, or keep data elsewhere",
 		}}
 	}
 	d := json.NewDecoder(bytes.NewReader(text))

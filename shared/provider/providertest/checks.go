@@ -449,6 +449,7 @@ func readsAlike(e *env, r provider.Resource) error {
 		if err != nil && !errors.As(err, &refused) {
 			return err
 		}
+		obs.Mark = "" // which a run has no use for
 		seen[i] = obs
 	}
 	if !reflect.DeepEqual(seen[0], seen[1]) {
