@@ -84,7 +84,8 @@ func (a author) drift() {
 	}
 }
 
-// did returns what was done to resources since an action: by the last action that did anything.
+// did returns what was done to resources since an action: by the last action that did anything. What
+// is made, and then reloads as something is purged after it, is made.
 func (a author) did(since string) map[resource.ID]string {
 	words := map[diff.Change]string{diff.Created: "create", diff.Updated: "update",
 		diff.Purged: "delete"}
@@ -94,7 +95,8 @@ func (a author) did(since string) map[resource.ID]string {
 		a.t.Fatal(err)
 	}
 	for _, x := range slices.Backward(all) { // the oldest first
-		if x.Action != state.ActionDryRun && x.Change != diff.NoChange {
+		made := out[x.Resource] == "create" && x.Change == diff.Updated
+		if x.Action != state.ActionDryRun && x.Change != diff.NoChange && !made {
 			out[x.Resource] = words[x.Change]
 		}
 	}

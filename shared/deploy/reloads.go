@@ -33,7 +33,7 @@ func (d *dryRunner) reloads(
 	for id, row := range rows {
 		if is := have[id]; is != nil {
 			row.SucceededAt, row.ChangedAt = is.SucceededAt, is.ChangedAt
-			row.PossiblyChanged = is.PossiblyChanged
+			row.PossiblyChanged, row.Notes = is.PossiblyChanged, is.Notes
 		}
 	}
 	d.out.Planned = d.e.withReloads(d.out.Planned, g, rows, nil)
@@ -54,7 +54,7 @@ func (e *Engine) withReloads(
 		rows = maps.Clone(rows)
 		maps.Copy(rows, beside)
 	}
-	changes := map[resource.ID]bool{}
+	changes, left := map[resource.ID]bool{}, leaving(planned, at, g, rows)
 	for _, n := range g.Order() {
 		id := g.IDs[n]
 		row := rows[id]
@@ -66,8 +66,12 @@ func (e *Engine) withReloads(
 		if row == nil {
 			continue
 		}
-		if e.mayReload(&w, row) {
-			w.ReloadFor = tells(g, n, rows, changes, shown)
+		switch {
+		case !e.mayReload(&w, row):
+		case row.SucceededAt.IsZero() && w.Action != "none": // made before something is purged
+			w.ReloadFor = tells(g, n, nil, row, changes, left[n], false)
+		default:
+			w.ReloadFor = tells(g, n, rows, row, changes, left[n], shown)
 		}
 		changes[id] = len(w.ReloadFor) > 0 || shown && isChanged(&w, row)
 		switch {
@@ -83,6 +87,29 @@ func (e *Engine) withReloads(
 	return planned
 }
 
+// leaving returns by node the resources that it required and that would be purged, as they have left
+// the model. Their purge comes behind what is done to it.
+func leaving(
+	planned []planner.PlannedChange, at map[resource.ID]int, g *version.Graph,
+	rows map[resource.ID]*state.Row,
+) map[int32][]resource.ID {
+	out := map[int32][]resource.ID{}
+	for n, id := range g.IDs {
+		row, i := rows[id], 0
+		shown := false
+		if i, shown = at[id]; !shown || !g.Removing[n] || row == nil || !isChanged(&planned[i], row) {
+			continue
+		}
+		if res, err := resource.Decode(row.Body); err != nil || !res.SendEvent {
+			continue
+		}
+		for _, q := range g.Requires(int32(n)) {
+			out[q] = append(out[q], id)
+		}
+	}
+	return out
+}
+
 // isChanged reports whether others would be told that a resource has changed, but for its reload.
 func isChanged(w *planner.PlannedChange, row *state.Row) bool {
 	switch w.Action {
@@ -94,11 +121,10 @@ func isChanged(w *planner.PlannedChange, row *state.Row) bool {
 	return false
 }
 
-// mayReload reports whether a resource reloads if it is told of a change: not if it goes, fails, or
-// is made for the first time.
+// mayReload reports whether a resource reloads if it is told of a change: not if it goes or fails.
+// When it is made for the first time, it reloads only for what is purged afterwards.
 func (e *Engine) mayReload(w *planner.PlannedChange, row *state.Row) bool {
-	made := row.SucceededAt.IsZero() && w.Action != "none"
-	return !made && !w.Failed && !row.Removing &&
+	return !w.Failed && !row.Removing &&
 		(w.Action == "none" || w.Action == "create" || w.Action == "update") &&
 		run.Reloads(e.Handlers[w.ID.Type()], row)
 }
@@ -106,15 +132,17 @@ func (e *Engine) mayReload(w *planner.PlannedChange, row *state.Row) bool {
 // tells returns what a resource requires that tells it of a change: one that a deploy makes or, if
 // it is run in any case, that was made since it succeeded last.
 func tells(
-	g *version.Graph, n int32, rows map[resource.ID]*state.Row, changes map[resource.ID]bool,
-	runs bool,
+	g *version.Graph, n int32, rows map[resource.ID]*state.Row, row *state.Row,
+	changes map[resource.ID]bool, left []resource.ID, runs bool,
 ) []resource.ID {
-	row := rows[g.IDs[n]]
 	res, err := resource.Decode(row.Body)
 	if err != nil || !res.ReceiveEvents || res.Purged || res.ReportOnly {
 		return nil
 	}
-	var out []resource.ID
+	out := slices.Clone(left)
+	if runs {
+		out = append(out, row.LeftBehind()...)
+	}
 	for _, q := range g.Requires(n) {
 		of := rows[g.IDs[q]]
 		if of == nil || of.Removing {

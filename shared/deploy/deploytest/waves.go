@@ -161,7 +161,7 @@ func waveChecks() []check {
 
 func followChecks() []check {
 	entry := func(n string, d time.Duration) state.Outbox {
-		return state.Outbox{ID: n, Kind: state.OutboxRecovered, Of: id(1), At: at(d),
+		return state.Outbox{ID: n, Kind: state.OutboxRecovered, Of: id(1), To: id(2), At: at(d),
 			Priority: state.PriorityNewVersion, Ticket: 7}
 	}
 	return []check{

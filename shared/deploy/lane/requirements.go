@@ -95,6 +95,9 @@ func (p *part) changedSince(c *claim, res *resource.Resource) bool {
 	if c.node < 0 || !res.ReceiveEvents {
 		return false
 	}
+	if len(c.row.LeftBehind()) > 0 {
+		return true
+	}
 	for _, q := range p.graph.Requires(c.node) {
 		if r := p.dep(q); r != nil && r.ChangedSince(c.row.SucceededAt) && r.SendsEventsTo(res) {
 			return true

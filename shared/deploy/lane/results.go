@@ -2,6 +2,7 @@ package lane
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -331,8 +332,11 @@ func (r *recording) follows(c *claim) []state.Outbox {
 	if c.result.Damaged {
 		out = append(out, r.entry(c, state.OutboxDamaged))
 	}
-	if c.result.Outcome == state.StatusDeploying || c.node < 0 ||
-		len(r.graph.Dependants(c.node)) == 0 {
+	if c.result.Outcome == state.StatusDeploying || c.node < 0 {
+		return out
+	}
+	out = append(out, r.leaves(c)...)
+	if len(r.graph.Dependants(c.node)) == 0 {
 		return out
 	}
 	// A new intent has cleared the outcome of the one before, which dependants may have been
@@ -358,6 +362,30 @@ func (r *recording) follows(c *claim) []state.Outbox {
 	if changed := c.wrote.ChangedAt.Equal(c.result.Finished); c.result.SendsEvent && changed &&
 		!follow {
 		out = append(out, r.entry(c, state.OutboxEvent))
+	}
+	return out
+}
+
+// leaves returns an event for each resource that stays and required what has left the model and is
+// purged now. They have run before it, and its row, by which others learn of a change, is gone.
+func (r *recording) leaves(c *claim) []state.Outbox {
+	if !r.graph.Removing[c.node] || !c.wrote.Gone ||
+		!c.wrote.ChangedAt.Equal(c.result.Finished) {
+		return nil
+	}
+	res, err := resource.Decode(c.row.Body)
+	if err != nil || !res.SendEvent {
+		return nil
+	}
+	var out []state.Outbox
+	for _, q := range r.graph.Requires(c.node) {
+		if r.graph.Removing[q] {
+			continue
+		}
+		entry := r.entry(c, state.OutboxEvent)
+		entry.ID += fmt.Sprintf("-%d", len(out))
+		entry.To, entry.Ticket = r.graph.IDs[q], math.MaxInt64
+		out = append(out, entry)
 	}
 	return out
 }

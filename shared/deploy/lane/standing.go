@@ -1,6 +1,8 @@
 package lane
 
 import (
+	"slices"
+
 	"southbound/shared/deploy/state"
 )
 
@@ -64,6 +66,12 @@ func (r *recording) mergeInto(now state.Row, c *claim) state.Row {
 		// a run elsewhere was lost meanwhile, and this one may not have seen what that did
 		!c.row.PossiblyChanged {
 		row.PossiblyChanged = true
+	}
+	known := c.row.LeftBehind()
+	for _, id := range now.LeftBehind() {
+		if !slices.Contains(known, id) { // it has been purged since this run began
+			row.LeaveBehind(id)
+		}
 	}
 	if now.Blocked == state.BlockedYes {
 		row.Blocked, row.Causes, row.Reason, row.Ticket = now.Blocked, now.Causes, now.Reason, 0

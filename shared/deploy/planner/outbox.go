@@ -88,12 +88,7 @@ func (p *followUp) wakeDependants(
 	wakes, senders := map[resource.ID]wake{}, map[resource.ID]bool{}
 	var ids []resource.ID
 	for _, entry := range entries {
-		n := g.Node(entry.Of)
-		if n < 0 || entry.Kind != state.OutboxRecovered && entry.Kind != state.OutboxEvent {
-			continue
-		}
-		for _, d := range g.Dependants(n) {
-			id := g.IDs[d]
+		for _, id := range receivers(g, &entry) {
 			w, seen := wakes[id]
 			if !seen {
 				ids = append(ids, id)
@@ -130,7 +125,7 @@ func (p *followUp) wakeDependants(
 			continue
 		}
 		w, waves := wakes[id], asked[id] && row.Ticket == 0 && (loose[id] || !busy[id])
-		p.set(row, func(row *state.Row) bool {
+		wake := func(row *state.Row) bool {
 			if !row.Runnable() {
 				return false
 			}
@@ -148,9 +143,39 @@ func (p *followUp) wakeDependants(
 			}
 			p.schedule(row, max(w.priority, state.PriorityUserDeploy))
 			return true
+		}
+		p.set(row, func(row *state.Row) bool {
+			owes := false
+			for i := range w.entries {
+				if o := &w.entries[i]; o.To != "" && !row.Orphaned && !row.Removing &&
+					concerns(o, row, rows) {
+					row.LeaveBehind(o.Of)
+					owes = true
+				}
+			}
+			return wake(row) || owes
 		})
 	}
 	return nil
+}
+
+// receivers returns the resources that an entry of the outbox may concern.
+func receivers(g *version.Graph, entry *state.Outbox) []resource.ID {
+	switch {
+	case entry.Kind != state.OutboxRecovered && entry.Kind != state.OutboxEvent:
+		return nil
+	case entry.To != "":
+		return []resource.ID{entry.To}
+	}
+	n := g.Node(entry.Of)
+	if n < 0 {
+		return nil
+	}
+	var out []resource.ID
+	for _, d := range g.Dependants(n) {
+		out = append(out, g.IDs[d])
+	}
+	return out
 }
 
 // waveChecks reports whether the wave, if it is not over in the lane of a row, has still to check
@@ -162,10 +187,10 @@ func (p *followUp) waveChecks(row *state.Row) bool {
 }
 
 // concerns reports whether an entry tells a row anything: an event is only for those that receive
-// it and have not run since.
+// it and have not run since. A run since a purge has not known of that.
 func concerns(o *state.Outbox, row *state.Row, rows map[resource.ID]*state.Row) bool {
 	return o.Kind != state.OutboxEvent ||
-		!ranSince(row, o) && happened(o, rows[o.Of]) && row.ReceivesEventsOf(rows[o.Of])
+		(o.To != "" || !ranSince(row, o)) && happened(o, rows[o.Of]) && row.ReceivesEventsOf(rows[o.Of])
 }
 
 // ranSince reports whether a run of a row that has ended was claimed after the change that an event

@@ -87,6 +87,9 @@ func (r *Run) unwritten() {
 // written returns the notes of a run that ended well.
 func (r *Run) written() []byte {
 	n := state.Notes{}
+	if r.ReportOnly { // it has only been compared
+		n.Left = r.notes.Left
+	}
 	if names := r.writeOnly(); len(names) > 0 && !r.want.Purged {
 		n.Written = make(map[string]string, len(names))
 		for _, name := range names {

@@ -68,6 +68,8 @@ type departures struct {
 	// what left removing since the last release, and what had left it between that and the one
 	// before: its planner may have read the row before it went, and then the graph has the edge
 	went, mayWait map[resource.ID]map[resource.ID]bool
+	// purged are resources that once had to hear that something was purged that had left
+	purged map[resource.ID]bool
 	// that have been in another lane: a run of them there may end between their being read and
 	// claimed
 	moved map[resource.ID]bool
@@ -78,6 +80,7 @@ type owed struct {
 	at     time.Duration
 	by     resource.ID
 	byType bool // by the types that receive events, not because it notifies all
+	purged bool // it had left the model, and was purged
 }
 
 // held is a lease as its taker got it.
@@ -236,6 +239,7 @@ func newBooks() *books {
 		},
 		departures: departures{
 			forgotten: map[resource.ID]bool{}, moved: map[resource.ID]bool{},
+			purged:   map[resource.ID]bool{},
 			removing: map[resource.ID]map[resource.ID]bool{},
 			went:     map[resource.ID]map[resource.ID]bool{},
 		},
@@ -269,8 +273,12 @@ func (*taskBooks) orphan() *taskBooks {
 }
 
 // gone notes that what left the model is removed: from the next release on nothing waits for it,
-// even if one of that name comes back.
-func (b *books) gone(id resource.ID) {
+// even if one of that name comes back. If its row tells of a change, what required it hears that.
+func (b *books) gone(row *state.Row) {
+	id := row.ID
+	for d := range b.removing[id] {
+		b.purged[d] = b.purged[d] || !row.ChangedAt.IsZero()
+	}
 	delete(b.removing, id)
 	for waits, after := range b.removing {
 		if !after[id] {
@@ -443,6 +451,9 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 	if b.effect == nil || !b.live(r, r.sched.cur) {
 		return
 	}
+	if what == "delete" {
+		b.purgedLeft(r, id)
+	}
 	all := intentSays(r, id, `"send_event":true`)
 	i, ok := b.effect.index[id]
 	if !ok {
@@ -458,9 +469,36 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 		}
 		// what comes to be later needs no reload for it
 		if _, exists := r.world.thing(d).observe(r.sched.now); exists {
-			b.events[d] = owed{r.sched.now, id, !all}
+			b.events[d] = owed{at: r.sched.now, by: id, byType: !all}
 		}
 	}
+}
+
+// purgedLeft notes that something was purged that had left the model: what required it, and stays,
+// owes a reload for that.
+func (b *books) purgedLeft(r *run, id resource.ID) {
+	if !intentSays(r, id, `"send_event":true`) {
+		return
+	}
+	for d := range b.removing[id] {
+		row := r.state.read(env).rows[d]
+		if b.released.entries[d] == nil || row == nil ||
+			intentSays(r, d, `"receive_events":false`) {
+			continue
+		}
+		b.purged[d] = true
+		if _, exists := r.world.thing(d).observe(r.sched.now); exists && d.Type() == typeThing &&
+			!row.SucceededAt.IsZero() {
+			b.events[d] = owed{at: r.sched.now, by: id, purged: true}
+		}
+	}
+}
+
+// owesStill reports whether a reload for a purge is owed in a new version: what left may have come
+// back, and what hears of it may have left or want to hear nothing.
+func (b *books) owesStill(r *run, id resource.ID, o owed) bool {
+	en := b.released.entries[id]
+	return en != nil && en.res.ReceiveEvents && !en.res.Purged && b.released.entries[o.by] == nil
 }
 
 // subscribed reports whether d is told of the changes of id because of a type, as what is released

@@ -222,6 +222,9 @@ func notifiedOf(r *run, row *state.Row) bool {
 // success, or may have.
 func receivedChange(r *run, t *task, i int, row *state.Row) bool {
 	eff, e := r.books.effect, r.state.read(env)
+	if len(row.LeftBehind()) > 0 && r.books.purged[row.ID] {
+		return true
+	}
 	for j, q := range eff.ids {
 		of := e.rows[q]
 		if eff.needs[i]&(1<<j) == 0 || of == nil || !intentSays(r, q, `"send_event":true`) &&

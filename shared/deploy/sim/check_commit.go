@@ -104,7 +104,7 @@ func checkWritten(r *run, c *state.Commit, out *state.Committed, b before) {
 		wrote := now != nil && (!had || now.Rev != was.Rev)
 		if row.Gone {
 			if wrote = now == nil; wrote && !isMoved(r, row.ID) {
-				r.books.gone(row.ID)
+				r.books.gone(row)
 			}
 		}
 		switch {

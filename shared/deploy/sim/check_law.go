@@ -273,7 +273,11 @@ func reasonOutbox(r *run, c *state.Commit) {
 			continue
 		}
 		tells := o.Kind != state.OutboxEvent || row == nil || row.ChangedAt.Equal(o.At)
-		l.follows[o.ID] = follow{o, l.step, tells, dependantsOf(r, o.Of)}
+		hearers := dependantsOf(r, o.Of)
+		if o.To != "" {
+			hearers = map[resource.ID]bool{o.To: true}
+		}
+		l.follows[o.ID] = follow{o, l.step, tells, hearers}
 	}
 }
 

@@ -385,6 +385,9 @@ func noteReleased(r *run, t *task, number int) {
 		b.law.firm(id)
 	}
 	for id, o := range b.events { // what it does not require or hear any more it owes nothing
+		if o.purged && b.owesStill(r, id, o) {
+			continue
+		}
 		i, known := b.effect.index[id]
 		j, there := b.effect.index[o.by]
 		if !known || !there || b.effect.needs[i]&(1<<j) == 0 ||

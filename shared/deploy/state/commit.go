@@ -118,6 +118,9 @@ type Outbox struct {
 	Kind OutboxKind
 	// Of is the resource it is about.
 	Of resource.ID
+	// To, of an event, is the one resource to tell, since Of has been purged and is in no graph any
+	// more. "": the dependants of Of.
+	To resource.ID
 	// when the change or the recovery was; a row that has run since is not concerned
 	At       time.Time
 	Priority Priority // of what is scheduled because of it

@@ -1,6 +1,10 @@
 package state
 
-import "southbound/shared/resource"
+import (
+	"slices"
+
+	"southbound/shared/resource"
+)
 
 // Notes is what runs of a resource leave to later ones, beside the state vector; see Row.Notes.
 type Notes struct {
@@ -11,6 +15,9 @@ type Notes struct {
 	Old []map[string]any
 	// Deleting: the state to be given back is that of a delete before a create.
 	Deleting bool
+	// Left are resources that the resource required, and of whose changes it was notified, and that
+	// have been purged since its last success. No row tells of these changes.
+	Left []resource.ID
 }
 
 // The members of notes as they are stored.
@@ -18,11 +25,12 @@ const (
 	noteWritten  = "written"
 	noteOld      = "old"
 	noteDeleting = "deleting"
+	noteLeft     = "left"
 )
 
 // Encode returns what a row stores; nil: nothing.
 func (n *Notes) Encode() []byte {
-	if len(n.Written) == 0 && len(n.Old) == 0 && !n.Deleting {
+	if len(n.Written) == 0 && len(n.Old) == 0 && !n.Deleting && len(n.Left) == 0 {
 		return nil
 	}
 	m := map[string]any{}
@@ -42,6 +50,13 @@ func (n *Notes) Encode() []byte {
 	}
 	if n.Deleting {
 		m[noteDeleting] = true
+	}
+	if len(n.Left) > 0 {
+		left := make([]any, len(n.Left))
+		for i, id := range n.Left {
+			left[i] = string(id)
+		}
+		m[noteLeft] = left
 	}
 	b, err := resource.CanonicalValue(m)
 	if err != nil {
@@ -73,15 +88,36 @@ func DecodeNotes(b []byte) Notes {
 		}
 	}
 	n.Deleting, _ = m[noteDeleting].(bool)
+	left, _ := m[noteLeft].([]any)
+	for _, id := range left {
+		if text, ok := id.(string); ok {
+			n.Left = append(n.Left, resource.ID(text))
+		}
+	}
 	return n
 }
 
+// LeftBehind returns the resources for whose purge the next run reloads.
+func (r *Row) LeftBehind() []resource.ID {
+	if len(r.Notes) == 0 {
+		return nil
+	}
+	return DecodeNotes(r.Notes).Left
+}
+
+// LeaveBehind notes that the next run reloads for the purge of resources.
+func (r *Row) LeaveBehind(ids ...resource.ID) {
+	n := DecodeNotes(r.Notes)
+	n.Left = slices.Compact(slices.Sorted(slices.Values(slices.Concat(n.Left, ids))))
+	r.Notes = n.Encode()
+}
+
 // KeptNotes returns the notes that still mean something when a row begins anew: which things are to
-// be deleted.
+// be deleted, and whether it owes a reload.
 func (r *Row) KeptNotes() []byte {
 	if len(r.Notes) == 0 {
 		return nil
 	}
 	n := DecodeNotes(r.Notes)
-	return (&Notes{Old: n.Old}).Encode()
+	return (&Notes{Old: n.Old, Left: n.Left}).Encode()
 }
