@@ -27,6 +27,8 @@ import (
 var (
 	pauseRounds = flag.Int("pauses", 1, "how often each job of TestPauses runs")
 	pauseSeed   = flag.Uint64("pause-seed", 1, "the seed of the first round of TestPauses")
+	pauseLong   = flag.Duration("pause-longest", 3500*time.Millisecond,
+		"the longest pause of TestPauses; a client waits 20s for a server that is suspended alone")
 )
 
 // paused runs programs whose processes are stopped and continued at random.
@@ -71,9 +73,6 @@ const (
 	betweenMS  = 250
 )
 
-// lengths are those of pauses: a moment, and longer than the limits that the jobs set.
-var lengths = []time.Duration{20 * time.Millisecond, 1200 * time.Millisecond, 3500 * time.Millisecond}
-
 // pause stops the program, or all processes of it, or one of its children, again and again.
 func (p *paused) pause(ctx context.Context, rnd *rand.Rand, program int) {
 	for range mostPauses {
@@ -94,9 +93,11 @@ func (p *paused) pause(ctx context.Context, rnd *rand.Rand, program int) {
 		for _, pid := range pids {
 			_ = syscall.Kill(pid, syscall.SIGSTOP)
 		}
+		// A moment, longer than the shortest limits, and longer than those that the jobs set.
+		length := []time.Duration{*pauseLong / 150, *pauseLong / 3, *pauseLong}[rnd.IntN(3)]
 		select {
 		case <-ctx.Done():
-		case <-time.After(lengths[rnd.IntN(len(lengths))]):
+		case <-time.After(length):
 		}
 		for _, pid := range pids {
 			_ = syscall.Kill(pid, syscall.SIGCONT)
