@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"shared/deploy/planner"},
 	{"shared/deploy", "handlers"}, // neither knows the other
 	{"shared/scaffold", "shared/source", "shared/lang", "shared/local", "shared/aws", "localstack"},
-	{"shared/service/catalog", "shared/service/bundle", "shared/service/trial"},
+	{"shared/service/catalog", "shared/service/bundle", "shared/service/trial", "shared/service/preview"},
 	{"shared/api", "shared/compile"},
 	{"shared/service/fulfil"},
 	{"shared/report", "shared/service/sim"},

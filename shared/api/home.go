@@ -22,6 +22,7 @@ import (
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 	"southbound/shared/service/definition"
+	"southbound/shared/service/orders"
 )
 
 // Home is what the command line works through. Filters are the terms that state.ParseFilter reads.
@@ -108,6 +109,12 @@ type Home interface {
 	// then on, and says what became of each. See definition.Store.
 	Offer(ctx context.Context, env string, bundle state.Blob,
 		services []definition.Service) ([]OfferedService, error)
+	// PreviewOrder returns what an order would come to, and places none.
+	PreviewOrder(ctx context.Context, env string, d orders.Draft) (InstancePreview, error)
+	// PreviewModel returns what instances, at most MaxPlanned, would come to with a model bundle that
+	// is not offered.
+	PreviewModel(ctx context.Context, env string, bundle state.Blob,
+		services []definition.Service, ids []string) ([]InstancePreview, error)
 	// Orders returns what takes orders of services; Unsupported where the home keeps none.
 	Orders() (Orders, error)
 }

@@ -77,6 +77,7 @@ func (r serviceRoutes) orders() {
 	r.instanceChanges()
 	r.instanceHistory()
 	r.rollouts()
+	r.previews()
 	r.placeOrder()
 	r.callbacks()
 	r.knownParameters()

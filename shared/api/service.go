@@ -65,6 +65,8 @@ type Config struct {
 	Services *orders.Service
 	// Definitions, when not nil, keeps what can be ordered.
 	Definitions definition.Store
+	// Previews, when not nil, compiles what orders and models would come to.
+	Previews Previewer
 	// About is what the server says of itself; name, api and openapi are filled in.
 	About Discovery
 }

@@ -115,7 +115,7 @@ func (s *homeServer) serveAPI(ctx context.Context, f serveFlags) error {
 	defer keep.wait()
 	service := api.New(api.Config{Engine: s.engine, Agent: s.packs.Check, Changed: keep.serve,
 		History: s.own.ParameterHistory, Jobs: s.own,
-		Services: s.takesOrders(), Definitions: s.own.Definitions(),
+		Services: s.takesOrders(), Definitions: s.own.Definitions(), Previews: s.previewer(s.data),
 		Waits: func(env string) map[string]string { return s.waits.of(env, time.Now()) },
 		About: api.Discovery{Version: Version, Auth: api.AuthBearer, Home: id}})
 	defer service.WorkHere(ctx)()

@@ -21,6 +21,7 @@ type orderFlags struct {
 	seen    int64
 	wait    bool
 	timeout time.Duration
+	plan    bool
 }
 
 // waits adds the flags of commands that can wait.
@@ -28,6 +29,12 @@ func (f *orderFlags) waits(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until no transfer is under way")
 	cmd.Flags().
 		DurationVar(&f.timeout, "timeout", 0, "wait no longer than this; 0: as long as it takes")
+}
+
+// plans adds the flag of commands that can preview an order.
+func (f *orderFlags) plans(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.plan, "plan", false,
+		"show the instance, its states and its resources as they would be; order nothing")
 }
 
 // changes adds the flags of commands that change an instance.
@@ -49,6 +56,10 @@ func (f *orderFlags) wish(ref orders.Ref) orders.Wish {
 func (f *orderFlags) check(op string) error {
 	if f.timeout != 0 && !f.wait {
 		return fault.New(fault.Usage, op, "--timeout is about --wait").WithHint("add --wait")
+	}
+	if f.plan && f.wait {
+		return fault.New(fault.Usage, op, "--plan orders nothing, so there is nothing to wait for").
+			WithHint("leave out --plan or --wait")
 	}
 	return notNegative(op, "timeout", f.timeout)
 }
@@ -77,7 +88,7 @@ func (oc *orderCommands) serviceCreate() *cobra.Command {
 		Example: "  southbound service create customer name=acme\n" +
 			"  southbound service create site host_name=www.example customer=customer/acme " +
 			"--wait\n" +
-			"  southbound service create site -f site.yaml",
+			"  southbound service create site -f site.yaml --plan",
 		Args: atLeastOne("the name of a service"),
 	}
 	cmd.RunE = oc.views.ordered(oc.open,
@@ -107,6 +118,7 @@ func (oc *orderCommands) serviceCreate() *cobra.Command {
 	cmd.Flags().
 		StringToStringVar(&c.Metadata, "metadata", nil, "KEY=VALUE to keep with the instance")
 	f.waits(cmd)
+	f.plans(cmd)
 	return cmd
 }
 
@@ -126,6 +138,9 @@ func (oc *orderCommands) create(
 		return err
 	}
 	c.Service, c.Attributes = s.Name, g.attributes
+	if f.plan {
+		return oc.preview(ctx, orders.Draft{Create: &c})
+	}
 	i, err := o.Create(ctx, oc.env, c)
 	if err != nil {
 		return err
@@ -186,6 +201,7 @@ func (oc *orderCommands) serviceUpdate() *cobra.Command {
 	cmd.Flags().
 		StringVarP(&f.file, "file", "f", "", "a file with the attributes; - is standard input")
 	f.changes(cmd)
+	f.plans(cmd)
 	return cmd
 }
 
@@ -206,6 +222,10 @@ func (oc *orderCommands) update(
 		return err
 	}
 	w := f.wish(orders.Ref{Service: is.Service, ID: is.ID})
+	if f.plan {
+		return oc.preview(ctx,
+			orders.Draft{Update: w, Attributes: g.attributes, Edits: g.edits})
+	}
 	var i orders.Instance
 	if len(g.edits) > 0 {
 		i, err = o.Edit(ctx, oc.env, w, g.edits)

@@ -25,6 +25,7 @@ import (
 	"southbound/shared/lang/python"
 	"southbound/shared/local"
 	"southbound/shared/platform"
+	"southbound/shared/service/fulfil"
 	"southbound/shared/service/orders"
 	"southbound/shared/transport"
 	"southbound/shared/transport/aws"
@@ -140,7 +141,7 @@ func (s *session) openAt(ctx context.Context, dir string) error {
 		Keep: s.own.Definitions().Bundles, Owned: s.own.Instances().Owners})
 	s.home = api.New(api.Config{Engine: s.engine, Agent: s.program.packs.Check, ByCommands: true,
 		History:  s.own.ParameterHistory,
-		Services: s.takesOrders(), Definitions: s.own.Definitions(),
+		Services: s.takesOrders(), Definitions: s.own.Definitions(), Previews: s.previewer(dir),
 		Waits: func(env string) map[string]string { return s.waits.of(env, time.Now()) }})
 	return nil
 }
@@ -274,6 +275,15 @@ func (s *session) keyed(m *model.Model) error {
 	s.console.say("made the data directory %s for the key that tells whether secrets have changed; "+
 		"nothing else is in it", s.location.where())
 	return nil
+}
+
+// previewer returns what previews orders and models in the embedded home.
+func (s *session) previewer(dir string) *fulfil.Previewer {
+	return &fulfil.Previewer{Config: fulfil.Config{
+		Instances: s.own.Instances(), Definitions: s.own.Definitions(), Engine: s.engine,
+		Types: s.program.types, Mapper: s.program.mapper, Agent: s.program.packs.Check,
+		Dir: filepath.Join(dir, modelsDir),
+	}}
 }
 
 // takesOrders returns what takes orders of services in the embedded home.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,7 +16,12 @@ import (
 	"southbound/shared/aws/awserr"
 	"southbound/shared/aws/compiles"
 	"southbound/shared/aws/sweep"
+	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/lang/eval"
+	"southbound/shared/provider"
+	"southbound/shared/service/bundle"
+	"southbound/shared/service/fulfil"
 )
 
 // uploadsFor is how long a signed upload may be begun.
@@ -32,6 +38,7 @@ func (f *Function) Service(asks bool) *api.Service {
 	if asks { // the function of the API: the other one has exports alone
 		if c.Services = h.Orders(); c.Services != nil {
 			c.Definitions = &compiles.Definitions{Store: h.Definitions, Waker: h.State}
+			c.Previews = f.previewer()
 		}
 	}
 	table := sha256.Sum256([]byte(h.AWS.Region + "\n" + h.Config.Table))
@@ -62,6 +69,37 @@ func (f *Function) Service(asks bool) *api.Service {
 		return out, err
 	}
 	return api.New(c)
+}
+
+// What a preview may take beside the rest of the function.
+const (
+	previewMemory = 256 << 20
+	previewLimit  = time.Minute
+)
+
+// previewer returns what previews orders in the function of the API; nil: types do not fit entities,
+// which the compile function reports.
+func (f *Function) previewer() api.Previewer {
+	h := f.Home
+	mapper, err := provider.Mapper(h.Types, h.Config.Definitions)
+	if err != nil {
+		return nil
+	}
+	return &fulfil.Previewer{Forgets: true, Config: fulfil.Config{
+		Instances: h.Instances, Definitions: h.Definitions, Engine: h.Engine, Types: h.Types,
+		Mapper: mapper, Agent: h.Config.Packs.Check, Dir: os.TempDir(),
+		Limit: previewLimit, Limits: eval.LimitsWithin(previewMemory),
+		Elsewhere: func(m bundle.Opened) []diag.Problem {
+			if m.Env == "" {
+				return nil
+			}
+			return []diag.Problem{{
+				Message: "the model has modules with Python code or of a package index, and the " +
+					"function of the API has no Python: it previews no orders of it",
+				Hint: "preview in an embedded home, or with `southbound run --listen`",
+			}}
+		},
+	}}
 }
 
 // unneeded is what southbound agents prune asks for.

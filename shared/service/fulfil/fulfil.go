@@ -12,6 +12,7 @@
 //	validate.go     from an order to what is validated
 //	rollout.go      to other definitions and models
 //	export.go       from a compile to the resources of instances
+//	preview.go      what orders and models would come to
 //	watch.go        what becomes of resources that were exported
 //	outcomes.go     what became of resources
 //	why.go          which resources those are, and what is wrong with them

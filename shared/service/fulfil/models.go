@@ -40,7 +40,7 @@ func (m *models) open(ctx context.Context, digest string) (bundle.Opened, error)
 	}
 	m.opened[digest] = out
 	m.used(filepath.Join(root, digest))
-	return out, m.tidy(ctx, root)
+	return out, m.tidy(ctx, root, digest)
 }
 
 // used notes that the model in a folder is used now, and reports whether it is there.
@@ -119,8 +119,8 @@ func (m *models) intact(ctx context.Context, digest string) (bool, error) {
 	return whole, nil
 }
 
-// tidy removes models that nobody needs any more.
-func (m *models) tidy(ctx context.Context, root string) error {
+// tidy removes models that nobody needs any more, but for one that is used now.
+func (m *models) tidy(ctx context.Context, root, used string) error {
 	needed, err := m.Definitions.Bundles(ctx)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (m *models) tidy(ctx context.Context, root string) error {
 		return nil
 	}
 	for _, e := range entries {
-		if e.Name() != dataDir && !slices.Contains(needed, e.Name()) {
+		if e.Name() != dataDir && e.Name() != used && !slices.Contains(needed, e.Name()) {
 			delete(m.opened, e.Name())
 			_ = os.RemoveAll(filepath.Join(root, e.Name()))
 		}

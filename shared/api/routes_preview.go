@@ -1,0 +1,240 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"southbound/shared/deploy/model"
+	"southbound/shared/deploy/state"
+	"southbound/shared/diag"
+	"southbound/shared/fault"
+	"southbound/shared/service/definition"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/orders"
+	"southbound/shared/service/preview"
+)
+
+// Previewer compiles what orders and models would come to, and stores nothing.
+type Previewer interface {
+	Order(ctx context.Context, env string, c inventory.Change) (preview.Outcome, error)
+	Model(ctx context.Context, env, bundle string, services []definition.Service, ids []string) (
+		[]preview.Outcome, error)
+}
+
+// MaxPlanned is how many instances one request previews with a model.
+const MaxPlanned = 50
+
+// InstancePreview is what an instance would come to.
+type InstancePreview struct {
+	Instance orders.Instance `json:"instance"`
+	// Path are the states that it would go through, the last one last.
+	Path []string `json:"path"`
+	// Problems are why it would be rejected, or could not be moved (diag.Problem).
+	Problems  json.RawMessage `json:"problems"`
+	Resources []PlanLine      `json:"resources"` // that would change
+	// Leaving: the instance is being removed, or can never be deployed.
+	Leaving bool `json:"leaving,omitempty"`
+}
+
+// Wrong returns the problems.
+func (p *InstancePreview) Wrong() diag.Problems {
+	var out diag.Problems
+	_ = json.Unmarshal(p.Problems, &out) // a server has written them
+	return out
+}
+
+func errNoPreview() error {
+	return fault.New(fault.Unsupported, "preview", "this server previews no orders").
+		WithHint("ask a server of this version")
+}
+
+// PreviewOrder implements Home.
+func (s *services) PreviewOrder(
+	ctx context.Context, env string, d orders.Draft,
+) (InstancePreview, error) {
+	if s.Services == nil || s.Previews == nil {
+		return InstancePreview{}, errNoPreview()
+	}
+	c, err := s.Services.Drafted(ctx, env, d)
+	if err != nil {
+		return InstancePreview{}, err
+	}
+	o, err := s.Previews.Order(ctx, env, c)
+	if err != nil {
+		return InstancePreview{}, err
+	}
+	shown, err := s.Services.Shown(ctx, env, o.Record)
+	return previewOf(&o, shown), err
+}
+
+// previewOf returns what is shown of a preview.
+func previewOf(o *preview.Outcome, i orders.Instance) InstancePreview {
+	out := InstancePreview{
+		Instance: i, Path: orEmpty(o.Path), Resources: []PlanLine{}, Leaving: o.Leaving,
+	}
+	if text, err := json.Marshal(orEmpty([]diag.Problem(o.Problems))); err == nil {
+		out.Problems = text
+	}
+	for n := range o.Planned {
+		out.Resources = append(out.Resources, PlanLineOf(&o.Planned[n]))
+	}
+	return out
+}
+
+// PreviewModel implements Home.
+func (s *services) PreviewModel(
+	ctx context.Context, env string, packed state.Blob, all []definition.Service, ids []string,
+) ([]InstancePreview, error) {
+	if err := s.Engine.Files.Put(ctx, []state.Blob{packed}); err != nil {
+		return nil, fault.Wrap(fault.Unknown, "store the model", err)
+	}
+	return s.previewed(ctx, env, packed.Hash, all, ids)
+}
+
+func (s *services) previewed(
+	ctx context.Context, env, bundle string, all []definition.Service, ids []string,
+) ([]InstancePreview, error) {
+	if s.Services == nil || s.Previews == nil {
+		return nil, errNoPreview()
+	}
+	found, err := s.Previews.Model(ctx, env, bundle, all, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := []InstancePreview{}
+	for i := range found {
+		shown, err := s.Services.Instance(ctx, env, orders.Ref{ID: found[i].Record.ID})
+		if err != nil {
+			return nil, err
+		}
+		shown.Candidate, shown.Active = found[i].Record.Candidate, found[i].Record.Active
+		out = append(out, previewOf(&found[i], shown))
+	}
+	return out, nil
+}
+
+// DraftBody is an order that is to be previewed.
+type DraftBody struct {
+	nulls
+	Service    string            `json:"service_entity" minLength:"1" maxLength:"255"`
+	ID         *string           `json:"service_instance_id,omitempty" maxLength:"4096" nullable:"true" doc:"of the instance that changes; of a new one a UUID, or null"`
+	New        bool              `json:"create,omitempty" doc:"it orders a new instance"`
+	Version    *int              `json:"service_entity_version,omitempty" minimum:"0" maximum:"2147483647" nullable:"true"`
+	Seen       *int64            `json:"current_version,omitempty" minimum:"1" nullable:"true"`
+	State      *string           `json:"initial_state,omitempty" maxLength:"255" nullable:"true"`
+	Attributes orders.Attributes `json:"attributes,omitempty"`
+	Edits      []EditBody        `json:"edits,omitempty" nullable:"true" maxItems:"1000"`
+}
+
+// Draft returns the order that the body is.
+func (b *DraftBody) Draft() orders.Draft {
+	if b.New {
+		return orders.Draft{Create: &orders.Creation{
+			Service: b.Service, ID: or(b.ID), Version: b.Version, State: or(b.State),
+			Attributes: b.Attributes,
+		}}
+	}
+	ref := orders.Ref{Service: b.Service, ID: or(b.ID)}
+	return orders.Draft{
+		Update: orders.Wish{Ref: ref, Version: b.Seen}, Attributes: b.Attributes,
+		Edits: edits(b.Edits),
+	}
+}
+
+// planAskedServices names a model that was uploaded, and instances.
+type servicesPlanAsked struct {
+	offerAsked
+	Instances []string `json:"instances" maxItems:"50" nullable:"false"`
+}
+
+const previewPath = "/lsm/v2/service_preview"
+
+// previews serves previews.
+func (r serviceRoutes) previews() {
+	type draftIn struct {
+		InTenant
+		Body DraftBody
+	}
+	serve(r.routes, http.MethodPost, previewPath, "previewOrder",
+		"What an order would come to, without placing it",
+		func(ctx context.Context, i *draftIn) (*out[data[InstancePreview]], error) {
+			p, err := r.s.PreviewOrder(ctx, i.Env, i.Body.Draft())
+			return answer(data[InstancePreview]{p}, err)
+		}, about)
+	serve(r.routes, http.MethodPost, inEnv+"/services/plan", "planServices",
+		"What instances would come to with a model that was uploaded, without offering it",
+		func(ctx context.Context, i *struct {
+			InEnvironment
+			Body servicesPlanAsked
+		}) (*out[data[[]InstancePreview]], error) {
+			p, err := r.s.previewUploaded(ctx, i.Env, i.Body)
+			return answer(data[[]InstancePreview]{p}, err)
+		}, func(op *huma.Operation) { op.Tags = []string{"services"} })
+}
+
+func (s *services) previewUploaded(
+	ctx context.Context, env string, asked servicesPlanAsked,
+) ([]InstancePreview, error) {
+	missing, err := s.Engine.Files.Missing(ctx, []string{asked.Bundle, asked.Definitions})
+	if err != nil {
+		return nil, fault.Wrap(fault.Unknown, "find files", err)
+	}
+	if len(missing) > 0 {
+		return nil, fault.New(fault.NotFound, "plan services", "the file %.12s was not uploaded",
+			missing[0]).WithHint("plan the services again")
+	}
+	if err := s.checkBundle(ctx, asked.Bundle); err != nil {
+		return nil, err
+	}
+	all, err := s.readDefinitions(ctx, asked.Definitions)
+	if err != nil {
+		return nil, err
+	}
+	return s.previewed(ctx, env, asked.Bundle, all, asked.Instances)
+}
+
+// PreviewOrder implements Home.
+func (c *Client) PreviewOrder(
+	ctx context.Context, env string, d orders.Draft,
+) (InstancePreview, error) {
+	b := DraftBody{Attributes: d.Attributes, Edits: editBodies(d.Edits)}
+	if o := d.Create; o != nil {
+		b.New, b.Service, b.ID, b.Version = true, o.Service, orNull(o.ID), o.Version
+		b.State, b.Attributes = orNull(o.State), o.Attributes
+	} else {
+		b.Service, b.ID, b.Seen = d.Update.Service, &d.Update.ID, d.Update.Version
+	}
+	return got[InstancePreview](ctx, c.connection, env, http.MethodPost, previewPath, nil, b)
+}
+
+// PreviewModel implements Home.
+func (c *Client) PreviewModel(
+	ctx context.Context, env string, packed state.Blob, all []definition.Service, ids []string,
+) ([]InstancePreview, error) {
+	if all == nil {
+		all = []definition.Service{}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, "plan services", err)
+	}
+	sum := sha256.Sum256(text)
+	defs := state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(text)), Data: text}
+	for again := false; ; again = true {
+		u := &uploads{c: c.connection, env: env, model: &model.Model{}}
+		if err := u.store(ctx, []state.Blob{packed, defs}); err != nil {
+			return nil, err
+		}
+		var done data[[]InstancePreview]
+		err := c.call(ctx, http.MethodPost, envPath(env, "services/plan"),
+			servicesPlanAsked{offerAsked{packed.Hash, defs.Hash}, ids}, &done)
+		if again || fault.KindOf(err) != fault.NotFound {
+			return done.Data, err
+		}
+	}
+}

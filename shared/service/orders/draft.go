@@ -1,0 +1,48 @@
+package orders
+
+import (
+	"context"
+
+	"southbound/shared/fault"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
+)
+
+// Draft is an order that is to be previewed: Create, or else Update with attributes or edits.
+type Draft struct {
+	Create     *Creation
+	Update     Wish
+	Attributes map[string]any
+	Edits      []inventory.Edit
+}
+
+// Drafted returns the change that an order is, and writes nothing.
+func (s *changes) Drafted(ctx context.Context, env string, d Draft) (inventory.Change, error) {
+	if o := d.Create; o != nil {
+		if o.ID == "" {
+			o.ID = s.NewID()
+		} else if err := CheckID(o.ID); err != nil {
+			return inventory.Change{}, err
+		}
+		f, err := s.creation(ctx, env, *o, nil)
+		if err == nil && len(f.record.References) > inventory.MaxReferences {
+			err = fault.New(fault.Invalid, "", "it leads to too many instances")
+		}
+		return f.change, err
+	}
+	do := s.update(ctx, env, d.Attributes, nil)
+	if len(d.Edits) > 0 {
+		do = s.edit(ctx, env, d.Edits, nil)
+	}
+	f, err := s.prepared(ctx, env, d.Update, string(lifecycle.ByUpdate), do)
+	return f.change, err
+}
+
+// Shown returns a record as an instance is shown.
+func (s *core) Shown(ctx context.Context, env string, r inventory.Record) (Instance, error) {
+	kept, err := s.Definitions.Of(ctx, env, r.Service, r.ServiceVersion, r.Definition)
+	if err != nil {
+		return Instance{}, err
+	}
+	return shown(env, &found{r, kept.Service}), nil
+}
