@@ -16,8 +16,11 @@ type Draft struct {
 	Edits      []inventory.Edit
 }
 
+// drafts are orders that are not placed.
+type drafts struct{ *changes }
+
 // Drafted returns the change that an order is, and writes nothing.
-func (s *changes) Drafted(ctx context.Context, env string, d Draft) (inventory.Change, error) {
+func (s *drafts) Drafted(ctx context.Context, env string, d Draft) (inventory.Change, error) {
 	if o := d.Create; o != nil {
 		if o.ID == "" {
 			o.ID = s.NewID()

@@ -8,6 +8,7 @@
 //	change.go     changes of one instance
 //	several.go    changes of several instances at once
 //	placed.go     such orders, as they are kept, and what becomes of them
+//	draft.go      orders that are previewed
 //	rollout.go    moves to other definitions and models
 //	relations.go  names of other instances among attributes
 //	list.go       instances by filters, in pages
@@ -68,6 +69,7 @@ type Service struct {
 	*placing
 	*callers
 	*rollouts
+	*drafts
 }
 
 // core is what all that is asked for needs: the stores, and instances by their names.
@@ -106,7 +108,7 @@ func New(c Config) *Service {
 	change := &changes{all}
 	return &Service{
 		core: all, offers: &offers{all}, views: &views{all}, changes: change,
-		placing: &placing{changes: change}, callers: &callers{all}, rollouts: &rollouts{change},
+		placing: &placing{changes: change}, callers: &callers{all}, rollouts: &rollouts{change}, drafts: &drafts{change},
 	}
 }
 
