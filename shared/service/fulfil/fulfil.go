@@ -154,6 +154,7 @@ func (w *Worker) begin(ctx context.Context) error {
 		return err
 	}
 	w.following.forget() // another one has been at work
+	w.looks.forget()
 	return w.Engine.TakeTurn(ctx, w.Env, w.turn)
 }
 
@@ -187,6 +188,7 @@ func (w *Worker) Run(ctx context.Context, until func(context.Context) (bool, err
 			}
 			if alone = ok; ok {
 				w.following.forget() // another one has been at work
+				w.looks.forget()
 				release = free
 			}
 		}

@@ -28,7 +28,12 @@ type looks struct {
 	asked  time.Time // whether something has become of any resource
 	all    time.Time // at the resources of all instances
 	counts map[state.Status]int
+	// settled are the revisions of rows about which all instances knew at the last look.
+	settled map[resource.ID]int64
 }
+
+// forget looks at all rows again: another worker may have told instances something else.
+func (l *looks) forget() { l.settled = nil }
 
 // look tells lifecycles what has become of resources since they were deployed.
 func (w *Worker) look(ctx context.Context) error {
@@ -60,45 +65,128 @@ func (w *Worker) lookAgain(ctx context.Context) error {
 }
 
 // lookAtAll looks at the resources of all instances of which something was run since a time, or is
-// not as wanted, and tells their lifecycles. Those that a task watches are left to it.
+// not as wanted, and tells their lifecycles. Those that a task watches are left to it, and rows that
+// an earlier look has settled are skipped.
 func (w *Worker) lookAtAll(ctx context.Context, since time.Time) error {
 	began := w.now()
-	since = since.Add(-lookBack)
-	sets, ran := map[string]bool{}, map[resource.ID]bool{}
-	if err := w.outcomes.scan(ctx, func(row *state.Row) bool {
-		status := row.Status()
-		asWanted := status == state.StatusDeployed || status == state.StatusNonCompliant
-		return !row.Orphaned && (!asWanted || !row.LastAt.Before(since))
-	}, func(row *state.Row, set string) { sets[set], ran[row.ID] = true, true }); err != nil {
+	l := &lookRound{Worker: w, settled: map[resource.ID]int64{}, changed: map[resource.ID]row{}}
+	if err := l.scan(ctx, since.Add(-lookBack)); err != nil {
 		return err
 	}
-	delete(sets, "")
-	followers := w.following.known
-	if w.turn != "" || followers == nil {
+	concerned, err := l.concerned(ctx)
+	if err != nil {
+		return err
+	}
+	idle, err := l.idle(ctx, slices.Sorted(maps.Keys(concerned)))
+	if err != nil {
+		return err
+	}
+	if err := l.tell(ctx, idle); err != nil {
+		return err
+	}
+	for id, r := range l.changed {
+		if !slices.ContainsFunc(r.of, func(set string) bool { return l.open[set] }) {
+			l.settled[id] = r.rev
+		}
+	}
+	w.looks.settled, w.looks.all = l.settled, began
+	return nil
+}
+
+// row is a row that may have something new for instances.
+type row struct {
+	rev int64
+	set string
+	of  []string // the instances that it is told to
+}
+
+// lookRound is one look at all resources.
+type lookRound struct {
+	*Worker
+	settled map[resource.ID]int64 // the revisions of rows about which all instances know
+	changed map[resource.ID]row   // all others
+	// open are instances that were told something, or are told it later by a task: what they know is
+	// looked at again.
+	open map[string]bool
+}
+
+// scan finds the rows that are looked at. One that was settled stays so until it is written again.
+func (l *lookRound) scan(ctx context.Context, since time.Time) error {
+	return l.outcomes.scan(ctx, func(r *state.Row) bool {
+		status := r.Status()
+		asWanted := status == state.StatusDeployed || status == state.StatusNonCompliant
+		if r.Orphaned || asWanted && r.LastAt.Before(since) {
+			return false
+		}
+		if rev, is := l.looks.settled[r.ID]; is && rev == r.Rev {
+			l.settled[r.ID] = rev
+			return false
+		}
+		return true
+	}, func(r *state.Row, set string) { l.changed[r.ID] = row{rev: r.Rev, set: set} })
+}
+
+// concerned returns the sets of changed rows, and the instances that follow one of them.
+func (l *lookRound) concerned(ctx context.Context) (map[string]bool, error) {
+	out := map[string]bool{}
+	for id, r := range l.changed {
+		if r.set != "" {
+			r.of = append(r.of, r.set)
+			out[r.set], l.changed[id] = true, r
+		}
+	}
+	followers := l.following.known
+	if l.turn != "" || followers == nil {
 		var err error
-		if followers, err = w.following.all(ctx); err != nil {
-			return err
+		if followers, err = l.following.all(ctx); err != nil {
+			return nil, err
 		}
 	}
-	for id, of := range followers {
-		if slices.ContainsFunc(of.Resources, func(id string) bool { return ran[resource.ID(id)] }) {
-			sets[id] = true
+	for follower, of := range followers {
+		for _, id := range idsOf(of.Resources) {
+			if r, is := l.changed[id]; is {
+				r.of = append(r.of, follower)
+				out[follower], l.changed[id] = true, r
+			}
 		}
 	}
-	var idle []inventory.Record
-	for _, set := range slices.Sorted(maps.Keys(sets)) {
-		rec, err := w.Instances.Instance(ctx, w.Env, set)
+	return out, nil
+}
+
+// idle returns those of instances that no task exports or watches.
+func (l *lookRound) idle(ctx context.Context, sets []string) ([]inventory.Record, error) {
+	l.open = map[string]bool{}
+	var out []inventory.Record
+	for _, set := range sets {
+		rec, err := l.Instances.Instance(ctx, l.Env, set)
 		switch {
 		case fault.KindOf(err) == fault.NotFound: // a set of something else
 		case err != nil:
-			return err
-		case !rec.Deleted && !has(&rec, inventory.TaskExport) && !has(&rec, inventory.TaskWatch):
-			idle = append(idle, rec)
+			return nil, err
+		case rec.Deleted:
+		case has(&rec, inventory.TaskExport) || has(&rec, inventory.TaskWatch):
+			l.open[set] = true
+		default:
+			out = append(out, rec)
 		}
 	}
-	if _, err := w.tellOutcomes(ctx, idle); err != nil {
+	return out, nil
+}
+
+// tell tells lifecycles what has become of their resources, and notes which ones did not know.
+func (l *lookRound) tell(ctx context.Context, idle []inventory.Record) error {
+	of := make([]*inventory.Record, len(idle))
+	for i := range idle {
+		of[i] = &idle[i]
+	}
+	rows, err := l.outcomes.rowsOf(ctx, of)
+	if err != nil {
 		return err
 	}
-	w.looks.all = began
-	return nil
+	for _, rec := range of {
+		l.open[rec.ID] = len(rec.Tasks) > 0 || rec.Exported != 0 && rec.Exported != rec.Desired ||
+			l.outcomes.of(rec, rows) != rec.Outcome
+	}
+	_, err = l.tellRows(ctx, idle, rows)
+	return err
 }

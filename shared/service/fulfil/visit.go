@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
 )
@@ -125,8 +127,18 @@ func (w *Worker) tellOutcomes(
 		of[i] = &idle[i]
 	}
 	byID, err := w.outcomes.rowsOf(ctx, of)
-	if len(byID) == 0 || err != nil {
+	if err != nil {
 		return nil, err
+	}
+	return w.tellRows(ctx, idle, byID)
+}
+
+// tellRows is tellOutcomes with the rows of all resources of the instances.
+func (w *Worker) tellRows(
+	ctx context.Context, idle []inventory.Record, byID map[resource.ID]*state.Row,
+) ([]inventory.Record, error) {
+	if len(byID) == 0 {
+		return nil, nil
 	}
 	out := w.round(w.definitions(), map[string]bool{}).results
 	var changes []inventory.Change

@@ -1,0 +1,6 @@
+package fulfil
+
+import "context"
+
+// Look looks at the resources of all instances, as a worker does when their counts have changed.
+func (w *Worker) Look(ctx context.Context) error { return w.lookAtAll(ctx, w.looks.all) }
