@@ -394,7 +394,7 @@ func (d *dryRunner) outcome(r *run.Run) (planner.PlannedChange, state.Action) {
 		Reason:  r.Reason,
 		Failed:  r.Over(),
 		Replace: replaces,
-		Seen:    r.Destroys(),
+		Seen:    run.Destroys(r),
 	}
 	if !w.Failed && r.ReportOnly && act != diff.NoChange {
 		w.Action, w.Reason, w.Replace, w.Seen = "none", planner.ReportOnly, false, ""

@@ -33,7 +33,7 @@ func seen(o provider.Observation) provider.Observation {
 // Destroys returns a digest of what was found that the decided change destroys: of a thing that is
 // deleted or replaced all that was found, else the attributes that change, and the mark of the
 // handler. It is empty if nothing is destroyed. Attributes that hold secrets are left out.
-func (r *Run) Destroys() string {
+func Destroys(r *Run) string {
 	if !r.seen.Exists || r.act != diff.Purged && r.act != diff.Updated {
 		return ""
 	}
