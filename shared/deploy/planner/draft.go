@@ -98,7 +98,9 @@ func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
 	}
 	// What it does not read may be lost: that is of no concern to what an export adds.
 	if err = look(false); state.Unreadable(err) {
-		err = look(true)
+		if _, err = pl.mustMend(ctx, env); err == nil {
+			err = look(true)
+		}
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -20,7 +21,56 @@ func (pl *Config) mustMend(ctx context.Context, env string) (bool, error) {
 	if err != nil {
 		return false, fault.Wrap(fault.Unknown, "read environment", err)
 	}
+	if pl.Intact(ctx, state) {
+		return false, nil
+	}
+	if err := pl.rebuild(ctx, state); err != nil {
+		return false, err
+	}
 	return !pl.Intact(ctx, state), nil
+}
+
+// rebuild stores those chunks of the version in force again that are lost, from the rows, which have
+// the same bodies. The hash of a chunk tells whether it is the same: where a row has moved on since,
+// the chunk stays lost.
+func (pl *Config) rebuild(ctx context.Context, stored state.Env) error {
+	if stored.Released == 0 {
+		return nil
+	}
+	v, err := pl.Client.Version(ctx, stored, stored.Released)
+	if err != nil {
+		return err
+	}
+	lost := map[int][]version.Entry{} // what is to be in the lost chunks
+	for i, hash := range v.Chunks {
+		_, err := pl.Files.Get(ctx, []string{hash})
+		if state.Unreadable(err) {
+			lost[i] = nil
+		} else if err != nil {
+			return fault.Wrap(fault.Unknown, "find files", err)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	if err := pl.Client.EachRow(ctx, stored.Name, func(r *state.Row) error {
+		b := version.ChunkOf(r.ID, len(v.Chunks))
+		if _, is := lost[b]; is && !r.Orphaned && !r.Removing && !r.Gone {
+			lost[b] = append(lost[b], version.Entry{ID: r.ID, Hash: r.Hash,
+				Body: slices.Clone(r.Body)})
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	var blobs []state.Blob
+	for i, entries := range lost {
+		slices.SortFunc(entries, func(a, b version.Entry) int { return cmp.Compare(a.ID, b.ID) })
+		if blob := version.ChunkFile(version.ChunkText(entries)); blob.Hash == v.Chunks[i] {
+			blobs = append(blobs, blob)
+		}
+	}
+	return pl.putFiles(ctx, blobs)
 }
 
 // Intact reports whether the files that the engine made itself can be read: the graph in force, and
