@@ -214,20 +214,16 @@ func (e environment) wrong(ctx context.Context, interrupted bool) (string, error
 // create has Python, or uv, make the virtual environment.
 func (e environment) create(ctx context.Context) error {
 	base, version := basePython(ctx, e.dir)
-	if base != "" && version < libraryPython {
-		e.warn(diag.Problem{
-			Message: fmt.Sprintf("%s is Python 3.%d, for which pip takes an older inmanta-core",
-				base, version),
-			Hint: fmt.Sprintf("install Python 3.%d, and remove %s", libraryPython, module.EnvDir),
-		})
-	}
 	if uv, err := exec.LookPath("uv"); err == nil {
-		args := []string{"venv", "-q", "--seed", "--allow-existing", e.path}
-		if version >= libraryPython {
-			args = append(args, "--python", base)
+		wants := base
+		if version < libraryPython {
+			wants = fmt.Sprintf(">=3.%d", libraryPython) // uv looks for it, or gets it
 		}
-		_, err := e.run(ctx, uv, args...)
+		_, err := e.run(ctx, uv, "venv", "-q", "--seed", "--allow-existing", e.path, "--python", wants)
 		return err
+	}
+	if base != "" && version < libraryPython {
+		return tooOld(base, version, "")
 	}
 	if base == "" {
 		return fault.New(fault.Unavailable, "make "+e.path,
@@ -239,9 +235,44 @@ func (e environment) create(ctx context.Context) error {
 	return err
 }
 
-// libraryPython is the oldest Python 3 for which there is a current inmanta-core. pip looks for an
-// older one where Python is older.
+// libraryPython is the oldest Python 3 for which there is a current inmanta-core.
 const libraryPython = 13
+
+// supported refuses a Python that is too old for the modules before anything is made or installed:
+// that of an environment that is there, else the one that it would be made with. uv gets another.
+func (e environment) supported(ctx context.Context) error {
+	if hasPython(e.path) {
+		n, err := versionOf(ctx, e.dir, python(e.path))
+		if err == nil && n < libraryPython {
+			return tooOld(python(e.path), n, "remove "+module.EnvDir+"; ")
+		}
+		return nil // one that does not run is made again
+	}
+	base, version := basePython(ctx, e.dir)
+	if _, err := exec.LookPath("uv"); err == nil || base == "" || version >= libraryPython {
+		return nil
+	}
+	return tooOld(base, version, "")
+}
+
+// tooOld is the error of a Python that is too old; first is what to do before all else.
+func tooOld(path string, version int, first string) error {
+	return fault.New(fault.Unsupported, "install packages",
+		"%s is Python 3.%d, and modules need 3.%d or later; nothing was installed", path, version,
+		libraryPython).
+		WithHint("%sinstall Python 3.%d, or uv, which gets it; with --no-python models are "+
+			"installed, and no plugins", first, libraryPython)
+}
+
+// versionOf returns which Python 3 a program is.
+func versionOf(ctx context.Context, dir, python string) (int, error) {
+	said, err := run(ctx, dir, os.Environ(), python, "-c",
+		"import sys; print(sys.version_info[1])")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(said))
+}
 
 // newestPython is the newest Python 3 that is looked for by its name.
 const newestPython = 15
@@ -258,10 +289,8 @@ func basePython(ctx context.Context, dir string) (path string, version int) {
 		if err != nil {
 			continue
 		}
-		said, err := run(ctx, dir, os.Environ(), found, "-c",
-			"import sys; print(sys.version_info[1])")
-		n, wrong := strconv.Atoi(strings.TrimSpace(said))
-		if err != nil || wrong != nil { // such as a name that only leads to what is not installed
+		n, err := versionOf(ctx, dir, found)
+		if err != nil { // such as a name that only leads to what is not installed
 			continue
 		}
 		if n >= libraryPython {

@@ -46,6 +46,11 @@ func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 		put: map[string]string{}, clones: clones{meta: meta, say: t.Say, warn: t.Warn},
 	}
 	if env := filepath.Join(t.Dir, module.EnvDir); fileThere(env) {
+		if hasPython(env) && !o.NoPython {
+			if err := environmentAt(env, nil, t).supported(ctx); err != nil {
+				return err
+			}
+		}
 		release, err := i.hold(ctx, env)
 		if err != nil {
 			return err

@@ -85,6 +85,9 @@ func (p *pipTool) pip(
 func (p *pipTool) pipInto(
 	ctx context.Context, env string, all bool, args func(dir string) ([]string, error),
 ) (out string, err error) {
+	if err := environmentAt(env, nil, p.Tool).supported(ctx); err != nil {
+		return "", err
+	}
 	release, err := p.hold(ctx, env)
 	if err != nil {
 		return "", err

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/lang/module"
 )
 
 // TestBasePython holds which Python environments are made of: python3, unless the library is not
@@ -50,6 +52,83 @@ func TestBasePython(t *testing.T) {
 		if path, version := basePython(t.Context(), dir); path != want || version != test.is {
 			t.Errorf("%s: %s, 3.%d", test.why, path, version)
 		}
+	}
+}
+
+// TestTooOld holds that a Python which is too old for the modules is refused before anything is made,
+// with what to do, and that uv, which gets a newer one, is used.
+func TestTooOld(t *testing.T) {
+	for _, test := range []struct {
+		why  string
+		has  map[string]string // what programs say of their version
+		env  string            // what that of .env says
+		want string            // of the error; "": there is none
+		hint string
+	}{
+		{"older", map[string]string{"python3": "12"}, "", "python3 is Python 3.12, and modules need 3.13",
+			"install Python 3.13, or uv"},
+		{"a newer one beside it", map[string]string{"python3": "12", "python3.13": "13"}, "", "", ""},
+		{"new", map[string]string{"python3": "13"}, "", "", ""},
+		{"uv", map[string]string{"python3": "11", "uv": ""}, "", "", ""},
+		{"none", nil, "", "", ""}, // told when it is needed
+		{"the environment", map[string]string{"python3": "13", "uv": ""}, "11",
+			"python is Python 3.11, and modules need 3.13", "remove .env; install Python 3.13"},
+		{"that of the environment counts", map[string]string{"python3": "11"}, "13", "", ""},
+		{"one that does not run is made again", map[string]string{"python3": "13"}, "x", "", ""},
+	} {
+		dir, bin := t.TempDir(), t.TempDir()
+		t.Setenv("PATH", bin)
+		program := func(path, says string) {
+			text := fmt.Sprintf("#!/bin/sh\necho %s\n", says)
+			if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, says := range test.has {
+			program(filepath.Join(bin, name), says)
+		}
+		env := filepath.Join(dir, module.EnvDir)
+		if test.env != "" {
+			if err := os.MkdirAll(filepath.Join(env, "bin"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			program(filepath.Join(env, "bin", "python"), test.env)
+		}
+		err := environment{path: env, dir: dir}.supported(t.Context())
+		switch {
+		case test.want == "" && err != nil:
+			t.Errorf("%s: %v", test.why, err)
+		case test.want != "" && (!fault.Is(err, fault.Unsupported) ||
+			!strings.Contains(err.Error(), test.want) || !strings.Contains(fault.HintOf(err), test.hint)):
+			t.Errorf("%s: %v, with the hint %q", test.why, err, fault.HintOf(err))
+		}
+		if _, there := os.Stat(env); test.env == "" && there == nil {
+			t.Errorf("%s: an environment was made", test.why)
+		}
+	}
+}
+
+// TestOldPython holds that a project is not installed by a Python that is too old: nothing is made.
+func TestOldPython(t *testing.T) {
+	dir, bin := t.TempDir(), t.TempDir()
+	t.Setenv("PATH", bin)
+	for path, text := range map[string]string{
+		filepath.Join(bin, "python3"):          "#!/bin/sh\necho 11\n",
+		filepath.Join(dir, "project.yml"):      "name: p\nmodulepath: libs\n",
+		filepath.Join(dir, "main.cf"):          "",
+		filepath.Join(dir, "requirements.txt"): "some-package\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tool := &Tool{Dir: dir, Say: func(string, ...any) {}, Warn: func(diag.Problem) {}}
+	err := tool.Install(t.Context(), InstallOptions{})
+	if !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "nothing was installed") {
+		t.Errorf("%v", err)
+	}
+	if hasPython(filepath.Join(dir, module.EnvDir)) || fileThere(filepath.Join(dir, module.EnvDir, "pyvenv.cfg")) {
+		t.Error("an environment was made")
 	}
 }
 
