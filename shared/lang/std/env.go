@@ -70,7 +70,11 @@ const maxFile = 64 << 20
 func (e *Env) template(name string) (string, error) {
 	module, rest, _ := strings.Cut(name, "/")
 	if dir := e.folder(module); dir != "" && filepath.IsLocal(rest) {
-		text, err := read(filepath.Join(dir, "templates", rest))
+		path := filepath.Join(dir, "templates", rest)
+		if err := e.inside(module, path); err != nil {
+			return "", err
+		}
+		text, err := read(path)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || module != "std" {
 			return text, err
 		}
@@ -195,5 +199,39 @@ func (e *Env) file(c *eval.Context, path string) (string, error) {
 	case rest != "" && !filepath.IsLocal(rest):
 		return "", fmt.Errorf("the path %q leads out of the module %s", path, module)
 	}
-	return filepath.Abs(filepath.Join(dir, "files", rest))
+	path, err = filepath.Abs(filepath.Join(dir, "files", rest))
+	if err == nil {
+		err = e.inside(module, path)
+	}
+	return path, err
+}
+
+// inside refuses a path in a module if links lead out of the module: a model reads what the module
+// brings, and nothing else of the machine. What the project itself has is its author's.
+func (e *Env) inside(module, path string) error {
+	if module == "" {
+		return nil
+	}
+	dir, err := filepath.EvalSymlinks(e.folder(module)) // the module itself may be a link
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return err
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) { // the reader says it, with what there is
+		return nil
+	}
+	if err == nil {
+		target, err = filepath.Abs(target)
+	}
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(dir, target); err != nil || !filepath.IsLocal(rel) {
+		return fmt.Errorf("%s is a link that leads out of the module %s: put the file into the "+
+			"module", path, module)
+	}
+	return nil
 }

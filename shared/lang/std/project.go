@@ -19,7 +19,7 @@ import (
 func projectPlugins() []eval.Plugin {
 	path := []eval.Param{{Name: "path", Type: "string"}}
 	const where = "module/path is in the folder files of a module, ./path in that of the module " +
-		"that calls, /path in that of the project."
+		"that calls, /path in that of the project. A link may not lead out of a module."
 	return []eval.Plugin{
 		templatePlugin(),
 		{

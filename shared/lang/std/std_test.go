@@ -33,14 +33,21 @@ func compile(t *testing.T, files map[string]string) (*eval.Result, string, error
 			t.Fatal(err)
 		}
 	}
+	r, err := compileIn(t, dir)
+	return r, dir, err
+}
+
+// compileIn runs the model in a folder.
+func compileIn(t *testing.T, dir string) (*eval.Result, error) {
+	t.Helper()
 	p, err := project.Load(dir, project.Options{})
 	if err != nil {
-		return nil, dir, err
+		return nil, err
 	}
 	r, _, err := eval.Run(t.Context(), eval.Program{
 		Sources: p.Sources, Rules: p.Rules, Plugins: std.Plugins(), Env: p.Env,
 	})
-	return r, dir, err
+	return r, err
 }
 
 // plain returns a value as JSON has it.
@@ -286,6 +293,79 @@ func TestFaults(t *testing.T) {
 		}
 		if p[0].Pos.Line != 2 || !strings.Contains(p[0].Message, k.want) {
 			t.Errorf("%s: %v, want %q in line 2", k.why, p[0], k.want)
+		}
+	}
+}
+
+// TestLinks holds that links that lead out of a module are refused wherever its files are read, and
+// that links within it, or to it, are not.
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(to, name string) {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(to, path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("secret/key", "s3cr3t")
+	write("real/foo/files/own", "own")
+	write("real/foo/templates/own.j2", "own")
+	write("libs/bar/files/x", "of another")
+	link("../real/foo", "libs/foo") // the module itself is a link
+	for _, kind := range []string{"files", "templates"} {
+		at := "real/foo/" + kind + "/"
+		link(filepath.Join(dir, "secret/key"), at+"absolute")
+		link("../../../secret/key", at+"relative")
+		link("absolute", at+"twice")
+		link("../../../secret", at+"folder")
+		link("../../../libs/bar/files/x", at+"other")
+		link("nowhere", at+"gone")
+	}
+	link("own", "real/foo/files/alias")
+	link("../files/own", "real/foo/templates/across")
+	link("own.j2", "real/foo/templates/alias")
+	write("real/foo/templates/include.j2", "{% include 'foo/absolute' %}")
+	write("real/foo/templates/extends.j2", "{% extends 'foo/twice' %}")
+	link("../secret/key", "files/mine")
+	for _, k := range []struct{ call, want string }{
+		{`std::source("foo/absolute")`, "leads out of the module foo"},
+		{`std::source("foo/relative")`, "leads out of the module foo"},
+		{`std::source("foo/twice")`, "leads out of the module foo"},
+		{`std::source("foo/folder/key")`, "leads out of the module foo"},
+		{`std::source("foo/other")`, "leads out of the module foo"},
+		{`std::source("foo/gone")`, "there is no file foo/gone"},
+		{`std::file("foo/absolute")`, "leads out of the module foo"},
+		{`std::file("foo/folder/key")`, "leads out of the module foo"},
+		{`std::list_files("foo/folder")`, "leads out of the module foo"},
+		{`std::template("foo/absolute")`, "leads out of the module foo"},
+		{`std::template("foo/folder/key")`, "leads out of the module foo"},
+		{`std::template("foo/include.j2")`, "leads out of the module foo"},
+		{`std::template("foo/extends.j2")`, "leads out of the module foo"},
+		{`std::template("foo/gone")`, "there is no template foo/gone"},
+		{`std::source("foo/alias")`, ""}, {`std::file("foo/alias")`, ""},
+		{`std::template("foo/alias")`, ""}, {`std::template("foo/across")`, ""},
+		{`std::source("/mine")`, ""},
+	} {
+		write("project.yml", "modulepath: libs\n")
+		write("real/foo/model/_init.cf", "")
+		write("libs/bar/model/_init.cf", "")
+		write("main.cf", "import foo\nimport bar\nx = "+k.call+"\n")
+		_, err := compileIn(t, dir)
+		switch {
+		case k.want == "" && err != nil:
+			t.Errorf("%s: %v", k.call, err)
+		case k.want != "" && (err == nil || !strings.Contains(err.Error(), k.want)):
+			t.Errorf("%s: %v, want %q", k.call, err, k.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "s3cr3t") {
+			t.Errorf("%s tells the text: %v", k.call, err)
 		}
 	}
 }
