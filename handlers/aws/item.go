@@ -36,7 +36,8 @@ type item struct{}
 func Item() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
-			Name: "aws::dynamodb::Item",
+			Listed: []string{"table"},
+			Name:   "aws::dynamodb::Item",
 			Description: "An item of a table of DynamoDB. Each change is one request that takes " +
 				"effect whole or not at all, and sets all that is given. What is not given " +
 				"stays as it is, unless exclusive is true.",

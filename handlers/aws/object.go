@@ -40,7 +40,8 @@ const (
 func objectWith(h object) provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
-			Name: "aws::s3::Object",
+			Listed: []string{"bucket", "key"},
+			Name:   "aws::s3::Object",
 			Description: "An object in a bucket: its bytes and their metadata. It is read " +
 				"by its headers and its SHA-256 checksum, so bytes are never downloaded; an " +
 				"object that others wrote without that checksum is written once more. Writes are " +

@@ -33,7 +33,8 @@ type parameter struct{}
 func Parameter() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
-			Name: "aws::ssm::Parameter",
+			Listed: []string{"name"},
+			Name:   "aws::ssm::Parameter",
 			Description: "A parameter of Systems Manager's Parameter Store. Each change of its " +
 				"value, description, tier, key or pattern makes a new version. A SecureString " +
 				"takes its value from a secret, and is decrypted only to be compared with it. " +

@@ -23,7 +23,8 @@ func Job() provider.Definition {
 	const oneLine = `Pattern[/\A[^\r\n]+\z/]`
 	return provider.Definition{
 		Type: schema.Type{
-			Name: "cron::Job",
+			Listed: []string{"file", "user"},
+			Name:   "cron::Job",
 			Description: "A job that cron runs: in the crontab of a user, or in a file such as " +
 				"/etc/cron.d/backup. It stands between two lines that name it; all other lines " +
 				"stay as they are, byte for byte. Jobs do not see each other's variables, except " +

@@ -69,7 +69,8 @@ func Object() provider.Definition {
 	}
 	return provider.Definition{
 		Type: schema.Type{
-			Name: "http::Object",
+			Listed: []string{schema.AnyAttribute},
+			Name:   "http::Object",
 			Description: "An object of an API that speaks JSON. Paths have {name}, {id} and " +
 				"{variable} in them; in bodies a text that is $name stands for that value, and " +
 				"${name} inside a text for its text ($$ is a $). Only what body says is " +

@@ -24,7 +24,8 @@ const defaultFile = "/etc/hosts"
 func HostEntry() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
-			Name: "net::HostEntry",
+			Listed: []string{"file"},
+			Name:   "net::HostEntry",
 			Description: "The addresses of a host name in /etc/hosts, or a file like it: a line " +
 				"for each address. Lines of other names, and comments, stay as they are, byte " +
 				"for byte; so do lines of this name that are right however they are written.",

@@ -81,7 +81,8 @@ func thingOf(attrs map[string]any) schema.Thing {
 
 func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 	t := schema.Type{
-		Name: "svc::Service",
+		Listed: []string{"scope"},
+		Name:   "svc::Service",
 		Description: "A service of the machine: whether it runs, and whether it is started with " +
 			"the machine. What defines it (a unit, a script) comes from a package, or is a file. " +
 			"Purged, it is stopped and not started with the machine; its definition stays.",

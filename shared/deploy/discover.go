@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -62,11 +63,15 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 	if err != nil {
 		return Discovery{}, err
 	}
+	selects, err := selectorsOf(typ, like)
+	if err != nil {
+		return Discovery{}, err
+	}
 	agents, err := e.State.Agents(ctx, env)
 	if err != nil {
 		return Discovery{}, fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	d := &discoverer{runs: e.runner(), env: env, typ: typ, like: like,
+	d := &discoverer{runs: e.runner(), env: env, typ: typ, like: like, selects: selects,
 		agent: agents[agentName].Agent, seen: map[resource.ID]bool{},
 		out: Discovery{Notes: map[resource.ID]string{}}}
 	if d.agent.Name == "" {
@@ -134,6 +139,7 @@ func parseLike(typ *schema.Compiled, texts map[string]string) (map[string]any, e
 // discoverer is what one call of Discover works on.
 type discoverer struct {
 	like    map[string]any
+	selects map[string]any // of like, those by which the handler does not list
 	runs    *run.Runner
 	env     string
 	typ     *schema.Compiled
@@ -151,9 +157,63 @@ func (d *discoverer) list(ctx context.Context) error {
 		return err
 	}
 	for _, f := range found {
-		d.take(f)
+		if d.selected(f) {
+			d.take(f)
+		}
 	}
 	return nil
+}
+
+// selected reports whether a thing has the attributes that were asked for.
+func (d *discoverer) selected(f provider.Found) bool {
+	for name, want := range d.selects {
+		a, _ := d.typ.Attribute(name)
+		v, err := resource.FromGo(f.Attributes[name])
+		if err == nil && v == nil {
+			v = a.Default
+		}
+		if err != nil || !resource.Equal(v, want) {
+			return false
+		}
+	}
+	return true
+}
+
+// selectorsOf returns those of the given attributes that select from what a handler lists, and
+// refuses those that tell the handler nothing and that it does not report, as they would count for
+// nothing: parameters, secrets, and a name other than the one that all listed things have.
+func selectorsOf(typ *schema.Compiled, like map[string]any) (map[string]any, error) {
+	out := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(like)) {
+		a, _ := typ.Attribute(name)
+		switch {
+		case slices.Contains(typ.Listed, name), slices.Contains(typ.Listed, schema.AnyAttribute),
+			name == provider.ProviderAttribute:
+			continue
+		case a.Sensitive, a.Behaviour == schema.WriteOnly, a.Behaviour == schema.Parameter,
+			a.Behaviour == schema.Namevar && a.Default != nil &&
+				!resource.Equal(a.Default, like[name]):
+			return nil, fault.New(fault.Usage, "discover",
+				"%s cannot be listed by the attribute %s", typ.Name, name).
+				WithHint("leave it out; %s", listedBy(typ))
+		}
+		out[name] = like[name]
+	}
+	return out, nil
+}
+
+// listedBy says by which attributes things of a type are listed and selected.
+func listedBy(typ *schema.Compiled) string {
+	names := slices.Clone(typ.Listed)
+	for i := range typ.Attributes {
+		a := &typ.Attributes[i]
+		if !a.Sensitive && !slices.Contains(names, a.Name) && a.Default == nil &&
+			(a.Behaviour == schema.Namevar || a.Behaviour == schema.Property ||
+				a.Behaviour == schema.InitOnly) {
+			names = append(names, a.Name)
+		}
+	}
+	return "it is listed by " + strings.Join(names, ", ")
 }
 
 // take makes a resource of a thing that was found, or notes why it cannot.

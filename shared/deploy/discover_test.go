@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,86 @@ func TestDiscover(t *testing.T) {
 			t.Errorf("%s: %v", typ, err)
 		}
 	}
+}
+
+// TestDiscoverLike wants each attribute that is given to be used, by the handler or to select from
+// what it lists, or to be refused.
+func TestDiscoverLike(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	types, err := schema.NewRegistry(schema.Type{Name: "t::T", Listed: []string{"shelf"},
+		Attributes: []schema.Attribute{
+			{Name: "name", Type: "String[1]", Behaviour: schema.Namevar},
+			{Name: "root", Type: "String[1]", Behaviour: schema.Namevar, Default: "/"},
+			{Name: "shelf", Type: "Optional[String]", Behaviour: schema.Parameter},
+			{Name: "how", Type: "Optional[String]", Behaviour: schema.Parameter},
+			{Name: "value", Type: "Optional[String]"}, {Name: "size", Type: "Integer", Default: int64(1)},
+			{Name: "key", Type: "Optional[String]", Sensitive: true},
+			{Name: "state", Type: "Optional[String]", Behaviour: schema.ReadOnly}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.e.Types = types
+	r.w.things = map[string]string{"a": "x", "b": "y", "c": "x"}
+	r.e.Handlers["t::T"] = lister{
+		clever{handler: handler{r.w}, list: func(found func(provider.Found) error) error {
+			for _, attrs := range []map[string]any{{"name": "a", "value": "x", "state": "up"},
+				{"name": "b", "value": "y", "state": "up"}, {"name": "c", "value": "x", "size": 2}} {
+				attrs["root"] = "/"
+				if err := found(provider.Found{Attributes: attrs}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}}
+	for _, c := range []struct {
+		like    map[string]string
+		want    string // names of what is found
+		refused string
+	}{
+		{nil, "a b c", ""},
+		{map[string]string{"value": "x"}, "a c", ""},
+		{map[string]string{"value": "x", "size": "2"}, "c", ""},
+		{map[string]string{"size": "1"}, "a b", ""},
+		{map[string]string{"state": "up"}, "a b", ""},
+		{map[string]string{"name": "b"}, "b", ""},
+		{map[string]string{"name": "none"}, "", ""},
+		{map[string]string{"shelf": "s"}, "a b c", ""},
+		{map[string]string{"root": "/"}, "a b c", ""},
+		{map[string]string{"root": "/venv"}, "", "root"},
+		{map[string]string{"how": "fast", "value": "x"}, "", "how"},
+		{map[string]string{"key": "k"}, "", "key"},
+		{map[string]string{"valu": "x"}, "", "valu"},
+	} {
+		d, err := r.e.Discover(t.Context(), "e",
+			deploy.DiscoveryQuery{Type: "t::T", Agent: "a", Like: c.like})
+		if c.refused != "" {
+			if !fault.Is(err, fault.Usage) || !strings.Contains(err.Error(), c.refused) ||
+				fault.HintOf(err) == "" {
+				t.Errorf("%v: %v", c.like, err)
+			}
+			continue
+		}
+		// The rig reads other attributes than these types have: what is taken counts here.
+		var names []string
+		for _, one := range d.Resources {
+			names = append(names, firstName(one.ID))
+		}
+		for _, one := range d.LeftOut {
+			names = append(names, firstName(one.ID))
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); err != nil || got != c.want {
+			t.Errorf("%v: %q and %v, want %q", c.like, got, err, c.want)
+		}
+	}
+}
+
+// firstName returns the value of name in an id that begins with it.
+func firstName(id resource.ID) string {
+	_, rest, _ := strings.Cut(string(id), "name=")
+	name, _, _ := strings.Cut(rest, ",")
+	return name
 }
 
 // TestDiscoverSecrets wants what demands a secret, which nobody can read back, to be described with

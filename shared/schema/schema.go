@@ -42,6 +42,9 @@ type Attribute struct {
 	OneLine bool
 }
 
+// AnyAttribute stands for all attributes of a type.
+const AnyAttribute = "*"
+
 // Type declares a resource type.
 //
 // Large: it is a declaration, of which most types set a few fields.
@@ -63,6 +66,9 @@ type Type struct {
 	// Features say what the handler can do beyond the four calls: canonicalise, batch, noop, facts,
 	// reload, discover, files.
 	Features []string
+	// Listed names the attributes by which the handler lists what exists, such as the file or the
+	// bucket; AnyAttribute stands for all. Values of others select from what was listed.
+	Listed []string
 	// Aliases are names for data type expressions, such as Stdlib::Port for Integer[0, 65535]. All
 	// types of a registry may use them; two that name one alias must mean the same by it.
 	Aliases map[string]string
