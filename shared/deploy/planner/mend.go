@@ -24,7 +24,7 @@ func (pl *Config) mustMend(ctx context.Context, env string) (bool, error) {
 	if pl.Intact(ctx, state) {
 		return false, nil
 	}
-	if err := pl.rebuild(ctx, state); err != nil {
+	if err := rebuild(ctx, pl, state); err != nil {
 		return false, err
 	}
 	return !pl.Intact(ctx, state), nil
@@ -33,7 +33,7 @@ func (pl *Config) mustMend(ctx context.Context, env string) (bool, error) {
 // rebuild stores those chunks of the version in force again that are lost, from the rows, which have
 // the same bodies. The hash of a chunk tells whether it is the same: where a row has moved on since,
 // the chunk stays lost.
-func (pl *Config) rebuild(ctx context.Context, stored state.Env) error {
+func rebuild(ctx context.Context, pl *Config, stored state.Env) error {
 	if stored.Released == 0 {
 		return nil
 	}
