@@ -146,10 +146,11 @@ func (b *DraftBody) Draft() orders.Draft {
 	}
 }
 
-// planAskedServices names a model that was uploaded, and instances.
+// servicesPlanAsked names a model that was uploaded, and instances.
 type servicesPlanAsked struct {
-	offerAsked
-	Instances []string `json:"instances" maxItems:"50" nullable:"false"`
+	Bundle      string   `json:"bundle" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"the model, as southbound packs it"`
+	Definitions string   `json:"definitions" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"a list of definitions, as JSON"`
+	Instances   []string `json:"instances" maxItems:"50" nullable:"false"`
 }
 
 const previewPath = "/lsm/v2/service_preview"
@@ -232,7 +233,7 @@ func (c *Client) PreviewModel(
 		}
 		var done data[[]InstancePreview]
 		err := c.call(ctx, http.MethodPost, envPath(env, "services/plan"),
-			servicesPlanAsked{offerAsked{packed.Hash, defs.Hash}, ids}, &done)
+			servicesPlanAsked{packed.Hash, defs.Hash, ids}, &done)
 		if again || fault.KindOf(err) != fault.NotFound {
 			return done.Data, err
 		}

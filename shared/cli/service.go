@@ -31,11 +31,12 @@ func (a *app) serviceCommand() *cobra.Command {
 	c, l, s := a.console, a.location, a.session
 	views := &serviceViews{console: c, location: l, session: s}
 	services := &services{console: c, location: l, session: s, docs: a.docs, views: views}
+	exporter := &serviceExporter{console: c, location: l, session: s, docs: a.docs}
 	order := &orderCommands{console: c, location: l, session: s, views: views, worker: a.orders}
 	cmd.AddCommand(
 		services.serviceCatalog(), services.serviceList(), services.serviceShow(),
 		services.serviceInstances(),
-		(&serviceExporter{console: c, location: l, session: s, docs: a.docs}).serviceExport(),
+		exporter.serviceExport(), exporter.servicePlan(),
 		(&instanceCommands{console: c, location: l, session: s, views: views}).serviceInstance(),
 		(&callbackCommands{console: c, location: l, session: s, views: views}).serviceCallback(),
 		order.serviceCreate(), order.serviceUpdate(), order.serviceDelete(), order.serviceState(),

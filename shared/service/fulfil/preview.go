@@ -3,6 +3,7 @@ package fulfil
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -342,7 +343,11 @@ func (v *modelled) moved(ctx context.Context, rec inventory.Record) (preview.Out
 	}
 	k, ok := v.offers[keptKey{rec.Service, rec.ServiceVersion, ""}]
 	if !ok {
-		out.Problems = problemsOf(definition.ErrLive(rec.Service, rec.ServiceVersion, 1))
+		out.Problems = diag.Problems{{
+			Message: fmt.Sprintf("the model no longer offers version %d of %s", rec.ServiceVersion,
+				rec.Service),
+			Hint: "delete the instance first, or keep the binding in the model",
+		}}
 		return out, nil
 	}
 	rec.Tasks = nil
