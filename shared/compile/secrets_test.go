@@ -9,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"southbound/shared/compile"
+	"southbound/shared/diag"
 	"southbound/shared/entity"
+	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsm"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -182,6 +184,14 @@ func TestSecretsOfOrders(t *testing.T) {
 			if test.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wrong) {
 					t.Fatalf("got %v, want %s", err, test.wrong)
+				}
+				// a mistake of the model, or of the values of an order
+				code := eval.CodeArguments
+				if strings.Contains(test.wrong, outside) || strings.Contains(test.body, "template") {
+					code = eval.CodePlugin
+				}
+				if problems, _ := diag.Of(err); len(problems) != 1 || problems[0].Code != code {
+					t.Errorf("%+v, want the code %s", problems, code)
 				}
 				return
 			}

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -300,7 +301,7 @@ func (p *boundPlugin) failed(err error, at *diag.Pos) *fail {
 	f := failed(CodePlugin, at, "%s: %v", p.Name, err).heavy(60)
 	var own *PluginError
 	if errors.As(err, &own) {
-		f.hint = own.Hint
+		f.hint, f.code = own.Hint, cmp.Or(own.Code, f.code)
 		for i := range own.Places {
 			f.with(&own.Places[i].Pos, own.Places[i].Message)
 		}

@@ -45,7 +45,10 @@ func (p *Plugin) pos() *diag.Pos {
 type PluginError struct {
 	Message string
 	Hint    string
-	Places  []diag.Related // the one where it happened first
+	// Code is CodePlugin if it is empty. CodeArguments marks a call that is wrong whatever its values
+	// are.
+	Code   string
+	Places []diag.Related // the one where it happened first
 }
 
 // Error implements error.

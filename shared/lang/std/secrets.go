@@ -30,6 +30,7 @@ func SecretName(c *eval.Context, a eval.Args, name, within int, scheme string) e
 	}
 	if !a.Literal(within) {
 		return &eval.PluginError{
+			Code:    eval.CodeArguments,
 			Message: "within: the list is computed, and an order must not decide what it may name",
 			Hint:    `write the list in the call: ` + example(scheme),
 		}
@@ -48,6 +49,7 @@ func SecretName(c *eval.Context, a eval.Args, name, within int, scheme string) e
 func notWritten(c *eval.Context, a eval.Args, name int, scheme string) error {
 	text, _ := a.Values[name].(string)
 	return &eval.PluginError{
+		Code: eval.CodeArguments,
 		Message: "the name of the secret" + held(c, text) + " is computed, and a model for orders " +
 			"names a secret in the call, or in a list within",
 		Hint: "write the name itself, or list the names that an order may choose: " +
@@ -79,6 +81,7 @@ func allowed(c *eval.Context, within *types.List, scheme, name string) error {
 		text, _ := item.(string) // the type of the parameter says so
 		if reason := resource.CheckCover(scheme + text); reason != "" {
 			return &eval.PluginError{
+				Code:    eval.CodeArguments,
 				Message: fmt.Sprintf("within: item %d, %q, %s", i+1, text, reason),
 				Hint:    "write items as in " + example(scheme),
 			}
