@@ -273,13 +273,20 @@ func hang(t *testing.T, m *model.Model, agent string) (began <-chan struct{}, re
 	}
 	for i := range m.Resources {
 		if m.Resources[i].Agent == agent {
-			m.Resources[i].Attributes["unless"] = "[ ! -p " + started + " ] || { echo > " +
-				started + "; rm " + started + "; exec cat " + hole + "; }; exit 1"
+			// mv succeeds once, also if two run at once.
+			won := started + ".won"
+			m.Resources[i].Attributes["unless"] = "mv " + started + " " + won +
+				" 2>/dev/null || exit 1; echo > " + won + "; exec cat " + hole
 		}
 	}
+	pipe, err := os.OpenFile(started, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pipe.Close() })
 	ch := make(chan struct{})
 	go func() {
-		_, _ = os.ReadFile(started)
+		_, _ = pipe.Read(make([]byte, 1))
 		close(ch)
 	}()
 	return ch, sync.OnceFunc(func() { go func() { _ = os.WriteFile(hole, nil, 0o600) }() })
