@@ -378,7 +378,21 @@ func first(all []inventory.Record) inventory.Record {
 func (n *Instances) Instances(
 	ctx context.Context, env string, q inventory.Query,
 ) ([]inventory.Record, error) {
-	sql, args := "WHERE env = ?", []any{env}
+	sql, args := asked(env, &q)
+	compare, order := ">", "created, id"
+	if q.NewestFirst {
+		compare, order = "<", "created DESC, id DESC"
+	}
+	if q.After != nil {
+		sql += " AND (created, id) " + compare + " (?, ?)"
+		args = append(args, q.After.Created.UnixMicro(), q.After.ID)
+	}
+	return n.find(ctx, sql+" ORDER BY "+order+" LIMIT ?", append(args, inventory.Page(q.Limit))...)
+}
+
+// asked returns the condition of what a query asks for in an environment, wherever it begins.
+func asked(env string, q *inventory.Query) (sql string, args []any) {
+	sql, args = "WHERE env = ?", []any{env}
 	if q.Service != "" {
 		sql, args = sql+" AND service = ?", append(args, q.Service)
 	}
@@ -391,15 +405,47 @@ func (n *Instances) Instances(
 	if !q.Deleted {
 		sql += " AND NOT deleted"
 	}
-	compare, order := ">", "created, id"
-	if q.NewestFirst {
-		compare, order = "<", "created DESC, id DESC"
-	}
+	return sql, args
+}
+
+// Count implements inventory.Store.
+func (n *Instances) Count(
+	ctx context.Context, env string, q inventory.Query,
+) (inventory.Count, error) {
+	where, args := asked(env, &q)
+	var at *position
 	if q.After != nil {
-		sql += " AND (created, id) " + compare + " (?, ?)"
-		args = append(args, q.After.Created.UnixMicro(), q.After.ID)
+		at = &position{q.After.Created.UnixMicro(), q.After.ID}
 	}
-	return n.find(ctx, sql+" ORDER BY "+order+" LIMIT ?", append(args, inventory.Page(q.Limit))...)
+	return countRows(ctx, n.home, "instances "+where, q.NewestFirst, at, args)
+}
+
+// position is where an entry stands in a list by creation.
+type position struct {
+	created int64
+	id      string
+}
+
+// countRows counts what a condition finds in a table, and of this what stands up to a position.
+func countRows(
+	ctx context.Context, home *Home, from string, newest bool, at *position, args []any,
+) (inventory.Count, error) {
+	var out inventory.Count
+	sum := "0"
+	if at != nil {
+		sum, args = "coalesce(sum((created, id) <= (?, ?)), 0)", append([]any{at.created, at.id},
+			args...)
+		if newest {
+			sum = strings.Replace(sum, "<=", ">=", 1)
+		}
+	}
+	err := home.read(ctx, "count", func(c *sqlite.Conn) error {
+		return query(c, "SELECT count(*), "+sum+" FROM "+from, func(s *sqlite.Stmt) error {
+			out = inventory.Count{Total: s.ColumnInt(0), Ahead: s.ColumnInt(1)}
+			return nil
+		}, args...)
+	})
+	return out, err
 }
 
 // Owners implements inventory.Owners.

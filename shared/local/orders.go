@@ -54,7 +54,7 @@ func (n *Instances) Place(
 
 // Order implements inventory.OrderBook.
 func (n *Instances) Order(ctx context.Context, env, id string) (inventory.Order, error) {
-	found, err := n.orders(ctx, "SELECT body, env, id FROM orders WHERE env = ? AND id = ?", env, id)
+	found, err := readOrdersOf(ctx, n.home, "SELECT body, env, id FROM orders WHERE env = ? AND id = ?", env, id)
 	if err == nil && len(found) == 0 {
 		err = inventory.ErrNoOrder(id)
 	}
@@ -78,15 +78,26 @@ func (n *Instances) Orders(
 		args = append(args, q.After.Created.UnixMicro(), q.After.ID)
 	}
 	args = append(args, inventory.OrderPage(q.Limit))
-	return n.orders(ctx, sql+" ORDER BY "+order+" LIMIT ?", args...)
+	return readOrdersOf(ctx, n.home, sql+" ORDER BY "+order+" LIMIT ?", args...)
 }
 
-// orders reads the orders that a query finds.
-func (n *Instances) orders(
-	ctx context.Context, sql string, args ...any,
+// CountOrders implements inventory.OrderBook.
+func (n *Instances) CountOrders(
+	ctx context.Context, env string, q inventory.OrderQuery,
+) (inventory.Count, error) {
+	var at *position
+	if q.After != nil {
+		at = &position{q.After.Created.UnixMicro(), q.After.ID}
+	}
+	return countRows(ctx, n.home, "orders WHERE env = ?", q.NewestFirst, at, []any{env})
+}
+
+// readOrdersOf reads the orders that a query finds.
+func readOrdersOf(
+	ctx context.Context, home *Home, sql string, args ...any,
 ) ([]inventory.Order, error) {
 	var out []inventory.Order
-	err := n.home.read(ctx, readOrders, func(c *sqlite.Conn) error {
+	err := home.read(ctx, readOrders, func(c *sqlite.Conn) error {
 		return query(c, sql, func(s *sqlite.Stmt) error {
 			var o inventory.Order
 			err := unsealRow(s, 0, &o, "orders")

@@ -3,6 +3,7 @@ package services
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -108,7 +109,7 @@ func (n *lists) listed(
 		case from != "":
 			lower = listSort(q.Service, from)
 		}
-		if len(q.States) == 0 {
+		if len(q.States) == 0 && limit <= inventory.MaxPage {
 			in.Limit = aws.Int32(int32(limit + 1)) // at most a page
 		}
 	}
@@ -122,6 +123,29 @@ func (n *lists) listed(
 		return q.Service == "" || len(out) < limit
 	})
 	return out, err
+}
+
+// Count implements inventory.Store. It reads the entries of the lists, and no records.
+func (n *lists) Count(
+	ctx context.Context, env string, q inventory.Query,
+) (inventory.Count, error) {
+	at := q.After
+	q.After = nil
+	found, err := n.entries(ctx, env, &q, "", math.MaxInt32)
+	if err != nil {
+		return inventory.Count{}, err
+	}
+	out := inventory.Count{Total: len(found)}
+	if at == nil {
+		return out, nil
+	}
+	from := place(at.Created.UnixMicro(), at.ID)
+	for _, e := range found {
+		if e.place == from || (e.place < from) == !q.NewestFirst {
+			out.Ahead++
+		}
+	}
+	return out, nil
 }
 
 // Due implements inventory.Store.

@@ -146,6 +146,26 @@ func (n *orderList) placed(
 	return out, err
 }
 
+// CountOrders implements inventory.OrderBook. It reads the entries of the list, and no orders.
+func (n *orderList) CountOrders(
+	ctx context.Context, env string, q inventory.OrderQuery,
+) (inventory.Count, error) {
+	var out inventory.Count
+	from := ""
+	if q.After != nil {
+		from = orderPlace(q.After)
+	}
+	err := n.query(ctx, nil, ordersPart(env), "!", "~", func(i item) bool {
+		out.Total++
+		at := attributevalue.TextOf(i, attrSort)
+		if from != "" && (at == from || (at < from) == !q.NewestFirst) {
+			out.Ahead++
+		}
+		return true
+	})
+	return out, err
+}
+
 // Note implements inventory.OrderBook.
 func (n *orderList) Note(
 	ctx context.Context, env, id string, number int, outcome inventory.Outcome,

@@ -103,6 +103,8 @@ type OrderBook interface {
 	Order(ctx context.Context, env, id string) (Order, error)
 	// Orders returns a page of orders.
 	Orders(ctx context.Context, env string, q OrderQuery) ([]Order, error)
+	// CountOrders counts the orders of a query whatever its limit, and those up to After.
+	CountOrders(ctx context.Context, env string, q OrderQuery) (Count, error)
 	// Note keeps with an order what became of an item. It does nothing where that is kept already,
 	// or there is no such item any more.
 	Note(ctx context.Context, env, id string, item int, o Outcome) error

@@ -180,6 +180,12 @@ type Query struct {
 	Limit       int     // at most MaxPage; 0 is MaxPage
 }
 
+// Count counts the entries of a list.
+type Count struct {
+	Total int
+	Ahead int // those that stand in front of After in the order of the query, and After itself
+}
+
 // Bounds of what a store does at once. A transaction of DynamoDB has 100 items and 4 MB, and an
 // item 400 KB; docs/design/services.md says what an instance takes of them.
 const (
@@ -220,6 +226,8 @@ type Store interface {
 	// Instances returns a page of records by the time of their orders; the last one has fewer than
 	// the limit.
 	Instances(ctx context.Context, env string, q Query) ([]Record, error)
+	// Count counts the records of a query whatever its limit, and those up to After.
+	Count(ctx context.Context, env string, q Query) (Count, error)
 	// ReferredBy returns the ids of instances that are not deleted and refer to one, sorted.
 	ReferredBy(ctx context.Context, env, id string) ([]string, error)
 	// Events returns events of an instance behind a place, oldest first, at most limit.

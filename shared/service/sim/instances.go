@@ -278,15 +278,40 @@ func (s *Instances) Instances(
 	}
 	for _, i := range s.look(env) {
 		r := &i.record
-		if q.Service != "" && r.Service != q.Service || r.Deleted && !q.Deleted ||
-			len(q.States) > 0 && !slices.Contains(q.States, r.State) ||
-			q.After != nil && way*byCreation(r, q.After) <= 0 {
-			continue
+		if asked(&q, r) && (q.After == nil || way*byCreation(r, q.After) > 0) {
+			out = append(out, i.shown())
 		}
-		out = append(out, i.shown())
 	}
 	slices.SortFunc(out, func(a, b inventory.Record) int { return way * byCreation(&a, &b) })
 	return out[:min(len(out), inventory.Page(q.Limit))], nil
+}
+
+// asked reports whether a query is for a record.
+func asked(q *inventory.Query, r *inventory.Record) bool {
+	return (q.Service == "" || r.Service == q.Service) && (q.Deleted || !r.Deleted) &&
+		(len(q.States) == 0 || slices.Contains(q.States, r.State))
+}
+
+// Count implements inventory.Store.
+func (s *Instances) Count(
+	_ context.Context, env string, q inventory.Query,
+) (inventory.Count, error) {
+	var n inventory.Count
+	way := 1
+	if q.NewestFirst {
+		way = -1
+	}
+	for _, i := range s.look(env) {
+		r := &i.record
+		if !asked(&q, r) {
+			continue
+		}
+		n.Total++
+		if q.After != nil && way*byCreation(r, q.After) <= 0 {
+			n.Ahead++
+		}
+	}
+	return n, nil
 }
 
 // ReferredBy implements inventory.Store.

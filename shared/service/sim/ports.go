@@ -92,6 +92,15 @@ func (s *instancesPort) ReferredBy(ctx context.Context, env, id string) ([]strin
 	})
 }
 
+// Count implements inventory.Store.
+func (s *instancesPort) Count(
+	ctx context.Context, env string, q inventory.Query,
+) (inventory.Count, error) {
+	return call(ctx, s.p, "Count", func() (inventory.Count, error) {
+		return s.r.instances.Count(ctx, env, q)
+	})
+}
+
 // Events implements inventory.Store.
 func (s *instancesPort) Events(
 	ctx context.Context, env, id string, after int64, limit int,

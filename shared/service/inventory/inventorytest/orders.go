@@ -180,6 +180,19 @@ func (s *orderSuite) pages() {
 			last := page[len(page)-1]
 			q.After = &inventory.Order{ID: last.ID, Created: last.Created}
 		}
+		for i, id := range got {
+			o, err := s.book.B.Order(s.ctx, env, id)
+			if err != nil {
+				s.Fatal(err)
+			}
+			n, err := s.book.B.CountOrders(s.ctx, env, inventory.OrderQuery{
+				NewestFirst: newest, After: &inventory.Order{ID: id, Created: o.Created},
+			})
+			if err != nil {
+				s.Fatal(err)
+			}
+			s.same("up to "+id, inventory.Count{Total: len(want), Ahead: i + 1}, n)
+		}
 		if newest {
 			slices.Reverse(got)
 		}

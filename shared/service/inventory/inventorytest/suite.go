@@ -319,11 +319,30 @@ func (s *suite) pages() {
 			last := page[len(page)-1]
 			q.After = &inventory.Record{ID: last.ID, Created: last.Created}
 		}
+		for i, id := range got {
+			at := s.read(id)
+			q := inventory.Query{
+				NewestFirst: newest, Limit: 2,
+				After: &inventory.Record{ID: id, Created: at.Created},
+			}
+			s.same("up to "+id, inventory.Count{Total: n, Ahead: i + 1}, s.count(q))
+		}
 		if newest {
 			slices.Reverse(got)
 		}
 		s.same("all pages", want, got)
 	}
+	nowhere := inventory.Query{After: &inventory.Record{ID: "i001x", Created: began}}
+	s.same("up to a place where nothing is", inventory.Count{Total: n, Ahead: 2}, s.count(nowhere))
+}
+
+func (s *suite) count(q inventory.Query) inventory.Count {
+	s.Helper()
+	n, err := s.h.B.Count(s.ctx, env, q)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return n
 }
 
 func (s *suite) filters() {
@@ -349,7 +368,22 @@ func (s *suite) filters() {
 		{inventory.Query{States: []string{"terminated"}}, []string{}},
 		{inventory.Query{States: []string{"up", "failed"}, Limit: 2}, []string{"i000", "i001"}},
 	} {
-		s.same(fmt.Sprintf("%+v", test.q), test.want, s.ids(test.q))
+		what := fmt.Sprintf("%+v", test.q)
+		s.same(what, test.want, s.ids(test.q))
+		if test.q.Limit > 0 {
+			continue // counts are of the whole list
+		}
+		s.same("count of "+what, inventory.Count{Total: len(test.want)}, s.count(test.q))
+		last := record(2)
+		test.q.After, test.q.NewestFirst = &last, true
+		ahead := 0
+		for _, id := range test.want {
+			if id >= last.ID {
+				ahead++
+			}
+		}
+		s.same("count of "+what+" down to the third", inventory.Count{Total: len(test.want),
+			Ahead: ahead}, s.count(test.q))
 	}
 }
 
