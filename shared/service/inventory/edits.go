@@ -37,6 +37,17 @@ func Edited(s *definition.Service, is map[string]any, edits []Edit) (map[string]
 func edited(
 	s *definition.Service, is map[string]any, edits []Edit, who Who,
 ) (map[string]any, error) {
+	given, err := applied(s, is, edits, who)
+	if err != nil {
+		return nil, err
+	}
+	return changed(s, is, given, who)
+}
+
+// applied returns attributes after edits. Values are not checked.
+func applied(
+	s *definition.Service, is map[string]any, edits []Edit, who Who,
+) (map[string]any, error) {
 	e := &editor{checker: checker{service: s, who: who}}
 	given, _ := plainNumber(is).(map[string]any)
 	if given == nil {
@@ -52,10 +63,7 @@ func edited(
 		e.edit, e.path = edit, path
 		e.apply(&s.Part, nil, given, path)
 	}
-	if err := e.problems.Err(); err != nil {
-		return nil, err
-	}
-	return changed(s, is, given, who)
+	return given, e.problems.Err()
 }
 
 // hintPath says how a path is written.

@@ -12,6 +12,7 @@
 //	steps.go      from a record and an event to the change that is written
 //	migrate.go    to another definition, with other attributes
 //	rollout.go    to another definition and model, with the attributes that it has
+//	replace.go    all attributes anew, and what experts edit
 //	store.go      records, and the port that keeps them
 //	changes.go    what stores refuse
 //	generation.go what is chosen by looking at what others have
