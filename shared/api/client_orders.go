@@ -124,7 +124,7 @@ func (o clientOrders) List(
 	}
 	for name, value := range map[string]string{
 		"filter.id": q.ID, "filter.service_identity_attribute_value": q.Identity,
-		"filter.id_or_service_identity": q.Name, "after": q.After, "sort": q.Sort,
+		"filter.id_or_service_identity": q.Name, "sort": q.Sort,
 	} {
 		if value != "" {
 			v.Set(name, value)
@@ -150,9 +150,10 @@ func (o clientOrders) List(
 	if q.Limit > 0 {
 		v.Set("limit", text(inventory.Page(q.Limit)))
 	}
+	inPlace(v, &q.Place, q.Descending)
 	path := strings.TrimSuffix(inventoryOf(orders.Ref{Service: q.Service}), "/")
 	p, err := get[Instances](ctx, o.c, env, http.MethodGet, path, v, nil)
-	return orders.Page{Items: p.Data, Next: p.Metadata.Next}, err
+	return part(p.Data, p.Links, p.Metadata), err
 }
 
 // Instance implements Orders.
@@ -164,18 +165,37 @@ func (o clientOrders) Instance(
 
 // Events implements Orders.
 func (o clientOrders) Events(
-	ctx context.Context, env string, ref orders.Ref, after int64, limit int,
-) ([]orders.Event, error) {
-	q := url.Values{"after": {text(after)}, "limit": {text(inventory.Page(limit))}}
-	return got[[]orders.Event](ctx, o.c, env, http.MethodGet, inventoryOf(ref)+"/events", q, nil)
+	ctx context.Context, env string, ref orders.Ref, q orders.EventQuery,
+) (orders.EventPage, error) {
+	v := url.Values{
+		"limit": {text(inventory.Page(q.Limit))}, "sort": {"timestamp.asc"},
+		"filter.source": q.Sources, "filter.destination": q.Destinations,
+		"filter.event_type": q.Types, "filter.version": q.Versions, "filter.timestamp": q.Times,
+	}
+	if q.Descending {
+		v.Set("sort", "timestamp.desc")
+	}
+	inPlace(v, &q.Place, q.Descending)
+	path := inventoryOf(ref) + "/events"
+	p, err := get[InstanceEvents](ctx, o.c, env, http.MethodGet, path, v, nil)
+	return part(p.Data, p.Links, p.Metadata), err
 }
 
 // Log implements Orders.
 func (o clientOrders) Log(
-	ctx context.Context, env string, ref orders.Ref, after int64, limit int,
-) ([]orders.LogEntry, error) {
-	q := url.Values{"after": {text(after)}, "limit": {text(inventory.Versions(limit))}}
-	return got[[]orders.LogEntry](ctx, o.c, env, http.MethodGet, inventoryOf(ref)+"/log", q, nil)
+	ctx context.Context, env string, ref orders.Ref, q orders.LogQuery,
+) (orders.LogPage, error) {
+	v := url.Values{
+		"limit": {text(inventory.Versions(q.Limit))}, "sort": {"version.asc"},
+		"filter.version": q.Versions,
+	}
+	if q.Descending {
+		v.Set("sort", "version.desc")
+	}
+	inPlace(v, &q.Place, q.Descending)
+	path := inventoryOf(ref) + "/log"
+	p, err := get[InstanceLog](ctx, o.c, env, http.MethodGet, path, v, nil)
+	return part(p.Data, p.Links, p.Metadata), err
 }
 
 // Create implements Orders. With an id, the order may be sent twice.
@@ -266,6 +286,44 @@ func (o clientOrders) Update(
 ) (orders.Instance, error) {
 	return o.changes(ctx, env, http.MethodPatch, "", w, func(w *orders.Wish) any {
 		return UpdateBody{Attributes: attributes, Comment: orNull(w.Message)}
+	})
+}
+
+// Replace implements Orders.
+func (o clientOrders) Replace(
+	ctx context.Context, env string, w orders.Wish, attributes map[string]any, ignore bool,
+) (orders.Instance, error) {
+	return o.changes(ctx, env, http.MethodPut, "", w, func(*orders.Wish) any {
+		return ReplacementBody{
+			Attributes: attributes, Ignore: &ignore, Comment: orNull(w.Message),
+		}
+	})
+}
+
+// EditSet implements Orders.
+func (o clientOrders) EditSet(
+	ctx context.Context, env string, w orders.Wish, set string, all []inventory.Edit,
+) (orders.Instance, error) {
+	return changed[orders.Instance](ctx, o, env, w, func(w *orders.Wish) asked {
+		return asked{http.MethodPatch, expertOf(w.Ref), nil, ExpertBody{
+			EditsBody: EditsBody{
+				Edits: editBodies(all), Version: w.Version, Comment: orNull(w.Message),
+			}, Set: set + "_attributes",
+		}}
+	})
+}
+
+func expertOf(ref orders.Ref) string {
+	return strings.Replace(inventoryOf(ref), "/lsm/v1/", "/lsm/v2/", 1) + "/expert"
+}
+
+// Destroy implements Orders.
+func (o clientOrders) Destroy(
+	ctx context.Context, env string, w orders.Wish,
+) (orders.Instance, error) {
+	return changed[orders.Instance](ctx, o, env, w, func(w *orders.Wish) asked {
+		q := url.Values{"current_version": {text(*w.Version)}}
+		return asked{http.MethodDelete, expertOf(w.Ref), q, nil}
 	})
 }
 
@@ -397,11 +455,9 @@ func (o clientOrders) PlacedOrders(
 	if q.Descending {
 		v.Set("sort", "created_at.desc")
 	}
-	if q.After != "" {
-		v.Set("after", q.After)
-	}
+	inPlace(v, &q.Place, q.Descending)
 	p, err := get[PlacedOrders](ctx, o.c, env, http.MethodGet, ordersPath, v, nil)
-	return orders.OrderPage{Items: p.Data, Next: p.Metadata.Next}, nothingThere(err)
+	return part(p.Data, p.Links, p.Metadata), nothingThere(err)
 }
 
 // Register implements Orders. With an id, it may be sent twice.

@@ -200,7 +200,7 @@ func TestErrorsForClients(t *testing.T) {
 			[]string{"name:", "other:"}},
 		{"one wrong attribute", "POST", customers, `{"attributes": {"name": 1}}`, nil, 422,
 			[]string{"name:"}},
-		{"not offered", "POST", "/lsm/v1/service_catalog/customer/config", `{"values": {}}`, nil,
+		{"not offered", "POST", "/lsm/v1/service_catalog/customer/config", `{"values": {"a": true}}`, nil,
 			501, []string{"service_inventory/SERVICE/ID/config"}},
 		{"parameter", "GET", "/api/v1/parameter/none", "", nil, 404, []string{"none"}},
 	} {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -23,16 +24,18 @@ type Orders interface {
 	// List returns instances, and Instance one.
 	List(ctx context.Context, env string, q orders.Query) (orders.Page, error)
 	Instance(ctx context.Context, env string, ref orders.Ref) (orders.Instance, error)
-	// Events returns what has happened to an instance, behind a place.
-	Events(ctx context.Context, env string, ref orders.Ref, after int64, limit int) (
-		[]orders.Event, error)
-	// Log returns the states that an instance has come to, with its attributes, behind a version.
-	Log(ctx context.Context, env string, ref orders.Ref, after int64, limit int) (
-		[]orders.LogEntry, error)
-	// Create, Update, Edit and Delete order an instance, and change it.
+	// Events returns what has happened to an instance.
+	Events(ctx context.Context, env string, ref orders.Ref, q orders.EventQuery) (
+		orders.EventPage, error)
+	// Log returns what an instance was at its versions.
+	Log(ctx context.Context, env string, ref orders.Ref, q orders.LogQuery) (
+		orders.LogPage, error)
+	// Create, Update, Replace, Edit and Delete order an instance, and change it.
 	Create(ctx context.Context, env string, o orders.Creation) (orders.Instance, error)
 	Update(ctx context.Context, env string, w orders.Wish, attributes map[string]any) (
 		orders.Instance, error)
+	Replace(ctx context.Context, env string, w orders.Wish, attributes map[string]any,
+		ignoreReadOnly bool) (orders.Instance, error)
 	Edit(ctx context.Context, env string, w orders.Wish, edits []inventory.Edit) (
 		orders.Instance, error)
 	Delete(ctx context.Context, env string, w orders.Wish) (orders.Instance, error)
@@ -40,6 +43,11 @@ type Orders interface {
 	SetState(ctx context.Context, env string, w orders.Wish, target string) (orders.Instance, error)
 	Force(ctx context.Context, env string, w orders.Wish, target string, o lifecycle.Operation) (
 		orders.Instance, error)
+	// EditSet changes one set of attributes whatever modifiers say, and Destroy ends an instance
+	// without a transfer.
+	EditSet(ctx context.Context, env string, w orders.Wish, set string, edits []inventory.Edit) (
+		orders.Instance, error)
+	Destroy(ctx context.Context, env string, w orders.Wish) (orders.Instance, error)
 	// Migrate gives an instance the definition of a version, with other attributes.
 	Migrate(ctx context.Context, env string, w orders.Wish, version int, m inventory.Migration) (
 		orders.Instance, error)
@@ -77,7 +85,7 @@ func (s *services) Orders() (Orders, error) {
 // Diagnosis says why an instance is not well.
 type Diagnosis struct {
 	// Failures are resources that are not well: those of the instance, and those that it follows.
-	Failures []InstanceResource `json:"failures"`
+	Failures []FailingResource `json:"failures"`
 	// Rejections are compiles that failed, and deploys that have before the last transfer, the
 	// newest first.
 	Rejections []Rejection `json:"rejections"`
@@ -89,6 +97,7 @@ type InstanceResource struct {
 	ID     string       `json:"resource_id"`
 	State  state.Status `json:"resource_state"`
 	Reason string       `json:"reason"`
+	Model  int          `json:"-"` // the version that the resource is of
 	diag.Pos
 }
 
@@ -101,6 +110,32 @@ type Rejection struct {
 	Message string    `json:"message"`
 	// More is what else is known: problems with their places in the model.
 	More json.RawMessage `json:"more,omitempty"`
+	// The same as the public clients read it.
+	Instance int64        `json:"instance_version"`
+	Compile  string       `json:"compile_id" doc:"the id of the event"`
+	Errors   []RejectedBy `json:"errors"`
+	Trace    *string      `json:"trace"`
+}
+
+// RejectedBy is an error of a rejection.
+type RejectedBy struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// FailingResource is a resource that is not well, with the failure as the public clients read it.
+type FailingResource struct {
+	InstanceResource
+	Failures []ResourceFailure `json:"failures"`
+}
+
+// ResourceFailure is why a resource is not well.
+type ResourceFailure struct {
+	InstanceVersion int64     `json:"instance_version"`
+	ModelVersion    int       `json:"model_version"`
+	ID              string    `json:"resource_id"`
+	At              time.Time `json:"time" doc:"of the last change of the instance"`
+	Message         string    `json:"message"`
 }
 
 // Hints returns how to correct the problems that More has.
@@ -130,7 +165,7 @@ func InstanceResources(
 	}
 	err := h.Resources(ctx, env, filter, func(r *Resource) error {
 		one := InstanceResource{
-			string(r.ID), r.Status, r.Reason, instance.Places[string(r.ID)],
+			string(r.ID), r.Status, r.Reason, r.Version, instance.Places[string(r.ID)],
 		}
 		switch {
 		case r.Set == instance.ID:
@@ -147,37 +182,35 @@ func InstanceResources(
 func AllEvents(
 	ctx context.Context, o Orders, env string, ref orders.Ref, f func(*orders.Event),
 ) error {
-	after := int64(0)
+	q := orders.EventQuery{}
 	for {
-		page, err := o.Events(ctx, env, ref, after, inventory.MaxPage)
+		page, err := o.Events(ctx, env, ref, q)
 		if err != nil {
 			return err
 		}
-		for i := range page {
-			f(&page[i])
-			after = page[i].Seq
+		for i := range page.Items {
+			f(&page.Items[i])
 		}
-		if len(page) < inventory.MaxPage {
+		if q.After = page.Next; q.After == "" {
 			return nil
 		}
 	}
 }
 
-// WholeLog calls f for all states that an instance has come to, the oldest first.
+// WholeLog calls f for all versions of an instance, the oldest first.
 func WholeLog(
 	ctx context.Context, o Orders, env string, ref orders.Ref, f func(*orders.LogEntry),
 ) error {
-	after := int64(0)
+	q := orders.LogQuery{}
 	for {
-		page, err := o.Log(ctx, env, ref, after, inventory.MaxVersions)
+		page, err := o.Log(ctx, env, ref, q)
 		if err != nil {
 			return err
 		}
-		for i := range page {
-			f(&page[i])
-			after = page[i].Version
+		for i := range page.Items {
+			f(&page.Items[i])
 		}
-		if len(page) < inventory.MaxVersions {
+		if q.After = page.Next; q.After == "" {
 			return nil
 		}
 	}
@@ -190,7 +223,7 @@ const maxRejections = 10
 func Diagnose(
 	ctx context.Context, h Home, o Orders, env string, instance *orders.Instance,
 ) (Diagnosis, error) {
-	out := Diagnosis{Failures: []InstanceResource{}, Rejections: []Rejection{}}
+	out := Diagnosis{Failures: []FailingResource{}, Rejections: []Rejection{}}
 	all, err := InstanceResources(ctx, h, env, instance)
 	if err != nil {
 		return out, err
@@ -199,7 +232,10 @@ func Diagnose(
 		switch r.State {
 		case state.StatusDeployed, state.StatusAvailable, state.StatusDeploying:
 		default:
-			out.Failures = append(out.Failures, r)
+			out.Failures = append(out.Failures, FailingResource{r, []ResourceFailure{{
+				instance.Version, r.Model, r.ID, instance.Updated,
+				cmp.Or(r.Reason, string(r.State)),
+			}}})
 		}
 	}
 	ref := orders.Ref{Service: instance.Service, ID: instance.ID}
@@ -207,10 +243,14 @@ func Diagnose(
 		if !e.Error && len(e.More) == 0 {
 			return
 		}
-		if e.Kind == string(lifecycle.ByResources) && e.Version == instance.Version {
+		if e.Trigger == lifecycle.ByResources && e.Version == instance.Version {
 			return // the resources themselves say more
 		}
-		r := Rejection{e.At, e.Version, e.From, e.To, e.Message, e.More}
+		r := Rejection{
+			At: e.At, Version: e.Version, From: or(e.From), To: or(e.To), Message: e.Message,
+			More: e.More, Instance: e.Version, Compile: e.ID,
+			Errors: []RejectedBy{{e.Type, e.Message}},
+		}
 		out.Rejections = append([]Rejection{r}, out.Rejections...)
 		out.Rejections = out.Rejections[:min(len(out.Rejections), maxRejections)]
 	})

@@ -109,9 +109,9 @@ func TestOrdersOverHTTP(t *testing.T) {
 		{"GET", customers + "/name=a?include_deployment_progress=True", "", 200, `"total":0`},
 		{"GET", "/lsm/v1/service_inventory/-/" + id, "", 200,
 			`"service_identity_attribute_value":"a"`},
-		{"GET", customers + "/" + id + "/events", "", 200, `"event_type":"create"`},
+		{"GET", customers + "/" + id + "/events", "", 200, `"event_type":"CREATE_TRANSITION"`},
 		{"GET", customers + "/" + id + "/log", "", 200, `"candidate_attributes":{"name":"a"`},
-		{"GET", customers + "/" + id + "/log?after=1&limit=1", "", 200, `"data":[]`},
+		{"GET", customers + "/" + id + "/log?end=1&limit=1", "", 200, `"data":[]`},
 		{"GET", customers + "/" + id + "/resources", "", 200, `"data":[]`},
 		{"GET", customers + "/" + id + "/diagnose", "", 200, `"rejections":[]`},
 		{"GET", customers + "/" + id + "/config", "", 200, `"data":{}`},
@@ -145,7 +145,7 @@ func TestOrdersOverHTTP(t *testing.T) {
 			`"code":"too_large"`},
 		{"POST", "/lsm/v1/service_inventory/none", `{"attributes": {}}`, 404, `"not_found"`},
 		{"GET", customers + "/nobody", "", 404, `"not_found"`},
-		{"PUT", customers + "/nobody", "{}", 405, `GET, HEAD, PATCH, DELETE`},
+		{"POST", customers + "/nobody", "{}", 405, `GET, HEAD, PUT, PATCH, DELETE`},
 		{"DELETE", customers + "/" + id + "?current_version=3", "", 409, `"conflict"`},
 		{"PATCH", customers + "/" + id + "/update_entity_version", `{"current_version": 3,
 			"target_entity_version": 7, "state": "start", "candidate_attributes": {"name": "a"}}`,
@@ -213,8 +213,8 @@ func TestOrdersOverHTTP(t *testing.T) {
 		{"GET", "/api/v2/parameters?filter.source=model", "", 200,
 			`"metadata":{"values":["a",{"label":"B","value":7}]},"name":"sizes"`},
 		{"GET", "/api/v2/parameters?filter.name=oth", "", 200, `"metadata":{},"name":"other"`},
-		{"GET", "/api/v2/parameters?limit=1", "", 200, `"next":"/api/v2/parameters?after=1`},
-		{"GET", "/api/v2/parameters?limit=1&after=1", "", 200, `"links":{"self":`},
+		{"GET", "/api/v2/parameters?limit=1", "", 200, `"next":"/api/v2/parameters?limit=1\u0026start=1"`},
+		{"GET", "/api/v2/parameters?limit=1&start=1", "", 200, `"prev":"/api/v2/parameters?limit=1\u0026end=2"`},
 		{"GET", "/api/v1/parameter/sizes", "", 200,
 			`{"parameter":{"environment":"default","id":"sizes"`},
 		{"GET", "/api/v1/parameter/nothing", "", 404, `nothing`},
@@ -259,7 +259,7 @@ func TestOrdersOverHTTP(t *testing.T) {
 		{"GET", "/lsm/v1/callbacks/" + placed, "", 404, `there is no callback`},
 		{"GET", "/lsm/v2/order/" + id, "", 404, `there is no order`},
 		{"GET", "/lsm/v2/order?limit=1&sort=created_at.desc", "", 200, `"id":"` + placed + `"`},
-		{"GET", "/lsm/v2/order?limit=1", "", 200, `"next":"/lsm/v2/order?after=`},
+		{"GET", "/lsm/v2/order?limit=1", "", 200, `"next":"/lsm/v2/order?limit=1\u0026end=`},
 		{"GET", "/lsm/v2/order?sort=state", "", 422, `sort`},
 	} {
 		code, v := w.order(t, c.method, c.path, c.body)
@@ -380,9 +380,32 @@ func TestOrdersClient(t *testing.T) {
 	same(must(o.Registered(ctx, "default")), []orders.Callback{registered})
 	must(nil, o.Unregister(ctx, "default", registered.ID))
 	for _, down := range []bool{true, false} {
-		orders := orders.OrderQuery{Descending: down, Limit: 1}
-		same(must(o.PlacedOrders(ctx, "default", orders)),
-			must(own.PlacedOrders(ctx, "default", orders)))
+		for _, count := range []bool{true, false} {
+			place := orders.Place{Limit: 1, Count: count}
+			all := orders.OrderQuery{Descending: down, Place: place}
+			same(must(o.PlacedOrders(ctx, "default", all)),
+				must(own.PlacedOrders(ctx, "default", all)))
+			events := orders.EventQuery{
+				Place: place, Descending: down, Versions: []string{"ge:1", "le:9"},
+				Times: []string{"gt:2020-01-01"},
+			}
+			first := must(own.Events(ctx, "default", ref, events)).(orders.EventPage)
+			same(must(o.Events(ctx, "default", ref, events)), first)
+			events.After = first.Next
+			second := must(own.Events(ctx, "default", ref, events)).(orders.EventPage)
+			same(must(o.Events(ctx, "default", ref, events)), second)
+			events.After, events.Before = "", second.Prev
+			same(must(o.Events(ctx, "default", ref, events)), first)
+			if first.Next == "" || second.Prev == "" || len(first.Items) != 1 {
+				t.Errorf("%+v, %+v", first, second)
+			}
+			log := orders.LogQuery{Place: place, Descending: down, Versions: []string{"gt:1"}}
+			same(must(o.Log(ctx, "default", ref, log)), must(own.Log(ctx, "default", ref, log)))
+			list := orders.Query{
+				Filter: orders.Filter{Service: "customer"}, Place: place, Descending: down,
+			}
+			same(must(o.List(ctx, "default", list)), must(own.List(ctx, "default", list)))
+		}
 	}
 	q := orders.Query{
 		Filter: orders.Filter{Service: "customer", Attributes: map[string]string{"size": "2"}},
@@ -392,7 +415,6 @@ func TestOrdersClient(t *testing.T) {
 	if p, _ := page.(orders.Page); len(p.Items) != 1 {
 		t.Errorf("%+v", p)
 	}
-	same(must(o.Events(ctx, "default", ref, 1, 2)), must(own.Events(ctx, "default", ref, 1, 2)))
 	_, err = o.Configure(ctx, "default", wish, map[string]bool{"x": true})
 	if !fault.Is(err, fault.Invalid) {
 		t.Error(err)
@@ -404,6 +426,43 @@ func TestOrdersClient(t *testing.T) {
 	stale := orders.Wish{Ref: ref, Version: ptr(int64(1))}
 	if _, err = o.Delete(ctx, "default", stale); !fault.Is(err, fault.Conflict) {
 		t.Error(err)
+	}
+	must(o.Force(ctx, "default", wish, "up", lifecycle.Promote))
+	sized, err := o.EditSet(ctx, "default", wish, "active", []inventory.Edit{
+		{ID: "1", Operation: inventory.Replace, Target: "size", Value: 3},
+	})
+	if err != nil || mustJSON(t, sized.Active["size"]) != "3" || sized.State != "up" {
+		t.Errorf("%+v, %v", sized, err)
+	}
+	if _, err = o.EditSet(ctx, "default", wish, "candidate", []inventory.Edit{
+		{ID: "1", Operation: inventory.Replace, Target: "size", Value: 3},
+	}); !fault.Is(err, fault.Conflict) {
+		t.Error(err)
+	}
+	replaced, err := o.Replace(ctx, "default", wish, map[string]any{"name": "a/b"}, true)
+	if size, has := replaced.Candidate["size"]; err != nil || !has || size != nil {
+		t.Errorf("%+v, %v", replaced, err)
+	}
+	if _, err := o.Destroy(ctx, "default", wish); !fault.Is(err, fault.Refused) {
+		t.Errorf("a site needs it: %v", err)
+	}
+	alone, err := o.Create(ctx, "default", orders.Creation{
+		Service: "customer", Attributes: map[string]any{"name": "alone"},
+	})
+	must(alone, err)
+	gone := orders.Wish{Ref: orders.Ref{Service: "customer", ID: alone.ID}}
+	destroyed, err := o.Destroy(ctx, "default", gone)
+	if err != nil || !destroyed.Deleted {
+		t.Errorf("%+v, %v", destroyed, err)
+	}
+	ends, err := o.Events(ctx, "default", gone.Ref, orders.EventQuery{
+		Types: []string{"FORCE_DELETE"},
+	})
+	if err != nil || len(ends.Items) != 1 {
+		t.Errorf("%+v, %v", ends, err)
+	}
+	if _, err := o.Destroy(ctx, "default", gone); !fault.Is(err, fault.Conflict) {
+		t.Errorf("twice: %v", err)
 	}
 	d, err := api.Diagnose(
 		ctx,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 
 	"southbound/shared/fault"
 	"southbound/shared/service/inventory"
@@ -35,6 +36,22 @@ type UpdateBody struct {
 	Version    *int64            `json:"current_version,omitempty" minimum:"1" nullable:"true"`
 	UpdateID   *string           `json:"update_id,omitempty" maxLength:"255" nullable:"true" doc:"for the client alone"`
 	Comment    *string           `json:"comment,omitempty" maxLength:"4096" nullable:"true"`
+}
+
+// ReplacementBody gives all attributes anew.
+type ReplacementBody struct {
+	nulls
+	Attributes orders.Attributes `json:"attributes"`
+	Version    *int64            `json:"current_version,omitempty" minimum:"1" nullable:"true"`
+	PutID      *string           `json:"put_id,omitempty" maxLength:"255" nullable:"true" doc:"for the client alone"`
+	Ignore     *bool             `json:"ignore_read_only_attributes,omitempty" nullable:"true" doc:"attributes that only the model sets count for nothing; otherwise they are refused"`
+	Comment    *string           `json:"comment,omitempty" maxLength:"4096" nullable:"true"`
+}
+
+// ExpertBody does edits in one set of attributes.
+type ExpertBody struct {
+	EditsBody
+	Set string `json:"attribute_set_name" enum:"candidate_attributes,active_attributes,rollback_attributes"`
 }
 
 // EditsBody does edits.
@@ -92,7 +109,7 @@ type MigrationBody struct {
 // ConfigBody turns automatic transfers on and off.
 type ConfigBody struct {
 	nulls
-	Values  map[string]bool `json:"values" minProperties:"1" maxProperties:"100"`
+	Values  map[string]bool `json:"values" maxProperties:"100" doc:"none: nothing changes"`
 	Version *int64          `json:"current_version,omitempty" minimum:"1" nullable:"true"`
 }
 
@@ -155,6 +172,21 @@ func (r serviceRoutes) instanceChanges() {
 			}
 			return o.Update(ctx, i.Env, w, i.Body.Attributes)
 		})
+	type replaceIn struct {
+		OfInstance
+		Seen
+		Body ReplacementBody
+	}
+	ordering(r, http.MethodPut, instancePath, "replaceInstance",
+		"Give all attributes anew: what is left out gets its default",
+		func(ctx context.Context, o Orders, i *replaceIn) (v orders.Instance, err error) {
+			b := &i.Body
+			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, b.Comment)
+			if err != nil {
+				return v, err
+			}
+			return o.Replace(ctx, i.Env, w, b.Attributes, b.Ignore != nil && *b.Ignore)
+		})
 	type editIn struct {
 		OfInstance
 		Seen
@@ -183,6 +215,42 @@ func (r serviceRoutes) instanceChanges() {
 		})
 	r.instanceStates()
 	r.instanceSettings()
+	r.expertChanges()
+}
+
+// expertChanges serves changes that no modifier or lifecycle forbids.
+func (r serviceRoutes) expertChanges() {
+	const path = "/lsm/v2/service_inventory/{service_entity}/{service_id}/expert"
+	type editIn struct {
+		OfInstance
+		Seen
+		Body ExpertBody
+	}
+	ordering(r, http.MethodPatch, path, "editAttributeSet",
+		"Change one set of attributes, whatever modifiers say",
+		func(ctx context.Context, o Orders, i *editIn) (v orders.Instance, err error) {
+			b := &i.Body
+			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, b.Comment)
+			if err != nil {
+				return v, err
+			}
+			set := strings.TrimSuffix(b.Set, "_attributes")
+			return o.EditSet(ctx, i.Env, w, set, edits(b.Edits))
+		})
+	type destroyIn struct {
+		OfInstance
+		Seen
+		Message string `header:"message" maxLength:"4096" doc:"why, for the events"`
+	}
+	ordering(r, http.MethodDelete, path, "destroyInstance",
+		"End an instance without a transfer; its resources leave the model",
+		func(ctx context.Context, o Orders, i *destroyIn) (v orders.Instance, err error) {
+			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, nil, &i.Message)
+			if err != nil {
+				return v, err
+			}
+			return o.Destroy(ctx, i.Env, w)
+		})
 }
 
 // or returns a text, "" where there is none.

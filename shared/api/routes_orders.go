@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -190,15 +189,38 @@ func (r serviceRoutes) notOffered() {
 			d, err := o.Offer(ctx, i.Env, i.Service, i.Version, false)
 			return d.Config, err
 		})
-	ordering(r, http.MethodPost, settings, "configureService", "Not offered: see the error",
-		func(ctx context.Context, o Orders, i *serviceIn) (map[string]bool, error) {
-			if _, err := o.Offer(ctx, i.Env, i.Service, -1, false); err != nil {
-				return nil, err
+	type configIn struct {
+		InTenant
+		OfService
+		Body ConfigBody
+	}
+	ordering(r, http.MethodPost, settings, "configureService",
+		"No settings are offered but those of instances: see the error",
+		func(ctx context.Context, o Orders, i *configIn) (map[string]bool, error) {
+			d, err := o.Offer(ctx, i.Env, i.Service, -1, false)
+			if err != nil || len(i.Body.Values) == 0 {
+				return d.Config, err
 			}
 			return nil, fault.New(fault.Unsupported, "configure "+i.Service,
 				"a service has no settings: instances have, each its own").
 				WithHint(
 					"give `config` with an order, or POST …/service_inventory/SERVICE/ID/config")
+		})
+	ordering(r, http.MethodGet, "/lsm/v1/service_catalog/{service_entity}/schema",
+		"defaultSchema", "A JSON Schema for orders of a service",
+		func(ctx context.Context, o Orders, i *serviceIn) (map[string]any, error) {
+			d, err := o.Offer(ctx, i.Env, i.Service, -1, false)
+			return d.Schema(), err
+		})
+	ordering(r, http.MethodDelete, "/lsm/v1/service_catalog/{service_entity}", "deleteService",
+		"Not offered: see the error",
+		func(ctx context.Context, o Orders, i *serviceIn) (map[string]any, error) {
+			if _, err := o.Offer(ctx, i.Env, i.Service, -1, false); err != nil {
+				return nil, err
+			}
+			return nil, fault.New(fault.Unsupported, "delete "+i.Service,
+				"the services are those of the model that was exported last").
+				WithHint("take its binding out of the model, and run `southbound service export`")
 		})
 	ordering(r, http.MethodPost, "/lsm/v1/exporter/export_service_definition",
 		"exportServiceDefinition", "Not offered: see the error",
@@ -213,19 +235,22 @@ func (r serviceRoutes) notOffered() {
 }
 
 // Listing is what a request for a list of instances has.
+//
+// Large: it has a field for each parameter of the query.
 type Listing struct {
 	InTenant
 	OfService
+	ByCreation
+	WithCounts
 	Limit      int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"of instances in a page; it may have fewer"`
-	After      string   `query:"after" minLength:"1" maxLength:"4096" doc:"metadata.next of the page before"`
 	Sort       string   `query:"sort" pattern:"^(created_at|last_updated|state|service_identity_attribute_value|id)(\\.(asc|desc))?$"`
 	Progress   bool     `query:"include_deployment_progress"`
 	Deleted    bool     `query:"include_deleted" doc:"list deleted instances, too"`
-	States     []string `query:"filter.state,explode" maxItems:"50" nullable:"false" minLength:"1" doc:"any of these"`
+	States     []string `query:"filter.state,explode" maxItems:"50" nullable:"false" doc:"any of these"`
 	Only       bool     `query:"filter.deleted" doc:"list deleted instances alone"`
-	ID         string   `query:"filter.id" minLength:"1" maxLength:"255"`
-	Identity   string   `query:"filter.service_identity_attribute_value" minLength:"1" maxLength:"4096"`
-	Name       string   `query:"filter.id_or_service_identity" minLength:"1" maxLength:"4096" doc:"a part of one of them"`
+	ID         string   `query:"filter.id" maxLength:"255"`
+	Identity   string   `query:"filter.service_identity_attribute_value" maxLength:"4096"`
+	Name       string   `query:"filter.id_or_service_identity" maxLength:"4096" doc:"a part of one of them"`
 	Attributes []string `query:"filter.attribute,explode" maxItems:"20" nullable:"false" pattern:"^[^=]+=" doc:"NAME=VALUE; all of these"`
 	Empty      []string `query:"filter.attribute_set_empty,explode" maxItems:"3" nullable:"false" enum:"candidate,active,rollback"`
 	NotEmpty   []string `query:"filter.attribute_set_not_empty,explode" maxItems:"3" nullable:"false" enum:"candidate,active,rollback"`
@@ -233,9 +258,9 @@ type Listing struct {
 
 // query returns what is asked for.
 func (i *Listing) query() orders.Query {
-	q := orders.Query{After: i.After, Limit: i.Limit, Bytes: pageBytes}
-	by, way, _ := strings.Cut(i.Sort, ".")
-	q.Sort, q.Descending = by, way == "desc"
+	q := orders.Query{Bytes: pageBytes}
+	q.Sort, q.Descending = descends(i.Sort, false)
+	q.Place = placeOf(&i.ByCreation, q.Descending, i.Limit, i.WithCounts)
 	q.Filter = orders.Filter{
 		States: i.States, ID: i.ID, Identity: i.Identity, Name: i.Name, Empty: i.Empty,
 		NotEmpty: i.NotEmpty, Attributes: map[string]string{},
@@ -263,18 +288,6 @@ type Instances struct {
 	Metadata ListMetadata      `json:"metadata"`
 }
 
-// Links are addresses of lists.
-type Links struct {
-	Self string `json:"self"`
-	Next string `json:"next,omitempty"`
-}
-
-// ListMetadata says what is behind a page.
-type ListMetadata struct {
-	Next     string `json:"next,omitempty" doc:"after of the following page"`
-	PageSize int    `json:"page_size"`
-}
-
 const (
 	inventoryPath = "/lsm/v1/service_inventory/{service_entity}"
 	instancePath  = inventoryPath + "/{service_id}"
@@ -284,32 +297,6 @@ const (
 type listed struct {
 	Listing
 	linked
-}
-
-// linked is a part of a request for a list: links lead to the address that was asked for.
-type linked struct{ self url.URL }
-
-// Resolve implements huma.Resolver.
-func (l *linked) Resolve(c huma.Context) []error {
-	l.self = c.URL()
-	return nil
-}
-
-// links returns the links of a page, with the place at which the next one begins; "": there is
-// none.
-func (l *linked) links(next string) Links {
-	at := func(after string) string {
-		q := l.self.Query()
-		if after != "" {
-			q.Set("after", after)
-		}
-		return (&url.URL{Path: l.self.Path, RawPath: l.self.RawPath, RawQuery: q.Encode()}).String()
-	}
-	out := Links{Self: at("")}
-	if next != "" {
-		out.Next = at(next)
-	}
-	return out
 }
 
 func (r serviceRoutes) instances() {
@@ -323,7 +310,8 @@ func (r serviceRoutes) instances() {
 			if err == nil && i.Progress {
 				err = progressOf(ctx, r.s, i.Env, page.Items)
 			}
-			return answer(i.page(page), err)
+			links, m := around(&i.linked, &page, i.query().Descending, i.Limit, i.WithCounts)
+			return answer(Instances{orEmpty(page.Items), links, m}, err)
 		}, about)
 	type oneIn struct {
 		OfInstance
@@ -339,13 +327,53 @@ func (r serviceRoutes) instances() {
 			err = progressOf(ctx, r.s, i.Env, all)
 			return all[0], err
 		})
+	ordering(r, http.MethodGet, "/lsm/v1/service_inventory", "instanceByID",
+		"An instance, by its id alone",
+		func(ctx context.Context, o Orders, i *byIDIn) (orders.Instance, error) {
+			one, err := o.Instance(ctx, i.Env, orders.Ref{ID: i.ID})
+			if err != nil {
+				return one, err
+			}
+			return r.partly(ctx, o, i, one)
+		})
 }
 
-func (l *listed) page(p orders.Page) Instances {
-	return Instances{
-		Data: orEmpty(p.Items), Links: l.links(p.Next),
-		Metadata: ListMetadata{p.Next, len(p.Items)},
+// byIDIn asks for an instance by its id alone, and for parts of it.
+type byIDIn struct {
+	InTenant
+	ID       string `query:"service_id" required:"true" minLength:"1" maxLength:"4096" pattern:"^[^=]+$" doc:"the id"`
+	Progress bool   `query:"include_deployment_progress"`
+	Exclude  bool   `query:"exclude_read_only_attributes" doc:"leave out attributes that only the model sets"`
+	Referred bool   `query:"include_referenced_by" default:"true"`
+	Metadata bool   `query:"include_metadata" default:"true"`
+}
+
+// partly returns the parts of an instance that are asked for.
+func (r serviceRoutes) partly(
+	ctx context.Context, o Orders, i *byIDIn, one orders.Instance,
+) (orders.Instance, error) {
+	if i.Exclude {
+		d, err := o.Offer(ctx, i.Env, one.Service, one.ServiceVersion, false)
+		if err != nil {
+			return one, err
+		}
+		for _, set := range []*orders.Attributes{&one.Candidate, &one.Active, &one.Rollback} {
+			*set = inventory.Writable(&d.Service, *set)
+		}
 	}
+	if !i.Referred {
+		one.ReferredBy = nil
+	}
+	if !i.Metadata {
+		one.Metadata = map[string]string{}
+	}
+	all := []orders.Instance{one}
+	if i.Progress {
+		if err := progressOf(ctx, r.s, i.Env, all); err != nil {
+			return one, err
+		}
+	}
+	return all[0], nil
 }
 
 // wish returns a change that a request asks for. A version is needed, from the address or the body.
@@ -404,6 +432,7 @@ func mayBeNull(schemas map[string]*huma.Schema) {
 		"OrderItemBody":       "attributes metadata config",
 		"CreationBody":        "metadata config",
 		"OrderedCallback":     "event_types",
+		"ReplacementBody":     "ignore_read_only_attributes",
 		"MigrationBody":       "candidate_attributes active_attributes rollback_attributes",
 		"SuggestedBody":       "values",
 		"LifecycleState": "validate_self validate_others previous_attr_set_on_validate " +

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/service/orders"
 )
 
 // KnownParameter is a parameter as the public clients read it.
@@ -67,10 +67,12 @@ type KnownParameters struct {
 type parametersIn struct {
 	InTenant
 	linked
-	Limit int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"of parameters in a page"`
-	After string   `query:"after" minLength:"1" maxLength:"9" pattern:"^[0-9]+$" doc:"metadata.next of the page before"`
-	Names []string `query:"filter.name,explode" maxItems:"50" nullable:"false" minLength:"1" doc:"a part of any of these"`
-	From  []string `query:"filter.source,explode" maxItems:"10" nullable:"false" minLength:"1" doc:"user: all; model: those with suggested values"`
+	ByNumber
+	Limit   int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"of parameters in a page"`
+	Sort    string   `query:"sort" pattern:"^(name|source|updated)(\\.(asc|desc))?$"`
+	Names   []string `query:"filter.name,explode" maxItems:"50" nullable:"false" doc:"a part of any of these"`
+	From    []string `query:"filter.source,explode" maxItems:"10" nullable:"false" doc:"user: all; model: those with suggested values"`
+	Updated []string `query:"filter.updated,explode" maxItems:"10" nullable:"false" maxLength:"64" pattern:"^((ge:|gt:|le:|lt:)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([T+ ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?)?)?$" patternDescription:"a time, or ge:, gt:, le: or lt: in front of one" doc:"all of these, such as ge:2026-05-01+12:00:00"`
 }
 
 // wants reports whether a filter leaves a parameter.
@@ -91,7 +93,7 @@ func (r serviceRoutes) knownParameters() {
 			if err = r.s.known(ctx, i.Env, len(all), err); err != nil {
 				return nil, problemOf(err)
 			}
-			return answer(i.page(all), nil)
+			return answer(i.page(all))
 		}, about)
 	type oneIn struct {
 		InTenant
@@ -221,23 +223,35 @@ type OneParameter struct {
 	Parameter KnownParameter `json:"parameter"`
 }
 
-// page returns the part of all parameters that is asked for.
-func (i *parametersIn) page(all []state.Parameter) KnownParameters {
-	all = slices.DeleteFunc(all, func(p state.Parameter) bool { return !i.wants(&p) })
-	from, err := strconv.Atoi(i.After)
+// page returns the part of all parameters that is asked for. A place is the number of a parameter
+// in the list, from 1.
+func (i *parametersIn) page(all []state.Parameter) (KnownParameters, error) {
+	updated, err := orders.TimesWithin(i.Updated)
 	if err != nil {
-		from = 0 // there was none: the pattern lets only numbers through
+		return KnownParameters{}, err
 	}
-	from = min(from, len(all))
-	to, next := min(from+i.Limit, len(all)), ""
-	if to < len(all) {
-		next = strconv.Itoa(to)
+	all = slices.DeleteFunc(all, func(p state.Parameter) bool {
+		return !i.wants(&p) || !updated(p.Updated)
+	})
+	shown := make([]KnownParameter, len(all))
+	for n := range all {
+		shown[n] = knownParameter(i.Env, &all[n])
 	}
-	v := KnownParameters{
-		Data: []KnownParameter{}, Links: i.links(next), Metadata: ListMetadata{next, to - from},
-	}
-	for n := from; n < to; n++ {
-		v.Data = append(v.Data, knownParameter(i.Env, &all[n]))
-	}
-	return v
+	by, down := descends(i.Sort, false)
+	slices.SortStableFunc(shown, func(a, b KnownParameter) int {
+		if down {
+			a, b = b, a
+		}
+		switch by {
+		case "source":
+			return strings.Compare(a.Source, b.Source)
+		case "updated":
+			return a.Updated.Compare(b.Updated)
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	p := orders.Place{After: i.Start, Before: i.End, Limit: i.Limit, Count: true}
+	page, err := orders.Numbered(shown, p)
+	links, m := around(&i.linked, &page, false, i.Limit, WithCounts{true})
+	return KnownParameters{page.Items, links, m}, err
 }

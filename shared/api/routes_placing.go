@@ -2,12 +2,15 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"southbound/shared/fault"
 	"southbound/shared/service/orders"
 )
 
@@ -31,47 +34,136 @@ func (value) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 
 type eventsIn struct {
 	OfInstance
-	After int64 `query:"after" minimum:"0" doc:"seq of the last event of the page before"`
-	Limit int   `query:"limit" minimum:"1" maximum:"1000" default:"1000"`
+	linked
+	ByNumber
+	WithCounts
+	Limit        int      `query:"limit" minimum:"1" maximum:"1000" default:"1000"`
+	Sort         string   `query:"sort" pattern:"^timestamp(\\.(asc|desc))?$" doc:"the newest first, unless it is timestamp.asc"`
+	Sources      []string `query:"filter.source,explode" maxItems:"50" nullable:"false" doc:"any of these"`
+	Destinations []string `query:"filter.destination,explode" maxItems:"50" nullable:"false" doc:"any of these"`
+	Types        []string `query:"filter.event_type,explode" maxItems:"50" nullable:"false" doc:"any of these"`
+	Versions     []string `query:"filter.version,explode" maxItems:"10" nullable:"false" pattern:"^((ge:|gt:|le:|lt:)?[0-9]{1,18})?$" patternDescription:"a version, or ge:, gt:, le: or lt: in front of one" doc:"all of these"`
+	Times        []string `query:"filter.timestamp,explode" maxItems:"10" nullable:"false" maxLength:"64" pattern:"^((ge:|gt:|le:|lt:)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([T+ ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?)?)?$" patternDescription:"a time, or ge:, gt:, le: or lt: in front of one" doc:"all of these, such as ge:2026-05-01+12:00:00"`
+}
+
+// query returns what is asked for.
+func (i *eventsIn) query() orders.EventQuery {
+	_, descending := descends(cmp.Or(i.Sort, "timestamp.desc"), true)
+	return orders.EventQuery{
+		Place:      placeOf(&i.ByNumber, descending, i.Limit, i.WithCounts),
+		Descending: descending, Sources: i.Sources, Destinations: i.Destinations,
+		Types: i.Types, Versions: i.Versions, Times: i.Times,
+	}
 }
 
 type logIn struct {
 	OfInstance
-	After int64 `query:"after" minimum:"0" doc:"version of the last state of the page before"`
-	Limit int   `query:"limit" minimum:"1" maximum:"100" default:"100"`
+	linked
+	ByNumber
+	WithCounts
+	Limit    int      `query:"limit" minimum:"1" maximum:"100" default:"100"`
+	Sort     string   `query:"sort" pattern:"^version(\\.(asc|desc))?$" doc:"the newest first, unless it is version.asc"`
+	Versions []string `query:"filter.version,explode" maxItems:"10" nullable:"false" pattern:"^((ge:|gt:|le:|lt:)?[0-9]{1,18})?$" patternDescription:"a version, or ge:, gt:, le: or lt: in front of one" doc:"all of these"`
+}
+
+// query returns what is asked for.
+func (i *logIn) query() orders.LogQuery {
+	_, descending := descends(cmp.Or(i.Sort, "version.desc"), true)
+	return orders.LogQuery{
+		Place:      placeOf(&i.ByNumber, descending, i.Limit, i.WithCounts),
+		Descending: descending, Versions: i.Versions,
+	}
+}
+
+// InstanceEvents is a page of events.
+type InstanceEvents struct {
+	Data     []orders.Event `json:"data"`
+	Links    Links          `json:"links"`
+	Metadata ListMetadata   `json:"metadata"`
+}
+
+// InstanceLog is a page of versions of an instance.
+type InstanceLog struct {
+	Data     []orders.LogEntry `json:"data"`
+	Links    Links             `json:"links"`
+	Metadata ListMetadata      `json:"metadata"`
 }
 
 func (r serviceRoutes) instanceHistory() {
-	ordering(r, http.MethodGet, instancePath+"/events", "instanceEvents",
-		"What has happened to an instance, oldest first",
-		func(ctx context.Context, o Orders, i *eventsIn) ([]orders.Event, error) {
-			all, err := o.Events(ctx, i.Env, i.ref(), i.After, i.Limit)
-			return orEmpty(all), err
-		})
-	ordering(r, http.MethodGet, instancePath+"/log", "instanceLog",
-		"The states that an instance has come to, with its attributes, oldest first",
-		func(ctx context.Context, o Orders, i *logIn) ([]orders.LogEntry, error) {
-			all, err := o.Log(ctx, i.Env, i.ref(), i.After, i.Limit)
-			return orEmpty(all), err
-		})
+	serve(r.routes, http.MethodGet, instancePath+"/events", "instanceEvents",
+		"What has happened to an instance, the newest first",
+		func(ctx context.Context, i *eventsIn) (*out[InstanceEvents], error) {
+			o, err := r.s.Orders()
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			q := i.query()
+			page, err := o.Events(ctx, i.Env, i.ref(), q)
+			links, m := around(&i.linked, &page, q.Descending, i.Limit, i.WithCounts)
+			return answer(InstanceEvents{orEmpty(page.Items), links, m}, err)
+		}, about)
+	serve(r.routes, http.MethodGet, instancePath+"/log", "instanceLog",
+		"An instance at its versions, the newest first",
+		func(ctx context.Context, i *logIn) (*out[InstanceLog], error) {
+			o, err := r.s.Orders()
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			q := i.query()
+			page, err := o.Log(ctx, i.Env, i.ref(), q)
+			links, m := around(&i.linked, &page, q.Descending, i.Limit, i.WithCounts)
+			return answer(InstanceLog{orEmpty(page.Items), links, m}, err)
+		}, about)
+	r.instanceHealth()
+}
+
+// instanceHealth serves the resources of an instance, and what is wrong with them.
+func (r serviceRoutes) instanceHealth() {
+	type resourcesIn struct {
+		OfInstance
+		Seen
+	}
 	ordering(r, http.MethodGet, instancePath+"/resources", "instanceResources",
 		"The resources of an instance, and those that it follows",
-		func(ctx context.Context, o Orders, i *OfInstance) ([]InstanceResource, error) {
+		func(ctx context.Context, o Orders, i *resourcesIn) ([]InstanceResource, error) {
 			one, err := o.Instance(ctx, i.Env, i.ref())
 			if err != nil {
 				return []InstanceResource{}, err
+			}
+			if v := i.Seen.Version; v != 0 && v != one.Version {
+				return []InstanceResource{}, fault.New(fault.Conflict, "",
+					"the instance has the version %d, and not %d", one.Version, v).
+					WithHint("read it again, or leave current_version out")
 			}
 			return InstanceResources(ctx, r.s, i.Env, &one)
 		})
 	ordering(r, http.MethodGet, instancePath+"/diagnose", "diagnoseInstance",
 		"Why an instance is not well",
-		func(ctx context.Context, o Orders, i *OfInstance) (Diagnosis, error) {
+		func(ctx context.Context, o Orders, i *diagnosing) (Diagnosis, error) {
 			one, err := o.Instance(ctx, i.Env, i.ref())
 			if err != nil {
 				return Diagnosis{}, err
 			}
-			return Diagnose(ctx, r.s, o, i.Env, &one)
+			d, err := Diagnose(ctx, r.s, o, i.Env, &one)
+			d.Rejections = slices.DeleteFunc(d.Rejections, func(r Rejection) bool {
+				return !i.looksAt(r.Version, one.Version)
+			})
+			return d, err
 		})
+}
+
+// diagnosing asks why an instance is not well.
+type diagnosing struct {
+	OfInstance
+	Version    int64 `query:"version" minimum:"1" doc:"rejections up to this version; without it, of all"`
+	Rejections int64 `query:"rejection_lookbehind" minimum:"-1" default:"-1" doc:"how many versions before the last one to look at; -1: at all"`
+	Failures   int64 `query:"failure_lookbehind" minimum:"0" doc:"changes nothing: failures are those of now"`
+}
+
+// looksAt reports whether rejections at a version are asked for.
+func (d *diagnosing) looksAt(version, last int64) bool {
+	last = cmp.Or(d.Version, last)
+	return version <= last && (d.Rejections < 0 || version >= last-d.Rejections)
 }
 
 // OrderBody does several things at once.
@@ -119,15 +211,15 @@ func (r serviceRoutes) placeOrder() {
 			if err != nil {
 				return nil, problemOf(err)
 			}
+			_, descending := descends(cmp.Or(i.Sort, "created_at.desc"), true)
 			q := orders.OrderQuery{
-				After: i.After, Limit: i.Limit, Descending: i.Sort != "created_at.asc",
+				Place:      placeOf(&i.ByTime, descending, i.Limit, i.WithCounts),
+				Descending: descending,
 			}
 			page, err := o.PlacedOrders(ctx, i.Env, q)
 			err = r.s.known(ctx, i.Env, len(page.Items), err)
-			return answer(PlacedOrders{
-				Data: orEmpty(page.Items), Links: i.links(page.Next),
-				Metadata: ListMetadata{page.Next, len(page.Items)},
-			}, err)
+			links, m := around(&i.linked, &page, descending, i.Limit, i.WithCounts)
+			return answer(PlacedOrders{orEmpty(page.Items), links, m}, err)
 		}, about)
 }
 
@@ -135,8 +227,9 @@ func (r serviceRoutes) placeOrder() {
 type ordersIn struct {
 	InTenant
 	linked
+	ByTime
+	WithCounts
 	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"of orders in a page"`
-	After string `query:"after" pattern:"^[0-9]{1,16}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" doc:"metadata.next of the page before"`
 	Sort  string `query:"sort" pattern:"^created_at(\\.(asc|desc))?$" doc:"the newest first, unless it is created_at.asc"`
 }
 

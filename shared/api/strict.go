@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -126,8 +128,18 @@ func notEmpty(c huma.Context, next func(huma.Context)) {
 		return
 	}
 	asked := u.Query()
+	clients := forClients(c.Operation().Path)
 	for _, p := range c.Operation().Parameters {
 		values := asked[p.Name]
+		if clients && strings.HasPrefix(p.Name, "filter.") { // clients send filters that are empty
+			if values = slices.DeleteFunc(values, func(v string) bool { return v == "" }); len(
+				values) == 0 {
+				delete(asked, p.Name)
+			} else {
+				asked[p.Name] = values
+			}
+			u.RawQuery = asked.Encode()
+		}
 		if p.In != "query" || len(values) == 0 {
 			continue
 		}
@@ -144,8 +156,21 @@ func notEmpty(c huma.Context, next func(huma.Context)) {
 		send(c, problemWith(http.StatusUnprocessableEntity, f))
 		return
 	}
-	next(c)
+	next(queried{c, u, asked})
 }
+
+// queried is a request with another query.
+type queried struct {
+	humaContext
+	url   url.URL
+	asked url.Values
+}
+
+// URL implements huma.Context.
+func (q queried) URL() url.URL { return q.url }
+
+// Query implements huma.Context.
+func (q queried) Query(name string) string { return q.asked.Get(name) }
 
 // send answers with an error, in place of the library.
 func send(c huma.Context, p *ErrorBody) {

@@ -190,12 +190,14 @@ func (ic *instanceCommands) happened(ctx context.Context, o api.Orders, i *order
 }
 
 func (ic *instanceCommands) event(e *orders.Event) {
-	what := e.From
+	what := ""
 	switch {
-	case e.To != "" && e.From != "":
-		what += " → " + e.To
-	case e.To != "":
-		what = e.To
+	case e.To != nil && e.From != nil:
+		what = *e.From + " → " + *e.To
+	case e.To != nil:
+		what = *e.To
+	case e.From != nil:
+		what = *e.From
 	}
 	if e.Error {
 		what += " (failed)"
@@ -204,7 +206,7 @@ func (ic *instanceCommands) event(e *orders.Event) {
 		"%s  %3d  %-14s  %s\n",
 		e.At.UTC().Format(time.RFC3339),
 		e.Version,
-		e.Kind,
+		e.Trigger,
 		oneLine(what),
 	)
 	if e.Message != "" {
@@ -264,7 +266,7 @@ func (ic *instanceCommands) diagnosis(ctx context.Context, o api.Orders, i *orde
 // why shows a diagnosis.
 func (ic *instanceCommands) why(d *api.Diagnosis) {
 	for n := range d.Failures {
-		ic.instanceResource(&d.Failures[n])
+		ic.instanceResource(&d.Failures[n].InstanceResource)
 	}
 	for _, r := range d.Rejections {
 		ic.printf("%s  %s → %s failed", r.At.UTC().Format(time.RFC3339), r.From, r.To)

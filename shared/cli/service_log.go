@@ -8,11 +8,10 @@ import (
 	"strings"
 
 	"southbound/shared/api"
-	"southbound/shared/service/inventory"
 	"southbound/shared/service/orders"
 )
 
-// log shows the states that an instance has come to, and what its attributes became at each.
+// log shows the versions of an instance, and what its attributes became at each.
 func (ic *instanceCommands) log(ctx context.Context, o api.Orders, i *orders.Instance) error {
 	var before orders.LogEntry
 	ref := orders.Ref{Service: i.Service, ID: i.ID}
@@ -21,10 +20,9 @@ func (ic *instanceCommands) log(ctx context.Context, o api.Orders, i *orders.Ins
 			ic.line(e)
 			return
 		}
-		ic.event(&orders.Event{Instance: e.Instance, Service: e.Service, Event: inventory.Event{
-			At: e.At, Version: e.Version, Kind: string(e.Trigger), From: e.From, To: e.State,
-			Error: e.Error, Message: e.Message,
-		}})
+		for n := len(e.Events) - 1; n >= 0; n-- {
+			ic.event(&e.Events[n])
+		}
 		for _, s := range []struct {
 			name    string
 			was, is orders.Attributes

@@ -437,7 +437,8 @@ func (cp *completer) offerInstances(ctx context.Context, word string) []string {
 	if err != nil {
 		return nil
 	}
-	q := orders.Query{Filter: orders.Filter{Service: service}, Limit: maxOffered}
+	q := orders.Query{Filter: orders.Filter{Service: service}}
+	q.Limit = maxOffered
 	p, _ := o.List(ctx, cp.env, q)
 	for i := range p.Items {
 		if p.Items[i].Identity != nil {

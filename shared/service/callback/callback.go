@@ -93,14 +93,34 @@ type Store interface {
 	Delivered(ctx context.Context, env, instance, id string, seq int64, all []string) error
 }
 
-// kinds are the names of events that callbacks choose, in the words of the public clients.
+// KindForceDelete is the kind of an event that ended an instance by force, and KindProblem that of
+// one that keeps it from going on.
+const (
+	KindForceDelete = "force_delete"
+	KindProblem     = "problem"
+)
+
+// kinds are the names of events that callbacks choose, in the words of the public clients. No event
+// is an ALLOCATION_UPDATE: what a model sets is part of the transfer that it is compiled for.
 func kinds() map[string]lifecycle.Trigger {
 	return map[string]lifecycle.Trigger{
 		"CREATE_TRANSITION": "create", "API_SET_STATE_TRANSITION": lifecycle.BySetState,
 		"ON_UPDATE_TRANSITION": lifecycle.ByUpdate, "ON_DELETE_TRANSITION": lifecycle.ByDelete,
 		"AUTO_TRANSITION": lifecycle.ByItself, "RESOURCE_TRANSITION": lifecycle.ByResources,
-		"FORCE_TRANSITION": lifecycle.ByForce,
+		"FORCE_UPDATE": lifecycle.ByForce, "FORCE_DELETE": KindForceDelete,
+		"RESOURCE_EVENT": KindProblem, "CONFIG_UPDATE": "configure", "METADATA_UPDATE": "metadata",
+		"ALLOCATION_UPDATE": "allocation",
 	}
+}
+
+// Word returns the kind of an event in the words of the public clients.
+func Word(kind string) string {
+	for word, k := range kinds() {
+		if string(k) == kind {
+			return word
+		}
+	}
+	return strings.ToUpper(kind)
 }
 
 // levels are the levels of events, the least first. What went wrong is an ERROR, all else INFO.
@@ -164,7 +184,7 @@ func Kinds() []string {
 	}
 	slices.Sort(out)
 	slices.Sort(long)
-	return append(append(out, "problem", "configure", "metadata"), long...)
+	return append(out, long...)
 }
 
 func known(name string) bool { return slices.Contains(Kinds(), name) }

@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/diag"
 	"southbound/shared/fault"
+	"southbound/shared/service/callback"
 	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
 	"southbound/shared/service/lifecycle"
@@ -133,6 +134,68 @@ func (s *changes) edit(
 	}
 }
 
+// Replace gives all attributes anew: what is not among them and may be changed gets its default.
+// With ignore, read-only attributes among them count for nothing.
+func (s *changes) Replace(
+	ctx context.Context, env string, w Wish, attributes map[string]any, ignore bool,
+) (Instance, error) {
+	return s.change(ctx, env, w, string(lifecycle.ByUpdate),
+		func(f *found) (inventory.Change, error) {
+			var err error
+			if f.def, err = s.latest(ctx, env, &f.record); err != nil {
+				return inventory.Change{}, err
+			}
+			all := attributes
+			if ignore {
+				all = inventory.Writable(&f.def, all)
+			}
+			given, lost := s.resolved(ctx, env, &f.def, all, nil)
+			c, err := inventory.ReplaceAll(&f.def, f.record, given, f.record.Version, s.now())
+			return c, both(lost, err)
+		})
+}
+
+// EditSet changes what edits name in one of the sets of attributes: candidate, active or rollback.
+// It is for experts, whom modifiers do not hold.
+func (s *experts) EditSet(
+	ctx context.Context, env string, w Wish, set string, edits []inventory.Edit,
+) (Instance, error) {
+	return s.change(ctx, env, w, string(lifecycle.ByForce),
+		func(f *found) (inventory.Change, error) {
+			all, err := s.edits(ctx, env, &f.def, edits, nil)
+			if err != nil {
+				return inventory.Change{}, err
+			}
+			return inventory.EditSet(&f.def, f.record, set, all, f.record.Version, s.now())
+		})
+}
+
+// Destroy ends an instance without a transfer, for experts: it comes to the first state of its
+// lifecycle that is deleted, and its resources leave the model.
+func (s *experts) Destroy(ctx context.Context, env string, w Wish) (Instance, error) {
+	return s.change(ctx, env, w, callback.KindForceDelete,
+		func(f *found) (inventory.Change, error) {
+			if f.record.Deleted {
+				return inventory.Change{}, fault.New(fault.Conflict, "",
+					"the instance %s is deleted", f.record.ID)
+			}
+			states := f.def.Lifecycle.States
+			n := slices.IndexFunc(states, func(s lifecycle.State) bool { return s.Deleted })
+			if n < 0 {
+				return inventory.Change{}, fault.New(fault.Conflict, "",
+					"the lifecycle of %s has no state that is deleted", f.def.Name).
+					WithHint("give a state of the lifecycle deleted=true in the model")
+			}
+			c, err := inventory.Advance(&f.def, f.record, lifecycle.Force{
+				Target: states[n].Name, Version: f.record.Version,
+			}, s.now())
+			if err == nil {
+				c.Events[0].Kind = callback.KindForceDelete
+			}
+			return c, err
+		})
+}
+
 // edits returns edits with ids in the place of names, and those of all attributes as one for each.
 func (s *changes) edits(
 	ctx context.Context, env string, d *definition.Service, given []inventory.Edit, names names,
@@ -199,7 +262,7 @@ func (s *changes) SetState(
 }
 
 // Force sets a state without a transfer, and does an operation with the sets of attributes.
-func (s *changes) Force(
+func (s *experts) Force(
 	ctx context.Context, env string, w Wish, target string, o lifecycle.Operation,
 ) (Instance, error) {
 	return s.change(ctx, env, w, string(lifecycle.ByForce),
@@ -210,7 +273,7 @@ func (s *changes) Force(
 
 // Migrate gives an instance the definition that a version of its service has, with other attributes
 // and in another state.
-func (s *changes) Migrate(
+func (s *experts) Migrate(
 	ctx context.Context, env string, w Wish, version int, m inventory.Migration,
 ) (Instance, error) {
 	return s.change(ctx, env, w, string(lifecycle.ByForce),
@@ -236,8 +299,15 @@ func (s *changes) Migrate(
 func (s *changes) Configure(
 	ctx context.Context, env string, w Wish, values map[string]bool,
 ) (Instance, error) {
-	if len(values) == 0 {
-		return Instance{}, fault.New(fault.Invalid, "", "there are no settings")
+	if len(values) == 0 { // clients send none where nothing was changed
+		f, err := s.find(ctx, env, w.Ref)
+		if err == nil {
+			err = seen(w.Version, &f.record)
+		}
+		if err != nil {
+			return Instance{}, err
+		}
+		return s.whole(ctx, env, &f)
 	}
 	return s.change(ctx, env, w, "configure", func(f *found) (inventory.Change, error) {
 		r, err := s.configured(&f.def, f.record, values)

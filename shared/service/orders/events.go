@@ -2,32 +2,149 @@ package orders
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
 
+	"github.com/google/uuid"
+
+	"southbound/shared/service/callback"
 	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
 )
 
-// Event is something that has happened to an instance.
+// Event is something that has happened to an instance, as it is shown.
+//
+// Large: it is an object of the API, with the names that clients know.
 type Event struct {
-	Instance string `json:"service_instance_id"`
-	Service  string `json:"service_entity"`
-	inventory.Event
+	ID       string    `json:"id"`
+	Instance string    `json:"service_instance_id"`
+	Service  string    `json:"service_entity"`
+	Seq      int64     `json:"seq" doc:"its place among the events of the instance"`
+	At       time.Time `json:"timestamp"`
+	Version  int64     `json:"service_instance_version" doc:"that the instance had afterwards"`
+	Type     string    `json:"event_type" doc:"in the words of the public clients"`
+	// Trigger is the kind of the event in our words: that of the transfer, or what else happened.
+	Trigger lifecycle.Trigger `json:"trigger"`
+	From    *string           `json:"source" doc:"null: it was made, or stays in its state"`
+	To      *string           `json:"destination" doc:"null: it stays in its state"`
+	Error   bool              `json:"is_error_transition"`
+	Ignored bool              `json:"ignored_transition" doc:"always false"`
+	// Severity is a number and a word: 20 and INFO, or 40 and ERROR for what went wrong.
+	Severity     int    `json:"severity"`
+	SeverityText string `json:"severity_text"`
+	Message      string `json:"message"`
+	// Correlation is equal in the events that belong to one version of the instance.
+	Correlation string  `json:"event_correlation_id"`
+	Compile     *string `json:"id_compile_report" doc:"always null"`
+	// More is what else is known of it: problems with their places, say.
+	More json.RawMessage `json:"more,omitempty"`
 }
 
-// Events returns events of an instance behind a place, oldest first, at most limit.
-func (s *views) Events(
-	ctx context.Context, env string, ref Ref, after int64, limit int,
-) ([]Event, error) {
-	r, err := s.record(ctx, env, ref)
-	if err != nil {
-		return nil, err
+// The severities of events.
+const (
+	severityInfo  = 20
+	severityError = 40
+)
+
+// events are the namespace of ids of events, which follow from the instance and the number.
+var events = uuid.MustParse("5c9f0e0a-7a53-4d1c-9f0e-2b7d6c1a4e55")
+
+func derived(text string) string { return uuid.NewSHA1(events, []byte(text)).String() }
+
+// eventOf returns an event as it is shown.
+func eventOf(instance, service string, e *inventory.Event) Event {
+	out := Event{
+		ID:       derived(fmt.Sprintf("%s/%d", instance, e.Seq)),
+		Instance: instance, Service: service, Seq: e.Seq, At: e.At, Version: e.Version,
+		Type: callback.Word(e.Kind), Trigger: lifecycle.Trigger(e.Kind), From: orNil(e.From),
+		To: orNil(e.To), Error: e.Error, Severity: severityInfo, SeverityText: "INFO",
+		Message: e.Message, More: e.More,
+		Correlation: derived(fmt.Sprintf("%s/version/%d", instance, e.Version)),
 	}
-	list, err := s.Instances.Events(ctx, env, r.ID, after, inventory.Page(limit))
-	out := make([]Event, len(list))
-	for i := range list {
-		out[i] = Event{r.ID, r.Service, list[i]}
+	if e.Error {
+		out.Severity, out.SeverityText = severityError, "ERROR"
 	}
-	return out, err
+	return out
 }
 
 // Entered reports whether the instance has come to a state, To, and not only been asked to.
-func (e *Event) Entered() bool { return e.To != "" }
+func (e *Event) Entered() bool { return e.To != nil }
+
+// EventQuery asks for events of an instance.
+type EventQuery struct {
+	Place
+	// Descending begins with the newest.
+	Descending bool
+	// Sources, Destinations and Types are those of the events, any of them; none: all.
+	Sources, Destinations, Types []string
+	// Versions and Times are limits, such as ge:4 and lt:2026-05-01+12:00:00; all of them hold.
+	Versions, Times []string
+}
+
+// EventPage is a part of the events of an instance.
+type EventPage = Part[Event]
+
+// Events returns events of an instance, at most inventory.MaxPage of them.
+func (s *views) Events(
+	ctx context.Context, env string, ref Ref, q EventQuery,
+) (EventPage, error) {
+	versions, err := limitsOf(q.Versions, numberOf)
+	if err != nil {
+		return EventPage{}, err
+	}
+	times, err := TimesWithin(q.Times)
+	if err != nil {
+		return EventPage{}, err
+	}
+	seq := func(e *Event) int64 { return e.Seq }
+	w, err := numbered(&q.Place, inventory.Page(q.Limit), q.Descending, seq)
+	if err != nil {
+		return EventPage{}, err
+	}
+	r, err := s.record(ctx, env, ref)
+	if err != nil {
+		return EventPage{}, err
+	}
+	all, err := s.happened(ctx, env, &r)
+	if err != nil {
+		return EventPage{}, err
+	}
+	if q.Descending {
+		slices.Reverse(all)
+	}
+	for _, e := range all {
+		if q.wants(&e) && withinLimits(versions, e.Version) && times(e.At) {
+			w.add(e)
+		}
+	}
+	return partOf(w, &q.Place, seq), nil
+}
+
+// happened returns all events of an instance, the oldest first.
+func (s *views) happened(
+	ctx context.Context, env string, r *inventory.Record,
+) ([]Event, error) {
+	var out []Event
+	for after := int64(0); ; after = out[len(out)-1].Seq {
+		page, err := s.Instances.Events(ctx, env, r.ID, after, inventory.MaxPage)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			out = append(out, eventOf(r.ID, r.Service, &page[i]))
+		}
+		if len(page) < inventory.MaxPage {
+			return out, nil
+		}
+	}
+}
+
+// wants reports whether the lists of a query leave an event.
+func (q *EventQuery) wants(e *Event) bool {
+	among := func(all []string, one *string) bool {
+		return len(all) == 0 || one != nil && slices.Contains(all, *one)
+	}
+	return among(q.Sources, e.From) && among(q.Destinations, e.To) && among(q.Types, &e.Type)
+}

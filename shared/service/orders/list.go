@@ -43,20 +43,16 @@ type Filter struct {
 // Query asks for instances.
 type Query struct {
 	Filter
+	Place
 	// Sort is one of Sorts; "" is created_at.
 	Sort       string
 	Descending bool
-	After      string // Next of the page before
-	Limit      int    // 0: as many as a page holds
 	// Bytes is how much JSON a page has about; 0: as much as it takes.
 	Bytes int
 }
 
-// Page is a part of a list. Next, when not empty, is what the following one is asked for with.
-type Page struct {
-	Items []Instance
-	Next  string
-}
+// Page is a part of a list of instances.
+type Page = Part[Instance]
 
 // Sorts returns what instances can be sorted by.
 func Sorts() []string {
@@ -68,48 +64,74 @@ const maxSorted = 20000
 
 // List returns instances.
 func (s *views) List(ctx context.Context, env string, q Query) (Page, error) {
-	after, err := q.check()
+	at, err := q.check()
 	if err != nil {
 		return Page{}, err
 	}
-	l := &lister{s: s, ctx: ctx, env: env, q: q, defs: map[string]definition.Service{}}
+	l := &lister{
+		s: s, ctx: ctx, env: env, q: q, at: at, limit: inventory.Page(q.Limit),
+		defs: map[string]definition.Service{},
+	}
 	if q.Service != "" {
 		if _, err := s.Definitions.One(ctx, env, q.Service, -1); err != nil {
 			return Page{}, err
 		}
 	}
-	limit := inventory.Page(q.Limit)
-	var got []inventory.Record
-	if by := cmp.Or(q.Sort, Sorts()[0]); by == Sorts()[0] {
-		got, err = l.read(after, limit+1)
-	} else {
-		got, err = l.sorted(by, after, limit+1)
-	}
+	got, err := l.find()
 	if err != nil {
 		return Page{}, err
 	}
-	return l.page(got, limit)
+	return l.page(got)
 }
 
-// page returns the first of what was found.
-func (l *lister) page(got []inventory.Record, limit int) (Page, error) {
-	p, bytes := Page{Items: []Instance{}}, 0
-	for i := range got {
-		if i == limit || l.q.Bytes > 0 && bytes > l.q.Bytes {
-			p.Next = l.q.place(&got[i-1]).text()
-			break
-		}
-		one, err := l.shown(&got[i])
+// page returns the records that were found as they are shown.
+func (l *lister) page(got foundRecords) (Page, error) {
+	l.fit(&got)
+	p := Page{Items: []Instance{}}
+	for i := range got.records {
+		one, err := l.shown(&got.records[i])
 		if err != nil {
 			return p, err
 		}
-		if l.q.Bytes > 0 {
-			bytes += len(text(got[i].Candidate)) + len(text(got[i].Active)) +
-				len(text(got[i].Rollback))
-		}
 		p.Items = append(p.Items, one)
 	}
+	if l.q.Count {
+		p.count(got.ahead, got.behind)
+	}
+	if n := len(got.records); n > 0 {
+		if got.behind > 0 {
+			p.Next = l.q.place(&got.records[n-1]).text()
+		}
+		if got.ahead > 0 {
+			p.Prev = l.q.place(&got.records[0]).text()
+		}
+	}
 	return p, nil
+}
+
+// fit leaves as many records as a page has bytes for, but at least one: those that are nearest to
+// the place that was asked for.
+func (l *lister) fit(got *foundRecords) {
+	if l.q.Bytes == 0 {
+		return
+	}
+	bytes, n := 0, len(got.records)
+	for i := range n {
+		at := i
+		if l.q.Before != "" {
+			at = n - 1 - i
+		}
+		if i > 0 && bytes > l.q.Bytes {
+			if l.q.Before != "" {
+				got.records, got.ahead = got.records[at+1:], got.ahead+at+1
+			} else {
+				got.records, got.behind = got.records[:at], got.behind+n-at
+			}
+			return
+		}
+		r := &got.records[at]
+		bytes += len(text(r.Candidate)) + len(text(r.Active)) + len(text(r.Rollback))
+	}
 }
 
 // Check refuses a query that cannot be answered.
@@ -118,7 +140,7 @@ func (q *Query) Check() error {
 	return err
 }
 
-// check is Check that returns where the query goes on.
+// check is Check that returns the place that the query names.
 func (q *Query) check() (*place, error) {
 	if q.Sort != "" && !slices.Contains(Sorts(), q.Sort) {
 		return nil, fault.New(fault.Invalid, "", "instances are not sorted by %q", q.Sort).
@@ -130,14 +152,15 @@ func (q *Query) check() (*place, error) {
 				WithHint("use candidate, active or rollback")
 		}
 	}
-	if q.After == "" {
+	at := cmp.Or(q.After, q.Before)
+	if at == "" {
 		return nil, nil // it begins at the beginning
 	}
 	p := &place{}
-	b, err := base64.RawURLEncoding.DecodeString(q.After)
-	if err != nil || json.Unmarshal(b, p) != nil || p.Sort != q.Sort {
-		return nil, fault.New(fault.Usage, "", "this is not a place in this list").
-			WithHint("begin at the beginning, with the same filter and order")
+	b, err := base64.RawURLEncoding.DecodeString(at)
+	if err != nil || json.Unmarshal(b, p) != nil || p.Sort != q.Sort ||
+		q.After != "" && q.Before != "" {
+		return nil, noPlace()
 	}
 	return p, nil
 }
@@ -182,11 +205,35 @@ func (p *place) compare(o *place) int {
 
 // lister answers a query.
 type lister struct {
-	s    *views
-	ctx  context.Context // of the one request that it is made for
-	env  string
-	q    Query
-	defs map[string]definition.Service
+	s     *views
+	ctx   context.Context // of the one request that it is made for
+	env   string
+	q     Query
+	at    *place // after or before which the page is; nil: it begins at the beginning
+	limit int
+	defs  map[string]definition.Service
+}
+
+// foundRecords are the records of a page. Without counts, ahead and behind only say whether there
+// are records.
+type foundRecords struct {
+	records       []inventory.Record
+	ahead, behind int
+}
+
+// find returns the records of the page.
+func (l *lister) find() (foundRecords, error) {
+	if got, only, err := l.one(); only || err != nil {
+		return l.picked(got), err
+	}
+	by := cmp.Or(l.q.Sort, Sorts()[0])
+	switch {
+	case by != Sorts()[0]:
+		return l.sorted(by)
+	case l.q.plain():
+		return l.stored()
+	}
+	return l.filtered()
 }
 
 // one returns the only instance that a filter can leave, with true; false if there may be several.
@@ -202,91 +249,177 @@ func (l *lister) one() ([]inventory.Record, bool, error) {
 	if fault.Is(err, fault.NotFound) {
 		return nil, true, nil
 	}
-	if err != nil {
+	if err != nil || !l.q.matches(&r) {
 		return nil, true, err
 	}
 	return []inventory.Record{r}, true, nil
 }
 
-// read returns instances by their creation, behind a place.
-func (l *lister) read(after *place, limit int) ([]inventory.Record, error) {
-	got, only, err := l.one()
-	if only || err != nil {
-		return l.matching(got, after), err
+// window returns an empty page at the place that is asked for.
+func (l *lister) window() *window[inventory.Record] {
+	w := &window[inventory.Record]{limit: l.limit}
+	if l.at == nil {
+		return w
 	}
-	q := inventory.Query{
+	compare := func(r *inventory.Record) int { return l.q.compare(l.q.place(r), l.at) }
+	if l.q.Before != "" {
+		w.before = compare
+	} else {
+		w.after = compare
+	}
+	return w
+}
+
+// compare compares two places in the order of the query.
+func (q *Query) compare(a, b *place) int {
+	if q.Descending {
+		a, b = b, a
+	}
+	return a.compare(b)
+}
+
+// picked returns the page of all records that a filter leaves, which are in order.
+func (l *lister) picked(all []inventory.Record) foundRecords {
+	w := l.window()
+	for i := range all {
+		w.add(all[i])
+	}
+	return foundRecords{w.page, w.ahead, w.behind}
+}
+
+// asked returns the query of the store that leaves most of what the filter leaves.
+func (l *lister) asked() inventory.Query {
+	return inventory.Query{
 		Service: l.q.Service, States: l.q.States, Deleted: l.q.Deleted != NotDeleted,
 		NewestFirst: l.q.Descending, Limit: inventory.MaxPage,
 	}
-	if l.q.plain() {
-		q.Limit = limit
-	}
-	if after != nil {
-		q.After = &inventory.Record{ID: after.ID, Created: time.UnixMicro(after.Created).UTC()}
-	}
-	var out []inventory.Record
+}
+
+// record returns a record that stands at a place, for the store.
+func (p *place) record() *inventory.Record {
+	return &inventory.Record{ID: p.ID, Created: time.UnixMicro(p.Created).UTC()}
+}
+
+// each calls f for the records that a query of the store finds and the filter leaves, until it
+// returns false.
+func (l *lister) each(q inventory.Query, f func(*inventory.Record) bool) error {
 	for {
 		page, err := l.s.Instances.Instances(l.ctx, l.env, q)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out = append(out, l.matching(page, nil)...)
-		if len(page) < inventory.Page(q.Limit) || len(out) >= limit {
-			return out[:min(len(out), limit)], nil
+		for i := range page {
+			if l.q.matches(&page[i]) && !f(&page[i]) {
+				return nil
+			}
+		}
+		if len(page) < inventory.Page(q.Limit) {
+			return nil
 		}
 		q.After = &page[len(page)-1]
 	}
+}
+
+// stored returns records of which the store reads no more than the page has.
+func (l *lister) stored() (foundRecords, error) {
+	q, back := l.asked(), l.q.Before != ""
+	q.Limit = min(l.limit+1, inventory.MaxPage)
+	if back {
+		q.NewestFirst = !q.NewestFirst
+	}
+	if l.at != nil {
+		q.After = l.at.record()
+	}
+	var out foundRecords
+	more := 0
+	err := l.each(q, func(r *inventory.Record) bool {
+		if len(out.records) == l.limit {
+			more = 1
+			return false
+		}
+		out.records = append(out.records, *r)
+		return true
+	})
+	if err != nil {
+		return out, err
+	}
+	out.ahead, out.behind = 0, more
+	switch {
+	case back:
+		slices.Reverse(out.records)
+		out.ahead, out.behind = more, 1 // the place itself
+	case l.at != nil:
+		out.ahead = 1
+	}
+	if !l.q.Count {
+		return out, nil
+	}
+	return out, l.counted(&out)
+}
+
+// counted counts the records around a page.
+func (l *lister) counted(out *foundRecords) error {
+	q := l.asked()
+	n := len(out.records)
+	if n > 0 {
+		q.After = &out.records[0]
+	} else if l.at != nil {
+		q.After = l.at.record()
+	}
+	count, err := l.s.Instances.Count(l.ctx, l.env, q)
+	if err != nil {
+		return err
+	}
+	out.ahead = count.Ahead
+	if n > 0 {
+		out.ahead-- // the first one of the page
+	}
+	out.behind = max(count.Total-out.ahead-n, 0) // some may have come or gone between the two
+	return nil
+}
+
+// filtered returns records by their creation. With counts, all are read.
+func (l *lister) filtered() (foundRecords, error) {
+	q, w := l.asked(), l.window()
+	skipped := !l.q.Count && l.at != nil && l.q.Before == ""
+	if skipped {
+		q.After = l.at.record()
+	}
+	err := l.each(q, func(r *inventory.Record) bool {
+		w.add(*r)
+		return l.q.Count || w.behind == 0
+	})
+	if skipped {
+		w.ahead = 1
+	}
+	return foundRecords{w.page, w.ahead, w.behind}, err
+}
+
+// sorted returns records by something else than their creation.
+func (l *lister) sorted(by string) (foundRecords, error) {
+	var all []inventory.Record
+	err := l.each(l.asked(), func(r *inventory.Record) bool {
+		all = append(all, *r)
+		return len(all) <= maxSorted
+	})
+	if err != nil {
+		return foundRecords{}, err
+	}
+	if len(all) > maxSorted {
+		return foundRecords{}, fault.New(fault.Invalid, "",
+			"more than %d instances cannot be sorted by %s", maxSorted, by).
+			WithHint("ask for fewer with a filter, or sort by created_at")
+	}
+	slices.SortStableFunc(all, func(a, b inventory.Record) int {
+		return l.q.compare(l.q.place(&a), l.q.place(&b))
+	})
+	return l.picked(all), nil
 }
 
 // plain reports whether the store itself applies all of a filter.
 func (f *Filter) plain() bool {
 	return f.Deleted != OnlyDeleted && f.Identity == "" && f.Name == "" && len(f.Attributes) == 0 &&
 		len(f.Empty) == 0 && len(f.NotEmpty) == 0
-}
-
-// sorted returns instances by something else than their creation.
-func (l *lister) sorted(by string, after *place, limit int) ([]inventory.Record, error) {
-	down := l.q.Descending
-	l.q.Descending = false
-	all, err := l.read(nil, maxSorted+1)
-	if err != nil {
-		return nil, err
-	}
-	if len(all) > maxSorted {
-		return nil, fault.New(fault.Invalid, "", "more than %d instances cannot be sorted by %s",
-			maxSorted, by).WithHint("ask for fewer with a filter, or sort by created_at")
-	}
-	order := func(c int) int {
-		if down {
-			return -c
-		}
-		return c
-	}
-	slices.SortStableFunc(all, func(a, b inventory.Record) int {
-		return order(l.q.place(&a).compare(l.q.place(&b)))
-	})
-	if after != nil {
-		all = slices.DeleteFunc(all, func(r inventory.Record) bool {
-			return order(l.q.place(&r).compare(after)) <= 0
-		})
-	}
-	return all[:min(len(all), limit)], nil
-}
-
-// matching returns the records that a filter leaves, behind a place if there is one.
-func (l *lister) matching(all []inventory.Record, after *place) []inventory.Record {
-	var out []inventory.Record
-	for i := range all {
-		behind := after == nil
-		if !behind {
-			c := l.q.place(&all[i]).compare(after)
-			behind = c > 0 && !l.q.Descending || c < 0 && l.q.Descending
-		}
-		if behind && l.q.matches(&all[i]) {
-			out = append(out, all[i])
-		}
-	}
-	return out
 }
 
 // matches reports whether a filter leaves an instance.

@@ -5,85 +5,133 @@ import (
 	"time"
 
 	"southbound/shared/service/inventory"
-	"southbound/shared/service/lifecycle"
 )
 
-// LogEntry is a state that an instance has come to.
+// LogEntry is an instance as it was at one of its versions, with the events that led to it.
+//
+// Large: it is an object of the API, with the names that clients know.
 type LogEntry struct {
-	Instance string            `json:"service_instance_id"`
-	Service  string            `json:"service_entity"`
-	Version  int64             `json:"version"`
-	At       time.Time         `json:"timestamp"`
-	State    string            `json:"state"`
-	From     string            `json:"source" doc:"the state before; empty: there was none"`
-	Trigger  lifecycle.Trigger `json:"trigger"`
-	Error    bool              `json:"is_error_transition"`
-	Message  string            `json:"message"`
+	Instance       string          `json:"service_instance_id"`
+	Environment    string          `json:"environment"`
+	Service        string          `json:"service_entity"`
+	ServiceVersion int             `json:"service_entity_version"`
+	Version        int64           `json:"version"`
+	Desired        int64           `json:"desired_state_version"`
+	At             time.Time       `json:"timestamp" doc:"when the instance came to the version"`
+	State          string          `json:"state"`
+	Config         map[string]bool `json:"config"`
 	// The sets of attributes as they were left at this version; nil where there was none.
 	Candidate Attributes `json:"candidate_attributes"`
 	Active    Attributes `json:"active_attributes"`
 	Rollback  Attributes `json:"rollback_attributes"`
+	Created   time.Time  `json:"created_at"`
+	Updated   time.Time  `json:"last_updated"`
+	Callback  *string    `json:"callback"`
+	Deleted   bool       `json:"deleted"`
+	Identity  *string    `json:"service_identity_attribute_value"`
+	// Transfer is what began the transfer that led to the version; nil where none did.
+	Transfer *string           `json:"transfer_context"`
+	Metadata map[string]string `json:"metadata"`
+	Events   []Event           `json:"events" doc:"of this version, the newest first"`
 }
 
-// Log returns the states that an instance has come to, with its attributes, behind a version, the
-// oldest first, at most limit and inventory.MaxVersions.
+// LogQuery asks for versions of an instance. Places are versions.
+type LogQuery struct {
+	Place
+	// Descending begins with the newest.
+	Descending bool
+	// Versions are limits, such as ge:4; all of them hold.
+	Versions []string
+}
+
+// LogPage is a part of the versions of an instance.
+type LogPage = Part[LogEntry]
+
+// Log returns what an instance was at its versions, at most inventory.MaxVersions of them.
 func (s *views) Log(
-	ctx context.Context, env string, ref Ref, after int64, limit int,
-) ([]LogEntry, error) {
+	ctx context.Context, env string, ref Ref, q LogQuery,
+) (LogPage, error) {
+	limits, err := limitsOf(q.Versions, numberOf)
+	if err != nil {
+		return LogPage{}, err
+	}
+	number := func(v *int64) int64 { return *v }
+	w, err := numbered(&q.Place, inventory.Versions(q.Limit), q.Descending, number)
+	if err != nil {
+		return LogPage{}, err
+	}
 	r, err := s.record(ctx, env, ref)
+	if err != nil {
+		return LogPage{}, err
+	}
+	for i := range r.Version { // each change raises the version by one, from 1 on
+		v := i + 1
+		if q.Descending {
+			v = r.Version - i
+		}
+		if withinLimits(limits, v) {
+			w.add(v)
+		}
+	}
+	at := partOf(w, &q.Place, number)
+	entries, err := s.entries(ctx, env, &r, at.Items)
+	return LogPage{Items: entries, Next: at.Next, Prev: at.Prev, Counts: at.Counts}, err
+}
+
+// entries returns what an instance was at consecutive versions, in their order.
+func (s *views) entries(
+	ctx context.Context, env string, r *inventory.Record, versions []int64,
+) ([]LogEntry, error) {
+	out := []LogEntry{}
+	if len(versions) == 0 {
+		return out, nil
+	}
+	first := min(versions[0], versions[len(versions)-1])
+	was, err := s.Instances.Versions(ctx, env, r.ID, first-1, len(versions))
 	if err != nil {
 		return nil, err
 	}
-	out := []LogEntry{}
-	for limit, seq := inventory.Versions(limit), int64(0); len(out) < limit; {
-		page, err := s.Instances.Events(ctx, env, r.ID, seq, inventory.MaxPage)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page {
-			e := &Event{r.ID, r.Service, page[i]}
-			if seq = e.Seq; e.Entered() && e.Version > after && len(out) < limit {
-				out = append(out, e.entry())
-			}
-		}
-		if len(page) < inventory.MaxPage {
-			break
+	all, err := s.happened(ctx, env, r)
+	if err != nil {
+		return nil, err
+	}
+	at := map[int64]LogEntry{}
+	for i := range was {
+		at[was[i].Version] = entryOf(env, &was[i])
+	}
+	for _, e := range all {
+		if entry, ok := at[e.Version]; ok {
+			at[e.Version] = entry.with(e)
 		}
 	}
-	return out, s.attributesOf(ctx, env, r.ID, out)
+	for _, v := range versions {
+		if entry, ok := at[v]; ok {
+			out = append(out, entry)
+		}
+	}
+	return out, nil
 }
 
-// entry returns what the log has of an event, without attributes.
-func (e *Event) entry() LogEntry {
+// entryOf returns what an instance was, without events.
+func entryOf(env string, r *inventory.Record) LogEntry {
 	return LogEntry{
-		Instance: e.Instance, Service: e.Service, Version: e.Version, At: e.At, State: e.To,
-		From: e.From, Trigger: lifecycle.Trigger(e.Kind), Error: e.Error, Message: e.Message,
+		Instance: r.ID, Environment: env, Service: r.Service, ServiceVersion: r.ServiceVersion,
+		Version: r.Version, Desired: r.Desired, At: r.Updated, State: r.State,
+		Config: orEmptyMap(r.Config), Candidate: r.Candidate, Active: r.Active,
+		Rollback: r.Rollback, Created: r.Created, Updated: r.Updated, Callback: orNil(r.Callback),
+		Deleted: r.Deleted, Identity: orNil(r.Identity), Transfer: orNil(string(r.Trigger)),
+		Metadata: orEmptyMap(r.Metadata), Events: []Event{},
 	}
 }
 
-// attributesOf fills in the attributes that an instance had.
-func (s *views) attributesOf(
-	ctx context.Context, env, id string, log []LogEntry,
-) error {
-	if len(log) == 0 {
-		return nil
+// with returns an entry with the next event of its version.
+func (l LogEntry) with(e Event) LogEntry {
+	if len(l.Events) == 0 {
+		l.At = e.At
 	}
-	at, last := map[int64]*LogEntry{}, log[len(log)-1].Version
-	for i := range log {
-		at[log[i].Version] = &log[i]
+	if e.Entered() {
+		l.Transfer = orNil(string(e.Trigger))
 	}
-	for after := log[0].Version - 1; after < last; {
-		page, err := s.Instances.Versions(ctx, env, id, after, 0)
-		if err != nil || len(page) == 0 {
-			return err
-		}
-		for i := range page {
-			was := &page[i]
-			if e := at[was.Version]; e != nil {
-				e.Candidate, e.Active, e.Rollback = was.Candidate, was.Active, was.Rollback
-			}
-			after = was.Version
-		}
-	}
-	return nil
+	l.Events = append([]Event{e}, l.Events...)
+	return l
 }

@@ -66,6 +66,7 @@ type Service struct {
 	*offers
 	*views
 	*changes
+	*experts
 	*placing
 	*callers
 	*rollouts
@@ -83,6 +84,9 @@ type views struct{ *core }
 
 // changes are new instances, and changes of one.
 type changes struct{ *core }
+
+// experts are changes that no lifecycle or modifier forbids.
+type experts struct{ *changes }
 
 // placing is orders of several instances, which are changes of each.
 type placing struct {
@@ -108,7 +112,8 @@ func New(c Config) *Service {
 	change := &changes{all}
 	return &Service{
 		core: all, offers: &offers{all}, views: &views{all}, changes: change,
-		placing: &placing{changes: change}, callers: &callers{all}, rollouts: &rollouts{change}, drafts: &drafts{change},
+		experts: &experts{change}, placing: &placing{changes: change}, callers: &callers{all},
+		rollouts: &rollouts{change}, drafts: &drafts{change},
 	}
 }
 

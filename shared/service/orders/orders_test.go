@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -267,20 +269,131 @@ func TestLife(t *testing.T) {
 // events wants the history to begin with the order, and to have the message of the update.
 func (d *fixture) events(id string) {
 	d.Helper()
-	all, err := d.Events(d.Context(), env, orders.Ref{ID: id}, 0, 0)
-	if err != nil || all[0].Kind != "create" || all[0].To != "start" || !all[0].Entered() {
+	ref := orders.Ref{ID: id}
+	page, err := d.Events(d.Context(), env, ref, orders.EventQuery{})
+	all := page.Items
+	if err != nil || all[0].Type != "CREATE_TRANSITION" || *all[0].To != "start" ||
+		all[0].From != nil || !all[0].Entered() {
 		d.Fatalf("%+v, %v", all, err)
 	}
 	last, messages := all[len(all)-1], ""
 	for _, e := range all {
 		messages += e.Message
 	}
-	if last.To != "terminated" || messages != "more" {
+	if *last.To != "terminated" || messages != "more" {
 		d.Errorf("%+v, %q", last, messages)
 	}
-	rest, err := d.Events(d.Context(), env, orders.Ref{ID: id}, last.Seq-1, 0)
-	if err != nil || len(rest) != 1 {
-		d.Errorf("%+v, %v", rest, err)
+	d.eventPages(ref, all)
+	d.logged(ref, all)
+}
+
+// eventPages wants each filter to leave those events that it is about, page by page, either way.
+func (d *fixture) eventPages(ref orders.Ref, all []orders.Event) {
+	d.Helper()
+	at := all[2].At
+	for why, c := range map[string]struct {
+		q    orders.EventQuery
+		want func(*orders.Event) bool
+	}{
+		"all": {orders.EventQuery{}, func(*orders.Event) bool { return true }},
+		"updates": {orders.EventQuery{Types: []string{"ON_UPDATE_TRANSITION", "x"}},
+			func(e *orders.Event) bool { return e.Trigger == lifecycle.ByUpdate }},
+		"from up": {orders.EventQuery{Sources: []string{"up"}},
+			func(e *orders.Event) bool { return e.From != nil && *e.From == "up" }},
+		"to up or start": {orders.EventQuery{Destinations: []string{"up", "start"}},
+			func(e *orders.Event) bool { return e.To != nil && (*e.To == "up" || *e.To == "start") }},
+		"version": {orders.EventQuery{Versions: []string{"2"}},
+			func(e *orders.Event) bool { return e.Version == 2 }},
+		"versions": {orders.EventQuery{Versions: []string{"gt:1", "le:4"}},
+			func(e *orders.Event) bool { return e.Version > 1 && e.Version <= 4 }},
+		"times": {orders.EventQuery{Times: []string{
+			"ge:" + at.UTC().Format("2006-01-02+15:04:05.999999"),
+			"lt:" + at.Add(time.Hour).Format(time.RFC3339Nano)}},
+			func(e *orders.Event) bool { return !e.At.Before(at) }},
+		"none": {orders.EventQuery{Versions: []string{"lt:1"}},
+			func(*orders.Event) bool { return false }},
+	} {
+		var want []string
+		for i := range all {
+			if c.want(&all[i]) {
+				want = append(want, all[i].ID)
+			}
+		}
+		for _, down := range []bool{false, true} {
+			q := c.q
+			q.Descending, q.Limit, q.Count = down, 2, true
+			var got []string
+			for {
+				p, err := d.Events(d.Context(), env, ref, q)
+				if err != nil || p.Counts != (orders.Counts{Total: len(want), Before: len(got),
+					After: len(want) - len(got) - len(p.Items)}) {
+					d.Fatalf("%s: %+v, %v", why, p.Counts, err)
+				}
+				for _, e := range p.Items {
+					got = append(got, e.ID)
+				}
+				if q.After = p.Next; p.Next == "" {
+					break
+				}
+			}
+			if down {
+				slices.Reverse(got)
+			}
+			if !slices.Equal(got, want) {
+				d.Errorf("%s: %v, and not %v", why, got, want)
+			}
+		}
+	}
+	for _, q := range []orders.EventQuery{
+		{Versions: []string{"x"}}, {Versions: []string{"ne:1"}}, {Times: []string{"ge:"}},
+		{Times: []string{"2026-13-01"}},
+	} {
+		if _, err := d.Events(d.Context(), env, ref, q); !fault.Is(err, fault.Invalid) {
+			d.Errorf("%+v: %v", q, err)
+		}
+	}
+	if _, err := d.Events(d.Context(), env, ref, orders.EventQuery{
+		Place: orders.Place{After: "x"},
+	}); !fault.Is(err, fault.Usage) {
+		d.Error(err)
+	}
+}
+
+// logged wants the log to have each version once, with the events of it.
+func (d *fixture) logged(ref orders.Ref, all []orders.Event) {
+	d.Helper()
+	is := d.is(ref)
+	var q orders.LogQuery
+	q.Descending, q.Limit, q.Count = true, 2, true
+	version, events := is.Version, 0
+	for {
+		p, err := d.Service.Log(d.Context(), env, ref, q)
+		if err != nil || p.Total != int(is.Version) {
+			d.Fatalf("%+v, %v", p, err)
+		}
+		for _, e := range p.Items {
+			if e.Version != version || e.Environment != env || e.Instance != is.ID {
+				d.Errorf("%+v, and not version %d", e, version)
+			}
+			version--
+			events += len(e.Events)
+			for _, of := range e.Events {
+				if of.Version != e.Version || of.To != nil && *of.To != e.State {
+					d.Errorf("%+v is an event of %+v", of, e)
+				}
+			}
+		}
+		if q.After = p.Next; p.Next == "" {
+			break
+		}
+	}
+	if version != 0 || events != len(all) {
+		d.Errorf("it ends at version %d, with %d of %d events", version, events, len(all))
+	}
+	q = orders.LogQuery{Versions: []string{"ge:" + fmt.Sprint(is.Version)}}
+	p, err := d.Service.Log(d.Context(), env, ref, q)
+	if err != nil || len(p.Items) != 1 || p.Items[0].State != is.State || !p.Items[0].Deleted {
+		d.Errorf("the last one: %+v, %v", p, err)
 	}
 }
 
@@ -382,8 +495,13 @@ func TestAsked(t *testing.T) {
 			_, err := d.Configure(ctx, env, orders.Wish{Ref: ref}, map[string]bool{"x": true})
 			return err
 		},
-		"invalid no settings": func() error {
-			_, err := d.Configure(ctx, env, orders.Wish{Ref: ref}, nil)
+		"not_found no settings of nothing": func() error {
+			none := orders.Ref{Service: "customer", ID: "none"}
+			_, err := d.Configure(ctx, env, orders.Wish{Ref: none}, nil)
+			return err
+		},
+		"conflict no settings of another version": func() error {
+			_, err := d.Configure(ctx, env, orders.Wish{Ref: ref, Version: ptr(int64(99))}, nil)
 			return err
 		},
 		"invalid no edits": func() error {

@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -372,19 +373,27 @@ func together(items []Accepted) OrderState {
 	return OrderPartial
 }
 
-// OrderQuery asks for orders.
+// OrderQuery asks for orders. A place is microseconds since 1970, "_", and the id of an order.
 type OrderQuery struct {
+	Place
 	Descending bool
-	// Next of the page before: microseconds since 1970, "_", and the id of an order
-	After string
-	Limit int // 0: as many as a page holds
 }
 
-// OrderPage is a part of a list of orders. Next, when not empty, is what the following one is asked
-// for with.
-type OrderPage struct {
-	Items []Placed
-	Next  string
+// OrderPage is a part of a list of orders.
+type OrderPage = Part[Placed]
+
+// orderAt returns the order that stands at a place.
+func orderAt(text string) (*inventory.Order, error) {
+	created, id, _ := strings.Cut(text, "_")
+	micros, err := strconv.ParseInt(created, 10, 64)
+	if err != nil || !isID(id) {
+		return nil, noPlace()
+	}
+	return &inventory.Order{ID: id, Created: time.UnixMicro(micros).UTC()}, nil
+}
+
+func placeOf(o *inventory.Order) string {
+	return strconv.FormatInt(o.Created.UnixMicro(), 10) + "_" + o.ID
 }
 
 // PlacedOrders returns orders by the time when they were placed.
@@ -392,27 +401,67 @@ func (s *placing) PlacedOrders(ctx context.Context, env string, q OrderQuery) (O
 	if s.Book == nil {
 		return OrderPage{}, noBook()
 	}
+	back := q.Before != ""
 	limit := inventory.OrderPage(q.Limit)
-	ask := inventory.OrderQuery{NewestFirst: q.Descending, Limit: limit}
-	if q.After != "" {
-		created, id, _ := strings.Cut(q.After, "_")
-		micros, err := strconv.ParseInt(created, 10, 64)
-		if err != nil || !isID(id) {
-			return OrderPage{}, fault.New(fault.Usage, "", "this is not a place in this list").
-				WithHint("begin at the beginning")
+	ask := inventory.OrderQuery{NewestFirst: q.Descending != back, Limit: limit}
+	if at := cmp.Or(q.After, q.Before); at != "" {
+		var err error
+		if ask.After, err = orderAt(at); err != nil || back && q.After != "" {
+			return OrderPage{}, noPlace()
 		}
-		ask.After = &inventory.Order{ID: id, Created: time.UnixMicro(micros).UTC()}
 	}
 	found, err := s.Book.Orders(ctx, env, ask)
 	if err != nil {
 		return OrderPage{}, err
 	}
 	var page OrderPage
-	if len(found) == limit {
-		last := &found[limit-1]
-		page.Next = strconv.FormatInt(last.Created.UnixMicro(), 10) + "_" + last.ID
+	if len(found) > 0 {
+		if first, last := placeOf(&found[0]), placeOf(&found[len(found)-1]); back {
+			page.Next, page.Prev = first, last
+		} else {
+			page.Next, page.Prev = last, first
+		}
+	}
+	full := len(found) == limit
+	if back {
+		slices.Reverse(found)
+	}
+	ahead, behind := back && full || !back && ask.After != nil, back || full
+	if q.Count {
+		counts, err := s.countOrders(ctx, env, q.Descending, found, ask.After)
+		if err != nil {
+			return OrderPage{}, err
+		}
+		page.Counts = counts
+		ahead, behind = counts.Before > 0, counts.After > 0
+	}
+	if !ahead {
+		page.Prev = ""
+	}
+	if !behind {
+		page.Next = ""
 	}
 	found = slices.DeleteFunc(found, func(o inventory.Order) bool { return s.over(&o) })
 	page.Items, err = s.shownOrders(ctx, env, found)
 	return page, err
+}
+
+// countOrders counts the orders around a page.
+func (s *placing) countOrders(
+	ctx context.Context, env string, descending bool, page []inventory.Order, at *inventory.Order,
+) (Counts, error) {
+	q := inventory.OrderQuery{NewestFirst: descending, After: at}
+	if len(page) > 0 {
+		q.After = &page[0]
+	}
+	n, err := s.Book.CountOrders(ctx, env, q)
+	if err != nil {
+		return Counts{}, err
+	}
+	out := Counts{Total: n.Total, Before: n.Ahead}
+	if len(page) > 0 {
+		out.Before-- // the first one of the page
+	}
+	out.After = max(n.Total-out.Before-len(page), 0) // some may have come between the two
+	return out, nil
 }

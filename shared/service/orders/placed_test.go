@@ -245,17 +245,34 @@ func TestPlacedOrders(t *testing.T) {
 		placed = append(placed, d.order(d.makes(fmt.Sprint(n))).ID)
 	}
 	var got []string
-	for q := (orders.OrderQuery{Limit: 2, Descending: true}); ; {
+	var q orders.OrderQuery
+	q.Limit, q.Descending, q.Count = 2, true, true
+	for {
 		page, err := d.PlacedOrders(t.Context(), env, q)
 		if err != nil {
 			t.Fatal(err)
 		}
+		n := len(page.Items)
+		if want := (orders.Counts{Total: 5, Before: len(got), After: 5 - len(got) - n}); page.
+			Counts != want || (page.Prev == "") != (len(got) == 0) {
+			t.Errorf("%+v, and not %+v", page, want)
+		}
 		for _, p := range page.Items {
 			got = append(got, p.ID)
 		}
-		if q.After = page.Next; q.After == "" {
+		if page.Next == "" {
+			q.After, q.Before = "", page.Prev
 			break
 		}
+		q.After = page.Next
+	}
+	for at := len(got) - 1; q.Before != ""; at -= 2 { // and back
+		page, err := d.PlacedOrders(t.Context(), env, q)
+		if err != nil || len(page.Items) != 2 || page.Items[0].ID != got[at-2] ||
+			page.Items[1].ID != got[at-1] || page.Next == "" || page.Total != 5 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		q.Before = page.Prev
 	}
 	slices.Reverse(got)
 	if !slices.Equal(got, placed) {
@@ -275,7 +292,7 @@ func TestPlacedOrders(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Errorf("%d orders are kept, %v", len(all), err)
 	}
-	if _, err := d.PlacedOrders(t.Context(), env, orders.OrderQuery{After: "!"}); err == nil {
+	if _, err := d.PlacedOrders(t.Context(), env, orders.OrderQuery{Place: orders.Place{After: "!"}}); err == nil {
 		t.Error("a place that is none is taken")
 	}
 }
