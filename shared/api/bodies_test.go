@@ -104,8 +104,9 @@ func TestUnreadBodies(t *testing.T) {
 	}
 }
 
-// TestEndlessBodies wants a body that is silent, or never ends, to be waited for so long and no
-// longer, and the work after one that has ended not to be cut off.
+// TestEndlessBodies wants a body that is silent, or never ends, to be waited for so long, and at most
+// for one piece longer: a piece that comes in the moment of the limit is still read. The work after
+// one that has ended is not cut off.
 func TestEndlessBodies(t *testing.T) {
 	t.Parallel()
 	service := start(t, nil).service
@@ -128,7 +129,8 @@ func TestEndlessBodies(t *testing.T) {
 			began := time.Now()
 			api.Guard{Token: token, Hosts: []string{"here"}}.Wrap(api.Handler(service)).
 				ServeHTTP(conn, req)
-			if took := time.Since(began); took != c.limit || conn.Code != c.status {
+			if took := time.Since(began); took < c.limit || took > c.limit+time.Second ||
+				conn.Code != c.status {
 				t.Errorf("%s: %d after %s: %s", c.why, conn.Code, took, conn.Body)
 			}
 			if !conn.until.IsZero() {
