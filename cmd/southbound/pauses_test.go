@@ -319,7 +319,8 @@ func pausedAPI(p *paused) {
 	}()
 	said.wait("the token is in")
 	at := regexp.MustCompile(`listening on (http://[^;]+);`).FindStringSubmatch(said.String())[1]
-	pauses.Go(func() { p.pause(ctx, rand.New(rand.NewPCG(p.seed, 1)), server.Process.Pid) })
+	rnd := rand.New(rand.NewPCG(p.seed, 1))
+	pauses.Go(func() { p.pause(ctx, rnd, server.Process.Pid) })
 	p.write("site.yaml", hostModel+"  - {type: fs::File, attributes: {path: DIR/f, content: \"x\\n\"}}\n"+
 		"  - {type: exec::Run, attributes: {name: c, command: [sh, -c, \"sleep 0.3; echo x >> DIR/log\"], "+
 		"creates: DIR/log}}\n")

@@ -1,12 +1,12 @@
 package orders
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"southbound/shared/fault"
+	"southbound/shared/pattern"
 )
 
 // Place says which part of a list is asked for. After and Before are places in the list, as
@@ -197,13 +197,13 @@ func numberOf(text string) (int64, bool) {
 
 // instants are times as RFC 3339 has them; a plus or a blank may stand for the T, and what is behind
 // the day, and the zone, may be left out.
-var instants = regexp.MustCompile(`^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])` +
+var instants = pattern.Lazy(`^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])` +
 	`(?:[T+ ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))?)?$`)
 
 // instantOf reads a time in microseconds. Without a zone it is in UTC, and the 30th of February is
 // the 2nd of March, or the 1st.
 func instantOf(text string) (int64, bool) {
-	m := instants.FindStringSubmatch(text)
+	m := instants().FindStringSubmatch(text)
 	if m == nil {
 		return 0, false
 	}
