@@ -157,7 +157,11 @@ func Sleep(ctx context.Context, d time.Duration) error {
 // deadline of its own, since it does not know when that will be.
 func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	l := &limited{Context: ctx, done: make(chan struct{})}
-	if err := ctx.Err(); err != nil {
+	err := ctx.Err()
+	if err == nil && d <= 0 {
+		err = context.DeadlineExceeded
+	}
+	if err != nil {
 		l.end(err)
 		return l, func() {}
 	}

@@ -121,6 +121,18 @@ func TestSilence(t *testing.T) {
 	<-Silence(ctx, func() time.Duration { return time.Hour }, func() int64 { return 0 })
 }
 
+// TestWithoutTime pins that a context with no time left has ended when it is returned.
+func TestWithoutTime(t *testing.T) {
+	t.Parallel()
+	for _, d := range []time.Duration{0, -time.Hour} {
+		ctx, cancel := WithTimeout(t.Context(), d)
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			t.Errorf("%s: %v", d, ctx.Err())
+		}
+		cancel()
+	}
+}
+
 // TestWithTimeout pins that a context with a limit ends as one of the standard library does, and
 // that those that are made of it end with it, with the same error.
 func TestWithTimeout(t *testing.T) {

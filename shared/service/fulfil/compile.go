@@ -102,7 +102,7 @@ func (c *compiler) compileOnce(
 
 // limited bounds how long a compile may take.
 func (c *compiler) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.Limit > 0 {
+	if c.Limit != 0 {
 		return patience.WithTimeout(ctx, c.Limit)
 	}
 	return context.WithCancel(ctx)

@@ -81,7 +81,7 @@ type Config struct {
 	Elsewhere func(bundle.Opened) []diag.Problem
 	// Passwords keeps the passwords that models have made; nil: a file in Dir does.
 	Passwords std.Passwords
-	// Limit is how long a compile may take; 0: as long as it does.
+	// Limit is how long a compile may take; 0: as long as it does; negative: no time at all.
 	Limit time.Duration
 	// Limits bound what a model may take; the zero value: what is usual.
 	Limits eval.Limits

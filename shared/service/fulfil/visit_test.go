@@ -207,7 +207,7 @@ func TestVisitBounds(t *testing.T) {
 	w.write(inventory.Change{Record: r}, nil)
 	w.work()
 	w.state("one", "up")
-	slow := w.visitor(w.store, func(c *fulfil.Config) { c.Limit = time.Nanosecond })
+	slow := w.visitor(w.store, func(c *fulfil.Config) { c.Limit = -1 })
 	w.update("one", map[string]any{"text": "more"})
 	if _, err := slow.Visit(t.Context(), []string{"one"}, false, time.Time{}); err != nil {
 		t.Error(err)
