@@ -11,9 +11,9 @@ import (
 
 // Environment returns a virtual environment with pip, as Python makes one, for tests to copy. It is
 // made once, which takes Python seconds: most of that is compiling pip, which copies need not do
-// again. The program is the Python that it was made of.
+// again. The program is the Python that it was made of: one that modules of models run with.
 func Environment(ctx context.Context) (dir, program string, err error) {
-	found, err := Python(ctx, "3.10+")
+	found, err := Python(ctx, "3.13+")
 	if err != nil {
 		return "", "", err
 	}
