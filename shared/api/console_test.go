@@ -234,14 +234,13 @@ func turn(t *testing.T, w *world, list string) {
 		return p
 	}
 	var pages [][]json.RawMessage
-	at, p := list, get(list)
+	p := get(list)
 	for {
 		pages = append(pages, p.Data)
 		if p.Links.Next == "" {
 			break
 		}
-		at = list + "&" + placeParameter.FindString(p.Links.Next)
-		p = get(at)
+		p = get(list + "&" + placeParameter.FindString(p.Links.Next))
 	}
 	if len(pages) < 3 || p.Metadata.After != 0 || p.Metadata.Total < 6 {
 		t.Errorf("%s has %d pages, the last of which is %+v", list, len(pages), p.Metadata)

@@ -102,7 +102,7 @@ func (m *Machine) try(ctx context.Context, a *attempt) {
 	if retry == 0 {
 		retry = 30 * time.Second
 	}
-	tries, done := patience.WithTimeout(context.Background(), retry)
+	tries, done := patience.WithTimeout(context.WithoutCancel(ctx), retry)
 	defer done()
 	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 4*time.Second) {
 		a.conn, a.err = m.Open(ctx)
