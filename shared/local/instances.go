@@ -408,46 +408,6 @@ func asked(env string, q *inventory.Query) (sql string, args []any) {
 	return sql, args
 }
 
-// Count implements inventory.Store.
-func (n *Instances) Count(
-	ctx context.Context, env string, q inventory.Query,
-) (inventory.Count, error) {
-	where, args := asked(env, &q)
-	var at *position
-	if q.After != nil {
-		at = &position{q.After.Created.UnixMicro(), q.After.ID}
-	}
-	return countRows(ctx, n.home, "instances "+where, q.NewestFirst, at, args)
-}
-
-// position is where an entry stands in a list by creation.
-type position struct {
-	created int64
-	id      string
-}
-
-// countRows counts what a condition finds in a table, and of this what stands up to a position.
-func countRows(
-	ctx context.Context, home *Home, from string, newest bool, at *position, args []any,
-) (inventory.Count, error) {
-	var out inventory.Count
-	sum := "0"
-	if at != nil {
-		sum, args = "coalesce(sum((created, id) <= (?, ?)), 0)", append([]any{at.created, at.id},
-			args...)
-		if newest {
-			sum = strings.Replace(sum, "<=", ">=", 1)
-		}
-	}
-	err := home.read(ctx, "count", func(c *sqlite.Conn) error {
-		return query(c, "SELECT count(*), "+sum+" FROM "+from, func(s *sqlite.Stmt) error {
-			out = inventory.Count{Total: s.ColumnInt(0), Ahead: s.ColumnInt(1)}
-			return nil
-		}, args...)
-	})
-	return out, err
-}
-
 // Owners implements inventory.Owners.
 func (n *Instances) Owners(
 	ctx context.Context, env string, ids []string,
