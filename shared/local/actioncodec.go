@@ -12,8 +12,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// actionsFormat is the first byte of encoded actions. Programs before it stored compressed JSON,
-// which begins otherwise.
+// actionsFormat is the first byte of encoded actions.
 const actionsFormat = 1
 
 // said is what an action has beside what every action has.
@@ -96,12 +95,9 @@ func getRest(d *binform.Reader, before string) string {
 // decodeActions is the inverse of encodeActions; what does not decode, or is not as it was written,
 // is Damaged.
 func decodeActions(stored []byte) ([]state.Action, error) {
-	if len(stored) == 0 || stored[0] != actionsFormat {
-		return decodeJSON(stored)
-	}
 	damaged := fault.New(fault.Damaged, "read actions", "a record is not as it was written").
 		WithHint(historyHint)
-	if len(stored) < 1+sumSize ||
+	if len(stored) < 1+sumSize || stored[0] != actionsFormat ||
 		sumOf(stored[1+sumSize:]) != binary.LittleEndian.Uint32(stored[1:]) {
 		return nil, damaged
 	}

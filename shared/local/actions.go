@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -14,7 +13,6 @@ import (
 
 	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
-	"southbound/shared/fault"
 )
 
 // packWindow is how far back an encoder looks for what repeats in the actions of a commit, and
@@ -79,21 +77,6 @@ func putActions(c *sqlite.Conn, env string, actions []state.Action) error {
 		env, first, last, binform.Nanos(oldest), binform.Nanos(latest), hashes, notable, record)
 }
 
-// decodeJSON reads actions as programs before actionsFormat stored them.
-func decodeJSON(stored []byte) ([]state.Action, error) {
-	raw, err := unpacker().DecodeAll(stored, nil)
-	if err != nil {
-		return nil, &fault.Error{Kind: fault.Damaged, Op: "read actions", Err: err,
-			Hint: historyHint}
-	}
-	var out []state.Action
-	if err := json.Unmarshal(raw, &out); err != nil {
-		return nil, &fault.Error{Kind: fault.Damaged, Op: "read actions", Err: err,
-			Hint: historyHint}
-	}
-	return out, nil
-}
-
 // Actions implements state.State. There may be very many: of rows that have only older actions than
 // are wanted none is read.
 func (h *Home) Actions(
@@ -105,9 +88,7 @@ func (h *Home) Actions(
 		args = append(args, arg)
 	}
 	if q.Resource != "" {
-		// Rows from before hashes hold ids in full. What is found by chance is left out below.
-		sql += " AND (instr(resources, ?) > 0 OR instr(resources, ?) > 0)"
-		args = append(args, "\x01"+string(q.Resource)+"\x01", shortHash(q.Resource))
+		add("instr(resources, ?) > 0", shortHash(q.Resource)) // others may match by chance
 	}
 	if q.Notable {
 		sql += " AND notable > 0"

@@ -11,11 +11,50 @@ import (
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	"zombiezen.com/go/sqlite"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
 	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
 )
+
+// TestActions pins that actions are returned as they were recorded, found by their resource, and
+// dropped by their age.
+func TestActions(t *testing.T) {
+	t.Parallel()
+	h, ctx, id := open(t, t.TempDir()), t.Context(), resource.ID("std::Null[web1,name=bad]")
+	now := time.Now().UTC()
+	l := must(h.Acquire(ctx, "e", "web1/0", h.Holder(), now, now.Add(time.Minute)))(t)
+	plain := state.Action{ID: h.NewID(), Resource: id, Version: 2, Action: state.ActionRepair,
+		Outcome: state.StatusDeployed, Change: diff.NoChange, Started: now,
+		Finished: now.Add(time.Second), Pack: "p"}
+	full := plain
+	full.ID, full.Change, full.Stale, full.Reason = h.NewID(), diff.Updated, true, "why"
+	full.Replaced, full.Provider, full.ProviderWhy = true, "apt", "it is installed"
+	full.Changes = map[string]diff.Diff{"value": {Current: "a", Desired: "b", Unified: "u"}}
+	full.Messages = []provider.Line{{At: now, Level: provider.LevelInfo, Msg: "m",
+		Kwargs: map[string]any{"k": "v", "n": 1.5, "list": []any{true, nil}}}}
+	other, old := plain, plain
+	other.ID, other.Resource = h.NewID(), "std::Null[web1,name=n001]"
+	old.ID, old.Finished = h.NewID(), now
+	must(h.Commit(ctx, "e", state.Commit{Guard: state.Guard{Key: l.Key, Fence: l.Fence},
+		Actions: []state.Action{plain, full, other, old}}))(t)
+	q := state.ActionQuery{Resource: id}
+	got := must(h.Actions(ctx, "e", q))(t)
+	if diff := gocmp.Diff([]state.Action{old, full, plain}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if n := must(h.DropActions(ctx, "e", plain.Finished))(t); n != 1 {
+		t.Errorf("%d actions were dropped", n)
+	}
+	got = must(h.Actions(ctx, "e", q))(t)
+	if diff := gocmp.Diff([]state.Action{full, plain}, got); diff != "" {
+		t.Errorf("after the drop (-want +got):\n%s", diff)
+	}
+}
 
 // TestDropDamagedActions pins that actions that cannot be read go when they are old enough, and
 // keep nothing else from going; until then whoever asks for them is told.

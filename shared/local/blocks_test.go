@@ -7,19 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
 	"time"
 
-	"zombiezen.com/go/sqlite"
-
 	"southbound/shared/deploy/state"
-	"southbound/shared/diff"
 	"southbound/shared/fault"
-	"southbound/shared/provider"
 	"southbound/shared/resource"
 )
 
@@ -263,117 +257,4 @@ func FuzzDecodeRecords(f *testing.F) {
 			}
 		}
 	})
-}
-
-// unpacked writes the database that an earlier program has left to a new data directory: 150 rows
-// that are deployed, one that has failed, one skipped for it, one that lacks a parameter, and one
-// of another agent.
-func unpacked(t *testing.T) string {
-	t.Helper()
-	packed, err := os.ReadFile(filepath.Join("testdata", "layout5.db.zst"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := unpacker().DecodeAll(packed, nil)
-	dir := filepath.Join(t.TempDir(), "data")
-	if err == nil {
-		err = os.Mkdir(dir, 0o700)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, dbName), b, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// TestMoveRows pins that what an earlier program has stored of resources is what this one reads,
-// also a body that was damaged, or is lost.
-func TestMoveRows(t *testing.T) {
-	t.Parallel()
-	dir := unpacked(t)
-	conn, err := sqlite.OpenConn(filepath.Join(dir, dbName), sqlite.OpenReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	damaged := resource.ID("std::Null[web1,name=n007]")
-	if err := query(conn, `UPDATE bodies
-		SET body = CAST(replace(CAST(body AS TEXT), 'n007', 'n008') AS BLOB) WHERE k = (SELECT k FROM rows WHERE id = ?)`, nil, string(damaged)); err != nil {
-		t.Fatal(err)
-	}
-	lost := resource.ID("std::Null[web1,name=n009]")
-	if err := query(conn, "DELETE FROM bodies WHERE k = (SELECT k FROM rows WHERE id = ?)", nil,
-		string(lost)); err != nil {
-		t.Fatal(err)
-	}
-	var want []state.Row
-	if err := query(conn, `SELECT r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.state, b.body
-		FROM rows r LEFT JOIN bodies b ON b.k = r.k ORDER BY r.id`, func(s *sqlite.Stmt) error {
-		r := record{id: resource.ID(s.ColumnText(0)), rev: s.ColumnInt64(1), lane: s.ColumnText(2),
-			ticket: s.ColumnInt64(3), nextAt: s.ColumnInt64(4), checked: s.ColumnInt64(5),
-			state: columnBytes(s, 6)}
-		r.setBody(columnBytes(s, 7))
-		row, err := r.row()
-		if r.id == damaged || r.id == lost {
-			row.Body = nil
-		}
-		want = append(want, row)
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	h := open(t, dir)
-	w := &world{t: t, h: h}
-	got, err := h.ScanRows(t.Context(), "default", "", 1000)
-	w.same(err, got, want)
-	counts, err := h.Counts(t.Context(), "default")
-	w.same(err, counts, map[state.Status]int{state.StatusDeployed: 151, state.StatusFailed: 1,
-		state.StatusSkipped: 1, state.StatusUndefined: 1})
-	rows, err := h.Rows(t.Context(), "default",
-		[]resource.ID{"std::Null[web1,name=behind]", "std::Null[web1,name=bad]"})
-	w.same(err, rows[0].Causes, []resource.ID{"std::Null[web1,name=bad]"})
-	w.same(nil, rows[1].Reason, "it is broken")
-	due, _, err := h.Due(t.Context(), "default", time.Now().Add(time.Hour), 10)
-	w.same(err, due, []resource.ID{"std::Null[web1,name=bad]"})
-	other, err := h.LaneRows(t.Context(), "default", "web2/0", true)
-	w.same(err, len(other), 1)
-}
-
-// TestEarlierActions pins that actions which an earlier program has stored are found beside newer
-// ones.
-func TestEarlierActions(t *testing.T) {
-	t.Parallel()
-	h, ctx, id := open(t, unpacked(t)), t.Context(), resource.ID("std::Null[web1,name=bad]")
-	w := &world{t: t, h: h}
-	q := state.ActionQuery{Resource: id}
-	was, err := h.Actions(ctx, "default", q)
-	w.same(err, []any{len(was), was[0].Resource, was[0].Reason}, []any{1, id, "it is broken"})
-	all, err := h.Actions(ctx, "default", state.ActionQuery{})
-	w.same(err, len(all), 153)
-	l, err := h.Acquire(ctx, "default", "web1/0", h.Holder(), time.Now(),
-		time.Now().Add(time.Minute))
-	w.same(err, l.Key, "web1/0")
-	fresh := state.Action{ID: h.NewID(), Resource: id, Version: 2, Action: state.ActionRepair,
-		Outcome: state.StatusDeployed, Change: diff.NoChange, Started: time.Now().UTC(), Pack: "p"}
-	fresh.Finished = fresh.Started.Add(time.Second)
-	said := fresh
-	said.ID, said.Change, said.Stale, said.Reason = h.NewID(), diff.Updated, true, "why"
-	said.Changes = map[string]diff.Diff{"value": {Current: "a", Desired: "b", Unified: "u"}}
-	said.Messages = []provider.Line{{At: fresh.Started, Level: provider.LevelInfo, Msg: "m",
-		Kwargs: map[string]any{"k": "v"}}}
-	other := fresh
-	other.ID, other.Resource = h.NewID(), "std::Null[web1,name=n001]"
-	_, err = h.Commit(ctx, "default", state.Commit{Guard: state.Guard{Key: l.Key, Fence: l.Fence},
-		Actions: []state.Action{fresh, said, other}})
-	w.same(err, nil, nil)
-	now, err := h.Actions(ctx, "default", q)
-	w.same(err, now, []state.Action{said, fresh, was[0]})
-	n, err := h.DropActions(ctx, "default", fresh.Finished)
-	w.same(err, n, 153)
-	now, err = h.Actions(ctx, "default", q)
-	w.same(err, now, []state.Action{said, fresh})
 }

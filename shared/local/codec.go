@@ -11,13 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// stateFormat is the first byte of a stored state; the others are those of former ones, which are
-// still read: see codec_former.go. A state gets the newest format when its row is written next.
-const (
-	stateFormat  = 3
-	stateFormat2 = 2
-	stateFormat1 = 1
-)
+// stateFormat is the first byte of a stored state.
+const stateFormat = 3
 
 // encodeState encodes the part of a row that its record in a block does not show.
 func encodeState(r *state.Row) []byte {
@@ -41,13 +36,7 @@ func putState(w *binform.Writer, r *state.Row) {
 // yet; what does not decode is Damaged.
 func decodeState(b []byte, r *state.Row) error {
 	d := &binform.Reader{B: b}
-	switch d.Byte() {
-	case stateFormat:
-	case stateFormat2:
-		return decodeState2(d, r)
-	case stateFormat1:
-		return decodeState1(d, r)
-	default:
+	if d.Byte() != stateFormat {
 		return damagedRow(r.ID)
 	}
 	rev, ticket, nextAt, checked := r.Rev, r.Ticket, r.NextAt, r.Checked

@@ -98,13 +98,9 @@ func (r *readers) close() {
 	}
 }
 
-// openDB opens the database, or makes it. A file that is not ours, or that a newer program made, is
-// left alone.
+// openDB opens the database, or makes it. A file that is not ours, or has another layout, is left
+// alone.
 func openDB(ctx context.Context, path string, slow func()) (*db, error) {
-	to, err := migrations()
-	if err != nil {
-		return nil, err
-	}
 	if err := ours(path); err != nil {
 		return nil, err
 	}
@@ -117,7 +113,7 @@ func openDB(ctx context.Context, path string, slow func()) (*db, error) {
 		return nil, storeError("open "+path, err)
 	}
 	conn.SetBusyTimeout(0)
-	prepare := func() error { return prepareDB(conn, path, to) }
+	prepare := func() error { return prepareDB(conn, path) }
 	err = untilFree(ctx, slow, prepare)
 	switch dir := filepath.Dir(path); {
 	case err == nil:
@@ -141,8 +137,8 @@ func openDB(ctx context.Context, path string, slow func()) (*db, error) {
 	return d, nil
 }
 
-// keepPrivate takes the database from others that an earlier program let read it. Where that is not
-// this user's to do, others have given it.
+// keepPrivate removes the rights of other users from the files of the database, as a copy of it may
+// have them. If this user may not do that, the files belong to another user.
 func keepPrivate(path string) {
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -175,19 +171,18 @@ func untilFree(ctx context.Context, slow func(), do func() error) error {
 	}
 }
 
-// prepareDB checks that the database is ours, and brings its tables to the layout that this program
-// knows.
-func prepareDB(conn *sqlite.Conn, path string, to layouts) error {
-	layout, err := func() (_ int, err error) {
+// prepareDB checks that the database is ours, and makes its tables if it has none.
+func prepareDB(conn *sqlite.Conn, path string) error {
+	empty, err := func() (_ bool, err error) {
 		// for a consistent view: another process may be making the tables
 		defer sqlitex.Transaction(conn)(&err)
-		return identify(conn, path, len(to.steps))
+		return isNew(conn, path)
 	}()
 	if err == nil {
 		err = configure(conn)
 	}
-	if err == nil && layout < len(to.steps) {
-		err = migrate(conn, path, to)
+	if err == nil && empty {
+		err = makeTables(conn, path)
 	}
 	return storeError("open "+path, err)
 }

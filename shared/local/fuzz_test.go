@@ -33,7 +33,6 @@ func FuzzDecodeState(f *testing.F) {
 
 // FuzzDecodeActions: damaged bytes are an error.
 func FuzzDecodeActions(f *testing.F) {
-	f.Add(packer().EncodeAll([]byte(`[{"id":"1"}]`), nil))
 	now, err := encodeActions([]state.Action{{ID: "1", Resource: "a", Pack: "p"},
 		{ID: "12", Resource: "ab", Reason: "why", Outcome: "odd"}})
 	if err != nil {

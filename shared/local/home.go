@@ -10,8 +10,8 @@
 //	Runner     serves the lanes that it is notified of, with the engine's Run
 //	Secrets    values from the environment and from files
 //
-// Instances, Definitions and Callbacks store services in the same database. A layout that an older
-// program has made is moved on when it is opened (layout). See docs/design/embedded.md.
+// Instances, Definitions and Callbacks store services in the same database. A database with another
+// layout is rejected (layout). See docs/design/embedded.md.
 package local
 
 import (

@@ -11,7 +11,6 @@ import (
 
 // idList is the first byte of a stored list of ids. A checksum follows, and then the ids, each by
 // what differs from the one before: lists are of neighbours, and are written with every commit.
-// What earlier programs wrote is a list in JSON.
 const idList = 1
 
 // joinIDs encodes a list of ids; an empty one is empty.
@@ -32,13 +31,11 @@ func joinIDs(ids []resource.ID) []byte {
 
 // splitIDs is the inverse of joinIDs. What does not decode is Damaged.
 func splitIDs(stored []byte) ([]resource.ID, error) {
-	switch {
-	case len(stored) == 0:
+	if len(stored) == 0 {
 		return nil, nil
-	case stored[0] != idList:
-		return splitText(stored)
-	case len(stored) < 1+sumSize ||
-		sumOf(stored[1+sumSize:]) != binary.LittleEndian.Uint32(stored[1:]):
+	}
+	if len(stored) < 1+sumSize || stored[0] != idList ||
+		sumOf(stored[1+sumSize:]) != binary.LittleEndian.Uint32(stored[1:]) {
 		return nil, damagedIDs()
 	}
 	d := &binform.Reader{B: stored[1+sumSize:]}
@@ -59,24 +56,6 @@ func splitIDs(stored []byte) ([]resource.ID, error) {
 	for i, end := range ends {
 		out[i] = resource.ID(text[begin:end])
 		begin = end
-	}
-	return out, nil
-}
-
-// splitText reads a list in JSON.
-func splitText(stored []byte) ([]resource.ID, error) {
-	v, err := resource.DecodeValue(stored)
-	list, is := v.([]any)
-	if err != nil || !is {
-		return nil, damagedIDs()
-	}
-	out := make([]resource.ID, 0, len(list))
-	for _, e := range list {
-		s, is := e.(string)
-		if !is {
-			return nil, damagedIDs()
-		}
-		out = append(out, resource.ID(s))
 	}
 	return out, nil
 }

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -403,53 +404,26 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 }
 
-// TestMigrations pins that a database is taken from any layout to the newest, whole or not at all.
-func TestMigrations(t *testing.T) {
+// TestOtherLayout pins that a database with another layout is rejected with a hint, and not changed.
+func TestOtherLayout(t *testing.T) {
 	t.Parallel()
-	one, two, bad := "CREATE TABLE a (x);\nINSERT INTO a VALUES (1);\n",
-		"ALTER TABLE a ADD COLUMN y;\nUPDATE a SET y = x + 1;\n",
-		"UPDATE a SET x = 9;\nUPDATE nowhere SET x = 1;\n"
-	for name, c := range map[string]struct {
-		reason string
-		steps  [][]string // by opening
-		fails  bool       // the last opening
-		layout int64
-		query  string
-		want   int64
-	}{
-		"New": {"all steps at once", [][]string{{one, two}}, false, 2, "SELECT y FROM a", 2},
-		"OneByOne": {"a step at a time, and nothing the third time",
-			[][]string{{one}, {one, two}, {one, two}}, false, 2, "SELECT y FROM a", 2},
-		"Fails": {"a step that fails leaves what was", [][]string{{one}, {one, bad}}, true, 1,
-			"SELECT x FROM a", 1},
-		"Downgrade": {"an older program leaves a newer layout alone", [][]string{{one, two}, {one}},
-			true, 2, "SELECT y FROM a", 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			conn, err := sqlite.OpenConn(filepath.Join(t.TempDir(), dbName), sqlite.OpenReadWrite,
-				sqlite.OpenCreate)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			for i, steps := range c.steps {
-				fails := c.fails && i == len(c.steps)-1
-				var scripts []step
-				for _, text := range steps {
-					scripts = append(scripts, step{statements: text})
-				}
-				if err := prepareDB(conn, "test", layouts{steps: scripts}); (err != nil) != fails {
-					t.Fatalf("%s: opening %d: %v", c.reason, i+1, err)
-				}
-			}
-			if v, err := number(conn, "PRAGMA user_version"); err != nil || v != c.layout {
-				t.Errorf("%s: layout %d, want %d (%v)", c.reason, v, c.layout, err)
-			}
-			if v, err := number(conn, c.query); err != nil || v != c.want {
-				t.Errorf("%s: %s is %d, want %d (%v)", c.reason, c.query, v, c.want, err)
-			}
-		})
+	for _, other := range []int64{1, layout - 1, layout + 1} {
+		dir := t.TempDir()
+		_ = must(Open(dir))(t).Close()
+		conn := must(sqlite.OpenConn(filepath.Join(dir, dbName), sqlite.OpenReadWrite))(t)
+		if err := pragmas(conn, fmt.Sprintf("user_version=%d", other)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(dir)
+		if !fault.Is(err, fault.Foreign) ||
+			!strings.Contains(err.Error(), fmt.Sprintf("layout %d", other)) ||
+			!strings.Contains(fault.HintOf(err), "move the data directory away") {
+			t.Errorf("layout %d: %v, %s", other, err, fault.HintOf(err))
+		}
+		if now := must(number(conn, "PRAGMA user_version"))(t); now != other {
+			t.Errorf("layout %d was changed to %d", other, now)
+		}
+		_ = conn.Close()
 	}
 }
 

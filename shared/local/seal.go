@@ -10,8 +10,7 @@ import (
 
 // A record that is stored as JSON has a seal behind it, a line of its own: a checksum of the JSON,
 // and of what the record is found by. SQLite has none, and a flipped bit in the address of an agent
-// or in the value of a parameter would be deployed. Records of earlier programs have no seal. See
-// docs/design/embedded.md.
+// or in the value of a parameter would be deployed. See docs/design/embedded.md.
 
 // sealed returns a record as it is stored in a table under these keys.
 func sealed(v any, table string, keys ...string) string {
@@ -40,8 +39,8 @@ func unseal(stored string, v any, table string, keys ...string) error {
 
 // intact returns the JSON of a record without its seal; Damaged if it is not what was sealed.
 func intact(stored, table string, keys []string) (string, error) {
-	text, _, has := strings.Cut(stored, "\n") // JSON has none
-	if has && stored != text+sealOf(text, table, keys) {
+	text, _, _ := strings.Cut(stored, "\n") // JSON has none
+	if stored != text+sealOf(text, table, keys) {
 		return "", fault.New(fault.Damaged, "read state",
 			"the record %q in table %s of %s is not as it was written", keys, table, dbName).
 			WithHint("the disk, or something else, has changed the database; %s", damagedHint)

@@ -95,9 +95,6 @@ func lacking(a, b []string) []string {
 
 // readSets completes a version of which the record was read.
 func readSets(c *sqlite.Conn, env string, v *state.Version) error {
-	if len(v.Sets) > 0 {
-		return nil // it is from before sets had a table
-	}
 	const sql = "SELECT name FROM version_sets WHERE env = ? AND since <= ? " +
 		"AND (until IS NULL OR until > ?) ORDER BY name"
 	return query(c, sql, func(s *sqlite.Stmt) error {

@@ -110,8 +110,8 @@ func putEnv(c *sqlite.Conn, e state.Env) error {
 // touchEnv makes the row of the environment if there is none.
 func touchEnv(c *sqlite.Conn, env string) error {
 	return query(c,
-		"INSERT INTO envs (name, rev, plan_seq, halted, record) VALUES (?, 0, 0, 0, '{}') ON "+
-			"CONFLICT DO NOTHING", nil, env)
+		"INSERT INTO envs (name, rev, plan_seq, halted, record) VALUES (?, 0, 0, 0, ?) ON "+
+			"CONFLICT DO NOTHING", nil, env, sealed(struct{}{}, "envs", env))
 }
 
 func bumpPlan(c *sqlite.Conn, env string) error {

@@ -43,10 +43,7 @@ func (h *head) encode() []byte {
 	e.Time(h.quietUntil)
 	e.Time(h.horizon)
 	e.Bytes(h.record)
-	// heads of environments where no agent ever slept stay as they always were
-	if h.idleEpoch != 0 {
-		e.Int(h.idleEpoch)
-	}
+	e.Int(h.idleEpoch)
 	return e.B
 }
 
@@ -82,9 +79,7 @@ func headOf(env string, i item) (*head, error) {
 	progress := d.Byte()
 	h.pending, h.tentative = progress == commitPending, progress == quietTentative
 	h.quietUntil, h.horizon, h.record = d.Time(), d.Time(), d.Bytes()
-	if len(d.B) > 0 {
-		h.idleEpoch = d.Int()
-	}
+	h.idleEpoch = d.Int()
 	if !d.Done() {
 		return nil, damaged("environment %q does not decode", env)
 	}

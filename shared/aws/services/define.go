@@ -42,7 +42,7 @@ func (d *Definitions) Put(
 		if err := d.checkLive(ctx, env, now, &next); err != nil {
 			return err
 		}
-		next.Models = definition.Newest(bundle, now.kept())
+		next.Models = definition.Newest(bundle, now.Models)
 		if err := d.write(ctx, d.before(env, now, &next, bodies)); err != nil {
 			return err
 		}

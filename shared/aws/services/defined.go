@@ -261,15 +261,10 @@ func (d *Definitions) Bundle(ctx context.Context, env string) (string, error) {
 // Models implements definition.Store.
 func (d *Definitions) Models(ctx context.Context, env string) ([]string, error) {
 	o, err := d.offer(ctx, env)
-	return o.kept(), err
-}
-
-// kept returns the bundles that are kept; an offer of an earlier program has its own alone.
-func (o *offer) kept() []string {
-	if len(o.Models) == 0 && o.seq > 0 {
-		return []string{o.Bundle}
+	if err != nil {
+		return nil, err
 	}
-	return o.Models
+	return o.Models, nil
 }
 
 // Bundles implements definition.Store.
@@ -302,7 +297,7 @@ func (d *Definitions) Bundles(ctx context.Context) ([]string, error) {
 		for _, bundle := range last {
 			out = append(out, bundle)
 		}
-		out = append(append(out, o.Bundle), o.Models...)
+		out = append(out, o.Models...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil

@@ -1,2 +1,0 @@
--- What is in a lane, scheduled or not.
-CREATE INDEX rows_lane ON rows (env, lane);
