@@ -13,7 +13,8 @@
 //
 // An export goes down through model and version to a commit of the planner; its notices bring
 // workers to their lanes; and what a worker commits leads back to the planner through the outbox.
-// docs/design/path.md follows one resource on that way, docs/design/engine.md says why it is so.
+// docs/design/path.md follows one resource on that way. docs/design/engine.md is the algorithm, and
+// docs/design/engine-today.md describes the code where it still differs.
 //
 // Beside that, this package holds what needs no lease: dry runs, previews, discovery and queries.
 package deploy

@@ -10,5 +10,5 @@
 //
 // It ends when nothing is ready, the time is up or the agent is paused. What a worker has read
 // stays in memory and may be outdated; where that matters, a write under the lease is refused or
-// the row comes back as a conflict. See docs/design/engine.md.
+// the row comes back as a conflict. See docs/design/engine-today.md.
 package lane

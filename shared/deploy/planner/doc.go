@@ -8,5 +8,5 @@
 //	Draft       plans an export without a lease and stores nothing, for a preview
 //
 // Workers go on meanwhile. A row that one of them has written in between is planned again, by the
-// same function, until everything is stored; see docs/design/engine.md.
+// same function, until everything is stored; see docs/design/engine-today.md.
 package planner

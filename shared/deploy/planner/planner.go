@@ -50,7 +50,7 @@ func New(c Config) *Planner { return &Planner{c} }
 
 // planning changes what is scheduled in one environment. It holds the lease "plan", so there is one
 // at a time; only that of a Draft has none. Workers go on meanwhile: rows that they change before
-// they are written here are planned again. See docs/design/engine.md.
+// they are written here are planned again. See docs/design/engine-today.md.
 type planning struct {
 	pl      *Planner
 	env     state.Env
