@@ -26,10 +26,10 @@ type workCommands struct {
 // workCommands are the commands that do what is released, or check it.
 func (c *workCommands) commands() []*cobra.Command {
 	return []*cobra.Command{
-		c.workCommand("deploy", "Deploy what is released and unfinished",
+		c.workCommand("deploy", "Deploy unfinished resources of the released version",
 			"  southbound deploy\n  southbound deploy --retry-failed\n"+
 				"  southbound deploy 'fs::File[web1,*'\n  southbound deploy agent=web1 --no-wait"),
-		c.workCommand("repair", "Check everything against reality and set it right",
+		c.workCommand("repair", "Check all resources and correct drift",
 			"  southbound repair\n  southbound repair agent=web1"),
 	}
 }
@@ -46,7 +46,7 @@ func (c *workCommands) workCommand(name, short, example string) *cobra.Command {
 	var f workFlags
 	cmd := &cobra.Command{
 		Use: name + " [FILTER]", Short: short, Example: example,
-		Long: short + ". It waits, unless --no-wait. " + filterHelp,
+		Long: short + ". It waits until that is done, unless --no-wait. " + filterHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := state.ParseFilter(args); err != nil {
 				return err
@@ -68,12 +68,12 @@ func (c *workCommands) workCommand(name, short, example string) *cobra.Command {
 	f.waves.add(cmd.Flags())
 	f.waves.addGate(cmd.Flags())
 	foldFlag(c.console, cmd)
-	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "only schedule it")
+	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "schedule the work and return")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0,
-		"stop waiting after this long, with exit code 4")
+		"stop waiting after this time with exit code 4")
 	if name == "deploy" {
 		cmd.Flags().BoolVar(&f.retry, "retry-failed", false,
-			"include what failed and waits for its time, for a new intent or for a person")
+			"retry failed resources now")
 	}
 	return cmd
 }

@@ -33,7 +33,7 @@ type agentRunner struct {
 // agentCommand makes the command agent, which serves agents of the AWS home that no function can
 // reach.
 func (a *agentRunner) agentCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "agent", Short: "Serve an agent of the AWS home from this machine",
+	cmd := &cobra.Command{Use: "agent", Short: "Serve AWS agents from this machine",
 		Args: subcommand, RunE: help, Example: "  southbound agent run web1"}
 	cmd.AddCommand(a.agentRunCommand())
 	return cmd
@@ -42,15 +42,14 @@ func (a *agentRunner) agentCommand() *cobra.Command {
 func (a *agentRunner) agentRunCommand() *cobra.Command {
 	settings := map[string]*string{}
 	run := &cobra.Command{
-		Use: "run NAME", Short: "Serve an agent's queue until stopped",
-		Long: "run serves an agent whose things no function reaches: one with the transport " +
-			"local on the machine that it is run on, or one inside a\n" +
-			"network. It listens on the agent's queue and does its work with the same claims as " +
-			"a function. When it is stopped it finishes\n" +
-			"what runs and gives everything else back. Where the stack is, its outputs say; " +
-			"credentials are found as by every AWS tool.\n" +
-			"Handlers in Python run with the virtual environment of the working directory " +
-			"(.env), or the one that SOUTHBOUND_PYTHON names.",
+		Use: "run NAME", Short: "Serve the queue of an agent until stopped",
+		Long: "run serves an agent that no function reaches: one with the transport local on " +
+			"this machine, or one inside a private network. It listens on the agent's queue " +
+			"and works with the same claims as a function. When it is stopped, it finishes " +
+			"running calls and leaves the rest scheduled. The outputs of the stack give the " +
+			"names; credentials are found as by every AWS tool. Python handlers run in the " +
+			"virtual environment of the working directory (.env), or in the one that " +
+			"SOUTHBOUND_PYTHON names.",
 		Example: "  southbound agent run web1 --environment production --table T --bucket B " +
 			"--prefix P\n  SOUTHBOUND_TABLE=T SOUTHBOUND_BUCKET=B SOUTHBOUND_PREFIX=P southbound " +
 			"agent run web1",
@@ -76,9 +75,9 @@ func (a *agentRunner) agentRunCommand() *cobra.Command {
 		{"bucket", home.EnvBucket, "bucket of the stack"},
 		{"prefix", home.EnvPrefix, "prefix of the names of the stack's queues"},
 		{"log-queue", home.EnvLogQueue,
-			"URL of the stack's log queue; without it the sweep has actions logged"},
+			"URL of the stack's log queue; without it the sweep logs actions"},
 		{"compile-queue", home.EnvCompile,
-			"URL of the stack's compile queue; without it the sweep sees what orders have become"},
+			"URL of the stack's compile queue; without it the sweep continues orders"},
 	} {
 		value := new(string)
 		settings[f.variable] = value

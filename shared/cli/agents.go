@@ -42,11 +42,10 @@ func (c *agentCommands) agents(ctx context.Context, _ []string) error {
 func (c *agentCommands) pruneCommand() *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{Use: "prune",
-		Short: "Remove queues of agents that are not needed any more",
-		Long: "prune shows the queues, and what listens to them, of agents that no version names " +
-			"and for which nothing is\n" +
-			"scheduled; with --yes it removes them. An agent that comes back gets new ones. Only " +
-			"the AWS home makes queues.",
+		Short: "Remove queues of agents that no longer exist",
+		Long: "prune shows the queues and event source mappings of agents that no version names " +
+			"and that have no scheduled work. With --yes it removes them. An agent that is " +
+			"described again gets new ones. Only the AWS home has queues.",
 		Example: "  southbound agents prune\n  southbound agents prune --yes",
 		Args:    exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.openToRead(cmd.Context(), ""); err != nil {

@@ -22,13 +22,13 @@ type waveFlags struct {
 
 func (f *waveFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.batch, "batch", "",
-		"agents with work in waves, such as 1,10%,100% or web1,100%; stops when a wave does not go well")
-	fl.IntVar(&f.parallel, "max-parallel", 0, "work on at most this many agents at once")
+		"deploy to agents in waves, such as 1,10%,100% or web1,100%; stop when a wave fails")
+	fl.IntVar(&f.parallel, "max-parallel", 0, "maximum number of agents at once")
 }
 
 func (f *waveFlags) addGate(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.gate, "gate", nil,
-		"resources that are checked between waves and have to be deployed: a term of a `FILTER`; may be repeated")
+		"continue after a wave only if these resources are deployed: a term of a `FILTER`; repeatable")
 }
 
 // refused adds the flags to a command that works on everything at once.

@@ -35,13 +35,12 @@ type compiler struct {
 func (co *compiler) compileCommand() *cobra.Command {
 	var f compileFlags
 	cmd := &cobra.Command{
-		Use: "compile [PATH]", Short: "Compile a model and say what came out",
-		Long: "compile reads main.cf and the modules that it imports, runs it, and says what " +
-			"came out. PATH is a directory with a main.cf or a\n" +
-			".cf file; the working directory, unless said. What the model prints goes to " +
-			"standard error. With --resources it prints the\n" +
-			"agents and resources as a document; paths of files in it are relative to the " +
-			"directory of the model.",
+		Use: "compile [PATH]", Short: "Compile a model and show its contents",
+		Long: "compile reads main.cf and the modules that it imports, and shows the variables, " +
+			"instances and resources of the model. PATH is a directory with a main.cf or a .cf " +
+			"file (default: the working directory). Output of the model goes to standard " +
+			"error. With --resources it prints agents and resources as a document; file paths " +
+			"in it are relative to the directory of the model.",
 		Example: "  southbound compile\n  southbound compile examples/model --json\n" +
 			"  southbound compile main.cf --resources",
 		Args: atMostOne("one path"),
@@ -52,8 +51,8 @@ func (co *compiler) compileCommand() *cobra.Command {
 			}
 			return co.compile(cmd, path, f)
 		}}
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end after this long, with exit code 4")
-	cmd.Flags().BoolVar(&f.noStd, "no-std", false, "import nothing by itself")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "stop after this time with exit code 4")
+	cmd.Flags().BoolVar(&f.noStd, "no-std", false, "do not import std automatically")
 	cmd.Flags().BoolVar(&f.resources, "resources", false, "print the resources as a document")
 	return cmd
 }

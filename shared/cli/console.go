@@ -209,13 +209,13 @@ func (c *console) diff(changes map[string]diff.Diff) {
 
 // fullFlag gives a command the flag that has it show values as long as they are.
 func (c *console) fullFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&c.full, "full", false, "show whole values, however long they are")
+	cmd.Flags().BoolVar(&c.full, "full", false, "show whole values")
 }
 
 // foldFlag gives a command the flag that has it show each of what is the same on several agents.
 func foldFlag(c *console, cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.unfold, "unfold", false,
-		"show each change and failure, also if it is the same on other agents")
+		"show every change and failure, also equal ones on several agents")
 }
 
 // planExit says for which findings of a plan the program exits with 5, and why it would be refused.

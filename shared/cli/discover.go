@@ -24,18 +24,14 @@ type discovery struct {
 func (ds *discovery) discoverCommand() *cobra.Command {
 	agent := ""
 	cmd := &cobra.Command{Use: "discover TYPE [ATTRIBUTE=VALUE...]",
-		Short: "Describe what exists as resources",
-		Long: "discover lists what exists of a type on an agent, and writes a document for " +
-			"which there\n" +
-			"is nothing to do. It changes nothing. What no resource can describe is left out " +
-			"and named\n" +
-			"on standard error. Types that have no list of their own are told what to list by\n" +
-			"attributes: a bucket, a path. With --json the document is one line. With --api the " +
-			"server\n" +
-			"looks, at an agent that it knows.\n\n" +
-			"Add the document to those that you apply. Applied by itself it would be the whole " +
-			"of the\n" +
-			"environment: everything else would leave it.",
+		Short: "Describe existing things as resources",
+		Long: "discover lists the things of a type on an agent, and writes them as a document. " +
+			"It changes nothing, and an apply of the document changes nothing. Things that no " +
+			"resource can describe are left out and named on standard error. Some types need " +
+			"attributes that select a place, such as a bucket or a path. With --json the " +
+			"document is one line. With --api the server reads an agent that it knows.\n\nAdd " +
+			"the document to the documents that you apply. Applied alone, it would be the " +
+			"whole description of the environment.",
 		Example: "  southbound discover pkg::Package > site/packages.yaml\n" +
 			"  southbound discover svc::Service --agent web1 > site/web1-services.yaml\n" +
 			"  southbound discover aws::s3::Object --agent site bucket=my-bucket\n" +
@@ -46,7 +42,7 @@ func (ds *discovery) discoverCommand() *cobra.Command {
 			return ds.discover(ctx, args, agent)
 		})}
 	cmd.Flags().StringVar(&agent, "agent", "local",
-		"agent to look at; one that the environment does not have is this machine")
+		"agent to read; an agent that the environment does not have is this machine")
 	return cmd
 }
 

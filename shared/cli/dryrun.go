@@ -31,8 +31,8 @@ func (dr *dryRunner) dryRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dryrun [VERSION] [FILTER]",
 		Short: "Compare a version with reality and change nothing",
-		Long: "dryrun reads what a version describes, the released one unless another is named, " +
-			"and says what a repair would change.\n" +
+		Long: "dryrun compares the released version, or version VERSION, with the machines, and " +
+			"shows the changes that a repair would make.\n" +
 			filterHelp,
 		Example: "  southbound dryrun\n  southbound dryrun agent=web1\n" +
 			"  southbound dryrun 12 --json",
@@ -59,9 +59,9 @@ func (dr *dryRunner) dryRunCommand() *cobra.Command {
 	dr.fullFlag(cmd)
 	foldFlag(dr.console, cmd)
 	waves.add(cmd.Flags())
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "end after this long, with exit code 4")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "stop after this time with exit code 4")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only ask for it (not in this program)")
-	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something differs")
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 if anything differs")
 	return cmd
 }
 

@@ -49,13 +49,12 @@ func (e *exporter) exportCommands() []*cobra.Command {
 	var f exportFlags
 	apply := &cobra.Command{
 		Use:   "apply PATH [FILTER]",
-		Short: "Make it so: deploy what changed, check the rest for drift",
-		Long: "apply stores the documents under PATH as a version, deploys what changed, checks " +
-			"everything else against reality and sets it\n" +
-			"right, and waits until that is done. PATH is a file, a directory, or - for JSON " +
-			"lines on standard input. If it is a plan that `plan --out`\n" +
-			"has kept, exactly that is done, or nothing where the state or reality is not what " +
-			"the plan was made from.\n" + targetHelp,
+		Short: "Deploy changes and correct drift",
+		Long: "apply stores the documents under PATH as a version, deploys its changes, checks " +
+			"all other resources and corrects drift. It waits until that is done. PATH is a " +
+			"file, a directory, or - for JSON lines on standard input. If PATH is a file " +
+			"written by `plan --out`, apply carries out exactly that plan, or does nothing if " +
+			"the state or a machine has changed.\n" + targetHelp,
 		Example: "  southbound apply site.yaml\n  southbound apply . agent=web1\n" +
 			"  southbound apply . --batch 1,10%,100%\n  generate | southbound apply -\n" +
 			"  southbound apply site.plan",
@@ -76,26 +75,25 @@ func (e *exporter) exportCommands() []*cobra.Command {
 		},
 	}
 	apply.Flags().BoolVar(&f.changedOnly, "changed-only", false,
-		"deploy only what changed; do not look for drift")
+		"deploy changes only; do not look for drift")
 	apply.Flags().BoolVar(&f.partial, "partial", false,
 		"replace only the resource sets that are applied")
 	apply.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil,
 		"remove a resource set; with --partial")
 	apply.Flags().DurationVar(&f.timeout, "timeout", 0,
-		"stop waiting after this long, with exit code 4")
-	apply.Flags().BoolVar(&f.yes, "yes", false, "delete without asking, on a terminal too")
+		"stop waiting after this time with exit code 4")
+	apply.Flags().BoolVar(&f.yes, "yes", false, "delete without asking on a terminal")
 	apply.Flags().IntVar(&f.allowDelete, "allow-delete", -1, allowDeleteHelp)
 	originFlags(apply.Flags(), &f.origin)
 	f.waves.add(apply.Flags())
 	f.waves.addGate(apply.Flags())
 	foldFlag(e.console, apply)
 	export := &cobra.Command{
-		Use: "export PATH", Short: "Store a version and deploy what changed, by hash",
-		Long: "export stores the documents under PATH as a version and asks for what changed to " +
-			"be deployed, without looking at the rest. It\n" +
-			"returns at once; with --wait when that is done. In the embedded home, work that is " +
-			"not waited for is done by\n" +
-			"`southbound run` or by the next command that waits.",
+		Use: "export PATH", Short: "Store a version and deploy its changes",
+		Long: "export stores the documents under PATH as a version and schedules its changes, " +
+			"without checking other resources. It returns at once, or with --wait when the " +
+			"changes are deployed. In the embedded home, `southbound run` or the next command " +
+			"that waits does scheduled work.",
 		Example: "  southbound export . --wait\n  southbound export teams/a --partial\n" +
 			"  southbound export . --partial --delete-set old",
 		Args: exactArgs(1, "one path"),
@@ -110,19 +108,19 @@ func (e *exporter) exportCommands() []*cobra.Command {
 	fl := export.Flags()
 	fl.IntVar(&f.allowDelete, "allow-delete", -1, allowDeleteHelp)
 	originFlags(fl, &f.origin)
-	fl.BoolVar(&f.wait, "wait", false, "wait until it is deployed")
-	fl.DurationVar(&f.timeout, "timeout", 0, "stop waiting after this long, with exit code 4")
+	fl.BoolVar(&f.wait, "wait", false, "wait until the changes are deployed")
+	fl.DurationVar(&f.timeout, "timeout", 0, "stop waiting after this time with exit code 4")
 	fl.BoolVar(&f.partial, "partial", false, "replace only the resource sets that are exported")
 	fl.StringSliceVar(&f.deleteSets, "delete-set", nil, "remove a resource set; with --partial")
-	fl.BoolVar(&f.noRelease, "no-release", false, "store the version, and do not deploy it")
-	fl.BoolVar(&f.retry, "retry-failed", false, "deploy what failed before, too")
+	fl.BoolVar(&f.noRelease, "no-release", false, "store the version without deploying it")
+	fl.BoolVar(&f.retry, "retry-failed", false, "also retry failed resources")
 	return []*cobra.Command{apply, export}
 }
 
 // tooManyDeleted is the error of a command that would delete more than it may.
 const tooManyDeleted = "%s would be deleted; --allow-delete permits %d; nothing was done"
 
-const allowDeleteHelp = "do nothing, with exit code 2, if more would be deleted (-1: any number)"
+const allowDeleteHelp = "refuse with exit code 2 if more resources would be deleted (-1: no limit)"
 
 // checked reports what is wrong with the flags.
 func (f *exportFlags) checked(cmd *cobra.Command) error {

@@ -23,12 +23,11 @@ type upkeep struct {
 func (u *upkeep) forgetCommand() *cobra.Command {
 	return &cobra.Command{Use: "forget ID|agent=NAME|FILTER",
 		Short: "Forget orphaned resources or a retired agent",
-		Long: "forget removes what is known of a resource that left the model, or of an agent " +
-			"that no resource is managed on any more and of all\n" +
-			"that was left behind there, and waits for its removal no longer. With a FILTER it is " +
-			"what matches and left the model. What exists is\n" +
-			"not touched, and `southbound logs` keeps what was done. What the version in force " +
-			"wants cannot be forgotten.\n" + filterHelp,
+		Long: "forget removes the record of a resource that left the model, or of an agent that " +
+			"manages no resource any longer with all its orphaned resources. With a FILTER it " +
+			"removes the records of all matching resources that left the model. The real " +
+			"things stay as they are, and `southbound logs` keeps their actions. A resource of " +
+			"the version in force cannot be forgotten.\n" + filterHelp,
 		Example: "  southbound forget 'fs::File[web1,path=/etc/motd]'\n" +
 			"  southbound forget agent=web1\n  southbound forget status=orphaned",
 		Args: atLeastOne("an id, agent=NAME or a FILTER"),
@@ -104,6 +103,6 @@ func (u *upkeep) gcCommand() *cobra.Command {
 			}
 			return nil
 		}}
-	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "keep unused files that are younger")
+	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "age up to which unused files are kept")
 	return cmd
 }

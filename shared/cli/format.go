@@ -22,11 +22,10 @@ func (f *formatter) fmtCommand() *cobra.Command {
 	check := false
 	cmd := &cobra.Command{
 		Use: "fmt [PATH]", Short: "Format models: .cf files",
-		Long: "fmt gives the files of models their one form, and names those that it has " +
-			"changed. The meaning stays, and so do comments. PATH is a file, a directory with " +
-			"all *.cf files below it, or - for standard input; the working directory, unless " +
-			"said. With --check nothing is changed, and the exit code is 5 if a file is not " +
-			"formatted.",
+		Long: "fmt formats the files of models, and names each file that it changed. Meaning and " +
+			"comments stay. PATH is a file, a directory with all *.cf files below it, or - for " +
+			"standard input (default: the working directory). With --check it changes nothing " +
+			"and exits with 5 if a file is not formatted.",
 		Example: "  southbound fmt\n  southbound fmt model/_init.cf\n  southbound fmt --check\n" +
 			"  southbound fmt - < main.cf",
 		Args: atMostOne("one path"),
@@ -41,7 +40,7 @@ func (f *formatter) fmtCommand() *cobra.Command {
 			return f.format(path, check)
 		}}
 	cmd.Flags().BoolVar(&check, "check", false,
-		"change nothing; exit code 5 if a file is not formatted")
+		"change nothing; exit with 5 if a file is not formatted")
 	return cmd
 }
 

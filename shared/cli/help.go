@@ -28,7 +28,7 @@ Environment variables:
   SOUTHBOUND_PYTHON
            virtual environment, or Python, that handlers of modules are run with
   SOUTHBOUND_GRACE
-           how long what runs may take to finish after Ctrl-C or SIGTERM: 30s
+           time for running calls to finish after Ctrl-C or SIGTERM: 30s
   NO_COLOR
            no colours
 `
@@ -44,7 +44,7 @@ func fitHelp(root *cobra.Command) {
 			"."+flags+".FlagUsagesWrapped 80")
 	}
 	template = strings.ReplaceAll(template, " for more information about a command.",
-		" says more.")
+		" describes a command.")
 	root.SetUsageTemplate(template + "{{if not .HasParent}}\n" + more + "{{end}}")
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {

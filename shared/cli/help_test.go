@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -42,4 +43,31 @@ func TestHelpFits(t *testing.T) {
 	}
 	root := testApp().root()
 	visit([]string{root.Name()}, root)
+}
+
+// vague matches words for which the help uses the noun or verb of the field.
+var vague = regexp.MustCompile(`(?i)\b(what|says?|said|tells?|told|(some|no)body|whoever|anew|` +
+	`once more|by itself|by themselves|meanwhile|seldom|any more|have to|goes on)\b`)
+
+// TestHelpWords wants plain words in the help of every command, and a short description of at most
+// eight words.
+func TestHelpWords(t *testing.T) {
+	t.Parallel()
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		if n := len(strings.Fields(cmd.Short)); n > 8 && !cmd.Hidden {
+			t.Errorf("%s: %d words: %s", cmd.CommandPath(), n, cmd.Short)
+		}
+		texts := []string{cmd.Short, cmd.Long}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { texts = append(texts, f.Usage) })
+		for _, text := range texts {
+			for _, word := range vague.FindAllString(text, -1) {
+				t.Errorf("%s: %q in %q", cmd.CommandPath(), word, text)
+			}
+		}
+		for _, c := range cmd.Commands() {
+			check(c)
+		}
+	}
+	check(testApp().root())
 }

@@ -78,11 +78,10 @@ func versionNumber(cmd, text string) (int, error) {
 
 func (h *history) diffCommand() *cobra.Command {
 	var exitCode bool
-	cmd := &cobra.Command{Use: "diff A B", Short: "Show what differs between two versions",
-		Long: "diff says what going from version A to version B would do. It compares what was " +
-			"exported, not reality: see `southbound dryrun B`\n" +
-			"for that. B may be the earlier one: then it shows what `southbound release B` " +
-			"takes back.",
+	cmd := &cobra.Command{Use: "diff A B", Short: "Compare two versions",
+		Long: "diff shows the changes from version A to version B. It compares the exported " +
+			"versions, not the machines: use `southbound dryrun B` for that. If B is the " +
+			"earlier one, it shows the effect of `southbound release B`.",
 		Example: "  southbound diff 3 4\n  southbound diff 4 3 --exit-code",
 		Args:    exactArgs(2, "two versions"),
 		RunE: h.reading(func(ctx context.Context, args []string) error {
@@ -104,7 +103,7 @@ func (h *history) diffCommand() *cobra.Command {
 			}
 			return err
 		})}
-	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something differs")
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 if anything differs")
 	h.fullFlag(cmd)
 	foldFlag(h.console, cmd)
 	return cmd
@@ -113,11 +112,10 @@ func (h *history) diffCommand() *cobra.Command {
 func (h *history) showCommand() *cobra.Command {
 	dir := ""
 	cmd := &cobra.Command{Use: "show N [ID]",
-		Short: "Print the documents that give a version, or one resource of it",
+		Short: "Print a version as a document",
 		Long: "show prints a version as a document that gives the same version when it is " +
-			"exported again: parameters and facts have the values\n" +
-			"that they had then. Files are named by their SHA-256; with --out they are " +
-			"written, too.",
+			"exported again. Parameters and facts have their values of that time. Files are " +
+			"named by their SHA-256; with --out they are written as well.",
 		Example: "  southbound show 12\n  southbound show 12 'fs::File[web1,path=/etc/motd]'\n" +
 			"  southbound show 12 --out version-12",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -130,7 +128,7 @@ func (h *history) showCommand() *cobra.Command {
 			return h.show(ctx, args, dir)
 		})}
 	cmd.Flags().StringVar(&dir, "out", "",
-		"write the document, and the files that it needs, into this new directory")
+		"write the document and its files into this new directory")
 	return cmd
 }
 

@@ -33,9 +33,9 @@ resources:
 )
 
 func (s *scaffolds) initCommand() *cobra.Command {
-	return &cobra.Command{Use: "init [DIR]", Short: "Begin a project",
-		Long: "init writes a project file and a document to begin with into a directory, the " +
-			"current one unless another is named. It changes no\nfile that is there.",
+	return &cobra.Command{Use: "init [DIR]", Short: "Create a project",
+		Long: "init writes a project file and a first document into DIR (default: the working " +
+			"directory). It changes no existing file.",
 		Example: "  southbound init\n  southbound init site", Args: atMostOne("one directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "."

@@ -40,12 +40,10 @@ type logCommands struct {
 func (l *logCommands) logsCommand() *cobra.Command {
 	var f logFlags
 	cmd := &cobra.Command{
-		Use: "logs [ID]", Short: "Show what was done, newest last", Args: atMostOne("one id"),
-		Long: "logs shows finished actions that changed something or did not go well, newest " +
-			"last: when, what was done, how it ended,\n" +
-			"what changed and what the handler said. --all shows those that found nothing to do " +
-			"as well, and so does every flag that\n" +
-			"says which to show by action, outcome or lines.",
+		Use: "logs [ID]", Short: "Show actions, newest last", Args: atMostOne("one id"),
+		Long: "logs shows finished actions that changed something or failed, newest last, with " +
+			"their time, outcome, changes and log lines. --all includes actions that found " +
+			"nothing to do, as does every flag that selects by action, outcome or log line.",
 		Example: "  southbound logs\n  southbound logs 'fs::File[web1,path=/etc/motd]'\n" +
 			"  southbound logs --level error --limit 10\n" +
 			"  southbound logs --agent web1 --since 2h --outcome failed\n" +
@@ -65,20 +63,20 @@ func (l *logCommands) logsCommand() *cobra.Command {
 			return l.logs(cmd.Context(), q, f.follow)
 		}}
 	fl := cmd.Flags()
-	fl.BoolVar(&f.all, "all", false, "also those that found nothing to do")
-	fl.BoolVar(&f.follow, "follow", false, "go on with what happens, until stopped")
-	fl.IntVar(&f.limit, "limit", 0, "at most this many, the newest (0: all)")
-	fl.StringVar(&f.level, "level", "", "only those with a line at least this severe: "+
+	fl.BoolVar(&f.all, "all", false, "include actions that found nothing to do")
+	fl.BoolVar(&f.follow, "follow", false, "continue with new actions until stopped")
+	fl.IntVar(&f.limit, "limit", 0, "number of newest actions (0: all)")
+	fl.StringVar(&f.level, "level", "", "only actions with a log line of at least this severity: "+
 		strings.Join(levels, ", "))
-	fl.StringVar(&f.text, "text", "", "only those with a line that contains this")
-	fl.StringVar(&f.agent, "agent", "", "only those of an agent")
-	fl.IntVar(&f.version, "version", 0, "only those of a version")
-	fl.StringVar(&f.action, "action", "", "only one kind: deploy, repair, dryrun")
+	fl.StringVar(&f.text, "text", "", "only actions with a log line that contains this text")
+	fl.StringVar(&f.agent, "agent", "", "only actions of this agent")
+	fl.IntVar(&f.version, "version", 0, "only actions of this version")
+	fl.StringVar(&f.action, "action", "", "only this kind: deploy, repair, dryrun")
 	fl.StringVar(&f.outcome, "outcome", "",
-		"only those that ended so: deployed, failed, skipped, ...")
+		"only actions with this outcome: deployed, failed, skipped, ...")
 	fl.StringVar(&f.since, "since", "",
-		"only those that ended later: a time (RFC 3339), or how long ago, such as 2h")
-	fl.StringVar(&f.until, "until", "", "only those that ended earlier, in the same way")
+		"only actions that ended after this time: RFC 3339, or an age such as 2h")
+	fl.StringVar(&f.until, "until", "", "only actions that ended before this time, in the same form")
 	l.fullFlag(cmd)
 	foldFlag(l.console, cmd)
 	return cmd

@@ -9,11 +9,11 @@ import (
 
 func (c *programCommands) lspCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "lsp", Short: "Serve an editor of models on standard input and output",
-		Long: "lsp is a language server for models: an editor starts it, and asks it for " +
-			"problems, completion,\ndocumentation, definitions, references, names to change, " +
-			"symbols and the form of a text.\ndocs/language/editor.md says how editors are set " +
-			"up. The exit code is 0 when the editor has said\nshutdown and exit, and otherwise 1.",
+		Use: "lsp", Short: "Run the language server for models",
+		Long: "lsp is a language server for models, on standard input and output. It offers " +
+			"problems, completion, documentation, definitions, references, renaming, symbols " +
+			"and formatting. docs/language/editor.md describes the set-up of editors. The exit " +
+			"code is 0 if the editor sent shutdown and exit, and otherwise 1.",
 		Example: "  southbound lsp",
 		Args:    exactArgs(0, "nothing more"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

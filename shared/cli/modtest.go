@@ -41,13 +41,11 @@ func (t *moduleTester) moduleTest() *cobra.Command {
 	var f testFlags
 	cmd := &cobra.Command{
 		Use: "test [PATH...]", Short: "Run the tests of a module",
-		Long: "test runs the tests in the folder tests of the module, or the files and folders " +
-			"that are named: scripts\n" +
-			"(*.txtar), and tests in Python (test_*.py) with pytest, which gets a fixture " +
-			"`project`. A script compiles a\n" +
-			"model with the module as it stands, checks its resources and problems, and has them " +
-			"deployed. It ends with 3 if\n" +
-			"a test has failed. docs/language/testing.md shows how tests are written.",
+		Long: "test runs the tests in the folder tests of the module, or the named files and " +
+			"folders. Tests are scripts (*.txtar) and Python tests (test_*.py), which pytest " +
+			"runs with a fixture `project`. A script compiles a model with the module, checks " +
+			"its resources and problems, and deploys them. The exit code is 3 if a test fails. " +
+			"docs/language/testing.md shows examples.",
 		Example: "  southbound module test\n  southbound module test tests/note.txtar --verbose\n" +
 			"  southbound module test --module libs/net --run 'interface|route' --json",
 		Args: cobra.ArbitraryArgs,
@@ -62,10 +60,10 @@ func (t *moduleTester) moduleTest() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&f.module, "module", "m", ".", "the folder of the module")
 	cmd.Flags().StringVar(&f.run, "run", "", "only tests whose names match this regular expression")
-	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "also what tests that pass have done")
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "show the output of passed tests, too")
 	cmd.Flags().BoolVar(&f.install, "install", false,
-		"install pytest and what the module needs into .env first")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end after this long, with exit code 4")
+		"install pytest and the module's requirements into .env first")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "stop after this time with exit code 4")
 	return cmd
 }
 

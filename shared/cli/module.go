@@ -36,9 +36,9 @@ func (ms *modules) tool() *modtool.Tool {
 func (ms *modules) moduleCommand(test *cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "module", Aliases: []string{"modules"},
-		Short: "Make, list, check, build and release modules",
-		Long: "module works on the module in the working directory, or on those that the " +
-			"project there imports; docs/language/modules.md shows how.",
+		Short: "Create, list, verify, build and release modules",
+		Long: "module works on the module in the working directory, or on the modules that the " +
+			"project there imports. docs/language/modules.md shows examples.",
 		Example: "  southbound module create net\n  southbound module list\n" +
 			"  southbound module build",
 		Args: subcommand, RunE: help,
@@ -51,12 +51,12 @@ func (ms *modules) moduleCommand(test *cobra.Command) *cobra.Command {
 		ms.moduleUpdate(),
 		ms.moduleEach(
 			"status",
-			"Say what is not committed in modules that are git repositories",
+			"Show uncommitted changes of modules",
 			ms.moduleStatus,
 		),
 		ms.moduleEach(
 			"push",
-			"Push the commits and tags of modules that are git repositories",
+			"Push commits and tags of modules",
 			modulePush,
 		),
 		ms.moduleVerify(),
@@ -75,11 +75,10 @@ func (ms *modules) moduleCreate() *cobra.Command {
 	var v1, v2 bool
 	var template string
 	cmd := &cobra.Command{
-		Use: "create NAME", Short: "Begin a module in a folder of its name",
-		Long: "create writes a module V2 into a folder of its name. With --v1 it is one of V1, " +
-			"in the last folder of the\n" +
-			"project's modulepath. --template takes the files of a git repository, in which {{ " +
-			"name }} and {{ package }} are filled in.",
+		Use: "create NAME", Short: "Create a module in a new folder",
+		Long: "create writes a module V2 into a folder of its name. With --v1 it writes a V1 " +
+			"module into the last folder of the project's modulepath. --template takes the " +
+			"files of a git repository and replaces {{ name }} and {{ package }} in them.",
 		Example: "  southbound module create net\n  southbound module create --v1 site",
 		Args:    exactArgs(1, "one name"), RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := ms.tool().CreateModule(cmd.Context(), args[0], v1, template)
@@ -91,7 +90,7 @@ func (ms *modules) moduleCreate() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&v1, "v1", false, "of the first kind, in the modulepath of the project")
-	cmd.Flags().BoolVar(&v2, "v2", false, "a package, which it is unless --v1 says otherwise")
+	cmd.Flags().BoolVar(&v2, "v2", false, "a package (the default)")
 	cmd.MarkFlagsMutuallyExclusive("v1", "v2")
 	cmd.Flags().
 		StringVar(&template, "template", "", "a git repository with the files to begin with")
@@ -101,7 +100,7 @@ func (ms *modules) moduleCreate() *cobra.Command {
 func (ms *modules) moduleAdd() *cobra.Command {
 	var v1, v2, override, only bool
 	cmd := &cobra.Command{
-		Use: "add REQUIREMENT", Short: "Add a module to what is needed; a project installs it",
+		Use: "add REQUIREMENT", Short: "Add a required module; a project installs it",
 		Example: "  southbound module add 'net ~=1.0'\n  southbound module add --override net",
 		Args: exactArgs(
 			1,
@@ -113,7 +112,7 @@ func (ms *modules) moduleAdd() *cobra.Command {
 	cmd.Flags().
 		BoolVar(&v1, "v1", false,
 			"into requires of project.yml or module.yml, for a module from git")
-	cmd.Flags().BoolVar(&v2, "v2", false, "as a package, which it is unless --v1 says otherwise")
+	cmd.Flags().BoolVar(&v2, "v2", false, "as a package (the default)")
 	cmd.Flags().
 		BoolVar(&override, "override", false,
 			"another constraint for a module that is there already")
@@ -124,7 +123,7 @@ func (ms *modules) moduleAdd() *cobra.Command {
 
 func (ms *modules) moduleList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the modules that the project, or the module here, imports",
+		Use: "list", Short: "List imported modules",
 		Example: "  southbound module list --json",
 		Args:    exactArgs(0, "nothing more"), RunE: func(*cobra.Command, []string) error {
 			all, err := ms.tool().List()
@@ -154,7 +153,7 @@ func (ms *modules) moduleList() *cobra.Command {
 func (ms *modules) moduleInstall() *cobra.Command {
 	var editable bool
 	cmd := &cobra.Command{
-		Use: "install [PATH]", Short: "Install the module in a folder into .env",
+		Use: "install [PATH]", Short: "Install a module from a folder into .env",
 		Example: "  southbound module install -e ../net",
 		Args:    atMostOne("one folder"), RunE: func(cmd *cobra.Command, args []string) error {
 			path := "."
@@ -173,7 +172,7 @@ func (ms *modules) moduleUpdate() *cobra.Command {
 	return ms.installCommand(
 		"module",
 		"update",
-		"Bring all modules to the highest versions that all allow",
+		"Update modules to the highest compatible versions",
 		true,
 	)
 }
@@ -220,7 +219,7 @@ func modulePush(ctx context.Context, t *modtool.Tool, m *module.Module) error {
 
 func (ms *modules) moduleVerify() *cobra.Command {
 	return &cobra.Command{
-		Use: "verify", Short: "Check that all modules are there, in versions that all allow",
+		Use: "verify", Short: "Check that modules are installed in compatible versions",
 		Example: "  southbound module verify", Args: exactArgs(0, "nothing more"),
 		RunE: func(*cobra.Command, []string) error { return ms.tool().Verify() },
 	}
@@ -229,7 +228,7 @@ func (ms *modules) moduleVerify() *cobra.Command {
 func (ms *modules) moduleBuild() *cobra.Command {
 	var o modtool.BuildOptions
 	cmd := &cobra.Command{
-		Use: "build [PATH]", Short: "Build a wheel and a source distribution, without Python",
+		Use: "build [PATH]", Short: "Build a wheel and a source distribution",
 		Example: "  southbound module build\n  southbound module build net --dev --wheel -o " +
 			"packages",
 		Args: atMostOne("one folder"), RunE: func(_ *cobra.Command, args []string) error {
@@ -246,7 +245,7 @@ func (ms *modules) moduleBuild() *cobra.Command {
 	}
 	cmd.Flags().
 		StringVarP(&o.Output, "output-dir", "o", "",
-			"where to; dist in the module's folder unless said")
+			"output directory (default: dist in the module's folder)")
 	cmd.Flags().BoolVar(&o.Dev, "dev", false, "a development build, with the time in its version")
 	cmd.Flags().BoolVarP(&o.Wheel, "wheel", "w", false, "a wheel only")
 	cmd.Flags().BoolVarP(&o.Sdist, "sdist", "s", false, "a source distribution only")
@@ -275,11 +274,10 @@ func (ms *modules) moduleCommit() *cobra.Command {
 	var o modtool.CommitOptions
 	cmd := &cobra.Command{
 		Use:   "commit -m MESSAGE",
-		Short: "Commit what is staged under the next version of the module",
-		Long: "commit writes the next version into the module and commits it with what is " +
-			"staged: a development release, or\n" +
-			"with --release a release, which is tagged. release does more: it keeps the " +
-			"changelog and begins the next version.",
+		Short: "Commit staged changes as the next version",
+		Long: "commit writes the next version into the module and commits it with the staged " +
+			"changes: a development release, or with --release a tagged release. `module " +
+			"release` also keeps the changelog and starts the next version.",
 		Example: "  southbound module commit -m \"First commit\"\n" +
 			"  southbound module commit -r -m \"First Release\" -v 1.0.1",
 		Args: exactArgs(0, "nothing more"),
@@ -289,11 +287,11 @@ func (ms *modules) moduleCommit() *cobra.Command {
 		o.Bump = bump()
 		return ms.tool().Commit(cmd.Context(), o)
 	}
-	cmd.Flags().StringVarP(&o.Message, "message", "m", "", "of the commit")
+	cmd.Flags().StringVarP(&o.Message, "message", "m", "", "message of the commit")
 	cmd.Flags().BoolVarP(&o.Release, "release", "r", false, "a release, not a development release")
 	cmd.Flags().StringVarP(&o.Version, "version", "v", "", "this version")
 	cmd.Flags().
-		BoolVarP(&o.All, "all", "a", false, "commit all that is changed, not what is staged")
+		BoolVarP(&o.All, "all", "a", false, "commit all changes, not only staged ones")
 	cmd.Flags().BoolVarP(&o.Tag, "tag", "t", false, "tag a development release, too")
 	cmd.Flags().BoolVarP(&o.NoTag, "no-tag", "n", false, "no tag")
 	return cmd
@@ -302,13 +300,11 @@ func (ms *modules) moduleCommit() *cobra.Command {
 func (ms *modules) moduleRelease() *cobra.Command {
 	var o modtool.ReleaseOptions
 	cmd := &cobra.Command{
-		Use: "release", Short: "Commit and tag a release, and begin the next version",
+		Use: "release", Short: "Commit and tag a release",
 		Long: "release writes the version without its tag into the module, dates its section of " +
-			"CHANGELOG.md, commits both,\n" +
-			"tags the commit with that section, and commits the next development version. With " +
-			"--dev it makes a development\n" +
-			"version only, as far from the last release as --revision, --patch, --minor or " +
-			"--major say. It pushes nothing.",
+			"CHANGELOG.md, commits both, tags the commit with that section, and commits the " +
+			"next development version. With --dev it makes only a development version, at the " +
+			"distance that --revision, --patch, --minor or --major give. It pushes nothing.",
 		Example: "  southbound module release\n  southbound module release --dev --minor -c " +
 			"\"Hosts have two names\"",
 		Args: exactArgs(0, "nothing more"),
@@ -319,15 +315,15 @@ func (ms *modules) moduleRelease() *cobra.Command {
 		return ms.tool().Release(cmd.Context(), o)
 	}
 	cmd.Flags().BoolVar(&o.Dev, "dev", false, "a development version only")
-	cmd.Flags().StringVarP(&o.Message, "message", "m", "", "of the commit")
+	cmd.Flags().StringVarP(&o.Message, "message", "m", "", "message of the commit")
 	cmd.Flags().StringVarP(&o.Changelog, "changelog-message", "c", "", "a line for CHANGELOG.md")
-	cmd.Flags().BoolVarP(&o.All, "all", "a", false, "commit all that is changed")
+	cmd.Flags().BoolVarP(&o.All, "all", "a", false, "commit all changes")
 	return cmd
 }
 
 func (ms *modules) moduleConvert() *cobra.Command {
 	return &cobra.Command{
-		Use: "v1tov2", Short: "Make the module V1 in the working directory one of V2, in place",
+		Use: "v1tov2", Short: "Convert a V1 module to V2 in place",
 		Example: "  southbound module v1tov2", Args: exactArgs(0, "nothing more"),
 		RunE: func(*cobra.Command, []string) error { return ms.tool().Convert(".") },
 	}
@@ -335,7 +331,7 @@ func (ms *modules) moduleConvert() *cobra.Command {
 
 func (ms *modules) projectCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "project", Short: "Begin a project, and install, update and freeze its modules",
+		Use: "project", Short: "Create a project; install, update and freeze modules",
 		Example: "  southbound project init site\n  southbound project install", Args: subcommand,
 		RunE: help,
 	}
@@ -345,13 +341,13 @@ func (ms *modules) projectCommand() *cobra.Command {
 		ms.installCommand(
 			"project",
 			"install",
-			"Install what the project needs and is missing",
+			"Install missing modules and packages",
 			false,
 		),
 		ms.installCommand(
 			"project",
 			"update",
-			"Bring all modules to the highest versions that all allow",
+			"Update modules to the highest compatible versions",
 			true,
 		),
 		ms.projectDownload(),
@@ -363,7 +359,7 @@ func (ms *modules) projectInit() *cobra.Command {
 	var name, in string
 	var plain bool
 	cmd := &cobra.Command{
-		Use: "init [NAME]", Short: "Begin a project in a folder of its name",
+		Use: "init [NAME]", Short: "Create a project in a new folder",
 		Example: "  southbound project init site\n" +
 			"  southbound project init --name site --output-dir projects",
 		Args: atMostOne("one name"), RunE: func(_ *cobra.Command, args []string) error {
@@ -394,11 +390,9 @@ func (ms *modules) installCommand(of, name, short string, update bool) *cobra.Co
 	o := modtool.InstallOptions{Update: update}
 	cmd := &cobra.Command{
 		Use: name, Short: short,
-		Long: short + ".\nPackages, which modules V2 are, come from the index into .env, by pip, " +
-			"or by uv if it is installed;\n" +
-			"modules V1 from git into downloadpath. Models without Python code need no Python. " +
-			"What is not committed in a\n" +
-			"module stays as it is.",
+		Long: short + ".\nV2 modules are packages: pip, or uv if it is installed, installs them from the " +
+			"index into .env. V1 modules come from git into downloadpath. Models without " +
+			"Python code need no Python. Uncommitted changes in a module stay as they are.",
 		Example: "  southbound " + of + " " + name + "\n  southbound " + of + " " + name +
 			" --no-python",
 		Args: exactArgs(0, "nothing more"), RunE: func(cmd *cobra.Command, _ []string) error {
@@ -409,9 +403,9 @@ func (ms *modules) installCommand(of, name, short string, update bool) *cobra.Co
 		},
 	}
 	cmd.Flags().
-		BoolVar(&strict, "strict-deps-check", false, "what modules ask of each other must be met")
+		BoolVar(&strict, "strict-deps-check", false, "unmet requirements between modules are errors")
 	cmd.Flags().
-		BoolVar(&lax, "no-strict-deps-check", false, "what modules ask of each other is a warning")
+		BoolVar(&lax, "no-strict-deps-check", false, "unmet requirements between modules are warnings")
 	cmd.Flags().
 		BoolVar(&o.NoPython, "no-python", false,
 			"install models only, without packages that their Python code needs")
@@ -425,7 +419,7 @@ func (ms *modules) freezeCommand(of string) *cobra.Command {
 	var recursive bool
 	file := map[string]string{"project": "project.yml", "module": "module.yml"}[of]
 	cmd := &cobra.Command{
-		Use: "freeze", Short: "Write the versions that are there into " + file,
+		Use: "freeze", Short: "Write the installed versions into " + file,
 		Example: "  southbound " + of + " freeze --recursive --operator ==",
 		Args:    exactArgs(0, "nothing more"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -458,8 +452,8 @@ func (ms *modules) freezeCommand(of string) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&out, "outfile", "o", "", "where to; - for standard output")
-	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "also what modules import")
-	cmd.Flags().StringVar(&operator, "operator", "", "==, ~= or >=; as "+file+" says unless said")
+	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "include modules that modules import")
+	cmd.Flags().StringVar(&operator, "operator", "", "==, ~= or >= (default: from "+file+")")
 	if of == "module" {
 		cmd.Flags().StringVarP(&name, "module", "m", "", "this module of the project")
 	}

@@ -10,12 +10,10 @@ func (ms *modules) moduleDownload() *cobra.Command {
 	var o modtool.DownloadOptions
 	cmd := &cobra.Command{
 		Use:   "download REQUIREMENT",
-		Short: "Fetch the sources of a module from the index, to work on them",
-		Long: "download fetches a module V2 and makes of it what its author works on: a folder " +
-			"of its name with model,\n" +
-			"files, templates and inmanta_plugins. A source distribution goes before a wheel of " +
-			"the same version. The\n" +
-			"index is that of project.yml or of pip.",
+		Short: "Download the sources of a module",
+		Long: "download fetches a module V2 as sources for its author: a folder of its name with " +
+			"model, files, templates and inmanta_plugins. It prefers a source distribution to " +
+			"a wheel of the same version. The index is that of project.yml or of pip.",
 		Example: "  southbound module download 'net ~=1.0' -d modules\n" +
 			"  southbound module download net --install",
 		Args: exactArgs(1, "one module, perhaps with constraints"),
@@ -34,10 +32,9 @@ func (ms *modules) moduleDownload() *cobra.Command {
 func (ms *modules) projectDownload() *cobra.Command {
 	var o modtool.DownloadOptions
 	cmd := &cobra.Command{
-		Use: "download", Short: "Fetch the sources of the modules that the project imports",
-		Long: "download fetches the sources of all modules V2 that the project imports into " +
-			"downloadpath: those of the\n" +
-			"versions that are installed. Modules whose sources are there stay as they are.",
+		Use: "download", Short: "Download the sources of the project's modules",
+		Long: "download fetches the sources of all V2 modules that the project imports into " +
+			"downloadpath, in their installed versions. Existing sources stay as they are.",
 		Example: "  southbound project download --install", Args: exactArgs(0, "nothing more"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dirs, err := ms.tool().DownloadAll(cmd.Context(), o)
@@ -60,5 +57,5 @@ func downloadFlags(cmd *cobra.Command, o *modtool.DownloadOptions) {
 	cmd.Flags().BoolVar(&o.Install, "install", false, "install it in editable form, too")
 	cmd.Flags().BoolVar(&o.Dev, "pre", false, "development releases as well")
 	cmd.Flags().StringVarP(&o.Dir, "directory", "d", "",
-		"where to; downloadpath of the project, or the working directory, unless said")
+		"output directory (default: downloadpath of the project, or the working directory)")
 }

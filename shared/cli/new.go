@@ -19,15 +19,15 @@ type scaffolds struct {
 
 func (s *scaffolds) newCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "new", Short: "Begin a handler, or a program with handlers of its own",
+		Use: "new", Short: "Create a handler, or a program with handlers",
 		Example: "  southbound new pack acme\n  southbound new handler net::Vlan",
-		Long: "new writes what builds and passes its tests at once, to be changed into what " +
-			"is wanted; docs/handlers.md goes on from there.",
+		Long: "new writes code that builds and passes its tests, as a start for your own. " +
+			"docs/handlers.md continues from there.",
 		Args: subcommand, RunE: help,
 	}
 	source, empty := "", false
 	pack := &cobra.Command{
-		Use: "pack NAME", Short: "Write a program with handlers of its own, also for Lambda",
+		Use: "pack NAME", Short: "Create a program with handlers, also for Lambda",
 		Example: "  southbound new pack acme --southbound ~/src/southbound",
 		Args:    exactArgs(1, "one name"), RunE: func(_ *cobra.Command, args []string) error {
 			dir, err := os.Getwd()
@@ -48,7 +48,7 @@ func (s *scaffolds) newCommand() *cobra.Command {
 	pack.Flags().StringVar(&source, "southbound", "",
 		"a checkout of Southbound to build on; not needed in one")
 	handler := &cobra.Command{
-		Use: "handler TYPE", Short: "Write a handler for a new type into the Go module at hand",
+		Use: "handler TYPE", Short: "Create a handler in the current Go module",
 		Example: "  southbound new handler net::Vlan",
 		Args:    exactArgs(1, "one type"), RunE: func(_ *cobra.Command, args []string) error {
 			dir, err := os.Getwd()

@@ -20,9 +20,9 @@ import (
 )
 
 func originFlags(fl *pflag.FlagSet, o *state.Origin) {
-	fl.StringVar(&o.Author, "author", "", "who exports it (default: as CI or git has it)")
-	fl.StringVar(&o.Message, "message", "", "why (default: the subject of the commit)")
-	fl.StringVar(&o.Commit, "commit", "", "commit of the documents (default: as CI or git has it)")
+	fl.StringVar(&o.Author, "author", "", "author of the version (default: from CI or git)")
+	fl.StringVar(&o.Message, "message", "", "reason for the version (default: the subject of the commit)")
+	fl.StringVar(&o.Commit, "commit", "", "commit of the documents (default: from CI or git)")
 }
 
 // gitSlow is how long git takes until people read that it is waited for.

@@ -18,7 +18,7 @@ type parameterCommands struct {
 
 func (c *parameterCommands) parameterCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "parameter", Short: "Set, get or delete a parameter, or see what became of it",
+		Use: "parameter", Short: "Set, get, delete or trace a parameter",
 		Args: subcommand, RunE: help,
 		Example: "  southbound parameter set domain example.org\n" +
 			"  southbound parameter get domain\n  southbound parameter delete domain\n" +
@@ -26,8 +26,8 @@ func (c *parameterCommands) parameterCommand() *cobra.Command {
 	cmd.AddCommand(
 		&cobra.Command{Use: "set NAME VALUE", Short: "Set a parameter",
 			Example: "  southbound parameter set domain example.org",
-			Long: "set gives a parameter a value. What was undefined without it is deployed " +
-				"next; what had another value keeps it until the next export.",
+			Long: "set gives a parameter a value. Resources that were undefined without it are " +
+				"deployed next. Resources that use another value keep it until the next export.",
 			Args: exactArgs(2, "a name and a value"), RunE: after(c.open, c.setParameter)},
 		&cobra.Command{Use: "get NAME", Short: "Print a parameter",
 			Example: "  southbound parameter get domain", Args: exactArgs(1, "a name"),
@@ -36,9 +36,9 @@ func (c *parameterCommands) parameterCommand() *cobra.Command {
 			Example: "  southbound parameter delete domain", Args: exactArgs(1, "a name"),
 			RunE: c.reading(c.deleteParameter)},
 		&cobra.Command{Use: "history NAME",
-			Short:   "Tell what a parameter was, and when it was set or deleted",
+			Short:   "Show earlier values of a parameter",
 			Example: "  southbound parameter history domain",
-			Long:    "The newest first, as far back as actions are kept.",
+			Long:    "The newest value comes first. Values are known for as long as actions are kept.",
 			Args:    exactArgs(1, "a name"), RunE: c.reading(c.parameterHistory)},
 	)
 	return cmd

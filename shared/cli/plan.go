@@ -33,15 +33,13 @@ func (p *planner) planCommand() *cobra.Command {
 	read := true
 	var out string
 	cmd := &cobra.Command{
-		Use: "plan PATH [FILTER]", Short: "Show what an export would change",
-		Long: "plan compares the documents under PATH with the last version and with reality. It " +
-			"changes and stores nothing. With --no-read it\n" +
-			"looks at no machine: that is fast, and shows neither drift nor commands that would " +
-			"run.\n" +
-			"With --out the plan is kept in a file, and `southbound apply FILE` does exactly " +
-			"what was shown, or nothing if the state or reality has\n" +
-			"moved on. Such a file holds the documents and their files, and no values of " +
-			"secrets.\n" + targetHelp,
+		Use: "plan PATH [FILTER]", Short: "Preview an apply",
+		Long: "plan compares the documents under PATH with the last version and with the " +
+			"machines. It changes and stores nothing. With --no-read it reads no machine: that " +
+			"is fast, and shows neither drift nor commands that would run.\nWith --out it " +
+			"writes the plan to a file. `southbound apply FILE` then does exactly that, or " +
+			"nothing if the state or a machine has changed. The file contains the documents " +
+			"and their files, and no value of a secret.\n" + targetHelp,
 		Example: "  southbound plan .\n  southbound plan . agent=web1\n" +
 			"  southbound plan . --no-read\n  southbound plan . --out site.plan\n" +
 			"  southbound plan teams/a --partial\n  southbound plan . --exit-code --json",
@@ -79,15 +77,15 @@ func (p *planner) planCommand() *cobra.Command {
 	p.fullFlag(cmd)
 	foldFlag(p.console, cmd)
 	f.waves.add(cmd.Flags())
-	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 when something would change")
-	cmd.Flags().BoolVar(&noRead, "no-read", false, "look at no machine; compare documents alone")
+	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 if anything would change")
+	cmd.Flags().BoolVar(&noRead, "no-read", false, "compare documents only, without reading machines")
 	cmd.Flags().BoolVar(&read, "read", true, "compare with reality")
 	_ = cmd.Flags().MarkHidden("read") // the default
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "end after this long, with exit code 4")
-	cmd.Flags().StringVar(&out, "out", "", "keep the plan in this `FILE`, for apply")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "stop after this time with exit code 4")
+	cmd.Flags().StringVar(&out, "out", "", "write the plan to this `FILE`, for apply")
 	cmd.Flags().BoolVar(&f.partial, "partial", false, "plan a partial export")
 	cmd.Flags().StringSliceVar(&f.deleteSets, "delete-set", nil,
-		"plan that a resource set is removed; with --partial")
+		"plan the removal of a resource set; with --partial")
 	return cmd
 }
 
@@ -271,10 +269,10 @@ func (p *planner) validateCommand() *cobra.Command {
 	var secrets bool
 	cmd := &cobra.Command{
 		Use: "validate PATH", Short: "Check documents offline",
-		Long: "validate checks the documents under PATH as an export does, and needs no data " +
-			"directory and no secrets. With --secrets it also\n" +
-			"checks that secrets of this machine (env:, file:) are set. With --partial, requirements " +
-			"may name what is not in the documents.",
+		Long: "validate checks the documents under PATH as an export does. It needs no data " +
+			"directory and no secrets. With --secrets it also checks that secrets of this " +
+			"machine (env:, file:) are set. With --partial, requirements may name resources " +
+			"outside of the documents.",
 		Example: "  southbound validate .\n  southbound validate teams/a --partial\n" +
 			"  southbound validate . --secrets\n  southbound validate . --json",
 		Args: exactArgs(1, "one path"),
@@ -307,6 +305,6 @@ func (p *planner) validateCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&f.partial, "partial", false, "check for a partial export")
 	cmd.Flags().BoolVar(&secrets, "secrets", false,
-		"also check that secrets of this machine are set; with an API, plan does")
+		"also check that secrets of this machine are set; with an API, use plan")
 	return cmd
 }

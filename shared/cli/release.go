@@ -23,12 +23,11 @@ type releaser struct {
 func (rl *releaser) releaseCommand() *cobra.Command {
 	var f releaseFlags
 	cmd := &cobra.Command{Use: "release N",
-		Short: "Put an earlier version in force again, or a later one",
-		Long: "release deploys what differs between the version in force and version N, and " +
-			"waits, unless --no-wait. No version is made and none is\n" +
-			"lost: `southbound release` with the later number goes back. Until the next export, " +
-			"partial exports are merged into version N. On a terminal it asks before it deletes or " +
-			"leaves behind.",
+		Short: "Release a stored version",
+		Long: "release puts version N in force, deploys the differences, and waits, unless " +
+			"--no-wait. It makes no version and removes none: `southbound release` with the " +
+			"later number goes back. Until the next export, partial exports are merged into " +
+			"version N. On a terminal it asks before it deletes or orphans resources.",
 		Example: "  southbound release 11\n  southbound release 12 --no-wait\n" +
 			"  southbound release 11 --allow-delete 0\n  southbound release 11 --message 'roll back'", Args: exactArgs(1, "one version"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,12 +58,12 @@ func (rl *releaser) releaseCommand() *cobra.Command {
 		}}
 	foldFlag(rl.console, cmd)
 	f.waves.refused(cmd.Flags())
-	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "only schedule it")
+	cmd.Flags().BoolVar(&f.noWait, "no-wait", false, "schedule the work and return")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0,
-		"stop waiting after this long, with exit code 4")
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "delete and leave behind without asking, on a terminal too")
+		"stop waiting after this time with exit code 4")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "delete and orphan resources without asking on a terminal")
 	cmd.Flags().StringVar(&f.author, "author", "",
-		"who releases it (default: as CI has it, or the user)")
+		"author of the release (default: from CI, or the user)")
 	cmd.Flags().StringVar(&f.message, "message", "", "why")
 	cmd.Flags().IntVar(&f.allowDelete, "allow-delete", -1, allowDeleteHelp)
 	return cmd

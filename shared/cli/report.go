@@ -33,14 +33,13 @@ type reports struct {
 func (rp *reports) reportCommand() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
-		Use: "report [FILE...]", Short: "Show what commands have written with --json in a pipeline",
-		Long: "report reads what plan, dryrun, diff, apply, export, deploy, repair, release, " +
-			"validate, resources or status have written to standard output\n" +
-			"with --json, from files or standard input, and refuses the output of others. It " +
-			"writes Markdown or text, annotations of GitHub, or a code\n" +
-			"quality report of GitLab. With --comment it puts the Markdown into the one " +
-			"comment that it keeps in the pull request of the workflow that runs it.\n" +
-			"It needs no data directory.",
+		Use: "report [FILE...]", Short: "Show results of --json in a pipeline",
+		Long: "report reads the output that plan, dryrun, diff, apply, export, deploy, repair, " +
+			"release, validate, resources or status wrote with --json, from files or standard " +
+			"input. It writes text, Markdown, annotations of GitHub, or a code quality report " +
+			"of GitLab. With --comment it writes the Markdown into one comment of the pull " +
+			"request whose workflow runs it, and updates that comment later. It needs no data " +
+			"directory.",
 		Example: "  southbound report --format markdown plan.jsonl >> \"$GITHUB_STEP_SUMMARY\"\n" +
 			"  southbound report --format gitlab plan.jsonl > gl-code-quality-report.json\n" +
 			"  southbound report --format github --documents . plan.jsonl",
@@ -53,16 +52,16 @@ func (rp *reports) reportCommand() *cobra.Command {
 	fl.StringVar(&f.format, "format", "text", "text, markdown, github or gitlab")
 	fl.StringVar(&f.title, "title", "", "heading of the Markdown")
 	fl.StringVar(&f.documents, "documents", "",
-		"where the documents are, to say where resources are described")
+		"path of the documents, to show the positions of resources")
 	fl.StringVar(&f.prefix, "prefix", "",
-		"what stands before the paths of documents in the repository")
+		"prefix of the documents' paths in the repository")
 	fl.StringVar(&f.fallback, "fallback", "southbound.yaml",
-		"the file that GitLab shows findings at that have no place")
-	fl.IntVar(&f.limit, "limit", 0, "bytes that the Markdown may have; the rest is counted")
+		"file at which GitLab shows findings without a position")
+	fl.IntVar(&f.limit, "limit", 0, "maximum size of the Markdown in bytes; the rest is counted")
 	fl.BoolVar(&f.comment, "comment", false,
 		"write the Markdown as a comment of the pull request (in a workflow of GitHub)")
 	fl.StringVar(&f.marker, "marker", "",
-		"tells the comments of several reports in one pull request apart (default: the title)")
+		"key of the comment, if a pull request has several reports (default: the title)")
 	return cmd
 }
 

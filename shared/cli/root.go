@@ -26,9 +26,9 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "southbound",
 		Short: "Deploy desired state",
-		Long: "Southbound makes files, commands and other things on machines and behind APIs " +
-			"what documents say they should be,\n" +
-			"keeps them so, and remembers what it did.",
+		Long: "Southbound deploys desired state: documents or models describe files, packages, " +
+			"services, databases and objects behind APIs, and southbound creates, updates and " +
+			"deletes the real things. It records every action.",
 		Example: "  southbound apply examples/quickstart\n  southbound status\n" +
 			"  southbound logs",
 		SilenceErrors: true, SilenceUsage: true, Version: Version,
@@ -45,14 +45,14 @@ func (a *app) root() *cobra.Command {
 	f.Var((*filled)(&a.data), "data",
 		"data directory (default \".southbound\"; SOUTHBOUND_DATA)")
 	f.Var((*filled)(&a.projectDir), "project",
-		"where southbound.yaml is, for commands without a PATH (default: around the working directory)")
+		"directory of southbound.yaml, for commands without a PATH (default: found from the working directory)")
 	f.Var((*filled)(&a.api), "api", "address of the HTTP API (SOUTHBOUND_API)")
 	f.BoolVar(&a.quiet, "quiet", false, "no progress and no messages")
 	f.BoolVar(&a.noColor, "no-color", false, "no colours")
 	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(&cobra.Group{ID: groupEveryday, Title: "Describe and deploy:"},
 		&cobra.Group{ID: groupShow, Title: "Inspect:"},
-		&cobra.Group{ID: groupAct, Title: "Act on what is released:"},
+		&cobra.Group{ID: groupAct, Title: "Work on the released version:"},
 		&cobra.Group{ID: groupOther, Title: "More:"})
 	root.SetHelpCommandGroupID(groupOther)
 	root.SetCompletionCommandGroupID(groupOther)

@@ -52,13 +52,12 @@ func (s *homeServer) runCommand() *cobra.Command {
 		return s.openAt(ctx, s.data)
 	}
 	cmd := &cobra.Command{Use: "run",
-		Short: "Keep the embedded home alive: retries, timers and repair",
-		Long: "run does what is scheduled, retries what failed when it is due, and starts " +
-			"deploys and repairs by their timers, until it is stopped. It\n" +
-			"says what it serves, and writes a line about whatever it changes and what does not " +
-			"go well; with --json, actions as logs has them. With\n" +
-			"--listen it serves the HTTP API, and all environments; who has the token in the " +
-			"file api-token of the data directory may ask it anything.",
+		Short: "Run retries, timers and the HTTP API",
+		Long: "run deploys scheduled resources, retries failed ones when they are due, and " +
+			"starts deploys and repairs by timers, until it is stopped. It prints a line for " +
+			"each change and each problem; with --json, actions in the format of logs. With " +
+			"--listen it serves the HTTP API for all environments. The file api-token in the " +
+			"data directory holds the token that requests need.",
 		Example: "  southbound run\n  southbound run --environment production\n" +
 			"  southbound run --listen 127.0.0.1:8300",
 		Args: exactArgs(0, "nothing more"),
@@ -74,10 +73,10 @@ func (s *homeServer) runCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.listen, "listen", "",
 		"address of the HTTP API, such as 127.0.0.1:8300; port 0 takes a free one")
 	cmd.Flags().BoolVar(&f.remote, "allow-remote", false,
-		"with --listen: also on an address that others can reach. Without TLS in front, they can "+
-			"read the token")
+		"with --listen: allow an address that other machines reach. Without TLS in front, "+
+			"the token can be read")
 	cmd.Flags().StringSliceVar(&f.hosts, "host", nil,
-		"with --listen: a name under which the API may be asked, too, with its port")
+		"with --listen: another host name and port that requests may use")
 	return cmd
 }
 

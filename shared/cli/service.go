@@ -20,9 +20,9 @@ import (
 // serviceCommand is service with all of its commands.
 func (a *app) serviceCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "service", Aliases: []string{"services"}, Short: "Order services that a model offers",
-		Long: "service works on services: entities of a model that customers order instances of. " +
-			"docs/services.md shows how a model describes them, and how they are ordered.",
+		Use: "service", Aliases: []string{"services"}, Short: "Export, order and inspect services",
+		Long: "service manages services: entities of a model of which customers order instances. " +
+			"docs/services.md describes their models and orders.",
 		Example: "  southbound service catalog\n  southbound service export .\n" +
 			"  southbound service create site host_name=www.example --wait\n" +
 			"  southbound service instances site",
@@ -65,11 +65,11 @@ type catalogFlags struct {
 func (sv *services) serviceCatalog() *cobra.Command {
 	var f catalogFlags
 	cmd := &cobra.Command{
-		Use: "catalog [PATH]", Short: "Show the services that a model offers",
-		Long: "catalog compiles a model, without instances, and shows the definitions of the " +
-			"services that it offers: who sets which attribute, what values have to be, embedded " +
-			"entities, relations and the lifecycle. It stores nothing. PATH is a directory with " +
-			"a main.cf or a .cf file; the working directory, unless said.",
+		Use: "catalog [PATH]", Short: "Show the services of a model",
+		Long: "catalog compiles a model without instances, and shows the definitions of its " +
+			"services: attributes and who sets them, value rules, embedded entities, relations " +
+			"and the lifecycle. It stores nothing. PATH is a directory with a main.cf or a .cf " +
+			"file (default: the working directory).",
 		Example: "  southbound service catalog\n  southbound service catalog main.cf --json\n" +
 			"  southbound service catalog --service site --schema\n" +
 			"  southbound service catalog --service site --lifecycle | dot -Tsvg > site.svg",

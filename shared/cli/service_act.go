@@ -28,7 +28,7 @@ type orderFlags struct {
 func (f *orderFlags) waits(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until no transfer is under way")
 	cmd.Flags().
-		DurationVar(&f.timeout, "timeout", 0, "wait no longer than this; 0: as long as it takes")
+		DurationVar(&f.timeout, "timeout", 0, "maximum time to wait; 0: no limit")
 }
 
 // plans adds the flag of commands that can preview an order.
@@ -40,8 +40,8 @@ func (f *orderFlags) plans(cmd *cobra.Command) {
 // changes adds the flags of commands that change an instance.
 func (f *orderFlags) changes(cmd *cobra.Command) {
 	cmd.Flags().Int64Var(&f.seen, "current-version", 0,
-		"refuse when the instance has another version; 0: whichever it is")
-	cmd.Flags().StringVar(&f.message, "message", "", "why, for whoever reads the events")
+		"refuse if the instance has another version; 0: any version")
+	cmd.Flags().StringVar(&f.message, "message", "", "reason, shown with the events")
 	f.waits(cmd)
 }
 
@@ -180,7 +180,7 @@ func (oc *orderCommands) serviceUpdate() *cobra.Command {
 	var f orderFlags
 	cmd := &cobra.Command{
 		Use: "update ID [-f FILE | attr=value...]", Short: "Change attributes of an instance",
-		Long: "update gives attributes of an instance anew; the others stay." + valuesHelp +
+		Long: "update changes attributes of an instance; all others stay." + valuesHelp +
 			" A path leads to members: 'databases[name=shop].size=3'." + referenceHelp,
 		Example: "  southbound service update site/www.example quota=10 --wait\n" +
 			"  southbound service update site/www.example 'databases[name=shop].size=3'\n" +
@@ -242,8 +242,8 @@ func (oc *orderCommands) serviceDelete() *cobra.Command {
 	var f orderFlags
 	cmd := &cobra.Command{
 		Use: "delete ID", Short: "Delete an instance and its resources",
-		Long: "delete asks for the end of an instance: its resources are removed, and then it is " +
-			"deleted. An instance that another one needs is not deleted." + referenceHelp,
+		Long: "delete requests the deletion of an instance: its resources are purged, then its " +
+			"record is deleted. An instance that another one requires is not deleted." + referenceHelp,
 		Example: "  southbound service delete site/www.example --wait",
 		Args:    exactArgs(1, "one id"),
 		RunE: oc.views.ordered(oc.open,
@@ -268,10 +268,10 @@ func (oc *orderCommands) serviceState() *cobra.Command {
 	var force bool
 	var operation string
 	cmd := &cobra.Command{
-		Use: "state ID TARGET", Short: "Ask for another state of an instance",
-		Long: "state asks for a state to which the lifecycle has a transfer with api_set_state. " +
-			"With --force the state is set without a transfer, whatever the lifecycle says: what " +
-			"is deployed may not be what the state says then." + referenceHelp,
+		Use: "state ID TARGET", Short: "Request a state of an instance",
+		Long: "state requests a state to which the lifecycle has a transfer with api_set_state. " +
+			"With --force it sets the state without a transfer, against the lifecycle: the " +
+			"deployed resources may then not match the state." + referenceHelp,
 		Example: "  southbound service state site/www.example rollback --wait\n" +
 			"  southbound service state site/www.example up --force --operation promote",
 		Args: exactArgs(2, "an id and a state"),

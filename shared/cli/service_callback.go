@@ -22,10 +22,10 @@ type callbackCommands struct {
 
 func (cc *callbackCommands) serviceCallback() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "callback", Short: "Have addresses called for what happens to instances",
-		Long: "callback is about addresses that are called for each event of instances: a POST " +
-			"with the event as JSON, again until it is answered with a status of success. " +
-			"`southbound run` calls those of an embedded home.",
+		Use: "callback", Short: "Manage webhooks for instance events",
+		Long: "callback manages webhooks: for each event of an instance, a POST with the event " +
+			"as JSON is sent to the URL, and repeated until the response has a status of " +
+			"success. In an embedded home, `southbound run` sends them.",
 		Example: "  southbound service callback add https://shop.example/events --service site\n" +
 			"  southbound service callback list",
 		Args: subcommand, RunE: help,
@@ -37,9 +37,9 @@ func (cc *callbackCommands) serviceCallback() *cobra.Command {
 func (cc *callbackCommands) callbackAdd() *cobra.Command {
 	var n orders.NewCallback
 	cmd := &cobra.Command{
-		Use: "add URL", Short: "Have an address called from now on",
-		Long: "add has an address called for what happens to instances from now on, and prints " +
-			"the id of the callback.",
+		Use: "add URL", Short: "Add a webhook",
+		Long: "add registers a URL that is called for each event of instances, and prints the id " +
+			"of the webhook.",
 		Example: "  southbound service callback add https://shop.example/events --service site\n" +
 			"  southbound service callback add https://alarm.example --level ERROR",
 		Args: exactArgs(1, "one address"),
@@ -62,7 +62,7 @@ func (cc *callbackCommands) callbackAdd() *cobra.Command {
 	cmd.Flags().StringArrayVar(&n.Events, "event", nil,
 		"only for events of this kind; it can be given several times: "+
 			strings.Join(callback.Kinds(), ", "))
-	cmd.Flags().StringVar(&n.Level, "level", "", "ERROR: only for what went wrong")
+	cmd.Flags().StringVar(&n.Level, "level", "", "ERROR: only for errors")
 	cmd.Flags().StringVar(&n.Secret, "secret", "",
 		"sign calls with the key that this secret holds, such as env:CALLBACK_SHOP")
 	cmd.Flags().StringVar(&n.ID, "id", "", "a UUID; registering it again adds no second callback")
@@ -71,10 +71,9 @@ func (cc *callbackCommands) callbackAdd() *cobra.Command {
 
 func (cc *callbackCommands) callbackList() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the addresses that are called, and how the last calls went",
-		Long: "list shows the addresses that are called for what happens to instances. One " +
-			"that cannot be called is tried again, later and later, for a day; then its events " +
-			"are dropped.",
+		Use: "list", Short: "List webhooks and the results of their calls",
+		Long: "list shows the registered URLs. A failing URL is called again with growing pauses " +
+			"for a day; then its events are dropped.",
 		Example: "  southbound service callback list --json",
 		Args:    exactArgs(0, "nothing more"),
 		RunE:    cc.views.ordered(cc.openToRead, cc.listCallbacks),
@@ -122,8 +121,8 @@ func (cc *callbackCommands) listCallbacks(ctx context.Context, o api.Orders, _ [
 
 func (cc *callbackCommands) callbackRemove() *cobra.Command {
 	return &cobra.Command{
-		Use: "remove ID", Short: "Call an address no more",
-		Long:    "remove has an address called no more. What it was not told yet is dropped.",
+		Use: "remove ID", Short: "Remove a webhook",
+		Long:    "remove deletes a webhook. Events that were not delivered are dropped.",
 		Example: "  southbound service callback remove 2f1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11",
 		Args:    exactArgs(1, "one id"),
 		RunE: cc.views.ordered(cc.open,

@@ -29,17 +29,17 @@ type serviceExporter struct {
 func (se *serviceExporter) serviceExport() *cobra.Command {
 	noTrial := false
 	cmd := &cobra.Command{
-		Use: "export PATH", Short: "Offer the services of a model",
-		Long: "export compiles a model, without instances, and makes the services that it offers " +
-			"those of the environment: what can be ordered from then on. The model is stored " +
-			"with them, and orders are compiled with it. Nothing is deployed. A service that the " +
-			"model no longer offers goes, unless there are instances of it: then nothing is " +
-			"done. Values that the model suggests are stored, too. Instances that are there keep " +
-			"a definition that has changed until they are updated, or `southbound service rollout` " +
-			"moves them. PATH is a directory with a main.cf or a .cf file.\n" +
-			"Each service is tried: the model is compiled with an instance whose attributes are " +
-			"made up, so that mistakes in implementations show before the first order. The " +
-			"annotation \"example\" of an attribute gives its value. --no-trial leaves that out.",
+		Use: "export PATH", Short: "Store the services of a model",
+		Long: "export compiles a model without instances, and stores its services in the " +
+			"environment: they can be ordered from then on. The model is stored with them, and " +
+			"orders are compiled with it. Nothing is deployed. A service that the model no " +
+			"longer has is removed; if it has instances, the export is refused. Suggested " +
+			"values are stored as well. Existing instances keep their definition until they " +
+			"are updated, or `southbound service rollout` moves them. PATH is a directory with " +
+			"a main.cf or a .cf file.\nEach service is tried: the model is compiled with an " +
+			"instance with made-up attributes, so that mistakes in implementations show before " +
+			"the first order. The annotation \"example\" of an attribute gives its value. " +
+			"--no-trial omits that.",
 		Example: "  southbound service export .\n  southbound service export main.cf --json",
 		Args:    exactArgs(1, "one path"),
 		RunE: func(cmd *cobra.Command, args []string) error {

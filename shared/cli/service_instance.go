@@ -35,9 +35,8 @@ func (ic *instanceCommands) serviceInstance() *cobra.Command {
 	var f instanceFlags
 	cmd := &cobra.Command{
 		Use: "instance ID", Short: "Show an instance",
-		Long: "instance shows an instance: its state and its attributes, or with a flag the " +
-			"states that it has come to, all that has happened to it, its resources, or why it " +
-			"is not well." +
+		Long: "instance shows the state and attributes of an instance, or with a flag its " +
+			"earlier states, its events, its resources, or its problems." +
 			referenceHelp,
 		Example: "  southbound service instance site/www.example\n" +
 			"  southbound service instance site/www.example --diagnose\n" +
@@ -49,10 +48,10 @@ func (ic *instanceCommands) serviceInstance() *cobra.Command {
 			}),
 	}
 	cmd.Flags().BoolVar(&f.history, "history", false,
-		"the states that it has come to, and what its attributes became")
-	cmd.Flags().BoolVar(&f.events, "events", false, "all that has happened to it")
-	cmd.Flags().BoolVar(&f.resources, "resources", false, "its resources, and those it follows")
-	cmd.Flags().BoolVar(&f.diagnose, "diagnose", false, "why it is not well")
+		"its earlier states and attributes")
+	cmd.Flags().BoolVar(&f.events, "events", false, "its events")
+	cmd.Flags().BoolVar(&f.resources, "resources", false, "its resources, and those whose changes it follows")
+	cmd.Flags().BoolVar(&f.diagnose, "diagnose", false, "its problems")
 	cmd.MarkFlagsMutuallyExclusive("history", "events", "resources", "diagnose")
 	return cmd
 }

@@ -23,13 +23,13 @@ func (oc *orderCommands) serviceOrder() *cobra.Command {
 	var f orderFlags
 	var id string
 	cmd := &cobra.Command{
-		Use: "order -f FILE", Short: "Order, change and delete several instances at once",
-		Long: "order does all that a file says, or nothing. The file, JSON or YAML, has " +
-			"service_order_items, or is a list of these. Each has an action (create, update, " +
-			"delete), service_entity, and attributes, or edits for an update. instance_id is the " +
-			"id of the instance, or NAME/identity; for what is created, a name to which " +
-			"relations of other items can lead. docs/services.md has an example. The order is " +
-			"kept: `service order show` says what became of it.",
+		Use: "order -f FILE", Short: "Order, update and delete several instances",
+		Long: "order carries out all items of a file, or none. The file is JSON or YAML with " +
+			"service_order_items, or a list of these. Each item has an action (create, update, " +
+			"delete), service_entity, and attributes, or edits for an update. instance_id is " +
+			"the id of the instance, or NAME/identity; for a new instance, a name that " +
+			"relations of other items can use. docs/services.md has an example. The order is " +
+			"kept: `service order show` shows its result.",
 		Example: "  southbound service order -f move.yaml --wait\n" +
 			"  southbound service order -f - --json < move.json\n  southbound service order list",
 		Args: exactArgs(0, "nothing more"),
@@ -152,9 +152,8 @@ func (oc *orderCommands) serviceOrderList() *cobra.Command {
 	limit := 0
 	cmd := &cobra.Command{
 		Use: "list", Short: "List orders of several instances",
-		Long: "list shows orders that were placed with `service order`, the newest first, and " +
-			"how far " +
-			"they are. An order is kept for a year.",
+		Long: "list shows orders that were placed with `service order`, newest first, with their " +
+			"progress. An order is kept for a year.",
 		Example: "  southbound service order list --limit 10\n" +
 			"  southbound service order list --json",
 		Args: exactArgs(0, "nothing more"),
@@ -163,7 +162,7 @@ func (oc *orderCommands) serviceOrderList() *cobra.Command {
 				return oc.listOrders(ctx, o, limit)
 			}),
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "list no more than this; 0: all")
+	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of entries; 0: all")
 	return cmd
 }
 
@@ -221,9 +220,9 @@ func orderCell(p *orders.Placed) cell {
 
 func (oc *orderCommands) serviceOrderShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Short: "Show an order of several instances, and what became of it",
-		Long: "show says of each item of an order how far it is, and why it failed if it has. " +
-			"ID is what `service order` and `service order list` say.",
+		Use: "show ID", Short: "Show an order and its results",
+		Long: "show shows the progress of each item of an order, and the reason if it failed. " +
+			"`service order` and `service order list` print the ID.",
 		Example: "  southbound service order show 2f1c0f9e-5f0a-4a57-9d5c-0a9b1b1f8f11 --json",
 		Args:    exactArgs(1, "one id"),
 		RunE: oc.views.ordered(oc.openToRead,

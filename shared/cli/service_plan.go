@@ -29,7 +29,7 @@ type plannedService struct {
 
 func (se *serviceExporter) servicePlan() *cobra.Command {
 	return &cobra.Command{
-		Use: "plan PATH", Short: "Show what a new model would change of services",
+		Use: "plan PATH", Short: "Preview a new model of services",
 		Long: "plan compiles a model and compares it with the services that are offered: which " +
 			"attributes, states and transfers change, and for each instance which attributes and " +
 			"resources a rollout would change, or why it could not be moved. Nothing is offered, " +

@@ -34,16 +34,15 @@ type rolloutFlags struct {
 func (ro *rollouts) serviceRollout() *cobra.Command {
 	var f rolloutFlags
 	cmd := &cobra.Command{
-		Use: "rollout NAME", Short: "Move instances to the current model of a service",
+		Use: "rollout NAME", Short: "Move instances to the current model",
 		Long: "rollout moves the instances of a service to the definition and the model that " +
-			"`southbound service export` stored last, and deploys what changes by that. The " +
-			"states of instances stay. An instance is compiled before it is moved: one that " +
-			"does not compile, or whose attributes do not fit, stays as it is.\n" +
-			"With --batch it works in waves of instances. A wave that does not go well ends the " +
-			"rollout with exit code 3; the instances after it are left as they are. Repeat the " +
-			"command to go on, also after it was interrupted.\n" +
-			"With --back it brings the instances that the last rollout has moved back to the " +
-			"definition and the model that they had before.",
+			"`southbound service export` stored last, and deploys the changes. States of " +
+			"instances stay. Each instance is compiled before it is moved: if it does not " +
+			"compile, or if its attributes do not fit, it stays as it is.\nWith --batch it " +
+			"works in waves of instances. A failed wave ends the rollout with exit code 3, and " +
+			"later waves do not start. Repeat the command to continue, also after an " +
+			"interruption.\nWith --back it returns the instances of the last rollout to their " +
+			"former definition and model.",
 		Example: "  southbound service rollout site --batch 1,10%,100%\n" +
 			"  southbound service rollout site --batch site/www.example,100% --gate type=exec::Run\n" +
 			"  southbound service rollout site --back",
@@ -68,7 +67,7 @@ func (ro *rollouts) serviceRollout() *cobra.Command {
 	fl.BoolVar(&f.back, "back", false, "bring back the instances that the last rollout has moved")
 	fl.StringVar(&f.message, "message", "", "why, for the events of the instances")
 	fl.DurationVar(&f.timeout, "timeout", 0,
-		"end after this long, with exit code 4; 0: as long as it takes")
+		"stop after this time with exit code 4")
 	return cmd
 }
 

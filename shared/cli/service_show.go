@@ -54,8 +54,7 @@ const referenceHelp = " ID is the id of the instance, or NAME/identity: site/www
 func (sv *services) serviceList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the services that can be ordered",
-		Long: "list shows the services that were exported to the environment, with how many " +
-			"instances there are of each, by state.",
+		Long:    "list shows the exported services, with the number of instances in each state.",
 		Example: "  southbound service list\n  southbound service list --json",
 		Args:    exactArgs(0, "nothing more"),
 		RunE:    sv.views.ordered(sv.openToRead, sv.listServices),
@@ -188,8 +187,8 @@ func (sv *services) serviceShow() *cobra.Command {
 	var f catalogFlags
 	cmd := &cobra.Command{
 		Use: "show NAME", Short: "Show a service that can be ordered",
-		Long: "show shows the definition of a service: who sets which attribute, what values " +
-			"have to be, embedded entities, relations and the lifecycle.",
+		Long: "show prints the definition of a service: attributes and who sets them, value " +
+			"rules, embedded entities, relations and the lifecycle.",
 		Example: "  southbound service show site\n  southbound service show site --json\n" +
 			"  southbound service show site --schema\n" +
 			"  southbound service show site --lifecycle | dot -Tsvg > site.svg",
@@ -282,7 +281,7 @@ func (sv *services) serviceInstances() *cobra.Command {
 		StringVar(&f.sort, "sort", "created_at", "sort by "+strings.Join(orders.Sorts(), ", "))
 	cmd.Flags().BoolVar(&f.down, "descending", false, "the last first")
 	cmd.Flags().BoolVar(&f.deleted, "deleted", false, "list deleted instances, too")
-	cmd.Flags().IntVar(&f.limit, "limit", 0, "list no more than this; 0: all")
+	cmd.Flags().IntVar(&f.limit, "limit", 0, "maximum number of entries; 0: all")
 	return cmd
 }
 

@@ -17,8 +17,8 @@ import (
 )
 
 // filterHelp explains filters.
-const filterHelp = "FILTER: type=, agent=, status=, set=, an id or a glob of one; several must " +
-	"all match, but for agent=, of which any may."
+const filterHelp = "FILTER: type=, agent=, status=, set=, and an id or a glob of an id. A resource " +
+	"must match all terms; if agent= is repeated, any of the agents."
 
 // resourceCommands show resources.
 type resourceCommands struct {
@@ -32,7 +32,7 @@ type resourceCommands struct {
 func (c *resourceCommands) resourcesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "resources [FILTER]", Short: "List resources",
-		Long: "resources lists what is wanted, or was left behind. " + filterHelp,
+		Long: "resources lists the resources of the version in force, and orphaned ones. " + filterHelp,
 		Example: "  southbound resources\n  southbound resources status=failed\n" +
 			"  southbound resources type=fs::File agent=web1\n" +
 			"  southbound resources 'fs::File[web1,*'",
@@ -68,7 +68,7 @@ func (c *resourceCommands) resources(ctx context.Context, args []string) error {
 func (c *resourceCommands) resourceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resource ID",
-		Short: "Show one resource: its state, last action and dependencies",
+		Short: "Show one resource: state, last action, dependencies",
 		Example: "  southbound resource 'fs::File[web1,path=/etc/motd]'\n" +
 			"  southbound resource 'fs::File[web1,path=/etc/motd]' --documents .",
 		Args: exactArgs(1, "one id"),
@@ -76,7 +76,7 @@ func (c *resourceCommands) resourceCommand() *cobra.Command {
 	}
 	c.fullFlag(cmd)
 	cmd.Flags().StringVar(&c.docs.path, "documents", "",
-		"where the documents or the model are, to say where the resource is written")
+		"path of the documents or the model, to show the resource's position in them")
 	return cmd
 }
 

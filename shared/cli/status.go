@@ -27,7 +27,7 @@ type statusCommands struct {
 func (c *statusCommands) statusCommand() *cobra.Command {
 	exitCode := false
 	cmd := &cobra.Command{Use: "status",
-		Short:   "Show how the environment is, and what is wrong first",
+		Short:   "Show the environment's status, problems first",
 		Example: "  southbound status\n  southbound status --json\n  southbound status --exit-code",
 		Args:    exactArgs(0, "nothing more"),
 		RunE: c.reading(func(ctx context.Context, _ []string) error {
@@ -35,7 +35,7 @@ func (c *statusCommands) statusCommand() *cobra.Command {
 		})}
 	foldFlag(c.console, cmd)
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false,
-		"exit with 3 when something is wrong, or waits for a paused agent or a halted environment")
+		"exit with 3 if a resource has a problem, or waits for a paused agent or a halted environment")
 	return cmd
 }
 

@@ -21,16 +21,16 @@ type switches struct {
 func (s *switches) commands() []*cobra.Command {
 	one, none := exactArgs(1, "one agent"), exactArgs(0, "nothing more")
 	return []*cobra.Command{
-		s.switchCommand("pause AGENT", "Stop claims of an agent; what runs is finished",
+		s.switchCommand("pause AGENT", "Pause an agent; running calls finish",
 			"  southbound pause web1", one,
 			func(ctx context.Context, args []string) error { return s.pause(ctx, args[0]) }),
-		s.switchCommand("resume AGENT", "Let a paused agent go on", "  southbound resume web1", one,
+		s.switchCommand("resume AGENT", "Resume a paused agent", "  southbound resume web1", one,
 			func(ctx context.Context, args []string) error {
 				return s.home.Pause(ctx, s.env, false, args...)
 			}),
-		s.switchCommand("halt", "Stop all claims of the environment", "  southbound halt", none,
+		s.switchCommand("halt", "Halt the environment; running calls finish", "  southbound halt", none,
 			func(ctx context.Context, _ []string) error { return s.home.Halt(ctx, s.env, true) }),
-		s.switchCommand("unhalt", "Let a halted environment go on", "  southbound unhalt", none,
+		s.switchCommand("unhalt", "Resume a halted environment", "  southbound unhalt", none,
 			func(ctx context.Context, _ []string) error { return s.home.Halt(ctx, s.env, false) }),
 	}
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // targetHelp explains what a filter means where documents are.
-const targetHelp = "With a FILTER it is about what matches and what that requires; everything " +
-	"else stays as it is.\n" + filterHelp
+const targetHelp = "With a FILTER it handles matching resources and those that they require; all " +
+	"others stay as they are.\n" + filterHelp
 
 // pathAndFilter wants a path and takes the terms of a filter.
 func pathAndFilter(cmd *cobra.Command, args []string) error {

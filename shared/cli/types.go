@@ -69,10 +69,9 @@ func (c *typeCommands) typesCommand() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use: "types [FILE...]", Short: "List resource types",
-		Long: "types lists the types that there are. With --check it reads declarations of types " +
-			"instead, YAML or JSON, and says all that is wrong with them\n" +
-			"and what is doubtful; with --markdown it writes a page for each type into a " +
-			"directory.",
+		Long: "types lists the resource types. With --check it checks type declarations in YAML " +
+			"or JSON files, and prints errors and warnings. With --markdown it writes a page " +
+			"for each type into a directory.",
 		Example: "  southbound types\n  southbound types --json\n" +
 			"  southbound types --check vlan.yaml\n  southbound types --markdown docs/types",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -101,9 +100,9 @@ func (c *typeCommands) typesCommand() *cobra.Command {
 			c.say("`southbound type NAME` shows one with its attributes")
 			return nil
 		}}
-	cmd.Flags().BoolVar(&check, "check", false, "check declarations of types in files")
+	cmd.Flags().BoolVar(&check, "check", false, "check type declarations in files")
 	cmd.Flags().StringVar(&dir, "markdown", "",
-		"write pages into this directory, and remove those of types that are gone")
+		"write a page for each type into this directory; remove pages of other types")
 	return cmd
 }
 

@@ -57,7 +57,7 @@ type programCommands struct {
 
 func (c *programCommands) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version, and the commit it was built from",
+		Use: "version", Short: "Print the version and its commit",
 		Example: "  southbound version\n  southbound version --json",
 		Args:    exactArgs(0, "nothing more"),
 		RunE: func(*cobra.Command, []string) error {
