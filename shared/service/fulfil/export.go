@@ -140,17 +140,19 @@ func (x *exporter) exported(
 }
 
 // unpinned notes the model that an instance was exported with. One that was brought back to an
-// earlier model stays with it, unless that is the one that others have.
+// earlier model keeps its pin, unless that model is offered again.
 func (x *exporter) unpinned(ctx context.Context, rec *inventory.Record, digest string) error {
 	if rec.Model = digest; rec.Pinned == "" {
 		return nil
 	}
-	k, err := x.defs.of(ctx, rec, rec.Definition)
-	if back := rec.Rollout != nil && rec.Rollout.Back; err == nil &&
-		(!back || rec.Pinned == k.Bundle) {
-		rec.Pinned = ""
+	if rec.Rollout != nil && rec.Rollout.Back {
+		k, err := x.defs.of(ctx, rec, "")
+		if err != nil || k.Digest != rec.Definition || k.Bundle != rec.Pinned {
+			return err
+		}
 	}
-	return err
+	rec.Pinned = ""
+	return nil
 }
 
 // modelOf returns the model that an instance has which was exported along with one of the same owner:
