@@ -67,14 +67,6 @@ func (r *Record) Leaves(d *definition.Service) bool {
 	return r.Deleted || r.Closed || ok && s.PurgeResources || !d.Lifecycle.Deploys(r.State)
 }
 
-// Earlier returns where an instance is brought back to; false: no rollout has moved it.
-func (r *Record) Earlier() (Goal, bool) {
-	if r.Rollout == nil || r.Rollout.Back {
-		return Goal{}, false
-	}
-	return r.Rollout.From, true
-}
-
 // Before returns an instance as it was before the last move of a rollout.
 func Before(ctx context.Context, in Store, env string, r *Record) (*Record, error) {
 	all, err := in.Versions(ctx, env, r.ID, r.Rollout.Version-1, 1)

@@ -84,8 +84,8 @@ func TestMoved(t *testing.T) {
 		is.Rolling != nil || is.Identity != r.Identity {
 		t.Errorf("moved: %+v", is)
 	}
-	if got, ok := is.Earlier(); !ok || got != from {
-		t.Errorf("it would come back to %+v", got)
+	if is.Rollout.From != from || is.Rollout.Back {
+		t.Errorf("it would come back to %+v", is.Rollout)
 	}
 	if !slices.ContainsFunc(is.Tasks, func(task inventory.Task) bool {
 		return task.Kind == inventory.TaskExport && task.Present
@@ -102,7 +102,7 @@ func TestMoved(t *testing.T) {
 	if d := cmp.Diff(r.Active, back.Active); d != "" {
 		t.Error(d)
 	}
-	if _, ok := back.Earlier(); ok || back.Pinned != "one" || back.Definition != from.Definition {
+	if !back.Rollout.Back || back.Pinned != "one" || back.Definition != from.Definition {
 		t.Errorf("back: %+v", back)
 	}
 }

@@ -13,8 +13,8 @@ import (
 // Standing says where an instance stands beside the definition and the model of its version.
 type Standing string
 
-// The standings: it has them; it has others; it is being moved; it was moved and is in a state of
-// failure; it is being removed, or can never be deployed.
+// The standings: it has them; it has others; it is being moved, or brought back; it was moved or brought
+// back, and is in a state of failure; it is being removed, or can never be deployed.
 const (
 	StandingCurrent Standing = "current"
 	StandingBehind  Standing = "behind"
@@ -113,13 +113,11 @@ func standing(
 ) RolloutInstance {
 	out := RolloutInstance{
 		ID: r.ID, Service: r.Service, ServiceVersion: r.ServiceVersion, Identity: orNil(r.Identity),
-		State: r.State, Model: r.Model, Target: goal.Model, Standing: StandingBehind,
+		State: r.State, Model: r.Model, Target: goal.Model, Standing: standingOf(r, d, goal),
 	}
-	moved := false
 	if last := r.Rollout; last != nil {
 		at := last.At
 		out.Moved, out.MovedAt, out.Back = last.To, &at, last.Back
-		moved = !last.Back && last.To == goal.Model
 	}
 	if asked := r.Rolling; asked != nil {
 		out.Back = asked.Back
@@ -128,19 +126,24 @@ func standing(
 			out.Moved, out.MovedAt = asked.Model, &at
 		}
 	}
+	return out
+}
+
+func standingOf(r *inventory.Record, d *definition.Service, goal inventory.Goal) Standing {
+	last := r.Rollout
+	moved := last != nil && (last.Back || last.To == goal.Model)
 	failing, _ := r.Failing(d)
 	switch {
 	case r.Leaves(d):
-		out.Standing = StandingLeaving
+		return StandingLeaving
 	case r.Rolling != nil, moved && !r.Settled(d):
-		out.Standing = StandingMoving
-	case !r.At(goal):
-	case moved && failing:
-		out.Standing = StandingFailed
-	default:
-		out.Standing = StandingCurrent
+		return StandingMoving
+	case moved && failing && (last.Back || r.At(goal)):
+		return StandingFailed
+	case r.At(goal):
+		return StandingCurrent
 	}
-	return out
+	return StandingBehind
 }
 
 // Roll asks that an instance be moved to the definition and the model that its version has now or,
@@ -219,10 +222,11 @@ func (s *rollouts) rolledBack(
 	if r.Rolling != nil && !r.Rolling.Back {
 		return inventory.Unasked(*r), true, nil
 	}
-	goal, moved := r.Earlier()
-	if !moved || r.Rolling != nil {
+	failing, _ := r.Failing(&f.def)
+	if r.Rolling != nil || r.Rollout == nil || r.Rollout.Back && !failing {
 		return inventory.Change{}, false, nil
 	}
+	goal := r.Rollout.From
 	if goal.Model == "" { // of a program that did not note it
 		kept, err := s.Definitions.Of(ctx, env, r.Service, goal.ServiceVersion, goal.Definition)
 		if err != nil {

@@ -18,10 +18,10 @@ func (r *run) checkMove(c *change) {
 	}
 	was, is := c.was, c.is
 	ended := c.by != nil && was.Rolling != nil && is.Rolling == nil
-	moved := ended && !reflect.DeepEqual(was.Rollout, is.Rollout)
+	moved := ended && is.Version != was.Version
 	switch {
 	case moved && (is.State != was.State || is.Version != was.Version+1 ||
-		is.Definition != was.Rolling.Definition || is.Rollout == nil):
+		is.Definition != was.Rolling.Definition || !noted(is.Rollout, was.Rolling)):
 		r.bench.Violate("I8", "%s is moved from %s at version %d to %s at %d", is.ID, was.State,
 			was.Version, is.State, is.Version)
 	case ended && !moved && !sameDesire(was, is):
@@ -41,6 +41,11 @@ func (r *run) checkMove(c *change) {
 	if is.Pinned != was.Pinned && !moved && !exported && !updated {
 		r.bench.Violate("I8", "%s is pinned to %.6s in place of %.6s", is.ID, is.Pinned, was.Pinned)
 	}
+}
+
+// noted reports whether a record names the move that was asked for as its last one.
+func noted(last *inventory.Rollout, m *inventory.Move) bool {
+	return last != nil && last.Back == m.Back && (m.Back || last.To == m.Model)
 }
 
 // sameDesire reports whether nothing else is wanted of an instance than before.
