@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -60,13 +61,17 @@ func (v *waves) closedBy(ctx context.Context, terms []string, left bool) (*api.G
 	return closed, nil
 }
 
-// sayClosed names what keeps a gate closed, and the agents that are left as they are.
+// sayClosed names the resources that keep a gate closed, and the agents or instances that are left as they are.
 func sayClosed(c *console, g *api.Gate, rest string) {
 	why := ", as it selects nothing that is in force"
 	if n := len(g.Resources); n > 0 {
 		why = " by " + plural(n, "resource")
 	}
-	c.say("gate after wave %d is closed%s; left as they are: %s", g.AfterWave, why, rest)
+	at := fmt.Sprintf("after wave %d", g.AfterWave)
+	if g.AfterWave == 0 {
+		at = "before wave 1"
+	}
+	c.say("gate %s is closed%s; left as they are: %s", at, why, rest)
 	for i, r := range g.Resources {
 		if i == maxNamed {
 			c.say("  and %d more", len(g.Resources)-i)

@@ -39,8 +39,8 @@ func (ro *rollouts) serviceRollout() *cobra.Command {
 			"`southbound service export` stored last, and deploys the changes. States of " +
 			"instances stay. Each instance is compiled before it is moved: if it does not " +
 			"compile, or if its attributes do not fit, it stays as it is.\nWith --batch it " +
-			"works in waves of instances. A failed wave ends the rollout with exit code 3, and " +
-			"later waves do not start. Repeat the command to continue, also after an " +
+			"works in waves of instances. A failed wave or a closed gate ends the rollout with exit " +
+			"code 3, and later waves do not start. Repeat the command to continue, also after an " +
 			"interruption.\nWith --back it returns the instances of the last rollout to their " +
 			"former definition and model.",
 		Example: "  southbound service rollout site --batch 1,10%,100%\n" +
@@ -78,6 +78,8 @@ type rolloutRun struct {
 	service string
 	flags   rolloutFlags
 	done    rolloutDone
+	// resumed: an earlier run of the command was stopped between two waves.
+	resumed bool
 }
 
 // rolloutDone is what service rollout writes last as JSON.
@@ -89,6 +91,8 @@ type rolloutDone struct {
 	Left    int    `json:"left"`   // that would be moved and were not asked
 	Leaving int    `json:"leaving"`
 	Current int    `json:"current"` // that were not to be moved
+	// Gate is the gate that ended the rollout; nil: none did.
+	Gate *api.Gate `json:"gate,omitempty"`
 }
 
 // rolloutStep is what it writes as JSON for each instance.
@@ -108,7 +112,7 @@ func (r *rolloutRun) run(ctx context.Context) error {
 	}
 	r.done = rolloutDone{Service: r.service, Back: r.flags.back}
 	work := r.work(all)
-	r.done.Left = len(work)
+	r.done.Left, r.resumed = len(work), !r.flags.back && betweenWaves(all)
 	for i := range all {
 		switch {
 		case all[i].Standing == orders.StandingLeaving:
@@ -171,8 +175,34 @@ func (r *rolloutRun) work(all []orders.RolloutInstance) []orders.RolloutInstance
 	return out
 }
 
-// toBringBack returns the instances that the last rollout has moved.
+// betweenWaves reports whether the last rollout was to the current model, and has moved instances well.
+// The other instances wait for the gate then. If one has failed, moving it again may open the gate.
+func betweenWaves(all []orders.RolloutInstance) bool {
+	last := lastMoved(all)
+	return last != nil && last.Moved == last.Target && !last.Back &&
+		!slices.ContainsFunc(all, func(i orders.RolloutInstance) bool {
+			return i.Standing == orders.StandingMoving || i.Standing == orders.StandingFailed
+		})
+}
+
+// toBringBack returns the instances that the last rollout has moved: all but those that are back and
+// well.
 func toBringBack(all []orders.RolloutInstance) []orders.RolloutInstance {
+	last := lastMoved(all)
+	var out []orders.RolloutInstance
+	for i := range all {
+		one := &all[i]
+		unfinished := one.Standing == orders.StandingMoving || one.Standing == orders.StandingFailed
+		if last != nil && one.Moved == last.Moved && one.Standing != orders.StandingLeaving &&
+			(!one.Back || unfinished) {
+			out = append(out, *one)
+		}
+	}
+	return out
+}
+
+// lastMoved returns the instance that a rollout has moved last; nil: none has moved any.
+func lastMoved(all []orders.RolloutInstance) *orders.RolloutInstance {
 	var last *orders.RolloutInstance
 	for i := range all {
 		one := &all[i]
@@ -180,25 +210,22 @@ func toBringBack(all []orders.RolloutInstance) []orders.RolloutInstance {
 			last = one
 		}
 	}
-	var out []orders.RolloutInstance
-	for i := range all {
-		one := &all[i]
-		asked := one.Standing == orders.StandingMoving
-		if one.Standing != orders.StandingLeaving && last != nil && one.Moved == last.Moved &&
-			(!one.Back || asked) {
-			out = append(out, *one)
-		}
-	}
-	return out
+	return last
 }
 
-// eachWave moves the instances of each wave, and ends with one that does not go well.
+// eachWave moves the instances of each wave, and ends with one that does not go well or with a closed
+// gate.
 func (r *rolloutRun) eachWave(
 	ctx context.Context, work []orders.RolloutInstance, waves [][]string,
 ) error {
 	of, err := r.waves.waiter.mark(ctx)
 	if err != nil {
 		return err
+	}
+	if r.resumed {
+		if open, err := r.passed(ctx, of, 0, names(work)); !open {
+			return err
+		}
 	}
 	for i, wave := range waves {
 		if len(waves) > 1 || r.flags.waves.batch != "" {
@@ -218,21 +245,30 @@ func (r *rolloutRun) eachWave(
 			r.stopped(rest)
 			return nil
 		}
-		if len(r.flags.waves.gate) == 0 || len(rest) == 0 {
-			continue
-		}
-		done, err := r.waves.passGate(ctx, r.flags.waves.gate, of, waited{})
-		if err != nil {
+		if open, err := r.passed(ctx, of, i+1, rest); !open {
 			return err
-		}
-		if done.Gate != nil {
-			done.Gate.AfterWave, r.code = i+1, exitUnhealthy
-			sayClosed(r.console, done.Gate, named(rest))
-			r.hint()
-			return nil
 		}
 	}
 	return nil
+}
+
+// passed checks the gate behind a wave, or with wave 0 before the first one, and reports whether the
+// rest may go on.
+func (r *rolloutRun) passed(
+	ctx context.Context, of asked, wave int, rest []string,
+) (bool, error) {
+	if len(r.flags.waves.gate) == 0 || len(rest) == 0 {
+		return true, nil
+	}
+	done, err := r.waves.passGate(ctx, r.flags.waves.gate, of, waited{})
+	if err != nil || done.Gate == nil {
+		return err == nil, err
+	}
+	done.Gate.AfterWave = wave
+	r.done.Gate, r.code = done.Gate, exitUnhealthy
+	sayClosed(r.console, done.Gate, named(rest))
+	r.hint()
+	return false, nil
 }
 
 // wave moves some instances and waits for them; false: one of them was refused, or has failed.
