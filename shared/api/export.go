@@ -25,34 +25,34 @@ type Bundle struct {
 	Agents      string    `json:"agents,omitempty" pattern:"^([0-9a-f]{64})?$" doc:"hash of a file of agents"`
 	Partial     bool      `json:"partial,omitempty" doc:"replace only the resource sets that are exported"`
 	DeleteSets  []string  `json:"delete_sets,omitempty" maxItems:"1000" maxLength:"255" doc:"sets to remove, with partial"`
-	Target      []string  `json:"target,omitempty" maxItems:"20000" maxLength:"4096" doc:"terms of a filter: only what matches, and what that requires; all else stays as it is in force"`
-	Defer       bool      `json:"defer,omitempty" doc:"with target: what would leave and is still required stays for now"`
-	NoRelease   bool      `json:"no_release,omitempty" doc:"only store the version"`
-	Check       bool      `json:"check,omitempty" doc:"check everything else against reality"`
-	CheckAgents []string  `json:"check_agents,omitempty" maxItems:"20000" doc:"with check: only what is at these agents"`
-	RetryFailed bool      `json:"retry_failed,omitempty" doc:"schedule what failed, too"`
-	Settings    *Settings `json:"settings,omitempty" doc:"replace those of the environment"`
-	Fingerprint string    `json:"fingerprint,omitempty" maxLength:"200" doc:"identifies the inputs, to recognise an export of the same"`
-	Origin      *Origin   `json:"origin,omitempty" doc:"where it comes from; kept with the version, if a new one is stored"`
-	Expect      string    `json:"expect,omitempty" pattern:"^([0-9a-f]{64})?$" doc:"state of a plan: refused unless it does exactly that"`
-	Limits      *Limits   `json:"limits,omitempty" doc:"refused if more would leave"`
+	Target      []string  `json:"target,omitempty" maxItems:"20000" maxLength:"4096" doc:"terms of a filter: only matching resources and those that they require; all others stay as in the version in force"`
+	Defer       bool      `json:"defer,omitempty" doc:"with target: a resource that would leave, and is still required, stays until a later export"`
+	NoRelease   bool      `json:"no_release,omitempty" doc:"store the version without releasing it"`
+	Check       bool      `json:"check,omitempty" doc:"check all other resources for drift"`
+	CheckAgents []string  `json:"check_agents,omitempty" maxItems:"20000" doc:"with check: only resources of these agents"`
+	RetryFailed bool      `json:"retry_failed,omitempty" doc:"also schedule failed resources"`
+	Settings    *Settings `json:"settings,omitempty" doc:"the settings of the environment; absent: they stay"`
+	Fingerprint string    `json:"fingerprint,omitempty" maxLength:"200" doc:"fingerprint of the inputs, to recognise an equal export"`
+	Origin      *Origin   `json:"origin,omitempty" doc:"origin of the version; stored with a new version"`
+	Expect      string    `json:"expect,omitempty" pattern:"^([0-9a-f]{64})?$" doc:"digest of a plan's state: the export is refused unless it does exactly the same"`
+	Limits      *Limits   `json:"limits,omitempty" doc:"limits of deletions and removals; the export is refused beyond them"`
 }
 
 // Limits bounds what may leave by an export; see deploy.Limits.
 type Limits struct {
-	Delete int `json:"delete" minimum:"-1" maximum:"2147483647" doc:"how many resources it may delete; -1: any number"`
-	Leave  int `json:"leave" minimum:"-1" maximum:"2147483647" doc:"how many may leave the model; -1: any number"`
+	Delete int `json:"delete" minimum:"-1" maximum:"2147483647" doc:"maximum number of deleted resources; -1: no limit"`
+	Leave  int `json:"leave" minimum:"-1" maximum:"2147483647" doc:"maximum number of resources that leave the model; -1: no limit"`
 }
 
 // Settings of an environment; see state.Settings.
 type Settings struct {
-	DeployTimer   string `json:"deploy_timer,omitempty" format:"timer" maxLength:"1000" doc:"whole seconds, or cron in UTC; 0: off; empty: as it is by default"`
-	RepairTimer   string `json:"repair_timer,omitempty" format:"timer" maxLength:"1000" doc:"whole seconds, or cron in UTC; 0: off; empty: as it is by default"`
+	DeployTimer   string `json:"deploy_timer,omitempty" format:"timer" maxLength:"1000" doc:"whole seconds, or cron in UTC; 0: off; empty: the default"`
+	RepairTimer   string `json:"repair_timer,omitempty" format:"timer" maxLength:"1000" doc:"whole seconds, or cron in UTC; 0: off; empty: the default"`
 	RetryBaseMS   int64  `json:"retry_base_ms,omitempty" minimum:"0" maximum:"3153600000000" doc:"at most retry_max_ms, unless that is 0"`
 	RetryMaxMS    int64  `json:"retry_max_ms,omitempty" minimum:"0" maximum:"3153600000000"`
 	KeepVersions  int    `json:"keep_versions,omitempty" minimum:"0" maximum:"1000000"`
 	KeepActionsMS int64  `json:"keep_actions_ms,omitempty" minimum:"0" maximum:"3153600000000"`
-	Strict        string `json:"strict,omitempty" enum:"warning,error" doc:"what is done when a handler reports values that are not in its own canonical form; left out: nothing"`
+	Strict        string `json:"strict,omitempty" enum:"warning,error" doc:"reaction to values that a handler reports in another than its canonical form; absent: none"`
 }
 
 func settingsOf(s *state.Settings) *Settings {

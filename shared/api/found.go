@@ -15,21 +15,21 @@ import (
 type Discover struct {
 	Type  string            `json:"type" minLength:"1" maxLength:"1000"`
 	Agent string            `json:"agent" minLength:"1" maxLength:"255"`
-	Like  map[string]string `json:"like,omitempty" doc:"attributes, as text, that say what is listed, for types that have to be told"`
+	Like  map[string]string `json:"like,omitempty" doc:"attributes, as text, that select the listed things; some types require them"`
 }
 
 // Found is one thing that exists.
 type Found struct {
 	ID         resource.ID    `json:"id"`
-	Attributes map[string]any `json:"attributes,omitempty" doc:"as documents have them"`
-	Why        string         `json:"why,omitempty" doc:"why no resource describes it"`
-	Note       string         `json:"note,omitempty" doc:"what to add before it can be applied"`
+	Attributes map[string]any `json:"attributes,omitempty" doc:"in the form of documents"`
+	Why        string         `json:"why,omitempty" doc:"reason why no resource can describe it"`
+	Note       string         `json:"note,omitempty" doc:"attributes to add before the resource can be applied"`
 }
 
 // FoundDone is the answer to what exists. What does not fit into Items is in stored files, in
 // order.
 type FoundDone struct {
-	Agent map[string]any `json:"agent,omitempty" doc:"the agent as documents have it, when its name alone would mean another"`
+	Agent map[string]any `json:"agent,omitempty" doc:"description of the agent, if its name alone means another agent"`
 	Total int            `json:"total"`
 	Items []Found        `json:"items"`
 	Parts []string       `json:"parts" doc:"hashes of results"`

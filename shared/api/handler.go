@@ -28,7 +28,7 @@ func handler(s *Service, all bool) http.Handler {
 	config.RejectUnknownQueryParameters = true
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil
-	config.Info.Description = "Desired state, what became of it, and what to do about it."
+	config.Info.Description = "Desired state, its results, and work on it."
 	config.Transformers = []huma.Transformer{ownErrors}
 	r := &routes{s: s, api: humago.New(mux, config)}
 	r.api.UseMiddleware(notEmpty, newBodies().bounded, readable, r.asClients)

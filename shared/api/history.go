@@ -264,13 +264,13 @@ func (d *Detail) attributes(row *state.Row, last *Action) {
 // Forgetting says what to let go of: one of the three.
 type Forgetting struct {
 	ID     resource.ID `json:"id,omitempty" minLength:"1" maxLength:"4096" doc:"a resource that left the model"`
-	Agent  string      `json:"agent,omitempty" minLength:"1" maxLength:"255" doc:"an agent that no resource is managed on any more"`
+	Agent  string      `json:"agent,omitempty" minLength:"1" maxLength:"255" doc:"an agent without managed resources"`
 	Filter []string    `json:"filter,omitempty" minItems:"1" maxItems:"1000" minLength:"1" doc:"the terms of a filter: the resources that match and left the model"`
 }
 
 // Forgotten says what was let go of.
 type Forgotten struct {
-	Forgotten int           `json:"forgotten" doc:"how many resources"`
+	Forgotten int           `json:"forgotten" doc:"number of resources"`
 	IDs       []resource.ID `json:"ids" doc:"the first of them"`
 }
 

@@ -42,8 +42,8 @@ const (
 type JobState struct {
 	ID    string    `json:"id"`
 	State string    `json:"state" enum:"running,done,failed"`
-	Found int       `json:"found" doc:"how many things were compared so far"`
-	Left  []string  `json:"left" doc:"agents of which not all is compared yet; a few of them"`
+	Found int       `json:"found" doc:"number of compared things so far"`
+	Left  []string  `json:"left" doc:"some of the agents whose comparison is not complete"`
 	Done  *ReadDone `json:"done,omitempty"`
 	Error *Failure  `json:"error,omitempty"`
 }

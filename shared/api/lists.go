@@ -21,14 +21,14 @@ type Links struct {
 // ListMetadata says how long a list is, and where a page of it lies.
 type ListMetadata struct {
 	Total    *int `json:"total,omitempty" doc:"entries of the list; absent with count=false"`
-	Before   *int `json:"before,omitempty" doc:"entries in front of the page"`
-	After    *int `json:"after,omitempty" doc:"entries behind the page"`
-	PageSize int  `json:"page_size" doc:"the greatest number of entries of a page"`
+	Before   *int `json:"before,omitempty" doc:"number of entries before the page"`
+	After    *int `json:"after,omitempty" doc:"number of entries after the page"`
+	PageSize int  `json:"page_size" doc:"maximum number of entries of a page"`
 }
 
 // WithCounts is the part of a request for a list that asks for counts.
 type WithCounts struct {
-	Count bool `query:"count" default:"true" doc:"count the entries around the page, which may cost more than the page itself"`
+	Count bool `query:"count" default:"true" doc:"count the entries around the page; may cost more than the page itself"`
 }
 
 // linked is a part of a request for a list: links lead to the address that was asked for.
@@ -45,24 +45,24 @@ type atPlaces interface{ places() (start, end string) }
 
 // ByCreation are places in lists of instances.
 type ByCreation struct {
-	Start string `query:"start" minLength:"1" maxLength:"4096" pattern:"^[A-Za-z0-9_-]+$" doc:"entries greater than this place, as links.next and links.prev have it"`
-	End   string `query:"end" minLength:"1" maxLength:"4096" pattern:"^[A-Za-z0-9_-]+$" doc:"entries smaller than this place"`
+	Start string `query:"start" minLength:"1" maxLength:"4096" pattern:"^[A-Za-z0-9_-]+$" doc:"entries after this position, as in links.next and links.prev"`
+	End   string `query:"end" minLength:"1" maxLength:"4096" pattern:"^[A-Za-z0-9_-]+$" doc:"entries before this position"`
 }
 
 func (b *ByCreation) places() (start, end string) { return b.Start, b.End }
 
 // ByNumber are places in lists whose entries have numbers.
 type ByNumber struct {
-	Start string `query:"start" pattern:"^[0-9]{1,18}$" doc:"entries greater than this number"`
-	End   string `query:"end" pattern:"^[0-9]{1,18}$" doc:"entries smaller than this number"`
+	Start string `query:"start" pattern:"^[0-9]{1,18}$" doc:"entries with a greater number"`
+	End   string `query:"end" pattern:"^[0-9]{1,18}$" doc:"entries with a smaller number"`
 }
 
 func (b *ByNumber) places() (start, end string) { return b.Start, b.End }
 
 // ByTime are places in lists of orders.
 type ByTime struct {
-	Start string `query:"start" pattern:"^[0-9]{1,16}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" doc:"orders placed later than this place, as links.next and links.prev have it"`
-	End   string `query:"end" pattern:"^[0-9]{1,16}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" doc:"orders placed earlier than this place"`
+	Start string `query:"start" pattern:"^[0-9]{1,16}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" doc:"orders placed after this position, as in links.next and links.prev"`
+	End   string `query:"end" pattern:"^[0-9]{1,16}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" doc:"orders placed before this position"`
 }
 
 func (b *ByTime) places() (start, end string) { return b.Start, b.End }

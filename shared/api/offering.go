@@ -128,7 +128,7 @@ func changesOf(before, after []definition.Service) ([]OfferedService, error) {
 
 // offerAsked is what a model offers: both are files that were uploaded, by their SHA-256.
 type offerAsked struct {
-	Bundle      string `json:"bundle" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"the model, as southbound packs it"`
+	Bundle      string `json:"bundle" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"hash of the packed model"`
 	Definitions string `json:"definitions" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"a list of definitions, as JSON"`
 }
 

@@ -19,7 +19,7 @@ type Failure struct {
 	Hint     string     `json:"hint,omitempty"`
 	Problems []Wrong    `json:"problems"`
 	// More is how many more problems there are than can be shown.
-	More int `json:"more,omitempty" doc:"how many more problems there are than are listed"`
+	More int `json:"more,omitempty" doc:"number of problems beyond those listed"`
 }
 
 // Wrong is one thing that is wrong with an input.
@@ -29,10 +29,10 @@ type Wrong struct {
 	Column    int            `json:"column"`
 	Resource  string         `json:"resource"`
 	Attribute string         `json:"attribute"`
-	Code      string         `json:"code,omitempty" doc:"a stable word for what is wrong, where there is one"`
+	Code      string         `json:"code,omitempty" doc:"stable code of the problem, if it has one"`
 	Message   string         `json:"message"`
 	Hint      string         `json:"hint"`
-	Related   []diag.Related `json:"related,omitzero" doc:"other places that take part; always there with a code"`
+	Related   []diag.Related `json:"related,omitzero" doc:"other positions of the same problem; always present with a code"`
 	// Place stands for file, line and column where only the client knows these.
 	Place *Place `json:"place,omitempty"`
 	// Others stand for Related.
@@ -41,9 +41,9 @@ type Wrong struct {
 
 // Place is where in an uploaded export something lies.
 type Place struct {
-	Index     int    `json:"resource_index" doc:"of the resource in the chunks, in order, from 0; -1: an agent"`
-	Attribute string `json:"attribute_at" doc:"an attribute or member of it; empty: the resource itself"`
-	Agent     string `json:"agent_at,omitempty" doc:"the agent whose description it is"`
+	Index     int    `json:"resource_index" doc:"index of the resource in the chunks, from 0; -1: an agent"`
+	Attribute string `json:"attribute_at" doc:"attribute or member; empty: the resource itself"`
+	Agent     string `json:"agent_at,omitempty" doc:"the described agent"`
 }
 
 // FailureOf writes an error for programs.
@@ -260,5 +260,5 @@ func ownErrors(_ huma.Context, _ string, v any) (any, error) {
 		fmt.Fprintf(&b, "; %s: %s", d.Location, d.Message)
 	}
 	return problemWith(e.Status, Failure{Kind: kindOf(e.Status), Message: b.String(),
-		Hint: "GET /openapi.json describes what can be asked for", Problems: []Wrong{}}), nil
+		Hint: "GET /openapi.json describes all operations", Problems: []Wrong{}}), nil
 }

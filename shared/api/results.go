@@ -21,27 +21,27 @@ type PlannedChange struct {
 	Action  string               `json:"action"`
 	Changes map[string]diff.Diff `json:"changes,omitempty"`
 	Reason  string               `json:"reason,omitempty"`
-	Failed  bool                 `json:"failed,omitempty" doc:"reading it failed"`
-	Replace bool                 `json:"replace,omitempty" doc:"it would be updated by replacing the thing"`
-	Deletes bool                 `json:"deletes,omitempty" doc:"of undefined: once it is known, the thing is deleted, or replaced"`
+	Failed  bool                 `json:"failed,omitempty" doc:"reading the thing failed"`
+	Replace bool                 `json:"replace,omitempty" doc:"the update would replace the thing"`
+	Deletes bool                 `json:"deletes,omitempty" doc:"for undefined: the thing is deleted or replaced once the value is known"`
 	// ReloadFor are what it would be told of.
-	ReloadFor []resource.ID `json:"reload_for,omitempty" doc:"what changes, of which it is told and for which it reloads"`
-	MovedFrom resource.ID   `json:"moved_from,omitempty" doc:"the id that managed the thing before"`
+	ReloadFor []resource.ID `json:"reload_for,omitempty" doc:"changed resources for which it reloads"`
+	MovedFrom resource.ID   `json:"moved_from,omitempty" doc:"earlier id of the thing"`
 	// Rechecked says that only the agent is reached in another way.
-	Rechecked   bool          `json:"rechecked,omitempty" doc:"it stays as it is, and is checked again since its agent is reached in another way"`
-	After       []resource.ID `json:"after,omitempty" doc:"the first changes without which its thing cannot be read"`
-	Unavailable bool          `json:"unavailable,omitempty" doc:"reading failed since the target, or a program on it, is not there"`
-	Seen        string        `json:"seen,omitempty" doc:"digest of what was found and would be deleted, replaced or changed"`
+	Rechecked   bool          `json:"rechecked,omitempty" doc:"unchanged, but checked again because its agent is reached in another way"`
+	After       []resource.ID `json:"after,omitempty" doc:"the first changes that are required to read its thing"`
+	Unavailable bool          `json:"unavailable,omitempty" doc:"reading failed because the target, or a program on it, does not exist"`
+	Seen        string        `json:"seen,omitempty" doc:"digest of the found things that would be deleted, replaced or changed"`
 }
 
 // PlannedAgent is an agent that is new in a plan, or reached in another way.
 type PlannedAgent struct {
 	Name      string `json:"name"`
-	Place     string `json:"place" doc:"where it is, for people"`
+	Place     string `json:"place" doc:"description of its place, for people"`
 	New       bool   `json:"new,omitempty"`
-	How       string `json:"how,omitempty" doc:"how it is reached in another way"`
-	Rotated   bool   `json:"rotated,omitempty" doc:"only secrets differ, so that it is at the same place"`
-	Rechecked int    `json:"rechecked,omitempty" doc:"how many resources are checked again and stay as they are"`
+	How       string `json:"how,omitempty" doc:"difference in how it is reached"`
+	Rotated   bool   `json:"rotated,omitempty" doc:"only secrets differ; the place is the same"`
+	Rechecked int    `json:"rechecked,omitempty" doc:"number of unchanged resources that are checked again"`
 }
 
 // PlannedAgentsOf returns the agents of a plan.
@@ -69,8 +69,8 @@ type ReadJob struct {
 // order.
 type ReadDone struct {
 	Version int             `json:"version"`
-	State   string          `json:"state,omitempty" doc:"of a plan: what an export that is to do exactly this is given as expect"`
-	Covered int             `json:"covered" doc:"how many were compared with reality"`
+	State   string          `json:"state,omitempty" doc:"for a plan: value of expect for an export that does exactly this"`
+	Covered int             `json:"covered" doc:"number of resources that were compared with their things"`
 	Total   int             `json:"total"`
 	Items   []PlannedChange `json:"items"`
 	Parts   []string        `json:"parts" doc:"hashes of results"`

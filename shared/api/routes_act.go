@@ -25,15 +25,15 @@ type Done struct {
 type workIn struct {
 	InEnvironment
 	Body struct {
-		Filter      []string `json:"filter,omitempty" maxItems:"20000" doc:"all of these must match, and one agent= of several; each other key and an id once"`
+		Filter      []string `json:"filter,omitempty" maxItems:"20000" doc:"all terms must match, of several agent= any; other keys and an id at most once"`
 		RetryFailed bool     `json:"retry_failed,omitempty"`
 	}
 }
 
 type dryRunAsked struct {
-	Version int      `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"0: the released one"`
-	Filter  []string `json:"filter,omitempty" maxItems:"20000" maxLength:"4096" doc:"only what all of these match, and one agent= of several; each other key and an id once"`
-	Whole   bool     `json:"whole,omitempty" doc:"values as long as they are"`
+	Version int      `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"number of the version; 0: the released one"`
+	Filter  []string `json:"filter,omitempty" maxItems:"20000" maxLength:"4096" doc:"only resources that match all terms, of several agent= any; other keys and an id at most once"`
+	Whole   bool     `json:"whole,omitempty" doc:"whole values"`
 }
 
 // InNamed is what a request about a parameter has.
@@ -44,7 +44,7 @@ type InNamed struct {
 
 func (r *routes) acts() {
 	for _, repair := range []bool{false, true} {
-		name, what := "deploy", "Schedule what is unfinished and matches"
+		name, what := "deploy", "Schedule unfinished resources that match"
 		if repair {
 			name, what = "repair", "Schedule everything that matches to be checked against reality"
 		}
@@ -67,14 +67,14 @@ func (r *routes) acts() {
 				Filter: i.Body.Filter, Whole: i.Body.Whole}))
 		})
 	serve(r, http.MethodPost, inEnv+"/discover", "discoverResources",
-		"Describe what exists of a type on an agent, and change nothing",
+		"Describe the things of a type on an agent",
 		func(ctx context.Context, i *struct {
 			InEnvironment
 			Body Discover
 		}) (*out[FoundDone], error) {
 			return answer(r.s.found(ctx, i.Env, i.Body))
 		})
-	serve(r, http.MethodPost, inEnv+"/pause", "pause", "Stop claims of agents, or let them go on",
+	serve(r, http.MethodPost, inEnv+"/pause", "pause", "Pause or resume agents",
 		func(ctx context.Context, i *struct {
 			InEnvironment
 			Body struct {
@@ -89,7 +89,7 @@ func (r *routes) acts() {
 			return answer(Done{true}, err)
 		})
 	serve(r, http.MethodPost, inEnv+"/halt", "halt",
-		"Stop all claims of the environment, or let them go on",
+		"Halt or resume the environment",
 		func(ctx context.Context, i *struct {
 			InEnvironment
 			Body struct {
@@ -106,7 +106,7 @@ func (r *routes) acts() {
 		"Remove old versions, actions and unused files", func(ctx context.Context, i *struct {
 			InEnvironment
 			Body struct {
-				GraceMS int64 `json:"grace_ms,omitempty" minimum:"0" maximum:"31536000000" doc:"keep unused files that are younger; 0: a day"`
+				GraceMS int64 `json:"grace_ms,omitempty" minimum:"0" maximum:"31536000000" doc:"age up to which unused files are kept; 0: a day"`
 			}
 		}) (*out[deploy.Collected], error) {
 			if err := r.s.exists(ctx, i.Env); err != nil {
@@ -115,11 +115,11 @@ func (r *routes) acts() {
 			return answer(r.s.Collect(ctx, i.Env, time.Duration(i.Body.GraceMS)*time.Millisecond))
 		})
 	serve(r, http.MethodPost, inEnv+"/agents/prune", "pruneAgents",
-		"Show or remove what was made for agents that are not needed any more",
+		"List or remove queues of agents that no longer exist",
 		func(ctx context.Context, i *struct {
 			InEnvironment
 			Body struct {
-				Remove bool `json:"remove,omitempty" doc:"false: only show it"`
+				Remove bool `json:"remove,omitempty" doc:"false: only list them"`
 			}
 		}) (*out[prunedAgents], error) {
 			agents, err := r.s.Prune(ctx, i.Env, i.Body.Remove)
@@ -163,7 +163,7 @@ func (r *routes) parameters() {
 			return answer(r.s.Parameter(ctx, i.Env, i.Name))
 		})
 	serve(r, http.MethodGet, oneParameter+history, "parameterHistory",
-		"What became of a parameter, newest first", func(ctx context.Context, i *struct {
+		"History of a parameter, newest first", func(ctx context.Context, i *struct {
 			InNamed
 			KeyPaging
 		}) (*out[Page[state.ParameterChange]], error) {

@@ -13,9 +13,9 @@ import (
 type CallbackBody struct {
 	nulls
 	URL     string   `json:"callback_url" minLength:"1" maxLength:"2048" doc:"http or https"`
-	ID      *string  `json:"callback_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true" doc:"registering it again adds no second callback"`
+	ID      *string  `json:"callback_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true" doc:"id of the webhook; an equal registration adds none"`
 	Service *string  `json:"service_entity,omitempty" maxLength:"255" nullable:"true" doc:"null: all"`
-	Level   *string  `json:"minimal_log_level,omitempty" enum:"TRACE,DEBUG,INFO,WARNING,ERROR,CRITICAL" nullable:"true" doc:"INFO, or ERROR for what went wrong"`
+	Level   *string  `json:"minimal_log_level,omitempty" enum:"TRACE,DEBUG,INFO,WARNING,ERROR,CRITICAL" nullable:"true" doc:"INFO, or ERROR for errors only"`
 	Secret  *string  `json:"secret,omitempty" maxLength:"1024" nullable:"true" doc:"the source of the key that calls are signed with: env:CALLBACK_…, ssm:/southbound/callbacks/…, secretsmanager:southbound/callbacks/…; null: they are not signed"`
 	Events  []string `json:"event_types,omitempty" maxItems:"50" nullable:"true" doc:"null: all"`
 }
@@ -32,7 +32,7 @@ func (r serviceRoutes) callbacks() {
 		Body CallbackBody
 	}
 	ordering(r, http.MethodPost, callbacksPath, "registerCallback",
-		"Have an address called for what happens to instances",
+		"Register a webhook for events of instances",
 		func(ctx context.Context, o Orders, i *registerIn) (string, error) {
 			b := &i.Body
 			c, err := o.Register(ctx, i.Env, orders.NewCallback{

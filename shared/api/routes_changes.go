@@ -34,7 +34,7 @@ type UpdateBody struct {
 	nulls
 	Attributes orders.Attributes `json:"attributes"`
 	Version    *int64            `json:"current_version,omitempty" minimum:"1" nullable:"true"`
-	UpdateID   *string           `json:"update_id,omitempty" maxLength:"255" nullable:"true" doc:"for the client alone"`
+	UpdateID   *string           `json:"update_id,omitempty" maxLength:"255" nullable:"true" doc:"for the client; not interpreted"`
 	Comment    *string           `json:"comment,omitempty" maxLength:"4096" nullable:"true"`
 }
 
@@ -43,8 +43,8 @@ type ReplacementBody struct {
 	nulls
 	Attributes orders.Attributes `json:"attributes"`
 	Version    *int64            `json:"current_version,omitempty" minimum:"1" nullable:"true"`
-	PutID      *string           `json:"put_id,omitempty" maxLength:"255" nullable:"true" doc:"for the client alone"`
-	Ignore     *bool             `json:"ignore_read_only_attributes,omitempty" nullable:"true" doc:"attributes that only the model sets count for nothing; otherwise they are refused"`
+	PutID      *string           `json:"put_id,omitempty" maxLength:"255" nullable:"true" doc:"for the client; not interpreted"`
+	Ignore     *bool             `json:"ignore_read_only_attributes,omitempty" nullable:"true" doc:"ignore attributes that only the model sets; otherwise they are refused"`
 	Comment    *string           `json:"comment,omitempty" maxLength:"4096" nullable:"true"`
 }
 
@@ -59,7 +59,7 @@ type EditsBody struct {
 	nulls
 	Edits   []EditBody `json:"edit" minItems:"1" maxItems:"1000"`
 	Version *int64     `json:"current_version,omitempty" minimum:"1" nullable:"true"`
-	PatchID *string    `json:"patch_id,omitempty" maxLength:"255" nullable:"true" doc:"for the client alone"`
+	PatchID *string    `json:"patch_id,omitempty" maxLength:"255" nullable:"true" doc:"for the client; not interpreted"`
 	Comment *string    `json:"comment,omitempty" maxLength:"4096" nullable:"true"`
 }
 
@@ -109,7 +109,7 @@ type MigrationBody struct {
 // ConfigBody turns automatic transfers on and off.
 type ConfigBody struct {
 	nulls
-	Values  map[string]bool `json:"values" maxProperties:"100" doc:"none: nothing changes"`
+	Values  map[string]bool `json:"values" maxProperties:"100" doc:"edits; none: no change"`
 	Version *int64          `json:"current_version,omitempty" minimum:"1" nullable:"true"`
 }
 
@@ -164,7 +164,7 @@ func (r serviceRoutes) instanceChanges() {
 		Seen
 		Body UpdateBody
 	}
-	ordering(r, http.MethodPatch, instancePath, "updateInstance", "Give attributes anew",
+	ordering(r, http.MethodPatch, instancePath, "updateInstance", "Change attributes",
 		func(ctx context.Context, o Orders, i *updateIn) (v orders.Instance, err error) {
 			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Comment)
 			if err != nil {
@@ -178,7 +178,7 @@ func (r serviceRoutes) instanceChanges() {
 		Body ReplacementBody
 	}
 	ordering(r, http.MethodPut, instancePath, "replaceInstance",
-		"Give all attributes anew: what is left out gets its default",
+		"Replace all attributes; absent ones get their defaults",
 		func(ctx context.Context, o Orders, i *replaceIn) (v orders.Instance, err error) {
 			b := &i.Body
 			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, b.Comment)
@@ -193,7 +193,7 @@ func (r serviceRoutes) instanceChanges() {
 		Body EditsBody
 	}
 	ordering(r, http.MethodPatch, "/lsm/v2/service_inventory/{service_entity}/{service_id}",
-		"editInstance", "Change what edits name",
+		"editInstance", "Apply edits to attributes",
 		func(ctx context.Context, o Orders, i *editIn) (v orders.Instance, err error) {
 			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, i.Body.Version, i.Body.Comment)
 			if err != nil {
@@ -227,7 +227,7 @@ func (r serviceRoutes) expertChanges() {
 		Body ExpertBody
 	}
 	ordering(r, http.MethodPatch, path, "editAttributeSet",
-		"Change one set of attributes, whatever modifiers say",
+		"Change one attribute set, regardless of modifiers",
 		func(ctx context.Context, o Orders, i *editIn) (v orders.Instance, err error) {
 			b := &i.Body
 			w, err := r.wish(ctx, o, &i.OfInstance, i.Seen.Version, b.Version, b.Comment)
@@ -240,7 +240,7 @@ func (r serviceRoutes) expertChanges() {
 	type destroyIn struct {
 		OfInstance
 		Seen
-		Message string `header:"message" maxLength:"4096" doc:"why, for the events"`
+		Message string `header:"message" maxLength:"4096" doc:"reason, stored with the events"`
 	}
 	ordering(r, http.MethodDelete, path, "destroyInstance",
 		"End an instance without a transfer; its resources leave the model",

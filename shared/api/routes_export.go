@@ -25,10 +25,10 @@ type ExportDone struct {
 	Removed   int  `json:"removed"`
 	New       bool `json:"new" doc:"a version was stored; false: equal to the last one"`
 	Origin
-	Began     *time.Time    `json:"began,omitempty" doc:"of a new version: no action of it is older"`
-	Left      int           `json:"left,omitempty" doc:"how many of the removed stay as they are"`
-	LeftFirst []resource.ID `json:"left_first,omitempty" doc:"a few of these"`
-	Moved     int           `json:"moved,omitempty" doc:"how many things have another id than before"`
+	Began     *time.Time    `json:"began,omitempty" doc:"for a new version: a lower bound of the ids of its actions"`
+	Left      int           `json:"left,omitempty" doc:"number of removed resources that are orphaned"`
+	LeftFirst []resource.ID `json:"left_first,omitempty" doc:"some of these"`
+	Moved     int           `json:"moved,omitempty" doc:"number of things with a new id"`
 	Moves     []deploy.Move `json:"moves,omitempty" doc:"the first of these"`
 }
 
@@ -68,8 +68,8 @@ type uploadsDone struct {
 
 type planAsked struct {
 	Bundle
-	Read  bool `json:"read,omitempty" doc:"compare with reality, too"`
-	Whole bool `json:"whole,omitempty" doc:"values as long as they are"`
+	Read  bool `json:"read,omitempty" doc:"also compare with the machines"`
+	Whole bool `json:"whole,omitempty" doc:"whole values"`
 }
 
 type bundleIn struct {
@@ -83,7 +83,7 @@ const inEnv = "/v1/environments/{env}"
 
 func (r *routes) exports() {
 	serve(r, http.MethodPost, inEnv+"/exports/lookup", "lookupExport",
-		"Whether the inputs with this fingerprint are what is released",
+		"Compare a fingerprint of inputs with the released version",
 		func(ctx context.Context, i *struct {
 			InEnvironment
 			Body struct {
@@ -107,13 +107,13 @@ func (r *routes) exports() {
 			ups, err := r.s.Uploads(ctx, i.Body.Files)
 			return answer(uploadsDone{orEmpty(ups)}, err)
 		})
-	serve(r, http.MethodPost, inEnv+"/exports", "export", "Store and release what was uploaded",
+	serve(r, http.MethodPost, inEnv+"/exports", "export", "Store and release an uploaded export",
 		func(ctx context.Context, i *bundleIn) (*out[ExportDone], error) {
 			x, err := r.s.Commit(ctx, i.Env, i.Body)
 			return answer(exportDone(x), err)
 		}, large)
 	serve(r, http.MethodPost, inEnv+"/plans", "plan",
-		"What an export of what was uploaded would change", func(ctx context.Context, i *struct {
+		"Preview an uploaded export", func(ctx context.Context, i *struct {
 			InEnvironment
 			Body planAsked
 		}) (*out[ReadDone], error) {

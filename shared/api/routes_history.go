@@ -19,7 +19,7 @@ func (r *routes) releases() {
 			InEnvironment
 			Body struct {
 				Version int    `json:"version" minimum:"1" maximum:"2147483647"`
-				Author  string `json:"author,omitempty" maxLength:"1000" doc:"who releases it"`
+				Author  string `json:"author,omitempty" maxLength:"1000" doc:"author of the release"`
 				Message string `json:"message,omitempty" maxLength:"10000" doc:"why"`
 			}
 		}) (*out[ExportDone], error) {
@@ -38,12 +38,12 @@ type InVersion struct {
 // history serves what is stored of versions.
 func (r *routes) history() {
 	serve(r, http.MethodPost, inEnv+"/diffs", "compareVersions",
-		"What differs between two stored versions", func(ctx context.Context, i *struct {
+		"Differences of two stored versions", func(ctx context.Context, i *struct {
 			InEnvironment
 			Body struct {
 				From  int  `json:"from" minimum:"1" maximum:"2147483647"`
 				To    int  `json:"to" minimum:"1" maximum:"2147483647"`
-				Whole bool `json:"whole,omitempty" doc:"values in differences as long as they are"`
+				Whole bool `json:"whole,omitempty" doc:"whole values in differences"`
 			}
 		}) (*out[ReadDone], error) {
 			d, err := r.s.Compare(ctx, i.Env, i.Body.From, i.Body.To, i.Body.Whole)
@@ -96,8 +96,8 @@ func (r *routes) file(ctx context.Context, i *struct {
 
 type descriptionsIn struct {
 	InVersion
-	ID     string `query:"id" minLength:"1" maxLength:"4096" doc:"only the resource of this id"`
-	Cursor string `query:"cursor" maxLength:"9" pattern:"^[0-9]+$" doc:"next of the page before"`
+	ID     string `query:"id" minLength:"1" maxLength:"4096" doc:"only the resource with this id"`
+	Cursor string `query:"cursor" maxLength:"9" pattern:"^[0-9]+$" doc:"value of next of the previous page"`
 }
 
 // descriptions answers with one part of a version a page: that costs the same however many there

@@ -7,15 +7,15 @@ import (
 
 // jobAsked is what a job is to do: one of these.
 type jobAsked struct {
-	DryRun   *dryRunAsked `json:"dry_run,omitempty" doc:"compare a version with reality"`
-	Plan     *planRead    `json:"plan,omitempty" doc:"say what an export of what was uploaded would change, and compare with reality"`
-	Discover *Discover    `json:"discover,omitempty" doc:"describe what exists of a type on an agent"`
+	DryRun   *dryRunAsked `json:"dry_run,omitempty" doc:"compare a version with the machines"`
+	Plan     *planRead    `json:"plan,omitempty" doc:"preview an export of uploaded chunks, and compare with the machines"`
+	Discover *Discover    `json:"discover,omitempty" doc:"describe the things of a type on an agent"`
 }
 
 // planRead asks for a plan that is compared with reality.
 type planRead struct {
 	Bundle
-	Whole bool `json:"whole,omitempty" doc:"values as long as they are"`
+	Whole bool `json:"whole,omitempty" doc:"whole values"`
 }
 
 // job returns what is asked for; false if it is not exactly one thing.
@@ -39,7 +39,7 @@ func (a *jobAsked) job(env string) (ReadJob, bool) {
 // InJob is what a request about a job has.
 type InJob struct {
 	InEnvironment
-	Job string `path:"job" pattern:"^[0-9a-f]{32}$" doc:"made up by who asks for it, at random"`
+	Job string `path:"job" pattern:"^[0-9a-f]{32}$" doc:"id of the job: random, chosen by the client"`
 }
 
 func (r *routes) jobs() {
@@ -74,7 +74,7 @@ func (r *routes) jobs() {
 		http.MethodGet,
 		path,
 		"job",
-		"How a job is; one that rests goes on",
+		"State of a job; a job that rests continues",
 		func(ctx context.Context, i *InJob) (*out[JobState], error) {
 			return answer(r.s.Job(ctx, i.Env, i.Job))
 		},

@@ -60,7 +60,7 @@ func (i *OfInstance) ref() orders.Ref {
 
 // Seen is the version that the caller has seen.
 type Seen struct {
-	Version int64 `query:"current_version" minimum:"1" doc:"of the instance, as the caller has seen it"`
+	Version int64 `query:"current_version" minimum:"1" doc:"version of the instance that the caller has seen"`
 }
 
 // data is what answers about services are wrapped in.
@@ -242,7 +242,7 @@ type Listing struct {
 	OfService
 	ByCreation
 	WithCounts
-	Limit      int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"of instances in a page; it may have fewer"`
+	Limit      int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"number of instances of a page; a page may have fewer"`
 	Sort       string   `query:"sort" pattern:"^(created_at|last_updated|state|service_identity_attribute_value|id)(\\.(asc|desc))?$"`
 	Progress   bool     `query:"include_deployment_progress"`
 	Deleted    bool     `query:"include_deleted" doc:"list deleted instances, too"`
@@ -250,8 +250,8 @@ type Listing struct {
 	Only       bool     `query:"filter.deleted" doc:"list deleted instances alone"`
 	ID         string   `query:"filter.id" maxLength:"255"`
 	Identity   string   `query:"filter.service_identity_attribute_value" maxLength:"4096"`
-	Name       string   `query:"filter.id_or_service_identity" maxLength:"4096" doc:"a part of one of them"`
-	Attributes []string `query:"filter.attribute,explode" maxItems:"20" nullable:"false" pattern:"^[^=]+=" doc:"NAME=VALUE; all of these"`
+	Name       string   `query:"filter.id_or_service_identity" maxLength:"4096" doc:"a part of an id or an identity"`
+	Attributes []string `query:"filter.attribute,explode" maxItems:"20" nullable:"false" pattern:"^[^=]+=" doc:"NAME=VALUE; all must match"`
 	Empty      []string `query:"filter.attribute_set_empty,explode" maxItems:"3" nullable:"false" enum:"candidate,active,rollback"`
 	NotEmpty   []string `query:"filter.attribute_set_not_empty,explode" maxItems:"3" nullable:"false" enum:"candidate,active,rollback"`
 }
@@ -343,7 +343,7 @@ type byIDIn struct {
 	InTenant
 	ID       string `query:"service_id" required:"true" minLength:"1" maxLength:"4096" pattern:"^[^=]+$" doc:"the id"`
 	Progress bool   `query:"include_deployment_progress"`
-	Exclude  bool   `query:"exclude_read_only_attributes" doc:"leave out attributes that only the model sets"`
+	Exclude  bool   `query:"exclude_read_only_attributes" doc:"omit attributes that only the model sets"`
 	Referred bool   `query:"include_referenced_by" default:"true"`
 	Metadata bool   `query:"include_metadata" default:"true"`
 }

@@ -68,10 +68,10 @@ type parametersIn struct {
 	InTenant
 	linked
 	ByNumber
-	Limit   int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"of parameters in a page"`
+	Limit   int      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"number of parameters of a page"`
 	Sort    string   `query:"sort" pattern:"^(name|source|updated)(\\.(asc|desc))?$"`
 	Names   []string `query:"filter.name,explode" maxItems:"50" nullable:"false" doc:"a part of any of these"`
-	From    []string `query:"filter.source,explode" maxItems:"10" nullable:"false" doc:"user: all; model: those with suggested values"`
+	From    []string `query:"filter.source,explode" maxItems:"10" nullable:"false" doc:"user: all; model: parameters with suggested values"`
 	Updated []string `query:"filter.updated,explode" maxItems:"10" nullable:"false" maxLength:"64" pattern:"^((ge:|gt:|le:|lt:)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([T+ ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?)?)?$" patternDescription:"a time, or ge:, gt:, le: or lt: in front of one" doc:"all of these, such as ge:2026-05-01+12:00:00"`
 }
 
@@ -170,7 +170,7 @@ type SettingBody struct {
 
 // SuggestedBody is what is told of a parameter beside its value.
 type SuggestedBody struct {
-	Values []value `json:"values,omitempty" maxItems:"1000" doc:"what forms suggest: strings, or objects with label and value"`
+	Values []value `json:"values,omitempty" maxItems:"1000" doc:"suggestions of forms: strings, or objects with label and value"`
 }
 
 // setting returns a parameter as it is stored. Values that it suggests take the place of its value,

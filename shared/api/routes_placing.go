@@ -38,7 +38,7 @@ type eventsIn struct {
 	ByNumber
 	WithCounts
 	Limit        int      `query:"limit" minimum:"1" maximum:"1000" default:"1000"`
-	Sort         string   `query:"sort" pattern:"^timestamp(\\.(asc|desc))?$" doc:"the newest first, unless it is timestamp.asc"`
+	Sort         string   `query:"sort" pattern:"^timestamp(\\.(asc|desc))?$" doc:"order: newest first, or timestamp.asc"`
 	Sources      []string `query:"filter.source,explode" maxItems:"50" nullable:"false" doc:"any of these"`
 	Destinations []string `query:"filter.destination,explode" maxItems:"50" nullable:"false" doc:"any of these"`
 	Types        []string `query:"filter.event_type,explode" maxItems:"50" nullable:"false" doc:"any of these"`
@@ -62,7 +62,7 @@ type logIn struct {
 	ByNumber
 	WithCounts
 	Limit    int      `query:"limit" minimum:"1" maximum:"100" default:"100"`
-	Sort     string   `query:"sort" pattern:"^version(\\.(asc|desc))?$" doc:"the newest first, unless it is version.asc"`
+	Sort     string   `query:"sort" pattern:"^version(\\.(asc|desc))?$" doc:"order: newest first, or version.asc"`
 	Versions []string `query:"filter.version,explode" maxItems:"10" nullable:"false" pattern:"^((ge:|gt:|le:|lt:)?[0-9]{1,18})?$" patternDescription:"a version, or ge:, gt:, le: or lt: in front of one" doc:"all of these"`
 }
 
@@ -91,7 +91,7 @@ type InstanceLog struct {
 
 func (r serviceRoutes) instanceHistory() {
 	serve(r.routes, http.MethodGet, instancePath+"/events", "instanceEvents",
-		"What has happened to an instance, the newest first",
+		"Events of an instance, newest first",
 		func(ctx context.Context, i *eventsIn) (*out[InstanceEvents], error) {
 			o, err := r.s.Orders()
 			if err != nil {
@@ -155,9 +155,9 @@ func (r serviceRoutes) instanceHealth() {
 // diagnosing asks why an instance is not well.
 type diagnosing struct {
 	OfInstance
-	Version    int64 `query:"version" minimum:"1" doc:"rejections up to this version; without it, of all"`
-	Rejections int64 `query:"rejection_lookbehind" minimum:"-1" default:"-1" doc:"how many versions before the last one to look at; -1: at all"`
-	Failures   int64 `query:"failure_lookbehind" minimum:"0" doc:"changes nothing: failures are those of now"`
+	Version    int64 `query:"version" minimum:"1" doc:"rejections up to this version; absent: of all versions"`
+	Rejections int64 `query:"rejection_lookbehind" minimum:"-1" default:"-1" doc:"number of versions before the last one to search; -1: all"`
+	Failures   int64 `query:"failure_lookbehind" minimum:"0" doc:"accepted and ignored: failures are always current"`
 }
 
 // looksAt reports whether rejections at a version are asked for.
@@ -171,15 +171,15 @@ type OrderBody struct {
 	nulls
 	Items       []OrderItemBody `json:"service_order_items" minItems:"1" maxItems:"12"`
 	Description *string         `json:"description,omitempty" maxLength:"4096" nullable:"true"`
-	ID          *string         `json:"order_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true" doc:"placing it again is not a second order"`
+	ID          *string         `json:"order_id,omitempty" format:"uuid" pattern:"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" nullable:"true" doc:"id of the order: an order with the same id is placed once"`
 }
 
 // OrderItemBody is one of them.
 type OrderItemBody struct {
-	Instance   *string           `json:"instance_id,omitempty" maxLength:"4096" nullable:"true" doc:"of what is made: a UUID, or a name to which relations of other items lead"`
+	Instance   *string           `json:"instance_id,omitempty" maxLength:"4096" nullable:"true" doc:"for a new instance: a UUID, or a name that relations of other items use"`
 	Service    string            `json:"service_entity" minLength:"1" maxLength:"255"`
 	Action     orders.Action     `json:"action" enum:"create,update,delete"`
-	Version    *int64            `json:"current_version,omitempty" minimum:"1" nullable:"true" doc:"null: whichever it is"`
+	Version    *int64            `json:"current_version,omitempty" minimum:"1" nullable:"true" doc:"expected version; null: any"`
 	Attributes orders.Attributes `json:"attributes,omitempty"`
 	Edits      []EditBody        `json:"edits,omitempty" nullable:"true" maxItems:"1000"`
 	Metadata   map[string]string `json:"metadata,omitempty" maxProperties:"100"`
@@ -201,11 +201,11 @@ func (r serviceRoutes) placeOrder() {
 		ID string `path:"order_id" minLength:"1" maxLength:"255" doc:"of the order"`
 	}
 	ordering(r, http.MethodGet, path+"/{order_id}", "placedOrder",
-		"An order, with what became of it",
+		"An order and its result",
 		func(ctx context.Context, o Orders, i *placedIn) (orders.Placed, error) {
 			return o.PlacedOrder(ctx, i.Env, i.ID)
 		})
-	serve(r.routes, http.MethodGet, path, "placedOrders", "Orders, with what became of them",
+	serve(r.routes, http.MethodGet, path, "placedOrders", "Orders and their results",
 		func(ctx context.Context, i *ordersIn) (*out[PlacedOrders], error) {
 			o, err := r.s.Orders()
 			if err != nil {
@@ -229,8 +229,8 @@ type ordersIn struct {
 	linked
 	ByTime
 	WithCounts
-	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"of orders in a page"`
-	Sort  string `query:"sort" pattern:"^created_at(\\.(asc|desc))?$" doc:"the newest first, unless it is created_at.asc"`
+	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"number of orders of a page"`
+	Sort  string `query:"sort" pattern:"^created_at(\\.(asc|desc))?$" doc:"order: newest first, or created_at.asc"`
 }
 
 // PlacedOrders is a page of orders.

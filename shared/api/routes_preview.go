@@ -122,8 +122,8 @@ func (s *services) previewed(
 type DraftBody struct {
 	nulls
 	Service    string            `json:"service_entity" minLength:"1" maxLength:"255"`
-	ID         *string           `json:"service_instance_id,omitempty" maxLength:"4096" nullable:"true" doc:"of the instance that changes; of a new one a UUID, or null"`
-	New        bool              `json:"create,omitempty" doc:"it orders a new instance"`
+	ID         *string           `json:"service_instance_id,omitempty" maxLength:"4096" nullable:"true" doc:"id of the changed instance; for a new one a UUID, or null"`
+	New        bool              `json:"create,omitempty" doc:"the order creates an instance"`
 	Version    *int              `json:"service_entity_version,omitempty" minimum:"0" maximum:"2147483647" nullable:"true"`
 	Seen       *int64            `json:"current_version,omitempty" minimum:"1" nullable:"true"`
 	State      *string           `json:"initial_state,omitempty" maxLength:"255" nullable:"true"`
@@ -148,7 +148,7 @@ func (b *DraftBody) Draft() orders.Draft {
 
 // servicesPlanAsked names a model that was uploaded, and instances.
 type servicesPlanAsked struct {
-	Bundle      string   `json:"bundle" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"the model, as southbound packs it"`
+	Bundle      string   `json:"bundle" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"hash of the packed model"`
 	Definitions string   `json:"definitions" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"a list of definitions, as JSON"`
 	Instances   []string `json:"instances" maxItems:"50" nullable:"false"`
 }
@@ -162,13 +162,13 @@ func (r serviceRoutes) previews() {
 		Body DraftBody
 	}
 	serve(r.routes, http.MethodPost, previewPath, "previewOrder",
-		"What an order would come to, without placing it",
+		"Preview an order without placing it",
 		func(ctx context.Context, i *draftIn) (*out[data[InstancePreview]], error) {
 			p, err := r.s.PreviewOrder(ctx, i.Env, i.Body.Draft())
 			return answer(data[InstancePreview]{p}, err)
 		}, about)
 	serve(r.routes, http.MethodPost, inEnv+"/services/plan", "planServices",
-		"What instances would come to with a model that was uploaded, without offering it",
+		"Preview instances with an uploaded model",
 		func(ctx context.Context, i *struct {
 			InEnvironment
 			Body servicesPlanAsked

@@ -11,9 +11,9 @@ import (
 // RolloutBody asks for a move of an instance.
 type RolloutBody struct {
 	nulls
-	Version *int64  `json:"current_version,omitempty" minimum:"1" nullable:"true" doc:"of the instance, as the caller has seen it; null: whichever it is"`
-	Back    bool    `json:"back,omitempty" doc:"to the definition and the model that it had before the last rollout"`
-	Message *string `json:"message,omitempty" maxLength:"4096" nullable:"true" doc:"why, for its events"`
+	Version *int64  `json:"current_version,omitempty" minimum:"1" nullable:"true" doc:"version of the instance that the caller has seen; null: any"`
+	Back    bool    `json:"back,omitempty" doc:"return to the definition and the model from before the last rollout"`
+	Message *string `json:"message,omitempty" maxLength:"4096" nullable:"true" doc:"reason, stored with its events"`
 }
 
 const (
@@ -26,7 +26,7 @@ func (r serviceRoutes) rollouts() {
 	type listIn struct {
 		InTenant
 		OfService
-		After string `query:"after" maxLength:"255" doc:"next of the page before"`
+		After string `query:"after" maxLength:"255" doc:"value of next of the previous page"`
 	}
 	ordering(r, http.MethodGet, rolloutsPath+"{service_entity}"+rolloutPath, "rollouts",
 		"Which instances have the definition and the model that their version has now",

@@ -29,13 +29,13 @@ type Page[T any] struct {
 
 // Limit is how far to go.
 type Limit struct {
-	Limit int `query:"limit" minimum:"1" maximum:"5000" default:"1000" doc:"of items in a page; it may have fewer, and a next all the same"`
+	Limit int `query:"limit" minimum:"1" maximum:"5000" default:"1000" doc:"number of items of a page; a page with a next may have fewer"`
 }
 
 // Paging goes through a list whose cursors are numbers.
 type Paging struct {
 	Limit
-	Cursor string `query:"cursor" maxLength:"9" pattern:"^[0-9]+$" doc:"next of the page before"`
+	Cursor string `query:"cursor" maxLength:"9" pattern:"^[0-9]+$" doc:"value of next of the previous page"`
 }
 
 // pager makes pages that are bounded in items and bytes.
@@ -67,7 +67,7 @@ func newPager[T any](limit int) *pager[T] {
 // nothing that stays while the list changes.
 type KeyPaging struct {
 	Limit
-	Cursor string `query:"cursor" minLength:"3" maxLength:"20000" pattern:"^k([0-9a-f]{2})+$" patternDescription:"next of a page" doc:"next of the page before"`
+	Cursor string `query:"cursor" minLength:"3" maxLength:"20000" pattern:"^k([0-9a-f]{2})+$" patternDescription:"next of a page" doc:"value of next of the previous page"`
 }
 
 // keyMark is what a cursor that is a key begins with: one that is the number of an item, as those
@@ -141,7 +141,7 @@ func (r *routes) lists() {
 	}
 	serve(r, http.MethodGet, inEnv+"/resources", "resources", "Resources, in order of id",
 		r.resources)
-	serve(r, http.MethodGet, inEnv+"/actions", "actions", "What was done, newest first", r.actions)
+	serve(r, http.MethodGet, inEnv+"/actions", "actions", "Actions, newest first", r.actions)
 	serve(r, http.MethodGet, inEnv+"/versions", "versions", "Versions, ascending",
 		func(ctx context.Context, i *struct {
 			InEnvironment
@@ -199,8 +199,8 @@ func (r *routes) versions(ctx context.Context, env string, g Paging) (*out[Page[
 type resourcesIn struct {
 	InEnvironment
 	Limit
-	Cursor string   `query:"cursor" minLength:"1" maxLength:"4096" doc:"next of the page before: an id"`
-	Filter []string `query:"filter,explode" maxItems:"20" nullable:"false" doc:"all of these must match, and one agent= of several; each other key and an id once"`
+	Cursor string   `query:"cursor" minLength:"1" maxLength:"4096" doc:"value of next of the previous page: an id"`
+	Filter []string `query:"filter,explode" maxItems:"20" nullable:"false" doc:"all terms must match, of several agent= any; other keys and an id at most once"`
 }
 
 // scanRows is how many rows are read at once, and maxScanned how many for one page, however few of
@@ -255,18 +255,18 @@ func (r *routes) resources(ctx context.Context, i *resourcesIn) (*out[Page[Resou
 type actionsIn struct {
 	InEnvironment
 	Limit
-	Cursor   string    `query:"cursor" minLength:"1" maxLength:"100" doc:"next of the page before: only actions with a smaller id"`
-	Resource string    `query:"resource" minLength:"1" maxLength:"4096" doc:"of the resource with this id"`
+	Cursor   string    `query:"cursor" minLength:"1" maxLength:"100" doc:"value of next of the previous page: only actions with a smaller id"`
+	Resource string    `query:"resource" minLength:"1" maxLength:"4096" doc:"actions of the resource with this id"`
 	Agent    string    `query:"agent" minLength:"1" maxLength:"255"`
-	Version  int       `query:"version" minimum:"0" maximum:"2147483647" doc:"of what this version wanted; 0: of any"`
+	Version  int       `query:"version" minimum:"0" maximum:"2147483647" doc:"actions for this version; 0: for any"`
 	Action   string    `query:"action" enum:"deploy,repair,dryrun"`
 	Outcome  string    `query:"outcome" enum:"deployed,failed,skipped,blocked,undefined,available,deploying,orphaned,non_compliant,unavailable"`
-	After    string    `query:"after" minLength:"1" maxLength:"100" doc:"only actions with a greater id: what is new since"`
+	After    string    `query:"after" minLength:"1" maxLength:"100" doc:"only actions with a greater id: later actions"`
 	Since    time.Time `query:"since"`
 	Until    time.Time `query:"until"`
-	Level    string    `query:"level" enum:"DEBUG,INFO,WARNING,ERROR,debug,info,warning,error" doc:"with a line at least this severe"`
-	Text     string    `query:"text" minLength:"1" maxLength:"1000" doc:"with a line that contains it"`
-	Notable  bool      `query:"notable" doc:"only those that changed something or did not go well"`
+	Level    string    `query:"level" enum:"DEBUG,INFO,WARNING,ERROR,debug,info,warning,error" doc:"with a log line of at least this severity"`
+	Text     string    `query:"text" minLength:"1" maxLength:"1000" doc:"with a log line that contains this text"`
+	Notable  bool      `query:"notable" doc:"only actions that changed something or failed"`
 }
 
 func (r *routes) actions(ctx context.Context, i *actionsIn) (*out[Page[Action]], error) {
@@ -319,7 +319,7 @@ func (r *routes) single() {
 			p, err := r.s.Progress(ctx, i.Env)
 			return answer(p, r.s.known(ctx, i.Env, p.Last, err))
 		})
-	serve(r, http.MethodGet, inEnv+"/health", "health", "What is not well, causes first",
+	serve(r, http.MethodGet, inEnv+"/health", "health", "Problems, causes first",
 		func(ctx context.Context, i *InEnvironment) (*out[Health], error) {
 			t, err := r.s.Health(ctx, i.Env)
 			err = r.s.known(ctx, i.Env, len(t.Groups), err)

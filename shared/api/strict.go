@@ -152,7 +152,7 @@ func notEmpty(c huma.Context, next func(huma.Context)) {
 			wrong = "it is there twice"
 		}
 		f := Failure{Kind: fault.Invalid, Message: "query." + p.Name + ": " + wrong,
-			Hint: "GET /openapi.json describes what can be asked for", Problems: []Wrong{}}
+			Hint: "GET /openapi.json describes all operations", Problems: []Wrong{}}
 		send(c, problemWith(http.StatusUnprocessableEntity, f))
 		return
 	}
@@ -196,7 +196,7 @@ func noSuch(mux *http.ServeMux) http.Handler {
 		if len(allowed) == 0 {
 			writeProblem(w,
 				problemOf(fault.New(fault.NotFound, "", "there is no such address").
-					WithHint("GET /openapi.json describes what there is")))
+					WithHint("GET /openapi.json describes all operations")))
 			return
 		}
 		methods := strings.Join(allowed, ", ")

@@ -15,23 +15,23 @@ import (
 // Large: it is one record, as programs read it.
 type Progress struct {
 	Environment  string               `json:"environment"`
-	Released     int                  `json:"released" doc:"the version that is deployed; 0: none"`
-	Last         int                  `json:"last" doc:"the highest version stored"`
-	Releasing    int                  `json:"releasing" doc:"the version whose release was begun and not finished; 0: none"`
+	Released     int                  `json:"released" doc:"the version in force; 0: none"`
+	Last         int                  `json:"last" doc:"the highest stored version"`
+	Releasing    int                  `json:"releasing" doc:"the version whose release is incomplete; 0: none"`
 	Halted       bool                 `json:"halted"`
-	Counts       map[state.Status]int `json:"counts" doc:"resources by status"`
+	Counts       map[state.Status]int `json:"counts" doc:"number of resources by status"`
 	Scheduled    int                  `json:"scheduled"`
-	Left         map[string]int       `json:"left,omitempty" doc:"what is scheduled, by agent"`
-	Running      []resource.ID        `json:"running" doc:"the first of what runs now"`
+	Left         map[string]int       `json:"left,omitempty" doc:"number of scheduled resources by agent"`
+	Running      []resource.ID        `json:"running" doc:"the first running resources"`
 	RunningCount int                  `json:"running_count"`
-	Interrupted  []resource.ID        `json:"interrupted,omitempty" doc:"the first of what ran when whoever ran it ended in the middle, and what nobody has gone on with yet"`
+	Interrupted  []resource.ID        `json:"interrupted,omitempty" doc:"the first resources whose process ended during the run, and which no process has taken up yet"`
 	Lanes        []string             `json:"lanes" doc:"lanes with work"`
-	Held         []string             `json:"held" doc:"lanes that somebody serves now"`
+	Held         []string             `json:"held" doc:"lanes that a process serves now"`
 	Paused       []string             `json:"paused" doc:"paused agents"`
 	// Waiting is why agents are waited for.
-	Waiting map[string]string `json:"waiting,omitempty" doc:"why agents are tried again, by name; only of agents that the server serves itself"`
-	Applied string            `json:"applied,omitempty" doc:"the expect of the last export, if it had one"`
-	Outbox  int               `json:"outbox" doc:"what follows from commits and is not done yet; a few are counted"`
+	Waiting map[string]string `json:"waiting,omitempty" doc:"reasons why agents are tried again, by name; only agents that this server serves"`
+	Applied string            `json:"applied,omitempty" doc:"expect of the last export, if it had one"`
+	Outbox  int               `json:"outbox" doc:"number of pending consequences of commits, up to a few"`
 }
 
 // maxRunning is how many of what runs are named.
@@ -79,9 +79,9 @@ type Resource struct {
 	Reason     string           `json:"reason"`
 	LastAction string           `json:"last_action"`
 	// Interrupted is also of the check of something that is deployed.
-	Interrupted bool `json:"interrupted,omitempty" doc:"it ran when whoever ran it ended in the middle, and nobody has gone on with it yet"`
+	Interrupted bool `json:"interrupted,omitempty" doc:"its process ended during the run, and no process has taken it up yet"`
 	// Parameter is told of the reason, which is for people.
-	Parameter string `json:"parameter,omitempty" doc:"the parameter to set, where that is what is not known"`
+	Parameter string `json:"parameter,omitempty" doc:"the parameter to set, if a parameter is unknown"`
 }
 
 // Detail is a resource with what it depends on and its last action.
@@ -90,15 +90,15 @@ type Detail struct {
 	Requires   []resource.ID `json:"requires"`
 	RequiredBy []resource.ID `json:"required_by"`
 	Causes     []resource.ID `json:"causes" doc:"root causes of a skip"`
-	NextAt     *time.Time    `json:"next_at" doc:"when a timer asks for it"`
-	Attempts   int           `json:"attempts" doc:"failures in a row"`
-	Waits      string        `json:"waits,omitempty" doc:"why it is not done yet, when it is scheduled"`
+	NextAt     *time.Time    `json:"next_at" doc:"time of the next attempt by a timer"`
+	Attempts   int           `json:"attempts" doc:"number of consecutive failures"`
+	Waits      string        `json:"waits,omitempty" doc:"reason why it has not run yet, if it is scheduled"`
 	Last       *Action       `json:"last"`
 	// Desired are the attributes of the intent, as documents have them.
-	Desired map[string]any `json:"desired" doc:"attributes that are wanted, as documents have them"`
+	Desired map[string]any `json:"desired" doc:"desired attributes, in the form of documents"`
 	// Seen are those of them as the last run left or found them; what it did not learn is left out.
-	Seen   map[string]any `json:"seen" doc:"attributes as the last run left or found them, as far as it learned them; null: it does not exist, or nothing is known"`
-	SeenAt *time.Time     `json:"seen_at" doc:"when that was; null: never"`
+	Seen   map[string]any `json:"seen" doc:"attributes that the last run left or found, as far as known; null: the thing does not exist, or nothing is known"`
+	SeenAt *time.Time     `json:"seen_at" doc:"time of that run; null: never"`
 }
 
 // Version is one stored version.
@@ -111,32 +111,32 @@ type Version struct {
 	Pack      string    `json:"pack"`
 	Digest    string    `json:"digest"`
 	Origin
-	InForce []InForce `json:"in_force" doc:"when it was in force, oldest first"`
+	InForce []InForce `json:"in_force" doc:"periods in which it was in force, oldest first"`
 }
 
 // InForce is a time in which a version was in force.
 type InForce struct {
 	From    time.Time  `json:"from"`
-	To      *time.Time `json:"to" doc:"null: it still is"`
-	By      string     `json:"by" doc:"who released it"`
+	To      *time.Time `json:"to" doc:"end of the period; null: still in force"`
+	By      string     `json:"by" doc:"author of the release"`
 	Message string     `json:"message" doc:"why"`
 }
 
 // Origin says where a version comes from, for people.
 type Origin struct {
-	Author  string `json:"author" maxLength:"1000" doc:"who exported it"`
+	Author  string `json:"author" maxLength:"1000" doc:"author of the version"`
 	Message string `json:"message" maxLength:"10000" doc:"why"`
-	Commit  string `json:"commit" maxLength:"1000" doc:"of the documents, in whatever keeps them"`
+	Commit  string `json:"commit" maxLength:"1000" doc:"commit of the documents"`
 }
 
 // Agent is where resources are managed.
 type Agent struct {
 	Name      string `json:"name"`
-	Transport string `json:"transport" doc:"empty while no version names the agent, which can be paused all the same"`
+	Transport string `json:"transport" doc:"empty if no version names the agent; it can be paused nevertheless"`
 	Lanes     int    `json:"lanes"`
 	Paused    bool   `json:"paused"`
 	// UnservedMS is for how long it has work that nobody does.
-	UnservedMS int64 `json:"unserved_ms,omitempty" doc:"for how long it has had work that nobody does"`
+	UnservedMS int64 `json:"unserved_ms,omitempty" doc:"time for which it has had work that no process takes up"`
 }
 
 // Action is one finished run of a handler for one resource. Every member is there, but for reason,
@@ -153,11 +153,11 @@ type Action struct {
 	Started  time.Time            `json:"started"`
 	Finished time.Time            `json:"finished"`
 	Reason   string               `json:"reason,omitempty"`
-	Replaced bool                 `json:"replaced,omitempty" doc:"the thing was deleted and created anew"`
-	Stale    bool                 `json:"stale,omitempty" doc:"the intent was replaced, or another run recorded, while it ran"`
+	Replaced bool                 `json:"replaced,omitempty" doc:"the thing was deleted and created again"`
+	Stale    bool                 `json:"stale,omitempty" doc:"the intent was replaced, or another run was recorded, during the run"`
 	Pack     string               `json:"pack"`
-	Provider string               `json:"provider,omitempty" doc:"that served the run, where the type has several"`
-	Why      string               `json:"provider_why,omitempty" doc:"why it was chosen"`
+	Provider string               `json:"provider,omitempty" doc:"provider of the run, if the type has several"`
+	Why      string               `json:"provider_why,omitempty" doc:"reason for that choice"`
 	Changes  map[string]diff.Diff `json:"changes"`
 	Messages []Message            `json:"messages"`
 }
@@ -202,13 +202,13 @@ type Group struct {
 	Reason   string        `json:"reason"`
 	NextAt   *time.Time    `json:"next_at"`
 	Count    int           `json:"count"`
-	NotDone  int           `json:"not_done" doc:"how many others are not done because of these"`
+	NotDone  int           `json:"not_done" doc:"number of other resources that wait because of these"`
 	FirstNot []resource.ID `json:"first_not_done"`
 	// Agent and Since describe an agent that is not reached.
-	Agent string     `json:"agent,omitempty" doc:"the agent that is not reached"`
-	Since *time.Time `json:"since,omitempty" doc:"when it was last reached; absent: never"`
+	Agent string     `json:"agent,omitempty" doc:"the unreachable agent"`
+	Since *time.Time `json:"since,omitempty" doc:"time at which it was last reached; absent: never"`
 	// Parameter is told of Reason, which is for people.
-	Parameter string `json:"parameter,omitempty" doc:"the parameter to set, where that is what is not known"`
+	Parameter string `json:"parameter,omitempty" doc:"the parameter to set, if a parameter is unknown"`
 }
 
 // Problem is one resource that is not well by itself, with those that are not done because of it.
@@ -258,10 +258,10 @@ type Discovery struct {
 	Version string `json:"version"`
 	API     string `json:"api"`
 	Auth    string `json:"auth" enum:"bearer,sigv4,none"`
-	Region  string `json:"region,omitempty" doc:"to sign for, with sigv4"`
+	Region  string `json:"region,omitempty" doc:"region of the SigV4 signature"`
 	// ExportURL is where uploads, exports and plans go; empty: here.
 	ExportURL string `json:"export_url,omitempty"`
 	OpenAPI   string `json:"openapi"`
-	Jobs      bool   `json:"jobs,omitempty" doc:"comparisons may be asked for as jobs"`
-	Home      string `json:"home,omitempty" doc:"identifies where the environments are kept"`
+	Jobs      bool   `json:"jobs,omitempty" doc:"the server offers comparisons as jobs"`
+	Home      string `json:"home,omitempty" doc:"identifies the home of the environments"`
 }
