@@ -188,6 +188,26 @@ func TestEveryStatementIsExplained(t *testing.T) {
 	}
 }
 
+// TestExportPolicy pins which functions have the policy that reads versions of secrets, and the keys
+// that sign calls of callbacks: those that export, of which the compile function makes the calls.
+func TestExportPolicy(t *testing.T) {
+	t.Parallel()
+	var have []string
+	resources(t, func(_, name, kind string, r node) {
+		if kind != "AWS::IAM::Role" {
+			return
+		}
+		texts(at(r, "Properties", "ManagedPolicyArns"), func(s string) {
+			if s == "ExportPolicy" {
+				have = append(have, name)
+			}
+		})
+	})
+	if slices.Sort(have); !slices.Equal(have, []string{"CompileRole", "ExportRole"}) {
+		t.Errorf("ExportPolicy is attached to %v", have)
+	}
+}
+
 // TestLogRole pins that the log function can overwrite neither files nor state: of objects only the
 // log's own, of items only those whose keys are the log's, its cursors', and of pages that it has
 // logged.
