@@ -243,8 +243,8 @@ func python(m bundle.Opened) []diag.Problem {
 	return []diag.Problem{{
 		Message: "the model has modules with Python code or of a package index, and the compile " +
 			"function has no Python: the order waits",
-		Hint: "offer the service from a model without them, or compile where Python is: " +
-			"order in an embedded home, with `southbound run`",
+		Hint: "export the services from a model without such modules, or export them to a home that " +
+			"`southbound run` serves on a machine with Python and order there",
 	}}
 }
 

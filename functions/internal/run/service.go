@@ -94,9 +94,10 @@ func (f *Function) previewer() api.Previewer {
 				return nil
 			}
 			return []diag.Problem{{
-				Message: "the model has modules with Python code or of a package index, and the " +
-					"function of the API has no Python: it previews no orders of it",
-				Hint: "preview in an embedded home, or with `southbound run --listen`",
+				Message: "the model has modules with Python code or of a package index; this home " +
+					"has no Python, so it neither previews nor fulfils orders of the model",
+				Hint: "export the services to a home that `southbound run` serves on a machine " +
+					"with Python; preview and order there",
 			}}
 		},
 	}}

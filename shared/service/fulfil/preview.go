@@ -232,7 +232,8 @@ func (o *ordered) exports(ctx context.Context, t inventory.Task) error {
 func hindered(ctx context.Context, err error) error {
 	var other *elsewhere
 	if errors.As(err, &other) {
-		return diag.Problems(other.problems).Err()
+		why := other.problems[0]
+		return fault.New(fault.Unsupported, "preview", "%s", why.Message).WithHint("%s", why.Hint)
 	}
 	if outside(ctx, err) {
 		return err
