@@ -94,7 +94,7 @@ func yamlProblems() []badCase {
 				"[*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n        - &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n " +
 				"       - &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n        - &f " +
 				"[*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n", []string{
-				`13:15 | std::Null[a,name=x] | a | the aliases up to this one stand for more than 251658 values | write out what the aliases (*name) stand for`,
+				`13:21 | std::Null[a,name=x] | a | the aliases up to this one stand for more than 500,000 values | write out what the aliases (*name) stand for`,
 			}},
 		{"merge key", "not part of YAML 1.2; what it lacks is not reported too",
 			head + "  - &r\n    type: std::Null\n    attributes: {name: x}\n  - <<: *r\n    " +
@@ -133,7 +133,15 @@ func yamlProblems() []badCase {
 			}},
 		{"byte order mark in the middle", "from files put together",
 			"southbound: 1\n\ufeffresources: []\n", []string{
-				`2:1 |  |  | unknown member "\ufeffresources" | did you mean "resources"?`,
+				`2:1 |  |  | a byte order mark begins this line | remove it; editors add it at the start of a file, and joined files keep it`,
+			}},
+		{"byte order mark before a second document", "from files put together",
+			head + "  - {type: std::Null, attributes: {name: x}}\n---\n\ufeffsouthbound: 1\n", []string{
+				`6:1 |  |  | a byte order mark begins this line | remove it; editors add it at the start of a file, and joined files keep it`,
+			}},
+		{"byte order mark before the start of a document", "from files put together",
+			"southbound: 1\n\ufeff---\nsouthbound: 1\n", []string{
+				`2:1 |  |  | a byte order mark begins this line | remove it; editors add it at the start of a file, and joined files keep it`,
 			}},
 		{"tags", "they could change what a value is",
 			"southbound: !!int 1\ndefaults: !x {agent: a}\nresources: !!seq\n  - !foo {type: " +

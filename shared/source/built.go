@@ -62,7 +62,7 @@ func LoadBuilt(ctx context.Context, b Built, opts Options) (*model.Model, error)
 		l.files.put(path.Join(at, name), data)
 	}
 	n := &numberer{}
-	k := l.taker(document{path: at + "/-"}, nil)
+	k := l.taker(document{path: at + "/-"})
 	for i := range b.Agents {
 		a := n.entry(&b.Agents[i])
 		k.agent(&a)
@@ -71,7 +71,7 @@ func LoadBuilt(ctx context.Context, b Built, opts Options) (*model.Model, error)
 	for i := range b.Resources {
 		nodes[i] = n.entry(&b.Resources[i])
 	}
-	k.resources(nodes)
+	k.resources(pointers(nodes))
 	k.blame()
 	if err := context.Cause(ctx); err != nil {
 		return nil, fault.Wrap(fault.KindOf(err), "read resources", err)
@@ -81,7 +81,7 @@ func LoadBuilt(ctx context.Context, b Built, opts Options) (*model.Model, error)
 
 // built makes the model of what was read.
 func (l *loader) built(b Built, p *part, n *numberer, opts Options) (*model.Model, error) {
-	model, problems, more := l.join([]result{{parts: []*part{p}}})
+	model, problems, more := l.join([]result{{part: p}})
 	numbered, agent := model.Where, model.WhereAgent
 	model.Where = func(i int, name string) diag.Pos { return n.real(numbered(i, name)) }
 	model.WhereAgent = func(name string) diag.Pos { return n.real(agent(name)) }

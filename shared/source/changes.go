@@ -25,7 +25,7 @@ type Changes struct {
 	Now         Inputs
 }
 
-// maxChanges is how many items are read by themselves: where more differ, reading all is as fast.
+// maxChanges is the number of changed items up to which they are exported alone.
 const maxChanges = 2000
 
 // Changes reads what differs from in; false when that cannot be told: other files would be read,
@@ -69,16 +69,12 @@ func (in *Inputs) Changes(ctx context.Context, opts Options) (Changes, bool) {
 }
 
 func (in *Inputs) clone() Inputs {
-	out := Inputs{
+	return Inputs{
 		slices.Clone(in.Documents),
 		slices.Clone(in.Files),
 		slices.Clone(in.Projects),
 		slices.Clone(in.items),
 	}
-	for i := range out.items {
-		out.items[i].list = slices.Clone(out.items[i].list)
-	}
-	return out
 }
 
 // hashes returns those of the files, sorted.
@@ -105,7 +101,7 @@ func (c *changes) read(ctx context.Context) (*model.Model, bool) {
 		return nil, false
 	}
 	for i, p := range c.l.readProjects(ctx) {
-		if !p.parts[0].clean() || p.hash != c.was.Projects[i].hash {
+		if !p.clean() || p.hash != c.was.Projects[i].hash {
 			return nil, false
 		}
 	}
@@ -192,8 +188,8 @@ func (c *changes) using(i int, paths map[string]bool) map[int]bool {
 	return out
 }
 
-// document reads those items of a document that differ, or are among uses; without a text, it is
-// read again.
+// document returns the resources of the items of a document that differ, or are among uses. Without
+// a text, the document is read again.
 func (c *changes) document(
 	ctx context.Context,
 	i int,
@@ -207,61 +203,23 @@ func (c *changes) document(
 			return nil, false
 		}
 	}
-	r := &report{file: d.name}
-	text, ok := r.check(text)
-	if !ok {
+	p := c.l.parse(ctx, d, text)
+	was, now := &c.was.items[i], &p.items
+	if !was.known || !now.known || was.rest != now.rest || len(was.list) != len(now.list) {
 		return nil, false
 	}
-	o, rest, ok := r.units(d, text)
-	of := &c.now.items[i]
-	if !ok || !r.clean() || !of.known || of.rest != rest || len(of.list) != len(o.pieces) {
-		return nil, false
-	}
-	var differ []int
-	for k, sum := range digests(o.pieces) {
-		if of.list[k].text != sum || uses[k] {
-			of.list[k].text = sum
-			differ = append(differ, k)
-		}
-	}
-	if c.took += len(differ); c.took > maxChanges || ctx.Err() != nil {
-		return nil, false
-	}
-	return c.items(d, o, of, differ)
-}
-
-// items reads items of a document, which must be to others what they were.
-func (c *changes) items(
-	d document,
-	o outline,
-	of *itemsOf,
-	differ []int,
-) ([]resource.Resource, bool) {
-	size := 0
-	for _, p := range o.pieces {
-		size += len(p.text)
-	}
-	b := newBudget(size)
-	head := c.l.taker(d, b)
-	if !head.header(&o.root) || !head.clean() {
-		return nil, false
-	}
-	t := c.l.taker(d, b)
-	t.defaults = head.defaults
-	for _, k := range differ {
-		nodes, ok := o.items(&t.report, o.pieces[k])
-		if !ok || len(nodes) != 1 {
+	c.now.items[i] = p.items
+	var out []resource.Resource
+	from := 0
+	for k, to := range p.ends {
+		if was.list[k].frame != now.list[k].frame {
 			return nil, false
 		}
-		line := nodes[0].at.line
-		t.resources(nodes)
-		if n := t.noted[len(t.noted)-1]; n.frame != of.list[k].frame ||
-			line != o.pieces[k].at.line {
-			return nil, false
+		if was.list[k].value != now.list[k].value || uses[k] {
+			out = append(out, p.resources[from:to]...)
+			c.took++
 		}
+		from = to
 	}
-	if !t.clean() || t.aliased || t.full || b.over.Load() || len(t.dropped) > 0 {
-		return nil, false
-	}
-	return t.part.resources, true
+	return out, c.took <= maxChanges
 }

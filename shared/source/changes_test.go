@@ -14,7 +14,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// texts are documents in parts, which edits change.
+// texts are documents that edits change.
 type texts struct {
 	rnd   *rand.Rand
 	docs  []docText
@@ -31,8 +31,8 @@ type docText struct {
 
 type itemText struct{ name, form, value, more int }
 
-// forms write an item; the ones at the end are such that an item cannot be read by itself, or is
-// not where it seems to be.
+// forms write an item. The last three are not usual: a text that looks like items, a dash alone, and
+// an item that another one needs.
 var forms = []string{
 	"  - type: std::Null\n    attributes: {name: n%[1]d, value: v%[2]d}\n",
 	"  - type: std::Null # one\n    attributes:\n      name: n%[1]d\n      value: |\n        " +
@@ -173,7 +173,7 @@ func (x *texts) edit() {
 
 func newTexts(rnd *rand.Rand) *texts {
 	x := &texts{rnd: rnd, files: []int{1, 2}}
-	good := len(forms) - 3 // that can be cut everywhere
+	good := len(forms) - 3 // without those that are not usual
 	fallback := len(forms) - rnd.IntN(2)*3
 	for d := range 1 + rnd.IntN(3) {
 		doc := docText{form: rnd.IntN(inJSONNamedYAML + 1)}

@@ -12,7 +12,7 @@ func (l *loader) readProjects(ctx context.Context) []result {
 	out := make([]result, 0, len(l.tree.projects))
 	for _, d := range l.tree.projects {
 		r := newProjectReader(d.name)
-		one := result{parts: []*part{r.part}}
+		one := result{part: r.part}
 		if text, err := l.tree.readUntil(ctx, d); err != nil {
 			r.unreadable(err)
 		} else {

@@ -8,10 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
-	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -20,67 +19,62 @@ import (
 	"southbound/shared/schema"
 )
 
-// result is what a document file holds.
+// result is a document file that was read.
 type result struct {
-	parts []*part
-	size  int64
-	hash  string // of its bytes
-	items itemsOf
+	*part
+	size int64
+	hash string // of its bytes
 }
 
-// part is what was read at once: a document, or a piece of one.
+// part holds the content of a document file.
 type part struct {
 	report
 	resources []resource.Resource
 	places    []resourceAt // of resources
 	members   []memberAt
 	agents    []agentAt
-	dropped   []resource.ID // likely ids of incomplete resources; "" where that cannot be told
+	dropped   []resource.ID // likely ids of incomplete resources; "" where the id is unknown
 	spans     []span
-	noted     []noted // of items, if that is wanted
+	items     itemsOf // with Options.Note
+	ends      []int   // with Options.Note: the number of resources up to the end of each item
 }
 
-// document reads a file.
+// document reads a document file.
 func (l *loader) document(ctx context.Context, d document) result {
-	p := &part{report: report{file: d.name}}
-	out := result{parts: []*part{p}}
 	text, err := l.tree.readUntil(ctx, d)
 	if err != nil {
-		p.dropped = append(p.dropped, "")
+		p := &part{report: report{file: d.name}, dropped: []resource.ID{""}}
 		p.unreadable(err)
-		return out
+		return result{part: p}
 	}
 	sum := sha256.Sum256(text)
-	out.size, out.hash = int64(len(text)), hex.EncodeToString(sum[:])
-	text, ok := p.check(text)
-	if !ok {
-		p.dropped = append(p.dropped, "")
-		return out
+	return result{l.parse(ctx, d, text), int64(len(text)), hex.EncodeToString(sum[:])}
+}
+
+// parse reads the text of a document file. After a syntax error, the rest of the file is not read;
+// in JSON lines, the rest of the line.
+func (l *loader) parse(ctx context.Context, d document, text []byte) *part {
+	t := l.taker(d)
+	if text, ok := t.check(text); ok {
+		switch {
+		case d.format == formatLines:
+			t.lines(ctx, text)
+		case d.isJSON(text):
+			t.jsonFile(ctx, text)
+		default:
+			t.yaml(ctx, t.directive(text))
+		}
+	} else {
+		t.dropped = append(t.dropped, "")
 	}
-	b := newBudget(len(text))
-	switch {
-	case d.format == formatLines:
-		out.parts = append(out.parts, l.lines(ctx, d, text, b)...)
-	case d.isJSON(text):
-		out.parts = append(out.parts, l.json(ctx, d, text, b)...)
-	default:
-		out.parts = append(out.parts, l.yaml(ctx, d, p.directive(text), b)...)
+	if len(t.broken) > 0 {
+		t.dropped = append(t.dropped, "")
 	}
-	if l.note && d.format != formatLines && ctx.Err() == nil {
-		out.items = l.itemsIn(d, out.parts, text)
+	if l.note && ctx.Err() == nil {
+		t.items = t.noted()
 	}
-	if ctx.Err() != nil { // some parts were left out
-		return out
-	}
-	if b.over.Load() {
-		p.dropped = append(p.dropped, "")
-		b.tooMuch(&p.report)
-		out.parts = []*part{p}
-	}
-	for _, p := range out.parts {
-		p.blame()
-	}
-	return out
+	t.blame()
+	return t.part
 }
 
 func (r *report) unreadable(err error) {
@@ -104,136 +98,97 @@ func isJSON(text []byte) bool {
 		jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true))
 }
 
-func (l *loader) yaml(ctx context.Context, d document, text []byte, b *budget) []*part {
-	t := l.taker(d, b)
-	o, cut := t.outlineYAML(text, l.pieceSize)
-	if cut {
-		items := func(t *part, p piece) ([]node, bool) { return o.itemsYAML(&t.report, p) }
-		if parts, ok := l.pieces(ctx, d, o, b, items); ok {
-			return parts
+// isJSON reports whether a document file is read as JSON.
+func (d document) isJSON(text []byte) bool { return d.format == formatJSON || isJSON(text) }
+
+// yaml reads the documents of a stream of YAML.
+func (t *taker) yaml(ctx context.Context, text []byte) {
+	c := &converter{report: &t.report}
+	found := false
+	for root := range c.roots(text) {
+		items := takeItems(root)
+		n := c.convert(root, 0)
+		if n.null() {
+			continue
 		}
-		o.before(b)
-		if parts, ok := l.pieces(ctx, d, o, b, items); ok {
-			return parts
-		}
+		found = true
+		t.document(&n, func(yield func(*node) bool) {
+			for i := range items {
+				item := c.convert(items[i], 2)
+				items[i] = nil // collected while the others are read
+				if ctx.Err() != nil || !yield(&item) {
+					return
+				}
+			}
+		})
 	}
-	if b.over.Load() {
-		return nil
-	}
-	b.again()
-	if cut && b.refuses(&report{}, place{}, text) {
-		if p, ok := l.salvagePieces(d, o, b); ok {
-			return []*part{p}
-		}
-		b.again()
-	}
-	docs, ok := t.parseYAML(text)
-	if len(docs) == 0 && ok {
+	if !found && t.clean() {
 		t.add(place{1, 1},
 			"a document starts with `southbound: 1`; a name that starts with _ leaves a file out",
 			"there is no document in the file")
 	}
-	if len(t.broken) > 0 {
-		if !t.full {
-			if p, ok := l.salvage(d, text, b); ok {
-				return []*part{p}
-			}
-		}
-		t.dropped = append(t.dropped, "")
-	}
-	for i := range docs {
-		t.document(&docs[i])
-	}
-	return []*part{t.part}
 }
 
-// document reads what a document says.
-func (t *taker) document(n *node) {
-	t.defaults = t.loader.defaults
-	if t.header(n) {
-		t.all(n)
-	} else {
-		t.dropped = append(t.dropped, "")
-	}
-}
-
-func (l *loader) json(ctx context.Context, d document, text []byte, b *budget) []*part {
-	t := l.taker(d, b)
+// jsonFile reads a document in JSON.
+func (t *taker) jsonFile(ctx context.Context, text []byte) {
 	if len(bytes.Trim(text, jsonBlanks)) == 0 {
 		t.add(place{1, 1}, `a document starts with {"southbound": 1`,
 			"there is no document in the file")
-		return []*part{t.part}
+		return
 	}
-	o, ok := t.outlineJSON(text, place{1, 1}, l.pieceSize)
-	if !ok {
-		t.dropped = append(t.dropped, "")
-	}
-	if o.pieces == nil {
-		t.document(&o.root)
-		return []*part{t.part}
-	}
-	parts, _ := l.pieces(ctx, d, o, b, func(t *part, p piece) ([]node, bool) {
-		return t.itemsJSON(p)
-	})
-	return append(parts, t.part)
+	t.json(ctx, t.newJSON(text, place{1, 1}))
 }
 
 // lines reads JSON lines, each of which is a document.
-func (l *loader) lines(ctx context.Context, d document, text []byte, b *budget) []*part {
-	var starts []piece
-	from, at := 0, place{1, 1}
-	for i, line := 0, int32(1); i < len(text); line++ {
-		n := bytes.IndexByte(text[i:], '\n') + 1
-		if n == 0 {
-			n = len(text) - i
-		}
-		i += n
-		if i-from >= l.pieceSize || i == len(text) {
-			starts = append(starts, piece{text[from:i], at})
-			from, at = i, place{line + 1, 1}
-		}
-	}
-	parts := make([]*part, len(starts))
-	var found atomic.Bool
-	costs := costsOf(starts)
-	b.reserve(slices.Max(append(costs, 0)))
-	parallel(len(starts), func(i int) {
-		if ctx.Err() != nil || b.over.Load() {
+func (t *taker) lines(ctx context.Context, text []byte) {
+	at, found := place{1, 1}, false
+	for line := range bytes.Lines(text) {
+		if ctx.Err() != nil {
 			return
 		}
-		defer b.gate.enter(costs[i])()
-		t := l.taker(d, b)
-		parts[i] = t.part
-		at := starts[i].at
-		for line := range bytes.Lines(starts[i].text) {
-			if len(bytes.Trim(line, jsonBlanks)) > 0 {
-				found.Store(true)
-				t.line(line, at)
-			}
-			at.line++
+		if len(bytes.Trim(line, jsonBlanks)) > 0 {
+			found = true
+			j := t.newJSON(bytes.TrimRight(line, "\r\n"), at)
+			j.single = true
+			t.json(ctx, j)
 		}
-	})
-	if !found.Load() {
-		t := l.taker(d, b)
+		at.line++
+	}
+	if !found {
 		t.add(place{1, 1}, `each line is a document: {"southbound": 1, "resources": [...]}`,
 			"there is no document on standard input")
-		parts = append(parts, t.part)
 	}
-	return parts
 }
 
-func (t *taker) line(text []byte, at place) {
-	j := t.newJSON(bytes.TrimRight(text, "\r\n"), at)
-	j.single = true
-	n, err := j.value(0)
-	if err == nil {
-		err = j.end()
-	}
+// json reads a document. Its syntax is checked as a whole first.
+func (t *taker) json(ctx context.Context, j *jsonReader) {
+	n, items, err := j.document()
 	if err != nil {
-		n.broken()
-		t.dropped = append(t.dropped, "")
+		return
 	}
-	t.document(&n)
+	t.document(&n, func(yield func(*node) bool) {
+		if items == nil {
+			return
+		}
+		for n := range items.items {
+			if ctx.Err() != nil || !yield(n) {
+				return
+			}
+		}
+	})
+}
+
+// document reads a document. The items of its list of resources that are not in n follow.
+func (t *taker) document(n *node, items iter.Seq[*node]) {
+	t.defaults = t.loader.defaults
+	if !t.header(n) {
+		t.dropped = append(t.dropped, "")
+		return
+	}
+	t.all(n.get(keyResources), items)
+	if t.loader.note {
+		t.noteRest(n)
+	}
 }
 
 // taker turns the nodes of a document into agents and resources.
@@ -248,11 +203,11 @@ type taker struct {
 	texts    map[string]string // one copy of each text that resources share
 	relative bool              // what is being read has an id that leaves out its agent
 	uses     []string          // the files that the item refers to that is being read
-	room     []byte            // see frame
+	room     []byte            // for the values of digests
 }
 
-func (l *loader) taker(d document, b *budget) *taker {
-	return &taker{part: &part{report: report{file: d.name, budget: b}}, loader: l, doc: d,
+func (l *loader) taker(d document) *taker {
+	return &taker{part: &part{report: report{file: d.name}}, loader: l, doc: d,
 		defaults: l.defaults, texts: map[string]string{}}
 }
 
@@ -277,6 +232,7 @@ const (
 // header reads what a document says besides its resources. It returns false if it is not a document
 // of this format.
 func (t *taker) header(n *node) bool {
+	t.spans = append(t.spans, span{at: n.at})
 	if n.kind != object {
 		if n.bad {
 			return false
@@ -288,13 +244,9 @@ func (t *taker) header(n *node) bool {
 		t.add(n.at, hint, "a document is a map")
 		return false
 	}
-	t.spans = append(t.spans, span{at: n.at})
 	var format *node
 	for i := range n.items {
 		m := &n.items[i]
-		if m.key != keyResources && !t.budget.keep(keptOf(m)) {
-			return false
-		}
 		t.spans = append(t.spans, span{at: m.keyAt})
 		switch m.key {
 		case keySouthbound:
@@ -308,15 +260,11 @@ func (t *taker) header(n *node) bool {
 			t.unknown(m, []string{keySouthbound, keyDefaults, keyAgents, keyResources})
 		}
 	}
-	if n.cut && n.get(keyDefaults) == nil {
-		t.defaults.badAgent = true // they may follow
-	}
 	switch {
 	case format == nil:
 		if !n.bad {
 			t.add(n.at, "add `southbound: 1`", "the document does not say its format")
 		}
-	case format.cut: // it is what it is
 	case format.bad:
 		return false
 	case format.value != int64(1):
@@ -445,45 +393,51 @@ func (t *taker) flag(m *node, to *bool) {
 		"%s is true or false", m.key)
 }
 
-// all reads the list of resources of a document. A list with nothing under it may be one whose items
-// were lost, and is no way to describe none.
-func (t *taker) all(doc *node) {
-	n := doc.get(keyResources)
+// all reads the list of resources of a document. It refuses a list with nothing under it, which is
+// no way to describe none.
+func (t *taker) all(n *node, items iter.Seq[*node]) {
 	switch {
 	case n == nil:
-	case n.kind != list:
-		t.dropped = append(t.dropped, "")
-		switch {
-		case n.bad, n.null() && doc.cut:
-		case n.null():
-			t.add(n.at, "write `resources: []` if none is meant, or leave it out",
-				"resources has nothing under it")
-		default:
-			t.add(n.at, "start each resource with `- type:`", "resources is a list")
-		}
+	case n.kind == list:
+		t.resources(pointers(n.items))
+		t.resources(items)
+		return
+	case n.bad:
+	case n.null():
+		t.add(n.at, "write `resources: []` if none is meant, or leave it out",
+			"resources has nothing under it")
 	default:
-		t.resources(n.items)
+		t.add(n.at, "start each resource with `- type:`", "resources is a list")
+	}
+	if n != nil {
+		t.dropped = append(t.dropped, "")
 	}
 }
 
-func (t *taker) resources(nodes []node) {
-	t.part.resources = slices.Grow(t.part.resources, len(nodes))
-	t.places = slices.Grow(t.places, len(nodes))
-	for i := range nodes {
-		if !t.budget.keep(keptOfResource(&nodes[i])) {
-			return
+// pointers returns pointers to the nodes of a list.
+func pointers(nodes []node) iter.Seq[*node] {
+	return func(yield func(*node) bool) {
+		for i := range nodes {
+			if !yield(&nodes[i]) {
+				return
+			}
+		}
+	}
+}
+
+func (t *taker) resources(items iter.Seq[*node]) {
+	for n := range items {
+		var value digest
+		if t.loader.note {
+			t.room = n.append(t.room[:0])
+			value = digestOf(t.room)
 		}
 		made := len(t.part.resources)
 		t.uses = t.uses[:0]
-		t.resource(&nodes[i])
+		t.resource(n)
 		if t.loader.note {
-			t.noteItem(nodes[i].at.line, t.part.resources[made:])
+			t.noteItem(value, made)
 		}
-		nodes[i] = node{}
-	}
-	// most are wrong: do not keep the room for them
-	if len(t.part.resources) < cap(t.part.resources)/2 {
-		t.part.resources, t.places = slices.Clone(t.part.resources), slices.Clone(t.places)
 	}
 }
 

@@ -39,7 +39,7 @@ func (l *loader) inputs(read, projects []result) Inputs {
 	in.items = make([]itemsOf, len(l.tree.docs))
 	for i, d := range l.tree.docs {
 		in.Documents = append(in.Documents, Input{d.path, read[i].size, read[i].hash})
-		in.items[i] = read[i].items
+		in.items[i] = read[i].part.items
 	}
 	return in
 }

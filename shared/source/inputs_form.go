@@ -24,7 +24,7 @@ func (in *Inputs) Encode(key string) []byte {
 			w.Hex(f.hash)
 		}
 	}
-	w.B = slices.Grow(w.B, 64*len(in.items)+2*len(item{}.text)*in.noted())
+	w.B = slices.Grow(w.B, 64*len(in.items)+2*len(item{}.value)*in.noted())
 	for i := range in.items {
 		in.items[i].write(w)
 	}
@@ -48,7 +48,7 @@ func (of *itemsOf) write(w *binform.Writer) {
 	w.B = append(w.B, of.rest[:]...)
 	w.Len(len(of.list))
 	for i := range of.list {
-		w.B = append(append(w.B, of.list[i].text[:]...), of.list[i].frame[:]...)
+		w.B = append(append(w.B, of.list[i].value[:]...), of.list[i].frame[:]...)
 	}
 	w.Len(len(of.uses))
 	for _, u := range of.uses {
@@ -99,7 +99,7 @@ func (of *itemsOf) read(r *binform.Reader) {
 	copy(of.rest[:], r.Take(len(of.rest)))
 	of.list = make([]item, r.Len())
 	for i := range of.list {
-		copy(of.list[i].text[:], r.Take(len(digest{})))
+		copy(of.list[i].value[:], r.Take(len(digest{})))
 		copy(of.list[i].frame[:], r.Take(len(digest{})))
 	}
 	for n := r.Len(); n > 0 && !r.Bad; n-- {

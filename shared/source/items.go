@@ -3,160 +3,118 @@ package source
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"southbound/shared/resource"
 )
 
-// digest is the beginning of a SHA-256: enough to tell texts apart.
+// digest is the beginning of a SHA-256: enough to tell values apart.
 type digest [16]byte
 
-func digestOf(text ...[]byte) digest {
-	h := sha256.New()
-	for _, t := range text {
-		h.Write(binary.AppendUvarint(nil, uint64(len(t))))
-		h.Write(t)
-	}
-	return digest(h.Sum(nil)[:len(digest{})])
+func digestOf(b []byte) digest {
+	sum := sha256.Sum256(b)
+	return digest(sum[:len(digest{})])
 }
 
-// item is what is noted of one item of a list of resources.
+// item holds the digests of one item of a list of resources.
 type item struct {
-	text  digest
-	frame digest // of what it means to others: see taker.frame
+	value digest
+	frame digest // see taker.frame
 }
 
-// itemsOf is what is noted of a document, if each item of its list of resources can be read by
-// itself.
+// itemsOf holds the digests of a document file. They are known only if the file has no problems.
 type itemsOf struct {
 	known bool
-	rest  digest // of the text without the items
+	rest  digest // of everything but the items
 	list  []item
 	uses  []use
 }
 
-// use says that an item refers to a file.
+// use is a reference of an item to a file.
 type use struct {
 	item int
 	file string // its path in the tree
 }
 
-// noted is what was noted of an item when it was read.
-type noted struct {
-	line  int32 // on which it starts
-	frame digest
-	uses  []string
-}
-
-// maxItems is how many items are noted of all documents, at 32 bytes each.
+// maxItems is the number of items of all documents whose digests are kept, at 32 bytes each.
 const maxItems = 1 << 20
 
-// frame returns a digest of what the resources that an item has made are to others: which they are,
-// what they require, and the files that they refer to. An item with another text and the same frame
-// leaves everything else as it is, unless types make more of attributes.
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// append appends a form of a value without its places. Equal values have equal forms.
+func (n *node) append(b []byte) []byte {
+	b = append(appendText(b, n.key), byte(n.kind))
+	if s, is := n.value.(string); is {
+		b = appendText(append(b, 's'), s)
+	} else {
+		b = fmt.Appendf(b, "%T %v\n", n.value, n.value)
+	}
+	b = binary.AppendUvarint(b, uint64(len(n.items)))
+	for i := range n.items {
+		b = n.items[i].append(b)
+	}
+	return b
+}
+
+// frame returns a digest of the parts of an item's resources that other resources depend on: their
+// ids, sets and requirements, whether they are purged, and the files that they refer to. If an item
+// changes and its frame does not, all other resources stay valid, unless types complete attributes.
 func (t *taker) frame(made []resource.Resource, uses []string) digest {
 	b := t.room[:0]
-	text := func(s string) {
-		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
-	}
 	for i := range made {
 		r := &made[i]
-		text(string(r.ID))
-		text(r.Set)
+		b = appendText(appendText(b, string(r.ID)), r.Set)
 		b = append(b, '0')
 		if r.Purged {
 			b[len(b)-1] = '1'
 		}
 		for _, id := range r.Requires {
-			text(string(id))
+			b = appendText(b, string(id))
 		}
 		b = append(b, 0)
 	}
 	for _, path := range uses {
-		text(path)
+		b = appendText(b, path)
 	}
 	t.room = b
 	return digestOf(b)
 }
 
-// noteItem notes the item that was read last; made are its resources.
-func (t *taker) noteItem(line int32, made []resource.Resource) {
+// noteItem records the digests of an item; its resources are those from number made on.
+func (t *taker) noteItem(value digest, made int) {
 	slices.Sort(t.uses)
-	uses := slices.Clone(slices.Compact(t.uses))
-	t.noted = append(t.noted, noted{line, t.frame(made, uses), uses})
-	t.uses = t.uses[:0]
-}
-
-// isJSON reports whether a document is read as JSON; text is what it holds.
-func (d document) isJSON(text []byte) bool { return d.format == formatJSON || isJSON(text) }
-
-// units cuts a text into the items of its list of resources, each a piece by itself, and returns a
-// digest of the rest.
-func (r *report) units(d document, text []byte) (outline, digest, bool) {
-	if d.isJSON(text) {
-		return r.unitsJSON(text)
+	uses := slices.Compact(t.uses)
+	for _, path := range uses {
+		t.items.uses = append(t.items.uses, use{len(t.items.list), path})
 	}
-	return r.unitsYAML(r.directive(text))
+	frame := t.frame(t.part.resources[made:], uses)
+	t.items.list = append(t.items.list, item{value, frame})
+	t.ends = append(t.ends, len(t.part.resources))
 }
 
-// unitsJSON is units for JSON. What stands between two items means nothing there.
-func (r *report) unitsJSON(text []byte) (outline, digest, bool) {
-	o, ok := r.outlineJSON(text, place{1, 1}, 1)
-	if !ok || o.pieces == nil {
-		return outline{}, digest{}, false
-	}
-	return o, digestOf([]byte("JSON"), o.head, o.tail), true
-}
-
-// unitsYAML is units for YAML.
-func (r *report) unitsYAML(text []byte) (outline, digest, bool) {
-	o, ok := r.outlineYAML(text, 1)
-	if !ok || o.expanded.Load() > 0 {
-		return outline{}, digest{}, false
-	}
-	return o, digestOf(o.head, o.tail), true
-}
-
-// digests returns those of the texts of pieces.
-func digests(pieces []piece) []digest {
-	out := make([]digest, len(pieces))
-	const step = 256
-	parallel((len(pieces)+step-1)/step, func(k int) {
-		for i := k * step; i < min(len(pieces), (k+1)*step); i++ {
-			out[i] = digestOf(pieces[i].text)
+// noteRest adds a document without its items to the digest of the rest of its file.
+func (t *taker) noteRest(n *node) {
+	b := append(t.room[:0], t.items.rest[:]...)
+	for i := range n.items {
+		if n.items[i].key != keyResources {
+			b = n.items[i].append(b)
 		}
-	})
-	return out
+	}
+	b = binary.AppendUvarint(b, uint64(len(t.items.list)))
+	t.room = b
+	t.items.rest = digestOf(b)
 }
 
-// itemsIn returns what is noted of a document that was read in parts without a problem; text is
-// what it holds. Nothing is known of one in which an item may need another one, or where an
-// item may start elsewhere than where the text is cut.
-func (l *loader) itemsIn(d document, parts []*part, text []byte) itemsOf {
-	var all []noted
-	for _, p := range parts {
-		if !p.clean() || p.aliased || p.full || len(p.dropped) > 0 {
-			return itemsOf{}
-		}
-		all = append(all, p.noted...)
-	}
-	if !l.note || len(all) == 0 || l.items.Add(int64(len(all))) > maxItems {
+// noted returns the digests of a file that was read.
+func (t *taker) noted() itemsOf {
+	n := len(t.items.list)
+	if !t.clean() || len(t.dropped) > 0 || n == 0 || t.loader.items.Add(int64(n)) > maxItems {
 		return itemsOf{}
 	}
-	o, rest, ok := (&report{}).units(d, text)
-	if !ok || len(o.pieces) != len(all) {
-		return itemsOf{}
-	}
-	out := itemsOf{known: true, rest: rest, list: make([]item, len(all))}
-	sums := digests(o.pieces)
-	for i, n := range all {
-		if o.pieces[i].at.line != n.line {
-			return itemsOf{}
-		}
-		out.list[i] = item{sums[i], n.frame}
-		for _, path := range n.uses {
-			out.uses = append(out.uses, use{i, path})
-		}
-	}
+	out := t.items
+	out.known = true
 	return out
 }

@@ -18,10 +18,6 @@ type jsonReader struct {
 	seen   int   // the offset in text whose place at is
 	at     place // of text[seen]
 	single bool  // the text is one line of JSON lines
-	values int64 // that were read
-	// what stands before each item of the list of resources; "" when that is not known
-	starts string
-	first  place // of the item of a list of resources, or of what else is being read
 }
 
 // jsonBlanks may stand between tokens.
@@ -133,15 +129,64 @@ func (j *jsonReader) only() string {
 		"files"
 }
 
+// document reads a document except for the items of its list of resources, of which it checks the
+// syntax. It returns a reader for them, nil if there is no such list.
+func (j *jsonReader) document() (node, *jsonReader, error) {
+	k, at := j.next()
+	n := node{at: at, kind: object}
+	if k != '{' {
+		n, err := j.value(0)
+		if err == nil {
+			err = j.end()
+		}
+		return n, nil, err
+	}
+	if _, err := j.dec.ReadToken(); err != nil {
+		return n, nil, j.fail(err)
+	}
+	var items *jsonReader
+	var seen map[string]int
+	for {
+		name, keyAt, err := j.name()
+		if err != nil {
+			return n, nil, err
+		}
+		if name == nil {
+			return n, items, j.end()
+		}
+		var m node
+		if k, start := j.next(); *name == keyResources && k == '[' && items == nil {
+			m = node{at: start, kind: list}
+			items = j.newJSON(j.text[j.seen:], start)
+			err = j.skip()
+		} else {
+			m, err = j.value(1)
+		}
+		if err != nil {
+			return n, nil, err
+		}
+		m.key, m.keyAt = *name, keyAt
+		n.items, seen = j.append(n.items, seen, m)
+	}
+}
+
+// items reads the items of the list with which the text begins. The syntax of the list was checked.
+func (j *jsonReader) items(yield func(*node) bool) {
+	_, err := j.dec.ReadToken()
+	for err == nil && j.dec.PeekKind() != ']' {
+		var n node
+		if n, err = j.value(2); err != nil || !yield(&n) {
+			return
+		}
+	}
+}
+
 // value reads the next value.
 func (j *jsonReader) value(depth int) (node, error) {
 	k, at := j.next()
 	n := node{at: at}
-	if depth <= 2 {
-		j.first = at
-	}
-	if j.values++; j.budget != nil && j.values > j.budget.values(costJSON) {
-		j.budget.tooMany(j.report, j.first, costJSON)
+	if j.values++; j.values > maxValues {
+		j.tooMany(at)
 		return n, errReported
 	}
 	switch k {
@@ -219,10 +264,6 @@ func (j *jsonReader) list(n *node, depth int) error {
 		}
 		e, err := j.value(depth + 1)
 		if err != nil {
-			n.broken()
-			if e.kind != scalar {
-				n.items = append(n.items, e)
-			}
 			return err
 		}
 		n.items = append(n.items, e)
@@ -235,20 +276,14 @@ func (j *jsonReader) object(n *node, depth int) error {
 	for {
 		name, at, err := j.name()
 		if err != nil || name == nil {
-			if err != nil {
-				n.broken()
-			}
 			return err
 		}
 		m, err := j.value(depth + 1)
-		m.key, m.keyAt = *name, at
-		if err == nil || m.kind != scalar {
-			n.items, seen = j.append(n.items, seen, m)
-		}
 		if err != nil {
-			n.broken()
 			return err
 		}
+		m.key, m.keyAt = *name, at
+		n.items, seen = j.append(n.items, seen, m)
 	}
 }
 

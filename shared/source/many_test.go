@@ -45,9 +45,9 @@ func TestCountsAll(t *testing.T) {
 			if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := load(t.Context(),
+			_, _, err := Load(t.Context(),
 				Options{Path: path, Types: types,
-					Check: deploy.New(deploy.Config{Types: types}).ValidateClosed}, 1<<10)
+					Check: deploy.New(deploy.Config{Types: types}).ValidateClosed})
 			if err == nil { // all is for later checks
 				m, _, _ := Load(t.Context(), Options{Path: path, Types: types})
 				err = deploy.New(deploy.Config{Types: types}).ValidateClosed(m).Err()

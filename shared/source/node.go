@@ -31,7 +31,6 @@ type node struct {
 	items []node
 	kind  kind
 	zero  bool // an integer with leading zeros, such as 0644
-	cut   bool // more may belong to it, which could not be read
 	bad   bool // a problem with it, or with a member that it lacks, is reported already
 }
 
@@ -105,17 +104,14 @@ func short(s string) string {
 	return s
 }
 
-// report collects the problems of one file, or of one part of it.
+// report collects the problems of one file.
 type report struct {
-	file    string
-	budget  *budget // nil: not bounded
-	list    diag.Problems
-	last    place   // of the last problem in the text
-	more    []place // of further problems, which are counted and not kept
-	full    bool    // there is more in the text than can be read
-	aliased bool    // something stands for what stands elsewhere
-	// where the text could not be read, so that problems there belong to no resource
-	broken []place
+	file   string
+	list   diag.Problems
+	last   place   // of the last problem in the text
+	more   []place // of further problems, which are counted and not kept
+	broken []place // of syntax errors, which belong to no resource
+	values int     // that were read from JSON
 }
 
 // maxProblems is how many problems a report keeps: more than are shown, so that the ones shown are
@@ -138,7 +134,7 @@ func (r *report) add(at place, hint, format string, args ...any) *diag.Problem {
 	return &r.list[len(r.list)-1]
 }
 
-// syntax adds the problem that the text cannot be read from a place on.
+// syntax adds a syntax error.
 func (r *report) syntax(at place, hint, format string, args ...any) {
 	r.broken = append(r.broken, at)
 	r.add(at, hint, format, args...)

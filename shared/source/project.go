@@ -83,8 +83,7 @@ func newProjectReader(file string) *projectReader {
 // read reads the text of a project file.
 func (r *projectReader) read(text []byte, p *Project) {
 	if text, ok := r.check(text); ok {
-		docs, _ := r.parseYAML(r.directive(text))
-		r.project(docs, p)
+		r.project(r.parseYAML(r.directive(text)), p)
 	}
 }
 

@@ -133,10 +133,6 @@ func (t *taker) complete(r *taken, typ *schema.Compiled) bool {
 		ok = t.readTitle(r, typ, attributes)
 	}
 	requires := t.requires(r.requires)
-	if ok && typ != nil && r.node.cut {
-		t.unseen(r, typ, attributes, "")
-		return false
-	}
 	if !ok || typ == nil {
 		return false
 	}
@@ -243,8 +239,7 @@ func (t *taker) unseen(r *taken, typ *schema.Compiled, attributes map[string]any
 		} else if n != nil {
 			at = n.at
 		}
-		if n != nil && n.bad || n == nil && r.said().bad ||
-			r.node.cut && n != nil && fits(typ, n.key, attributes) {
+		if n != nil && n.bad || n == nil && r.said().bad {
 			continue
 		}
 		p.Pos, p.Hint = at.in(t.file), cmp.Or(p.Hint, typ.Hint(p.Attribute))
@@ -258,13 +253,6 @@ func (t *taker) unseen(r *taken, typ *schema.Compiled, attributes map[string]any
 		t.add(at.at, "write text that is not empty and holds no NUL, or a number",
 			"the attribute names the resource").Attribute = unnamed
 	}
-}
-
-// fits reports whether an attribute is right by itself, so that what is wrong with it may come from
-// others.
-func fits(typ *schema.Compiled, name string, attributes map[string]any) bool {
-	a, ok := typ.Attribute(name)
-	return ok && a.DataType.Check(attributes[name]) == nil
 }
 
 // requires reads a list of ids.

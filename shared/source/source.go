@@ -3,15 +3,14 @@
 // YAML and JSON become the same tree of nodes with places, so that both are interpreted by the same
 // code. The problems of all documents are reported at once.
 //
-// Load goes this way, with documents, and pieces of long ones, side by side:
+// Load works in these steps, with several files in parallel:
 //
-//	tree       which documents there are; nothing outside of the directory is read
-//	split      a long list of resources is cut into pieces, JSON by the library that reads it
-//	yaml, json a text becomes nodes, within a budget of memory; text that cannot be read as a whole
-//	           is read once more for its other problems (salvage)
-//	document   nodes become agents, defaults and resources; values, titles and files are read
-//	agents     a resource with a list of agents becomes one for each
-//	join       all documents become one model, whose Where finds the place of anything in it
+//	tree       finds the documents; files outside of the directory are not read
+//	yaml, json parse a text into nodes, up to the first syntax error
+//	document   turns nodes into agents, defaults and resources, one item of a list of resources
+//	           after the other; reads values, titles and files
+//	agents     turns a resource with a list of agents into one for each
+//	join       makes one model of all documents, whose Where returns the place of anything in it
 //
 // What was read is noted (Inputs), so that the next export may read only what has changed
 // (Changes); see docs/design/export.md.
@@ -58,17 +57,12 @@ type Options struct {
 // Attributes are as written, without defaults. All problems of the documents are returned at once,
 // as diag.Problems, in order of place. A path that cannot be read is a fault.
 func Load(ctx context.Context, opts Options) (*model.Model, Inputs, error) {
-	return load(ctx, opts, pieceSize)
-}
-
-// load is Load with a given size of pieces.
-func load(ctx context.Context, opts Options, size int) (*model.Model, Inputs, error) {
 	t, err := openTree(opts)
 	if err != nil {
 		return nil, Inputs{}, err
 	}
 	defer t.close()
-	l := &loader{types: opts.Types, agent: opts.Agent, tree: t, files: newFiles(t), pieceSize: size,
+	l := &loader{types: opts.Types, agent: opts.Agent, tree: t, files: newFiles(t),
 		defaults: documentDefaults, note: opts.Note}
 	l.copies.max = cmp.Or(opts.maxCopies, maxCopies)
 	projects := l.readProjects(ctx)
@@ -119,31 +113,23 @@ func also(problems diag.Problems, more map[string][]place, later diag.Problems) 
 	return problems
 }
 
-// loader holds what the parts of all documents share while they are read.
+// loader holds the state that all documents share while they are read.
 type loader struct {
-	types     *schema.Registry
-	agent     func(resource.Agent) []diag.Problem
-	tree      *tree
-	files     *files
-	pieceSize int
-	copies    copies
-	defaults  defaults // of documents that do not say otherwise
-	note      bool     // what is read is noted
-	items     atomic.Int64
+	types    *schema.Registry
+	agent    func(resource.Agent) []diag.Problem
+	tree     *tree
+	files    *files
+	copies   copies
+	defaults defaults // of documents that do not set them
+	note     bool     // digests of items are recorded
+	items    atomic.Int64
 }
 
-// pieceSize is the approximate size of a piece of a document, in bytes: enough for some hundred
-// resources, and small enough to keep all cores busy.
-const pieceSize = 32 << 10
-
 // parallel calls f for 0 to n-1 on all cores and waits.
-func parallel(n int, f func(i int)) { parallelOn(runtime.GOMAXPROCS(0), n, f) }
-
-// parallelOn is parallel with a number of workers.
-func parallelOn(workers, n int, f func(i int)) {
+func parallel(n int, f func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range min(n, workers) {
+	for range min(n, runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				f(i)
@@ -158,9 +144,7 @@ func parallelOn(workers, n int, f func(i int)) {
 func (l *loader) join(read []result) (*model.Model, diag.Problems, map[string][]place) {
 	total := 0
 	for i := range read {
-		for _, p := range read[i].parts {
-			total += len(p.resources)
-		}
+		total += len(read[i].resources)
 	}
 	m := &model.Model{Files: l.files.blobs(), Resources: make([]resource.Resource, 0, total)}
 	w := &places{}
@@ -169,22 +153,21 @@ func (l *loader) join(read []result) (*model.Model, diag.Problems, map[string][]
 	more := map[string][]place{}
 	agents := map[string]agentAt{}
 	for i := range read {
-		for _, p := range read[i].parts {
-			problems = append(problems, p.list...)
-			if len(p.more) > 0 {
-				more[p.file] = append(more[p.file], p.more...)
-			}
-			w.add(p, len(p.resources))
-			m.Resources = append(m.Resources, p.resources...)
-			dropped = append(dropped, p.dropped...)
-			p.resources = nil
-			for _, a := range p.agents {
-				if first, known := agents[a.Name]; !known {
-					agents[a.Name] = a
-					m.Agents = append(m.Agents, a.Agent)
-				} else if !sameAgent(first.Agent, a.Agent) {
-					problems.Add(conflict(first, a))
-				}
+		p := read[i].part
+		problems = append(problems, p.list...)
+		if len(p.more) > 0 {
+			more[p.file] = append(more[p.file], p.more...)
+		}
+		w.add(p, len(p.resources))
+		m.Resources = append(m.Resources, p.resources...)
+		dropped = append(dropped, p.dropped...)
+		p.resources = nil
+		for _, a := range p.agents {
+			if first, known := agents[a.Name]; !known {
+				agents[a.Name] = a
+				m.Agents = append(m.Agents, a.Agent)
+			} else if !sameAgent(first.Agent, a.Agent) {
+				problems.Add(conflict(first, a))
 			}
 		}
 	}

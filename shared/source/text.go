@@ -70,6 +70,11 @@ func (r *report) directive(text []byte) []byte {
 	return text
 }
 
+func blankOrComment(line []byte) bool {
+	t := bytes.TrimRight(bytes.TrimLeft(line, " "), "\r")
+	return len(t) == 0 || t[0] == '#'
+}
+
 // placeOf returns the place of the byte at an offset.
 func placeOf(text []byte, offset int) place { return place{1, 1}.after(text[:offset]) }
 

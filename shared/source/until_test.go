@@ -41,15 +41,14 @@ func (r *cancelOnRead) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestPiecesAreInterrupted pins that a long input can be stopped when it has been read and is being
+// TestParsingIsInterrupted pins that a long input can be stopped when it has been read and is being
 // parsed.
-func TestPiecesAreInterrupted(t *testing.T) {
+func TestParsingIsInterrupted(t *testing.T) {
 	t.Parallel()
 	line := `{"southbound": 1, "resources": [{"type": "std::Null", "agent": "a", "attributes": {"name": "x"}}]}` + "\n"
 	ctx, cancel := context.WithCancel(t.Context())
 	in := &cancelOnRead{strings.NewReader(strings.Repeat(line, 1000)), cancel}
-	if _, _, err := load(ctx, Options{Path: "-", Stdin: in, Types: testTypes(t)},
-		1000); !fault.Is(err, fault.Canceled) {
+	if _, _, err := Load(ctx, Options{Path: "-", Stdin: in, Types: testTypes(t)}); !fault.Is(err, fault.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -57,15 +56,11 @@ func TestPiecesAreInterrupted(t *testing.T) {
 // TestMark pins that an input that is wrong everywhere is not noted everywhere.
 func TestMark(t *testing.T) {
 	t.Parallel()
-	l := &loader{types: testTypes(t), pieceSize: 1 << 30}
+	l := &loader{types: testTypes(t)}
 	text := []byte(`{"southbound": 1, "resources": [` + strings.Repeat("1,", 10*maxProblems) +
 		"1]}")
-	p := l.json(t.Context(), document{name: "x"}, text, newBudget(1<<30))
-	marks, room := 0, 0
-	for _, p := range p {
-		marks, room = marks+len(p.spans), room+cap(p.resources)
-	}
-	if marks > 2*maxProblems || room > maxProblems {
+	p := l.parse(t.Context(), document{name: "x", format: formatJSON}, text)
+	if marks, room := len(p.spans), cap(p.resources); marks > 2*maxProblems || room > maxProblems {
 		t.Errorf("%d places noted, and room for %d resources", marks, room)
 	}
 }

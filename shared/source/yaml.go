@@ -5,54 +5,73 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
-	"sync/atomic"
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// parseYAML returns the documents of a YAML stream, without empty ones; false if there is a
-// problem.
-func (r *report) parseYAML(text []byte) ([]node, bool) {
-	return (&converter{report: r, expanded: new(atomic.Int64)}).parse(text)
-}
-
-func (c *converter) parse(text []byte) ([]node, bool) {
-	if c.budget.refuses(c.report, place{1 + c.shift, 1}, text) {
-		return nil, false
-	}
-	plugins := []any{loaderlimits.New(loaderlimits.DepthFunc(limit))}
-	if c.anchors != nil {
-		c.anchors.shift = c.shift
-		plugins = append(plugins, c.anchors)
-	}
-	loader, err := yaml.NewLoader(bytes.NewReader(text), yaml.WithPlugin(plugins...))
-	if err != nil {
-		c.yamlError(text, err)
-		return nil, false
-	}
+// parseYAML returns the documents of a YAML stream, without empty ones.
+func (r *report) parseYAML(text []byte) []node {
+	c := &converter{report: r}
 	var docs []node
-	for {
-		var y yaml.Node
-		switch err := loader.Load(&y); {
-		case errors.Is(err, io.EOF):
-			return docs, c.clean()
-		case err != nil:
-			c.yamlError(text, err)
-			return docs, false
-		}
-		if len(y.Content) == 0 {
-			continue
-		}
-		if n := c.convert(y.Content[0], 0); !n.null() {
+	for root := range c.roots(text) {
+		if n := c.convert(root, 0); !n.null() {
 			docs = append(docs, n)
 		}
 	}
+	return docs
 }
 
-// limit gives up where something is nested absurdly deep. That it is nested too deeply is told
-// better by converter.
+// roots returns the documents of a YAML stream up to the first syntax error, which it reports. The
+// library cannot go on behind one.
+func (c *converter) roots(text []byte) iter.Seq[*yaml.Node] {
+	return func(yield func(*yaml.Node) bool) {
+		if valuesIn(text) > maxValues {
+			c.tooMany(place{1, 1})
+			return
+		}
+		if at := bytes.Index(text, append([]byte{'\n'}, byteOrderMark...)); at >= 0 {
+			c.syntax(placeOf(text, at+1),
+				"remove it; editors add it at the start of a file, and joined files keep it",
+				"a byte order mark begins this line")
+			return
+		}
+		loader, err := yaml.NewLoader(bytes.NewReader(text),
+			yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthFunc(limit))))
+		for err == nil {
+			var y yaml.Node
+			if err = loader.Load(&y); err == nil && len(y.Content) > 0 && !yield(y.Content[0]) {
+				return
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			c.yamlError(text, err)
+		}
+	}
+}
+
+// takeItems removes the items of the list of resources from a document and returns them. They are
+// converted one by one, so that the nodes of the others can be collected.
+func takeItems(root *yaml.Node) []*yaml.Node {
+	if root.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		name, value := root.Content[i], root.Content[i+1]
+		if name.Kind == yaml.ScalarNode && name.Value == keyResources &&
+			value.Kind == yaml.SequenceNode && value.Anchor == "" {
+			items := value.Content
+			value.Content = nil
+			return items
+		}
+	}
+	return nil
+}
+
+// limit stops the library before its stack grows. The converter reports lists and maps that are
+// nested deeper than maxDepth, with a better message.
 func limit(depth int, _ *loaderlimits.DepthContext) error {
 	if depth > 100*maxDepth {
 		return fmt.Errorf("exceeded max depth of %d", 100*maxDepth)
@@ -98,8 +117,7 @@ func (c *converter) yamlError(text []byte, err error) {
 				"close the quotes or the bracket"
 		}
 		if strings.Contains(message, "did not find expected ',' or") && le.ContextMark.Line > 0 {
-			// texts are bounded
-			message += fmt.Sprintf(" for what opens at %d:%d", int32(le.ContextMark.Line)+c.shift,
+			message += fmt.Sprintf(" for what opens at %d:%d", le.ContextMark.Line,
 				le.ContextMark.Column)
 		}
 		if mark.Line > 0 {
@@ -113,7 +131,6 @@ func (c *converter) yamlError(text []byte, err error) {
 	if strings.Contains(message, "control characters") {
 		if i := control(text); i >= 0 {
 			at = placeOf(text, i)
-			at.line += c.shift
 			c.syntax(at, `write it as an escape in double quotes, such as "\e"`,
 				"a control character stands in the text, at byte %d", i+1)
 			return
@@ -130,7 +147,6 @@ func (c *converter) yamlError(text []byte, err error) {
 	if hint == "" {
 		hint = "look at this line and at the one before it"
 	}
-	at.line += c.shift
 	c.syntax(at, hint, "this is not valid YAML: %s", strings.TrimPrefix(message, "yaml: "))
 }
 
@@ -147,40 +163,33 @@ func startHint(text []byte, at place) string {
 	return "indent with spaces, not tabs"
 }
 
-// converter turns the library's nodes into ours, and refuses what is ambiguous.
+// converter turns the library's nodes into ours, and refuses ambiguous ones.
 type converter struct {
 	*report
-	from, shift int32        // lines after from are shift lines further down in the file
-	anchors     *anchors     // of what was read before, if that counts
-	open        []*yaml.Node // aliases that are being replaced
-	aliasAt     place        // of the first of them
-	// how many values aliases have been replaced by, in the whole document
-	expanded *atomic.Int64
+	open     []*yaml.Node // aliases that are being replaced
+	aliasAt  place        // of the first of them
+	expanded int          // values that aliases were replaced by, in the whole file
 }
 
-func (c *converter) place(n *yaml.Node) place {
-	p := place{int32(n.Line), int32(n.Column)} // texts are bounded
-	if p.line > c.from {
-		p.line += c.shift
-	}
-	return p
+func placeOfNode(n *yaml.Node) place {
+	return place{int32(n.Line), int32(n.Column)} // texts are bounded
 }
 
 func (c *converter) bad(n *yaml.Node, hint, format string, args ...any) node {
-	at := c.place(n)
+	at := placeOfNode(n)
 	c.add(at, hint, format, args...)
 	return node{at: at, bad: true}
 }
 
 func (c *converter) convert(n *yaml.Node, depth int) node {
 	if len(c.open) > 0 {
-		limit := c.budget.expansions()
-		if count := c.expanded.Add(1); count > limit {
-			if count == limit+1 {
+		if c.expanded++; c.expanded > maxExpanded {
+			if c.expanded == maxExpanded+1 {
 				c.add(c.aliasAt, "write out what the aliases (*name) stand for",
-					"the aliases up to this one stand for more than %d values", limit)
+					"the aliases up to this one stand for more than %s values",
+					grouped(maxExpanded))
 			}
-			return node{at: c.place(n), bad: true}
+			return node{at: placeOfNode(n), bad: true}
 		}
 	}
 	switch n.Kind {
@@ -201,7 +210,7 @@ func (c *converter) convert(n *yaml.Node, depth int) node {
 		return c.mapping(n, depth)
 	}
 	c.tag(n, "!!seq")
-	out := node{at: c.place(n), kind: list, items: make([]node, len(n.Content))}
+	out := node{at: placeOfNode(n), kind: list, items: make([]node, len(n.Content))}
 	for i, e := range n.Content {
 		out.items[i] = c.convert(e, depth+1)
 	}
@@ -216,7 +225,6 @@ func (c *converter) tag(n *yaml.Node, fallback string) {
 }
 
 func (c *converter) alias(n *yaml.Node, depth int) node {
-	c.aliased = true
 	for _, o := range c.open {
 		if o == n.Alias {
 			return c.bad(n, "write out what it should stand for",
@@ -227,26 +235,18 @@ func (c *converter) alias(n *yaml.Node, depth int) node {
 		return c.bad(n, "text that starts with * needs quotes", "the alias *%s names nothing",
 			short(n.Value))
 	}
-	if n.Alias.Tag == tagLost && n.Alias.Line == 0 {
-		return node{at: c.place(n), bad: true}
-	}
 	if len(c.open) == 0 {
-		c.aliasAt = c.place(n)
-	}
-	at, from, shift := c.place(n), c.from, c.shift
-	if s, elsewhere := c.anchors.shiftOf(n.Alias); elsewhere {
-		c.from, c.shift = 0, s
+		c.aliasAt = placeOfNode(n)
 	}
 	c.open = append(c.open, n.Alias)
 	out := c.convert(n.Alias, depth)
 	c.open = c.open[:len(c.open)-1]
-	c.from, c.shift = from, shift
-	out.at = at
+	out.at = placeOfNode(n)
 	return out
 }
 
 func (c *converter) mapping(n *yaml.Node, depth int) node {
-	out := node{at: c.place(n), kind: object, items: make([]node, 0, len(n.Content)/2)}
+	out := node{at: placeOfNode(n), kind: object, items: make([]node, 0, len(n.Content)/2)}
 	var seen map[string]int
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, ok := c.name(n.Content[i])
@@ -255,7 +255,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) node {
 			continue
 		}
 		m := c.convert(n.Content[i+1], depth+1)
-		m.key, m.keyAt = name, c.place(n.Content[i])
+		m.key, m.keyAt = name, placeOfNode(n.Content[i])
 		if m.at.line == 0 {
 			m.at = m.keyAt
 		}
@@ -268,7 +268,6 @@ func (c *converter) mapping(n *yaml.Node, depth int) node {
 func (c *converter) name(n *yaml.Node) (string, bool) {
 	at := n
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
-		c.aliased = true
 		n = n.Alias
 	}
 	if n.Kind == yaml.ScalarNode && n.Value == "<<" && n.Style&quoted == 0 {
@@ -295,7 +294,7 @@ func (c *converter) name(n *yaml.Node) (string, bool) {
 const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
 func (c *converter) scalar(n *yaml.Node) node {
-	out := node{at: c.place(n)}
+	out := node{at: placeOfNode(n)}
 	var problem string
 	if n.Style&quoted != 0 || n.Tag == "!" { // a bare ! makes text
 		out.value = n.Value
@@ -334,4 +333,18 @@ func (c *converter) tagged(n *yaml.Node, out node, problem string) node {
 		return c.bad(n, "remove the tag", "%q is not what the tag %s says", short(n.Value), n.Tag)
 	}
 	return out
+}
+
+// hasOtherBreaks reports whether there are line breaks other than \n and \r\n: YAML counts them,
+// and bytes.Count does not.
+func hasOtherBreaks(text []byte) bool {
+	if bytes.Count(text, []byte("\r")) != bytes.Count(text, []byte("\r\n")) {
+		return true
+	}
+	for _, c := range []string{"\u0085", "\u2028", "\u2029"} {
+		if bytes.Contains(text, []byte(c)) {
+			return true
+		}
+	}
+	return false
 }
