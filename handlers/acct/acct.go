@@ -20,7 +20,7 @@ const (
 
 func duplicateAttribute() schema.Attribute {
 	return schema.Attribute{Name: "duplicate", Type: "Boolean", Default: false,
-		Behaviour: schema.Parameter, Description: "whether another one may have the same number"}
+		Behaviour: schema.Parameter, Description: "whether another group or user may have the same number"}
 }
 
 // Group declares acct::Group.
@@ -32,17 +32,16 @@ func Group() provider.Definition {
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "its name"},
 				{Name: "gid", Type: idType,
-					Description: "its number; left out, the system chooses one"},
+					Description: "its number; absent: the system chooses one"},
 				{Name: "system", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "whether the number that the system chooses is one for services"},
+					Description: "whether the system chooses a number of the range for services"},
 				{Name: "members", Type: "Optional[Array[" + nameType + "]]",
-					Description: "all users that are in it beside those whose primary group it " +
-						"is; left out, that is for the users to say. They must exist: of users " +
-						"that require this group, say it with their groups"},
+					Description: "all members, except users whose primary group it is; absent: the groups of " +
+						"users decide. The users must exist. For users that require this group, set " +
+						"their groups instead"},
 				{Name: "exact_members", Type: "Boolean", Default: true, Behaviour: schema.Parameter,
-					Description: "whether members are all of them; false: others may be " +
-						"in it, too, and a member that was added goes again when it is taken " +
-						"out of the list"},
+					Description: "whether members lists all members; false: others may be members, too, and a " +
+						"member that was added is removed when it leaves the list"},
 				duplicateAttribute(),
 			},
 			Features: []string{"batch", "noop", "facts", "discover"},
@@ -59,57 +58,54 @@ func User() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "acct::User",
-			Description: "A user in /etc/passwd. What is not said stays as it is. Purged, the " +
-				"user goes, and with manage_home what is in the home directory, too; the group " +
-				"of the same name goes as the system has it.",
+			Description: "A user in /etc/passwd. Attributes that are not set are left unchanged. A purge " +
+				"removes the user, and with manage_home also the home directory with its contents; the " +
+				"group of the same name is removed by the rules of the system.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: nameType, Behaviour: schema.Namevar, Description: "the name"},
 				{Name: "uid", Type: idType,
-					Description: "the number; left out, the system chooses one"},
+					Description: "the number; absent: the system chooses one"},
 				{Name: "group", Type: "Optional[Variant[" + nameType + ",Integer[0,4294967294]]]",
-					Description: "the primary group, by name or number; left out, one of the " +
-						"same name, or as the system has it"},
+					Description: "the primary group, by name or number; absent: a group of the same name, or " +
+						"the system's default"},
 				{Name: "groups", Type: "Optional[Array[" + nameType + "]]",
-					Description: "other groups the user is in; a group that was added goes again " +
-						"when it is taken out of the list"},
+					Description: "other groups of the user; a group that was added is removed when it leaves " +
+						"the list"},
 				{Name: "exact_groups", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "whether groups are all of them; false: the user may be in more"},
+					Description: "whether groups lists all groups; false: the user may be in others"},
 				{Name: "comment", Type: `Optional[Pattern[/\A[^:\x00-\x1f\x7f]*\z/]]`,
-					Description: "the full name, or what the user is for"},
+					Description: "the full name, or a description"},
 				{Name: "home", Type: path, Description: "the home directory"},
 				{Name: "shell", Type: path,
-					Description: "what runs at a login: /usr/sbin/nologin for users that never do"},
+					Description: "the login shell; /usr/sbin/nologin for users that never log in"},
 				{Name: "password", Type: "Optional[String[1]]", OneLine: true, Sensitive: true,
-					Description: `the hash of the password, as in /etc/shadow, better a secret; "!" or "*": no password fits`},
+					Description: `the crypt(3) hash of the password, as in /etc/shadow, preferably a secret; "!" or "*": no password is accepted`},
 				{Name: "locked", Type: "Optional[Boolean]",
-					Description: "whether the password is locked: none fits until it is " +
-						"unlocked, and then it is the one it was. A user without an entry in " +
-						"/etc/shadow is locked. Keys are not locked by it: for " +
-						"that, let the user have expired"},
+					Description: "whether the password is locked: no password is accepted until it is unlocked, " +
+						"then the former one. A user without an entry in /etc/shadow is locked. Keys " +
+						"stay valid; expire the user to disable them"},
 				{Name: "min_days", Type: daysType,
-					Description: "days for which a password cannot be changed; -1: not said"},
+					Description: "days before a password can be changed; -1: not set"},
 				{Name: "max_days", Type: daysType,
-					Description: "days after which a password has to be changed; -1: never"},
+					Description: "days after which a password must be changed; -1: never"},
 				{Name: "warn_days", Type: daysType,
-					Description: "days before that on which a login warns of it; -1: not said"},
+					Description: "days before that with a warning at login; -1: not set"},
 				{Name: "inactive_days", Type: daysType,
-					Description: "days after that for which a login can still change it; -1: " +
-						"for ever"},
+					Description: "days after that on which a login can still change it; -1: unlimited"},
 				{Name: "expires", Type: `Optional[Pattern[/\A(\d{4}-\d\d-\d\d|never)\z/]]`,
 					Description: `the day from which there are no more logins: 2027-12-31, or never`},
 				{Name: "system", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "whether the number that the system chooses is one for services"},
+					Description: "whether the system chooses a number of the range for services"},
 				{Name: "manage_home", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "makes the home directory, moves it when home changes, and " +
-						"removes it with the user"},
+					Description: "create the home directory, move it when home changes, and remove it with the " +
+						"user"},
 				{Name: "authorized_keys", Type: `Optional[Array[Pattern[/\A[^#\s][^\r\n]*\z/]]]`,
-					Description: "keys that may log in over ssh: lines of .ssh/authorized_keys"},
+					Description: "keys for ssh logins: lines of .ssh/authorized_keys"},
 				{Name: "exact_keys", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "whether authorized_keys are all of them; false: what else is " +
-						"in the file stays"},
+					Description: "whether authorized_keys lists all keys; false: other lines of the file stay"},
 				duplicateAttribute(),
 				{Name: "no_home", Type: "Optional[Boolean]", Behaviour: schema.ReadOnly,
-					Description: "true when the home directory is missing that should be managed"},
+					Description: "true if the managed home directory is missing"},
 			},
 			Features: []string{"batch", "noop", "facts", "discover"},
 			Machine:  true,

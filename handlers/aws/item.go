@@ -38,20 +38,18 @@ func Item() provider.Definition {
 		Type: schema.Type{
 			Listed: []string{"table"},
 			Name:   "aws::dynamodb::Item",
-			Description: "An item of a table of DynamoDB. Each change is one request that takes " +
-				"effect whole or not at all, and sets all that is given. What is not given " +
-				"stays as it is, unless exclusive is true.",
+			Description: "An item of a DynamoDB table. Each change is one atomic request that sets all given " +
+				"attributes. Other attributes are left unchanged, unless exclusive is true.",
 			Transports: []string{"aws"},
 			Attributes: []schema.Attribute{
 				{Name: "table", Type: `Pattern[/\A[a-zA-Z0-9_.-]{3,255}\z/]`,
 					Behaviour: schema.Namevar, Description: "the table"},
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar,
-					Description: "a name for the item among those of the table; DynamoDB does " +
-						"not see it"},
+					Description: "a name for the item, unique in the table; it is not stored in DynamoDB"},
 				{Name: "key", Type: "Hash[" + itemNameType + ", " + itemKeyType + ", 1, 2]",
 					Behaviour: schema.Parameter,
-					Description: "the attributes of the table's key: that of the partition, and " +
-						"that of the order where there is one"},
+					Description: "the attributes of the table's key: the partition key, and the sort key if " +
+						"there is one"},
 				{Name: "values", Type: "Hash[" + itemNameType + ", Any]", Default: map[string]any{},
 					Description: "attributes beside the key: text, numbers, booleans, null, " +
 						"lists and maps"},
@@ -59,18 +57,17 @@ func Item() provider.Definition {
 					Type: "Optional[Hash[" + itemNameType +
 						", Enum['texts', 'numbers', 'bytes']]]",
 					Behaviour:   schema.Parameter,
-					Description: "attributes whose lists are sets, without order and repeats"},
+					Description: "attributes whose lists are sets, without order and duplicates"},
 				{Name: "bytes", Type: "Optional[Array[" + itemNameType + "]]",
-					Behaviour: schema.Parameter,
-					Description: "attributes, of the key also, whose text is base64 for bytes, " +
-						"as in sets of bytes"},
+					Behaviour:   schema.Parameter,
+					Description: "attributes, also of the key, whose text is base64 of bytes; also in sets"},
 				{Name: "absent", Type: "Optional[Array[" + itemNameType + "]]",
 					Behaviour:   schema.Parameter,
 					Description: "attributes that the item must not have"},
 				{Name: "exclusive", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "true: it has no attributes but these and the key"},
+					Description: "true: it has no attributes except these and the key"},
 				{Name: "extra", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly,
-					Description: "attributes that it has and must not have"},
+					Description: "attributes that exist and must not"},
 			},
 			Features: []string{"batch", "discover"},
 			Validate: validItem,

@@ -42,13 +42,12 @@ func objectWith(h object) provider.Definition {
 		Type: schema.Type{
 			Listed: []string{"bucket", "key"},
 			Name:   "aws::s3::Object",
-			Description: "An object in a bucket: its bytes and their metadata. It is read " +
-				"by its headers and its SHA-256 checksum, so bytes are never downloaded; an " +
-				"object that others wrote without that checksum is written once more. Writes are " +
-				"conditional: what someone else writes at the same time is not overwritten unnoticed. In a " +
-				"bucket with versions each write makes one, and purging leaves the older ones. " +
-				"What is not said stays as it is, except access lists and object locks, which S3 " +
-				"does not carry over to what replaces an object.",
+			Description: "An object in a bucket: its bytes and metadata. It is compared by its headers and its " +
+				"SHA-256 checksum, so bytes are never downloaded; an object without that checksum is " +
+				"written again. Writes are conditional: a concurrent write is not overwritten " +
+				"unnoticed. In a versioned bucket each write makes a version, and a purge keeps older " +
+				"versions. Attributes that are not set are left unchanged, except access lists and " +
+				"object locks, which S3 does not copy to a new version.",
 			Transports: []string{"aws"},
 			Attributes: []schema.Attribute{
 				{Name: "bucket", Type: bucketType, Behaviour: schema.Namevar,
@@ -56,41 +55,41 @@ func objectWith(h object) provider.Definition {
 				{Name: "key", Type: "String[1,1024]", Behaviour: schema.Namevar,
 					Description: "the key: at most 1024 bytes, without a / in front"},
 				{Name: "content", Type: "Optional[String]",
-					Description: "the bytes: text, {file: path} or a secret; left out, any " +
-						"content is right, and what is made is empty"},
+					Description: "the bytes: text, {file: path} or a secret; absent: any content is accepted, " +
+						"and a new one is empty"},
 				{Name: "content_type", Type: headerType,
 					Description: "the media type, such as text/html; charset=utf-8"},
 				{Name: "content_encoding", Type: headerType,
-					Description: "how the bytes are encoded, such as gzip"},
+					Description: "the encoding of the bytes, such as gzip"},
 				{Name: "content_disposition", Type: headerType,
-					Description: "how a browser presents it, such as attachment; filename=a.pdf"},
+					Description: "the presentation in a browser, such as attachment; filename=a.pdf"},
 				{Name: "content_language", Type: headerType,
 					Description: "the language, such as de-CH"},
 				{Name: "cache_control", Type: headerType,
-					Description: "how caches keep it, such as max-age=300"},
+					Description: "the caching rule, such as max-age=300"},
 				{Name: "metadata", Type: `Optional[Hash[Pattern[/\A[a-z0-9!#$%&'*+.^_|~-]+\z/],` +
 					printable + `]]`,
-					Description: "all metadata of one's own, by name in lower case; {} for none. " +
-						"Names that begin with southbound- are taken"},
+					Description: "all user metadata, by name in lower case; {} for none. Names that begin with " +
+						"southbound- are reserved"},
 				{Name: "tags", Type: fmt.Sprintf(tagsType, 10),
 					Description: "all tags; {} for none"},
 				{Name: "storage_class",
 					Type:        "Optional[Enum['STANDARD','STANDARD_IA','ONEZONE_IA','INTELLIGENT_TIERING','GLACIER_IR','GLACIER','DEEP_ARCHIVE','REDUCED_REDUNDANCY']]",
-					Description: "the storage class; what is made without one is STANDARD"},
+					Description: "the storage class; a new object without one is STANDARD"},
 				{Name: "encryption", Type: "Optional[Enum['AES256','aws:kms','aws:kms:dsse']]",
-					Description: "encryption at rest; left out, the bucket says"},
+					Description: "encryption at rest; absent: the bucket's default"},
 				{Name: "kms_key",
 					Type: `Optional[Pattern[/\A(arn:[a-z-]+:kms:[a-z0-9-]+:\d{12}:key\/)?[a-zA-Z0-9-]+\z/]]`,
-					Description: "the key of aws:kms, by id or ARN; not by an alias, which may " +
-						"come to mean another key"},
+					Description: "the key of aws:kms, by id or ARN; an alias is refused, because its key may " +
+						"change"},
 				{Name: "delete_versions", Type: "Boolean", Default: false,
 					Behaviour: schema.Parameter,
-					Description: "purging removes all versions of the object for good, where a " +
-						"bucket keeps them"},
+					Description: "a purge removes all versions of the object for good, if the bucket keeps " +
+						"versions"},
 				{Name: "etag", Type: "Optional[String]", Behaviour: schema.ReadOnly,
 					Description: "the entity tag; it is not a checksum"},
 				{Name: "version_id", Type: "Optional[String]", Behaviour: schema.ReadOnly,
-					Description: "the version, in a bucket that keeps them"},
+					Description: "the version, in a versioned bucket"},
 				{Name: "size", Type: "Optional[Integer[0]]", Behaviour: schema.ReadOnly,
 					Description: "the size in bytes"},
 			},

@@ -35,33 +35,32 @@ func Parameter() provider.Definition {
 		Type: schema.Type{
 			Listed: []string{"name"},
 			Name:   "aws::ssm::Parameter",
-			Description: "A parameter of Systems Manager's Parameter Store. Each change of its " +
-				"value, description, tier, key or pattern makes a new version. A SecureString " +
-				"takes its value from a secret, and is decrypted only to be compared with it. " +
-				"What is not said stays as it is.",
+			Description: "A parameter of the Systems Manager Parameter Store. Each change of its value, " +
+				"description, tier, key or pattern makes a new version. A SecureString takes its value " +
+				"from a secret, and is decrypted only for the comparison. Attributes that are not set " +
+				"are left unchanged.",
 			Transports: []string{"aws"},
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: `Pattern[/\A(\/[a-zA-Z0-9_.-]+)+\z/, /\A[a-zA-Z0-9_.-]+\z/]`,
 					Behaviour:   schema.Namevar,
 					Description: "its name: a path such as /site/db/password, or a single word"},
 				{Name: "value", Type: "String[1]",
-					Description: "the value; of a SecureString {secret: ...}, of a StringList " +
-						"texts with commas between them"},
+					Description: "the value; {secret: ...} for a SecureString, texts separated by commas for a " +
+						"StringList"},
 				{Name: "kind", Type: "Enum['String','StringList','SecureString']",
 					Default: plainText, Behaviour: schema.InitOnly,
 					Description: "the type in Parameter Store; SecureString is encrypted"},
 				{Name: "description", Type: "Optional[String[0,1024]]",
-					Description: "what it is for"},
+					Description: "a description"},
 				{Name: "tier", Type: "Optional[Enum['Standard','Advanced','Intelligent-Tiering']]",
-					Description: "Standard holds 4 KB, Advanced 8 KB for a price; " +
-						"Intelligent-Tiering chooses. An Advanced one cannot be made " +
-						"Standard again"},
+					Description: "Standard holds 4 KB, Advanced 8 KB for a price; Intelligent-Tiering chooses. " +
+						"An Advanced parameter cannot become Standard again"},
 				{Name: "key", Type: "Optional[String[1,256]]",
-					Description: "the KMS key of a SecureString: alias/NAME, an id or an ARN; " +
-						"unless said, alias/aws/ssm"},
+					Description: "the KMS key of a SecureString: alias/NAME, an id or an ARN; default " +
+						"alias/aws/ssm"},
 				{Name: "data_type",
 					Type:        "Optional[Enum['text','aws:ec2:image','aws:ssm:integration']]",
-					Description: "what AWS checks the value for"},
+					Description: "the data type against which AWS checks the value"},
 				{Name: "allowed_pattern", Type: "Optional[String[1,1024]]",
 					Description: "a regular expression that values must match"},
 				{Name: "tags", Type: fmt.Sprintf(tagsType, 50),

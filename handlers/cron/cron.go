@@ -25,33 +25,32 @@ func Job() provider.Definition {
 		Type: schema.Type{
 			Listed: []string{"file", "user"},
 			Name:   "cron::Job",
-			Description: "A job that cron runs: in the crontab of a user, or in a file such as " +
-				"/etc/cron.d/backup. It stands between two lines that name it; all other lines " +
-				"stay as they are, byte for byte. Jobs do not see each other's variables, except " +
-				"those that cron itself reads. A line that somebody else wrote and that says the " +
-				"same is taken over, so that cron does not run both; its own name is its command.",
+			Description: "A cron job, in the crontab of a user or in a file such as /etc/cron.d/backup. It " +
+				"stands between two marker lines with its name; all other lines stay byte for byte. " +
+				"Jobs do not see each other's variables, except those that cron itself reads. An equal " +
+				"line without markers is adopted, so that cron does not run both; such a line is named " +
+				"by its command.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: oneLine, Behaviour: schema.Namevar,
-					Description: "its name; it stands in the lines around it. A line without " +
-						"them is named by its command"},
+					Description: "its name, as in the marker lines. A line without markers is named by its " +
+						"command"},
 				{Name: "user", Type: `Pattern[/\A[^\s:#%-][^\s:#%]*\z/]`, Default: "root",
 					Behaviour: schema.Namevar, Description: "the user it runs as"},
 				{Name: "file", Type: `Optional[Pattern[/\A\//]]`, Behaviour: schema.Parameter,
-					Description: "a file whose lines say the user, such as /etc/cron.d/backup; " +
-						"left out, it is in the crontab of the user. A job does not move when " +
-						"this is changed: purge it where it was"},
+					Description: "a file whose lines name the user, such as /etc/cron.d/backup; absent: the " +
+						"crontab of the user. A change does not move the job: purge it at its old place"},
 				{Name: "schedule", Type: oneLine,
 					Description: `when it runs: "*/5 8-18 * * mon-fri", or @reboot, @hourly, @daily, @weekly, @monthly, @yearly`},
 				{Name: "command", Type: oneLine,
-					Description: "what the shell runs; % needs no backslash"},
-				{Name: "input", Type: "Optional[String]", Description: "what the command reads"},
+					Description: "the shell command; % needs no backslash"},
+				{Name: "input", Type: "Optional[String]", Description: "the standard input of the command"},
 				{Name: "environment", Type: "Optional[Hash[String[1],String]]", OneLine: true,
-					Description: "variables of this job; those that cron itself reads, such as " +
-						"MAILTO, hold for what follows in the same file, too, and need file"},
+					Description: "variables of this job; variables that cron itself reads, such as MAILTO, also " +
+						"apply to later lines of the file, and require file"},
 				{Name: "enabled", Type: "Boolean", Default: true,
-					Description: "false: it is there as a comment, and does not run"},
+					Description: "false: it is a comment and does not run"},
 				{Name: "lines", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly,
-					Description: "what stands there, when it is not as it is wanted"},
+					Description: "the lines found, if they differ from the desired ones"},
 			},
 			Features: []string{"batch", "noop", "discover"},
 			Machine:  true,

@@ -23,45 +23,42 @@ func Run() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "exec::Run",
-			Description: "A command. Nothing remembers that it ran: without unless, onlyif, " +
-				"creates or reload_only it runs at every deploy and every repair; with them only " +
-				"when all of them say that it is needed. unless and onlyif run in dry runs, too, " +
-				"and must change nothing. Secrets belong into environment, as command lines can " +
-				"be seen by everybody on the machine. Purged, it does nothing.",
+			Description: "A command. Its runs are not remembered: without unless, onlyif, creates or " +
+				"reload_only it runs at every deploy and every repair; with them only if all of them " +
+				"require it. unless and onlyif also run in dry runs, and must change nothing. Put " +
+				"secrets into environment: all users of the machine can see command lines. A purge " +
+				"does nothing.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar,
 					Description: "its name"},
 				{Name: "command", Type: command, Behaviour: schema.Parameter,
-					Description: "a list is run as it is, text by /bin/sh -c"},
+					Description: "a list of arguments, or a text for /bin/sh -c"},
 				{Name: "unless", Type: guard, Behaviour: schema.Parameter,
-					Description: "a command, as command is: not needed when it succeeds"},
+					Description: "a command in the same form; if it succeeds, command does not run"},
 				{Name: "onlyif", Type: guard, Behaviour: schema.Parameter,
-					Description: "a command, as command is: needed only when it succeeds"},
+					Description: "a command in the same form; command runs only if it succeeds"},
 				{Name: "creates", Type: `Optional[Pattern[/\A\//]]`, Behaviour: schema.Parameter,
-					Description: "not needed when there is something at this path"},
+					Description: "a path; if it exists, command does not run"},
 				{Name: "reload_only", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "runs only when something it requires was changed and sent an " +
-						"event; creates, unless and onlyif are asked then"},
+					Description: "run only if a required resource changed and sent an event, and creates, " +
+						"unless and onlyif permit it"},
 				{Name: "timeout", Type: "Integer[1,86400]", Default: int64(300),
 					Behaviour: schema.Parameter,
-					Description: "seconds that the command, and each of its conditions, may " +
-						"take; then it is ended with all that it started, but for daemons that " +
-						"have left it"},
+					Description: "time limit of the command, and of each condition, in seconds; then it is " +
+						"killed with its children, except detached daemons"},
 				{Name: "environment", Type: "Optional[Hash[String,String]]",
-					Behaviour: schema.Parameter,
-					Description: "variables beside PATH, HOME, USER, LOGNAME and LANG; nothing " +
-						"else is handed on"},
+					Behaviour:   schema.Parameter,
+					Description: "variables besides PATH, HOME, USER, LOGNAME and LANG; no others are passed on"},
 				{Name: "cwd", Type: `Optional[Pattern[/\A\//]]`, Behaviour: schema.Parameter,
-					Description: "the directory it runs in; / unless said"},
+					Description: "the working directory; default /"},
 				{Name: "user", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
-					Description: "the user it runs as, by name or number, with the groups of " +
-						"that user"},
+					Description: "the user, by name or number; the command has the groups of that user"},
 				{Name: "umask", Type: `Optional[Pattern[/\A[0-7]{3,4}\z/]]`,
 					Behaviour:   schema.Parameter,
 					Description: `the umask it runs with, in quotes: "0022"`},
 				{Name: "returns", Type: "Array[Integer[0,255],1]", Default: []any{int64(0)},
 					Behaviour:   schema.Parameter,
-					Description: "exit codes of the command that mean success"},
+					Description: "exit codes that count as success"},
 			},
 			Features: []string{"reload"},
 			Machine:  true,

@@ -25,58 +25,54 @@ func Archive() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "fs::Archive",
-			Description: "The content of a tar or zip file in a directory. A list of what was " +
-				"unpacked stands there, too, hidden: so what is changed or missing is repaired, " +
-				"what a new archive has no more is removed, and purged, all of it goes and " +
-				"nothing else. An archive is read to its end before the first file is written, " +
-				"and refused when anything in it would lead out of the directory, is a device, " +
-				"or is more than the limits allow. Files belong to whom owner and group say, " +
-				"never to whom the archive says; modes are those of the archive without setuid " +
-				"and setgid, and directories can be written by their owner.",
+			Description: "The contents of a tar or zip archive in a directory. A hidden list of the unpacked " +
+				"files in the directory makes it possible to repair changed and missing files, to " +
+				"remove files that a new archive no longer has, and to purge exactly the unpacked " +
+				"files. An archive is read to its end before the first file is written, and refused if " +
+				"an entry leads out of the directory, is a device, or exceeds the limits. owner and " +
+				"group set the ownership, never the archive; modes are those of the archive without " +
+				"setuid and setgid, and directories are writable for their owner.",
 			Attributes: append([]schema.Attribute{
 				{Name: "path", Type: pathType, Behaviour: schema.Namevar,
-					Description: "the directory that it is unpacked into: an absolute path; it " +
-						"is made when it is missing"},
+					Description: "the target directory, an absolute path; it is created if it is missing"},
 				{Name: "name", Type: `Pattern[/\A[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\z/]`,
 					Default: "archive", Behaviour: schema.Namevar,
-					Description: "what tells it from other archives in the same directory"},
+					Description: "a name, unique among the archives of the directory"},
 				{Name: "source", Type: "String[1]",
-					Description: "the archive: {file: path}, the absolute path of one on the " +
-						"machine, or an http or https URL, which the machine fetches it from " +
-						"whenever something has to be unpacked"},
+					Description: "the archive: {file: path}, an absolute path on the machine, or an http or " +
+						"https URL, from which the machine downloads it whenever a file must be " +
+						"unpacked"},
 				{Name: "username", Type: "Optional[String[1]]", OneLine: true, Behaviour: schema.Parameter,
-					Description: "the user of a server that asks for one"},
+					Description: "the user name for the server"},
 				{Name: "password", Type: "Optional[String[1]]", OneLine: true, Behaviour: schema.Parameter,
 					Sensitive:   true,
-					Description: "the password or token of a server that asks for one, over https"},
+					Description: "the password or token for the server; requires https"},
 				{Name: "checksum",
-					Type:      `Optional[Pattern[/\A(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})\z/]]`,
-					Behaviour: schema.Parameter,
-					Description: "what the bytes of the archive must come to: sha256:… or " +
-						"sha512:…; for a URL it has to be given"},
+					Type:        `Optional[Pattern[/\A(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})\z/]]`,
+					Behaviour:   schema.Parameter,
+					Description: "the checksum of the archive: sha256:… or sha512:…; required for a URL"},
 				{Name: "format",
 					Type:        "Optional[Enum['tar','tar.gz','tar.bz2','tar.xz','tar.zst','zip']]",
 					Behaviour:   schema.Parameter,
-					Description: "what it is; left out, its first bytes say so"},
+					Description: "the format; absent: detected from the first bytes"},
 				{Name: "strip", Type: "Integer[0,100]", Default: int64(0),
 					Behaviour: schema.Parameter,
-					Description: "how many directories are taken from the front of each name; " +
-						"what has no more is left out"},
+					Description: "number of leading directories removed from each name; entries without a " +
+						"remaining name are omitted"},
 				{Name: "creates", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
-					Description: "a path, from the directory or absolute: when there is " +
-						"something, all is taken to be well, and nothing is compared"},
+					Description: "a path, absolute or relative to the directory; if it exists, nothing is " +
+						"compared"},
 				{Name: "verify", Type: "Enum[full,quick]", Default: "full",
-					Behaviour: schema.Parameter,
-					Description: "how files are compared: by their bytes, or quickly, by size, " +
-						"mode and time"},
+					Behaviour:   schema.Parameter,
+					Description: "comparison of files: by bytes, or quickly by size, mode and time"},
 				{Name: "max_size", Type: "Integer[1]", Default: int64(10 << 30),
 					Behaviour:   schema.Parameter,
-					Description: "how many bytes the files may have together"},
+					Description: "maximum total size of the files in bytes"},
 				{Name: "max_files", Type: "Integer[1,10000000]", Default: int64(500_000),
 					Behaviour:   schema.Parameter,
-					Description: "how many files, links and directories there may be"},
+					Description: "maximum number of files, links and directories"},
 				{Name: "drifted", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly,
-					Description: "what is missing or not as it was unpacked, the first of it"},
+					Description: "the first missing or changed entries"},
 			}, parameters(ownerAttributes())...),
 			Features: []string{schema.FeatureFiles},
 			Machine:  true,

@@ -57,7 +57,7 @@ func validBackup(attrs map[string]any) []diag.Problem {
 func backupAttribute(changes string) schema.Attribute {
 	return schema.Attribute{Name: "backup",
 		Type: `Optional[Variant[Boolean,Pattern[/\A[^\/]+\z/]]]`, Behaviour: schema.Parameter,
-		Description: "keeps what a change " + changes +
-			` beside it, under its name with this suffix, and a number when there is such a file already: ` +
+		Description: "keep the old file that a change " + changes +
+			`, beside it, under its name with this suffix, and a number if such a file exists: ` +
 			`"motd.bak", "motd.bak.1"; true means "` + defaultSuffix + `"`}
 }

@@ -22,30 +22,29 @@ func Directory() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "fs::Directory",
-			Description: "A directory: its owner, group and mode, and, when asked, that nothing " +
-				"else is in it. What is in it is described by resources of its own. What is not " +
-				"said stays as it is.",
+			Description: "A directory: its owner, group and mode, and optionally that it has no other entries. " +
+				"Resources of their own describe its entries. Attributes that are not set are left " +
+				"unchanged.",
 			Attributes: append([]schema.Attribute{
 				pathAttribute(),
 				modeAttribute("0755"),
 				{Name: "recurse_purge", Type: "Boolean", Default: false,
 					Behaviour: schema.Parameter,
-					Description: "removes what is in it, with all below, unless other resources " +
-						"manage it or its name is in keep; and everything when the directory is " +
-						"purged. Without it only an empty directory can be purged"},
+					Description: "remove all entries, recursively, except those that other resources manage and " +
+						"names in keep; a purge removes everything. Without it only an empty directory " +
+						"can be purged"},
 				{Name: "keep", Type: "Optional[Array[String[1]]]", Behaviour: schema.Parameter,
-					Description: "more names in it that recurse_purge leaves alone"},
+					Description: "names that recurse_purge keeps"},
 				{Name: managedNames, Type: "Optional[Array[String[1]]]",
 					Behaviour: schema.Parameter,
-					Description: "paths below it that other resources of any agent of the " +
-						"machine keep; filled in for recurse_purge. The directories above such " +
-						"a path stay, too"},
+					Description: "paths below it that other resources of any agent of the machine manage; " +
+						"filled in for recurse_purge. Directories above such a path stay"},
 				{Name: managedBackups, Type: "Optional[Array[String[1]]]",
 					Behaviour: schema.Parameter,
-					Description: "paths under which others keep old bytes below it, each also " +
-						"with a number; filled in for recurse_purge"},
+					Description: "paths of backups of other resources below it, each also with a number; filled " +
+						"in for recurse_purge"},
 				{Name: "surplus", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly,
-					Description: "names in it that recurse_purge would remove"},
+					Description: "names that recurse_purge would remove"},
 			}, ownerAttributes()...),
 			Features: []string{"batch", "noop"},
 			Machine:  true,

@@ -25,22 +25,22 @@ func File() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "fs::File",
-			Description: "A regular file: its bytes, owner, group and mode. It is replaced as a " +
-				"whole and durably. A symbolic link at its path is replaced, never followed. " +
-				"What is not said stays as it is.",
+			Description: "A regular file: its bytes, owner, group and mode. It is replaced atomically and " +
+				"durably. A symbolic link at its path is replaced, never followed. Attributes that are " +
+				"not set are left unchanged.",
 			Attributes: append([]schema.Attribute{
 				pathAttribute(),
 				{Name: "content", Type: "Optional[String]",
-					Description: "the bytes: text, {file: path} or a secret; left out, any " +
-						"content is right, and what is made is empty"},
+					Description: "the bytes: text, {file: path} or a secret; absent: any content is accepted, " +
+						"and a new one is empty"},
 				{Name: "replace", Type: "Boolean", Default: true, Behaviour: schema.Parameter,
-					Description: "whether content takes the place of other bytes; false: only a " +
-						"file that is made gets it, and one that is there keeps what it has"},
+					Description: "whether content replaces other bytes; false: only a new file gets it, and an " +
+						"existing file keeps its bytes"},
 				modeAttribute("0644, or 0600 if its content is a secret"),
 				backupAttribute("replaces or removes"),
 				validateAttribute(),
 				{Name: "kind", Type: "Optional[String]", Behaviour: schema.ReadOnly,
-					Description: `"symbolic link" when that is what is there instead`},
+					Description: `"symbolic link" if the path is one`},
 			}, ownerAttributes()...),
 			Features: []string{"batch", "noop", schema.FeatureFiles},
 			Machine:  true,

@@ -30,19 +30,19 @@ const (
 
 func pathAttribute() schema.Attribute {
 	return schema.Attribute{Name: "path", Type: pathType, Behaviour: schema.Namevar,
-		Description: "where it is: an absolute path"}
+		Description: "its absolute path"}
 }
 
 func ownerAttributes() []schema.Attribute {
 	return []schema.Attribute{
-		{Name: "owner", Type: ownerType, Description: "the user that owns it, by name or number"},
-		{Name: "group", Type: ownerType, Description: "the group that owns it, by name or number"},
+		{Name: "owner", Type: ownerType, Description: "the owner, by name or number"},
+		{Name: "group", Type: ownerType, Description: "the group, by name or number"},
 	}
 }
 
 func modeAttribute(fallback string) schema.Attribute {
 	return schema.Attribute{Name: "mode", Type: modeType,
-		Description: `permissions in octal, in quotes: "0644"; left out, they stay as they are, and what is made gets ` +
+		Description: `permissions in octal, in quotes: "0644"; absent: they stay, and a new one gets ` +
 			fallback}
 }
 

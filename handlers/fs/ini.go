@@ -23,12 +23,12 @@ func IniSetting() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "fs::IniSetting",
-			Description: "A setting in an INI file: a line such as port = 8080 below [server]. " +
-				"All other bytes stay as they are, and so does how the line is written where " +
-				"only its value changes, with a comment behind the value. Lines that continue a " +
-				"value belong to it: they go with it. What is missing is put at the end of its section, and a " +
-				"missing section at the end of the file. Purged, the line goes; its section stays. " +
-				"A file whose content an fs::File describes without replace: false is refused.",
+			Description: "A setting in an INI file: a line such as port = 8080 below [server]. All other bytes " +
+				"stay, and so do the spacing and the comment of a line whose value changes. " +
+				"Continuation lines belong to the value. A missing setting is added at the end of its " +
+				"section, a missing section at the end of the file. A purge removes the line; its " +
+				"section stays. A file whose content an fs::File describes without replace: false is " +
+				"refused.",
 			Attributes: []schema.Attribute{
 				pathAttribute(),
 				{Name: "section", Type: `Pattern[/\A[^\s\[\]]([^\r\n\[\]]*[^\s\[\]])?\z/]`,
@@ -37,17 +37,17 @@ func IniSetting() provider.Definition {
 				{Name: "setting", Type: word, Behaviour: schema.Namevar,
 					Description: "the name of the setting"},
 				{Name: "value", Type: `Pattern[/\A(\S([^\r\n]*\S)?)?\z/]`,
-					Description: "its value, as it is to stand there, with quotation marks where " +
-						"the program wants such"},
+					Description: "its value as written in the file, with quotation marks if the program needs " +
+						"them"},
 				{Name: "separator", Type: `Pattern[/\A[ \t]*[=:]?[ \t]*\z/]`, Default: " = ",
 					Behaviour: schema.Parameter,
-					Description: "what stands between name and value of a line that is put in; = " +
-						"or : in it tells them apart, else blanks"},
+					Description: "the text between name and value of a new line; it contains = or :, or only " +
+						"blanks"},
 				{Name: "dialect", Type: "Enum[auto,indented,systemd,plain]", Default: "auto",
 					Behaviour: schema.Parameter, Description: dialects},
 				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "makes the file when it is missing; its mode and owner are for " +
-						"fs::File to say, else it gets 0644, or 0600 for a secret"},
+					Description: "create the file if it is missing, with mode 0644, or 0600 for a secret; an " +
+						"fs::File can set mode and owner"},
 				backupAttribute("replaces"),
 				validateAttribute(),
 			},

@@ -24,49 +24,45 @@ func Line() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "fs::Line",
-			Description: "A line, or a block of lines between two markers, in a text file. All " +
-				"other bytes stay as they are: how lines end, a missing end of the last line, " +
-				"owner, mode and extended attributes. A symbolic link is refused, and so is a " +
-				"file whose content an fs::File describes without replace: false. It needs line " +
-				"or block, unless it is purged. Purged, lines that are the same as line are " +
-				"removed; without line, those that match; without both, the block between the " +
-				"markers of name.",
+			Description: "A line, or a block of lines between two markers, in a text file. Everything else " +
+				"stays: all other bytes, line ends, a missing last line end, owner, mode and extended " +
+				"attributes. A symbolic link is refused, and so is a file whose content an fs::File " +
+				"describes without replace: false. line or block is required, except for a purge. A " +
+				"purge removes lines equal to line; without line, lines that match; without both, the " +
+				"block between the markers of name.",
 			Attributes: []schema.Attribute{
 				pathAttribute(),
 				{Name: "name", Type: oneLine, Behaviour: schema.Namevar,
-					Description: "what tells it from others in the same file; it stands in the " +
-						"markers of a block"},
+					Description: "a name, unique in the file; it is part of a block's markers"},
 				{Name: "line", Type: `Optional[Pattern[/\A[^\r\n]*\z/]]`,
-					Description: "the whole line, without its end"},
+					Description: "the whole line, without its line end"},
 				{Name: "block", Type: "Optional[String]",
 					Description: "the lines between the markers"},
 				{Name: "match", Type: pattern, Behaviour: schema.Parameter,
-					Description: "a regular expression (RE2): the line that it matches is " +
-						"replaced by line; where none does, and none is the same, line is put in"},
+					Description: "a regular expression (RE2): line replaces the line that it matches; if none " +
+						"matches and none is equal, line is inserted"},
 				{Name: "multiple", Type: "Enum[refuse,first,last,all,single]", Default: "refuse",
 					Behaviour: schema.Parameter,
-					Description: "when match matches several lines: refuse; replace the first, " +
-						"the last, or all of them; or single: replace the first and remove " +
-						"the others"},
+					Description: "if match matches several lines: refuse; replace the first, the last or all; " +
+						"or single: replace the first and remove the others"},
 				{Name: "after", Type: pattern, Behaviour: schema.Parameter,
-					Description: "a regular expression: what is put in stands after the last " +
-						"line that it matches; what is there already is not moved"},
+					Description: "a regular expression: insert after the last line that it matches; existing " +
+						"lines are not moved"},
 				{Name: "before", Type: pattern, Behaviour: schema.Parameter,
-					Description: "a regular expression: what is put in stands before the first " +
-						"line that it matches"},
+					Description: "a regular expression: insert before the first line that it matches"},
 				{Name: "position", Type: "Enum[end,start]", Default: "end",
 					Behaviour:   schema.Parameter,
-					Description: "where it is put in when neither after nor before says so"},
+					Description: "the place of an insertion without after and before"},
 				{Name: "marker", Type: oneLine, Default: defaultMarker, Behaviour: schema.Parameter,
 					Description: "the lines before and after a block, with {mark} for BEGIN and " +
 						"END: \"<!-- {mark} {name} -->\""},
 				{Name: "create", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "makes the file when it is missing; its mode and owner are for " +
-						"fs::File to say, else it gets 0644, or 0600 for a secret"},
+					Description: "create the file if it is missing, with mode 0644, or 0600 for a secret; an " +
+						"fs::File can set mode and owner"},
 				backupAttribute("replaces"),
 				validateAttribute(),
 				{Name: "extra", Type: "Optional[Integer[1]]", Behaviour: schema.ReadOnly,
-					Description: "how many lines there are beside the single one that is wanted"},
+					Description: "number of matching lines besides the single desired one"},
 			},
 			Features:  []string{"batch", "noop"},
 			Machine:   true,

@@ -20,13 +20,12 @@ func Symlink() provider.Definition {
 	path := validPath(false)
 	return provider.Definition{
 		Type: schema.Type{
-			Name: "fs::Symlink",
-			Description: "A symbolic link. What it points to need not exist. It is replaced at " +
-				"once: there is one at every instant.",
+			Name:        "fs::Symlink",
+			Description: "A symbolic link. Its target need not exist. It is replaced atomically.",
 			Attributes: append([]schema.Attribute{
 				pathAttribute(),
 				{Name: "target", Type: "String[1]",
-					Description: "what it points to, as it is to stand in the link"},
+					Description: "its target, as stored in the link"},
 			}, ownerAttributes()...),
 			Features: []string{"batch", "noop"},
 			Machine:  true,

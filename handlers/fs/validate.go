@@ -22,8 +22,8 @@ func mannerOf(r provider.Resource) (textfile.Manner, error) {
 func validateAttribute() schema.Attribute {
 	return schema.Attribute{Name: "validate", Type: "Optional[Variant[String[1],Array[String,1]]]",
 		Behaviour: schema.Parameter,
-		Description: `a command that is asked, before the new content takes the place of the old one, whether it is valid, with % where the path of a file with it goes: ` +
-			`[visudo, -cf, "%"]. A list is run as it is, text by /bin/sh -c; %% is a single %. When it fails, nothing is changed. It is not asked in dry runs`}
+		Description: `a command that checks new content before it replaces the old: % is the path of a file with the new content, as in ` +
+			`[visudo, -cf, "%"]. A list of arguments, or a text for /bin/sh -c; %% is a single %. If it fails, nothing is changed. Dry runs do not run it`}
 }
 
 func validCheck(attrs map[string]any) []diag.Problem {

@@ -21,63 +21,59 @@ func Checkout() provider.Definition {
 		Type: schema.Type{
 			Name:    "git::Checkout",
 			Machine: true,
-			Description: "A checkout of a git repository. It appears as a whole. Work that is only " +
-				"there is never lost, unless local is discard: files that are changed, untracked " +
-				"or ignored, and commits, stashes, tags and whatever else its repository and " +
-				"those of its submodules have that no remote had. A plan shows which changes " +
-				"would be refused for that. Hooks of the repository do not run. Whether a branch " +
-				"has moved is asked of the remote at each run, unless update is false.",
+			Description: "A checkout of a git repository. It appears atomically. Local work is never lost, " +
+				"unless local is discard: changed, untracked and ignored files, and commits, stashes, " +
+				"tags and all other objects of the repository and its submodules that no remote has. A " +
+				"plan shows changes that would be refused because of local work. Hooks of the " +
+				"repository do not run. Each run asks the remote whether a branch has moved, unless " +
+				"update is false.",
 			Attributes: []schema.Attribute{
 				{Name: "path", Type: `Pattern[/\A\//]`, Behaviour: schema.Namevar,
 					Description: "the directory: an absolute path"},
 				{Name: "source", Type: `Pattern[/\A[^-\s][^\r\n]*\z/]`,
 					Description: "the remote: a URL, host:path or a path; without credentials"},
 				{Name: "revision", Type: `Optional[Pattern[/\A[^-\s][^\s~^:?*\[\\]*\z/]]`,
-					Description: "a branch, a tag or a whole commit id; left out, the branch " +
-						"that the remote has as its own is checked out once, and any revision " +
-						"is right"},
+					Description: "a branch, a tag or a whole commit id; absent: the remote's default branch is " +
+						"checked out once, and any revision is accepted"},
 				{Name: "update", Type: "Boolean", Default: true, Behaviour: schema.Parameter,
-					Description: "whether it follows the remote when a branch or tag has moved " +
-						"there; false: the remote is asked only for what is not here"},
+					Description: "whether to follow a branch or tag that moves on the remote; false: the remote " +
+						"is asked only for missing revisions"},
 				{Name: "local", Type: "Enum[refuse,keep,discard]", Default: "refuse",
 					Behaviour: schema.Parameter,
-					Description: "what becomes of work that is only here. refuse: a revision " +
-						"is not checked out while tracked files are changed, where it would " +
-						"overwrite others, or where it would leave commits that the remote has " +
-						"not; a checkout with any work is not purged. keep: the same, but " +
-						"another revision is checked out under changed files that it does not " +
-						"concern. discard: changed files are restored, also when nothing has to " +
-						"move, branches are reset, files in the way are overwritten, and a purge " +
-						"removes everything. In a bare repository, refuse fails where a branch " +
-						"or tag was changed both here and at the remote, keep leaves it, and " +
-						"discard leaves nothing that the remote has not"},
+					Description: "treatment of local work. refuse: a revision is not checked out if tracked " +
+						"files are changed, if it would overwrite other files, or if it would leave " +
+						"commits that the remote does not have; a checkout with local work is not " +
+						"purged. keep: the same, but another revision is checked out if it does not " +
+						"touch the changed files. discard: changed files are restored at every run, " +
+						"branches are reset, files in the way are overwritten, and a purge removes " +
+						"everything. In a bare repository, refuse fails if a branch or tag changed " +
+						"both locally and on the remote, keep leaves it, and discard removes " +
+						"everything that the remote does not have"},
 				{Name: "depth", Type: "Optional[Integer[1]]", Behaviour: schema.Parameter,
-					Description: "how many commits of the history are fetched; left out, all"},
+					Description: "number of fetched commits of the history; absent: all"},
 				{Name: "submodules", Type: "Boolean", Default: false,
-					Description: "whether submodules are checked out, too"},
+					Description: "whether to check out submodules"},
 				{Name: "bare", Type: "Boolean", Default: false, Behaviour: schema.InitOnly,
-					Description: "a repository without a working tree, which has all branches " +
-						"and tags of the remote"},
+					Description: "a repository without a working tree, with all branches and tags of the remote"},
 				{Name: "user", Type: `Optional[Pattern[/\A[^\s:-][^\s:]*\z/]]`,
 					Behaviour:   schema.Parameter,
-					Description: "the user that git runs as, by name, who then owns the files"},
+					Description: "the user that runs git and owns the files, by name"},
 				{Name: "username", Type: "Optional[String[1]]", OneLine: true, Behaviour: schema.Parameter,
-					Description: "the name given to a remote that asks for one"},
+					Description: "the user name for the remote"},
 				{Name: "password", Type: "Optional[String[1]]", OneLine: true, Behaviour: schema.Parameter,
-					Sensitive: true,
-					Description: "the password or token given to a remote that asks for one; it " +
-						"is written nowhere"},
+					Sensitive:   true,
+					Description: "the password or token for the remote; it is not written to disk"},
 				{Name: "ssh_key", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
 					Sensitive: true,
-					Description: "the private key shown to a remote over ssh, in the form of " +
-						"OpenSSH or PEM, without a passphrase; it is written nowhere"},
+					Description: "the private key for a remote over ssh, in OpenSSH or PEM format, without a " +
+						"passphrase; it is not written to disk"},
 				{Name: "known_hosts", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
-					Description: "with ssh_key: the lines of known_hosts for the remote; left " +
-						"out, those of the user that git runs as"},
+					Description: "with ssh_key: known_hosts lines of the remote; absent: those of the user that " +
+						"runs git"},
 				{Name: "commit", Type: "Optional[String]", Behaviour: schema.ReadOnly,
-					Description: "the commit that is checked out"},
+					Description: "the checked-out commit"},
 				{Name: "modified", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly,
-					Description: "files that differ from the commit, when local is discard"},
+					Description: "files that differ from the commit, if local is discard"},
 			},
 			Timeout:  30 * time.Minute, // the first fetch of a large repository
 			Features: []string{"noop", "facts"},

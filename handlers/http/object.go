@@ -71,34 +71,32 @@ func Object() provider.Definition {
 		Type: schema.Type{
 			Listed: []string{schema.AnyAttribute},
 			Name:   "http::Object",
-			Description: "An object of an API that speaks JSON. Paths have {name}, {id} and " +
-				"{variable} in them; in bodies a text that is $name stands for that value, and " +
-				"${name} inside a text for its text ($$ is a $). Only what body says is " +
-				"compared; the rest of the object stays as it is. Where the API chooses the id " +
-				"it is kept as the fact object_id, unless find says how the object is known again.",
+			Description: "An object of a JSON API. Paths contain {name}, {id} and {variable}; in bodies, a text " +
+				"$name stands for that value, and ${name} inside a text for its text ($$ is a $). Only " +
+				"the members of body are compared; all others are left unchanged. If the API chooses " +
+				"the id, it is kept as the fact object_id, unless find identifies the object.",
 			Transports: []string{"http"},
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar,
-					Description: "its name, unique for the agent; the API sees it where name is " +
-						"referred to"},
+					Description: "its name, unique for the agent; sent to the API only where a path or body " +
+						"refers to name"},
 				{Name: "path", Type: path, Behaviour: schema.Parameter,
-					Description: "where the object is, below the agent's url, such as " +
-						"/users/{name} or /users/{id}"},
+					Description: "path of the object below the agent's url, such as /users/{name} or /users/{id}"},
 				{Name: "collection", Type: "Optional[" + path + "]", Behaviour: schema.Parameter,
-					Description: "where objects are created by POST and found; unless said, PUT " +
-						"to path creates"},
+					Description: "path at which POST creates objects and GET lists them; absent: PUT to path " +
+						"creates"},
 				{Name: "body", Type: "Optional[Hash[String, Any]]",
-					Description: "what the object has to have, and what requests send"},
+					Description: "the desired members of the object, sent in requests"},
 				{Name: "vars", Type: "Optional[Hash[Pattern[/\\A[a-z_][a-zA-Z0-9_]*\\z/], Any]]",
 					Behaviour:   schema.Parameter,
-					Description: "values to refer to in paths and bodies"},
+					Description: "values for paths and bodies"},
 				{Name: "secrets",
 					Type:        "Optional[Hash[Pattern[/\\A[a-z_][a-zA-Z0-9_]*\\z/], String]]",
 					Behaviour:   schema.Parameter,
-					Description: "secrets to refer to in bodies and headers, each {secret: ...}"},
+					Description: "secrets for bodies and headers, each {secret: ...}"},
 				{Name: "headers", Type: "Optional[Hash[String[1], String]]",
 					Behaviour:   schema.Parameter,
-					Description: "headers beside those of the agent, with references as in bodies"},
+					Description: "headers besides those of the agent, with references as in bodies"},
 				{Name: "methods",
 					Type: "Optional[Struct[{Optional['create'] => " +
 						"Enum['POST','PUT','PATCH'], Optional['update'] => " +
@@ -114,25 +112,23 @@ func Object() provider.Definition {
 					Description: "paths of requests that do not go to path or collection"},
 				{Name: "bodies", Type: "Optional[" + each("Any", "create", "update", "delete") +
 					"]", Behaviour: schema.Parameter,
-					Description: "bodies of requests that do not send body alone; $body in them " +
-						"is what body is"},
+					Description: "bodies of requests that do not send body alone; $body stands for body"},
 				{Name: "update_sends", Type: "Enum['wanted','changed','merged']", Default: "wanted",
 					Behaviour: schema.Parameter,
-					Description: "wanted: body; changed: the members of body that differ; " +
-						"merged: what was read with body laid over it, for APIs whose PUT " +
-						"replaces everything"},
+					Description: "wanted: body; changed: the differing members of body; merged: the read object " +
+						"with body merged into it, for APIs whose PUT replaces the object"},
 				{Name: "update_id", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
-					Description: "the member in which updates that send body have the id, too"},
+					Description: "member of an update's body that holds the id"},
 				{Name: "wrap", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
-					Description: "the member in which requests have the body"},
+					Description: "member of a request that holds the body"},
 				{Name: "object_at", Type: pointer, Default: "", Behaviour: schema.Parameter,
-					Description: "where an answer has the object, as a JSON pointer such as /data"},
+					Description: "JSON pointer to the object in a response, such as /data"},
 				{Name: "id_at", Type: pointer, Default: "/id", Behaviour: schema.Parameter,
-					Description: "where the object has its id, as a JSON pointer; else it is the " +
-						"end of the Location that a create answers"},
+					Description: "JSON pointer to the id in the object; absent: the last segment of Location in " +
+						"the response to a create"},
 				{Name: "new_id_at", Type: "Optional[" + pointer + "]", Behaviour: schema.Parameter,
-					Description: "where the answer to a create has the id, if it is elsewhere; " +
-						"an update that is answered with another id there has replaced the object"},
+					Description: "JSON pointer to the id in the response to a create, if it differs from id_at; " +
+						"another id in the response to an update means that the object was replaced"},
 				{Name: "find",
 					Type: "Optional[Struct[{'match' => Hash[String, Any, 1], Optional['path'] => " +
 						path + ", Optional['items'] => " + pointer + ", Optional['next'] => " +
@@ -140,48 +136,45 @@ func Object() provider.Definition {
 						", Optional['cursor'] => String[1], Optional['page'] => String[1], " +
 						"Optional['offset'] => String[1]}]]",
 					Behaviour: schema.Parameter,
-					Description: "how the object is known again: the one in the list at path " +
-						"(unless said, collection), under items, that has what match has; next " +
-						"is where an answer has the link to the next page, unless the header " +
-						"Link has it, or what the member cursor of the query has to be there; " +
-						"page and offset name the member of the query that counts pages from 1, " +
-						"or objects from 0"},
+					Description: "how to identify the object: the entry with the members of match in the list " +
+						"at path (default: collection), under items. next is the pointer to the link " +
+						"of the next page, unless the header Link has it, or to the value of the query " +
+						"member cursor; page and offset name the query member that counts pages from " +
+						"1, or objects from 0"},
 				{Name: "operation",
 					Type: "Optional[Struct[{Optional['done'] => Hash[String, Any], " +
 						"Optional['failed'] => Hash[String, Any], Optional['id'] => " + pointer +
 						"}]]", Behaviour: schema.Parameter,
-					Description: "what stands at the Location of a create that is answered with " +
-						"202 and made later: what it has when it is done, when it has failed, " +
-						"and where it has the id of the object"},
+					Description: "the resource at the Location of a create that is answered with 202: its " +
+						"members when it is done or has failed, and the pointer to the id of the object"},
 				{Name: "ignore", Type: "Optional[Array[" + pointer + "]]",
 					Behaviour: schema.Parameter,
-					Description: "parts of body that are sent and not compared, such as what can " +
-						"only be written; * is any member"},
+					Description: "pointers to parts of body that are sent and not compared, such as write-only " +
+						"members; * is any member"},
 				{Name: "sets", Type: "Optional[Hash[" + pointer + ", String]]",
 					Behaviour: schema.Parameter,
-					Description: "lists of body whose order means nothing, each with the member " +
-						"that tells their items apart, or '' for the whole item"},
+					Description: "pointers to lists of body without order, each with the member that identifies " +
+						"an item, or '' for the whole item"},
 				{Name: "ready", Type: "Optional[Hash[String, Any]]",
-					Description: "what the object has when it is ready, such as {status: " +
-						"active}; it is waited for"},
+					Description: "members of the object when it is ready, such as {status: active}; a run waits " +
+						"for them"},
 				{Name: "failed", Type: "Optional[Hash[String, Any]]", Behaviour: schema.Parameter,
-					Description: "what the object has when it will never be ready, such as " +
-						"{status: error}"},
+					Description: "members of an object that will never be ready, such as {status: error}"},
 				{Name: "gone", Type: "Optional[Hash[String, Any]]", Behaviour: schema.Parameter,
-					Description: "what an object has that is shown and does not exist any more, " +
-						"such as {status: deleted}"},
+					Description: "members of an object that is still returned but no longer exists, such as " +
+						"{status: deleted}"},
 				{Name: "settle", Type: "Integer[0, 86400]", Default: int64(30),
 					Behaviour: schema.Parameter,
-					Description: "seconds within which the API shows what was done; 0: what it " +
-						"answers is enough"},
+					Description: "seconds within which the API returns the effect of a change; 0: its response " +
+						"is enough"},
 				{Name: "facts", Type: "Optional[Hash[String[1], " + pointer + "]]",
 					Behaviour:   schema.Parameter,
-					Description: "facts to learn from the object, by name, as JSON pointers"},
+					Description: "facts of the object, by name, as JSON pointers"},
 				{Name: "object_id", Type: "Optional[String]", Behaviour: schema.ReadOnly,
-					Description: "the id that the API gave it"},
+					Description: "the id that the API chose"},
 				{Name: "etag", Type: "Optional[String]", Behaviour: schema.ReadOnly,
-					Description: "what the API calls this state of the object; an update is " +
-						"refused when it has become another"},
+					Description: "the API's name of this state of the object (ETag); an update is refused if it " +
+						"has changed"},
 			},
 			Features: []string{"batch", "facts", "discover"},
 			Assigned: true,

@@ -26,20 +26,20 @@ func HostEntry() provider.Definition {
 		Type: schema.Type{
 			Listed: []string{"file"},
 			Name:   "net::HostEntry",
-			Description: "The addresses of a host name in /etc/hosts, or a file like it: a line " +
-				"for each address. Lines of other names, and comments, stay as they are, byte " +
-				"for byte; so do lines of this name that are right however they are written.",
+			Description: "The addresses of a host name in /etc/hosts, or in a file of the same format, with a " +
+				"line for each address. Lines of other names, comments, and correct lines of this name " +
+				"stay byte for byte.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: hostType, Behaviour: schema.Namevar,
 					Description: "the host name, the first one on its lines"},
 				{Name: "file", Type: `Pattern[/\A\//]`, Default: defaultFile,
-					Behaviour: schema.Namevar, Description: "the file it is in: an absolute path"},
+					Behaviour: schema.Namevar, Description: "the absolute path of the file"},
 				{Name: "ip", Type: "Variant[String[1],Array[String[1],1]]",
 					Description: "its address, or all of its addresses, of both families"},
 				{Name: "aliases", Type: "Optional[Array[" + hostType + "]]",
-					Description: "all its other names; left out, those that are there stay"},
+					Description: "all its other names; absent: existing ones stay"},
 				{Name: "comment", Type: `Optional[Pattern[/\A[^\r\n]*\z/]]`,
-					Description: "what stands after # on its lines; left out, what is there stays"},
+					Description: "the comment on its lines; absent: existing comments stay"},
 			},
 			Features: []string{"batch", "noop", "discover"},
 			Machine:  true,

@@ -64,33 +64,30 @@ func Package() provider.Definition {
 	const name = `Pattern[/\A[A-Za-z0-9@][A-Za-z0-9@+._:,\/\[\]-]*\z/]`
 	t := schema.Type{
 		Name: "pkg::Package",
-		Description: "A software package. What it needs is installed with it, by the package " +
-			"manager; purged, it alone is removed, and not while another needs it. Nothing is " +
-			"removed for what is installed. A package manager that is busy is waited for, and " +
-			"work that was cut off is finished first.",
+		Description: "A software package. The package manager installs its dependencies with it. A purge " +
+			"removes only the package, and is refused while another package needs it. An installation " +
+			"removes no other package. The handler waits for a busy package manager, and finishes " +
+			"interrupted work first.",
 		Attributes: []schema.Attribute{
 			{Name: "name", Type: name, Behaviour: schema.Namevar,
-				Description: "its name, for apt with :architecture if need be"},
+				Description: "its name; for apt optionally with :architecture"},
 			{Name: "package", Type: `Optional[` + name + `]`, Behaviour: schema.Parameter,
-				Description: "its name for the package manager, when name is another, such as " +
-					"for one name with two providers"},
+				Description: "its name for the package manager, if it differs from name"},
 			{Name: "version", Type: `Optional[Pattern[/\A[A-Za-z0-9][A-Za-z0-9.+:~^_!-]*\z/]]`,
-				Description: "exactly this version, lower than what is there or not (for dnf " +
-					"with or without epoch and release); latest is the newest that the package " +
-					"manager knows of; left out, any will do"},
+				Description: "the exact version, also if it is a downgrade (for dnf with or without epoch and " +
+					"release); latest: the newest that the package manager knows; absent: any"},
 			{Name: "root", Type: `Optional[Pattern[/\A\/.*[^\/]\z/]]`, Behaviour: schema.Parameter,
-				Description: "where it is installed, when not for the whole machine: a root " +
-					"directory for apt, dnf and apk, a virtual environment for pip, a " +
-					"prefix for npm; of another user, pip and npm run as that user, with that " +
-					"user's settings, and apt, dnf and apk refuse it"},
+				Description: "the place of the installation, if not the whole machine: a root directory for " +
+					"apt, dnf and apk, a virtual environment for pip, a prefix for npm. If another " +
+					"user owns it, pip and npm run as that user with that user's settings; apt, dnf " +
+					"and apk refuse it"},
 			{Name: "source", Type: "Optional[String[1]]", Behaviour: schema.Parameter,
-				Description: "a file or an address to install it from, such as " +
-					"/srv/app_1.2_amd64.deb"},
+				Description: "a file or URL of the package, such as /srv/app_1.2_amd64.deb"},
 			{Name: "options", Type: "Array[String[1]]", Default: []any{},
 				Behaviour:   schema.Parameter,
-				Description: "more arguments for the package manager when it installs"},
+				Description: "additional arguments of an installation"},
 			{Name: "configuration", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-				Description: "purged, its configuration goes with it (apt)"},
+				Description: "whether a purge also removes its configuration (apt)"},
 		},
 		Features: []string{"batch", "discover"},
 		Timeout:  15 * time.Minute,
@@ -100,10 +97,10 @@ func Package() provider.Definition {
 		Keeps:    schema.KeepsTrees("root"),
 	}
 	return provider.Define(t,
-		provider.Provider{Name: "apt", Description: "Debian and those like it", Preference: 50,
+		provider.Provider{Name: "apt", Description: "Debian and its derivatives", Preference: 50,
 			Handler: handler{apt{}},
 			Needs:   provider.Needs{Commands: []string{"apt-get", "dpkg-query"}}},
-		provider.Provider{Name: "dnf", Description: "Fedora, RHEL and those like them",
+		provider.Provider{Name: "dnf", Description: "Fedora, RHEL and their derivatives",
 			Preference: 40, Handler: handler{dnf{}},
 			Needs: provider.Needs{Commands: []string{"dnf", "rpm"}}},
 		provider.Provider{Name: "apk", Description: "Alpine", Preference: 30,

@@ -24,8 +24,9 @@ func Database() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "sql::Database",
-			Description: "A database of a PostgreSQL server, which the agent stands for, or " +
-				"runs. Purging it removes all that is in it. What is not said stays as it is.",
+			Description: "A database of a PostgreSQL server. The agent is the server, or its machine. A purge " +
+				"removes the database with its contents. Attributes that are not set are left " +
+				"unchanged.",
 			Transports: transports(),
 			Machine:    true,
 			Attributes: []schema.Attribute{
@@ -39,15 +40,15 @@ func Database() provider.Definition {
 				{Name: "locale", Type: "Optional[String[1]]", Behaviour: schema.InitOnly,
 					Description: "the locale of order and characters, such as C or de_DE.UTF-8"},
 				{Name: "template", Type: "Optional[" + nameType + "]", Behaviour: schema.Parameter,
-					Description: "the database that it is copied from; by default template0 if " +
-						"encoding or locale is given, otherwise template1"},
+					Description: "the database to copy; default template0 if encoding or locale is set, " +
+						"otherwise template1"},
 				{Name: "extensions", Type: "Optional[Array[String[1]]]",
-					Description: "extensions that are there; others stay"},
+					Description: "extensions to install; others stay"},
 				{Name: "connection_limit", Type: "Optional[Integer[-1, 2147483647]]",
-					Description: "how many connections at most; -1 for no limit"},
-				{Name: "comment", Type: "Optional[String]", Description: "what it is for"},
+					Description: "maximum number of connections; -1: no limit"},
+				{Name: "comment", Type: "Optional[String]", Description: "a description"},
 				{Name: "force", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "true: purging it ends the connections to it"},
+					Description: "whether a purge ends connections to it"},
 			},
 			Features: []string{"batch", "discover"},
 			Validate: validDatabase,

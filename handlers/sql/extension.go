@@ -22,23 +22,22 @@ func Extension() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "sql::Extension",
-			Description: "An extension in a database of a PostgreSQL server, which the agent " +
-				"stands for, or runs. What it needs is added with it. Its files have to be on " +
-				"the server.",
+			Description: "An extension in a database of a PostgreSQL server. The agent is the server, or its " +
+				"machine. Required extensions are installed with it. Its files must exist on the " +
+				"server.",
 			Transports: transports(),
 			Machine:    true,
 			Attributes: []schema.Attribute{
 				{Name: "database", Type: nameType, Behaviour: schema.Namevar,
-					Description: "the database that it is in"},
+					Description: "the database"},
 				{Name: "name", Type: nameType, Behaviour: schema.Namevar,
 					Description: "its name, exactly as the server keeps it"},
 				{Name: "version", Type: "Optional[String[1]]",
-					Description: "exactly this version; latest is the newest that the server " +
-						"has; left out, any will do"},
+					Description: "the exact version; latest: the newest that the server has; absent: any"},
 				{Name: "schema", Type: "Optional[" + nameType + "]",
-					Description: "the schema that its objects are in"},
+					Description: "the schema of its objects"},
 				{Name: "cascade", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "true: purging it removes what needs it"},
+					Description: "whether a purge also removes dependent objects"},
 			},
 			Titles: []schema.TitlePattern{{Pattern: `\A(?<database>[^\/]+)\/(?<name>[^\/]+)\z`,
 				Description: "database/extension"}},

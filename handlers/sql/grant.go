@@ -57,24 +57,22 @@ func Grant() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "sql::Grant",
-			Description: "What a role of a PostgreSQL server, which the agent stands for, or " +
-				"runs, may do with a database, a schema, or tables, sequences and routines of a " +
-				"schema: just these rights, besides those that it has as the owner or through " +
-				"other roles. What comes to be later in a schema has them after the next apply.",
+			Description: "The rights of a role of a PostgreSQL server on a database, a schema, or tables, " +
+				"sequences and routines of a schema: exactly these, besides those that it has as the " +
+				"owner or through other roles. The agent is the server, or its machine. Objects that " +
+				"are added to a schema get the rights at the next apply.",
 			Transports: transports(),
 			Machine:    true,
 			Attributes: []schema.Attribute{
 				{Name: "role", Type: nameType, Behaviour: schema.Namevar,
-					Description: "the role that has the rights; public is everyone"},
+					Description: "the role; public is everyone"},
 				{Name: "database", Type: nameType, Behaviour: schema.Namevar,
-					Description: "the database that they are rights to, or in"},
+					Description: "the database of the object"},
 				{Name: "kind", Type: "Enum[database, schema, table, sequence, routine]",
 					Default: "database", Behaviour: schema.Namevar,
-					Description: "what they are rights to; views are tables, and functions " +
-						"routines"},
+					Description: "the kind of the object; views are tables, and functions are routines"},
 				{Name: "schema", Type: nameType, Default: "public", Behaviour: schema.Namevar,
-					Description: "the schema, or the one that the tables, sequences or " +
-						"routines are in"},
+					Description: "the schema, or the schema of the tables, sequences or routines"},
 				{Name: "name", Type: nameType, Default: every, Behaviour: schema.Namevar,
 					Description: "the name of the table, sequence or routine; * for all in " +
 						"the schema"},
@@ -82,9 +80,9 @@ func Grant() provider.Definition {
 					Type: "Array[Enum['ALL', 'SELECT', 'INSERT', 'UPDATE', 'DELETE', " +
 						"'TRUNCATE', 'REFERENCES', 'TRIGGER', 'MAINTAIN', 'USAGE', 'CREATE', " +
 						"'CONNECT', 'TEMPORARY', 'EXECUTE']]",
-					Description: "the rights, all of them; ALL alone for whatever there is"},
+					Description: "all rights; ALL alone for every right of the kind"},
 				{Name: "grantable", Type: "Boolean", Default: false,
-					Description: "whether the role may give them to others"},
+					Description: "whether the role may grant them to others"},
 			},
 			Features: []string{"batch", "canonicalise"},
 			Validate: validGrant,

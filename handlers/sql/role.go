@@ -37,10 +37,9 @@ func Role() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "sql::Role",
-			Description: "A role of a PostgreSQL server, which the agent stands for, or runs: a " +
-				"user when it may log in, and a group when others are its members. The server " +
-				"never sees the password, only the SCRAM verifier that it keeps. What is not " +
-				"said stays as it is.",
+			Description: "A role of a PostgreSQL server: a user if it may log in, a group if it has members. " +
+				"The agent is the server, or its machine. Only the SCRAM verifier of the password is " +
+				"sent to the server. Attributes that are not set are left unchanged.",
 			Transports: transports(),
 			Machine:    true,
 			Attributes: []schema.Attribute{
@@ -51,33 +50,31 @@ func Role() provider.Definition {
 				{Name: "password", Type: "Optional[Sensitive[String[1]]]", OneLine: true,
 					Description: "the password, or the SCRAM verifier of one"},
 				{Name: "superuser", Type: "Optional[Boolean]",
-					Description: "whether nothing is forbidden to it"},
+					Description: "whether it is a superuser"},
 				{Name: "createdb", Type: "Optional[Boolean]",
-					Description: "whether it may make databases"},
+					Description: "whether it may create databases"},
 				{Name: "createrole", Type: "Optional[Boolean]",
-					Description: "whether it may make roles"},
+					Description: "whether it may create roles"},
 				{Name: "inherit", Type: "Optional[Boolean]",
-					Description: "whether it has the rights of the roles it is a member of " +
-						"without asking for them"},
+					Description: "whether it inherits the rights of its roles"},
 				{Name: "replication", Type: "Optional[Boolean]",
-					Description: "whether it may replicate the server"},
+					Description: "whether it may use replication"},
 				{Name: "bypassrls", Type: "Optional[Boolean]",
-					Description: "whether policies of rows do not count for it"},
+					Description: "whether it bypasses row-level security"},
 				{Name: "connection_limit", Type: "Optional[Integer[-1, 2147483647]]",
-					Description: "how many connections at most; -1 for no limit"},
+					Description: "maximum number of connections; -1: no limit"},
 				{Name: "valid_until", Type: "Optional[Variant[Enum['infinity'], Timestamp]]",
-					Description: "when the password ends to be valid, or infinity"},
+					Description: "the time at which the password expires, or infinity"},
 				{Name: "member_of", Type: "Optional[Array[" + nameType + "]]",
-					Description: "all roles that it is a member of"},
-				{Name: "comment", Type: "Optional[String]", Description: "what it is for"},
+					Description: "all roles of which it is a member"},
+				{Name: "comment", Type: "Optional[String]", Description: "a description"},
 				{Name: "owned", Type: "Enum['refuse', 'reassign', 'drop']", Default: ownedRefuse,
 					Behaviour: schema.Parameter,
-					Description: "what becomes of what it owns when it is purged: refuse to " +
-						"purge it, reassign all to reassign_to, or drop all; databases are " +
-						"never dropped"},
+					Description: "treatment of owned objects at a purge: refuse the purge, reassign all to " +
+						"reassign_to, or drop all; databases are never dropped"},
 				{Name: "reassign_to", Type: "Optional[" + nameType + "]",
 					Behaviour:   schema.Parameter,
-					Description: "the role that gets what this one owned"},
+					Description: "the new owner of its objects"},
 			},
 			Features: []string{"batch", "canonicalise", "discover"},
 			Validate: validRole,

@@ -19,20 +19,20 @@ func Schema() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "sql::Schema",
-			Description: "A schema in a database of a PostgreSQL server, which the agent stands " +
-				"for, or runs. What is not said stays as it is.",
+			Description: "A schema in a database of a PostgreSQL server. The agent is the server, or its " +
+				"machine. Attributes that are not set are left unchanged.",
 			Transports: transports(),
 			Machine:    true,
 			Attributes: []schema.Attribute{
 				{Name: "database", Type: nameType, Behaviour: schema.Namevar,
-					Description: "the database that it is in"},
+					Description: "the database"},
 				{Name: "name", Type: nameType, Behaviour: schema.Namevar,
 					Description: "its name, exactly as the server keeps it"},
 				{Name: "owner", Type: "Optional[" + nameType + "]",
 					Description: "the role that owns it"},
-				{Name: "comment", Type: "Optional[String]", Description: "what it is for"},
+				{Name: "comment", Type: "Optional[String]", Description: "a description"},
 				{Name: "cascade", Type: "Boolean", Default: false, Behaviour: schema.Parameter,
-					Description: "true: purging it removes what is in it"},
+					Description: "whether a purge also removes its contents"},
 			},
 			Titles: []schema.TitlePattern{{Pattern: `\A(?<database>[^\/]+)\/(?<name>[^\/]+)\z`,
 				Description: "database/schema"}},

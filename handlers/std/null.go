@@ -18,20 +18,19 @@ func Null() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "std::Null",
-			Description: "Nothing: a point in the order of things, such as what many resources " +
-				"require. It is always as desired.",
+			Description: "A resource without a thing: a point in the order of requirements. It is always as " +
+				"desired.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar,
 					Description: "its name"},
 				{Name: "value", Type: "Any", Default: "", Behaviour: schema.Parameter,
-					Description: "anything; a new value is a new intent"},
+					Description: "any text; a new value is a new intent"},
 				{Name: "fail", Type: "Optional[String]", Behaviour: schema.Parameter,
-					Description: "makes it fail with this text"},
+					Description: "fail with this text"},
 				{Name: "skip", Type: "Optional[String]", Behaviour: schema.Parameter,
-					Description: "makes it skip itself with this text, as a handler does that " +
-						"cannot work now"},
+					Description: "skip with this text"},
 				{Name: "delay_ms", Type: "Optional[Integer[0,600000]]", Behaviour: schema.Parameter,
-					Description: "how long it takes, in milliseconds"},
+					Description: "duration of a run in milliseconds"},
 			},
 			Features:   []string{"batch", schema.FeatureFiles},
 			Thing:      schema.SharedByIdentity("name"),

@@ -83,26 +83,25 @@ func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 	t := schema.Type{
 		Listed: []string{"scope"},
 		Name:   "svc::Service",
-		Description: "A service of the machine: whether it runs, and whether it is started with " +
-			"the machine. What defines it (a unit, a script) comes from a package, or is a file. " +
-			"Purged, it is stopped and not started with the machine; its definition stays.",
+		Description: "A service of the machine: whether it runs, and whether it starts at boot. A package or a " +
+			"file provides its definition (a unit, a script). A purge stops and disables it; its " +
+			"definition stays.",
 		Attributes: []schema.Attribute{
 			{Name: "name", Type: `Pattern[/\A[A-Za-z0-9_][A-Za-z0-9_.:@\\-]*\z/]`,
 				Behaviour:   schema.Namevar,
 				Description: "its name; for systemd with or without .service"},
 			{Name: "running", Type: "Optional[Boolean]",
-				Description: "whether it runs; left out, that is left alone"},
+				Description: "whether it runs; absent: left unchanged"},
 			{Name: "enabled", Type: "Optional[Boolean]",
-				Description: "whether it is started with the machine; left out, that is " +
-					"left alone"},
+				Description: "whether it starts at boot; absent: left unchanged"},
 			{Name: "scope", Type: "Enum[system, user]", Default: scopeSystem,
 				Behaviour: schema.Parameter,
-				Description: "user: a service of the user that handlers run as, for systemd; " +
-					"enabled is then whether it is started when that user's services are"},
+				Description: "user: a systemd service of the user that handlers run as; enabled is then whether " +
+					"it starts with that user's services"},
 			{Name: "on_change", Type: "Enum[restart, reload, nothing]", Default: "restart",
 				Behaviour: schema.Parameter,
-				Description: "what is done with it, when it runs, after something it requires " +
-					"has changed and sends events"},
+				Description: "the action on a running service after a required resource changed and sent an " +
+					"event"},
 		},
 		Features: []string{"batch", "reload", "discover"},
 		Timeout:  2 * time.Minute,
@@ -127,14 +126,14 @@ func define(d systemd, r runit, u supervisor, i sysvinit) provider.Definition {
 		needs = provider.Needs{} // it is elsewhere
 	}
 	return provider.Define(t,
-		provider.Provider{Name: "systemd", Description: "units of systemd", Preference: 30,
+		provider.Provider{Name: "systemd", Description: "systemd units", Preference: 30,
 			Handler: handler{d}, Needs: needs},
 		provider.Provider{Name: "runit",
-			Description: "directories of runit, in a container for instance", Preference: 20,
+			Description: "runit directories, for example in a container", Preference: 20,
 			Handler: handler{r},
 			Needs:   provider.Needs{Check: onlySystem(r.lack)}},
 		provider.Provider{Name: "supervisord",
-			Description: "programs of supervisord, in a container for instance", Preference: 15,
+			Description: "supervisord programs, for example in a container", Preference: 15,
 			Handler: handler{u},
 			Needs: provider.Needs{Commands: []string{"supervisorctl"},
 				Check: onlySystem(u.lack)}},

@@ -22,22 +22,21 @@ func Facts() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
 			Name: "sys::Facts",
-			Description: "What there is to know of the agent's machine, as facts that other " +
-				"resources can use: os, distribution, version, family, arch, init, kernel, " +
-				"hostname, fqdn, cpus, memory_bytes, swap_bytes, addresses, ipv4, ipv6, macs, " +
-				"interfaces, timezone, boot_id, machine_id, virtual, packages and package.NAME. " +
-				"Lists are words with blanks between them. They are learned whenever it is " +
-				"deployed, and when a fact of it is asked for. Nothing is ever changed. Of an " +
-				"agent that is not a machine it learns what its transport knows: of an API " +
-				"http.protocol, http.server, tls.version and tls.certificate.until, of a server " +
-				"of PostgreSQL postgresql.version, of AWS aws.region, aws.account and aws.arn.",
+			Description: "Facts of the agent's machine for other resources: os, distribution, version, family, " +
+				"arch, init, kernel, hostname, fqdn, cpus, memory_bytes, swap_bytes, addresses, ipv4, " +
+				"ipv6, macs, interfaces, timezone, boot_id, machine_id, virtual, packages and " +
+				"package.NAME. Lists are words separated by blanks. The facts are read at every " +
+				"deploy, and when a resource refers to one. It changes nothing. For other agents the " +
+				"transport provides the facts: http.protocol, http.server, tls.version and " +
+				"tls.certificate.until of an API, postgresql.version of a PostgreSQL server, " +
+				"aws.region, aws.account and aws.arn of AWS.",
 			Attributes: []schema.Attribute{
 				{Name: "name", Type: "String[1]", Behaviour: schema.Namevar,
 					Description: "its name"},
 				{Name: "packages", Type: "Array[String[1]]", Default: []any{},
 					Behaviour: schema.Parameter,
-					Description: "packages of which the versions are learned, as package.NAME; " +
-						"one that is not installed has the empty text"},
+					Description: "packages whose versions become facts, as package.NAME; the empty text if a " +
+						"package is not installed"},
 			},
 			Features:   []string{"facts"},
 			Thing:      schema.SharedByIdentity("name"),
