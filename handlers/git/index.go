@@ -44,37 +44,53 @@ func (g *checkout) unhide(hidden []string) error {
 
 // status runs git status over an index that does not hide changes of files.
 func (g *checkout) status(hidden []string) (string, error) {
-	args := []string{"status", "--porcelain", "-z", "--no-renames", "--untracked-files=all",
-		"--ignored=traditional", "--ignore-submodules=all"}
-	if len(hidden) == 0 {
-		return g.ask(g.path, args...)
-	}
-	index, err := g.ask(g.path, "rev-parse", "--git-path", "index")
-	if err != nil {
-		return "", err
-	}
-	if index = strings.TrimSuffix(index, "\n"); !filepath.IsAbs(index) {
-		index = filepath.Join(g.path, index)
-	}
-	dir, remove, err := g.temporary()
+	bared, remove, err := g.bared(hidden)
 	if err != nil {
 		return "", err
 	}
 	defer remove()
+	return bared.ask(g.path, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all",
+		"--ignored=traditional", "--ignore-submodules=all")
+}
+
+// bared returns the checkout with a copy of the index that does not hide changes of files.
+func (g *checkout) bared(hidden []string) (_ *checkout, remove func(), err error) {
+	if len(hidden) == 0 {
+		return g, func() {}, nil
+	}
+	index, err := g.indexPath()
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, remove, err := g.temporary()
+	if err != nil {
+		return nil, nil, err
+	}
 	data, err := os.ReadFile(index)
 	if err == nil {
 		err = g.give(dir, "index", data)
 	}
-	if err != nil {
-		return "", provider.Errorf(provider.Retryable, "copy the index: %w", err)
-	}
 	bared := *g
 	bared.extra = append(slices.Clone(bared.extra),
 		"GIT_INDEX_FILE="+filepath.Join(dir, "index"))
-	if err := bared.unhide(hidden); err != nil {
-		return "", err
+	if err != nil {
+		err = provider.Errorf(provider.Retryable, "copy the index: %w", err)
+	} else {
+		err = bared.unhide(hidden)
 	}
-	return bared.ask(g.path, args...)
+	if err != nil {
+		remove()
+		return nil, nil, err
+	}
+	return &bared, remove, nil
+}
+
+func (g *checkout) indexPath() (string, error) {
+	index, err := g.ask(g.path, "rev-parse", "--git-path", "index")
+	if index = strings.TrimSuffix(index, "\n"); !filepath.IsAbs(index) {
+		index = filepath.Join(g.path, index)
+	}
+	return index, err
 }
 
 // stagedLinks returns submodules that the index has not as HEAD has them, as lines of git status,

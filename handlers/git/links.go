@@ -1,8 +1,11 @@
 package git
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -35,6 +38,77 @@ func (g *checkout) links(commit string) ([]link, error) {
 		}
 	}
 	return links, nil
+}
+
+// linksCutOff reports whether a move of a submodule, or of one in it, is not finished.
+func (g *checkout) linksCutOff() (bool, error) {
+	links, err := g.links("")
+	if err != nil {
+		return false, err
+	}
+	for _, l := range links {
+		sub := (&change{*g}).submodule(l)
+		if sub == nil {
+			continue
+		}
+		m, err := sub.cutMove()
+		if err != nil {
+			return false, err
+		}
+		if m != nil {
+			m.close()
+			return true, nil
+		}
+		if cutOff, err := sub.linksCutOff(); err != nil || cutOff {
+			return cutOff, err
+		}
+	}
+	return false, nil
+}
+
+// clone clones a submodule that is not here, without its files: git checks them out without a record
+// that it does so. A submodule without an index is one of which no file was checked out.
+func (g *change) clone(l link) error {
+	args := []string{"submodule", "-q", "update", "--init"}
+	if g.depth > 0 {
+		args = append(args, fmt.Sprintf("--depth=%d", g.depth))
+	}
+	update, err := g.updateSetting(l)
+	if err != nil {
+		return err
+	}
+	as := *g
+	as.config = append(slices.Clone(g.config), update...)
+	return as.do(g.path, append(args, "--", l.path)...)
+}
+
+// updateSetting returns a setting with which git updates no file of a submodule. It returns none if
+// the submodule is set to be left out.
+func (g *checkout) updateSetting(l link) ([]string, error) {
+	set := map[string]string{}
+	for _, from := range [][]string{{"--file", ".gitmodules"}, {"--local"}} {
+		args := append(append([]string{"config", "-z"}, from...), "--get-regexp",
+			`^submodule\..*\.(path|update)$`)
+		out, err := g.ask(g.path, args...)
+		var f *failure
+		if errors.As(err, &f) { // there are none
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range fields(out) {
+			key, value, _ := strings.Cut(line, "\n")
+			set[key] = value
+		}
+	}
+	for key, value := range set {
+		name, is := strings.CutSuffix(key, ".path")
+		if is && value == l.path && set[name+".update"] != "none" && !strings.Contains(name, "=") {
+			return []string{name + ".update=!true"}, nil
+		}
+	}
+	return nil, nil
 }
 
 // submodule returns the checkout of a submodule, nil if it is not here.

@@ -2,6 +2,7 @@ package git
 
 import (
 	"crypto/sha1"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -27,6 +28,7 @@ type scene struct {
 	attrs    map[string]any
 	written  map[string]string // what the person has written, by path
 	did      []string
+	cut      bool // a run was cut off before
 	n        int
 }
 
@@ -352,6 +354,7 @@ func TestNothingIsLost(t *testing.T) {
 	for seed := from; seed < to; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := newScene(t, proto, seed)
+			s.cutOff(rand.New(rand.NewPCG(seed, 2)))
 			for range s.rng.IntN(4) {
 				if s.attrs["bare"] != nil {
 					s.bareAct()
@@ -369,13 +372,16 @@ func TestNothingIsLost(t *testing.T) {
 			purged := s.next(local)
 			planned, err := s.change(purged)
 			after := s.state()
-			about := fmt.Sprintf("%v, then %v, purged %t: planned %v, done %v", s.did, s.attrs, purged, planned, err)
+			about := fmt.Sprintf("cut off %t, %v, then %v, purged %t: planned %v, done %v", s.cut, s.did, s.attrs, purged, planned, err)
 			if local == "discard" {
 				s.discarded(purged, err, about)
 				return
 			}
 			if gone := lost(before, after); len(gone) > 0 {
 				t.Fatalf("%s:\nlost %q", about, gone)
+			}
+			if err == nil && len(s.did) == 0 {
+				s.clean(purged, about)
 			}
 			isRefused := err != nil && provider.ClassOf(err) == provider.NeedsChange
 			told := s.attrs["depth"] == nil && (err == nil || isRefused)
@@ -405,10 +411,54 @@ func (s *scene) discarded(purged bool, err error, about string) {
 	if _, err := os.Lstat(s.path); purged != (err != nil) {
 		s.t.Fatalf("%s: %v", about, err)
 	}
-	if !purged && s.attrs["bare"] == nil {
-		if out := s.git(s.path, "status", "--porcelain", "--untracked-files=no",
-			"--ignore-submodules=all"); out != "" {
-			s.t.Fatalf("%s: left %s", about, out)
-		}
+	s.clean(purged, about)
+}
+
+// clean expects that no tracked file is changed.
+func (s *scene) clean(purged bool, about string) {
+	s.t.Helper()
+	if purged || s.attrs["bare"] != nil {
+		return
 	}
+	if out := s.git(s.path, "status", "--porcelain", "--untracked-files=no",
+		"--ignore-submodules=all"); out != "" {
+		s.t.Fatalf("%s: left %s", about, out)
+	}
+}
+
+// cutOff has the remote grow, and a run follow it that a crash or a full disk cuts off.
+func (s *scene) cutOff(rng *rand.Rand) {
+	if s.cut = rng.IntN(2) == 0; !s.cut {
+		return
+	}
+	for range 1 + rng.IntN(3) {
+		dir := s.upstream[rng.IntN(2)]
+		name := []string{"a", "b/c", "new", "d/k.log", "z"}[rng.IntN(5)]
+		s.git(dir, "rm", "-qrf", "--ignore-unmatch", name)
+		_ = os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)
+		_ = os.WriteFile(filepath.Join(dir, name), []byte(strings.Repeat(s.text(), rng.IntN(400))), 0o644)
+		s.git(dir, "add", "-f", name)
+		s.git(dir, "commit", "-qm", s.text())
+		s.git(s.upstream[0], "submodule", "--quiet", "update", "--remote")
+		s.git(s.upstream[0], "commit", "-qam", s.text())
+	}
+	if s.attrs["bare"] == nil {
+		s.attrs["revision"] = []string{"main", "main", "dev"}[rng.IntN(3)]
+		s.attrs["local"] = []string{"refuse", "keep", "discard"}[rng.IntN(3)]
+	}
+	if rng.IntN(2) == 0 {
+		limited(s.t, 1+rng.IntN(8), func() { _, _ = s.rig.Apply(s.attrs, false) })
+		return
+	}
+	crash, steps := errors.New("crash"), 1+rng.IntN(8)
+	s.rig.h.before = func([]string) error {
+		if steps--; steps < 0 {
+			return crash
+		}
+		return nil
+	}
+	s.rig.Handler = s.rig.h
+	_, _ = s.rig.Apply(s.attrs, false)
+	s.rig.h.before = nil
+	s.rig.Handler = s.rig.h
 }

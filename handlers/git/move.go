@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"strings"
 
-	"southbound/handlers/internal/disk"
 	"southbound/shared/provider"
 )
 
@@ -114,25 +112,28 @@ func (g *change) bringCommit(to target, have work) error {
 	return g.move(to, have)
 }
 
-// move checks a commit out. A ref stands in the repository meanwhile, so that what a crash leaves
-// is not taken for the work of a person.
+// move checks a commit out. Refs in the repository say so while it does, so that files which a crash
+// or a full disk leaves are not taken for the work of a person.
 func (g *change) move(to target, have work) error {
-	force := have.ours || g.local == "discard"
-	if have.ours && g.local != "discard" && len(have.changed) > 0 {
-		if err := g.restore(have); err != nil {
+	how := manner{force: g.local == "discard", all: g.local == "discard"}
+	if have.ours {
+		var err error
+		if how, err = g.resume(to); err != nil {
 			return err
 		}
-		force = false
 	}
 	if g.local == "discard" {
 		if err := g.unhideAll(); err != nil {
 			return err
 		}
 	}
-	if err := g.do(g.path, "update-ref", moving, to.commit); err != nil {
+	if err := g.begin(to, how); err != nil {
 		return err
 	}
-	if err := g.checkOut(to, force); err != nil {
+	if err := g.checkOut(to, how.force); err != nil {
+		return err
+	}
+	if err := g.wrote(); err != nil {
 		return err
 	}
 	if to.branch != "" && to.ref != "" {
@@ -148,7 +149,44 @@ func (g *change) move(to target, have work) error {
 			return err
 		}
 	}
-	return g.do(g.path, "update-ref", "-d", moving)
+	return g.end()
+}
+
+// manner is how a move is made.
+type manner struct {
+	force  bool // git overwrites files
+	all    bool // it may write files that are the same in both commits
+	goesOn bool // it goes on with a move that was cut off
+}
+
+// resume prepares a move after one that was cut off. If no person has changed a file since, git may
+// overwrite files, and the move to the same commit goes on. Otherwise resume makes the files that the
+// move has left as HEAD has them, and the next move is another.
+func (g *change) resume(to target) (manner, error) {
+	have, err := g.work() // a file may have been written since the checks
+	if err != nil || !have.ours {
+		return manner{}, err
+	}
+	at, err := g.refs(moves)
+	if err != nil {
+		return manner{}, err
+	}
+	same, discards := at["to"] == to.commit, g.local == "discard"
+	if discards || len(have.changed)+len(have.other) == 0 && (have.fresh || same) {
+		return manner{force: true, all: discards || have.fresh, goesOn: same}, g.dropOld(to, have.left)
+	}
+	if have.fresh {
+		if err := g.begin(to, manner{all: true}); err != nil {
+			return manner{}, err
+		}
+		if err := g.do(g.path, "read-tree", "HEAD"); err != nil {
+			return manner{}, err
+		}
+	}
+	if err := g.takeBack(have.left); err != nil {
+		return manner{}, err
+	}
+	return manner{}, g.end()
 }
 
 // checkOut runs git checkout. Git refuses to overwrite files that a person has changed since they
@@ -175,7 +213,7 @@ func (g *change) checkOut(to target, force bool) error {
 	if after, _, e := g.head(); e != nil || after != before {
 		return err
 	}
-	_, _ = g.ask(g.path, "update-ref", "-d", moving)
+	_ = g.end()
 	return provider.Errorf(provider.NeedsChange, "%w; move them away, or set local to discard", err)
 }
 
@@ -189,41 +227,6 @@ func (g *change) unhideAll() error {
 		return err
 	}
 	return g.unhide(hidden)
-}
-
-// restore takes back what a move has done that was cut off, and leaves alone what a person has
-// changed.
-func (g *change) restore(have work) error {
-	tracked, err := g.ask(g.path, "ls-tree", "-r", "-z", "--name-only", "HEAD")
-	if err != nil {
-		return err
-	}
-	old := map[string]bool{}
-	for _, name := range fields(tracked) {
-		old[name] = true
-	}
-	root, err := os.OpenRoot(g.path)
-	if err != nil {
-		return provider.Errorf(provider.Retryable, "open %s: %w", g.path, err)
-	}
-	defer root.Close()
-	var back strings.Builder
-	for name := range have.moved {
-		if old[name] {
-			back.WriteString(name + "\x00")
-		} else if err := root.Remove(name); disk.UnlessGone(err) != nil {
-			return provider.Errorf(provider.Retryable, "take a move back that was cut off: %w", err)
-		}
-	}
-	if back.Len() == 0 {
-		return nil
-	}
-	if err := g.step("checkout"); err != nil {
-		return err
-	}
-	_, err = g.feed(g.path, back.String(), "checkout", "-q", "--force", "HEAD",
-		"--pathspec-from-file=-", "--pathspec-file-nul")
-	return err
 }
 
 // bringSubmodules checks out what the commit says of each submodule, and refuses as for the
@@ -242,11 +245,7 @@ func (g *change) bringSubmodules() error {
 	for _, l := range links {
 		sub := g.submodule(l)
 		if sub == nil { // it is not here yet
-			args := []string{"submodule", "-q", "update", "--init"}
-			if g.depth > 0 {
-				args = append(args, fmt.Sprintf("--depth=%d", g.depth))
-			}
-			if err := g.do(g.path, append(args, "--", l.path)...); err != nil {
+			if err := g.clone(l); err != nil {
 				return err
 			}
 			if sub = g.submodule(l); sub == nil {
@@ -271,7 +270,7 @@ func (g *change) bringLink(l link) error {
 		return err
 	}
 	to := target{commit: l.commit}
-	if commit == l.commit {
+	if commit == l.commit && !have.fresh {
 		to.branch = branch
 	}
 	if err := g.bringCommit(to, have); err != nil {

@@ -77,7 +77,7 @@ func TestCutOffMove(t *testing.T) {
 			g, source, path := newRig(t), origin(t), filepath.Join(t.TempDir(), "x")
 			attrs := map[string]any{"path": path, "source": source, "revision": tc.from, "local": local}
 			g.Must(attrs, diff.Created)
-			run(t, path, "update-ref", moving, run(t, source, "rev-parse", tc.to+"^{commit}"))
+			startMove(t, path, run(t, source, "rev-parse", tc.to+"^{commit}"))
 			write(t, filepath.Join(path, tc.partly), tc.becomes[:1])
 			attrs["revision"] = tc.to
 			if tc.from != "dev" { // else the move takes it away

@@ -18,10 +18,6 @@ type handler struct {
 	config []string
 }
 
-// moving is a ref that is there while the working tree is moved from one commit to another. When it
-// is found, what differs there from the commit is our own doing.
-const moving = "refs/southbound/moving"
-
 // Refs to commits that a remote has, or had. Their logs, and those of its branches, keep what the
 // remote has given up since.
 const (
@@ -204,8 +200,13 @@ func (g *checkout) readTree(r provider.Resource, obs *provider.Observation) erro
 	if err != nil {
 		return err
 	}
-	if have.ours || len(have.changed) > 0 && g.local == "discard" {
-		obs.Attributes["modified"] = list(have.changed)
+	if modified := have.left; g.local == "discard" {
+		modified = append(modified, have.changed...)
+		if have.ours || len(modified) > 0 {
+			obs.Attributes["modified"] = list(modified)
+		}
+	} else if have.ours {
+		obs.Attributes["modified"] = list(modified)
 	}
 	obs.Attributes["submodules"] = g.submodules
 	if g.submodules {
@@ -217,6 +218,10 @@ func (g *checkout) readTree(r provider.Resource, obs *provider.Observation) erro
 			if line != "" && line[0] != ' ' {
 				obs.Attributes["submodules"] = false
 			}
+		}
+		if cutOff, err := g.linksCutOff(); err != nil || cutOff {
+			obs.Attributes["submodules"] = false
+			return err
 		}
 	}
 	return nil

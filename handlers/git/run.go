@@ -3,6 +3,7 @@ package git
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"os/user"
@@ -138,13 +139,23 @@ func (g *runner) ask(dir string, args ...string) (string, error) {
 
 // feed is ask with a standard input.
 func (g *runner) feed(dir, input string, args ...string) (string, error) {
+	var stdout strings.Builder
+	err := g.pipe(dir, input, &stdout, args...)
+	if err != nil {
+		return "", err
+	}
+	return stdout.String(), nil
+}
+
+// pipe runs git with a standard input and output.
+func (g *runner) pipe(dir, input string, stdout io.Writer, args ...string) error {
 	var argv []string
 	for _, s := range g.settings() {
 		argv = append(argv, "-c", s)
 	}
 	cmd := exec.Command("git", append(append(argv, "-C", dir), args...)...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = stdout, &stderr
 	cmd.Env = append(g.environment(), g.extra...)
 	if input != "" {
 		cmd.Stdin = strings.NewReader(input)
@@ -155,15 +166,15 @@ func (g *runner) feed(dir, input string, args ...string) (string, error) {
 	var cut *child.Ended
 	switch {
 	case errors.As(err, &cut):
-		return "", provider.Errorf(provider.Retryable, "git %s: %w", args[0], cut.Cause)
+		return provider.Errorf(provider.Retryable, "git %s: %w", args[0], cut.Cause)
 	case errors.Is(err, exec.ErrNotFound):
-		return "", provider.Errorf(provider.Retryable, "there is no program git; install it")
+		return provider.Errorf(provider.Retryable, "there is no program git; install it")
 	case errors.As(err, &exit):
-		return "", g.explain(args[0], &failure{exit.ExitCode(), g.tail(stderr.String())})
+		return g.explain(args[0], &failure{exit.ExitCode(), g.tail(stderr.String())})
 	case err != nil:
-		return "", provider.Errorf(provider.Retryable, "git %s: %w", args[0], err)
+		return provider.Errorf(provider.Retryable, "git %s: %w", args[0], err)
 	}
-	return stdout.String(), nil
+	return nil
 }
 
 // maxSaid bounds what is shown of what git said.

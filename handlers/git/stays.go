@@ -174,13 +174,12 @@ func newContents() contents {
 
 func (g *checkout) contents(commit string) (contents, error) {
 	t := newContents()
-	out, err := g.ask(g.path, "ls-tree", "-r", "-z", commit)
+	files, err := g.entries(commit)
 	if err != nil {
 		return t, err
 	}
-	for _, line := range fields(out) {
-		about, name, _ := strings.Cut(line, "\t")
-		if strings.HasPrefix(about, gitlink+" ") {
+	for name, e := range files {
+		if e.mode == gitlink {
 			t.links[name] = true
 		} else {
 			t.files[name] = true

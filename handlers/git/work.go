@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -15,11 +16,12 @@ import (
 
 // work is what people have done in a working tree.
 type work struct {
-	changed  []string        // tracked files, except those in moved
-	unmerged []string        // those of them that a merge has left in conflict
-	other    []string        // untracked and ignored ones; a directory with a repository ends with /
-	ours     bool            // a move was cut off
-	moved    map[string]bool // the files that it may have changed; nil if it may be any
+	changed  []string // tracked files, except those in left
+	unmerged []string // those of them that a merge has left in conflict
+	other    []string // untracked and ignored ones; a directory with a repository ends with /
+	ours     bool     // a move was cut off, or git could not write all files
+	fresh    bool     // nothing was checked out yet
+	left     []string // files as that move has left them
 }
 
 // work returns it. Changes that the index hides (git update-index --assume-unchanged and
@@ -29,8 +31,13 @@ func (g *checkout) work() (work, error) {
 	if err := g.ownTree(); err != nil {
 		return w, err
 	}
-	if err := g.cutOff(&w); err != nil {
+	m, err := g.cutMove()
+	if err != nil {
 		return w, err
+	}
+	if m != nil {
+		defer m.close()
+		w.ours, w.fresh = true, m.fresh
 	}
 	hidden, err := g.hiddenFiles()
 	if err != nil {
@@ -49,8 +56,15 @@ func (g *checkout) work() (work, error) {
 			continue
 		}
 		code, name := line[:2], line[3:]
-		switch mine := w.ours && (w.moved == nil || w.moved[name]); {
-		case mine:
+		left := false
+		if m != nil {
+			if left, err = m.isLeft(name); err != nil {
+				return w, err
+			}
+		}
+		switch {
+		case left:
+			w.left = append(w.left, name)
 		case code == "??" || code == "!!":
 			w.other = append(w.other, name)
 		default:
@@ -60,7 +74,31 @@ func (g *checkout) work() (work, error) {
 			}
 		}
 	}
-	return w, nil
+	return w, w.addLeft(m)
+}
+
+// addLeft adds files to those of a move that git status does not show: a filter may hide that one is
+// cut off.
+func (w *work) addLeft(m *cutMove) error {
+	if m == nil {
+		return nil
+	}
+	names, err := m.g.dirty(m)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		left, err := m.isLeft(name)
+		if err != nil {
+			return err
+		}
+		if left {
+			w.left = append(w.left, name)
+		}
+	}
+	slices.Sort(w.left)
+	w.left = slices.Compact(w.left)
+	return nil
 }
 
 // ownTree refuses a repository whose setting core.worktree names a directory other than that of the
@@ -91,26 +129,6 @@ func (g *checkout) ownTree() error {
 			shown(g.path), shown(top), hint)
 	}
 	return nil
-}
-
-// cutOff finds out whether a move was cut off, and which files that may have changed.
-func (g *checkout) cutOff(w *work) error {
-	var err error
-	if w.ours, err = g.succeeds(g.path, "rev-parse", "--verify", "-q", moving); err != nil ||
-		!w.ours {
-		return err
-	}
-	out, err := g.ask(g.path, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "HEAD",
-		moving)
-	var f *failure
-	if errors.As(err, &f) { // before the first commit all is our own doing
-		return nil
-	}
-	w.moved = map[string]bool{}
-	for _, name := range fields(out) {
-		w.moved[name] = true
-	}
-	return err
 }
 
 // fields splits what git prints with -z.
