@@ -20,6 +20,9 @@ func (h group) Read(ctx *provider.Context, req provider.ReadRequest) (provider.O
 	if err != nil || row == nil || !lists(r, "members") {
 		claimMembers(ctx, r, false)
 	}
+	if err == nil && row == nil && lists(r, "members") {
+		membersAdded.intend(ctx, list(r.Attributes["members"]), nil)
+	}
 	if err != nil || row == nil {
 		return provider.Observation{}, err
 	}
@@ -30,7 +33,7 @@ func (h group) Read(ctx *provider.Context, req provider.ReadRequest) (provider.O
 	if lists(r, "members") {
 		want, have := list(r.Attributes["members"]), considered(r, members(row), membersAdded.of(ctx))
 		obs.Attributes["members"] = sameSet(r.Attributes["members"], have)
-		membersAdded.lose(ctx, want, members(row))
+		membersAdded.intend(ctx, want, members(row))
 		claimMembers(ctx, r, !different(want, have))
 	}
 	return obs, nil
@@ -115,8 +118,26 @@ func (h group) Create(ctx *provider.Context, req provider.CreateRequest) (provid
 	if err == nil {
 		err = h.bring(ctx, r)
 	}
+	h.remember(ctx, r, row)
 	claimMembers(ctx, r, err == nil && lists(r, "members"))
 	return provider.Result{}, err
+}
+
+// remember remembers the members that a change has added, whatever came of it. row is the group
+// before.
+func (h group) remember(ctx *provider.Context, r provider.Resource, row []string) {
+	now, err := h.host.find("group", groupFields, text(r, "name"))
+	if err != nil || !lists(r, "members") {
+		return
+	}
+	var before, after []string
+	if row != nil {
+		before = members(row)
+	}
+	if now != nil {
+		after = members(now)
+	}
+	membersAdded.keep(ctx, list(r.Attributes["members"]), before, after)
 }
 
 // contradicts refuses a change of members that undoes another resource.
@@ -181,7 +202,6 @@ func (h group) bring(ctx *provider.Context, r provider.Resource) error {
 		name); err != nil {
 		return err
 	}
-	membersAdded.keep(ctx, list(r.Attributes["members"]), have)
 	return nil
 }
 

@@ -105,28 +105,25 @@ func (m memory) of(ctx *provider.Context) []string {
 	return strings.Split(known, ",")
 }
 
-// keep remembers the names that are described, of those that were added before or that are not
-// there yet.
-func (m memory) keep(ctx *provider.Context, wanted, have []string) {
+// intend remembers, before a change, the names that were added and are there, and those that the
+// change adds: the engine records this before the change begins, so that a crash after the change does
+// not lose it. A name that is neither described nor there was taken out by a person.
+func (m memory) intend(ctx *provider.Context, wanted, have []string) {
 	known := m.of(ctx)
-	var added []string
-	for _, name := range union(wanted, nil) {
-		if slices.Contains(known, name) || !slices.Contains(have, name) {
-			added = append(added, name)
-		}
+	added := union(within(known, union(have, wanted)), without(wanted, have))
+	if !slices.Equal(known, added) {
+		m.note(ctx, added)
 	}
-	m.note(ctx, known, added)
 }
 
-// lose forgets names that are neither described nor there: a person has taken them out.
-func (m memory) lose(ctx *provider.Context, wanted, have []string) {
-	known := m.of(ctx)
-	gone := without(without(known, wanted), have)
-	m.note(ctx, known, without(known, gone))
+// keep remembers, after a change, the names that were added and are there. have are the names before
+// it, now those after it.
+func (m memory) keep(ctx *provider.Context, wanted, have, now []string) {
+	m.note(ctx, within(union(m.of(ctx), without(wanted, have)), now))
 }
 
-func (m memory) note(ctx *provider.Context, known, added []string) {
-	if !slices.Equal(known, added) && !ctx.DryRun() {
-		ctx.Fact(string(m), strings.Join(added, ","))
+func (m memory) note(ctx *provider.Context, added []string) {
+	if !ctx.DryRun() {
+		ctx.Fact(string(m), strings.Join(union(added, nil), ","))
 	}
 }

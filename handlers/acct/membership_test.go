@@ -12,6 +12,7 @@ import (
 	"southbound/handlers/internal/rigtest"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
+	"southbound/shared/provider/providertest"
 )
 
 // pair is a machine with the user bob and the group crew, and drives both types.
@@ -203,7 +204,10 @@ func TestRemembersAdded(t *testing.T) {
 				}
 				attrs[attribute] = append([]any{}, described...)
 				did = append(did, fmt.Sprint("described: ", described))
-				if _, err := p.apply(which); err != nil {
+				if rng.IntN(3) == 0 {
+					did = append(did, "a crash after the change")
+					p.crash(which)
+				} else if _, err := p.apply(which); err != nil {
 					t.Fatal(did, err)
 				}
 				for _, name := range names {
@@ -229,6 +233,33 @@ func TestRemembersAdded(t *testing.T) {
 			}
 		}
 	}
+}
+
+// crash makes the change of a resource, if there is one, and loses the facts that are reported during
+// it, as a crash before the engine records them. The engine has recorded those of the reading.
+func (p *pair) crash(which string) {
+	p.t.Helper()
+	g := p.rigs[which]
+	full, problems := g.Type.Check(p.attrs[which])
+	if len(problems) > 0 {
+		p.t.Fatal(problems)
+	}
+	r := provider.Resource{ID: g.ID(full), Attributes: full}
+	ctx := g.Host.Context(p.t.Context(), provider.Options{ID: r.ID, Desired: r, Released: g.Released})
+	obs, err := g.Handler.Read(ctx, provider.ReadRequest{Resource: r})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	changes, err := g.Handler.Diff(ctx, r, obs)
+	if err != nil || obs.Exists && len(changes) == 0 {
+		return
+	}
+	lost := providertest.NewHost(nil).Context(p.t.Context(), provider.Options{ID: r.ID, Desired: r,
+		Released: g.Released, Known: ctx.Remembered()})
+	if _, err := g.Handler.Create(lost, provider.CreateRequest{Resource: r}); err != nil {
+		p.t.Fatal(err)
+	}
+	p.again()
 }
 
 // TestLockedWithoutShadow lists users whose hash is not in /etc/shadow.

@@ -35,6 +35,9 @@ func (h user) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Ob
 	a, err := h.host.account(text(r, "name"), needsShadow(r))
 	if err != nil || a == nil {
 		a.claim(ctx, r, false)
+		if err == nil && lists(r, "groups") {
+			groupsAdded.intend(ctx, list(r.Attributes["groups"]), nil)
+		}
 		return provider.Observation{}, err
 	}
 	obs := provider.Observation{Exists: true, Attributes: map[string]any{
@@ -62,7 +65,7 @@ func (h user) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Ob
 	if lists(r, "groups") {
 		have := a.considered(r, groupsAdded.of(ctx))
 		obs.Attributes["groups"] = sameSet(r.Attributes["groups"], have)
-		groupsAdded.lose(ctx, list(r.Attributes["groups"]), a.groups)
+		groupsAdded.intend(ctx, list(r.Attributes["groups"]), union(have, a.groups))
 		a.claim(ctx, r, !different(list(r.Attributes["groups"]), have))
 	}
 	if err := a.observeShadow(r, &obs); err != nil {
@@ -211,8 +214,25 @@ func (h user) Create(ctx *provider.Context, req provider.CreateRequest) (provide
 	if err == nil {
 		err = h.bring(ctx, r)
 	}
+	h.remember(ctx, r, a)
 	a.claim(ctx, r, err == nil && lists(r, "groups"))
 	return provider.Result{}, err
+}
+
+// remember remembers the groups that a change has added, whatever came of it. a is the account before.
+func (h user) remember(ctx *provider.Context, r provider.Resource, a *account) {
+	now, err := h.host.account(text(r, "name"), false)
+	if err != nil || !lists(r, "groups") {
+		return
+	}
+	var before, after []string
+	if a != nil {
+		before = union(a.groups, a.considered(r, groupsAdded.of(ctx)))
+	}
+	if now != nil {
+		after = now.groups
+	}
+	groupsAdded.keep(ctx, list(r.Attributes["groups"]), before, after)
 }
 
 // memberships returns the changes of memberships that a resource needs. Without exact_groups, only
@@ -315,9 +335,6 @@ func (h user) bring(ctx *provider.Context, r provider.Resource) error {
 			name)...); err != nil {
 			return err
 		}
-	}
-	if lists(r, "groups") {
-		groupsAdded.keep(ctx, list(r.Attributes["groups"]), a.groups)
 	}
 	if !yes(r, "exact_groups") {
 		for _, group := range m.ended {

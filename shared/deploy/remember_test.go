@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
@@ -146,5 +147,69 @@ func TestMendedExportOfAParameterIsNotRemembered(t *testing.T) {
 		if !strings.Contains(body, `"note":"second"`) || !strings.Contains(body, `"value":"1"`) {
 			t.Errorf("let go %t: stored is %s", letGo, body)
 		}
+	}
+}
+
+// teller is a handler that tells while it reads what it is going to do.
+type teller struct {
+	handler
+	known *[]string
+}
+
+func (teller) Remembers(provider.Resource) []string { return []string{"does"} }
+
+func (h teller) Read(c *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
+	*h.known = append(*h.known, c.Known("does"))
+	c.Fact("does", "it")
+	return h.handler.Read(c, req)
+}
+
+// TestIntentionIsRemembered records what a handler remembers before it acts, so that a crash after it
+// acted does not lose it. If it does not act, nothing is recorded.
+func TestIntentionIsRemembered(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hook       string // the call in which the program ends
+		reportOnly bool
+		known      string
+	}{
+		"a crash while it acts":   {"create", false, "it"},
+		"a crash while it reads":  {"read", false, ""},
+		"what is only reported":   {"", true, ""},
+		"a change that goes well": {"", false, "it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			x := res("x")
+			x.ReportOnly = tc.reportOnly
+			var known []string
+			r.e.Handlers[x.Type] = teller{handler{r.w}, &known}
+			r.export(deploy.Export{Model: modelOf(x)})
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			r.w.hook = func(call, _ string) {
+				if call != tc.hook {
+					return
+				}
+				cancel()
+				lease, err := r.home.Acquire(context.Background(), "e", "a/0", "other",
+					r.clock.Now().Add(24*time.Hour), r.clock.Now().Add(25*time.Hour))
+				if err != nil {
+					t.Error(err)
+				}
+				_ = r.home.Release(context.Background(), "e", lease)
+			}
+			if _, err := r.e.RunLane(ctx, "e", "a/0", r.clock.Now().Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+			r.w.hook, known = nil, nil
+			if _, err := r.e.Repair(context.Background(), "e", deploy.Request{}); err != nil {
+				t.Fatal(err)
+			}
+			r.drain()
+			if len(known) == 0 || known[0] != tc.known {
+				t.Fatalf("knows %q, expected %q", known, tc.known)
+			}
+		})
 	}
 }

@@ -95,15 +95,15 @@ func (b *batch) prepare(ctx context.Context, c *claim, r *run.Run) {
 }
 
 // markCreating records the token of a create before it begins, as its outcome could not be told
-// from the real thing after a crash, and the notes of the run. It returns false if the row was
-// changed meanwhile; then the run must not go on.
+// from the real thing after a crash, the notes of the run, and facts that its handler remembers. It
+// returns false if the row was changed meanwhile; then the run must not go on.
 func (b *batch) markCreating(ctx context.Context, of *claim, r *run.Run) (bool, error) {
 	row := *of.row
 	r.Mark(&row)
 	done, err := b.commit(
 		ctx,
-		state.Commit{Rows: []state.Row{row}, Next: b.claimed, SeenPlan: b.sched.PlanSeq,
-			Until: b.Clock.Now().Add(b.Runs.CallLimit(&row, r.Intent()) + state.LeaseMargin)},
+		state.Commit{Rows: []state.Row{row}, Parameters: factsOf(row.ID, r.Facts, b.Clock.Now()),
+			Next: b.claimed, SeenPlan: b.sched.PlanSeq, Until: b.Clock.Now().Add(b.Runs.CallLimit(&row, r.Intent()) + state.LeaseMargin)},
 	)
 	if err != nil {
 		return false, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"southbound/shared/deploy/state"
 	"southbound/shared/diff"
@@ -116,13 +117,19 @@ func (r *recording) first(ctx context.Context) state.Commit {
 		}
 		c.Rows = append(c.Rows, cl.wrote)
 		c.AddOutbox = append(c.AddOutbox, r.follows(cl)...)
-		for name, value := range cl.result.Facts {
-			c.Parameters = append(c.Parameters, state.Parameter{Name: name, Of: cl.row.ID,
-				Value: value, Source: "fact", Updated: cl.result.Finished})
-		}
+		c.Parameters = append(c.Parameters, factsOf(cl.row.ID, cl.result.Facts, cl.result.Finished)...)
 	}
 	c.DropParameters = r.factsOfGone(ctx)
 	return c
+}
+
+// factsOf returns facts of a resource as they are stored.
+func factsOf(id resource.ID, facts map[string]string, at time.Time) []state.Parameter {
+	var out []state.Parameter
+	for name, value := range facts {
+		out = append(out, state.Parameter{Name: name, Of: id, Value: value, Source: "fact", Updated: at})
+	}
+	return out
 }
 
 // asItWas reports whether the row of a run that a wave asked for needs no write: nothing was

@@ -189,6 +189,14 @@ func (h *host) Fact(name, value string) {
 	}
 }
 
+// fact returns a fact that was reported.
+func (h *host) fact(name string) (value string, is bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	value, is = h.facts[name]
+	return value, is
+}
+
 // Files implements provider.Host.
 func (h *host) Files() provider.Files { return FilesOf(h.runner.Files, h.local) }
 

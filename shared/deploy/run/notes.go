@@ -100,11 +100,12 @@ func (r *Run) written() []byte {
 }
 
 // note completes what has to be stored before a run acts, and reports whether it is something: the
-// token of a create whose outcome could not be told from the real thing, what it replaces, and that
-// nobody knows any more what was written.
+// token of a create whose outcome could not be told from the real thing, what it replaces, facts that
+// the handler remembers, and that nobody knows any more what was written.
 func (r *Run) note() bool {
 	first := r.act == diff.Created || r.replaces && r.typ.CreateFirst
-	needed := false
+	r.Facts = remembered(r)
+	needed := len(r.Facts) > 0
 	if r.notes.Deleting && !r.replaces && r.act != diff.Purged {
 		r.ctx = r.ctx.WithState(nil) // it is that of the delete, which has ended
 	}

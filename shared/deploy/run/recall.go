@@ -9,6 +9,25 @@ import (
 	"southbound/shared/resource"
 )
 
+// remembered returns the facts that the handler remembers and that it has reported in this run with
+// another value than before.
+func remembered(r *Run) map[string]string {
+	m, ok := provider.As[provider.Rememberer](r.handler)
+	if !ok {
+		return nil
+	}
+	var out map[string]string
+	for _, name := range m.Remembers(r.want) {
+		if value, is := r.host.fact(name); is && value != r.known[name] {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[name] = value
+		}
+	}
+	return out
+}
+
 // recall gives runs the facts that their handlers remember.
 func (x reader) recall(ctx context.Context, runs []*Run) error {
 	var keys []state.ParameterKey

@@ -221,6 +221,11 @@ func (r *Run) Finish() *Result {
 		r.Notes = r.notes.Encode()
 	}
 	r.Facts = r.host.facts
+	if !r.Acted && r.Outcome != state.StatusDeployed {
+		for name := range remembered(r) {
+			delete(r.Facts, name) // it may be about a change that was not made
+		}
+	}
 	if r.res != nil {
 		r.SendsEvent = r.res.SendsEvents()
 	}
