@@ -9,6 +9,7 @@ import (
 	"southbound/shared/diag"
 	"southbound/shared/fault"
 	"southbound/shared/lang/eval"
+	"southbound/shared/lang/lsm"
 	"southbound/shared/lang/module"
 	"southbound/shared/lang/project"
 	"southbound/shared/lang/python"
@@ -65,7 +66,7 @@ func (e *early) drop() {
 // options returns how Python is started for a project in a folder. They have no Python if there is
 // none that could be.
 func options(o Options, dir string) (start python.Options, err error) {
-	start = python.Options{Shown: dir, Print: o.Print, Memory: pythonMemory}
+	start = python.Options{Shown: dir, Print: o.Print, Ask: lsm.Ask, Memory: pythonMemory}
 	if start.Dir, err = filepath.Abs(dir); err != nil {
 		return start, fault.Wrap(fault.Invalid, "find the project", err)
 	}

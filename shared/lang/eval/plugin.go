@@ -317,9 +317,18 @@ func (c *Context) ApplyNamed(
 	case f != nil && len(f.unset) > 0:
 		return nil, ErrUnset
 	case f != nil:
-		return nil, errors.New(f.message)
+		return nil, f.ofPlugin()
 	}
 	return v, nil
+}
+
+// ofPlugin returns what is wrong with a call as an error of the plugin that has called.
+func (f *fail) ofPlugin() *PluginError {
+	out := &PluginError{Message: f.message, Hint: f.hint}
+	for _, r := range f.related {
+		out.Places = append(out.Places, diag.Related{Pos: *r.at, Message: r.message})
+	}
+	return out
 }
 
 // Work counts work that a plugin does by itself, in pieces that take about a microsecond. Its error

@@ -3,7 +3,6 @@ package lsm
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/types"
@@ -44,6 +43,10 @@ func allocators() []eval.Plugin {
 	}
 }
 
+// errNotUnrolled refuses to allocate for an instance that is in no inventory.
+var errNotUnrolled = errors.New(
+	"the instance is not one of lsm::all, so nothing can be kept for it")
+
 func firstFree(c *eval.Context, a eval.Args) (types.Value, error) {
 	o, path := a.Values[0].(types.Object), a.Text(1)
 	i, err := record(c, o)
@@ -63,7 +66,7 @@ func firstFree(c *eval.Context, a eval.Args) (types.Value, error) {
 		return nil, err
 	}
 	if i == nil {
-		return nil, errors.New("the instance is not one of lsm::all, so nothing can be kept for it")
+		return nil, errNotUnrolled
 	}
 	services := of(c)
 	at, err := services.allocation(i, path)
@@ -137,7 +140,7 @@ func (s *Services) kept(a *allocation) (n int64, ok, stored bool) {
 	if n, ok := s.given[a.instance.ID][a.place.At]; ok {
 		return n, true, true
 	}
-	for _, set := range a.instance.Sets {
+	for _, set := range a.instance.Sets.all() {
 		if places := a.path.Places(set); len(places) == 1 {
 			if n, ok := whole(places[0].Value); ok {
 				return n, true, false
@@ -191,6 +194,11 @@ func (s *Services) numbers(a *allocation) (map[int64]bool, error) {
 			}
 		}
 	}
+	for _, v := range s.chosen(a.instance.Service, shape) {
+		if n, ok := whole(v); ok {
+			s.taken[key][n] = true
+		}
+	}
 	return s.taken[key], nil
 }
 
@@ -200,10 +208,13 @@ func (s *Services) sets(service string) ([]map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := slices.Clone(rest)
+	var out []map[string]any
+	for i := range rest {
+		out = append(out, rest[i].Sets.all()...)
+	}
 	for i := range s.all {
 		if s.all[i].Service == service {
-			out = append(append(out, s.all[i].Attributes), s.all[i].Sets...)
+			out = append(append(out, s.all[i].Attributes), s.all[i].Sets.all()...)
 		}
 	}
 	return out, nil
@@ -236,13 +247,20 @@ func used(c *eval.Context, a eval.Args) (types.Value, error) {
 	}
 	services := of(c)
 	service, _ := name.(string)
-	sets, err := services.sets(service)
+	return services.values(c, service, path.Shape())
+}
+
+// values returns the values that instances of a service have where a shape leads, each once.
+func (s *Services) values(
+	c *eval.Context, service string, shape inventory.Path,
+) (*types.List, error) {
+	sets, err := s.sets(service)
 	if err != nil {
 		return nil, err
 	}
-	values := services.chosen(service, path.Shape())
+	values := s.chosen(service, shape)
 	for _, set := range sets {
-		for _, p := range path.Shape().Places(set) {
+		for _, p := range shape.Places(set) {
 			values = append(values, p.Value)
 		}
 	}

@@ -25,6 +25,16 @@ func instancePlugins() []eval.Plugin {
 			},
 		},
 		{
+			Name: "lsm::context_v2_unwrapper", Result: "list", InContext: true, Call: unwrap,
+			Doc: "Returns instances of lsm::all with the values of a ContextV2Wrapper in their " +
+				"place, which fallback_attribute keeps. Values of members that were taken away " +
+				"are left out, with track_deletes and without.",
+			Params: []eval.Param{
+				{Name: "assignments", Type: "list"}, {Name: "fallback_attribute", Type: "string"},
+				{Name: "track_deletes", Type: "bool", Default: false},
+			},
+		},
+		{
 			Name: "lsm::has_current_state", Result: "bool", InContext: true, Call: hasState,
 			Doc: "Reports whether the instance is in the state, or in one of several.",
 			Params: []eval.Param{
@@ -50,41 +60,33 @@ func instancePlugins() []eval.Plugin {
 }
 
 func all(c *eval.Context, a eval.Args) (types.Value, error) {
-	name, err := c.Attribute(a.Values[0].(types.Object), "service_entity_name")
+	binding := a.Values[0].(types.Object)
+	name, err := c.Attribute(binding, "service_entity_name")
 	if err != nil {
 		return nil, err
 	}
-	out := &types.List{}
-	services := of(c)
+	by, err := offers(c, binding)
+	if err != nil {
+		return nil, err
+	}
+	out, services := &types.List{}, of(c)
+	service, _ := name.(string)
+	if err := (&specs{c, services, service, by}).run(); err != nil {
+		return nil, err
+	}
 	for i := range services.all {
 		one := &services.all[i]
 		if one.Service != name || !a.Null(1) && int64(one.ServiceVersion) < a.Int(1) ||
 			!a.Null(2) && int64(one.ServiceVersion) > a.Int(2) {
 			continue
 		}
-		d, err := one.dict()
+		d, err := one.unrolled(c, by[one.offered(by)])
 		if err != nil {
-			return nil, fmt.Errorf("the instance %s: %w", one.ID, err)
+			return nil, err
 		}
 		out.Items = append(out.Items, d)
 	}
 	return out, c.Work(len(services.all))
-}
-
-func (i *Instance) dict() (*types.Dict, error) {
-	attributes, err := Value(i.Attributes)
-	if err != nil {
-		return nil, err
-	}
-	const members = 6
-	d := types.NewDict(members)
-	d.Set("id", i.ID)
-	d.Set("service_entity", i.Service)
-	d.Set("service_entity_version", int64(i.ServiceVersion))
-	d.Set("version", i.Version)
-	d.Set("state", i.State)
-	d.Set("attributes", attributes)
-	return d, nil
 }
 
 func hasState(c *eval.Context, a eval.Args) (types.Value, error) {

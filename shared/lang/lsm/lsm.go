@@ -5,6 +5,8 @@
 //	services.go    what plugins know of instances, and what they have told
 //	instances.go   plugins about instances and bindings
 //	readonly.go    values that the model sets: read-only attributes, allocators, suggestions
+//	specs.go       allocation specs, whose allocators are Python code of modules
+//	ask.go         answers to the module lsm in Python
 //	machine.go     lifecycles, from their instances
 //	values.go      values of models from those of JSON, and back
 package lsm

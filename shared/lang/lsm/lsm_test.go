@@ -234,13 +234,13 @@ func TestMembers(t *testing.T) {
 		{
 			ID: "i", Service: "vpn", Attributes: set(up(nil), site("a", nil), site("a.b", nil),
 				site("c", json.Number("4"))),
-			Sets: []map[string]any{
-				set(nil, site("a", json.Number("2")), site("old", json.Number("1"))),
+			Sets: lsm.Sets{
+				Rollback: set(nil, site("a", json.Number("2")), site("old", json.Number("1"))),
 			},
 		},
 		{
 			ID: "j", Service: "vpn", Attributes: set(nil, site("a", nil)),
-			Sets: []map[string]any{set(up(json.Number("1")))},
+			Sets: lsm.Sets{Active: set(up(json.Number("1")))},
 		},
 	}
 	free := func(instance, path string) string {

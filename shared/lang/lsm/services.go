@@ -9,6 +9,8 @@ import (
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/std"
 	"southbound/shared/lang/types"
+	"southbound/shared/service/inventory"
+	"southbound/shared/service/lifecycle"
 )
 
 // Instance is an instance of a service as a compile sees it.
@@ -20,8 +22,39 @@ type Instance struct {
 	State          string
 	Purge          bool           // whether its resources are removed
 	Attributes     map[string]any // the set that the compile is for, as JSON has them
-	// Sets are the other sets of attributes of the instance, for allocators.
-	Sets []map[string]any
+	// Sets are all sets of attributes of the instance, for allocators, and Set is the one that the
+	// compile is for.
+	Sets Sets
+	Set  lifecycle.Set
+	// Allocation says whether allocators of modules are called for the instance.
+	Allocation Allocation
+	// Earlier are values that allocators of modules have given to this order in a compile of which
+	// nothing was stored.
+	Earlier []Update
+
+	by offer // how its binding offers it, once lsm::all was called
+}
+
+// Sets are the sets of attributes of an instance; nil: it does not have that set.
+type Sets struct{ Candidate, Active, Rollback map[string]any }
+
+// put puts a value into one of the sets.
+func (s *Sets) put(set lifecycle.Set, path inventory.Path, value any) {
+	switch set {
+	case lifecycle.Candidate:
+		s.Candidate = path.Put(s.Candidate, value)
+	case lifecycle.Active:
+		s.Active = path.Put(s.Active, value)
+	case lifecycle.Rollback:
+		s.Rollback = path.Put(s.Rollback, value)
+	case lifecycle.NoSet:
+	}
+}
+
+// all returns the sets that there are.
+func (s Sets) all() []map[string]any {
+	return slices.DeleteFunc([]map[string]any{s.Candidate, s.Active, s.Rollback},
+		func(set map[string]any) bool { return set == nil })
 }
 
 // Update is a value that the model has for a read-only attribute of an instance.
@@ -42,15 +75,20 @@ type Suggestion struct {
 type Services struct {
 	Updates     []Update
 	Suggestions []Suggestion
-	// Others returns the sets of attributes of the instances of a service that are not among these,
-	// for allocators. It is asked once for a service, if at all; it may be nil.
-	Others func(service string) ([]map[string]any, error)
+	// Others returns the instances of a service that are not among these, for allocators: ID,
+	// ServiceVersion, Version, State and Sets. It is asked once for a service, if at all; it may be
+	// nil.
+	Others func(service string) ([]Instance, error)
+	// Outside are the Updates that allocators of modules have made: they may be noted in a store of
+	// the allocator, too.
+	Outside []Update
 
-	all    []Instance
-	byID   map[string]int
-	taken  map[string]map[int64]bool   // whole numbers that instances have, by service and path
-	given  map[string]map[string]int64 // numbers given in this compile, by instance and place
-	others map[string][]map[string]any // what Others has returned
+	all       []Instance
+	byID      map[string]int
+	taken     map[string]map[int64]bool   // whole numbers that instances have, by service and path
+	given     map[string]map[string]int64 // numbers given in this compile, by instance and place
+	others    map[string][]Instance       // what Others has returned
+	allocated map[string]bool             // instances whose allocation specs were run
 }
 
 // NewServices returns what plugins know when these are all instances, in the order of their orders.
@@ -59,10 +97,11 @@ func NewServices(all []Instance) *Services {
 		all:   all,
 		byID:  make(map[string]int, len(all)),
 		taken: map[string]map[int64]bool{},
-		given: map[string]map[string]int64{},
+		given: map[string]map[string]int64{}, allocated: map[string]bool{},
 	}
 	for i := range all {
 		s.byID[all[i].ID] = i
+		s.giveEarlier(&all[i])
 	}
 	return s
 }
@@ -80,23 +119,23 @@ func of(c *eval.Context) *Services {
 	return NewServices(nil)
 }
 
-// rest returns the sets of attributes of instances of a service that are not among all.
-func (s *Services) rest(service string) ([]map[string]any, error) {
+// rest returns the instances of a service that are not among all.
+func (s *Services) rest(service string) ([]Instance, error) {
 	if s.Others == nil {
 		return nil, nil
 	}
-	if sets, ok := s.others[service]; ok {
-		return sets, nil
+	if rest, ok := s.others[service]; ok {
+		return rest, nil
 	}
-	sets, err := s.Others(service)
+	rest, err := s.Others(service)
 	if err != nil {
 		return nil, err
 	}
 	if s.others == nil {
-		s.others = map[string][]map[string]any{}
+		s.others = map[string][]Instance{}
 	}
-	s.others[service] = sets
-	return sets, nil
+	s.others[service] = rest
+	return rest, nil
 }
 
 // instance returns the instance of an id; nil if there is none.

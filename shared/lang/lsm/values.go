@@ -21,6 +21,8 @@ func Value(v any) (types.Value, error) {
 		return v, nil
 	case int:
 		return int64(v), nil
+	case *big.Int:
+		return types.Integer(v), nil
 	case json.Number:
 		return number(v)
 	case []any:

@@ -8,6 +8,7 @@
 //	wire.go     frames and values
 //	plugins.go  plugins of modules as those of the program, and their calls
 //	answer.go   what Python code asks of the model
+//	inventory.go  what the module lsm in Python asks of the inventory
 //	export.go   resource classes: from instances to resources
 //	host/       the program that runs in the process
 package python

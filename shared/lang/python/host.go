@@ -4,6 +4,9 @@ import (
 	"context"
 	"path/filepath"
 	"time"
+
+	"southbound/shared/lang/eval"
+	"southbound/shared/lang/types"
 )
 
 // defaultCall is how long one call may take unless Options say otherwise.
@@ -19,6 +22,9 @@ type Options struct {
 	Path []string
 	// Print gets what Python code prints when no call of a model goes on; it may be nil.
 	Print func(text string)
+	// Ask answers what the module lsm in Python asks of the inventory during a call; nil: nothing is
+	// known there.
+	Ask Ask
 	// Call bounds one call of Python code; 0 stands for 10 minutes.
 	Call time.Duration
 	// Memory is how many bytes the process may hold, with all that it has started; 0: any number.
@@ -34,7 +40,11 @@ type Host struct {
 	sources sources
 	objects objects // that Python code has seen
 	print   func(text string)
+	ask     Ask
 }
+
+// Ask answers a question about the inventory, asked in a call of a plugin.
+type Ask func(c *eval.Context, what string, args []types.Value) (types.Value, error)
 
 // Start starts the process. It ends with Close, or when the context does.
 func Start(ctx context.Context, o Options) (*Host, error) {
@@ -58,6 +68,7 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 // Use has a running host serve another model. Modules that were imported stay so.
 func (h *Host) Use(o Options) {
 	h.sources.dir, h.sources.modules = o.Dir, o.Modules
+	h.ask = o.Ask
 	h.sources.shownAs = filepath.Clean(o.Shown)
 }
 

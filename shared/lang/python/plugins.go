@@ -175,7 +175,7 @@ func (h *Host) call(
 	b = append(strconv.AppendInt(b, int64(c.At.Line), 10), ']')
 	h.write = b
 	h.objects.remember(a)
-	kind, v, err := h.converse(b, "the plugin", h.objects.answers(c))
+	kind, v, err := h.converse(b, "the plugin", h.answers(c))
 	if err != nil {
 		return nil, callEnded(err)
 	}

@@ -215,27 +215,32 @@ func TestAllocations(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			a := &allocating{newWorld(t, vpns), rand.New(rand.NewPCG(seed, 1)), nil}
-			before := &given{}
-			most := 0
-			for range 25 {
-				for range 1 + a.IntN(3) {
-					a.ask()
-				}
-				a.overlap(t)
-				a.work()
-				now := a.numbers(t)
-				for who, n := range before.of {
-					if is := now.of[who]; is != "" && is != n {
-						t.Errorf("%s had %s, and now has %s", who, n, is)
-					}
-				}
-				before, most = now, max(most, len(now.of))
-			}
-			if most < 20 {
+			if most := a.rounds(t, 25); most < 20 {
 				t.Errorf("the orders led to %d numbers at most", most)
 			}
 		})
 	}
+}
+
+// rounds asks for something in each round, and returns how many numbers there were at most.
+func (a *allocating) rounds(t *testing.T, n int) (most int) {
+	t.Helper()
+	before := &given{}
+	for range n {
+		for range 1 + a.IntN(3) {
+			a.ask()
+		}
+		a.overlap(t)
+		a.work()
+		now := a.numbers(t)
+		for who, n := range before.of {
+			if is := now.of[who]; is != "" && is != n {
+				t.Errorf("%s had %s, and now has %s", who, n, is)
+			}
+		}
+		before, most = now, max(most, len(now.of))
+	}
+	return most
 }
 
 // overlap has a worker begin, and another one do what it sees while the first one compiles.

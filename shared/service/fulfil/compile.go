@@ -30,6 +30,7 @@ type compiler struct {
 	*Config
 	models *models
 	defs   *definitions
+	given  allocations
 }
 
 // compile compiles a model for jobs. No order is blamed for files of the model that somebody has
@@ -63,6 +64,7 @@ func (c *compiler) compileOnce(
 	if out.services, err = m.services(ctx); err != nil {
 		return nil, err
 	}
+	defer func() { c.given.note(m, out.services.Outside) }()
 	if c.Compile != nil {
 		if out.Compiled, err = c.Compile(ctx, digest, out.services); err == nil {
 			err = out.followsFew()

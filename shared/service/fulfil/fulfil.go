@@ -7,6 +7,7 @@
 //	members.go      who takes part in a compile
 //	models.go       the models that are compiled
 //	passwords.go    the passwords that models make
+//	allocate.go     the values that allocators of modules give
 //	compile.go      one compile for several instances
 //	batch.go        many jobs together, and the one that fails
 //	validate.go     from an order to what is validated
@@ -79,6 +80,8 @@ type Config struct {
 	// Elsewhere, when not nil, says why a model is not compiled here; what is to be done with it is
 	// left for whoever can.
 	Elsewhere func(bundle.Opened) []diag.Problem
+	// Preview: values that allocators of modules would give are unknown, and none is called.
+	Preview bool
 	// Passwords keeps the passwords that models have made; nil: a file in Dir does.
 	Passwords std.Passwords
 	// Limit is how long a compile may take; 0: as long as it does; negative: no time at all.
@@ -111,6 +114,7 @@ type memory struct {
 	awaited map[string]bool
 	later   map[string]time.Time // when tasks are tried again that could not be done
 	told    map[string]int64     // the desired state for which one was compiled again
+	given   allocations
 }
 
 func (m *memory) clear() {
@@ -118,6 +122,7 @@ func (m *memory) clear() {
 	clear(m.awaited)
 	clear(m.later)
 	clear(m.told)
+	clear(m.given)
 }
 
 // New returns a worker.
@@ -127,7 +132,7 @@ func New(c Config) *Worker {
 	}
 	w := &Worker{Config: c, rules: rulebook{}, memory: &memory{
 		sets: map[string][]resource.ID{}, awaited: map[string]bool{},
-		later: map[string]time.Time{}, told: map[string]int64{},
+		later: map[string]time.Time{}, told: map[string]int64{}, given: allocations{},
 	}}
 	w.models = &models{Config: &w.Config, opened: map[string]bundle.Opened{}}
 	w.outcomes = &outcomes{Config: &w.Config, memory: w.memory}

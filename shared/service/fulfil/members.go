@@ -18,6 +18,7 @@ type member struct {
 	set  lifecycle.Set // with which it does; "" if it does not
 	mine bool          // it is one of those that the compile is for, or of the same owner
 	gone bool          // nothing of it is deployed any more, whatever it comes to
+	job  bool          // it is one of those that the compile is for
 }
 
 // members are those who take part in a compile: those that it is for, those that belong to the same
@@ -25,6 +26,7 @@ type member struct {
 type members struct {
 	*Config
 	defs       *definitions
+	given      allocations
 	validating bool
 	all        map[string]*member
 	open       []*member
@@ -35,14 +37,15 @@ type members struct {
 // members returns who takes part in a compile for jobs.
 func (c *compiler) members(ctx context.Context, jobs []job, validating bool) (*members, error) {
 	m := &members{
-		Config: c.Config, defs: c.defs, validating: validating, all: map[string]*member{},
+		Config: c.Config, defs: c.defs, given: c.given, validating: validating,
+		all: map[string]*member{},
 	}
 	for _, j := range jobs {
 		set := lifecycle.Set(j.task.Set)
 		if !validating {
 			set = deployed(j.rec)
 		}
-		m.add(&member{rec: j.rec, set: set, mine: true})
+		m.add(&member{rec: j.rec, set: set, mine: true, job: true})
 	}
 	for len(m.open) > 0 {
 		one := m.open[0]
@@ -222,38 +225,31 @@ func (m *members) services(ctx context.Context) (*lsm.Services, error) {
 			ID: one.rec.ID, Service: one.rec.Service, ServiceVersion: one.rec.ServiceVersion,
 			Version: one.rec.Version, State: one.rec.State, Purge: ok && s.PurgeResources,
 			Attributes: inventory.Typed(&of.Service.Part, attributes(one.rec, one.set)),
-			Sets:       otherSets(one),
+			Sets:       setsFor(one.rec), Set: one.set,
+			Allocation: m.allocation(one, ok && s.PurgeResources), Earlier: m.given.of(one.rec),
 		})
 	}
 	out := lsm.NewServices(all)
-	out.Others = func(service string) ([]map[string]any, error) {
+	out.Others = func(service string) ([]lsm.Instance, error) {
 		return m.others(ctx, service)
 	}
 	return out, nil
 }
 
-// otherSets returns the sets of a member with which it does not take part.
-func otherSets(one *member) []map[string]any {
-	var out []map[string]any
-	for _, set := range []lifecycle.Set{
-		lifecycle.Active, lifecycle.Candidate, lifecycle.Rollback,
-	} {
-		if held := attributes(one.rec, set); held != nil && set != one.set {
-			out = append(out, held)
-		}
-	}
-	return out
+// setsFor returns the sets of an instance, for allocators.
+func setsFor(rec *inventory.Record) lsm.Sets {
+	return lsm.Sets{Candidate: rec.Candidate, Active: rec.Active, Rollback: rec.Rollback}
 }
 
-// others returns the sets of all instances of a service that do not take part. What the model
-// chooses by them is written under the generation that is read before them.
-func (m *members) others(ctx context.Context, service string) ([]map[string]any, error) {
+// others returns all instances of a service that do not take part. What the model chooses by them
+// is written under the generation that is read before them.
+func (m *members) others(ctx context.Context, service string) ([]lsm.Instance, error) {
 	g, err := m.Instances.Generation(ctx, m.Env, service)
 	if err != nil {
 		return nil, err
 	}
 	seen := map[string]int64{}
-	out, err := m.setsOfOthers(ctx, service, seen)
+	out, err := m.outsiders(ctx, service, seen)
 	if err != nil {
 		return nil, err
 	}
@@ -279,12 +275,12 @@ func (m *members) others(ctx context.Context, service string) ([]map[string]any,
 	return out, nil
 }
 
-// setsOfOthers returns the sets of all instances of a service that do not take part, and notes the
-// revisions of all.
-func (m *members) setsOfOthers(
+// outsiders returns all instances of a service that do not take part, and notes the revisions of all
+// instances of it.
+func (m *members) outsiders(
 	ctx context.Context, service string, seen map[string]int64,
-) ([]map[string]any, error) {
-	var out []map[string]any
+) ([]lsm.Instance, error) {
+	var out []lsm.Instance
 	q := inventory.Query{Service: service, Limit: inventory.MaxPage}
 	for {
 		page, err := m.Instances.Instances(ctx, m.Env, q)
@@ -292,16 +288,15 @@ func (m *members) setsOfOthers(
 			return nil, err
 		}
 		for i := range page {
-			seen[page[i].ID] = page[i].Rev
-			if one := m.all[page[i].ID]; one != nil && attributes(one.rec, one.set) != nil {
+			rec := &page[i]
+			seen[rec.ID] = rec.Rev
+			if one := m.all[rec.ID]; one != nil && attributes(one.rec, one.set) != nil {
 				continue
 			}
-			for _, set := range []map[string]any{page[i].Candidate, page[i].Active,
-				page[i].Rollback} {
-				if set != nil {
-					out = append(out, set)
-				}
-			}
+			out = append(out, lsm.Instance{
+				ID: rec.ID, Service: service, ServiceVersion: rec.ServiceVersion,
+				Version: rec.Version, State: rec.State, Sets: setsFor(rec),
+			})
 		}
 		if len(page) < q.Limit {
 			return out, nil

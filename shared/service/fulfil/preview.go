@@ -35,7 +35,7 @@ const maxSteps = 50
 // session is the parts of a worker that one preview uses.
 func (p *Previewer) session(env string) (*Worker, func(), error) {
 	c := p.Config
-	c.Env = env
+	c.Env, c.Preview = env, true
 	dir, err := os.MkdirTemp("", "southbound-preview-")
 	if err != nil {
 		return nil, nil, fault.Wrap(fault.Unavailable, "make a directory", err)

@@ -29,7 +29,7 @@ func (w *Worker) round(defs *definitions, left map[string]bool) *round {
 		wrote: map[string]inventory.Record{}, lost: map[string]bool{},
 	}
 	b := batches{defs: defs, results: out}
-	c := &compiler{Config: &w.Config, models: w.models, defs: defs}
+	c := &compiler{Config: &w.Config, models: w.models, defs: defs, given: w.memory.given}
 	return &round{
 		agenda: a, results: out,
 		validate: &validator{Config: &w.Config, agenda: a, batches: b, compiler: c},

@@ -16,6 +16,7 @@ import (
 	"southbound/shared/compile"
 	"southbound/shared/deploy"
 	"southbound/shared/deploy/state"
+	"southbound/shared/lang/project"
 	"southbound/shared/local"
 	"southbound/shared/provider"
 	"southbound/shared/schema"
@@ -121,7 +122,9 @@ func (w *world) offerIn(dir, model string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	p, err := bundle.Pack(bundle.Model{Main: main, Modules: c.Project.Modules})
+	p, err := bundle.Pack(bundle.Model{
+		Main: main, Modules: c.Project.Modules, Env: project.Environment(dir, ""),
+	})
 	if err != nil {
 		w.Fatal(err)
 	}

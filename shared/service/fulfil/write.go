@@ -230,6 +230,7 @@ func (o *results) written(changes []inventory.Change, revs []int64) {
 		rec := changes[i].Record
 		rec.Rev = revs[i]
 		o.wrote[rec.ID] = rec
+		o.memory.given.forget(&rec)
 		o.following.note(&rec)
 	}
 }

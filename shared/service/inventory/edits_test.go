@@ -184,6 +184,10 @@ func TestPaths(t *testing.T) {
 		"a[b=c":                        "there is no ] behind the keys of a",
 		"a[b=c]d":                      `there is no . before "d"`,
 		"a[b=1;b=2]":                   "b is there twice",
+		"a[b=1][b=2]":                  "b is there twice",
+		"a[b=c][d=e].f":                "a[b=c;d=e].f",
+		"a[b=c][":                      `the name of a key is missing before ""`,
+		`a[b=\*].\*c`:                  "a[b=*].*c",
 		`a\b`:                          `there is a \ before what needs none`,
 		"a]":                           `there is no . before "]"`,
 	} {

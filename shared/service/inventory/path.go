@@ -81,7 +81,11 @@ func (p *pathParser) step() (Step, error) {
 		if p.take(';') {
 			continue
 		}
-		if !p.take(']') {
+		closed := p.take(']')
+		if closed && p.take('[') { // ports[slot=1][kind=a] is ports[slot=1;kind=a]
+			continue
+		}
+		if !closed {
 			return s, fmt.Errorf(`there is no ] behind the keys of %s; write \ before %s in a value`,
 				name, specialInValue)
 		}
@@ -104,7 +108,7 @@ func (p *pathParser) text(ends string) (string, error) {
 	for i := 0; i < len(p.rest); i++ {
 		c := p.rest[i]
 		switch {
-		case c == '\\' && i+1 < len(p.rest) && strings.IndexByte(special, p.rest[i+1]) >= 0:
+		case c == '\\' && i+1 < len(p.rest) && strings.IndexByte(special+"*", p.rest[i+1]) >= 0:
 			i++
 			b.WriteByte(p.rest[i])
 		case c == '\\':

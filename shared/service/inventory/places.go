@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 )
 
@@ -56,6 +58,38 @@ func (p Path) Shape() Path {
 	out := make(Path, len(p))
 	for i, s := range p {
 		out[i] = Step{Name: s.Name}
+	}
+	return out
+}
+
+// Put returns a set of attributes with a value at all places to which the path leads.
+func (p Path) Put(set map[string]any, value any) map[string]any {
+	if len(p) == 0 || set == nil {
+		return set
+	}
+	step, out := p[0], maps.Clone(set)
+	switch held := set[step.Name].(type) {
+	case map[string]any:
+		if len(p) > 1 && (step.Keys == nil || matches(held, step.Keys)) {
+			out[step.Name] = p[1:].Put(held, value)
+			return out
+		}
+	case []any:
+		if step.Keys == nil && len(p) == 1 {
+			break
+		}
+		items := slices.Clone(held)
+		for i, item := range items {
+			m, ok := item.(map[string]any)
+			if ok && (step.Keys == nil || matches(m, step.Keys)) {
+				items[i] = p[1:].Put(m, value)
+			}
+		}
+		out[step.Name] = items
+		return out
+	}
+	if len(p) == 1 && step.Keys == nil {
+		out[step.Name] = value
 	}
 	return out
 }

@@ -198,8 +198,10 @@ func (c *compiler) port(i *lsm.Instance) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		for _, set := range rest {
-			add(set)
+		for i := range rest {
+			add(rest[i].Sets.Candidate)
+			add(rest[i].Sets.Active)
+			add(rest[i].Sets.Rollback)
 		}
 	}
 	all := c.Instances()

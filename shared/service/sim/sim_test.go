@@ -193,9 +193,9 @@ func TestCompiler(t *testing.T) {
 		) (*compile.Compiled, error) {
 			key := fmt.Sprint(digest, s.Instances())
 			asked := s.Others
-			rest := map[string][]map[string]any{}
+			rest := map[string][]lsm.Instance{}
 			lost := false // the process ended while it asked for others
-			s.Others = func(service string) ([]map[string]any, error) {
+			s.Others = func(service string) ([]lsm.Instance, error) {
 				sets, err := asked(service)
 				rest[service], lost = sets, lost || err != nil
 				return sets, err
@@ -207,9 +207,8 @@ func TestCompiler(t *testing.T) {
 			}
 			seen[key], n = true, n+1
 			again := lsm.NewServices(s.Instances())
-			again.Others = func(service string) ([]map[string]any, error) {
-				return rest[service],
-					nil
+			again.Others = func(service string) ([]lsm.Instance, error) {
+				return rest[service], nil
 			}
 			slow, wrong := m.real(context.Background(), digest, again)
 			if (err == nil) != (wrong == nil) {

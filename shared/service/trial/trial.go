@@ -107,7 +107,7 @@ func (m *maker) of(name string) *Instance {
 	}
 	m.made[name] = &Instance{lsm.Instance{
 		ID: idOf(at), Service: name, ServiceVersion: s.Version, Version: 1, State: state,
-		Attributes: attributes,
+		Attributes: attributes, Allocation: lsm.AllocateLater,
 	}, p.needs}
 	return m.made[name]
 }

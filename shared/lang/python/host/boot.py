@@ -76,6 +76,7 @@ class Finder:
 
 package = types.ModuleType("southbound_host")
 package.__path__ = []
+package.files = files
 package.folder, package.kept, package.keep = folder, kept, keep
 sys.modules["southbound_host"] = package
 sys.meta_path.insert(0, Finder())

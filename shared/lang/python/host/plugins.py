@@ -11,7 +11,7 @@ import inmanta.plugins
 from inmanta.plugins import ModelType, PluginArgument, PluginMeta
 from inmanta.references import Reference
 
-from southbound_host import model, wire
+from southbound_host import model, provided, wire
 from southbound_host.traces import frames, said
 
 is_dataclass = dataclasses.is_dataclass
@@ -214,6 +214,7 @@ def load(path, modules, paths):
     """Imports modules, and returns what went wrong and the signatures of their plugins."""
     warnings.simplefilter("ignore")
     model.project(path, dict(modules))
+    provided.provide(dict(modules))
     if paths:
         loader.PluginModuleFinder.configure_module_finder(paths)
     failed = []
@@ -222,7 +223,7 @@ def load(path, modules, paths):
             break
     told = []
     for name, cls in sorted(PluginMeta.get_functions().items()):
-        if _only and name.split("::")[0] not in dict(modules):
+        if _only and name.split("::")[0] not in {"lsm", *dict(modules)}:
             continue
         try:
             called = Called(cls)

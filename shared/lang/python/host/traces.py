@@ -35,7 +35,8 @@ def frames(e):
         walked = list(traceback.walk_tb(e.__traceback__))
         for (frame, _), f in zip(reversed(walked), reversed(traceback.StackSummary.extract(walked))):
             place = [f.filename, f.lineno, f.name, f.line or ""]
-            if frame.f_globals.get("__name__", "").startswith(const.PLUGINS_PACKAGE + "."):
+            ours = f.filename.startswith("<southbound>")
+            if frame.f_globals.get("__name__", "").startswith(const.PLUGINS_PACKAGE + ".") and not ours:
                 inside.append(place)
             elif not f.filename.startswith(_ours):
                 others.append(place)

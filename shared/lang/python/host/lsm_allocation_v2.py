@@ -1,0 +1,1 @@
+"""Allocators that get a context."""
