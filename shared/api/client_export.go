@@ -68,7 +68,7 @@ func (c *Client) Plan(
 		asked := planAsked{bundleOf(x, p), opts.Read, opts.Whole}
 		if opts.Read {
 			job := jobAsked{Plan: &planRead{asked.Bundle, opts.Whole}}
-			done, left, err = c.read(ctx, env, job, "plans", asked)
+			done, left, err = c.read(ctx, env, job)
 			return err
 		}
 		return c.callExport(ctx, http.MethodPost, envPath(env, "plans"), asked, &done)

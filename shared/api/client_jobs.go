@@ -19,33 +19,18 @@ const (
 	awayFor = 2 * time.Minute
 )
 
-// read has a server make a comparison: as a job, or, by one that has none, in one request of which
-// path is the last part and body what is asked. It also returns the agents that an error has kept
-// from being compared, as far as they are known.
-func (c *Client) read(
-	ctx context.Context,
-	env string,
-	asked jobAsked,
-	path string,
-	body any,
-) (ReadDone, []string, error) {
-	var done ReadDone
+// read asks for a job and waits for it. It also returns the agents that an error has kept from being
+// compared, as far as they are known.
+func (c *Client) read(ctx context.Context, env string, asked jobAsked) (ReadDone, []string, error) {
 	about, err := c.discover(ctx)
 	if err != nil {
-		return done, nil, err
+		return ReadDone{}, nil, err
 	}
-	if about.Jobs {
-		return c.job(ctx, env, asked)
+	if !about.Jobs {
+		return ReadDone{}, nil, fault.New(fault.Unsupported, "ask "+c.base.Host,
+			"the server makes no comparisons with reality").
+			WithHint("ask the server of the API, not the one for exports alone")
 	}
-	if asked.Discover != nil {
-		done.Found = &FoundDone{}
-		return done, nil, c.call(ctx, http.MethodPost, envPath(env, path), body, done.Found)
-	}
-	return done, nil, c.call(ctx, http.MethodPost, envPath(env, path), body, &done)
-}
-
-// job asks for a job and waits for it.
-func (c *Client) job(ctx context.Context, env string, asked jobAsked) (ReadDone, []string, error) {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // it never fails
 	path := envPath(env, "jobs/"+hex.EncodeToString(id))

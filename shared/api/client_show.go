@@ -296,7 +296,7 @@ func (c *Client) Collect(
 func (c *Client) DryRun(ctx context.Context, env string, version int, filter []string,
 	whole bool) (deploy.DryRun, error) {
 	asked := dryRunAsked{version, filter, whole}
-	done, left, err := c.read(ctx, env, jobAsked{DryRun: &asked}, "dryruns", asked)
+	done, left, err := c.read(ctx, env, jobAsked{DryRun: &asked})
 	if err != nil {
 		return deploy.DryRun{Unread: left}, err
 	}

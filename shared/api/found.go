@@ -53,21 +53,7 @@ func (s *comparisons) Discover(ctx context.Context, env string, d Discover) (Dis
 	return discovered(done, nil)
 }
 
-// found asks what exists, wherever the handlers are. Its caller is not here, so this machine is
-// nothing to it.
-func (s *comparisons) found(ctx context.Context, env string, d Discover) (FoundDone, error) {
-	done, err := s.read(ctx, ReadJob{Environment: env, Discover: &d})
-	if err == nil && done.Found == nil {
-		err = fault.New(fault.Unsupported, "discover",
-			"the function that has the handlers is of an older version").
-			WithHint("`southbound deploy aws` brings all to one version")
-	}
-	if err != nil {
-		return FoundDone{}, err
-	}
-	return *done.Found, nil
-}
-
+// foundHere makes the answer for a caller on another machine, to whom this one is no agent.
 func (s *comparisons) foundHere(ctx context.Context, env string, d Discover) (FoundDone, error) {
 	agents, err := s.Engine.State.Agents(ctx, env)
 	if err != nil {
@@ -167,7 +153,7 @@ func discovered(
 
 // Discover implements Home.
 func (c *Client) Discover(ctx context.Context, env string, d Discover) (Discovered, error) {
-	all, _, err := c.read(ctx, env, jobAsked{Discover: &d}, "discover", d)
+	all, _, err := c.read(ctx, env, jobAsked{Discover: &d})
 	if err == nil && all.Found == nil {
 		err = fault.New(fault.Foreign, "ask "+c.base.Host, "the server does not say what it found")
 	}

@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"southbound/shared/api/chunk"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/patience"
 )
 
 // Jobs are comparisons with reality that may take longer than a request; docs/design/jobs.md says
@@ -36,6 +39,8 @@ const (
 	maxNamedLeft = 50
 	// quickFor is how long a request waits for a job that may be done at once.
 	quickFor = 500 * time.Millisecond
+	// answerIn is the time that a request keeps for its answer.
+	answerIn = 2 * time.Second
 )
 
 // JobState says how a job is.
@@ -180,6 +185,36 @@ func (s *jobs) soon(ctx context.Context, env, id string) (JobState, error) {
 			return state, nil
 		}
 	}
+}
+
+// read makes a comparison as a job, and waits for its result as long as the request may take.
+func (s *jobs) read(ctx context.Context, job ReadJob) (ReadDone, error) {
+	if s.Jobs == nil {
+		return ReadDone{}, fault.New(fault.Unsupported, "compare with reality",
+			"this server makes no comparisons").WithHint("ask the function of the API")
+	}
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // it never fails
+	env, name := job.Environment, hex.EncodeToString(id)
+	now, err := s.AskJob(ctx, env, name, job)
+	for pause := firstPause; err == nil && now.State == JobRunning; pause = min(2*pause, longAsk) {
+		left, limited := patience.Left(ctx)
+		late := limited && left < pause+answerIn
+		if late || s.Engine.Clock.Sleep(ctx, pause) != nil {
+			_, _ = s.DropJob(context.WithoutCancel(ctx), env, name)
+			return ReadDone{}, fault.New(fault.Timeout, "compare with reality",
+				"it takes longer than a request may").
+				WithHint("ask for a job instead: PUT /v1/environments/%s/jobs/ID", env)
+		}
+		now, err = s.Job(ctx, env, name)
+	}
+	switch {
+	case err != nil:
+		return ReadDone{}, err
+	case now.Error != nil:
+		return ReadDone{}, now.Error.err(nil)
+	}
+	return *now.Done, nil
 }
 
 // Job says how a job is. One that rests is started again.

@@ -269,8 +269,12 @@ func (w *working) discover(ctx context.Context, job ReadJob) (deploy.DryRun, *Re
 	}
 	of := agents[job.Discover.Agent]
 	if of.Transport == "" || w.s.ByRunner == nil || !w.s.ByRunner(of.Agent) {
-		done, err := w.s.comparisons.ReadHere(ctx, job)
-		return deploy.DryRun{}, &done, err
+		found, err := w.s.comparisons.foundHere(ctx, w.env, *job.Discover)
+		return deploy.DryRun{}, &ReadDone{
+			Items: []PlannedChange{},
+			Parts: []string{},
+			Found: &found,
+		}, err
 	}
 	have, err := w.parts(ctx)
 	if err != nil {

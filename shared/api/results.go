@@ -97,11 +97,8 @@ const (
 // DryRun implements Home.
 func (s *comparisons) DryRun(ctx context.Context, env string, version int, filter []string,
 	whole bool) (deploy.DryRun, error) {
-	job := ReadJob{Environment: env, Version: version, Filter: filter, Whole: whole}
-	if s.Elsewhere == nil {
-		return s.compare(ctx, job, deploy.Reading{})
-	}
-	return s.elsewhere(ctx, job)
+	return s.compare(ctx, ReadJob{Environment: env, Version: version, Filter: filter, Whole: whole},
+		deploy.Reading{})
 }
 
 // Plan implements Home.
@@ -109,38 +106,6 @@ func (s *exports) Plan(
 	ctx context.Context, env string, x deploy.Export, opts deploy.CompareOptions,
 ) (deploy.DryRun, error) {
 	return s.Engine.Preview(ctx, env, x, opts)
-}
-
-// ReadHere makes a comparison with the handlers of this process. It is what Config.Elsewhere of
-// another service leads to.
-func (s *comparisons) ReadHere(ctx context.Context, job ReadJob) (ReadDone, error) {
-	if job.Discover != nil {
-		found, err := s.foundHere(ctx, job.Environment, *job.Discover)
-		return ReadDone{Items: []PlannedChange{}, Parts: []string{}, Found: &found}, err
-	}
-	d, err := s.compare(ctx, job, deploy.Reading{})
-	if err != nil {
-		return ReadDone{}, err
-	}
-	return s.keep(ctx, d)
-}
-
-// read makes a comparison, wherever the handlers are.
-func (s *comparisons) read(ctx context.Context, job ReadJob) (ReadDone, error) {
-	if s.Elsewhere != nil {
-		return s.Elsewhere(ctx, job)
-	}
-	return s.ReadHere(ctx, job)
-}
-
-func (s *comparisons) elsewhere(ctx context.Context, job ReadJob) (deploy.DryRun, error) {
-	done, err := s.Elsewhere(ctx, job)
-	if err != nil {
-		return deploy.DryRun{}, err
-	}
-	return gather(done, func(hash string) (ResultPart[PlannedChange], error) {
-		return resultPart[PlannedChange](ctx, s, hash)
-	})
 }
 
 func resultPart[T any](

@@ -63,7 +63,7 @@ func (r *routes) acts() {
 			InEnvironment
 			Body dryRunAsked
 		}) (*out[ReadDone], error) {
-			return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version,
+			return answer(r.s.jobs.read(ctx, ReadJob{Environment: i.Env, Version: i.Body.Version,
 				Filter: i.Body.Filter, Whole: i.Body.Whole}))
 		})
 	serve(r, http.MethodPost, inEnv+"/discover", "discoverResources",
@@ -72,7 +72,11 @@ func (r *routes) acts() {
 			InEnvironment
 			Body Discover
 		}) (*out[FoundDone], error) {
-			return answer(r.s.found(ctx, i.Env, i.Body))
+			done, err := r.s.jobs.read(ctx, ReadJob{Environment: i.Env, Discover: &i.Body})
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			return answer(*done.Found, nil)
 		})
 	serve(r, http.MethodPost, inEnv+"/pause", "pause", "Pause or resume agents",
 		func(ctx context.Context, i *struct {

@@ -120,7 +120,7 @@ func (r *routes) exports() {
 			if !i.Body.Read {
 				return answer(r.s.planned(ctx, i.Env, i.Body))
 			}
-			return answer(r.s.read(ctx, ReadJob{Environment: i.Env, Bundle: &i.Body.Bundle,
+			return answer(r.s.jobs.read(ctx, ReadJob{Environment: i.Env, Bundle: &i.Body.Bundle,
 				Whole: i.Body.Whole}))
 		}, large)
 	serve(r, http.MethodGet, inEnv+"/results/{hash}", "result",

@@ -29,12 +29,9 @@ type Config struct {
 	// Sign, when not nil, makes requests that store files where files are, so that their bytes do
 	// not pass through the API.
 	Sign func(ctx context.Context, hash string, size int64) (Upload, error)
-	// Elsewhere, when not nil, has a comparison with reality made where the handlers are, by
-	// Service.ReadHere of another process.
-	Elsewhere func(ctx context.Context, job ReadJob) (ReadDone, error)
-	// Jobs, when not nil, keeps what is known of comparisons that are made as jobs. Start has
-	// Service.Work called for one, in this process or in another; it does not wait for that. See
-	// docs/design/jobs.md.
+	// Jobs, when not nil, stores the records of jobs, which are comparisons with reality. Start
+	// calls Service.Work for one, in this process or in another, and does not wait for it. Without
+	// Jobs, requests for comparisons are refused. See docs/design/jobs.md.
 	Jobs  state.Jobs
 	Start func(ctx context.Context, env, id string) error
 	// ByRunner, when not nil, says which agents only runners reach: they read what is on those, in

@@ -1,6 +1,6 @@
 // Package handler is the function behind the queues of agents: it runs what is scheduled in the
-// lanes that were notified. A plain invoke compares a version or an export with reality, for the
-// API function, which has no handlers.
+// lanes that were notified. An asynchronous invoke with a job compares a version or an export with
+// reality, for the API function, which has no handlers.
 package handler
 
 import (

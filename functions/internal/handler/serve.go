@@ -39,12 +39,11 @@ func (f *function) prepare() {
 		ByRunner: queue.ByRunner, NotifyRunner: h.NotifyRunner})
 }
 
-// event is what the function may be called with: messages of a queue, a comparison, or a job to
+// event is one of the events that the function is called with: messages of a queue, or a job to
 // work on.
 type event struct {
 	events.SQSEvent
-	Read *api.ReadJob `json:"read"`
-	Job  *run.Job     `json:"job"`
+	Job *run.Job `json:"job"`
 }
 
 func (f *function) handle(ctx context.Context, raw json.RawMessage) (any, error) {
@@ -53,10 +52,6 @@ func (f *function) handle(ctx context.Context, raw json.RawMessage) (any, error)
 		return nil, fault.Wrap(fault.Invalid, "read event", err)
 	}
 	defer f.Flush(ctx)
-	if e.Read != nil {
-		done, err := f.service.ReadHere(ctx, *e.Read)
-		return answer(done, err)
-	}
 	if e.Job != nil {
 		return nil, f.work(ctx, *e.Job)
 	}
@@ -75,20 +70,6 @@ func (f *function) work(ctx context.Context, job run.Job) error {
 			job.ID, "error", err.Error())
 	}
 	return nil
-}
-
-// read is the answer to a comparison: what was found, or why it was not made.
-type read struct {
-	Done  *api.ReadDone `json:"done,omitempty"`
-	Error *api.Failure  `json:"error,omitempty"`
-}
-
-func answer(done api.ReadDone, err error) (read, error) {
-	if err != nil {
-		failure := api.FailureOf(err)
-		return read{Error: &failure}, nil
-	}
-	return read{Done: &done}, nil
 }
 
 func (f *function) serve(

@@ -43,15 +43,8 @@ func (f *Function) Service(asks bool) *api.Service {
 	}
 	table := sha256.Sum256([]byte(h.AWS.Region + "\n" + h.Config.Table))
 	c.About.Home = hex.EncodeToString(table[:16])
-	c.Elsewhere = func(context.Context, api.ReadJob) (api.ReadDone, error) {
-		return api.ReadDone{}, fault.New(fault.Unsupported, "compare with reality",
-			"this function may not ask the handlers").WithHint("ask the function of the API")
-	}
 	if asks && h.Config.Handler != "" {
 		calls := lambda.NewFromConfig(h.AWS)
-		c.Elsewhere = func(ctx context.Context, job api.ReadJob) (api.ReadDone, error) {
-			return f.elsewhere(ctx, calls, job)
-		}
 		c.Jobs, c.NotifyRunner = h.State, h.NotifyRunner
 		c.Start = func(ctx context.Context, env, id string) error {
 			return f.start(ctx, calls, Job{env, id})
@@ -133,38 +126,4 @@ func (f *Function) start(ctx context.Context, calls *lambda.Client, job Job) err
 	_, err = calls.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(f.Home.Config.Handler),
 		InvocationType: types.InvocationTypeEvent, Payload: payload})
 	return awserr.Fault("start a job", err)
-}
-
-// elsewhere has a comparison made by the handler function.
-func (f *Function) elsewhere(
-	ctx context.Context, calls *lambda.Client, job api.ReadJob,
-) (api.ReadDone, error) {
-	payload, err := json.Marshal(map[string]any{"read": job})
-	if err != nil {
-		return api.ReadDone{}, fault.Wrap(fault.Internal, "compare with reality", err)
-	}
-	out, err := calls.Invoke(ctx,
-		&lambda.InvokeInput{FunctionName: aws.String(f.Home.Config.Handler), Payload: payload})
-	switch {
-	case err != nil:
-		return api.ReadDone{}, awserr.Fault("compare with reality", err)
-	case out.FunctionError != nil:
-		return api.ReadDone{}, fault.New(fault.Unavailable, "compare with reality",
-			"the handler function did not answer: %s", *out.FunctionError).
-			WithHint("a comparison has the time of one invocation; its log says more")
-	}
-	var answer struct {
-		Done  *api.ReadDone `json:"done"`
-		Error *api.Failure  `json:"error"`
-	}
-	if err := json.Unmarshal(out.Payload, &answer); err != nil ||
-		answer.Done == nil && answer.Error == nil {
-		return api.ReadDone{}, fault.New(fault.Internal, "compare with reality",
-			"the handler function answered something else")
-	}
-	if answer.Error != nil {
-		return api.ReadDone{}, &fault.Error{Kind: answer.Error.Kind, Message: answer.Error.Message,
-			Hint: answer.Error.Hint}
-	}
-	return *answer.Done, nil
 }
