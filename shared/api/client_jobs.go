@@ -12,14 +12,13 @@ import (
 )
 
 const (
-	longAsk  = 2 * time.Second // between two questions about a job
-	dropTime = 2 * time.Second // to give a job up
-	// awayFor is how long a server may be away while it is asked about a job, such as to begin
-	// anew.
+	longAsk  = 2 * time.Second // between two polls of a job
+	dropTime = 2 * time.Second // to cancel a job
+	// awayFor is the time that a polled server may be unreachable, such as during a restart.
 	awayFor = 2 * time.Minute
 )
 
-// read asks for a job and waits for it. It also returns the agents that an error has kept from being
+// read starts a job and waits for it. With an error, it also returns the agents that were not
 // compared, as far as they are known.
 func (c *Client) read(ctx context.Context, env string, asked jobAsked) (ReadDone, []string, error) {
 	about, err := c.discover(ctx)

@@ -11,7 +11,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Discover asks what exists.
+// Discover is a request for the existing things of a type on an agent.
 type Discover struct {
 	Type  string            `json:"type" minLength:"1" maxLength:"1000"`
 	Agent string            `json:"agent" minLength:"1" maxLength:"255"`
@@ -26,7 +26,7 @@ type Found struct {
 	Note       string         `json:"note,omitempty" doc:"attributes to add before the resource can be applied"`
 }
 
-// FoundDone is the answer to what exists. What does not fit into Items is in stored files, in
+// FoundDone is the response to a discovery. Things that do not fit into Items are in stored files, in
 // order.
 type FoundDone struct {
 	Agent map[string]any `json:"agent,omitempty" doc:"description of the agent, if its name alone means another agent"`
@@ -35,11 +35,11 @@ type FoundDone struct {
 	Parts []string       `json:"parts" doc:"hashes of results"`
 }
 
-// Discovered is what exists.
+// Discovered is the result of a discovery.
 type Discovered struct {
 	// Agent is the agent as documents have it; nil when its name alone means it.
 	Agent map[string]any
-	// Resources describe what exists, Left is what no resource describes.
+	// Resources describe existing things. Left are the things that no resource describes.
 	Resources, Left []Found
 }
 

@@ -16,34 +16,33 @@ import (
 	"southbound/shared/patience"
 )
 
-// Jobs are comparisons with reality that may take longer than a request; docs/design/jobs.md says
-// how they go. This is the side of whoever asks; that of the worker is in work.go, and that of
-// runners in parts.go.
+// Jobs are comparisons with reality that may take longer than a request: see docs/design/jobs.md.
+// This file serves clients. The worker's side is in work.go, the runner's side in parts.go.
 
 const (
 	jobKept  = 24 * time.Hour
-	startFor = time.Minute // a worker that was called is waited for so long
-	// a worker that gives no sign of life is taken for dead after that
+	startFor = time.Minute // a started worker has to take the job within this time
+	// a worker without a heartbeat for this time is taken for dead
 	aliveFor    = 30 * time.Second
 	beatEvery   = 10 * time.Second
 	defaultWork = 50 * time.Second
-	// maxStarts may end without a word, maxIdle in order, before a job has failed; a plan may
-	// become another maxMoved times.
+	// A job fails after maxStarts workers that vanished, maxIdle slices that found nothing, or
+	// maxMoved changes of its plan.
 	maxStarts = 5
 	maxIdle   = 30
 	maxMoved  = 10
-	// maxJobs of an environment are under way at once; one that rests counts for a minute.
+	// maxJobs is the number of concurrent jobs of an environment; an idle job counts for a minute.
 	maxJobs = 8
 	restFor = time.Minute
-	// maxNamedLeft is how many agents a record names that are not compared yet.
+	// maxNamedLeft is the number of agents in a record that are not compared yet.
 	maxNamedLeft = 50
-	// quickFor is how long a request waits for a job that may be done at once.
+	// quickFor is the time that a request waits for a short job.
 	quickFor = 500 * time.Millisecond
 	// answerIn is the time that a request keeps for its answer.
 	answerIn = 2 * time.Second
 )
 
-// JobState says how a job is.
+// JobState is the state of a job, as the API returns it.
 type JobState struct {
 	ID    string    `json:"id"`
 	State string    `json:"state" enum:"running,done,failed"`
@@ -62,20 +61,20 @@ const (
 
 // jobRecord is the body of the record of a job.
 type jobRecord struct {
-	Asked  string `json:"asked"`            // hash of what is asked for
-	Worker string `json:"worker,omitempty"` // who works on it, or "": it was offered, or rests
-	// until when somebody is thought to be at it, or to come
+	Asked  string `json:"asked"`            // hash of the request
+	Worker string `json:"worker,omitempty"` // id of its worker, or "": it was offered, or is idle
+	// the end of the time that its worker, or a start, has for the next sign of life
 	Alive   time.Time `json:"alive"`
 	Starts  int       `json:"starts"`         // that have not ended in order
 	Idle    int       `json:"idle,omitempty"` // slices that found nothing
 	Version int       `json:"version,omitempty"`
 	State   string    `json:"state,omitempty"` // of a plan
 	Moved   int       `json:"moved,omitempty"` // how often the plan became another
-	Found   []string  `json:"found,omitempty"` // hashes of what was found
-	Count   int       `json:"count,omitempty"` // how much that is
+	Found   []string  `json:"found,omitempty"` // hashes of the findings
+	Count   int       `json:"count,omitempty"` // of findings
 	Left    []string  `json:"left,omitempty"`
 	Outcome string    `json:"outcome,omitempty"` // hash of the end
-	// Waits says of a job that rests that nothing is left for it but what its parts are to find.
+	// Waits: the job is idle, and only findings of its parts are missing.
 	Waits bool       `json:"waits,omitempty"`
 	Part  *partState `json:"part,omitempty"` // of a part
 }
@@ -85,7 +84,7 @@ func (r *jobRecord) over() bool {
 	return r.Outcome != "" || r.Part != nil && r.Part.Ended != nil
 }
 
-// jobKey is what the id of the record of a job begins with, and that of each of its parts.
+// jobKey returns the beginning of the ids of the records of a job and its parts.
 func jobKey(id string) string { return "job/" + id }
 
 // jobEnd is how a job has ended, as a file keeps it.
@@ -99,16 +98,15 @@ func noJob() error {
 		WithHint("jobs are kept for a day; ask for another")
 }
 
-// AskJob asks for a comparison under an id that the caller has made up: asked twice it is the same
-// job. It answers how the job is, after a moment in which it may be done.
+// AskJob starts a comparison under an id that the caller has made up; a repeated request is the same
+// job. It returns the state of the job, after a moment in which a short one is done.
 func (s *jobs) AskJob(ctx context.Context, env, id string, job ReadJob) (JobState, error) {
 	if _, err := state.ParseFilter(job.Filter); err != nil {
 		return JobState{}, err
 	}
-	// First what is asked for, as a file, then the record that names it, then the start: a crash
-	// leaves a file that nothing names, which the collection removes, or an offer that nobody
-	// takes, which whoever polls makes again when its minute is over. No record names a file that
-	// is not there.
+	// The file with the request is stored before the record that names it, and the record before
+	// the start. A crash leaves an unused file, which the collection removes, or an offer that no
+	// worker takes, which a poll repeats after a minute. No record names a missing file.
 	asked, err := s.storeJSON(ctx, job)
 	if err != nil {
 		return JobState{}, err
@@ -140,9 +138,9 @@ func (s *jobs) AskJob(ctx context.Context, env, id string, job ReadJob) (JobStat
 	return s.soon(ctx, env, id)
 }
 
-// crowded takes a new job back when there are too many. The job is written before they are counted,
-// or two that count at once would both find room. A crash before it is taken back leaves an offer:
-// a job too many that goes on if somebody polls, and counts no more two minutes later otherwise.
+// crowded removes a new job if there are too many. The job is written before the jobs are counted,
+// since two concurrent requests would both find room otherwise. A crash before the removal leaves an
+// extra job, which goes on if it is polled, and stops counting after two minutes otherwise.
 func (s *jobs) crowded(ctx context.Context, h *heldJob) error {
 	now := s.Engine.Clock.Now()
 	all, err := s.Jobs.Jobs(ctx, h.env, jobKey(""), now)
@@ -172,7 +170,7 @@ func (s *jobs) crowded(ctx context.Context, h *heldJob) error {
 		WithHint("ask again when one of them has ended")
 }
 
-// soon waits for a job that may be done in a moment.
+// soon waits up to quickFor for the end of a job.
 func (s *jobs) soon(ctx context.Context, env, id string) (JobState, error) {
 	pause := 5 * time.Millisecond
 	for waited := time.Duration(0); ; waited += pause {
@@ -217,7 +215,7 @@ func (s *jobs) read(ctx context.Context, job ReadJob) (ReadDone, error) {
 	return *now.Done, nil
 }
 
-// Job says how a job is. One that rests is started again.
+// Job returns the state of a job. An idle job is started again.
 func (s *jobs) Job(ctx context.Context, env, id string) (JobState, error) {
 	for {
 		h, parts, err := s.heldWhole(ctx, env, id)
@@ -237,8 +235,8 @@ func (s *jobs) Job(ctx context.Context, env, id string) (JobState, error) {
 					"the handler function"),
 			)
 		default:
-			// The offer comes before the start: a worker takes nothing else. After a crash in
-			// between nobody takes it, and a poll offers it again when its minute is over.
+			// The offer is written before the start, since a worker takes only offered jobs. After
+			// a crash in between, a poll offers the job again when its minute is over.
 			h.rec.Worker, h.rec.Starts, h.rec.Alive = "", h.rec.Starts+1, now.Add(startFor)
 			if err = h.write(ctx); err == nil {
 				err = s.Start(ctx, env, id)
@@ -250,8 +248,8 @@ func (s *jobs) Job(ctx context.Context, env, id string) (JobState, error) {
 	}
 }
 
-// DropJob gives a job up: its worker ends soon, if it has one. It answers how far the job was, and
-// of one that is over how it ended.
+// DropJob cancels a job; its worker stops at the next heartbeat. It returns the state of the job
+// before, or the result if it has ended.
 func (s *jobs) DropJob(ctx context.Context, env, id string) (JobState, error) {
 	for {
 		h, parts, err := s.heldWhole(ctx, env, id)
@@ -269,15 +267,15 @@ func (s *jobs) DropJob(ctx context.Context, env, id string) (JobState, error) {
 		if !fault.Is(err, fault.Conflict) {
 			out := JobState{ID: id, State: JobFailed}
 			out.Found, out.Left = h.sofar(parts)
-			// The parts end after the job: while it goes on, its worker makes others. Those that a
-			// crash leaves end with their slices, as nobody drives the parts of a job that is over.
+			// The parts end after the job, since the worker of a running job makes new parts. Parts
+			// that a crash leaves end with their slices, as polls do not drive parts of an ended job.
 			s.dropParts(ctx, parts)
 			return out, err
 		}
 	}
 }
 
-// sofar returns how much was found, and which agents are left.
+// sofar returns the number of findings, and the agents that are not compared yet.
 func (h *heldJob) sofar(parts []*heldJob) (found int, left []string) {
 	found, left = h.rec.Count, slices.Clone(orEmpty(h.rec.Left))
 	for _, p := range parts {
@@ -289,7 +287,7 @@ func (h *heldJob) sofar(parts []*heldJob) (found int, left []string) {
 	return found, left
 }
 
-// stateOf answers for a job.
+// stateOf returns the state of a job.
 func (s *jobs) stateOf(ctx context.Context, h *heldJob, parts []*heldJob) (JobState, error) {
 	out := JobState{ID: h.id, State: JobRunning}
 	out.Found, out.Left = h.sofar(parts)
@@ -309,7 +307,7 @@ func (s *jobs) stateOf(ctx context.Context, h *heldJob, parts []*heldJob) (JobSt
 	return out, nil
 }
 
-// heldJob is a job as it was read, to be changed.
+// heldJob is a job that was read, to be changed.
 type heldJob struct {
 	s   *jobs
 	env string
@@ -351,7 +349,7 @@ func (s *jobs) heldWhole(ctx context.Context, env, id string) (h *heldJob, parts
 	return h, parts, nil
 }
 
-// write writes the job, if nobody else has; Conflict if somebody has.
+// write stores the record. It returns Conflict if the record has changed since it was read.
 func (h *heldJob) write(ctx context.Context) error {
 	var err error
 	if h.job.Body, err = encode(h.rec); err != nil {
@@ -364,7 +362,7 @@ func (h *heldJob) write(ctx context.Context) error {
 	return fault.Wrap(fault.Unknown, "write job", err)
 }
 
-// end ends the job: with what was found, or with why it was not.
+// end ends the job, with its result or with an error.
 func (h *heldJob) end(ctx context.Context, e jobEnd, why error) error {
 	if why != nil {
 		failure := FailureOf(why)
@@ -372,7 +370,7 @@ func (h *heldJob) end(ctx context.Context, e jobEnd, why error) error {
 	}
 	h.rec.Worker = ""
 	if h.rec.Part != nil {
-		if e.Error != nil { // a record has not much room
+		if e.Error != nil { // the size of a record is limited
 			e.Error.Problems = []Wrong{}
 			e.Error.Message = fmt.Sprintf("%.2000s", e.Error.Message)
 			e.Error.Hint = fmt.Sprintf("%.2000s", e.Error.Hint)

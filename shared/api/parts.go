@@ -21,34 +21,34 @@ import (
 	"southbound/shared/fault"
 )
 
-// What only runners reach is read by them, in a part of the job for each agent; docs/design/jobs.md
-// says how that goes.
+// Agents that only runners reach are compared by runners, in one part of the job for each agent: see
+// docs/design/jobs.md.
 
 const (
-	partOfferFor = 30 * time.Second // a runner that was notified is waited for so long
-	runnerWithin = 2 * time.Minute  // no runner takes a part up: there is none
-	recordBytes  = 90_000           // of a record, which has room for a little more
-	maxPages     = 1000             // of what one slice finds
-	partsAtOnce  = 8                // are made
+	partOfferFor = 30 * time.Second // a notified runner has to take the part within this time
+	runnerWithin = 2 * time.Minute  // after this time without a runner the part fails
+	recordBytes  = 90_000           // of a record, whose limit is a little larger
+	maxPages     = 1000             // records with the findings of one slice
+	partsAtOnce  = 8                // parts that are written concurrently
 	maxPartName  = 100              // bytes of the name of an agent in the id of a record
 )
 
-// partState is what the record of a part holds beside that of a job. A runner writes no files, so
-// that all it has to say is in records.
+// partState holds the fields that only the record of a part has. A runner has no permission to write
+// files, so its findings are in records.
 type partState struct {
 	Agent string    `json:"agent"`
-	Since time.Time `json:"since,omitzero"` // until it was taken up: when that was first asked for
+	Since time.Time `json:"since,omitzero"` // until a runner takes it: the time of the first offer
 	Pages []pages   `json:"pages,omitempty"`
 	Ended *jobEnd   `json:"ended,omitempty"`
 }
 
-// pages name records that hold what was found, in pieces.
+// pages name the records with the findings of a slice.
 type pages struct {
 	Set string `json:"set"`
 	N   int    `json:"n"`
 }
 
-// partAsked is what a part is to do: one of these.
+// partAsked is the request of a part: one of these.
 type partAsked struct {
 	Errand   *deploy.Errand `json:"errand,omitempty"`
 	Discover *Discover      `json:"discover,omitempty"`
@@ -64,8 +64,8 @@ func partID(job, agent string) string {
 	return job + "/" + name
 }
 
-// Offered returns the ids of the parts of jobs, sorted, that wait for a runner of an agent. A runner
-// learns of them from notices once the agent has a queue.
+// Offered returns the sorted ids of the parts of jobs that are offered to runners of an agent. A
+// runner receives notices of them once the agent has a queue.
 func (s *jobs) Offered(ctx context.Context, env, agent string) ([]string, error) {
 	all, err := s.Jobs.Jobs(ctx, env, jobKey(""), s.Engine.Clock.Now())
 	if err != nil {
@@ -90,8 +90,8 @@ func unfinished(parts []*heldJob) []*heldJob {
 	return slices.DeleteFunc(slices.Clone(parts), func(p *heldJob) bool { return p.rec.over() })
 }
 
-// drive sees to it that parts go on: it notifies runners of those that nobody has taken up, offers
-// those whose runner gives no sign of life to another, and ends those that nobody comes for.
+// drive continues parts. It notifies runners again of parts that no runner has taken, offers parts
+// whose runner sends no heartbeat to another runner, and ends parts that no runner takes.
 func (s *jobs) drive(ctx context.Context, parts []*heldJob) error {
 	now := s.Engine.Clock.Now()
 	for _, p := range unfinished(parts) {
@@ -124,15 +124,15 @@ func (s *jobs) drive(ctx context.Context, parts []*heldJob) error {
 		default:
 			err = s.offer(ctx, p)
 		}
-		if err != nil && !fault.Is(err, fault.Conflict) { // or another asks, too
+		if err != nil && !fault.Is(err, fault.Conflict) { // a concurrent poll does the same
 			return err
 		}
 	}
 	return nil
 }
 
-// offer offers a part to runners of its agent: first in its record, as a runner takes up nothing
-// else. That a notice is lost, in a crash or otherwise, does no harm: there will be another.
+// offer offers a part to runners of its agent: first in its record, as a runner takes only offered
+// parts. If the notice is lost, a later poll sends another one.
 func (s *jobs) offer(ctx context.Context, p *heldJob) error {
 	now := s.Engine.Clock.Now()
 	p.rec.Worker, p.rec.Alive = "", now.Add(partOfferFor)
@@ -146,8 +146,8 @@ func (s *jobs) offer(ctx context.Context, p *heldJob) error {
 	return nil
 }
 
-// dropParts ends the parts of a job that is given up, so that their runners stop. One that goes on
-// all the same ends with its slice.
+// dropParts ends the parts of a cancelled job, so that their runners stop. A part that cannot be
+// ended here ends with its slice.
 func (s *jobs) dropParts(ctx context.Context, parts []*heldJob) {
 	for _, p := range unfinished(parts) {
 		for err := error(nil); ; {
@@ -162,7 +162,8 @@ func (s *jobs) dropParts(ctx context.Context, parts []*heldJob) {
 	}
 }
 
-// askOthers has runners read what only they reach, and takes what they have found.
+// askOthers makes parts for the errands of agents that only runners reach, and returns the findings
+// of parts that have ended.
 func (w *working) askOthers(ctx context.Context,
 	errands []deploy.Errand) ([]deploy.Elsewhere, error) {
 	have, err := w.parts(ctx)
@@ -206,7 +207,8 @@ func (w *working) parts(ctx context.Context) (map[string]*heldJob, error) {
 	return out, nil
 }
 
-// errand has one errand run, and says how that goes. Of a part that has failed all resources have.
+// errand returns the progress of the part for an errand, which it makes if there is none. If the part
+// has failed, so have all of its resources.
 func (w *working) errand(ctx context.Context, have *heldJob,
 	e *deploy.Errand) (out deploy.Elsewhere, err error) {
 	p, err := w.part(ctx, have, e.Agent.Name, partAsked{Errand: e})
@@ -228,8 +230,8 @@ func (w *working) errand(ctx context.Context, have *heldJob,
 	return out, err
 }
 
-// part returns the part of an agent, and makes it when there is none that is asked the same; nil:
-// it is being made by another.
+// part returns the part of an agent, and makes it if there is none with the same request; nil: a
+// concurrent worker makes it.
 func (w *working) part(ctx context.Context, have *heldJob, agent string,
 	asked partAsked) (*heldJob, error) {
 	text, err := encode(asked)
@@ -249,7 +251,7 @@ func (w *working) part(ctx context.Context, have *heldJob, agent string,
 	p := &heldJob{s: w.s, env: w.env, id: id,
 		job: state.Job{ID: jobKey(id), Expires: w.job.Expires},
 		rec: jobRecord{Asked: b.Hash, Part: &partState{Agent: agent}}}
-	if have != nil { // it was to read something else
+	if have != nil { // its request was another one
 		p.job.Rev = have.job.Rev
 	}
 	if err := w.s.offer(ctx, p); err != nil {
@@ -261,7 +263,7 @@ func (w *working) part(ctx context.Context, have *heldJob, agent string,
 	return p, nil
 }
 
-// discover finds out what exists, here or where a runner is.
+// discover lists existing things, in this process or by a runner.
 func (w *working) discover(ctx context.Context, job ReadJob) (deploy.DryRun, *ReadDone, error) {
 	agents, err := w.s.Engine.State.Agents(ctx, w.env)
 	if err != nil {
@@ -304,7 +306,7 @@ func (w *working) discover(ctx context.Context, job ReadJob) (deploy.DryRun, *Re
 	}, err
 }
 
-// partSlice does some of a part, for the runner that has taken it.
+// partSlice works on a part until a time, for the runner that has taken it.
 func (w *working) partSlice(ctx context.Context, until time.Time) (d deploy.DryRun, done *ReadDone,
 	err error) {
 	texts, err := w.s.Engine.Files.Get(ctx, []string{w.rec.Asked})
@@ -339,7 +341,7 @@ func (w *working) partSlice(ctx context.Context, until time.Time) (d deploy.DryR
 	return d, &ReadDone{}, nil
 }
 
-// endPart ends a part: with what its last slice has found, or with why it was not found.
+// endPart ends a part, with the findings of its last slice or with an error.
 func (w *working) endPart(ctx context.Context, d deploy.DryRun, done *ReadDone, err error) error {
 	if err == nil {
 		if done.Found != nil {
@@ -348,13 +350,13 @@ func (w *working) endPart(ctx context.Context, d deploy.DryRun, done *ReadDone, 
 			err = w.keepFound(ctx, d)
 		}
 		if err != nil && !fault.Is(err, fault.Unsupported) {
-			return err // another begins anew
+			return err // another runner starts again
 		}
 	}
 	return w.end(ctx, jobEnd{}, err)
 }
 
-// found returns what was found in a part so far.
+// found returns the findings of a part so far.
 func (h *heldJob) found(ctx context.Context) ([]deploy.PlannedChange, error) {
 	var out []deploy.PlannedChange
 	for i := range h.rec.Part.Pages {
@@ -371,9 +373,8 @@ func (h *heldJob) found(ctx context.Context) ([]deploy.PlannedChange, error) {
 
 func pageKey(set string) string { return "found/" + set + "/" }
 
-// keepPages stores what was found as records, which the record of the part names when that is
-// written next. A crash before leaves records that nothing names and that expire; the next runner
-// writes a set of its own.
+// keepPages stores findings as records, which the next write of the part's record names. A crash in
+// between leaves unnamed records that expire; the next runner writes a new set.
 func (w *working) keepPages(ctx context.Context, found any) error {
 	text, err := encode(found)
 	if err != nil {
@@ -401,7 +402,7 @@ func (w *working) keepPages(ctx context.Context, found any) error {
 	return nil
 }
 
-// page reads what one slice has found.
+// page reads the findings of one slice.
 func (h *heldJob) page(ctx context.Context, i int, v any) error {
 	if i >= len(h.rec.Part.Pages) {
 		return fault.New(

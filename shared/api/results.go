@@ -61,12 +61,12 @@ type ReadJob struct {
 	Filter []string `json:"filter,omitempty"`
 	Bundle *Bundle  `json:"bundle,omitempty"`
 	Whole  bool     `json:"whole,omitempty"` // values as long as they are
-	// Discover, when not nil, asks what exists in place of a comparison.
+	// Discover, when not nil, requests a discovery instead of a comparison.
 	Discover *Discover `json:"discover,omitempty"`
 }
 
-// ReadDone is the answer to a comparison. What does not fit into Items is in stored files, in
-// order.
+// ReadDone is the response to a comparison. Changes that do not fit into Items are in stored files,
+// in order.
 type ReadDone struct {
 	Version int             `json:"version"`
 	State   string          `json:"state,omitempty" doc:"for a plan: value of expect for an export that does exactly this"`
@@ -76,9 +76,9 @@ type ReadDone struct {
 	Parts   []string        `json:"parts" doc:"hashes of results"`
 	// Agents are those of a plan that are new or reached in another way.
 	Agents []PlannedAgent `json:"agents,omitempty"`
-	// Refused says, of a version that is not in force, why its release would be refused.
+	// Refused is the error of a release of this version; nil if it would succeed or is in force.
 	Refused *Failure `json:"refused,omitempty"`
-	// Found is the answer when it was asked what exists.
+	// Found is the result of a discovery.
 	Found *FoundDone `json:"found,omitempty"`
 }
 
@@ -118,7 +118,7 @@ func resultPart[T any](
 	return part, err
 }
 
-// planned says what an export of an upload would do, without reading reality.
+// planned returns the plan of an export of uploaded documents, without reading reality.
 func (s *comparisons) planned(ctx context.Context, env string, asked planAsked) (ReadDone, error) {
 	x, err := s.exports.unpack(ctx, asked.Bundle)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// jobAsked is what a job is to do: one of these.
+// jobAsked is the request of a job: one of these.
 type jobAsked struct {
 	DryRun   *dryRunAsked `json:"dry_run,omitempty" doc:"compare a version with the machines"`
 	Plan     *planRead    `json:"plan,omitempty" doc:"preview an export of uploaded chunks, and compare with the machines"`
@@ -18,7 +18,7 @@ type planRead struct {
 	Whole bool `json:"whole,omitempty" doc:"whole values"`
 }
 
-// job returns what is asked for; false if it is not exactly one thing.
+// job returns the request; false if it is not exactly one.
 func (a *jobAsked) job(env string) (ReadJob, bool) {
 	out, n := ReadJob{Environment: env}, 0
 	if a.DryRun != nil {
@@ -36,7 +36,7 @@ func (a *jobAsked) job(env string) (ReadJob, bool) {
 	return out, n == 1
 }
 
-// InJob is what a request about a job has.
+// InJob holds the path of a request about a job.
 type InJob struct {
 	InEnvironment
 	Job string `path:"job" pattern:"^[0-9a-f]{32}$" doc:"id of the job: random, chosen by the client"`
@@ -49,7 +49,7 @@ func (r *routes) jobs() {
 		http.MethodPut,
 		path,
 		"askJob",
-		"Ask for a comparison with reality that may take its time",
+		"Start a comparison with reality",
 		func(ctx context.Context, i *struct {
 			InJob
 			Body jobAsked
@@ -84,7 +84,7 @@ func (r *routes) jobs() {
 		http.MethodDelete,
 		path,
 		"dropJob",
-		"Give a job up",
+		"Cancel a job",
 		func(ctx context.Context, i *InJob) (*out[JobState], error) {
 			return answer(r.s.DropJob(ctx, i.Env, i.Job))
 		},

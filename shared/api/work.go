@@ -12,11 +12,11 @@ import (
 	"southbound/shared/fault"
 )
 
-// errLostJob says that another has changed a job since, so that it is not the worker's any more.
+// errLostJob: another process has changed the job, so that this worker has lost it.
 var errLostJob = errors.New("the job is somebody else's, or over")
 
-// WorkHere has jobs worked on by this process until ctx ends, and is called before anything is
-// served. wait returns when what was begun has ended.
+// WorkHere makes this process work on jobs until ctx ends. It is called before the server starts.
+// wait returns when all slices have ended.
 func (s *jobs) WorkHere(ctx context.Context) (wait func()) {
 	var wg sync.WaitGroup
 	s.Start = func(_ context.Context, env, id string) error {
@@ -27,15 +27,14 @@ func (s *jobs) WorkHere(ctx context.Context) (wait func()) {
 				"the server is about to stop",
 			)
 		}
-		wg.Go(func() { _ = s.Work(ctx, env, id, time.Time{}) }) // whoever asks sees to it
+		wg.Go(func() { _ = s.Work(ctx, env, id, time.Time{}) }) // polls start it again
 		return nil
 	}
 	return wg.Wait
 }
 
-// Work works on a job that was offered, or on a part of one, until a time; zero: for a slice. It
-// returns an error if what came of that could not be recorded: whoever asks starts the job again
-// then.
+// Work works on an offered job, or on an offered part, until a time; zero: for a slice. It returns an
+// error if the findings could not be recorded. A poll starts the job again then.
 func (s *jobs) Work(ctx context.Context, env, id string, until time.Time) error {
 	now := s.Engine.Clock.Now()
 	if until.IsZero() {
@@ -74,12 +73,11 @@ type working struct {
 	*heldJob
 	mu    sync.Mutex // guards the job while it beats
 	named bool       // whether the record has named any agent yet
-	// others are the agents of which runners have not found everything yet.
+	// others are the agents whose parts have not ended yet.
 	others []string
 }
 
-// beat shows that the worker lives, until ctx ends. When the job is not its own any more it says so
-// to stop.
+// beat sends heartbeats until ctx ends. If the job is lost, it calls stop.
 func (w *working) beat(ctx context.Context, stop context.CancelCauseFunc) (ended <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
@@ -101,7 +99,8 @@ func (w *working) alive(ctx context.Context) error {
 	return w.write(context.WithoutCancel(ctx))
 }
 
-// left notes which agents are not compared yet: the first time at once, then with the beat.
+// left records the agents that are not compared yet: the first time immediately, then with the next
+// heartbeat.
 func (w *working) left(ctx context.Context, agents []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,7 +111,7 @@ func (w *working) left(ctx context.Context, agents []string) {
 	}
 }
 
-// slice does some of the job: done is its end, if that is reached.
+// slice works on the job until a time. done is its result, if all is compared.
 func (w *working) slice(
 	ctx context.Context,
 	until time.Time,
@@ -151,7 +150,7 @@ func (w *working) slice(
 	return d, &all, err
 }
 
-// compare makes a comparison, or goes on with it.
+// compare makes a comparison, or continues one.
 func (s *comparisons) compare(
 	ctx context.Context,
 	job ReadJob,
@@ -183,8 +182,7 @@ func (s *comparisons) compare(
 	return d, err
 }
 
-// recordSlice records what came of a slice. stopped: the process ends, and nothing is wrong with
-// the job.
+// recordSlice records the outcome of a slice. stopped: the process ends, and the job has not failed.
 func (w *working) recordSlice(
 	ctx context.Context,
 	d deploy.DryRun,
@@ -228,9 +226,9 @@ func (w *working) recordSlice(
 	return w.write(ctx)
 }
 
-// keepFound stores what a slice has found, as files whose hashes the record gets. The record is
-// written afterwards, by the caller: a crash in between leaves files that nothing names, and the
-// next worker finds the same again.
+// keepFound stores the findings of a slice as files, and adds their hashes to the record, which the
+// caller writes. A crash in between leaves unused files, and the next worker compares the same
+// resources again.
 func (w *working) keepFound(ctx context.Context, d deploy.DryRun) error {
 	if d.Version > 0 {
 		w.rec.Version = d.Version

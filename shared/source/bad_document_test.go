@@ -23,7 +23,7 @@ func documentProblems() []badCase {
 				"`southbound: 1`",
 		}},
 		{"no format", "it may be anything", "resources: []\n", []string{
-			"1:1 |  |  | the document does not say its format | add `southbound: 1`",
+			"1:1 |  |  | the document has no format | add `southbound: 1`",
 		}},
 		{"format 2", "a later program's", "southbound: 2\nresources: [{what: ever}]\n", []string{
 			"1:13 |  |  | the format 2 is not known | this program reads format 1: `southbound: 1`",
@@ -38,7 +38,7 @@ func documentProblems() []badCase {
 		}},
 		{"no format in the second document", "each has its own",
 			"southbound: 1\n---\nresources: []\n", []string{
-				"3:1 |  |  | the document does not say its format | add `southbound: 1`",
+				"3:1 |  |  | the document has no format | add `southbound: 1`",
 			}},
 		{"unknown members", "most likely misspelt",
 			"southbound: 1\nresorces: []\nagent: a\nzzz: 1\n", []string{

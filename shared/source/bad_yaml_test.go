@@ -86,7 +86,7 @@ func yamlProblems() []badCase {
 			}},
 		{"alias within what it names", "it would have no end",
 			head + "  - &r\n    type: std::Null\n    attributes: {name: x, a: *r}\n", []string{
-				`6:30 | std::Null[a,name=x] | a | the alias *r stands within what it names | write out what it should stand for`,
+				`6:30 | std::Null[a,name=x] | a | the alias *r is part of its own value | write the value out`,
 			}},
 		{"alias bomb", "few bytes that stand for many",
 			head + "  - type: std::Null\n    attributes:\n      name: x\n      a:\n        - &a " +
@@ -94,7 +94,7 @@ func yamlProblems() []badCase {
 				"[*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n        - &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n " +
 				"       - &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n        - &f " +
 				"[*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n", []string{
-				`13:21 | std::Null[a,name=x] | a | the aliases up to this one stand for more than 500,000 values | write out what the aliases (*name) stand for`,
+				`13:21 | std::Null[a,name=x] | a | the aliases up to this one stand for more than 500,000 values | write the values of the aliases (*name) out`,
 			}},
 		{"merge key", "not part of YAML 1.2; what it lacks is not reported too",
 			head + "  - &r\n    type: std::Null\n    attributes: {name: x}\n  - <<: *r\n    " +
@@ -151,7 +151,7 @@ func yamlProblems() []badCase {
 				`4:5 | std::Null[a,name=y] |  | the tag !foo has no meaning here | remove the tag`,
 				`5:34 | std::Null[a,name=x] |  | the tag !x has no meaning here | remove the tag`,
 				`5:71 | std::Null[a,name=x] | a | the tag !!binary has no meaning here | remove the tag`,
-				`5:89 | std::Null[a,name=x] | b | "3" is not what the tag !!float says | remove the tag`,
+				`5:89 | std::Null[a,name=x] | b | "3" is not of the type of the tag !!float | remove the tag`,
 			}},
 		{"tag of a path", "text that starts with !",
 			head + "  - {type: fs::File, attributes: {path: !foo}}\n", []string{

@@ -10,23 +10,23 @@ import (
 	"southbound/shared/schema"
 )
 
-// span says which resource and attribute the text from a place on belongs to, up to the next span.
-// Spans are noted only in parts with problems.
+// span names the resource and attribute to which the text from a place up to the next span belongs.
+// Spans are recorded only in files with problems.
 type span struct {
 	at        place
 	resource  resource.ID
 	attribute string
 }
 
-// mark notes what stands at a place, unless no problem that is kept can be about it: an input of
-// 100 MiB may be wrong everywhere.
+// mark records a span, unless it lies behind all problems that are kept: an input of 100 MiB may
+// have problems everywhere.
 func (t *taker) mark(s span) {
 	if len(t.list) < maxProblems || s.at.compare(t.last) <= 0 {
 		t.spans = append(t.spans, s)
 	}
 }
 
-// note notes where a resource and its attributes stand.
+// note records the spans of a resource and its attributes.
 func (t *taker) note(r *taken) {
 	id := t.likelyID(r)
 	t.mark(span{at: r.node.at, resource: id})
@@ -44,10 +44,10 @@ func (t *taker) note(r *taken) {
 }
 
 // likelyID returns the id that a resource has or most likely should have, on the first of its
-// agents, so that its author recognises it; "" if it cannot be told.
+// agents, so that its author recognises it; "" if it is unknown.
 func (t *taker) likelyID(r *taken) resource.ID { return t.likelyIDs(r)[0] }
 
-// likelyIDs returns likelyID for each of the agents of a resource; one "" if it cannot be told.
+// likelyIDs returns the likely id of a resource on each of its agents; one "" if it is unknown.
 func (t *taker) likelyIDs(r *taken) []resource.ID {
 	unknown := []resource.ID{""}
 	typ, ok := t.loader.types.Type(r.typeName)
@@ -88,7 +88,7 @@ func scalars(attributes *node, typ *schema.Compiled) map[string]any {
 	return out
 }
 
-// blame adds to problems the resource and the attribute that they are about.
+// blame adds to each problem its resource and attribute.
 func (p *part) blame() {
 	if p.clean() {
 		return

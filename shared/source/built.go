@@ -18,8 +18,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Built is what a program has made instead of documents: the members of one, with places in the
-// text that the program was written in.
+// Built holds the members of a document that a program has made, with places in the text of the
+// program.
 type Built struct {
 	// Dir is the directory that paths of files ({file: path}) are relative to. They may lead out of
 	// it.
@@ -36,11 +36,12 @@ type Entry struct {
 	Name    string // of an agent
 	Members map[string]any
 	At      diag.Pos
-	// Places are those of members and of attributes; what is not there stands at At.
+	// Places are the places of members and attributes; the others are at At.
 	Places map[string]diag.Pos
 }
 
-// LoadBuilt is Load for what a program has made. It takes Types, Agent and Check of the options.
+// LoadBuilt is Load for members that a program has made. It uses Types, Agent and Check of the
+// options.
 func LoadBuilt(ctx context.Context, b Built, opts Options) (*model.Model, error) {
 	t := &tree{dir: string(filepath.Separator)}
 	if err := t.open(); err != nil {
@@ -79,7 +80,7 @@ func LoadBuilt(ctx context.Context, b Built, opts Options) (*model.Model, error)
 	return l.built(b, k.part, n, opts)
 }
 
-// built makes the model of what was read.
+// built makes the model of a part.
 func (l *loader) built(b Built, p *part, n *numberer, opts Options) (*model.Model, error) {
 	model, problems, more := l.join([]result{{part: p}})
 	numbered, agent := model.Where, model.WhereAgent
@@ -108,11 +109,11 @@ func (l *loader) built(b Built, p *part, n *numberer, opts Options) (*model.Mode
 	return model, nil
 }
 
-// MarshalJSON implements json.Marshaler: what an entry says, without places.
+// MarshalJSON implements json.Marshaler. It leaves out places.
 func (e Entry) MarshalJSON() ([]byte, error) { return json.Marshal([]any{e.Name, e.Members}) }
 
-// numberer gives all that is read a place of its own, so that what is made by one line of a loop is
-// told apart: the line is a number, counted from 1, of a place in the text.
+// numberer gives each value a place of its own, so that the values that one line of a loop makes
+// are distinct: the line is the number, counted from 1, of a place in the text.
 type numberer struct{ places []diag.Pos }
 
 // real returns the place that a number stands for.

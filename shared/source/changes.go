@@ -13,14 +13,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// Changes is what differs from what Inputs say.
+// Changes holds the differences between documents and recorded Inputs.
 type Changes struct {
 	// Model has the resources of items that differ, and all files; nil: nothing differs.
 	Model *model.Model
-	// Since is what they differ from.
+	// Since identifies the recorded model.
 	Since deploy.Since
-	// Fingerprint is what Load would give as Model.Fingerprint, and Now what it would give as
-	// Inputs.
+	// Fingerprint and Now are the Model.Fingerprint and the Inputs that Load would return.
 	Fingerprint string
 	Now         Inputs
 }
@@ -28,9 +27,9 @@ type Changes struct {
 // maxChanges is the number of changed items up to which they are exported alone.
 const maxChanges = 2000
 
-// Changes reads what differs from in; false when that cannot be told: other files would be read,
-// more than items of documents differs, or something is wrong, which Load tells. What can be read
-// only once, such as standard input and pipes, is not read.
+// Changes returns the differences from in. It returns false if the whole model has to be read: the
+// files are others, more than items of documents differs, or there are problems, which Load returns.
+// Inputs that can be read only once, such as standard input and pipes, are not read.
 func (in *Inputs) Changes(ctx context.Context, opts Options) (Changes, bool) {
 	if info, err := os.Stat(opts.Path); opts.Path == "-" || err != nil ||
 		!info.IsDir() && !info.Mode().IsRegular() {
@@ -77,7 +76,7 @@ func (in *Inputs) clone() Inputs {
 	}
 }
 
-// hashes returns those of the files, sorted.
+// hashes returns the hashes of the files, sorted.
 func (in *Inputs) hashes() []string {
 	out := map[string]bool{}
 	for _, f := range in.Files {
@@ -86,7 +85,7 @@ func (in *Inputs) hashes() []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// changes is what one call of Changes works on.
+// changes is the state of one call of Changes.
 type changes struct {
 	l    *loader
 	was  *Inputs
@@ -94,7 +93,8 @@ type changes struct {
 	took int // items
 }
 
-// read returns a model of what differs; nil when nothing does, false when that cannot be told.
+// read returns a model of the items that differ, nil if none does. It returns false if the whole
+// model has to be read.
 func (c *changes) read(ctx context.Context) (*model.Model, bool) {
 	texts, ok := c.documents(ctx)
 	if !ok {
@@ -149,7 +149,7 @@ func (c *changes) documents(ctx context.Context) ([][]byte, bool) {
 	return texts, !slices.Contains(ok, false)
 }
 
-// take notes the text of a document, and reports whether it is another one.
+// take records the hash of a text, and reports whether it has changed.
 func (f *Input) take(text []byte) bool {
 	sum := sha256.Sum256(text)
 	was := f.hash

@@ -90,8 +90,8 @@ func (r *report) unreadable(err error) {
 	r.add(place{1, 1}, hint, "the document cannot be read: %v", err)
 }
 
-// isJSON reports whether a text in YAML is JSON, which is read faster and in less memory. YAML
-// takes it for the same, unless there are other line breaks in it.
+// isJSON reports whether a text in YAML is JSON, which is read faster and in less memory. The values
+// are the same in YAML, unless the text has other line breaks.
 func isJSON(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, jsonBlanks), []byte("{")) &&
 		!hasOtherBreaks(text) &&
@@ -211,7 +211,7 @@ func (l *loader) taker(d document) *taker {
 		defaults: l.defaults, texts: map[string]string{}}
 }
 
-// defaults are the values for resources of a document that do not say otherwise.
+// defaults are the values for members that resources of a document leave out.
 type defaults struct {
 	agents   []string // a resource is made for each
 	set      string
@@ -229,8 +229,8 @@ const (
 	keyResources  = "resources"
 )
 
-// header reads what a document says besides its resources. It returns false if it is not a document
-// of this format.
+// header reads the members of a document except its resources. It returns false if the document is
+// not of this format.
 func (t *taker) header(n *node) bool {
 	t.spans = append(t.spans, span{at: n.at})
 	if n.kind != object {
@@ -263,7 +263,7 @@ func (t *taker) header(n *node) bool {
 	switch {
 	case format == nil:
 		if !n.bad {
-			t.add(n.at, "add `southbound: 1`", "the document does not say its format")
+			t.add(n.at, "add `southbound: 1`", "the document has no format")
 		}
 	case format.bad:
 		return false

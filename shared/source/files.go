@@ -56,7 +56,7 @@ func (f *files) get(path string) *file {
 	return e
 }
 
-// put gives the file at a path its bytes, whatever stands there.
+// put sets the content of a path, in place of a file in the tree.
 func (f *files) put(path string, data []byte) {
 	sum := sha256.Sum256(data)
 	e := &file{hash: hex.EncodeToString(sum[:]), size: int64(len(data)), data: data}
@@ -126,8 +126,8 @@ func (f *files) blobs() map[string]state.Blob {
 	return out
 }
 
-// again opens a file once more, to be stored. Reading it ends with an error that names it when it
-// is not what was hashed: whoever stores it compares the hash, but does not know whose it is.
+// again opens a file again, to be stored. If the file has changed since it was hashed, reading ends
+// with an error that names it: the store compares the hash, and does not know the name.
 func (e *file) again(dir, path string) (io.ReadCloser, error) {
 	name := filepath.Join(dir, filepath.FromSlash(path))
 	src, err := os.OpenInRoot(dir, filepath.FromSlash(path))

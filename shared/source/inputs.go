@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// Inputs says what a Load has read: the names and hashes of files and, with Options.Note, digests
-// of the items of documents. It holds no text. A later process can store and use it: Changes tells
-// what has changed since. See docs/design/export.md.
+// Inputs records the files that a Load has read: names, hashes and, with Options.Note, digests of
+// the items of documents. It holds no text. A later process finds the changes with Changes. See
+// docs/design/export.md.
 type Inputs struct {
 	Documents []Input
 	Files     []Input // that the documents refer to
@@ -26,7 +26,7 @@ type Input struct {
 	hash string
 }
 
-// inputs returns the names of the files that were read.
+// inputs returns the record of the files that were read.
 func (l *loader) inputs(read, projects []result) Inputs {
 	var in Inputs
 	for i, d := range l.tree.projects {

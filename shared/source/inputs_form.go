@@ -11,8 +11,8 @@ import (
 
 const inputsForm = "southbound inputs 2\n"
 
-// Encode returns a form of inputs to be stored. What was stored under another key, such as by
-// another program, is not read again.
+// Encode returns a form of inputs to be stored. DecodeInputs reads it only with the same key, which
+// stands for the program.
 func (in *Inputs) Encode(key string) []byte {
 	w := &binform.Writer{B: []byte(inputsForm)}
 	w.Text(key)
@@ -32,7 +32,7 @@ func (in *Inputs) Encode(key string) []byte {
 	return append(w.B, sum[:]...)
 }
 
-// noted returns how many items are noted.
+// noted returns the number of items with digests.
 func (in *Inputs) noted() (n int) {
 	for i := range in.items {
 		n += len(in.items[i].list)
@@ -57,12 +57,12 @@ func (of *itemsOf) write(w *binform.Writer) {
 	}
 }
 
-// DecodeInputs reads what Encode gave with the same key. Anything else is Damaged.
+// DecodeInputs reads the result of Encode with the same key. Anything else is Damaged.
 func DecodeInputs(b []byte, key string) (Inputs, error) {
 	damaged := fault.New(
 		fault.Damaged,
 		"read inputs",
-		"this is nothing that was noted by this program",
+		"this program has not written these records",
 	)
 	at := len(b) - sha256.Size
 	if at < 0 {

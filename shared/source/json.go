@@ -28,7 +28,8 @@ var errReported = errors.New("reported")
 
 // newJSON returns a reader for a text that starts at a place of its file.
 func (r *report) newJSON(text []byte, at place) *jsonReader {
-	// We report duplicate names ourselves, as the library does not say where the first one is.
+	// The library does not return the place of the first of two equal names, so they are reported
+	// here.
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
 	return &jsonReader{report: r, dec: dec, text: text, at: at}
 }
@@ -80,8 +81,7 @@ func (j *jsonReader) fail(err error) error {
 	return errReported
 }
 
-// jsonHint says what the author most likely meant, where the library only says what it could not
-// read. The offset is inside the text.
+// jsonHint returns a hint for the most likely cause of a syntax error at an offset inside the text.
 func jsonHint(text []byte, offset int, message string) string {
 	rest := text[offset:]
 	for _, h := range []struct{ start, hint string }{

@@ -21,8 +21,8 @@ const (
 	object
 )
 
-// node is a value of a YAML or JSON document and its place in the file. It is dropped once it has
-// been turned into what it means.
+// node is a value of a YAML or JSON document and its place in the file. It is dropped once it is
+// turned into an agent, a resource or a default.
 type node struct {
 	key   string // its name, in an object
 	keyAt place
@@ -31,7 +31,7 @@ type node struct {
 	items []node
 	kind  kind
 	zero  bool // an integer with leading zeros, such as 0644
-	bad   bool // a problem with it, or with a member that it lacks, is reported already
+	bad   bool // a problem with it, or with a missing member, is reported already
 }
 
 func (n *node) null() bool { return n.kind == scalar && n.value == nil }
@@ -114,9 +114,9 @@ type report struct {
 	values int     // that were read from JSON
 }
 
-// maxProblems is how many problems a report keeps: more than are shown, so that the ones shown are
-// the first in the text. An input of 100 MiB may be wrong everywhere, so that of the others only
-// the place is kept.
+// maxProblems is the number of problems that a report keeps: more than are shown, so that the shown
+// problems are the first in the text. Of further problems only the place is kept, since an input of
+// 100 MiB may have problems everywhere.
 const maxProblems = 10 * diag.Limit
 
 // add adds a problem and returns it, so that it can be completed. The result is valid until the

@@ -6,7 +6,7 @@ import (
 	"southbound/shared/diag"
 )
 
-// places implements model.Model.Where from the places that the parts have noted.
+// places implements model.Model.Where from the places that parts have recorded.
 type places struct {
 	parts []*part
 	start []int // number of the first resource of each part

@@ -28,9 +28,9 @@ type Project struct {
 	Settings    *state.Settings // nil: not set
 }
 
-// FindProject reads southbound.yaml at the root of what is exported: in path if that is a
-// directory, otherwise beside it. Without a file it returns a Project that has only Dir. Problems
-// of the file are returned as diag.Problems.
+// FindProject reads southbound.yaml in path if path is a directory, otherwise beside path. Without
+// a file it returns a Project that has only Dir. Problems of the file are returned as
+// diag.Problems.
 func FindProject(path string) (Project, error) {
 	if path == "" {
 		path = "."
@@ -40,7 +40,7 @@ func FindProject(path string) (Project, error) {
 		p.Dir = filepath.Dir(path)
 	}
 	file := filepath.Join(p.Dir, ProjectFile)
-	// nonblocking: what is not a file does not hold us up
+	// nonblocking: opening a pipe does not wait for a writer
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, lerr := os.Lstat(file); lerr == nil { // a link that leads nowhere

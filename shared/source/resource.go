@@ -118,8 +118,8 @@ func (t *taker) unknownMember(m *node, typ *schema.Compiled) {
 	t.unknown(m, resourceKeys)
 }
 
-// complete makes a resource from what was read, one for each of its agents, and adds them. It
-// returns false if something is missing without which it has no identity.
+// complete makes a resource for each agent from the members that were read, and adds them. It
+// returns false if the resource has no identity.
 func (t *taker) complete(r *taken, typ *schema.Compiled) bool {
 	t.oneOf(r.node)
 	if len(r.agents) == 0 && r.node.get("agent") == nil && r.node.get("agents") == nil &&
@@ -189,8 +189,8 @@ func (t *taker) attributes(r *taken, typ *schema.Compiled) (map[string]any, bool
 	return out, true
 }
 
-// needlessZero refuses integers such as 0644 where the type accepts integers, since they are octal
-// in YAML 1.1. Where the type does not, its own check says what it wants.
+// needlessZero refuses integers such as 0644, which are octal in YAML 1.1, for attributes that
+// accept integers. For other attributes, the check of the type reports the problem.
 func (t *taker) needlessZero(n *node, a *schema.CompiledAttribute, v any) {
 	if a.DataType.Check(v) == nil {
 		t.plainIntegers(n)
@@ -220,8 +220,8 @@ func firstZero(n *node) *node {
 	return nil
 }
 
-// unseen reports problems with the attributes of a resource without identity, which no later check
-// gets to see. unnamed is the attribute that it should be named by, or "".
+// unseen reports problems with the attributes of a resource without identity, which later checks
+// do not cover. unnamed is the naming attribute that is missing or wrong, or "".
 func (t *taker) unseen(r *taken, typ *schema.Compiled, attributes map[string]any, unnamed string) {
 	check := typ.Check
 	if r.flags.Purged {

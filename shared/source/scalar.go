@@ -11,8 +11,8 @@ import (
 const maxDigits = 1000
 
 // plain reads a scalar without quotes by the core schema of YAML 1.2: yes, no, on and off are text,
-// and so are times and 1_000; an octal number starts with 0o. zero is set for an integer that has a
-// needless 0 in front. A problem is not "" for what is a number and cannot be stored.
+// and so are times and 1_000; an octal number starts with 0o. zero is set for an integer with
+// leading zeros. problem is not "" for a number that cannot be stored.
 func plain(s string) (value any, zero bool, problem string) {
 	switch s {
 	case "", "~", "null", "Null", "NULL":

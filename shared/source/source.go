@@ -1,7 +1,7 @@
 // Package source reads resource documents, format 1, and the project file.
 //
 // YAML and JSON become the same tree of nodes with places, so that both are interpreted by the same
-// code. The problems of all documents are reported at once.
+// code. The problems of all documents are reported together.
 //
 // Load works in these steps, with several files in parallel:
 //
@@ -12,7 +12,7 @@
 //	agents     turns a resource with a list of agents into one for each
 //	join       makes one model of all documents, whose Where returns the place of anything in it
 //
-// What was read is noted (Inputs), so that the next export may read only what has changed
+// Inputs record the files that were read, so that the next export may export only the changes
 // (Changes); see docs/design/export.md.
 package source
 
@@ -32,7 +32,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// Options say what to read.
+// Options configure Load.
 type Options struct {
 	Path  string    // a file, a directory, or "-": JSON lines from Stdin
 	Stdin io.Reader // for "-"
@@ -40,22 +40,22 @@ type Options struct {
 	// Agent, when not nil, checks the options of an agent; the Attribute of a problem names the
 	// option.
 	Agent func(resource.Agent) []diag.Problem
-	// Note notes items of documents, so that Inputs.Changes can tell what has changed.
+	// Note records digests of the items of documents, for Inputs.Changes.
 	Note bool
-	// Beside, when not nil, says that the documents are in the directory of a model.
+	// Beside is not nil if the documents are in the directory of a model.
 	Beside *Beside
 	// Foreign, when not nil, is called with each file of a model, *.cf, among the documents.
 	Foreign func(path string)
 	// Check, when not nil, checks a model that has problems already, so that all problems are
-	// reported at once.
+	// reported together.
 	Check func(*model.Model) diag.Problems
 
 	maxCopies int64 // of resources, by lists of agents; 0 is maxCopies
 }
 
-// Load reads all documents under opts.Path as one model, and returns the names of what it has read.
-// Attributes are as written, without defaults. All problems of the documents are returned at once,
-// as diag.Problems, in order of place. A path that cannot be read is a fault.
+// Load reads all documents under opts.Path as one model, and returns a record of the files that it
+// has read. Attributes are as written, without defaults. All problems of the documents are returned
+// together, as diag.Problems, in order of place. A path that cannot be read is a fault.
 func Load(ctx context.Context, opts Options) (*model.Model, Inputs, error) {
 	t, err := openTree(opts)
 	if err != nil {
@@ -91,8 +91,8 @@ func Load(ctx context.Context, opts Options) (*model.Model, Inputs, error) {
 	return model, in, nil
 }
 
-// also adds problems that were found later, except for attributes that have one already: what was
-// found first says it best. more are the places of problems, by file, that are not among these.
+// also adds problems of later checks, except for attributes that have a problem already: the first
+// one has the better message. more are the places of further problems, by file.
 func also(problems diag.Problems, more map[string][]place, later diag.Problems) diag.Problems {
 	known := make(map[diag.Pos]bool, len(problems))
 	for _, p := range problems {

@@ -45,7 +45,7 @@ func (r *report) check(text []byte) ([]byte, bool) {
 }
 
 // directive hides a %YAML directive at the start of the text from the library, which accepts only
-// 1.1. That version is refused here, because scalars mean other things in it (yes is true).
+// 1.1. Version 1.1 is refused here, because its scalars have other meanings (yes is true).
 func (r *report) directive(text []byte) []byte {
 	at := 0
 	for line := range bytes.Lines(text) {

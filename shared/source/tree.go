@@ -18,11 +18,11 @@ import (
 
 const (
 	maxDocument = 100 << 20 // bytes of one document file, and of standard input
-	// bytes of a file that documents refer to: what an object store accepts in one request
+	// bytes of a file that documents refer to: the limit of an object store for one request
 	maxFile = 5 << 30
 )
 
-// tree is what is exported: a directory, outside of which nothing is read, and the documents in it.
+// tree is the exported directory and its documents. No file outside of the directory is read.
 type tree struct {
 	dir  string // as given
 	root *os.Root
@@ -92,7 +92,7 @@ func (t *tree) open() error {
 	return nil
 }
 
-// close closes the directory. What was read stays valid.
+// close closes the directory. Contents that were read stay valid.
 func (t *tree) close() { _ = t.root.Close() }
 
 func formatOf(name string) format {
@@ -163,7 +163,7 @@ func cause(err error) error {
 	return err
 }
 
-// errOutside says that a path, or a link on it, leaves the tree.
+// errOutside: a path, or a link on it, leaves the tree.
 var errOutside = errors.New("it leads out of the directory that is exported")
 
 // openFile opens a regular file of the tree.
@@ -189,8 +189,8 @@ func (t *tree) openFile(p string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// readUntil is read, and gives up when ctx ends: what was named, such as a pipe, may never end. It
-// is left to itself then.
+// readUntil is read, and returns when ctx ends: a named pipe may never end. The reading goroutine is
+// abandoned then.
 func (t *tree) readUntil(ctx context.Context, d document) ([]byte, error) {
 	if !d.given {
 		return t.read(d)
@@ -238,7 +238,7 @@ func (t *tree) read(d document) ([]byte, error) {
 	return readAll(r, size)
 }
 
-// errTooLarge says that a document is beyond maxDocument.
+// errTooLarge: a document is larger than maxDocument.
 var errTooLarge = fmt.Errorf("it is larger than %d MiB", maxDocument>>20)
 
 // readAll reads up to maxDocument bytes; size is the expected number.

@@ -79,8 +79,7 @@ func limit(depth int, _ *loaderlimits.DepthContext) error {
 	return nil
 }
 
-// yamlHints say what the author most likely meant, where the library only says what it could not
-// read.
+// yamlHints are hints for the most likely causes of messages of the library.
 var yamlHints = []struct{ message, hint string }{
 	{"tab character", "indent with spaces, not tabs"},
 	{"unknown anchor", "text that starts with * needs quotes"},
@@ -112,7 +111,7 @@ func (c *converter) yamlError(text []byte, err error) {
 		message = le.Message
 		mark := le.Mark
 		if strings.Contains(message, "end of stream") && le.ContextMark.Line > 0 {
-			// where it starts says more
+			// the place where the open value starts helps more
 			mark, message, hint = le.ContextMark, "this has no end",
 				"close the quotes or the bracket"
 		}
@@ -185,7 +184,7 @@ func (c *converter) convert(n *yaml.Node, depth int) node {
 	if len(c.open) > 0 {
 		if c.expanded++; c.expanded > maxExpanded {
 			if c.expanded == maxExpanded+1 {
-				c.add(c.aliasAt, "write out what the aliases (*name) stand for",
+				c.add(c.aliasAt, "write the values of the aliases (*name) out",
 					"the aliases up to this one stand for more than %s values",
 					grouped(maxExpanded))
 			}
@@ -217,7 +216,7 @@ func (c *converter) convert(n *yaml.Node, depth int) node {
 	return out
 }
 
-// tag refuses every tag except one that states what the value is anyway.
+// tag refuses every tag except the one of the value's kind.
 func (c *converter) tag(n *yaml.Node, fallback string) {
 	if n.Style&yaml.TaggedStyle != 0 && n.Tag != fallback {
 		c.bad(n, "remove the tag", "the tag %s has no meaning here", short(n.Tag))
@@ -227,8 +226,8 @@ func (c *converter) tag(n *yaml.Node, fallback string) {
 func (c *converter) alias(n *yaml.Node, depth int) node {
 	for _, o := range c.open {
 		if o == n.Alias {
-			return c.bad(n, "write out what it should stand for",
-				"the alias *%s stands within what it names", short(n.Value))
+			return c.bad(n, "write the value out",
+				"the alias *%s is part of its own value", short(n.Value))
 		}
 	}
 	if n.Alias == nil {
@@ -310,8 +309,8 @@ func (c *converter) scalar(n *yaml.Node) node {
 	return out
 }
 
-// tagged reads a scalar with a tag of the core schema: !!str turns anything into text; any other
-// tag must state what the scalar is anyway.
+// tagged reads a scalar with a tag of the core schema: !!str turns any scalar into text; any other
+// tag must be the one of the scalar's type.
 func (c *converter) tagged(n *yaml.Node, out node, problem string) node {
 	ok := false
 	switch n.Tag {
@@ -330,7 +329,7 @@ func (c *converter) tagged(n *yaml.Node, out node, problem string) node {
 		return c.bad(n, "remove the tag", "the tag %s has no meaning here", short(n.Tag))
 	}
 	if !ok {
-		return c.bad(n, "remove the tag", "%q is not what the tag %s says", short(n.Value), n.Tag)
+		return c.bad(n, "remove the tag", "%q is not of the type of the tag %s", short(n.Value), n.Tag)
 	}
 	return out
 }
