@@ -23,7 +23,7 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		defer conn.Close()
 		ts.Check(sqlitex.ExecuteTransient(conn,
-			"UPDATE block_bodies SET bodies = unhex(replace(hex(bodies), hex(?), hex(?)))",
+			"UPDATE intents SET body = unhex(replace(hex(body), hex(?), hex(?)))",
 			&sqlitex.ExecOptions{
 				Args: []any{args[1], args[2]},
 			}))

@@ -11,16 +11,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"zombiezen.com/go/sqlite"
 
-	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
 )
 
 // packWindow is how far back an encoder looks for what repeats in the actions of a commit, and
 // about what stays in memory of it.
 const packWindow = 256 << 10
 
-// The actions of one commit are stored as one row, with hashes of the ids of their resources beside
-// them for searching. The codecs are costly to make, so they are made once, on first use.
+// The actions of one commit are one row: compressed CBOR, whose checksum zstd verifies. Hashes of the
+// ids of their resources are stored beside them, to find the actions of a resource. Encoder and
+// decoder are costly to make, so they are made once, on first use.
 var (
 	packer = sync.OnceValue(func() *zstd.Encoder {
 		e, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
@@ -64,7 +65,7 @@ func putActions(c *sqlite.Conn, env string, actions []state.Action) error {
 		if i == 0 || a.Finished.Before(oldest) {
 			oldest = a.Finished
 		}
-		hashes = binary.LittleEndian.AppendUint32(hashes, sumOf([]byte(a.Resource)))
+		hashes = append(hashes, shortHash(a.Resource)...)
 	}
 	// The same commit again, after its answer was lost, replaces what it wrote.
 	if err := query(c, "DELETE FROM actions WHERE env = ? AND last = ? AND first = ?", nil, env,
@@ -74,7 +75,12 @@ func putActions(c *sqlite.Conn, env string, actions []state.Action) error {
 	return query(c,
 		"INSERT INTO actions (env, first, last, oldest, finished, resources, notable, record) "+
 			"VALUES (?, ?, ?, ?, ?, ?, ?, ?)", nil,
-		env, first, last, binform.Nanos(oldest), binform.Nanos(latest), hashes, notable, record)
+		env, first, last, nanos(oldest), nanos(latest), hashes, notable, record)
+}
+
+// shortHash is a short hash of an id, by which actions of a resource are looked for.
+func shortHash(id resource.ID) []byte {
+	return binary.LittleEndian.AppendUint32(nil, sumOf([]byte(id)))
 }
 
 // Actions implements state.State. There may be very many: of rows that have only older actions than
@@ -100,10 +106,10 @@ func (h *Home) Actions(
 		add("first < ?", q.Before)
 	}
 	if !q.Since.IsZero() {
-		add("finished >= ?", binform.Nanos(q.Since))
+		add("finished >= ?", nanos(q.Since))
 	}
 	if !q.Until.IsZero() {
-		add("oldest < ?", binform.Nanos(q.Until))
+		add("oldest < ?", nanos(q.Until))
 	}
 	if len(q.IDs) > 0 {
 		add("last >= ?", slices.Min(q.IDs))
@@ -143,7 +149,7 @@ func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (i
 			return err
 		}
 		if err := query(c, "DELETE FROM parameter_changes WHERE env = ? AND at < ?", nil, env,
-			binform.Nanos(before)); err != nil {
+			nanos(before)); err != nil {
 			return err
 		}
 		for _, actions := range keep {
@@ -169,7 +175,7 @@ func takeActions(
 	if err := query(c, "SELECT k, finished, record FROM actions WHERE env = ? AND oldest < ?",
 		func(s *sqlite.Stmt) error {
 			actions, err := decodeActions(columnBytes(s, 2))
-			if err != nil && s.ColumnInt64(1) >= binform.Nanos(before) {
+			if err != nil && s.ColumnInt64(1) >= nanos(before) {
 				return nil
 			}
 			left := slices.DeleteFunc(actions, func(a state.Action) bool {
@@ -181,7 +187,7 @@ func takeActions(
 			}
 			gone = append(gone, s.ColumnInt64(0))
 			return nil
-		}, env, binform.Nanos(before)); err != nil {
+		}, env, nanos(before)); err != nil {
 		return 0, nil, err
 	}
 	for _, k := range gone {

@@ -5,7 +5,6 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
 	"southbound/shared/parallel"
@@ -15,50 +14,38 @@ import (
 // Commit implements state.State.
 func (h *Home) Commit(ctx context.Context, env string, in state.Commit) (state.Committed, error) {
 	var out state.Committed
-	states := encodeStates(in.Rows)
+	records := make([]record, len(in.Rows))
+	parallel.For(len(in.Rows), func(i int) { records[i] = recordOf(&in.Rows[i], revOf(&in, i)) })
 	err := h.write(ctx, "commit", func(c *sqlite.Conn) error {
 		out = state.Committed{}
-		t := &tx{c: c, env: env, sets: &h.sets, in: &in, out: &out, counts: map[countKey]int{},
-			blocks: blocks{c: c, env: env, rows: len(in.Rows)}, states: states}
+		t := &tx{c: c, env: env, versions: &h.versions, in: &in, out: &out, counts: map[countKey]int{},
+			records: records}
 		return t.run()
 	})
 	if err == nil && in.Version != nil {
 		h.versions.written(versionKey{env, in.Version.Number}, *in.Version)
-		h.sets.keep(env, in.Version)
 	}
 	return out, err
 }
 
-// tx is one Commit within a transaction.
-type tx struct {
-	c      *sqlite.Conn
-	env    string
-	in     *state.Commit
-	out    *state.Committed
-	counts map[countKey]int
-	ran    running // what the lease said runs
-	sets   *lastSets
-	blocks blocks
-	states [][]byte // of the rows, encoded
+// revOf returns the revision that a row of a commit gets.
+func revOf(in *state.Commit, i int) int64 {
+	if rev := in.Rows[i].Rev; rev > 0 {
+		return rev + 1
+	}
+	return in.FirstRev()
 }
 
-// encodedTogether is how many rows are encoded into one piece of memory.
-const encodedTogether = 64
-
-// encodeStates returns the states of rows, encoded. It does that on all processors, before the one
-// that writes is kept from other writes.
-func encodeStates(rows []state.Row) [][]byte {
-	out := make([][]byte, len(rows))
-	parallel.For((len(rows)+encodedTogether-1)/encodedTogether, func(i int) {
-		from, to := i*encodedTogether, min((i+1)*encodedTogether, len(rows))
-		w := &binform.Writer{B: make([]byte, 0, typicalState*(to-from))}
-		for j := from; j < to; j++ {
-			begin := len(w.B)
-			putState(w, &rows[j])
-			out[j] = w.B[begin:len(w.B):len(w.B)]
-		}
-	})
-	return out
+// tx is one Commit within a transaction.
+type tx struct {
+	c        *sqlite.Conn
+	env      string
+	in       *state.Commit
+	out      *state.Committed
+	counts   map[countKey]int
+	ran      running // what the lease said runs
+	versions *knownVersions
+	records  []record // of the rows
 }
 
 type countKey struct {
@@ -88,7 +75,7 @@ func (t *tx) run() error {
 			return err
 		}
 	}
-	for _, step := range []func() error{t.blocks.flush, t.addCounts, t.checked, t.actions, t.outbox,
+	for _, step := range []func() error{t.addCounts, t.checked, t.actions, t.outbox,
 		t.plan, t.lease} {
 		if err := step(); err != nil {
 			return err
@@ -131,57 +118,103 @@ func (t *tx) store() error {
 	return nil
 }
 
-// row writes one of the rows, or notes that it has changed.
+// row writes one of the rows, or adds the stored row to the conflicts if its revision has changed.
 func (t *tx) row(i int) error {
 	r := &t.in.Rows[i]
-	in, have, err := t.blocks.find(r.ID)
+	if r.Rev == 0 && !r.Gone {
+		return t.insert(i)
+	}
+	have, err := t.find(r.ID)
 	switch {
 	case err != nil:
 		return err
-	case have == nil && r.Rev == 0 && r.Gone:
+	case have.k == 0 && r.Rev == 0:
 		return nil
-	case have == nil && r.Rev == 0:
-		return t.insert(r, t.states[i])
-	case have == nil || have.rev != r.Rev:
-		return t.conflict(in, have, r.ID)
+	case have.k == 0 || have.rev != r.Rev:
+		return t.conflict(r.ID)
 	}
-	t.counts[countKey{have.lane, state.Status(have.status)}]--
-	if r.Gone || t.in.Plan {
-		err = t.blocks.rewrite(in)
-	} else {
-		in.change()
+	t.counts[have.count]--
+	if r.Gone {
+		return t.remove(have.k)
 	}
-	if have.gone = r.Gone; r.Gone || err != nil {
+	return t.update(i, have)
+}
+
+// place is where a row is stored, and what of it is there now.
+type place struct {
+	k, rev int64 // k 0: it is not stored
+	count  countKey
+}
+
+func (t *tx) find(id resource.ID) (p place, err error) {
+	const sql = "SELECT k, rev, lane, status FROM resources WHERE env = ? AND id = ?"
+	err = query(t.c, sql, func(s *sqlite.Stmt) error {
+		p = place{s.ColumnInt64(0), s.ColumnInt64(1),
+			countKey{s.ColumnText(2), state.Status(s.ColumnText(3))}}
+		return nil
+	}, t.env, string(id))
+	return p, err
+}
+
+func (t *tx) insert(i int) error {
+	r := &t.records[i]
+	const sql = "INSERT INTO resources (env, id, rev, lane, ticket, next_at, checked, status, " +
+		"state, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+	if err := query(t.c, sql, nil, t.env, r.id, r.rev, r.lane, r.ticket, r.nextAt, r.checked,
+		r.status, r.state, int64(r.sum)); err != nil {
 		return err
 	}
-	status := r.Status()
-	t.counts[countKey{r.Lane, status}]++
-	have.set(r, status, t.states[i])
-	if t.in.Plan {
-		have.setBody(r.Body)
+	if t.c.Changes() == 0 {
+		return t.conflict(resource.ID(r.id))
 	}
-	return nil
+	t.counts[countKey{r.lane, state.Status(r.status)}]++
+	return t.putIntent(t.c.LastInsertRowID(), r)
 }
 
-func (t *tx) insert(r *state.Row, encoded []byte) error {
-	status := r.Status()
-	t.counts[countKey{r.Lane, status}]++
-	rec := record{id: r.ID}
-	rec.set(r, status, encoded)
-	rec.rev = t.in.FirstRev()
-	rec.setBody(r.Body)
-	return t.blocks.add(rec)
-}
-
-// conflict notes how a row is now that others have changed.
-func (t *tx) conflict(in *block, have *record, id resource.ID) error {
-	now := state.Row{ID: id}
-	if have != nil {
-		err := t.blocks.bodies(in)
-		if err == nil {
-			now, err = have.row()
+// update writes a row that is stored. The lane has a statement of its own, since the index of lanes
+// is written whenever a statement sets it.
+func (t *tx) update(i int, have place) error {
+	r := &t.records[i]
+	t.counts[countKey{r.lane, state.Status(r.status)}]++
+	const sql = "UPDATE resources SET rev = ?, ticket = ?, next_at = ?, checked = ?, status = ?, " +
+		"state = ?, sum = ? WHERE k = ?"
+	if err := query(t.c, sql, nil, r.rev, r.ticket, r.nextAt, r.checked, r.status, r.state,
+		int64(r.sum), have.k); err != nil {
+		return err
+	}
+	if r.lane != have.count.lane {
+		if err := query(t.c, "UPDATE resources SET lane = ? WHERE k = ?", nil, r.lane,
+			have.k); err != nil {
+			return err
 		}
-		if err != nil {
+	}
+	if !t.in.Plan {
+		return nil
+	}
+	return t.putIntent(have.k, r)
+}
+
+func (t *tx) putIntent(k int64, r *record) error {
+	return query(t.c, "INSERT OR REPLACE INTO intents (k, body, sum) VALUES (?, ?, ?)", nil, k,
+		r.body, int64(r.bodySum))
+}
+
+func (t *tx) remove(k int64) error {
+	if err := query(t.c, "DELETE FROM resources WHERE k = ?", nil, k); err != nil {
+		return err
+	}
+	return query(t.c, "DELETE FROM intents WHERE k = ?", nil, k)
+}
+
+// conflict adds the row that is stored under an id to the conflicts.
+func (t *tx) conflict(id resource.ID) error {
+	var found []record
+	if err := appendRecords(t.c, &found, selectRow, t.env, string(id)); err != nil {
+		return err
+	}
+	now := state.Row{ID: id}
+	if len(found) > 0 {
+		if err := found[0].read(&now); err != nil {
 			return err
 		}
 	}
@@ -267,7 +300,7 @@ func (t *tx) lease() error {
 	refused := len(t.in.Next) > 0 && !t.out.Started
 	if err := query(t.c, `UPDATE leases SET runs = iif(?, runs, ?), until = max(until, ?),
 		wave = max(wave, ?) WHERE env = ? AND key = ?`, nil,
-		refused, joinIDs(runs), binform.Nanos(t.in.Until), t.in.WaveDone, t.env,
+		refused, joinIDs(runs), nanos(t.in.Until), t.in.WaveDone, t.env,
 		t.in.Guard.Key); err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@
 //
 //	Home       state.State: a commit is one transaction, which first compares the lease's fence
 //	  db         one connection writes, and commits what waits for it together; others read
-//	  tx         one commit: its steps in their order, over blocks of rows (block, blocks)
+//	  tx         one commit: its steps in their order
 //	Files      state.Files: written beside, synced, renamed; a commit that refers to them comes later
 //	Notifier   lanes with work, in this process; for others, that the database has changed
 //	Runner     serves the lanes that it is notified of, with the engine's Run
@@ -56,7 +56,6 @@ type Home struct {
 	waves   map[waveKey]*seenChecks
 
 	versions knownVersions
-	sets     lastSets
 }
 
 // Open opens the data directory dir, and makes it if it is missing. Its errors are of the kinds

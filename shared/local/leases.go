@@ -6,9 +6,9 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
 	"southbound/shared/fault"
+	"southbound/shared/resource"
 )
 
 // Acquire implements state.State.
@@ -32,7 +32,7 @@ func (h *Home) Acquire(
 		}
 		return query(c, `INSERT INTO leases (env, key, holder, fence, until) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET holder = excluded.holder, fence = excluded.fence, until = excluded.until`,
-			nil, env, key, holder, out.Fence, binform.Nanos(until))
+			nil, env, key, holder, out.Fence, nanos(until))
 	})
 	return out, err
 }
@@ -43,7 +43,7 @@ func readLease(c *sqlite.Conn, env, key string) (l state.Lease, runs running, er
 	const sql = "SELECT holder, fence, until, wave, runs FROM leases WHERE env = ? AND key = ?"
 	err = query(c, sql, func(s *sqlite.Stmt) error {
 		l.Holder, l.Fence, l.Until, l.Wave = s.ColumnText(0), s.ColumnInt64(1),
-			binform.TimeOf(s.ColumnInt64(2)), s.ColumnInt64(3)
+			timeOf(s.ColumnInt64(2)), s.ColumnInt64(3)
 		runs = columnBytes(s, 4)
 		return nil
 	}, env, key)
@@ -67,7 +67,7 @@ func (h *Home) Leases(ctx context.Context, env string) ([]state.Lease, error) {
 			WHERE env = ? ORDER BY key`
 		return query(c, sql, func(s *sqlite.Stmt) (err error) {
 			l := state.Lease{Key: s.ColumnText(0), Holder: s.ColumnText(1),
-				Fence: s.ColumnInt64(2), Until: binform.TimeOf(s.ColumnInt64(3)),
+				Fence: s.ColumnInt64(2), Until: timeOf(s.ColumnInt64(3)),
 				Wave: s.ColumnInt64(5)}
 			l.Running, err = splitIDs(columnBytes(s, 4))
 			out = append(out, l)
@@ -75,4 +75,17 @@ func (h *Home) Leases(ctx context.Context, env string) ([]state.Lease, error) {
 		}, env)
 	})
 	return out, err
+}
+
+// running is the list of resources that run under a lease, as it is stored: most commits need not
+// decode it.
+type running []byte
+
+// still returns those that run on behind a commit that has met conflicts.
+func (r running) still(conflicts []state.Row) ([]resource.ID, error) {
+	if len(conflicts) == 0 {
+		return nil, nil
+	}
+	ids, err := splitIDs(r)
+	return state.StillRunning(ids, conflicts), err
 }

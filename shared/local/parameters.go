@@ -8,7 +8,6 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
 )
 
@@ -84,7 +83,7 @@ func putParameters(c *sqlite.Conn, env string, ps []state.Parameter) error {
 func noteParameter(c *sqlite.Conn, env string, p state.ParameterChange) error {
 	return query(c,
 		"INSERT INTO parameter_changes (env, of, name, at, record) VALUES (?, ?, ?, ?, ?)", nil,
-		env, string(p.Of), p.Name, binform.Nanos(p.Updated), toJSON(p))
+		env, string(p.Of), p.Name, nanos(p.Updated), toJSON(p))
 }
 
 func dropParameters(c *sqlite.Conn, env string, keys []state.ParameterKey) error {

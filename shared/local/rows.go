@@ -1,9 +1,7 @@
 package local
 
 import (
-	"bytes"
 	"context"
-	"slices"
 
 	"zombiezen.com/go/sqlite"
 
@@ -12,138 +10,89 @@ import (
 	"southbound/shared/resource"
 )
 
+// The statements that select rows, each as a record.
+const (
+	fromResources = "SELECT r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.status, " +
+		"r.state, r.sum, i.body, i.sum FROM resources r "
+	withIntents     = "LEFT JOIN intents i ON i.k = r.k WHERE r.env = +? AND "
+	selectRow       = fromResources + withIntents + "r.id = +?"
+	selectAfter     = fromResources + withIntents + "r.id > +? ORDER BY r.id LIMIT ?"
+	selectLane      = fromResources + withIntents + "r.lane = +?"
+	selectScheduled = fromResources + "INDEXED BY resources_scheduled " + withIntents +
+		"r.lane = +? AND r.ticket <> 0"
+)
+
+// readRecord returns the record that one of these statements has found.
+func readRecord(s *sqlite.Stmt) record {
+	return record{id: s.ColumnText(0), rev: s.ColumnInt64(1), lane: s.ColumnText(2),
+		ticket: s.ColumnInt64(3), nextAt: s.ColumnInt64(4), checked: s.ColumnInt64(5),
+		status: s.ColumnText(6), state: columnBytes(s, 7), sum: uint32(s.ColumnInt64(8)),
+		body: columnBytes(s, 9), bodySum: uint32(s.ColumnInt64(10))}
+}
+
 // Rows implements state.State.
 func (h *Home) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
-	var out []state.Row
+	var found []record
 	err := h.read(ctx, "read resources", func(c *sqlite.Conn) error {
-		in := blocks{c: c, env: env}
 		for _, id := range ids {
-			o, r, err := in.find(id)
-			if err == nil && r != nil {
-				err = in.bodies(o)
-			}
-			if err != nil {
+			if err := appendRecords(c, &found, selectRow, env, string(id)); err != nil {
 				return err
 			}
-			if r == nil {
-				continue
-			}
-			row, err := r.row()
-			if err != nil {
-				return err
-			}
-			out = append(out, row)
 		}
 		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return rowsOf(found)
 }
 
 // LaneRows implements state.State.
 func (h *Home) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
-	sql := `SELECT b.rows, o.bodies FROM block_lanes l JOIN blocks b ON b.k = l.k
-		LEFT JOIN block_bodies o ON o.k = l.k WHERE l.env = +? AND l.lane = +?`
-	if !all {
-		sql += " AND l.scheduled"
+	if all {
+		return h.rows(ctx, selectLane, env, lane)
 	}
-	return h.scan(ctx, 0, func(r *record) bool {
-		return r.lane == lane && (all || r.ticket != 0)
-	}, sql, env, lane)
+	return h.rows(ctx, selectScheduled, env, lane)
 }
 
 // ScanRows implements state.State.
 func (h *Home) ScanRows(
 	ctx context.Context, env string, after resource.ID, limit int,
 ) ([]state.Row, error) {
-	return h.scan(ctx, limit, func(r *record) bool { return r.id > after },
-		`SELECT b.rows, o.bodies FROM blocks b LEFT JOIN block_bodies o ON o.k = b.k
-		WHERE b.env = +? AND b.first >= (SELECT max(first) FROM blocks WHERE env = +? AND first <= +?)
-		ORDER BY b.first`, env, env, string(after))
+	return h.rows(ctx, selectAfter, env, string(after), limit)
 }
 
-// scan returns rows of the blocks that a statement selects: those that are wanted, up to limit
-// unless that is 0.
-func (h *Home) scan(
-	ctx context.Context, limit int, wanted func(*record) bool, sql string, args ...any,
-) ([]state.Row, error) {
-	var found [][]record
-	n := 0
+// rows returns the rows that a statement selects.
+func (h *Home) rows(ctx context.Context, sql string, args ...any) ([]state.Row, error) {
+	var found []record
 	err := h.read(ctx, "read resources", func(c *sqlite.Conn) error {
-		s, err := c.Prepare(sql)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = s.Reset() }()
-		bind(s, args)
-		for limit == 0 || n < limit {
-			more, err := s.Step()
-			if err != nil || !more {
-				return err
-			}
-			recs, err := recordsOf(s, wanted)
-			if err != nil {
-				return err
-			}
-			if limit > 0 {
-				recs = recs[:min(len(recs), limit-n)]
-			}
-			found, n = append(found, recs), n+len(recs)
-		}
-		return nil
+		return appendRecords(c, &found, sql, args...)
 	})
-	if err != nil || n == 0 {
+	if err != nil {
 		return nil, err
 	}
-	return rowsOf(found, n)
+	return rowsOf(found)
 }
 
-// rowsOf returns the rows of the records of some blocks, which are n. That takes as long as to read
-// them, so it is done once the transaction is over, and by all processors.
-func rowsOf(found [][]record, n int) ([]state.Row, error) {
-	out := make([]state.Row, n)
-	parts, errs := make([][]state.Row, len(found)), make([]error, len(found))
-	at := 0
-	for i := range found {
-		parts[i] = out[at : at+len(found[i])]
-		at += len(found[i])
+// appendRecords appends the records that a statement selects.
+func appendRecords(c *sqlite.Conn, to *[]record, sql string, args ...any) error {
+	return query(c, sql, func(s *sqlite.Stmt) error {
+		*to = append(*to, readRecord(s))
+		return nil
+	}, args...)
+}
+
+// rowsOf decodes records. It is called after the transaction, and uses all processors.
+func rowsOf(found []record) ([]state.Row, error) {
+	if len(found) == 0 {
+		return nil, nil
 	}
-	parallel.For(len(found), func(i int) {
-		for j := range found[i] {
-			if errs[i] = found[i][j].read(&parts[i][j]); errs[i] != nil {
-				return
-			}
-		}
-	})
+	out, errs := make([]state.Row, len(found)), make([]error, len(found))
+	parallel.For(len(found), func(i int) { errs[i] = found[i].read(&out[i]) })
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
-}
-
-// recordsOf returns the records of one block that are wanted, from its rows and its bodies.
-func recordsOf(s *sqlite.Stmt, wanted func(*record) bool) ([]record, error) {
-	recs, err := decodeRecords(columnBytes(s, 0))
-	if err != nil {
-		return nil, err
-	}
-	n := 0
-	for i := range recs {
-		if recs[i].gone = !wanted(&recs[i]); !recs[i].gone {
-			n++
-		}
-	}
-	if n == 0 {
-		return nil, nil
-	}
-	all := len(recs)
-	decodeBodies(columnBytes(s, 1), recs)
-	recs = slices.DeleteFunc(recs, func(r record) bool { return r.gone })
-	if 2*n < all {
-		for i := range recs { // else a few rows would hold all bodies of the block
-			recs[i].body = bytes.Clone(recs[i].body)
-		}
-	}
-	return recs, nil
 }

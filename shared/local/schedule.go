@@ -1,14 +1,12 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	"zombiezen.com/go/sqlite"
 
-	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
 	"southbound/shared/resource"
 )
@@ -37,33 +35,15 @@ func (h *Home) Schedule(ctx context.Context, env string, agents ...string) (stat
 
 // tickets adds what is scheduled in a range of lanes.
 func tickets(c *sqlite.Conn, env string, in laneRange, out *state.Schedule) error {
-	const sql = `SELECT rows FROM blocks WHERE k IN (
-		SELECT k FROM block_lanes INDEXED BY block_lanes_scheduled
-		WHERE env = +? AND lane >= +? AND lane < +? AND scheduled)`
-	var recs []record // of one block
-	var found [][]state.Ticket
-	total := len(out.Tickets)
-	err := query(c, sql, func(s *sqlite.Stmt) (err error) {
-		recs, err = appendRecords(recs[:0], columnBytes(s, 0))
-		var here []state.Ticket
-		for i := range recs {
-			r := &recs[i]
-			if r.ticket == 0 || r.lane < in.from || r.lane >= in.to || !in.holds(r.lane) {
-				continue
-			}
-			if here == nil {
-				here = make([]state.Ticket, 0, len(recs)-i)
-			}
-			here = append(here, state.Ticket{ID: r.id, Lane: r.lane, N: r.ticket})
+	const sql = `SELECT id, lane, ticket FROM resources INDEXED BY resources_scheduled
+		WHERE env = +? AND lane >= +? AND lane < +? AND ticket <> 0`
+	return query(c, sql, func(s *sqlite.Stmt) error {
+		if lane := s.ColumnText(1); in.holds(lane) {
+			out.Tickets = append(out.Tickets,
+				state.Ticket{ID: resource.ID(s.ColumnText(0)), Lane: lane, N: s.ColumnInt64(2)})
 		}
-		found, total = append(found, here), total+len(here)
-		return err
+		return nil
 	}, env, in.from, in.to)
-	out.Tickets = slices.Grow(out.Tickets, total-len(out.Tickets))
-	for _, here := range found {
-		out.Tickets = append(out.Tickets, here...)
-	}
-	return err
 }
 
 // laneRange is a range of lanes in the order of the database, and of whose agents they are to be:
@@ -187,17 +167,11 @@ func (h *Home) Finished(
 ) ([]resource.ID, error) {
 	var out []resource.ID
 	err := h.read(ctx, "read schedule", func(c *sqlite.Conn) error {
-		in, waves := blocks{c: c, env: env}, map[string]int64{}
+		waves := map[string]int64{}
 		for _, id := range ids {
-			_, r, err := in.find(id)
+			done, err := h.finished(c, env, id, epoch, waves)
 			if err != nil {
 				return err
-			}
-			done := r == nil || r.ticket == 0
-			if done && r != nil && epoch != 0 && r.checked < epoch {
-				if done, err = h.passed(c, waveKey{env, r.lane, epoch}, waves, id); err != nil {
-					return err
-				}
 			}
 			if done {
 				out = append(out, id)
@@ -208,8 +182,22 @@ func (h *Home) Finished(
 	return out, err
 }
 
-// passed reports whether a wave has finished in a lane or has checked a resource there. What it
-// learns of lanes it keeps in waves.
+// finished is Finished of one resource. It keeps in waves the last wave that each lane has finished.
+func (h *Home) finished(
+	c *sqlite.Conn, env string, id resource.ID, epoch int64, waves map[string]int64,
+) (bool, error) {
+	var found []record
+	if err := appendRecords(c, &found, selectRow, env, string(id)); err != nil || len(found) == 0 {
+		return err == nil, err
+	}
+	r := &found[0]
+	if err := r.verify(); err != nil || r.ticket != 0 || r.checked >= epoch {
+		return err == nil && r.ticket == 0, err
+	}
+	return h.passed(c, waveKey{env, r.lane, epoch}, waves, id)
+}
+
+// passed reports whether a wave has finished in a lane or has checked a resource there.
 func (h *Home) passed(
 	c *sqlite.Conn, key waveKey, waves map[string]int64, id resource.ID,
 ) (bool, error) {
@@ -253,41 +241,24 @@ func (h *Home) wasChecked(c *sqlite.Conn, key waveKey, id resource.ID) (bool, er
 // Due implements deploy.State.
 func (h *Home) Due(
 	ctx context.Context, env string, at time.Time, limit int,
-) ([]resource.ID, time.Time, error) {
-	var due []record
-	next, now := int64(0), binform.Nanos(at)
-	later := func(n int64) {
-		if n > now && (next == 0 || n < next) {
-			next = n
-		}
-	}
-	err := h.read(ctx, "read timers", func(c *sqlite.Conn) error {
-		if err := query(c, "SELECT rows FROM blocks WHERE env = ? AND due > 0 AND due <= ?",
-			func(s *sqlite.Stmt) error {
-				recs, err := decodeRecords(columnBytes(s, 0))
-				for i := range recs {
-					if r := &recs[i]; r.nextAt > 0 && r.nextAt <= now {
-						due = append(due, *r)
-					}
-					later(recs[i].nextAt)
-				}
-				return err
-			}, env, now); err != nil {
+) (due []resource.ID, next time.Time, err error) {
+	const (
+		sql   = "SELECT id FROM resources WHERE env = +? AND next_at > 0 AND next_at <= +? ORDER BY next_at LIMIT ?"
+		later = "SELECT min(next_at) FROM resources WHERE env = +? AND next_at > 0 AND next_at > +?"
+	)
+	err = h.read(ctx, "read timers", func(c *sqlite.Conn) error {
+		if err := query(c, sql, func(s *sqlite.Stmt) error {
+			due = append(due, resource.ID(s.ColumnText(0)))
+			return nil
+		}, env, nanos(at), limit); err != nil {
 			return err
 		}
-		return query(c,
-			"SELECT due FROM blocks WHERE env = ? AND due > 0 AND due > ? ORDER BY due LIMIT 1",
-			func(s *sqlite.Stmt) error {
-				later(s.ColumnInt64(0))
-				return nil
-			}, env, now)
+		return query(c, later, func(s *sqlite.Stmt) error {
+			next = timeOf(s.ColumnInt64(0))
+			return nil
+		}, env, nanos(at))
 	})
-	slices.SortStableFunc(due, func(a, b record) int { return cmp.Compare(a.nextAt, b.nextAt) })
-	var ids []resource.ID
-	for i := range due[:min(limit, len(due))] {
-		ids = append(ids, due[i].id)
-	}
-	return ids, binform.TimeOf(next), err
+	return due, next, err
 }
 
 // Counts implements deploy.State.

@@ -1,9 +1,6 @@
 package local
 
 import (
-	"slices"
-	"sync"
-
 	"zombiezen.com/go/sqlite"
 
 	"southbound/shared/deploy/state"
@@ -13,44 +10,10 @@ import (
 // version before. So they are not part of its record: a set says which versions have it, and what a
 // version writes is what it adds and leaves out.
 
-// lastSets remembers the sets of the last versions of environments, which the next ones are
-// compared with.
-type lastSets struct {
-	mu    sync.Mutex
-	byEnv map[string]setsOf
-}
-
-type setsOf struct {
-	number int
-	sets   []string
-}
-
-// of returns the sets of the version with that number, if they are remembered.
-func (l *lastSets) of(env string, number int) ([]string, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	last := l.byEnv[env]
-	if last.number != number || number == 0 {
-		return nil, false
-	}
-	return last.sets, true
-}
-
-// keep remembers the sets of a version, which was stored. They are not to be changed.
-func (l *lastSets) keep(env string, v *state.Version) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.byEnv == nil || len(l.byEnv) >= maxVersions {
-		l.byEnv = map[string]setsOf{}
-	}
-	if l.byEnv[env].number < v.Number {
-		l.byEnv[env] = setsOf{v.Number, slices.Clip(v.Sets)}
-	}
-}
-
 // putSets stores the sets of a version that follows the one with the number last.
-func (l *lastSets) putSets(c *sqlite.Conn, env string, v *state.Version, last int) error {
-	before, known := l.of(env, last)
+func (t *tx) putSets(v *state.Version, last int) error {
+	c, env := t.c, t.env
+	before, known := t.versions.setsOf(versionKey{env, last})
 	if !known {
 		const sql = "SELECT name FROM version_sets WHERE env = ? AND until IS NULL ORDER BY name"
 		err := query(c, sql, func(s *sqlite.Stmt) error {

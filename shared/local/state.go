@@ -154,7 +154,7 @@ func (t *tx) version(v state.Version) error {
 	if err != nil {
 		return err
 	}
-	return t.sets.putSets(t.c, t.env, &whole, last)
+	return t.putSets(&whole, last)
 }
 
 // Agents implements state.State.

@@ -28,16 +28,15 @@ CREATE TABLE parameter_changes (
   k INTEGER PRIMARY KEY, env TEXT NOT NULL, of TEXT NOT NULL, name TEXT NOT NULL, at INTEGER NOT NULL, record TEXT NOT NULL
 );
 CREATE INDEX parameter_changes_name ON parameter_changes (env, name, of);
-CREATE TABLE blocks (
-  k INTEGER PRIMARY KEY, env TEXT NOT NULL, first TEXT NOT NULL, due INTEGER NOT NULL, rows BLOB NOT NULL
-);
-CREATE UNIQUE INDEX blocks_first ON blocks (env, first);
-CREATE INDEX blocks_due ON blocks (env, due) WHERE due > 0;
-CREATE TABLE block_bodies (k INTEGER PRIMARY KEY, bodies BLOB NOT NULL);
-CREATE TABLE block_lanes (
-  env TEXT NOT NULL, lane TEXT NOT NULL, k INTEGER NOT NULL, scheduled INTEGER NOT NULL, PRIMARY KEY (env, lane, k)
-) WITHOUT ROWID;
-CREATE INDEX block_lanes_scheduled ON block_lanes (env, lane, k) WHERE scheduled;
+CREATE TABLE resources (
+  k INTEGER PRIMARY KEY, env TEXT NOT NULL, id TEXT NOT NULL, rev INTEGER NOT NULL, lane TEXT NOT NULL, ticket INTEGER NOT NULL,
+  next_at INTEGER NOT NULL, checked INTEGER NOT NULL, status TEXT NOT NULL, state BLOB NOT NULL, sum INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX resources_id ON resources (env, id);
+CREATE INDEX resources_lane ON resources (env, lane);
+CREATE INDEX resources_scheduled ON resources (env, lane, id, ticket) WHERE ticket <> 0;
+CREATE INDEX resources_due ON resources (env, next_at) WHERE next_at > 0;
+CREATE TABLE intents (k INTEGER PRIMARY KEY, body BLOB NOT NULL, sum INTEGER NOT NULL) STRICT;
 CREATE TABLE jobs (env TEXT NOT NULL, id TEXT NOT NULL, rev INTEGER NOT NULL, expires INTEGER NOT NULL, body BLOB NOT NULL,
 	PRIMARY KEY (env, id)) STRICT, WITHOUT ROWID;
 CREATE TABLE instances (env TEXT NOT NULL, id TEXT NOT NULL, rev INTEGER NOT NULL, service TEXT NOT NULL, state TEXT NOT NULL,

@@ -50,6 +50,14 @@ func (k *knownVersions) get(key versionKey) (v state.Version, known bool, err er
 	return v, true, fromJSON(have.agents, &v.Agents)
 }
 
+// setsOf returns the sets of a version that is known. They are not to be changed.
+func (k *knownVersions) setsOf(key versionKey) (sets []string, known bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	have, known := k.byKey[key]
+	return have.Sets, known
+}
+
 // keep remembers a version. Few are read again, so the memory is simply emptied when it is full.
 func (k *knownVersions) keep(key versionKey, v state.Version) {
 	have := knownVersion{v, toJSON(v.Agents)}

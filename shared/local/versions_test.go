@@ -60,7 +60,7 @@ func TestVersionsKnown(t *testing.T) {
 
 // put stores a version.
 func put(c *sqlite.Conn, h *Home, v state.Version) error {
-	return (&tx{c: c, env: "e", sets: &h.sets}).version(v)
+	return (&tx{c: c, env: "e", versions: &h.versions}).version(v)
 }
 
 // TestSetsOfVersions pins that each version has its sets, whoever wrote the one before, and that
@@ -91,7 +91,7 @@ func TestSetsOfVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want[n] = sets; rnd.IntN(2) == 0 {
-			h.sets.keep("e", &v)
+			h.versions.written(versionKey{"e", n}, v)
 		}
 	}
 	checkSets(t, dir, want)

@@ -3,10 +3,10 @@ package dynamo
 import (
 	"bytes"
 
+	"southbound/shared/aws/dynamo/rowcodec"
 	"southbound/shared/aws/pack"
 	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
-	"southbound/shared/deploy/state/rowcodec"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )

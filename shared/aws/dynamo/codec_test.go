@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"southbound/shared/aws/attributevalue"
+	"southbound/shared/aws/dynamo/rowcodec"
 	"southbound/shared/deploy/deploytest"
 	"southbound/shared/deploy/state"
-	"southbound/shared/deploy/state/rowcodec"
 	"southbound/shared/resource"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/aws/dynamo/rowcodec"
 	"southbound/shared/deploy/state"
-	"southbound/shared/deploy/state/rowcodec"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"southbound/shared/aws/dynamo/rowcodec"
 	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
-	"southbound/shared/deploy/state/rowcodec"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )

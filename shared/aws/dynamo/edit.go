@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"time"
 
+	"southbound/shared/aws/dynamo/rowcodec"
 	"southbound/shared/deploy/state"
-	"southbound/shared/deploy/state/rowcodec"
 )
 
 // edit is a change of one tablet in the making.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"southbound/shared/aws/dynamo/rowcodec"
 	"southbound/shared/binform"
 	"southbound/shared/deploy/state"
-	"southbound/shared/deploy/state/rowcodec"
 	"southbound/shared/resource"
 )
 

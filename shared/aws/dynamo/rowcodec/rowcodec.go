@@ -1,10 +1,9 @@
-// Package rowcodec is the stored form of a row. Every home stores this form, and beside it what the
-// home itself looks for: an index, a condition, the key.
+// Package rowcodec encodes rows in few bytes for DynamoDB, which charges for each kilobyte that is
+// written. The embedded home stores rows as CBOR.
 //
-// A row is a number whose bits say what follows, then the values, the rare ones first. What is
-// unset takes no room, and times are differences from the end of the last run, which most are close
-// to. The form is as old as the first stored row and has no version: a bit may be added at the end,
-// with its value, and none changes its meaning.
+// An encoded row is a number whose bits name the fields that follow, then their values, the rare ones
+// first. Unset fields take no room. Times are differences from the end of the last run, since most
+// are close to it. A bit may be added at the end, with its value; none changes its meaning.
 package rowcodec
 
 import (
@@ -223,17 +222,6 @@ func (r *Stored) After(before *state.Row) state.Row {
 // Read reads what Write wrote into r, which has nothing but an id. Body, Waiting and Notes stay
 // part of the array of d.
 func Read(d *binform.Reader, r *Stored) { r.has = read(d, &r.Row) }
-
-// ReadWhole is Read of a row that was written with its intent.
-func ReadWhole(d *binform.Reader, r *state.Row) {
-	has := read(d, r)
-	if has&hasIntent == 0 {
-		d.Fail()
-	}
-	if has&isDeployed != 0 {
-		r.Deployed = r.Hash
-	}
-}
 
 func read(d *binform.Reader, r *state.Row) bits {
 	parts := bits(d.Uint())

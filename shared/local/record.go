@@ -1,0 +1,187 @@
+package local
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"sync"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/fault"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// record is one row of the tables resources and intents.
+type record struct {
+	id, lane, status             string
+	rev, ticket, nextAt, checked int64
+	state                        []byte // restOfRow in CBOR
+	sum                          uint32 // of the values above
+	body                         []byte
+	bodySum                      uint32
+}
+
+// restOfRow holds the fields of a state.Row that no query uses. The numbers of its fields are part of
+// the layout.
+//
+// Large: it has a field for each field of a state.Row, except those that are columns.
+type restOfRow struct {
+	Version         int              `cbor:"1,keyasint,omitempty"`
+	Hash            string           `cbor:"2,keyasint,omitempty"`
+	Orphaned        bool             `cbor:"3,keyasint,omitempty"`
+	Removing        bool             `cbor:"4,keyasint,omitempty"`
+	Priority        state.Priority   `cbor:"5,keyasint,omitempty"`
+	NotBefore       int64            `cbor:"6,keyasint,omitempty"`
+	Compliance      state.Compliance `cbor:"7,keyasint,omitempty"`
+	LastRun         state.LastRun    `cbor:"8,keyasint,omitempty"`
+	Blocked         state.Blocked    `cbor:"9,keyasint,omitempty"`
+	Missing         []string         `cbor:"10,keyasint,omitempty"`
+	Deployed        string           `cbor:"11,keyasint,omitempty"`
+	LastAt          int64            `cbor:"12,keyasint,omitempty"`
+	LastAction      string           `cbor:"13,keyasint,omitempty"`
+	Reason          string           `cbor:"14,keyasint,omitempty"`
+	Causes          []resource.ID    `cbor:"15,keyasint,omitempty"`
+	Class           provider.Class   `cbor:"16,keyasint,omitempty"`
+	Attempts        int              `cbor:"17,keyasint,omitempty"`
+	Waiting         []byte           `cbor:"18,keyasint,omitempty"`
+	Creating        string           `cbor:"19,keyasint,omitempty"`
+	Notes           []byte           `cbor:"20,keyasint,omitempty"`
+	ChangedAt       int64            `cbor:"21,keyasint,omitempty"`
+	SucceededAt     int64            `cbor:"22,keyasint,omitempty"`
+	TriedAt         int64            `cbor:"23,keyasint,omitempty"`
+	WantFacts       bool             `cbor:"24,keyasint,omitempty"`
+	PossiblyChanged bool             `cbor:"25,keyasint,omitempty"`
+	Hidden          []string         `cbor:"26,keyasint,omitempty"`
+	MovedFrom       []string         `cbor:"27,keyasint,omitempty"`
+	Formerly        []resource.ID    `cbor:"28,keyasint,omitempty"`
+}
+
+// recordOf returns the record of a row that is written with the revision rev.
+func recordOf(r *state.Row, rev int64) record {
+	out := record{id: string(r.ID), rev: rev, lane: r.Lane, ticket: r.Ticket, nextAt: nanos(r.NextAt),
+		checked: r.Checked, status: string(r.Status()), body: r.Body, bodySum: sumOf(r.Body)}
+	out.state = toCBOR(&restOfRow{Version: r.Version, Hash: r.Hash, Orphaned: r.Orphaned,
+		Removing: r.Removing, Priority: r.Priority, NotBefore: nanos(r.NotBefore),
+		Compliance: r.Compliance, LastRun: r.LastRun, Blocked: r.Blocked, Missing: r.Missing,
+		Deployed: r.Deployed, LastAt: nanos(r.LastAt), LastAction: r.LastAction, Reason: r.Reason,
+		Causes: r.Causes, Class: r.Class, Attempts: r.Attempts, Waiting: r.Waiting,
+		Creating: r.Creating, Notes: r.Notes, ChangedAt: nanos(r.ChangedAt),
+		SucceededAt: nanos(r.SucceededAt), TriedAt: nanos(r.TriedAt), WantFacts: r.WantFacts,
+		PossiblyChanged: r.PossiblyChanged, Hidden: r.Hidden, MovedFrom: r.MovedFrom,
+		Formerly: r.Formerly})
+	out.sum = out.checksum()
+	return out
+}
+
+// verify returns Damaged if a record does not match its checksum.
+func (r *record) verify() error {
+	if r.sum == r.checksum() {
+		return nil
+	}
+	return fault.New(fault.Damaged, "read state", "the record of %s is not as it was written", r.id).
+		WithHint("the disk, or something else, has changed the database; %s", damagedHint)
+}
+
+// read decodes a record into an empty row. A body that does not match its checksum is left out.
+func (r *record) read(out *state.Row) error {
+	if err := r.verify(); err != nil {
+		return err
+	}
+	var rest restOfRow
+	if err := fromCBOR(r.state, &rest); err != nil {
+		return fault.Wrap(fault.Internal, "decode the record of "+r.id, err)
+	}
+	*out = state.Row{ID: resource.ID(r.id), Rev: r.rev, Lane: r.lane, Ticket: r.ticket,
+		NextAt: timeOf(r.nextAt), Checked: r.checked, Version: rest.Version, Hash: rest.Hash,
+		Orphaned: rest.Orphaned, Removing: rest.Removing, Priority: rest.Priority,
+		NotBefore: timeOf(rest.NotBefore), Compliance: rest.Compliance, LastRun: rest.LastRun,
+		Blocked: rest.Blocked, Missing: rest.Missing, Deployed: rest.Deployed,
+		LastAt: timeOf(rest.LastAt), LastAction: rest.LastAction, Reason: rest.Reason,
+		Causes: rest.Causes, Class: rest.Class, Attempts: rest.Attempts, Waiting: rest.Waiting,
+		Creating: rest.Creating, Notes: rest.Notes, ChangedAt: timeOf(rest.ChangedAt),
+		SucceededAt: timeOf(rest.SucceededAt), TriedAt: timeOf(rest.TriedAt),
+		WantFacts: rest.WantFacts, PossiblyChanged: rest.PossiblyChanged, Hidden: rest.Hidden,
+		MovedFrom: rest.MovedFrom, Formerly: rest.Formerly}
+	if len(r.body) > 0 && r.bodySum == sumOf(r.body) {
+		out.Body = r.body
+	}
+	return nil
+}
+
+// checksum returns the checksum of all values of a record but its body.
+func (r *record) checksum() uint32 {
+	b := make([]byte, 0, 512)
+	for _, n := range []int64{r.rev, r.ticket, r.nextAt, r.checked} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n)) // any bits
+	}
+	for _, s := range []string{r.id, r.lane, r.status} {
+		b = append(append(b, s...), 0)
+	}
+	return sumOf(append(b, r.state...))
+}
+
+// castagnoli is the checksum that processors compute themselves.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sumOf returns the checksum that is stored beside bytes.
+func sumOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// sumSize is the size of a stored checksum.
+const sumSize = 4
+
+// joinIDs encodes a list of ids, with a checksum behind it; an empty list is empty.
+func joinIDs(ids []resource.ID) []byte {
+	if len(ids) == 0 {
+		return []byte{}
+	}
+	b := toCBOR(ids)
+	return binary.LittleEndian.AppendUint32(b, sumOf(b))
+}
+
+// splitIDs is the inverse of joinIDs. A list that has changed is Damaged.
+func splitIDs(stored []byte) ([]resource.ID, error) {
+	if len(stored) == 0 {
+		return nil, nil
+	}
+	var ids []resource.ID
+	at := len(stored) - sumSize
+	if at < 0 || sumOf(stored[:at]) != binary.LittleEndian.Uint32(stored[at:]) ||
+		fromCBOR(stored[:at], &ids) != nil {
+		return nil, fault.New(fault.Damaged, "read state",
+			"a list of resources is not as it was written").
+			WithHint("the disk, or something else, has changed the database; %s", damagedHint)
+	}
+	return ids, nil
+}
+
+func toCBOR(v any) []byte {
+	b, _ := cbor.Marshal(v) // cannot fail: records hold numbers, texts and lists of these
+	return b
+}
+
+// decoder reads CBOR. It accepts any bytes in a text, as ids do.
+var decoder = sync.OnceValue(func() cbor.DecMode {
+	mode, _ := cbor.DecOptions{UTF8: cbor.UTF8DecodeInvalid}.DecMode() // the options are valid
+	return mode
+})
+
+func fromCBOR(b []byte, v any) error { return decoder().Unmarshal(b, v) }
+
+// nanos returns a time as it is stored: nanoseconds since 1970, and 0 for the zero time.
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// timeOf is the inverse of nanos, in UTC.
+func timeOf(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
