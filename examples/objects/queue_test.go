@@ -28,7 +28,6 @@ func TestQueue(t *testing.T) {
 				return api.Add("/queues/"+prefix+"a", "owner", "somebody else")
 			},
 			Interrupt: front.Interrupt,
-			Stall:     front.Stall,
 		}, nil
 	}
 	providertest.Run(t, providertest.Subject{Definition: Queue(), Transport: front.Conn,

@@ -115,11 +115,9 @@ func TestItemConformance(t *testing.T) {
 								"p k": &types.AttributeValueMemberS{Value: partition},
 								"sk":  &types.AttributeValueMemberN{Value: "1"}}})
 					return err
-				}, Interrupt: c.Interrupt, Stall: c.Stall, Like: map[string]any{"table": table},
+				}, Interrupt: c.Interrupt, Like: map[string]any{"table": table},
 				Unlisted: "the table knows no names",
-				Edges:    []string{"values", "absent", "exclusive"},
-				OneWay: map[string]string{"values": "attributes of the item that are not named " +
-					"belong to others"}}
+				Edges:    []string{"values", "absent", "exclusive"}}
 			for i := range 3 {
 				out.Others = append(out.Others, of(int64(i+2), map[string]any{"i": int64(i)}))
 			}

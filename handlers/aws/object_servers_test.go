@@ -99,8 +99,8 @@ func objectCase(
 				Key: sdk.String(prefix + "a b+c/ü?x=1&y.txt")})
 			return err
 		},
-		Interrupt: c.Interrupt, Stall: c.Stall,
-		Secrets: []string{"s3cr3t"},
+		Interrupt: c.Interrupt,
+		Secrets:   []string{"s3cr3t"},
 	}
 }
 

@@ -147,7 +147,7 @@ func TestParameterConformance(t *testing.T) {
 				New: func(string, *providertest.Host) (providertest.Case, error) {
 					prefix := fmt.Sprintf("/%s/%d/", unique, places.Add(1))
 					out := providertest.Case{Updates: first.updates,
-						InitOnly: map[string]any{"kind": first.other}, Interrupt: c.Interrupt, Stall: c.Stall,
+						InitOnly: map[string]any{"kind": first.other}, Interrupt: c.Interrupt,
 						Secrets: []string{"s3cr3t"},
 						World: func() (string, error) {
 							return parameterWorld(t.Context(), api, prefix)

@@ -3,7 +3,6 @@
 package aws
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -50,7 +49,7 @@ type cutter struct{ providertest.Stopper }
 
 // RoundTrip implements http.RoundTripper.
 func (c *cutter) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := errors.Join(c.Hold(req.Context().Done()), c.Before()); err != nil {
+	if err := c.Before(); err != nil {
 		if req.Body != nil {
 			_, _ = io.Copy(io.Discard, req.Body)
 			_ = req.Body.Close()

@@ -68,7 +68,7 @@ func conformance(t *testing.T, api *items, updates int, options, attrs map[strin
 					"gone": map[string]any{"status": "deleting"},
 					"body": map[string]any{"name": "$name", "size": nil}},
 				Unlisted:  "what is listed has its own choice of members",
-				Interrupt: api.Interrupt, Stall: api.Stall, Secrets: []string{"s3cr3t"},
+				Interrupt: api.Interrupt, Secrets: []string{"s3cr3t"},
 				Edges: []string{"body", "facts", "vars"}}, nil
 		}})
 }

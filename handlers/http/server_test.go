@@ -67,9 +67,6 @@ func (s *items) connect(t *testing.T, options map[string]any) *conn.Conn {
 // ServeHTTP implements http.Handler.
 func (s *items) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	if s.Hold(r.Context().Done()) != nil {
-		panic(http.ErrAbortHandler)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.Before() != nil {

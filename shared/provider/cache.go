@@ -42,7 +42,6 @@ type Key struct {
 // closed when the cache is next used.
 type Cache struct {
 	now   func() time.Time
-	watch func(value any)
 	limit int
 
 	mu      sync.Mutex
@@ -74,12 +73,8 @@ type entry struct {
 }
 
 // NewCache returns an empty cache that tells the time by now.
-func NewCache(now func() time.Time) *Cache { return NewWatchedCache(now, func(any) {}) }
-
-// NewWatchedCache returns a cache that tells made of each value before anybody has it, for tests
-// that look whether somebody changes one.
-func NewWatchedCache(now func() time.Time, made func(value any)) *Cache {
-	c := &Cache{now: now, watch: made, limit: maxCached, entries: map[string]*entry{}}
+func NewCache(now func() time.Time) *Cache {
+	c := &Cache{now: now, limit: maxCached, entries: map[string]*entry{}}
 	c.idle = sync.NewCond(&c.mu)
 	return c
 }
@@ -259,9 +254,6 @@ func (c *Cache) finish(key string, e *entry, build func() (any, func(), error)) 
 	}()
 	e.value, e.close, e.err = build()
 	e.canceled = e.err != nil && isCanceled(e.err)
-	if e.err == nil {
-		c.watch(e.value)
-	}
 	made = true
 	return e.err
 }
@@ -392,17 +384,6 @@ func (c *Cache) Close() {
 		c.idle.Wait()
 	}
 	c.mu.Unlock()
-}
-
-// Lent returns how many loans there are: values that somebody has and did not give back.
-func (c *Cache) Lent() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := 0
-	for _, e := range c.entries {
-		n += e.lent
-	}
-	return n
 }
 
 // Len returns how many values are kept.

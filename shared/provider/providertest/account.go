@@ -3,7 +3,6 @@ package providertest
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"southbound/shared/diff"
 	"southbound/shared/provider"
@@ -12,54 +11,54 @@ import (
 	"sync"
 )
 
-// account is what a handler has said through its contexts. It is safe for concurrent use.
+// account is the output of a handler. It is safe for concurrent use.
 type account struct {
 	mu      sync.Mutex // guards all that follows
 	lines   []provider.Line
-	in      []string // the calls that have logged lines
-	others  []saying // what else was said
+	said    []saying // all output, in order
 	changed map[string]diff.Diff
 	facts   map[string]string
 	secrets redact.Set
-	// What was said of the run at hand.
+	// Output since forgetChanges:
+	recent   map[string]diff.Diff
+	override diff.Change
+	// The latest choice of a provider:
 	provider, why string
-	override      diff.Change
-	contradicts   bool                 // two changes were said to be what was done
-	recent        map[string]diff.Diff // changed since forgetChanges
-	claimed       map[string]diff.Diff // changed since forgetSaid
 }
 
-// saying is one thing that a handler has said or handed over, and the call in which it did, "" when
-// that is not known.
-type saying struct{ call, what, text string }
+// saying is one output of a handler, and the call that made it. call is "" if that is unknown.
+type saying struct{ call, kind, text string }
 
-// String says what it is, without the text.
+// String names the output without its text.
 func (s saying) String() string {
 	if s.call == "" {
-		return s.what
+		return s.kind
 	}
-	return s.what + " of " + s.call
+	return s.kind + " of " + s.call
+}
+
+// say records an output.
+func (a *account) say(call, kind, text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.said = append(a.said, saying{call, kind, text})
 }
 
 // Log implements provider.Host.
 func (a *account) Log(line provider.Line) { a.log(line, "") }
 
 func (a *account) log(line provider.Line, call string) {
+	a.say(call, "a log line", textOf(line))
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.lines, a.in = append(a.lines, line), append(a.in, call)
+	a.lines = append(a.lines, line)
 }
 
-// sayings returns all that was said, in which what was named as a secret is replaced, as the engine
-// does.
+// sayings returns all output. Secrets that the handler has named are replaced, as the engine does.
 func (a *account) sayings() []saying {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var out []saying
-	for i, l := range a.lines {
-		out = append(out, saying{a.in[i], "a log line", textOf(l)})
-	}
-	out = append(out, a.others...)
+	out := slices.Clone(a.said)
 	for i := range out {
 		out[i].text = a.secrets.Clean(out[i].text, diff.Redacted)
 	}
@@ -68,35 +67,25 @@ func (a *account) sayings() []saying {
 
 // textOf returns a log line as a text.
 func textOf(l provider.Line) string {
-	kwargs := "?" // it has no form: another check says so
-	if unrecordable(reflect.ValueOf(l.Kwargs), 0) != endless {
-		kwargs = fmt.Sprint(l.Kwargs)
-	}
-	return fmt.Sprintf("%s %s %s", l.Level, l.Msg, kwargs)
+	return fmt.Sprintf("%s %s %v", l.Level, l.Msg, provider.Plain(l.Kwargs))
 }
 
 // Changed implements provider.Host.
 func (a *account) Changed(attribute string, d diff.Diff) { a.change(attribute, d, "") }
 
 func (a *account) change(attribute string, d diff.Diff, call string) {
+	a.say(call, "a change", fmt.Sprint(attribute, d))
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.others = append(a.others, saying{call, "a change", fmt.Sprint(attribute, d)})
 	a.changed[attribute] = d
-	if a.recent != nil {
-		a.recent[attribute] = d
-	}
-	if a.claimed == nil {
-		a.claimed = map[string]diff.Diff{}
-	}
-	a.claimed[attribute] = d
+	a.recent[attribute] = d
 }
 
-// forgetChanges begins a new account of recentChanges.
+// forgetChanges begins a new account of recentChanges and Overridden.
 func (a *account) forgetChanges() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.recent = map[string]diff.Diff{}
+	a.recent, a.override = map[string]diff.Diff{}, ""
 }
 
 func (a *account) recentChanges() map[string]diff.Diff {
@@ -109,9 +98,9 @@ func (a *account) recentChanges() map[string]diff.Diff {
 func (a *account) Fact(name, value string) { a.fact(name, value, "") }
 
 func (a *account) fact(name, value, call string) {
+	a.say(call, "a fact", name+" "+value)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.others = append(a.others, saying{call, "a fact", name + " " + value})
 	a.facts[name] = value
 }
 
@@ -126,9 +115,9 @@ func (a *account) Secret(value string) {
 func (a *account) Provider(name, why string) { a.choose(name, why, "") }
 
 func (a *account) choose(name, why, call string) {
+	a.say(call, "the reason for a provider", why)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.others = append(a.others, saying{call, "why a provider was chosen", why})
 	a.provider, a.why = name, why
 }
 
@@ -136,7 +125,6 @@ func (a *account) choose(name, why, call string) {
 func (a *account) Override(change diff.Change) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.contradicts = a.contradicts || a.override != "" && a.override != change
 	a.override = change
 }
 
@@ -147,7 +135,7 @@ func (a *account) Chosen() (name, why string) {
 	return a.provider, a.why
 }
 
-// Overridden returns what the handler said the run has done, "" when it did not.
+// Overridden returns the change that the handler has set by SetChange, "" if it has not.
 func (a *account) Overridden() diff.Change {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -187,18 +175,4 @@ func (a *account) Output() string {
 	fmt.Fprintf(&b, "%v\n%v\n%s\n", a.changed, a.facts, a.why)
 	out := b.String()
 	return a.secrets.Clean(out, diff.Redacted)
-}
-
-// claimsOf returns what was changed since forgetSaid.
-func claimsOf(a *account) map[string]diff.Diff {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return maps.Clone(a.claimed)
-}
-
-// forgetSaid begins a new account of what a handler says of one call.
-func (a *account) forgetSaid() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.override, a.contradicts, a.claimed = "", false, nil
 }

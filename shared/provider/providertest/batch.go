@@ -8,7 +8,6 @@ import (
 
 	"southbound/shared/diff"
 	"southbound/shared/provider"
-	"southbound/shared/schema"
 )
 
 // batch does the same in two places, in one with batches and in the other with single calls, and
@@ -48,10 +47,7 @@ func batch(e *env) error {
 			return fmt.Errorf("%s: %w", round.name, err)
 		}
 	}
-	if err := batchStopped(e); err != nil {
-		return err
-	}
-	return batchRefused(e)
+	return batchStopped(e)
 }
 
 func firstOf(updates []map[string]any) map[string]any {
@@ -130,17 +126,10 @@ func decideAll(e *env, rs []provider.Resource) ([]provider.BatchChange, error) {
 	var got []provider.Reading
 	if b, ok := provider.As[provider.BatchReader](e.handler); ok {
 		read := func(ctx context.Context) (out []provider.Reading) {
-			if err := e.guard("ReadBatch", func() error {
-				return e.labelled("ReadBatch", func() error {
-					out = b.ReadBatch(ctx, reads)
-					return nil
-				})
-			}, givenToRead(reads)...); err != nil {
-				e.traces.note("what ReadBatch got", err)
-			}
+			_ = e.named("ReadBatch", func() error { out = b.ReadBatch(ctx, reads); return nil })
 			for _, one := range out {
 				if one.Err != nil {
-					e.told = append(e.told, saying{"ReadBatch", "an error", one.Err.Error()})
+					e.host.say("ReadBatch", "an error", one.Err.Error())
 				}
 			}
 			return out
@@ -221,7 +210,7 @@ func applyAll(e *env, items []provider.BatchChange) error {
 	}
 	for i, a := range got {
 		if a.Result.Again != nil {
-			if err := checkAgain(e, a.Result.Again); err != nil {
+			if err := checkAgain(e, todo[i].Resource, a.Result.Again); err != nil {
 				return fmt.Errorf("change %d: %w", i+1, err)
 			}
 			if _, err := e.applyFrom(todo[i].Resource, todo[i].Token,
@@ -233,43 +222,14 @@ func applyAll(e *env, items []provider.BatchChange) error {
 	return nil
 }
 
-// givenToRead is what the items of a batch that is read hold.
-func givenToRead(items []provider.BatchRead) []given {
-	var out []given
-	for i, item := range items {
-		out = append(out, given{fmt.Sprintf("the attributes of item %d", i+1),
-			item.Resource.Attributes})
-	}
-	return out
-}
-
-// givenToApply is what the items of a batch that is applied hold.
-func givenToApply(items []provider.BatchChange) []given {
-	var out []given
-	for i, item := range items {
-		out = append(out,
-			given{fmt.Sprintf("the attributes of item %d", i+1), item.Resource.Attributes},
-			given{fmt.Sprintf("what was observed of item %d", i+1), item.Observed.Attributes},
-			given{fmt.Sprintf("the differences of item %d", i+1), item.Changes})
-	}
-	return out
-}
-
 // applyBatch hands over a batch and takes an answer for each item.
 func applyBatch(
 	e *env, b provider.BatchApplier, todo []provider.BatchChange,
 ) (got []provider.Applied, err error) {
-	if err := e.guard("ApplyBatch", func() error {
-		return e.labelled("ApplyBatch", func() error {
-			got = b.ApplyBatch(e.ctx, todo)
-			return nil
-		})
-	}, givenToApply(todo)...); err != nil {
-		return nil, err
-	}
+	_ = e.named("ApplyBatch", func() error { got = b.ApplyBatch(e.ctx, todo); return nil })
 	for _, a := range got {
 		if a.Err != nil {
-			e.told = append(e.told, saying{"ApplyBatch", "an error", a.Err.Error()})
+			e.host.say("ApplyBatch", "an error", a.Err.Error())
 		}
 	}
 	if len(got) != len(todo) {
@@ -345,74 +305,4 @@ func resultsAsSaid(e *env, todo []provider.BatchChange, got []provider.Applied) 
 		}
 	}
 	return nil
-}
-
-// batchRefused puts a value that the handler refuses when it is alone into a batch: the others of
-// the batch are done all the same.
-func batchRefused(e *env) error {
-	name, bad, ok := refusedValue(e)
-	if !ok {
-		return nil
-	}
-	place, b, todo, err := batchOfCreates(e)
-	if errors.Is(err, errNotApplicable) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	r, err := place.want(place.Attributes, map[string]any{name: bad})
-	if err != nil {
-		return nil // it is of no use here
-	}
-	todo[0].Resource, todo[0].Context = r, place.context("ApplyBatch", r, false)
-	got, err := applyBatch(place, b, todo)
-	if err != nil {
-		return err
-	}
-	compiled, _ := e.typ.Attribute(name)
-	if got[0].Err == nil {
-		return fmt.Errorf("%s = %s is refused alone, and not in a batch", name,
-			shown(bad, compiled.Sensitive))
-	}
-	for i, a := range got[1:] {
-		if a.Err != nil {
-			return advise("give each item the answer that is its own, an error only to what failed",
-				"item %d of a batch failed because item 1, with %s = %s, is refused: %w", i+2, name,
-				shown(bad, compiled.Sensitive), a.Err)
-		}
-	}
-	return resultsAsSaid(place, todo[1:], got[1:])
-}
-
-// refusedValue looks for a value that the type allows and the handler refuses at creation.
-func refusedValue(e *env) (name string, bad any, ok bool) {
-	if _, applies := provider.As[provider.BatchApplier](e.handler); !applies || e.Present ||
-		e.Lasting {
-		return "", nil, false
-	}
-	for _, a := range variedAttributes(e) {
-		if a.Behaviour == schema.Parameter {
-			continue
-		}
-		for _, v := range a.DataType.Edges() {
-			if _, err := e.want(e.Attributes, map[string]any{a.Name: v}); err != nil {
-				continue
-			}
-			place, err := e.another()
-			if err != nil {
-				return "", nil, false
-			}
-			r, err := place.want(place.Attributes, map[string]any{a.Name: v})
-			if err != nil {
-				continue
-			}
-			_, err = place.act(provider.BatchChange{Change: diff.Created, Resource: r,
-				Token: place.token()}, nil)
-			if err != nil && provider.ClassOf(err) == provider.NeedsChange {
-				return a.Name, v, true
-			}
-		}
-	}
-	return "", nil, false
 }

@@ -27,7 +27,7 @@ func checkCase(e *env) error {
 	for _, m := range []struct {
 		name string
 		why  map[string]string
-	}{{"Unfit", e.Unfit}, {"OneWay", e.OneWay}, {"Resets", e.Resets}} {
+	}{{"Unfit", e.Unfit}, {"Resets", e.Resets}} {
 		for _, name := range slices.Sorted(maps.Keys(m.why)) {
 			if unknown(m.name, name); m.why[name] == "" {
 				errs = append(errs, fmt.Errorf("%s of the case does not say why it names %s", m.name,

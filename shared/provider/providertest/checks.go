@@ -41,15 +41,8 @@ func checks() []check {
 			"give one answer for each item, in order, and do what the single calls do", batch},
 		{"parallel", "a handler can be called for several resources at the same time",
 			"keep no state between calls, or lock it", parallel},
-		{"connection", "a call asks the target by the connection of its context",
-			"take ctx.Transport(), or api.Of(ctx), in each call: a handler serves many agents, and " +
-				"keeps no connection of one", connection},
 		{"canceled", "a call that is cut off ends, and the next one converges",
 			"mind the context of the call, and put no secret into an error", canceled},
-		{"stalled", "a call ends with its context while its target does not answer",
-			"hand the context of the call on to every request to the target", stalled},
-		{"leaves", "calls that are repeated leave no more behind each time",
-			"close what is opened, and wait for what is started, on all ways", leaves},
 		{"interrupted", "a call that is cut off after any of its steps is made good by the next",
 			"write beside and rename, or let Read see what is half made, so that the next run " +
 				"completes it", interrupted},
@@ -69,22 +62,6 @@ func checks() []check {
 		{"neighbours", "what is done to one thing leaves the others alone",
 			"address exactly the thing that is named, by all of its naming attributes, and no " +
 				"list, prefix or pattern", neighbours},
-		{"in_sync",
-			"the comparison is content with what is there, and sees a difference from both sides",
-			"let InSync say Same when what is wanted is what is there, and the same of two " +
-				"values whichever of them is wanted", inSync},
-		{"generate", "what follows from a resource follows from it alone",
-			"compute it from the attributes, in a fixed order (sort what comes out of maps), " +
-				"without clock, chance or target, and take references for what they are",
-			generates},
-		{"together",
-			"several attributes can be set at once, at creation and later, and one without " +
-				"touching the others",
-			"let Create take every attribute that is given and none that is not, and Update all " +
-				"that differ, and only those", together},
-		{"parts", "a difference in any part of a list or a map is seen and brought about",
-			"compare and write lists and maps whole, with what is missing in one of them; where " +
-				"more than what is wanted is well, say so in OneWay of the case", partsOf},
 		{"left_out", "what a resource leaves out stays as it is",
 			"let Update send only what differs (req.Changes), or what is there with that laid " +
 				"over it; where the target cannot do that, say so in Resets of the case", leftOut},

@@ -1,7 +1,6 @@
 package providertest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +9,6 @@ import (
 	"southbound/shared/diff"
 	"southbound/shared/provider"
 )
-
-// grace is how long a call may go on after its caller has given up. It is long, since it is not a
-// measure of speed, not on a slow machine either.
-const grace = time.Minute
 
 // canceled makes calls whose caller has given up already, or does so meanwhile.
 func canceled(e *env) error {
@@ -39,6 +34,32 @@ func canceled(e *env) error {
 		return err
 	}
 	return laterGivenUp(e, r)
+}
+
+// givenUp makes creates whose context ends after some time.
+func givenUp(e *env, r provider.Resource, after time.Duration) error {
+	cut := *e
+	ctx, cancel := context.WithTimeout(e.ctx, after)
+	defer cancel()
+	cut.ctx = ctx
+	_, failed := cut.apply(r)
+	if err := checkHonest(e, r, failed, "after it was cut off"); err != nil {
+		return err
+	}
+	if err := cutOffChange(e, r, &cut, provider.BatchChange{Change: diff.Created, Resource: r,
+		Token: e.tokenOf(r)}); err != nil {
+		return err
+	}
+	return batchCut(&cut)
+}
+
+// cutOffChange makes one call in an env whose context has ended or is about to end.
+func cutOffChange(e *env, r provider.Resource, cut *env, c provider.BatchChange) error {
+	out, failed := cut.act(c, nil)
+	if failed == nil && out.Again != nil {
+		return nil
+	}
+	return checkHonest(e, r, failed, "after it was cut off")
 }
 
 // laterGivenUp makes updates, and a delete, whose caller has given up already.
@@ -69,7 +90,11 @@ func laterGivenUp(e *env, r provider.Resource) error {
 		if err != nil || change == diff.NoChange || replaces(e, diffs) {
 			continue
 		}
-		if err := cutOffChange(e, next,
+		cut := *e
+		ctx, cancel := context.WithCancel(e.ctx)
+		cancel()
+		cut.ctx = ctx
+		if err := cutOffChange(e, next, &cut,
 			provider.BatchChange{Change: change, Resource: next, Observed: obs, Changes: diffs,
 				Token: e.tokenOf(next)}); err != nil {
 			return fmt.Errorf("%s: %w", nameOfCall(change), err)
@@ -81,68 +106,9 @@ func laterGivenUp(e *env, r provider.Resource) error {
 	return nil
 }
 
-// cutOffChange makes one call whose caller has given up already.
-func cutOffChange(e *env, r provider.Resource, c provider.BatchChange) error {
-	cut := *e
-	ctx, cancel := context.WithCancel(e.ctx)
-	cancel()
-	cut.ctx = ctx
-	began := time.Now()
-	out, said := cut.act(c, nil)
-	e.told = cut.told
-	if took := time.Since(began); took > cmp.Or(e.subject.grace, grace) {
-		return tooLong(0, took)
-	}
-	if said == nil && out.Again != nil {
-		return nil
-	}
-	return checkHonest(e, r, said, "after it was cut off")
-}
-
-// tooLong is said of calls that do not end with their context.
-func tooLong(after, took time.Duration) error {
-	return advise(
-		"hand the context of the call on to all that takes time, and wait with select on its Done",
-		"calls that were cut off after %s went on for %s", after, took.Round(time.Millisecond))
-}
-
-// givenUp makes calls that nobody waits for any more after some time.
-func givenUp(e *env, r provider.Resource, after time.Duration) error {
-	cut := *e
-	ctx, cancel := context.WithTimeout(e.ctx, after)
-	defer cancel()
-	cut.ctx = ctx
-	limit := after + cmp.Or(e.subject.grace, grace)
-	for _, act := range []func() error{
-		func() error { _, err := cut.apply(r); return err },
-		func() error {
-			out, err := cut.act(provider.BatchChange{Change: diff.Created, Resource: r,
-				Token: cut.tokenOf(r)}, nil)
-			if err == nil && out.Again != nil {
-				return errors.New("it is not done")
-			}
-			return err
-		},
-	} {
-		began := time.Now()
-		said := act()
-		if took := time.Since(began); took > limit {
-			return tooLong(after, took)
-		}
-		// it may fail, or have been faster
-		if err := checkHonest(e, r, said, "after it was cut off"); err != nil {
-			return err
-		}
-	}
-	err := batchCut(&cut)
-	e.told = cut.told
-	return err
-}
-
 // checkHonest demands that what was said to be done is done, and that what was cut off is not a
 // fault of the document.
 func checkHonest(e *env, r provider.Resource, err error, when string) error {
-	settle(e)
 	var broken *advice
 	switch {
 	case errors.As(err, &broken):
@@ -207,9 +173,6 @@ func interrupted(e *env) error {
 	}
 	if e.Interrupt == nil {
 		return lacks("Interrupt")
-	}
-	if err := answersWhileCut(e); err != nil {
-		return err
 	}
 	gone := func(*Case) []map[string]any { return nil }
 	made := func(c *Case) []map[string]any { return []map[string]any{c.Attributes} }

@@ -17,7 +17,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// env is one place with a case, a host, and what the engine would do.
+// env is one place with a case, a host, and the driver that stands for the engine.
 type env struct {
 	Case
 	ctx     context.Context
@@ -26,15 +26,10 @@ type env struct {
 	typ     *schema.Compiled
 	handler provider.Handler
 	host    *Host
-	dir     string
-	output
 	*tokens
-	// write-only values that were written, by resource and attribute
-	written *sync.Map
-	own     *own                       // what the calls of the check have for themselves
-	traces  *traces                    // what they leave
-	places  []*env                     // others of the same check
-	saw     func(map[string]diff.Diff) // is told what an update is about, unless nil
+	written *sync.Map                  // write-only values that were written, by resource and attribute
+	places  []*env                     // further places of the same check
+	saw     func(map[string]diff.Diff) // receives the differences of each update, unless nil
 }
 
 func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env, error) {
@@ -49,32 +44,41 @@ func newEnv(ctx context.Context, s Subject, newDir func() (string, error)) (*env
 		return nil, errors.New("the type does not declare what its things are; set Thing, such as " +
 			"to schema.ByIdentity of the attributes that tell one thing from another")
 	}
+	if s.New == nil {
+		return nil, errors.New("the Subject has no New, which describes a case")
+	}
 	typ, _ := registry.Type(s.Definition.Type.Name)
 	dir, err := newDir()
 	if err != nil {
 		return nil, err
 	}
 	e := &env{ctx: ctx, subject: s, newDir: newDir, typ: typ, handler: s.Definition.Handler,
-		host: NewHost(s.Transport), dir: dir, tokens: &tokens{mark: rand.Text()},
-		written: &sync.Map{}, traces: newTraces()}
-	if s.Alone {
-		e.own = newOwn(newDir)
-	}
-	if s.New == nil {
-		return nil, errors.New("the Subject has no New, which describes a case")
-	}
+		host: NewHost(s.Transport), tokens: &tokens{mark: rand.Text()}, written: &sync.Map{}}
 	if e.Case, err = s.New(dir, e.host); err != nil {
 		return nil, fmt.Errorf("New of the Subject: %w", err)
 	}
 	return e, checkCase(e)
 }
 
-// output is what a handler hands over beside what it says through its contexts.
-type output struct{ told []saying }
+// another returns an env in another place, whose output is part of the check as well.
+func (e *env) another() (*env, error) {
+	place, err := newEnv(e.ctx, e.subject, e.newDir)
+	if err == nil {
+		e.places = append(e.places, place)
+	}
+	return place, err
+}
+
+// close ends the cached values of all places.
+func (e *env) close() {
+	for _, place := range append([]*env{e}, e.places...) {
+		place.host.Cache().Close()
+	}
+}
 
 // tokens are the tokens of creates in one place. Copies of an env share them.
 type tokens struct {
-	mark  string // is on every goroutine that the handler starts, and begins every token
+	mark  string // begins every token
 	n     atomic.Int64
 	begun sync.Map // tokens of creates whose outcome is not known, by the resource
 }
@@ -167,30 +171,19 @@ func (e *env) context(method string, r provider.Resource, dry bool) *provider.Co
 
 // contextOf returns a context for calls of a method.
 func contextOf(e *env, method string, opts provider.Options) *provider.Context {
-	c, _ := e.host.of(e.ctx, fmt.Sprintf("%s of %s", method, opts.ID), opts)
-	return c
+	return e.host.of(e.ctx, fmt.Sprintf("%s of %s", method, opts.ID), opts)
 }
 
-// read observes and checks the form of what is reported.
+// read observes and checks the form of the observation.
 func (e *env) read(r provider.Resource, dry bool) (obs provider.Observation, err error) {
-	ctx, end := e.single(provider.Options{ID: r.ID, DryRun: dry, Desired: r}, "Read")
 	err = e.call("Read", r, func() (err error) {
-		obs, err = e.handler.Read(ctx, provider.ReadRequest{Resource: r})
+		obs, err = e.handler.Read(e.context("Read", r, dry), provider.ReadRequest{Resource: r})
 		return err
 	})
-	end()
 	if err != nil {
 		return obs, fmt.Errorf("read: %w", err)
 	}
 	return obs, wellFormed(e, obs)
-}
-
-// single returns the context of one call, and what ends it: whatever is done with it afterwards is
-// done with a context that was kept.
-func (e *env) single(opts provider.Options, call string) (ctx *provider.Context, end func()) {
-	c, cancel := context.WithCancel(e.ctx)
-	ctx, ended := e.host.of(c, fmt.Sprintf("%s of %s", call, opts.ID), opts)
-	return ctx, func() { ended(); cancel() }
 }
 
 // nameOfCall returns the method of a handler that makes a change.
@@ -248,14 +241,14 @@ func (e *env) diff(
 			diffs, err = provider.ApplySync(e.context("InSync", r, false), e.handler, comparedAttributes(e),
 				r.Attributes, obs.Attributes, diffs)
 			return err
-		}, given{"the attributes of what was observed", obs.Attributes})
+		})
 		return diffs, err
 	}
 	err = e.call("Diff", r,
 		func() (err error) {
 			diffs, err = d.Diff(e.context("Diff", r, false), r, obs)
 			return err
-		}, given{"the attributes of what was observed", obs.Attributes})
+		})
 	return diffs, err
 }
 
@@ -340,30 +333,22 @@ func (e *env) applyFrom(r provider.Resource, token string, state []byte) (diff.C
 	return change, fmt.Errorf("it still asks for another call after %d", maxAgain)
 }
 
-// act calls one method of the handler, and flushes what it did, as the engine does after a batch of
+// act calls one method of the handler, and flushes the change, as the engine does after a batch of
 // one.
 func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, err error) {
-	ctx, end := e.single(provider.Options{ID: c.Resource.ID, State: state, Desired: c.Resource},
-		nameOfCall(c.Change))
-	c.Context = ctx
-	e.host.forgetSaid()
-	err = e.call(nameOfCall(c.Change), c.Resource,
-		func() (err error) { out, err = provider.Apply(e.handler, c); return err },
-		given{"the attributes of what was observed", c.Observed.Attributes},
-		given{"the differences that it was given", c.Changes})
-	end()
-	e.wrote(c, err == nil && out.Again == nil)
-	if err == nil && out.Again != nil {
-		err = checkAgain(e, out.Again)
-	}
-	if err == nil && out.Again == nil {
+	method := nameOfCall(c.Change)
+	c.Context = contextOf(e, method,
+		provider.Options{ID: c.Resource.ID, State: state, Desired: c.Resource})
+	err = e.call(method, c.Resource,
+		func() (err error) { out, err = provider.Apply(e.handler, c); return err })
+	done := err == nil && out.Again == nil
+	e.wrote(c, done)
+	switch {
+	case done:
 		e.begun.Delete(c.Resource.ID)
-		if err = e.flush([]provider.BatchChange{c}); err == nil {
-			err = truthful(e, c)
-		}
-	} else if err != nil {
-		e.traces.owe(c, claimsOf(&e.host.account))
-		settle(e)
+		err = e.flush([]provider.BatchChange{c})
+	case err == nil:
+		err = checkAgain(e, c.Resource, out.Again)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", c.Change, err)
@@ -371,16 +356,16 @@ func (e *env) act(c provider.BatchChange, state []byte) (out provider.Result, er
 	return out, err
 }
 
-// checkAgain looks at how a handler asks to be called again.
-func checkAgain(e *env, a *provider.Again) error {
-	e.told = append(e.told, saying{"", "what it hands over in Again", string(a.State)})
+// checkAgain checks how a handler asks to be called again.
+func checkAgain(e *env, r provider.Resource, a *provider.Again) error {
+	e.host.say(string(r.ID), "the state in Again", string(a.State))
 	switch {
 	case len(a.State) > 4<<10:
 		return advise("keep an id in it and look the rest up",
 			"the state to be handed back is larger than 4 KiB")
 	case a.After <= 0:
-		return advise("say in After when it is worth asking again, such as a second",
-			"it asks to be called again after %s: at once, and for ever", a.After)
+		return advise("set After to the time after which another call is worth it, such as a second",
+			"it asks to be called again after %s: immediately, and forever", a.After)
 	}
 	return nil
 }
@@ -391,7 +376,7 @@ func (e *env) flush(done []provider.BatchChange) error {
 	if !ok || len(done) == 0 {
 		return nil
 	}
-	if err := e.labelled("Flush", func() error { return f.Flush(e.ctx, done) }); err != nil {
+	if err := e.named("Flush", func() error { return f.Flush(e.ctx, done) }); err != nil {
 		return fmt.Errorf("flush: %w", err)
 	}
 	return nil
@@ -426,7 +411,6 @@ func checkConverged(e *env, r provider.Resource) error {
 				attributesOf(diffs)))
 	}
 	e.host.forgetChanges()
-	e.host.forgetSaid()
 	if change, err := e.apply(r); err != nil || change != diff.NoChange {
 		return either(err, fmt.Errorf("a second apply did %q", change))
 	}

@@ -3,8 +3,12 @@ package providertest
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"southbound/shared/diff"
+	"southbound/shared/provider"
+	"southbound/shared/schema"
 )
 
 // foreign adds something to the thing that nobody manages, before an update and, in another place,
@@ -86,4 +90,87 @@ func addForeign(place *env) error {
 		err = &caseError{errors.New("what Foreign of the case adds is not in what World describes")}
 	}
 	return err
+}
+
+// leftOut gives the thing all that the case has values for, and then leaves out one attribute while
+// another changes.
+func leftOut(e *env) error {
+	if e.Present || e.Lasting {
+		return errNotApplicable
+	}
+	if len(e.Updates) == 0 {
+		return lacks("Updates")
+	}
+	all := maps.Clone(e.Attributes)
+	for _, u := range e.Updates {
+		maps.Copy(all, u)
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		a, ok := e.typ.Attribute(name)
+		_, resets := e.Resets[name]
+		if !ok || resets || all[name] == nil || a.Behaviour != schema.Property ||
+			a.Default != nil || a.Name == provider.ProviderAttribute {
+			continue
+		}
+		if err := leavesOut(e, name, all); err != nil {
+			return fmt.Errorf("%s was left out: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// leavesOut sets all of full, then takes one attribute away and changes another, and looks whether
+// the first has stayed.
+func leavesOut(e *env, name string, full map[string]any) error {
+	for _, u := range e.Updates {
+		if _, also := u[name]; also {
+			continue
+		}
+		before := maps.Clone(e.Attributes)
+		before[name] = full[name]
+		next := maps.Clone(e.Attributes)
+		maps.Copy(next, u)
+		delete(next, name)
+		if _, err := e.checked(next); err != nil {
+			continue // it has to be given
+		}
+		first, err := e.want(before)
+		if err != nil {
+			continue
+		}
+		second, err := e.want(next)
+		if err != nil {
+			continue
+		}
+		if _, err := e.apply(first); err != nil {
+			continue // that these values go well together, nobody has said
+		}
+		was, err := e.read(first, false)
+		if err != nil {
+			return err
+		}
+		change, diffs, err := e.decide(second, was)
+		if err != nil || change != diff.Updated || replaces(e, diffs) {
+			continue
+		}
+		if _, err := e.apply(second); err != nil {
+			continue
+		}
+		now, err := e.read(first, false)
+		if err != nil {
+			return err
+		}
+		change, diffs, err = e.decide(first, now)
+		if _, reset := diffs[name]; err == nil && change == diff.Updated && reset {
+			return fmt.Errorf("it was changed to %s by an update of something else",
+				shown(now.Attributes[name], isSensitive(e, name)))
+		}
+	}
+	return nil
+}
+
+// isSensitive reports whether an attribute is.
+func isSensitive(e *env, name string) bool {
+	c, ok := e.typ.Attribute(name)
+	return ok && c.Sensitive
 }

@@ -3,7 +3,6 @@ package providertest
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
@@ -66,10 +65,6 @@ func TestHintsSayBoth(t *testing.T) {
 			"what New of the Subject returns", func(c *Case) {
 				c.Others = []map[string]any{{"name": c.Attributes["name"], "size": int64(9)}}
 			}},
-		{"a Stall that holds nothing", "stalled", "Stall of the case lets nothing wait",
-			"what New of the Subject returns", func(c *Case) {
-				c.Stall = func(int) (<-chan struct{}, func()) { return nil, func() {} }
-			}},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			s := twisted(func(*twist) {})
@@ -119,20 +114,6 @@ func TestHintOfPanic(t *testing.T) {
 	_, fix := only(t.Context(), t, subject(faults{panics: true}), "create")
 	if !strings.HasPrefix(fix, "mend what panics") {
 		t.Error(fix)
-	}
-}
-
-// TestFoundOnce pins that what is wrong in each place of a check is told once.
-func TestFoundOnce(t *testing.T) {
-	s := twisted(func(w *twist) {
-		w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
-			ctx.Info("sized", "ratio", math.NaN())
-			return w.shelf.Update(ctx, req)
-		}
-	})
-	says, _ := only(t.Context(), t, s, "interrupted")
-	if n := strings.Count(says, "cannot be recorded"); n != 1 {
-		t.Errorf("%d times: %s", n, says)
 	}
 }
 

@@ -25,9 +25,6 @@ type ledger struct {
 
 // step is asked before each request.
 func (l *ledger) step(ctx context.Context) error {
-	if err := l.Hold(ctx.Done()); err != nil {
-		return err
-	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -103,26 +100,11 @@ func (l *ledger) world(place string) (string, error) {
 // clerk is a handler for entries of a ledger. Its members are how it can be wrong, but for blind:
 // it cannot tell what a create led to.
 type clerk struct {
-	blind, repeats, findsNames, findHides, listHides, readHides, echoes, deniesAll, stuck bool
-	first                                                                                 *firstLedger
-}
-
-// firstLedger is a connection that a handler has kept from its first call.
-type firstLedger struct {
-	sync.Mutex
-	ledger *ledger
+	blind, repeats, findsNames, stuck bool
 }
 
 func (c clerk) of(ctx *provider.Context) (*ledger, error) {
 	l, ok := ctx.Transport().(*ledger)
-	if c.first != nil {
-		c.first.Lock()
-		defer c.first.Unlock()
-		if c.first.ledger == nil {
-			c.first.ledger = l
-		}
-		return c.first.ledger, nil
-	}
 	if !ok {
 		return nil, provider.Errorf(provider.NeedsChange, "%T is no ledger", ctx.Transport())
 	}
@@ -153,16 +135,10 @@ func (c clerk) Read(
 	ctx *provider.Context, req provider.ReadRequest,
 ) (provider.Observation, error) {
 	all, err := c.all(ctx, nameOf(req.Resource))
-	if c.readHides {
-		err = nil
-	}
 	if err != nil || len(all) == 0 {
 		return provider.Observation{}, err
 	}
 	out := shownEntry(all[len(all)-1])
-	if c.echoes && out["note"] == nil {
-		out["note"] = req.Resource.Attributes["note"]
-	}
 	return provider.Observation{Exists: true, Attributes: out}, nil
 }
 
@@ -172,9 +148,6 @@ func (c clerk) Create(ctx *provider.Context, req provider.CreateRequest) (provid
 	if err == nil {
 		entry := maps.Clone(req.Resource.Attributes)
 		err = l.post(ctx, req.Token, entry)
-	}
-	if err != nil && c.deniesAll {
-		err = provider.With(err, provider.ErrNothingMade)
 	}
 	return provider.Result{}, err
 }
@@ -192,9 +165,6 @@ func (c clerk) FindCreated(ctx *provider.Context, req provider.CreateRequest) (b
 		if entry["token"] == req.Token || c.findsNames {
 			return true, nil
 		}
-	}
-	if c.findHides {
-		err = nil
 	}
 	return false, err
 }
@@ -236,7 +206,7 @@ func (c clerk) Delete(ctx *provider.Context, req provider.DeleteRequest) (provid
 // List implements provider.Lister.
 func (c clerk) List(ctx *provider.Context, found func(provider.Found) error) error {
 	all, err := c.all(ctx, "")
-	if err != nil && !c.listHides {
+	if err != nil {
 		return err
 	}
 	for _, entry := range all {
@@ -287,7 +257,7 @@ func ledgerSubject(first bool, change func(c *clerk, l *ledger)) Subject {
 				})
 				return nil
 			},
-			Interrupt: l.Interrupt, Stall: l.Stall,
+			Interrupt: l.Interrupt,
 		}, nil
 	}}
 }
@@ -321,31 +291,9 @@ func TestWrongClerks(t *testing.T) {
 			false, func(c *clerk, _ *ledger) { c.repeats = true }},
 		{"an old one that is taken for the new one", "find", "a thing of another token is found",
 			"look for the token", true, func(c *clerk, _ *ledger) { c.findsNames = true }},
-		{"a create that is denied though it may have arrived", "stalled",
-			"create: the target has accepted its request 1, which makes the thing",
-			"only where the target was not reached", false,
-			func(c *clerk, _ *ledger) { c.deniesAll = true }},
 		{"an update that gives up what is gone", "update_gone",
 			"an update of what vanished fails as terminal", "class Retryable", false,
 			func(c *clerk, _ *ledger) { c.stuck = true }},
-		{"a connection of a call before", "connection", "sees the thing all the same",
-			"take ctx.Transport()", false,
-			func(c *clerk, _ *ledger) { c.first = &firstLedger{} }},
-		{"what is wanted in place of nothing", "together",
-			"note was left out, and is read as what is wanted", "nil where there is nothing", false,
-			func(c *clerk, _ *ledger) { c.echoes = true }},
-		{"a list that ends where a page cannot be had", "interrupted",
-			"List, stopped before step 1: it returns no error, and lacks test::Entry[",
-			"return every error", false, func(c *clerk, _ *ledger) { c.listHides = true }},
-		{"a list that ends where a page has no answer", "stalled",
-			"List, whose request 1 has no answer: it returns no error, and lacks", "", false,
-			func(c *clerk, _ *ledger) { c.listHides = true }},
-		{"a read that takes an error for nothing", "interrupted",
-			"Read, stopped before step 1: it returns no error, and by what it says test::Entry[",
-			"may well be there", false, func(c *clerk, _ *ledger) { c.readHides = true }},
-		{"a create that is not found as it cannot be asked", "interrupted",
-			"FindCreated, stopped before step 1: it returns no error, and says that nothing was " +
-				"made", "", false, func(c *clerk, _ *ledger) { c.findHides = true }},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			says, fix := only(t.Context(), t, ledgerSubject(tc.first, tc.change), tc.check)

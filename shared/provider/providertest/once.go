@@ -22,7 +22,7 @@ type Outcome struct {
 func Once(ctx context.Context, d provider.Definition, transport any, attributes map[string]any,
 	purge bool) Outcome {
 	e, err := newEnv(ctx,
-		Subject{Definition: d, Transport: transport, sofar: &sofar{},
+		Subject{Definition: d, Transport: transport,
 			New: func(string, *Host) (Case, error) { return Case{}, nil }},
 		func() (string, error) { return "", nil })
 	if err != nil {

@@ -22,6 +22,7 @@ func allStates(e *env) ([]provider.Resource, error) {
 	return out, nil
 }
 
+// parallel creates all at the same time.
 func parallel(e *env) error {
 	if len(e.Others) == 0 && !e.Present {
 		return lacks("Others")
@@ -31,24 +32,18 @@ func parallel(e *env) error {
 		return err
 	}
 	errs := make([]error, len(all))
-	parts := make([]env, len(all))
 	var wg sync.WaitGroup
 	for i, r := range all {
-		parts[i] = *e
-		parts[i].told = nil
 		wg.Go(func() {
 			defer func() {
 				if p := recover(); p != nil {
 					errs[i] = panicked("", p)
 				}
 			}()
-			_, errs[i] = parts[i].apply(r)
+			_, errs[i] = e.apply(r)
 		})
 	}
 	wg.Wait()
-	for i := range parts {
-		e.told = append(e.told, parts[i].told...)
-	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -97,36 +92,4 @@ func interleaved(e *env, all []provider.Resource) error {
 		}
 	}
 	return nil
-}
-
-// stranger is a connection that no handler knows.
-type stranger struct{}
-
-// connection reads a thing with another connection than that to its target.
-func connection(e *env) error {
-	if e.subject.Transport == nil || e.Present || e.typ.Reached("local") || e.typ.Reached("ssh") {
-		return errNotApplicable
-	}
-	r, err := madeResource(e)
-	if err != nil {
-		return err
-	}
-	other := *e
-	other.host = NewHost(stranger{})
-	obs, err := readAny(&other, r)
-	e.told = other.told
-	if err == nil && obs.Exists {
-		return errors.New("a call whose context has another connection sees the thing all the same")
-	}
-	return nil
-}
-
-// readAny is read by a handler that may panic as well: it has been given what it cannot use.
-func readAny(e *env, r provider.Resource) (obs provider.Observation, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
-		}
-	}()
-	return e.read(r, false)
 }

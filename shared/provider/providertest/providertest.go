@@ -1,15 +1,12 @@
 package providertest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"southbound/shared/provider"
 )
@@ -18,19 +15,11 @@ import (
 type Subject struct {
 	Definition provider.Definition
 	// New describes a test in a place of its own, in which nothing exists yet. dir is an empty
-	// directory to use as one likes; host offers files to the handler. It is called at least once
-	// for each check.
+	// directory for the test; host offers files to the handler. It is called at least once for each
+	// check.
 	New func(dir string, host *Host) (Case, error)
 	// Transport is what the handler finds in its context.
 	Transport any
-
-	// Alone says to Verify that nothing else runs in the process meanwhile; Run finds out by
-	// itself. Then it is looked at what calls leave in the directory for temporary files, and for
-	// secrets on standard error, of which a process has one each.
-	Alone bool
-
-	grace time.Duration // how long a call may go on after its caller has given up; 0: grace
-	sofar *sofar        // what its checks have come to; nil: there is but one
 }
 
 // Case is one resource to test with. Values are as in documents, with references resolved.
@@ -67,11 +56,6 @@ type Case struct {
 	// effect. restore lets calls through again and reports whether any was stopped. nil: being cut
 	// off in the middle is not checked.
 	Interrupt func(n int) (restore func() (stopped bool))
-	// Stall lets the target accept the n-th (from 0) call to it from now on, and all after it, and
-	// answer none, as one that hangs. began is closed when one waits; restore, which may be called
-	// twice, ends that: those that wait fail then and have no effect. nil: whether calls end with
-	// their context while the target hangs is not checked.
-	Stall func(n int) (began <-chan struct{}, restore func())
 	// Secrets are parts of values above that must appear in no log line, change, fact or error.
 	Secrets []string
 	// Present says that the thing is always as wanted, can neither be made nor be removed, and so
@@ -86,9 +70,6 @@ type Case struct {
 	// Unlisted says that what the handler lists is another place than that of the case, such as the
 	// whole machine, and names it. "": it is that.
 	Unlisted string
-	// OneWay are attributes, each with the reason, for which the handler is content with more than
-	// what is wanted ("at least these"): for them, InSync need not be symmetrical.
-	OneWay map[string]string
 	// Like are attributes that say what is to be listed, for handlers that have to be told.
 	Like map[string]any
 	// Lasting says that what was made stays when the resource is purged.
@@ -102,61 +83,39 @@ type Failure struct {
 	Fix   string // what the author of the handler should look at
 }
 
-// limit bounds the time in which no call of a check begins or ends. It is long, since it is for
-// what hangs; a check may have hundreds of calls, and takes what the machine takes.
-const limit = 3 * time.Minute
-
-// Run runs every check as a subtest. One that needs a member that the case does not have is
-// skipped, and names it.
+// Run runs every check as a subtest. A check that needs a member which the case does not set is
+// skipped, and names the member.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
-	s.sofar = &sofar{}
 	for _, c := range checks() {
-		begun := true
+		usable := true
 		t.Run(c.name, func(t *testing.T) {
-			s := s
-			s.Alone = s.Alone || alone(t)
 			err := c.run(t.Context(), s, func() (string, error) { return t.TempDir(), nil })
 			if why := skipped(err); why != "" {
 				t.Skip(why)
 			}
 			if err != nil {
 				t.Errorf("%s: %v\n  to do: %s", c.meaning, err, c.fixOf(err))
-				begun = !ends(err)
+				usable = !errors.As(err, new(*caseError))
 			}
 		})
-		if !begun {
-			return
+		if !usable {
+			return // nothing can be checked without a case
 		}
 	}
-}
-
-// ends reports whether a failure is the last one that is looked for: nothing can be said of a
-// handler without a case, and one that hangs may do so in each of its checks.
-func ends(err error) bool {
-	return errors.As(err, new(*caseError)) || errors.As(err, new(*hangError))
-}
-
-// alone reports whether no other test can run in the process meanwhile: package testing lets
-// parallel ones wait for one that is not, and refuses to set the environment of the process for one
-// that is, or is part of one.
-func alone(t *testing.T) (yes bool) {
-	t.Helper()
-	defer func() { yes = recover() == nil }()
-	t.Setenv(tempVar, os.TempDir())
-	return true
 }
 
 // Verify runs every check without package testing and returns those that failed. newDir returns
 // empty directories.
 func Verify(ctx context.Context, s Subject, newDir func() (string, error)) []Failure {
 	var out []Failure
-	s.sofar = &sofar{}
 	for _, c := range checks() {
-		if err := c.run(ctx, s, newDir); err != nil && skipped(err) == "" {
-			out = append(out, Failure{Check: c.name, Err: err, Fix: c.fixOf(err)})
+		err := c.run(ctx, s, newDir)
+		if err == nil || skipped(err) != "" {
+			continue
 		}
-		if len(out) > 0 && ends(out[len(out)-1].Err) {
+		out = append(out, Failure{Check: c.name, Err: err, Fix: c.fixOf(err)})
+		if errors.As(err, new(*caseError)) {
 			break
 		}
 	}
@@ -171,56 +130,31 @@ type check struct {
 	f       func(e *env) error
 }
 
-// run carries a check out; a handler that panics or hangs fails it.
-func (c check) run(ctx context.Context, s Subject, newDir func() (string, error)) error {
+// run carries a check out. A handler that panics fails it.
+func (c check) run(
+	ctx context.Context, s Subject, newDir func() (string, error),
+) (err error) {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("not begun: %w", err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done, calls := make(chan error, 1), &underWay{moved: make(chan struct{}, 1)}
-	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				done <- panicked("", p)
-			}
-		}()
-		done <- c.inEnv(context.WithValue(ctx, underWayKey{}, calls), s, newDir)
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked("", p)
+		}
 	}()
-	return calls.wait(ctx, done)
-}
-
-func (c check) inEnv(ctx context.Context, s Subject, newDir func() (string, error)) error {
-	if s.sofar == nil {
-		s.sofar = &sofar{}
-	}
-	w := watch()
-	err := c.inPlace(ctx, s, newDir)
-	// To look after each call what is there takes long, so it is done where something was.
-	for u := (*untracedError)(nil); errors.As(err, &u) && s.sofar.trace(u.open); {
-		err = cmp.Or(c.inPlace(ctx, s, newDir), err)
-	}
-	if what, fix := w.restore(); what != "" { // between calls: by what goes on after them
-		return advise(fix, "the handler has %s", what)
-	}
-	return err
-}
-
-func (c check) inPlace(ctx context.Context, s Subject, newDir func() (string, error)) error {
 	e, err := newEnv(ctx, s, newDir)
 	if err != nil {
 		return &caseError{err}
 	}
+	defer e.close()
 	if err = c.f(e); errors.Is(err, errNotApplicable) {
 		err = nil
 	}
-	if left := checkTidy(e); skipped(err) == "" || left != nil {
-		if skipped(err) != "" {
-			err = nil
-		}
-		err = errors.Join(err, left)
+	leak := checkSecrets(e)
+	if leak != nil && skipped(err) != "" {
+		return leak
 	}
-	return err
+	return errors.Join(err, leak)
 }
 
 // errNotApplicable ends a check that a case has nothing for.
@@ -231,21 +165,6 @@ type caseError struct{ error }
 
 // Unwrap returns what is wrong.
 func (e *caseError) Unwrap() error { return e.error }
-
-// untracedError is what a call has left, when it is not known which.
-type untracedError struct {
-	error
-	open bool // it is a file that is open
-}
-
-// Unwrap returns what is wrong.
-func (e *untracedError) Unwrap() error { return e.error }
-
-// hangError says which call does not end.
-type hangError struct{ error }
-
-// Unwrap returns what is wrong.
-func (e *hangError) Unwrap() error { return e.error }
 
 // advice is an error that knows better than its check what to do.
 type advice struct {
@@ -309,7 +228,7 @@ func (c check) fixesOf(err error) []string {
 	case *advice:
 		return []string{e.fix}
 	case *panicError:
-		if e.call != "" && !strings.HasPrefix(e.call, "Generate ") { // it has reasons of its own
+		if e.call != "" {
 			return []string{"mend what panics, at the first place that is shown: a call gets all " +
 				"that the type allows, and what is optional may be missing"}
 		}

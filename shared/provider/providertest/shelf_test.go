@@ -15,23 +15,16 @@ import (
 	"southbound/shared/schema"
 )
 
-// The first box of the first place of a check, and of the second: a check is made once more to see
-// in which call something was left.
-const (
-	box1 = "test::Box[test,name=place 1/a]"
-	box2 = "test::Box[test,name=place 2/a]"
-)
-
-// hungKey is the key of what is called when a call begins to hang.
-type hungKey struct{}
+// box1 is the first box of the first place of a check.
+const box1 = "test::Box[test,name=place 1/a]"
 
 // faults are ways in which the handler of this test can be wrong.
 type faults struct {
 	createTwiceFails, deleteGoneFails, readWrites, dryReadWrites, ignoresSize, alwaysDiffers,
 	missesFixed, leavesTrace, tellsSecret,
-	secretInError, undeclared, parameterReported, wrongType, changesInput, batchSwaps, batchShort,
+	secretInError, undeclared, parameterReported, wrongType, batchSwaps, batchShort,
 	batchSkips, updateAdds, updateGoneStuck,
-	hangsWhenCanceled, canonicalMoves, createsTwin, panics, misfinds, ghost, noDescription,
+	canonicalMoves, createsTwin, panics, misfinds, ghost, noDescription,
 	noAttributeDescription, negativeTimeout, oneAtATime,
 	dryBlind, batchForgetsCanceled, batchReadsStale, reloadBreaks, reloadFails, factsWrite,
 	secretInFact, asksForever, largeState, remembers, halfMade, leavesHalf,
@@ -161,9 +154,6 @@ func (s *shelf) Read(
 	if s.tellsSecret {
 		ctx.Info("careful", "care", req.Resource.Attributes["care"])
 	}
-	if s.changesInput {
-		req.Resource.Attributes["colour"] = "black"
-	}
 	box, ok := s.boxes[nameOf(req.Resource)]
 	if s.dryBlind && ctx.DryRun() {
 		ok = false
@@ -200,12 +190,6 @@ func (s *shelf) Read(
 }
 
 func (s *shelf) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
-	if s.hangsWhenCanceled && ctx.Err() != nil {
-		if told, ok := ctx.Value(hungKey{}).(context.CancelFunc); ok {
-			told()
-		}
-		select {}
-	}
 	if s.oneAtATime {
 		select {
 		case s.meet <- struct{}{}:

@@ -2,9 +2,7 @@ package providertest
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"sync"
@@ -18,8 +16,6 @@ import (
 // twist is a shelf of which some calls go elsewhere.
 type twist struct {
 	*shelf
-	place    string   // the directory of the case
-	file     *os.File // that stays open
 	read     func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error)
 	create   func(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error)
 	update   func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error)
@@ -27,14 +23,12 @@ type twist struct {
 	form     func(attrs map[string]any) (map[string]any, error)
 	list     func(ctx *provider.Context, found func(provider.Found) error) error
 	noop     func(ctx *provider.Context, planned provider.BatchChange) error
-	applies  func(ctx context.Context, items []provider.BatchChange)
 	answers  func(ctx context.Context, out []provider.Applied) []provider.Applied
 	readings func(ctx context.Context, out []provider.Reading) []provider.Reading
 	diff     func(desired provider.Resource, observed provider.Observation) map[string]diff.Diff
 	sync     func(ctx *provider.Context, attribute string, desired, observed any) (provider.Verdict,
 		error)
-	flush    func(done []provider.BatchChange) error
-	generate func(r provider.Resource) ([]provider.Generated, error)
+	flush func(done []provider.BatchChange) error
 }
 
 // Serves implements provider.Partial.
@@ -46,8 +40,6 @@ func (w *twist) Serves(capability reflect.Type) bool {
 		return w.sync != nil
 	case reflect.TypeFor[provider.Flusher]():
 		return w.flush != nil
-	case reflect.TypeFor[provider.Generator]():
-		return w.generate != nil
 	}
 	return true
 }
@@ -119,9 +111,6 @@ func (w *twist) ApplyBatch(ctx context.Context, items []provider.BatchChange) []
 	for i, item := range items {
 		out[i].Result, out[i].Err = provider.Apply(w, item)
 	}
-	if w.applies != nil {
-		w.applies(ctx, items)
-	}
 	if w.answers != nil {
 		return w.answers(ctx, out)
 	}
@@ -142,20 +131,12 @@ func (w *twist) InSync(
 
 func (w *twist) Flush(_ context.Context, done []provider.BatchChange) error { return w.flush(done) }
 
-func (w *twist) Generate(r provider.Resource) ([]provider.Generated, error) { return w.generate(r) }
-
 // twisted is a subject with a twist.
 func twisted(change func(w *twist)) Subject {
 	s := subject(faults{})
 	h, _ := s.Definition.Handler.(*shelf)
 	w := &twist{shelf: h}
 	s.Definition.Handler = w
-	newCase := s.New
-	s.New = func(dir string, host *Host) (Case, error) {
-		c, err := newCase(dir, host)
-		w.place = dir
-		return c, err
-	}
 	change(w)
 	return s
 }
@@ -210,63 +191,28 @@ func (w *twist) picky() {
 	}
 }
 
+func asList(v any) []any { l, _ := v.([]any); return l }
+
 // TestGoodTwists pins that what is unusual and right passes.
 func TestGoodTwists(t *testing.T) {
 	for _, tc := range []struct {
 		why    string
 		change func(w *twist)
-		oneWay map[string]string
 	}{
-		{"none", func(*twist) {}, nil},
-		{"a value is refused", (*twist).picky, nil},
-		{"what is said and copied", rightClaims, nil},
-		{"what is done is in force after the flush", func(w *twist) {
-			staged := map[string]func(){}
-			var mu sync.Mutex
-			w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result,
-				error) {
-				mu.Lock()
-				defer mu.Unlock()
-				staged[nameOf(req.Resource)] = func() { _, _ = w.shelf.Update(ctx, req) }
-				return provider.Result{}, nil
-			}
-			w.flush = func(done []provider.BatchChange) error {
-				mu.Lock()
-				defer mu.Unlock()
-				for _, c := range done {
-					if f := staged[nameOf(c.Resource)]; f != nil {
-						f()
-					}
-					delete(staged, nameOf(c.Resource))
-				}
-				return nil
-			}
-		}, nil},
+		{"none", func(*twist) {}},
+		{"a value is refused", (*twist).picky},
+		{"changes take effect in Flush", staged},
 		{"at least these tags", func(w *twist) {
 			w.sync = func(_ *provider.Context, attribute string, desired,
 				observed any) (provider.Verdict, error) {
-				have, _ := observed.([]any)
-				for _, tag := range asList(desired) {
-					if !slices.Contains(have, tag) {
-						return provider.Verdict{Sync: provider.Differs,
-							Why: fmt.Sprint("the tag ", tag, " is missing")}, nil
-					}
-				}
-				if attribute == "tags" && slices.Equal(asList(desired),
-					have[:min(len(have), len(asList(desired)))]) {
+				want, have := asList(desired), asList(observed)
+				if attribute == "tags" && slices.Equal(want, have[:min(len(have), len(want))]) {
 					return provider.Verdict{Sync: provider.Same}, nil
 				}
 				return provider.Verdict{}, nil
 			}
-		}, map[string]string{"tags": "others may add some"}},
-		{"something follows", func(w *twist) {
-			w.generate = func(r provider.Resource) ([]provider.Generated, error) {
-				return []provider.Generated{{Type: "test::Lid",
-					Attributes: map[string]any{"box": r.Attributes["name"],
-						"colour": r.Attributes["colour"]}, Purged: r.Purged}}, nil
-			}
-		}, nil},
-		{"a loan that is given back, and a connection that lives with the cache", func(w *twist) {
+		}},
+		{"a connection that lives with the cache", func(w *twist) {
 			w.read = func(ctx *provider.Context, req provider.ReadRequest) (provider.Observation,
 				error) {
 				end := make(chan struct{})
@@ -281,23 +227,39 @@ func TestGoodTwists(t *testing.T) {
 				}
 				return w.shelf.Read(ctx, req)
 			}
-		}, nil},
+		}},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			t.Parallel()
 			s := twisted(tc.change)
-			newCase := s.New
-			s.New = func(dir string, host *Host) (Case, error) {
-				c, err := newCase(dir, host)
-				c.OneWay = tc.oneWay
-				if s.Definition.Handler.(*twist).flush != nil {
-					c.Interrupt = nil // what is staged in memory is lost with the process
-				}
-				return c, err
+			if s.Definition.Handler.(*twist).flush != nil {
+				// staged changes are lost with the process
+				s = changed(s, func(c *Case) { c.Interrupt = nil })
 			}
 			Run(t, s)
 		})
 	}
 }
 
-func asList(v any) []any { l, _ := v.([]any); return l }
+// staged makes updates take effect in Flush.
+func staged(w *twist) {
+	updates := map[string]func(){}
+	var mu sync.Mutex
+	w.update = func(ctx *provider.Context, req provider.UpdateRequest) (provider.Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		updates[nameOf(req.Resource)] = func() { _, _ = w.shelf.Update(ctx, req) }
+		return provider.Result{}, nil
+	}
+	w.flush = func(done []provider.BatchChange) error {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range done {
+			if f := updates[nameOf(c.Resource)]; f != nil {
+				f()
+			}
+			delete(updates, nameOf(c.Resource))
+		}
+		return nil
+	}
+}

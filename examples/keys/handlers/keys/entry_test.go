@@ -2,7 +2,6 @@ package keys_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -39,7 +38,7 @@ func brought(t *testing.T) transport.Packs {
 // TestEntry runs the conformance suite, connected as an agent is.
 func TestEntry(t *testing.T) {
 	s := &providertest.Stopper{}
-	store := keystest.New(t, func() error { return errors.Join(s.Hold(nil), s.Before()) })
+	store := keystest.New(t, s.Before)
 	connector := &transport.Connector{Packs: brought(t), Secrets: secrets(keystest.Password)}
 	conn, err := connector.Connect(t.Context(), agent(store.Address))
 	if err != nil {
@@ -53,7 +52,6 @@ func TestEntry(t *testing.T) {
 			World:      func() (string, error) { return store.World(dir) },
 			Vanish:     func() error { store.Remove(dir + "/a"); return nil },
 			Interrupt:  s.Interrupt,
-			Stall:      s.Stall,
 			Edges:      []string{"value"},
 		}, nil
 	}

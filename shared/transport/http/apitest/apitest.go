@@ -34,8 +34,7 @@ import (
 type API struct {
 	URL  string
 	Conn *conn.Conn
-	// Stopper cuts calls off, and leaves some without an answer: its Interrupt and its Stall are what
-	// providertest.Case wants.
+	// Stopper cuts calls off: its Interrupt is for providertest.Case.
 	providertest.Stopper
 
 	mu      sync.Mutex
@@ -72,13 +71,11 @@ func Connect(t testing.TB, options map[string]any) *conn.Conn {
 	return c
 }
 
-// Front stands before a real API, and can cut calls to it off or leave them without an answer. It is
-// safe for concurrent use.
+// Front is a proxy of a real API that can cut calls off. It is safe for concurrent use.
 type Front struct {
 	URL  string
 	Conn *conn.Conn
-	// Stopper cuts calls off, and leaves some without an answer: its Interrupt and its Stall are what
-	// providertest.Case wants.
+	// Stopper cuts calls off: its Interrupt is for providertest.Case.
 	providertest.Stopper
 }
 
@@ -97,7 +94,7 @@ func Wrap(t testing.TB, target string, options map[string]any) *Front {
 		// The body is read whole: the server closes it once an answer has begun, and the proxy may
 		// still be about to see its end. And only then does the server notice that a caller is gone.
 		body, err := io.ReadAll(r.Body)
-		if err != nil || f.Hold(r.Context().Done()) != nil || f.Before() != nil {
+		if err != nil || f.Before() != nil {
 			panic(http.ErrAbortHandler) // the connection is cut without an answer
 		}
 		r.Body, r.Host = io.NopCloser(bytes.NewReader(body)), to.Host
@@ -162,9 +159,6 @@ func (a *API) Add(path, member string, value any) error {
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
-	if a.Hold(r.Context().Done()) != nil {
-		panic(http.ErrAbortHandler) // the connection is cut without an answer
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.Before() != nil {
