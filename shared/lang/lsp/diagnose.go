@@ -105,7 +105,7 @@ type program struct {
 	env     any
 	rules   []eval.Rule
 	python  []eval.Plugin
-	classes []eval.Dataclass // without their fields: differing tells of them
+	classes []eval.Dataclass // without fields, since Python is not read
 }
 
 // first tells of what is found at once, and returns what has to be evaluated.
@@ -122,7 +122,7 @@ func (s *diagnoser) first(cancel context.CancelFunc) (uint64, []program) {
 	for _, v := range s.inUse() {
 		p := program{
 			view: v, sources: v.loaded.Sources, rules: v.loaded.Rules, python: v.python,
-			classes: v.frozen(),
+			classes: v.dataclasses(),
 		}
 		if v.loaded.Env != nil {
 			v.loaded.Env.Later = resources.Facts(nil)

@@ -1,7 +1,6 @@
 package lsp
 
 import (
-	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -133,9 +132,6 @@ func (s answers) hover(_ context.Context, p positionParams) (any, error) {
 		return nil, nil
 	}
 	code, doc := at.view.names.Describe(u.Symbol)
-	if class, said := at.view.inPython(u.Symbol); class != "" {
-		doc = strings.TrimSpace(cmp.Or(doc, said) + "\n\n" + class)
-	}
 	return hover{s.markup(code, doc), at.text.Range(u.From, u.To, s.encoding)}, nil
 }
 

@@ -26,7 +26,6 @@ func (s *diagnoser) diagnose(v *view) map[string][]diagnostic {
 		}
 	}
 	all := append(problems(v.found, severityError), v.evaluated...)
-	all = append(all, problems(differing(v), severityError)...)
 	for path := range s.docs {
 		f := v.names.File(path)
 		if f == nil || f.BuiltIn {

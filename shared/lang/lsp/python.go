@@ -1,55 +1,33 @@
 package lsp
 
 import (
-	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
-	"southbound/shared/diag"
 	"southbound/shared/lang/eval"
 	"southbound/shared/lang/lsp/names"
 	"southbound/shared/lang/lsp/text"
 	"southbound/shared/lang/module"
-	"southbound/shared/lang/pysource"
+	"southbound/shared/lang/syntax"
 	"southbound/shared/lang/types"
 )
 
 // maxPython is how many files with Python code of a module are read.
 const maxPython = 1000
 
-// readPython reads what the modules of a view declare in Python, as their texts say.
+// readPython reads which plugins the modules of a view declare in Python.
 func (s *workspace) readPython(v *view) {
-	v.python, v.classes = nil, map[string]dataclass{}
+	v.python = nil
 	for _, m := range v.loaded.Modules {
 		for _, path := range pythonFiles(m) {
-			content, ok := s.texts.text(path)
-			if !ok {
-				continue
-			}
-			t := s.texts.script(path, content)
-			ns := pythonNamespace(m, path)
-			for i := range t.Plugins {
-				p := plugin(ns, &t.Plugins[i])
-				p.At = placeIn(t, path, t.Plugins[i].At)
-				v.python = append(v.python, p)
-			}
-			for i := range t.Classes {
-				c := &t.Classes[i]
-				v.classes[ns+"::"+c.Name] = dataclass{c, *placeIn(t, path, c.At)}
+			if content, ok := s.texts.text(path); ok {
+				v.python = append(v.python, declaredPlugins(pythonNamespace(m, path), path, content)...)
 			}
 		}
 	}
-}
-
-// placeIn returns a place of a text in Python.
-func placeIn(t *script, path string, offset int) *diag.Pos {
-	at := t.Position(offset, text.UTF32)
-	return &diag.Pos{File: path, Line: int(at.Line) + 1, Column: int(at.Character) + 1}
 }
 
 // pythonFiles returns the Python files of a module, in order.
@@ -83,52 +61,6 @@ func pythonNamespace(m *module.Module, path string) string {
 		parts = parts[:len(parts)-1]
 	}
 	return strings.Join(append([]string{m.Name}, parts...), "::")
-}
-
-// plugin returns a plugin as it is shown. It is called by no one.
-func plugin(namespace string, p *pysource.Plugin) eval.Plugin {
-	out := eval.Plugin{
-		Name: namespace + "::" + p.Name, Doc: p.Doc, Result: p.Result, AllowUnknown: true,
-		Deprecated: p.Deprecated, ReplacedBy: p.ReplacedBy,
-	}
-	for i := range p.Params {
-		out.Params = append(out.Params, declaredParam(&p.Params[i]))
-	}
-	for to, q := range map[**eval.Param]*pysource.Param{&out.Rest: p.Rest, &out.Named: p.Named} {
-		if q != nil {
-			one := declaredParam(q)
-			*to = &one
-		}
-	}
-	return out
-}
-
-func declaredParam(q *pysource.Param) eval.Param {
-	out := eval.Param{Name: q.Name, Type: q.Type, ByName: q.ByName}
-	if q.Optional {
-		out.Default = value(q.Default)
-	}
-	return out
-}
-
-// value returns what a default is that Python writes so. What is not plain is unknown here.
-func value(python string) types.Value {
-	switch python {
-	case "True", "False":
-		return python == "True"
-	case "None":
-		return types.Null{}
-	}
-	if said, ok := strings.CutPrefix(python, `"`); ok {
-		return strings.TrimSuffix(said, `"`)
-	}
-	if n, err := strconv.ParseInt(python, 10, 64); err == nil {
-		return n
-	}
-	if f, err := strconv.ParseFloat(python, 64); err == nil {
-		return f
-	}
-	return &types.Unknown{Why: "the editor does not run Python"}
 }
 
 // silent are plugins of Python as an evaluation for an editor calls them: what they would return is
@@ -181,80 +113,22 @@ func (s *workspace) pluginPlace(x *names.Symbol) (location, bool) {
 	return s.location(x.Plugin.At.File, t, t.Range(from, to, s.encoding))
 }
 
-// dataclass is one that modules have in Python.
-type dataclass struct {
-	*pysource.Class
-	at diag.Pos
-}
-
-// hasClass reports whether a class in Python stands for an entity.
-func (v *view) hasClass(x *names.Symbol) bool {
+// dataclasses returns the entities that extend std::Dataclass. Their classes in Python are not read,
+// so an evaluation takes each for complete.
+func (v *view) dataclasses() []eval.Dataclass {
 	base := v.names.Entity("std::Dataclass")
-	return base != nil && x.Kind == names.Entity && x != base && x.Is(base)
-}
-
-// frozen returns what stands for entities in Python.
-func (v *view) frozen() []eval.Dataclass {
 	var out []eval.Dataclass
-	for full, c := range v.classes {
-		if c.Frozen {
-			out = append(out, eval.Dataclass{Entity: full})
+	for _, src := range v.loaded.Sources {
+		for _, st := range src.File.Body {
+			e, ok := st.(*syntax.Entity)
+			if !ok || base == nil {
+				continue
+			}
+			full := src.Namespace + "::" + e.Name.Text
+			if x := v.names.Entity(full); x != nil && x.Is(base) {
+				out = append(out, eval.Dataclass{Entity: full})
+			}
 		}
 	}
 	return out
-}
-
-// differing returns what differs between entities and the classes in Python that stand for them.
-func differing(v *view) diag.Problems {
-	var out diag.Problems
-	for _, full := range slices.Sorted(maps.Keys(v.classes)) {
-		c, x := v.classes[full], v.names.Entity(full)
-		if x == nil || x.File == nil || !c.Sure || !v.hasClass(x) {
-			continue
-		}
-		bad := func(at *names.Symbol, message, hint string) {
-			out.Add(diag.Problem{
-				Pos: place(at), Code: eval.CodeDataclass, Message: message, Hint: hint,
-				Related: []diag.Related{{Pos: c.at, Message: "the class in Python"}},
-			})
-		}
-		attributes := map[string]*names.Symbol{}
-		for _, a := range x.Attributes() {
-			if a.Kind == names.Attribute {
-				attributes[a.Name] = a
-			}
-		}
-		for _, f := range c.Fields {
-			if attributes[f.Name] == nil {
-				bad(x,
-					fmt.Sprintf("the class %s in Python has the field %s, and the entity has no "+
-						"such attribute", c.Name, f.Name),
-					"add "+f.Type+" "+f.Name+" to the entity")
-			}
-			delete(attributes, f.Name)
-		}
-		for _, name := range slices.Sorted(maps.Keys(attributes)) {
-			bad(attributes[name], fmt.Sprintf("the class %s in Python has no field %s", c.Name,
-				name),
-				"a dataclass has a field for each attribute of its entity")
-		}
-	}
-	return out
-}
-
-// inPython returns what stands for an entity in Python, for people; "" if nothing does.
-func (v *view) inPython(x *names.Symbol) (code, doc string) {
-	c, ok := v.classes[x.FullName()]
-	if !ok || !v.hasClass(x) {
-		return "", ""
-	}
-	fields := make([]string, len(c.Fields))
-	for i, f := range c.Fields {
-		fields[i] = f.Name + ": " + f.Type
-	}
-	kind := "a dataclass"
-	if c.Frozen {
-		kind = "a frozen dataclass"
-	}
-	return "In Python " + kind + ": " + c.Name + "(" + strings.Join(fields, ", ") + ")", c.Doc
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"southbound/shared/lang/lsp/text"
-	"southbound/shared/lang/pysource"
 	"southbound/shared/lang/syntax"
 )
 
@@ -15,14 +14,6 @@ type texts struct {
 	open  map[string]*text.Text // what editors hold
 	files map[string]onDisk
 	trees map[string]*parsed
-	// scripts are the texts in Python.
-	scripts map[string]*script
-}
-
-// script is a text in Python with what it has for models.
-type script struct {
-	*text.Text
-	pysource.File
 }
 
 // onDisk is what a file held, and by what it is known that it still does.
@@ -48,7 +39,6 @@ func (p *parsed) broken() bool { return p.good != p.tree }
 func newTexts() *texts {
 	return &texts{
 		open: map[string]*text.Text{}, files: map[string]onDisk{}, trees: map[string]*parsed{},
-		scripts: map[string]*script{},
 	}
 }
 
@@ -102,15 +92,5 @@ func (t *texts) parsed(path, content string) *parsed {
 		p.good = before.good
 	}
 	t.trees[path] = p
-	return p
-}
-
-// script returns a text in Python, with what it declares.
-func (t *texts) script(path, content string) *script {
-	if before := t.scripts[path]; before != nil && before.String() == content {
-		return before
-	}
-	p := &script{text.New(content), pysource.Read(content)}
-	t.scripts[path] = p
 	return p
 }

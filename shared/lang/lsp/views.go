@@ -25,10 +25,8 @@ type view struct {
 	names  *names.Project
 	extra  []string      // texts of modules that the model does not import
 	python []eval.Plugin // what its modules declare in Python
-	// classes are the dataclasses that stand there, by the full names of their entities.
-	classes map[string]dataclass
-	found   diag.Problems
-	failed  error
+	found  diag.Problems
+	failed error
 
 	stale   bool            // files may have come or gone
 	touched map[string]bool // texts that have changed
