@@ -62,5 +62,5 @@ func (t *aliasTable) lookup(name string) (*DataType, error) {
 func validAlias(name string) bool {
 	p := &parser{s: name}
 	n := p.typ(0)
-	return p.err == nil && n.text == name && !slices.Contains(kinds(), kind(name)) && name != "Init"
+	return p.err == nil && n.text == name && !slices.Contains(kinds(), kind(name))
 }

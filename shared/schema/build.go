@@ -50,7 +50,7 @@ func (b *builder) named(n *node) *DataType {
 	}
 	d := &DataType{kind: kind(n.text), floats: floats{math.Inf(-1), math.Inf(1)}}
 	switch d.kind {
-	case kindAny, kindData, kindRichData, kindUndef:
+	case kindAny, kindData:
 		b.none(n)
 		d.undef = true
 	case kindNumeric:
@@ -58,20 +58,8 @@ func (b *builder) named(n *node) *DataType {
 			return b.fail(n, "Variant[Integer[…], Float[…]] has ranges",
 				"Numeric has no parameters,")
 		}
-	case kindScalar, kindScalarData, kindSemVerRange, kindBinary:
-		b.none(n)
-	case kindURI:
-		if n.open {
-			return b.fail(n, "use Pattern for the form of a URI", "URI has no parameters here,")
-		}
-	case kindSemVer:
-		b.versions(d, n)
-	case kindIterable:
-		if b.atMost(n.params, 1) && len(n.params) == 1 {
-			d.of = []*DataType{b.typ(&n.params[0])}
-		}
-	case kindString, kindCollection:
-		b.sized(d, n.params, d.kind == kindString)
+	case kindString:
+		b.sized(d, n.params, true)
 	case kindInteger:
 		b.integer(d, n)
 	case kindFloat:
@@ -82,7 +70,7 @@ func (b *builder) named(n *node) *DataType {
 		b.enum(d, n)
 	case kindPattern:
 		b.pattern(d, n)
-	case kindOptional, kindNotUndef, kindSensitive:
+	case kindOptional, kindSensitive:
 		b.wrapper(d, n)
 	case kindVariant:
 		return b.variant(d, n)
@@ -90,13 +78,10 @@ func (b *builder) named(n *node) *DataType {
 		b.items(d, n)
 	case kindStruct:
 		b.structure(d, n)
-	case kindTimestamp, kindTimespan:
-		b.times(d, n)
+	case kindTimestamp:
+		b.none(n)
 	default:
-		if !isUnvalued(d.kind) {
-			return b.alias(n)
-		}
-		b.foreign(d, n)
+		return b.alias(n)
 	}
 	for _, o := range d.of {
 		d.secret = d.secret || o.secret
@@ -108,13 +93,11 @@ func (b *builder) named(n *node) *DataType {
 func (b *builder) alias(n *node) *DataType {
 	d, err := b.aliases.lookup(n.text)
 	switch {
-	case n.text == "Init":
-		return b.fail(n, "name the types that are meant: Variant[…]",
-			"Init stands for whatever something can be made from, which is not agreed,")
 	case err != nil:
 		return b.fail(n, "", "the alias %s: %s;", n.text, err)
 	case d == nil:
-		return b.fail(n, nearestHint(n.text, typeNames(b.aliases)),
+		names := typeNames(b.aliases)
+		return b.fail(n, orList(nearestHint(n.text, names), "there are ", names),
 			"%q is neither a type nor an alias", n.text)
 	case n.open:
 		return b.fail(n, "", "the alias %s has no parameters,", n.text)
@@ -245,17 +228,10 @@ func (b *builder) enum(d *DataType, n *node) {
 	if !b.needs(n, "the words it stands for") {
 		return
 	}
-	params := n.params
-	if last := &params[len(params)-1]; last.kind == nodeBool && len(params) > 1 {
-		d.fold, params = last.text == "true", params[:len(params)-1]
-	}
-	for i := range params {
-		p := &params[i]
+	for i := range n.params {
+		p := &n.params[i]
 		switch {
 		case p.kind == nodeString || p.kind == nodeWord:
-			if d.fold {
-				p.text = strings.ToLower(p.text)
-			}
 			d.words = append(d.words, p.text)
 		case p.kind == nodeType || p.kind == nodeBool:
 			b.fail(p, "write it in quotes: '"+p.text+"'",
@@ -278,10 +254,6 @@ func (b *builder) pattern(d *DataType, n *node) {
 		case p.kind == nodeRegexp:
 		case p.kind == nodeString, p.kind == nodeWord:
 			source = escapeSlashes(source)
-		case p.kind == nodeType && len(p.params) > 0 &&
-			(p.text == string(kindPattern) || p.text == "Regexp"):
-			b.pattern(d, p) // what is in brackets is one of these
-			continue
 		default:
 			b.fail(p, "", "expected a /regular expression/")
 			return

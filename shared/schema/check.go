@@ -3,13 +3,11 @@ package schema
 import (
 	"math/big"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"southbound/shared/fault"
 	"southbound/shared/resource"
-	"southbound/shared/schema/puppet"
 )
 
 // origin says where a value comes from.
@@ -40,8 +38,6 @@ func (d *DataType) accepts(v any, from origin) bool {
 	switch d.kind {
 	case kindOptional:
 		return v == nil || d.of[0].accepts(v, from)
-	case kindNotUndef:
-		return v != nil && d.of[0].accepts(v, from)
 	case kindVariant:
 		for _, o := range d.of {
 			if o.accepts(v, from) {
@@ -67,18 +63,13 @@ func (d *DataType) accepts(v any, from origin) bool {
 // files are stored readable, so they are not accepted as secrets.
 func (d *DataType) acceptsFile() bool {
 	switch d.kind {
-	case kindString, kindPattern, kindAny, kindScalar, kindScalarData, kindData, kindRichData:
+	case kindString, kindPattern, kindAny, kindData:
 		return true
 	}
 	return false
 }
 
 func acceptsLiteral(d *DataType, v any, from origin) bool {
-	if d.kind == kindIterable {
-		items, can := puppet.Items(v, len(d.of) > 0)
-		refused := func(item any) bool { return !d.of[0].accepts(item, from) }
-		return can && (len(d.of) == 0 || !slices.ContainsFunc(items, refused))
-	}
 	switch v := v.(type) {
 	case nil:
 		return d.undef
@@ -86,17 +77,14 @@ func acceptsLiteral(d *DataType, v any, from origin) bool {
 		switch d.kind {
 		case kindBoolean:
 			return len(d.words) == 0 || (d.words[0] == "true") == v
-		case kindAny, kindScalar, kindScalarData, kindData, kindRichData:
+		case kindAny, kindData:
 			return true
 		}
 	case string:
 		return acceptsText(d, v)
 	case int64:
-		switch d.kind {
-		case kindInteger:
+		if d.kind == kindInteger {
 			return d.size.has(v)
-		case kindTimespan:
-			return d.low <= float64(v) && float64(v) <= d.high
 		}
 		return acceptsNumber(d)
 	case *big.Int:
@@ -105,8 +93,7 @@ func acceptsLiteral(d *DataType, v any, from origin) bool {
 		}
 		return v != nil && acceptsNumber(d)
 	case float64:
-		switch d.kind {
-		case kindFloat, kindTimespan:
+		if d.kind == kindFloat {
 			return d.low <= v && v <= d.high
 		}
 		return acceptsNumber(d)
@@ -121,7 +108,7 @@ func acceptsLiteral(d *DataType, v any, from origin) bool {
 // acceptsNumber reports whether any number fits.
 func acceptsNumber(d *DataType) bool {
 	switch d.kind {
-	case kindNumeric, kindAny, kindScalar, kindScalarData, kindData, kindRichData:
+	case kindNumeric, kindAny, kindData:
 		return true
 	}
 	return false
@@ -132,32 +119,24 @@ func acceptsText(d *DataType, s string) bool {
 	case kindString:
 		return d.size.open() || d.size.has(int64(utf8.RuneCountInString(s)))
 	case kindEnum:
-		if d.fold {
-			s = strings.ToLower(s)
-		}
 		_, found := slices.BinarySearch(d.words, s)
 		return found
 	case kindPattern:
 		return slices.ContainsFunc(d.patterns, func(p oneForm) bool { return p.re.MatchString(s) })
-	case kindAny, kindScalar, kindScalarData, kindData, kindRichData:
+	case kindAny, kindData:
 		return true
-	case kindTimestamp, kindTimespan:
-		n, ok := secondsOf(d.kind, s)
-		return ok && d.low <= n && n <= d.high
+	case kindTimestamp:
+		_, err := time.Parse(time.RFC3339Nano, s)
+		return err == nil
 	}
-	if len(d.ranges) > 0 {
-		in := func(r puppet.VersionRange) bool { return r.Has(s) }
-		return slices.ContainsFunc(d.ranges, in)
-	}
-	form, is := puppet.FormOf(string(d.kind))
-	return is && form.Accepts(s)
+	return false
 }
 
 func acceptsList(d *DataType, list []any, from origin) bool {
 	switch d.kind {
-	case kindAny, kindData, kindRichData:
+	case kindAny, kindData:
 		return true
-	case kindArray, kindTuple, kindCollection:
+	case kindArray, kindTuple:
 	default:
 		return false
 	}
@@ -176,7 +155,7 @@ func acceptsList(d *DataType, list []any, from origin) bool {
 // applies to all further items.
 func (d *DataType) item(i int) *DataType {
 	switch {
-	case d.kind == kindCollection || len(d.of) == 0:
+	case len(d.of) == 0:
 		return nil
 	case d.kind == kindTuple:
 		return d.of[min(i, len(d.of)-1)]
@@ -186,10 +165,8 @@ func (d *DataType) item(i int) *DataType {
 
 func acceptsMap(d *DataType, m map[string]any, from origin) bool {
 	switch d.kind {
-	case kindAny, kindData, kindRichData:
+	case kindAny, kindData:
 		return true
-	case kindCollection:
-		return d.size.has(int64(len(m)))
 	case kindStruct:
 		return acceptsStruct(d, m, from)
 	case kindHash:
@@ -222,16 +199,4 @@ func acceptsStruct(d *DataType, m map[string]any, from origin) bool {
 		}
 	}
 	return known == len(m)
-}
-
-// secondsOf reads the text of a time (since 1970) or of a duration.
-func secondsOf(k kind, s string) (float64, bool) {
-	if k == kindTimespan {
-		return puppet.Timespan(s)
-	}
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return 0, false
-	}
-	return float64(t.Unix()) + float64(t.Nanosecond())/1e9, true
 }

@@ -46,7 +46,7 @@ func wantsNumber(d *DataType) bool {
 	switch d.kind {
 	case kindInteger, kindNumeric, kindFloat:
 		return true
-	case kindOptional, kindNotUndef, kindSensitive, kindVariant:
+	case kindOptional, kindSensitive, kindVariant:
 		for _, o := range d.of {
 			if wantsNumber(o) {
 				return true
@@ -75,7 +75,7 @@ func readingsOf(d *DataType, text string) []any {
 		out = append(out, v)
 	}
 	switch d.kind {
-	case kindOptional, kindNotUndef, kindSensitive, kindVariant:
+	case kindOptional, kindSensitive, kindVariant:
 		for _, o := range d.of {
 			for _, v := range readingsOf(o, text) {
 				add(v, true)
@@ -91,13 +91,9 @@ func readingsOf(d *DataType, text string) []any {
 		} else {
 			add(floatText(text))
 		}
-	case kindTimespan:
-		if !acceptsText(d, text) {
-			add(floatText(text))
-		}
 	case kindBoolean:
 		add(text == "true", text == "true" || text == "false")
-	case kindArray, kindTuple, kindHash, kindStruct, kindCollection:
+	case kindArray, kindTuple, kindHash, kindStruct:
 		add(jsonText(text))
 	}
 	return out

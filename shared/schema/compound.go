@@ -1,13 +1,9 @@
 package schema
 
 import (
-	"math"
 	"math/big"
 	"slices"
 	"strings"
-	"time"
-
-	"southbound/shared/schema/puppet"
 )
 
 // wrapper builds a type around one other.
@@ -72,11 +68,7 @@ func (b *builder) items(d *DataType, n *node) {
 	types := 0
 	for types < len(n.params) && n.params[types].kind != nodeInt &&
 		n.params[types].kind != nodeDefault {
-		if p := &n.params[types]; d.kind == kindTuple {
-			d.of = append(d.of, b.itemType(p))
-		} else {
-			d.of = append(d.of, b.typ(p))
-		}
+		d.of = append(d.of, b.typ(&n.params[types]))
 		types++
 	}
 	rest := n.params[types:]
@@ -86,6 +78,8 @@ func (b *builder) items(d *DataType, n *node) {
 		b.fail(&n.params[1], "Tuple[…] has several types", "expected a size")
 	case d.kind == kindHash && types == 1:
 		b.fail(n, "write Hash[String, …]", "Hash needs the types of its keys and of its values")
+	case d.kind == kindHash && types > 0 && !hasText(d.of[0]):
+		b.fail(&n.params[0], "write String, Pattern or Enum", "the keys of documents are text,")
 	case d.kind == kindHash && types > 2:
 		b.fail(&n.params[2], "", "expected a size")
 	case d.kind == kindTuple && types == 0 && len(rest) > 0:
@@ -111,10 +105,8 @@ func (b *builder) structure(d *DataType, n *node) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(pairs) && b.p.err == nil; i += 2 {
 		m := b.memberKey(&pairs[i])
-		m.typ = b.itemType(&pairs[i+1])
-		// What the type says already is not said again.
-		m.optional = m.optional && !m.typ.undef
-		m.required = m.required && m.typ.undef
+		m.typ = b.typ(&pairs[i+1])
+		m.optional = m.optional && !m.typ.undef // the type implies it
 		if seen[m.name] {
 			b.fail(&pairs[i], "", "the key %q is there twice", m.name)
 		}
@@ -124,14 +116,13 @@ func (b *builder) structure(d *DataType, n *node) {
 	}
 }
 
-// memberKey reads k, 'k', Optional[k] or NotUndef[k]. Optional[k] => T, where T does not accept
-// undef, refuses an explicit undef.
+// memberKey reads k, 'k' or Optional[k]. Optional[k] => T, where T does not accept null, refuses an
+// explicit null.
 func (b *builder) memberKey(n *node) member {
 	m := member{}
 	key := n
-	if n.kind == nodeType && len(n.params) == 1 &&
-		(n.text == string(kindOptional) || n.text == string(kindNotUndef)) {
-		m.optional, m.required = n.text == string(kindOptional), n.text == string(kindNotUndef)
+	if n.kind == nodeType && len(n.params) == 1 && n.text == string(kindOptional) {
+		m.optional = true
 		key = &n.params[0]
 	}
 	if (key.kind != nodeWord && key.kind != nodeString) || key.text == "" {
@@ -141,67 +132,13 @@ func (b *builder) memberKey(n *node) member {
 	return m
 }
 
-// times reads the range of a Timestamp or Timespan.
-func (b *builder) times(d *DataType, n *node) {
-	if !b.atMost(n.params, 2) {
-		return
+// hasText reports whether some text is of the type.
+func hasText(d *DataType) bool {
+	switch d.kind {
+	case kindOptional, kindVariant:
+		return slices.ContainsFunc(d.of, hasText)
+	case kindString, kindEnum, kindPattern, kindTimestamp, kindAny, kindData:
+		return true
 	}
-	ends := [2]*float64{&d.low, &d.high}
-	for i := range n.params {
-		p := &n.params[i]
-		ok := true
-		word := p.text
-		switch p.kind {
-		case nodeDefault:
-		case nodeInt:
-			*ends[i], _ = new(big.Float).SetInt(p.num).Float64()
-		case nodeFloat:
-			*ends[i] = p.float
-		case nodeString:
-			word = quote(p.text)
-			*ends[i], ok = endOf(d.kind, p.text)
-		case nodeMap:
-			word = p.normal()
-			*ends[i], ok = unitsOf(p.params)
-			ok = ok && d.kind == kindTimespan
-		default:
-			ok = false
-		}
-		if !ok {
-			b.fail(p, "", "expected default, a number of seconds, or %s in quotes", d.Describe())
-		}
-		d.words = append(d.words, word)
-	}
-	if d.low > d.high {
-		b.fail(&n.params[0], "the earlier one stands first", "the range is empty")
-	}
-}
-
-// endOf reads a text as an end of a range: also a time without a zone, which is UTC, and one
-// without the time of day.
-func endOf(k kind, s string) (float64, bool) {
-	if n, ok := secondsOf(k, s); ok || k != kindTimestamp {
-		return n, ok
-	}
-	s = strings.TrimSuffix(s, " UTC")
-	for _, layout := range []string{"2006-01-02T15:04:05", time.DateOnly} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return float64(t.Unix()) + float64(t.Nanosecond())/1e9, true
-		}
-	}
-	return 0, false
-}
-
-// unitsOf reads {days => 1, hours => 12} as seconds.
-func unitsOf(pairs []node) (float64, bool) {
-	total := 0.0
-	for i := 0; i+1 < len(pairs); i += 2 {
-		unit, known := puppet.Unit(pairs[i].text)
-		if !known || pairs[i+1].kind != nodeInt {
-			return 0, false
-		}
-		n, _ := new(big.Float).SetInt(pairs[i+1].num).Float64()
-		total += n * unit
-	}
-	return total, len(pairs) > 0 && !math.IsInf(total, 0)
+	return false
 }

@@ -14,13 +14,10 @@ import (
 
 // DataType is a parsed data type expression, such as Optional[Integer[0, 65535]]. It is immutable.
 //
-// The language is that of Puppet's data types, as far as documents have values for it: Any, Undef,
-// NotUndef, Optional, Variant; String, Enum, Pattern; Integer, Float, Numeric, Boolean; Scalar,
-// ScalarData, Data, RichData; Array, Tuple, Hash, Struct, Collection, Iterable; Sensitive. Of some
-// the values are texts here: Timestamp (as in RFC 3339), Timespan (1-02:30:00, or a number of
-// seconds), SemVer, SemVerRange, URI and Binary (base64). What describes code or a catalogue
-// (Callable, Type, Regexp, Resource, Runtime, ...) is read and accepts nothing. Enum, Pattern,
-// Struct, Optional and Variant without parameters are refused: what they should mean is not agreed.
+// The language is a part of that of Puppet's data types: Any, Data, Optional, Variant; String, Enum,
+// Pattern; Integer, Float, Numeric, Boolean; Array, Tuple, Hash, Struct; Sensitive; and Timestamp,
+// whose values are texts as in RFC 3339. Enum, Pattern, Struct, Optional and Variant without
+// parameters are refused: what they should mean is not agreed.
 //
 // What it has as methods is what others ask of a type. How a value is checked, explained, described
 // and so on, kind by kind, are functions over it, in a file for each of these purposes.
@@ -29,14 +26,11 @@ type DataType struct {
 	alias    string      // the name under which the expression was found, "" for none
 	of       []*DataType // parameters that are types
 	size     interval    // of an Integer's value, and of how many characters or items there may be
-	floats               // of a Float's value, and of the seconds of times
-	words    []string    // of an Enum, sorted; the parameters of others as they are printed
-	fold     bool        // Enum: upper and lower case are the same, words are lower case
+	floats               // of a Float's value
+	words    []string    // of an Enum, sorted; the parameter of a Boolean
 	literal  bool        // an Enum that was written as one quoted word
 	patterns []oneForm
-	ranges   []puppet.VersionRange // of a SemVer
 	members  []member
-	foreign  bool // no document has values of it
 	undef    bool // accepts undef
 	weight   int  // how many types it is made of, aliases written out
 	secret   bool // is or holds Sensitive
@@ -46,50 +40,31 @@ type DataType struct {
 type kind string
 
 const (
-	kindAny        kind = "Any"
-	kindUndef      kind = "Undef"
-	kindNotUndef   kind = "NotUndef"
-	kindOptional   kind = "Optional"
-	kindVariant    kind = "Variant"
-	kindString     kind = "String"
-	kindEnum       kind = "Enum"
-	kindPattern    kind = "Pattern"
-	kindInteger    kind = "Integer"
-	kindFloat      kind = "Float"
-	kindNumeric    kind = "Numeric"
-	kindBoolean    kind = "Boolean"
-	kindScalar     kind = "Scalar"
-	kindScalarData kind = "ScalarData"
-	kindData       kind = "Data"
-	kindCollection kind = "Collection"
-	kindArray      kind = "Array"
-	kindTuple      kind = "Tuple"
-	kindHash       kind = "Hash"
-	kindStruct     kind = "Struct"
-	kindSensitive  kind = "Sensitive"
-	kindTimestamp  kind = "Timestamp"
-	kindTimespan   kind = "Timespan"
-	kindRichData   kind = "RichData"
-	kindIterable   kind = "Iterable"
-
-	kindRuntime     kind = puppet.Runtime
-	kindSemVer      kind = puppet.SemVer
-	kindSemVerRange kind = puppet.SemVerRange
-	kindURI         kind = puppet.URI
-	kindBinary      kind = puppet.Binary
+	kindAny       kind = "Any"
+	kindOptional  kind = "Optional"
+	kindVariant   kind = "Variant"
+	kindString    kind = "String"
+	kindEnum      kind = "Enum"
+	kindPattern   kind = "Pattern"
+	kindInteger   kind = "Integer"
+	kindFloat     kind = "Float"
+	kindNumeric   kind = "Numeric"
+	kindBoolean   kind = "Boolean"
+	kindData      kind = "Data"
+	kindArray     kind = "Array"
+	kindTuple     kind = "Tuple"
+	kindHash      kind = "Hash"
+	kindStruct    kind = "Struct"
+	kindSensitive kind = "Sensitive"
+	kindTimestamp kind = "Timestamp"
 )
 
 func kinds() []kind {
-	out := []kind{
-		kindAny, kindUndef, kindNotUndef, kindOptional, kindVariant, kindString, kindEnum,
-		kindPattern, kindInteger, kindFloat, kindNumeric, kindBoolean, kindScalar, kindScalarData,
-		kindData, kindCollection, kindArray, kindTuple, kindHash, kindStruct, kindSensitive,
-		kindTimestamp, kindTimespan, kindRichData, kindIterable,
+	return []kind{
+		kindAny, kindArray, kindBoolean, kindData, kindEnum, kindFloat, kindHash, kindInteger,
+		kindNumeric, kindOptional, kindPattern, kindSensitive, kindString, kindStruct,
+		kindTimestamp, kindTuple, kindVariant,
 	}
-	for _, name := range slices.Concat(puppet.Forms(), puppet.Unvalued()) {
-		out = append(out, kind(name))
-	}
-	return out
 }
 
 // oneForm is one regular expression of a Pattern.
@@ -103,11 +78,10 @@ type member struct {
 	name     string
 	typ      *DataType
 	optional bool // may be absent, though its type does not accept undef
-	required bool // must be there, though its type accepts undef
 }
 
 // mayBeAbsent reports whether a Struct may lack the member.
-func (m *member) mayBeAbsent() bool { return m.optional || m.typ.undef && !m.required }
+func (m *member) mayBeAbsent() bool { return m.optional || m.typ.undef }
 
 // interval is a range of integers; nil leaves an end open.
 type interval struct {
@@ -180,7 +154,7 @@ func (d *DataType) Optional() bool { return d.kind == kindOptional }
 // Unsealed returns the type of what a secret holds that is of a type.
 func Unsealed(d *DataType) *DataType {
 	switch d.kind {
-	case kindOptional, kindNotUndef, kindSensitive:
+	case kindOptional, kindSensitive:
 		if len(d.of) == 1 {
 			return Unsealed(d.of[0])
 		}
@@ -215,8 +189,7 @@ func (d *DataType) expansion() string {
 func paramsOf(d *DataType) []string {
 	var out []string
 	for _, o := range d.of {
-		if bare := o.kind == kindAny && o.alias == ""; !bare || d.kind != kindNotUndef &&
-			d.kind != kindSensitive {
+		if bare := o.kind == kindAny && o.alias == ""; !bare || d.kind != kindSensitive {
 			out = append(out, o.String())
 		}
 	}
@@ -225,10 +198,7 @@ func paramsOf(d *DataType) []string {
 		for _, w := range d.words {
 			out = append(out, quote(w))
 		}
-		if d.fold {
-			out = append(out, "true")
-		}
-	case kindBoolean, kindTimestamp, kindTimespan, kindSemVer:
+	case kindBoolean:
 		out = append(out, d.words...)
 	case kindPattern:
 		for _, p := range d.patterns {
@@ -246,9 +216,6 @@ func paramsOf(d *DataType) []string {
 			out = append(out, bounds(d.size.min, d.size.max, "0")...)
 		}
 	default:
-		if d.foreign {
-			return d.words
-		}
 		if !d.size.open() {
 			out = append(out, bounds(d.size.min, d.size.max, "0")...)
 		}
@@ -299,8 +266,6 @@ func memberList(d *DataType) string {
 		switch {
 		case m.optional:
 			key = "Optional[" + key + "]"
-		case m.required:
-			key = "NotUndef[" + key + "]"
 		}
 		list[i] = key + " => " + m.typ.String()
 	}

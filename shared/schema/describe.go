@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-
-	"southbound/shared/schema/puppet"
 )
 
 // maxWords bounds how many words of an Enum a message lists.
@@ -17,9 +15,7 @@ func (d *DataType) Describe() string {
 	switch d.kind {
 	case kindAny:
 		return "any value"
-	case kindUndef:
-		return "nothing (null)"
-	case kindOptional, kindNotUndef:
+	case kindOptional:
 		if len(d.of) == 1 && d.of[0].kind != kindAny {
 			return d.of[0].Describe()
 		}
@@ -46,46 +42,19 @@ func (d *DataType) Describe() string {
 		}
 		return "a Boolean"
 	case kindTimestamp:
-		return "a time such as 2026-01-31T12:00:00Z" + describeTimes(d)
-	case kindTimespan:
-		return "a duration such as 1-02:30:00, or a number of seconds" + describeTimes(d)
+		return "a time such as 2026-01-31T12:00:00Z"
 	case kindSensitive:
 		return "a secret, which is " + d.of[0].Describe()
-	case kindScalar, kindScalarData:
-		return "a String, a number or a Boolean"
 	case kindData:
 		return "data"
-	case kindRichData:
-		return "any value"
-	case kindIterable:
-		if len(d.of) == 1 {
-			return "what can be gone through, with items of " + d.of[0].String()
-		}
-		return "a list, a map, a text or a number of items"
-	}
-	if form, is := puppet.FormOf(string(d.kind)); is {
-		return form.Describe + describeVersions(d)
-	}
-	if d.foreign {
-		return "what no document can hold (" + d.String() + ")"
 	}
 	return describeItems(d)
 }
 
-// describeVariant names Undef last and leaves out what another member says already.
 func describeVariant(d *DataType) string {
-	var parts []string
-	nothing := false
-	for _, o := range d.of {
-		switch text := o.Describe(); {
-		case o.kind == kindUndef:
-			nothing = true
-		default:
-			parts = append(parts, text)
-		}
-	}
-	if nothing {
-		parts = append(parts, "nothing (null)")
+	parts := make([]string, len(d.of))
+	for i, o := range d.of {
+		parts[i] = o.Describe()
 	}
 	return strings.Join(parts, " or ")
 }
@@ -163,28 +132,9 @@ func describeSize(d *DataType, unit, link string) string {
 	return " " + link + " " + lo.String() + " to " + count(hi)
 }
 
-func describeVersions(d *DataType) string {
-	if len(d.ranges) == 0 {
-		return ""
-	}
-	return ", in " + strings.Join(d.words, " or ")
-}
-
-func describeTimes(d *DataType) string {
-	switch len(d.words) {
-	case 1:
-		return ", from " + d.words[0]
-	case 2:
-		return ", from " + d.words[0] + " to " + d.words[1]
-	}
-	return ""
-}
-
 func describeItems(d *DataType) string {
 	size := describeSize(d, "item", "with")
 	switch d.kind {
-	case kindCollection:
-		return "a list or a map" + size
 	case kindArray:
 		if len(d.of) == 1 {
 			return "an Array of " + d.of[0].String() + size

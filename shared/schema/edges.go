@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"southbound/shared/resource"
-	"southbound/shared/schema/puppet"
 )
 
 // The bounds of generated values where a type has none.
@@ -37,7 +36,7 @@ func edgesOf(d *DataType, depth int) []any {
 		return nil
 	}
 	switch d.kind {
-	case kindOptional, kindNotUndef, kindVariant, kindSensitive:
+	case kindOptional, kindVariant, kindSensitive:
 		var out []any
 		for _, o := range d.of {
 			out = append(out, edgesOf(o, depth+1)...)
@@ -55,19 +54,18 @@ func edgesOf(d *DataType, depth int) []any {
 		return patternEdges(d)
 	case kindInteger:
 		return integerEdges(d)
-	case kindFloat, kindNumeric, kindTimespan:
+	case kindFloat, kindNumeric:
 		return floatEdges(d)
 	case kindBoolean:
 		return []any{false, true}
 	case kindTimestamp:
 		return []any{"2000-02-29T23:59:59Z", "1969-12-31T23:59:59.999999999+14:00"}
-	case kindArray, kindTuple, kindCollection, kindHash, kindStruct:
+	case kindArray, kindTuple, kindHash, kindStruct:
 		return compoundEdges(d, depth)
-	case kindAny, kindScalar, kindScalarData, kindData, kindRichData, kindIterable:
+	case kindAny, kindData:
 		return append([]any{false, int64(0), int64(math.MaxInt64), -1.5}, oddTexts()...)
 	}
-	form, _ := puppet.FormOf(string(d.kind))
-	return form.Edges
+	return nil
 }
 
 // oddTexts returns texts that programs often handle wrongly.

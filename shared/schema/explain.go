@@ -38,7 +38,7 @@ func (m *mismatch) under(text string, private bool) *mismatch {
 func (d *DataType) explain(v any, from origin) *mismatch {
 	plain := &mismatch{want: d, got: v, from: from}
 	switch d.kind {
-	case kindOptional, kindNotUndef:
+	case kindOptional:
 		if v != nil {
 			return d.of[0].explain(v, from)
 		}
@@ -71,7 +71,7 @@ func alikeIn(d *DataType, v any) *DataType {
 	var found *DataType
 	for _, o := range d.of {
 		inner := o
-		for len(inner.of) > 0 && (inner.kind == kindOptional || inner.kind == kindNotUndef) {
+		for len(inner.of) > 0 && inner.kind == kindOptional {
 			inner = inner.of[0]
 		}
 		if list && (inner.kind == kindArray || inner.kind == kindTuple) || hash &&
@@ -86,7 +86,7 @@ func alikeIn(d *DataType, v any) *DataType {
 }
 
 func explainList(d *DataType, plain *mismatch, list []any) *mismatch {
-	if d.kind != kindArray && d.kind != kindTuple && d.kind != kindCollection {
+	if d.kind != kindArray && d.kind != kindTuple {
 		return plain
 	}
 	if !d.size.has(int64(len(list))) {

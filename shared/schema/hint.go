@@ -14,7 +14,7 @@ import (
 // right ones that are written in the wrong way.
 func hintFor(d *DataType, v any, from origin, show bool) string {
 	switch d.kind {
-	case kindOptional, kindNotUndef:
+	case kindOptional:
 		return hintFor(d.of[0], v, from, show)
 	case kindSensitive:
 		if _, file := v.(resource.File); from == authored && !file && v != nil {

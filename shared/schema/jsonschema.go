@@ -2,19 +2,15 @@ package schema
 
 import (
 	"math"
-
-	"southbound/shared/schema/puppet"
 )
 
 // JSONSchema returns a JSON Schema (draft 2020-12) for literal values of this type in documents,
 // for editors. It accepts all that Check accepts, and more in places: it cannot express whether 1.0
-// is an integer, the forms of times, versions and URIs, and long classes of characters. Inside
+// is an integer, the forms of times, and long classes of characters. Inside
 // lists and maps it accepts references; the schema of Compiled.JSONSchema also accepts them in
 // place of a whole value.
 func (d *DataType) JSONSchema() map[string]any {
 	switch d.kind {
-	case kindUndef:
-		return map[string]any{"type": "null"}
 	case kindString:
 		return addSizes(d, map[string]any{"type": "string"}, "minLength", "maxLength")
 	case kindEnum:
@@ -32,35 +28,20 @@ func (d *DataType) JSONSchema() map[string]any {
 			return map[string]any{"const": d.words[0] == "true"}
 		}
 		return map[string]any{"type": "boolean"}
-	case kindScalar, kindScalarData:
-		return map[string]any{"type": []any{"string", "number", "boolean"}}
 	case kindTimestamp:
 		return map[string]any{"type": "string", "format": "date-time"}
-	case kindTimespan:
-		return map[string]any{"type": []any{"string", "number"}}
 	case kindSensitive:
 		return referenceSchema(false, nil)
-	case kindIterable:
-		return map[string]any{"type": []any{"array", "object", "string", "integer"}}
-	case kindArray, kindTuple, kindHash, kindStruct, kindCollection:
+	case kindArray, kindTuple, kindHash, kindStruct:
 		return itemsSchema(d)
 	case kindOptional:
 		return anyOf(d.of[0].JSONSchema(), map[string]any{"type": "null"})
-	case kindNotUndef:
-		return map[string]any{"allOf": []any{d.of[0].JSONSchema(),
-			map[string]any{"not": map[string]any{"type": "null"}}}}
 	case kindVariant:
 		out := make([]map[string]any, len(d.of))
 		for i, o := range d.of {
 			out[i] = o.JSONSchema()
 		}
 		return anyOf(out...)
-	}
-	if form, is := puppet.FormOf(string(d.kind)); is {
-		return form.Schema
-	}
-	if d.foreign {
-		return map[string]any{"not": map[string]any{}}
 	}
 	return map[string]any{}
 }
@@ -128,7 +109,7 @@ func (d *DataType) inDocument() map[string]any {
 // compound reports whether values of the type have items.
 func (d *DataType) compound() bool {
 	switch d.kind {
-	case kindArray, kindTuple, kindHash, kindStruct, kindCollection, kindIterable:
+	case kindArray, kindTuple, kindHash, kindStruct:
 		return true
 	}
 	for _, o := range d.of {
@@ -142,7 +123,7 @@ func (d *DataType) compound() bool {
 // takesFile reports whether a file is accepted by this type, or by one that it is made of.
 func (d *DataType) takesFile() bool {
 	switch d.kind {
-	case kindOptional, kindNotUndef, kindVariant:
+	case kindOptional, kindVariant:
 		for _, o := range d.of {
 			if o.takesFile() {
 				return true
@@ -165,9 +146,6 @@ func addSizes(d *DataType, s map[string]any, least, limit string) map[string]any
 }
 
 func enumSchema(d *DataType) map[string]any {
-	if d.fold {
-		return map[string]any{"type": "string", "pattern": puppet.FoldedWords(d.words)}
-	}
 	words := make([]any, len(d.words))
 	for i, w := range d.words {
 		words[i] = w
@@ -218,8 +196,6 @@ func floatSchema(d *DataType) map[string]any {
 
 func itemsSchema(d *DataType) map[string]any {
 	switch d.kind {
-	case kindCollection:
-		return map[string]any{"type": []any{"array", "object"}}
 	case kindArray:
 		out := addSizes(d, map[string]any{"type": "array"}, "minItems", "maxItems")
 		if len(d.of) == 1 {

@@ -280,9 +280,6 @@ func (c *compiler) attribute(t *Compiled, i int) {
 		d = &DataType{kind: kindAny, undef: true}
 	}
 	a.Sensitive = a.Sensitive || d.secret
-	if err == nil && isEmpty(d) && !d.undef {
-		c.bad(a.Name, hollowIn(d).meant(c.aliases), "no document can hold a value of %s", d)
-	}
 	c.behaviour(t, a, d)
 	c.ensure(a, d)
 	if a.Default != nil && err == nil {
@@ -393,10 +390,10 @@ func (c *compiler) metadata(t *Compiled) {
 // hasScalar reports whether some text, number or boolean is of the type.
 func (d *DataType) hasScalar() bool {
 	switch d.kind {
-	case kindOptional, kindNotUndef, kindVariant:
+	case kindOptional, kindVariant:
 		return slices.ContainsFunc(d.of, (*DataType).hasScalar)
-	case kindUndef, kindArray, kindTuple, kindHash, kindStruct, kindCollection, kindSensitive:
+	case kindArray, kindTuple, kindHash, kindStruct, kindSensitive:
 		return false
 	}
-	return !d.foreign
+	return true
 }

@@ -136,7 +136,7 @@ func (d *DataType) mayBeList(inside bool) bool {
 	switch d.kind {
 	case kindArray, kindTuple:
 		return true
-	case kindOptional, kindNotUndef, kindVariant, kindSensitive:
+	case kindOptional, kindVariant, kindSensitive:
 		return slices.ContainsFunc(d.of, func(o *DataType) bool { return o.mayBeList(inside) })
 	case kindHash:
 		return inside && len(d.of) == 2 && d.of[1].mayBeList(true)
@@ -201,18 +201,6 @@ func (r *Registry) Doubtful() []string {
 		for i := range t.compiled {
 			if t.compiled[i].Description == "" {
 				out = append(out, name+": "+t.compiled[i].Name+": the attribute has no description")
-			}
-			if d := t.compiled[i].DataType; isEmpty(d) {
-				out = append(out,
-					sprintf("%s: %s: no document can hold a value of %s but null",
-						[]any{name, t.compiled[i].Name, d}))
-			} else if h := hollowIn(d); h != nil {
-				text := sprintf("%s: %s: no document can hold a value of %s, which is in the type",
-					[]any{name, t.compiled[i].Name, h})
-				if hint := h.meant(nil); hint != "" {
-					text += "; " + hint
-				}
-				out = append(out, text)
 			}
 		}
 		for i := range t.Relations {

@@ -7,15 +7,14 @@ import "strings"
 // value may be missing is not part of it.
 func (d *DataType) Simple() string {
 	switch d.kind {
-	case kindOptional, kindNotUndef, kindSensitive:
+	case kindOptional, kindSensitive:
 		if len(d.of) == 1 {
 			return d.of[0].Simple()
 		}
 		return simpleAny
 	case kindVariant:
 		return simpleVariant(d)
-	case kindString, kindEnum, kindPattern, kindTimestamp, kindSemVer, kindSemVerRange, kindURI,
-		kindBinary:
+	case kindString, kindEnum, kindPattern, kindTimestamp:
 		return "string"
 	case kindInteger:
 		return "int"
@@ -39,7 +38,7 @@ func simpleVariant(d *DataType) string {
 	out := ""
 	for _, of := range d.of {
 		switch s := of.Simple(); {
-		case of.kind == kindUndef, s == out:
+		case s == out:
 		case out == "":
 			out = s
 		default:

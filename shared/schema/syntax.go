@@ -25,7 +25,7 @@ type node struct {
 	text   string // name, word, string without quotes, pattern without slashes, or the number
 	num    *big.Int
 	float  float64
-	params []node // of a type or list; of a map: key, value, key, value, ...
+	params []node // of a type; of a map: key, value, key, value, ...
 	open   bool   // a type has brackets
 }
 
@@ -41,7 +41,6 @@ const (
 	nodeWord
 	nodeRegexp
 	nodeMap
-	nodeList
 )
 
 // parser reads an expression into nodes. After the first error i is at the end.
@@ -221,10 +220,6 @@ func (p *parser) param(depth int) node {
 			n.params = append(n.params, p.pair(p.param(depth+1), depth)...)
 			return node{}
 		})
-	case c == '[':
-		p.i++
-		n.kind = nodeList
-		n.params = p.list(']', func() node { return p.param(depth + 1) })
 	default:
 		p.expected("a type, a number, a word, a string, /a regular expression/ or {a map}")
 	}

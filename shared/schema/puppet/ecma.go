@@ -217,26 +217,3 @@ func character(r rune, special string) string {
 	}
 	return string(r)
 }
-
-// FoldedWords writes the words of an Enum as a pattern of ECMAScript for which upper and lower case
-// are the same.
-func FoldedWords(words []string) string {
-	w := &ecmaWriter{}
-	w.b.WriteString("^(")
-	for i, word := range words {
-		w.when(i > 0, "|")
-		for _, r := range word {
-			all := cases(r)
-			if r == 'i' { // İ is its upper case where text is made lower
-				all = append(all, 'İ', 'İ')
-			}
-			if len(all) > 2 {
-				w.class(all)
-			} else {
-				w.literal(r, false)
-			}
-		}
-	}
-	w.b.WriteString(")$")
-	return w.b.String()
-}
