@@ -2,7 +2,6 @@ package redact
 
 import (
 	"cmp"
-	"hash/maphash"
 	"slices"
 	"strings"
 )
@@ -12,24 +11,15 @@ import (
 type run struct {
 	plain, dense *list
 	all          string // all dense forms, with a byte between them that is in none
-	seed         maphash.Seed
-	grams        []uint64 // bits: by the hashes of all pieces of dense forms as long as a part
 }
 
-// bitsEach is how many bits there are for each piece: of what is in no form, one in so many is
-// looked for in all.
+// bitsEach is how many bits a filter has for each form: one in so many texts that are in no form is
+// searched for in all.
 const bitsEach = 16
 
 // newRun makes the index of forms that are in order.
 func newRun(plain, dense []string) *run {
-	x := &run{plain: newList(plain), dense: newList(dense), all: strings.Join(dense, "\x00"),
-		seed: maphash.MakeSeed()}
-	x.grams = make([]uint64, len(x.all)*bitsEach/64+1)
-	for i := range len(x.all) - shortestPart + 1 {
-		word, bit := x.bit(x.all[i : i+shortestPart])
-		x.grams[word] |= bit
-	}
-	return x
+	return &run{plain: newList(plain), dense: newList(dense), all: strings.Join(dense, "\x00")}
 }
 
 // size is how many forms there are.
@@ -43,19 +33,10 @@ func (x *run) list(how kinds) *list {
 	return x.plain
 }
 
-// bit returns where it says whether a piece is in a form.
-func (x *run) bit(piece string) (at int, bit uint64) {
-	h := maphash.String(x.seed, piece)
-	return int(h >> 6 % uint64(len(x.grams))), 1 << (h & 63) // within the bits
-}
-
 // endOf returns how much of a word, from its beginning on, is the end of a form; all of it also
 // where it is in the middle of one.
 func (x *run) endOf(word string) int {
 	piece := word[:shortestPart]
-	if at, bit := x.bit(piece); x.grams[at]&bit == 0 {
-		return 0
-	}
 	if strings.Contains(x.all, word) {
 		return len(word)
 	}
