@@ -2,7 +2,10 @@
 // are numbers from 0. Nothing in it is recursive, so chains may be of any length.
 package dag
 
-import "slices"
+import (
+	"container/heap"
+	"slices"
+)
 
 // Graph holds direct edges only, in two flat arrays each way. It is safe for concurrent use.
 type Graph struct {
@@ -97,10 +100,13 @@ func (g *Graph) Order() []int32 {
 	}
 	// One pass meets all that is free by then. What is freed behind it is smaller, and comes before
 	// it goes on.
-	var behind set
+	var behind nodeHeap
 	next := 0
 	for {
-		i, some := behind.takeLeast()
+		i, some := 0, behind.Len() > 0
+		if some {
+			i = heap.Pop(&behind).(int)
+		}
 		for !some {
 			if next == n {
 				return order
@@ -111,10 +117,7 @@ func (g *Graph) Order() []int32 {
 		order = append(order, int32(i)) // nodes are far fewer than 2^31
 		for _, d := range g.Dependants(i) {
 			if waiting[d]--; waiting[d] == 0 && int(d) < next {
-				if behind == nil {
-					behind = newSet(n)
-				}
-				behind.add(int(d))
+				heap.Push(&behind, int(d))
 			}
 		}
 	}

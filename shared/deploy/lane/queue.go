@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"container/heap"
 	"time"
 
 	"southbound/shared/deploy/state"
@@ -202,8 +203,7 @@ func (q *queue) waveLeft() bool {
 	return false
 }
 
-// readyHeap orders nodes by priority, then by ticket: a heap as of container/heap, whose functions
-// would allocate each node twice.
+// readyHeap is a heap of nodes by priority, then by ticket, for package heap.
 type readyHeap []readyNode
 
 type readyNode struct {
@@ -223,46 +223,28 @@ func (a readyNode) before(b readyNode) bool {
 	return a.node < b.node
 }
 
-// push adds a node.
-func (h *readyHeap) push(x readyNode) {
-	l := append(*h, x)
-	i := len(l) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if !x.before(l[up]) {
-			break
-		}
-		l[i] = l[up]
-		i = up
-	}
-	l[i] = x
-	*h = l
+// Len implements heap.Interface.
+func (h readyHeap) Len() int { return len(h) }
+
+// Less implements heap.Interface.
+func (h readyHeap) Less(i, j int) bool { return h[i].before(h[j]) }
+
+// Swap implements heap.Interface.
+func (h readyHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *readyHeap) Push(x any) { *h = append(*h, x.(readyNode)) }
+
+// Pop implements heap.Interface.
+func (h *readyHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
 }
 
+// push adds a node.
+func (h *readyHeap) push(x readyNode) { heap.Push(h, x) }
+
 // pop takes out the node that is to run first; there must be one.
-func (h *readyHeap) pop() readyNode {
-	l := *h
-	first, x := l[0], l[len(l)-1]
-	l = l[:len(l)-1]
-	*h = l
-	if len(l) == 0 {
-		return first
-	}
-	i := 0
-	for {
-		down := 2*i + 1
-		if down >= len(l) {
-			break
-		}
-		if down+1 < len(l) && l[down+1].before(l[down]) {
-			down++
-		}
-		if !l[down].before(x) {
-			break
-		}
-		l[i] = l[down]
-		i = down
-	}
-	l[i] = x
-	return first
-}
+func (h *readyHeap) pop() readyNode { return heap.Pop(h).(readyNode) }

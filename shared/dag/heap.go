@@ -1,0 +1,17 @@
+package dag
+
+import "sort"
+
+// nodeHeap is a heap of nodes, the smallest first, for package heap.
+type nodeHeap struct{ sort.IntSlice }
+
+// Push implements heap.Interface.
+func (h *nodeHeap) Push(x any) { h.IntSlice = append(h.IntSlice, x.(int)) }
+
+// Pop implements heap.Interface.
+func (h *nodeHeap) Pop() any {
+	last := len(h.IntSlice) - 1
+	x := h.IntSlice[last]
+	h.IntSlice = h.IntSlice[:last]
+	return x
+}
