@@ -25,7 +25,7 @@ type dryRunner struct {
 }
 
 func (dr *dryRunner) dryRunCommand() *cobra.Command {
-	var noWait, exitCode bool
+	var exitCode bool
 	var waves waveFlags
 	var timeout time.Duration
 	cmd := &cobra.Command{
@@ -44,10 +44,6 @@ func (dr *dryRunner) dryRunCommand() *cobra.Command {
 			if err := waves.checked(); err != nil {
 				return err
 			}
-			if noWait {
-				return fault.New(fault.Unsupported, "dryrun",
-					"a dry run is made while the command waits").WithHint("leave out --no-wait")
-			}
 			if err := notNegative("dryrun", "timeout", timeout); err != nil {
 				return err
 			}
@@ -60,7 +56,6 @@ func (dr *dryRunner) dryRunCommand() *cobra.Command {
 	foldFlag(dr.console, cmd)
 	waves.add(cmd.Flags())
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "stop after this time with exit code 4")
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "only ask for it (not in this program)")
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 5 if anything differs")
 	return cmd
 }
