@@ -29,6 +29,7 @@ var layers = [][]string{
 	{"shared/provider", "shared/diffview"},
 	{"shared/transport"},
 	{"shared/deploy/state"},
+	{"shared/deploy/step"},
 	{"shared/deploy/version"},
 	{"shared/deploy/model"},
 	{"shared/deploy/run"},

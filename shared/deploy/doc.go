@@ -6,6 +6,7 @@
 //
 //	planner   stores versions, releases them, schedules, sweeps: all that holds the lease "plan"
 //	lane      the worker of a lane: claims what is ready, records what came of it
+//	step      the row of a resource after an event, and the effects: the transition function
 //	run       one run of a handler for one resource: connect, read, compare, act
 //	model     what is exported: checks by types, relations, generated resources, references
 //	version   how a version and its graph are stored

@@ -8,6 +8,7 @@ import (
 
 	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -30,7 +31,7 @@ func (e *Engine) Preview(
 		for _, id := range lost[i].Running {
 			row := cmp.Or(d.Rows[id], d.Beside[id])
 			if row != nil && row.MayRunIn(lost[i].Key) {
-				row.PossiblyChanged = true
+				*row, _ = step.Next(*row, step.HolderLost{})
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/fault"
 	"southbound/shared/parallel"
 	"southbound/shared/resource"
@@ -37,7 +38,7 @@ func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, e
 		f := fates[c.row.ID]
 		if f.ended && c.row.SendsEvents() {
 			// as TakeOver does; the lane that it left may never be served again
-			c.row.PossiblyChanged = true
+			*c.row, _ = step.Next(*c.row, step.HolderLost{})
 		}
 		switch {
 		case f.runs:
@@ -70,8 +71,10 @@ type claim struct {
 	waved      bool      // a wave asked for it
 	coded      bool      // it comes with its handler
 	secrets    bool      // it may refer to secrets
-	result     *run.Result
+	result     *step.Result
+	ended      step.Finished
 	wrote      state.Row // the row as the result leaves it
+	effects    []step.Effect
 }
 
 // decode reads what the row wants. What cannot be read is told of when it is to run.

@@ -5,7 +5,7 @@
 //	holding    claims it, if the schedule is still the one that was read
 //	batch      runs the handlers (package run), for a few milliseconds
 //	recording  commits the results and what follows from them, for rows that others have changed
-//	           meanwhile as far as they still count (standing)
+//	           meanwhile as far as they still count (step.Finished)
 //	notices    tell the lanes in which something waits for what has finished
 //
 // It ends when nothing is ready, the time is up or the agent is paused. What a worker has read

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -87,8 +88,8 @@ func TakeOver(ctx context.Context, from *state.Client, env string, l state.Lease
 			if r == nil || r.Rev == 0 || r.PossiblyChanged {
 				continue // what is orphaned may come back
 			}
-			r.PossiblyChanged = true
-			c.Rows = append(c.Rows, *r)
+			lost, _ := step.Next(*r, step.HolderLost{})
+			c.Rows = append(c.Rows, lost)
 		}
 		if len(c.Rows) == 0 {
 			break

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/diff"
 	"southbound/shared/resource"
 )
@@ -84,12 +85,9 @@ func (r *recording) record(ctx context.Context) error {
 	conflicts := committed.Conflicts
 	follows := c.AddOutbox
 	for len(conflicts) > 0 {
-		follows = withoutVoid(follows, conflicts, r.claims())
-		var more []state.Outbox
-		if conflicts, more, err = r.resolveConflicts(ctx, conflicts); err != nil {
+		if conflicts, follows, err = r.resolveConflicts(ctx, conflicts, follows); err != nil {
 			return err
 		}
-		follows = append(follows, more...)
 	}
 	r.unrecorded = false
 	return r.followUp(ctx, follows, committed.PlanSeq != r.sched.PlanSeq)
@@ -110,13 +108,13 @@ func (r *recording) first(ctx context.Context) state.Commit {
 		if r.waving && finished && !cl.row.Removing {
 			c.Checked = append(c.Checked, cl.row.ID)
 			r.checkedHere()[cl.row.ID] = true
-			cl.wrote.Checked = r.sched.Wave.Epoch
+			cl.wrote.Checked, cl.ended.Checked = r.sched.Wave.Epoch, r.sched.Wave.Epoch
 		}
 		if r.waving && cl.asItWas() {
 			continue
 		}
 		c.Rows = append(c.Rows, cl.wrote)
-		c.AddOutbox = append(c.AddOutbox, r.follows(cl)...)
+		c.AddOutbox = append(c.AddOutbox, r.entries(cl, cl.effects)...)
 		c.Parameters = append(c.Parameters, factsOf(cl.row.ID, cl.result.Facts, cl.result.Finished)...)
 	}
 	c.DropParameters = r.factsOfGone(ctx)
@@ -182,27 +180,20 @@ func (r *recording) followUp(ctx context.Context, follows []state.Outbox, replan
 	return nil
 }
 
-// withoutVoid returns entries of the outbox so that those of runs that do not count for their rows
-// ask for nothing any more: they are only struck off. What such a run has changed is told of when
-// the next one ends.
-func withoutVoid(
-	entries []state.Outbox,
-	conflicts []state.Row,
-	byID map[resource.ID]*claim,
-) []state.Outbox {
+// isStale reports whether an effect tells that a result does not count for its row.
+func isStale(e step.Effect) bool {
+	_, is := e.(step.Stale)
+	return is
+}
+
+// void returns entries of the outbox so that those of a run that does not count only get removed.
+// A change of such a run is notified when the next run ends.
+func void(entries []state.Outbox, of resource.ID) []state.Outbox {
 	out := slices.Clone(entries)
-	for i := range conflicts {
-		now := &conflicts[i]
-		switch standingOf(byID[now.ID], now) {
-		case resultOvertaken, resultStale, resultVoid:
-		default:
-			continue
-		}
-		for j := range out {
-			if out[j].Of == now.ID &&
-				(out[j].Kind == state.OutboxEvent || out[j].Kind == state.OutboxRecovered) {
-				out[j].Kind = ""
-			}
+	for i := range out {
+		if out[i].Of == of &&
+			(out[i].Kind == state.OutboxEvent || out[i].Kind == state.OutboxRecovered) {
+			out[i].Kind = ""
 		}
 	}
 	return out
@@ -223,9 +214,10 @@ func (r *recording) noteCleared(conflicts []state.Row) {
 }
 
 // resolveConflicts records the results for rows that others have changed since they were read. It
-// returns the rows that were changed once more meanwhile, and what follows from the results.
-func (r *recording) resolveConflicts(ctx context.Context, conflicts []state.Row) (
-	[]state.Row, []state.Outbox, error) {
+// returns the rows that were changed once more meanwhile, and what follows from all results.
+func (r *recording) resolveConflicts(
+	ctx context.Context, conflicts []state.Row, follows []state.Outbox,
+) ([]state.Row, []state.Outbox, error) {
 	c := state.Commit{Epoch: r.sched.Wave.Epoch}
 	r.stale.mark()
 	for i := range conflicts {
@@ -235,69 +227,23 @@ func (r *recording) resolveConflicts(ctx context.Context, conflicts []state.Row)
 			c.Epoch > 0 { // only now: if this commit never comes, the wave still asks for it
 			c.Checked = append(c.Checked, now.ID)
 		}
-		switch standingOf(cl, now) {
-		case resultCounts:
-			row := r.mergeInto(*now, cl)
-			if now.PossiblyChanged && !cl.row.PossiblyChanged && row.Ticket == 0 {
-				c.AddOutbox = append(c.AddOutbox, r.entry(cl, state.OutboxAgain))
-			}
+		row, effects := step.Next(*now, cl.ended)
+		if !row.Same(now) {
 			c.Rows = append(c.Rows, row)
-			c.AddOutbox = append(
-				c.AddOutbox,
-				r.follows(
-					&claim{row: now, node: cl.node, result: cl.result, wrote: row, waved: cl.waved},
-				)...)
-		case resultMoot:
-			c.AddOutbox = append(c.AddOutbox, r.unskip(cl, now)...)
-			if now.Ticket == 0 && now.Runnable() { // it was a wave that asked for it
-				now.Ticket, now.Priority = 1, r.sched.Wave.Priority
-				c.Rows = append(c.Rows, *now)
-			}
-		case resultOvertaken:
-			c.AddOutbox = append(c.AddOutbox, r.rerun(cl)...)
-			fallthrough
-		case resultStale:
-			c.AddOutbox = append(c.AddOutbox, r.unskip(cl, now)...)
-			if cl.result.Acted && !now.PossiblyChanged {
-				// It is told of when the next run ends, as in TakeOver.
-				now.PossiblyChanged = true
-				c.Rows = append(c.Rows, *now)
-			}
-			stale := cl.result.Action
-			stale.Stale = true
-			c.Actions = append(c.Actions, stale)
-		case resultVoid:
-			c.AddOutbox = append(c.AddOutbox, r.unskip(cl, now)...)
-		case resultWritten:
 		}
+		of := &claim{row: now, node: cl.node, result: cl.result, wrote: row, waved: cl.waved}
+		if i := slices.IndexFunc(effects, isStale); i >= 0 {
+			of, follows = cl, void(follows, now.ID)
+			if effects[i] == (step.Stale{}) {
+				c.Actions = append(c.Actions, cl.result.Action)
+				c.Actions[len(c.Actions)-1].Stale = true
+			}
+		}
+		c.AddOutbox = append(c.AddOutbox, r.entries(of, effects)...)
 	}
 	// Also if there is nothing to write: until then the lease says that these rows run.
 	committed, err := r.commit(ctx, c)
-	return committed.Conflicts, c.AddOutbox, err
-}
-
-// unskip returns what wakes the dependants that were skipped because of a result of c that no
-// longer counts for its row as it is now. If that is scheduled, who was scheduled no earlier waits
-// for it. Otherwise it is not known any more what they were to wait for.
-func (r *recording) unskip(c *claim, now *state.Row) []state.Outbox {
-	if c.node < 0 || c.result.Outcome == state.StatusDeployed ||
-		c.result.Outcome == state.StatusDeploying || len(r.graph.Dependants(c.node)) == 0 {
-		return nil
-	}
-	entry := r.entry(c, state.OutboxRecovered)
-	if entry.Ticket = now.Ticket; now.Ticket == 0 {
-		entry.Ticket = math.MaxInt64
-	}
-	return []state.Outbox{entry}
-}
-
-// rerun schedules a resource once more after a run of it was overtaken by another, which may
-// not have seen what this one did or which facts it stored.
-func (r *recording) rerun(c *claim) []state.Outbox {
-	if !c.result.Acted && len(c.result.Facts) == 0 {
-		return nil
-	}
-	return []state.Outbox{r.entry(c, state.OutboxAgain)}
+	return committed.Conflicts, append(follows, c.AddOutbox...), err
 }
 
 // entry returns the entry of the outbox that says what follows from a run. It is the same if it is
@@ -330,45 +276,23 @@ func (r *recording) known(c *claim) int64 {
 	return c.row.Ticket
 }
 
-// follows returns what has to follow from a finished run.
-func (r *recording) follows(c *claim) []state.Outbox {
-	var out []state.Outbox
-	if len(c.result.Facts) > 0 {
-		out = append(out, r.entry(c, state.OutboxFact))
-	}
-	if c.result.Damaged {
-		out = append(out, r.entry(c, state.OutboxDamaged))
-	}
-	if c.result.Outcome == state.StatusDeploying || c.node < 0 {
-		return out
-	}
-	out = append(out, r.leaves(c)...)
-	if len(r.graph.Dependants(c.node)) == 0 {
-		return out
-	}
-	// A new intent has cleared the outcome of the one before, which dependants may have been
-	// skipped for.
-	forgotten := c.row.LastRun == state.RunSkipped && c.row.Compliance == state.HasUpdate ||
-		c.row.LastRun == state.RunNew && !c.row.LastAt.IsZero()
-	// Others may have been skipped for a run of it that was lost before its result was compared with
-	// what others had written (seed 1002311901 of the simulator).
-	lost := c.row.PossiblyChanged
-	failed := forgotten || c.row.LastRun == state.RunFailed ||
-		c.row.LastRun == state.RunSkipped || c.row.Compliance == state.NonCompliant
-	follow := r.allFollow(c)
-	switch {
-	case follow: // they see what has become of it
-	case (failed || lost) && (c.result.Outcome == state.StatusDeployed || forgotten ||
-		!slices.Equal(c.row.RootCauses(), c.wrote.RootCauses())):
-		// or it fails for another reason now, which those skipped because of it have to name
-		out = append(out, r.entry(c, state.OutboxRecovered))
-	case !failed && c.row.LastRun == state.RunSuccess && c.result.Outcome != state.StatusDeployed:
-		// those that are skipped because of others have to name it as well
-		out = append(out, r.entry(c, state.OutboxRecovered))
-	}
-	if changed := c.wrote.ChangedAt.Equal(c.result.Finished); c.result.SendsEvent && changed &&
-		!follow {
-		out = append(out, r.entry(c, state.OutboxEvent))
+// entries returns the entries of the outbox for the effects of a finished run.
+func (r *recording) entries(c *claim, effects []step.Effect) []state.Outbox {
+	out := r.leaves(c)
+	dependants := c.node >= 0 && len(r.graph.Dependants(c.node)) > 0
+	for _, e := range effects {
+		switch e := e.(type) {
+		case step.Resolve:
+			out = append(out, r.entry(c, e.Kind))
+		case step.Notify:
+			if !dependants || e.Ticket == 0 && r.allFollow(c) {
+				continue
+			}
+			out = append(out, r.entry(c, e.Kind))
+			if e.Ticket != 0 {
+				out[len(out)-1].Ticket = e.Ticket
+			}
+		}
 	}
 	return out
 }
@@ -376,7 +300,7 @@ func (r *recording) follows(c *claim) []state.Outbox {
 // leaves returns an event for each resource that stays and required what has left the model and is
 // purged now. They have run before it, and its row, by which others learn of a change, is gone.
 func (r *recording) leaves(c *claim) []state.Outbox {
-	if !r.graph.Removing[c.node] || !c.wrote.Gone ||
+	if c.node < 0 || !r.graph.Removing[c.node] || !c.wrote.Gone ||
 		!c.wrote.ChangedAt.Equal(c.result.Finished) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diff"
 )
@@ -144,14 +145,17 @@ func (b *batch) group(rest []*claim) []*claim {
 
 // finish applies the result of a claim to the worker's own copy of the row and to the frontier.
 func (b *batch) finish(c *claim) {
-	row := *c.row
-	c.result.Apply(&row, b.stored.Settings, b.Jitter)
-	c.wrote = row
+	c.ended = step.Finished{Result: c.result, Claimed: c.row, Settings: b.stored.Settings,
+		Priority: b.sched.Wave.Priority}
+	if c.ended.Retries() {
+		c.ended.Jitter = b.Jitter()
+	}
+	c.wrote, c.effects = step.Next(*c.row, c.ended)
 	if c.node < 0 {
 		return
 	}
 	if c.result.Outcome == state.StatusDeploying {
-		*c.row = row // record raises its revision once it is written
+		*c.row = c.wrote // record raises its revision once it is written
 		b.later = append(b.later, c.node)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -202,8 +203,7 @@ func (r *mover) underWay(ctx context.Context) error {
 	for id, from := range m.from {
 		names := append([]resource.ID{from.ID}, from.Formerly...)
 		if slices.ContainsFunc(names, func(id resource.ID) bool { return open[id] }) {
-			row := *from
-			row.PossiblyChanged = true
+			row, _ := step.Next(*from, step.HolderLost{})
 			m.from[id] = &row
 		}
 	}

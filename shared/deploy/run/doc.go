@@ -5,7 +5,7 @@
 //	Runner.Resolve   what the handler is to see: with the texts of files and with secrets
 //	Executor         calls the handlers of runs of one type: it reads, compares and, unless it
 //	                 is a dry run, acts
-//	Run.Finish       the Result: the record of the run, and what it means for its row
+//	Run.Finish       the step.Result: the record of the run, and what it means for its row
 //
 // What a handler reports goes through a host, which takes secrets out of it. Nothing here knows of
 // leases, schedules or graphs: whoever holds the lane says what depends on these (Inputs, and the

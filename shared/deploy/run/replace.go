@@ -62,24 +62,24 @@ func (r *Run) leftover() {
 // inSteps reports whether a run takes several calls, one after the other.
 func (d *decision) inSteps() bool { return d.replaces || d.leaves }
 
-// step is one call of such a run.
-type step struct {
+// act is one call of such a run.
+type act struct {
 	change   diff.Change
 	observed provider.Observation
 	old      bool // deletes what was replaced
 }
 
 // steps returns what a run has to do, in order.
-func (x applier) steps(r *Run) []step {
-	var out []step
+func (x applier) steps(r *Run) []act {
+	var out []act
 	switch {
 	case r.replaces && r.typ.CreateFirst:
-		out = append(out, step{change: diff.Created})
+		out = append(out, act{change: diff.Created})
 	case r.replaces:
-		out = append(out, step{change: diff.Purged, observed: r.seen}, step{change: diff.Created})
+		out = append(out, act{change: diff.Purged, observed: r.seen}, act{change: diff.Created})
 	case r.act == diff.Updated && len(r.diff) == 0:
 	default:
-		out = append(out, step{change: r.act, observed: r.seen})
+		out = append(out, act{change: r.act, observed: r.seen})
 	}
 	old := r.old()
 	if r.replaces && r.typ.CreateFirst {
@@ -88,7 +88,7 @@ func (x applier) steps(r *Run) []step {
 	for _, identity := range old {
 		out = append(
 			out,
-			step{
+			act{
 				change:   diff.Purged,
 				observed: provider.Observation{Exists: true, Attributes: identity},
 				old:      true,
@@ -127,7 +127,7 @@ func (x applier) applySteps(ctx context.Context, r *Run) {
 
 // step makes one call of a run that takes several; false means that the run is over, or that it was
 // not made.
-func (x applier) step(ctx context.Context, r *Run, s step) (provider.Result, bool) {
+func (x applier) step(ctx context.Context, r *Run, s act) (provider.Result, bool) {
 	handler, planned := r.handler, provider.BatchChange{
 		Change:   s.change,
 		Resource: r.want,
@@ -148,7 +148,7 @@ func (x applier) step(ctx context.Context, r *Run, s step) (provider.Result, boo
 }
 
 // advance notes what a run that takes several calls has done so far.
-func (x applier) advance(r *Run, s step) {
+func (x applier) advance(r *Run, s act) {
 	switch {
 	case r.want.Purged:
 		r.Change = diff.Purged

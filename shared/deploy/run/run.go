@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/diff"
 	"southbound/shared/parallel"
 	"southbound/shared/provider"
@@ -16,7 +17,7 @@ import (
 
 // Run is one run of a handler, from its preparation to its result.
 type Run struct {
-	*Result
+	*step.Result
 	task
 	decision
 	host *host
@@ -142,7 +143,7 @@ type made struct {
 func (n *Runner) newRun(b begun, env string, of Wanted, s *Session) *Run {
 	row, m := of.Row, &made{}
 	r := &m.run
-	r.Result, r.host, m.host.Redactor = &Result{}, &m.host, &m.hides // results are kept longer
+	r.Result, r.host, m.host.Redactor = &step.Result{}, &m.host, &m.hides // results are kept longer
 	r.Action = state.Action{ID: b.id, Resource: row.ID, Version: row.Version,
 		Started: b.at, Change: diff.NoChange, Pack: n.Pack}
 	m.host.origin = origin{runner: n, env: env, session: s, lists: s.Lists(), id: row.ID}
@@ -209,7 +210,7 @@ func (r *Run) Reread(row *state.Row) {
 }
 
 // Finish completes the result of a run in a lane, which has its outcome, and returns it.
-func (r *Run) Finish() *Result {
+func (r *Run) Finish() *step.Result {
 	r.Report()
 	if r.Acted {
 		r.host.lists.didChange(r.Resource)

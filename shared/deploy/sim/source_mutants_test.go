@@ -92,15 +92,14 @@ func sourceMutants() []sourceMutant {
 				"slices.ContainsFunc(p.graph.Requires(c.node)",
 			"D6", "failures", 750},
 		{"AlwaysAnew", "what runs is asked for anew though it has waited for what is to run again",
-			"lane/results.go", "now.Ticket == 0 {", `now.Ticket == 0 || mutating("AlwaysAnew") {`,
+			"step/finished.go", "case r.Ticket == 0:",
+			`case r.Ticket == 0 || mutating("AlwaysAnew"):`,
 			"reasons", "recalled", 500},
 		{"StaleNotUnskipped",
 			"what was skipped because of a result that does not count is not woken",
-			"lane/results.go",
-			"\t\t\tfallthrough\n\t\tcase resultStale:\n\t\t\tc.AddOutbox = append(c.AddOutbox, " +
-				"r.unskip(cl, now)...)",
-			"\t\t\tfallthrough\n\t\tcase resultStale:\n\t\t\tif !mutating(\"StaleNotUnskipped\") " +
-				"{\n\t\t\t\tc.AddOutbox = append(c.AddOutbox, r.unskip(cl, now)...)\n\t\t\t}",
+			"step/finished.go", "\treturn append(e.unskip(r), Stale{})",
+			"\tif mutating(\"StaleNotUnskipped\") {\n\t\treturn []Effect{Stale{}}\n\t}\n" +
+				"\treturn append(e.unskip(r), Stale{})",
 			"D6", "freed", 300},
 		{"EqualIsBefore", "of two equal times the change counts as the earlier",
 			"state/row_says.go", "!r.ChangedAt.Before(succeeded)",

@@ -1,0 +1,272 @@
+package step
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/diff"
+	"southbound/shared/provider"
+	"southbound/shared/resource"
+)
+
+// Result is the record of one run, and what the row needs to know of it.
+type Result struct {
+	state.Action
+	Follows     time.Time // changes that ended before are known to it
+	Facts       map[string]string
+	Class       provider.Class
+	Causes      []resource.ID   // what it was skipped for
+	Again       *provider.Again // of what is in progress: when to ask once more, and with what
+	Notes       []byte          // that the row is left with, of a run that was not in vain
+	Damaged     bool            // what is stored of the resource cannot be read
+	NeedsPerson bool            // a create may have happened, and only a person can tell
+	NothingMade bool            // a create was begun, and it is certain that nothing was made
+	Acted       bool            // the handler was told to change something
+	Purged      bool            // the resource must not exist
+	ReportOnly  bool            // the resource was only compared
+	SendsEvent  bool            // others are notified of its changes
+	Notified    bool            // it follows a change that it was notified of
+}
+
+// Finished is the end of a run. The row may have been changed since the run was claimed.
+type Finished struct {
+	*Result
+	Claimed  *state.Row     // when the run was claimed
+	Checked  int64          // the check of everything that the run is part of; 0: none
+	Priority state.Priority // of that check
+	Settings state.Settings // for the backoff
+	Jitter   float64        // in [0,1), spreads retries
+}
+
+// next is the step of a worker.
+func (e Finished) next(r *state.Row) []Effect {
+	switch {
+	case r.LastAction == e.ID, r.Rev == 0 && e.removes():
+		return nil // it is recorded: the response to the write was lost
+	case r.Rev == 0:
+		return append(e.unskip(r), Stale{Gone: true})
+	case r.LastAction > e.ID: // ids of actions grow with time: a later run was recorded elsewhere
+		return e.overtaken(r)
+	case r.Hash != e.Claimed.Hash || r.Orphaned:
+		return e.stale(r)
+	case len(e.Causes) > 0 && string(r.Body) != string(e.Claimed.Body):
+		return e.rerun(r)
+	}
+	was, sends := *r, e.SendsEvent
+	if string(r.Body) != string(e.Claimed.Body) {
+		sends = r.SendsEvents() // it may have got receivers since the run began
+	}
+	e.apply(r, sends)
+	e.keep(r, &was)
+	return e.effects(r, &was, sends)
+}
+
+// removes reports whether the result removes the row that was claimed.
+func (e *Finished) removes() bool {
+	return e.Claimed.Removing && e.Outcome == state.StatusDeployed
+}
+
+// stale leaves the row as it is, since the result is for another intent. A change that the run made
+// is notified when the next run ends.
+func (e *Finished) stale(r *state.Row) []Effect {
+	r.PossiblyChanged = r.PossiblyChanged || e.Acted
+	return append(e.unskip(r), Stale{})
+}
+
+// rerun runs a skipped resource again whose requirements have changed meanwhile.
+func (e *Finished) rerun(r *state.Row) []Effect {
+	effects := e.unskip(r)
+	if r.Ticket == 0 && r.Runnable() { // a check of everything asked for it
+		r.Ticket, r.Priority = 1, e.Priority
+	}
+	return effects
+}
+
+// unskip wakes the dependants that were skipped because of a result that does not count. If the
+// resource is scheduled, dependants that were scheduled no earlier wait for it.
+func (e *Finished) unskip(r *state.Row) []Effect {
+	switch {
+	case e.Outcome == state.StatusDeployed || e.Outcome == state.StatusDeploying:
+		return nil
+	case r.Ticket == 0:
+		return []Effect{Notify{state.OutboxRecovered, math.MaxInt64}}
+	}
+	return []Effect{Notify{state.OutboxRecovered, r.Ticket}}
+}
+
+// overtaken is stale for a result behind that of a later run. The later run may not have seen the
+// changes of this run, or the facts that it stored.
+func (e *Finished) overtaken(r *state.Row) []Effect {
+	if e.Acted || len(e.Facts) > 0 {
+		return append([]Effect{Resolve{state.OutboxAgain}}, e.stale(r)...)
+	}
+	return e.stale(r)
+}
+
+// apply applies the result to the row.
+func (e *Finished) apply(r *state.Row, sends bool) {
+	r.LastAt, r.LastAction, r.NextAt = e.Finished, e.ID, time.Time{}
+	if sends && e.Acted && e.Outcome != state.StatusDeployed {
+		r.PossiblyChanged = true
+	}
+	if e.Outcome == state.StatusDeploying {
+		r.NotBefore = e.Finished.Add(e.Again.After)
+		r.Waiting, r.Notes = e.Again.State, e.Notes
+		r.Reason = "in progress"
+		r.Ticket = max(r.Ticket, 1) // the check that asked for it may end earlier
+		return
+	}
+	r.Ticket, r.NotBefore, r.Waiting, r.Causes, r.MovedFrom = 0, time.Time{}, nil, nil, nil
+	r.Formerly = nil
+	r.Reason, r.Class, r.TriedAt = e.Reason, e.Class, time.Time{}
+	if e.Outcome != state.StatusDeployed && e.Outcome != state.StatusNonCompliant || e.ReportOnly {
+		r.TriedAt = e.Follows
+	}
+	if sends && e.Outcome == state.StatusDeployed &&
+		(e.Change != diff.NoChange || r.PossiblyChanged) {
+		r.ChangedAt, r.PossiblyChanged = e.Finished, false
+	}
+	switch e.Outcome {
+	case state.StatusDeployed, state.StatusNonCompliant:
+		e.succeed(r)
+	case state.StatusSkipped:
+		r.LastRun, r.Compliance = state.RunSkipped, state.NonCompliant
+		if len(e.Causes) > 0 {
+			r.Blocked, r.Causes = state.BlockedTemp, e.Causes
+			return
+		}
+		e.retryLater(r)
+	default:
+		e.failed(r)
+	}
+}
+
+// succeed applies the result of a run that read the thing, and set it right or compared it.
+func (e *Finished) succeed(r *state.Row) {
+	r.LastRun, r.Compliance, r.Blocked = state.RunSuccess, state.Compliant, state.NotBlocked
+	r.Deployed, r.Attempts, r.Creating = r.Hash, 0, ""
+	if !e.ReportOnly { // a comparison has followed no change
+		r.SucceededAt = e.Follows
+	}
+	if e.Outcome == state.StatusNonCompliant {
+		r.Compliance = state.NonCompliant
+		return
+	}
+	r.Notes = e.Notes
+	if !e.Purged { // facts were read; those of a purged thing cannot be, and it may exist again
+		r.WantFacts = false
+	}
+	r.Gone = r.Removing
+}
+
+// failed applies the result of a run that failed.
+func (e *Finished) failed(r *state.Row) {
+	r.LastRun, r.Compliance = state.RunFailed, state.NonCompliant
+	if e.NothingMade {
+		r.Creating = ""
+	}
+	if e.NeedsPerson {
+		r.Blocked = state.NeedsPerson
+		return
+	}
+	if r.Blocked == state.BlockedTemp || r.Blocked == state.NeedsPerson {
+		r.Blocked = state.NotBlocked
+	}
+	e.retryLater(r)
+}
+
+// Retries reports whether the resource is tried again after a backoff.
+func (e *Finished) Retries() bool {
+	switch e.Outcome {
+	case state.StatusDeploying, state.StatusDeployed, state.StatusNonCompliant:
+		return false
+	}
+	return len(e.Causes) == 0 && !e.NeedsPerson && state.Retried(e.Class)
+}
+
+// retryLater counts a failure and sets the time of the retry: after an exponential backoff with a
+// jitter of up to a quarter.
+func (e *Finished) retryLater(r *state.Row) {
+	r.Attempts++
+	if !e.Retries() {
+		return
+	}
+	pause, longest := e.Settings.Backoff()
+	for i := 1; i < r.Attempts && pause < longest; i++ {
+		pause *= 2
+	}
+	pause = min(pause, longest)
+	pause += time.Duration((e.Jitter - 0.5) * 0.5 * float64(pause))
+	r.NextAt = e.Finished.Add(pause)
+}
+
+// keep keeps in the row what was asked for, or forbidden, since the run was claimed: the run does
+// not answer that.
+func (e *Finished) keep(r, was *state.Row) {
+	claimed := e.Claimed
+	if string(was.Body) != string(claimed.Body) { // it has not followed changes of new requirements
+		r.SucceededAt = was.SucceededAt
+	}
+	if was.Lane == claimed.Lane { // in a lane that it was moved to it has still to be checked
+		r.Checked = max(r.Checked, e.Checked)
+	}
+	if was.Ticket != claimed.Ticket || was.WantFacts && !claimed.WantFacts {
+		r.Ticket, r.Priority, r.WantFacts, r.Gone = was.Ticket, was.Priority, was.WantFacts, false
+	}
+	if was.PossiblyChanged && !claimed.PossiblyChanged { // a run elsewhere was lost meanwhile
+		r.PossiblyChanged = true
+	}
+	known := claimed.LeftBehind()
+	for _, id := range was.LeftBehind() {
+		if !slices.Contains(known, id) { // it has been purged since this run began
+			r.LeaveBehind(id)
+		}
+	}
+	if was.Blocked == state.BlockedYes {
+		r.Blocked, r.Causes, r.Reason, r.Ticket = was.Blocked, was.Causes, was.Reason, 0
+	}
+}
+
+// effects returns what follows from a result that counts.
+func (e *Finished) effects(r, was *state.Row, sends bool) []Effect {
+	var out []Effect
+	if was.PossiblyChanged && !e.Claimed.PossiblyChanged && r.Ticket == 0 {
+		out = append(out, Resolve{state.OutboxAgain})
+	}
+	if len(e.Facts) > 0 {
+		out = append(out, Resolve{state.OutboxFact})
+	}
+	if e.Damaged {
+		out = append(out, Resolve{state.OutboxDamaged})
+	}
+	if e.Outcome == state.StatusDeploying {
+		return out
+	}
+	if e.concernsSkipped(r, was) {
+		out = append(out, Notify{Kind: state.OutboxRecovered})
+	}
+	if sends && r.ChangedAt.Equal(e.Finished) {
+		out = append(out, Notify{Kind: state.OutboxEvent})
+	}
+	return out
+}
+
+// concernsSkipped reports whether dependants may have been skipped because of the previous outcome,
+// or have to be skipped because of the new one, and name its root causes.
+func (e *Finished) concernsSkipped(r, was *state.Row) bool {
+	// A new intent clears the previous outcome, for which dependants may have been skipped.
+	cleared := was.LastRun == state.RunSkipped && was.Compliance == state.HasUpdate ||
+		was.LastRun == state.RunNew && !was.LastAt.IsZero()
+	failed := cleared || was.LastRun == state.RunFailed || was.LastRun == state.RunSkipped ||
+		was.Compliance == state.NonCompliant
+	deployed := e.Outcome == state.StatusDeployed
+	// Dependants may also have been skipped for a run that was lost before its result was compared
+	// with later writes (seed 1002311901 of the simulator).
+	if (failed || was.PossiblyChanged) &&
+		(deployed || cleared || !slices.Equal(was.RootCauses(), r.RootCauses())) {
+		return true
+	}
+	return !failed && was.LastRun == state.RunSuccess && !deployed
+}
