@@ -12,6 +12,7 @@ import (
 	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
@@ -172,7 +173,7 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 			Reason: "something it needs is not known",
 		}
 		if missing := rows[id].Missing; len(missing) > 0 {
-			w.Reason = planner.UndefinedReason(missing)
+			w.Reason = step.UndefinedReason(missing)
 		}
 		return w
 	})

@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/resource"
 )
@@ -330,7 +331,7 @@ func (b *blocker) unblock(row *state.Row) {
 			was.Reason
 	}
 	if row.Ticket == 0 && (!onTheWay || row.Unfinished() || row.Removing) {
-		b.p.schedule(row, state.PriorityNewVersion)
+		b.p.schedule(row, step.Schedule{Priority: state.PriorityNewVersion})
 	}
 }
 

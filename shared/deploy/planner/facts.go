@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -49,15 +50,8 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 			continue // it does not exist yet; once it does, awaitedFacts finds who waits
 		}
 		p.set(row, func(row *state.Row) bool {
-			if row.WantFacts && (row.Ticket != 0 || !row.Runnable() ||
-				running[row.ID] == row.Lane) {
-				return false
-			}
-			row.WantFacts = true
-			if row.Ticket == 0 && row.Runnable() {
-				p.schedule(row, state.PriorityFacts)
-			}
-			return true
+			return p.change(row, step.Requested{Priority: state.PriorityFacts, Facts: true,
+				Running: running[row.ID] == row.Lane})
 		})
 	}
 	return nil
@@ -153,13 +147,7 @@ func (p *resolver) resolveRow(ctx context.Context, row *state.Row, agent resourc
 	}
 	attrs, problems := p.pl.resolveAttributes(ctx, res, known)
 	if len(problems) > 0 {
-		p.set(row, func(row *state.Row) bool {
-			if row.Reason == problems[0].Message {
-				return false
-			}
-			row.Reason = problems[0].Message
-			return true
-		})
+		p.apply(row, step.ValueKnown{Problem: problems[0].Message})
 		return nil
 	}
 	missing := model.Missing(attrs)
@@ -171,19 +159,7 @@ func (p *resolver) resolveRow(ctx context.Context, row *state.Row, agent resourc
 	if err != nil {
 		return fault.Wrap(fault.Internal, "encode resource "+string(row.ID), err)
 	}
-	p.set(row, func(row *state.Row) bool {
-		if row.Orphaned || row.Compliance != state.Undefined {
-			return false
-		}
-		row.Hash, row.Body, row.Missing = en.Hash, en.Body, missing
-		if len(missing) > 0 {
-			row.Reason = UndefinedReason(missing)
-			return true
-		}
-		row.Compliance, row.Reason = state.HasUpdate, ""
-		p.schedule(row, state.PriorityNewVersion)
-		return true
-	})
+	p.apply(row, step.ValueKnown{Hash: en.Hash, Body: en.Body, Missing: missing})
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 	"southbound/shared/schema"
@@ -29,7 +30,7 @@ func (pl *Planner) Forget(ctx context.Context, env string, id resource.ID) ([]re
 		case !row.Orphaned && !row.Removing:
 			return nil, wanted(string(id))
 		}
-		letGo(p, row)
+		p.apply(row, step.Forgotten{})
 		return []resource.ID{id}, nil
 	})
 }
@@ -69,7 +70,7 @@ func (pl *Planner) forgetThose(
 		var out []resource.ID
 		for _, id := range ids {
 			if row := rows[id]; row != nil && may(row) {
-				letGo(p, row)
+				p.apply(row, step.Forgotten{})
 				out = append(out, id)
 			}
 		}
@@ -97,7 +98,7 @@ func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resourc
 			if !row.Orphaned && !row.Removing {
 				return wanted(string(row.ID))
 			}
-			letGo(p, row)
+			p.apply(row, step.Forgotten{})
 			ids = append(ids, row.ID)
 			return nil
 		}); err != nil {
@@ -108,7 +109,7 @@ func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resourc
 			return nil, fault.Wrap(fault.Unknown, "read agents", err)
 		}
 		if len(ids)+len(known) == 0 {
-			return nil, p.noAgent(ctx, name)
+			return nil, noAgent(ctx, p, name)
 		}
 		p.store.goodbye, paused = []string{name}, known[name].Paused
 		return ids, nil
@@ -121,7 +122,7 @@ func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resourc
 }
 
 // noAgent is the error for a name that no agent has.
-func (p *planning) noAgent(ctx context.Context, name string) error {
+func noAgent(ctx context.Context, p *planning, name string) error {
 	agents, err := p.pl.State.Agents(ctx, p.env.Name)
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read agents", err)
@@ -191,15 +192,4 @@ func (pl *Planner) forget(
 		return ids, err
 	}
 	return ids, nil // what could not be done now, a sweep does
-}
-
-// letGo plans to remove a row, unless it is wanted again meanwhile.
-func letGo(p *planning, row *state.Row) {
-	p.set(row, func(row *state.Row) bool {
-		if !row.Orphaned && !row.Removing {
-			return false
-		}
-		row.Gone, row.Ticket = true, 0
-		return true
-	})
 }

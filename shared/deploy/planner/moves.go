@@ -213,39 +213,6 @@ func (r *mover) underWay(ctx context.Context) error {
 // maxNotices is how many entries of the outbox a release with moves looks at.
 const maxNotices = 10_000
 
-// takeOver gives a row the state of the one that managed its thing before. A run of that one may
-// still be under way; the next run waits for its end.
-func takeOver(row *state.Row, from *state.Row) {
-	was := *row
-	*row = *from
-	row.ID, row.Rev, row.LastAction = was.ID, was.Rev, was.LastAction
-	row.Orphaned, row.Removing = false, false
-	if was.Ticket != 0 && (row.Ticket == 0 || was.Priority < row.Priority) {
-		row.Ticket, row.Priority = was.Ticket, was.Priority
-	}
-	row.MovedFrom = union(was.MovedFrom, from.MovedFrom, []string{from.Lane})
-	if was.Rev > 0 {
-		row.MovedFrom = union(row.MovedFrom, []string{was.Lane})
-	}
-	row.Formerly = union(was.Formerly, from.Formerly, []resource.ID{from.ID})
-	row.Hidden = union(was.Hidden, from.Hidden)
-	row.PossiblyChanged = was.PossiblyChanged || from.PossiblyChanged
-	row.Checked = 0
-}
-
-// union returns the members of some lists, each once, in order of appearance.
-func union[T comparable](lists ...[]T) []T {
-	var out []T
-	for _, list := range lists {
-		for _, v := range list {
-			if !slices.Contains(out, v) {
-				out = append(out, v)
-			}
-		}
-	}
-	return out
-}
-
 // moveAway plans to remove the rows of what left while another id manages its thing.
 func (r *mover) moveAway() {
 	m := &r.p.moves
@@ -257,10 +224,7 @@ func (r *mover) moveAway() {
 			}
 		}
 		gone := *row
-		r.p.set(&gone, func(row *state.Row) bool {
-			row.Gone, row.Ticket = true, 0
-			return true
-		})
+		r.p.apply(&gone, step.Forgotten{Moved: true})
 	}
 }
 

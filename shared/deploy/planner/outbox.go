@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -125,38 +126,31 @@ func (p *followUp) wakeDependants(
 			continue
 		}
 		w, waves := wakes[id], asked[id] && row.Ticket == 0 && (loose[id] || !busy[id])
-		wake := func(row *state.Row) bool {
-			if !row.Runnable() {
-				return false
-			}
-			if row.Ticket != 0 || waves && p.waveChecks(row) {
-				if !busy[row.ID] || !slices.ContainsFunc(w.entries, func(o state.Outbox) bool {
-					return row.Ticket < o.Ticket && concerns(&o, row, rows)
-				}) {
-					return false // it is going to run, and sees what has become of what it requires
-				}
-			} else if !wakesRow(row, w.entries, rows) {
-				return false
-			}
-			if row.Blocked == state.BlockedTemp {
-				row.Blocked = state.NotBlocked
-			}
-			p.schedule(row, max(w.priority, state.PriorityUserDeploy))
-			return true
-		}
-		p.set(row, func(row *state.Row) bool {
-			owes := false
+		p.set(row, func(row *state.Row) (changed bool) {
+			of := step.Dependency{Priority: max(w.priority, state.PriorityUserDeploy),
+				Running: busy[row.ID], Checking: waves && p.waveChecks(row)}
 			for i := range w.entries {
-				if o := &w.entries[i]; o.To != "" && !row.Orphaned && !row.Removing &&
-					concerns(o, row, rows) {
-					row.LeaveBehind(o.Of)
-					owes = true
-				}
+				changed = p.change(row, dependency(of, &w.entries[i], rows)) || changed
 			}
-			return wake(row) || owes
+			return changed
 		})
 	}
 	return nil
+}
+
+// dependency returns the event of an entry of the outbox.
+func dependency(
+	d step.Dependency, o *state.Outbox, rows map[resource.ID]*state.Row,
+) step.Event {
+	d.Ticket = o.Ticket
+	if o.Kind == state.OutboxRecovered {
+		return step.DependencyRecovered{Dependency: d}
+	}
+	e := step.DependencyChanged{Dependency: d, Of: rows[o.Of], At: o.At}
+	if o.To != "" {
+		e.Purged = o.Of
+	}
+	return e
 }
 
 // receivers returns the resources that an entry of the outbox may concern.
@@ -184,39 +178,6 @@ func (p *followUp) waveChecks(row *state.Row) bool {
 	wave := p.env.Wave
 	return row.Checked < wave.Epoch && !row.Removing &&
 		!(wave.KeepTerminal && !state.Retried(row.Class))
-}
-
-// concerns reports whether an entry tells a row anything: an event is only for those that receive
-// it and have not run since. A run since a purge has not known of that.
-func concerns(o *state.Outbox, row *state.Row, rows map[resource.ID]*state.Row) bool {
-	return o.Kind != state.OutboxEvent ||
-		(o.To != "" || !ranSince(row, o)) && happened(o, rows[o.Of]) && row.ReceivesEventsOf(rows[o.Of])
-}
-
-// ranSince reports whether a run of a row that has ended was claimed after the change that an event
-// tells of.
-func ranSince(row *state.Row, o *state.Outbox) bool {
-	return row.SucceededAt.After(o.At) || row.TriedAt.After(o.At)
-}
-
-// happened reports whether an event tells of a change that its row records; of is nil if that is
-// gone. A commit stores what follows from all its results, also from one that its row was left out
-// of: if that counts after all, the commit that resolves it stores the event once more, and
-// otherwise what was changed is told of when the next run ends.
-func happened(o *state.Outbox, of *state.Row) bool {
-	return of == nil || !of.ChangedAt.Before(o.At)
-}
-
-// wakesRow reports whether entries of the outbox ask for a row that is not scheduled: it was
-// skipped, and something that it requires has recovered, or it has not run since something changed
-// of whose changes it is told.
-func wakesRow(row *state.Row, entries []state.Outbox, rows map[resource.ID]*state.Row) bool {
-	return slices.ContainsFunc(entries, func(o state.Outbox) bool {
-		if o.Kind == state.OutboxRecovered {
-			return row.Blocked == state.BlockedTemp
-		}
-		return row.Blocked != state.BlockedTemp && concerns(&o, row, rows)
-	})
 }
 
 // running returns what is being run, unless that does not matter, as all that waits for what
@@ -306,17 +267,7 @@ func (p *followUp) scheduleAgain(ctx context.Context, entries []state.Outbox) er
 			row = planned
 		}
 		facts := p.pl.Runs.ReportsFacts(row)
-		p.set(row, func(row *state.Row) bool {
-			if row.Orphaned {
-				return false
-			}
-			row.PossiblyChanged = row.PossiblyChanged || row.SendsEvents()
-			row.WantFacts = row.WantFacts || facts
-			if row.Runnable() {
-				p.schedule(row, priority[id])
-			}
-			return true
-		})
+		p.apply(row, step.Overtaken{Priority: priority[id], Facts: facts})
 	}
 	return nil
 }

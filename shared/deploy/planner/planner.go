@@ -12,6 +12,7 @@ import (
 
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -180,13 +181,32 @@ func (p *changes) set(row *state.Row, f func(*state.Row) bool) {
 	}
 }
 
-// schedule gives a row a ticket.
-func (p *planning) schedule(r *state.Row, priority state.Priority) {
-	if r.Ticket == 0 || priority < r.Priority {
-		r.Priority = priority
+// apply applies an event to a row; if others have changed the row when it is written, again.
+func (p *planning) apply(row *state.Row, e step.Event) {
+	p.set(row, func(row *state.Row) bool { return p.change(row, e) })
+}
+
+// change applies an event to a row once, and reports whether that changes the row.
+func (p *planning) change(row *state.Row, e step.Event) bool {
+	was := *row
+	now, effects := step.Next(was, e)
+	*row = now
+	for _, effect := range effects {
+		if s, is := effect.(step.Schedule); is {
+			p.schedule(row, s)
+		}
 	}
-	r.Ticket = p.commits.ticket()
-	r.NextAt = time.Time{}
+	return len(effects) > 0 || !row.Same(&was)
+}
+
+// schedule gives a row a ticket.
+func (p *planning) schedule(r *state.Row, s step.Schedule) {
+	if r.Ticket == 0 || s.Priority < r.Priority {
+		r.Priority = s.Priority
+	}
+	if !s.Keep {
+		r.Ticket, r.NextAt = p.commits.ticket(), time.Time{}
+	}
 }
 
 func (p *planning) notifyLanes(ctx context.Context, lanes map[string]bool) {
@@ -266,7 +286,9 @@ func (p *planning) scheduleUnfinished(
 		return err
 	}
 	return p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
-		p.set(p.planned(r), ask)
+		if r.Unfinished() || p.rows[r.ID] != nil {
+			p.set(p.planned(r), ask)
+		}
 		return nil
 	})
 }
@@ -303,7 +325,7 @@ func (p *planning) retryRemovals(ctx context.Context, priority state.Priority) e
 }
 
 // planned returns a row as it is planned, or as it is stored.
-func (p *planning) planned(r *state.Row) *state.Row {
+func (p *changes) planned(r *state.Row) *state.Row {
 	if planned := p.rows[r.ID]; planned != nil {
 		return planned
 	}
@@ -321,22 +343,10 @@ func (p *planning) unfinished(
 	if err != nil {
 		return nil, err
 	}
+	e := step.Requested{Priority: priority, Retry: retry, Now: p.pl.Clock.Now()}
 	return func(r *state.Row) bool {
-		if !r.Runnable() || !r.Unfinished() || (match != nil && !match(r)) ||
-			running[r.ID] == r.Lane {
-			return false // what runs does just what is asked for
-		}
-		if !retry && (!state.Retried(r.Class) || r.NextAt.After(p.pl.Clock.Now())) {
-			return false
-		}
-		if r.Ticket == 0 {
-			p.schedule(r, priority)
-			return true
-		}
-		// It is asked for already, and may be claimed by now: a new ticket would ask for another
-		// run.
-		higher := priority < r.Priority
-		r.Priority = min(r.Priority, priority)
-		return higher
+		e := e
+		e.Running = running[r.ID] == r.Lane
+		return (match == nil || match(r)) && p.change(r, e)
 	}, nil
 }

@@ -2,13 +2,12 @@ package planner
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -204,102 +203,17 @@ func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool)
 	}
 	r.p.whole[en.ID] = true
 	r.p.set(row, func(row *state.Row) bool {
-		if from := r.p.moves.from[en.ID]; from != nil {
-			takeOver(row, from)
-			r.newIntent(row, en, lane, missing)
-			return true
+		e := step.Released{Version: r.v.Number, Hash: en.Hash, Body: en.Body, Missing: missing,
+			Lane: lane, Owes: r.owes[row.ID], From: r.p.moves.from[en.ID]}
+		if e.From == nil {
+			e.Checked = r.wave.reached(row)
 		}
-		if row.Hash == en.Hash && !row.Orphaned && !row.Removing && !row.Damaged() {
-			return r.adjust(row, en, lane)
+		if row.Lane != lane && r.wave.asks(row) {
+			e.Asked = r.p.env.Wave.Priority // in its new lane the wave may be over
 		}
-		r.replace(row, en, lane, missing)
-		return true
+		return r.p.change(row, e)
 	})
 	return nil
-}
-
-// replace gives a row another intent; missing names what is not known of it yet. What a run for the
-// one before changes that is still under way is told of when its result is found to be stale.
-func (r *releaser) replace(
-	row *state.Row,
-	en *version.Entry,
-	lane string,
-	missing []string,
-) {
-	if row.Rev == 0 || row.Orphaned || row.Removing {
-		row.HideSecrets()
-		*row = state.Row{
-			ID:              row.ID,
-			Rev:             row.Rev,
-			Body:            row.Body,
-			Lane:            row.Lane,
-			Checked:         row.Checked,
-			Creating:        row.Creating,
-			Notes:           row.KeptNotes(),
-			LastRun:         state.RunNew,
-			Blocked:         state.NotBlocked,
-			LastAt:          row.LastAt,
-			LastAction:      row.LastAction,
-			ChangedAt:       row.ChangedAt,
-			PossiblyChanged: row.PossiblyChanged,
-			WantFacts:       row.WantFacts,
-			Hidden:          row.Hidden,
-			MovedFrom:       row.MovedFrom,
-		}
-	}
-	r.newIntent(row, en, lane, missing)
-}
-
-// newIntent gives a row another intent and leaves what is known of its thing.
-func (r *releaser) newIntent(
-	row *state.Row,
-	en *version.Entry,
-	lane string,
-	missing []string,
-) {
-	row.HideSecrets()
-	r.wave.move(row, lane)
-	row.MovedFrom = slices.DeleteFunc(row.MovedFrom, func(l string) bool { return l == lane })
-	row.Version, row.Hash, row.Body = r.v.Number, en.Hash, en.Body
-	if row.LastRun == state.RunSuccess && row.Compliance == state.NonCompliant {
-		row.LastRun = state.RunNew // so that what was skipped because of it is woken: see follows
-	}
-	row.Compliance, row.Missing = state.HasUpdate, missing
-	row.Class, row.Attempts, row.Reason, row.Causes = "", 0, "", nil
-	row.NextAt, row.NotBefore, row.Waiting = time.Time{}, time.Time{}, nil
-	if row.Blocked == state.BlockedTemp {
-		row.Blocked = state.NotBlocked
-	}
-	if len(missing) > 0 {
-		row.Compliance, row.Ticket = state.Undefined, 0
-		row.Reason = UndefinedReason(missing)
-		return
-	}
-	r.p.schedule(row, state.PriorityNewVersion)
-}
-
-// adjust takes over what changes without a change of intent: requirements, set, flags, lane.
-func (r *releaser) adjust(row *state.Row, en *version.Entry, lane string) bool {
-	if row.Lane == lane && string(row.Body) == string(en.Body) {
-		return false
-	}
-	asked := row.Lane != lane && r.wave.asks(row)
-	r.wave.move(row, lane)
-	row.Body = en.Body
-	switch {
-	case row.Blocked == state.BlockedTemp:
-		// It may not require any more what it was skipped for; if it does, it is skipped again.
-		row.Blocked = state.NotBlocked
-		r.p.schedule(row, state.PriorityNewVersion)
-	case row.Ticket != 0:
-		// A run that has begun has not waited for the new requirements.
-		r.p.schedule(row, row.Priority)
-	case asked:
-		r.p.schedule(row, r.p.env.Wave.Priority) // in its new lane the wave may be over
-	case r.owes[row.ID] && row.Runnable():
-		r.p.schedule(row, state.PriorityNewVersion)
-	}
-	return true
 }
 
 // remove plans what left the model: purged where the model said so, orphaned otherwise.
@@ -317,36 +231,6 @@ func (r *releaser) remove(g *version.Graph) {
 	for _, id := range left {
 		row := r.rows[id]
 		purge := g.Node(id) >= 0 && g.Removing[g.Node(id)]
-		r.p.set(row, func(row *state.Row) bool {
-			if !purge {
-				row.Orphaned, row.Ticket = true, 0
-				row.NextAt, row.Reason = time.Time{}, "left the model"
-				if row.PurgeOnDelete() {
-					row.Reason += "; not purged, since other resources keep paths in it"
-				}
-				return true
-			}
-			res, err := resource.Decode(row.Body)
-			if err != nil {
-				return false
-			}
-			res.Purged, res.ReportOnly = true, false
-			body, err := res.Encode()
-			if err != nil {
-				return false
-			}
-			row.Body, row.Hash, row.Removing, row.Version = body, "purge "+row.Hash, true,
-				r.v.Number
-			row.Compliance, row.Blocked, row.LastRun, row.Missing = state.HasUpdate,
-				state.NotBlocked, state.RunNew, nil
-			row.Class, row.Attempts, row.Reason, row.Causes, row.NextAt = "", 0,
-				"left the model, to be purged", nil, time.Time{}
-			r.p.schedule(row, state.PriorityNewVersion)
-			return true
-		})
+		r.p.apply(row, step.Left{Version: r.v.Number, Purge: purge})
 	}
-}
-
-func UndefinedReason(missing []string) string {
-	return fmt.Sprintf("%s is not known", missing[0])
 }

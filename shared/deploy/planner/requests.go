@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -49,11 +50,7 @@ func (pl *Planner) Deploy(ctx context.Context, env string, req Request) (int, er
 func decided(ctx context.Context, p *planning, f state.Filter) error {
 	return p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
 		if string(r.ID) == f.ID && r.Blocked == state.NeedsPerson && !r.Orphaned && f.Match(r) {
-			p.set(r, func(r *state.Row) bool {
-				r.Blocked, r.Creating = state.NotBlocked, ""
-				p.schedule(r, state.PriorityUserDeploy)
-				return true
-			})
+			p.apply(r, step.Requested{Priority: state.PriorityUserDeploy, Decided: true})
 		}
 		return nil
 	})
@@ -78,13 +75,7 @@ func (pl *Planner) Repair(ctx context.Context, env string, req Request) (int, er
 		}
 		err = pl.Client.EachRow(ctx, env, func(r *state.Row) error {
 			if r.Runnable() && req.Filter.Match(r) {
-				p.set(r, func(r *state.Row) bool {
-					if !r.Runnable() {
-						return false
-					}
-					p.schedule(r, state.PriorityUserRepair)
-					return true
-				})
+				p.apply(r, step.Requested{Priority: state.PriorityUserRepair, Check: true})
 			}
 			return nil
 		})

@@ -13,6 +13,7 @@ import (
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diff"
 	"southbound/shared/fault"
@@ -304,7 +305,7 @@ func (pl *Planner) CompareEntries(before map[resource.ID]version.Entry, after []
 		old, had := before[now.ID]
 		switch missing := model.Missing(res.Attributes); {
 		case len(missing) > 0:
-			w.Action, w.Reason = "undefined", UndefinedReason(missing)
+			w.Action, w.Reason = "undefined", step.UndefinedReason(missing)
 			w.Deletes = res.Purged && !res.ReportOnly && (!had || old.Hash != now.Hash)
 		case had && old.Hash == now.Hash:
 		case !had && res.Purged, had && res.Purged:

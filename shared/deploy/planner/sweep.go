@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/deploy/lane"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
 )
@@ -172,16 +173,7 @@ func (pl *sweeper) retry(ctx context.Context, env string, ids []resource.ID) err
 			if rows[id] == nil {
 				continue
 			}
-			p.set(rows[id], func(r *state.Row) bool {
-				if r.NextAt.IsZero() || r.NextAt.After(now) {
-					return false
-				}
-				r.NextAt = time.Time{}
-				if r.Runnable() && r.Ticket == 0 {
-					p.schedule(r, state.PriorityDeployTimer)
-				}
-				return true
-			})
+			p.apply(rows[id], step.Due{Now: now})
 		}
 		p.orderBy(graph)
 		return p.commit(ctx, scheduleChanges)

@@ -9,6 +9,7 @@ import (
 
 	"southbound/shared/deploy/model"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/diag"
 	"southbound/shared/fault"
@@ -429,11 +430,7 @@ func (p *exporting) checkTargets(ctx context.Context, agents []string) error {
 			return nil
 		}
 		p.set(r, func(r *state.Row) bool {
-			if !asks(r) {
-				return false
-			}
-			p.schedule(r, state.PriorityUserRepair)
-			return true
+			return asks(r) && p.change(r, step.Requested{Priority: state.PriorityUserRepair, Check: true})
 		})
 		return nil
 	})

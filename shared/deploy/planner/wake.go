@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/resource"
@@ -43,28 +44,15 @@ func (r *releaser) wake(ctx context.Context, old, now *version.Graph) error {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
-		r.p.set(rows[id], r.wakeOne)
+		r.p.set(rows[id], func(row *state.Row) bool {
+			e := step.Unbound{}
+			if r.wave.asks(row) {
+				e.Asked = r.wave.schedule.Wave.Priority
+			}
+			return r.p.change(row, e)
+		})
 	}
 	return nil
-}
-
-// wakeOne schedules a row that no longer waits for something that it waited for. A run of it may be
-// under way that skips it for just that; such a run finds that the row was written meanwhile.
-func (r *releaser) wakeOne(row *state.Row) bool {
-	switch {
-	case row.Orphaned:
-		return false
-	case row.Blocked == state.BlockedTemp:
-		row.Blocked = state.NotBlocked
-		r.p.schedule(row, state.PriorityNewVersion)
-	case row.Ticket != 0:
-		r.p.schedule(row, row.Priority)
-	case r.wave.asks(row):
-		r.p.schedule(row, r.wave.schedule.Wave.Priority)
-	default:
-		return false
-	}
-	return true
 }
 
 // tied finds resources that stay as they are but require, or are subscribed to, something new that

@@ -57,11 +57,10 @@ func (w *waveProgress) checked(row *state.Row) bool {
 	return listed || row.Checked >= w.schedule.Wave.Epoch
 }
 
-// move puts a row into a lane. The record that the wave has checked it moves with it.
-func (w *waveProgress) move(row *state.Row, lane string) {
-	checked := w.checked(row)
-	row.Move(lane)
-	if checked {
-		row.Checked = w.schedule.Wave.Epoch
+// reached returns the wave if it has checked a row where it is now, and 0 otherwise.
+func (w *waveProgress) reached(row *state.Row) int64 {
+	if !w.checked(row) {
+		return 0
 	}
+	return w.schedule.Wave.Epoch
 }

@@ -73,7 +73,7 @@ func sourceMutants() []sourceMutant {
 			"if takes || !shared {",
 			`if (takes || !shared) && !mutating("MovedPurged") {`, "", "labels", 100},
 		{"MovedRuns", "what is moved starts while a run of its old id is under way",
-			"planner/moves.go", "row.Checked = 0\n}",
+			"step/release.go", "row.Checked = 0\n}",
 			"row.Checked = 0\n\tif mutating(\"MovedRuns\") {\n\t\trow.MovedFrom = nil\n\t}\n}",
 			"D2", "labels", 1000},
 		{"MovedStale", "what was recorded while a release was planned is lost by a move",
@@ -221,10 +221,8 @@ func sourceMutants() []sourceMutant {
 			`row.Compliance != state.Undefined && !mutating("TargetResolves") {`, "",
 			"targets", 700},
 		{"TargetNotChecked", "what is targeted is not compared with reality", "planner/target.go",
-			"\t\t\tp.schedule(r, state.PriorityUserRepair)\n\t\t\treturn true",
-			"\t\t\tif mutating(\"TargetNotChecked\") {\n\t\t\t\treturn false\n\t\t\t}\n" +
-				"\t\t\tp.schedule(r, state.PriorityUserRepair)\n\t\t\treturn true", "target",
-			"targets", 100},
+			"return asks(r) && p.change(", `return asks(r) && !mutating("TargetNotChecked") && p.change(`,
+			"target", "targets", 100},
 	}
 }
 

@@ -18,7 +18,7 @@ func started() state.Row {
 		ID:         "t::T[a,n=1]",
 		Rev:        4,
 		Hash:       "h",
-		Body:       []byte(`{"id":"t::T[a,n=1]","send_event":true}`),
+		Body:       []byte(`{"attributes":{"n":"1"},"id":"t::T[a,n=1]","send_event":true}`),
 		Lane:       "a/0",
 		Ticket:     7,
 		Priority:   state.PriorityNewVersion,
@@ -215,7 +215,8 @@ func TestFinished(t *testing.T) {
 // TestFinishedLate: the row after a run, if others have written it since the run was claimed.
 func TestFinishedLate(t *testing.T) {
 	t.Parallel()
-	requires := []byte(`{"id":"t::T[a,n=1]","requires":["t::T[a,n=2]"]}`)
+	requires := []byte(
+		`{"attributes":{"n":"1"},"id":"t::T[a,n=1]","requires":["t::T[a,n=2]"],"send_event":true}`)
 	ran := ended(state.StatusDeployed, diff.NoChange)
 	acted := ended(state.StatusDeployed, diff.Updated)
 	skipped := ended(state.StatusSkipped, diff.NoChange)

@@ -1,24 +1,40 @@
 // Package step is the transition function of resources: Next returns the row of a resource after an
 // event, and the effects that its caller executes. It has no store, no clock and no randomness:
-// times, tickets and jitter are part of the event. docs/design/engine.md lists events and effects.
+// times and jitter are part of the event. docs/design/engine.md lists events and effects.
 package step
 
 import "southbound/shared/deploy/state"
 
-// Event happens to one resource: Finished or HolderLost.
-type Event interface{ event() }
+// Event happens to one resource. The events of a worker are Finished and HolderLost; all others are
+// those of a planner.
+type Event interface{ next(r *state.Row) []Effect }
+
+// Next returns the row of a resource after an event, and the effects. An event that comes late or
+// twice leaves the row as it is.
+func Next(r state.Row, e Event) (state.Row, []Effect) {
+	effects := e.next(&r)
+	return r, effects
+}
 
 // HolderLost tells that a run of the resource ended without a record, or may have. The run may have
 // changed the thing, so the next success notifies the receivers of its events.
 type HolderLost struct{}
 
-func (Finished) event()   {}
-func (HolderLost) event() {}
+func (HolderLost) next(r *state.Row) []Effect {
+	r.PossiblyChanged = true
+	return nil
+}
 
-// Effect follows from an event: Notify, Resolve or Stale.
+// Effect follows from an event: Schedule, Notify, Resolve or Stale.
 type Effect interface{ effect() }
 
 type (
+	// Schedule gives the resource the ticket of the planner's commit, and the better of both
+	// priorities. Keep: the resource keeps its ticket.
+	Schedule struct {
+		Priority state.Priority
+		Keep     bool
+	}
 	// Notify notifies dependants: those that were skipped (OutboxRecovered), or those that receive
 	// events (OutboxEvent). Without a Ticket it is not needed if all of them are sure to run
 	// afterwards; with one, only for those that were scheduled before.
@@ -34,19 +50,9 @@ type (
 	Stale struct{ Gone bool }
 )
 
-func (Notify) effect()  {}
-func (Resolve) effect() {}
-func (Stale) effect()   {}
+func (Schedule) effect() {}
+func (Notify) effect()   {}
+func (Resolve) effect()  {}
+func (Stale) effect()    {}
 
-// Next returns the row of a resource after an event, and the effects. An event that comes late or
-// twice leaves the row as it is.
-func Next(r state.Row, e Event) (state.Row, []Effect) {
-	var effects []Effect
-	switch e := e.(type) {
-	case Finished:
-		effects = e.next(&r)
-	case HolderLost:
-		r.PossiblyChanged = true
-	}
-	return r, effects
-}
+func schedule(p state.Priority) []Effect { return []Effect{Schedule{Priority: p}} }

@@ -1,0 +1,59 @@
+package step
+
+import (
+	"time"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
+)
+
+// Dependency is an entry of the outbox about a requirement, for one of its dependants.
+type Dependency struct {
+	Priority state.Priority
+	Ticket   int64 // of the requirement: dependants that were scheduled no earlier waited for it
+	Running  bool  // the dependant is being run
+	Checking bool  // a check of everything has still to run the dependant
+}
+
+// DependencyRecovered wakes a dependant that was skipped.
+type DependencyRecovered struct{ Dependency }
+
+func (e DependencyRecovered) next(r *state.Row) []Effect {
+	return e.wake(r, r.Blocked == state.BlockedTemp)
+}
+
+// DependencyChanged tells a dependant that a requirement has changed.
+type DependencyChanged struct {
+	Dependency
+	Of     *state.Row  // the requirement; nil: its row is gone
+	At     time.Time   // the end of the run that changed it
+	Purged resource.ID // the requirement, if it left the model and was purged; else ""
+}
+
+func (e DependencyChanged) next(r *state.Row) []Effect {
+	// A run since a purge does not know of it. An event whose row has no such change is void: the
+	// result did not count.
+	ranSince := e.Purged == "" && (r.SucceededAt.After(e.At) || r.TriedAt.After(e.At))
+	if ranSince || e.Of != nil && e.Of.ChangedAt.Before(e.At) || !r.ReceivesEventsOf(e.Of) {
+		return nil
+	}
+	if e.Purged != "" && !r.Orphaned && !r.Removing {
+		r.LeaveBehind(e.Purged)
+	}
+	return e.wake(r, r.Blocked != state.BlockedTemp)
+}
+
+// wake schedules a dependant that is not scheduled, if it is concerned. A scheduled one sees the
+// outcome of the requirement, unless it is running and was claimed without knowing of it.
+func (e *Dependency) wake(r *state.Row, concerned bool) []Effect {
+	if r.Ticket != 0 || e.Checking {
+		concerned = e.Running && r.Ticket < e.Ticket
+	}
+	if !concerned || !r.Runnable() {
+		return nil
+	}
+	if r.Blocked == state.BlockedTemp {
+		r.Blocked = state.NotBlocked
+	}
+	return schedule(e.Priority)
+}

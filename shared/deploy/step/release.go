@@ -1,0 +1,209 @@
+package step
+
+import (
+	"slices"
+	"time"
+
+	"southbound/shared/deploy/state"
+	"southbound/shared/resource"
+)
+
+// Released is the release of a version that has the resource.
+type Released struct {
+	Version int
+	Hash    string
+	Body    []byte
+	Missing []string // what is not known of it
+	Lane    string
+	Checked int64          // the check of everything that has run it in its lane; 0: none
+	Asked   state.Priority // of a check that has still to run it in the lane that it leaves
+	Owes    bool           // it may owe a reload for what it newly requires
+	From    *state.Row     // of the id that managed its thing before; nil: none
+}
+
+func (e Released) next(r *state.Row) []Effect {
+	switch {
+	case e.From != nil:
+		takeOver(r, e.From)
+	case r.Hash == e.Hash && !r.Orphaned && !r.Removing && !r.Damaged():
+		return e.adjust(r)
+	case r.Rev == 0 || r.Orphaned || r.Removing:
+		begin(r)
+	}
+	return e.replace(r)
+}
+
+// takeOver gives a row the state of the one that managed its thing before. A run of that one may
+// still be under way; the next run waits for its end.
+func takeOver(row *state.Row, from *state.Row) {
+	was := *row
+	*row = *from
+	row.ID, row.Rev, row.LastAction = was.ID, was.Rev, was.LastAction
+	row.Orphaned, row.Removing = false, false
+	if was.Ticket != 0 && (row.Ticket == 0 || was.Priority < row.Priority) {
+		row.Ticket, row.Priority = was.Ticket, was.Priority
+	}
+	row.MovedFrom = union(was.MovedFrom, from.MovedFrom, []string{from.Lane})
+	if was.Rev > 0 {
+		row.MovedFrom = union(row.MovedFrom, []string{was.Lane})
+	}
+	row.Formerly = union(was.Formerly, from.Formerly, []resource.ID{from.ID})
+	row.Hidden = union(was.Hidden, from.Hidden)
+	row.PossiblyChanged = was.PossiblyChanged || from.PossiblyChanged
+	row.Checked = 0
+}
+
+// union returns the members of some lists, each once, in order of appearance.
+func union[T comparable](lists ...[]T) []T {
+	var out []T
+	for _, list := range lists {
+		for _, v := range list {
+			if !slices.Contains(out, v) {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+// begin leaves in a row that comes back only what is still true of its thing.
+func begin(r *state.Row) {
+	r.HideSecrets()
+	*r = state.Row{
+		ID: r.ID, Rev: r.Rev, Body: r.Body, Lane: r.Lane, Checked: r.Checked,
+		Creating: r.Creating, Notes: r.KeptNotes(), LastRun: state.RunNew,
+		Blocked: state.NotBlocked, LastAt: r.LastAt, LastAction: r.LastAction,
+		ChangedAt: r.ChangedAt, PossiblyChanged: r.PossiblyChanged, WantFacts: r.WantFacts,
+		Hidden: r.Hidden, MovedFrom: r.MovedFrom,
+	}
+}
+
+// move puts a row into its lane, with the record that a check of everything has run it.
+func (e *Released) move(r *state.Row) {
+	r.Move(e.Lane)
+	r.Checked = max(r.Checked, e.Checked)
+}
+
+// replace gives a row another intent and leaves what is known of its thing. A change by a run of
+// the previous intent that is still under way is notified when its result is found to be stale.
+func (e *Released) replace(r *state.Row) []Effect {
+	r.HideSecrets()
+	e.move(r)
+	r.MovedFrom = slices.DeleteFunc(r.MovedFrom, func(l string) bool { return l == e.Lane })
+	r.Version, r.Hash, r.Body = e.Version, e.Hash, e.Body
+	if r.LastRun == state.RunSuccess && r.Compliance == state.NonCompliant {
+		r.LastRun = state.RunNew // so that what was skipped because of it is woken
+	}
+	forget(r)
+	r.Missing = e.Missing
+	r.NotBefore, r.Waiting = time.Time{}, nil
+	if r.Blocked == state.BlockedTemp {
+		r.Blocked = state.NotBlocked
+	}
+	if len(e.Missing) > 0 {
+		r.Compliance, r.Ticket, r.Reason = state.Undefined, 0, UndefinedReason(e.Missing)
+		return nil
+	}
+	return schedule(state.PriorityNewVersion)
+}
+
+// forget clears the outcome of the previous intent.
+func forget(r *state.Row) {
+	r.Compliance, r.Class, r.Attempts = state.HasUpdate, "", 0
+	r.Reason, r.Causes, r.NextAt = "", nil, time.Time{}
+}
+
+// adjust takes over what changes without a change of intent: requirements, set, flags, lane.
+func (e *Released) adjust(r *state.Row) []Effect {
+	if r.Lane == e.Lane && string(r.Body) == string(e.Body) {
+		return nil
+	}
+	e.move(r)
+	r.Body = e.Body
+	if effects := (Unbound{Asked: e.Asked}).next(r); effects != nil {
+		return effects
+	}
+	if e.Owes && r.Runnable() {
+		return schedule(state.PriorityNewVersion)
+	}
+	return nil
+}
+
+// Unbound tells that the resource may no longer require a resource for which it waited, or was
+// skipped. A run that has begun has not waited for its requirements of now.
+type Unbound struct {
+	Asked state.Priority // of the check of everything that has still to run it; 0: none
+}
+
+func (e Unbound) next(r *state.Row) []Effect {
+	switch {
+	case r.Orphaned:
+	case r.Blocked == state.BlockedTemp:
+		r.Blocked = state.NotBlocked
+		return schedule(state.PriorityNewVersion)
+	case r.Ticket != 0:
+		return schedule(r.Priority)
+	case e.Asked != 0:
+		return schedule(e.Asked)
+	}
+	return nil
+}
+
+// Left is the release of a version that no longer has the resource, which is purged or orphaned.
+type Left struct {
+	Version int
+	Purge   bool
+}
+
+func (e Left) next(r *state.Row) []Effect {
+	if !e.Purge {
+		r.Orphaned, r.Ticket = true, 0
+		r.NextAt, r.Reason = time.Time{}, "left the model"
+		if r.PurgeOnDelete() {
+			r.Reason += "; not purged, since other resources keep paths in it"
+		}
+		return nil
+	}
+	res, err := resource.Decode(r.Body)
+	if err != nil {
+		return nil
+	}
+	res.Purged, res.ReportOnly = true, false
+	body, err := res.Encode()
+	if err != nil {
+		return nil
+	}
+	r.Body, r.Hash, r.Removing, r.Version = body, "purge "+r.Hash, true, e.Version
+	r.Blocked, r.LastRun, r.Missing = state.NotBlocked, state.RunNew, nil
+	forget(r)
+	r.Reason = "left the model, to be purged"
+	return schedule(state.PriorityNewVersion)
+}
+
+// ValueKnown gives an undefined resource values of its references.
+type ValueKnown struct {
+	Hash    string
+	Body    []byte
+	Missing []string // what is still not known
+	Problem string   // why the values do not fit, and change nothing; "": they fit
+}
+
+func (e ValueKnown) next(r *state.Row) []Effect {
+	switch {
+	case r.Orphaned || r.Compliance != state.Undefined:
+		return nil
+	case e.Problem != "":
+		r.Reason = e.Problem
+		return nil
+	}
+	r.Hash, r.Body, r.Missing = e.Hash, e.Body, e.Missing
+	if len(e.Missing) > 0 {
+		r.Reason = UndefinedReason(e.Missing)
+		return nil
+	}
+	r.Compliance, r.Reason = state.HasUpdate, ""
+	return schedule(state.PriorityNewVersion)
+}
+
+// UndefinedReason states why a resource is undefined; missing has at least one name.
+func UndefinedReason(missing []string) string { return missing[0] + " is not known" }

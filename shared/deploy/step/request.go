@@ -1,0 +1,96 @@
+package step
+
+import (
+	"time"
+
+	"southbound/shared/deploy/state"
+)
+
+// Requested is a request of a user, of a timer or of a planner. Without Check, Decided and Facts it
+// schedules a resource that is not as wanted.
+type Requested struct {
+	Priority state.Priority
+	Check    bool      // compare the resource with reality, also if it is as wanted
+	Decided  bool      // a person decides that a create whose outcome is not known may begin again
+	Facts    bool      // read the facts of the resource
+	Retry    bool      // also if the resource waits for its backoff, a new intent or a person
+	Running  bool      // a run was claimed in the lane of the resource, which does what is asked for
+	Now      time.Time // for the backoff
+}
+
+func (e Requested) next(r *state.Row) []Effect {
+	switch {
+	case e.Decided && r.Blocked == state.NeedsPerson && !r.Orphaned:
+		r.Blocked, r.Creating = state.NotBlocked, ""
+		return schedule(e.Priority)
+	case e.Facts:
+		return e.facts(r)
+	case e.Decided || !r.Runnable():
+		return nil
+	case e.Check:
+		return schedule(e.Priority)
+	case !r.Unfinished() || e.Running:
+		return nil
+	case !e.Retry && (!state.Retried(r.Class) || r.NextAt.After(e.Now)):
+		return nil
+	case r.Ticket == 0:
+		return schedule(e.Priority)
+	case e.Priority < r.Priority: // it has been asked for, and may be claimed by now
+		return []Effect{Schedule{Priority: e.Priority, Keep: true}}
+	}
+	return nil
+}
+
+// facts schedules a resource whose facts are wanted, unless a run that reads them was asked for.
+func (e *Requested) facts(r *state.Row) []Effect {
+	asked := r.WantFacts && e.Running
+	r.WantFacts = true
+	if r.Ticket != 0 || !r.Runnable() || asked {
+		return nil
+	}
+	return schedule(e.Priority)
+}
+
+// Due is the time of a retry.
+type Due struct{ Now time.Time }
+
+func (e Due) next(r *state.Row) []Effect {
+	if r.NextAt.IsZero() || r.NextAt.After(e.Now) {
+		return nil
+	}
+	r.NextAt = time.Time{}
+	if !r.Runnable() || r.Ticket != 0 {
+		return nil
+	}
+	return schedule(state.PriorityDeployTimer)
+}
+
+// Overtaken tells that a run ended behind a later one, which may not have seen its changes, or the
+// facts that it stored.
+type Overtaken struct {
+	Priority state.Priority
+	Facts    bool // the resource has facts
+}
+
+func (e Overtaken) next(r *state.Row) []Effect {
+	if r.Orphaned {
+		return nil
+	}
+	r.PossiblyChanged = r.PossiblyChanged || r.SendsEvents()
+	r.WantFacts = r.WantFacts || e.Facts
+	if !r.Runnable() {
+		return nil
+	}
+	return schedule(e.Priority)
+}
+
+// Forgotten removes the row of a resource that left the model, or whose thing has another id now
+// (Moved).
+type Forgotten struct{ Moved bool }
+
+func (e Forgotten) next(r *state.Row) []Effect {
+	if e.Moved || r.Orphaned || r.Removing {
+		r.Gone, r.Ticket = true, 0
+	}
+	return nil
+}
