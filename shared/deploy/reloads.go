@@ -5,10 +5,12 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/fault"
 	"southbound/shared/provider"
@@ -139,19 +141,23 @@ func tells(
 	if err != nil || !res.ReceiveEvents || res.Purged || res.ReportOnly {
 		return nil
 	}
-	out := slices.Clone(left)
-	if runs {
-		out = append(out, row.LeftBehind()...)
+	was, later := *row, time.Unix(1<<40, 0) // later than all that is recorded
+	if !runs {
+		was.Notes, was.SucceededAt = nil, later
 	}
+	var requires []*state.Row
 	for _, q := range g.Requires(n) {
 		of := rows[g.IDs[q]]
 		if of == nil || of.Removing {
 			continue
 		}
-		changed := changes[of.ID] || runs && of.ChangedSince(row.SucceededAt)
-		if changed && of.SendsEventsTo(res) {
-			out = append(out, of.ID)
+		if changes[of.ID] {
+			changed := *of
+			changed.ChangedAt = later
+			of = &changed
 		}
+		requires = append(requires, of)
 	}
-	return out
+	_, reload := step.Start(&was, res, requires)
+	return append(slices.Clone(left), reload...)
 }

@@ -3,6 +3,7 @@ package deploy
 import (
 	"southbound/shared/deploy/planner"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 	"southbound/shared/deploy/version"
 	"southbound/shared/provider"
 	"southbound/shared/resource"
@@ -49,18 +50,26 @@ func (d *dryRunner) unmet(g *version.Graph) {
 // skip notes of what requires something that would not be as wanted that it would be skipped,
 // unless it is only compared. What was found is in the order in which it would run.
 func (d *dryRunner) skip(g *version.Graph, rows map[resource.ID]*state.Row) {
-	lacks := map[resource.ID]bool{}
+	after := map[resource.ID]*state.Row{} // as runs would leave the rows
 	for i := range d.out.Planned {
 		w := &d.out.Planned[i]
 		n := g.Node(w.ID)
 		if w.Action == "undefined" || n < 0 {
 			continue
 		}
+		var requires []*state.Row
 		for _, q := range g.Requires(n) {
-			if id := g.IDs[q]; lacks[id] && !w.Failed && !onlyReports(rows[w.ID]) {
-				w.Failed, w.Reason = true, "would be skipped, since it requires "+string(id)
-			}
+			requires = append(requires, after[g.IDs[q]])
 		}
-		lacks[w.ID] = w.Failed || w.Reason == planner.ReportOnly
+		row := &state.Row{ID: w.ID, LastRun: state.RunSuccess, Compliance: state.Compliant}
+		causes, _ := step.Start(row, &resource.Resource{}, requires)
+		switch {
+		case w.Failed || w.Reason == planner.ReportOnly:
+			row.LastRun = state.RunFailed
+		case len(causes) > 0 && !onlyReports(rows[w.ID]):
+			w.Failed, w.Reason = true, "would be skipped, since it requires "+string(causes[0])
+			row.LastRun, row.Causes = state.RunSkipped, causes
+		}
+		after[w.ID] = row
 	}
 }

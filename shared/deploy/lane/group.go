@@ -7,6 +7,7 @@ import (
 
 	"southbound/shared/deploy/run"
 	"southbound/shared/deploy/state"
+	"southbound/shared/deploy/step"
 )
 
 // runGroup runs claims of one type together and gives each its result. One whose outcome cannot be
@@ -81,7 +82,8 @@ func (b *batch) prepare(ctx context.Context, c *claim, r *run.Run) {
 	if r.Over() {
 		return
 	}
-	if causes := b.unready(c); len(causes) > 0 && !r.ReportOnly {
+	causes, reload := step.Start(c.row, r.Intent(), b.requirements(c))
+	if len(causes) > 0 && !r.ReportOnly {
 		r.Causes = causes
 		r.End(state.StatusSkipped, "", "requires "+joinIDs(causes, 3)+", which is not deployed")
 		return
@@ -90,7 +92,7 @@ func (b *batch) prepare(ctx context.Context, c *claim, r *run.Run) {
 	if r.Over() {
 		return
 	}
-	b.Runs.Resolve(ctx, r, run.Inputs{Reload: b.changedSince(c, r.Intent()), Need: b.needOf(c),
+	b.Runs.Resolve(ctx, r, run.Inputs{Reload: len(reload) > 0, Need: b.needOf(c),
 		First: c.row.SucceededAt.IsZero(), Facts: c.row.WantFacts, Released: b.stored.Released})
 }
 

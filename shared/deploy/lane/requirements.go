@@ -40,6 +40,18 @@ func (p *part) dep(n int32) *state.Row {
 	return p.deps[n]
 }
 
+// requirements returns the rows of the requirements of a claim.
+func (p *part) requirements(c *claim) []*state.Row {
+	if c.node < 0 {
+		return nil
+	}
+	var out []*state.Row
+	for _, q := range p.graph.Requires(c.node) {
+		out = append(out, p.dep(q))
+	}
+	return out
+}
+
 // superseded reports whether something that c requires has been scheduled again since the worker
 // read its rows, so that it cannot be told yet whether c has to be skipped.
 func (p *part) superseded(c *claim) bool {
@@ -50,27 +62,6 @@ func (p *part) superseded(c *claim) bool {
 		r := p.dep(q)
 		return r != nil && p.rows.of(q) == nil && r.Ticket != 0 && !r.AsWanted()
 	})
-}
-
-// unready returns the root causes for which a resource has to be skipped: its direct requirements
-// that are not deployed, or, where these were skipped themselves, the causes of that.
-func (p *part) unready(c *claim) []resource.ID {
-	if c.node < 0 {
-		return nil
-	}
-	var causes []resource.ID
-	for _, q := range p.graph.Requires(c.node) {
-		r := p.dep(q)
-		if r == nil || r.Gone || r.AsWanted() {
-			continue
-		}
-		for _, id := range r.RootCauses() {
-			if !slices.Contains(causes, id) {
-				causes = append(causes, id)
-			}
-		}
-	}
-	return causes
 }
 
 // joinIDs lists ids for a message: the first of them up to limit, and whether there are more.
@@ -87,21 +78,4 @@ func joinIDs(ids []resource.ID, limit int) string {
 		b.WriteString(string(id))
 	}
 	return b.String()
-}
-
-// changedSince reports whether something that a resource requires, and of whose changes it is told,
-// has changed since its own last success. A resource that never succeeded has missed every change.
-func (p *part) changedSince(c *claim, res *resource.Resource) bool {
-	if c.node < 0 || !res.ReceiveEvents {
-		return false
-	}
-	if len(c.row.LeftBehind()) > 0 {
-		return true
-	}
-	for _, q := range p.graph.Requires(c.node) {
-		if r := p.dep(q); r != nil && r.ChangedSince(c.row.SucceededAt) && r.SendsEventsTo(res) {
-			return true
-		}
-	}
-	return false
 }

@@ -41,7 +41,7 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 	if err != nil {
 		return err
 	}
-	for id := range want {
+	for _, id := range slices.Sorted(maps.Keys(want)) { // the same plan writes the same rows in order
 		row := p.rows[id]
 		if row == nil {
 			row = stored[id]
