@@ -350,9 +350,7 @@ func (r *recording) allFollow(c *claim) bool {
 func (r *recording) doubt(ctx context.Context) {
 	var nodes []int32
 	for _, c := range r.done {
-		asItWas := c.row.Clean() && c.result.Outcome == state.StatusDeployed &&
-			c.result.Change == diff.NoChange
-		if c.node < 0 || !c.waved || asItWas {
+		if c.node < 0 || !c.waved || c.asItWas() {
 			continue
 		}
 		for _, n := range r.graph.Dependants(c.node) {

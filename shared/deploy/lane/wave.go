@@ -64,15 +64,11 @@ func (w waves) ask(g *version.Graph, n int32) (asks, assumed bool) {
 
 // inWave reports whether the wave has still to check a row of this lane.
 func (s *schedule) inWave(r *state.Row) bool {
-	return r.Checked < s.sched.Wave.Epoch && !s.leftOut(r) && !s.checkedHere()[r.ID]
-}
-
-// leftOut reports whether the wave is not to check a row.
-func (s *schedule) leftOut(r *state.Row) bool {
-	if !r.Runnable() || r.Removing && r.Ticket == 0 {
-		return true
+	asks := s.sched.Wave.Asks(r)
+	if r.Ticket != 0 {
+		asks = r.Checked < s.sched.Wave.Epoch && r.Runnable()
 	}
-	return r.Ticket == 0 && s.sched.Wave.KeepTerminal && !state.Retried(r.Class)
+	return asks && !s.checkedHere()[r.ID]
 }
 
 // checkedHere returns the rows that the wave has checked in this lane. What another lane has
@@ -90,8 +86,7 @@ func (s *schedule) checkedHere() map[resource.ID]bool {
 
 // skips reports whether the wave leaves a row out, or only its own row says that it was checked.
 func (s *schedule) skips(r *state.Row) bool {
-	return r.Ticket == 0 && (r.Checked >= s.sched.Wave.Epoch || s.leftOut(r)) &&
-		!s.checkedHere()[r.ID]
+	return r.Ticket == 0 && !s.sched.Wave.Asks(r) && !s.checkedHere()[r.ID]
 }
 
 // skipInWave records as checked what the wave leaves out, as soon as nothing is scheduled that it

@@ -281,20 +281,7 @@ func (p *exporting) retry(ctx context.Context, ids []resource.ID) (bool, error) 
 	if err != nil || n == 0 {
 		return false, err
 	}
-	rows, err := p.load(ctx, ids)
-	if err != nil {
-		return false, err
-	}
-	ask, err := p.unfinished(ctx, state.PriorityNewVersion, true, nil)
-	if err != nil {
-		return false, err
-	}
-	for _, id := range ids {
-		if r := rows[id]; r != nil {
-			p.set(p.planned(r), ask)
-		}
-	}
-	return true, nil
+	return true, retryRows(ctx, p.planning, ids, state.PriorityNewVersion, nil)
 }
 
 // storeVersion stores the files of a version that is new. The version itself is written by the

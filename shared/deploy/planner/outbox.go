@@ -82,41 +82,31 @@ func (p *followUp) wakeDependants(
 	g *version.Graph,
 	entries []state.Outbox,
 ) error {
-	type wake struct {
-		entries  []state.Outbox
-		priority state.Priority
-	}
-	wakes, senders := map[resource.ID]wake{}, map[resource.ID]bool{}
-	var ids []resource.ID
+	wakes := map[resource.ID][]state.Outbox{}
+	var read []resource.ID
 	for _, entry := range entries {
 		for _, id := range receivers(g, &entry) {
-			w, seen := wakes[id]
-			if !seen {
-				ids = append(ids, id)
-				w.priority = entry.Priority
-			}
-			w.entries, senders[entry.Of] = append(w.entries, entry), true
-			w.priority = min(w.priority, entry.Priority)
-			wakes[id] = w
+			wakes[id], read = append(wakes[id], entry), append(read, id, entry.Of)
 		}
 	}
-	for _, id := range ids {
-		delete(senders, id) // read as one of these
-	}
+	ids := slices.Sorted(maps.Keys(wakes))
 	// before the rows: what is claimed later sees all that is stored now
 	busy, err := p.running(ctx, entries)
 	if err != nil {
 		return err
 	}
-	loose, err := p.ticketless(ctx, ids, busy)
+	// A resource that is being run and had no ticket before it was asked what the wave has still to
+	// check runs for the wave. The others may have ended since.
+	idle := func(id resource.ID) bool { return !busy[id] }
+	loose, err := p.finished(ctx, slices.DeleteFunc(slices.Clone(ids), idle), 0)
 	if err != nil {
 		return err
 	}
-	asked, err := p.waveAsksFor(ctx, ids)
+	checked, err := p.finished(ctx, ids, p.env.Wave.Epoch)
 	if err != nil {
 		return err
 	}
-	rows, err := p.load(ctx, slices.Concat(ids, slices.Sorted(maps.Keys(senders))))
+	rows, err := p.load(ctx, slices.Compact(slices.Sorted(slices.Values(read))))
 	if err != nil {
 		return err
 	}
@@ -125,12 +115,16 @@ func (p *followUp) wakeDependants(
 		if row == nil {
 			continue
 		}
-		w, waves := wakes[id], asked[id] && row.Ticket == 0 && (loose[id] || !busy[id])
+		waves := !checked[id] && row.Ticket == 0 && (loose[id] || !busy[id])
+		of := step.Dependency{Priority: state.PriorityRepairTimer, Running: busy[id]}
+		for i := range wakes[id] {
+			of.Priority = min(of.Priority, max(wakes[id][i].Priority, state.PriorityUserDeploy))
+		}
 		p.set(row, func(row *state.Row) (changed bool) {
-			of := step.Dependency{Priority: max(w.priority, state.PriorityUserDeploy),
-				Running: busy[row.ID], Checking: waves && p.waveChecks(row)}
-			for i := range w.entries {
-				changed = p.change(row, dependency(of, &w.entries[i], rows)) || changed
+			of := of
+			of.Checking = waves && p.env.Wave.Asks(row)
+			for i := range wakes[id] {
+				changed = p.change(row, dependency(of, &wakes[id][i], rows)) || changed
 			}
 			return changed
 		})
@@ -172,14 +166,6 @@ func receivers(g *version.Graph, entry *state.Outbox) []resource.ID {
 	return out
 }
 
-// waveChecks reports whether the wave, if it is not over in the lane of a row, has still to check
-// that: what is being removed, and what failed for good where a timer asks, it leaves out.
-func (p *followUp) waveChecks(row *state.Row) bool {
-	wave := p.env.Wave
-	return row.Checked < wave.Epoch && !row.Removing &&
-		!(wave.KeepTerminal && !state.Retried(row.Class))
-}
-
 // running returns what is being run, unless that does not matter, as all that waits for what
 // entries are about is known to have waited.
 func (p *followUp) running(
@@ -202,50 +188,20 @@ func (p *followUp) running(
 	return out, nil
 }
 
-// ticketless returns which of ids are being run and had no ticket even before it was asked what the
-// wave still has to check: what that asks for, it is the wave that does. The others may have ended
-// since.
-func (p *followUp) ticketless(
-	ctx context.Context,
-	ids []resource.ID,
-	busy map[resource.ID]bool,
-) (map[resource.ID]bool, error) {
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id resource.ID) bool { return !busy[id] })
-	if p.env.Wave.Epoch == 0 || len(ids) == 0 {
-		return nil, nil
-	}
-	done, err := p.pl.State.Finished(ctx, p.env.Name, ids, 0)
-	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read schedule", err)
-	}
-	out := map[resource.ID]bool{}
-	for _, id := range done {
-		out[id] = true
-	}
-	return out, nil
-}
-
-// waveAsksFor returns which of ids the wave may still have to check. The rows are to be read after
-// it: then they show what became of the others.
-func (p *followUp) waveAsksFor(
-	ctx context.Context,
-	ids []resource.ID,
+// finished returns which of ids have no ticket, and are done in the wave of an epoch (0: in none).
+// Rows that are read later show what became of the others.
+func (p *followUp) finished(
+	ctx context.Context, ids []resource.ID, epoch int64,
 ) (map[resource.ID]bool, error) {
 	out := map[resource.ID]bool{}
 	if p.env.Wave.Epoch == 0 || len(ids) == 0 {
 		return out, nil
 	}
-	done, err := p.pl.State.Finished(ctx, p.env.Name, ids, p.env.Wave.Epoch)
-	if err != nil {
-		return nil, fault.Wrap(fault.Unknown, "read schedule", err)
-	}
-	for _, id := range ids {
+	done, err := p.pl.State.Finished(ctx, p.env.Name, ids, epoch)
+	for _, id := range done {
 		out[id] = true
 	}
-	for _, id := range done {
-		delete(out, id)
-	}
-	return out, nil
+	return out, fault.Wrap(fault.Unknown, "read schedule", err)
 }
 
 // scheduleAgain schedules resources that had a run overtaken by another. Their listeners are told,

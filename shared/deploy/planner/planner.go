@@ -306,22 +306,31 @@ func (p *planning) retryRemovals(ctx context.Context, priority state.Priority) e
 			ids = append(ids, graph.IDs[n])
 		}
 	}
+	if err := retryRows(ctx, p, ids, priority, func(r *state.Row) bool {
+		return r.Removing && r.LastRun == state.RunFailed
+	}); err != nil {
+		return err
+	}
+	p.orderBy(graph)
+	return nil
+}
+
+// retryRows schedules those of ids that are not as wanted and match (nil: all).
+func retryRows(
+	ctx context.Context, p *planning, ids []resource.ID, priority state.Priority,
+	match func(*state.Row) bool,
+) error {
 	rows, err := p.load(ctx, ids)
 	if err != nil {
 		return err
 	}
-	ask, err := p.unfinished(ctx, priority, true,
-		func(r *state.Row) bool { return r.Removing && r.LastRun == state.RunFailed })
-	if err != nil {
-		return err
-	}
+	ask, err := p.unfinished(ctx, priority, true, match)
 	for _, id := range ids {
-		if r := rows[id]; r != nil {
+		if r := rows[id]; r != nil && err == nil {
 			p.set(p.planned(r), ask)
 		}
 	}
-	p.orderBy(graph)
-	return nil
+	return err
 }
 
 // planned returns a row as it is planned, or as it is stored.

@@ -48,12 +48,12 @@ func (pl *Planner) Deploy(ctx context.Context, env string, req Request) (int, er
 // decided takes a request for one resource as a person's decision that its create, whose outcome is
 // not known, may be begun anew. A glob is none: nobody has looked at all that it may match.
 func decided(ctx context.Context, p *planning, f state.Filter) error {
-	return p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
-		if string(r.ID) == f.ID && r.Blocked == state.NeedsPerson && !r.Orphaned && f.Match(r) {
-			p.apply(r, step.Requested{Priority: state.PriorityUserDeploy, Decided: true})
-		}
-		return nil
-	})
+	id := resource.ID(f.ID)
+	rows, err := p.load(ctx, []resource.ID{id})
+	if r := rows[id]; r != nil && f.Match(r) {
+		p.apply(p.planned(r), step.Requested{Priority: state.PriorityUserDeploy, Decided: true})
+	}
+	return err
 }
 
 // Repair schedules all matching resources to be checked against reality, and returns how many these

@@ -423,15 +423,12 @@ func (p *exporting) checkTargets(ctx context.Context, agents []string) error {
 		return t.asked[r.ID] && !r.Removing || t.needed[r.ID] && r.Unfinished()
 	}
 	return p.pl.Client.EachRow(ctx, p.env.Name, func(r *state.Row) error {
-		if planned := p.rows[r.ID]; planned != nil {
-			r = planned
+		if r = p.planned(r); asks(r) {
+			p.set(r, func(r *state.Row) bool {
+				return asks(r) && p.change(r, step.Requested{Priority: state.PriorityUserRepair,
+					Check: true})
+			})
 		}
-		if !asks(r) {
-			return nil
-		}
-		p.set(r, func(r *state.Row) bool {
-			return asks(r) && p.change(r, step.Requested{Priority: state.PriorityUserRepair, Check: true})
-		})
 		return nil
 	})
 }

@@ -33,9 +33,7 @@ func (w *waveProgress) begins() bool { return w.p.env.Wave.Epoch > w.schedule.Wa
 
 // asks reports whether the wave has still to check a row in the lane where it is now.
 func (w *waveProgress) asks(row *state.Row) bool {
-	wave := w.p.env.Wave
-	if w.schedule == nil || row.Checked >= wave.Epoch || !row.Runnable() ||
-		wave.KeepTerminal && !state.Retried(row.Class) {
+	if w.schedule == nil || !w.p.env.Wave.Asks(row) {
 		return false
 	}
 	if w.begins() {

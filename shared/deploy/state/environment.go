@@ -84,6 +84,12 @@ type Wave struct {
 	KeepTerminal bool
 }
 
+// Asks reports whether the wave asks for a row without a ticket, unless its lane has checked it.
+func (w *Wave) Asks(r *Row) bool {
+	return r.Checked < w.Epoch && r.Runnable() && !r.Removing &&
+		!(w.KeepTerminal && !Retried(r.Class))
+}
+
 // Version is one immutable export: its resources stand in chunks, which are files.
 type Version struct {
 	Number    int       // one more than that of the version stored before; never given again
