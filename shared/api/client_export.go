@@ -329,7 +329,7 @@ func uploadFailed(to *url.URL, resp *http.Response, text []byte) error {
 	_, code, _ := bytes.Cut(text, []byte("<Code>"))
 	if code, _, ok := bytes.Cut(code, []byte("</Code>")); ok && len(code) < 100 {
 		err = &fault.Error{Kind: fault.KindOf(err), Op: "upload: " + string(code), Err: err,
-			Hint: "the same command goes on: what was sent is kept"}
+			Hint: "run the same command again: sent files are kept"}
 	}
 	if resp.StatusCode == http.StatusConflict && !errors.As(err, new(remote)) {
 		// S3: two were storing it at once

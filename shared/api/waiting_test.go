@@ -71,7 +71,7 @@ func TestResourceWaits(t *testing.T) {
 	wants(0, "")
 	wants(2, "it requires exec::Run[a0,name=r00] and 1 more, which are not done yet")
 	do(w.service.Pause(t.Context(), "e", true, "a1"))
-	wants(1, "agent a1 is paused; `southbound resume a1` goes on")
+	wants(1, "agent a1 is paused; `southbound resume a1` continues")
 	lane("a0")
 	wants(0, "")
 	wants(2, "it requires exec::Run[a1,name=r01], which is not done yet")
@@ -81,5 +81,5 @@ func TestResourceWaits(t *testing.T) {
 	wants(0, "")
 	wants(2, "agent a0 is tried again: connection refused")
 	do(w.service.Halt(t.Context(), "e", true))
-	wants(1, "the environment is halted; `southbound unhalt` goes on")
+	wants(1, "the environment is halted; `southbound unhalt` continues")
 }

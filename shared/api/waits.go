@@ -38,13 +38,13 @@ func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row,
 		return "", err
 	}
 	if state.Halted {
-		return "the environment is halted; `southbound unhalt` goes on", nil
+		return "the environment is halted; `southbound unhalt` continues", nil
 	}
 	for _, a := range agents {
 		switch unserved := time.Duration(a.UnservedMS) * time.Millisecond; {
 		case a.Name != agent:
 		case a.Paused:
-			return fmt.Sprintf("agent %s is paused; `southbound resume %s` goes on", agent,
+			return fmt.Sprintf("agent %s is paused; `southbound resume %s` continues", agent,
 				agent), nil
 		case unserved > 0:
 			return unservedText(agent, unserved, run.Coded(row)), nil
@@ -55,11 +55,11 @@ func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row,
 			row.NotBefore.UTC().Format(time.RFC3339), nil
 	}
 	if claimed.Interrupted[row.ID] {
-		return "it was interrupted: whoever ran it ended in the middle, and nobody is at it; the " +
-			"next apply, deploy, repair or run goes on", nil
+		return "it was interrupted: its process ended during the run, and no process works on it; the " +
+			"next apply, deploy, repair or run continues", nil
 	}
 	if s.ByCommands && len(claimed.Held) == 0 {
-		return "nobody is at it; the next apply, deploy, repair or run goes on", nil
+		return "no process works on it; the next apply, deploy, repair or run continues", nil
 	}
 	return s.waitsForOthers(ctx, env, row, requires, running)
 }

@@ -148,7 +148,7 @@ func nothingMatches(terms []string) error {
 		return err
 	}
 	return fault.New(fault.Invalid, "", "nothing matches %s", strings.Join(terms, " ")).
-		WithHint("`southbound resources` lists what there is")
+		WithHint("`southbound resources` lists all resources")
 }
 
 // worked writes what came of deploy or repair of what the terms of a filter select.

@@ -128,7 +128,7 @@ func (a *agentRunner) serveAgent(ctx context.Context, c home.Config, agent strin
 		Work: func(ctx context.Context) ([]string, error) { return h.Engine.WorkLanes(ctx, a.env) }}
 	a.say("serving agent %s of environment %s; stop with Ctrl-C", agent, a.env)
 	err = runner.Serve(ctx)
-	a.say("stopped: what ran is recorded, what is left stays scheduled")
+	a.say("stopped: results are recorded, the rest stays scheduled")
 	return err
 }
 

@@ -68,7 +68,7 @@ func (c *agentCommands) pruneCommand() *cobra.Command {
 			case len(pruned) == 0:
 				c.none("queue is without use", true)
 			case !yes && !c.json:
-				c.say("nothing was removed; --yes removes what stands here")
+				c.say("nothing was removed; --yes removes these queues")
 			}
 			return nil
 		}}
@@ -89,7 +89,7 @@ func agentText(g api.Agent) string {
 		text += ", paused"
 	}
 	if g.UnservedMS > 0 {
-		text += ", has work and nobody serves it for " +
+		text += ", has had work without a process that serves it for " +
 			(time.Duration(g.UnservedMS) * time.Millisecond).Round(time.Second).String()
 	}
 	return text

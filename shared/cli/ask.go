@@ -35,7 +35,7 @@ func (e *exporter) limited(
 	out, err := e.home.Export(ctx, e.env, x, sent)
 	for fault.Is(err, fault.Refused) {
 		if x.Expect != "" {
-			e.complain("the state has changed meanwhile")
+			e.complain("the state has changed in between")
 		}
 		var d deploy.DryRun
 		x.Expect, x.Limits = "", bound

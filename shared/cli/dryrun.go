@@ -70,7 +70,7 @@ func (dr *dryRunner) dryRunNow(
 		return err
 	} else if number == 0 && p.Released == 0 {
 		return fault.New(fault.NotFound, "dryrun", "nothing is released yet").
-			WithHint("`southbound apply PATH` starts; `southbound plan PATH` compares " +
+			WithHint("`southbound apply PATH` stores the first version; `southbound plan PATH` compares " +
 				"what is not stored")
 	}
 	d, err := dr.dryRun(ctx, number, terms, waves)
@@ -124,7 +124,7 @@ func (dr *dryRunner) dryRun(
 		failed := slices.ContainsFunc(d.Planned,
 			func(w deploy.PlannedChange) bool { return w.Failed })
 		if rest := slices.Concat(waves[i+1:]...); failed && f.batch != "" && len(rest) > 0 {
-			dr.say("wave %d did not go well; not looked at: %s", i+1, named(rest))
+			dr.say("wave %d failed; not compared: %s", i+1, named(rest))
 			break
 		}
 	}

@@ -137,21 +137,21 @@ func (f *exportFlags) asPlanned(cmd *cobra.Command) error {
 	}
 	if len(f.filter) > 0 {
 		return fault.New(fault.Usage, cmd.Name(),
-			"a FILTER does not go with a plan, which says what is to be done").
-			WithHint("say it when the plan is made, or apply the documents")
+			"a kept plan takes no FILTER, because it lists its changes").
+			WithHint("give it to `southbound plan`, or apply the documents")
 	}
 	for _, name := range []string{"batch", "max-parallel", "gate"} {
 		if cmd.Flags().Changed(name) {
 			return fault.New(fault.Usage, cmd.Name(),
-				"--%s does not go with a plan that is kept, which is carried out at once", name).
+				"a kept plan takes no --%s, because it is carried out at once", name).
 				WithHint("apply the documents in waves instead of the plan")
 		}
 	}
 	for _, name := range []string{"changed-only", "partial", "delete-set"} {
 		if cmd.Flags().Changed(name) {
 			return fault.New(fault.Usage, cmd.Name(),
-				"--%s does not go with a plan, which says what is to be done", name).
-				WithHint("say it when the plan is made, or apply the documents")
+				"a kept plan takes no --%s, because it lists its changes", name).
+				WithHint("give it to `southbound plan`, or apply the documents")
 		}
 	}
 	return nil
@@ -204,7 +204,7 @@ func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 	out, err := e.store(ctx, path, f, read)
 	if e.remote() && fault.Is(err, fault.Canceled) {
 		return fault.New(fault.Canceled, "", "interrupted while it was sent").
-			WithHint("the same command goes on: what was sent is kept")
+			WithHint("run the same command again: sent files are kept")
 	}
 	if err != nil {
 		return cutShort(ctx, err)

@@ -129,5 +129,5 @@ func (v *waves) gated(
 			later.Agent)
 	}
 	return fault.New(fault.Invalid, "", "--gate selects nothing: %s", strings.Join(terms, " ")).
-		WithHint("`southbound resources` lists what there is")
+		WithHint("`southbound resources` lists all resources")
 }

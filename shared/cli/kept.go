@@ -196,7 +196,7 @@ func (p *planFiles) meant(ctx context.Context, k *api.Kept) error {
 	}
 	return fault.New(fault.Refused, "",
 		"the plan was made for %s, and this is %s; nothing was done",
-		k.Home, p.where()).WithHint("--data or --api says which is meant; " +
+		k.Home, p.where()).WithHint("select the home with --data or --api; " +
 		"`southbound plan PATH --out FILE` makes a plan for this one")
 }
 
@@ -228,7 +228,7 @@ func (e *exporter) applyKeptNow(ctx context.Context, path string, f exportFlags)
 		return fault.New(fault.Refused, "apply "+path,
 			"the plan is for the environment %q, and not for %q; nothing was done", k.Environment,
 			e.env).
-			WithHint("leave out the name of the environment, or say --environment %s",
+			WithHint("leave out the environment, or use --environment %s",
 				k.Environment)
 	}
 	if err := e.reach(ctx); err != nil {
@@ -270,11 +270,11 @@ func (e *exporter) applyKeptNow(ctx context.Context, path string, f exportFlags)
 // compared again: what has changed since was not in the plan.
 func (e *exporter) resumes(at api.Progress) {
 	if at.Scheduled == 0 && at.Releasing == 0 {
-		e.say("this plan was carried out as version %d; what has changed since stays as it is",
+		e.say("this plan was carried out as version %d; later changes stay",
 			at.Last)
 		return
 	}
-	e.say("this plan was begun as version %d; what is left of it is done", at.Last)
+	e.say("this plan was begun as version %d; continuing with the rest", at.Last)
 }
 
 // asShown refuses a plan that would not do what was shown, or deletes more than it may.

@@ -62,8 +62,8 @@ func (s *session) within(
 	case <-over:
 		return fault.New(fault.Timeout, "",
 			"the time to wait ran out, and something that was begun does not end").
-			WithHint("it ends with this program; what was recorded is kept, and the same " +
-				"command goes on")
+			WithHint("it ends with this program; recorded results are kept, and the same " +
+				"command continues")
 	}
 }
 
@@ -74,8 +74,8 @@ func ranOut(ctx context.Context, err error) error {
 		return err
 	}
 	return fault.New(fault.Timeout, "",
-		"the time to wait ran out; what is scheduled stays scheduled").
-		WithHint("`southbound status` shows how far it is; --timeout may be longer")
+		"the time to wait ran out; scheduled resources stay scheduled").
+		WithHint("`southbound status` shows the progress; raise --timeout")
 }
 
 // interrupted explains what it means that waiting was ended early, and tells what was changed by
@@ -113,11 +113,11 @@ func (w *waiter) endedEarly(err error) (explained error, early bool) {
 	switch kind := fault.KindOf(err); {
 	case kind == fault.Canceled:
 		rest := w.rest()
-		return fault.New(kind, "", "interrupted; what was done is recorded, %s", rest.left()).
-			WithHint("the same command, or `southbound deploy`, goes on"), true
+		return fault.New(kind, "", "interrupted; results are recorded, %s", rest.left()).
+			WithHint("the same command, or `southbound deploy`, continues"), true
 	case kind == fault.Timeout && errors.As(err, new(*fault.Error)):
 		rest := w.rest()
-		hint := "`southbound status` shows how far it is, `southbound deploy` goes on"
+		hint := "`southbound status` shows the progress, `southbound deploy` continues"
 		if rest.scheduled == 0 && rest.unreached() != "" {
 			hint = "`southbound deploy --retry-failed` tries again now; `southbound run` when it " +
 				"is due"
@@ -189,7 +189,7 @@ func (r rest) left() string {
 	if r.known && r.scheduled == 0 {
 		return "nothing is left scheduled"
 	}
-	return "what is left stays scheduled"
+	return "the rest stays scheduled"
 }
 
 // unreached names the agents of what is unavailable.

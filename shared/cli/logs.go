@@ -265,12 +265,12 @@ func (l *logCommands) sayNoActions(ctx context.Context, q api.ActionQuery, done 
 	}
 	only := api.ActionQuery{Limit: q.Limit, Notable: q.Notable, Resource: q.Resource}
 	if !done {
-		l.say("nothing has been done yet; `southbound status` shows what is to be done")
+		l.say("no actions yet; `southbound status` shows scheduled resources")
 		return
 	}
 	switch {
 	case q == only && q.Notable:
-		l.say("nothing was changed and nothing went wrong; `southbound logs --all` shows every run")
+		l.say("no changes and no failures; `southbound logs --all` shows every run")
 	default:
 		l.none("action matches", q != api.ActionQuery{Limit: q.Limit})
 	}

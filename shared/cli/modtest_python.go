@@ -32,7 +32,7 @@ func (t *moduleTests) pytest(ctx context.Context, files []string) error {
 	if wrong != "" {
 		return fault.New(fault.Invalid, "test the module", "%s is a test in Python, and %s",
 			files[0], wrong).
-			WithHint("`southbound module test --install` installs what is needed")
+			WithHint("`southbound module test --install` installs the requirements")
 	}
 	dir, err := os.MkdirTemp("", "southbound-test-")
 	if err != nil {

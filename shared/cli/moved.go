@@ -42,7 +42,7 @@ func moved(k *api.Kept, now previewed) error {
 			"changed, though the plan looks the same")
 	}
 	return &fault.Error{Kind: fault.Refused, Err: problems.Err(),
-		Message: "what the plan was made from has moved on since " +
+		Message: "the state or a machine has changed since " +
 			k.Made.Format(time.RFC3339) + "; nothing was done",
 		Hint: "make the plan again: `southbound plan PATH --out FILE`"}
 }
@@ -77,7 +77,7 @@ func differences(
 		case !sameChanges(was, w):
 			say(w.ID, "%s, but with other differences than the plan shows", became(w))
 		case was.Seen != w.Seen:
-			say(w.ID, "%s, but what is there has changed since the plan was made", became(w))
+			say(w.ID, "%s, but the real thing has changed since the plan was made", became(w))
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(byID)) {

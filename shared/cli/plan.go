@@ -186,7 +186,7 @@ func (p *planner) sayHeld(ctx context.Context, planned []deploy.PlannedChange) {
 	}
 	for _, a := range now.Paused {
 		if agents[a] {
-			p.say("agent %s is paused: what is planned there would wait for `southbound resume %s`", a,
+			p.say("agent %s is paused: its changes would wait for `southbound resume %s`", a,
 				a)
 		}
 	}

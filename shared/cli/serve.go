@@ -86,7 +86,7 @@ func (s *homeServer) stopsRunning(ctx context.Context) func() {
 	said := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(said)
-		s.say("stopping when what runs has finished; Ctrl-C again stops at once")
+		s.say("stopping when running calls have finished; Ctrl-C again stops immediately")
 	})
 	return func() {
 		if !stop() {
@@ -207,7 +207,7 @@ func (f *serveFlags) check() error {
 	}
 	if !f.remote && !api.Loopback("http://"+net.JoinHostPort(host, "1")) {
 		return fault.New(fault.Usage, "run", "others can reach %q", f.listen).
-			WithHint("listen on 127.0.0.1, or say --allow-remote and put TLS in front of it")
+			WithHint("listen on 127.0.0.1, or use --allow-remote and put TLS in front of it")
 	}
 	return nil
 }

@@ -397,5 +397,5 @@ func (oc *orderCommands) failedBecause(i *orders.Instance, d *api.Diagnosis) {
 	if i.Identity != nil {
 		name = called(i)
 	}
-	oc.complain("`southbound service instance %s --diagnose` says more", name)
+	oc.complain("`southbound service instance %s --diagnose` shows the reasons", name)
 }

@@ -376,7 +376,7 @@ func (r *rolloutRun) step(wave int, one *orders.RolloutInstance, problem string)
 // stopped says that a rollout has ended before its end.
 func (r *rolloutRun) stopped(rest []string) {
 	if len(rest) > 0 {
-		r.say("the wave did not go well; left as they are: %s", named(rest))
+		r.say("the wave failed; left as they are: %s", named(rest))
 	}
 	r.hint()
 }
@@ -384,10 +384,10 @@ func (r *rolloutRun) stopped(rest []string) {
 // hint says what can be done after a rollout was stopped.
 func (r *rolloutRun) hint() {
 	if r.flags.back {
-		r.say("repeat the command to go on")
+		r.say("repeat the command to continue")
 		return
 	}
-	r.say("repeat the command to go on; `southbound service rollout %s --back` brings back what was "+
+	r.say("repeat the command to continue; `southbound service rollout %s --back` brings back what was "+
 		"moved", r.service)
 }
 

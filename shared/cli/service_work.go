@@ -74,7 +74,7 @@ func sayUnserved(s *session, all ...orders.Instance) {
 		return // whoever works says what is wrong
 	}
 	free()
-	s.console.say("nobody works on orders here now, so this one waits: `southbound run` does, and " +
+	s.console.say("no process works on orders here, so this one waits: `southbound run` does, and " +
 		"so does an order with --wait")
 }
 

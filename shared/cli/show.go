@@ -54,7 +54,7 @@ func (c *resourceCommands) resources(ctx context.Context, args []string) error {
 		}
 		interrupted := ""
 		if r.Interrupted {
-			interrupted = "  (interrupted; nobody is at it)"
+			interrupted = "  (interrupted; no process works on it)"
 		}
 		c.printf("%s  %s%s\n", c.paint(r.Status, 13), r.ID, interrupted)
 		return nil

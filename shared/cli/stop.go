@@ -105,9 +105,9 @@ func (s *session) endAtOnce(why string) {
 		}
 	}
 	s.children.end(s.console)
-	s.console.complain("southbound: %s; what was done is recorded, what was running stays "+
+	s.console.complain("southbound: %s; recorded results are kept, running resources stay "+
 		"scheduled", why)
-	s.console.complain("  the same command, or `southbound deploy`, goes on")
+	s.console.complain("  the same command, or `southbound deploy`, continues")
 	os.Exit(exitInterrupted)
 }
 

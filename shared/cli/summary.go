@@ -147,7 +147,7 @@ func waitsFor(now api.Progress, still time.Duration) string {
 	if len(agents) > limit {
 		text += fmt.Sprintf(" and %d more", len(agents)-limit)
 	}
-	return ", waits for somebody to serve " + text
+	return ", waits for a process that serves " + text
 }
 
 // show writes a line of progress when it is time for one.
@@ -204,14 +204,14 @@ func (p *progress) stopping(why error) {
 	p.clear()
 	p.over = true
 	if p.w.remote() {
-		p.w.say("no longer waiting; the server goes on")
+		p.w.say("no longer waiting; the server continues")
 		return
 	}
 	if fault.Is(why, fault.Timeout) {
-		p.w.say("the time to wait is over; what still runs is ended")
+		p.w.say("the time to wait is over; ending running calls")
 		return
 	}
-	p.w.say("stopping when what runs has finished, in %s at most; Ctrl-C again stops at once",
+	p.w.say("stopping when running calls have finished, in %s at most; Ctrl-C again stops immediately",
 		p.w.grace)
 }
 
@@ -271,7 +271,7 @@ func (rs *results) summary(ctx context.Context, r api.Report, d waited, exported
 	rs.printf("version %d of %s: %s; %s (%.2f s)\n", r.Version, r.Environment, what,
 		countsText(r.Counts), float64(r.DurationMS)/1000)
 	if r.Superseded > 0 {
-		rs.say("version %d was released meanwhile: what is told here is of it, and version %d may "+
+		rs.say("version %d was released in between: this result is about it, and version %d may "+
 			"not have been deployed", r.Superseded, r.Version)
 	}
 	if r.Counts[state.StatusFailed]+r.Counts[state.StatusUnavailable] > 0 {
@@ -290,12 +290,12 @@ func whyStuck(p api.Progress) string {
 }
 
 func haltedText(p api.Progress) string {
-	return fmt.Sprintf("the environment is halted with %s to do; `southbound unhalt` goes on",
+	return fmt.Sprintf("the environment is halted with %s to do; `southbound unhalt` continues",
 		plural(p.Scheduled, "resource"))
 }
 
 func heldText(n int, agents []string) string {
-	return fmt.Sprintf("%s to do, held by paused agents: %s; `southbound resume AGENT` goes on",
+	return fmt.Sprintf("%s to do, held by paused agents: %s; `southbound resume AGENT` continues",
 		plural(n, "resource"), strings.Join(agents, ", "))
 }
 
@@ -336,7 +336,7 @@ func unfinishedText(p api.Progress, here bool) []string {
 	case rest <= 0:
 	case here && len(p.Held) == 0:
 		lines = append(lines, fmt.Sprintf(
-			"%s to be done and nobody is at it%s; `southbound deploy` goes on",
+			"%s to do and no process at work%s; `southbound deploy` continues",
 			plural(rest, "resource"), interruptedText(p.Interrupted)))
 	default:
 		lines = append(lines, fmt.Sprintf("%s to be done%s", plural(rest, "resource"),

@@ -56,7 +56,7 @@ func declared(types []api.Type) (*schema.Registry, error) {
 	for i := range types {
 		if len(types[i].Declaration) == 0 {
 			return nil, fault.New(fault.Unsupported, "describe types",
-				"the server does not say how its types are declared").
+				"the server does not return type declarations").
 				WithHint("update it, or use --json")
 		}
 		all[i] = typefile.One(types[i].Name, types[i].Declaration)

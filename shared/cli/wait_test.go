@@ -86,13 +86,13 @@ func TestWaitsFor(t *testing.T) {
 		want   string
 	}{
 		{"nothing has moved for a while", work, stuckAfter,
-			", waits for somebody to serve db1, web1"},
+			", waits for a process that serves db1, web1"},
 		{"it has only begun", work, stuckAfter - 1, ""},
 		{"somebody serves a lane", held, time.Hour, ""},
 		{"something runs", runs, time.Hour, ""},
 		{"nothing is left", done, time.Hour, ""},
 		{"more than fit in a line", many, time.Hour,
-			", waits for somebody to serve a, b, c and 2 more"},
+			", waits for a process that serves a, b, c and 2 more"},
 	} {
 		if got := waitsFor(c.now, c.still); got != c.want {
 			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
@@ -195,7 +195,7 @@ func TestTimeoutWhileConnecting(t *testing.T) {
 	}
 	code, _, said := run("apply", dir, "--timeout", "4s")
 	if code != 4 || strings.Contains(said, "context deadline") || !strings.Contains(said,
-		"1 resource is not finished: http::Object[dead,name=a]; what is left stays scheduled") {
+		"1 resource is not finished: http::Object[dead,name=a]; the rest stays scheduled") {
 		t.Errorf("exit code %d, printed\n%s", code, said)
 	}
 	if code, out, _ := run("resources", "--json"); code != 0 || !strings.Contains(out, `"status":"available"`) {

@@ -86,7 +86,7 @@ func (v *waves) mayGoOn(
 		return done, false, err
 	}
 	if bad > 0 || done.Stuck {
-		v.say("wave %d did not go well; left as they are: %s", i+1, rest)
+		v.say("wave %d failed; left as they are: %s", i+1, rest)
 		return done, false, nil
 	}
 	if len(r.flags.gate) == 0 {

@@ -171,7 +171,7 @@ func (w *worker) run(ctx context.Context) error {
 	}
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil // stopping is not a failure: what is left stays scheduled
+			return nil // stopping is not a failure: the rest stays scheduled
 		}
 		claims := w.begun
 		if w.begun = nil; len(claims) == 0 {

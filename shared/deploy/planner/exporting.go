@@ -136,7 +136,7 @@ func (p *exporting) content(
 func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 	if x.Turn != p.env.Turn && x.Turn != "" {
 		return Exported{}, fault.New(fault.Conflict, "export",
-			"it is the turn of somebody else, who has begun since")
+			"another process has taken over this export; run it again")
 	}
 	next, err := p.next(ctx, x)
 	if err != nil {

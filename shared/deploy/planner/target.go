@@ -166,7 +166,7 @@ func (t *targeted) find(ctx context.Context) error {
 	if len(out.asked) == 0 && status == nil && !t.x.Defer {
 		return fault.New(fault.Invalid, "",
 			"nothing matches, neither in the documents nor in the version in force").
-			WithHint("`southbound resources` lists what there is")
+			WithHint("`southbound resources` lists all resources")
 	}
 	return nil
 }
