@@ -231,3 +231,32 @@ func TestChangedRows(t *testing.T) {
 		})
 	}
 }
+
+// TestPlans pins that a read of one lane does not scan all resources, also if the statistics of
+// SQLite are of an environment with one lane.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	h, g := openWithLane(t)
+	c := state.Commit{Guard: g}
+	for n := range 1000 {
+		c.Rows = append(c.Rows, state.Row{ID: resource.ID(fmt.Sprintf("t::T[a,name=%d]", n)),
+			Lane: "a/0", Ticket: 1})
+	}
+	must(h.Commit(t.Context(), "e", c))(t)
+	conn := must(sqlite.OpenConn(filepath.Join(h.Dir, dbName), sqlite.OpenReadWrite))(t)
+	defer conn.Close()
+	if err := query(conn, "ANALYZE", nil); err != nil {
+		t.Fatal(err)
+	}
+	for sql, index := range map[string]string{selectRow: "resources_id",
+		selectAfter: "resources_id", selectLane: "resources_lane",
+		selectScheduled: "resources_scheduled"} {
+		plan := ""
+		if err := query(conn, "EXPLAIN QUERY PLAN "+sql, func(s *sqlite.Stmt) error {
+			plan += s.ColumnText(3) + "\n"
+			return nil
+		}); err != nil || !strings.Contains(plan, index) || strings.Contains(plan, "SCAN") {
+			t.Errorf("%s: %v\n%s", sql, err, plan)
+		}
+	}
+}
