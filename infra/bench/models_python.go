@@ -125,7 +125,7 @@ func (p *pythonModels) resources() error {
 	}
 	least, err := p.reference(fmt.Sprintf(one, 1))
 	beside := many.Work - least.Work
-	const goal = 1.0 / 5
+	const goal = 1.0
 	fmt.Printf("%-52s %8.3f %10.3f %7.3f %6.3f\n%-52s %8.3f %10.3f %7.3f\n",
 		"1,000 fs::File compiled, whole", whole, many.Whole, whole/many.Whole, goal,
 		"the same, without what one takes", work, beside, work/beside)

@@ -3,17 +3,12 @@ package python
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -128,38 +123,8 @@ func (c *process) pipes() (theirs []*os.File, err error) {
 		all = append(all, r, w)
 	}
 	c.in, c.outFile, c.alive = all[1], all[2], all[5]
-	out, err := newEager(c.outFile)
-	if err != nil {
-		closeAll(all)
-		return nil, fault.Wrap(fault.Unavailable, "make a pipe", err)
-	}
-	c.out = bufio.NewReaderSize(out, 1<<16)
+	c.out = bufio.NewReaderSize(c.outFile, 1<<16)
 	return []*os.File{all[0], all[3], all[4]}, nil
-}
-
-// cacheFolder returns the folder in which the host keeps what later processes can do without making
-// anew; "" if there is none that belongs to the user. It may not be there yet.
-func cacheFolder(files map[string]string) string {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	info, err := os.Stat(cache)
-	if err != nil {
-		info, err = os.Stat(filepath.Dir(cache))
-	}
-	if err != nil {
-		return ""
-	}
-	// That of somebody else is left alone, such as where sudo keeps HOME.
-	if at, ok := info.Sys().(*syscall.Stat_t); !ok || int(at.Uid) != os.Geteuid() {
-		return ""
-	}
-	sum := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		_, _ = io.WriteString(sum, name+"\x00"+files[name]+"\x00") // which cannot fail
-	}
-	return filepath.Join(cache, "southbound", "python", hex.EncodeToString(sum.Sum(nil)[:8]))
 }
 
 func closeAll(files []*os.File) {
@@ -182,7 +147,7 @@ func (c *process) boot() error {
 		}
 		files[strings.TrimSuffix(e.Name(), ".py")] = string(text)
 	}
-	body, err := json.Marshal([]any{files, cacheFolder(files)})
+	body, err := json.Marshal(files)
 	if err != nil {
 		return fault.Wrap(fault.Internal, "send the host", err)
 	}

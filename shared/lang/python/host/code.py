@@ -1,7 +1,5 @@
 """The code of a version: modules that are imported from what was sent, and from nowhere else."""
-import ast, hashlib, importlib.abc, importlib.machinery, importlib.util, json, linecache, re, sys, types, warnings
-
-import southbound_host
+import ast, importlib.abc, importlib.machinery, importlib.util, linecache, re, sys, types, warnings
 
 PACKAGE = "inmanta_plugins"
 
@@ -108,23 +106,10 @@ def uses(name, package, source, known):
     if not any(text in source for text in _OUTSIDE) and not _ABOVE.search(source):
         return set()
     package = name if package else name.rpartition(".")[0]
-    if not southbound_host.folder:
-        return set(known) & _named(package, source, known)
-    # All that are known are named where there is no telling which are, so they are part of it.
-    key = json.dumps([package, sorted(known), source], ensure_ascii=False)
-    file = "uses-" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    kept = southbound_host.kept(file)
-    if kept is not None:
-        return set(json.loads(kept))
-    found = set(known) & _named(package, source, known)
-    southbound_host.keep(file, json.dumps(sorted(found)).encode())
-    return found
-
-def _named(package, source, known):
     reader = _Reader(package, known)
     with warnings.catch_warnings(action="ignore"):  # of strange texts: it was imported
         reader.read(ast.parse(source))
-    return reader.found
+    return reader.found & set(known)
 
 class _Reader:
     """Finds the modules of models that a source names: in imports, as attributes of their package, and in texts."""

@@ -1,55 +1,20 @@
 """Resource classes: from instances to resources, by the exporter of the library."""
-import base64, functools, json, types
+import base64, json
 
 import inmanta.agent.handler as library
 import inmanta.ast
-import inmanta.module
 from inmanta import protocol
 from inmanta.execute.util import Unknown
 from inmanta.export import Exporter
 from inmanta.references import MutatorMissingError, ReferenceMissingError, mutator, reference
 from inmanta.resources import Resource
 
-from southbound_host import code, model, plugins, quick, wire
+from southbound_host import code, model, plugins, wire
 
-quick.begin()
 last = None  # the exporter of the last model
-
-class Later:
-    """Stands for something until an attribute of it is read."""
-
-    def __init__(self, of):
-        self._of = functools.cache(of)
-
-    def __getattr__(self, name):
-        return getattr(self._of(), name)
-
-class But:
-    """Is like something else, but for some of its attributes."""
-
-    def __init__(self, of, **own):
-        self._of = of
-        vars(self).update(own)
-
-    def __getattr__(self, name):
-        return getattr(self._of, name)
-
-# The library makes a client of its server with an exporter, and looks for the project, whether it uses them or not.
-_protocol = But(protocol, SyncClient=lambda *args, **kwargs: Later(lambda: protocol.SyncClient(*args, **kwargs)))
-_project = But(Later(lambda: inmanta.module.Project), get=lambda *args: Later(lambda: inmanta.module.Project.get(*args)))
-_inmanta = But(inmanta, module=But(inmanta.module, Project=_project))
-
-def _with(function, **globals):
-    """Returns a function of the library with others in place of some that it uses."""
-    out = types.FunctionType(function.__code__, {**function.__globals__, **globals}, function.__name__,
-                             function.__defaults__, function.__closure__)
-    out.__kwdefaults__ = function.__kwdefaults__
-    return out
 
 class Whole(Exporter):
     """The exporter of the library, which sends nothing itself."""
-    __init__ = _with(Exporter.__init__, protocol=_protocol)
-    run = _with(Exporter.run, inmanta=_inmanta)
 
     def resources_to_list(self):
         return []
@@ -143,7 +108,7 @@ def _resource(exporter, res):
     plain = None if type(res).serialize is Resource.serialize else res.serialize()
     for name in res.fields:
         value = getattr(res, name) if plain is None else plain[name]
-        if type(value) in quick.PLAIN and type(value) is not float and type(value) is not str:
+        if type(value) in (bool, int, type(None)):
             fields[name] = value
             continue
         if isinstance(getattr(res, name), Unknown):

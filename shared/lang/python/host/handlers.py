@@ -2,13 +2,13 @@
 import asyncio, base64, json, logging, sys, threading, uuid
 
 import inmanta.agent.handler as library
-from inmanta import const, protocol
+from inmanta import const
 from inmanta.agent.cache import AgentCache
-from inmanta.protocol import Result, json_encode
+from inmanta.protocol import Result, endpoints, json_encode
 from inmanta.references import MutatorMissingError, ReferenceMissingError
 from inmanta.resources import Resource, resource as classes
 
-from southbound_host import code, later, traces, wire
+from southbound_host import code, traces, wire
 
 _failed = []  # modules that cannot be imported, and why
 _agents = {}
@@ -23,7 +23,7 @@ def start():
 def load(modules):
     """Imports the code of a version."""
     code.serve(modules)
-    later.then("inmanta.protocol.endpoints", lambda library: setattr(library, "SyncClient", Facts))
+    endpoints.SyncClient = Facts
     start()
     for name in sorted(modules):
         try:

@@ -1,7 +1,7 @@
 """The loop of the host: one question after the other."""
 import faulthandler, gc, importlib, json, os, signal, sys
 
-from southbound_host import again, later, wire
+from southbound_host import wire
 
 def serve(source):
     wire.open_pipes(source)
@@ -9,9 +9,7 @@ def serve(source):
     faulthandler.register(signal.SIGUSR1, all_threads=False)
     faulthandler.enable(all_threads=False)  # a crash says where it was
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started the host ends it
-    later.begin()
-    again.begin()
-    gc.disable()  # what is loaded stays: looking through it again and again takes a sixth of the time
+    gc.disable()  # loaded modules stay: collecting while they are loaded takes a sixth of the time
     import logging
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     while True:
@@ -45,12 +43,8 @@ plugins = handlers = None
 def _part(name):
     """Imports a part of the host that needs the library; None if that cannot be had."""
     try:
-        with later.deferred():
-            later.library()
-            return importlib.import_module("southbound_host." + name)
+        return importlib.import_module("southbound_host." + name)
     except Exception as e:
-        if later.end():
-            return _part(name)
         if isinstance(e, ModuleNotFoundError) and e.name in ("inmanta", "pytest"):
             return wire.send(["missing", e.name, str(e)])
         said = str(e) if isinstance(e, ModuleNotFoundError) else f"{type(e).__name__}: {e}"
@@ -66,10 +60,9 @@ def _installed():
         return python
 
 def _loaded():
-    """Ends what holds while modules are loaded. Garbage is collected from now on, but what was loaded left out."""
-    again.end()
+    """Starts the garbage collector, which leaves out loaded modules and runs rarely, since a model keeps most objects."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)  # most of what a model makes stays: looking through it finds nothing
+    gc.set_threshold(50_000, 20, 50)
     gc.enable()
 
 def _load(message):
@@ -85,7 +78,6 @@ def _pytest(message):
     plugins = _part("plugins")
     kit = plugins and _part("kit")
     if kit:
-        again.end()
         kit.run(message)
 
 def _code(message):

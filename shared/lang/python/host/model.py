@@ -5,13 +5,13 @@ import inmanta.ast
 from inmanta.ast import Location, MultiUnsetException, Namespace, NotFoundException
 from inmanta.ast import OptionalValueException, TypeNotFoundException, UnsetException
 from inmanta.ast import attribute as attributes, entity as entities, type as model_types
-import inmanta.plugins
+import inmanta.module, inmanta.plugins
 from inmanta.execute import runtime
 from inmanta.execute.proxy import DynamicProxy
 from inmanta.execute.util import NoneValue, Unknown
 from inmanta.references import Reference
 
-from southbound_host import later, wire
+from southbound_host import wire
 
 _place = Location("<model>", 1)
 root = Namespace("__root__")
@@ -97,10 +97,6 @@ def entity(name):
         found = _define(name, answer[1]["d"])
     return found
 
-def has_none(name, attribute):
-    """Reports whether an entity has no attribute of a name."""
-    return entity(name).get_attribute(attribute) is None
-
 def _define(name, d):
     space, last = name.rsplit("::", 1)
     out = Entity(last, namespace(space), d["doc"])
@@ -152,35 +148,6 @@ class Variable:
 
     def get_value(self):
         return self.owner.read(self.name)
-
-class Missing(OptionalValueException):
-    """Says that an attribute has no value. What it says is put together when it is asked for."""
-
-    def __init__(self, instance, attribute):
-        self.instance, self.attribute = instance, attribute
-
-    def _say(self):
-        held = dict(vars(self))
-        if "msg" not in held:
-            super().__init__(self.instance, self.attribute)
-            vars(self).update(held)
-
-    def __getattr__(self, name):
-        if "msg" in vars(self):
-            raise AttributeError(name)
-        self._say()
-        return getattr(self, name)
-
-    @property
-    def args(self):
-        self._say()
-        return BaseException.args.__get__(self)
-
-    def __repr__(self):
-        return f"{type(self).__name__}({', '.join(map(repr, self.args))})"
-
-Missing.__name__ = Missing.__qualname__ = OptionalValueException.__name__
-Missing.__module__ = OptionalValueException.__module__
 
 class Sent:
     """A value as it was sent."""
@@ -245,8 +212,7 @@ class Instance(runtime.Instance):
             raise UnsetException(f"{self.of}.{name} is not known yet", Variable(self, name))
         if kind == "none":
             raise NotFoundException(None, name, f"could not find attribute with name: {name} in {self.of}")
-        a = self.type.get_attribute(name)
-        raise Missing(self, a)
+        raise OptionalValueException(self, self.type.get_attribute(name))
 
     def known(self, name):
         """Returns what an attribute holds. What that is made of may ask for others of this instance."""
@@ -370,34 +336,31 @@ class Module:
     def get_plugin_dir(self):
         return os.path.join(self._path, "plugins")
 
+class Project(inmanta.module.Project):
+    """The project, as far as modules ask for it."""
+
+    def __init__(self, path, modules):
+        self._path = path
+        self.modules = {name: Module(name, at) for name, at in modules.items()}
+        self.root_ns = root
+
+    @property
+    def project_path(self):
+        return self._path
+
+    @property
+    def metadata(self):
+        return inmanta.module.ProjectMetadata(name=os.path.basename(self._path) or "project")
+
+    def get_modules(self):
+        return dict(self.modules)
+
+    def get_root_namespace(self):
+        return root
+
 def project(path, modules):
-    """Makes a project the current one of the library, as soon as that has something of the kind."""
-    later.then("inmanta.module", lambda library: setattr(library.Project, "_project", _project(library, path, modules)))
-
-def _project(library, path, modules):
-    class Project(library.Project):
-        """The project, as far as modules ask for it."""
-
-        def __init__(self):
-            self._path = path
-            self.modules = {name: Module(name, at) for name, at in modules.items()}
-            self.root_ns = root
-
-        @property
-        def project_path(self):
-            return self._path
-
-        @property
-        def metadata(self):
-            return library.ProjectMetadata(name=os.path.basename(self._path) or "project")
-
-        def get_modules(self):
-            return dict(self.modules)
-
-        def get_root_namespace(self):
-            return root
-
-    return Project()
+    """Makes a project the current one of the library."""
+    inmanta.module.Project._project = Project(path, modules)
 
 class Resolver(runtime.Resolver):
     """What the caller of a plugin sees."""
