@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"sync/atomic"
 	"testing"
 
@@ -17,10 +16,8 @@ import (
 	conn "southbound/shared/transport/http"
 )
 
-// TestMain collects garbage less often: what a check of the suite leaves behind is garbage as a
-// whole.
+// TestMain stops the servers of the tests at the end.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
 	os.Exit(server.Tests(m.Run, server.MiniStack))
 }
 

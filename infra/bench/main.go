@@ -175,8 +175,8 @@ func (b *bench) files(n, runs int) error {
 		}
 		b.floor = floor
 	}
-	row(fmt.Sprintf("%d files, create", n), create, floorCreate, goal{1.3, 100 << 20})
-	row("the same, apply again", check, floorCheck, goal{2, 100 << 20})
+	row(fmt.Sprintf("%d files, create", n), create, floorCreate, goal{1.4, 160 << 20})
+	row("the same, apply again", check, floorCheck, goal{2.3, 160 << 20})
 	row("the same, export --wait again", export, nil, goal{})
 	row("status", status, nil, goal{})
 	return nil

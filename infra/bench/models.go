@@ -97,7 +97,7 @@ func (m *models) run() error {
 	}
 	m.empty = empty.cpu.Seconds()
 	if err := m.beside("10,000 entities, two relations, an implementation", entities(10_000), "",
-		1.0/50); err != nil {
+		1.0/25); err != nil {
 		return err
 	}
 	if err := m.beside("10,000 renderings of a template of 30 lines", renderings, template,

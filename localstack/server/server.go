@@ -197,11 +197,7 @@ func (s *Server) launch(command, env []string) error {
 	// it must outlive the context of the start
 	s.cmd = exec.Command("sh", append([]string{"-c", guardian, "sh"}, command...)...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
-	seldom, err := collectSeldom()
-	if err != nil {
-		return err
-	}
-	s.cmd.Env = append(append(os.Environ(), keepsCompiled, seldom), env...)
+	s.cmd.Env = append(append(os.Environ(), keepsCompiled), env...)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if s.life, err = s.cmd.StdinPipe(); err != nil {
 		return err

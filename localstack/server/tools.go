@@ -13,7 +13,6 @@ const samTools Kind = "sam"
 type Tools struct {
 	// SAM and Lint are the paths of the SAM CLI and of cfn-lint.
 	SAM, Lint string
-	seldom    string // of collectSeldom
 }
 
 // InstallTools installs the tools when that was not done yet.
@@ -22,22 +21,13 @@ func InstallTools(ctx context.Context) (Tools, error) {
 	if err != nil {
 		return Tools{}, err
 	}
-	seldom, err := collectSeldom()
-	if err != nil {
-		return Tools{}, err
-	}
 	bin := filepath.Join(dir, "venv", "bin")
-	return Tools{SAM: filepath.Join(bin, "sam"), Lint: filepath.Join(bin, "cfn-lint"),
-		seldom: seldom}, nil
+	return Tools{SAM: filepath.Join(bin, "sam"), Lint: filepath.Join(bin, "cfn-lint")}, nil
 }
 
 // Environment returns the environment for the tools: this process's, without telemetry and without
 // the network calls that tell of newer versions.
 func (t Tools) Environment() []string {
-	env := append(os.Environ(), "SAM_CLI_TELEMETRY=0", "AWS_PAGER=", keepsCompiled,
+	return append(os.Environ(), "SAM_CLI_TELEMETRY=0", "AWS_PAGER=", keepsCompiled,
 		"PYTHONWARNINGS=ignore")
-	if t.seldom != "" {
-		env = append(env, t.seldom)
-	}
-	return env
 }

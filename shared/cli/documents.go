@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"southbound/shared/compile"
@@ -96,8 +95,6 @@ func (d *documents) compiled(
 	if say {
 		o.Print = func(text string) { fmt.Fprint(d.err, text) }
 	}
-	expectModel(path)
-	defer collectSeldom()()
 	c, err := compile.Model(ctx, o)
 	return c, cutOff(ctx, err)
 }
@@ -147,29 +144,6 @@ func cutOff(ctx context.Context, err error) error {
 	hint := strings.TrimSpace(strings.Join(hints, "\n"))
 	return fault.New(kind, compiling, "%s", said).
 		WithHint("%s", strings.ReplaceAll(hint, "\n", "\n  "))
-}
-
-// collectSeldom has the collector run less often until the function that it returns is called: a
-// model lives for moments and little of it is garbage, so collecting as often as a server does
-// takes half of the time of large ones. A limit keeps what is not collected in bounds. Whoever
-// started the program and said how to collect knows better.
-func collectSeldom() (undo func()) {
-	if os.Getenv("GOGC") != "" {
-		return func() {}
-	}
-	const percent, memory = 1000, 640 << 20
-	before, limit := debug.SetGCPercent(percent), debug.SetMemoryLimit(-1)
-	if before == percent {
-		// who keeps to a pace of its own knows by the number whether another one was set
-		debug.SetGCPercent(percent + 1)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memory)
-	}
-	return func() {
-		debug.SetGCPercent(before)
-		debug.SetMemoryLimit(limit)
-	}
 }
 
 // loadModel compiles a model, reads the documents beside it, and returns what is deployed. It writes

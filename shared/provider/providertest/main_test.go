@@ -2,15 +2,12 @@ package providertest_test
 
 import (
 	"os"
-	"runtime/debug"
 	"testing"
 
 	"southbound/shared/deploy/deploytest"
 )
 
-// TestMain has the many directories of checks in memory, and collects garbage less often: what a
-// check leaves behind is garbage as a whole.
+// TestMain keeps the directories of checks in memory.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
 	os.Exit(deploytest.InMemory(m))
 }

@@ -2,15 +2,12 @@ package fulfil_test
 
 import (
 	"os"
-	"runtime/debug"
 	"testing"
 
 	"southbound/shared/deploy/deploytest"
 )
 
-// TestMain has homes in memory, and collects garbage less often: what a compile makes is garbage as
-// a whole.
+// TestMain keeps homes in memory.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)
 	os.Exit(deploytest.InMemory(m))
 }
