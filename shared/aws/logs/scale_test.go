@@ -1,7 +1,4 @@
-//go:build servers && !race
-
-// The tests of this file hold much and run alone; the test command runs them without the race
-// detector.
+//go:build servers
 
 package logs_test
 
