@@ -61,6 +61,8 @@ type Compiled struct {
 	// Followed are the resources that instances of services follow besides their own, by the ids of
 	// the instances, sorted.
 	Followed map[string][]resource.ID
+	// FollowedPurged are those of Followed that the model purges.
+	FollowedPurged map[string][]resource.ID
 
 	code *code // of resources that classes in Python have made; nil if there are none
 }
@@ -185,7 +187,7 @@ func (c *Compiled) collect(dir string, o Options, made *python.Export) error {
 	c.Warnings = append(c.Warnings, set.Warnings...)
 	c.code = codeOf(set.Foreign, made)
 	c.Resources.Dir, c.Resources.Files = dir, set.Files
-	c.Followed = set.Followed
+	c.Followed, c.FollowedPurged = set.Followed, set.FollowedPurged
 	for _, e := range set.Agents {
 		c.Resources.Agents = append(c.Resources.Agents, entry(e))
 	}

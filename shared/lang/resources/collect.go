@@ -32,6 +32,8 @@ type Set struct {
 	// Followed are the resources that instances of services follow besides their own, by the ids of
 	// the instances, sorted.
 	Followed map[string][]resource.ID
+	// FollowedPurged are those of Followed that the model purges.
+	FollowedPurged map[string][]resource.ID
 }
 
 // Options say what makes resources of instances, and how.
@@ -74,7 +76,7 @@ func Collect(r *eval.Result, opts Options) (*Set, error) {
 		mapping:  mapping{Mapper: opts.Mapper, doc: doc, kinds: map[*types.Entity][]string{}},
 		sets:     map[*eval.Instance]*eval.Instance{},
 		purges:   opts.Purges,
-		out:      &Set{Followed: map[string][]resource.ID{}},
+		out:      &Set{Followed: map[string][]resource.ID{}, FollowedPurged: map[string][]resource.ID{}},
 	}
 	for _, o := range r.Instances {
 		c.set(o)

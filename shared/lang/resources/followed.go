@@ -22,7 +22,7 @@ func (c *collector) follow(o *eval.Instance) {
 	v, _ := o.Value("instance_id")
 	instance, _ := v.(string)
 	own := instances(o, "owned_resources")
-	var ids []resource.ID
+	var ids, purged []resource.ID
 	for _, r := range instances(o, "resources") {
 		managed, said := r.Value("managed")
 		if slices.Contains(own, r) || said && managed == false {
@@ -30,6 +30,9 @@ func (c *collector) follow(o *eval.Instance) {
 		}
 		if id := c.id(r); id != "" {
 			ids = append(ids, id)
+			if v, _ := r.Value("purged"); v == true {
+				purged = append(purged, id)
+			}
 		} else if !c.ours(r) {
 			c.out.Warnings.Add(diag.Problem{
 				Pos: o.Pos(), Code: CodeResource,
@@ -43,5 +46,6 @@ func (c *collector) follow(o *eval.Instance) {
 	if len(ids) > 0 && instance != "" {
 		slices.Sort(ids)
 		c.out.Followed[instance] = slices.Compact(ids)
+		c.out.FollowedPurged[instance] = purged
 	}
 }

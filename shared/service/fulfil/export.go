@@ -84,6 +84,9 @@ func (x *exporter) exportAll(ctx context.Context, digest string, jobs []job) err
 	slices.Sort(request.DeleteSets)
 	for _, j := range jobs { // somebody has asked something of these
 		request.Retry = append(request.Retry, sets[j.rec.ID].ids...)
+		if j.task.Purge {
+			request.Retry = append(request.Retry, c.FollowedPurged[j.rec.ID]...)
+		}
 	}
 	done, err := x.Engine.Export(ctx, x.Env, request)
 	if err != nil {
@@ -109,7 +112,9 @@ func (x *exporter) exported(
 			return err
 		}
 		sets[rec.ID].note(&rec)
-		rec.Follows = c.follows(rec.ID)
+		if rec.Follows, err = x.follows(ctx, c, rec.ID); err != nil {
+			return err
+		}
 		rec.Tasks = append(slices.Clone(rec.Tasks), inventory.Task{
 			Kind: inventory.TaskWatch, Number: j.task.Number,
 		})
@@ -126,7 +131,9 @@ func (x *exporter) exported(
 		sets[id].note(&rec)
 		x.memory.sets[id] = sets[id].ids
 		is := func(j job) bool { return j.rec.ID == id }
-		rec.Follows = c.follows(id)
+		if rec.Follows, err = x.follows(ctx, c, id); err != nil {
+			return err
+		}
 		if rec.Model, err = x.modelOf(ctx, one, digest); err != nil {
 			return err
 		}

@@ -19,18 +19,48 @@ import (
 // nothing else says which they are.
 const maxFollowed = 16 << 10
 
-// follows returns what an instance follows. Whoever goes follows nothing: what is not its own is
-// not to keep it.
-func (c *compiled) follows(id string) []string {
+// follows returns the resources that an instance follows. An instance that goes follows only
+// resources that are in force and purged, as those whose handlers give back values of allocators:
+// all others are not its own, and stay.
+func (x *exporter) follows(ctx context.Context, c *compiled, id string) ([]string, error) {
 	one := c.members.all[id]
-	if one == nil || c.members.purges(one.rec) {
-		return nil
+	if one == nil {
+		return nil, nil
+	}
+	ids := c.Followed[id]
+	if c.members.purges(one.rec) {
+		var err error
+		if ids, err = x.purged(ctx, c.FollowedPurged[id]); err != nil {
+			return nil, err
+		}
 	}
 	var out []string
-	for _, id := range c.Followed[id] {
+	for _, id := range ids {
 		out = append(out, string(id))
 	}
-	return out
+	return out, nil
+}
+
+// purged returns those of resources that the version in force purges.
+func (x *exporter) purged(ctx context.Context, ids []resource.ID) ([]resource.ID, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := x.Engine.State.Rows(ctx, x.Env, ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []resource.ID
+	for i := range rows {
+		res, err := resource.Decode(rows[i].Body)
+		if err != nil {
+			return nil, err
+		}
+		if res.Purged && !rows[i].Orphaned {
+			out = append(out, rows[i].ID)
+		}
+	}
+	return out, nil
 }
 
 // purges reports whether an instance goes: its resources are removed.

@@ -2,6 +2,8 @@ package fulfil_test
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +19,7 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// slots is a service whose instances are files, and that is compiled once more when these are gone.
+// slots is a service whose instances are files, and that is exported once more when these are gone.
 const slots = `
 import lsm
 import lsm::fsm
@@ -43,11 +45,39 @@ for one in lsm::all(slot):
 end
 `
 
+// last is a lifecycle whose last state compiles the instance and deploys nothing.
+const last = `start = lsm::State(name="start", validate_self="candidate")
+rejected = lsm::State(name="rejected")
+up = lsm::State(name="up", export_resources=true, validate_others="active")
+leaving = lsm::State(name="leaving", export_resources=true, purge_resources=true)
+deallocating = lsm::State(name="deallocating", validate_self="active")
+kept = lsm::State(name="deallocating_failed", validate_self="active")
+terminated = lsm::State(name="terminated", deleted=true)
+last = lsm::LifecycleStateMachine(name="last", initial_state=start, transfers=[
+    lsm::StateTransfer(
+        source=start, target=up, error=rejected, auto=true, validate=true,
+        target_operation="promote",
+    ),
+    lsm::StateTransfer(source=up, target=leaving, on_delete=true),
+    lsm::StateTransfer(source=leaving, target=deallocating, error=leaving, resource_based=true),
+    lsm::StateTransfer(
+        source=deallocating, target=terminated, error=kept, auto=true, validate=true,
+        target_same_desired_state=true, error_same_desired_state=true,
+    ),
+    lsm::StateTransfer(
+        source=kept, target=deallocating, on_delete=true, target_same_desired_state=true,
+    ),
+    lsm::StateTransfer(source=rejected, target=terminated, on_delete=true),
+])
+`
+
 // TestGoneForGood holds that what an instance had may be another's once it is gone, also while the
 // instance is still to be compiled for the last time.
 func TestGoneForGood(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, slots)
+	w := newWorld(t, strings.Replace(strings.Replace(slots,
+		"lsm::fsm::service_with_deallocation", "last", 1), "slot = lsm::Service",
+		last+"slot = lsm::Service", 1))
 	w.order("slot", "a", map[string]any{"path": "p"})
 	w.work()
 	w.state("a", "up")
@@ -70,6 +100,60 @@ func TestGoneForGood(t *testing.T) {
 	w.state("a", "terminated")
 	w.state("b", "up")
 	w.file("p", "slot")
+}
+
+// gives is a service that purges a file of its own when its resources are gone, and shares another
+// one, which it would purge with them.
+const gives = `
+implementation gives for Slot:
+    self.resources += southbound::fs::File(
+        agent=here, path="SRV/{{ self.path }}.lease", purged=true, content="",
+    )
+end
+implement Slot using gives when lsm::has_current_state(self, "deallocating")
+implementation shares for Slot:
+    self.resources += southbound::fs::File(
+        agent=here, path="SRV/dir/shared", purged=self.purge_resources, content="shared",
+    )
+end
+implement Slot using shares
+`
+
+// TestGivesBack holds that an instance that goes waits for what its model purges besides, which the
+// next delete tries again, and not for what it shares with others.
+func TestGivesBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, slots+gives)
+	lease, dir := filepath.Join(w.srv, "p.lease"), filepath.Join(w.srv, "dir")
+	if err := errors.Join(os.Mkdir(dir, 0o700),
+		os.MkdirAll(filepath.Join(lease, "held"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	w.order("slot", "a", map[string]any{"path": "p"})
+	w.work()
+	w.state("a", "up")
+	w.file("dir/shared", "shared")
+	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.engine.Repair(t.Context(), env, deploy.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.runner.Drain(t.Context(), env, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.rounds(w.running())
+	w.state("a", "failed") // what it shares has failed
+	w.remove("a")
+	w.work()
+	w.state("a", "deallocating_failed")
+	w.file("p", "")
+	if err := os.RemoveAll(lease); err != nil {
+		t.Fatal(err)
+	}
+	w.remove("a")
+	w.work()
+	w.state("a", "terminated")
 }
 
 // hurried is a store in which somebody is faster, once, than the write that an export was done.

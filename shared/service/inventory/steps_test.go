@@ -174,8 +174,17 @@ func TestStaysClosed(t *testing.T) {
 	if kinds[inventory.TaskExport] != 1 || kinds[inventory.TaskContinue] != 1 {
 		t.Errorf("%+v", c.Record.Tasks)
 	}
-	if r = work(t, s, c.Record, true); r.State != "deallocating_failed" || !r.Closed {
-		t.Errorf("%+v", r)
+	for _, step := range []struct {
+		outcome lifecycle.Outcome
+		state   string
+	}{
+		{lifecycle.Deployed, "deallocating"}, {lifecycle.Failed, "deallocating_failed"},
+	} {
+		e := lifecycle.Resources{Desired: c.Record.Desired, Outcome: step.outcome}
+		if c, err = inventory.Advance(s, c.Record, e, now); err != nil ||
+			c.Record.State != step.state || !c.Record.Closed {
+			t.Fatalf("%+v, %v", c.Record, err)
+		}
 	}
 }
 
