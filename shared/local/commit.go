@@ -84,6 +84,9 @@ func (t *tx) run() error {
 	if err := putParameters(t.c, t.env, t.in.Parameters); err != nil {
 		return err
 	}
+	if err := t.logChanges(); err != nil {
+		return err
+	}
 	return dropParameters(t.c, t.env, t.in.DropParameters)
 }
 

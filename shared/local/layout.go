@@ -19,7 +19,7 @@ var tables string // the statements that make the tables of a new database
 
 // layout is the number of the current layout of the tables, and of the form of the records in them.
 // Any change of either raises it. Until 0.1.0 no database of another layout is read.
-const layout = 20
+const layout = 21
 
 // applicationID marks our databases ("sbnd").
 const applicationID = 0x73626e64

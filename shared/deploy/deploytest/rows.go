@@ -28,6 +28,7 @@ func rowChecks() []check {
 			f.same(rows, []state.Row{r, plain}, "by scan")
 		}},
 		{"LooksAsItIsAsked", looksAsItIsAsked},
+		{"ChangesAreLogged", changesAreLogged},
 		{"EveryFieldComesBack", everyFieldComesBack},
 		{"AnyIDIsKept", anyIDIsKept},
 		{"UnknownIDsAreLeftOut", func(f *fixture) {

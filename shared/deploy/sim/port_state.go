@@ -107,6 +107,16 @@ func (s *statePort) ScanRows(
 		func() ([]state.Row, error) { return s.to.ScanRows(ctx, env, after, limit) })
 }
 
+// Changed implements state.ChangeLog.
+func (s *statePort) Changed(ctx context.Context, env string, since int64) (state.Changed, error) {
+	log, ok := s.to.(state.ChangeLog)
+	if !ok {
+		return state.Changed{}, nil
+	}
+	return read(ctx, s, "Changed",
+		func() (state.Changed, error) { return log.Changed(ctx, env, since) })
+}
+
 // Schedule implements state.State.
 func (s *statePort) Schedule(
 	ctx context.Context, env string, agents ...string,

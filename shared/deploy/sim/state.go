@@ -33,6 +33,7 @@ type environment struct {
 	leases     map[string]*state.Lease
 	rows       map[resource.ID]*state.Row
 	ids        []resource.ID // of rows, ascending
+	written    []resource.ID // by commits, the last one last
 	checks     map[string]*laneChecks
 	outbox     map[string]state.Outbox
 	parameters map[state.ParameterKey]state.Parameter

@@ -21,6 +21,7 @@ func (s *State) Commit(_ context.Context, env string, c state.Commit) (state.Com
 	e.keep(&c)
 	var out state.Committed
 	for i := range c.Rows {
+		e.written = append(e.written, c.Rows[i].ID)
 		e.writeRow(&c.Rows[i], &c, &out)
 	}
 	for i := range c.Actions {

@@ -27,6 +27,7 @@ func (s *State) Clone() *State {
 			c.rows[k] = new(*r)
 		}
 		c.ids = slices.Clone(e.ids)
+		c.written = slices.Clip(e.written)
 		c.checks = make(map[string]*laneChecks, len(e.checks))
 		for k, l := range e.checks {
 			c.checks[k] = new(*l)

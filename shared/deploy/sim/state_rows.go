@@ -48,6 +48,19 @@ func (s *State) ScanRows(
 	return out, nil
 }
 
+// logged is how many rows the log of changes holds: few, so that readers fall behind.
+const logged = 20
+
+// Changed implements state.ChangeLog.
+func (s *State) Changed(_ context.Context, env string, since int64) (state.Changed, error) {
+	all := s.read(env).written
+	out := state.Changed{Last: int64(len(all))}
+	if out.Known = since > 0 && since <= out.Last && out.Last-since <= logged; out.Known {
+		out.IDs = slices.Compact(slices.Sorted(slices.Values(all[since:])))
+	}
+	return out, nil
+}
+
 // Schedule implements deploy.State.
 func (s *State) Schedule(_ context.Context, env string, agents ...string) (state.Schedule, error) {
 	e := s.read(env)

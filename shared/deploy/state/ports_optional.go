@@ -31,6 +31,21 @@ type SecretBatches interface {
 	Prefetch(ctx context.Context, refs []resource.Secret, values bool)
 }
 
+// ChangeLog may be implemented by a State that keeps the ids of the rows which the last commits have
+// written.
+type ChangeLog interface {
+	// Changed returns the rows that commits have written or removed since the one with a number.
+	Changed(ctx context.Context, env string, since int64) (Changed, error)
+}
+
+// Changed are the rows that were written since a commit.
+type Changed struct {
+	// Known is false if the log does not go back that far: any row may have been written.
+	Known bool
+	IDs   []resource.ID // each once
+	Last  int64         // the number of the last commit; 0: there was none
+}
+
 // Verifier is implemented by Files of which something else may change the bytes, or take them away.
 type Verifier interface {
 	// Verify reads files and returns an error, NotFound or Damaged, unless all have the bytes that

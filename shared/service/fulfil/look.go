@@ -12,28 +12,26 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// lookEvery is how often it is asked whether something has become of resources that nobody waits
-// for: a repair that fails, or something that is well again. Two that change places leave the
-// counts as they were: all are looked at in any case after lookAnyway.
+// lookEvery is how often a worker asks what has become of resources that nobody waits for: a repair that
+// fails, or something that is well again.
 const (
-	lookEvery  = 2 * time.Second
-	lookAnyway = time.Minute
+	lookEvery = 2 * time.Second
 	// lookBack is how much longer ago resources may have been run that are looked at: a run is
 	// written some time after its end, by a clock of its own.
 	lookBack = 5 * time.Minute
 )
 
-// looks is when a worker has looked at what nobody waits for, and what it saw.
+// looks is how far a worker has looked at what nobody waits for.
 type looks struct {
-	asked  time.Time // whether something has become of any resource
-	all    time.Time // at the resources of all instances
-	counts map[state.Status]int
-	// settled are the revisions of rows about which all instances knew at the last look.
-	settled map[resource.ID]int64
+	asked time.Time // whether something has become of any resource
+	all   time.Time // at all rows that were written by then
+	last  int64     // the commit up to which rows were looked at (state.ChangeLog); 0: none
+	// open are rows of which an instance may not know yet: they are looked at again.
+	open []resource.ID
 }
 
 // forget looks at all rows again: another worker may have told instances something else.
-func (l *looks) forget() { l.settled = nil }
+func (l *looks) forget() { l.last, l.open = 0, nil }
 
 // look tells lifecycles what has become of resources since they were deployed.
 func (w *Worker) look(ctx context.Context) error {
@@ -41,17 +39,7 @@ func (w *Worker) look(ctx context.Context) error {
 		return nil
 	}
 	w.looks.asked = w.now()
-	counts, err := w.Engine.State.Counts(ctx, w.Env)
-	if err != nil {
-		return err
-	}
-	if maps.Equal(counts, w.looks.counts) && w.looks.asked.Before(w.looks.all.Add(lookAnyway)) {
-		return nil
-	}
-	if err := w.lookAtAll(ctx, w.looks.all); err == nil {
-		w.looks.counts = counts
-	}
-	return err
+	return w.lookAtAll(ctx, w.looks.all)
 }
 
 // lookAgain looks for what a notice was lost of, if Again has passed since it was looked for last.
@@ -64,13 +52,14 @@ func (w *Worker) lookAgain(ctx context.Context) error {
 	return w.lookAtAll(ctx, now.Add(-2*w.Again))
 }
 
-// lookAtAll looks at the resources of all instances of which something was run since a time, or is
-// not as wanted, and tells their lifecycles. Those that a task watches are left to it, and rows that
-// an earlier look has settled are skipped.
+// lookAtAll looks at the resources of which a row was written since the last look, and tells the
+// lifecycles of their instances. Where these rows are not known, it looks at all rows that are not as
+// wanted, or were run since a time. Instances that a task exports or watches are left to it.
 func (w *Worker) lookAtAll(ctx context.Context, since time.Time) error {
 	began := w.now()
-	l := &lookRound{Worker: w, settled: map[resource.ID]int64{}, changed: map[resource.ID]row{}}
-	if err := l.scan(ctx, since.Add(-lookBack)); err != nil {
+	l := &lookRound{Worker: w, changed: map[resource.ID]row{}}
+	last, err := l.read(ctx, since.Add(-lookBack))
+	if err != nil {
 		return err
 	}
 	concerned, err := l.concerned(ctx)
@@ -84,46 +73,47 @@ func (w *Worker) lookAtAll(ctx context.Context, since time.Time) error {
 	if err := l.tell(ctx, idle); err != nil {
 		return err
 	}
+	w.looks.all, w.looks.last, w.looks.open = began, last, nil
 	for id, r := range l.changed {
-		if !slices.ContainsFunc(r.of, func(set string) bool { return l.open[set] }) {
-			l.settled[id] = r.rev
+		if slices.ContainsFunc(r.of, func(set string) bool { return l.open[set] }) {
+			w.looks.open = append(w.looks.open, id)
 		}
 	}
-	w.looks.settled, w.looks.all = l.settled, began
 	return nil
 }
 
 // row is a row that may have something new for instances.
 type row struct {
-	rev int64
 	set string
 	of  []string // the instances that it is told to
 }
 
-// lookRound is one look at all resources.
+// lookRound is one look.
 type lookRound struct {
 	*Worker
-	settled map[resource.ID]int64 // the revisions of rows about which all instances know
-	changed map[resource.ID]row   // all others
-	// open are instances that were told something, or are told it later by a task: what they know is
-	// looked at again.
+	changed map[resource.ID]row
+	// open are instances that were told something, or have a task: what they know is looked at again.
 	open map[string]bool
 }
 
-// scan finds the rows that are looked at. One that was settled stays so until it is written again.
-func (l *lookRound) scan(ctx context.Context, since time.Time) error {
-	return l.outcomes.scan(ctx, func(r *state.Row) bool {
+// read reads the rows that are looked at, and returns the commit up to which these are.
+func (l *lookRound) read(ctx context.Context, since time.Time) (int64, error) {
+	var c state.Changed
+	if log, is := l.Engine.State.(state.ChangeLog); is {
+		var err error
+		if c, err = log.Changed(ctx, l.Env, l.looks.last); err != nil {
+			return 0, err
+		}
+	}
+	found := func(r *state.Row, set string) { l.changed[r.ID] = row{set: set} }
+	if c.Known {
+		return c.Last, l.outcomes.each(ctx, slices.Concat(c.IDs, l.looks.open), found)
+	}
+	return c.Last, l.outcomes.scan(ctx, func(r *state.Row) bool {
 		status := r.Status()
 		asWanted := status == state.StatusDeployed || status == state.StatusNonCompliant
-		if r.Orphaned || asWanted && r.LastAt.Before(since) {
-			return false
-		}
-		if rev, is := l.looks.settled[r.ID]; is && rev == r.Rev {
-			l.settled[r.ID] = rev
-			return false
-		}
-		return true
-	}, func(r *state.Row, set string) { l.changed[r.ID] = row{rev: r.Rev, set: set} })
+		return !r.Orphaned && (!asWanted || !r.LastAt.Before(since))
+	}, found)
 }
 
 // concerned returns the sets of changed rows, and the instances that follow one of them.
@@ -163,9 +153,7 @@ func (l *lookRound) idle(ctx context.Context, sets []string) ([]inventory.Record
 		case fault.KindOf(err) == fault.NotFound: // a set of something else
 		case err != nil:
 			return nil, err
-		case rec.Deleted:
-		case has(&rec, inventory.TaskExport) || has(&rec, inventory.TaskWatch):
-			l.open[set] = true
+		case rec.Deleted, has(&rec, inventory.TaskExport), has(&rec, inventory.TaskWatch):
 		default:
 			out = append(out, rec)
 		}
@@ -184,8 +172,8 @@ func (l *lookRound) tell(ctx context.Context, idle []inventory.Record) error {
 		return err
 	}
 	for _, rec := range of {
-		l.open[rec.ID] = len(rec.Tasks) > 0 || rec.Exported != 0 && rec.Exported != rec.Desired ||
-			l.outcomes.of(rec, rows) != rec.Outcome
+		exported := rec.Exported == 0 || rec.Exported == rec.Desired // else an export tells it
+		l.open[rec.ID] = len(rec.Tasks) > 0 || exported && l.outcomes.of(rec, rows) != rec.Outcome
 	}
 	_, err = l.tellRows(ctx, idle, rows)
 	return err

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"southbound/shared/deploy"
+	"southbound/shared/deploy/state"
+	"southbound/shared/local"
+	"southbound/shared/resource"
 	"southbound/shared/service/fulfil"
 	"southbound/shared/service/inventory"
 )
@@ -25,8 +28,31 @@ func (c *counted) Instance(ctx context.Context, env, id string) (inventory.Recor
 	return c.Store.Instance(ctx, env, id)
 }
 
-// TestLookReadsChanges holds that a look reads the instances of changed resources, however many were
-// deployed just before, and that nothing which becomes of the others later is missed.
+// countedRows counts the rows that are read.
+type countedRows struct {
+	*local.Home
+	rows atomic.Int64
+}
+
+func (c *countedRows) Rows(
+	ctx context.Context, env string, ids []resource.ID,
+) ([]state.Row, error) {
+	out, err := c.Home.Rows(ctx, env, ids)
+	c.rows.Add(int64(len(out)))
+	return out, err
+}
+
+func (c *countedRows) ScanRows(
+	ctx context.Context, env string, after resource.ID, limit int,
+) ([]state.Row, error) {
+	out, err := c.Home.ScanRows(ctx, env, after, limit)
+	c.rows.Add(int64(len(out)))
+	return out, err
+}
+
+// TestLookReadsChanges holds that a look reads the rows that were written since the last one and their
+// instances, however many there are and were deployed just before, and that nothing which becomes of
+// the others later is missed.
 func TestLookReadsChanges(t *testing.T) {
 	t.Parallel()
 	const bulk = 30
@@ -34,13 +60,21 @@ func TestLookReadsChanges(t *testing.T) {
 	store := &counted{Store: w.store}
 	worker := w.worker(store)
 	worker.Deploy = nil
+	rows := &countedRows{Home: w.home}
+	worker.Engine = w.over(rows, new(atomic.Int64))
+	const each = 3 // rows of an instance: its own by the look, by what is told, and by the next look
 	look := func() int64 {
 		t.Helper()
-		before := store.reads.Load()
+		before, first := store.reads.Load(), rows.rows.Load() == 0
+		began := rows.rows.Load()
 		if err := worker.Look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return store.reads.Load() - before
+		n := store.reads.Load() - before
+		if read := rows.rows.Load() - began; !first && read > each*n {
+			t.Errorf("a look at %d instances reads %d rows", n, read)
+		}
+		return n
 	}
 	for i := range bulk {
 		id := fmt.Sprint("s", i)

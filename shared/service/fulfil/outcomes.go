@@ -114,6 +114,24 @@ func (o *outcomes) scan(
 	}
 }
 
+// each calls f for resources that are wanted, with the set of each or "".
+func (o *outcomes) each(
+	ctx context.Context, ids []resource.ID, f func(row *state.Row, set string),
+) error {
+	for some := range slices.Chunk(distinct(ids), page) {
+		rows, err := o.Engine.State.Rows(ctx, o.Env, some)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			if res, err := resource.Decode(rows[i].Body); err == nil && !rows[i].Orphaned {
+				f(&rows[i], res.Set)
+			}
+		}
+	}
+	return nil
+}
+
 // rowsOf returns the rows of the resources of instances.
 func (o *outcomes) rowsOf(
 	ctx context.Context, of []*inventory.Record,

@@ -39,7 +39,7 @@ func (w *Worker) round(defs *definitions, left map[string]bool) *round {
 		},
 		roll: &roller{Config: &w.Config, agenda: a, batches: b, compiler: c},
 		watch: &watcher{
-			Config: &w.Config, agenda: a, results: out, outcomes: w.outcomes, looks: &w.looks,
+			Config: &w.Config, agenda: a, results: out, outcomes: w.outcomes,
 		},
 	}
 }

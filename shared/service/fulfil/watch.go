@@ -25,7 +25,6 @@ type watcher struct {
 	agenda   *agenda
 	results  *results
 	outcomes *outcomes
-	looks    *looks
 }
 
 // watch looks what became of the resources of instances, and tells their lifecycles.
@@ -61,9 +60,6 @@ func (w *watcher) watch(ctx context.Context) error {
 			continue
 		}
 		w.outcomes.sayWhy(&c, outcome, byID)
-		if outcome == lifecycle.Failed {
-			w.looks.counts = nil // it may be well before the counts are read again
-		}
 		changes = append(changes, c)
 	}
 	return errors.Join(all, w.results.write(ctx, changes))

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -82,7 +83,7 @@ func (r *run) checkModel(rec *inventory.Record) {
 	// Whoever is exported along with what belongs to them has the model of that. If they are changed
 	// just then, their record does not say so, and a rollout finds them behind.
 	alone := rec.Service == "note" || rec.Service == "site" && !r.owns(rec.ID)
-	if rec.Pinned != "" && rec.Model != rec.Pinned && alone {
+	if rec.Pinned != "" && rec.Model != rec.Pinned && alone && deployedBy(rec) == rec.Definition {
 		r.bench.Violate("I8", "%s has resources of the model %.6s, and is pinned to %.6s", rec.ID,
 			rec.Model, rec.Pinned)
 	}
@@ -97,6 +98,16 @@ func (r *run) checkModel(rec *inventory.Record) {
 				row.text, text)
 		}
 	}
+}
+
+// deployedBy returns the digest of the definition that the deployed set was made for. A pin counts for
+// the definition of the instance alone: a set that a rollback has brought back may have another one.
+func deployedBy(rec *inventory.Record) string {
+	made := rec.Made.Active
+	if rec.Active == nil {
+		made = rec.Made.Candidate
+	}
+	return cmp.Or(made, rec.Definition)
 }
 
 // owns reports whether there was ever a part that belongs to a site.

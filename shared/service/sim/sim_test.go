@@ -157,7 +157,7 @@ func wanted() []string {
 	out := []string{
 		"compile that fails", "promotion", "crash of the worker", "update to another definition",
 		"promotion that is forbidden", "visit", "page that is followed fails", "move", "move back",
-		"move that is refused", "rest after a move", "rest after a move back",
+		"rest after a move", "rest after a move back",
 	}
 	for _, k := range []kind{
 		opCreate, opUpdate, opEdit, opDelete, opState, opSeveral, opMetadata, opOffer, opRollout, opBack,
