@@ -32,8 +32,8 @@ func offices(t *testing.T) (w *world, customer, site string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := lifecycle.Parse(text)
-	if err != nil {
+	m := new(lifecycle.Machine)
+	if err := json.Unmarshal(text, m); err != nil {
 		t.Fatal(err)
 	}
 	attribute := func(name, kind string, m definition.Modifier, value any) definition.Attribute {

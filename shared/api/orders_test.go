@@ -30,8 +30,8 @@ func shop(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := lifecycle.Parse(text)
-	if err != nil {
+	m := new(lifecycle.Machine)
+	if err := json.Unmarshal(text, m); err != nil {
 		t.Fatal(err)
 	}
 	customer := definition.Service{

@@ -4,6 +4,7 @@ package compiles_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"slices"
 	"testing"
@@ -71,8 +72,8 @@ func customer(t *testing.T) definition.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := lifecycle.Parse(text)
-	if err != nil {
+	m := new(lifecycle.Machine)
+	if err := json.Unmarshal(text, m); err != nil {
 		t.Fatal(err)
 	}
 	return definition.Service{Name: "customer", Default: true, Lifecycle: *m}

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -21,8 +22,8 @@ func withLifecycle(t *testing.T, name string) *definition.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := lifecycle.Parse(data)
-	if err != nil {
+	m := new(lifecycle.Machine)
+	if err := json.Unmarshal(data, m); err != nil {
 		t.Fatal(err)
 	}
 	s := site(true)

@@ -10,12 +10,8 @@
 package lifecycle
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"slices"
-
-	"southbound/shared/fault"
 )
 
 // Set names one of the sets of attributes of an instance; "" is none of them.
@@ -116,32 +112,6 @@ func (m *Machine) from(state string, is func(*Transfer) bool) (*Transfer, bool) 
 		}
 	}
 	return nil, false
-}
-
-// maxMachine bounds the JSON of a machine.
-const maxMachine = 4 << 20
-
-// Parse reads a machine from JSON, and checks it.
-func Parse(data []byte) (*Machine, error) {
-	const op = "read a lifecycle"
-	if len(data) > maxMachine {
-		return nil, fault.New(fault.Invalid, op, "it has %d bytes, and may have %d",
-			len(data), maxMachine)
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	var m Machine
-	if err := d.Decode(&m); err != nil {
-		return nil, fault.Wrap(fault.Invalid, op, err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fault.New(fault.Invalid, op, "there is something behind it")
-	}
-	if wrong := m.Check(); len(wrong) > 0 {
-		return nil, fault.New(fault.Invalid, op, "%s", wrong[0].Message).
-			WithHint("%s", wrong[0].Hint)
-	}
-	return &m, nil
 }
 
 // MarshalJSON writes no set as null.

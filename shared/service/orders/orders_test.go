@@ -61,8 +61,8 @@ func machine(t *testing.T, name string) lifecycle.Machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := lifecycle.Parse(data)
-	if err != nil {
+	m := new(lifecycle.Machine)
+	if err := json.Unmarshal(data, m); err != nil {
 		t.Fatal(err)
 	}
 	return *m
