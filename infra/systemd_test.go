@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestInstall installs into an empty directory what docs/service.md says, and removes it again.
+// TestInstall installs into an empty directory what docs/systemd.md says, and removes it again.
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

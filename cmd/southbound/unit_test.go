@@ -10,7 +10,7 @@ import (
 )
 
 // TestUnitLetsCommandsFinish pins that a service that is stopped lets what handlers run finish, as
-// docs/service.md says. By default systemd sends the signal to all processes of the service, and so
+// docs/systemd.md says. By default systemd sends the signal to all processes of the service, and so
 // to commands; and it must not kill what the program still waits for, which takes up to 10 seconds
 // after that.
 func TestUnitLetsCommandsFinish(t *testing.T) {
