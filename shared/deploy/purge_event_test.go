@@ -47,15 +47,80 @@ func TestPurgeIsHeard(t *testing.T) {
 	}
 }
 
-// TestPurgeIsHeardLate has the event of a purge handled while its receiver is idle, running, or about
-// to fail: it reloads once in each case, also with an intent that came in between.
+// TestPurgeIsHeardByAll pins that each resource that stays reloads for a purge, and none that leaves,
+// too.
+func TestPurgeIsHeardByAll(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	config := r.e.Config
+	config.State = &namesEntries{r.home, t}
+	r.e = deploy.New(config)
+	a := res("a")
+	a.SendEvent, a.PurgeOnDelete = true, true
+	r.release(a, res("b<a"), res("c<a"), res("d<a"))
+	r.runs()
+	r.w.reload = nil
+	r.release(res("b"), res("c"))
+	slices.Sort(r.w.reload)
+	r.same("reloads", r.w.reload, "b", "c")
+	if row := r.row("d"); !row.Orphaned || row.LeftBehind() != nil {
+		t.Errorf("an orphan owes a reload: %+v", row)
+	}
+}
+
+// namesEntries is a State that demands an id of its own for each entry of the outbox.
+type namesEntries struct {
+	state.State
+	t *testing.T
+}
+
+func (s *namesEntries) Commit(
+	ctx context.Context, env string, c state.Commit,
+) (state.Committed, error) {
+	ids := map[string]bool{}
+	for _, o := range c.AddOutbox {
+		if ids[o.ID] {
+			s.t.Errorf("two entries have the id %s", o.ID)
+		}
+		ids[o.ID] = true
+	}
+	return s.State.Commit(ctx, env, c)
+}
+
+// TestPurgeIsHeardAfterReports pins that a resource which is only reported owes its reload until it
+// is deployed.
+func TestPurgeIsHeardAfterReports(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a, b := res("a"), res("b<a")
+	a.SendEvent, a.PurgeOnDelete = true, true
+	r.release(a, b)
+	r.runs()
+	r.w.reload = nil
+	alone := res("b")
+	alone.ReportOnly = true
+	r.release(alone)
+	r.repair("")
+	r.same("reloads while it is only reported", r.w.reload)
+	alone.ReportOnly = false
+	r.release(alone)
+	r.repair("")
+	r.same("reloads", r.w.reload, "b")
+}
+
+// TestPurgeIsHeardLate has the event of a purge handled while its receiver is idle, running, about to
+// fail, or undefined: it reloads once in each case, also with an intent that came in between.
 func TestPurgeIsHeardLate(t *testing.T) {
 	t.Parallel()
-	for _, when := range []string{"idle", "running", "failing"} {
+	for _, when := range []string{"idle", "running", "failing", "undefined"} {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			b := res("b")
+			if when == "undefined" {
+				r.set("p", "one")
+				b = valued("b", resource.Parameter{Name: "p"})
+			}
 			r.release(b)
 			entry := state.Outbox{ID: "late", Kind: state.OutboxEvent, Of: "t::T[a,name=gone]", To: b.ID,
 				At: r.row("b").SucceededAt.Add(-time.Millisecond), Ticket: math.MaxInt64,
@@ -86,6 +151,14 @@ func TestPurgeIsHeardLate(t *testing.T) {
 				delete(r.w.fail, "b")
 				b.Attributes["value"] = "another"
 				r.release(b)
+			case "undefined":
+				r.unset(state.ParameterKey{Name: "p"})
+				r.release(b)
+				r.want("b", state.StatusUndefined)
+				sweep()
+				r.drain()
+				r.same("reloads while it is undefined", r.w.reload)
+				r.set("p", "two")
 			default:
 				sweep()
 			}
