@@ -74,7 +74,7 @@ func Archive() provider.Definition {
 				{Name: "drifted", Type: "Optional[Array[String]]", Behaviour: schema.ReadOnly,
 					Description: "the first missing or changed entries"},
 			}, parameters(ownerAttributes())...),
-			Features: []string{schema.FeatureFiles},
+			Features: []string{"noop", schema.FeatureFiles},
 			Machine:  true,
 			Timeout:  30 * time.Minute,
 			Validate: validArchive,

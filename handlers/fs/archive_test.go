@@ -155,6 +155,35 @@ func TestArchive(t *testing.T) {
 	g.fails(g.resource(attrs), provider.Terminal, "evil")
 }
 
+// TestArchiveBlocked puts something of another kind in the place of an entry: the plan foresees that the
+// archive cannot be unpacked.
+func TestArchiveBlocked(t *testing.T) {
+	for name, dir := range map[string]bool{"run": true, "bin/tool": true, "bin/t": true, "empty": true,
+		"turns": false} {
+		g := newRig(t, Archive())
+		_, two := versions(t)
+		r := g.resource(map[string]any{"path": g.path("a"), "source": g.host.AddFile(two),
+			"strip": int64(1)})
+		if err := g.would(r); err != nil {
+			t.Fatal(err)
+		}
+		g.must(r, diff.Created)
+		g.do(os.RemoveAll(g.path("a/" + name)))
+		if err := g.would(r); err != nil {
+			t.Fatal(err)
+		}
+		if dir {
+			g.do(os.Mkdir(g.path("a/"+name), 0o755))
+		} else {
+			g.write("a/"+name, "mine", 0o644)
+		}
+		if err := g.would(r); err == nil || !strings.Contains(err.Error(), name+": there is a ") {
+			t.Errorf("%s: the plan says %v", name, err)
+		}
+		g.fails(r, provider.NeedsChange, "remove it")
+	}
+}
+
 // TestArchiveOfOddNames unpacks, checks and removes what has names and targets of any bytes.
 func TestArchiveOfOddNames(t *testing.T) {
 	g := newRig(t, Archive())

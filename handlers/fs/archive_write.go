@@ -423,10 +423,29 @@ func (t *unpacked) ownLink(name string) error {
 // errOther says that the bytes are not those of the entry, as those of a name that is there twice.
 var errOther = errors.New("other bytes")
 
-func (t *unpacked) makeFile(e entry, body io.Reader) error {
-	if info, err := t.root.Lstat(e.Name); err == nil && info.IsDir() {
+// blocked returns an error if a directory is in the place of a file or a link of the archive, or a file
+// in the place of a directory: a person may have made it.
+func (t *unpacked) blocked(e entry) error {
+	info, err := t.root.Lstat(e.Name)
+	switch {
+	case err != nil: // another fault of the name is found when it is written
+		return nil
+	case info.IsDir() && e.Kind == kindFile:
 		return provider.Errorf(provider.NeedsChange,
 			"there is a directory, and the archive has a file; remove it")
+	case info.IsDir() && e.Kind != kindDir:
+		return provider.Errorf(provider.NeedsChange,
+			"there is a directory, and the archive has a link; remove it")
+	case e.Kind == kindDir && !info.IsDir() && info.Mode()&fs.ModeSymlink == 0:
+		return provider.Errorf(provider.NeedsChange,
+			"there is a file, and the archive has a directory; remove it")
+	}
+	return nil
+}
+
+func (t *unpacked) makeFile(e entry, body io.Reader) error {
+	if err := t.blocked(e); err != nil {
+		return err
 	}
 	return t.replace(e.Name, func(f *os.File) error {
 		h := sha256.New()

@@ -1,6 +1,8 @@
 package fs
 
 import (
+	"fmt"
+
 	"southbound/handlers/internal/disk"
 	"southbound/handlers/internal/held"
 	"southbound/shared/diff"
@@ -63,6 +65,33 @@ func (s symlink) Noop(ctx *provider.Context, planned provider.BatchChange) error
 		return err
 	}
 	return wouldWrite(s.sys, planned)
+}
+
+// Noop implements provider.Nooper: whether something else is in the place of an entry. Entries are known if
+// the same archive was unpacked before.
+func (h archive) Noop(ctx *provider.Context, planned provider.BatchChange) error {
+	r := planned.Resource
+	if r.Purged {
+		return nil
+	}
+	t, err := h.openTree(ctx, r, text(r, "path"))
+	if err != nil {
+		return disk.UnlessGone(err)
+	}
+	defer t.close()
+	m, err := t.manifest()
+	if err != nil || m == nil {
+		return err
+	}
+	if same, err := m.isOf(ctx, r); err != nil || !same {
+		return err
+	}
+	for _, e := range m.Entries {
+		if err := t.blocked(e); err != nil {
+			return fmt.Errorf("unpack into %s: %s: %w", text(r, "path"), disk.Shown(e.Name), err)
+		}
+	}
+	return nil
 }
 
 // wouldUndo reports that a change would undo what another resource describes of the same thing.
