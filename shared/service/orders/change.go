@@ -37,17 +37,26 @@ func (s *changes) change(
 		if err != nil {
 			return Instance{}, err
 		}
-		revs, err := s.Instances.Write(ctx, env, []inventory.Change{f.change})
+		out, err := s.written(ctx, env, &f)
 		if fault.Is(err, fault.Conflict) && n < tries {
 			continue // the version says whether that matters to the caller
 		}
 		if err != nil {
 			return Instance{}, s.explained(ctx, env, &f, err)
 		}
-		s.Changed(env)
-		f.record.Rev = revs[0]
-		return s.whole(ctx, env, &f.found)
+		return out, nil
 	}
+}
+
+// written writes a change and returns the instance as it is then.
+func (s *changes) written(ctx context.Context, env string, f *changed) (Instance, error) {
+	revs, err := s.Instances.Write(ctx, env, []inventory.Change{f.change})
+	if err != nil {
+		return Instance{}, err
+	}
+	s.Changed(env)
+	f.record.Rev = revs[0]
+	return s.whole(ctx, env, &f.found)
 }
 
 // prepared returns the change of an instance, which is not written yet.
@@ -100,14 +109,21 @@ func (s *changes) Update(
 func (s *changes) update(
 	ctx context.Context, env string, attributes map[string]any, names names,
 ) step {
+	return s.toLatest(ctx, env, func(f *found) (inventory.Change, error) {
+		given, lost := s.resolved(ctx, env, &f.def, attributes, names)
+		c, err := inventory.Update(&f.def, f.record, given, f.record.Version, s.now())
+		return c, both(lost, err)
+	})
+}
+
+// toLatest gives an instance the definition that it has after an update, before a step makes that.
+func (s *core) toLatest(ctx context.Context, env string, do step) step {
 	return func(f *found) (inventory.Change, error) {
 		var err error
 		if f.def, err = s.latest(ctx, env, &f.record); err != nil {
 			return inventory.Change{}, err
 		}
-		given, lost := s.resolved(ctx, env, &f.def, attributes, names)
-		c, err := inventory.Update(&f.def, f.record, given, f.record.Version, s.now())
-		return c, both(lost, err)
+		return do(f)
 	}
 }
 
@@ -121,17 +137,13 @@ func (s *changes) Edit(
 func (s *changes) edit(
 	ctx context.Context, env string, edits []inventory.Edit, names names,
 ) step {
-	return func(f *found) (inventory.Change, error) {
-		var err error
-		if f.def, err = s.latest(ctx, env, &f.record); err != nil {
-			return inventory.Change{}, err
-		}
+	return s.toLatest(ctx, env, func(f *found) (inventory.Change, error) {
 		all, err := s.edits(ctx, env, &f.def, edits, names)
 		if err != nil {
 			return inventory.Change{}, err
 		}
 		return inventory.UpdateByEdits(&f.def, f.record, all, f.record.Version, s.now())
-	}
+	})
 }
 
 // Replace gives all attributes anew: what is not among them and may be changed gets its default.
@@ -140,11 +152,7 @@ func (s *changes) Replace(
 	ctx context.Context, env string, w Wish, attributes map[string]any, ignore bool,
 ) (Instance, error) {
 	return s.change(ctx, env, w, string(lifecycle.ByUpdate),
-		func(f *found) (inventory.Change, error) {
-			var err error
-			if f.def, err = s.latest(ctx, env, &f.record); err != nil {
-				return inventory.Change{}, err
-			}
+		s.toLatest(ctx, env, func(f *found) (inventory.Change, error) {
 			all := attributes
 			if ignore {
 				all = inventory.Writable(&f.def, all)
@@ -152,7 +160,7 @@ func (s *changes) Replace(
 			given, lost := s.resolved(ctx, env, &f.def, all, nil)
 			c, err := inventory.ReplaceAll(&f.def, f.record, given, f.record.Version, s.now())
 			return c, both(lost, err)
-		})
+		}))
 }
 
 // EditSet changes what edits name in one of the sets of attributes: candidate, active or rollback.

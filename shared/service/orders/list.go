@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"southbound/shared/fault"
-	"southbound/shared/service/definition"
 	"southbound/shared/service/inventory"
 )
 
@@ -70,7 +69,7 @@ func (s *views) List(ctx context.Context, env string, q Query) (Page, error) {
 	}
 	l := &lister{
 		s: s, ctx: ctx, env: env, q: q, at: at, limit: inventory.Page(q.Limit),
-		defs: map[string]definition.Service{},
+		defs: s.definitions(env),
 	}
 	if q.Service != "" {
 		if _, err := s.Definitions.One(ctx, env, q.Service, -1); err != nil {
@@ -211,7 +210,7 @@ type lister struct {
 	q     Query
 	at    *place // after or before which the page is; nil: it begins at the beginning
 	limit int
-	defs  map[string]definition.Service
+	defs  *definitions
 }
 
 // foundRecords are the records of a page. Without counts, ahead and behind only say whether there
@@ -465,15 +464,9 @@ func has(set map[string]any, name, want string) bool {
 
 // shown returns an instance as it is shown in a list.
 func (l *lister) shown(r *inventory.Record) (Instance, error) {
-	k := fmt.Sprintf("%s %d %s", r.Definition, r.ServiceVersion, r.Service)
-	d, ok := l.defs[k]
-	if !ok {
-		kept, err := l.s.Definitions.Of(l.ctx, l.env, r.Service, r.ServiceVersion, r.Definition)
-		if err != nil {
-			return Instance{}, err
-		}
-		d = kept.Service
-		l.defs[k] = d
+	k, err := l.defs.kept(l.ctx, r, r.Definition)
+	if err != nil {
+		return Instance{}, err
 	}
-	return shown(l.env, &found{*r, d}), nil
+	return shown(l.env, &found{*r, k.Service}), nil
 }

@@ -2,20 +2,23 @@
 // them, and to see what there is. What may be asked for is decided by the rules of inventory and by
 // the lifecycle; what follows from it is left to whoever does the tasks of instances.
 //
-//	orders.go     the service, and how an instance is named
-//	instance.go   an instance as it is shown
-//	create.go     a new instance
-//	change.go     changes of one instance
-//	several.go    changes of several instances at once
-//	placed.go     such orders, as they are kept, and what becomes of them
-//	draft.go      orders that are previewed
-//	rollout.go    moves to other definitions and models
-//	relations.go  names of other instances among attributes
-//	list.go       instances by filters, in pages
-//	catalog.go    what can be ordered
-//	callbacks.go  who is called for what happens
-//	events.go     what has happened to an instance
-//	log.go        the states that it has come to, with its attributes
+//	orders.go       the service, and how an instance is named
+//	definitions.go  the definitions of the instances of a list
+//	instance.go     an instance as it is shown
+//	create.go       a new instance
+//	change.go       changes of one instance
+//	several.go      changes of several instances at once
+//	placed.go       such orders, as they are kept, and what becomes of them
+//	draft.go        orders that are previewed
+//	rollout.go      moves to other definitions and models
+//	relations.go    names of other instances among attributes
+//	list.go         instances by filters, in pages
+//	part.go         pages of lists
+//	limits.go       limits of numbers and times in filters
+//	catalog.go      what can be ordered
+//	callbacks.go    who is called for what happens
+//	events.go       what has happened to an instance
+//	log.go          the states that it has come to, with its attributes
 package orders
 
 import (

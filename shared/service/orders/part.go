@@ -1,12 +1,10 @@
 package orders
 
 import (
+	"cmp"
 	"strconv"
-	"strings"
-	"time"
 
 	"southbound/shared/fault"
-	"southbound/shared/pattern"
 )
 
 // Place says which part of a list is asked for. After and Before are places in the list, as
@@ -85,17 +83,10 @@ func numbered[T any](
 			return nil, noPlace()
 		}
 		*b.to = func(one *T) int {
-			c := 0
-			switch n := number(one); {
-			case n < at:
-				c = -1
-			case n > at:
-				c = 1
-			}
 			if descending {
-				return -c
+				return cmp.Compare(at, number(one))
 			}
-			return c
+			return cmp.Compare(number(one), at)
 		}
 	}
 	return w, nil
@@ -141,88 +132,4 @@ func Numbered[T any](all []T, p Place) (Part[T], error) {
 		out.Items = append(out.Items, from.Items[i].one)
 	}
 	return out, nil
-}
-
-// limit is a limit of a number.
-type limit struct {
-	op string // ge, gt, le, lt, or "" for equal
-	at int64
-}
-
-// limitsOf reads limits such as ge:4, or a value alone.
-func limitsOf(texts []string, value func(string) (int64, bool)) ([]limit, error) {
-	var out []limit
-	for _, text := range texts {
-		op, rest, found := strings.Cut(text, ":")
-		switch op {
-		case "ge", "gt", "le", "lt":
-		default:
-			op, rest, found = "", text, true
-		}
-		at, ok := value(rest)
-		if !found || !ok {
-			return nil, fault.New(fault.Invalid, "", "%.40q is not a limit", text).
-				WithHint("write a value, or ge:, gt:, le: or lt: in front of one")
-		}
-		out = append(out, limit{op, at})
-	}
-	return out, nil
-}
-
-// within reports whether a number is within all limits.
-func withinLimits(all []limit, n int64) bool {
-	for _, l := range all {
-		ok := n == l.at
-		switch l.op {
-		case "ge":
-			ok = n >= l.at
-		case "gt":
-			ok = n > l.at
-		case "le":
-			ok = n <= l.at
-		case "lt":
-			ok = n < l.at
-		}
-		if !ok {
-			return false
-		}
-	}
-	return true
-}
-
-func numberOf(text string) (int64, bool) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	return n, err == nil
-}
-
-// instants are times as RFC 3339 has them; a plus or a blank may stand for the T, and what is behind
-// the day, and the zone, may be left out.
-var instants = pattern.Lazy(`^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])` +
-	`(?:[T+ ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))?)?$`)
-
-// instantOf reads a time in microseconds. Without a zone it is in UTC, and the 30th of February is
-// the 2nd of March, or the 1st.
-func instantOf(text string) (int64, bool) {
-	m := instants().FindStringSubmatch(text)
-	if m == nil {
-		return 0, false
-	}
-	n := func(i int) int {
-		v, _ := strconv.Atoi(m[i]) // digits, or nothing
-		return v
-	}
-	nanos, _ := strconv.Atoi((m[7] + "000000000")[:9])
-	zone := n(9)*3600 + n(10)*60
-	if m[8] == "-" {
-		zone = -zone
-	}
-	return time.Date(n(1), time.Month(n(2)), n(3), n(4), n(5), n(6), nanos,
-		time.FixedZone("", zone)).UnixMicro(), true
-}
-
-// TimesWithin returns a function that reports whether a time is within limits such as
-// ge:2026-05-01+12:00:00.
-func TimesWithin(texts []string) (func(time.Time) bool, error) {
-	all, err := limitsOf(texts, instantOf)
-	return func(t time.Time) bool { return withinLimits(all, t.UnixMicro()) }, err
 }

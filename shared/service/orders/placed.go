@@ -414,32 +414,25 @@ func (s *placing) PlacedOrders(ctx context.Context, env string, q OrderQuery) (O
 	if err != nil {
 		return OrderPage{}, err
 	}
-	var page OrderPage
-	if len(found) > 0 {
-		if first, last := placeOf(&found[0]), placeOf(&found[len(found)-1]); back {
-			page.Next, page.Prev = first, last
-		} else {
-			page.Next, page.Prev = last, first
-		}
-	}
 	full := len(found) == limit
+	ahead, behind := ask.After != nil, full
 	if back {
 		slices.Reverse(found)
+		ahead, behind = full, true // the place itself is behind the page
 	}
-	ahead, behind := back && full || !back && ask.After != nil, back || full
+	var page OrderPage
 	if q.Count {
-		counts, err := s.countOrders(ctx, env, q.Descending, found, ask.After)
+		page.Counts, err = s.countOrders(ctx, env, q.Descending, found, ask.After)
 		if err != nil {
 			return OrderPage{}, err
 		}
-		page.Counts = counts
-		ahead, behind = counts.Before > 0, counts.After > 0
+		ahead, behind = page.Before > 0, page.After > 0
 	}
-	if !ahead {
-		page.Prev = ""
+	if n := len(found); n > 0 && ahead {
+		page.Prev = placeOf(&found[0])
 	}
-	if !behind {
-		page.Next = ""
+	if n := len(found); n > 0 && behind {
+		page.Next = placeOf(&found[n-1])
 	}
 	found = slices.DeleteFunc(found, func(o inventory.Order) bool { return s.over(&o) })
 	page.Items, err = s.shownOrders(ctx, env, found)

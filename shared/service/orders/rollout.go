@@ -70,30 +70,17 @@ func (s *rollouts) Rollouts(
 	if err != nil {
 		return out, err
 	}
-	known := map[inventory.Goal]definition.Kept{}
-	of := func(r *inventory.Record, digest string) (definition.Kept, error) {
-		key := inventory.Goal{ServiceVersion: r.ServiceVersion, Definition: digest}
-		k, ok := known[key]
-		if !ok {
-			var err error
-			k, err = s.Definitions.Of(ctx, env, r.Service, r.ServiceVersion, digest)
-			if err != nil {
-				return k, err
-			}
-			known[key] = k
-		}
-		return k, nil
-	}
+	defs := s.definitions(env)
 	for i := range page {
-		has, err := of(&page[i], page[i].Definition)
+		has, err := defs.kept(ctx, &page[i], page[i].Definition)
 		if err != nil {
 			return out, err
 		}
-		now, err := of(&page[i], "")
+		offered, err := defs.kept(ctx, &page[i], "")
 		if err != nil {
 			return out, err
 		}
-		out.Items = append(out.Items, standing(&page[i], &has.Service, goalOf(&now)))
+		out.Items = append(out.Items, standing(&page[i], &has.Service, goalOf(&offered)))
 	}
 	if len(page) == q.Limit {
 		out.Next = page[len(page)-1].ID
@@ -151,17 +138,17 @@ func standingOf(r *inventory.Record, d *definition.Service, goal inventory.Goal)
 func (s *rollouts) Roll(ctx context.Context, env string, w Wish, back bool) (Instance, error) {
 	for n := 1; ; n++ {
 		f, err := s.find(ctx, env, w.Ref)
+		if err == nil {
+			err = seen(w.Version, &f.record)
+		}
 		if err != nil {
 			return Instance{}, err
 		}
-		if err := seen(w.Version, &f.record); err != nil {
-			return Instance{}, err
-		}
-		c, needed, err := s.rolled(ctx, env, &f, back)
+		c, err := s.move(ctx, env, &f, back)
 		if err != nil {
 			return Instance{}, err
 		}
-		if !needed {
+		if c == nil {
 			return s.whole(ctx, env, &f)
 		}
 		if w.Message != "" {
@@ -169,92 +156,97 @@ func (s *rollouts) Roll(ctx context.Context, env string, w Wish, back bool) (Ins
 				At: s.now(), Version: c.Record.Version, Kind: inventory.KindRollout, Message: w.Message,
 			}}
 		}
-		revs, err := s.Instances.Write(ctx, env, []inventory.Change{c})
-		if fault.Is(err, fault.Conflict) && n < tries {
-			continue
-		}
-		if err != nil {
-			return Instance{}, err
-		}
-		s.Changed(env)
 		f.record = c.Record
-		f.record.Rev = revs[0]
-		return s.whole(ctx, env, &f)
+		out, err := s.written(ctx, env, &changed{found: f, change: *c})
+		if !fault.Is(err, fault.Conflict) || n == tries {
+			return out, err
+		}
 	}
 }
 
-// rolled returns the change that asks for a move, and whether there is something to change.
-func (s *rollouts) rolled(
+// move returns the change that asks for a move in either direction; nil: there is nothing to change.
+func (s *rollouts) move(
 	ctx context.Context, env string, f *found, back bool,
-) (inventory.Change, bool, error) {
+) (*inventory.Change, error) {
 	r := &f.record
-	if r.Leaves(&f.def) {
-		return inventory.Change{}, false, fault.New(fault.Conflict, "",
+	switch {
+	case r.Leaves(&f.def):
+		return nil, fault.New(fault.Conflict, "",
 			"the instance %s is in the state %s: it is being removed, or can never be deployed", r.ID,
 			r.State).WithHint("leave it out")
+	case back:
+		return s.moveBack(ctx, env, f)
 	}
-	if back {
-		return s.rolledBack(ctx, env, f)
-	}
-	now, err := s.Definitions.Of(ctx, env, r.Service, r.ServiceVersion, "")
+	offered, err := s.Definitions.Of(ctx, env, r.Service, r.ServiceVersion, "")
 	if err != nil {
-		return inventory.Change{}, false, err
+		return nil, err
 	}
-	goal := goalOf(&now)
+	goal := goalOf(&offered)
 	if r.Rolling != nil && !r.Rolling.Back && r.Rolling.Goal == goal {
-		return inventory.Change{}, false, nil // it was asked for
+		return nil, nil // it was asked for
 	}
 	failing, _ := r.Failing(&f.def)
 	again := failing && r.Rollout != nil && !r.Rollout.Back && r.Rollout.To == goal.Model
 	if r.At(goal) && !again {
-		c := inventory.Unasked(*r)
-		return c, r.Rolling != nil, nil
+		return unasked(r), nil
 	}
-	c, err := inventory.Ask(&now.Service, *r, inventory.Move{Goal: goal}, nil, s.now())
-	return c, true, err
+	return s.ask(&offered.Service, r, inventory.Move{Goal: goal}, nil)
 }
 
-// rolledBack is rolled for a move back.
-func (s *rollouts) rolledBack(
+// unasked returns the change that takes back a move which was asked for; nil: none was.
+func unasked(r *inventory.Record) *inventory.Change {
+	if r.Rolling == nil {
+		return nil
+	}
+	c := inventory.Unasked(*r)
+	return &c
+}
+
+func (s *rollouts) ask(
+	d *definition.Service, r *inventory.Record, m inventory.Move, before *inventory.Record,
+) (*inventory.Change, error) {
+	c, err := inventory.Ask(d, *r, m, before, s.now())
+	return &c, err
+}
+
+// moveBack is move to the definition and model before the last move.
+func (s *rollouts) moveBack(
 	ctx context.Context, env string, f *found,
-) (inventory.Change, bool, error) {
+) (*inventory.Change, error) {
 	r := &f.record
 	if r.Rolling != nil && !r.Rolling.Back {
-		return inventory.Unasked(*r), true, nil
+		return unasked(r), nil
 	}
 	failing, _ := r.Failing(&f.def)
 	if r.Rolling != nil || r.Rollout == nil || r.Rollout.Back && !failing {
-		return inventory.Change{}, false, nil
+		return nil, nil
 	}
 	goal := r.Rollout.From
+	was, err := s.Definitions.Of(ctx, env, r.Service, goal.ServiceVersion, goal.Definition)
+	if err != nil {
+		return nil, err
+	}
 	if goal.Model == "" { // of a program that did not note it
-		kept, err := s.Definitions.Of(ctx, env, r.Service, goal.ServiceVersion, goal.Definition)
-		if err != nil {
-			return inventory.Change{}, false, err
-		}
-		if goal.Model = kept.Bundle; goal.Model == r.Rollout.To && len(r.Resources) > 0 {
-			return inventory.Change{}, false, fault.New(fault.Refused, "",
-				"it is not known which model the instance %s had before", r.ID).
-				WithHint("export the services of the earlier model, and roll that out")
+		if goal.Model = was.Bundle; goal.Model == r.Rollout.To && len(r.Resources) > 0 {
+			return nil, noWayBack("it is not known which model the instance %s had before", r.ID)
 		}
 	}
 	kept, err := s.Definitions.Models(ctx, env)
 	if err != nil {
-		return inventory.Change{}, false, err
+		return nil, err
 	}
 	if !slices.Contains(kept, goal.Model) {
-		return inventory.Change{}, false, fault.New(fault.Refused, "",
-			"the model %.12s, which the instance %s had before, is not kept any more", goal.Model,
-			r.ID).WithHint("export the services of the earlier model, and roll that out")
-	}
-	was, err := s.Definitions.Of(ctx, env, r.Service, goal.ServiceVersion, goal.Definition)
-	if err != nil {
-		return inventory.Change{}, false, err
+		return nil, noWayBack("the model %.12s, which the instance %s had before, is no longer kept",
+			goal.Model, r.ID)
 	}
 	before, err := inventory.Before(ctx, s.Instances, env, r)
 	if err != nil {
-		return inventory.Change{}, false, err
+		return nil, err
 	}
-	c, err := inventory.Ask(&was.Service, *r, inventory.Move{Goal: goal, Back: true}, before, s.now())
-	return c, true, err
+	return s.ask(&was.Service, r, inventory.Move{Goal: goal, Back: true}, before)
+}
+
+func noWayBack(format string, args ...any) error {
+	return fault.New(fault.Refused, "", format, args...).
+		WithHint("export the services of the earlier model, and roll that out")
 }

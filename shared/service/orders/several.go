@@ -47,13 +47,8 @@ type Order struct {
 // Order does all of an order, or nothing. Problems have the item as their resource.
 func (s *placing) Order(ctx context.Context, env string, o Order) (Placed, error) {
 	if len(o.Items) == 0 || len(o.Items) > inventory.MaxChanges {
-		return Placed{}, fault.New(
-			fault.Invalid,
-			"",
-			"the order has %d items, and may have 1 to %d",
-			len(o.Items),
-			inventory.MaxChanges,
-		)
+		return Placed{}, fault.New(fault.Invalid, "", "the order has %d items, and may have 1 to %d",
+			len(o.Items), inventory.MaxChanges)
 	}
 	if o.ID == "" {
 		o.ID = s.NewID()
@@ -192,37 +187,53 @@ func of(item string, err error) diag.Problems {
 func (s *placing) item(
 	ctx context.Context, env string, i *Item, names names, id string,
 ) (changed, error) {
-	w := Wish{Ref: Ref{i.Service, i.Name}, Version: i.Version}
-	if i.Action != ActionCreate && len(i.Metadata)+len(i.Config) > 0 {
-		return changed{}, fault.New(fault.Invalid, "",
-			"metadata and settings are given to what is made").WithHint("set them at the instance")
+	if err := i.check(); err != nil {
+		return changed{}, err
 	}
+	w := Wish{Ref: Ref{i.Service, i.Name}, Version: i.Version}
 	switch {
-	case i.Action == ActionCreate && i.Edits != nil:
-		return changed{}, fault.New(fault.Invalid, "", "there is nothing to edit yet").
-			WithHint("give attributes")
 	case i.Action == ActionCreate:
 		return s.creation(ctx, env, Creation{
 			Service: i.Service, ID: id, Attributes: i.Attributes, Metadata: i.Metadata,
 			Config: i.Config,
 		}, names)
-	case i.Action == ActionUpdate && (i.Edits == nil) == (i.Attributes == nil):
-		return changed{}, fault.New(fault.Invalid, "", "an update has attributes, or edits").
-			WithHint("give one of them")
-	case i.Action == ActionUpdate && i.Edits != nil:
-		return s.prepared(ctx, env, w, string(lifecycle.ByUpdate), s.edit(ctx, env, i.Edits, names))
-	case i.Action == ActionUpdate:
-		return s.prepared(ctx, env, w, string(lifecycle.ByUpdate),
-			s.update(ctx, env, i.Attributes, names))
-	case i.Action == ActionDelete && i.Attributes == nil && i.Edits == nil:
+	case i.Action == ActionDelete:
 		return s.prepared(ctx, env, w, string(lifecycle.ByDelete),
 			s.event(func(v int64) lifecycle.Event { return lifecycle.Delete{Version: v} }))
-	case i.Action == ActionDelete:
-		return changed{}, fault.New(fault.Invalid, "", "a delete has no attributes").
-			WithHint("leave them out")
+	case i.Edits != nil:
+		return s.prepared(ctx, env, w, string(lifecycle.ByUpdate), s.edit(ctx, env, i.Edits, names))
 	}
-	return changed{}, fault.New(fault.Invalid, "", "%q is not an action", i.Action).
-		WithHint("use create, update or delete")
+	return s.prepared(ctx, env, w, string(lifecycle.ByUpdate),
+		s.update(ctx, env, i.Attributes, names))
+}
+
+// check refuses an item whose members do not fit its action.
+func (i *Item) check() error {
+	message, hint := "", ""
+	switch i.Action {
+	case ActionCreate:
+		if i.Edits != nil {
+			message, hint = "there is nothing to edit yet", "give attributes"
+		}
+	case ActionUpdate:
+		if (i.Edits == nil) == (i.Attributes == nil) {
+			message, hint = "an update has attributes, or edits", "give one of them"
+		}
+	case ActionDelete:
+		if i.Attributes != nil || i.Edits != nil {
+			message, hint = "a delete has no attributes", "leave them out"
+		}
+	default:
+		message = fmt.Sprintf("%q is not an action", i.Action)
+		hint = "use create, update or delete"
+	}
+	if i.Action != ActionCreate && len(i.Metadata)+len(i.Config) > 0 {
+		message, hint = "metadata and settings are given to what is made", "set them at the instance"
+	}
+	if message == "" {
+		return nil
+	}
+	return fault.New(fault.Invalid, "", "%s", message).WithHint("%s", hint)
 }
 
 // whose says of which item an identity is that another instance has got meanwhile.
