@@ -13,35 +13,9 @@ type queue struct {
 	schedule
 	part
 	ready readyHeap
-	made  claims
 	later []int32      // ready, but with a NotBefore that has not come yet
 	next  time.Time    // when the first of these is due; zero: none is
 	loose []*state.Row // scheduled rows that are not in the graph
-}
-
-// claims makes claims. Each is used until the batch after its own is picked twice, so that the
-// memory of two batches serves all of a lane.
-type claims struct {
-	now, before []claim
-}
-
-// begin makes room for n claims that are picked together.
-func (c *claims) begin(n int) {
-	c.now, c.before = c.before[:0], c.now
-	if cap(c.now) < n {
-		c.now = make([]claim, 0, n)
-	}
-}
-
-// of returns a claim that stays where it is.
-func (c *claims) of(one claim) *claim {
-	if len(c.now) == cap(c.now) {
-		alone := new(claim)
-		*alone = one
-		return alone
-	}
-	c.now = append(c.now, one)
-	return &c.now[len(c.now)-1]
 }
 
 // push puts a row among those that may start.
@@ -64,12 +38,11 @@ func (q *queue) push(n int32) {
 // ready, by priority, and then those of this lane that wait only for rows picked before them.
 func (q *queue) pick(now time.Time, size int) []*claim {
 	q.requeue(now)
-	q.made.begin(min(size, len(q.rows)+len(q.loose)))
 	batch := make([]*claim, 0, min(size, len(q.ready)+len(q.loose)))
 	waiting, picked := map[int32]int32{}, make([]bool, len(q.rows))
 	for len(batch) < size && (len(q.ready) > 0 || len(q.loose) > 0) {
 		if len(q.loose) > 0 {
-			batch = append(batch, q.made.of(claim{row: q.loose[0], node: -1}))
+			batch = append(batch, &claim{row: q.loose[0], node: -1})
 			q.loose = q.loose[1:]
 			continue
 		}
@@ -83,7 +56,7 @@ func (q *queue) pick(now time.Time, size int) []*claim {
 			q.later = append(q.later, n)
 			continue
 		}
-		batch = append(batch, q.made.of(claim{row: r, node: n}))
+		batch = append(batch, &claim{row: r, node: n})
 	}
 	for i := 0; i < len(batch) && len(batch) < size; i++ {
 		if batch[i].node >= 0 {
@@ -120,7 +93,7 @@ func (q *queue) follow(batch []*claim, i int, waiting map[int32]int32, now time.
 		waiting[d]--
 		if waiting[d] == 0 && len(batch) < size {
 			batch = append(batch,
-				q.made.of(claim{row: r, node: d, generation: batch[i].generation + 1}))
+				&claim{row: r, node: d, generation: batch[i].generation + 1})
 		}
 	}
 	return batch

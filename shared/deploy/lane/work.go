@@ -171,6 +171,5 @@ func (b *batch) letGo() {
 			*c.row = c.wrote
 			b.rows[c.node] = c.row
 		}
-		*c = claim{}
 	}
 }
