@@ -60,10 +60,7 @@ func (p *followUp) plan(ctx context.Context, entries []state.Outbox) error {
 			resolve = true
 		}
 	}
-	if err := p.wakeDependants(ctx, graph, entries); err != nil {
-		return err
-	}
-	if err := p.scheduleAgain(ctx, entries); err != nil {
+	if err := p.wake(ctx, graph, entries); err != nil {
 		return err
 	}
 	if resolve {
@@ -75,9 +72,10 @@ func (p *followUp) plan(ctx context.Context, entries []state.Outbox) error {
 	return p.commit(ctx, scheduleChanges)
 }
 
-// wakeDependants schedules direct dependants: skipped ones if what they require has recovered, and
-// those that receive its changes if it has sent an event.
-func (p *followUp) wakeDependants(
+// wake schedules direct dependants: skipped ones if what they require has recovered, and those that
+// receive its changes if it has sent an event. It also schedules resources that had a run overtaken
+// by another.
+func (p *followUp) wake(
 	ctx context.Context,
 	g *version.Graph,
 	entries []state.Outbox,
@@ -124,7 +122,7 @@ func (p *followUp) wakeDependants(
 			of := of
 			of.Checking = waves && p.env.Wave.Asks(row)
 			for i := range wakes[id] {
-				changed = p.change(row, dependency(of, &wakes[id][i], rows)) || changed
+				changed = p.change(row, p.eventOf(&wakes[id][i], of, rows)) || changed
 			}
 			return changed
 		})
@@ -132,12 +130,15 @@ func (p *followUp) wakeDependants(
 	return nil
 }
 
-// dependency returns the event of an entry of the outbox.
-func dependency(
-	d step.Dependency, o *state.Outbox, rows map[resource.ID]*state.Row,
+// eventOf returns the event of an entry of the outbox for one of its receivers.
+func (p *followUp) eventOf(
+	o *state.Outbox, d step.Dependency, rows map[resource.ID]*state.Row,
 ) step.Event {
 	d.Ticket = o.Ticket
-	if o.Kind == state.OutboxRecovered {
+	switch o.Kind {
+	case state.OutboxAgain:
+		return step.Overtaken{Priority: d.Priority, Facts: p.pl.Runs.ReportsFacts(rows[o.Of])}
+	case state.OutboxRecovered:
 		return step.DependencyRecovered{Dependency: d}
 	}
 	e := step.DependencyChanged{Dependency: d, Of: rows[o.Of], At: o.At}
@@ -150,6 +151,8 @@ func dependency(
 // receivers returns the resources that an entry of the outbox may concern.
 func receivers(g *version.Graph, entry *state.Outbox) []resource.ID {
 	switch {
+	case entry.Kind == state.OutboxAgain:
+		return []resource.ID{entry.Of}
 	case entry.Kind != state.OutboxRecovered && entry.Kind != state.OutboxEvent:
 		return nil
 	case entry.To != "":
@@ -202,28 +205,4 @@ func (p *followUp) finished(
 		out[id] = true
 	}
 	return out, fault.Wrap(fault.Unknown, "read schedule", err)
-}
-
-// scheduleAgain schedules resources that had a run overtaken by another. Their listeners are told,
-// and their facts are read again.
-func (p *followUp) scheduleAgain(ctx context.Context, entries []state.Outbox) error {
-	priority := map[resource.ID]state.Priority{}
-	for i := range entries {
-		if entries[i].Kind == state.OutboxAgain {
-			priority[entries[i].Of] = max(entries[i].Priority, state.PriorityUserDeploy)
-		}
-	}
-	rows, err := p.load(ctx, slices.Sorted(maps.Keys(priority)))
-	if err != nil {
-		return err
-	}
-	for _, id := range slices.Sorted(maps.Keys(rows)) {
-		row := rows[id]
-		if planned := p.rows[id]; planned != nil {
-			row = planned
-		}
-		facts := p.pl.Runs.ReportsFacts(row)
-		p.apply(row, step.Overtaken{Priority: priority[id], Facts: facts})
-	}
-	return nil
 }
