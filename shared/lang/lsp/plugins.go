@@ -139,22 +139,22 @@ func stringIn(s string) string {
 func readFunction(p *eval.Plugin, line string) bool {
 	line, ok := strings.CutPrefix(strings.TrimPrefix(line, "async "), "def ")
 	name, _, open := strings.Cut(line, "(")
-	if !ok || !open {
+	if !ok || !open || strings.TrimSpace(name) == "" {
 		return false
 	}
 	if p.Name == "" {
 		p.Name = strings.TrimSpace(name)
 	}
-	end := len(line)
-	scan(line, func(at, depth int, c byte) bool {
-		if c == ')' && depth == 0 {
+	rest := line[len(name):] // from the opening bracket on
+	end := len(rest)
+	scan(rest, func(at, depth int, _ byte) bool {
+		if depth == 0 {
 			end = at
-			return false
 		}
-		return true
+		return depth > 0
 	})
-	readParams(p, splitAt(line[len(name)+1:end], ','))
-	if _, result, ok := strings.Cut(line[end:], "->"); ok {
+	readParams(p, splitAt(rest[1:end], ','))
+	if _, result, ok := strings.Cut(rest[end:], "->"); ok {
 		p.Result = modelType(splitAt(result, ':')[0])
 	}
 	return true

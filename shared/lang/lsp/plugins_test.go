@@ -80,6 +80,8 @@ func TestDeclaredPlugins(t *testing.T) {
 			"@plugin\n@deprecated\ndef h(): pass", "n::f() deprecated g\nn::h() deprecated "},
 		"in a condition":       {"if True:\n    @plugin\n    def f(): pass\n", "n::f()"},
 		"unclosed":             {"@plugin\ndef f(a: int", "n::f(a:int)"},
+		"a stray bracket":      {"@plugin\ndef f[)(a): pass\n@plugin\ndef g(b): pass", "n::f[)(a:any)\nn::g(b:any)"},
+		"no name":              {"@plugin\ndef (a): pass", ""},
 		"letters of the world": {"@plugin\ndef größe(ä: int) -> int: pass", "n::größe(ä:int) int"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +113,7 @@ func FuzzDeclaredPlugins(f *testing.F) {
 	f.Add("plugin as p\n@p\ndef f)(: pass")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, p := range declaredPlugins("n", "f.py", text) {
-			if p.Name == "" || p.At.Line < 1 {
+			if p.Name == "n::" || p.At.Line < 1 {
 				t.Errorf("%+v", p)
 			}
 		}
