@@ -41,7 +41,7 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 			refuse(problemWith(http.StatusForbidden,
 				Failure{Kind: fault.Denied,
 					Message:  "this server is not asked under that name, or by that page",
-					Hint:     "use the address that `southbound run --listen` printed",
+					Hint:     "use the address that `southbound run` printed",
 					Problems: []Wrong{}}))
 			return
 		}

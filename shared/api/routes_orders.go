@@ -220,7 +220,7 @@ func (r serviceRoutes) notOffered() {
 			}
 			return nil, fault.New(fault.Unsupported, "delete "+i.Service,
 				"the services are those of the model that was exported last").
-				WithHint("take its binding out of the model, and run `southbound service export`")
+				WithHint("take its binding out of the model, and run `southbound service export PATH`")
 		})
 	ordering(r, http.MethodPost, "/lsm/v1/exporter/export_service_definition",
 		"exportServiceDefinition", "Not offered: see the error",

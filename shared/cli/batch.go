@@ -164,7 +164,7 @@ func (w workload) unknown(name string) error {
 	hint := "name an agent of the documents or of the version in force, or write sizes such as 1,10%,100%"
 	if w.noun != "" {
 		what = "an " + w.noun + " of the service"
-		hint = "name one that `southbound service instances` lists, or write sizes such as 1,10%,100%"
+		hint = "name one that `southbound service instances NAME` lists, or write sizes such as 1,10%,100%"
 	}
 	if near := schema.Nearest(name, w.known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)

@@ -175,7 +175,7 @@ func notHere(ref resource.Secret) error {
 	return fault.New(fault.Unsupported, "resolve secret",
 		"the secret %s is on a machine, and a function has none", ref.Source).
 		WithHint("keep it in Parameter Store (ssm:/name) or Secrets Manager (secretsmanager:id), " +
-			"or serve the agent on its machine with `southbound agent run`")
+			"or serve the agent on its machine with `southbound agent run NAME`")
 }
 
 // have returns what is kept.

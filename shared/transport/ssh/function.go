@@ -46,5 +46,5 @@ func refuse() error {
 		fault.New(fault.Unsupported, "connect",
 			"a function has no files, no ssh-agent and no known hosts").
 			WithHint("say user, host_key, and key or password as a secret of ssm: or "+
-				"secretsmanager:; or serve the agent by `southbound agent run`"))
+				"secretsmanager:; or serve the agent with `southbound agent run NAME`"))
 }
