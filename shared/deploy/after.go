@@ -9,15 +9,15 @@ import (
 	"southbound/shared/resource"
 )
 
-// maxAfter is how many changes are named that come before a resource can be read.
+// maxAfter is the maximum number of changes that a result names as preceding a resource.
 const maxAfter = 5
 
-// after corrects what was found of resources whose target is not there yet, such as a database
-// behind a service that the plan starts: if the plan changes something that the resource requires,
-// directly or not, the resource is known only after that. planned says what would be done without
-// reading; it may be nil. What was found is in the order in which it would run.
+// after corrects the results of resources whose target does not exist yet, such as a database
+// behind a service that the plan starts. If the plan changes a direct or indirect requirement of
+// such a resource, the resource is known only after that change. The map planned holds the changes
+// computed without reading; it may be nil. d.out.Planned must be in execution order.
 func (d *dryRunner) after(g *version.Graph, planned map[resource.ID]*planner.PlannedChange) {
-	before := map[resource.ID][]resource.ID{} // the nearest changes of what a resource requires
+	before := map[resource.ID][]resource.ID{} // nearest changed requirements of a resource
 	changes := map[resource.ID]bool{}
 	for i := range d.out.Planned {
 		w := &d.out.Planned[i]
@@ -38,8 +38,8 @@ func (d *dryRunner) after(g *version.Graph, planned map[resource.ID]*planner.Pla
 	}
 }
 
-// nearest returns the first changes among what a node requires, and of what is unchanged there,
-// those behind it.
+// nearest returns the changed requirements of a node. An unchanged requirement contributes its own
+// nearest changes. The result has at most maxAfter ids.
 func nearest(g *version.Graph, n int32, changes map[resource.ID]bool,
 	before map[resource.ID][]resource.ID) []resource.ID {
 	var out []resource.ID
@@ -56,7 +56,7 @@ func nearest(g *version.Graph, n int32, changes map[resource.ID]bool,
 	return out[:min(len(out), maxAfter)]
 }
 
-// afterText says after which changes a resource is known.
+// afterText describes the changes after which a resource is known.
 func afterText(first []resource.ID) string {
 	if len(first) == 1 {
 		return fmt.Sprintf("known after %s changes", first[0])

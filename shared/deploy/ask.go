@@ -11,9 +11,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// Export validates, stores and releases a model. The same export again, also after a crash, gives
-// the same version. A model with problems is refused with diag.Problems, which holds all of them,
-// and nothing is stored.
+// Export validates, stores and releases a model. Repeating an export, also after a crash, yields
+// the same version. Export rejects a model with problems and stores nothing. The error is then
+// diag.Problems with all of the problems.
 func (e *Engine) Export(
 	ctx context.Context,
 	env string,
@@ -22,41 +22,41 @@ func (e *Engine) Export(
 	return e.planner().Export(ctx, env, x)
 }
 
-// Release puts a stored version in force again, an earlier or a later one, and schedules what that
-// changes. No new version is stored. Until the next export, partial exports are merged into it.
-// It is NotFound when the version is not stored, or not any more, and Invalid if it takes from
-// others what they have, or brings back what they had.
+// Release puts a stored version in force again, an earlier or a later one, and schedules the
+// resources that this changes. No new version is stored. Until the next export, partial exports are
+// merged into the released version. Release returns NotFound if the version is not stored or has
+// been removed. It returns Invalid if the version would change resource sets of other owners, or
+// bring back sets whose owner is gone.
 func (e *Engine) Release(
 	ctx context.Context, env string, number int, by state.Origin,
 ) (planner.Exported, error) {
 	return e.planner().Release(ctx, env, number, by)
 }
 
-// MayRelease says why Release would refuse a version, and does nothing.
+// MayRelease returns the error with which Release would refuse a version. It changes nothing.
 func (e *Engine) MayRelease(ctx context.Context, env string, number int) error {
 	return e.planner().MayRelease(ctx, env, number)
 }
 
-// Deploy schedules the matching resources that are not deployed as wanted, and returns how many
-// these are.
+// Deploy schedules the matching resources that are not deployed as intended, and returns their
+// number.
 func (e *Engine) Deploy(ctx context.Context, env string, req planner.Request) (int, error) {
 	return e.planner().Deploy(ctx, env, req)
 }
 
-// Repair schedules all matching resources to be checked against reality, and returns how many these
-// are.
+// Repair schedules a check of all matching resources against reality, and returns their number.
 func (e *Engine) Repair(ctx context.Context, env string, req planner.Request) (int, error) {
 	return e.planner().Repair(ctx, env, req)
 }
 
-// SetParameters stores parameters. Resources that were undefined for want of them get their intent
-// and are scheduled.
+// SetParameters stores parameters. Resources that were undefined for lack of these parameters get
+// their intent and are scheduled.
 func (e *Engine) SetParameters(ctx context.Context, env string, ps ...state.Parameter) error {
 	return e.planner().SetParameters(ctx, env, ps...)
 }
 
-// DeleteParameters removes parameters and facts. What was deployed with their values stays as it is
-// until the next export.
+// DeleteParameters removes parameters and facts. Resources deployed with their values stay
+// unchanged until the next export.
 func (e *Engine) DeleteParameters(
 	ctx context.Context,
 	env string,
@@ -65,20 +65,22 @@ func (e *Engine) DeleteParameters(
 	return e.planner().DeleteParameters(ctx, env, keys...)
 }
 
-// Forget lets go of a resource that left the model: its state and its facts are removed, and what
-// waits for its removal goes on. The thing itself is not touched, and what was done with it stays
-// on record. It is Conflict when the version in force wants it, and NotFound when it is not known.
+// Forget removes the state and the facts of a resource that left the model. Resources that wait for
+// its removal proceed. The managed object is not touched, and the recorded actions of the resource
+// are kept. Forget returns Conflict if the version in force contains the resource, and NotFound if
+// the resource is unknown.
 func (e *Engine) Forget(ctx context.Context, env string, id resource.ID) ([]resource.ID, error) {
 	return e.planner().Forget(ctx, env, id)
 }
 
-// TakeTurn notes whose turn it is to export for others; see Export.Turn.
+// TakeTurn records the caller's exporter token; see Export.Turn.
 func (e *Engine) TakeTurn(ctx context.Context, env, turn string) error {
 	return e.planner().TakeTurn(ctx, env, turn)
 }
 
-// ForgetPurged lets go of those of ids that left the model after they were purged, and returns
-// them: nothing is left of them that anybody could miss. The others stay as they are.
+// ForgetPurged removes the state of those resources in ids that left the model after a purge, and
+// returns their ids. Their objects no longer exist, so no information is lost. The other resources
+// are left unchanged.
 func (e *Engine) ForgetPurged(
 	ctx context.Context,
 	env string,
@@ -87,8 +89,8 @@ func (e *Engine) ForgetPurged(
 	return e.planner().ForgetPurged(ctx, env, ids)
 }
 
-// ForgetLeft lets go of those of ids that left the model, and returns them. The others stay as they
-// are.
+// ForgetLeft removes the state of those resources in ids that left the model, and returns their
+// ids. The other resources are left unchanged.
 func (e *Engine) ForgetLeft(
 	ctx context.Context,
 	env string,
@@ -97,23 +99,22 @@ func (e *Engine) ForgetLeft(
 	return e.planner().ForgetLeft(ctx, env, ids)
 }
 
-// ForgetAgent lets go of an agent that no resource in force is managed on, with all that was left
-// behind there: for a machine that is gone.
+// ForgetAgent removes an agent that manages no resource in force, and the state of all resources
+// left behind there. It is meant for a machine that is gone.
 func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.ID, error) {
 	return e.planner().ForgetAgent(ctx, env, name)
 }
 
-// Sweep does what nobody else is left to do: it finishes an interrupted release, does what follows
-// from commits, schedules retries and timers that are due, and notifies the lanes in which
-// something is scheduled. It may run at any time, in any number of processes. An idle environment
-// costs a few small reads.
+// Sweep completes all outstanding work: it finishes an interrupted release, processes the outbox,
+// schedules due retries and timers, and notifies the lanes with scheduled resources. It may run at
+// any time, in any number of processes. For an idle environment, it makes a few small reads.
 func (e *Engine) Sweep(ctx context.Context, env string) (planner.SweepResult, error) {
 	return e.planner().Sweep(ctx, env)
 }
 
-// Collect removes old versions and actions, by the settings of the environment, facts of what is
-// gone, and files that nothing in any environment refers to and that were stored more than grace
-// ago (0: a day).
+// Collect removes old versions and actions according to the settings of the environment, and facts
+// of resources that no longer exist. It also removes files that no environment refers to and that
+// were stored more than grace ago. A grace of 0 is one day.
 func (e *Engine) Collect(
 	ctx context.Context,
 	env string,
@@ -122,8 +123,8 @@ func (e *Engine) Collect(
 	return e.planner().Collect(ctx, env, grace)
 }
 
-// Pause stops claims for agents, or lets them go on. What runs is finished, and what is scheduled
-// stays scheduled.
+// Pause stops claims for agents, or resumes them. Running resources finish, and scheduled resources
+// stay scheduled.
 func (e *Engine) Pause(ctx context.Context, env string, paused bool, agents ...string) error {
 	if err := e.State.Pause(ctx, env, paused, agents...); err != nil {
 		return fault.Wrap(fault.Unknown, "pause", err)
@@ -134,7 +135,7 @@ func (e *Engine) Pause(ctx context.Context, env string, paused bool, agents ...s
 	return e.notifyReady(ctx, env)
 }
 
-// Halt stops all claims of an environment, or lets them go on. Agents that were paused stay paused.
+// Halt stops all claims of an environment, or resumes them. Paused agents stay paused.
 func (e *Engine) Halt(ctx context.Context, env string, halted bool) error {
 	if err := e.State.Halt(ctx, env, halted); err != nil {
 		return fault.Wrap(fault.Unknown, "halt", err)
@@ -145,8 +146,9 @@ func (e *Engine) Halt(ctx context.Context, env string, halted bool) error {
 	return e.notifyReady(ctx, env)
 }
 
-// notifyReady notifies every lane in which something may start. It comes after the write that lets
-// them start: a notice before it would find them held. If it is lost, a sweep notifies them.
+// notifyReady notifies every lane in which a resource may start. Callers write the pause or halt
+// first, since a lane notified earlier would still be held. If a notice is lost, the next sweep
+// notifies the lane.
 func (e *Engine) notifyReady(ctx context.Context, env string) error {
 	lanes, err := lane.Startable(ctx, e.State, e.graphs, env)
 	if err != nil {

@@ -8,42 +8,42 @@ import (
 	"southbound/shared/resource"
 )
 
-// What dry runs, previews and errands have in common: what is asked of a comparison with reality,
-// how it goes on where others have stopped, and what it comes to.
+// Dry runs, previews and errands share these types: the options of a comparison with reality, the
+// state from which an interrupted comparison resumes, and the result.
 
-// CompareOptions says what a comparison covers.
+// CompareOptions selects the coverage of a comparison.
 type CompareOptions struct {
-	// Read compares with reality too, which tells what has drifted.
+	// Read also compares with reality, which reveals drift.
 	Read bool
-	// Whole keeps values as long as they are.
+	// Whole keeps values at full length.
 	Whole bool
-	// From is how it goes on with reading.
+	// From states how reading resumes.
 	From Reading
 }
 
-// Reading is how a comparison with reality goes on where earlier calls have stopped.
+// Reading states how a comparison with reality resumes after earlier calls stopped.
 type Reading struct {
-	// Until is when nothing more is begun to be read; zero: everything is read.
+	// Until is the time after which no further read begins. If it is zero, everything is read.
 	Until time.Time
-	// Known is what earlier calls have found in the same version, or in the plan that State
+	// Known holds the results of earlier calls for the same version, or for the plan that State
 	// identifies.
 	Known []planner.PlannedChange
 	State string
-	// Others, when not nil, is handed all that is still to be read before anything is, one errand
-	// an agent, and says of each whether somebody else reads that.
+	// Others, if not nil, is called before any read with all outstanding work, one errand per
+	// agent. It returns for each errand whether another process reads it.
 	Others func(ctx context.Context, errands []Errand) ([]Elsewhere, error)
-	// Progress, when not nil, is called repeatedly with the agents that are still to be compared.
+	// Progress, if not nil, is called repeatedly with the agents that are still to be compared.
 	Progress func(agents []string)
 }
 
-// Errand is what is to be read on one agent, for a comparison that another process makes.
+// Errand lists the resources to be read on one agent, for a comparison that another process makes.
 type Errand struct {
 	Agent resource.Agent
-	// Record keeps each comparison as an action.
+	// Record stores each comparison as an action.
 	Record bool
-	// Whole keeps values as long as they are.
+	// Whole keeps values at full length.
 	Whole bool
-	// Wanted is what is to be read, in the order in which it would run in each lane.
+	// Wanted lists the resources to be read, in execution order within each lane.
 	Wanted []Wanted
 }
 
@@ -53,12 +53,13 @@ type Wanted struct {
 	Lane    string
 	Version int
 	Hash    string
-	Body    []byte // as resource.Encode makes it
+	Body    []byte // as encoded by resource.Encode
 }
 
-// Elsewhere is how an errand goes.
+// Elsewhere is the state of an errand.
 type Elsewhere struct {
-	// Taken says that somebody else reads it. Whole says that this is over: Found has all of it.
+	// Taken: another process reads the errand. Whole: that process has finished, and Found is
+	// complete.
 	Taken, Whole bool
 	Found        []planner.PlannedChange
 }
@@ -66,18 +67,18 @@ type Elsewhere struct {
 // DryRun is the report of a dry run, or of a preview.
 type DryRun struct {
 	Version int
-	// State identifies a preview and the state that it was made from; see Export.Expect.
+	// State identifies a preview and the state on which it is based; see Export.Expect.
 	State   string
-	Planned []planner.PlannedChange // in the order in which they would run
-	// Agents are those of a preview that are new or reached in another way, by name.
+	Planned []planner.PlannedChange // in execution order
+	// Agents lists the agents of a preview that are new or whose connection changes, by name.
 	Agents  []AgentChange
-	Covered int // how many were compared with reality
-	// Unread names the agents that were not compared, or not wholly, when an error or the time of a
-	// Reading ended it. If there are any, Planned does not tell of everything.
+	Covered int // the number of resources compared with reality
+	// Unread names the agents that were not compared completely because of an error or the time
+	// limit of a Reading. If Unread is not empty, Planned is incomplete.
 	Unread []string
-	// Refused says why the release of a version that is not in force would be refused; nil: it would
-	// not, or that was not looked at.
+	// Refused is the reason why the release of a version that is not in force would be refused. It
+	// is nil if the release would succeed, or if this was not checked.
 	Refused error
-	// Found is what this call has read, for the Reading of a later one.
+	// Found holds the results read by this call, for the Reading of a later call.
 	Found []planner.PlannedChange
 }

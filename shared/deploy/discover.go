@@ -19,35 +19,36 @@ import (
 	"southbound/shared/schema"
 )
 
-// Discovery is what exists of one type on one agent.
+// Discovery lists the objects of one type that exist on one agent.
 type Discovery struct {
-	// Resources describe it, in order of id. Each was compared with reality and has nothing to do.
-	// Attributes that are read-only, have their default or are sensitive are left out.
+	// Resources describe the objects, in order of id. Each was compared with reality and needs no
+	// change. Attributes that are read-only, sensitive or at their default are left out.
 	Resources []resource.Resource
-	// Notes are what somebody has to add to some of Resources before they can be applied: secrets
-	// that a type demands, and that nobody can read back. These were not compared with reality.
+	// Notes state what the user has to add to some of Resources before an apply: secrets that the
+	// type requires and that cannot be read back. These resources were not compared with reality.
 	Notes map[resource.ID]string
-	// LeftOut are things that no resource describes, and why.
+	// LeftOut lists objects that no resource describes, with reasons.
 	LeftOut []LeftOut
 }
 
-// LeftOut is a thing that was found and is not described by a resource.
+// LeftOut is an object that was found and that no resource describes.
 type LeftOut struct {
 	ID  resource.ID
 	Why string
 }
 
-// DiscoveryQuery says what is to be discovered.
+// DiscoveryQuery selects the objects to discover.
 type DiscoveryQuery struct {
 	Type, Agent string
-	// Like holds attributes, as text, that narrow down what is listed, for types that need it: a
-	// bucket, a path.
+	// Like holds attributes, as text, that narrow the listing. Some types require them, such as a
+	// bucket or a path.
 	Like map[string]string
 }
 
-// Discover lists what exists of a type on an agent, managed or not, and changes nothing. If the
-// environment describes agents, any other is NotFound; otherwise an agent that it does not have is
-// local. It returns Unsupported if the handler of the type cannot list.
+// Discover lists the objects of a type on an agent, managed or not, and changes nothing. If the
+// environment describes agents, Discover returns NotFound for an agent that it does not describe.
+// If the environment describes no agents, an unknown agent is local. Discover returns Unsupported
+// if the handler of the type cannot list.
 func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (Discovery, error) {
 	typeName, agentName := of.Type, of.Agent
 	typ, ok := e.Types.Type(typeName)
@@ -97,7 +98,8 @@ func (e *Engine) Discover(ctx context.Context, env string, of DiscoveryQuery) (D
 	return d.out, nil
 }
 
-// misnamed refuses an agent that an environment does not have, if it describes others.
+// misnamed rejects an agent that an environment does not have, if the environment describes other
+// agents.
 func misnamed(name string, agents map[string]state.Agent) error {
 	var names []string
 	for _, a := range agents {
@@ -136,10 +138,10 @@ func parseLike(typ *schema.Compiled, texts map[string]string) (map[string]any, e
 	return out, nil
 }
 
-// discoverer is what one call of Discover works on.
+// discoverer holds the state of one call of Discover.
 type discoverer struct {
 	like    map[string]any
-	selects map[string]any // of like, those by which the handler does not list
+	selects map[string]any // the attributes in like by which the handler does not list
 	runs    *run.Runner
 	env     string
 	typ     *schema.Compiled
@@ -150,7 +152,7 @@ type discoverer struct {
 	out     Discovery
 }
 
-// list asks the handler what exists and takes what it finds.
+// list calls the handler's list operation and takes the selected objects.
 func (d *discoverer) list(ctx context.Context) error {
 	found, err := d.runs.List(ctx, d.env, d.typ, d.agent, d.like, &d.session)
 	if err != nil {
@@ -164,7 +166,7 @@ func (d *discoverer) list(ctx context.Context) error {
 	return nil
 }
 
-// selected reports whether a thing has the attributes that were asked for.
+// selected reports whether an object has the requested attributes.
 func (d *discoverer) selected(f provider.Found) bool {
 	for name, want := range d.selects {
 		a, _ := d.typ.Attribute(name)
@@ -179,9 +181,10 @@ func (d *discoverer) selected(f provider.Found) bool {
 	return true
 }
 
-// selectorsOf returns those of the given attributes that select from what a handler lists, and
-// refuses those that tell the handler nothing and that it does not report, as they would count for
-// nothing: parameters, secrets, and a name other than the one that all listed things have.
+// selectorsOf returns those of the given attributes that select among the objects that a handler
+// lists. It rejects attributes that the handler neither lists by nor reports, since they would have
+// no effect. These are parameters, secrets, and a name that differs from the fixed name of all
+// listed objects.
 func selectorsOf(typ *schema.Compiled, like map[string]any) (map[string]any, error) {
 	out := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(like)) {
@@ -202,7 +205,7 @@ func selectorsOf(typ *schema.Compiled, like map[string]any) (map[string]any, err
 	return out, nil
 }
 
-// listedBy says by which attributes things of a type are listed and selected.
+// listedBy describes the attributes by which objects of a type are listed and selected.
 func listedBy(typ *schema.Compiled) string {
 	names := slices.Clone(typ.Listed)
 	for i := range typ.Attributes {
@@ -216,7 +219,7 @@ func listedBy(typ *schema.Compiled) string {
 	return "it is listed by " + strings.Join(names, ", ")
 }
 
-// take makes a resource of a thing that was found, or notes why it cannot.
+// take converts a found object into a resource, or records why it cannot.
 func (d *discoverer) take(f provider.Found) {
 	attrs, refers := map[string]any{}, ""
 	for i := range d.typ.Attributes {
@@ -248,7 +251,7 @@ func (d *discoverer) take(f provider.Found) {
 	}
 	d.seen[id] = true
 	if refers != "" {
-		// a hostile machine may name a secret of this one, and would get it by an apply
+		// A hostile machine may name a secret of this machine, and would receive it by an apply.
 		d.out.LeftOut = append(d.out.LeftOut, LeftOut{ID: id,
 			Why: refers + ": what was found refers to something else, and is not believed"})
 		return
@@ -276,8 +279,8 @@ func (d *discoverer) take(f provider.Found) {
 	d.out.Notes[id] = note
 }
 
-// standIns adds a reference to each secret that the type demands and that what was found does not
-// show. It returns what is to be done about them, "" if there are none.
+// standIns adds a reference for each secret that the type requires and that the found object does
+// not show. It returns the instruction for the user, or "" if there are no such secrets.
 func (d *discoverer) standIns(id resource.ID, attrs map[string]any) string {
 	var names, sources []string
 	_, problems := d.typ.Check(attrs)
@@ -297,7 +300,8 @@ func (d *discoverer) standIns(id resource.ID, attrs map[string]any) string {
 		", or say in the document where it is kept"
 }
 
-// variable returns a name for an environment variable, made of the letters and digits of a text.
+// variable returns the name of an environment variable, built from the letters and digits of a
+// text.
 func variable(text string) string {
 	words := strings.FieldsFunc(strings.ToUpper(text), func(r rune) bool {
 		return (r < 'A' || r > 'Z') && (r < '0' || r > '9')
@@ -305,8 +309,8 @@ func variable(text string) string {
 	return "SECRET_" + strings.Join(words, "_")
 }
 
-// check compares resources with reality, keeps those that have nothing to do, and notes why it
-// leaves out the others.
+// check compares resources with reality. It keeps the resources that need no change, and records
+// the reason for each one that it leaves out.
 func (d *discoverer) check(ctx context.Context, part []resource.Resource) error {
 	runs := make([]*run.Run, len(part))
 	for i := range part {

@@ -21,14 +21,14 @@ import (
 )
 
 // DryRun compares a version with reality and changes nothing. Number 0 stands for the released
-// version. A lane is held while its resources are read, so nothing runs in it meanwhile. Each
-// comparison is recorded as an action.
+// version. DryRun holds a lane while it reads the resources of that lane, so that nothing runs
+// there concurrently. Each comparison is recorded as an action.
 func (e *Engine) DryRun(ctx context.Context, env string, number int) (DryRun, error) {
 	return e.DryRunOf(ctx, env, number, state.Filter{}, CompareOptions{})
 }
 
-// DryRunOf is DryRun of those resources of a version that a filter selects. With opts.Whole it
-// answers with values as long as they are; what it records is bounded all the same.
+// DryRunOf is DryRun of those resources of a version that a filter selects. If opts.Whole is set,
+// the result has values at full length. The length of recorded values is bounded in any case.
 func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only state.Filter,
 	opts CompareOptions) (DryRun, error) {
 	stored, err := e.State.Env(ctx, env)
@@ -60,7 +60,7 @@ func (e *Engine) DryRunOf(ctx context.Context, env string, number int, only stat
 	return d.run(ctx, version.SortedEntries(byID))
 }
 
-// dryRunner is what one call of DryRun or Preview works on.
+// dryRunner holds the state of one call of DryRun or Preview.
 type dryRunner struct {
 	e       *Engine
 	runs    *run.Runner
@@ -69,21 +69,21 @@ type dryRunner struct {
 	agents  []resource.Agent
 	files   map[string]state.Blob
 	record  bool
-	only    func(*resource.Resource) bool // what is compared
-	whole   bool                          // values as long as they are
+	only    func(*resource.Resource) bool // selects the resources to compare
+	whole   bool                          // values at full length
 	strict  provider.Strictness
 	from    Reading
 	out     DryRun
-	results map[resource.ID]planner.PlannedChange // what is known by now
-	inLane  []*state.Row                          // of the lane that is being read
+	results map[resource.ID]planner.PlannedChange // results so far
+	inLane  []*state.Row                          // the rows of the lane that is being read
 }
 
-// late reports whether nothing more is to be begun.
+// late reports whether no further read may begin.
 func (d *dryRunner) late(ctx context.Context) bool {
 	return ctx.Err() != nil || !d.from.Until.IsZero() && !d.e.Clock.Now().Before(d.from.Until)
 }
 
-// cut returns why a comparison was ended early, nil when it was not.
+// cut returns the reason why a comparison ended early, or nil if it did not.
 func cut(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -101,7 +101,7 @@ func (d *dryRunner) agent(lane string) resource.Agent {
 	return model.LocalAgent(state.AgentOf(lane))
 }
 
-// scheduledOf returns what is to be read of a type in the same session.
+// scheduledOf returns the resources of a type that are to be read in the same session.
 func (d *dryRunner) scheduledOf(typ string) []resource.ID {
 	var out []resource.ID
 	for _, r := range d.inLane {
@@ -112,9 +112,9 @@ func (d *dryRunner) scheduledOf(typ string) []resource.ID {
 	return out
 }
 
-// hideSecrets hides the attributes that hold secrets according to the intents in force, or earlier
-// ones: the things still show them. It is called after reading, since another version may be
-// deployed meanwhile.
+// hideSecrets hides the attributes that hold secrets according to current or earlier intents, since
+// the objects still show those secrets. It is called after reading, because another version may be
+// deployed concurrently.
 func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run.Run) error {
 	ids := make([]resource.ID, len(runs))
 	for i, r := range runs {
@@ -129,8 +129,7 @@ func (d *dryRunner) hideSecrets(ctx context.Context, runs []*run.Run) error {
 	return err
 }
 
-// run compares entries with reality, lane by lane, and reports on them in the order in which they
-// would run.
+// run compares entries with reality, lane by lane, and reports on them in execution order.
 func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, error) {
 	d.out.Version = d.version
 	lanes := state.LanesOf(d.agents)
@@ -186,8 +185,9 @@ func (d *dryRunner) run(ctx context.Context, entries []version.Entry) (DryRun, e
 	return d.out, err
 }
 
-// compare compares rows that are not blocked with reality, lane by lane, and reports on them and
-// on the others, of which unread tells, in the order of a graph.
+// compare compares rows that are not blocked with reality, lane by lane. It appends a result for
+// every row to d.out.Planned, in the order of g. The function unread supplies the result of a row
+// that was not read.
 func (d *dryRunner) compare(ctx context.Context, g *version.Graph, rows map[resource.ID]*state.Row,
 	blocked map[resource.ID]bool, unread func(resource.ID) planner.PlannedChange) error {
 	d.results = make(map[resource.ID]planner.PlannedChange, len(rows))
@@ -224,7 +224,8 @@ func (d *dryRunner) compare(ctx context.Context, g *version.Graph, rows map[reso
 	return nil
 }
 
-// lanes compares the rows of lanes. What an error or the end of the time keeps it from is left.
+// lanes compares the rows of lanes. If an error or the time limit ends the comparison early, the
+// agents that remain are listed in d.out.Unread.
 func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*state.Row) error {
 	lanes, left := slices.Sorted(maps.Keys(byLane)), []string(nil)
 	others, err := d.others(ctx, lanes, byLane)
@@ -253,7 +254,7 @@ func (d *dryRunner) lanes(ctx context.Context, byLane map[string][]*state.Row) e
 	return nil
 }
 
-// agentsOf returns the agents of lanes, which are sorted.
+// agentsOf returns the agents of lanes, without duplicates. The lanes must be sorted.
 func agentsOf(lanes []string) []string {
 	var out []string
 	for _, l := range lanes {
@@ -262,8 +263,8 @@ func agentsOf(lanes []string) []string {
 	return slices.Compact(out)
 }
 
-// lane compares the rows of one lane while it holds its lease, as far as there is time. What the
-// previous holder was running is marked first, since any commit under the lease would clear it.
+// lane compares the rows of one lane under its lease, within the time limit. It marks the resources
+// that the previous holder was running first, since any commit under the lease would clear them.
 func (d *dryRunner) lane(ctx context.Context, key string, rows []*state.Row) error {
 	if d.late(ctx) {
 		return cut(ctx)
@@ -312,10 +313,11 @@ func (d *dryRunner) lane(ctx context.Context, key string, rows []*state.Row) err
 	return nil
 }
 
-// readLimit is how long reading rows of one lane may take. The lane is held that long: whoever took
-// it meanwhile would change what is read, and the commit of what was found would be refused.
+// readLimit returns the maximum duration of reading rows of one lane. The lease is held that long.
+// If another process acquired the lane during the read, it would change the resources being read,
+// and the commit of the results would be refused.
 func (d *dryRunner) readLimit(rows []*state.Row) time.Duration {
-	each := map[string]time.Duration{} // by type: types are read one after the other
+	each := map[string]time.Duration{} // by type: types are read sequentially
 	for _, r := range rows {
 		var res *resource.Resource
 		if _, asks := provider.As[provider.Timeouter](d.e.Handlers[r.ID.Type()]); asks {
@@ -330,7 +332,7 @@ func (d *dryRunner) readLimit(rows []*state.Row) time.Duration {
 	return all
 }
 
-// groupByType returns rows sorted by type; within a type their order stays.
+// groupByType returns rows sorted by type, in stable order.
 func groupByType(rows []*state.Row) []*state.Row {
 	out := slices.Clone(rows)
 	slices.SortStableFunc(out, func(a, b *state.Row) int {
@@ -339,8 +341,8 @@ func groupByType(rows []*state.Row) []*state.Row {
 	return out
 }
 
-// part compares some rows of a lane, as far as there is time, and returns what it found and the
-// actions to record.
+// part compares some rows of a lane, within the time limit, and returns the results and the actions
+// to record.
 func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 	agent resource.Agent) ([]planner.PlannedChange, []state.Action, error) {
 	s.ForgetFailure(d.e.Clock.Now())
@@ -356,7 +358,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 		}
 		group := row.ID.Type()
 		if run.Coded(row) {
-			// another handler than one of this program for that type
+			// These resources use a different handler than the one of this program.
 			group += " " + model.CodeAttribute
 		}
 		byType[group] = append(byType[group], r)
@@ -372,7 +374,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 			Scheduled: d.scheduledOf, Late: func() bool { return d.late(ctx) }}
 		err := x.Execute(ctx)
 		if err == nil {
-			err = cut(ctx) // what was looked at may have been cut off
+			err = cut(ctx) // the read may have been interrupted
 		}
 		if err != nil {
 			return nil, nil, err
@@ -385,7 +387,7 @@ func (d *dryRunner) part(ctx context.Context, rows []*state.Row, s *run.Session,
 	return found, actions, nil
 }
 
-// outcome says what was found of a resource that was looked at, and makes the action of that.
+// outcome returns the result of a resource that was read, and the action that records it.
 func (d *dryRunner) outcome(r *run.Run) (planner.PlannedChange, state.Action) {
 	act, replaces := r.Decided()
 	w := planner.PlannedChange{
@@ -426,8 +428,8 @@ func actionWord(c diff.Change) string {
 	return "none"
 }
 
-// others has the errands of agents read by others. It returns the agents that this call leaves
-// alone.
+// others offers the errands of agents to other processes. It returns the agents that this call does
+// not read.
 func (d *dryRunner) others(ctx context.Context, lanes []string,
 	byLane map[string][]*state.Row) (map[string]bool, error) {
 	if d.from.Others == nil || len(lanes) == 0 {
@@ -467,7 +469,7 @@ func (d *dryRunner) others(ctx context.Context, lanes []string,
 	return out, nil
 }
 
-// take takes what was found elsewhere, and of that only what was asked for.
+// take stores results that another process found, but only for the resources in the errand.
 func (d *dryRunner) take(e Errand, found []planner.PlannedChange) {
 	asked := make(map[resource.ID]bool, len(e.Wanted))
 	for i := range e.Wanted {

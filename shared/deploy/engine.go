@@ -17,11 +17,11 @@ import (
 	"southbound/shared/schema"
 )
 
-// Config holds what an engine is built from. All fields are required but Code, Sizes, and those
-// that say what they do when they are set.
+// Config holds the dependencies of an engine. All fields are required except Code, Sizes, and those
+// that describe their effect when set.
 //
-// Large: this is where the engine is put together: ports, what the program brings, and what it
-// wants to be notified of. Each room takes a Config of its own, of what it needs.
+// Large: this is where the engine is assembled: ports, the parts supplied by the program, and its
+// callbacks. Each package below takes a smaller Config with the fields that it needs.
 type Config struct {
 	State     state.State
 	Files     state.Files
@@ -32,47 +32,51 @@ type Config struct {
 	Connector state.Connector
 	Types     *schema.Registry
 	Handlers  map[string]provider.Handler // by type name
-	// runs handlers that come with resources; nil: none is run here
+	// Code runs handlers that are shipped with resources. If it is nil, such handlers do not run
+	// here.
 	Code run.Code
 	Pack string // digest of the handlers, recorded with every action
-	// identifies this process; leases are held under it, "#" and a unique part
+	// Holder identifies this process. Leases are held under Holder, "#" and a unique part.
 	Holder string
-	NewID  func() string // unique, and greater than those made before
+	// NewID returns unique ids, each greater than those returned before.
+	NewID func() string
 	// Jitter returns a number in [0,1) for backoff.
 	Jitter func() float64
-	// Await, when set, lets a worker with nothing ready wait up to d for a notice of its lane
-	// instead of ending. It returns the hints of the notices, and false when d passed without one.
+	// Await, when set, makes a worker with nothing ready wait up to d for a notice of its lane
+	// instead of ending. It returns the hints of the notices, or false if d passed without a
+	// notice.
 	Await func(ctx context.Context, env, lane string, d time.Duration) ([]resource.ID, bool)
-	// Ended, when set, reports whether the process behind a holder of leases is known to have ended.
+	// Ended, when set, reports whether the process behind a holder of leases is known to have
+	// ended.
 	Ended func(holder string) bool
-	// Ran, when set, is called after each commit of a worker with the number of resources that it
-	// ran.
+	// Ran, when set, is called after each commit of a worker with the number of resources that the
+	// worker ran.
 	Ran func(n int)
-	// Waits, when set, is told why an agent is waited for, such as "connection refused". It is
-	// called by several goroutines at once.
+	// Waits, when set, is called with the reason why an agent is unavailable, such as "connection
+	// refused". Goroutines may call it concurrently.
 	Waits func(env, agent, why string)
-	// Sizes are the sizes of what is read or done at a time. They change no result, only what it
-	// costs.
+	// Sizes limits how much is read or done in one step. They affect the cost, not the result.
 	Sizes Sizes
-	// Owned, when set, returns those of the named resource sets that belong to somebody else than
-	// whoever exports by hand, such as live instances of services, and those that did until their
-	// owner was gone. Exports neither replace nor delete the former, and a release brings back none
-	// of either that is not in force as it was.
+	// Owned, when set, classifies the named resource sets by their owner. live are the sets of a
+	// current owner other than the manual exporter, such as a live instance of a service. gone are
+	// the sets whose owner is gone. Exports neither replace nor delete a live set. A release brings
+	// back neither kind, unless the set is unchanged from the version in force.
 	Owned func(ctx context.Context, env string, sets []string) (live, gone []string, err error)
-	// Keep, when set, returns hashes of files that others need, so that no collection removes them.
+	// Keep, when set, returns hashes of files that other components need, so that Collect does not
+	// remove them.
 	Keep func(ctx context.Context) ([]string, error)
 }
 
-// Sizes says how much is read or done at a time; for what is 0, New uses the default.
+// Sizes limits how much is read or done in one step. New replaces 0 by the default.
 type Sizes struct {
-	Page  int // rows of an environment that are read at a time
-	Chunk int // about how many resources are in a chunk of a version
-	Sweep int // entries of the outbox, and retries, that one sweep takes on
-	Asked int // resources that are looked up by id; for more, everything is read again
-	Claim int // rows that a worker claims at a time, and records in one commit, at most
+	Page  int // rows of an environment per read
+	Chunk int // approximate number of resources per chunk of a version
+	Sweep int // entries of the outbox, and retries, that one sweep processes
+	Asked int // maximum number of resources looked up by id; beyond that, everything is read again
+	Claim int // maximum number of rows that a worker claims together and records in one commit
 }
 
-// defaultSizes returns s with defaults for what is 0.
+// defaultSizes returns s with zero fields replaced by defaults.
 func defaultSizes(s Sizes) Sizes {
 	return Sizes{
 		Page: cmp.Or(s.Page, 5000), Chunk: cmp.Or(s.Chunk, 256), Sweep: cmp.Or(s.Sweep, 500),
@@ -80,11 +84,11 @@ func defaultSizes(s Sizes) Sizes {
 	}
 }
 
-// Engine runs environments over the ports. It keeps only caches of immutable data between calls, so
-// any number of engines in any number of processes may serve the same state.
+// Engine runs environments over the ports. Between calls, it keeps only caches of immutable data,
+// so any number of engines in any number of processes may serve the same state.
 //
-// Large: it is the facade: one method for each request and query. Most hand their work to the
-// package that does it.
+// Large: it is the facade: one method for each request and query. Most methods delegate to the
+// package that does the work.
 type Engine struct {
 	Config
 	graphs *version.Graphs
@@ -100,21 +104,21 @@ func New(c Config) *Engine {
 		views: lane.NewViews()}
 }
 
-// Close closes what handlers keep between runs. It is meant for the end of a process, but the
-// engine may still be used afterwards.
+// Close closes the resources that handlers keep between runs. It is meant for the end of a process,
+// but the engine may still be used afterwards.
 func (e *Engine) Close() { e.caches.Close() }
 
-// holder returns a new name to hold a lease under: that of this process, "#" and a unique part, so
-// that two tasks of one process exclude each other as well.
+// holder returns a new name for holding a lease: the name of this process, "#" and a unique part.
+// Two tasks of one process therefore exclude each other as well.
 func (e *Engine) holder() string { return e.Holder + "#" + e.NewID() }
 
-// client returns what uses the ports of this engine.
+// client returns the state client for the ports of this engine.
 func (e *Engine) client() *state.Client {
 	return &state.Client{State: e.State, Notifier: e.Notifier, Clock: e.Clock, NewHolder: e.holder,
 		Ended: e.Ended, Page: e.Sizes.Page}
 }
 
-// planner returns what plans for this engine.
+// planner returns the planner of this engine.
 func (e *Engine) planner() *planner.Planner {
 	return planner.New(
 		planner.Config{Client: e.client(), Files: e.Files, Secrets: e.Secrets, Graphs: e.graphs,
@@ -125,7 +129,7 @@ func (e *Engine) planner() *planner.Planner {
 	)
 }
 
-// laneConfig returns what a worker of this engine works with.
+// laneConfig returns the configuration of a worker of this engine.
 func (e *Engine) laneConfig() lane.Config {
 	return lane.Config{Client: e.client(), Graphs: e.graphs, Views: e.views, Runs: e.runner(),
 		FollowUp: e.planner().FollowUp, Jitter: e.Jitter, Await: e.Await, Ran: e.Ran,
@@ -133,37 +137,37 @@ func (e *Engine) laneConfig() lane.Config {
 		Asked: e.Sizes.Asked, Claim: e.Sizes.Claim}
 }
 
-// LaneRun says how a run of a lane ended.
+// LaneRun describes how a run of a lane ended.
 type LaneRun = lane.Outcome
 
-// RunLane runs what is ready in a lane until nothing is, the time is up, or the lane is paused. Any
-// number of processes may call it at any time: one of them serves the lane, the others return with
-// LaneRun.Busy. Errors are faults of infrastructure; a failing resource is data.
+// RunLane runs the ready resources of a lane until none is ready, the time is up, or the lane is
+// paused. Any number of processes may call it at any time: one of them serves the lane, the others
+// return with LaneRun.Busy. Errors are faults of infrastructure; a failing resource is data.
 func (e *Engine) RunLane(ctx context.Context, env, name string, until time.Time) (LaneRun, error) {
 	return lane.Run(ctx, e.laneConfig(), env, name, until)
 }
 
-// WorkLanes returns the lanes in which something may start or a wave has to be ended, sorted. The
-// others wait for these, and are notified by them.
+// WorkLanes returns the lanes in which a resource may start or a check of everything has to be
+// ended, sorted. All other lanes wait for these lanes, which notify them.
 func (e *Engine) WorkLanes(ctx context.Context, env string) ([]string, error) {
 	return lane.Startable(ctx, e.State, e.graphs, env)
 }
 
-// runner returns what makes runs of the handlers of this engine.
+// runner returns the runner for the handlers of this engine.
 func (e *Engine) runner() *run.Runner {
 	return run.New(run.Config{Clock: e.Clock, Caller: e.Caller, Files: e.Files, Secrets: e.Secrets,
 		Connector: e.Connector, Facts: e.State, Types: e.Types, Handlers: e.Handlers, Code: e.Code,
 		Pack: e.Pack, NewID: e.NewID}, &e.caches)
 }
 
-// checker returns what checks models by the types of this engine.
+// checker returns the model checker for the types of this engine.
 func (e *Engine) checker() *model.Checker { return model.NewChecker(e.Types, e.Handlers) }
 
-// Validate checks a model as far as that needs no state; see model.Checker.Validate.
+// Validate performs the checks of a model that need no state; see model.Checker.Validate.
 func (e *Engine) Validate(m *model.Model) diag.Problems { return e.checker().Validate(m) }
 
 // ValidateClosed is Validate, and also refuses requirements of resources that are not in the model.
-// It is the whole check of an export that is not partial.
+// It is the complete check of an export that is not partial.
 func (e *Engine) ValidateClosed(m *model.Model) diag.Problems {
 	return e.checker().ValidateClosed(m)
 }

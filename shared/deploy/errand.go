@@ -9,8 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// ReadErrand reads what another process was asked to compare, as far as there is time. It uses
-// Until, Known and Progress of from.
+// ReadErrand reads the resources of an errand from another process, within the time limit. It uses
+// the fields Until, Known and Progress of from.
 func (e *Engine) ReadErrand(ctx context.Context, env string, of Errand,
 	from Reading) (DryRun, error) {
 	stored, err := e.State.Env(ctx, env)

@@ -14,7 +14,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// VersionOf returns a version by its number; NotFound when it is not stored, or not any more.
+// VersionOf returns a version by its number. It returns NotFound if the version is not stored, or
+// has been removed.
 func (e *Engine) VersionOf(ctx context.Context, env string, number int) (state.Version, error) {
 	stored, err := e.State.Env(ctx, env)
 	if err != nil {
@@ -23,8 +24,8 @@ func (e *Engine) VersionOf(ctx context.Context, env string, number int) (state.V
 	return e.client().FindVersion(ctx, stored, number)
 }
 
-// Compare says for each resource of two versions what going from the one to the other would do to
-// it. It does not read reality; of opts, only whether values are to be whole matters.
+// Compare returns the planned change of each resource for a transition from one version to another.
+// It does not read reality, and of opts it uses only Whole.
 func (e *Engine) Compare(
 	ctx context.Context,
 	env string,
@@ -60,11 +61,11 @@ func (e *Engine) Compare(
 // Part is a part of the resources of a version, in order of id.
 type Part struct {
 	Resources []resource.Resource
-	Next      int // the number of the following part; 0: there is none
+	Next      int // number of the next part; 0: there is none
 }
 
-// VersionPart returns part number n of the resources of a version, from 0. A version has parts of a
-// few hundred resources, in no order.
+// VersionPart returns part number n of the resources of a version, counted from 0. A version has
+// parts of a few hundred resources. The parts are in no particular order.
 func (e *Engine) VersionPart(ctx context.Context, v *state.Version, n int) (Part, error) {
 	if n < 0 || n >= len(v.Chunks) {
 		return Part{}, nil
@@ -87,8 +88,8 @@ func (e *Engine) VersionPart(ctx context.Context, v *state.Version, n int) (Part
 	return out, nil
 }
 
-// VersionResource returns a resource as a version describes it; NotFound when the version has none
-// of that id.
+// VersionResource returns a resource as a version describes it. It returns NotFound if the version
+// has no resource with that id.
 func (e *Engine) VersionResource(
 	ctx context.Context,
 	v *state.Version,

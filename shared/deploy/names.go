@@ -5,24 +5,24 @@ import (
 	"southbound/shared/resource"
 )
 
-// What is asked of an engine and what it answers has the names of the planner.
+// The parameters and results of Engine have the names that they have in package planner.
 type (
-	Export        = planner.Export        // asks for a model to be stored and released
-	Move          = planner.Move          // a thing that has another id since a release
-	Exported      = planner.Exported      // what came of an export
-	Since         = planner.Since         // says of an export what its model was before
-	Limits        = planner.Limits        // bounds what may leave by an export
-	Request       = planner.Request       // says which of the released resources work is asked for
-	PlannedChange = planner.PlannedChange // what a deploy would do to one resource
-	SweepResult   = planner.SweepResult   // what a sweep found
-	Collected     = planner.Collected     // what a collection removed
+	Export        = planner.Export        // a model to be stored and released
+	Move          = planner.Move          // a change of the id of an object since a release
+	Exported      = planner.Exported      // the result of an export
+	Since         = planner.Since         // the base of an export that holds only changes
+	Limits        = planner.Limits        // bounds on the resources that an export may remove
+	Request       = planner.Request       // selects the released resources to schedule
+	PlannedChange = planner.PlannedChange // the effect of a deploy on one resource
+	SweepResult   = planner.SweepResult   // the result of a sweep
+	Collected     = planner.Collected     // the items removed by a collection
 )
 
-// ErrWhole says that an export with Since was declined and has done nothing: the whole model has to
-// be exported.
+// ErrWhole reports that an export with Since was declined and changed nothing. The caller has to
+// export the whole model.
 var ErrWhole = planner.ErrWhole
 
-// Emptied returns the error that refuses an export that describes no resource and would delete ids.
+// Emptied returns the error for an export that describes no resource and would delete ids.
 func Emptied(ids []resource.ID) error { return planner.Emptied(ids) }
 
 // CheckTimer returns an Invalid error unless a timer setting can be read: whole seconds, "0" for

@@ -13,13 +13,14 @@ import (
 	"southbound/shared/resource"
 )
 
-// Preview says all that an apply of a model would do, and, with opts.Read, what of reality it
-// would set right. It makes the plan that an export makes and stores nothing of it; see
-// docs/design/preview.md.
+// Preview returns all changes that an apply of a model would make. With opts.Read, it also returns
+// the drift that the apply would correct. It makes the same plan as an export and stores nothing;
+// see docs/design/preview.md.
 func (e *Engine) Preview(
 	ctx context.Context, env string, x planner.Export, opts CompareOptions,
 ) (DryRun, error) {
-	lost, err := e.lost(ctx, env) // before the rows: whoever takes a lane over marks these
+	// before the rows, since the next worker of a lane marks these resources in their rows
+	lost, err := e.lost(ctx, env)
 	if err != nil {
 		return DryRun{}, err
 	}
@@ -70,9 +71,10 @@ func (e *Engine) Preview(
 	return r.out, err
 }
 
-// lost returns the leases of those who ended in the middle: what was running may have changed
-// without a record of that, and those that it tells of changes reload once it succeeds. A lane in
-// which there is nothing any more nobody takes over, so that its lease stays.
+// lost returns the leases of workers that ended in the middle of a run. The resources that these
+// workers ran may have changed without a record. If such a resource notifies others of changes,
+// those reload after it succeeds. A lane that no longer has resources gets no further worker, so
+// its lease stays.
 func (e *Engine) lost(ctx context.Context, env string) ([]state.Lease, error) {
 	leases, err := e.State.Leases(ctx, env)
 	if err != nil {
@@ -82,8 +84,8 @@ func (e *Engine) lost(ctx context.Context, env string) ([]state.Lease, error) {
 	return slices.DeleteFunc(leases, atWork), nil
 }
 
-// sayUnremoved says of what left and is still to be removed why that has not been done, as far as
-// it was tried.
+// sayUnremoved adds the reason of the last run to each resource that left the model and is still to
+// be removed. A resource that was never run gets no reason.
 func sayUnremoved(planned []planner.PlannedChange, rows map[resource.ID]*state.Row) {
 	for i := range planned {
 		w := &planned[i]
@@ -94,7 +96,7 @@ func sayUnremoved(planned []planner.PlannedChange, rows map[resource.ID]*state.R
 	}
 }
 
-// sayMoved says of what is moved from which id that is.
+// sayMoved records the former id of each moved resource.
 func sayMoved(planned []planner.PlannedChange, moves []planner.Move) {
 	from := make(map[resource.ID]resource.ID, len(moves))
 	for _, m := range moves {
@@ -105,8 +107,9 @@ func sayMoved(planned []planner.PlannedChange, moves []planner.Move) {
 	}
 }
 
-// sayLeft says of what is to be deleted that something that requires it is left behind: a directory
-// in which that is stays, or is removed with all that is in it, if it says so.
+// sayLeft notes on each resource to be deleted that resources left behind require it. A directory,
+// for example, stays if it contains such a resource, or is removed with all of its contents if its
+// attributes request that.
 func sayLeft(planned []planner.PlannedChange, left map[resource.ID][]resource.ID) {
 	for i := range planned {
 		w := &planned[i]
@@ -123,8 +126,8 @@ func sayLeft(planned []planner.PlannedChange, left map[resource.ID][]resource.ID
 	}
 }
 
-// sayCreated completes what was read of things that are not there: what they are created with is
-// known without reading.
+// sayCreated completes the results for objects that do not exist: the attributes of their creation
+// are known without reading.
 func sayCreated(read []planner.PlannedChange, planned map[resource.ID]*planner.PlannedChange) {
 	for i := range read {
 		w := &read[i]
@@ -135,7 +138,7 @@ func sayCreated(read []planner.PlannedChange, planned map[resource.ID]*planner.P
 	}
 }
 
-// onlyReports reports whether a resource is only compared; nil is none.
+// onlyReports reports whether a resource is only compared. It is false for a nil row.
 func onlyReports(row *state.Row) bool {
 	if row == nil {
 		return false
@@ -144,18 +147,18 @@ func onlyReports(row *state.Row) bool {
 	return err == nil && res.ReportOnly
 }
 
-// Check says why an export would be refused, and does nothing. Its error is that of Export.
+// Check returns the error with which Export would refuse an export, and changes nothing.
 func (e *Engine) Check(ctx context.Context, env string, x planner.Export) error {
 	return e.planner().Check(ctx, env, x)
 }
 
-// read compares what would be in force with reality, and adds what leaves; before are the agents in
-// force.
+// read compares the planned resources with reality, and adds the resources that leave. The agents
+// in force are passed as before.
 func (d *dryRunner) read(
 	ctx context.Context, s *planner.Draft, before []resource.Agent,
 ) error {
 	known := state.LanesOf(d.agents)
-	for _, a := range before { // of what leaves
+	for _, a := range before { // for the resources that leave
 		if known[a.Name] == 0 {
 			d.agents = append(d.agents, a)
 		}
@@ -170,7 +173,7 @@ func (d *dryRunner) read(
 		if now := s.Rows[w.ID]; now != nil {
 			rows[w.ID] = &state.Row{ID: w.ID, Lane: now.Lane, Version: now.Version, Hash: now.Hash,
 				Body: now.Body}
-			// Before another thing makes room, that is what a handler would find.
+			// Until another object is removed, a handler would find that object.
 			blocked[w.ID] = w.Action == "undefined" || w.Failed || s.GetsRoom(w.ID)
 		}
 	}

@@ -11,19 +11,20 @@ import (
 	"southbound/shared/resource"
 )
 
-// Progress says how far an environment is, in counters and names; it holds no rows.
+// Progress is the state of work in an environment, as counters and names. It holds no rows.
 type Progress struct {
 	Env       state.Env
 	Counts    map[state.Status]int
-	Scheduled int            // tickets, and what a wave has still to check
-	Left      map[string]int // the same by agent; nil: not counted
-	Running   []resource.ID  // what runs now
-	// what ran when whoever ran it ended in the middle, and nobody has gone on with yet
+	Scheduled int            // tickets, and resources that a check of everything still has to check
+	Left      map[string]int // Scheduled by agent; nil: not counted
+	Running   []resource.ID  // resources that run now
+	// Interrupted lists the resources that a worker was running when it ended, and that no other
+	// worker has resumed yet.
 	Interrupted []resource.ID
 	Lanes       []string        // lanes with work
 	Paused      map[string]bool // paused agents
-	Held        map[string]bool // lanes that are served now
-	// what follows from commits and is not done yet; at most 10 are counted
+	Held        map[string]bool // lanes that a worker serves now
+	// Outbox is the number of pending entries in the outbox. At most 10 are counted.
 	Outbox int
 }
 
@@ -63,15 +64,15 @@ func (e *Engine) Progress(ctx context.Context, env string) (Progress, error) {
 	if err != nil {
 		return p, fault.Wrap(fault.Unknown, "read outbox", err)
 	}
-	// The counts are read last, so that they are final if nothing is left to do.
+	// The counts are read last, so that they are final if no work is left.
 	if p.Counts, err = e.State.Counts(ctx, env); err != nil {
 		return p, fault.Wrap(fault.Unknown, "count resources", err)
 	}
 	return p, e.running(ctx, env, &p)
 }
 
-// Pulse returns only Counts, Held and Running of Progress: it costs the same however large the
-// environment is.
+// Pulse returns only Counts, Held and Running of Progress. Its cost does not depend on the size of
+// the environment.
 func (e *Engine) Pulse(ctx context.Context, env string) (Progress, error) {
 	var p Progress
 	var err error
@@ -81,7 +82,8 @@ func (e *Engine) Pulse(ctx context.Context, env string) (Progress, error) {
 	return p, e.running(ctx, env, &p)
 }
 
-// countScheduled fills in what waits: tickets, by lane, and what a wave asks for besides.
+// countScheduled fills in the scheduled work: tickets by lane, and additional resources that a
+// check of everything requests.
 func (e *Engine) countScheduled(
 	ctx context.Context, s state.Schedule, waiting map[string]int, p *Progress,
 ) error {
@@ -119,7 +121,7 @@ func (e *Engine) countScheduled(
 	return nil
 }
 
-// running fills in what runs now and which lanes are held.
+// running fills in the running resources and the held lanes.
 func (e *Engine) running(ctx context.Context, env string, p *Progress) error {
 	leases, err := e.State.Leases(ctx, env)
 	if err != nil {
@@ -129,7 +131,7 @@ func (e *Engine) running(ctx context.Context, env string, p *Progress) error {
 	return nil
 }
 
-// held fills in what leases tell, once it is known which lanes have work.
+// held fills in the fields of Progress that derive from leases. Its caller sets p.Lanes first.
 func (e *Engine) held(leases []state.Lease, p *Progress) {
 	p.Held = map[string]bool{}
 	for i := range leases {
@@ -144,16 +146,17 @@ func (e *Engine) held(leases []state.Lease, p *Progress) {
 	}
 }
 
-// Claimed is what leases say of resources.
+// Claimed holds the state of resources according to the leases.
 type Claimed struct {
-	Running map[resource.ID]bool // now
-	// Interrupted is what ran when whoever ran it ended in the middle, and what nobody has gone on
-	// with yet, in lanes that have work. Some of that may have been forgotten since.
+	Running map[resource.ID]bool // running now
+	// Interrupted holds the resources that a worker was running when it ended, and that no other
+	// worker has resumed yet. It covers lanes that have work. Some of these resources may have been
+	// forgotten since.
 	Interrupted map[resource.ID]bool
-	Held        map[string]bool // lanes that are served now
+	Held        map[string]bool // lanes that a worker serves now
 }
 
-// Claimed returns what leases say of resources of an environment.
+// Claimed returns the state of an environment's resources according to the leases.
 func (e *Engine) Claimed(ctx context.Context, env string) (Claimed, error) {
 	c := Claimed{Running: map[resource.ID]bool{}, Interrupted: map[resource.ID]bool{},
 		Held: map[string]bool{}}
@@ -179,8 +182,8 @@ func (e *Engine) Claimed(ctx context.Context, env string) (Claimed, error) {
 	return c, e.interrupted(ctx, env, ended, &c)
 }
 
-// interrupted fills in what ran, by lane, when whoever ran it ended, where the lane has work. It is
-// seldom that there is any, and only then the schedule is read.
+// interrupted fills in Claimed.Interrupted from ended, which holds the interrupted resources by
+// lane. It reads the schedule only if there are any, which is rare.
 func (e *Engine) interrupted(
 	ctx context.Context, env string, ended map[string][]resource.ID, c *Claimed,
 ) error {
@@ -213,8 +216,9 @@ func (p *Progress) Done() bool {
 	return p.Scheduled == 0 && p.Outbox == 0 && len(p.Lanes) == 0 && p.Env.Releasing == 0
 }
 
-// Known reports whether the released version came from inputs with this fingerprint, so that
-// exporting them again would change nothing, and returns what such an export would.
+// Known reports whether the released version was made from inputs with this fingerprint, so that
+// another export of them would change nothing. It also returns the result that such an export would
+// have.
 func (e *Engine) Known(
 	ctx context.Context, env, fingerprint string,
 ) (planner.Exported, bool, error) {
@@ -237,7 +241,7 @@ func (e *Engine) Known(
 		Unchanged: vs[0].Resources, Origin: vs[0].Origin}, true, nil
 }
 
-// Row returns one resource.
+// Row returns one resource. It returns NotFound if there is no resource with that id.
 func (e *Engine) Row(ctx context.Context, env string, id resource.ID) (state.Row, error) {
 	rows, err := e.client().Rows(ctx, env, []resource.ID{id})
 	if err != nil {
@@ -262,7 +266,8 @@ func (e *Engine) EachRow(
 	})
 }
 
-// Neighbours returns what a resource waits for and what waits for it, by the graph in force.
+// Neighbours returns the direct requirements and the direct dependants of a resource, according to
+// the graph in force.
 func (e *Engine) Neighbours(
 	ctx context.Context, env string, id resource.ID,
 ) (requires, dependants []resource.ID, err error) {
@@ -287,8 +292,7 @@ func (e *Engine) Neighbours(
 	return requires, dependants, nil
 }
 
-// VersionsOf returns the versions up to the last one of the environment it returns with them,
-// ascending.
+// VersionsOf returns the environment and its versions up to the last one, in ascending order.
 func (e *Engine) VersionsOf(ctx context.Context, env string) ([]state.Version, state.Env, error) {
 	stored, err := e.State.Env(ctx, env)
 	if err != nil {
@@ -303,7 +307,8 @@ func (e *Engine) VersionsOf(ctx context.Context, env string) ([]state.Version, s
 	}), stored, nil
 }
 
-// Overview is what Progress tells. That nothing is left to do is so at one instant.
+// Overview holds the inputs of Progress. They are read at one instant, so an Overview without work
+// proves that no work was left at that instant.
 type Overview struct {
 	Env      state.Env
 	Schedule state.Schedule // without Tickets
@@ -314,16 +319,16 @@ type Overview struct {
 	Outbox   int             // entries
 }
 
-// Overviewer may be implemented by a State that has all of it in fewer requests than asking for
-// each part takes.
+// Overviewer may be implemented by a State that returns an Overview in fewer requests than separate
+// reads.
 type Overviewer interface {
 	Overview(ctx context.Context, env string) (Overview, error)
 }
 
-// maxOutbox is how many entries of the outbox Progress counts.
+// maxOutbox is the maximum number of outbox entries that Progress counts.
 const maxOutbox = 10
 
-// overview is Progress of a state that has an overview.
+// overview returns the Progress of a state that implements Overviewer.
 func (e *Engine) overview(ctx context.Context, env string, from Overviewer) (Progress, error) {
 	o, err := from.Overview(ctx, env)
 	if err != nil {

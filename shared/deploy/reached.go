@@ -12,22 +12,23 @@ import (
 	"southbound/shared/resource"
 )
 
-// AgentChange is an agent of a preview that is new, or is reached in another way.
+// AgentChange is an agent of a preview that is new or whose connection changes.
 type AgentChange struct {
 	Name string
-	// Place is where the agent is, for people: "this machine", "ssh deploy@web1.example.com".
+	// Place describes the location of the agent for people: "this machine", "ssh
+	// deploy@web1.example.com".
 	Place string
 	New   bool
-	// How says how an agent that is not new is reached in another way. Of options only those are
-	// shown that cannot hold a password.
+	// How describes the change of the connection of an agent that is not new. It shows only options
+	// that cannot hold a password.
 	How string
-	// Rotated: only secrets differ, so that the agent is at the same place.
+	// Rotated is true if only secrets differ, so that the agent stays at the same place.
 	Rotated bool
-	// Rechecked counts the resources that are checked again and stay as they are.
+	// Rechecked counts the resources that are checked again and stay unchanged.
 	Rechecked int
 }
 
-// agentChanges returns the agents of after that are new or are reached in another way.
+// agentChanges returns the agents of after that are new or whose connection differs from before.
 func agentChanges(before, after []resource.Agent) []AgentChange {
 	was := make(map[string]resource.Agent, len(before))
 	for _, a := range before {
@@ -36,7 +37,8 @@ func agentChanges(before, after []resource.Agent) []AgentChange {
 	var out []AgentChange
 	for _, a := range after {
 		old, known := was[a.Name]
-		if known = known && old.Transport != ""; !known { // a pause is kept for agents to come
+		// an agent without a transport only records a pause for a future agent
+		if known = known && old.Transport != ""; !known {
 			out = append(out, AgentChange{Name: a.Name, Place: placeOf(a), New: true})
 		} else if how, rotated := reached(old, a); how != "" {
 			out = append(out, AgentChange{Name: a.Name, Place: placeOf(a), How: how,
@@ -47,7 +49,7 @@ func agentChanges(before, after []resource.Agent) []AgentChange {
 	return out
 }
 
-// placeOf says where an agent is. Of its options it shows only those that cannot hold a password.
+// placeOf describes the location of an agent. It shows only options that cannot hold a password.
 func placeOf(a resource.Agent) string {
 	text := func(name string) string {
 		switch v := a.Options[name].(type) {
@@ -77,9 +79,9 @@ func placeOf(a resource.Agent) string {
 	return strings.TrimSpace(a.Transport + " " + host)
 }
 
-// recheck corrects what is planned of resources for which only the secrets of their agent have
-// changed: these resources stay as they are and are checked again. It returns why, by resource, and
-// counts them.
+// recheck corrects the planned changes of resources for which only the secrets of their agent have
+// changed: such a resource stays unchanged and is checked again. It counts these resources in
+// agents, and returns the reason for each of them.
 func recheck(planned []planner.PlannedChange, agents []AgentChange) map[resource.ID]string {
 	rotated := map[string]*AgentChange{}
 	for i := range agents {
@@ -101,7 +103,7 @@ func recheck(planned []planner.PlannedChange, agents []AgentChange) map[resource
 	return out
 }
 
-// sayRechecked says of what was read and stays as it is why it was checked again.
+// sayRechecked adds the reason for the check to each resource that was read and stays unchanged.
 func sayRechecked(planned []planner.PlannedChange, why map[resource.ID]string) {
 	for i := range planned {
 		w := &planned[i]
@@ -111,10 +113,10 @@ func sayRechecked(planned []planner.PlannedChange, why map[resource.ID]string) {
 	}
 }
 
-// sayReached says of planned changes why they are made where their agent comes to be reached in
-// another way, and of what leaves that it is removed there: it may be another machine than the one
-// on which it was made. The reasons that there are stay if they were read there; what was said of
-// the other machine does not matter.
+// sayReached adds the change of the agent's connection to the reason of each planned change on that
+// agent. A deletion is made over the new connection, which may lead to a different machine than the
+// one on which the object was created. If read is set, the existing reasons come from the new
+// machine and are kept. Otherwise they describe the old machine and are replaced.
 func sayReached(planned []planner.PlannedChange, agents []AgentChange, read bool) {
 	now := map[string]string{}
 	for _, a := range agents {
@@ -144,8 +146,9 @@ func sayReached(planned []planner.PlannedChange, agents []AgentChange, read bool
 	}
 }
 
-// reached says how another description of an agent differs in how it is reached; "" if it does not.
-// Of its options only those are shown that cannot hold a password. rotated: only secrets differ.
+// reached describes how the connection of an agent differs between two descriptions, or returns ""
+// if it does not. It shows only values of options that cannot hold a password. The result rotated
+// is true if only secrets differ.
 func reached(old, now resource.Agent) (how string, rotated bool) {
 	old.Lanes = now.Lanes
 	if state.SameAgents([]resource.Agent{old}, []resource.Agent{now}) {
@@ -176,7 +179,7 @@ func reached(old, now resource.Agent) (how string, rotated bool) {
 	return strings.Join(out, ", "), rotated
 }
 
-// optionText is an option of an agent for people.
+// optionText formats an option of an agent for people.
 func optionText(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -17,7 +17,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// reloads notes for which changes resources of a version would reload.
+// reloads records the changes for which the resources of a version would reload.
 func (d *dryRunner) reloads(
 	ctx context.Context, g *version.Graph, rows map[resource.ID]*state.Row,
 ) error {
@@ -42,9 +42,9 @@ func (d *dryRunner) reloads(
 	return nil
 }
 
-// withReloads notes for which changes resources would reload: those of what they require that a
-// deploy makes, or has made since they succeeded last. It adds those that a preview is not about
-// (beside) and that would reload.
+// withReloads records in ReloadFor the changes for which each planned resource would reload. These
+// are changes of its requirements that the deploy makes, or that were made since the resource last
+// succeeded. It also appends resources that would reload and that are outside the preview (beside).
 func (e *Engine) withReloads(
 	planned []planner.PlannedChange, g *version.Graph, rows, beside map[resource.ID]*state.Row,
 ) []planner.PlannedChange {
@@ -70,7 +70,7 @@ func (e *Engine) withReloads(
 		}
 		switch {
 		case !e.mayReload(&w, row):
-		case row.SucceededAt.IsZero() && w.Action != "none": // made before something is purged
+		case row.SucceededAt.IsZero() && w.Action != "none": // created before a resource is purged
 			w.ReloadFor = tells(g, n, nil, row, changes, left[n], false)
 		default:
 			w.ReloadFor = tells(g, n, rows, row, changes, left[n], shown)
@@ -89,8 +89,8 @@ func (e *Engine) withReloads(
 	return planned
 }
 
-// leaving returns by node the resources that it required and that would be purged, as they have left
-// the model. Their purge comes behind what is done to it.
+// leaving returns, by node, the former requirements of the node that have left the model and would
+// be purged. They are purged after the changes of the node itself.
 func leaving(
 	planned []planner.PlannedChange, at map[resource.ID]int, g *version.Graph,
 	rows map[resource.ID]*state.Row,
@@ -112,27 +112,28 @@ func leaving(
 	return out
 }
 
-// isChanged reports whether others would be told that a resource has changed, but for its reload.
+// isChanged reports whether a resource would send a change event, apart from its own reload.
 func isChanged(w *planner.PlannedChange, row *state.Row) bool {
 	switch w.Action {
 	case "create", "update", "delete":
 		return !w.Failed
-	case "none": // what a run has changed that did not succeed is told of with the next
+	case "none": // A change by an unsuccessful run is sent after the next successful run.
 		return row.PossiblyChanged && !w.Failed && len(w.Changes) == 0
 	}
 	return false
 }
 
-// mayReload reports whether a resource reloads if it is told of a change: not if it goes or fails.
-// When it is made for the first time, it reloads only for what is purged afterwards.
+// mayReload reports whether a resource reloads when it receives a change event. A resource that is
+// removed or that fails does not reload. A resource that is created for the first time reloads only
+// for resources that are purged afterwards.
 func (e *Engine) mayReload(w *planner.PlannedChange, row *state.Row) bool {
 	return !w.Failed && !row.Removing &&
 		(w.Action == "none" || w.Action == "create" || w.Action == "update") &&
 		run.Reloads(e.Handlers[w.ID.Type()], row)
 }
 
-// tells returns what a resource requires that tells it of a change: one that a deploy makes or, if
-// it is run in any case, that was made since it succeeded last.
+// tells returns the requirements of a resource that send it a change event: changes that the deploy
+// makes, and, if runs is set, changes made since the resource last succeeded.
 func tells(
 	g *version.Graph, n int32, rows map[resource.ID]*state.Row, row *state.Row,
 	changes map[resource.ID]bool, left []resource.ID, runs bool,
@@ -141,7 +142,7 @@ func tells(
 	if err != nil || !res.ReceiveEvents || res.Purged || res.ReportOnly {
 		return nil
 	}
-	was, later := *row, time.Unix(1<<40, 0) // later than all that is recorded
+	was, later := *row, time.Unix(1<<40, 0) // later than all recorded times
 	if !runs {
 		was.Notes, was.SucceededAt = nil, later
 	}

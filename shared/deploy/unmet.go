@@ -9,7 +9,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// lacks returns what a planned change lacks, as its handler says.
+// lacks returns the message of the first line that reports a missing condition, or "".
 func lacks(lines []provider.Line) string {
 	for i := range lines {
 		if lines[i].Lacking() {
@@ -19,9 +19,9 @@ func lacks(lines []provider.Line) string {
 	return ""
 }
 
-// unmet notes that planned changes would fail that lack something, and leaves out what they lack
-// where something that they require would be changed before, which may see to it. What was found is
-// in the order in which it would run, and what is not known to stay as it is may change.
+// unmet marks planned changes with a missing condition as failed, unless a requirement would change
+// earlier and may satisfy the condition. In that case, it removes the reason. A requirement whose
+// result is unknown counts as changing. d.out.Planned must be in execution order.
 func (d *dryRunner) unmet(g *version.Graph) {
 	stays := map[resource.ID]bool{}
 	for i := range d.out.Planned {
@@ -30,7 +30,7 @@ func (d *dryRunner) unmet(g *version.Graph) {
 		if n < 0 {
 			continue
 		}
-		alone := true // nothing that it requires would be changed
+		alone := true // none of its requirements would change
 		for _, q := range g.Requires(n) {
 			alone = alone && stays[g.IDs[q]]
 		}
@@ -47,10 +47,10 @@ func (d *dryRunner) unmet(g *version.Graph) {
 	}
 }
 
-// skip notes of what requires something that would not be as wanted that it would be skipped,
-// unless it is only compared. What was found is in the order in which it would run.
+// skip marks a resource as skipped if one of its requirements would not be compliant, unless the
+// resource is only compared. d.out.Planned must be in execution order.
 func (d *dryRunner) skip(g *version.Graph, rows map[resource.ID]*state.Row) {
-	after := map[resource.ID]*state.Row{} // as runs would leave the rows
+	after := map[resource.ID]*state.Row{} // the rows as runs would leave them
 	for i := range d.out.Planned {
 		w := &d.out.Planned[i]
 		n := g.Node(w.ID)
