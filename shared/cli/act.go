@@ -13,7 +13,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// workCommands are deploy and repair: they do what is released.
+// workCommands groups deploy and repair, which schedule work on the released version.
 type workCommands struct {
 	*console
 	*location
@@ -23,7 +23,7 @@ type workCommands struct {
 	results *results
 }
 
-// workCommands are the commands that do what is released, or check it.
+// commands returns deploy and repair.
 func (c *workCommands) commands() []*cobra.Command {
 	return []*cobra.Command{
 		c.workCommand("deploy", "Deploy unfinished resources of the released version",
@@ -78,7 +78,7 @@ func (c *workCommands) workCommand(name, short, example string) *cobra.Command {
 	return cmd
 }
 
-// work schedules work on what is released and, unless told otherwise, waits for it.
+// work schedules work on the released version. Unless the flags disable waiting, work waits for it.
 func (c *workCommands) work(ctx context.Context, work api.Work, f workFlags) error {
 	return c.within(ctx, f.timeout, func(ctx context.Context) error {
 		return c.workNow(ctx, work, f)
@@ -123,7 +123,7 @@ func (c *workCommands) workNow(ctx context.Context, work api.Work, f workFlags) 
 	return c.worked(ctx, work.Filter, of, done, began)
 }
 
-// somethingMatches refuses the terms of a filter that select nothing that there is.
+// somethingMatches rejects the terms of a filter that match no existing resource.
 func (c *workCommands) somethingMatches(ctx context.Context, terms []string) error {
 	nothing := nothingMatches(terms)
 	if nothing == nil {
@@ -151,7 +151,7 @@ func nothingMatches(terms []string) error {
 		WithHint("`southbound resources` lists all resources")
 }
 
-// worked writes what came of deploy or repair of what the terms of a filter select.
+// worked writes the result of deploy or repair for the resources that the terms of a filter select.
 func (c *workCommands) worked(
 	ctx context.Context, terms []string, of asked, done waited, began time.Time,
 ) error {

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/api"
 )
 
-// agentCommands list agents, and forget those that are not used.
+// agentCommands list agents, and forget unused agents.
 type agentCommands struct {
 	*console
 	*location

@@ -1,4 +1,4 @@
-// Package cli is the command line: it reads arguments, asks a home (the engine in this process, or
+// Package cli is the command line: it reads arguments, opens a home (the engine in this process, or
 // a server), and writes output for people or for programs.
 package cli
 
@@ -32,8 +32,8 @@ const (
 	exitInterrupted = 130
 )
 
-// app is one run of the program: what its commands share. root gives each command the parts that
-// it needs.
+// app is one run of the program: the parts that its commands share. root gives each command the
+// parts that it needs.
 type app struct {
 	*console
 	*location
@@ -73,7 +73,7 @@ func Main(
 	a := newApp(&console{stdin: stdin, out: stdout, err: stderr}, &location{},
 		&program{definitions: definitions})
 	ctx = child.With(ctx, &a.children.Table)
-	a.grace, _ = graceOf() // what is wrong with it is said when something is opened
+	a.grace, _ = graceOf() // opening a home reports an invalid grace period
 	defer a.watch(ctx)()
 	a.conns.ssh.Programs = &remote.Programs{Dir: os.Getenv("SOUTHBOUND_PROGRAMS")}
 	root := a.root()
@@ -87,7 +87,7 @@ func Main(
 		err = fault.Wrap(fault.Unavailable, "write to standard output", a.lost)
 	}
 	if err != nil {
-		// after a wrong flag, the others are not read
+		// parsing stops at a wrong flag and skips the flags after it
 		a.json = a.json || slices.Contains(args, "--json")
 		return a.fail(err)
 	}

@@ -24,7 +24,7 @@ type applied struct {
 	Path string `json:"path"`
 }
 
-// lastApplied reads the record of a data directory; it is empty if there is none.
+// lastApplied reads the record of a data directory; the result is empty if there is no record.
 func lastApplied(data string) applied {
 	var out applied
 	b, err := os.ReadFile(filepath.Join(data, local.AppliedFile))
@@ -53,8 +53,8 @@ func (l *location) remember(path string) {
 	}
 }
 
-// root returns what path belongs to: its directory if that has a project file, otherwise path; ""
-// for standard input.
+// root returns the project that path belongs to: its directory if that has a project file,
+// otherwise path. For standard input, root returns "".
 func (l *location) root(path string) string {
 	if path == "-" || path == "" {
 		return ""
@@ -191,8 +191,8 @@ func (l *location) projectAround(start string) string {
 }
 
 // dataOf finds the data directory of a command that works on path, if no flag, variable or project
-// file names one; docs/cli.md has the rules. A path that was not applied there before gets a data
-// directory of its own: the resources of another one must not leave the model for it.
+// file names one; docs/cli.md has the rules. A path that was never applied to the data directory in
+// use gets its own: applying it there would remove the other path's resources from the model.
 func (l *location) dataOf(path string) string {
 	if isDir(dataDir) {
 		return dataDir

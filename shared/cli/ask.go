@@ -17,9 +17,9 @@ import (
 // maxAsked is how many resources a question names.
 const maxAsked = 20
 
-// limited exports a model, unless more would be deleted than may be. Where somebody sits at a
-// terminal, that is asked, and also what would be left behind; otherwise the documents have said
-// it.
+// limited exports a model, unless the export would delete more resources than the limit allows. At
+// a terminal, limited asks the user to confirm these deletions and the resources that would be left
+// behind. Elsewhere, the documents are taken as the confirmation.
 func (e *exporter) limited(
 	ctx context.Context, x deploy.Export, f exportFlags, sent func(api.Sent),
 ) (deploy.Exported, error) {
@@ -31,7 +31,7 @@ func (e *exporter) limited(
 		return e.home.Export(ctx, e.env, x, sent)
 	}
 	bound := x.Limits
-	x.Limits = &deploy.Limits{} // whatever leaves is asked for
+	x.Limits = &deploy.Limits{} // the user confirms every resource that leaves the model
 	out, err := e.home.Export(ctx, e.env, x, sent)
 	for fault.Is(err, fault.Refused) {
 		if x.Expect != "" {
@@ -56,8 +56,8 @@ func (e *exporter) limited(
 	return out, err
 }
 
-// leftBehind says what an export has left behind: perhaps the documents were only some of those
-// that were exported before.
+// leftBehind reports the resources that an export has left behind: the documents may be only a part
+// of those that were exported before.
 func (e *exporter) leftBehind(out deploy.Exported) {
 	if out.LeftBehind == 0 {
 		return
@@ -68,7 +68,7 @@ func (e *exporter) leftBehind(out deploy.Exported) {
 		"forgets them; --partial keeps what is not in the documents")
 }
 
-// leftText counts what left the documents and is not deleted.
+// leftText counts the resources that left the documents and are not deleted.
 func leftText(n int) string {
 	if n == 1 {
 		return "1 left the documents and stays as it is"
@@ -87,7 +87,7 @@ func are(n int, what string) string {
 	return plural(n, what) + " are"
 }
 
-// deleted returns what would be deleted, and be it to be made anew.
+// deleted returns the planned deletions, including those of resources that are then created again.
 func deleted(planned []deploy.PlannedChange) []deploy.PlannedChange {
 	var out []deploy.PlannedChange
 	for _, w := range planned {
@@ -98,7 +98,7 @@ func deleted(planned []deploy.PlannedChange) []deploy.PlannedChange {
 	return out
 }
 
-// left returns what would leave the model and stay as it is.
+// left returns the resources that would leave the model and keep their state.
 func left(planned []deploy.PlannedChange) []deploy.PlannedChange {
 	var out []deploy.PlannedChange
 	for _, w := range planned {

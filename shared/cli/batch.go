@@ -13,7 +13,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// waveFlags say in which waves agents are worked on, and what has to be well between them.
+// waveFlags define the waves of agents, and the resources that must be healthy between two waves.
 type waveFlags struct {
 	batch    string
 	parallel int
@@ -31,7 +31,7 @@ func (f *waveFlags) addGate(fl *pflag.FlagSet) {
 		"continue after a wave only if these resources are deployed: a term of a `FILTER`; repeatable")
 }
 
-// refused adds the flags to a command that works on everything at once.
+// refused adds the flags to a command that has no waves; setting them there is an error.
 func (f *waveFlags) refused(fl *pflag.FlagSet) {
 	f.add(fl)
 	f.addGate(fl)
@@ -43,7 +43,7 @@ func (f *waveFlags) refused(fl *pflag.FlagSet) {
 // set reports whether there are to be waves.
 func (f *waveFlags) set() bool { return f.batch != "" || f.parallel != 0 }
 
-// checked reports what is wrong with the flags, as far as that does not depend on agents.
+// checked validates the flags as far as validation does not depend on agents.
 func (f *waveFlags) checked() error {
 	if f.parallel < 0 {
 		return fault.New(fault.Usage, "", "--max-parallel is negative").
@@ -95,15 +95,15 @@ func (f *waveFlags) steps() ([]step, error) {
 	return out, nil
 }
 
-// workload is the agents, or the instances of services, that have work, in order, and all names that
-// --batch may have. noun is what they are; "": agents.
+// workload holds the agents, or the instances of services, that have work, in order, and all names
+// that --batch accepts. noun names them in messages; "": agents.
 type workload struct {
 	agents, known []string
 	noun          string
 }
 
-// waves cuts agents with work into waves, as the flags say; idle are those that --batch names and
-// that have no work.
+// waves divides agents with work into waves according to the flags. idle are the agents that
+// --batch names and that have no work.
 func (f *waveFlags) waves(w workload) (out [][]string, idle []string, err error) {
 	steps, err := f.steps()
 	if err != nil {
@@ -146,7 +146,7 @@ func (f *waveFlags) waves(w workload) (out [][]string, idle []string, err error)
 	return out, idle, nil
 }
 
-// size returns how many agents a step takes of those that are left.
+// size returns how many of the remaining agents a step takes.
 func (f *waveFlags) size(s step, all, left int) int {
 	n := s.n
 	if s.percent {

@@ -11,14 +11,15 @@ import (
 	"southbound/shared/resource"
 )
 
-// did is what came of what a command has asked for.
+// did holds the results of a command's request.
 type did struct {
 	fixed   int // resources that had drifted and were set right
 	changes []api.Changed
 }
 
-// did reads what was changed since a command asked for it, among what it asked for. If two ask for
-// the same at once, it is done once, and both are told.
+// did reads the changes since a command's request, limited to the requested resources. If two
+// commands request the same resources concurrently, the work is done once, and both commands report
+// it.
 func (w *waiter) did(ctx context.Context, of asked) (did, error) {
 	if of.idle {
 		return did{}, nil
@@ -61,7 +62,7 @@ func (w *waiter) did(ctx context.Context, of asked) (did, error) {
 // maxChanges bounds how many changes are listed for people.
 const maxChanges = 50
 
-// changeWord says what was done to a thing.
+// changeWord returns the word for a change of a resource.
 func changeWord(c diff.Change, replaced bool) string {
 	if replaced && c == diff.Updated {
 		return "replaced"

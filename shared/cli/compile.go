@@ -26,7 +26,7 @@ type compileFlags struct {
 	timeout          time.Duration
 }
 
-// compiler is compile: it says what a model comes to.
+// compiler is compile: it shows the result of compiling a model.
 type compiler struct {
 	*console
 	docs *documents
@@ -57,7 +57,7 @@ func (co *compiler) compileCommand() *cobra.Command {
 	return cmd
 }
 
-// compiled is what compile writes as JSON.
+// compiled is the JSON output of compile.
 type compiled struct {
 	Variables  map[string]any `json:"variables"`
 	Instances  map[string]int `json:"instances"`
@@ -147,7 +147,8 @@ func (co *compiler) printResources(b source.Built) error {
 	return err
 }
 
-// exact returns what a document has, with its numbers as they are to be read again: 2.0 is a float.
+// exact returns a value of a document with its numbers in the form that parses to the same type:
+// 2.0 is a float.
 func exact(v any) any {
 	return resource.Map(v, func(v any) any {
 		switch v.(type) {
@@ -170,7 +171,7 @@ func plainValue(v types.Value) any {
 	case float64:
 		text := types.FloatText(v) // 2.0 stays a float, and 1e+19 no whole number
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return text // as there is no such number in JSON
+			return text // JSON has no such number
 		}
 		return json.Number(text)
 	case *types.List:
@@ -196,8 +197,8 @@ func plainValue(v types.Value) any {
 	return v
 }
 
-// showCompiled says what came out, for people: the numbers of instances of the entities of the
-// model, and of resources.
+// showCompiled writes a summary for people: the numbers of instances of the model's entities, and
+// of resources.
 func (co *compiler) showCompiled(c *compile.Compiled) {
 	co.printf("%s\n", plural(len(c.Instances), "instance"))
 	for _, name := range slices.Sorted(maps.Keys(c.Counts)) {

@@ -10,14 +10,14 @@ import (
 	"southbound/shared/api"
 )
 
-// completer is what a shell offers for arguments.
+// completer provides shell completion of arguments.
 type completer struct {
 	*location
 	*session
 }
 
-// complete makes the shell offer what list returns for the first argument of a command. If list
-// fails, nothing is offered.
+// complete makes the shell offer the results of list for the first argument of a command. If list
+// fails, the shell offers nothing.
 func (cp *completer) complete(
 	c *cobra.Command, list func(ctx context.Context, word string) []string,
 ) {

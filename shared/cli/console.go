@@ -20,8 +20,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// console is what a command says, and to whom: people, programs, and who reads the exit code; and
-// what it asks at a terminal.
+// console holds the output of a command and its readers: people, programs, and the caller that
+// reads the exit code. It also asks questions at a terminal.
 type console struct {
 	stdin   io.Reader
 	out     io.Writer
@@ -30,20 +30,20 @@ type console struct {
 	lost    error      // the first thing that could not be written to standard output
 	code    int        // the exit code if there is no error
 
-	// What flags say.
+	// The values of flags.
 	json    bool
 	quiet   bool
 	noColor bool
 	full    bool // whole values, however long they are
-	unfold  bool // each of what is the same on several agents
+	unfold  bool // show equal items of several agents separately
 }
 
-// to returns a console whose results go elsewhere.
+// to returns a console that writes results to w.
 func (c *console) to(w io.Writer) *console {
 	return &console{out: w, noColor: c.noColor, unfold: c.unfold}
 }
 
-// say writes a message for people.
+// say writes a message for people, unless --quiet is set.
 func (c *console) say(format string, args ...any) {
 	if !c.quiet {
 		c.complain(format, args...)
@@ -63,7 +63,7 @@ func (c *console) line(v any) {
 	c.wrote(enc.Encode(v))
 }
 
-// output returns standard output for those who write there themselves.
+// output returns standard output for callers that write to it directly.
 func (c *console) output() io.Writer { return output{c} }
 
 type output struct{ c *console }
@@ -75,7 +75,8 @@ func (o output) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// wrote notes what became of a write to standard output: a result that did not get there is none.
+// wrote records the outcome of a write to standard output: a result that was not written is an
+// error.
 func (c *console) wrote(err error) {
 	if c.lost == nil {
 		c.lost = err
@@ -131,7 +132,7 @@ func (c *console) failText(err error, problems diag.Problems, more int) {
 	c.complain("southbound: %s; nothing was stored", api.CountProblems(len(problems)+more))
 }
 
-// problems lists problems, and says how many more there are.
+// problems lists problems, and counts those that are omitted.
 func (c *console) problems(problems diag.Problems, more int) {
 	lines := compile.Lines()
 	for _, p := range problems {
@@ -142,12 +143,12 @@ func (c *console) problems(problems diag.Problems, more int) {
 	}
 }
 
-// complain writes a line about what went wrong, also when messages are not wanted.
+// complain writes a line about an error, also with --quiet.
 func (c *console) complain(format string, args ...any) {
 	_, _ = fmt.Fprintf(c.err, format+"\n", harmless(args)...)
 }
 
-// warn tells people warnings of a model.
+// warn writes the warnings of a model for people.
 func (c *console) warn(warnings diag.Problems) {
 	lines := compile.Lines()
 	for _, w := range warnings {
@@ -163,7 +164,7 @@ func complainOf(c *console, p diag.Problem, first string, lines func(diag.Pos) (
 	}
 }
 
-// none tells people that there is nothing to list.
+// none reports an empty list to people.
 func (c *console) none(what string, filtered bool) {
 	switch {
 	case c.json:
@@ -174,8 +175,8 @@ func (c *console) none(what string, filtered bool) {
 	}
 }
 
-// colored reports whether results are shown in colour: on a terminal, unless somebody does not want
-// that.
+// colored reports whether results are shown in colour: on a terminal, unless a flag or a variable
+// disables colour.
 func (c *console) colored() bool {
 	_, is := terminal(c.out)
 	return is && !c.noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
@@ -197,7 +198,7 @@ func (c *console) paint(s state.Status, width int) painted {
 	return painted("\x1b[" + code + "m" + text + "\x1b[0m")
 }
 
-// style says how differences are shown.
+// style returns the display style of differences.
 func (c *console) style(indent string) diffview.Style {
 	return diffview.Style{Indent: indent, Whole: c.full, Color: c.colored()}
 }
@@ -212,16 +213,16 @@ func (c *console) fullFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.full, "full", false, "show whole values")
 }
 
-// foldFlag gives a command the flag that has it show each of what is the same on several agents.
+// foldFlag adds the flag that shows equal items of several agents separately.
 func foldFlag(c *console, cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.unfold, "unfold", false,
 		"show every change and failure, also equal ones on several agents")
 }
 
-// planExit says for which findings of a plan the program exits with 5, and why it would be refused.
+// planExit defines which findings of a plan set exit code 5, and why the release would be refused.
 type planExit struct {
-	changes     bool  // what would be done
-	differences bool  // also what is only compared, and differs
+	changes     bool  // planned changes
+	differences bool  // also differences of resources that are only compared
 	refused     error // why its release would be refused; nil: it would not
 	read        bool  // the plan was compared with reality
 	agents      []deploy.AgentChange
@@ -259,7 +260,7 @@ func (c *console) showPlan(planned []deploy.PlannedChange, exit planExit) error 
 	return nil
 }
 
-// wouldBeRefused tells people why the release of a version would be refused, if it would.
+// wouldBeRefused reports to people why the release of a version would be refused, if it would.
 func wouldBeRefused(c *console, number int, refused error) {
 	if problems, more := diag.Of(refused); len(problems) > 0 && !c.json {
 		c.complain("`southbound release %d` would be refused:", number)
@@ -267,8 +268,8 @@ func wouldBeRefused(c *console, number int, refused error) {
 	}
 }
 
-// showStep shows what would become of one resource, if that is anything. same names the agents on
-// which it is the same.
+// showStep shows the planned change of one resource, if there is one. same names the agents that
+// have the same change.
 func showStep(c *console, w *deploy.PlannedChange, word, same string) {
 	switch {
 	case w.Failed:

@@ -46,7 +46,7 @@ func (ds *discovery) discoverCommand() *cobra.Command {
 	return cmd
 }
 
-// document is what discover writes: format 1.
+// document is the output of discover: format 1.
 type document struct {
 	Southbound int           `json:"southbound" yaml:"southbound"`
 	Agents     described     `json:"agents,omitempty" yaml:"agents,omitempty"`
@@ -123,7 +123,8 @@ func numbered(v any) any {
 // maxLeft bounds how many of the things that are left out are named.
 const maxLeft = 20
 
-// sayWhere says that an agent is not known, where others are: then this machine was looked at.
+// sayWhere reports that an agent is unknown although others exist; discover then examined this
+// machine.
 func (ds *discovery) sayWhere(ctx context.Context, agent string) {
 	agents, err := ds.home.Agents(ctx, ds.env)
 	if err != nil || len(agents) == 0 ||

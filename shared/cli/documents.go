@@ -27,23 +27,23 @@ import (
 	"southbound/shared/source"
 )
 
-// documents reads what a command is given: documents, or a model.
+// documents reads the input of a command: documents, or a model.
 type documents struct {
 	*console
 	*location
 	*program
 
-	// path is what the command deploys; "": nothing, or standard input.
+	// path is the path that the command deploys; "": nothing, or standard input.
 	path string
 	// handled is the model that was read and has handlers in Python; "": none was.
 	handled string
-	// modules are used by models as they stand, whatever else is installed under their names.
+	// modules are used by models unchanged, even if other modules are installed under their names.
 	modules []*module.Module
 	// host runs the Python code of models; nil: each starts its own.
 	host *python.Host
-	// told are the files of which a warning was written.
+	// told are the files for which a warning was written.
 	told map[string]bool
-	// described says where a resource is written in documents; nil: not known.
+	// described returns the position of a resource in documents; nil: not known.
 	described func(id string) diag.Pos
 }
 
@@ -54,14 +54,14 @@ type loaded struct {
 	check  func(*model.Model) diag.Problems
 }
 
-// model compiles a model. With say, what it prints goes to standard error.
+// model compiles a model. With say, output that the model prints goes to standard error.
 func (d *documents) model(
 	ctx context.Context, path string, noStd, say bool,
 ) (*compile.Compiled, error) {
 	return d.compiled(ctx, path, noStd, say, nil, nil)
 }
 
-// modelFor compiles a model that says what it prints, for services that it tells of.
+// modelFor compiles a model for services, shows the output that it prints, and passes s to it.
 func (d *documents) modelFor(
 	ctx context.Context, path string, s *lsm.Services,
 ) (*compile.Compiled, error) {
@@ -99,11 +99,12 @@ func (d *documents) compiled(
 	return c, cutOff(ctx, err)
 }
 
-// compiling is what is done to a model.
+// compiling is the operation of errors that end the compilation of a model.
 const compiling = "compile the model"
 
-// cutCompiling returns the error of a model whose compilation was ended by the time or by an
-// interrupt; nil if err is another one. It says what went on, and a command adds what that means.
+// cutCompiling returns the error of a model whose compilation was ended by a timeout or by an
+// interrupt; nil if err is another error. The error names the step that was running; hint adds the
+// consequence for the command.
 func cutCompiling(err error, hint string) error {
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Op != compiling {
@@ -115,8 +116,8 @@ func cutCompiling(err error, hint string) error {
 	return fault.New(f.Kind, compiling, "%s", f.Message).WithHint("%s", hint)
 }
 
-// cutOff says of an error in a model that it was caused by the end of the time, or an interrupt,
-// and what went on, if that is known: a call in the model, or something else that Python code does.
+// cutOff wraps an error in a model if a timeout or an interrupt caused it. If the running step is
+// known, the error names it: a call in the model, or other work of Python code.
 func cutOff(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || cause == nil {
@@ -146,8 +147,8 @@ func cutOff(ctx context.Context, err error) error {
 		WithHint("%s", strings.ReplaceAll(hint, "\n", "\n  "))
 }
 
-// loadModel compiles a model, reads the documents beside it, and returns what is deployed. It writes
-// their warnings.
+// loadModel compiles a model, reads the documents beside it, and returns the model to deploy. It
+// writes their warnings.
 func (d *documents) loadModel(
 	ctx context.Context, path string, o source.Options,
 ) (*model.Model, error) {
@@ -183,13 +184,13 @@ func (d *documents) load(ctx context.Context, path string, f exportFlags) (*load
 }
 
 // options returns the options for reading documents with the types of this program. In a partial
-// export, requirements may be met by resources that are not in it.
+// export, requirements may be met by resources outside the export.
 func (d *documents) options(path string, partial bool) (source.Options, error) {
 	types, err := d.registry()
 	if err != nil {
 		return source.Options{}, err
 	}
-	// handlers say what follows from a resource
+	// handlers return the resources that follow from a resource
 	e := deploy.New(deploy.Config{Types: types, Handlers: d.handlers()})
 	check := e.ValidateClosed
 	if partial {
@@ -212,22 +213,22 @@ func (d *documents) asExport(
 		Origin:   originOf(ctx, d.say, path, f.origin)}
 }
 
-// fingerprint combines the fingerprint of the documents with what else an export depends on.
+// fingerprint combines the fingerprint of the documents with the other inputs of an export.
 func (d *documents) fingerprint(documents string) string {
 	settings, _ := json.Marshal(d.project.Settings)
 	sum := sha256.Sum256([]byte(documents + platform.Build() + string(settings)))
 	return hex.EncodeToString(sum[:])
 }
 
-// describedAt returns a function that says where a resource is described. It knows nothing if the
-// documents have problems.
+// describedAt returns a function that returns the position at which a resource is described. The
+// function returns no positions if the documents have problems.
 func (d *documents) describedAt(ctx context.Context, path string) func(id string) diag.Pos {
 	types, err := d.registry()
 	if err != nil {
 		return nil
 	}
 	var model *model.Model
-	if project.Is(path) { // what it prints was printed before
+	if project.Is(path) { // the output of the model was printed before
 		var c *compile.Compiled
 		if c, err = d.model(ctx, path, false, false); err == nil {
 			model, err = d.withDocuments(ctx, path, c, source.Options{Path: path, Types: types},
@@ -246,8 +247,8 @@ func (d *documents) describedAt(ctx context.Context, path string) func(id string
 	return func(id string) diag.Pos { return at[id] }
 }
 
-// writtenAt says where a resource is written in the documents that the command was told; nil: none,
-// or not there.
+// writtenAt returns the position of a resource in the documents that the command was given; nil: no
+// documents were given, or they do not describe the resource.
 func (d *documents) writtenAt(ctx context.Context, id resource.ID) *diag.Pos {
 	if d.path == "" {
 		return nil

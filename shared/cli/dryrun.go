@@ -16,7 +16,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// dryRunner is dryrun: it compares what is released with reality.
+// dryRunner is dryrun: it compares the released version with reality.
 type dryRunner struct {
 	*console
 	*location
@@ -95,7 +95,7 @@ func (dr *dryRunner) dryRunNow(
 	return err
 }
 
-// dryRun compares what matches of a version with reality, in waves if that is asked for.
+// dryRun compares the matching resources of a version with reality, in waves if f sets waves.
 func (dr *dryRunner) dryRun(
 	ctx context.Context, number int, terms []string, f waveFlags,
 ) (deploy.DryRun, error) {
@@ -131,7 +131,8 @@ func (dr *dryRunner) dryRun(
 	return all, nil
 }
 
-// agentsOfVersion returns the agents of what matches in a version, 0 for the one that is released.
+// agentsOfVersion returns the agents of the matching resources of a version; 0 is the released
+// version.
 func (dr *dryRunner) agentsOfVersion(
 	ctx context.Context, number int, terms []string,
 ) ([]string, error) {
@@ -152,7 +153,7 @@ func (dr *dryRunner) agentsOfVersion(
 	return slices.Sorted(maps.Keys(names)), err
 }
 
-// versionAndFilter reads the arguments of dryrun: the number of a version, 0 if there is none, and
+// versionAndFilter parses the arguments of dryrun: the number of a version, 0 if there is none, and
 // the terms of a filter.
 func versionAndFilter(args []string) (number int, terms []string, err error) {
 	if len(args) > 0 && !strings.ContainsAny(args[0], filterSigns) {

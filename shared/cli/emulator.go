@@ -17,8 +17,8 @@ type emulator struct {
 	next    http.RoundTripper
 }
 
-// emulated returns the transport to the emulator that SOUTHBOUND_ENDPOINT names; nil when there is
-// none.
+// emulated returns the transport to the emulator that SOUTHBOUND_ENDPOINT names; nil if the
+// variable is not set.
 func emulated() (http.RoundTripper, error) {
 	text := os.Getenv("SOUTHBOUND_ENDPOINT")
 	if text == "" {

@@ -33,7 +33,7 @@ type exportFlags struct {
 	origin      state.Origin
 }
 
-// exporter is apply and export: it stores what documents say, and has it deployed.
+// exporter is apply and export: it stores the documents as a version, and deploys the version.
 type exporter struct {
 	*console
 	*location
@@ -122,7 +122,7 @@ const tooManyDeleted = "%s would be deleted; --allow-delete permits %d; nothing 
 
 const allowDeleteHelp = "refuse with exit code 2 if more resources would be deleted (-1: no limit)"
 
-// checked reports what is wrong with the flags.
+// checked validates the flags.
 func (f *exportFlags) checked(cmd *cobra.Command) error {
 	if f.allowDelete < -1 {
 		return fault.New(fault.Usage, cmd.Name(), "--allow-delete is a number from 0")
@@ -130,7 +130,7 @@ func (f *exportFlags) checked(cmd *cobra.Command) error {
 	return f.targeted(cmd.Name())
 }
 
-// asPlanned refuses flags that would have something else done than a plan says.
+// asPlanned rejects flags that would change the actions of a plan.
 func (f *exportFlags) asPlanned(cmd *cobra.Command) error {
 	if err := notNegative(cmd.Name(), "timeout", f.timeout); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 	var of asked
 	// then all that is done for it is done for its version
 	byVersion := e.remote() && !f.check && !f.retry
-	if f.wait && !f.noRelease && !byVersion { // else nobody asks what came of it
+	if f.wait && !f.noRelease && !byVersion { // without waiting, the result is not read
 		var err error
 		if of, err = e.waiter.mark(ctx); err != nil {
 			return cutShort(ctx, err)
@@ -218,10 +218,10 @@ func (e *exporter) exportNow(ctx context.Context, path string, f exportFlags) er
 	return e.exported(ctx, out, of, f, began)
 }
 
-// clocksDiffer is how much the clocks of those that serve a home may differ.
+// clocksDiffer is the largest difference between the clocks of the machines that serve a home.
 const clocksDiffer = time.Second
 
-// exported waits for what an export has asked for, if that is wanted, and writes what came of it.
+// exported waits for the work of an export if the flags request it, and writes the result.
 func (e *exporter) exported(
 	ctx context.Context, out deploy.Exported, of asked, f exportFlags, began time.Time,
 ) error {
@@ -243,7 +243,7 @@ func (e *exporter) exported(
 	}
 	r.Repaired = done.Did.fixed
 	r.Tell(done.Did.changes)
-	// A partial export is part of what follows.
+	// A partial export is part of the versions that follow it.
 	if now := done.Progress.Released; !f.partial && now != out.Version && out.Version > 0 {
 		r.Superseded = now
 	}
@@ -258,7 +258,7 @@ func (e *exporter) store(
 	cache := e.inputsFile(path)
 	whole := !f.partial && !f.noRelease && len(f.deleteSets)+len(f.filter) == 0
 	lost := e.mayHaveLost(ctx)
-	documents := !project.Is(path) // what a model comes to depends on more than its texts
+	documents := !project.Is(path) // a model depends on more than the texts of its documents
 	if read == nil && whole && !lost && documents {
 		if out, done, err := e.storeChanges(ctx, path, cache, f); done || err != nil {
 			return out, err
@@ -294,8 +294,8 @@ func (e *exporter) store(
 	return out, err
 }
 
-// mend stores files of the documents again that the data directory has lost: those that a version
-// names, as the export itself stores what is new.
+// mend stores files of the documents again that the data directory has lost. It stores the files
+// that a version names, since the export itself stores new files.
 func (e *exporter) mend(ctx context.Context, read *loaded, lost bool) error {
 	if !lost || len(read.model.Files) == 0 {
 		return nil
@@ -319,7 +319,8 @@ func (e *exporter) mend(ctx context.Context, read *loaded, lost bool) error {
 	return err
 }
 
-// mayHaveLost reports that something fails on this machine, which may be for want of stored bytes.
+// mayHaveLost reports whether a resource fails on this machine, possibly because stored bytes are
+// missing.
 func (e *exporter) mayHaveLost(ctx context.Context) bool {
 	if e.own == nil {
 		return false
@@ -345,7 +346,7 @@ func (e *exporter) known(
 	return out, true, err
 }
 
-// cutShort explains what it means that an export ended before there was a version to wait for.
+// cutShort explains the effect of an export that ended before it had a version to wait for.
 func cutShort(ctx context.Context, err error) error {
 	const hint = "a version is stored whole or not at all; the same command begins again"
 	if ctx.Err() != nil {

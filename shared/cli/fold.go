@@ -31,8 +31,8 @@ func agentsOfFold(g render.Folded, id func(i int) resource.ID) []string {
 	return out
 }
 
-// showSteps shows what a plan would do, with what is the same on several agents once. What would
-// fail for one reason is one line.
+// showSteps shows the actions of a plan, with equal actions of several agents once. Resources that
+// would fail for one reason share one line.
 func showSteps(c *console, planned []deploy.PlannedChange) {
 	alike := failedAlike(c, planned)
 	id := func(i int) resource.ID { return planned[i].ID }
@@ -50,7 +50,7 @@ func showSteps(c *console, planned []deploy.PlannedChange) {
 	}
 }
 
-// stepKey identifies what would be done, whatever the agent.
+// stepKey identifies a planned action regardless of its agent.
 func stepKey(w *deploy.PlannedChange) (key, agent string) {
 	l := api.PlanLineOf(w)
 	return render.StepKey(&l)
@@ -59,11 +59,11 @@ func stepKey(w *deploy.PlannedChange) (key, agent string) {
 // maxAlike is how many resources are named that would fail for the same reason as another.
 const maxAlike = 20
 
-// reasonOf is why something would fail, whatever its agent.
+// reasonOf returns why a resource would fail, regardless of its agent.
 func reasonOf(w *deploy.PlannedChange) string { return render.AnywhereIn(w.Reason, w.ID) }
 
-// failedAlike returns what would fail, or could not be read, by its reason: where an agent is not
-// reached, a long reason is shown once, and not for every resource.
+// failedAlike groups the resources that would fail, or could not be read, by their reason. If an
+// agent is unreachable, a long reason is then shown once and not for every resource.
 func failedAlike(c *console, planned []deploy.PlannedChange) map[string][]resource.ID {
 	out := map[string][]resource.ID{}
 	for i := range planned {
@@ -74,7 +74,7 @@ func failedAlike(c *console, planned []deploy.PlannedChange) map[string][]resour
 	return out
 }
 
-// changeKey identifies what was changed, whatever the agent.
+// changeKey identifies a change regardless of its agent.
 func changeKey(x *api.Changed) (key, agent string) {
 	return fmt.Sprintf("%s %s %t %q", render.Anywhere(x.ID), x.Change, x.Replaced, x.Attributes),
 		x.ID.Agent()
@@ -83,7 +83,7 @@ func changeKey(x *api.Changed) (key, agent string) {
 // tookKey is the member of log lines that has how long a command took.
 const tookKey = "duration_ms"
 
-// actionKey identifies what an action did and logged, whatever the agent and the time.
+// actionKey identifies the changes and messages of an action, regardless of its agent and time.
 func actionKey(x *api.Action) (key, agent string) {
 	of := x.Resource
 	var lines strings.Builder

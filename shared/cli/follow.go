@@ -13,8 +13,8 @@ import (
 	"southbound/shared/patience"
 )
 
-// overlap is how far back a follower looks for what it has not seen: what was finished first may be
-// recorded last.
+// overlap is how far back a follower looks for unseen actions: actions may be recorded in another
+// order than they finished.
 const overlap = 2 * time.Second
 
 // lastPollTimeout is how long the last look of a follower may take.
@@ -23,8 +23,8 @@ const lastPollTimeout = 5 * time.Second
 // maxServed is how many agents are named of an environment that is served.
 const maxServed = 10
 
-// serve does what is scheduled in an environment until ctx ends, and says what it does. label,
-// which may be empty, stands before every line.
+// serve deploys the scheduled resources of an environment until ctx ends, and reports its actions.
+// label, which may be empty, precedes every line.
 func (s *homeServer) serve(ctx context.Context, env, label string) {
 	s.serving(ctx, env, label)
 	f := &follower{server: s, env: env, label: label, from: time.Now(),
@@ -54,11 +54,11 @@ func (s *homeServer) serve(ctx context.Context, env, label string) {
 	f.poll(last)
 }
 
-// serving says how an environment is that is to be served.
+// serving reports the state of an environment before it is served.
 func (s *homeServer) serving(ctx context.Context, env, label string) {
 	p, err := s.home.Progress(ctx, env)
 	if err != nil {
-		return // Serve says so
+		return // Serve reports the error
 	}
 	if p.Last == 0 {
 		s.say("  %snothing was exported yet; `southbound apply PATH` starts", label)
@@ -81,11 +81,11 @@ func (s *homeServer) serving(ctx context.Context, env, label string) {
 	}
 }
 
-// follower tells what was changed and what did not go well in an environment, as it comes.
+// follower reports changes and failures of an environment as they occur.
 type follower struct {
 	server     *homeServer
 	env, label string
-	ran        int64     // what this process had run when it looked last
+	ran        int64     // resources that this process had run at the last poll
 	again      bool      // something was run shortly before that, and may be recorded since
 	from       time.Time // nothing that was finished before is shown
 	seen       map[string]time.Time
@@ -104,7 +104,7 @@ func (f *follower) follow(ctx context.Context) {
 	}
 }
 
-// poll tells what is new.
+// poll reports new actions.
 func (f *follower) poll(ctx context.Context) {
 	actions, err := f.server.home.Actions(ctx, f.env, api.ActionQuery{Since: f.from, Notable: true})
 	if err != nil {
@@ -132,7 +132,7 @@ type ranLine struct {
 	api.Action
 }
 
-// tell writes a line about an action: what was changed, or why not.
+// tell writes a line about an action: its changes, or the reason for its failure.
 func (f *follower) tell(x *api.Action) {
 	a := f.server
 	a.telling.Lock() // several environments may be followed

@@ -13,7 +13,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// upkeep removes what is not needed any more: gc and forget.
+// upkeep removes data that is no longer needed: gc and forget.
 type upkeep struct {
 	*console
 	*location
@@ -90,7 +90,7 @@ func (u *upkeep) gcCommand() *cobra.Command {
 			if err := u.openExisting(cmd.Context()); err != nil {
 				return err
 			}
-			// None is said by the shortest there is: 0 stands for the default.
+			// Zero stands for the default grace period; the shortest period stands for none.
 			out, err := u.home.Collect(cmd.Context(), u.env, max(grace, time.Millisecond))
 			if err != nil {
 				return err

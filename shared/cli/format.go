@@ -15,7 +15,7 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// formatter is fmt: it writes models in the one form.
+// formatter is fmt: it writes models in the canonical form.
 type formatter struct{ *console }
 
 func (f *formatter) fmtCommand() *cobra.Command {
@@ -107,7 +107,7 @@ func (f *formatter) changedFile(file string) {
 }
 
 // modelFiles returns the files of models below a path: the file itself, or all *.cf files of a
-// directory. What begins with a dot is left out, as environments of Python are.
+// directory. Names that begin with a dot are omitted, such as virtual environments of Python.
 func modelFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -146,7 +146,7 @@ func readModel(file string) (string, error) {
 	return string(text), fault.Wrap(fault.Invalid, "read "+file, err)
 }
 
-// replaceFile writes a file anew, whole or not at all.
+// replaceFile replaces a file atomically.
 func replaceFile(file, text string) error {
 	info, err := os.Stat(file)
 	if err != nil {

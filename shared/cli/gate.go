@@ -12,9 +12,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// passGate checks the resources of a gate after a wave, and waits for that. It notes in what it
-// returns why the gate is closed; nil: it is open. A resource that is deployed and not scheduled was
-// checked after it was asked for, and so after the wave.
+// passGate checks the resources of a gate after a wave, and waits for the checks. If the gate is
+// closed, passGate records the reason in its result; nil: the gate is open. A resource that is
+// deployed and not scheduled was checked after the request, and so after the wave.
 func (v *waves) passGate(
 	ctx context.Context, terms []string, of asked, before waited,
 ) (waited, error) {
@@ -30,8 +30,8 @@ func (v *waves) passGate(
 	return done, err
 }
 
-// closedBy returns why a gate is closed after its resources were checked; nil: it is open. left says
-// that something is still scheduled, which may be a check of the gate.
+// closedBy returns why a gate is closed after its resources were checked; nil: the gate is open.
+// left reports that resources are still scheduled; one of them may be a check of the gate.
 func (v *waves) closedBy(ctx context.Context, terms []string, left bool) (*api.Gate, error) {
 	closed, n := &api.Gate{Resources: []api.GateResource{}}, 0
 	var waits []api.GateResource

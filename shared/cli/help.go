@@ -8,7 +8,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// more is what the help of the program says besides its commands.
+// more is the text of the program's help besides its commands.
 const more = `Exit codes:
   0    done: everything is deployed, or there was nothing to do
   1    could not do it: usage, store, network
@@ -33,10 +33,10 @@ Environment variables:
            no colours
 `
 
-// fitHelp lets the help of all commands fit into textWidth columns: long texts and the descriptions
-// of flags are wrapped. Examples stay as they are, since they are there to be copied. A text is
-// wrapped when it is shown: to wrap those of all commands would take each run of the program a
-// third of a millisecond.
+// fitHelp fits the help of all commands into textWidth columns: it wraps long texts and the
+// descriptions of flags. Examples stay unchanged, since users copy them. A text is wrapped when it
+// is shown: wrapping the texts of all commands would cost each run of the program a third of a
+// millisecond.
 func fitHelp(root *cobra.Command) {
 	template := root.UsageTemplate()
 	for _, flags := range []string{"LocalFlags", "InheritedFlags"} {
@@ -64,8 +64,7 @@ func paragraphs(text string) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// otherWords are words that people know from other programs, for commands that do what they look
-// for.
+// otherWords maps commands to the words that other programs use for them.
 var otherWords = map[string][]string{
 	"apply": {"up", "sync", "converge", "run-once"}, "discover": {"import", "scan"},
 	"dryrun": {"dry-run", "noop", "check"}, "gc": {"prune", "clean"},
@@ -73,7 +72,7 @@ var otherWords = map[string][]string{
 	"resources": {"list", "ls"}, "status": {"ps", "health"}, "validate": {"lint", "test"},
 }
 
-// suggestion returns the command that somebody most likely means by a word; "" for none.
+// suggestion returns the command that the user most likely means by a word; "" if there is none.
 func suggestion(cmd *cobra.Command, word string) string {
 	for _, c := range cmd.Commands() {
 		for _, other := range otherWords[c.Name()] {

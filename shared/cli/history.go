@@ -23,7 +23,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// history shows what there is of environments and versions.
+// history lists environments and versions, and shows a version.
 type history struct {
 	*console
 	*location
@@ -132,7 +132,7 @@ func (h *history) showCommand() *cobra.Command {
 	return cmd
 }
 
-// shown is what show writes: format 1.
+// shown is the output of show: format 1.
 type shown struct {
 	Southbound int             `json:"southbound" yaml:"southbound"`
 	Agents     described       `json:"agents,omitempty" yaml:"agents,omitempty"`
@@ -164,8 +164,8 @@ func shownOf(d *api.Description) shownResource {
 	return r
 }
 
-// withoutCode returns attributes without those that come with a handler in Python, which no
-// document may hold.
+// withoutCode returns attributes without the code of a handler in Python, which documents must not
+// hold.
 func withoutCode(attributes map[string]any) map[string]any {
 	if _, coded := attributes[model.CodeAttribute]; !coded {
 		return attributes

@@ -62,13 +62,13 @@ func begin(dir string) ([]string, error) {
 				WithHint("name another directory, or remove it")
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { // a project is for all who work on it
+	if err := os.MkdirAll(dir, 0o755); err != nil { // all users who work on a project need access to it
 		return nil, fault.Wrap(fault.Unavailable, "make a directory", err)
 	}
 	var out []string
 	for _, f := range texts {
 		path := filepath.Join(dir, f.name)
-		// a project is for all who work on it
+		// all users who work on a project need access to it
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
 			continue

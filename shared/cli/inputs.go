@@ -16,18 +16,17 @@ import (
 	"southbound/shared/source"
 )
 
-// inputsFile is the file in which is noted what an export of a path has read. Losing it only costs
-// time.
+// inputsFile is the file that records the inputs of an export of a path. Losing it only costs time.
 func (l *location) inputsFile(path string) string {
 	abs, _ := filepath.Abs(path)
 	sum := sha256.Sum256([]byte(l.env + "\n" + abs))
 	return filepath.Join(l.data, "inputs", hex.EncodeToString(sum[:12]))
 }
 
-// maxInputs is of how many paths it is noted what was read.
+// maxInputs is the number of paths whose inputs are recorded.
 const maxInputs = 16
 
-// saveInputs notes what an export has read, and forgets what was noted of the paths that were
+// saveInputs records the inputs of an export, and removes the records of the paths that were
 // exported longest ago.
 func saveInputs(file string, in source.Inputs) {
 	dir := filepath.Dir(file)
@@ -53,8 +52,8 @@ func saveInputs(file string, in source.Inputs) {
 	}
 }
 
-// storeChanges exports only what has changed since the last export of a path; false if that does
-// not do, and all has to be read.
+// storeChanges exports only the changes since the last export of a path. It returns false if this
+// is not possible, and all inputs must be read.
 func (e *exporter) storeChanges(
 	ctx context.Context,
 	path, cache string,
@@ -85,7 +84,7 @@ func (e *exporter) storeChanges(
 	if _, sits := terminal(e.stdin); f.asks && !f.yes && sits {
 		x.Limits = &deploy.Limits{
 			Leave: -1,
-		} // what is deleted is asked for, with all that is exported
+		} // the whole export asks the user to confirm deletions
 	} else if f.allowDelete >= 0 {
 		x.Limits = &deploy.Limits{Delete: f.allowDelete, Leave: -1}
 	}

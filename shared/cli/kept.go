@@ -59,7 +59,7 @@ func mayKeep(path string) error {
 	return nil
 }
 
-// previewed is what was shown of an export, and the state that this is so in.
+// previewed is a preview of an export as it was shown, and the state for which it is valid.
 type previewed struct {
 	at      api.Progress
 	state   string
@@ -187,8 +187,8 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// meant refuses a plan that was made for another home than the one that is open. For one that did
-// not exist then, its place has to do.
+// meant rejects a plan that was made for another home than the open one. A home that did not exist
+// when the plan was made is identified by its place.
 func (p *planFiles) meant(ctx context.Context, k *api.Kept) error {
 	id, err := p.homeID(ctx)
 	if err != nil || k.HomeID == id || k.HomeID == "" && k.Home == p.where() {
@@ -200,7 +200,7 @@ func (p *planFiles) meant(ctx context.Context, k *api.Kept) error {
 		"`southbound plan PATH --out FILE` makes a plan for this one")
 }
 
-// applyKept does what a kept plan says, exactly that, or refuses.
+// applyKept carries out exactly the actions of a kept plan, or rejects the plan.
 func (e *exporter) applyKept(ctx context.Context, path string, f exportFlags) error {
 	return e.within(ctx, f.timeout, func(ctx context.Context) error {
 		return e.applyKeptNow(ctx, path, f)
@@ -266,8 +266,8 @@ func (e *exporter) applyKeptNow(ctx context.Context, path string, f exportFlags)
 	return e.exported(ctx, out, of, f, began)
 }
 
-// resumes says that a plan that was begun before goes on. All of it is scheduled, and reality is not
-// compared again: what has changed since was not in the plan.
+// resumes reports that a plan that was started earlier continues. All its resources are already
+// scheduled. They are not compared with reality again: later changes were not in the plan.
 func (e *exporter) resumes(at api.Progress) {
 	if at.Scheduled == 0 && at.Releasing == 0 {
 		e.say("this plan was carried out as version %d; later changes stay",
@@ -277,7 +277,8 @@ func (e *exporter) resumes(at api.Progress) {
 	e.say("this plan was begun as version %d; continuing with the rest", at.Last)
 }
 
-// asShown refuses a plan that would not do what was shown, or deletes more than it may.
+// asShown rejects a plan whose actions would differ from those shown, or that deletes too many
+// resources.
 func (e *exporter) asShown(
 	ctx context.Context, k *api.Kept, x deploy.Export, f exportFlags,
 ) error {
@@ -304,7 +305,7 @@ func (p *planFiles) readKept(ctx context.Context, file *os.File) (*api.Kept, err
 	k, err := api.ReadKept(ctx, file, info.Size(), types, p.program.packs.Check)
 	if fault.Is(err, fault.Damaged) || fault.Is(err, fault.Foreign) ||
 		fault.Is(err, fault.Unsupported) {
-		// What is wrong is what was given, and nothing that is stored.
+		// The error concerns the input, and not the stored data.
 		return nil, &fault.Error{Kind: fault.Invalid, Op: file.Name(), Err: err,
 			Hint: fault.HintOf(err)}
 	}
@@ -331,8 +332,8 @@ func (e *exporter) mayApply(
 	return e.mayDelete(ctx, x, gone, stays, f)
 }
 
-// mayDelete asks at a terminal before something is deleted or left behind. Elsewhere, an export that
-// describes no resource deletes only what --allow-delete permits.
+// mayDelete asks at a terminal before resources are deleted or left behind. Elsewhere, an export
+// that describes no resources deletes only as many resources as --allow-delete permits.
 func (e *exporter) mayDelete(
 	ctx context.Context, x deploy.Export, gone, stays []deploy.PlannedChange, f exportFlags,
 ) error {

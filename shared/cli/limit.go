@@ -22,12 +22,12 @@ func withTimeout(ctx context.Context, d time.Duration) (context.Context, context
 		fault.New(fault.Timeout, "", "the command's time to wait, %s, ran out", d))
 }
 
-// lastWords is how long a command may take to end once its time is over. What still runs is given
-// two seconds: see local.Runner.
+// lastWords is how long a command may take to end after its timeout. Running handlers get two
+// seconds: see local.Runner.
 const lastWords = 3 * time.Second
 
-// within has do end when a command has taken d, 0 for as long as it takes. What is deaf to that is
-// left behind with the process, as after a crash.
+// within runs do and ends it after d; 0 means no limit. If do ignores the end of its context, the
+// process ends without waiting for it, as after a crash.
 func (s *session) within(
 	ctx context.Context, d time.Duration, do func(context.Context) error,
 ) error {
@@ -67,8 +67,8 @@ func (s *session) within(
 	}
 }
 
-// ranOut says of an error that the end of the time has caused what it is, whatever was cut off by
-// it.
+// ranOut replaces an error that was caused by the timeout with the error of the timeout, whichever
+// operation the timeout interrupted.
 func ranOut(ctx context.Context, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) || !fault.Is(context.Cause(ctx), fault.Timeout) {
 		return err
@@ -78,8 +78,8 @@ func ranOut(ctx context.Context, err error) error {
 		WithHint("`southbound status` shows the progress; raise --timeout")
 }
 
-// interrupted explains what it means that waiting was ended early, and tells what was changed by
-// then of what was asked for; nil: nothing was.
+// interrupted explains an early end of waiting, and reports the requested changes that were made by
+// then; nil: there were none.
 func (w *waiter) interrupted(err error, of *asked) error {
 	explained, early := w.endedEarly(err)
 	if !early || of == nil {
@@ -99,7 +99,7 @@ func (w *waiter) interrupted(err error, of *asked) error {
 	return &partlyDone{explained, done.changes}
 }
 
-// partlyDone is the error of a command that was ended early, with what it had changed by then.
+// partlyDone is the error of a command that was ended early, with the changes it had made by then.
 type partlyDone struct {
 	error
 	changes []api.Changed
@@ -128,15 +128,15 @@ func (w *waiter) endedEarly(err error) (explained error, early bool) {
 	return err, false
 }
 
-// rest is what is not done when waiting is ended early.
+// rest describes the unfinished work when waiting is ended early.
 type rest struct {
 	known     bool
 	scheduled int
-	ids       []resource.ID // some of what is scheduled
-	down      []string      // the agents of what is unavailable
+	ids       []resource.ID // some of the scheduled resources
+	down      []string      // the agents of unavailable resources
 }
 
-// rest finds out what is not done. Why agents are not reached it says at once.
+// rest reads the unfinished work. It writes the reasons why agents are unreachable immediately.
 func (w *waiter) rest() rest {
 	ctx, cancel := patience.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -184,7 +184,7 @@ func (w *waiter) someOf(ctx context.Context, status state.Status, f func(resourc
 		})
 }
 
-// left says what becomes of the rest.
+// left describes the state of the unfinished work.
 func (r rest) left() string {
 	if r.known && r.scheduled == 0 {
 		return "nothing is left scheduled"
@@ -192,7 +192,7 @@ func (r rest) left() string {
 	return "the rest stays scheduled"
 }
 
-// unreached names the agents of what is unavailable.
+// unreached names the agents of unavailable resources.
 func (r rest) unreached() string {
 	if len(r.down) == 0 {
 		return ""
@@ -204,7 +204,7 @@ func (r rest) unreached() string {
 // maxUnfinished is how many resources a message names that are not finished.
 const maxUnfinished = 3
 
-// notFinished names what is still to be done.
+// notFinished names the resources that are still scheduled.
 func (r rest) notFinished() string {
 	if r.scheduled == 0 {
 		return ""

@@ -14,8 +14,8 @@ import (
 	"southbound/shared/source"
 )
 
-// location is which environment of which home a command works on. What flags say of that is
-// completed by locate.
+// location is the environment and the home that a command works on. locate completes the values of
+// flags.
 type location struct {
 	env     string
 	named   bool // a flag, a variable or the project file names the environment
@@ -25,7 +25,7 @@ type location struct {
 	// projectDir is where commands that work on no path look for the project file; "": around the
 	// working directory.
 	projectDir string
-	others     []string // projects in the working directory, if there is none around it
+	others     []string // projects in the working directory, if it is not in a project
 }
 
 // pick returns the first value that is set: by a flag, an environment variable, the project file,
@@ -82,13 +82,13 @@ func (l *location) settle(path string) error {
 // remote reports whether a server is to be asked.
 func (l *location) remote() bool { return l.api != "" }
 
-// fresh reports whether there is no data directory yet.
+// fresh reports whether the data directory does not exist yet.
 func (l *location) fresh() bool {
 	_, err := os.Stat(l.data)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// where says for people where the environments are that this program works on.
+// where returns the place of the environments that this program works on, for people.
 func (l *location) where() string {
 	if l.remote() {
 		return l.api
@@ -99,7 +99,7 @@ func (l *location) where() string {
 	return l.data
 }
 
-// missing is the error for an environment that is not among those that there are.
+// missing is the error for an environment that does not exist; names are the existing ones.
 func (l *location) missing(names []string) error {
 	where := l.where()
 	if !l.remote() && l.fresh() {
@@ -121,7 +121,7 @@ func (l *location) missing(names []string) error {
 // tokenFile is the file in a data directory with the token that clients of its server have to show.
 const tokenFile = "api-token"
 
-// token returns the token to show to the server; "" if there is none. A token from a data directory
+// token returns the token to send to the server; "" if there is none. A token from a data directory
 // is only sent to this machine.
 func (l *location) token() (string, error) {
 	if t := os.Getenv("SOUTHBOUND_TOKEN"); t != "" {

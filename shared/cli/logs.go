@@ -138,8 +138,8 @@ const (
 	followServer = time.Second
 )
 
-// openToFollow is openExisting for a command that waits for what happens: that is never in a
-// temporary directory.
+// openToFollow is openExisting for a command that waits for actions: a temporary directory never
+// has any.
 func (l *logCommands) openToFollow(ctx context.Context) error {
 	if err := l.locate(""); err != nil {
 		return err
@@ -186,7 +186,7 @@ func (l *logCommands) logs(ctx context.Context, q api.ActionQuery, follow bool) 
 	}
 }
 
-// all shows actions, with what is the same on several agents once, at the time of the first.
+// all shows actions, with equal actions of several agents once, at the time of the first.
 func (p *actionPrinter) all(actions []api.Action) {
 	id := func(i int) resource.ID { return actions[i].Resource }
 	for _, g := range folded(p.console, actions, actionKey) {
@@ -213,7 +213,7 @@ func (p *actionPrinter) action(x *api.Action, same string) {
 }
 
 // message writes a line of a handler. A text of several lines, such as the output of a command,
-// stands below it whole.
+// follows below that line unchanged.
 func (p *actionPrinter) message(l *api.Message) {
 	p.printf("    %-7s %s", l.Level, l.Msg)
 	var long []string
@@ -231,7 +231,7 @@ func (p *actionPrinter) message(l *api.Message) {
 	}
 }
 
-// longValue is how long a text is that stands on lines of its own.
+// longValue is the length from which a text is written on lines of its own.
 const longValue = 60
 
 // indented returns a text with everything after its first line indented.
@@ -239,8 +239,8 @@ func indented(text, by string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+by)
 }
 
-// noActions tells people that there is nothing to list. Where that is so since there is no such
-// resource, it is an error.
+// noActions reports an empty list to people. If the list is empty because the resource does not
+// exist, noActions returns an error.
 func (l *logCommands) noActions(ctx context.Context, q api.ActionQuery) error {
 	some, err := l.home.Actions(ctx, l.env, api.ActionQuery{Limit: 1, Resource: q.Resource})
 	if err != nil {
@@ -257,7 +257,7 @@ func (l *logCommands) noActions(ctx context.Context, q api.ActionQuery) error {
 	return nil
 }
 
-// sayNoActions says why there is nothing to list; done: not since nothing has been done.
+// sayNoActions explains an empty list; done reports that the environment has actions.
 func (l *logCommands) sayNoActions(ctx context.Context, q api.ActionQuery, done bool) {
 	if p, err := l.home.Progress(ctx, l.env); err == nil && p.Last == 0 {
 		l.say(neverExported, l.env)

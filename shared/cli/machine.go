@@ -6,7 +6,7 @@ import (
 	"southbound/shared/transport"
 )
 
-// machineCommand is the remote end of the transports that reach machines. Nobody calls it by hand.
+// machineCommand is the remote end of the transports that reach machines. Users do not call it.
 func (c *programCommands) machineCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   transport.MachineArgument,

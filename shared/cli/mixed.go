@@ -9,7 +9,7 @@ import (
 	"southbound/shared/source"
 )
 
-// withDocuments returns what a model and the documents in its directory describe together.
+// withDocuments returns the union of a model and the documents in its directory.
 func (d *documents) withDocuments(
 	ctx context.Context, path string, c *compile.Compiled, o source.Options,
 	warn func(diag.Problem),
@@ -70,7 +70,7 @@ func (d *documents) warnOf(p diag.Problem) {
 	d.warn(diag.Problems{p})
 }
 
-// unloaded warns of a file of a model that is not part of what is exported.
+// unloaded warns of a file of a model that is not part of the export.
 func unloaded(file string) diag.Problem {
 	return diag.Problem{Pos: diag.Pos{File: file, Line: 1, Column: 1},
 		Message: "no model loads this file",

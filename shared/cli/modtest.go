@@ -110,7 +110,7 @@ func (m *moduleTester) testModule(ctx context.Context, args []string, f testFlag
 	return t.end()
 }
 
-// open opens the module, and finds where what it needs is.
+// open opens the module, and locates its requirements.
 func (t *moduleTests) open() error {
 	m, warnings, err := module.Open(t.flags.module)
 	t.warn(warnings)
@@ -179,13 +179,13 @@ func (t *moduleTests) find(args []string) (scripts, python []string, err error) 
 	return slices.Compact(scripts), slices.Compact(python), nil
 }
 
-// isPytest reports whether a file is one of those that pytest takes.
+// isPytest reports whether pytest collects tests from a file of this name.
 func isPytest(name string) bool {
 	return filepath.Ext(name) == ".py" &&
 		(strings.HasPrefix(name, "test_") || strings.HasSuffix(name, "_test.py"))
 }
 
-// done tells what came of a test.
+// done reports the result of a test.
 func (t *moduleTests) done(r modtest.Result) {
 	a := t.console
 	t.counts[r.State]++
@@ -209,7 +209,7 @@ func (t *moduleTests) done(r modtest.Result) {
 	}
 }
 
-// end tells how many tests there were.
+// end reports the number of tests.
 func (t *moduleTests) end() error {
 	a, n := t.console, 0
 	for _, count := range t.counts {

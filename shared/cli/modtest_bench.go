@@ -32,8 +32,8 @@ type bench struct {
 	compiled *compile.Compiled
 }
 
-// bench makes a project of the folder of a script: it has the module that is tested, and what that
-// needs.
+// bench makes a project in the folder of a script: it has the module under test and its
+// requirements.
 func (t *moduleTests) bench(dir string) (modtest.Bench, error) {
 	if err := t.project(dir); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (b *bench) Compile(ctx context.Context) (*modtest.Compiled, error) {
 	return out, err
 }
 
-// model returns what is deployed.
+// model returns the model to deploy.
 func (b *bench) model(ctx context.Context) (*model.Model, error) {
 	opts, err := b.app.docs.options(b.dir, false)
 	if err != nil {
@@ -114,7 +114,7 @@ func (b *bench) model(ctx context.Context) (*model.Model, error) {
 	return m, err
 }
 
-// export returns what an export of what a filter selects is asked for.
+// export returns the export of the resources that a filter selects.
 func (b *bench) export(ctx context.Context, filter []string) (deploy.Export, error) {
 	target, err := state.ParseFilter(filter)
 	if err != nil {
@@ -161,7 +161,7 @@ func (b *bench) DryRun(ctx context.Context, filter []string) (*modtest.Ran, erro
 	return out, err
 }
 
-// printed returns what something prints for people.
+// printed returns the output for people that do writes.
 func (b *bench) printed(do func() error) (string, error) {
 	var out bytes.Buffer
 	b.app.out = &out
@@ -209,7 +209,7 @@ func (b *bench) Deploy(ctx context.Context, filter []string) (*modtest.Ran, erro
 	return out, err
 }
 
-// outcome returns what has come of a resource.
+// outcome returns the result for a resource.
 func outcome(r *api.Resource, actions []api.Action) modtest.Outcome {
 	o := modtest.Outcome{ID: r.ID, Change: diff.NoChange, Status: r.Status, Reason: r.Reason}
 	for i := range actions {
@@ -220,7 +220,7 @@ func outcome(r *api.Resource, actions []api.Action) modtest.Outcome {
 	return o
 }
 
-// note adds what an action has done.
+// note adds the changes and messages of an action to an outcome.
 func note(o *modtest.Outcome, x *api.Action) {
 	if x.Change != "" && x.Change != diff.NoChange || o.Changes == nil {
 		o.Changes = x.Changes
@@ -233,7 +233,7 @@ func note(o *modtest.Outcome, x *api.Action) {
 	}
 }
 
-// gone returns what has come of resources that are not there any more.
+// gone returns the outcomes of resources that no longer exist.
 func gone(there []modtest.Outcome, actions []api.Action) []modtest.Outcome {
 	var out []modtest.Outcome
 	for i := range actions {

@@ -16,7 +16,7 @@ import (
 	"southbound/shared/lang/python"
 )
 
-// install installs what tests in Python need, and what the module does.
+// install installs the requirements of tests in Python and of the module.
 func (t *moduleTests) install(ctx context.Context) error {
 	tool := (&modules{console: t.console}).tool()
 	tool.Dir = t.root
@@ -65,7 +65,7 @@ func (t *moduleTests) pytest(ctx context.Context, files []string) error {
 	return t.python(ctx, host, sub, work, files)
 }
 
-// print passes on what pytest prints, unless programs read the output.
+// print copies the output of pytest, unless programs read the output.
 func (t *moduleTests) print(text string) {
 	if !t.json {
 		_, _ = io.WriteString(t.output(), text)
@@ -111,7 +111,7 @@ func (t *moduleTests) python(
 	return err
 }
 
-// report prints what came of a test in Python.
+// report prints the result of a test in Python.
 func (t *moduleTests) report(x python.Test) {
 	r := modtest.Result{
 		File: filepath.Join(t.flags.module, x.File), Name: x.Name, State: modtest.State(x.Outcome),
@@ -124,5 +124,5 @@ func (t *moduleTests) report(x python.Test) {
 		t.done(r)
 		return
 	}
-	t.counts[r.State]++ // pytest tells people
+	t.counts[r.State]++ // pytest reports the result to people
 }

@@ -21,7 +21,7 @@ import (
 // modules makes, installs and releases modules and projects.
 type modules struct{ *console }
 
-// tool returns what works on the project or module in the working directory.
+// tool returns the tool for the project or module in the working directory.
 func (ms *modules) tool() *modtool.Tool {
 	return &modtool.Tool{
 		Dir:  ".",
@@ -252,7 +252,7 @@ func (ms *modules) moduleBuild() *cobra.Command {
 	return cmd
 }
 
-// bumpFlags adds the flags that say which number of a version is raised.
+// bumpFlags adds the flags that choose which number of a version is raised.
 func bumpFlags(cmd *cobra.Command) func() modtool.Bump {
 	names := []string{"", "major", "minor", "patch", "revision"}
 	set := make([]bool, len(names))

@@ -18,7 +18,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// moved refuses a plan that would not do what was shown, and says what has moved since it was made.
+// moved rejects a plan whose actions would differ from those shown, and lists the differences.
 func moved(k *api.Kept, now previewed) error {
 	var problems diag.Problems
 	say := func(id resource.ID, format string, args ...any) {
@@ -55,7 +55,7 @@ func begun(k *api.Kept, at api.Progress) bool {
 		(fresh || at.Last == k.Last && at.Scheduled > 0)
 }
 
-// differences says what would become of resources now in place of what was shown.
+// differences reports the resources whose planned actions differ from those shown.
 func differences(
 	shown, now []deploy.PlannedChange,
 	say func(id resource.ID, format string, args ...any),
@@ -87,7 +87,7 @@ func differences(
 	}
 }
 
-// became says in words what would be done.
+// became describes a planned action in words.
 func became(w *deploy.PlannedChange) string {
 	switch {
 	case w.Failed:
@@ -111,8 +111,8 @@ func sameChanges(a, b *deploy.PlannedChange) bool {
 	return err1 == nil && err2 == nil && bytes.Equal(one, two)
 }
 
-// hashed returns differences without the texts of files whose hashes say the same: whether they
-// could be had is another matter.
+// hashed returns differences without the texts of files whose hashes are also compared: whether the
+// texts could be read makes no difference.
 func hashed(changes map[string]diff.Diff) map[string]diff.Diff {
 	out := maps.Clone(changes)
 	for name, d := range out {

@@ -11,7 +11,7 @@ import (
 	"southbound/shared/scaffold"
 )
 
-// scaffolds are init and new: they write what somebody begins with.
+// scaffolds are init and new: they write the first files of a project or module.
 type scaffolds struct {
 	*console
 	*program

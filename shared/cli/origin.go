@@ -34,15 +34,14 @@ type gitReader struct {
 	dir string
 }
 
-// The bounds of what a version keeps of where it comes from.
+// The limits of the origin that a version records.
 const (
 	maxName    = 1000
 	maxMessage = 10_000
 )
 
-// originOf says where the documents under path come from: by flags, else by the variables of CI,
-// else by git, in whose work tree they may be.
-// People read through say that git takes long.
+// originOf returns the origin of the documents under path: from flags, else from the variables of
+// CI, else from git, if path is in a work tree. It warns people through say if git takes long.
 func originOf(
 	ctx context.Context, say func(string, ...any), path string, said state.Origin,
 ) state.Origin {
@@ -72,10 +71,10 @@ func originOf(
 	return out
 }
 
-// authors are the variables in which CI names who has started it.
+// authors are the variables in which CI names the user who started it.
 func authors() []string { return []string{"GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BUILD_USER_ID"} }
 
-// applier names whoever has the program run.
+// applier names the user who runs the program, or who started it in CI.
 func applier() string {
 	return firstBytes(cmp.Or(firstVariable(authors()...), userName()), maxName)
 }
@@ -89,7 +88,7 @@ func firstVariable(names ...string) string {
 	return ""
 }
 
-// userName returns the name of whoever runs the program, also through sudo.
+// userName returns the name of the user who runs the program, also through sudo.
 func userName() string {
 	if name := firstVariable("SUDO_USER", "USER", "LOGNAME"); name != "" {
 		return name
@@ -153,8 +152,9 @@ func inGit(dir string) bool {
 	return false
 }
 
-// ask runs git and returns what it prints. It waits as long as git takes: a version whose author or
-// commit depended on the speed of a disk would be recorded wrongly. People read what is waited for.
+// ask runs git and returns its output. It waits for git without a limit: otherwise the recorded
+// author or commit of a version would depend on the speed of a disk. People see a message about the
+// wait.
 func (g *gitReader) ask(args ...string) (string, bool) {
 	cmd := exec.Command("git", append([]string{"-C", g.dir}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0")
@@ -164,7 +164,7 @@ func (g *gitReader) ask(args ...string) (string, bool) {
 	return string(bytes.TrimRight(out.Bytes(), "\n")), err == nil
 }
 
-// originText is where a version comes from, in one line after what it is.
+// originText describes the origin of a version in one line that follows the version.
 func originText(o api.Origin) string {
 	text := ""
 	if o.Author != "" {
@@ -179,7 +179,7 @@ func originText(o api.Origin) string {
 	return text
 }
 
-// shortCommit cuts the hash of a commit as people know it, and keeps what stands after it.
+// shortCommit shortens the hash of a commit to its usual length, and keeps the suffix after it.
 func shortCommit(s string) string {
 	hash, rest, _ := strings.Cut(s, "-")
 	if len(hash) < 40 || strings.Trim(hash, "0123456789abcdef") != "" {

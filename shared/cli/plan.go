@@ -18,7 +18,7 @@ import (
 	"southbound/shared/source"
 )
 
-// planner is plan and validate: it says what an export would do, and does nothing.
+// planner is plan and validate: it shows the effect of an export, and changes nothing.
 type planner struct {
 	*console
 	*location
@@ -89,8 +89,8 @@ func (p *planner) planCommand() *cobra.Command {
 	return cmd
 }
 
-// sayIfNew says that an environment would be made, if it was named and does not exist: the name may
-// be misspelt.
+// sayIfNew reports that an export would create the environment, if it was named and does not exist:
+// the name may be misspelt.
 func (p *planner) sayIfNew(ctx context.Context) error {
 	if !p.named {
 		return nil
@@ -161,12 +161,13 @@ func (p *planner) planNow(ctx context.Context, path, out string, f exportFlags,
 	return nil, nil
 }
 
-// sayUnread says that a plan was not compared with reality.
+// sayUnread reports that a plan was not compared with reality.
 func sayUnread(c *console) {
 	c.say("machines not looked at: drift and commands that would run are not in the plan")
 }
 
-// sayHeld says what of a plan would wait, since its agent is paused or the environment halted.
+// sayHeld reports which actions of a plan would wait, since the agent is paused or the environment
+// halted.
 func (p *planner) sayHeld(ctx context.Context, planned []deploy.PlannedChange) {
 	agents := map[string]bool{}
 	for i := range planned {
@@ -192,8 +193,8 @@ func (p *planner) sayHeld(ctx context.Context, planned []deploy.PlannedChange) {
 	}
 }
 
-// tooLate says that the time ran out before something was done, and what was not compared with
-// reality.
+// tooLate is the error for a timeout before an operation was done. It names the resources that were
+// not compared with reality.
 func tooLate(before string, left []string) error {
 	what := ""
 	if len(left) > 0 {
@@ -204,7 +205,7 @@ func tooLate(before string, left []string) error {
 		WithHint("--timeout may be longer; a FILTER looks at less")
 }
 
-// deletesLater says of what is undefined what is done once it is known.
+// deletesLater describes the deletion that follows once an undefined value is known.
 func deletesLater(w *deploy.PlannedChange) string {
 	if !w.Deletes {
 		return ""
@@ -212,7 +213,7 @@ func deletesLater(w *deploy.PlannedChange) string {
 	return "; its thing is deleted once that is known"
 }
 
-// because returns a reason as it stands behind what it is the reason of.
+// because returns a reason in the form that follows the action it explains.
 func because(reason string) string {
 	if reason == "" {
 		return ""
@@ -220,7 +221,7 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// changing names what changes.
+// changing names the changing resources.
 func changing(ids []resource.ID) string {
 	if len(ids) == 1 {
 		return string(ids[0]) + " changes"

@@ -9,8 +9,8 @@ import (
 // maxNewPlaces bounds how many places of new agents a plan lists.
 const maxNewPlaces = 20
 
-// showAgents says where the new agents of a plan are, and for which agents only secrets change.
-// Where else an agent is reached in another way, each resource says so.
+// showAgents shows where the new agents of a plan are, and for which agents only secrets change. If
+// the address of an existing agent changes, each of its resources shows that.
 func showAgents(c *console, agents []deploy.AgentChange) {
 	showNew(c, agents)
 	for _, a := range agents {
@@ -21,7 +21,7 @@ func showAgents(c *console, agents []deploy.AgentChange) {
 	}
 }
 
-// showNew says where new agents are, in one line for those of one place.
+// showNew shows where new agents are, in one line for the agents of one place.
 func showNew(c *console, agents []deploy.AgentChange) {
 	at := map[string][]string{}
 	var places []string

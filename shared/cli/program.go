@@ -7,7 +7,7 @@ import (
 	"southbound/shared/transport"
 )
 
-// program is what is built into this program.
+// program holds the types and transports that are built into this program.
 type program struct {
 	definitions []provider.Definition // the types with their handlers
 	packs       transport.Packs       // the transports that come with them

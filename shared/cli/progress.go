@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	// countEvery is how often is counted what is left by agent, where that is not told anyway.
+	// countEvery is how often the remaining resources are counted by agent, if progress does not
+	// report them.
 	countEvery = 5 * time.Second
 	// maxSlow is how many agents a line of progress names.
 	maxSlow = 3
-	// freshWait is how long a line of progress says why an agent is waited for.
+	// freshWait is how long a line of progress shows why an agent is waited for.
 	freshWait = 10 * time.Second
 )
 
@@ -93,8 +94,8 @@ func (w *waits) note(env, agent, why string) {
 	w.why[waiting{env, agent}] = wait{why, time.Now()}
 }
 
-// of returns why agents of an environment are waited for, by name, of those of which that was told
-// lately.
+// of returns the reasons for waiting by agent, for the agents of an environment whose reasons were
+// reported recently.
 func (w *waits) of(env string, now time.Time) map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +109,7 @@ func (w *waits) of(env string, now time.Time) map[string]string {
 	return out
 }
 
-// triedAgain says of one agent why it is waited for, and how many more there are.
+// triedAgain returns the reason for waiting of one agent, and the number of other waiting agents.
 func triedAgain(why map[string]string) string {
 	if len(why) == 0 {
 		return ""

@@ -13,8 +13,8 @@ import (
 // pythonVariable names a virtual environment, or a Python program, that handlers are run with.
 const pythonVariable = "SOUTHBOUND_PYTHON"
 
-// projectFile is where the data directory notes the project of which handlers were exported last,
-// so that commands that work on no path find its virtual environment.
+// projectFile is the file in the data directory that names the project whose handlers were exported
+// last. Commands without a path find its virtual environment there.
 const projectFile = "project"
 
 // noteProject notes the project that was exported, if it has handlers.

@@ -22,7 +22,7 @@ type reportFlags struct {
 	comment                                            bool
 }
 
-// reports is report: it writes what other commands have written in the forms of pipelines.
+// reports is report: it converts the output of other commands to the formats of pipelines.
 type reports struct {
 	*console
 	docs *documents
@@ -114,7 +114,7 @@ func (rp *reports) readReport(r *render.Report, name string) error {
 	return r.Read(from)
 }
 
-// comment finds the pull request to comment on, from what GitHub tells its workflows.
+// comment finds the pull request to comment on, from the event that GitHub passes to workflows.
 func comment(ctx context.Context, r *render.Report, f reportFlags) error {
 	var event struct {
 		PullRequest struct {

@@ -168,8 +168,8 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	return e
 }
 
-// filled is the value of a flag that is never empty. An empty one, such as that of a variable of a
-// shell that is not set, would otherwise stand for another environment or another home.
+// filled is the value of a flag that must not be empty. An empty value, such as that of an unset
+// variable of a shell, would otherwise select another environment or another home.
 type filled string
 
 // String implements pflag.Value.

@@ -17,8 +17,8 @@ type scope struct {
 	hidden state.Status // of the first that is not shown
 }
 
-// scopeOf looks at what the terms of a filter select; nil if they select everything. What they say
-// of the status was meant for before the work.
+// scopeOf reads the resources that the terms of a filter select; nil if the terms select
+// everything. Terms about the status are dropped: they apply to the status before the work.
 func (rs *results) scopeOf(ctx context.Context, terms []string) (*scope, error) {
 	terms = slices.DeleteFunc(slices.Clone(terms),
 		func(t string) bool { return strings.HasPrefix(t, "status=") })
@@ -42,7 +42,7 @@ func (rs *results) scopeOf(ctx context.Context, terms []string) (*scope, error) 
 	return s, err
 }
 
-// add adds a resource that is not as it should be to those of the same status and reason.
+// add adds an unhealthy resource to the group of its status and reason.
 func (s *scope) add(r *api.Resource) {
 	i := slices.IndexFunc(s.wrong, func(g api.Group) bool {
 		return g.Status == r.Status &&
@@ -66,7 +66,7 @@ func (s *scope) add(r *api.Resource) {
 // maxWrong bounds how many reasons for which something is wrong a summary lists.
 const maxWrong = 20
 
-// show lists what is wrong in a scope.
+// show lists the unhealthy resources of a scope.
 func (s *scope) show(out *problemList) {
 	hidden := 0
 	for _, status := range api.Unhealthy() {

@@ -80,8 +80,8 @@ func (s *homeServer) runCommand() *cobra.Command {
 	return cmd
 }
 
-// stopsRunning says so when the program is asked to stop. What it returns ends that, once it is
-// said.
+// stopsRunning reports when the program is asked to stop. The function it returns ends that, after
+// the report is written.
 func (s *homeServer) stopsRunning(ctx context.Context) func() {
 	said := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -139,8 +139,8 @@ func (s *homeServer) serveAPI(ctx context.Context, f serveFlags) error {
 	return nil
 }
 
-// quiet discards what the HTTP server logs about faults of clients, which is of no use to whoever
-// runs it.
+// quiet discards the messages of the HTTP server about faults of clients, which do not help its
+// operator.
 type quiet struct{}
 
 // Write implements io.Writer.
@@ -229,8 +229,8 @@ func listen(ctx context.Context, f serveFlags) (net.Listener, api.Guard, error) 
 
 const maxToken = 4096
 
-// makeToken returns the token in a file. If there is none it makes one; of several processes the
-// first to link its file wins.
+// makeToken returns the token in a file. If the file does not exist, makeToken creates it; of
+// several processes, the first one that links its file wins.
 func makeToken(path string) (string, error) {
 	for {
 		info, err := os.Lstat(path)

@@ -46,7 +46,7 @@ func (a *app) serviceCommand() *cobra.Command {
 	return cmd
 }
 
-// services shows what services there are, and their instances.
+// services lists services and their instances.
 type services struct {
 	*console
 	*location
@@ -190,7 +190,7 @@ func said(name string, description *string) string {
 	return name + ": " + diffview.Visible(strings.Join(strings.Fields(*description), " "), "")
 }
 
-// showPart shows what a part has, a line each.
+// showPart shows the members of a part, a line each.
 func showPart(w *tabwriter.Writer, p *definition.Part, indent string) {
 	line := func(name, kind string, m definition.Modifier, description *string) {
 		text := ""
@@ -249,7 +249,7 @@ func shortJSON(v any) string {
 	return string(b)
 }
 
-// checked says what values have to be besides their type.
+// checked describes the validation of an attribute's values besides their type.
 func checked(a *definition.Attribute) string {
 	if a.ValidationType == nil {
 		return ""

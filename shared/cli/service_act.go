@@ -305,7 +305,8 @@ func (oc *orderCommands) serviceState() *cobra.Command {
 	return cmd
 }
 
-// placed shows instances that something was asked of, and waits for what comes of it if it shall.
+// placed shows instances that an order has changed, and waits for the result if the flags request
+// it.
 func (oc *orderCommands) placed(
 	ctx context.Context, o api.Orders, f *orderFlags, all []orders.Instance,
 ) error {
@@ -353,8 +354,8 @@ func (oc *orderCommands) placed(
 	return nil
 }
 
-// judge says on standard error why an instance came to a state of failure, or what failed on the
-// way to another one since it had the version asked, and sets the exit code.
+// judge reports on standard error why an instance is in a state of failure, or which steps failed
+// since it had the requested version, and sets the exit code.
 func (oc *orderCommands) judge(
 	ctx context.Context, o api.Orders, i *orders.Instance, asked int64,
 ) {
@@ -375,7 +376,7 @@ func (oc *orderCommands) judge(
 	}
 }
 
-// failedBecause says on standard error what is wrong with an instance.
+// failedBecause writes the failures of an instance to standard error.
 func (oc *orderCommands) failedBecause(i *orders.Instance, d *api.Diagnosis) {
 	for _, r := range d.Failures {
 		at := r.Pos.String()

@@ -12,7 +12,7 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// callbackCommands say who is told of events of instances.
+// callbackCommands manage the webhooks for events of instances.
 type callbackCommands struct {
 	*console
 	*location

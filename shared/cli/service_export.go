@@ -50,7 +50,7 @@ func (se *serviceExporter) serviceExport() *cobra.Command {
 	return cmd
 }
 
-// exportedServices is what service export writes as JSON.
+// exportedServices is the JSON output of service export.
 type exportedServices struct {
 	Environment string               `json:"environment"`
 	Bundle      string               `json:"bundle"`
@@ -97,7 +97,7 @@ func (se *serviceExporter) exportServices(ctx context.Context, path string, noTr
 		}
 	}
 	if !se.remote() && slices.ContainsFunc(c.Project.Modules, (*module.Module).HasCode) {
-		// what it becomes may have handlers in Python, which are run as from here
+		// the compiled model may have handlers in Python, which run with this project
 		se.docs.handled = path
 		se.docs.noteProject()
 	}
@@ -123,7 +123,7 @@ func (se *serviceExporter) packed(c *compile.Compiled) (*bundle.Packed, error) {
 	return bundle.Pack(m)
 }
 
-// showExported writes what was exported.
+// showExported writes the result of an export.
 func (se *serviceExporter) showExported(out exportedServices) {
 	if se.json {
 		se.line(out)

@@ -20,10 +20,10 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// instanceFlags say what of an instance is shown.
+// instanceFlags select the parts of an instance to show.
 type instanceFlags struct{ history, events, resources, diagnose bool }
 
-// instanceCommands show an instance, and what happened to it.
+// instanceCommands show an instance, and its history.
 type instanceCommands struct {
 	*console
 	*location
@@ -83,7 +83,7 @@ func (ic *instanceCommands) instance(
 	return nil
 }
 
-// hinted says how an instance is named, where there is none of a name.
+// hinted adds a hint about the forms of a name if no instance has the given name.
 func hinted(err error, ref orders.Ref) error {
 	if !fault.Is(err, fault.NotFound) || fault.HintOf(err) != "" {
 		return err
@@ -117,7 +117,7 @@ func (ic *instanceCommands) showInstance(i *orders.Instance) {
 	ic.printf("  ordered  %s\n  updated  %s\n", i.Created.UTC().Format(time.RFC3339),
 		i.Updated.UTC().Format(time.RFC3339))
 	var problems []diag.Problem
-	if json.Unmarshal(i.Problems, &problems) == nil { // what cannot be read is not shown
+	if json.Unmarshal(i.Problems, &problems) == nil { // unreadable problems are not shown
 		for _, p := range problems {
 			ic.printf("  problem  %s\n", oneLine(p.String()))
 		}
@@ -209,7 +209,7 @@ func (ic *instanceCommands) event(e *orders.Event) {
 		oneLine(what),
 	)
 	if e.Message != "" {
-		ic.printf("%s%s\n", strings.Repeat(" ", 27), oneLine(e.Message)) // below what it says
+		ic.printf("%s%s\n", strings.Repeat(" ", 27), oneLine(e.Message)) // below the message of the event
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// log shows the versions of an instance, and what its attributes became at each.
+// log shows the versions of an instance, and the changes of its attributes at each.
 func (ic *instanceCommands) log(ctx context.Context, o api.Orders, i *orders.Instance) error {
 	var before orders.LogEntry
 	ref := orders.Ref{Service: i.Service, ID: i.ID}
@@ -31,14 +31,14 @@ func (ic *instanceCommands) log(ctx context.Context, o api.Orders, i *orders.Ins
 			{"rollback", before.Rollback, e.Rollback},
 		} {
 			if text := setBecame(s.was, s.is); text != "" {
-				ic.printf("%27s%s: %s\n", "", s.name, text) // below what the event says
+				ic.printf("%27s%s: %s\n", "", s.name, text) // below the message of the event
 			}
 		}
 		before = *e
 	})
 }
 
-// setBecame says what became of a set of attributes; "" if it is as it was.
+// setBecame describes the change of a set of attributes; "" if the set did not change.
 func setBecame(was, is orders.Attributes) string {
 	switch {
 	case is == nil && was == nil:

@@ -135,7 +135,7 @@ func (oc *orderCommands) itemOffer(
 	return oc.views.offer(ctx, o, name, -1, false)
 }
 
-// notAnOrder says what is wrong with an order whose members are not what they should be.
+// notAnOrder explains why the members of an order are not valid.
 func notAnOrder(err error) string {
 	var other *json.UnmarshalTypeError
 	if !errors.As(err, &other) {
@@ -209,7 +209,7 @@ func (oc *orderCommands) listOrders(ctx context.Context, o api.Orders, limit int
 	return nil
 }
 
-// orderCell returns how far an order is, in the colour of what became of it.
+// orderCell returns the progress of an order, in the colour of its result.
 func orderCell(p *orders.Placed) cell {
 	label := map[orders.OrderState]string{
 		orders.OrderSuccess: "success", orders.OrderPartial: "warning",

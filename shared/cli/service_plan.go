@@ -15,13 +15,14 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// plannedService is what service plan writes as JSON for each version of a service.
+// plannedService is the JSON output of service plan for each version of a service.
 type plannedService struct {
 	Service string   `json:"service_entity"`
 	Version int      `json:"service_entity_version"`
 	Change  string   `json:"change"` // new, changed, unchanged, removed
 	Changes []string `json:"changes"`
-	// Instances are those that are not deleted; Moves of them would change, Fails could not be moved.
+	// Instances counts those that are not deleted. Moves of them would change, Fails could not be
+	// moved.
 	Instances int `json:"instances"`
 	Moves     int `json:"moves"`
 	Fails     int `json:"fails"`
@@ -96,7 +97,7 @@ func (se *serviceExporter) planServices(ctx context.Context, path string) error 
 	return nil
 }
 
-// servicePlanner shows what becomes of services.
+// servicePlanner shows the planned changes of services.
 type servicePlanner struct {
 	*serviceExporter
 	orders   api.Orders
@@ -105,8 +106,8 @@ type servicePlanner struct {
 	known    map[string]*orders.Instance // as they are now, by id
 }
 
-// plan shows what becomes of a version of a service; was is nil for a new one, is for one that is
-// left out.
+// plan shows the changes of a version of a service; was is nil for a new version, is is nil for an
+// omitted one.
 func (p *servicePlanner) plan(ctx context.Context, was, is *definition.Service) error {
 	out := plannedService{Change: "unchanged", Changes: []string{}}
 	switch {
@@ -141,7 +142,7 @@ func (p *servicePlanner) plan(ctx context.Context, was, is *definition.Service) 
 	return nil
 }
 
-// previews returns what the instances of a version would come to.
+// previews returns the previews of the instances of a version.
 func (p *servicePlanner) previews(
 	ctx context.Context, service string, version int,
 ) ([]api.InstancePreview, error) {
@@ -195,7 +196,7 @@ func (p *servicePlanner) show(s *plannedService, previews []api.InstancePreview)
 	}
 }
 
-// showPreview shows what becomes of an instance.
+// showPreview shows the planned changes of an instance.
 func (p *servicePlanner) showPreview(one *api.InstancePreview) {
 	name, wrong := called(&one.Instance), one.Wrong()
 	switch {

@@ -13,7 +13,7 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// preview shows what an order would come to.
+// preview shows the effect of an order.
 func (oc *orderCommands) preview(ctx context.Context, d orders.Draft) error {
 	p, err := oc.home.PreviewOrder(ctx, oc.env, d)
 	if err != nil {
@@ -52,7 +52,7 @@ func (oc *orderCommands) preview(ctx context.Context, d orders.Draft) error {
 	return nil
 }
 
-// before returns the attributes that an instance has; nil: there is none.
+// before returns the attributes that an instance has; nil: there is no instance.
 func before(i *orders.Instance) orders.Attributes {
 	if i == nil {
 		return nil
@@ -60,7 +60,7 @@ func before(i *orders.Instance) orders.Attributes {
 	return now(i)
 }
 
-// now returns the attributes that hold, or those that are not accepted.
+// now returns the candidate attributes, which are not accepted yet, or else the active ones.
 func now(i *orders.Instance) orders.Attributes {
 	if i.Candidate != nil {
 		return i.Candidate
@@ -68,7 +68,7 @@ func now(i *orders.Instance) orders.Attributes {
 	return i.Active
 }
 
-// showAttributes shows what changes of attributes, a line each.
+// showAttributes shows the changes of attributes, a line each.
 func showAttributes(c *console, was, is orders.Attributes) {
 	names := map[string]bool{}
 	for name := range was {

@@ -82,7 +82,7 @@ type rolloutRun struct {
 	resumed bool
 }
 
-// rolloutDone is what service rollout writes last as JSON.
+// rolloutDone is the last line of the JSON output of service rollout.
 type rolloutDone struct {
 	Service string `json:"service_entity"`
 	Back    bool   `json:"back"`
@@ -95,7 +95,7 @@ type rolloutDone struct {
 	Gate *api.Gate `json:"gate,omitempty"`
 }
 
-// rolloutStep is what it writes as JSON for each instance.
+// rolloutStep is the line of JSON output for each instance.
 type rolloutStep struct {
 	Wave    int    `json:"wave"`
 	Result  string `json:"result"` // moved, failed
@@ -156,8 +156,8 @@ func (r *rolloutRun) all(ctx context.Context) ([]orders.RolloutInstance, error) 
 	}
 }
 
-// work returns the instances that are to be moved: what an earlier run of the command has left
-// unfinished comes first.
+// work returns the instances to move: the unfinished instances of an earlier run of the command
+// come first.
 func (r *rolloutRun) work(all []orders.RolloutInstance) []orders.RolloutInstance {
 	if r.flags.back {
 		return toBringBack(all)
@@ -185,8 +185,8 @@ func betweenWaves(all []orders.RolloutInstance) bool {
 		})
 }
 
-// toBringBack returns the instances that the last rollout has moved: all but those that are back and
-// well.
+// toBringBack returns the instances that the last rollout has moved, except those that are already
+// back and healthy.
 func toBringBack(all []orders.RolloutInstance) []orders.RolloutInstance {
 	last := lastMoved(all)
 	var out []orders.RolloutInstance
@@ -316,7 +316,7 @@ func isRefusal(err error) bool {
 		fault.Is(err, fault.Invalid)
 }
 
-// firstOf returns the first line of what is wrong.
+// firstOf returns the first line of an error.
 func firstOf(err error) string {
 	if problems, _ := diag.Of(err); len(problems) > 0 {
 		return problems[0].String()
@@ -335,7 +335,7 @@ func (r *rolloutRun) ask(
 	return r.Roll(ctx, r.env, orders.Wish{Ref: ref, Message: r.flags.message}, r.flags.back)
 }
 
-// wrong returns what is wrong with an instance that was to be moved; "": it is moved, and well.
+// wrong returns the problem of an instance that was to be moved; "": it is moved, and healthy.
 func (r *rolloutRun) wrong(i *orders.Instance, now *orders.RolloutInstance) string {
 	problem := i.Problem()
 	if problem == "" {
@@ -352,7 +352,7 @@ func (r *rolloutRun) wrong(i *orders.Instance, now *orders.RolloutInstance) stri
 	return problem
 }
 
-// step shows what became of an instance.
+// step shows the result for an instance.
 func (r *rolloutRun) step(wave int, one *orders.RolloutInstance, problem string) {
 	r.done.Left--
 	result := "moved"
@@ -373,7 +373,7 @@ func (r *rolloutRun) step(wave int, one *orders.RolloutInstance, problem string)
 	r.printf("%s  %s  model %.12s\n", nameIn(one), one.State, one.Model)
 }
 
-// stopped says that a rollout has ended before its end.
+// stopped reports that a rollout has stopped before all waves were done.
 func (r *rolloutRun) stopped(rest []string) {
 	if len(rest) > 0 {
 		r.say("the wave failed; left as they are: %s", named(rest))
@@ -381,7 +381,7 @@ func (r *rolloutRun) stopped(rest []string) {
 	r.hint()
 }
 
-// hint says what can be done after a rollout was stopped.
+// hint shows how to continue after a rollout was stopped.
 func (r *rolloutRun) hint() {
 	if r.flags.back {
 		r.say("repeat the command to continue")

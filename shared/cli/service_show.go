@@ -21,7 +21,8 @@ import (
 // ordering is a command about services of an environment.
 type ordering func(ctx context.Context, o api.Orders, args []string) error
 
-// serviceViews is what commands about services share: how they begin, and how lists are shown.
+// serviceViews is shared by commands about services: how they open the home, and how they show
+// lists.
 type serviceViews struct {
 	*console
 	*location
@@ -104,7 +105,7 @@ func (sv *services) listServices(ctx context.Context, o api.Orders, _ []string) 
 	return nil
 }
 
-// counted says how many instances there are in which state, the most first.
+// counted returns the number of instances in each state, the largest number first.
 func counted(s *orders.Summary) string {
 	if s == nil || s.Total == 0 {
 		return "none"
@@ -143,8 +144,8 @@ func worst(s *orders.Summary) string {
 // cell is a text in a table, with the label of a state, which gives its colour.
 type cell struct{ text, label string }
 
-// table writes rows in columns. With cuts, what is too long for the terminal is cut in the last
-// one of the columns.
+// table writes rows in columns. With cuts, rows that are too long for the terminal are truncated in
+// the last column.
 func (v *serviceViews) table(rows [][]cell, cuts bool) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -226,8 +227,8 @@ func (sv *services) serviceShow() *cobra.Command {
 	return cmd
 }
 
-// offer returns a service, with how many instances there are if these are to be counted, and says
-// which one may be meant if there is none.
+// offer returns a service; with counts, also its number of instances. If the service does not
+// exist, the error suggests a similar name.
 func (v *serviceViews) offer(
 	ctx context.Context, o api.Orders, name string, version int, counts bool,
 ) (orders.Offer, error) {
@@ -402,7 +403,7 @@ func row(i *orders.Instance, identity bool) []cell {
 	return append([]cell{{text: name}}, out...)
 }
 
-// stateOf returns the state of an instance, with a sign if it goes on by itself.
+// stateOf returns the state of an instance, marked if the instance continues automatically.
 func stateOf(i *orders.Instance) string {
 	if i.Settled {
 		return i.State
@@ -447,8 +448,8 @@ func (cp *completer) offerInstances(ctx context.Context, word string) []string {
 	return out
 }
 
-// strangers says which states that were asked for the lifecycle of a service does not have. That is
-// no error: instances may have an earlier one.
+// strangers reports the requested states that the lifecycle of a service does not have. This is no
+// error: instances may have a lifecycle of an earlier version.
 func strangers(s *definition.Service, states []string) string {
 	for _, state := range states {
 		if _, has := s.Lifecycle.State(state); has {

@@ -15,9 +15,9 @@ import (
 	"southbound/shared/source"
 )
 
-// trials compiles a model with made-up instances of its services, each alone if together they fail.
-// Mistakes of the model are diag.Problems; those that a plugin reports may be about made-up values,
-// and are warnings.
+// trials compiles a model with made-up instances of its services. If compilation fails, trials
+// compiles each instance separately. Mistakes of the model are diag.Problems. Problems that a
+// plugin reports may concern made-up values, and are warnings.
 func (se *serviceExporter) trials(
 	ctx context.Context, path string, services []definition.Service,
 ) error {
@@ -72,7 +72,7 @@ func (se *serviceExporter) judge(one *trial.Instance, problems diag.Problems) di
 	return mistakes
 }
 
-// hintOfTrial returns what to do about a problem of a trial.
+// hintOfTrial returns the hint for a problem of a trial.
 func hintOfTrial(one *trial.Instance, hint string) string {
 	if hint != "" {
 		hint += "; "
@@ -85,7 +85,7 @@ func hintOfTrial(one *trial.Instance, hint string) string {
 		"gives another value, and --no-trial exports without trials"
 }
 
-// try compiles a model for instances, and returns what is wrong with it.
+// try compiles a model for instances, and returns its problems.
 func (se *serviceExporter) try(
 	ctx context.Context, path string, all []lsm.Instance,
 ) (diag.Problems, error) {

@@ -68,7 +68,7 @@ func (oc *orderCommands) readOrder(name string, limit int) (any, error) {
 	return v, r.problems.Err()
 }
 
-// yamlReader makes values of JSON from YAML: what looks like a date is a text.
+// yamlReader makes values of JSON from YAML: a value that looks like a date is a text.
 type yamlReader struct {
 	file     string
 	nodes    int
@@ -85,7 +85,7 @@ func (r *yamlReader) bad(n *yaml.Node, format string, args ...any) any {
 	return nil
 }
 
-// The bounds of YAML, in which aliases can stand for more than there is.
+// The limits of YAML: aliases can expand to far more nodes than a document has.
 const (
 	maxNodes = 200_000
 	maxDepth = 100
@@ -140,10 +140,10 @@ func (r *yamlReader) scalar(n *yaml.Node) any {
 	return v
 }
 
-// given are attributes that somebody has typed.
+// given are attributes that the user has typed.
 type given struct {
 	attributes map[string]any
-	edits      []inventory.Edit // those of a path that goes into attributes
+	edits      []inventory.Edit // edits of a path that goes into attributes
 }
 
 // typedValues reads attr=value and attr:=JSON, as the definition has the types.
@@ -223,7 +223,7 @@ func assignment(term string) (name, value string, raw, ok bool) {
 	return "", "", false, false
 }
 
-// typed reads a value for what is at a path. It returns what is wrong with it.
+// typed parses a value for the attribute at a path. It returns the problem of an invalid value.
 func typed(p *definition.Part, path inventory.Path, value string, raw bool) (any, string) {
 	if raw {
 		return jsonValue(value)
@@ -244,7 +244,7 @@ func typed(p *definition.Part, path inventory.Path, value string, raw bool) (any
 		}
 		break
 	}
-	return value, "" // the rules say what is wrong with the name
+	return value, "" // the rules report an invalid name
 }
 
 func jsonValue(text string) (any, string) {

@@ -10,8 +10,9 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// waitForTransfers waits until no transfer of instances is under way, and returns them as they are
-// then. In an embedded home it does what they wait for, unless `southbound run` does.
+// waitForTransfers waits until no transfer of instances is in progress, and returns their state
+// then. In an embedded home it processes the orders that the transfers wait for, unless `southbound
+// run` does.
 func (oc *orderCommands) waitForTransfers(
 	ctx context.Context, o api.Orders, limit time.Duration, all []orders.Instance,
 ) ([]orders.Instance, error) {

@@ -17,7 +17,7 @@ import (
 // modelsDir is where models are unpacked in the data directory.
 const modelsDir = "models"
 
-// orderServer does what orders of services ask for in the embedded home.
+// orderServer processes orders of services in the embedded home.
 type orderServer struct {
 	*console
 	*location
@@ -25,7 +25,7 @@ type orderServer struct {
 	*program
 }
 
-// ordersWorker returns what works on the orders of an environment.
+// ordersWorker returns the worker for the orders of an environment.
 func (o *orderServer) ordersWorker(
 	env, label string, deploy func(context.Context) error,
 ) *fulfil.Worker {
@@ -39,8 +39,8 @@ func (o *orderServer) ordersWorker(
 	})
 }
 
-// worksOnOrders works on the orders of the environment, and deploys what they need, while a command
-// waits and no `southbound run` is at work. What it returns ends that.
+// worksOnOrders processes the orders of the environment, and deploys their resources, while a
+// command waits and no `southbound run` is active. The function it returns stops the processing.
 func (o *orderServer) worksOnOrders(ctx context.Context) (end func()) {
 	if o.remote() {
 		return func() {}
@@ -63,7 +63,7 @@ func (o *orderServer) worksOnOrders(ctx context.Context) (end func()) {
 	}
 }
 
-// sayUnserved tells people of an order that waits that nobody works on orders here.
+// sayUnserved warns people if an order waits and no process works on orders here.
 func sayUnserved(s *session, all ...orders.Instance) {
 	waits := slices.ContainsFunc(all, func(i orders.Instance) bool { return !i.Settled })
 	if !waits || s.location.remote() {
@@ -71,7 +71,7 @@ func sayUnserved(s *session, all ...orders.Instance) {
 	}
 	free, ok, err := s.own.Alone(s.location.env)
 	if err != nil || !ok {
-		return // whoever works says what is wrong
+		return // the worker reports its errors
 	}
 	free()
 	s.console.say("no process works on orders here, so this one waits: `southbound run` does, and " +
@@ -117,6 +117,6 @@ func (o *orderServer) callCallbacks(ctx context.Context, env, label string) {
 			free()
 			return
 		}
-		_ = (local.Clock{}).Sleep(ctx, pollServicesEvery) // what cuts it short ends the loop
+		_ = (local.Clock{}).Sleep(ctx, pollServicesEvery) // an error of Sleep ends the loop
 	}
 }

@@ -34,7 +34,7 @@ import (
 	"southbound/shared/transport/ssh"
 )
 
-// session is the home that a command has opened: the embedded one, which this process works for, or
+// session is the home that a command has opened: the embedded one, whose work this process does, or
 // a server.
 type session struct {
 	console  *console
@@ -43,7 +43,7 @@ type session struct {
 	docs     *documents
 	conns    *connections
 
-	home    api.Home                       // what all commands work through
+	home    api.Home                       // the home that all commands use
 	own     *local.Home                    // the embedded home; nil with --api
 	engine  *deploy.Engine                 // over own
 	python  *python.Pack                   // runs handlers of modules; nil with --api
@@ -57,7 +57,7 @@ type session struct {
 	grace time.Duration
 }
 
-// connections are the sessions with the targets of agents that this process has.
+// connections are the sessions of this process with the targets of agents.
 type connections struct {
 	program *program
 
@@ -67,7 +67,7 @@ type connections struct {
 	sql  postgresql.Sessions
 }
 
-// connector returns what opens the connections of agents. close closes them.
+// connector returns the connector of agents. close closes its connections.
 func (c *connections) connector(known state.Secrets) state.Connector {
 	return &transport.Connector{Local: true, AWS: &c.aws, HTTP: &c.http, SSH: &c.ssh,
 		PostgreSQL: &c.sql, Packs: c.program.packs, Secrets: known}
@@ -78,8 +78,8 @@ func (c *connections) close() {
 	_, _, _, _ = c.aws.Close(), c.http.Close(), c.ssh.Close(), c.sql.Close()
 }
 
-// openToRead opens the home for a command that only reads. If there is no data directory, it opens
-// an empty temporary one.
+// openToRead opens the home for a command that only reads. If there is no data directory,
+// openToRead opens an empty temporary one.
 func (s *session) openToRead(ctx context.Context, path string) error {
 	if err := s.location.locate(path); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (s *session) openAt(ctx context.Context, dir string) error {
 		return err
 	}
 	opened := make(chan error, 1)
-	go func() { // meanwhile the types are compiled, which takes as long
+	go func() { // compile the types concurrently, which takes as long
 		var err error
 		s.own, err = local.OpenWaiting(ctx, dir, heldUp(s.console))
 		opened <- err
@@ -146,7 +146,7 @@ func (s *session) openAt(ctx context.Context, dir string) error {
 	return nil
 }
 
-// heldUp returns what explains to people why nothing goes on.
+// heldUp returns a function that explains to people why the database does not respond.
 func heldUp(c *console) func() {
 	return func() {
 		c.say("another process holds the database for long; this one goes on after it. Find out "+
@@ -154,13 +154,13 @@ func heldUp(c *console) func() {
 	}
 }
 
-// close closes what open and look have opened.
+// close closes everything that open and look have opened.
 func (s *session) close() {
 	if s.engine != nil {
 		s.engine.Close()
 		s.python.Close()
 	}
-	s.children.end(s.console) // before the next process may take over what this one holds
+	s.children.end(s.console) // before the next process can acquire the locks of this process
 	s.conns.close()
 	if s.own != nil {
 		_ = s.own.Close()
@@ -173,7 +173,7 @@ func (s *session) close() {
 // children are programs that a process has started.
 type children struct{ child.Table }
 
-// end ends those that have not ended.
+// end ends the programs that are still running.
 func (c *children) end(say *console) {
 	if left := c.End(); len(left) > 0 {
 		say.complain("southbound: killed, but held by the system: process %s",
@@ -237,7 +237,7 @@ func (s *session) reading(
 	}
 }
 
-// endHandlers ends what handlers do in this process, which is about to end.
+// endHandlers ends the handlers of this process, which is about to exit.
 func (s *session) endHandlers() {
 	if calls := s.calls.Load(); calls != nil {
 		calls.End()
@@ -249,7 +249,7 @@ func (s *session) runner() *local.Runner {
 		Abandon: s.endHandlers, Grace: s.grace, Late: s.late}
 }
 
-// homeID identifies the home that is open; "": it does not exist yet, or its server does not say.
+// homeID identifies the open home; "": it does not exist yet, or its server returns no identity.
 func (s *session) homeID(ctx context.Context) (string, error) {
 	if h, has := s.home.(interface {
 		Identity(ctx context.Context) (string, error)
@@ -262,9 +262,9 @@ func (s *session) homeID(ctx context.Context) (string, error) {
 	return s.own.ID()
 }
 
-// keyed makes the key of a data directory that does not exist yet, for a plan that is kept and refers
-// to secrets: by that key it is told whether one has changed when the plan is applied. It cannot be
-// in the plan, in which it would help to guess them.
+// keyed creates the key of a data directory that does not exist yet, for a kept plan that refers to
+// secrets. When the plan is applied, that key shows whether a secret has changed. The plan must not
+// contain the key, which would help to guess the secrets.
 func (s *session) keyed(m *model.Model) error {
 	if s.scratch == "" || !m.HasSecrets() {
 		return nil
@@ -277,7 +277,7 @@ func (s *session) keyed(m *model.Model) error {
 	return nil
 }
 
-// previewer returns what previews orders and models in the embedded home.
+// previewer returns the previewer of orders and models in the embedded home.
 func (s *session) previewer(dir string) *fulfil.Previewer {
 	return &fulfil.Previewer{Config: fulfil.Config{
 		Instances: s.own.Instances(), Definitions: s.own.Definitions(), Engine: s.engine,
@@ -286,7 +286,7 @@ func (s *session) previewer(dir string) *fulfil.Previewer {
 	}}
 }
 
-// takesOrders returns what takes orders of services in the embedded home.
+// takesOrders returns the service that accepts orders of services in the embedded home.
 func (s *session) takesOrders() *orders.Service {
 	return orders.New(orders.Config{
 		Definitions: s.own.Definitions(), Instances: s.own.Instances(), Book: s.own.Instances(),

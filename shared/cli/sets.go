@@ -7,15 +7,15 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// emptySets says which of the resource sets that are to be removed nothing is in. That is no error:
-// a job that removes a set may run once more.
+// emptySets reports the resource sets to remove that are already empty. An empty set is no error: a
+// job that removes a set may run again.
 func (s *session) emptySets(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
 	now, err := s.home.Progress(ctx, s.location.env)
 	if err != nil || now.Last != now.Released {
-		return err // what the last version has in sets, its resources do not tell
+		return err // before its release, resources do not show the sets of the last version
 	}
 	for _, name := range names {
 		some := false

@@ -123,7 +123,7 @@ type written struct {
 	At *diag.Pos `json:"written_at,omitempty"`
 }
 
-// attributes shows what is wanted of a resource, and where what was seen last differs from it.
+// attributes shows the desired attributes of a resource, and the last read values that differ.
 func (c *resourceCommands) attributes(d *api.Detail) {
 	c.printf("\nattributes\n")
 	for _, name := range slices.Sorted(maps.Keys(d.Desired)) {
@@ -146,8 +146,8 @@ func (c *resourceCommands) attributes(d *api.Detail) {
 	}
 }
 
-// seen shows a value that was seen last, if it differs from the one that is wanted, which is shown
-// as want.
+// seen shows a value that was read last, if it differs from the desired one, which is shown as
+// want.
 func (c *resourceCommands) seen(seen, desired any, want string) {
 	exact := diffview.Style{Whole: true}
 	switch text := c.style("").Value(seen); {

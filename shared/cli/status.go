@@ -39,7 +39,7 @@ func (c *statusCommands) statusCommand() *cobra.Command {
 	return cmd
 }
 
-// neverExported says that an environment has no version.
+// neverExported is the message for an environment that has no version.
 const neverExported = "environment %s: nothing was exported yet; `southbound apply PATH` starts"
 
 func (c *statusCommands) status(ctx context.Context, exitCode bool) error {
@@ -82,7 +82,7 @@ func (c *statusCommands) status(ctx context.Context, exitCode bool) error {
 	return nil
 }
 
-// interruptedText names what ran when whoever ran it ended in the middle.
+// interruptedText names the resources that ran when the program that ran them exited.
 func interruptedText(ids []resource.ID) string {
 	if len(ids) == 0 {
 		return ""
@@ -133,8 +133,8 @@ func ill(counts map[state.Status]int) bool {
 	return slices.ContainsFunc(api.Unhealthy(), func(s state.Status) bool { return counts[s] > 0 })
 }
 
-// wrong lists the resources that something is wrong with: first those that failed by themselves,
-// each with what was skipped because of it.
+// wrong lists the unhealthy resources: first those that failed on their own, each with the
+// resources that were skipped because of it.
 func (rs *results) wrong(ctx context.Context, w io.Writer, limit int) error {
 	health, err := rs.home.Health(ctx, rs.env)
 	if err != nil {
@@ -155,7 +155,7 @@ func (rs *results) wrong(ctx context.Context, w io.Writer, limit int) error {
 	return nil
 }
 
-// problemList writes what is wrong.
+// problemList writes unhealthy resources and their problems.
 type problemList struct {
 	*console
 	described func(id string) diag.Pos // where a resource is written; nil: not known
@@ -203,7 +203,7 @@ func (p *problemList) single(health api.Health) {
 	}
 }
 
-// unreachable writes in one line what waits for a machine that is not reached.
+// unreachable writes one line about the resources that wait for an unreachable machine.
 func (p *problemList) unreachable(g api.Group) {
 	since := "is not reached and never was"
 	if g.Since != nil {
@@ -218,7 +218,7 @@ func (p *problemList) unreachable(g api.Group) {
 	}
 }
 
-// waitFor says how many resources wait.
+// waitFor returns the number of waiting resources as text.
 func waitFor(n int) string {
 	if n == 1 {
 		return "1 resource waits"

@@ -14,22 +14,23 @@ import (
 )
 
 const (
-	// defaultGrace is how long what runs may take to finish after the program was asked to stop.
+	// defaultGrace is how long running handlers may take to finish after the program was asked to
+	// stop.
 	defaultGrace = 30 * time.Second
 	// lastResort is how long after that the program may take to end.
 	lastResort = 10 * time.Second
-	// cleanUp is how long handlers may take to end what they have started themselves, such as
-	// commands, when the program ends at once.
+	// cleanUp is how long handlers may take to end the processes they have started, such as
+	// commands, when the program ends immediately.
 	cleanUp = 2 * time.Second
-	// oneStop is how long equal signals are one: programs such as timeout(1) send theirs to this
-	// process and to its group.
+	// oneStop is how long equal signals count as one: programs such as timeout(1) send theirs to
+	// this process and to its group.
 	oneStop = time.Second
 	// maxLate is how many resources are named that have not finished.
 	maxLate = 10
 )
 
-// graceOf returns how long what runs may take to finish, as SOUTHBOUND_GRACE says, and the default
-// with an error where that says nothing that can be meant.
+// graceOf returns how long running handlers may take to finish, from SOUTHBOUND_GRACE. If the value
+// of the variable is not valid, graceOf returns the default and an error.
 func graceOf() (time.Duration, error) {
 	said := os.Getenv("SOUTHBOUND_GRACE")
 	if said == "" {
@@ -93,8 +94,8 @@ func stopAgain(
 	}
 }
 
-// endAtOnce ends the program, and what handlers have started with it: a command would outlive it
-// otherwise.
+// endAtOnce ends the program, and the processes that its handlers have started: a command would
+// otherwise outlive the program.
 func (s *session) endAtOnce(why string) {
 	if calls := s.calls.Load(); calls != nil {
 		over, stop := patience.After(cleanUp)
@@ -111,7 +112,7 @@ func (s *session) endAtOnce(why string) {
 	os.Exit(exitInterrupted)
 }
 
-// late says what has not finished in time, and is ended.
+// late reports the resources that have not finished in time, and are ended.
 func (s *session) late(ids []resource.ID) {
 	names := make([]string, 0, maxLate)
 	for _, id := range ids[:min(len(ids), maxLate)] {

@@ -27,14 +27,15 @@ type progress struct {
 	live  bool
 	began time.Time
 	last  time.Time
-	// when the number of what is left last changed, or something last ran
+	// when the number of remaining resources last changed, or a resource last ran
 	moved time.Time
-	since map[resource.ID]time.Time // when what runs was first seen to
+	since map[resource.ID]time.Time // when a running resource was first seen running
 	left  int
 	total int
 	bad   map[state.Status]int // the fewest that were failed or unavailable at a time
 	wrote bool
-	// By agent: how much was to do, and is left. counted says when all of it was counted.
+	// By agent: the number of scheduled and of remaining resources. counted is when all were
+	// counted.
 	totals, remaining map[string]int
 	counted           time.Time
 }
@@ -67,7 +68,7 @@ func (p *progress) report(now api.Progress) {
 		p.count(now)
 		text += p.slowest()
 		why := p.w.waits.of(p.w.env, time.Now())
-		maps.Copy(why, now.Waiting) // what a server has told
+		maps.Copy(why, now.Waiting) // reasons that a server has reported
 		if tried := triedAgain(why); tried != "" {
 			text += ", " + tried
 		}
@@ -75,8 +76,9 @@ func (p *progress) report(now api.Progress) {
 	})
 }
 
-// newlyBad says how many more are failed and unavailable than once were: others of the environment
-// may have been before, and are none of what is worked on. It is called under the lock.
+// newlyBad returns how many more resources are failed or unavailable than at the lowest count.
+// Other resources of the environment may have failed before, and do not belong to this work. The
+// caller holds the lock.
 func (p *progress) newlyBad(now api.Progress) string {
 	first := p.bad == nil
 	if first {
@@ -95,8 +97,8 @@ func (p *progress) newlyBad(now api.Progress) string {
 	return text
 }
 
-// runs says on which agents something runs, and what has been running longest. It is called under
-// the lock.
+// runs names the agents on which resources run, and the resource that has run longest. The caller
+// holds the lock.
 func (p *progress) runs(now api.Progress, at time.Time) string {
 	if len(now.Running) == 0 {
 		clear(p.since)
@@ -194,7 +196,7 @@ func (p *progress) clear() {
 	}
 }
 
-// stopping says that the program waits for what still runs after it was asked to stop.
+// stopping reports that the program waits for running handlers after it was asked to stop.
 func (p *progress) stopping(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -215,7 +217,7 @@ func (p *progress) stopping(why error) {
 		p.w.grace)
 }
 
-// results writes what came of a command.
+// results writes the result of a command.
 type results struct {
 	*console
 	*location
@@ -223,9 +225,9 @@ type results struct {
 	docs *documents
 }
 
-// summary writes the result of a command that waited: first the root causes of failures, then what
-// was skipped because of them. exported says that the command made an export, so that there are
-// changes to count.
+// summary writes the result of a command that waited: first the root causes of failures, then the
+// resources that were skipped because of them. exported reports that the command made an export, so
+// that there are changes to count.
 func (rs *results) summary(ctx context.Context, r api.Report, d waited, exported bool) error {
 	if ill(r.Counts) || d.Stuck || r.Superseded > 0 {
 		rs.code = exitUnhealthy
@@ -239,7 +241,7 @@ func (rs *results) summary(ctx context.Context, r api.Report, d waited, exported
 			w = rs.err
 		}
 		if rs.docs.path != "" {
-			// they are read once more, since it is seldom that something is wrong
+			// read the documents again; failures are rare, so positions are not kept in memory
 			rs.docs.described = rs.docs.describedAt(ctx, rs.docs.path)
 		}
 		if d.Scope != nil {
@@ -281,7 +283,7 @@ func (rs *results) summary(ctx context.Context, r api.Report, d waited, exported
 	return nil
 }
 
-// whyStuck says why nothing of what is left goes on.
+// whyStuck returns why no remaining resource makes progress.
 func whyStuck(p api.Progress) string {
 	if p.Halted {
 		return haltedText(p)
@@ -312,13 +314,13 @@ func pausedWith(p api.Progress) []string {
 	return out
 }
 
-// waitsForPeople reports whether work waits until somebody resumes an agent or the environment.
+// waitsForPeople reports whether work waits until a person resumes an agent or the environment.
 func waitsForPeople(p api.Progress) bool {
 	return p.Scheduled > 0 && (p.Halted || len(pausedWith(p)) > 0)
 }
 
-// unfinishedText says in lines what is scheduled and why it waits. here says that only commands do
-// work, so that nobody may be at it.
+// unfinishedText describes in lines the scheduled resources and the reason why they wait. here
+// reports that only commands do work, so that possibly no process is active.
 func unfinishedText(p api.Progress, here bool) []string {
 	if p.Halted {
 		return []string{haltedText(p)}
@@ -358,7 +360,8 @@ func countsText(counts map[state.Status]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// applied writes what came of an export of what the terms of a filter select, and was waited for.
+// applied writes the result of an export that was waited for, limited to the resources that terms
+// select.
 func (rs *results) applied(
 	ctx context.Context, r api.Report, done waited, terms []string, began time.Time,
 ) (err error) {
@@ -399,7 +402,7 @@ func (rs *results) stored(ctx context.Context, r api.Report, began time.Time) er
 	return nil
 }
 
-// showChanged lists what was changed.
+// showChanged lists the changes.
 func showChanged(c *console, r *api.Report) {
 	for i, x := range r.Moves.Moves {
 		if i == maxChanges {

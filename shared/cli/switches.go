@@ -10,14 +10,14 @@ import (
 	"southbound/shared/api"
 )
 
-// switches stop claims, or let them go on: pause, resume, halt, unhalt.
+// switches stop or resume claims: pause, resume, halt, unhalt.
 type switches struct {
 	*console
 	*location
 	*session
 }
 
-// switchCommands are the commands that stop claims or let them go on.
+// commands returns the commands that stop or resume claims.
 func (s *switches) commands() []*cobra.Command {
 	one, none := exactArgs(1, "one agent"), exactArgs(0, "nothing more")
 	return []*cobra.Command{
@@ -35,14 +35,14 @@ func (s *switches) commands() []*cobra.Command {
 	}
 }
 
-// switchCommand makes a command that stops claims or lets them go on: pause, resume, halt, unhalt.
+// switchCommand makes a command that stops or resumes claims: pause, resume, halt, unhalt.
 func (s *switches) switchCommand(
 	use, short, example string, args cobra.PositionalArgs, do func(ctx context.Context,
 		args []string) error,
 ) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Example: example, Args: args,
 		RunE: after(s.openToRead, func(ctx context.Context, args []string) error {
-			// Whoever stops what is not there, as in another directory, stops nothing.
+			// Stopping a home that does not exist, as in a wrong directory, would stop nothing.
 			if err := s.there(ctx); err != nil {
 				return err
 			}

@@ -16,7 +16,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// targetHelp explains what a filter means where documents are.
+// targetHelp explains the effect of a filter on commands that read documents.
 const targetHelp = "With a FILTER it handles matching resources and those that they require; all " +
 	"others stay as they are.\n" + filterHelp
 
@@ -37,10 +37,10 @@ func pathAndFilter(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// filterSigns are the signs of which every term of a filter has one.
+// filterSigns are the operators; every term of a filter contains one.
 const filterSigns = "=[*?"
 
-// targeted reports what is wrong with a filter and waves.
+// targeted validates a filter and waves.
 func (f *exportFlags) targeted(command string) error {
 	if err := f.waves.checked(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (f *exportFlags) targeted(command string) error {
 	return nil
 }
 
-// agentsIn returns the agents of what a plan tells of, sorted.
+// agentsIn returns the agents of a plan, sorted.
 func agentsIn(planned []deploy.PlannedChange) []string {
 	names := map[string]bool{}
 	for i := range planned {
@@ -62,7 +62,7 @@ func agentsIn(planned []deploy.PlannedChange) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// inOrder puts a plan in the order of the waves, and says which these are. read says that the plan
+// inOrder sorts a plan in the order of the waves, and reports the waves. read reports that the plan
 // was compared with reality.
 func (p *planner) inOrder(ctx context.Context, planned []deploy.PlannedChange, x deploy.Export,
 	f waveFlags, read bool) error {
@@ -99,8 +99,8 @@ func (p *planner) inOrder(ctx context.Context, planned []deploy.PlannedChange, x
 	return nil
 }
 
-// applyInWaves applies documents to agents in waves. Every wave is an export of its own, of what is
-// at its agents; the last one is of all, and checks only what is at its agents.
+// applyInWaves applies documents to agents in waves. Every wave is an export of the resources of
+// its agents. The last wave exports everything, and checks only the resources of its agents.
 func (e *exporter) applyInWaves(
 	ctx context.Context, path string, f exportFlags, read *loaded, began time.Time,
 ) error {
@@ -169,8 +169,8 @@ func (e *exporter) applyInWaves(
 	return e.results.applied(ctx, r, done, f.filter, began)
 }
 
-// allowed returns the limits of every wave of an apply of which a plan was made: nothing more is
-// deleted than was planned, allowed and, on a terminal, confirmed.
+// allowed returns the limits of every wave of an apply with a plan: a wave deletes no more than was
+// planned, allowed and, on a terminal, confirmed.
 func (e *exporter) allowed(
 	ctx context.Context, plan deploy.DryRun, x deploy.Export, f exportFlags,
 ) (*deploy.Limits, error) {

@@ -53,7 +53,7 @@ func terminal(w any) (int, bool) {
 	return fd, term.IsTerminal(fd)
 }
 
-// columns returns the width of a terminal, textWidth if it does not say; 0 if w is none.
+// columns returns the width of a terminal, textWidth if it is unknown; 0 if w is no terminal.
 func columns(w any) int {
 	fd, is := terminal(w)
 	if !is {
@@ -65,8 +65,8 @@ func columns(w any) int {
 	return textWidth
 }
 
-// fitted cuts a line that is too long for a terminal of so many columns, 0 if there is none, and
-// shows that it does.
+// fitted truncates a line to the width of a terminal, and marks the truncation; columns is 0 if
+// there is no terminal.
 func fitted(line string, columns int) string {
 	if columns == 0 || cut(line, columns) == line {
 		return line

@@ -8,16 +8,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is what `version` prints of this program.
+// release is the output of `version` for this program.
 type release struct {
 	Version  string `json:"version"`
-	Build    string `json:"build"`    // tells builds apart: the digest that actions name
+	Build    string `json:"build"`    // distinguishes builds: the digest that actions name
 	Revision string `json:"revision"` // the commit that was built; "" outside of git
 	Modified bool   `json:"modified"` // files of that commit were changed before the build
 	Go       string `json:"go"`
 }
 
-// released reads what the toolchain wrote into this program.
+// released reads the build information that the toolchain wrote into this program.
 func released() release {
 	out := release{Version: Version, Build: platform.Build()}
 	info, ok := debug.ReadBuildInfo()
@@ -48,8 +48,8 @@ func (r release) String() string {
 	return text
 }
 
-// programCommands are about this program itself: its version, and what editors and its other end on
-// machines start.
+// programCommands concern this program: its version, and the commands that editors and transports
+// to machines start.
 type programCommands struct {
 	*console
 	*program

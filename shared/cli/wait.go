@@ -14,20 +14,20 @@ import (
 	"southbound/shared/resource"
 )
 
-// waited says how waiting for the environment ended.
+// waited is the result of waiting for the environment.
 type waited struct {
 	Progress api.Progress
-	Stuck    bool // what is left waits because its agent is paused or the environment is halted
+	Stuck    bool // the remaining resources wait because their agents are paused or the environment is halted
 	Did      did
-	Scope    *scope    // what the command was about; nil: everything
-	Gate     *api.Gate // what has ended it between waves; nil: no gate has
+	Scope    *scope    // the resources that the command selected; nil: everything
+	Gate     *api.Gate // the gate that ended the command between waves; nil: none did
 }
 
-// asked is what a command that waits for a server has asked for, so that it counts only what came
-// of that. If two ask for the same at once, it is done once, and both count it.
+// asked is a command's request to a server, so that the command counts only the results of that
+// request. If two commands request the same work concurrently, it is done once, and both count it.
 type asked struct {
 	since   string // id of the last action before it asked
-	version int    // only what was done for a version; 0: any
+	version int    // count only actions for this version; 0: any
 	nothing bool   // it asked for no comparison with reality
 	idle    bool   // it asked for nothing at all
 	filter  state.Filter
@@ -37,8 +37,8 @@ type asked struct {
 	last   int
 }
 
-// waiter waits for what a command has asked for, and shows how far it is. With the embedded home it
-// does the work.
+// waiter waits for the work that a command requested, and shows its progress. With the embedded
+// home it also does the work.
 type waiter struct {
 	*console
 	*location
@@ -71,8 +71,8 @@ func (w *waiter) mark(ctx context.Context) (asked, error) {
 	return of, err
 }
 
-// recovered counts what something was wrong with when a command asked, and is deployed now without
-// a new intent.
+// recovered counts the resources that were unhealthy at the time of the request, and are now
+// deployed without a new intent.
 func (w *waiter) recovered(ctx context.Context, of asked) (int, error) {
 	n := 0
 	if len(of.unwell) == 0 {
@@ -99,7 +99,7 @@ func matching(terms []string) state.Filter {
 	return f
 }
 
-// wait waits until nothing is left to do in the environment, and shows progress. With the embedded
+// wait waits until the environment has no remaining work, and shows progress. With the embedded
 // home, this process does the work.
 func (w *waiter) wait(ctx context.Context, of asked) (waited, error) {
 	pr := w.progress()
@@ -115,36 +115,36 @@ func (w *waiter) wait(ctx context.Context, of asked) (waited, error) {
 		return waited{}, err
 	}
 	what, err := w.did(ctx, of)
-	what.fixed = d.Fixed // the worker knows what had failed before, and was not drift
+	what.fixed = d.Fixed // the worker knows which corrections followed a failure, and were not drift
 	return waited{Progress: api.ProgressOf(w.env, d.Progress), Stuck: d.Stuck, Did: what}, err
 }
 
 const (
 	firstPoll = 100 * time.Millisecond
 	slowPoll  = 10 * time.Second
-	// pollEvery is the part of the time waited so far after which a server is asked again: what
-	// takes long is seen a little later, and the number of questions grows with the logarithm of
-	// the time.
+	// pollEvery is the part of the elapsed waiting time after which a server is polled again. The
+	// end of long work is noticed a little later, and the number of requests grows with the
+	// logarithm of the time.
 	pollEvery = 8
-	// quickPoll is how long a pause may be that is half of the time waited so far: what is quick is
-	// seen soon, and what takes a second or two is not asked for all the time.
+	// quickPoll is the longest pause that is half of the elapsed waiting time: the end of quick
+	// work is noticed soon, and work of a second or two does not cause constant requests.
 	quickPoll = 250 * time.Millisecond
-	// outage is how long a server may be unable to answer: where too many functions run at once
-	// that of the API has to wait, too, and what was asked for goes on meanwhile.
+	// outage is how long a server may be unable to answer. If too many functions run concurrently,
+	// that of the API is throttled, too, and the requested work continues during that time.
 	outage = time.Minute
-	// stuckAfter is how long nothing must have moved until it is assumed that what is left waits
-	// for a paused agent, where that does not follow from the agents alone.
+	// stuckAfter is how long progress must be missing until the remaining work is assumed to wait
+	// for a paused agent, if that does not follow from the agents alone.
 	stuckAfter = 5 * time.Second
 )
 
-// nextPoll returns how long to wait before a server is asked again, of which something was asked a
-// while ago.
+// nextPoll returns how long to wait before the next poll of a server. waited is the time since the
+// request.
 func nextPoll(waited time.Duration) time.Duration {
 	return min(max(waited/pollEvery, min(waited/2, quickPoll), firstPoll), slowPoll)
 }
 
-// poll asks a server for its progress until nothing is left to do: often at first, but not at once
-// when something was asked for, which cannot be done by then.
+// poll reads the progress of a server until no work is left. It polls often at first, but not
+// immediately after the request, which cannot be done by then.
 func (w *waiter) poll(ctx context.Context, of asked, pr *progress) (waited, error) {
 	clock := local.Clock{}
 	began := clock.Now()
@@ -182,8 +182,8 @@ func (w *waiter) poll(ctx context.Context, of asked, pr *progress) (waited, erro
 	}
 }
 
-// held reports whether what is left waits for a person to resume an agent or the environment. still
-// is how long nothing has moved.
+// held reports whether the remaining work waits for a person to resume an agent or the environment.
+// still is how long there was no progress.
 func held(p api.Progress, still time.Duration) bool {
 	if p.Outbox > 0 || p.Releasing != 0 || len(p.Held) > 0 {
 		return false

@@ -12,7 +12,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// waves does work at some agents after the others, and looks how it went before it goes on.
+// waves does the work of agents in waves, and checks the result of a wave before the next one.
 type waves struct {
 	*console
 	*location
@@ -67,7 +67,7 @@ func (v *waves) eachWave(ctx context.Context, r round) (done waited, err error) 
 	return done, nil
 }
 
-// waitMore waits, and adds what was corrected before.
+// waitMore waits, and adds the corrections of earlier waves.
 func (v *waves) waitMore(ctx context.Context, of asked, before waited) (waited, error) {
 	done, err := v.waiter.wait(ctx, of)
 	if err == nil && !v.remote() {
@@ -101,14 +101,14 @@ func (v *waves) mayGoOn(
 	return done, false, nil
 }
 
-// isRefused reports whether an error says that something is not done since it must not be.
+// isRefused reports whether an error rejects a request that is not permitted.
 func isRefused(err error) bool {
 	problems, _ := diag.Of(err)
 	return fault.Is(err, fault.Refused) || len(problems) > 0
 }
 
-// refusedLate tells of a wave that is refused although all of them could be done when they were
-// planned: that those before it were done, and that somebody has released something meanwhile.
+// refusedLate reports that a wave was rejected although all waves were possible when they were
+// planned. The earlier waves are done; another user has released a version in between.
 func (v *waves) refusedLate(err error, number int, rest []string) {
 	problems, more := diag.Of(err)
 	v.problems(problems, more)
@@ -117,8 +117,8 @@ func (v *waves) refusedLate(err error, number int, rest []string) {
 	v.code = exitUnhealthy
 }
 
-// refusedFirst tells of an error, if it refuses the first wave of an apply, that all of them could be
-// done when they were planned. What was refused then is no mistake of whoever gave the command.
+// refusedFirst reports that the first wave of an apply was rejected, although all waves were
+// possible when they were planned, so that the rejection is no mistake of the user.
 func (v *waves) refusedFirst(err error) {
 	if isRefused(err) {
 		v.complain("the first wave was refused, although all could be done when they were planned; " +
@@ -126,7 +126,7 @@ func (v *waves) refusedFirst(err error) {
 	}
 }
 
-// atAgents returns terms of a filter with these agents in place of those that they name.
+// atAgents returns the terms of a filter with these agents in place of the agents in the terms.
 func atAgents(terms, agents []string) []string {
 	out := slices.DeleteFunc(slices.Clone(terms),
 		func(t string) bool { return strings.HasPrefix(t, "agent=") })
@@ -148,8 +148,8 @@ func (v *waves) agentsOf(ctx context.Context, filter []string) ([]string, error)
 	return slices.Sorted(maps.Keys(names)), err
 }
 
-// unwell counts the resources that match and that something is wrong with. What the terms say of a
-// status was meant for before the work.
+// unwell counts the unhealthy resources that match. Terms about the status are dropped: they apply
+// to the status before the work.
 func (v *waves) unwell(ctx context.Context, terms []string) (int, error) {
 	terms = slices.DeleteFunc(slices.Clone(terms),
 		func(t string) bool { return strings.HasPrefix(t, "status=") })

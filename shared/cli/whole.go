@@ -22,9 +22,9 @@ type actionPrinter struct {
 	*session
 }
 
-// whole fills in the values that were wanted and of which the record of an action has only the
-// beginning, if they are to be shown as long as they are. They are taken from the version that the
-// action deployed, which holds references in place of secrets.
+// whole completes the desired values of an action whose record holds only their beginning, if full
+// values are to be shown. whole reads them from the version that the action deployed, which holds
+// references in place of secrets.
 func (p *actionPrinter) whole(ctx context.Context, x *api.Action) error {
 	cut := func(d diff.Diff) bool { _, _, is := run.Cut(d.Desired); return is }
 	if !p.full || !slices.ContainsFunc(slices.Collect(maps.Values(x.Changes)), cut) {
@@ -46,8 +46,9 @@ func (p *actionPrinter) whole(ctx context.Context, x *api.Action) error {
 	return nil
 }
 
-// completed returns a difference with all of the value that is wanted, if what was recorded is the
-// beginning of that. It is not where secrets were taken out, or the handler has another form of it.
+// completed returns a difference with the full desired value, if the recorded value is its
+// beginning. The recorded value is not its beginning if secrets were removed, or if the handler
+// uses another form.
 func completed(d diff.Diff, wanted any) diff.Diff {
 	kept, size, cut := run.Cut(d.Desired)
 	if written, is := wanted.(map[string]any); is && len(written) == 1 && written["value"] != nil {
@@ -71,7 +72,7 @@ func completed(d diff.Diff, wanted any) diff.Diff {
 	return d
 }
 
-// notKept says, when values are to be shown as long as they are, of which only a part was recorded.
+// notKept reports the values of which only a part was recorded, if full values are to be shown.
 func (p *actionPrinter) notKept(changes map[string]diff.Diff) {
 	if !p.full {
 		return
@@ -95,7 +96,7 @@ func (p *actionPrinter) notKept(changes map[string]diff.Diff) {
 	}
 }
 
-// keptOnly says how much of a value was recorded.
+// keptOnly describes how much of a value was recorded.
 func keptOnly(kept string, size int, what string) string {
 	return fmt.Sprintf("of %s only the first %d of %d bytes were recorded", what, len(kept), size)
 }

@@ -16,8 +16,8 @@ type busy struct{ works, unread map[string]bool }
 
 func newBusy() busy { return busy{map[string]bool{}, map[string]bool{}} }
 
-// plan adds the agents of what a plan or a dry run would do. What is described and done already is
-// no work, nor is what is only compared or not known yet.
+// plan adds the agents with work in a plan or a dry run. Resources that are already deployed are no
+// work, and neither are resources that are only compared or not known yet.
 func (b busy) plan(planned []deploy.PlannedChange) {
 	for i := range planned {
 		w := &planned[i]
@@ -31,8 +31,8 @@ func (b busy) plan(planned []deploy.PlannedChange) {
 	}
 }
 
-// in returns the agents in order: described ones as they are described, then others by name, and at
-// the end those without known work that could not be read.
+// in returns the agents in order: agents in described first, in that order, then others by name.
+// Agents without known work that could not be read come last.
 func (b busy) in(described []string) []string {
 	var first, last []string
 	add := func(name string) {
@@ -82,7 +82,7 @@ func workloadOf(x deploy.Export, f waveFlags, plan, read []deploy.PlannedChange)
 		b.plan(read)
 		plan = slices.Clone(plan)
 		for i := range plan {
-			plan[i].ReloadFor = nil // what reloads is known by reading
+			plan[i].ReloadFor = nil // reloads are known only after reading
 		}
 	}
 	b.plan(plan)
@@ -90,8 +90,8 @@ func workloadOf(x deploy.Export, f waveFlags, plan, read []deploy.PlannedChange)
 	return w
 }
 
-// ofExport cuts the agents with work of an export into waves. plan says what it would do without
-// reading; with x.Check, the machines are read as well.
+// ofExport divides the agents with work of an export into waves. plan is the plan without reading;
+// with x.Check, the machines are read as well.
 func (v *waves) ofExport(
 	ctx context.Context, x deploy.Export, f waveFlags, plan deploy.DryRun,
 ) ([][]string, error) {
@@ -149,8 +149,8 @@ func (v *waves) ofWork(ctx context.Context, work api.Work, f waveFlags) (w workl
 	return w, err
 }
 
-// cutWaves cuts agents with work into waves. It says which of the agents that --batch names have no
-// work.
+// cutWaves divides agents with work into waves. It reports the agents that --batch names and that
+// have no work.
 func cutWaves(c *console, f waveFlags, w workload) ([][]string, error) {
 	out, idle, err := f.waves(w)
 	if err == nil && len(idle) > 0 {
