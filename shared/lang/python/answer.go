@@ -9,10 +9,10 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// objects are the instances that Python code has seen, by their numbers.
+// objects are the instances that were sent to Python code, by number.
 type objects map[int64]types.Object
 
-// tag returns what Python code means with a tagged value.
+// tag decodes a tagged value that Python code sent.
 func (o objects) tag(tag string, v types.Value) (types.Value, error) {
 	switch tag {
 	case "e":
@@ -21,7 +21,7 @@ func (o objects) tag(tag string, v types.Value) (types.Value, error) {
 			return found, nil
 		}
 	case "u":
-		f := items(v) // why, and of a fact the number of the resource and the name
+		f := items(v) // a reason; for a fact also the number of the resource and the name
 		if len(f) != 3 {
 			return &types.Unknown{Why: text(v)}, nil
 		}
@@ -44,7 +44,7 @@ func (o objects) tag(tag string, v types.Value) (types.Value, error) {
 	return nil, errFrame
 }
 
-// answers answers what Python code asks during a call.
+// answers returns the function that answers the questions of Python code during a call.
 func (o objects) answers(c *eval.Context) answer {
 	return func(kind string, v []types.Value, b []byte) ([]byte, bool, error) {
 		switch kind {
@@ -73,13 +73,13 @@ func (o objects) answers(c *eval.Context) answer {
 	}
 }
 
-// object returns the instance that a message is about; nil if there is none.
+// object returns the instance that a message refers to; nil if there is none.
 func (o objects) object(v []types.Value) types.Object {
 	n, _ := v[0].(int64)
 	return o[n]
 }
 
-// common answers what is known of the model at any time.
+// common answers questions that do not depend on a call: entity types and source positions.
 func (o objects) common(
 	b []byte, kind string, v []types.Value, typeOf func(string) types.Type,
 ) ([]byte, bool, error) {
@@ -102,7 +102,7 @@ func (o objects) common(
 	return nil, false, nil
 }
 
-// read answers with what an instance holds.
+// read answers with the value of an attribute of an instance.
 func (o objects) read(b []byte, of types.Object, name string, c *eval.Context) []byte {
 	if of.Type().Attribute(name) == nil && name != "self" {
 		return append(b, `["none"]`...)
@@ -142,7 +142,7 @@ func (o objects) list(b []byte, all []types.Object) []byte {
 	return append(b, "]]"...)
 }
 
-// remember keeps what Python code may ask about.
+// remember registers the instances in the arguments, so that Python code can ask about them.
 func (o objects) remember(a eval.Args) {
 	for _, v := range a.Values {
 		o.seen(v)
@@ -181,7 +181,7 @@ func (o objects) seen(v types.Value) types.Value {
 	return v
 }
 
-// describe adds an entity, as Python code sees it.
+// describe appends the description of an entity, as the Python host reads it.
 func describe(b []byte, e *types.Entity) []byte {
 	b = append(appendText(append(b, `{"d":{"doc":`...), e.Doc), `,"parents":[`...)
 	for i, p := range e.Parents {
@@ -223,7 +223,7 @@ func describe(b []byte, e *types.Entity) []byte {
 	return append(b, "]}}"...)
 }
 
-// baseOf returns the name of the primitive type that a type is made of.
+// baseOf returns the name of the primitive type at the end of a chain of typedefs.
 func baseOf(t types.Type) string {
 	for {
 		d, ok := t.(*types.Typedef)
@@ -234,7 +234,7 @@ func baseOf(t types.Type) string {
 	}
 }
 
-// appendOther adds a reference that Python code has not made: its class, and what it is made of.
+// appendOther appends a reference that was not made in Python: its class, its value and its object.
 func appendOther(b []byte, r types.Reference) []byte {
 	var value, on types.Value
 	if s, ok := r.(std.Reference); ok {

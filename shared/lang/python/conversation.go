@@ -14,23 +14,23 @@ import (
 	"southbound/shared/patience"
 )
 
-// conversation is what is said to a process and what that answers, a message each.
+// conversation is the exchange of messages with a process: each message gets one answer.
 type conversation struct {
 	*process
 	ctx     context.Context
-	limit   time.Duration // how long one call may take
-	daemons bool          // what a call has started stays when that has ended well
-	// inModule reports whether a file is one of a module.
+	limit   time.Duration // the time limit of one call
+	daemons bool          // processes started by a call survive if that call ended well
+	// inModule reports whether a file belongs to a module.
 	inModule func(path string) bool
-	// tag returns what a tagged value means.
+	// tag decodes a tagged value.
 	tag    func(tag string, v types.Value) (types.Value, error)
 	buffer []byte
 	write  []byte
-	whole  bool // the last call has come to its end
-	spoken bool // it has said something: it is a Python that can be used
+	whole  bool // the last call is complete
+	spoken bool // the process has sent a message: it is a usable Python
 }
 
-// begin says that a call begins which is all that Python code does until end.
+// begin marks the start of a call. Python code runs only between begin and end.
 func (c *conversation) begin() {
 	c.whole = false
 	if c.daemons {
@@ -38,7 +38,7 @@ func (c *conversation) begin() {
 	}
 }
 
-// end says that a call has come to its end: what it has left behind is meant to stay.
+// end marks the end of a call: processes that the call left behind are meant to stay.
 func (c *conversation) end() {
 	c.whole = true
 	if c.daemons {
@@ -46,17 +46,17 @@ func (c *conversation) end() {
 	}
 }
 
-// loading is what a process does first.
+// loading names the first task of a process, for messages.
 const loading = "the import of modules"
 
-// errGone says that a conversation has ended too early.
+// errGone is returned if a conversation ends too early.
 var errGone = errors.New("the Python process has ended")
 
-// answer answers a message: more is false for one that ends the conversation, and reply is nil for
-// one that asks nothing. It may use b for the reply.
+// answer answers a message. It returns more = false for a message that ends the conversation, and a
+// nil reply for a message that asks nothing. It may use b for the reply.
 type answer func(kind string, v []types.Value, b []byte) (reply []byte, more bool, err error)
 
-// converse sends a message and answers what comes until the conversation ends.
+// converse sends a message and answers incoming messages until the conversation ends.
 func (c *conversation) converse(
 	message []byte, what string, answer answer,
 ) (kind string, v []types.Value, err error) {
@@ -66,7 +66,7 @@ func (c *conversation) converse(
 	defer limit.Stop()
 	over := context.AfterFunc(c.ctx, func() { c.stop("") })
 	defer over()
-	outer := c.doing.Swap(&what) // such as a test in Python, which has a model compiled
+	outer := c.doing.Swap(&what) // such as a test in Python, which requests a compilation
 	defer c.doing.Store(outer)
 	for more := true; more; {
 		if message != nil {
@@ -96,10 +96,10 @@ func (c *conversation) converse(
 	return kind, v, nil
 }
 
-// gone says why the process is gone.
+// gone returns the reason why the process ended.
 func (c *conversation) gone(what string, err error) error {
 	c.endedWithin(toFinish)
-	c.kill() // if it has closed the pipe only
+	c.kill() // the process may have closed only the pipe
 	said := c.said.last(c.inModule)
 	if cause := context.Cause(c.ctx); cause != nil {
 		return &Ended{What: what + " had not ended", Said: said, Cause: cause}
@@ -120,11 +120,11 @@ func (c *conversation) gone(what string, err error) error {
 	return fmt.Errorf("%w: %w", errGone, err)
 }
 
-// Ended says that the process has come to an end.
+// Ended is the error of a process that has ended.
 type Ended struct {
-	What string // what it did, and how it ended
-	Said string // what it wrote to standard error last
-	// Cause is why the context of the process has ended; nil: it has not.
+	What string // the task of the process, and how it ended
+	Said string // the last text that the process wrote to standard error
+	// Cause is why the context of the process ended; nil if the context has not ended.
 	Cause error
 }
 
@@ -139,13 +139,13 @@ func (e *Ended) Error() string {
 	return e.What + "; the last that it wrote:\n" + e.Said
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last maxSaid bytes that are written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// maxSaid is how much of standard error is kept.
+// maxSaid is the number of bytes of standard error that are kept.
 const maxSaid = 8 << 10
 
 // Write implements io.Writer.
@@ -159,15 +159,15 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// clear forgets what was written.
+// clear removes the recorded text.
 func (t *tail) clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.text = t.text[:0]
 }
 
-// last returns the last lines. Of those that say where Python was, they are those in modules, which
-// inModule knows by the path, unless there is none.
+// last returns the last lines. If some traceback lines are in modules (inModule reports that by
+// path), the traceback lines outside of modules are left out.
 func (t *tail) last(inModule func(path string) bool) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,7 +188,7 @@ func (t *tail) last(inModule func(path string) bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// placeOf returns the path of a line in which Python says where it is; "" if it is another.
+// placeOf returns the path in a traceback line of Python; "" for any other line.
 func placeOf(line string) string {
 	rest, ok := strings.CutPrefix(line, `  File "`)
 	path, _, quoted := strings.Cut(rest, `", line `)
@@ -198,8 +198,8 @@ func placeOf(line string) string {
 	return path
 }
 
-// inLibrary reports whether a line, where Python says on demand or in a crash where it is, is a
-// place in this host or in the library, or tells what else it has loaded.
+// inLibrary reports whether a line of a traceback or of a crash dump is noise: a place in this host
+// or in the library, or the list of loaded extension modules.
 func inLibrary(line string) bool {
 	return strings.HasPrefix(line, "Extension modules: ") ||
 		strings.HasPrefix(line, `  File "`) && (strings.Contains(line, "<southbound>/") ||

@@ -11,44 +11,44 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// Export is what resource classes make of a model.
+// Export is the result of applying resource classes to a model.
 type Export struct {
 	Resources []Resource
-	// Files are the contents that resources name, by their SHA-1.
+	// Files are the file contents that resources refer to, by SHA-1.
 	Files map[string][]byte
-	// Codes are what handlers of the resources are run with: each the code of some modules, and of
-	// all that these use.
+	// Codes are the units of code that handlers run with. Each holds the code of some modules and
+	// of all modules that these use.
 	Codes [][]byte
 }
 
-// Resource is a resource that a class in Python has made of an instance.
+// Resource is a resource that a Python class made from an instance.
 type Resource struct {
 	Instance   *eval.Instance
 	Type       string
 	Agent      string
-	Key, Value string // what names it on its agent
-	ID         string // as the library writes it, in Requires too
+	Key, Value string // the attribute that identifies it on its agent
+	ID         string // in the notation of the library, as in Requires
 	Fields     *types.Dict
 	Requires   []string
 	Set        string
-	Code       int // which of the codes it is run with
+	Code       int // the index in Export.Codes of its code
 }
 
-// exporting is an export that is under way.
+// exporting is an export in progress.
 type exporting struct {
 	host  *Host
 	model *eval.Result
 	types map[string]*types.Entity
 	out   *Export
 
-	// instances by their exact types; nil: not asked for yet
+	// the instances by their exact types; nil: not built yet
 	alike    map[*types.Entity][]*eval.Instance
-	place    map[*eval.Instance]int  // where they are among these
-	exported map[*eval.Instance]bool // of which all was told
+	place    map[*eval.Instance]int  // the index in its list of alike
+	exported map[*eval.Instance]bool // whose attributes were sent
 }
 
-// Export makes resources of what a model has come to, with the classes of its modules. What is
-// wrong are diag.Problems.
+// Export makes resources of the compiled model with the resource classes of its modules. It returns
+// errors of the model as diag.Problems.
 func (h *Host) Export(model *eval.Result) (*Export, error) {
 	e := newExporting(h, model)
 	kind, v, err := h.converse([]byte(`["export"]`), "the export of resources", e.answer)
@@ -63,7 +63,7 @@ func (h *Host) Export(model *eval.Result) (*Export, error) {
 	return e.out, nil
 }
 
-// newExporting returns what answers questions about a model that is complete.
+// newExporting returns an export that answers questions about a complete model.
 func newExporting(h *Host, model *eval.Result) *exporting {
 	e := &exporting{
 		host: h, model: model, types: map[string]*types.Entity{},
@@ -75,7 +75,7 @@ func newExporting(h *Host, model *eval.Result) *exporting {
 	return e
 }
 
-// problem says why an instance cannot become a resource.
+// problem returns the problem for an instance that cannot become a resource.
 func (e *exporting) problem(v []types.Value) diag.Problem {
 	p := diag.Problem{
 		Code: CodePython, Message: "the model cannot be exported: " + text(v[0]),
@@ -93,7 +93,7 @@ func (e *exporting) problem(v []types.Value) diag.Problem {
 	return p
 }
 
-// answer answers what classes ask of the model, and takes what they make.
+// answer answers the questions of resource classes about the model, and collects their resources.
 func (e *exporting) answer(kind string, v []types.Value, b []byte) ([]byte, bool, error) {
 	switch kind {
 	case "print":
@@ -135,11 +135,11 @@ func (e *exporting) instances(name string) []types.Object {
 	return out
 }
 
-// batch is how many bytes an answer has about when no more instances are added to it.
+// batch is the size in bytes at which no more instances are added to an answer.
 const batch = 64 << 10
 
-// all answers with all that an instance holds, and with what those of its type hold that come after
-// it and were not told yet: they are likely to be asked for next.
+// all answers with all attributes of an instance. It adds the following instances of the same type
+// that were not sent yet, since Python code is likely to ask for them next.
 func (e *exporting) all(b []byte, v []types.Value) ([]byte, bool, error) {
 	o, ok := e.host.objects.object(v).(*eval.Instance)
 	if !ok {
@@ -158,7 +158,7 @@ func (e *exporting) all(b []byte, v []types.Value) ([]byte, bool, error) {
 	return append(b, "]]"...), true, nil
 }
 
-// arrange notes which instances are of each type.
+// arrange indexes the instances by type.
 func (e *exporting) arrange() {
 	e.alike = map[*types.Entity][]*eval.Instance{}
 	e.place, e.exported = map[*eval.Instance]int{}, map[*eval.Instance]bool{}
@@ -169,7 +169,7 @@ func (e *exporting) arrange() {
 	}
 }
 
-// whole adds an instance with all that it holds.
+// whole appends an instance with all its attributes.
 func (e *exporting) whole(b []byte, o *eval.Instance) []byte {
 	e.exported[o] = true
 	e.host.objects.seen(o)
@@ -188,7 +188,7 @@ func (e *exporting) whole(b []byte, o *eval.Instance) []byte {
 	return append(b, "}}]"...)
 }
 
-// takeFiles takes the contents of files.
+// takeFiles records the contents of files.
 func (e *exporting) takeFiles(files []types.Value) error {
 	for _, f := range files {
 		pair := items(f)
@@ -204,7 +204,7 @@ func (e *exporting) takeFiles(files []types.Value) error {
 	return nil
 }
 
-// takeAll takes resources.
+// takeAll records resources.
 func (e *exporting) takeAll(all []types.Value) error {
 	for _, r := range all {
 		if err := e.take(items(r)); err != nil {
@@ -214,7 +214,7 @@ func (e *exporting) takeAll(all []types.Value) error {
 	return nil
 }
 
-// take takes a resource.
+// take records a resource.
 func (e *exporting) take(v []types.Value) error {
 	if len(v) != 10 {
 		return errFrame

@@ -19,16 +19,16 @@ import (
 	"southbound/shared/resource"
 )
 
-// handler serves resources of one agent with the code that they come with. Where something may be
-// changed, Read does all: it has the handler in Python deploy the resource, as the library does,
-// and reports that the thing is as wanted; what was changed goes through the context.
+// handler serves resources of one agent with the code that comes with them. If changes are allowed,
+// Read does the whole deployment, as the library does: the Python handler deploys the resource, and
+// Read reports that the resource is as desired. The context records the changes.
 type handler struct {
 	pack       *Pack
 	env, agent string
 	code       resource.File
 }
 
-// asked is what a process is told of a run.
+// asked is the request of a run, as it is sent to the process.
 type asked struct {
 	Agent    string          `json:"agent"`
 	Dry      bool            `json:"dry"`
@@ -37,11 +37,11 @@ type asked struct {
 	Facts    bool            `json:"facts"`
 	Files    map[string]bool `json:"files"`
 	Resource map[string]any  `json:"resource"`
-	// Known are facts that references stand for, by resource.
+	// Known are the facts that references in the resource resolve to, by resource.
 	Known map[string]map[string]string `json:"known"`
 }
 
-// ended is what came of a run.
+// ended is the result of a run.
 type ended struct {
 	State    string            `json:"state"`
 	Change   string            `json:"change"`
@@ -72,7 +72,7 @@ func (h *handler) Read(
 	return out.observed(req.Resource), nil
 }
 
-// Diff implements provider.Differ: what differs is what the handler in Python has found.
+// Diff implements provider.Differ: it returns the differences that the Python handler found.
 func (h *handler) Diff(
 	_ *provider.Context, _ provider.Resource, seen provider.Observation,
 ) (map[string]diff.Diff, error) {
@@ -97,7 +97,7 @@ func (h *handler) Facts(
 	return out.Facts, nil
 }
 
-// errDone says that the engine asks for what Read has done.
+// errDone is returned if the engine calls a step that Read has already done.
 var errDone = errors.New("a handler in Python is not called for parts of a run")
 
 // Create implements provider.Handler.
@@ -115,7 +115,7 @@ func (h *handler) Delete(*provider.Context, provider.DeleteRequest) (provider.Re
 	return provider.Result{}, errDone
 }
 
-// run has a resource run.
+// run runs the Python handler of a resource.
 func (h *handler) run(
 	ctx *provider.Context, r provider.Resource, what asked,
 ) (*ended, error) {
@@ -156,7 +156,7 @@ func (h *handler) run(
 	return out, out.err()
 }
 
-// broken says what became of a process that has ended in a run.
+// broken classifies the error of a run: if the process ended, the run can be retried.
 func (h *handler) broken(err error) error {
 	var gone *Ended
 	if errors.As(err, &gone) {
@@ -165,7 +165,7 @@ func (h *handler) broken(err error) error {
 	return err
 }
 
-// talk answers what a handler asks, and takes what it says.
+// talk answers the requests of a handler, and records its log lines and secrets.
 func talk(ctx *provider.Context, files map[string]any) answer {
 	return func(kind string, v []types.Value, b []byte) ([]byte, bool, error) {
 		switch {
@@ -189,11 +189,11 @@ func talk(ctx *provider.Context, files map[string]any) answer {
 	}
 }
 
-// say logs a line of a handler.
+// say logs a line from a handler.
 func say(ctx *provider.Context, v []types.Value) {
 	level, _ := v[0].(int64)
 	kwargs := map[string]any{}
-	_ = readJSON(text(v[2]), &kwargs) // it was written as JSON
+	_ = readJSON(text(v[2]), &kwargs) // the host wrote it as JSON
 	kv := make([]any, 0, 2*len(kwargs))
 	for _, name := range slices.Sorted(maps.Keys(kwargs)) {
 		kv = append(kv, name, whole(kwargs[name]))
@@ -224,7 +224,7 @@ func fileOf(ctx *provider.Context, v any) ([]byte, error) {
 	return io.ReadAll(in)
 }
 
-// err returns why a run has not gone well.
+// err returns the error of a run that failed, was skipped or could not start; nil otherwise.
 func (e *ended) err() error {
 	text := e.Error
 	for i, p := range e.Places {
@@ -246,11 +246,11 @@ func (e *ended) err() error {
 	return nil
 }
 
-// maxPlaces is how many places of an exception are told.
+// maxPlaces is the maximum number of traceback places in a message.
 const maxPlaces = 8
 
-// report tells what a run has changed. A handler that says nothing of what it did, and after which
-// everything differs as before, has done nothing.
+// report records the changes of a run. Idle marks a run whose handler reported no change and left
+// all differences as they were; it counts as no change.
 func (e *ended) report(ctx *provider.Context) {
 	change := diff.Change(e.Change)
 	if e.Idle && !e.Reloaded {
@@ -273,7 +273,7 @@ func (e *ended) report(ctx *provider.Context) {
 	ctx.SetChange(change)
 }
 
-// purging says what the difference in whether a thing exists comes to.
+// purging returns the change that a difference in "purged" stands for.
 func (e *ended) purging() diff.Change {
 	c, ok := e.Changes["purged"]
 	switch {
@@ -285,7 +285,7 @@ func (e *ended) purging() diff.Change {
 	return diff.Created
 }
 
-// observed returns what a run that changes nothing has found.
+// observed returns the observation of a run that changes nothing.
 func (e *ended) observed(want provider.Resource) provider.Observation {
 	out := provider.Observation{Exists: true, Attributes: map[string]any{}}
 	switch e.purging() {
@@ -310,7 +310,7 @@ func (e *ended) observed(want provider.Resource) provider.Observation {
 	return out
 }
 
-// fieldsOf returns a resource as the library reads it.
+// fieldsOf returns a resource in the format of the library.
 func fieldsOf(ctx *provider.Context, r provider.Resource) (map[string]any, error) {
 	id, err := libraryID(r.ID)
 	if err != nil {
@@ -339,7 +339,7 @@ func fieldsOf(ctx *provider.Context, r provider.Resource) (map[string]any, error
 	return out, nil
 }
 
-// factsOf returns the facts that references of a resource stand for.
+// factsOf returns the facts that references in a resource resolve to.
 func factsOf(r provider.Resource) map[string]map[string]string {
 	out := map[string]map[string]string{}
 	list, _ := r.Attributes[model.FactsAttribute].([]any)
@@ -355,14 +355,14 @@ func factsOf(r provider.Resource) map[string]map[string]string {
 	return out
 }
 
-// readJSON reads what the process has written; whole completes it.
+// readJSON parses JSON from the process. Numbers stay json.Number; whole converts them.
 func readJSON(text string, into any) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	return d.Decode(into)
 }
 
-// whole returns a value from JSON with numbers as values of resources have them.
+// whole converts the numbers of a JSON value to the number types of resource values.
 func whole(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -386,7 +386,7 @@ func whole(v any) any {
 	return v
 }
 
-// libraryID writes an id as the library does, which escapes nothing.
+// libraryID formats an id as the library does, without escapes.
 func libraryID(id resource.ID) (string, error) {
 	p, err := resource.ParseID(string(id))
 	if err != nil {
@@ -399,11 +399,11 @@ func libraryID(id resource.ID) (string, error) {
 	return p.Type + "[" + p.Agent + "," + strings.Join(keys, ",") + "]", nil
 }
 
-// plainJSON keeps a float a float in JSON.
+// plainJSON prepares a value for JSON so that a float stays a float.
 func plainJSON(v any) any {
 	switch v := v.(type) {
 	case float64:
-		return json.RawMessage(appendFloat(nil, v)) // a float of any size stays one
+		return json.RawMessage(appendFloat(nil, v)) // a float with an integral value stays a float
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {

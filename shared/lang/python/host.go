@@ -9,41 +9,41 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// defaultCall is how long one call may take unless Options say otherwise.
+// defaultCall is the time limit of one call if Options set none.
 const defaultCall = 10 * time.Minute
 
-// Options say what to run.
+// Options configure a Host.
 type Options struct {
 	Python  string // the program, in the virtual environment of the project
-	Dir     string // of the project, absolute
+	Dir     string // of the project, an absolute path
 	Shown   string // how Dir is written in messages
 	Modules []Module
-	// Path are folders, absolute, in which Python looks for packages before its own.
+	// Path lists absolute folders that Python searches for packages before its own.
 	Path []string
-	// Print gets what Python code prints when no call of a model goes on; it may be nil.
+	// Print receives the output of Python code outside of calls of a model; it may be nil.
 	Print func(text string)
-	// Ask answers what the module lsm in Python asks of the inventory during a call; nil: nothing is
-	// known there.
+	// Ask answers the questions of the Python module lsm about the inventory during a call. If Ask
+	// is nil, those questions fail.
 	Ask Ask
-	// Call bounds one call of Python code; 0 stands for 10 minutes.
+	// Call is the time limit of one call of Python code; 0 stands for 10 minutes.
 	Call time.Duration
-	// Memory is how many bytes the process may hold, with all that it has started; 0: any number.
+	// Memory limits the bytes that the process and its descendants hold; 0: no limit.
 	Memory int64
-	// Daemons says that what Python code has started in a session of its own may outlive the
-	// process, if the call that did so has come to its end.
+	// Daemons spares processes that Python code has started in a session of their own: they outlive
+	// the process if the call that started them ended well.
 	Daemons bool
 }
 
-// Host is a process that holds the Python code of a project. It is used by one goroutine.
+// Host is a process that runs the Python code of a project. One goroutine uses it.
 type Host struct {
 	conversation
 	sources sources
-	objects objects // that Python code has seen
+	objects objects // instances that were sent to Python code
 	print   func(text string)
 	ask     Ask
 }
 
-// Ask answers a question about the inventory, asked in a call of a plugin.
+// Ask answers a question about the inventory from a call of a plugin.
 type Ask func(c *eval.Context, what string, args []types.Value) (types.Value, error)
 
 // Start starts the process. It ends with Close, or when the context does.
@@ -65,23 +65,23 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 	return h, c.boot()
 }
 
-// Use has a running host serve another model. Modules that were imported stay so.
+// Use switches a running host to another model. Imported modules stay imported.
 func (h *Host) Use(o Options) {
 	h.sources.dir, h.sources.modules = o.Dir, o.Modules
 	h.ask = o.Ask
 	h.sources.shownAs = filepath.Clean(o.Shown)
 }
 
-// Limit says how long one call may take from now on.
+// Limit sets the time limit of the following calls.
 func (h *Host) Limit(d time.Duration) { h.limit = d }
 
-// Done says that nothing more is asked. The process ends meanwhile; Close waits for that.
+// Done closes the input of the process, which then ends on its own. Close waits for that.
 func (h *Host) Done() { _ = h.in.Close() }
 
 // Close ends the process.
 func (h *Host) Close() { h.process.close() }
 
-// Drop ends the process at once. It is for one that has run nothing of a module yet.
+// Drop kills the process immediately. Use it for a process that has not run code of a module yet.
 func (h *Host) Drop() {
 	h.kill()
 	h.Close()

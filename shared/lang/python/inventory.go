@@ -7,7 +7,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// answers answers what Python code asks during a call, of the model and of the inventory.
+// answers returns the function that answers questions during a call, about model and inventory.
 func (h *Host) answers(c *eval.Context) answer {
 	model := h.objects.answers(c)
 	return func(kind string, v []types.Value, b []byte) ([]byte, bool, error) {
@@ -18,7 +18,7 @@ func (h *Host) answers(c *eval.Context) answer {
 	}
 }
 
-// errNoInventory says that nothing is known of the inventory.
+// errNoInventory is returned if the host has no access to an inventory.
 var errNoInventory = errors.New("there is no inventory that could be asked")
 
 // asked answers a question about the inventory.

@@ -13,14 +13,14 @@ import (
 	"southbound/shared/child"
 )
 
-// lookEvery is how often it is looked how much memory a process holds while it works. What it has
-// started is looked at each fifth time, since that means to look at all processes.
+// lookEvery is the interval at which the memory of a busy process is measured. Its descendants are
+// measured every familyEvery-th time, since that scans all processes of the system.
 const (
 	lookEvery   = 200 * time.Millisecond
 	familyEvery = 5
 )
 
-// watch ends the process if it holds more memory than it may while it does something.
+// watch stops the process if it exceeds its memory limit during a task.
 func (c *process) watch() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -51,14 +51,14 @@ func (c *process) watch() {
 	}
 }
 
-// memory returns how many bytes of memory the process holds; 0 if that cannot be told.
+// memory returns how many bytes of memory the process holds; 0 if that is not known.
 func (c *process) memory() int64 {
 	p, _ := child.Find(int(c.pid.Load()))
 	return p.Held
 }
 
-// familyMemory returns how many bytes the process and those hold that it has started, and how many
-// those are.
+// familyMemory returns how many bytes the process and its descendants hold, and the number of
+// descendants.
 func (c *process) familyMemory() (held int64, started int) {
 	guard, own := c.group.PID(), int(c.pid.Load())
 	family := slices.DeleteFunc(child.Family(guard, child.Processes()),
@@ -72,14 +72,14 @@ func (c *process) familyMemory() (held int64, started int) {
 	if held <= c.most || started == 0 {
 		return held, started
 	}
-	held = 0 // forks share what they have not changed: it counts once
+	held = 0 // count pages that forks share once
 	for _, p := range family {
 		held += share(p)
 	}
 	return held, started
 }
 
-// share returns the memory of a process, of what it shares with others its share.
+// share returns the proportional set size of a process: each shared page counts in part.
 func share(p child.Process) int64 {
 	f, err := os.Open(filepath.Join(procDir, strconv.Itoa(p.PID), "smaps_rollup"))
 	if err != nil {

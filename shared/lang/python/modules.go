@@ -9,12 +9,12 @@ import (
 type Module struct {
 	Name string
 	Dir  string // its folder, absolute
-	// Legacy says that its code is in the folder plugins there, and not a package of the
+	// Legacy marks a module whose code is in its folder plugins, instead of in a package of the
 	// environment.
 	Legacy bool
 }
 
-// Find returns the Python of a virtual environment, or what is wrong with that.
+// Find returns the Python program of a virtual environment, or the reason why there is none.
 func Find(env string) (path, wrong string) {
 	for _, name := range []string{"python", "python3"} {
 		path := filepath.Join(env, "bin", name)

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// procDir is where Linux tells of processes. Other systems do not have it, and tell nothing here.
+// procDir is where Linux describes processes. Other systems lack it, and reads there find nothing.
 const procDir = "/proc"
 
-// moment is a time to which the guard compares daemons. Many runs begin and end within a hundredth
-// of a second, which is all that the system tells of when a process was started. Those of one
-// hundredth are told apart by their numbers, which are given in turn.
+// moment is a time that the guard compares the start of daemons with. The system records the start
+// of a process in hundredths of a second, and many runs fit into one hundredth. Within one
+// hundredth the process ids decide, since the system assigns them in ascending order.
 type moment struct {
-	hundredths int64 // since the system was started
-	last       int   // the number that was given last; 0: not known
+	hundredths int64 // since the boot of the system
+	last       int   // the latest process id; 0: not known
 }
 
-// never is a moment that does not come.
+// never is later than any moment.
 var never = moment{hundredths: math.MaxInt64}
 
-// now returns the moment that it is.
+// now returns the current moment.
 func now() (m moment) {
 	if f := procFields("uptime"); len(f) > 0 {
 		seconds, _ := strconv.ParseFloat(f[0], 64)
@@ -35,7 +35,7 @@ func now() (m moment) {
 	return m
 }
 
-// procFields returns the fields of a file of the system; none where it cannot be read.
+// procFields returns the fields of a file in procDir; none if the file cannot be read.
 func procFields(name string) []string {
 	text, _ := os.ReadFile(filepath.Join(procDir, name))
 	return strings.Fields(string(text))

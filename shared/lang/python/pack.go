@@ -22,25 +22,24 @@ import (
 	"southbound/shared/resource"
 )
 
-// PackOptions say how handlers are run.
+// PackOptions configure a Pack.
 type PackOptions struct {
-	// Find returns the Python program to run handlers with, and the directory to run it in. It is
-	// called before each start.
+	// Find returns the Python program for handlers and its working directory. It is called before
+	// each start.
 	Find func() (path, dir string, err error)
-	// Call bounds one call of a handler; 0 stands for 10 minutes.
+	// Call is the time limit of one call of a handler; 0 stands for 10 minutes.
 	Call time.Duration
-	// Memory is how many bytes a process may hold; 0 stands for 1 GiB.
+	// Memory limits the bytes that a process holds; 0 stands for 1 GiB.
 	Memory int64
-	// Idle is how long a process is kept that nobody uses; 0 stands for a minute.
+	// Idle is how long an unused process is kept; 0 stands for a minute.
 	Idle time.Duration
-	// Processes is how many processes there are at most for codes that agree; 0 stands for
-	// 4.
+	// Processes limits the number of processes for compatible codes; 0 stands for 4.
 	Processes int
 }
 
-// Pack runs handlers that come with resources. A process imports the codes of its resources and
-// nothing else, and of a module that is part of several codes there is one text in it. Resources of
-// one agent run in one process, one after the other, as long as their codes agree.
+// Pack runs handlers that come with resources. A process imports only the codes of its resources,
+// and holds one version of each module. Resources of one agent run in one process, one after the
+// other, as long as their codes are compatible.
 type Pack struct {
 	o      PackOptions
 	mu     sync.Mutex
@@ -49,24 +48,24 @@ type Pack struct {
 	closed bool
 }
 
-// modules are what a code consists of: a hash of each module of Python, by name.
+// modules lists the contents of a code: a hash of each Python module, by name.
 type modules map[string]string
 
-// served is a process, or the room for one.
+// served is a process, or a slot for one.
 type served struct {
 	slot   uint32
-	used   chan struct{} // holds one while it is used
-	host   *Host         // nil as long as none is running
+	used   chan struct{} // holds one element while a call uses the process
+	host   *Host         // nil while no process runs
 	loaded map[string]bool
 	idle   *time.Timer
-	uses   int // counts calls, so that a late timer is told
+	uses   int // number of calls, so that a late timer detects a later call
 
 	// Guarded by the pack:
-	modules modules // of all codes that it is for
-	wanted  int     // how many use it, or wait for their turn
+	modules modules // of all codes of this process
+	wanted  int     // number of calls that use or await the process
 }
 
-// fits reports whether a process may have a code besides those that it is for.
+// fits reports whether a process can import a code besides its other codes.
 func (s *served) fits(code modules) bool {
 	for name, hash := range code {
 		if other, has := s.modules[name]; has && other != hash {
@@ -76,7 +75,7 @@ func (s *served) fits(code modules) bool {
 	return true
 }
 
-// lock waits until nobody uses the process; false if the context ends before.
+// lock waits until no other call uses the process; false if the context ends first.
 func (s *served) lock(ctx context.Context) bool {
 	select {
 	case s.used <- struct{}{}:
@@ -88,14 +87,14 @@ func (s *served) lock(ctx context.Context) bool {
 
 func (s *served) unlock() { <-s.used }
 
-// Usual bounds of handlers.
+// Default limits of handlers.
 const (
 	defaultMemory    = 1 << 30
 	defaultIdle      = time.Minute
 	defaultProcesses = 4
 )
 
-// NewPack returns a pack. Processes are started when they are needed, and end with Close.
+// NewPack returns a pack. It starts processes on demand; Close ends them.
 func NewPack(o PackOptions) *Pack {
 	o.Call = cmp.Or(o.Call, defaultCall)
 	o.Memory = cmp.Or(o.Memory, defaultMemory)
@@ -104,14 +103,14 @@ func NewPack(o PackOptions) *Pack {
 	return &Pack{o: o, served: map[uint32][]*served{}, codes: map[string]modules{}}
 }
 
-// Limit says how long one call may take from now on.
+// Limit sets the time limit of the following calls.
 func (p *Pack) Limit(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.o.Call = d
 }
 
-// limit returns how long one call may take.
+// limit returns the time limit of one call.
 func (p *Pack) limit() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +149,7 @@ func (p *Pack) ended() bool {
 	return p.closed
 }
 
-// at returns the room for the process of an agent and a code. Whoever gets it has to leave it.
+// at returns the served of an agent and a code. The caller must call leave afterwards.
 func (p *Pack) at(env, agent string, code modules) (*served, error) {
 	sum := fnv.New32a()
 	_, _ = io.WriteString(sum, env+"\n"+agent)
@@ -173,14 +172,14 @@ func (p *Pack) at(env, agent string, code modules) (*served, error) {
 	return s, nil
 }
 
-// leave says that a process is not wanted any more.
+// leave ends a use that began with at.
 func (p *Pack) leave(s *served) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.wanted--
 }
 
-// drop forgets a process that has ended, unless somebody wants it.
+// drop forgets a process that has ended, unless a call uses or awaits it.
 func (p *Pack) drop(s *served) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,10 +189,10 @@ func (p *Pack) drop(s *served) {
 	}
 }
 
-// maxCodes is how many codes are remembered.
+// maxCodes is the capacity of the cache of codes.
 const maxCodes = 1000
 
-// modulesOf returns what a code consists of.
+// modulesOf returns the modules of a code.
 func (p *Pack) modulesOf(ctx *provider.Context, code resource.File) (modules, error) {
 	p.mu.Lock()
 	out := p.codes[code.Hash]
@@ -219,8 +218,8 @@ func (p *Pack) modulesOf(ctx *provider.Context, code resource.File) (modules, er
 	return out, nil
 }
 
-// modulesIn returns the hash of each module of a model in a code. They are compared as a whole: a
-// file that is only in one version of a module registers handlers, too.
+// modulesIn returns the hash of each module of a model in a code. The hash covers all files of the
+// module: a file that only one version has can also register handlers.
 func modulesIn(files map[string]json.RawMessage) modules {
 	sums := map[string]hash.Hash{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -248,7 +247,7 @@ func (s *served) end() {
 	}
 }
 
-// rest ends the process if nobody uses it for a while.
+// rest ends the process if it stays unused for a time.
 func (p *Pack) rest(s *served, after time.Duration) {
 	s.uses++
 	count := s.uses
@@ -262,7 +261,7 @@ func (p *Pack) rest(s *served, after time.Duration) {
 	})
 }
 
-// use calls f with a process that has the code, one call at a time.
+// use calls f with a process that has imported the code. Calls of one process run one at a time.
 func (p *Pack) use(
 	ctx *provider.Context, h *handler, f func(host *Host) error,
 ) error {
@@ -291,7 +290,7 @@ func (p *Pack) use(
 	if s.idle != nil {
 		s.idle.Stop()
 	}
-	defer p.rest(s, p.o.Idle) // also without a process: then it is forgotten which codes it was for
+	defer p.rest(s, p.o.Idle) // also without a process: then drop forgets its codes
 	if err := p.ready(ctx, s, h.code); err != nil {
 		return err
 	}
@@ -307,7 +306,7 @@ func (p *Pack) use(
 	}
 	switch held := s.held(); {
 	case s.host != nil && err != nil && !s.host.whole:
-		s.end() // what it says next is not the answer to the next call
+		s.end() // its next message would not be the answer to the next call
 	case held > p.o.Memory/2:
 		ctx.Warning("the Python process is ended, so that what it holds is given back",
 			"bytes", held, "limit", p.o.Memory)
@@ -316,7 +315,7 @@ func (p *Pack) use(
 	return err
 }
 
-// held returns how many bytes the process holds.
+// held returns how many bytes the process holds; 0 without a process.
 func (s *served) held() int64 {
 	if s.host == nil {
 		return 0
@@ -324,7 +323,7 @@ func (s *served) held() int64 {
 	return s.host.memory()
 }
 
-// ready starts a process unless there is one, and has it import a code unless it has.
+// ready starts the process if none runs, and imports the code if it is not loaded yet.
 func (p *Pack) ready(ctx *provider.Context, s *served, code resource.File) error {
 	if s.host != nil && s.loaded[code.Hash] {
 		return nil
@@ -358,7 +357,7 @@ func (p *Pack) ready(ctx *provider.Context, s *served, code resource.File) error
 	return nil
 }
 
-// readCode reads a code as it is stored with a version.
+// readCode reads a code from the files of its version.
 func readCode(ctx *provider.Context, code resource.File) ([]byte, error) {
 	in, err := ctx.Files().Open(ctx, code.Hash)
 	if err != nil {
@@ -372,7 +371,7 @@ func readCode(ctx *provider.Context, code resource.File) ([]byte, error) {
 	return text, nil
 }
 
-// LoadCode imports the code of a version, as Export returns it.
+// LoadCode imports a code that Export returned.
 func (h *Host) LoadCode(code []byte) error {
 	message := append(appendText([]byte(`["code",`), string(code)), ']')
 	kind, v, err := h.converse(message, loading, h.quiet)

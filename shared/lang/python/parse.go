@@ -11,17 +11,17 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// parser reads the values of a frame: JSON, whose objects have one member, a tag.
+// parser parses the values of a frame: JSON whose objects have one member, a tag.
 type parser struct {
 	text []byte
 	at   int
-	// tag returns what a tag other than d and f stands for.
+	// tag decodes a tagged value, for tags other than d and f.
 	tag func(tag string, v types.Value) (types.Value, error)
 }
 
 var errFrame = errors.New("the Python process sent what this program does not understand")
 
-// message reads a frame: a list, whose first element is a text.
+// message parses a frame: a list whose first element is a string.
 func (p *parser) message() (string, []types.Value, error) {
 	v, err := p.value(0)
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *parser) number() (types.Value, error) {
 	return types.Integer(n), nil
 }
 
-// members calls f for each element, which f reads, until the closing mark.
+// members calls f for each element up to the closing bracket; f parses the element.
 func (p *parser) members(end byte, f func() error) error {
 	p.at++
 	for i := 0; p.next() != end; i++ {
@@ -140,7 +140,7 @@ func (p *parser) list(depth int) (types.Value, error) {
 	return out, err
 }
 
-// key reads a key and the colon.
+// key parses a key and the colon.
 func (p *parser) key() (string, error) {
 	if p.next() != '"' {
 		return "", errFrame

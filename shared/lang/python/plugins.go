@@ -14,18 +14,18 @@ import (
 
 // Codes of problems with the Python code of modules.
 const (
-	CodePython = "python" // it cannot be used
+	CodePython = "python" // the Python code of a module cannot be used
 )
 
-// Code is what modules have in Python.
+// Code is the Python side of modules: plugins and dataclasses.
 type Code struct {
 	Plugins []eval.Plugin
-	// Dataclasses are what they have classes for.
+	// Dataclasses are the entities that have a Python dataclass.
 	Dataclasses []eval.Dataclass
 }
 
-// Load imports the modules, and returns what they have. What is wrong with their code are
-// diag.Problems.
+// Load imports the modules, and returns their plugins and dataclasses. It returns errors in their
+// code as diag.Problems.
 func (h *Host) Load() (*Code, error) {
 	b := appendText(append(appendText([]byte(`[`), "load"), ','), h.sources.dir)
 	b = append(b, ",["...)
@@ -70,7 +70,7 @@ func (h *Host) Load() (*Code, error) {
 	return out, nil
 }
 
-// quiet answers nothing but what is printed.
+// quiet passes on printed text, and answers no questions.
 func (h *Host) quiet(kind string, v []types.Value, _ []byte) ([]byte, bool, error) {
 	if kind == "print" && h.print != nil {
 		h.print(text(v[0]))
@@ -89,7 +89,7 @@ func asFault(err error) error {
 	return fault.Wrap(fault.Invalid, "run Python", err)
 }
 
-// plugin returns a plugin of a module as one of the program.
+// plugin returns the plugin of a module as a plugin of the program.
 func (h *Host) plugin(number int, s []types.Value) eval.Plugin {
 	line, _ := s[10].(int64)
 	p := eval.Plugin{
@@ -114,8 +114,8 @@ func (h *Host) plugin(number int, s []types.Value) eval.Plugin {
 	return p
 }
 
-// placed has an error of a plugin say where that is, if it has no place in the code: what is wrong
-// is what it returned, or how it ended.
+// placed adds the definition of the plugin to an error that has no place in the code. Such an error
+// is about the returned value, or about the end of the process.
 func placed(err error, at diag.Pos) error {
 	var failed *eval.PluginError
 	if errors.As(err, &failed) && len(failed.Places) == 0 {
@@ -182,7 +182,7 @@ func (h *Host) call(
 	return h.result(c, kind, v)
 }
 
-// callEnded makes of an ended process an error of the plugin that was called.
+// callEnded converts the error of an ended process to an error of the called plugin.
 func callEnded(err error) error {
 	var ended *Ended
 	if !errors.As(err, &ended) {
@@ -195,7 +195,7 @@ func callEnded(err error) error {
 	return &eval.PluginError{Message: ended.What, Hint: hint}
 }
 
-// result returns what a call has come to.
+// result returns the result of a call.
 func (h *Host) result(c *eval.Context, kind string, v []types.Value) (types.Value, error) {
 	switch {
 	case kind == "ok" && len(v) == 1:

@@ -24,34 +24,34 @@ import (
 //go:embed host/*.py
 var program embed.FS
 
-// process is a process of Python with the pipes to it. A guard, which is its parent, leads its group,
+// process is a Python process with its pipes. Its parent is a guard, which leads the process group;
 // see host/guard.py.
 type process struct {
 	python  string // its program
-	most    int64  // how many bytes it may hold; 0: any number
+	most    int64  // limit of the bytes that it holds; 0: none
 	group   *child.Group
 	pid     atomic.Int64 // 0: not known yet
 	in      *os.File
 	out     *bufio.Reader
 	outFile *os.File
-	alive   *os.File // the guard ends all when this is closed, as when this program ends
+	alive   *os.File // closing it, as the exit of this program does, makes the guard end all processes
 	said    tail
 	exited  chan struct{}
-	why     atomic.Pointer[string] // why it was ended; nil as long as it was not
-	once    sync.Once              // it is closed
-	doing   atomic.Pointer[string] // what goes on; nil: nothing
+	why     atomic.Pointer[string] // why it was stopped; nil if it was not
+	once    sync.Once              // guards close
+	doing   atomic.Pointer[string] // the current task; nil: none
 }
 
 const (
-	// afterExit is how long pipes are read when the process has ended and a daemon holds them open.
+	// afterExit is how long pipes are still read if a daemon holds them open after the exit.
 	afterExit = time.Second
-	// toFinish is how long the process may take to end when nothing more is asked.
+	// toFinish is how long the process may take to exit after its input is closed.
 	toFinish = 2 * time.Second
-	// toSay is how long the process may take to write where it is.
+	// toSay is how long the process may take to write its stack.
 	toSay = 300 * time.Millisecond
 )
 
-// newProcess starts the process that Options are about.
+// newProcess starts a process with the options.
 func newProcess(ctx context.Context, o Options) (*process, error) {
 	c := &process{python: o.Python, most: o.Memory, exited: make(chan struct{})}
 	guard, err := program.ReadFile("host/guard.py")
@@ -99,10 +99,10 @@ func newProcess(ctx context.Context, o Options) (*process, error) {
 	return c, nil
 }
 
-// await waits for the end of the process and of all that it leaves behind.
+// await waits for the end of the process and of its descendants.
 func (c *process) await() {
 	<-c.group.Exited()
-	c.group.Kill() // if the guard was killed
+	c.group.Kill() // in case the guard was killed
 	_ = c.group.Wait()
 	patience.AfterFunc(afterExit, func() {
 		past := time.Unix(1, 0)
@@ -111,7 +111,7 @@ func (c *process) await() {
 	close(c.exited)
 }
 
-// pipes makes the pipes to a process, and returns its ends of them.
+// pipes creates the pipes to a process, and returns the child's ends.
 func (c *process) pipes() (theirs []*os.File, err error) {
 	var all []*os.File
 	for range 3 {
@@ -133,7 +133,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// boot sends the modules of the host, the first frame.
+// boot sends the modules of the host as the first frame.
 func (c *process) boot() error {
 	files := map[string]string{}
 	entries, err := program.ReadDir("host")
@@ -151,7 +151,7 @@ func (c *process) boot() error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, "send the host", err)
 	}
-	_ = writeFrame(c.in, body) // one that is gone is noticed with its first answer
+	_ = writeFrame(c.in, body) // if the process is gone, reading its first answer fails
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (c *process) close() {
 	})
 }
 
-// endedWithin waits for the end of the process, at most for d.
+// endedWithin waits up to d for the end of the process.
 func (c *process) endedWithin(d time.Duration) {
 	over, release := patience.After(d)
 	defer release()
@@ -175,14 +175,13 @@ func (c *process) endedWithin(d time.Duration) {
 	}
 }
 
-// kill ends the process and all that it has started. Daemons of calls that have ended well are
-// spared.
+// kill ends the process and its descendants, except daemons of calls that ended well.
 func (c *process) kill() {
 	c.group.Kill()
 	<-c.exited
 }
 
-// stop ends the process because a call takes too long: it says first where it is.
+// stop ends the process early, and first makes it write its stack to standard error.
 func (c *process) stop(why string) {
 	c.why.CompareAndSwap(nil, &why)
 	_ = c.group.Cmd.Process.Signal(syscall.SIGUSR1)
@@ -190,7 +189,7 @@ func (c *process) stop(why string) {
 	c.kill()
 }
 
-// spareDaemonsBefore makes daemons from before a moment outlive the process.
+// spareDaemonsBefore makes daemons that started before a moment outlive the process.
 func (c *process) spareDaemonsBefore(m moment) {
-	_, _ = fmt.Fprintf(c.alive, "%d %d\n", m.hundredths, m.last) // a guard that is gone spares none
+	_, _ = fmt.Fprintf(c.alive, "%d %d\n", m.hundredths, m.last) // without a guard, no daemon is spared
 }

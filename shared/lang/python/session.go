@@ -11,37 +11,38 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// Tests says which tests in Python are run, and with what.
+// Tests describe a run of tests in Python.
 type Tests struct {
 	Args []string // of pytest
-	// Module and Dir are those of the module that is tested, Project is the folder of the model
-	// that tests write, and Paths are those with modules V1; all absolute.
+	// Module and Dir are the name and the folder of the module under test. Project is the folder of
+	// the model that tests write, and Paths are the folders with modules V1. All folders are
+	// absolute.
 	Module, Dir, Project string
 	Paths                []string
 	Run                  string // a regular expression of names; "": all
-	// Compile compiles the model in Project with this host. Of what is wrong it returns
+	// Compile compiles the model in Project with this host. It returns errors in the model as
 	// diag.Problems.
 	Compile func() (result *eval.Result, warnings diag.Problems, err error)
-	// Done is told of each test.
+	// Done is called after each test.
 	Done func(Test)
 }
 
-// Test is what came of a test in Python.
+// Test is the result of a test in Python.
 type Test struct {
 	File, Name, Outcome string
 	Line                int
-	Why, Text           string // of one that has failed or was skipped
+	Why, Text           string // of a failed or skipped test
 	Took                time.Duration
 }
 
-// defaultTests is how long all tests may take; the context ends them earlier.
+// defaultTests is the time limit of all tests; the context can end them earlier.
 const defaultTests = 24 * time.Hour
 
 // session is a run of tests.
 type session struct {
 	Tests
 	host  *Host
-	after *exporting // answers what is asked of the last model; nil: there is none
+	after *exporting // answers questions about the last model; nil: there is none
 }
 
 // Pytest runs tests with pytest and the fixtures of the host, and returns the exit code of pytest.
@@ -74,7 +75,7 @@ func (h *Host) Pytest(t Tests) (code int, err error) {
 	return int(n), nil
 }
 
-// answer answers what tests ask.
+// answer answers the requests of tests.
 func (s *session) answer(kind string, v []types.Value, b []byte) ([]byte, bool, error) {
 	switch {
 	case kind == "compile":
@@ -94,7 +95,7 @@ func (s *session) answer(kind string, v []types.Value, b []byte) ([]byte, bool, 
 	return s.after.answer(kind, v, b)
 }
 
-// compile compiles the model that a test has written.
+// compile compiles the model of a test.
 func (s *session) compile() ([]byte, bool, error) {
 	h := s.host
 	clear(h.objects)
@@ -123,7 +124,7 @@ func (s *session) compile() ([]byte, bool, error) {
 	return b, true, err
 }
 
-// problemsOf returns what is wrong with a model, with places, as tests get it.
+// problemsOf returns the errors in a model with their places, in the format for tests.
 func problemsOf(err error) [][3]any {
 	none := func(diag.Pos) (string, bool) { return "", false }
 	var out [][3]any

@@ -10,15 +10,15 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// sources are the modules of a project, as messages name them.
+// sources locate the modules of a project, and format their paths for messages.
 type sources struct {
 	python  string // the program that runs them
 	dir     string // of the project, absolute
-	shownAs string // how dir is written
+	shownAs string // how messages show dir
 	modules []Module
 }
 
-// missing says which package the virtual environment lacks.
+// missing returns the error for a package that the virtual environment lacks.
 func (s *sources) missing(name, said string) error {
 	if name == "" {
 		return fault.New(fault.Invalid, "run Python",
@@ -48,8 +48,8 @@ func (s *sources) importProblem(f []types.Value) diag.Problem {
 	return p
 }
 
-// lackHint says where to name what a module imports and there is not: a module of Python, or of
-// models. It returns "" if nothing is lacking.
+// lackHint returns a hint on where to declare a missing import: a Python package, or a module of
+// models. It returns "" if no import is missing.
 func (s *sources) lackHint(module, lacks string) string {
 	top, _, _ := strings.Cut(lacks, ".")
 	switch of, ok := strings.CutPrefix(lacks, pluginsPrefix); {
@@ -69,11 +69,11 @@ func (s *sources) lackHint(module, lacks string) string {
 		"project, and run `southbound project install`"
 }
 
-// pluginsPrefix is what the names of all that modules bring to Python begin with.
+// pluginsPrefix is the prefix of all Python names that modules of models bring.
 const pluginsPrefix = "inmanta_plugins."
 
-// inModule reports whether a file is one of the Python code of a module: in its folder, in a package
-// of the environment, or in the code of a version.
+// inModule reports whether a file is Python code of a module: in the folder of the module, in a
+// package of the environment, or in the code of a version.
 func (s *sources) inModule(path string) bool {
 	if path == "" {
 		return false
@@ -86,7 +86,7 @@ func (s *sources) inModule(path string) bool {
 		strings.Contains("/"+path, "/"+strings.TrimSuffix(pluginsPrefix, ".")+"/")
 }
 
-// shown returns how a path is written in messages: as that of the model, below its folder.
+// shown returns a path for messages: relative to the folder of the model if the file is below it.
 func (s *sources) shown(path string) string {
 	rel, err := filepath.Rel(s.dir, path)
 	if err != nil || !filepath.IsLocal(rel) {

@@ -14,13 +14,13 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// maxFrame bounds a frame: what one call gets or returns.
+// maxFrame is the maximum size in bytes of a frame: the request or the result of one call.
 const maxFrame = 64 << 20
 
-// maxDepth bounds how deep values of a frame are nested.
+// maxDepth is the maximum nesting depth of values in a frame.
 const maxDepth = 1000
 
-// reference is a reference that Python code has made. It stays there; this stands for it.
+// reference stands for a reference that Python code has made. The object itself stays in Python.
 type reference struct {
 	index int64
 	class string
@@ -33,7 +33,8 @@ func (r *reference) ReferenceName() string { return r.class }
 // Of implements types.Reference.
 func (r *reference) Of() types.Type { return r.of }
 
-// function is a function that Python code has returned. It stays there; this stands for it.
+// function stands for a function that Python code has returned. The function itself stays in
+// Python.
 type function struct {
 	index int64
 	name  string
@@ -44,10 +45,10 @@ func (f function) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]string{"function": f.name})
 }
 
-// omitted stands for an argument whose default only Python knows.
+// omitted stands for an argument whose default is known only in Python.
 type omitted struct{}
 
-// call is a tag and what it holds, as JSON: {"e": ...}.
+// tagged appends a tag and its value as JSON: {"e": ...}.
 func tagged(b []byte, tag string, of func([]byte) []byte) []byte {
 	b = append(b, `{"`...)
 	b = append(b, tag...)
@@ -55,7 +56,7 @@ func tagged(b []byte, tag string, of func([]byte) []byte) []byte {
 	return append(of(b), '}')
 }
 
-// appendValue adds a value as it is sent.
+// appendValue appends the encoding of a value.
 func appendValue(b []byte, v types.Value) []byte {
 	switch v := v.(type) {
 	case nil, types.Null:
@@ -94,10 +95,10 @@ func appendValue(b []byte, v types.Value) []byte {
 	case omitted:
 		return append(b, `{"x":0}`...)
 	}
-	return append(b, "null"...) // there are no others
+	return append(b, "null"...) // there are no other kinds of values
 }
 
-// appendUnknown adds why a value is not known, and of a fact which one it is.
+// appendUnknown appends the reason why a value is unknown; for a fact also its resource and name.
 func appendUnknown(b []byte, v *types.Unknown) []byte {
 	if v.Of == nil {
 		return appendText(b, v.Why)
@@ -141,7 +142,7 @@ func appendFloat(b []byte, f float64) []byte {
 	return b
 }
 
-// appendText adds a text as JSON.
+// appendText appends a string as JSON.
 func appendText(b []byte, s string) []byte {
 	plain := true
 	for i := 0; i < len(s) && plain; i++ {
@@ -150,7 +151,7 @@ func appendText(b []byte, s string) []byte {
 	if plain {
 		return append(append(append(b, '"'), s...), '"')
 	}
-	text, _ := json.Marshal(s) // a text can be written
+	text, _ := json.Marshal(s) // a string can always be encoded
 	return append(b, text...)
 }
 
