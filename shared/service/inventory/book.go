@@ -12,11 +12,11 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Order is an order of several instances, as it was placed. What it gave instances stands in their
-// history.
+// Order is an order of several instances, as it was placed. The history of each instance holds the
+// attributes that the order gave it.
 type Order struct {
 	ID string `json:"id"`
-	// Digest is of all that was asked for, so that the same order is known when it comes again.
+	// Digest is a hash of the whole request. A repeated request is recognized by its digest.
 	Digest      string      `json:"digest"`
 	Description string      `json:"description,omitempty"`
 	Created     time.Time   `json:"created_at"`
@@ -25,40 +25,41 @@ type Order struct {
 
 // OrderItem is a part of an order, about one instance.
 type OrderItem struct {
-	Name     string          `json:"name,omitempty"` // in the order; "" if it has none
-	Instance string          `json:"instance"`       // id, also of one that is yet to be made
+	Name     string          `json:"name,omitempty"` // unique in the order; "" if the item has none
+	Instance string          `json:"instance"`       // the id, also of an instance that the order creates
 	Service  string          `json:"service"`
 	Action   string          `json:"action"`           // create, update or delete
 	Config   map[string]bool `json:"config,omitempty"` // settings of the lifecycle
-	// Needs are instances of other items that this one leads to.
+	// Needs are the instances of other items that this one refers to.
 	Needs []string `json:"needs,omitempty"`
-	// Outcome is what became of it, once that is noted here; until then the instance says so.
+	// Outcome is the result of the item once it is recorded here. Until then the mark in the record
+	// of the instance holds it.
 	Outcome Outcome `json:"outcome,omitzero"`
 }
 
-// Mark says in the record of an instance what became of an item of an order.
+// Mark records the outcome of an order item in the record of its instance.
 type Mark struct {
 	Order string `json:"order"`
 	Item  int    `json:"item"`
-	// Version is that of the instance when the item was accepted.
+	// Version is the version of the instance when the item was accepted.
 	Version int64   `json:"version"`
 	Delete  bool    `json:"delete,omitempty"`
 	Outcome Outcome `json:"outcome,omitzero"`
 }
 
-// Outcome is what became of an item of an order. It never changes.
+// Outcome is the result of an order item. It never changes.
 type Outcome struct {
-	State   ItemState `json:"state,omitempty"` // "" as long as it is not known
+	State   ItemState `json:"state,omitempty"` // "" while the result is unknown
 	Failure Failure   `json:"failure,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
-	Label   string    `json:"label,omitempty"` // of the state that the instance had come to
+	Label   string    `json:"label,omitempty"` // the label of the state that the instance had reached
 	At      time.Time `json:"at,omitzero"`
 }
 
-// ItemState is how far an item of an order is.
+// ItemState is the progress of an order item.
 type ItemState string
 
-// The states of items. The first two are never those of an outcome.
+// The states of items. An Outcome has only one of the last two.
 const (
 	ItemAcknowledged ItemState = "acknowledged"
 	ItemInProgress   ItemState = "in_progress"
@@ -66,55 +67,55 @@ const (
 	ItemFailed       ItemState = "failed"
 )
 
-// Failure is why an item of an order failed.
+// Failure is the reason why an order item failed.
 type Failure string
 
-// The failures: a validation said no, the instance came to a state of failure otherwise, or
-// somebody asked something else of the instance before that was known.
+// The failures. FailedValidation: a validation rejected the item. FailedExecution: the instance
+// reached a failure state otherwise. Inconclusive: another request changed the instance before the
+// result was known.
 const (
 	FailedValidation Failure = "VALIDATION_COMPILE_FAILED"
 	FailedExecution  Failure = "EXECUTION_FAILED"
 	Inconclusive     Failure = "INCONCLUSIVE"
 )
 
-// OrderQuery asks for orders by the time when they were placed.
+// OrderQuery selects orders by the time when they were placed.
 type OrderQuery struct {
 	NewestFirst bool
-	After       *Order // the last one of the page before; only ID and Created count
-	Limit       int    // at most MaxOrders; 0 is MaxOrders
+	After       *Order // the last order of the previous page; only ID and Created count
+	Limit       int    // at most MaxOrders; 0 means MaxOrders
 }
 
 const (
-	// MaxOrders is how many orders a page has.
+	// MaxOrders is the number of orders in a page.
 	MaxOrders = 100
-	// MaxOrder is how many bytes of JSON an order has.
+	// MaxOrder is the size of an order in bytes of JSON.
 	MaxOrder = 256 << 10
-	// perOrder is what an order takes of a transaction, beside its instances.
+	// perOrder is the number of items of a transaction that an order takes, besides its instances.
 	perOrder = 2
 )
 
-// OrderBook keeps orders of several instances. Errors are those of Store.
+// OrderBook keeps orders of several instances. Its errors are those of Store.
 type OrderBook interface {
-	// Place stores an order together with the changes that it is, all or nothing, and returns the
-	// new revisions. It fails as Write does, and with fault.Conflict where there is an order of the
-	// id.
+	// Place stores an order together with its changes, all or nothing, and returns the new
+	// revisions. It fails as Write does, and with fault.Conflict if the id of the order is taken.
 	Place(ctx context.Context, env string, o Order, changes []Change) ([]int64, error)
 	// Order returns an order.
 	Order(ctx context.Context, env, id string) (Order, error)
 	// Orders returns a page of orders.
 	Orders(ctx context.Context, env string, q OrderQuery) ([]Order, error)
-	// CountOrders counts the orders of a query whatever its limit, and those up to After.
+	// CountOrders counts the orders of a query, and those up to After. It ignores the limit.
 	CountOrders(ctx context.Context, env string, q OrderQuery) (Count, error)
-	// Note keeps with an order what became of an item. It does nothing where that is kept already,
-	// or there is no such item any more.
+	// Note records the outcome of an item in an order. It does nothing if an outcome is recorded
+	// already, or if the item no longer exists.
 	Note(ctx context.Context, env, id string, item int, o Outcome) error
-	// Forget lets go of orders that were placed before a time, the oldest first, some at a time.
+	// Forget deletes orders that were placed before a time, oldest first, a batch a call.
 	Forget(ctx context.Context, env string, before time.Time) error
-	// Records returns records by their ids; those that do not exist are left out.
+	// Records returns records by their ids. It omits ids that do not exist.
 	Records(ctx context.Context, env string, ids []string) (map[string]Record, error)
 }
 
-// Note keeps what became of an item, and reports whether that is new.
+// Note records the outcome of an item, and reports whether the outcome is new.
 func (o *Order) Note(item int, outcome Outcome) bool {
 	if item < 0 || item >= len(o.Items) || o.Items[item].Outcome.State != "" {
 		return false
@@ -123,7 +124,7 @@ func (o *Order) Note(item int, outcome Outcome) bool {
 	return true
 }
 
-// CheckOrder refuses an order that no store can keep. Stores call it first.
+// CheckOrder rejects an order that no store can keep. Stores call it first.
 func CheckOrder(o *Order) error {
 	body, err := json.Marshal(o)
 	switch {
@@ -139,12 +140,12 @@ func CheckOrder(o *Order) error {
 	return nil
 }
 
-// CheckOrderWeight is CheckWeight for changes that are written with an order.
+// CheckOrderWeight is CheckWeight for changes that a store writes together with an order.
 func CheckOrderWeight(changes, come, gone, generations int) error {
 	return checkWeight(maxWeight-perOrder-generations, changes, come, gone)
 }
 
-// OrderPage returns how many orders a page holds for a limit.
+// OrderPage returns the page size for a limit.
 func OrderPage(limit int) int {
 	if limit <= 0 || limit > MaxOrders {
 		return MaxOrders
@@ -152,19 +153,19 @@ func OrderPage(limit int) int {
 	return limit
 }
 
-// ErrPlaced is the error of Place where there is an order of the id.
+// ErrPlaced is the error of Place if an order with the id exists.
 func ErrPlaced(id string) error {
 	return fault.New(fault.Conflict, opWrite, "there is an order %s already", id).
 		WithHint("use another id, or leave it out")
 }
 
-// ErrNoOrder is the error where there is no order of an id.
+// ErrNoOrder is the error if no order has the id.
 func ErrNoOrder(id string) error {
 	return fault.New(fault.NotFound, "read order", "there is no order %s", id).
 		WithHint("an order is kept for a year")
 }
 
-// Settled reports whether nothing is to come of an instance without somebody asking for it.
+// Settled reports whether an instance will stay as it is until someone changes it.
 func (r *Record) Settled(d *definition.Service) bool {
 	if len(r.Tasks) > 0 || r.Validating != "" {
 		return false
@@ -181,7 +182,7 @@ func (r *Record) Settled(d *definition.Service) bool {
 	return true
 }
 
-// Failing reports whether an instance is in a state of failure, with the label of the state.
+// Failing reports whether an instance is in a failure state, and returns the label of its state.
 func (r *Record) Failing(d *definition.Service) (failing bool, label string) {
 	if state, ok := d.Lifecycle.State(r.State); ok {
 		label = state.Label
@@ -189,15 +190,14 @@ func (r *Record) Failing(d *definition.Service) (failing bool, label string) {
 	return label == "danger" || label == "warning" || r.Outcome == lifecycle.Failed, label
 }
 
-// Marked returns the record with a mark for an item of an order.
+// Marked returns the record with a mark for an order item.
 func (r Record) Marked(d *definition.Service, m Mark, now time.Time) Record {
 	r.Orders = append(slices.Clone(r.Orders), m)
 	r.conclude(d, now)
 	return r
 }
 
-// open returns the mark of which it is not known what became of it; nil: there is none. It may be
-// changed.
+// open returns the mark whose outcome is unknown; nil if there is none. The caller may change it.
 func (r *Record) open() *Mark {
 	n := len(r.Orders) - 1
 	if n < 0 || r.Orders[n].Outcome.State != "" {
@@ -207,7 +207,7 @@ func (r *Record) open() *Mark {
 	return &r.Orders[n]
 }
 
-// remark brings a mark to where an event has led.
+// remark updates the open mark after an event.
 func (r *Record) remark(d *definition.Service, e lifecycle.Event, now time.Time) {
 	m := r.open()
 	if m == nil {
@@ -228,7 +228,7 @@ func (r *Record) remark(d *definition.Service, e lifecycle.Event, now time.Time)
 	r.conclude(d, now)
 }
 
-// conclude says what became of an item, if that is known: nothing more is to come.
+// conclude records the outcome of the open mark if the instance is settled or deleted.
 func (r *Record) conclude(d *definition.Service, now time.Time) {
 	m := r.open()
 	if m == nil || !r.Deleted && !r.Settled(d) {
@@ -247,7 +247,7 @@ func (r *Record) conclude(d *definition.Service, now time.Time) {
 	m.Outcome.State, m.Outcome.Failure, m.Outcome.Reason = ItemFailed, failure, r.reason()
 }
 
-// reason says what is wrong with an instance, in one line.
+// reason returns the first problem of an instance, in one line.
 func (r *Record) reason() string {
 	var problems []diag.Problem
 	if json.Unmarshal(r.Problems, &problems) != nil || len(problems) == 0 {

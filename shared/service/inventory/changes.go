@@ -10,7 +10,7 @@ import (
 
 const opWrite = "write instances"
 
-// CheckChanges refuses what no store can write at once. Stores call it first.
+// CheckChanges rejects changes that no store can write in one call. Stores call it first.
 func CheckChanges(changes []Change) error {
 	if len(changes) == 0 || len(changes) > MaxChanges {
 		return fault.New(fault.Invalid, opWrite, "there are %d changes, and may be 1 to %d",
@@ -46,10 +46,10 @@ func CheckChanges(changes []Change) error {
 	return nil
 }
 
-// HintFewer is what to do where too much is written at once.
+// HintFewer is the hint if a write is too large.
 const HintFewer = "order fewer instances at once"
 
-// checkNames refuses an instance that cannot be found again by its names.
+// checkNames rejects an instance with names that stores cannot index.
 func checkNames(r *Record) error {
 	for what, name := range map[string]string{"id": r.ID, "service": r.Service} {
 		if name == "" || len(name) > MaxName || strings.Contains(name, "/") {
@@ -78,7 +78,7 @@ func checkNames(r *Record) error {
 	return nil
 }
 
-// checkSize returns the bytes of a change, and refuses one that is too large.
+// checkSize returns the bytes of a change, and rejects a change that is too large.
 func checkSize(c *Change) (int, error) {
 	r := &c.Record
 	body, err := json.Marshal(r)
@@ -106,16 +106,16 @@ func checkSize(c *Change) (int, error) {
 	return kept*len(body) + len(events), nil
 }
 
-// What a store takes of a transaction that has maxWeight: instances, references that come, and, one
-// each, those that go and generations.
+// The parts of a transaction, which has maxWeight of them. An instance takes perChange and a new
+// reference takes perNew. A dropped reference and a generation take one each.
 const (
 	maxWeight = 100
 	perChange = 8
 	perNew    = 2
 )
 
-// CheckWeight refuses changes that lead to so many other instances than before that no store can
-// write them at once. Stores call it when they know what the instances led to.
+// CheckWeight rejects changes that add so many references that no store can write them in one call.
+// Stores call it once they know the former references of the instances.
 func CheckWeight(changes, come, gone, generations int) error {
 	return checkWeight(maxWeight-generations, changes, come, gone)
 }
@@ -129,7 +129,7 @@ func checkWeight(most, changes, come, gone int) error {
 		changes, come, gone).WithHint(HintFewer)
 }
 
-// Kept refuses a change of what an instance keeps: its service and when it was created.
+// Kept rejects a change of the service or the time of creation of an instance.
 func Kept(r *Record, service string, created int64) error {
 	if r.Service == service && r.Created.UnixMicro() == created {
 		return nil
@@ -138,8 +138,8 @@ func Kept(r *Record, service string, created int64) error {
 		"the service and the time of creation of the instance %s cannot be changed", r.ID)
 }
 
-// Leads returns the other instances that one needs, sorted, without repeats; none of one that is
-// deleted.
+// Leads returns the other instances that an instance needs, sorted, without duplicates. A deleted
+// instance needs none.
 func (r *Record) Leads() []string {
 	if r.Deleted {
 		return nil
@@ -149,7 +149,7 @@ func (r *Record) Leads() []string {
 	return slices.Compact(out)
 }
 
-// Page returns how many a page holds for a limit.
+// Page returns the page size for a limit.
 func Page(limit int) int {
 	if limit <= 0 || limit > MaxPage {
 		return MaxPage
@@ -157,29 +157,29 @@ func Page(limit int) int {
 	return limit
 }
 
-// Versions returns how many versions are read at once for a limit.
+// Versions returns the number of versions that one call reads for a limit.
 func Versions(limit int) int { return min(Page(limit), MaxVersions) }
 
-// ErrChanged is the error of Write where a record has another revision than was read.
+// ErrChanged is the error of Write if a record has another revision than the one that was read.
 func ErrChanged(r *Record) error {
 	return fault.New(fault.Conflict, opWrite, "another has changed the instance %s", r.ID).
 		WithHint("read it again, and decide anew")
 }
 
-// ErrTaken is the error of Write where another instance has the identity.
+// ErrTaken is the error of Write if another instance has the identity.
 func ErrTaken(r *Record, other string) error {
 	return fault.New(fault.Refused, opWrite, "there is an instance of %s with the identity %s: %s",
 		r.Service, r.Identity, other).WithHint("use another identity, or change that instance")
 }
 
-// ErrLost is the error of Write where an instance would refer to one that is not there, or goes.
+// ErrLost is the error of Write if an instance would refer to a missing or closed instance.
 func ErrLost(r *Record, target string) error {
 	return fault.New(fault.Refused, opWrite,
 		"the instance %s leads to %s, which is not there or is being deleted", r.ID, target).
 		WithHint("let it lead to another instance")
 }
 
-// Needed is the cause of ErrNeeded: an instance, and one that refers to it.
+// Needed is the cause of ErrNeeded: an instance, and another instance that refers to it.
 type Needed struct{ ID, By string }
 
 // Error implements error.
@@ -187,10 +187,10 @@ func (n *Needed) Error() string {
 	return "the instance " + n.ID + " is needed by " + n.By + ", and cannot be deleted"
 }
 
-// ErrNeeded is the error of Write where an instance would go that another one refers to.
+// ErrNeeded is the error of Write for the end of an instance that another instance refers to.
 func ErrNeeded(r *Record, by string) error { return needed(&Needed{r.ID, by}) }
 
-// ErrNeededBy is the same for people, who call the two by their names.
+// ErrNeededBy is ErrNeeded with the names that people use for the two instances.
 func ErrNeededBy(name, by string) error { return needed(&Needed{name, by}) }
 
 func needed(n *Needed) error {

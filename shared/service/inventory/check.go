@@ -18,11 +18,12 @@ func (c *checker) bad(at Path, code, hint, format string, args ...any) {
 	}
 }
 
-// rules reports whether modifiers hold at a part: at the service itself, and with strict modifiers
-// everywhere.
+// rules reports whether modifiers apply to a part. They always apply to the service itself. With
+// strict modifiers they also apply to embedded parts.
 func (c *checker) rules(top bool) bool { return top || c.service.Strict }
 
-// part checks what is given for a part, and adds what is not: what is is, or defaults.
+// part checks the given values of a part. It fills in the rest from the current values or from
+// defaults.
 func (c *checker) part(
 	p *definition.Part, at Path, given, is map[string]any, top bool,
 ) map[string]any {
@@ -53,8 +54,8 @@ func (c *checker) part(
 	return out
 }
 
-// theirs reports whether somebody gives what only the model sets. What is there already may be
-// given again.
+// theirs rejects a value of a customer for an attribute that only the model sets. The customer may
+// repeat the current value. It reports whether it rejected the value.
 func (c *checker) theirs(m definition.Modifier, top bool, v, was any, at Path) bool {
 	if c.who != Customer || m != definition.ReadOnly || !c.rules(top) || equal(v, was) {
 		return false
@@ -113,7 +114,7 @@ func (c *checker) embedded(
 	}
 }
 
-// none is what a relation without members holds.
+// none is the value of a relation without members.
 func none(l definition.Limits) any {
 	if l.Many() {
 		return []any{}
@@ -142,12 +143,12 @@ func (c *checker) single(e *definition.Embedded, at Path, v, was any) any {
 	}
 	before, _ := was.(map[string]any)
 	if before != nil && key(e, before) != key(e, m) && len(e.KeyAttributes) > 0 {
-		before = nil // another one
+		before = nil // another member
 	}
 	return c.part(&e.Part, at, m, before, false)
 }
 
-// list checks the members of a relation. Members that were there are found by their keys.
+// list checks the members of a relation. It finds their earlier states by their keys.
 func (c *checker) list(e *definition.Embedded, at Path, v, was any) any {
 	items, ok := v.([]any)
 	if !ok {
@@ -188,7 +189,7 @@ func (c *checker) list(e *definition.Embedded, at Path, v, was any) any {
 	return out
 }
 
-// unnamed refuses a member without a key that it needs, which no path could name.
+// unnamed rejects a member without a required key, because no path could name the member.
 func (c *checker) unnamed(e *definition.Embedded, at Path, m map[string]any, which string) bool {
 	out := false
 	for _, k := range e.KeyAttributes {
@@ -203,7 +204,7 @@ func (c *checker) unnamed(e *definition.Embedded, at Path, m map[string]any, whi
 	return out
 }
 
-// withKeys returns a member with the defaults of keys that it does not give.
+// withKeys returns a member with defaults for the keys that are missing.
 func withKeys(e *definition.Embedded, m map[string]any) map[string]any {
 	out := m
 	for _, k := range e.KeyAttributes {
@@ -239,7 +240,7 @@ func members(l definition.Limits) string {
 	return fmt.Sprintf("a list with %d to %d", l.Lower, *l.Upper)
 }
 
-// key returns what tells a member apart, as text; "" if nothing does.
+// key returns the values of the keys of a member as text; "" if the members have no keys.
 func key(e *definition.Embedded, m map[string]any) string {
 	var b strings.Builder
 	for _, k := range e.KeyAttributes {
@@ -258,7 +259,8 @@ func member(at Path, e *definition.Embedded, m map[string]any) Path {
 	return at[:len(at)-1].to(s)
 }
 
-// byKey returns the members of a list by their keys; none where nothing tells them apart.
+// byKey returns the members of a list by their keys. The result is empty if the members have no
+// keys.
 func byKey(e *definition.Embedded, list any) map[string]map[string]any {
 	out := map[string]map[string]any{}
 	items, _ := list.([]any)

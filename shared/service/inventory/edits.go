@@ -8,19 +8,19 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// Operation is what an edit does.
+// Operation is the kind of an edit.
 type Operation string
 
-// The operations. Replace puts a value in the place of another one; Merge adds the entries of an
-// object, or the items of a list, whose members it finds by their keys; Remove takes a member away,
-// or brings an attribute back to its default.
+// The operations. Replace sets a new value. Merge adds the entries of an object or the items of a
+// list; it finds members of lists by their keys. Remove removes a member, or resets an attribute to
+// its default.
 const (
 	Replace Operation = "replace"
 	Merge   Operation = "merge"
 	Remove  Operation = "remove"
 )
 
-// Edit is a change that names what it changes.
+// Edit is a change of one path.
 type Edit struct {
 	ID        string    `json:"edit_id"`
 	Operation Operation `json:"operation"`
@@ -28,8 +28,8 @@ type Edit struct {
 	Value     any       `json:"value"`
 }
 
-// Edited returns the attributes of an instance after edits of a customer, one after the other. All
-// of them are done, or none is.
+// Edited returns the attributes of an instance after edits of a customer, in order. It applies all
+// edits or none.
 func Edited(s *definition.Service, is map[string]any, edits []Edit) (map[string]any, error) {
 	return edited(s, is, edits, Customer)
 }
@@ -44,7 +44,7 @@ func edited(
 	return changed(s, is, given, who)
 }
 
-// applied returns attributes after edits. Values are not checked.
+// applied returns attributes after edits. It does not check their values.
 func applied(
 	s *definition.Service, is map[string]any, edits []Edit, who Who,
 ) (map[string]any, error) {
@@ -66,11 +66,11 @@ func applied(
 	return given, e.problems.Err()
 }
 
-// hintPath says how a path is written.
+// hintPath describes the syntax of a path.
 const hintPath = "write databases[name=shop].size, with \\ before .[]=; in names, and before " +
 	"[];\\ in values of keys"
 
-// editor does edits.
+// editor applies edits.
 type editor struct {
 	checker
 	edit Edit
@@ -85,7 +85,7 @@ func (e *editor) wrong(at Path, format string, args ...any) {
 	e.bad(at, CodeEdit, "", "%s: %s", name, fmt.Sprintf(format, args...))
 }
 
-// apply goes along a path, and changes what is at its end.
+// apply follows a path, and changes the value at its end.
 func (e *editor) apply(p *definition.Part, at Path, in map[string]any, rest Path) {
 	step := rest[0]
 	here := at.in(step.Name)
@@ -128,7 +128,7 @@ func (e *editor) attribute(a *definition.Attribute, at Path, in map[string]any) 
 	e.value(at, in, a.Name, plainNumber(a.Default))
 }
 
-// value changes the value of a name. fallback is what it is without one.
+// value changes the value of a name. If the edit removes it, the value becomes fallback.
 func (e *editor) value(at Path, in map[string]any, name string, fallback any) {
 	given := plainNumber(e.edit.Value)
 	switch e.edit.Operation {
@@ -147,7 +147,7 @@ func (e *editor) value(at Path, in map[string]any, name string, fallback any) {
 	}
 }
 
-// merged adds the entries of an object to one, or items to a list that are not there.
+// merged adds the entries of an object to an object, or missing items to a list.
 func merged(is, given any) (any, bool) {
 	switch given := given.(type) {
 	case map[string]any:
@@ -179,7 +179,7 @@ func merged(is, given any) (any, bool) {
 	return nil, false
 }
 
-// embedded changes members of a relation, or goes into one of them.
+// embedded changes members of a relation, or follows the path into one of them.
 func (e *editor) embedded(d *definition.Embedded, at Path, in map[string]any, rest Path) {
 	step := rest[0]
 	switch {
@@ -205,7 +205,7 @@ func (e *editor) embedded(d *definition.Embedded, at Path, in map[string]any, re
 	}
 }
 
-// single changes the member of a relation to one as a whole.
+// single changes the whole member of a to-one relation.
 func (e *editor) single(d *definition.Embedded, at Path, in map[string]any) {
 	was, had := in[d.Name].(map[string]any)
 	e.value(at, in, d.Name, nil)
@@ -214,7 +214,7 @@ func (e *editor) single(d *definition.Embedded, at Path, in map[string]any) {
 	}
 }
 
-// members changes the list of members as a whole.
+// members changes the whole list of members.
 func (e *editor) members(d *definition.Embedded, at Path, in map[string]any) {
 	given, ok := plainNumber(e.edit.Value).([]any)
 	if e.edit.Operation != Merge || !ok || len(d.KeyAttributes) == 0 {
@@ -238,7 +238,7 @@ func (e *editor) members(d *definition.Embedded, at Path, in map[string]any) {
 	in[d.Name] = out
 }
 
-// member changes a member that is named by its keys, or goes into it.
+// member changes the member that keys identify, or follows the path into it.
 func (e *editor) member(d *definition.Embedded, at Path, in map[string]any, rest Path) {
 	step := rest[0]
 	here := at[:len(at)-1].to(step)
@@ -277,7 +277,8 @@ func (e *editor) member(d *definition.Embedded, at Path, in map[string]any, rest
 	}
 }
 
-// sameKeys refuses a change of a key that makes another member of one, where the key is set once.
+// sameKeys rejects a change of a key that customers may set only once, because it would replace the
+// member.
 func (e *editor) sameKeys(d *definition.Embedded, at Path, was, is map[string]any) {
 	for _, k := range d.KeyAttributes {
 		a := d.Attribute(k)
@@ -287,7 +288,7 @@ func (e *editor) sameKeys(d *definition.Embedded, at Path, was, is map[string]an
 	}
 }
 
-// matches reports whether a member has these values.
+// matches reports whether a member has the values of keys.
 func matches(m map[string]any, keys []Key) bool {
 	for _, k := range keys {
 		if v, ok := m[k.Name]; !ok || !Called(v, k.Value) {

@@ -7,15 +7,14 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// holdsDicts reports whether the value of an attribute is a dict, or a list of dicts, so that a path
-// goes on in it.
+// holdsDicts reports whether the value of an attribute is a dict or a list of dicts, so that a path
+// can continue into it.
 func holdsDicts(a *definition.Attribute) bool {
 	kind := strings.TrimSuffix(strings.TrimSuffix(a.Type, "?"), "[]")
 	return kind == "dict"
 }
 
-// entries changes something in the value of an attribute that holds dicts. path begins with the
-// attribute.
+// entries changes a value inside an attribute that holds dicts. path begins with the attribute.
 func (e *editor) entries(a *definition.Attribute, at Path, in map[string]any, path Path) {
 	if in[a.Name] == nil && path[0].Keys == nil && e.edit.Operation != Remove {
 		in[a.Name] = map[string]any{}
@@ -23,8 +22,8 @@ func (e *editor) entries(a *definition.Attribute, at Path, in map[string]any, pa
 	e.goInto(at, in, path)
 }
 
-// goInto follows a path whose first step is an entry of a dict, and changes what is at its end. at is
-// the place of the entry.
+// goInto follows a path whose first step is an entry of a dict, and changes the value at its end.
+// at is the path of the entry.
 func (e *editor) goInto(at Path, dict map[string]any, path Path) {
 	step := path[0]
 	if step.Keys != nil {
@@ -60,7 +59,7 @@ func (e *editor) entry(at Path, dict map[string]any, name string) {
 	delete(dict, name)
 }
 
-// item changes a dict in a list, which is the one with the values of keys, or goes into it.
+// item changes the dict in a list that keys identify, or follows the path into it.
 func (e *editor) item(at Path, dict map[string]any, path Path) {
 	step := path[0]
 	list, isList := dict[step.Name].([]any)

@@ -8,14 +8,16 @@ import (
 	"southbound/shared/fault"
 )
 
-// Generation counts the writes of values that were chosen by looking at what the instances of a
-// service have, as allocators do. Of two writers that have looked at the same generation, the first
-// one moves it, and the other one is refused, so that none gives what the other has given.
+// Generation counts the writes of chosen values of a service. Allocators, for example, choose
+// values by reading the values of all instances of the service. If two writers read the same
+// generation, the first write moves it and the second write is rejected. So no two writers choose
+// the same value.
 type Generation struct {
 	Service string `json:"service"`
-	Number  int64  `json:"number"` // 0: there was none yet
-	// Last are the instances that were written when it moved, which a reader has to see at those
-	// revisions or later: a transaction of several items may be seen in parts for a moment.
+	Number  int64  `json:"number"` // 0: the service had none yet
+	// Last are the instances of the write that moved the generation. A reader has to see them at
+	// these revisions or later, because a transaction of several items can be visible in part for a
+	// moment.
 	Last []Seen `json:"last,omitempty"`
 }
 
@@ -25,13 +27,13 @@ type Seen struct {
 	Rev int64  `json:"rev"`
 }
 
-// Outdated is the number of a generation that is no longer the one of what was read.
+// Outdated is the number of a generation that no longer matches the records that were read.
 const Outdated = -1
 
 // errMoved is the cause of ErrMoved.
 var errMoved = errors.New("choose anew")
 
-// ErrMoved is the error of Write where a generation has moved since it was read.
+// ErrMoved is the error of Write if a generation has moved since it was read.
 func ErrMoved(service string) error {
 	return &fault.Error{
 		Kind: fault.Conflict, Op: opWrite, Err: errMoved,
@@ -40,11 +42,11 @@ func ErrMoved(service string) error {
 	}
 }
 
-// IsMoved reports whether an error is that of a generation that has moved.
+// IsMoved reports whether an error means that a generation has moved.
 func IsMoved(err error) bool { return errors.Is(err, errMoved) }
 
-// Generations returns those under which changes are written, by service, each as it is after the
-// write; revs are those of the records then.
+// Generations returns the generations of changes after the write, sorted by service. revs are the
+// revisions of the records after the write.
 func Generations(changes []Change, revs []int64) ([]Generation, error) {
 	var out []Generation
 	for i := range changes {

@@ -1,22 +1,21 @@
-// Package inventory is what is known of the instances of services. What can be ordered and changed
-// is decided here, without a store: by the definition of a service, and by what an instance has
-// already.
+// Package inventory holds the records of service instances. It decides which orders and changes are
+// allowed, from the definition of the service and the attributes of the instance, without a store.
 //
 //	inventory.go  orders and changes
 //	check.go      values against a definition
 //	values.go     values of attributes against their types
-//	numbers.go    numbers as they are stored, and what they are worth
-//	modifiers.go  who may change what
-//	edits.go      changes that name what they change
+//	numbers.go    the stored form of numbers, and their comparison
+//	modifiers.go  permissions to change attributes
+//	edits.go      changes by path
 //	path.go       paths into attributes
-//	steps.go      from a record and an event to the change that is written
+//	steps.go      from a record and an event to the change to write
 //	migrate.go    to another definition, with other attributes
-//	rollout.go    to another definition and model, with the attributes that it has
-//	replace.go    all attributes anew, and what experts edit
+//	rollout.go    to another definition and model, with the same attributes
+//	replace.go    replacement of all attributes, and edits by experts
 //	store.go      records, and the port that keeps them
-//	changes.go    what stores refuse
-//	generation.go what is chosen by looking at what others have
-//	book.go       orders of several instances, the port that keeps them, and what became of them
+//	changes.go    the changes that stores reject
+//	generation.go values that are chosen by reading the values of other instances
+//	book.go       orders of several instances, the port that keeps them, and their outcomes
 package inventory
 
 import (
@@ -28,7 +27,7 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// Codes of problems with attributes: the rule that is broken.
+// Codes of problems with attributes: the violated rule.
 const (
 	CodeUnknown  = "attribute_unknown"
 	CodeMissing  = "attribute_missing"
@@ -40,18 +39,18 @@ const (
 	CodeTooLarge = "too_large"
 )
 
-// MaxAttributes is how many bytes of JSON a set of attributes may have. Three sets and a record fit
-// into an item of the stores.
+// MaxAttributes is the size of a set of attributes in bytes of JSON. Three sets and a record fit
+// into one item of a store.
 const MaxAttributes = 96 << 10
 
-// Ordered returns the attributes of a new instance: those that a customer gives, with defaults for
-// the others. Problems are diag.Problems with the path of the attribute.
+// Ordered returns the attributes of a new instance: the given attributes, and defaults for the
+// rest. Its error is diag.Problems with the paths of the attributes.
 func Ordered(s *definition.Service, given map[string]any) (map[string]any, error) {
 	return checked(s, given, nil, Customer)
 }
 
-// Changed returns the attributes of an instance after a customer has given some of them anew.
-// Members of lists keep what they had and is not said.
+// Changed returns the attributes of an instance after a customer has changed some of them. Members
+// of lists keep each attribute that is not given.
 func Changed(s *definition.Service, is, given map[string]any) (map[string]any, error) {
 	return changed(s, is, given, Customer)
 }
@@ -69,7 +68,7 @@ func changed(
 	return out, nil
 }
 
-// Told returns the attributes of an instance after the model has said what a read-only one is.
+// Told returns the attributes of an instance after the model has set a read-only attribute.
 func Told(
 	s *definition.Service,
 	is map[string]any,
@@ -79,7 +78,7 @@ func Told(
 	return edited(s, is, []Edit{{Operation: Replace, Target: path, Value: value}}, Model)
 }
 
-// checked checks all attributes.
+// checked validates all attributes and fills in the missing ones.
 func checked(
 	s *definition.Service, given, is map[string]any, who Who,
 ) (map[string]any, error) {
@@ -93,7 +92,7 @@ func checked(
 	return nil, c.problems.Err()
 }
 
-// size refuses attributes that are too large to be stored.
+// size rejects attributes that are too large to be stored.
 func (c *checker) size(attributes map[string]any) bool {
 	b, err := json.Marshal(attributes)
 	switch {
@@ -110,11 +109,11 @@ func (c *checker) size(attributes map[string]any) bool {
 	return false
 }
 
-// maxDepth is how many lists and maps may stand within each other in an attribute. Embedded
-// entities take two each.
+// maxDepth is the number of nested lists and maps in an attribute. Each embedded entity takes two
+// levels.
 const maxDepth = 100
 
-// depth refuses attributes that are nested so deeply that whoever reads them may not be able to.
+// depth rejects attributes that are nested more deeply than readers can parse.
 func (c *checker) depth(attributes map[string]any) bool {
 	ok := true
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
@@ -127,7 +126,7 @@ func (c *checker) depth(attributes map[string]any) bool {
 	return ok
 }
 
-// deeper reports whether more than n lists and maps stand within each other in a value.
+// deeper reports whether a value has more than n nested lists and maps.
 func deeper(v any, n int) bool {
 	switch v := v.(type) {
 	case []any:
@@ -145,7 +144,7 @@ func deeper(v any, n int) bool {
 	return false
 }
 
-// largest returns the attribute that is largest as JSON, and how many bytes it has.
+// largest returns the name and the size of the attribute that is largest as JSON.
 func largest(attributes map[string]any) (name string, n int) {
 	for _, a := range slices.Sorted(maps.Keys(attributes)) {
 		if b, err := json.Marshal(attributes[a]); err == nil && len(b) > n {
@@ -155,7 +154,7 @@ func largest(attributes map[string]any) (name string, n int) {
 	return name, n
 }
 
-// checker collects what is wrong with attributes.
+// checker collects problems with attributes.
 type checker struct {
 	service  *definition.Service
 	who      Who

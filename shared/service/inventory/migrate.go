@@ -10,16 +10,16 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Migration is what an instance becomes under another definition: all of its attributes, and its
-// state. Nil is a set that it does not have.
+// Migration is the content of an instance under another definition: its state and all its
+// attributes. nil means that the instance does not have the set.
 type Migration struct {
 	State                       string
 	Candidate, Active, Rollback map[string]any
 }
 
-// Migrate returns the change that gives an instance another definition, with other attributes and
-// in another state, for an expert who has seen a version. Attributes are checked against the
-// definition; modifiers do not keep them from changing, but for the identity.
+// Migrate returns the change that gives an instance another definition, other attributes and
+// another state, for an expert who has read a version. It checks the attributes against the
+// definition. Modifiers do not apply, but the identity cannot change.
 func Migrate(
 	s *definition.Service, r Record, m Migration, version int64, now time.Time,
 ) (Change, error) {
@@ -57,8 +57,8 @@ func Migrate(
 	return Advance(s, r, lifecycle.Force{Target: m.State, Version: version}, now)
 }
 
-// identical refuses attributes with another identity than the instance has. One that has none gets
-// that of the attributes.
+// identical rejects attributes with another identity than that of the instance. An instance without
+// an identity gets the identity of the attributes.
 func identical(s *definition.Service, r *Record, attributes map[string]any) diag.Problems {
 	if s.Identity == nil {
 		return nil

@@ -4,19 +4,18 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// Who is somebody who changes attributes.
+// Who is a party that changes attributes.
 type Who int
 
-// Those who change attributes: customers, who change what is rw+; the model, which changes what is
-// r; and a promotion of what both of them have made of a set, which changes everything but what is
-// rw.
+// The parties. A Customer changes rw+ attributes. The Model changes r attributes. A Promotion makes
+// a set of both active, and changes everything except rw attributes.
 const (
 	Customer Who = iota
 	Model
 	Promotion
 )
 
-// may reports whether somebody may change what has a modifier.
+// may reports whether the party may change an attribute with a modifier.
 func (w Who) may(m definition.Modifier) bool {
 	switch w {
 	case Customer:
@@ -29,9 +28,10 @@ func (w Who) may(m definition.Modifier) bool {
 	return false
 }
 
-// Allowed returns why somebody may not make of attributes what they are afterwards, nil if they
-// may: diag.Problems with the path and the modifier of each. Without attributes before, all is
-// allowed, and so is what there was no attribute for: another definition had it not.
+// Allowed checks a change of attributes. It returns diag.Problems with the path and the modifier of
+// each attribute that the party may not change; nil if there is none. Without earlier attributes
+// everything is allowed. An attribute that did not exist before is allowed too, because another
+// definition lacked it.
 func Allowed(s *definition.Service, before, after map[string]any, who Who) error {
 	if before == nil {
 		return nil
@@ -52,7 +52,7 @@ func (c *checker) refuse(at Path, m definition.Modifier, what string) {
 	c.bad(at, CodeModifier, hint, "%s, and it has the modifier %s: %s", what, m, rule)
 }
 
-// allowed compares a part with what it was.
+// allowed compares a part with its earlier state.
 func (c *checker) allowed(p *definition.Part, at Path, before, after map[string]any) {
 	for i := range p.Attributes {
 		a := &p.Attributes[i]
@@ -88,7 +88,7 @@ func (c *checker) allowed(p *definition.Part, at Path, before, after map[string]
 	}
 }
 
-// sameIDs compares relations to other instances, whose order means nothing.
+// sameIDs compares relations to other instances. The order of their ids has no meaning.
 func sameIDs(a, b any) bool {
 	x, ok := a.([]any)
 	y, also := b.([]any)
@@ -111,7 +111,7 @@ func sameIDs(a, b any) bool {
 	return true
 }
 
-// memberAllowed compares the member of a relation to one with what it was.
+// memberAllowed compares the member of a to-one relation with its earlier state.
 func (c *checker) memberAllowed(e *definition.Embedded, at Path, before, after any) {
 	was, had := before.(map[string]any)
 	is, has := after.(map[string]any)

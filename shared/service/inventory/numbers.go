@@ -13,8 +13,8 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// Typed returns attributes of a service or an embedded entity with numbers of the types that these
-// have. A float is one in JSON, too, where it is whole: what is written as 2 is an int for models.
+// Typed returns attributes of a service or an embedded entity with numbers in their declared types.
+// A whole float stays a float in JSON, because models read 2 as an int.
 func Typed(p *definition.Part, set map[string]any) map[string]any {
 	out := maps.Clone(set)
 	for i := range p.Attributes {
@@ -62,7 +62,7 @@ func typedNumbers(a *definition.Attribute, v any) any {
 	return definition.Written(v)
 }
 
-// float returns a number as a float, and anything else as it is.
+// float converts a number to a float, and returns any other value unchanged.
 func float(v any) (any, bool) {
 	switch n := v.(type) {
 	case float64:
@@ -77,7 +77,7 @@ func float(v any) (any, bool) {
 	return v, false
 }
 
-// Text returns a value as people name it, in keys and in filters: 2 for 2.0, too.
+// Text returns a value as text for keys and filters: 2.0 becomes 2.
 func Text(v any) string {
 	if v == nil {
 		return "null"
@@ -85,7 +85,7 @@ func Text(v any) string {
 	return identity(v)
 }
 
-// Called reports whether a value is what somebody calls it: 2.0, as it is shown, or 2 for it.
+// Called reports whether text names a value: both 2.0 and 2 name 2.0.
 func Called(v any, text string) bool {
 	if Text(v) == text {
 		return true
@@ -95,13 +95,13 @@ func Called(v any, text string) bool {
 	return is && err == nil && n == f
 }
 
-// identity returns the value of the attribute that names an instance as text.
+// identity returns the value of the identity attribute as text.
 func identity(v any) string { return fmt.Sprint(plainNumber(v)) }
 
-// whole reports whether a number is written without a fraction and an exponent.
+// whole reports whether a number is written without a fraction or an exponent.
 func whole(n json.Number) bool { return !strings.ContainsAny(n.String(), ".eE") }
 
-// tooLarge returns a number in a value that no float comes near.
+// tooLarge returns a number in a value that exceeds the range of a float.
 func tooLarge(v any) (json.Number, bool) {
 	switch v := v.(type) {
 	case json.Number:
@@ -123,15 +123,16 @@ func tooLarge(v any) (json.Number, bool) {
 	return "", false
 }
 
-// maxDigits is how many characters a number has that is looked at exactly; maxExponent is an
-// exponent of ten beyond any that can be stored.
+// maxDigits is the number of characters of a number that is compared exactly. maxExponent is an
+// exponent of ten beyond all numbers that can be stored.
 const (
 	maxDigits   = 400
 	maxExponent = 1000
 )
 
-// numberOf returns the number that is given, nil if it is none. One of very many digits, or with an
-// exponent, is as exact as a float, and too large if it is too large for that.
+// numberOf returns the value of a number, nil for any other value. A number with an exponent or
+// with more than maxDigits characters is only as exact as a float. If it exceeds the range of a
+// float, the result exceeds it too.
 func numberOf(v any) *big.Rat {
 	text, is := v.(json.Number)
 	if is && len(text) <= maxDigits && !strings.ContainsAny(text.String(), "eE") {
@@ -148,13 +149,13 @@ func numberOf(v any) *big.Rat {
 	return n
 }
 
-// plainNumber returns a value of JSON with int64 and float64 for numbers, whatever read it. Whole
+// plainNumber returns a JSON value with int64 and float64 for numbers, for any decoder. Whole
 // numbers that need more than 64 bits stay as they were written.
 func plainNumber(v any) any {
 	switch v := v.(type) {
 	case int:
 		return int64(v)
-	case *big.Int: // of a model
+	case *big.Int: // from a model
 		return plainNumber(json.Number(v.String()))
 	case json.Number:
 		if n, err := v.Int64(); err == nil {
@@ -180,13 +181,13 @@ func plainNumber(v any) any {
 	return v
 }
 
-// Equal reports whether two values are the same, numbers by what they are worth.
+// Equal reports whether two values are equal. It compares numbers by value.
 func Equal(a, b any) bool { return equal(a, b) }
 
-// equal reports whether two values are the same, numbers by what they are worth.
+// equal reports whether two values are equal. It compares numbers by value.
 func equal(a, b any) bool { return equalPlain(plainNumber(a), plainNumber(b)) }
 
-// equalPlain is equal for values with plain numbers, all the way down.
+// equalPlain is equal for values whose numbers are plain at every level.
 func equalPlain(a, b any) bool {
 	if x, ok := number(a); ok {
 		y, also := number(b)
@@ -219,9 +220,9 @@ func equalPlain(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// number returns a number as it is.
+// number returns the exact value of a number.
 func number(v any) (*big.Rat, bool) {
-	// A whole one need not be bounded: it is as long as it is written.
+	// The exact value of a whole number needs no bound: it is as long as its text.
 	if text, is := v.(json.Number); is && whole(text) {
 		return new(big.Rat).SetString(text.String())
 	}

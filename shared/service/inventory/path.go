@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Path names a value in a set of attributes: attributes with a point between them, and members of a
-// list by their keys: databases[name=shop].size.
+// Path names a value in a set of attributes. Dots separate attributes, and keys in brackets
+// identify members of a list: databases[name=shop].size.
 type Path []Step
 
-// Step is a step of a path: an attribute and, if Keys is not nil, one of the members that it holds.
+// Step is a step of a path: an attribute and, if Keys is not nil, one of its members.
 type Step struct {
 	Name string
 	Keys []Key
 }
 
-// Key is an attribute that tells members apart, with its value as text.
+// Key is an attribute that identifies a member, with its value as text.
 type Key struct{ Name, Value string }
 
-// special are the characters that stand for themselves only behind a \. In the value of a key some
-// of them have no meaning, and need none.
+// special are the characters that need a \ before them in a name. In the value of a key only
+// specialInValue need it.
 const (
 	special        = `.[]=;\`
 	specialInValue = `[];\`
@@ -45,7 +45,7 @@ func ParsePath(text string) (Path, error) {
 	}
 }
 
-// pathParser reads what is left of a path.
+// pathParser parses the rest of a path.
 type pathParser struct{ rest string }
 
 func (p *pathParser) take(c byte) bool {
@@ -93,7 +93,7 @@ func (p *pathParser) step() (Step, error) {
 	}
 }
 
-// word reads a text that is not empty.
+// word parses a text that is not empty.
 func (p *pathParser) word(what string) (string, error) {
 	s, err := p.text(special)
 	if err == nil && s == "" {
@@ -102,7 +102,7 @@ func (p *pathParser) word(what string) (string, error) {
 	return s, err
 }
 
-// text reads up to a character that ends it.
+// text parses up to a character that ends the text.
 func (p *pathParser) text(ends string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(p.rest); i++ {
@@ -154,8 +154,8 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// to returns a path that goes on with a step.
+// to returns the path extended by a step.
 func (p Path) to(s Step) Path { return append(slices.Clip(p), s) }
 
-// in returns a path that goes on with an attribute.
+// in returns the path extended by an attribute.
 func (p Path) in(name string) Path { return p.to(Step{Name: name}) }

@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// Place is where a path leads in a set of attributes.
+// Place is a position in a set of attributes that a path matches.
 type Place struct {
-	At    string // names the place in that set
-	Value any    // nil where there is none
+	At    string // the position in the set
+	Value any    // nil if there is no value
 }
 
-// Places returns all places to which a path leads in a set of attributes. A step without keys leads
-// to all members of a list.
+// Places returns all positions in a set of attributes that a path matches. A step without keys
+// matches all members of a list.
 func (p Path) Places(set map[string]any) []Place {
 	if len(p) == 0 || set == nil {
 		return nil
@@ -41,7 +41,7 @@ func (p Path) Places(set map[string]any) []Place {
 	return out
 }
 
-// below returns the places to which a path leads from a member.
+// below returns the positions that a path matches below a member.
 func (p Path) below(at string, m map[string]any) []Place {
 	if len(p) == 0 {
 		return []Place{{at, m}}
@@ -53,7 +53,7 @@ func (p Path) below(at string, m map[string]any) []Place {
 	return out
 }
 
-// Shape returns the path without keys: it leads to the same attribute of all members.
+// Shape returns the path without keys: it matches the same attribute of all members.
 func (p Path) Shape() Path {
 	out := make(Path, len(p))
 	for i, s := range p {
@@ -62,7 +62,7 @@ func (p Path) Shape() Path {
 	return out
 }
 
-// Put returns a set of attributes with a value at all places to which the path leads.
+// Put returns a set of attributes with a value at all positions that the path matches.
 func (p Path) Put(set map[string]any, value any) map[string]any {
 	if len(p) == 0 || set == nil {
 		return set

@@ -8,9 +8,9 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// ReplaceAll returns the change that gives all attributes of an instance anew, for a customer who has
-// seen a version. Attributes that customers may change and that are not given get their defaults;
-// the others stay. It takes the definition that Update takes.
+// ReplaceAll returns the change that replaces all attributes of an instance, for a customer who has
+// read a version. Missing attributes that customers may change get their defaults; other missing
+// attributes stay. The instance takes the definition s, as with Update.
 func ReplaceAll(
 	s *definition.Service, r Record, given map[string]any, version int64, now time.Time,
 ) (Change, error) {
@@ -24,7 +24,7 @@ func ReplaceAll(
 	return Advance(s, r, lifecycle.Update{Attributes: attributes, Version: version}, now)
 }
 
-// Replaced returns the attributes of an instance after a customer has given all of them anew.
+// Replaced returns the attributes of an instance after a customer has replaced all of them.
 func Replaced(s *definition.Service, is, given map[string]any) (map[string]any, error) {
 	c := &replacer{s}
 	plain, _ := plainNumber(given).(map[string]any)
@@ -38,14 +38,14 @@ func Replaced(s *definition.Service, is, given map[string]any) (map[string]any, 
 	return out, nil
 }
 
-// replacer finds out what customers cannot give anew.
+// replacer finds the attributes that customers cannot replace.
 type replacer struct{ service *definition.Service }
 
-// rules reports whether modifiers hold at a part: at the service itself, and with strict modifiers
-// everywhere.
+// rules reports whether modifiers apply to a part. They always apply to the service itself. With
+// strict modifiers they also apply to embedded parts.
 func (c *replacer) rules(top bool) bool { return top || c.service.Strict }
 
-// keeps reports whether a customer leaves what has a modifier as it is.
+// keeps reports whether an attribute with a modifier keeps its value when a customer replaces all.
 func (c *replacer) keeps(m definition.Modifier, top bool) bool {
 	if c.rules(top) {
 		return !Customer.may(m)
@@ -53,8 +53,8 @@ func (c *replacer) keeps(m definition.Modifier, top bool) bool {
 	return m == definition.ReadOnly
 }
 
-// fixed returns what stays of a part if it is not given, and, of members that are given, what stays
-// of these.
+// fixed returns the attributes of a part that keep their values if they are not given. For given
+// members, it returns the fixed attributes of these members.
 func (c *replacer) fixed(
 	p *definition.Part, given, is map[string]any, top bool,
 ) map[string]any {
@@ -84,7 +84,7 @@ func (c *replacer) fixed(
 	return out
 }
 
-// fixedMembers returns what stays of the members of a relation that are given.
+// fixedMembers returns the fixed attributes of the given members of a relation.
 func (c *replacer) fixedMembers(e *definition.Embedded, given, is any) any {
 	if !e.Many() {
 		now, _ := given.(map[string]any)
@@ -105,7 +105,7 @@ func (c *replacer) fixedMembers(e *definition.Embedded, given, is any) any {
 	return out
 }
 
-// fixedMember returns what stays of a member, with its keys, by which it is found.
+// fixedMember returns the fixed attributes of a member, and its keys, which identify it.
 func (c *replacer) fixedMember(e *definition.Embedded, given, is map[string]any) map[string]any {
 	out := c.fixed(&e.Part, given, is, false)
 	for _, k := range e.KeyAttributes {
@@ -164,9 +164,9 @@ func (c *replacer) writable(p *definition.Part, all map[string]any, top bool) ma
 	return out
 }
 
-// EditSet returns the change that does edits in one of the sets of an instance, for an expert who
-// has seen a version: candidate, active or rollback. The definition is that of the instance.
-// Modifiers forbid nothing but another identity. The instance stays in its state.
+// EditSet returns the change that edits one set of an instance (candidate, active or rollback), for
+// an expert who has read a version. s is the definition of the instance. Modifiers do not apply,
+// but the identity cannot change. The instance stays in its state.
 func EditSet(
 	s *definition.Service, r Record, set string, edits []Edit, version int64, now time.Time,
 ) (Change, error) {

@@ -13,35 +13,35 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Goal is a definition with a model that has it.
+// Goal is a definition with a model that contains it.
 type Goal struct {
 	ServiceVersion int    `json:"service_entity_version"`
 	Definition     string `json:"definition"`
 	Model          string `json:"model"` // the digest of the bundle
 }
 
-// Move is a move of an instance that is asked for.
+// Move is a requested move of an instance.
 type Move struct {
 	Goal
-	Back bool `json:"back,omitempty"` // to where it was before the last move
+	Back bool `json:"back,omitempty"` // return to the goal before the last move
 }
 
-// Rollout is a move that was done.
+// Rollout is a completed move.
 type Rollout struct {
 	From Goal `json:"from"`
-	// Version is that of the instance before the move: its history has the attributes.
+	// Version is the version of the instance before the move. The history has its attributes.
 	Version int64     `json:"version"`
 	To      string    `json:"to"` // the digest of the bundle
 	At      time.Time `json:"at"`
-	// Back: the instance was brought back since.
+	// Back reports whether the instance has returned since.
 	Back bool `json:"back,omitempty"`
 }
 
-// KindRollout is the kind of events of rollouts.
+// KindRollout is the kind of the events of rollouts.
 const KindRollout = "rollout"
 
-// At reports whether an instance has the definition of a goal and, as far as it has resources, those
-// of its model.
+// At reports whether an instance has the definition of a goal. If the instance has resources, they
+// must be those of the model of the goal.
 func (r *Record) At(g Goal) bool {
 	if r.ServiceVersion != g.ServiceVersion || r.Definition != g.Definition ||
 		r.Pinned != "" && r.Pinned != g.Model {
@@ -50,8 +50,8 @@ func (r *Record) At(g Goal) bool {
 	return r.Model == g.Model || r.Model == "" && len(r.Resources) == 0
 }
 
-// deployedBy returns the digest of the definition that the set was made for which is deployed: an
-// update that was rejected has given the instance another one.
+// deployedBy returns the digest of the definition that the deployed set was made for. A rejected
+// update may have given the instance another definition.
 func (r *Record) deployedBy() string {
 	made := r.Made.Active
 	if r.Active == nil {
@@ -60,8 +60,7 @@ func (r *Record) deployedBy() string {
 	return cmp.Or(made, r.Definition)
 }
 
-// Leaves reports whether an instance is being removed, or can never be deployed: a rollout leaves it
-// alone.
+// Leaves reports whether an instance is being removed or can never be deployed. Rollouts skip it.
 func (r *Record) Leaves(d *definition.Service) bool {
 	s, ok := d.Lifecycle.State(r.State)
 	return r.Deleted || r.Closed || ok && s.PurgeResources || !d.Lifecycle.Deploys(r.State)
@@ -80,8 +79,9 @@ func Before(ctx context.Context, in Store, env string, r *Record) (*Record, erro
 	return &all[0], nil
 }
 
-// Ask returns the change that asks for a move; the definition is that of the move, and before is the
-// instance as it was, if that is back. A move that attributes do not allow is refused now.
+// Ask returns the change that requests a move. s is the definition of the move. For a return,
+// before is the instance before the last move. Ask rejects a move immediately if the attributes do
+// not allow it.
 func Ask(
 	s *definition.Service, r Record, m Move, before *Record, now time.Time,
 ) (Change, error) {
@@ -96,7 +96,7 @@ func Ask(
 	return Change{Record: r}, nil
 }
 
-// Unasked returns the change that takes back a move which was asked for and is not done.
+// Unasked returns the change that cancels a requested move.
 func Unasked(r Record) Change {
 	r.Rolling, r.Tasks = nil, withoutRollout(r.Tasks)
 	return Change{Record: r}
@@ -107,8 +107,8 @@ func withoutRollout(tasks []Task) []Task {
 		func(t Task) bool { return t.Kind == TaskRollout })
 }
 
-// Moved returns the change that does the move which was asked for. The definition is that of the
-// move, and before is the instance as it was, if that is back.
+// Moved returns the change that completes the requested move. s is the definition of the move. For
+// a return, before is the instance before the last move.
 func Moved(s *definition.Service, r Record, before *Record, now time.Time) (Change, error) {
 	m := *r.Rolling
 	candidate, active, err := carried(s, &r, before)
@@ -150,7 +150,7 @@ func Moved(s *definition.Service, r Record, before *Record, now time.Time) (Chan
 	return c, nil
 }
 
-// noted returns what is to be known of a move. To repeat one that has failed is the same move.
+// noted returns the record of a move. A repetition of a failed move continues the same move.
 func noted(r *Record, m Move, was Goal, now time.Time) *Rollout {
 	last := r.Rollout
 	switch {
@@ -162,8 +162,8 @@ func noted(r *Record, m Move, was Goal, now time.Time) *Rollout {
 	return &Rollout{From: was, Version: r.Version, To: m.Model, At: now}
 }
 
-// carried returns the candidate and the active set of an instance as they are under another
-// definition. It gives r the identity that it has there.
+// carried returns the candidate and the active set of an instance under another definition. It also
+// gives r its identity under that definition.
 func carried(s *definition.Service, r *Record, before *Record) (candidate, active map[string]any,
 	err error,
 ) {
@@ -220,7 +220,7 @@ func only(p *definition.Part, given map[string]any) map[string]any {
 	return out
 }
 
-// membersOnly is only for what an embedded entity holds: a member, or a list of them.
+// membersOnly is only for the value of an embedded entity: a member or a list of members.
 func membersOnly(e *definition.Embedded, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -235,7 +235,7 @@ func membersOnly(e *definition.Embedded, v any) any {
 	return v
 }
 
-// noState refuses a definition whose lifecycle does not have the state of an instance.
+// noState rejects a definition whose lifecycle lacks the state of an instance.
 func noState(s *definition.Service, r *Record) error {
 	return fault.New(fault.Conflict, "update",
 		"the lifecycle of %s has no state %s any more, in "+

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// New returns the change that makes an instance from an order of a customer. State is one of the
+// New returns the change that creates an instance from an order of a customer. State is one of the
 // alternative initial states, or "".
 func New(
 	s *definition.Service, id, state string, given map[string]any, now time.Time,
@@ -31,8 +31,8 @@ func New(
 	return Advance(s, r, lifecycle.Create{Attributes: attributes, State: state}, now)
 }
 
-// Current returns the attributes that a change of a customer begins with: what was asked for and is
-// not accepted yet, or what holds.
+// Current returns the attributes that a change of a customer starts from: the candidate set, or
+// else the active set.
 func (r *Record) Current() map[string]any {
 	if r.Candidate != nil {
 		return r.Candidate
@@ -40,8 +40,8 @@ func (r *Record) Current() map[string]any {
 	return r.Active
 }
 
-// Update returns the change that gives attributes anew, for a customer who has seen a version. The
-// definition is the one that the service has now: the instance has it from then on.
+// Update returns the change that sets some attributes, for a customer who has read a version. s is
+// the current definition of the service, and becomes that of the instance.
 func Update(
 	s *definition.Service, r Record, given map[string]any, version int64, now time.Time,
 ) (Change, error) {
@@ -55,8 +55,8 @@ func Update(
 	return Advance(s, r, lifecycle.Update{Attributes: attributes, Version: version}, now)
 }
 
-// UpdateByEdits returns the change that does edits, for a customer who has seen a version. It takes
-// the definition that Update takes.
+// UpdateByEdits returns the change that applies edits, for a customer who has read a version. The
+// instance takes the definition s, as with Update.
 func UpdateByEdits(
 	s *definition.Service, r Record, edits []Edit, version int64, now time.Time,
 ) (Change, error) {
@@ -70,7 +70,7 @@ func UpdateByEdits(
 	return Advance(s, r, lifecycle.Update{Attributes: attributes, Version: version}, now)
 }
 
-// moved gives an instance the definition that it is updated to.
+// moved gives an instance the definition of an update.
 func moved(s *definition.Service, r *Record) error {
 	digest, err := s.Digest()
 	if err != nil || digest == r.Definition && s.Version == r.ServiceVersion {
@@ -83,7 +83,8 @@ func moved(s *definition.Service, r *Record) error {
 	return nil
 }
 
-// made returns what the sets were made for after an event, and an operation that it led to.
+// made returns the definitions that the sets were made for, after an event and the operation of its
+// transfer.
 func (r *Record) made(e lifecycle.Event, t *lifecycle.Taken) Made {
 	m := r.Made
 	switch e.(type) {
@@ -109,13 +110,13 @@ func (r *Record) made(e lifecycle.Event, t *lifecycle.Taken) Made {
 	return m
 }
 
-// Promotable refuses a candidate that differs from the active set where modifiers forbid it, as it
-// can when the definition has changed since the candidate was given: problems are diag.Problems.
+// Promotable rejects a candidate that differs from the active set where modifiers forbid it. Such a
+// candidate exists if the definition has changed since it was given. Its error is diag.Problems.
 func Promotable(s *definition.Service, r *Record) error {
 	return inState(Allowed(s, r.Active, r.Candidate, Promotion), r.State)
 }
 
-// inState adds the state of the instance to what modifiers forbid.
+// inState adds the state of the instance to the messages of modifier problems.
 func inState(err error, state string) error {
 	problems, _ := diag.Of(err)
 	for i := range problems {
@@ -126,8 +127,8 @@ func inState(err error, state string) error {
 	return err
 }
 
-// Advance returns the change that an event of the lifecycle makes of a record. Errors are those of
-// lifecycle.Step, and diag.Problems where a promotion would change what is set once.
+// Advance returns the change of a record for an event of the lifecycle. Its errors are those of
+// lifecycle.Step, and diag.Problems if a promotion would change an attribute that is set once.
 func Advance(
 	s *definition.Service, r Record, e lifecycle.Event, now time.Time,
 ) (Change, error) {
@@ -160,8 +161,8 @@ func Advance(
 	return change, nil
 }
 
-// closed reports whether a delete is under way. One that was refused while the resources were still
-// there is not.
+// closed reports whether a delete is in progress. A delete that was refused while the resources
+// still existed is not in progress.
 func closed(
 	s *definition.Service, r *Record, was lifecycle.Instance, e lifecycle.Event, t *lifecycle.Taken,
 ) bool {
@@ -178,8 +179,8 @@ func closed(
 		t.Trigger == lifecycle.ByForce))
 }
 
-// pending returns the tasks after a step: a compile or a deploy that was asked for before is not
-// needed any more when another one is.
+// pending returns the tasks after a step. A new compile or deploy replaces an earlier one, which is
+// then obsolete.
 func pending(before []Task, effects []lifecycle.Effect) []Task {
 	next := Tasks(effects)
 	out := slices.DeleteFunc(slices.Clone(before), func(old Task) bool {
@@ -190,7 +191,7 @@ func pending(before []Task, effects []lifecycle.Effect) []Task {
 	return append(out, next...)
 }
 
-// Finish returns the record without a task that was done, for the record that it was read with.
+// Finish returns the record without a completed task. Its revision stays the one that was read.
 func (r Record) Finish(t Task) Record {
 	i := slices.Index(r.Tasks, t)
 	if i >= 0 {

@@ -10,72 +10,74 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Record is what is stored of an instance.
+// Record is the stored form of an instance.
 //
-// Large: it is stored and read whole, one item in a store, with the names that are stored.
+// Large: a store reads and writes it whole, as one item. Its field names are the stored names.
 type Record struct {
 	ID             string `json:"id"`
 	Service        string `json:"service_entity"`
 	ServiceVersion int    `json:"service_entity_version"`
-	// Definition is the digest of the definition whose rules and lifecycle hold for the instance:
-	// that of the order, or of the last update.
+	// Definition is the digest of the definition whose rules and lifecycle apply to the instance.
+	// It is the definition of the order, or of the last update.
 	Definition string `json:"definition,omitempty"`
-	// Made are the digests of the definitions that the sets were made for.
+	// Made holds the digests of the definitions that the sets were made for.
 	Made Made `json:"made,omitzero"`
 	lifecycle.Instance
-	// Identity is the value of the identity attribute as text; "" where the service has none.
+	// Identity is the value of the identity attribute as text; "" if the service has none.
 	Identity string `json:"service_identity_attribute_value,omitempty"`
-	// References are the ids of other instances that any of the sets leads to, without repeats.
+	// References are the ids of other instances that any of the sets refers to, without duplicates.
 	References []string `json:"references,omitempty"`
-	// Closed says that a delete has begun, so that nobody may refer to the instance any more.
+	// Closed reports whether a delete has begun. No other instance may then refer to this one.
 	Closed   bool              `json:"closed,omitempty"`
 	Callback string            `json:"callback,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 	Created  time.Time         `json:"created_at"`
 	Updated  time.Time         `json:"last_updated"`
-	// Problems are those of the last compile or deploy that failed (diag.Problem); none after one
-	// that did not.
+	// Problems are the problems of the last compile or deploy, as JSON of diag.Problem. They are
+	// set if it failed and empty if it succeeded.
 	Problems json.RawMessage `json:"problems,omitempty"`
-	// Exported is the desired state whose resources are in the model; 0: not known; NotExported:
-	// not the one that is desired.
+	// Exported is the desired state whose resources are in the model. 0 means unknown. NotExported
+	// means that the resources in the model may not be those of the desired state.
 	Exported int64 `json:"exported,omitempty"`
-	// Resources are the ids of its resources, as they were exported last; nil: that is not known.
+	// Resources are the ids of its resources as of the last export; nil if they are unknown.
 	Resources []string `json:"resources"`
-	// Places are where the model makes Resources, in their order; a place without a file is that of
-	// the one before, or not known; none: they are not known.
+	// Places are the positions in the model that make Resources, in the order of Resources. A place
+	// without a file repeats the previous place, or is unknown. An empty list means that no place
+	// is known.
 	Places []diag.Pos `json:"places,omitempty"`
-	// Follows are the ids of resources that are not its own, and count for its lifecycle as these
-	// do. They are nobody's, or another instance's: nothing is done to them for the instance.
+	// Follows are the ids of resources that the instance does not own, but whose outcome counts for
+	// its lifecycle. They belong to another instance or to none. Exports of this instance do not
+	// change them.
 	Follows []string `json:"follows,omitempty"`
-	// Model is the digest of the bundle that its resources were exported with last; "": it is not
-	// known.
+	// Model is the digest of the bundle of the last export of its resources; "" if it is unknown.
 	Model string `json:"model,omitempty"`
-	// Pinned is the digest of the bundle that it is compiled with; "": the last one that has its
-	// definition.
+	// Pinned is the digest of the bundle that compiles the instance. If it is "", the latest bundle
+	// with the definition of the instance compiles it.
 	Pinned string `json:"pinned,omitempty"`
-	// Rolling is the move that a rollout has asked for and that is not done yet; nil: none.
+	// Rolling is the move that a rollout has requested and that is still to be done; nil if none.
 	Rolling *Move `json:"rolling,omitempty"`
-	// Rollout is the last move of a rollout; nil: none.
+	// Rollout is the last completed move of a rollout; nil if none.
 	Rollout *Rollout `json:"rollout,omitempty"`
-	// Tasks are effects that are not done yet, in order.
+	// Tasks are the effects that are still to be done, in order.
 	Tasks []Task `json:"tasks,omitempty"`
-	// Due is since when the first task waits, or until when somebody works on it.
+	// Due is the time from which the tasks may be worked on: later than now while a retry backs
+	// off.
 	Due time.Time `json:"due,omitzero"`
-	// Orders are marks of items of orders, the last one last: one that may be open, and perhaps one
-	// before it of which the order does not know yet what became of it.
+	// Orders are marks of order items, the latest last. The last mark may be open. One earlier mark
+	// may stay until its outcome is copied to the order.
 	Orders []Mark `json:"orders,omitempty"`
-	// Rev counts the writes of the record; 0 is one that was never stored.
+	// Rev counts the writes of the record; 0 means that the record was never stored.
 	Rev int64 `json:"-"`
 }
 
-// Made are the digests of definitions, a set each; "" where there is no set.
+// Made holds the digest of a definition for each set; "" for a set that does not exist.
 type Made struct {
 	Candidate string `json:"candidate,omitempty"`
 	Active    string `json:"active,omitempty"`
 	Rollback  string `json:"rollback,omitempty"`
 }
 
-// Was returns what is kept of a record for its history: all but what is to be done about it.
+// Was returns the record as kept in the history: without tasks, marks, moves and resources.
 func (r Record) Was() Record {
 	r.Tasks, r.Due, r.Resources, r.Places, r.Follows, r.Orders = nil, time.Time{}, nil, nil, nil,
 		nil
@@ -83,8 +85,8 @@ func (r Record) Was() Record {
 	return r
 }
 
-// Placed returns where the model makes the resources of the instance, by their ids, as far as that
-// is known.
+// Placed returns the known positions in the model that make the resources of the instance, by
+// resource id.
 func (r *Record) Placed() map[string]diag.Pos {
 	out, at := map[string]diag.Pos{}, diag.Pos{}
 	for i := range min(len(r.Places), len(r.Resources)) {
@@ -98,24 +100,25 @@ func (r *Record) Placed() map[string]diag.Pos {
 	return out
 }
 
-// NotExported is Record.Exported where an export has failed of which nobody knows what is in the
-// model: what was exported before may have been written nowhere.
+// NotExported is the value of Record.Exported after an export failed and the resources in the model
+// are unknown. The failed export may have written nothing.
 const NotExported = -1
 
-// Task is an effect of the lifecycle that is to be done.
+// Task is an effect of the lifecycle that is still to be done.
 type Task struct {
 	Kind    TaskKind `json:"kind"`
-	Number  int64    `json:"number,omitempty"`  // the version or the desired state that it is for
-	Set     string   `json:"set,omitempty"`     // of a validation
-	Present bool     `json:"present,omitempty"` // of an export: without it, resources leave the model
-	Purge   bool     `json:"purge,omitempty"`   // of an export: resources are purged
+	Number  int64    `json:"number,omitempty"`  // the version or the desired state that the task is for
+	Set     string   `json:"set,omitempty"`     // the set of a validation
+	Present bool     `json:"present,omitempty"` // for an export: if false, the resources leave the model
+	Purge   bool     `json:"purge,omitempty"`   // for an export: the resources are purged
 }
 
-// TaskKind says what a task is.
+// TaskKind is the kind of a task.
 type TaskKind string
 
-// The kinds of tasks: compile to validate, compile and deploy, look what became of what is
-// deployed, look for what begins by itself, let go of what an instance had, and move the instance to
+// The kinds of tasks. TaskValidate compiles to validate, and TaskExport compiles and deploys.
+// TaskWatch checks the outcome of deployed resources. TaskContinue looks for an automatic transfer.
+// TaskGone releases everything that a deleted instance had. TaskRollout moves the instance to
 // another definition and model.
 const (
 	TaskValidate TaskKind = "validate"
@@ -126,7 +129,7 @@ const (
 	TaskRollout  TaskKind = "rollout"
 )
 
-// Tasks returns the tasks that effects of a step are.
+// Tasks returns the tasks for the effects of a step.
 func Tasks(effects []lifecycle.Effect) []Task {
 	var out []Task
 	for _, e := range effects {
@@ -146,135 +149,145 @@ func Tasks(effects []lifecycle.Effect) []Task {
 	return out
 }
 
-// Event is something that has happened to an instance.
+// Event is an entry of the history of an instance.
 type Event struct {
-	// Seq is its place among the events of the instance. The store numbers events, from 1.
+	// Seq is the position of the event in the history of the instance. The store numbers events
+	// from 1.
 	Seq     int64     `json:"seq"`
 	At      time.Time `json:"timestamp"`
-	Version int64     `json:"service_instance_version"` // of the instance then
+	Version int64     `json:"service_instance_version"` // the version of the instance at that time
 	Kind    string    `json:"event_type"`
-	From    string    `json:"source,omitempty"`      // "": it was made, or stays in its state
-	To      string    `json:"destination,omitempty"` // "": it stays in its state
+	From    string    `json:"source,omitempty"`      // "": the instance was created, or stays in its state
+	To      string    `json:"destination,omitempty"` // "": the instance stays in its state
 	Error   bool      `json:"is_error_transition,omitempty"`
-	Message string    `json:"message,omitempty"` // for people; no secrets
-	// More is what else is known of it: problems with their places, say.
+	Message string    `json:"message,omitempty"` // for people; contains no secrets
+	// More holds further data of the event, for example problems with their places.
 	More json.RawMessage `json:"more,omitempty"`
 }
 
-// Change is a record as it shall be, with what has happened. Rev is that of the record as it was
-// read.
+// Change is the new content of a record, with the events that led to it. Rev is the revision of the
+// record that was read.
 type Change struct {
 	Record Record
 	Events []Event
-	// Under are the generations of services at which values in Record were chosen.
+	// Under are the generations of services under which values in Record were chosen.
 	Under []Generation
 }
 
-// Query picks instances.
+// Query selects instances.
 type Query struct {
-	Service     string   // "" for all
-	States      []string // none for all
-	Deleted     bool     // those that are deleted too
+	Service     string   // "": all services
+	States      []string // empty: all states
+	Deleted     bool     // includes deleted instances
 	NewestFirst bool
-	After       *Record // the last one of the page before; only ID and Created count
-	Limit       int     // at most MaxPage; 0 is MaxPage
+	After       *Record // the last record of the previous page; only ID and Created count
+	Limit       int     // at most MaxPage; 0 means MaxPage
 }
 
-// Count counts the entries of a list.
+// Count holds the numbers of entries of a list.
 type Count struct {
 	Total int
-	Ahead int // those that stand in front of After in the order of the query, and After itself
+	Ahead int // the entries up to and including After, in the order of the query
 }
 
-// Bounds of what a store does at once. A transaction of DynamoDB has 100 items and 4 MB, and an
-// item 400 KB; docs/design/services.md says what an instance takes of them.
+// Bounds of one call of a store. A DynamoDB transaction holds 100 items and 4 MB, and an item holds
+// 400 KB. docs/design/services.md lists how many of them an instance needs.
 const (
 	MaxPage = 1000
-	// MaxVersions is how many versions of an instance are read at once.
+	// MaxVersions is the number of versions of an instance that one call reads.
 	MaxVersions = 100
-	// MaxChanges is how many instances a Write has, if they lead to nothing new.
+	// MaxChanges is the number of instances in one Write, if they refer to no new instances.
 	MaxChanges = 12
-	// MaxReferences is to how many other instances one may lead.
+	// MaxReferences is the number of other instances that one instance may refer to.
 	MaxReferences = 40
-	// MaxRecord and MaxEvents are bytes of JSON of a record, and of what has happened to it in one
-	// change; MaxBytes those of all changes of a Write, with records counted twice, as they are
-	// kept as versions too. Whoever writes events cuts them.
+	// MaxRecord is the size of a record, in bytes of JSON. MaxEvents is the size of the events of
+	// one change. MaxBytes is the size of all changes of a Write. It counts each record twice,
+	// because the store also keeps the record as a version. Writers of events truncate them.
 	MaxRecord = 360 << 10
 	MaxEvents = 128 << 10
 	MaxBytes  = 3 << 20
-	// MaxName is how many bytes an id, a service, and an identity may have.
+	// MaxName is the length of an id or a service in bytes, and MaxIdentity that of an identity.
 	MaxName     = definition.MaxName
 	MaxIdentity = 2048
 )
 
-// Store keeps instances. Everything belongs to an environment. Errors are fault.NotFound for what
-// is not there, and those that Write names.
+// Store keeps instances. Each instance belongs to an environment. A method fails with
+// fault.NotFound for a missing instance, or with an error that Write lists.
 type Store interface {
-	// Write stores changes, all of them or none, and returns the new revisions. It fails with
-	// fault.Conflict where a record has another revision than was read; with fault.Refused where
-	// afterwards two instances of a service that are not deleted would have one identity, or one
-	// that is not deleted would refer to another that is not there, is deleted or closed; with
-	// fault.Conflict of IsMoved where a generation that a change is under is another one by now;
-	// with fault.Invalid for no changes, two of one instance, more than the bounds above, or
-	// another service or time of creation than the instance has. Generations that changes are under
-	// move with it. After fault.Unavailable it may have been written: read, and decide anew.
+	// Write stores all changes or none, and returns the new revisions. It fails with
+	//
+	//   - fault.Conflict if a record has another revision than the one that was read;
+	//   - fault.Conflict of IsMoved if a generation of a change has moved since it was read;
+	//   - fault.Refused if two instances of a service that are not deleted would have one identity;
+	//   - fault.Refused if an instance that is not deleted would refer to one that is missing,
+	//     deleted or closed;
+	//   - fault.Invalid for no changes, for two changes of one instance, and for changes beyond the
+	//     bounds above;
+	//   - fault.Invalid if the service or the time of creation of an instance differs.
+	//
+	// Write also moves the generations of its changes. After fault.Unavailable the changes may have
+	// been written: the caller reads the records again and decides again.
 	Write(ctx context.Context, env string, changes []Change) ([]int64, error)
 	// Instance returns a record.
 	Instance(ctx context.Context, env, id string) (Record, error)
-	// ByIdentity returns the record of a service that is not deleted and has an identity.
+	// ByIdentity returns the record of a service that has the identity and is not deleted.
 	ByIdentity(ctx context.Context, env, service, identity string) (Record, error)
-	// Instances returns a page of records by the time of their orders; the last one has fewer than
-	// the limit.
+	// Instances returns a page of records, sorted by the time of their orders. The last page has
+	// fewer records than the limit.
 	Instances(ctx context.Context, env string, q Query) ([]Record, error)
-	// Count counts the records of a query whatever its limit, and those up to After.
+	// Count counts the records of a query, and those up to After. It ignores the limit.
 	Count(ctx context.Context, env string, q Query) (Count, error)
-	// ReferredBy returns the ids of instances that are not deleted and refer to one, sorted.
+	// ReferredBy returns the ids of instances that refer to an instance and are not deleted,
+	// sorted.
 	ReferredBy(ctx context.Context, env, id string) ([]string, error)
-	// Events returns events of an instance behind a place, oldest first, at most limit.
+	// Events returns at most limit events of an instance after a position, oldest first.
 	Events(ctx context.Context, env, id string, after int64, limit int) ([]Event, error)
-	// Versions returns what an instance was at its versions behind one, oldest first, at most limit
-	// and MaxVersions: as Was returns what was written last at each. The last is what it is now.
+	// Versions returns the versions of an instance after a given one, oldest first. It returns at
+	// most limit and at most MaxVersions. Each is the result of Was for the last record written at
+	// that version. The newest version is the current record.
 	Versions(ctx context.Context, env, id string, after int64, limit int) ([]Record, error)
-	// Generation returns that of a service, before it is read what its instances have.
+	// Generation returns the generation of a service. Callers read it before they read the values
+	// of the instances.
 	Generation(ctx context.Context, env, service string) (Generation, error)
-	// Due returns records that have tasks and whose Due is not later than now, the oldest first.
+	// Due returns records that have tasks and whose Due is not later than now, earliest Due first.
 	Due(ctx context.Context, env string, now time.Time, limit int) ([]Record, error)
 }
 
-// Owners says whose resource sets there are: instances have those that are named by their ids.
-// Whole exports leave them, and releases bring back none of one that is deleted
-// (deploy.Config.Owned).
+// Owners finds the owners of resource sets: an instance owns the set that is named by its id. Whole
+// exports keep the sets of live instances. A rollback to a release restores no set of a deleted
+// instance (deploy.Config.Owned).
 type Owners interface {
-	// Owners returns those of ids that are of instances which live, and of those which are deleted,
-	// each in their order.
+	// Owners returns the ids of live instances and the ids of deleted instances, each in the order
+	// of ids.
 	Owners(ctx context.Context, env string, ids []string) (live, gone []string, err error)
 }
 
-// Following is what an instance follows, and what its lifecycle was told of its resources last.
+// Following holds the resources that an instance follows, and the last outcome that its lifecycle
+// got.
 type Following struct {
 	Resources []string
 	Outcome   lifecycle.Outcome
 }
 
-// Following returns what is to be known of an instance by what it follows; false: it follows
-// nothing.
+// Following returns the resources that the instance follows and its outcome; false if it follows
+// none.
 func (r *Record) Following() (Following, bool) {
 	return Following{r.Follows, r.Outcome}, len(r.Follows) > 0 && !r.Deleted
 }
 
-// Shared stands among the ids of instances of which something was run for what is in no resource
-// set, and so nobody's: instances may follow it.
+// Shared stands for the resources in no set, in a list of ids of instances whose resources were
+// run. Such resources belong to no instance, but instances may follow them.
 const Shared = ""
 
-// Followers says which instances follow resources that are not their own, without reading the
-// others. It is written with the record, and what it says is as new as the record is.
+// Followers finds the instances that follow resources of others, without reading all records. A
+// store writes this index together with the record, so the index is as fresh as the record.
 type Followers interface {
-	// Followers returns what instances that are not deleted follow, by their ids.
+	// Followers returns the followed resources of instances that are not deleted, by instance id.
 	Followers(ctx context.Context, env string) (map[string]Following, error)
 }
 
-// References returns the ids that sets of attributes lead to by the relations of a service, sorted
-// by where they stand, without repeats.
+// References returns the ids that the relations of a service hold in sets of attributes. They are
+// in the order of the relations, without duplicates.
 func References(s *definition.Service, sets ...map[string]any) []string {
 	var out []string
 	seen := map[string]bool{}

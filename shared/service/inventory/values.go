@@ -11,7 +11,7 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// kindOf says what an attribute takes.
+// kindOf describes the type of an attribute.
 func kindOf(a *definition.Attribute) string {
 	out := a.Base()
 	if a.List() {
@@ -39,7 +39,7 @@ func jsonKind(v any) string {
 	return "a number"
 }
 
-// value checks a value of an attribute, and returns it as it is stored.
+// value checks a value of an attribute, and returns its stored form.
 func (c *checker) value(a *definition.Attribute, at Path, v any) (any, bool) {
 	if v == nil && a.Optional() {
 		return nil, true
@@ -60,10 +60,10 @@ func (c *checker) value(a *definition.Attribute, at Path, v any) (any, bool) {
 	return out, good
 }
 
-// itemOf says which item of a list it is, counted from one.
+// itemOf describes the position of a list item, counted from one.
 func itemOf(i, n int) string { return fmt.Sprintf("item %d of %d", i+1, n) }
 
-// one checks a value that is not a list of values; what begins each message.
+// one checks a value that is not a list. Each message begins with the text what.
 func (c *checker) one(a *definition.Attribute, at Path, given any, what string) (any, bool) {
 	v := plainNumber(given)
 	out, ok := typed(a.Base(), v)
@@ -83,7 +83,7 @@ func (c *checker) one(a *definition.Attribute, at Path, given any, what string) 
 	return out, true
 }
 
-// mistyped says why a value is none of the type of an attribute, and what to give.
+// mistyped returns why a value does not have the type of an attribute, and a hint.
 func mistyped(a *definition.Attribute, given any) (why, hint string) {
 	hint = "give " + kindOf(a)
 	n, base := numberOf(given), a.Base()
@@ -102,7 +102,7 @@ func mistyped(a *definition.Attribute, given any) (why, hint string) {
 		"write all of its digits, without a fraction or an exponent"
 }
 
-// shownNumber returns a number as it was given, cut if it is long.
+// shownNumber returns a number as it was given, truncated to maxShown bytes.
 func shownNumber(v any) string {
 	text := fmt.Sprint(v)
 	if len(text) > maxShown {
@@ -113,12 +113,12 @@ func shownNumber(v any) string {
 
 const maxShown = 40
 
-// hintNumber says which numbers can be stored.
+// hintNumber returns a hint with the range of numbers that can be stored.
 func hintNumber() string {
 	return fmt.Sprintf("give a number from -%g to %g", math.MaxFloat64, math.MaxFloat64)
 }
 
-// typed returns a value as one of a type.
+// typed converts a value to a type. It reports whether the value has the type.
 func typed(base string, v any) (any, bool) {
 	ok := false
 	switch base {
@@ -145,8 +145,8 @@ func typed(base string, v any) (any, bool) {
 	return v, ok
 }
 
-// invalid says what is wrong with a value of the right type; "" if nothing is. Kinds of values that
-// are not known here are checked when the model is compiled.
+// invalid returns why a value of the right type violates the validation of its attribute; "" if it
+// is valid. Unknown validation types are checked when the model is compiled.
 func invalid(a *definition.Attribute, v any) string {
 	if a.ValidationType == nil {
 		return ""
