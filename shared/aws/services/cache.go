@@ -6,22 +6,24 @@ import (
 	"southbound/shared/aws/attributevalue"
 )
 
-// CallbackCache is what a process knows of which environments have callbacks. It comes with what is
-// read anyway: a definition, before an instance is ordered, and an instance, before it is changed.
-// The stores of a process share one.
+// CallbackCache records which environments have callbacks, as far as this process has read it. The
+// process learns it from reads that it makes anyway: it reads a definition before it accepts an
+// order of an instance, and the instance before it changes the instance. The stores of a process
+// share one cache.
 type CallbackCache struct {
 	mu   sync.Mutex
 	envs map[string]cachedCallbacks
 }
 
-// cachedCallbacks is what is known of an environment.
+// cachedCallbacks is the cache entry of an environment.
 type cachedCallbacks struct {
-	seq   int64 // the revision of its callbacks
-	some  bool  // it has callbacks
-	noted bool  // something was noted that they are to be told
+	seq   int64 // revision of the list of callbacks
+	some  bool  // the environment has callbacks
+	noted bool  // this process recorded events that are due to be delivered to the callbacks
 }
 
-// note keeps what an item says that was read; nil: there is none.
+// note caches the list of callbacks that an item holds. A nil item means that the environment has
+// none.
 func (c *CallbackCache) note(env string, i item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,7 +37,8 @@ func (c *CallbackCache) note(env string, i item) {
 	}
 }
 
-// known reports whether an environment has callbacks, if that was read.
+// known reports whether an environment has callbacks. If the process has not read that, ok is
+// false.
 func (c *CallbackCache) known(env string) (some, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,7 +46,7 @@ func (c *CallbackCache) known(env string) (some, ok bool) {
 	return now.some, ok
 }
 
-// noted keeps that callbacks of an environment are to be told something.
+// noted records that this process wrote events for the callbacks of an environment.
 func (c *CallbackCache) noted(env string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +55,8 @@ func (c *CallbackCache) noted(env string) {
 	c.envs[env] = now
 }
 
-// take reports whether something was noted for callbacks of an environment since it was asked last.
+// take reports whether this process recorded events for the callbacks of an environment since the
+// last call of take.
 func (c *CallbackCache) take(env string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,25 +15,25 @@ import (
 	"southbound/shared/service/callback"
 )
 
-// Callbacks are the callbacks of environments in a table, and what they are to be told. It
-// implements callback.Store, and may be used by any number of goroutines and processes.
+// Callbacks stores the callbacks of environments, and the events to deliver to them, in a table. It
+// implements callback.Store. Any number of goroutines and processes may use it.
 type Callbacks struct{ table }
 
 var _ callback.Store = (*Callbacks)(nil)
 
-// NewCallbacks returns the callbacks in a table that exists.
+// NewCallbacks returns the callbacks in a table. The table has to exist.
 func NewCallbacks(c Config) (*Callbacks, error) {
 	t, err := newTable(c)
 	return &Callbacks{t}, err
 }
 
-// callbacksPart has an item for each environment that has, or had, callbacks: all of them, their
-// number, and a revision. It is never removed, so that a revision never comes again.
+// callbacksPart has an item for each environment that has, or had, callbacks. The item holds all
+// callbacks, their number, and a revision. It is never removed, so that no revision is used twice.
 const callbacksPart = "K"
 
 func callbacksKey(env string) item { return key(callbacksPart, env) }
 
-// kept is a callback as it is stored.
+// kept is a callback as the table stores it.
 type kept struct {
 	callback.Callback
 	Health callback.Health `json:"health,omitzero"`
@@ -63,8 +63,8 @@ func (b *Callbacks) read(ctx context.Context, env string) (all []kept, seq int64
 	return all, attributevalue.NumberOf(i, attrSeq), b.unpack(i, &all)
 }
 
-// change replaces the callbacks of an environment by what f makes of them, if that is not nothing,
-// until nobody is in the way.
+// change replaces the callbacks of an environment by the list that f returns for them. If f returns
+// nil, change writes nothing. If another process changes the list concurrently, change retries.
 func (b *Callbacks) change(
 	ctx context.Context, env string, f func(all []kept) ([]kept, error),
 ) error {
@@ -97,7 +97,8 @@ func (b *Callbacks) change(
 	}
 }
 
-// put returns the write of an item with a revision, for the one that was read; 0: there was none.
+// put returns the write of an item with a revision. It requires that the stored item still has
+// revision seq. If seq is 0, it requires that the item does not exist.
 func put(table string, i item, seq int64) types.TransactWriteItem {
 	p := &types.Put{
 		TableName: &table, Item: i, ConditionExpression: aws.String("attribute_not_exists(k)"),
@@ -109,8 +110,8 @@ func put(table string, i item, seq int64) types.TransactWriteItem {
 	return types.TransactWriteItem{Put: p}
 }
 
-// transactOne makes a transaction of which any condition that fails says that somebody was in the
-// way.
+// transactOne runs a transaction. If any of its conditions fails, another process wrote
+// concurrently, and again is true.
 func (t *table) transactOne(
 	ctx context.Context, items ...types.TransactWriteItem,
 ) (again bool, err error) {
@@ -143,11 +144,12 @@ func (b *Callbacks) Register(ctx context.Context, env string, c callback.Callbac
 	})
 }
 
-// Unregister implements callback.Store. The callback goes first, then what nobody is to be told any
-// more: in the other order a crash would leave a callback without the events that it was to be
-// told. What a crash in between leaves is never due without callbacks, and older than any that is
-// registered later, so that one passes it over, which removes it. Where one is registered meanwhile,
-// all is left to it: some may be for it.
+// Unregister implements callback.Store. It removes the callback first, then the pending events that
+// no callback is to receive. In the other order, a crash would leave a callback without the events
+// that it is to receive. A crash between the two leaves pending events. Without callbacks these
+// events are never due. They are older than a callback that is registered later, so that callback
+// skips them, which removes them. If a callback is registered while Unregister runs, Unregister
+// keeps all pending events: some may be for that callback.
 func (b *Callbacks) Unregister(ctx context.Context, env, id string) error {
 	left := 0
 	err := b.change(ctx, env, func(all []kept) ([]kept, error) {
@@ -169,7 +171,8 @@ func (b *Callbacks) Unregister(ctx context.Context, env, id string) error {
 	if err != nil {
 		return err
 	}
-	// After these were read: none of them is for a callback that is registered later.
+	// This read follows the query of the pending events, so none of these events is for a callback
+	// that is registered later.
 	if now, _, err := b.read(ctx, env); err != nil || len(now) > 0 {
 		return err
 	}
@@ -198,21 +201,22 @@ func (b *Callbacks) Report(ctx context.Context, env, id string, h callback.Healt
 	})
 }
 
-// Noted reports whether this process has written something that callbacks of an environment are to
-// be told, since it was asked last.
+// Noted reports whether this process has written events for the callbacks of an environment since
+// the last call of Noted.
 func (b *Callbacks) Noted(env string) bool { return b.Cache.take(env) }
 
-// Waits reports whether something is to be told in an environment.
+// Waits reports whether an environment has callbacks and pending events for them.
 func (b *Callbacks) Waits(ctx context.Context, env string) (bool, error) {
 	return b.waits(ctx, env, func(*kept) bool { return true })
 }
 
-// Due reports whether something is to be told in an environment that some callback can be told now.
+// Due reports whether an environment has pending events, and a callback that may be called now.
 func (b *Callbacks) Due(ctx context.Context, env string, now time.Time) (bool, error) {
 	return b.waits(ctx, env, func(k *kept) bool { return !k.Health.Next.After(now) })
 }
 
-// waits reports whether something is to be told, where one of the callbacks is such.
+// waits reports whether an environment has pending events, and a callback for which such returns
+// true.
 func (b *Callbacks) waits(
 	ctx context.Context, env string, such func(k *kept) bool,
 ) (bool, error) {
@@ -226,9 +230,9 @@ func (b *Callbacks) waits(
 
 func pendingPart(env string) string { return callbacksPart + "/" + env }
 
-// What stands in the partition of what is to be told: for each Write with events of an instance an
-// item, which is put whatever is there, so that writes never wait for calls; and one with what the
-// callbacks were told of the instance.
+// The partition of pending events has two kinds of items. Each Write with events of an instance
+// puts an item without a condition, so that writes never wait for calls. A further item of the
+// instance holds the last event that each callback received.
 func pendingSort(id string, last int64) string { return fmt.Sprintf("%s/%016x", id, last) }
 
 func deliveredSort(id string) string { return id + "/t" }

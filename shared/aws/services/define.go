@@ -12,8 +12,9 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// Put implements definition.Store. Texts, and what is not offered any more, are written before the
-// offer: nobody sees the ones, and the others are true whether the offer is replaced or not.
+// Put implements definition.Store. It writes two kinds of items before it replaces the offer: new
+// texts, and notes about definitions that the new offer drops. Texts are invisible until the offer
+// names them. The notes are true whether the offer is replaced or not.
 func (d *Definitions) Put(
 	ctx context.Context, env, bundle string, services []definition.Service,
 ) error {
@@ -52,7 +53,7 @@ func (d *Definitions) Put(
 	}
 }
 
-// checkLive refuses that a version is left out which instances have.
+// checkLive rejects an offer that drops a version which instances have.
 func (d *Definitions) checkLive(ctx context.Context, env string, now, next *offer) error {
 	left := map[string][]int{} // versions, by the name of the service
 	for i := range now.Services {
@@ -88,8 +89,8 @@ func (d *Definitions) checkLive(ctx context.Context, env string, now, next *offe
 	return nil
 }
 
-// before returns what is written before the offer is replaced: texts that are new, and which bundle
-// those have that are offered no more.
+// before returns the items to write before the offer is replaced: texts that are new, and the
+// bundle of each definition that the next offer drops.
 func (d *Definitions) before(env string, now, next *offer, bodies map[string][]byte) []item {
 	offers := func(o *offer, digest string) bool {
 		return o.find(func(one *offered) bool { return one.Digest == digest }) >= 0
@@ -117,7 +118,7 @@ func (d *Definitions) before(env string, now, next *offer, bodies map[string][]b
 	return out
 }
 
-// write writes items that never change, in as many requests as they need: 25 items and 4 MB each.
+// write writes items that never change, in requests of up to 25 items and 4 MB each.
 func (d *Definitions) write(ctx context.Context, items []item) error {
 	const limit, bytes = 25, 4 << 20
 	for len(items) > 0 {
@@ -136,7 +137,8 @@ func (d *Definitions) write(ctx context.Context, items []item) error {
 	return nil
 }
 
-// replace makes an offer that of the environment, unless another one has come.
+// replace replaces the offer of the environment. If another process has replaced the offer since it
+// was read, again is true.
 func (d *Definitions) replace(
 	ctx context.Context, env string, now *offer, next offer,
 ) (again bool, err error) {

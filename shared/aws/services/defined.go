@@ -15,19 +15,19 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// Definitions are the definitions of services in a table. It implements definition.Store, and may
-// be used by any number of goroutines and processes.
+// Definitions stores the definitions of services in a table. It implements definition.Store. Any
+// number of goroutines and processes may use it.
 type Definitions struct {
 	table
 
 	mu    sync.Mutex
-	texts map[string][]byte // by digest: they never change
+	texts map[string][]byte // by digest; texts never change
 	size  int
 }
 
 var _ definition.Store = (*Definitions)(nil)
 
-// NewDefinitions returns the definitions in a table that exists.
+// NewDefinitions returns the definitions in a table. The table has to exist.
 func NewDefinitions(c Config) (*Definitions, error) {
 	t, err := newTable(c)
 	return &Definitions{table: t, texts: map[string][]byte{}}, err
@@ -43,19 +43,20 @@ const (
 	droppedEnd  = "o0"
 )
 
-// droppedKey is where it is noted that the offer with a number was the last that had a definition.
+// droppedKey returns the key of the item which records that offer number seq was the last with a
+// definition.
 func droppedKey(env, digest string, seq int64) item {
 	return key(textPart(env), fmt.Sprintf("%s%s/%016x", droppedSort, digest, seq))
 }
 
-// offer is what an environment offers since the last Put.
+// offer is the list of services that the last Put gave an environment.
 type offer struct {
 	Bundle string `json:"bundle"`
-	// Models are the bundles that are kept, this one first.
+	// Models are the bundles that are retained, the current one first.
 	Models   []string  `json:"models,omitempty"`
 	Services []offered `json:"services,omitempty"`
 
-	seq int64 // 0: there is none
+	seq int64 // 0: the environment has no offer
 }
 
 // offered is a version of a service in an offer.
@@ -66,8 +67,8 @@ type offered struct {
 	Digest  string `json:"digest"`
 }
 
-// offer reads what an environment offers. Who takes an order reads it first, and so knows whether
-// the environment has callbacks.
+// offer reads the offer of an environment. A process that accepts an order reads the offer first,
+// so it also learns whether the environment has callbacks.
 func (d *Definitions) offer(ctx context.Context, env string) (*offer, error) {
 	items, err := d.getWithCallbacks(ctx, env, []item{key(offerPart, env)})
 	if err != nil || len(items) == 0 {
@@ -81,7 +82,7 @@ func (d *Definitions) offerOf(i item) (*offer, error) {
 	return o, d.unpack(i, o)
 }
 
-// find returns the place of what is looked for, or -1.
+// find returns the index of the first service for which f returns true, or -1.
 func (o *offer) find(f func(one *offered) bool) int {
 	for i := range o.Services {
 		if f(&o.Services[i]) {
@@ -91,9 +92,9 @@ func (o *offer) find(f func(one *offered) bool) int {
 	return -1
 }
 
-const maxTexts = 32 << 20 // bytes that are remembered
+const maxTexts = 32 << 20 // limit of the cache of texts, in bytes
 
-// bodies returns texts by their digests; one that is not there is an error.
+// bodies returns texts by their digests. If a text is missing, it returns an error.
 func (d *Definitions) bodies(
 	ctx context.Context, env string, digests []string,
 ) (map[string][]byte, error) {
@@ -136,7 +137,7 @@ func damagedText(digest string) error {
 		WithHint("the table was changed by something else; export the services again")
 }
 
-// keep remembers a text.
+// keep caches a text. If the cache exceeds maxTexts, keep clears it first.
 func (d *Definitions) keep(digest string, body []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -234,7 +235,7 @@ func (d *Definitions) Of(
 	return definition.Kept{Service: out[0], Digest: want.Digest, Bundle: bundle}, nil
 }
 
-// dropped returns the bundle of a definition that is not offered any more, or "".
+// dropped returns the bundle of a definition that is no longer offered, or "".
 func (d *Definitions) dropped(ctx context.Context, env, digest string) (string, error) {
 	bundle := ""
 	in := &dynamodb.QueryInput{ScanIndexForward: aws.Bool(false), Limit: aws.Int32(1)}
@@ -279,7 +280,7 @@ func (d *Definitions) Bundles(ctx context.Context) ([]string, error) {
 	}
 	var out []string
 	for env, o := range offers {
-		last := map[string]string{} // of each digest: they come in the order of their numbers
+		last := map[string]string{} // by digest; notes come in order of number
 		err := d.query(ctx, nil, textPart(env), droppedSort, droppedEnd, func(i item) bool {
 			digest, _, _ := strings.Cut(
 				strings.TrimPrefix(attributevalue.TextOf(i, attrSort), droppedSort),

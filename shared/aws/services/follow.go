@@ -10,8 +10,8 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// follows writes what an instance follows, so that whoever hears that something was run finds those
-// who want to know without reading all instances.
+// follows writes which resources an instance follows. A process that is notified of a run finds the
+// following instances by these items, without reading all instances.
 func (p *plan) follows(r *inventory.Record, was, is *facets) error {
 	if was.follows == is.follows {
 		return nil

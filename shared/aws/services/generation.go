@@ -7,7 +7,8 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// generations has the generations move that changes are under, and returns how many.
+// generations adds the items that increment the generations which the changes require, and returns
+// their number.
 func (p *plan) generations() (int, error) {
 	revs := make([]int64, len(p.after))
 	for i := range p.after {

@@ -13,11 +13,13 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// references writes who refers to whom. An instance has a guard when somebody has come to refer to
-// it, or when nobody may any more. Whoever comes writes the guard, if it is not shut; whoever shuts
-// it finds nobody first, and shuts it only if nobody has written it since.
+// references writes the references between instances. An instance has a guard item once another
+// instance refers to it, or once no instance may refer to it. A plan that adds a reference writes
+// the guard if the guard is not shut. A plan that shuts the guard first checks that no instance
+// refers to this one. It shuts the guard only if no other plan has written the guard since that
+// check.
 func (p *plan) references(ctx context.Context) error {
-	dropped := map[string][]string{} // by the target
+	dropped := map[string][]string{} // ids of instances that drop a reference, by the target
 	opened := map[string]int{}
 	for i := range p.changes {
 		r := &p.changes[i].Record
@@ -45,14 +47,15 @@ func (p *plan) references(ctx context.Context) error {
 			if err := p.shut(ctx, i, dropped[id]); err != nil {
 				return err
 			}
-		case was.shut && !is.shut: // its revision says that nobody else writes this
+		case was.shut && !is.shut: // the revision's condition excludes other writers
 			p.put(p.guard(id), role{}, "", nil)
 		}
 	}
 	return nil
 }
 
-// open reports whether an instance may be referred to, as far as is known before the transaction.
+// open reports whether an instance may be referred to, as far as the plan read before the
+// transaction.
 func (p *plan) open(target string) bool {
 	if i, ok := p.index[target]; ok {
 		return !p.after[i].shut
@@ -60,15 +63,15 @@ func (p *plan) open(target string) bool {
 	return p.targets[target]
 }
 
-// guard returns the item of a guard that is open.
+// guard returns the item of an open guard.
 func (p *plan) guard(id string) item {
 	i := key(instancePart(p.env, id), guardSort)
 	i[attrGuard] = attributevalue.Text(newToken())
 	return i
 }
 
-// shut lets nobody refer to an instance any more, if nobody does but those who stop it in the same
-// transaction.
+// shut forbids references to an instance. It fails if an instance refers to this one, except for
+// instances that drop their reference in the same transaction.
 func (p *plan) shut(ctx context.Context, change int, dropped []string) error {
 	r := &p.changes[change].Record
 	shut := p.guard(r.ID)

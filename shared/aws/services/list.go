@@ -40,7 +40,7 @@ func (n *lists) Instances(
 			return nil, err
 		}
 		for _, id := range ids {
-			// What has changed since it was listed may not be asked for any more.
+			// A record that changed since it was listed may no longer match the query.
 			if r, ok := records[id]; ok && asked(&q, &r.Record) {
 				out = append(out, r.Record)
 			}
@@ -52,7 +52,7 @@ func (n *lists) Instances(
 	}
 }
 
-// asked reports whether a query is for a record.
+// asked reports whether a record matches a query.
 func asked(q *inventory.Query, r *inventory.Record) bool {
 	return (q.Deleted || !r.Deleted) && inState(q, r.State)
 }
@@ -61,13 +61,13 @@ func inState(q *inventory.Query, state string) bool {
 	return len(q.States) == 0 || slices.Contains(q.States, state)
 }
 
-// entry is an instance as it stands in a list.
+// entry is the entry of an instance in a list.
 type entry struct {
 	id, place string
 	due       int64
 }
 
-// entries returns what a query is for behind a place, at most limit.
+// entries returns at most limit entries that match a query and follow the place from.
 func (n *lists) entries(
 	ctx context.Context, env string, q *inventory.Query, from string, limit int,
 ) ([]entry, error) {
@@ -90,19 +90,19 @@ func (n *lists) entries(
 		}
 		return cmp.Compare(a.place, b.place)
 	})
-	found = slices.Compact(found) // what was deleted meanwhile was seen in both places
+	found = slices.Compact(found) // an instance that was deleted during the queries is in both lists
 	return found[:min(limit, len(found))], nil
 }
 
-// listed returns what stands in a partition, at most limit. Those of one service are in order;
-// those of all have to be read to the end.
+// listed returns at most limit entries of a partition. The entries of one service are in order, so
+// listed stops at the limit. A query for all services has to read the partition to its end.
 func (n *lists) listed(
 	ctx context.Context, part string, q *inventory.Query, from string, limit int,
 ) ([]entry, error) {
 	in := &dynamodb.QueryInput{ScanIndexForward: aws.Bool(!q.NewestFirst)}
 	lower, upper := "", ""
 	if q.Service != "" {
-		lower, upper = listSort(q.Service, ""), q.Service+"0" // which comes after the slash
+		lower, upper = listSort(q.Service, ""), q.Service+"0" // "0" sorts directly after the slash
 		switch {
 		case from != "" && q.NewestFirst:
 			upper = listSort(q.Service, from)
@@ -201,7 +201,7 @@ func (n *lists) Waits(ctx context.Context, env string) (bool, error) {
 	return len(found) > 0, err
 }
 
-// waiting returns the instances of a partition whose tasks have waited until now.
+// waiting returns the instances of a partition that have tasks due at now.
 func (n *lists) waiting(ctx context.Context, part string, now time.Time) ([]entry, error) {
 	in := &dynamodb.QueryInput{
 		FilterExpression:          aws.String("d <= :now"),
@@ -216,7 +216,7 @@ func (n *lists) waiting(ctx context.Context, part string, now time.Time) ([]entr
 	return out, err
 }
 
-// together asks partitions at once.
+// together queries partitions concurrently.
 func together(parts []string, ask func(part string) ([]entry, error)) ([]entry, error) {
 	found := make([][]entry, len(parts))
 	var asks errgroup.Group

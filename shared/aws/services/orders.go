@@ -19,12 +19,12 @@ var _ inventory.OrderBook = (*Instances)(nil)
 
 func orderPart(env, id string) string { return "B/" + env + "/" + id }
 
-// ordersPart is where the orders of an environment stand by the time when they were placed.
+// ordersPart is the partition that lists the orders of an environment by creation time.
 func ordersPart(env string) string { return "B/" + env }
 
 func orderPlace(o *inventory.Order) string { return place(o.Created.UnixMicro(), o.ID) }
 
-// Place implements inventory.OrderBook: the order is two more items of the transaction.
+// Place implements inventory.OrderBook. The order adds two items to the transaction.
 func (n *orderList) Place(
 	ctx context.Context, env string, o inventory.Order, changes []inventory.Change,
 ) ([]int64, error) {
@@ -34,7 +34,7 @@ func (n *orderList) Place(
 	return n.write(ctx, env, &o, changes)
 }
 
-// orderItems adds the order that is placed with the changes, if there is one.
+// orderItems adds the items of the order that the plan places, if there is an order.
 func (p *plan) orderItems() error {
 	if p.order == nil {
 		return nil
@@ -110,14 +110,14 @@ func (n *orderList) Orders(
 	}
 	var out []inventory.Order
 	for _, id := range ids {
-		if o, ok := byID[id]; ok { // it was not forgotten meanwhile
+		if o, ok := byID[id]; ok { // absent if another process removed the order since it was listed
 			out = append(out, o)
 		}
 	}
 	return out, nil
 }
 
-// placed returns the ids of orders behind a place.
+// placed returns the ids of orders after the place from.
 func (n *orderList) placed(
 	ctx context.Context, env string, newest bool, from string, limit int,
 ) ([]string, error) {
@@ -197,7 +197,7 @@ func (n *orderList) Note(
 	}
 }
 
-// forgetAtOnce is how many orders are let go of at a time; an order is two items.
+// forgetAtOnce is how many orders one call of Forget removes. An order has two items.
 const forgetAtOnce = 12
 
 // Forget implements inventory.OrderBook.

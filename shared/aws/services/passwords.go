@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Passwords are those that models of an environment have had made, in a table. They are the same in
-// each process, and never change. It may be used by any number of goroutines.
+// Passwords stores the generated passwords of an environment in a table. A password never changes,
+// and is the same in each process. Any number of goroutines may use it.
 type Passwords struct {
 	table
 
@@ -23,13 +23,13 @@ func (n *Instances) Passwords(env string) *Passwords {
 	return &Passwords{table: n.table, env: env, known: map[string]string{}}
 }
 
-// passwordKey has a hash of the name: a model may choose any, of any length.
+// passwordKey uses a hash of the name, because a model may choose any name of any length.
 func passwordKey(env, name string) item {
 	sum := sha256.Sum256([]byte(name))
 	return key("W/"+env, hex.EncodeToString(sum[:]))
 }
 
-// keptPassword is a password as it is stored.
+// keptPassword is a password as the table stores it.
 type keptPassword struct {
 	Name     string `json:"name"`
 	Password string `json:"password"`
@@ -62,7 +62,8 @@ func (p *Passwords) keep(name, password string) {
 	p.known[name] = password
 }
 
-// Make implements std.Passwords: of two that are made at once the first one stays.
+// Make implements std.Passwords. If two processes make a password of one name, the first password
+// stays.
 func (p *Passwords) Make(ctx context.Context, name, password string) (string, error) {
 	i, err := p.pack(keptPassword{name, password})
 	if err != nil {
@@ -74,7 +75,7 @@ func (p *Passwords) Make(ctx context.Context, name, password string) (string, er
 			return "", err
 		}
 		again, err := p.transactOne(ctx, put(p.Table, i, 0))
-		if err != nil { // it may be there, and is found the next time
+		if err != nil { // the write may have succeeded; then the next call finds the password
 			return "", err
 		}
 		if !again {

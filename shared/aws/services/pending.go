@@ -16,11 +16,11 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// maxItems is how many items a transaction has.
+// maxItems is the maximum number of items in a transaction.
 const maxItems = 100
 
-// hasCallbacks reports whether the environment of a plan has callbacks, and reads that where this
-// process does not know of the environment.
+// hasCallbacks reports whether the environment of a plan has callbacks. If the cache has no entry
+// for the environment, hasCallbacks reads the table.
 func (p *plan) hasCallbacks(ctx context.Context) (bool, error) {
 	some, ok := p.Cache.known(p.env)
 	if ok {
@@ -35,7 +35,7 @@ func (p *plan) hasCallbacks(ctx context.Context) (bool, error) {
 	return some, nil
 }
 
-// pending notes what callbacks are to be told, if there are callbacks.
+// pending adds the items of pending events, if the environment has callbacks.
 func (p *plan) pending(ctx context.Context) error {
 	some, err := p.hasCallbacks(ctx)
 	if !some || err != nil {
@@ -55,7 +55,7 @@ func (p *plan) pending(ctx context.Context) error {
 	return nil
 }
 
-// fits refuses what a transaction cannot hold.
+// fits rejects a plan with more items than a transaction can hold.
 func (p *plan) fits() error {
 	if len(p.items) <= maxItems {
 		return nil
@@ -65,14 +65,14 @@ func (p *plan) fits() error {
 			"may be %d", len(p.changes), len(p.items), maxItems).WithHint(inventory.HintFewer)
 }
 
-// waiting is what is to be told of an instance, as it stands in the table.
+// waiting holds the pending events of an instance, as the table stores them.
 type waiting struct {
 	callback.Pending
-	rows []int64 // the last event of each
-	seq  int64   // of the item with what was told; 0: there is none
+	rows []int64 // last event of each item
+	seq  int64   // revision of the item of delivered events; 0: there is none
 }
 
-// add takes an item.
+// add adds an item of the partition of pending events.
 func (w *waiting) add(t *table, i item) error {
 	id, end, _ := strings.Cut(attributevalue.TextOf(i, attrSort), "/")
 	w.Instance = id
@@ -90,11 +90,12 @@ func (w *waiting) add(t *table, i item) error {
 		w.From, w.Service = attributevalue.NumberOf(i, attrSeq),
 			attributevalue.TextOf(i, attrService)
 	}
-	w.Last, w.rows = last, append(w.rows, last) // they come in their order
+	w.Last, w.rows = last, append(w.rows, last) // items come in the order of their sort keys
 	return nil
 }
 
-// gather reads what is to be told, by instances, and calls f for each until it returns false.
+// gather reads pending events, grouped by instance, and calls f for each instance until f returns
+// false.
 func (t *table) gather(
 	ctx context.Context, in *dynamodb.QueryInput, env, from, to string, f func(w *waiting) bool,
 ) error {
@@ -137,7 +138,7 @@ func (b *Callbacks) pending(
 ) ([]callback.Pending, error) {
 	from, to := "", ""
 	if after != "" {
-		from, to = after+"0", string(rune(0x10ffff)) // behind all items of the instance
+		from, to = after+"0", string(rune(0x10ffff)) // after all items of the instance
 	}
 	in := &dynamodb.QueryInput{Limit: aws.Int32(int32(2*limit + 1))} // at most a page
 	var out []callback.Pending
@@ -148,8 +149,8 @@ func (b *Callbacks) pending(
 	return out, err
 }
 
-// Delivered implements callback.Store. Items of events that all were told go, and the one of what
-// was told with the last of them.
+// Delivered implements callback.Store. It removes the items whose events all callbacks have
+// received. With the last of them it removes the item of delivered events.
 func (b *Callbacks) Delivered(
 	ctx context.Context, env, instance, id string, seq int64, all []string,
 ) error {
@@ -177,8 +178,8 @@ func (b *Callbacks) Delivered(
 	}
 }
 
-// deliveredItems returns what becomes of the items of an instance, when callbacks were told some of
-// it.
+// deliveredItems returns the writes to the items of an instance after callbacks received some of
+// its events.
 func (b *Callbacks) deliveredItems(
 	env string, w *waiting, all []string,
 ) ([]types.TransactWriteItem, error) {

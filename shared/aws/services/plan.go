@@ -11,43 +11,43 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// plan is what a Write changes: items of one transaction, which say what was wrong when their
-// condition fails.
+// plan holds the changes of a Write as the items of one transaction. Each item has a role, which
+// explains a failed condition.
 type plan struct {
 	*recordItems
 
 	env     string
-	order   *inventory.Order // that is placed with the changes; nil: none
+	order   *inventory.Order // placed with the changes; nil: none
 	changes []inventory.Change
-	index   map[string]int // of a change, by the id of its instance
-	before  []facets       // of each change; nothing where the instance is new
+	index   map[string]int // index of a change, by the id of its instance
+	before  []facets       // of each change; zero if the instance is new
 	after   []facets
-	targets map[string]bool // that exist, as was read
-	noted   bool            // callbacks are to be told something
+	targets map[string]bool // ids of instances that exist and may be referred to, as read
+	noted   bool            // the plan has events to deliver to callbacks
 	items   []types.TransactWriteItem
 	roles   []role
 }
 
-// role says what it means when the condition of an item fails.
+// role defines the meaning of a failed condition of an item.
 type role struct {
 	kind   kind
 	change int
-	target string // that may not be referred to; the service of a generation
+	target string // instance that may not be referred to, or service of a generation
 }
 
 type kind int
 
 const (
 	noCondition  kind = iota
-	isOrder           // there is one of the id
-	isRecord          // it has another revision
-	isIdentity        // another instance has it
-	isGeneration      // values were chosen for instances of the target meanwhile
+	isOrder           // an order with this id exists
+	isRecord          // the record has another revision
+	isIdentity        // another instance has the identity
+	isGeneration      // another process concurrently chose values for instances of the target
 	isOpen            // the target may not be referred to
-	isShut            // somebody came to refer to the instance meanwhile
+	isShut            // another instance concurrently began to refer to this one
 )
 
-// prepare finds out what was, and makes the items.
+// prepare reads the state before the changes, and makes the items.
 func (p *plan) prepare(ctx context.Context) error {
 	p.index = map[string]int{}
 	for i := range p.changes {
@@ -99,8 +99,8 @@ func (p *plan) prepare(ctx context.Context) error {
 	return p.fits()
 }
 
-// load finds out what the instances were, and whether what they lead to exists: what this process
-// does not know is read in one request.
+// load determines the facets of the instances before the changes, and whether the targets of their
+// references exist. It reads all facets that are not cached in one request.
 func (p *plan) load(ctx context.Context) error {
 	p.before, p.targets = make([]facets, len(p.changes)), map[string]bool{}
 	var unknown []string
@@ -141,7 +141,7 @@ func (p *plan) load(ctx context.Context) error {
 	return nil
 }
 
-// without returns those of a sorted list that are not in another one.
+// without returns the elements of a sorted list that are not in another sorted list.
 func without(list, other []string) []string {
 	var out []string
 	for _, s := range list {
@@ -152,7 +152,8 @@ func without(list, other []string) []string {
 	return out
 }
 
-// instance writes what an instance alone has: its record, its events, and its places in lists.
+// instance writes the items that belong to one instance: its record, its events, and its entries in
+// lists.
 func (p *plan) instance(i int) error {
 	c, was, is := &p.changes[i], &p.before[i], &p.after[i]
 	id := c.Record.ID
@@ -185,7 +186,7 @@ func (p *plan) instance(i int) error {
 	return p.follows(&c.Record, was, is)
 }
 
-// lists writes where an instance stands in lists, and since when it waits.
+// lists writes the entries of an instance in lists, and the time when its tasks are due.
 func (p *plan) lists(id string, was, is *facets) {
 	shard, sort := shardOf(id), listSort(is.service, place(is.created, id))
 	moved := was.rev > 0 && was.deleted != is.deleted
@@ -208,7 +209,8 @@ func (p *plan) lists(id string, was, is *facets) {
 	}
 }
 
-// identities gives instances their identities, which others may give up in the same transaction.
+// identities writes the identities of instances. Other instances may give up these identities in
+// the same transaction.
 func (p *plan) identities() error {
 	freed, wanted := map[string]string{}, map[string]int{}
 	for i := range p.changes {
@@ -246,14 +248,14 @@ func (p *plan) identities() error {
 	return nil
 }
 
-// put adds an item. Without a condition it is written whatever is there.
+// put adds the write of an item. If condition is empty, the write always succeeds.
 func (p *plan) put(i item, r role, condition string, values item) {
 	put := &types.Put{TableName: &p.Table, Item: i}
 	if condition != "" {
 		put.ConditionExpression = aws.String(condition)
 		put.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureNone
 	}
-	if r.kind == isIdentity { // it is small, and says who has it
+	if r.kind == isIdentity { // the item is small, and names the instance with the identity
 		put.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	}
 	if len(values) > 0 {
@@ -263,7 +265,7 @@ func (p *plan) put(i item, r role, condition string, values item) {
 	p.roles = append(p.roles, r)
 }
 
-// remove adds the removal of an item, which may be absent.
+// remove adds the removal of an item. The item may be absent.
 func (p *plan) remove(part, sort string) {
 	p.items = append(p.items, types.TransactWriteItem{
 		Delete: &types.Delete{TableName: &p.Table, Key: key(part, sort)},

@@ -47,7 +47,7 @@ func (n *Instances) ByIdentity(
 		}
 		if r.Service == service && r.Identity == identity && !r.Deleted {
 			return r, nil
-		} // it has given up its identity between the two
+		} // the instance gave up its identity between the two reads
 	}
 }
 
@@ -112,7 +112,7 @@ func (n *Instances) Events(
 		func(i item) bool {
 			var events []inventory.Event
 			damaged = n.unpack(i, &events)
-			for _, e := range events { // the last of them is behind the place
+			for _, e := range events { // the first may precede the place
 				if e.Seq > after && len(out) < limit {
 					out = append(out, e)
 				}

@@ -14,26 +14,26 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// facets are what the items beside a record follow from: what a Write must know of the record as it
-// was.
+// facets are the values of a record from which the other items of an instance are derived. A Write
+// needs the facets of the record as it was before.
 type facets struct {
 	rev, events int64
-	number      int64 // its version
+	number      int64 // version of the record
 	was         string
 	service     string
 	created     int64 // microseconds since 1970
 	version     int   // of the service
 	state       string
 	deleted     bool
-	shut        bool // nobody may refer to it
+	shut        bool // no instance may refer to it
 	identity    string
 	waits       bool // it has tasks
 	due         int64
 	leads       []string
-	follows     string // a hash of what it follows, and what became of it; "": nothing
+	follows     string // hash of followed resources and outcome; "": none
 }
 
-// facetsOf returns what a record comes to after a Write.
+// facetsOf returns the facets of a record after a Write.
 func facetsOf(r *inventory.Record, events int64) facets {
 	f := facets{
 		rev: r.Rev, events: events, service: r.Service, created: r.Created.UnixMicro(),
@@ -56,8 +56,9 @@ func facetsOf(r *inventory.Record, events int64) facets {
 
 const maxKnown = 4096
 
-// remember keeps what was read or written. It is used only while it has the revision that somebody
-// else has read, or for what never changes.
+// remember caches the facets of a record that was read or written. A plan uses the cached facets
+// only if their revision is the one that the caller read. It also uses the fact that the instance
+// exists, which never changes.
 func (n *recordItems) remember(env, id string, f facets) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -74,13 +75,13 @@ func (n *recordItems) remembered(env, id string) (facets, bool) {
 	return f, ok
 }
 
-// stored is a record as it was read.
+// stored is a record as it was read, with its facets.
 type stored struct {
 	inventory.Record
 	facets
 }
 
-// decode reads the record of an item, and remembers it.
+// decode decodes the record of an item, and caches its facets.
 func (n *recordItems) decode(env string, i item) (stored, error) {
 	var out stored
 	if err := n.unpack(i, &out.Record); err != nil {
@@ -93,7 +94,7 @@ func (n *recordItems) decode(env string, i item) (stored, error) {
 	return out, nil
 }
 
-// records reads records, by their ids; those that do not exist are left out. With them it reads
+// records reads records by their ids, and omits ids that do not exist. The same request reads
 // whether the environment has callbacks.
 func (n *recordItems) records(
 	ctx context.Context, env string, ids []string,
@@ -132,7 +133,7 @@ func (n *recordItems) recordItem(env string, r *inventory.Record, f *facets) (it
 	return i, nil
 }
 
-// versionItem returns the item of what a record is at its version, and a hash of it.
+// versionItem returns the item that retains a record's version, and a hash of its content.
 func (n *recordItems) versionItem(
 	env string, r *inventory.Record,
 ) (i item, hash string, err error) {
@@ -146,7 +147,7 @@ func (n *recordItems) versionItem(
 	return i, hex.EncodeToString(sum[:8]), nil
 }
 
-// eventsItem returns the item of events, the last of which has a number.
+// eventsItem returns the item of events. The last event has the number last.
 func (n *recordItems) eventsItem(
 	env, id string, events []inventory.Event, last int64,
 ) (item, error) {

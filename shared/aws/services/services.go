@@ -1,22 +1,23 @@
-// Package services keeps services and their instances in the table of the state.
-// docs/design/services.md says how, and why.
+// Package services stores services and their instances in the table of the state.
+// docs/design/services.md explains the design.
 //
 //	services.go  the store, and the keys of its items
-//	table.go     requests that are made again where DynamoDB wants it
-//	record.go    items of instances, and what is remembered of them
-//	plan.go      what a Write changes, as the items of one transaction
-//	lead.go      the same of references, and of what nobody may refer to any more
-//	write.go     transactions, and what became of them
-//	generation.go what is chosen by looking at what others have
-//	read.go      single instances, what refers to them, and their events
+//	table.go     requests to DynamoDB, with retries
+//	record.go    items of instances, and the cache of their facets
+//	plan.go      the changes of a Write, as the items of one transaction
+//	lead.go      references between instances, and the guards that forbid them
+//	write.go     transactions and their results
+//	generation.go generations, which guard values that depend on other instances
+//	read.go      single instances, the instances that refer to them, and their events
 //	orders.go    orders of several instances
-//	list.go      lists of instances, and of those with tasks
+//	list.go      lists of instances, and of instances with tasks
 //	defined.go   definitions of services
-//	define.go    how they are replaced
-//	callbacks.go who is called for what happens to instances
-//	pending.go   what they are to be told
-//	passwords.go what models have made
-//	cache.go     whether anybody is to be told
+//	define.go    replacement of definitions
+//	follow.go    instances that follow resources
+//	callbacks.go callbacks for events of instances
+//	pending.go   events to deliver to callbacks
+//	passwords.go generated passwords
+//	cache.go     which environments have callbacks
 package services
 
 import (
@@ -37,7 +38,7 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// API is what is needed of DynamoDB; *dynamodb.Client has it.
+// API is the part of DynamoDB's API that this package uses. *dynamodb.Client implements it.
 type API interface {
 	BatchWriteItem(
 		ctx context.Context, in *dynamodb.BatchWriteItemInput, opts ...func(*dynamodb.Options),
@@ -56,18 +57,18 @@ type API interface {
 	) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// Config says where services are.
+// Config configures the stores of services.
 type Config struct {
 	API   API
 	Table string // one that dynamo.Table describes
-	// Cache is shared by the stores of a process; nil: this one has its own.
+	// Cache is shared by the stores of a process. If it is nil, the store uses its own.
 	Cache *CallbackCache
-	// Sleep waits d or until ctx is done; nil: as the machine does.
+	// Sleep waits for d or until ctx is done. If it is nil, the store uses the system clock.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// Instances are the instances of services in a table. It implements inventory.Store, and may be
-// used by any number of goroutines and processes.
+// Instances stores the instances of services in a table. It implements inventory.Store. Any number
+// of goroutines and processes may use it.
 type Instances struct {
 	table
 	*recordItems
@@ -80,13 +81,13 @@ type recordItems struct {
 	table
 
 	mu    sync.Mutex
-	known map[instanceKey]facets // what this process has read or written last; guarded by mu
+	known map[instanceKey]facets // facets that this process read or wrote last; guarded by mu
 }
 
-// lists finds instances by what the items of lists say of them.
+// lists finds instances by the items of lists.
 type lists struct{ *recordItems }
 
-// orderList keeps the orders.
+// orderList stores the orders.
 type orderList struct{ *recordItems }
 
 var (
@@ -97,7 +98,7 @@ var (
 
 type instanceKey struct{ env, id string }
 
-// New returns the instances in a table that exists.
+// New returns the instances in a table. The table has to exist.
 func New(c Config) (*Instances, error) {
 	t, err := newTable(c)
 	r := &recordItems{table: t, known: map[instanceKey]facets{}}
@@ -119,7 +120,7 @@ const dictID = 3
 
 var packs = pack.Once(dictID, dictionary)
 
-// dictionary holds what stands in most records and events. It is part of the format.
+// dictionary contains text that most records and events contain. It is part of the format.
 const dictionary = `[{"seq":1,"timestamp":"2026-01-01T00:00:00.000000000Z",` +
 	`"service_instance_version":1,"event_type":"auto","source":"start","destination":"creating",` +
 	`"is_error_transition":true,"message":"","more":{"` + `"on_update""on_delete""resource_based"` +
@@ -139,26 +140,26 @@ const (
 	attrPart   = "k" // partition key
 	attrSort   = "s" // sort key
 	attrSeq    = "n" // revision of a record
-	attrBody   = "b" // of a record, and of events
-	attrEvents = "e" // how many events an instance has
-	attrWas    = "h" // of a record: a hash of what is kept of it as a version
-	attrID     = "i" // of the instance that has an identity
-	attrState  = "t" // of an instance in a list
-	attrVer    = "w" // the version of the service, there
+	attrBody   = "b" // body of a record, or of events
+	attrEvents = "e" // number of events of an instance
+	attrWas    = "h" // of a record: hash of the content that its version retains
+	attrID     = "i" // id of the instance that has an identity
+	attrState  = "t" // state of an instance in a list
+	attrVer    = "w" // version of the service, in a list
 	attrDue    = "d" // microseconds since 1970
 	attrGuard  = "v" // changes with each write of a guard
-	attrShut   = "c" // of a guard: nobody may refer to the instance
-	// of what is to be told: the service of the instance
+	attrShut   = "c" // of a guard: no instance may refer to this one
+	// of pending events: the service of the instance
 	attrService = "j"
 )
 
-// Keys. Each partition begins with what kind of items it has; names of environments have no slash,
-// nor have ids and services.
+// Keys. Each partition key begins with the kind of its items. Names of environments contain no
+// slash, nor do ids and names of services.
 const (
 	recordSort = "."
 	eventSort  = "e/"
 	guardSort  = "g"
-	wasSort    = "V/" // not between guards and those who refer
+	wasSort    = "V/" // not between the guard and the references, which one query reads
 	wasEnd     = "V0"
 	eventsEnd  = "e0"
 	leadSort   = "r/"
@@ -179,7 +180,8 @@ func followPart(env string) string { return "F/" + env }
 
 func duePart(env string, shard int) string { return fmt.Sprintf("D%d/%s", shard, env) }
 
-// listPart is where an instance stands in lists; those that are deleted are in others.
+// listPart returns the partition with the list entry of an instance. Deleted instances have
+// partitions of their own.
 func listPart(env string, shard int, deleted bool) string {
 	if deleted {
 		return fmt.Sprintf("X%d/%s", shard, env)
@@ -193,14 +195,15 @@ func shardOf(id string) int {
 	return int(h.Sum32() % shards)
 }
 
-// place is where an instance stands among those of its service: by the time of its order, and id.
+// place returns the position of an instance among the instances of its service: by creation time,
+// then by id.
 func place(created int64, id string) string {
-	return fmt.Sprintf("%016x/%s", uint64(created)^1<<63, id) // order is kept
+	return fmt.Sprintf("%016x/%s", uint64(created)^1<<63, id) // flip the sign bit: keeps the order
 }
 
 func listSort(service, place string) string { return service + "/" + place }
 
-// listed returns what the sort key of an instance in a list says.
+// listed parses the sort key of an instance in a list.
 func listed(sort string) (service, place, id string) {
 	service, place, _ = strings.Cut(sort, "/")
 	_, id, _ = strings.Cut(place, "/")
@@ -211,7 +214,7 @@ func eventsSort(last int64) string { return fmt.Sprintf("%s%016x", eventSort, la
 
 func versionSort(version int64) string { return fmt.Sprintf("%s%016x", wasSort, version) }
 
-// newToken returns what nobody has had before.
+// newToken returns a random token that was never used before.
 func newToken() string {
 	var raw [16]byte
 	_, _ = rand.Read(raw[:]) // it never fails

@@ -21,7 +21,7 @@ import (
 
 type item = attributevalue.Item
 
-// table makes requests. All reads are strong.
+// table sends requests to the table. All its reads are strongly consistent.
 type table struct {
 	Config
 	packer *pack.Packer
@@ -33,7 +33,7 @@ func key(part, sort string) item {
 	return item{attrPart: attributevalue.Text(part), attrSort: attributevalue.Text(sort)}
 }
 
-// get reads an item; nil when there is none.
+// get reads an item. If the item does not exist, get returns nil.
 func (t *table) get(ctx context.Context, part, sort string) (item, error) {
 	out, err := t.API.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &t.Table, Key: key(part, sort), ConsistentRead: aws.Bool(true),
@@ -44,7 +44,7 @@ func (t *table) get(ctx context.Context, part, sort string) (item, error) {
 	return out.Item, nil
 }
 
-// getMany reads items, in any order; those that do not exist are left out.
+// getMany reads items, in any order, and omits items that do not exist.
 func (t *table) getMany(ctx context.Context, keys []item) ([]item, error) {
 	const limit = 100
 	var out []item
@@ -71,7 +71,7 @@ func (t *table) getMany(ctx context.Context, keys []item) ([]item, error) {
 	return out, nil
 }
 
-// getWithCallbacks reads items, and with them whether the environment has callbacks.
+// getWithCallbacks reads items. The same request reads whether the environment has callbacks.
 func (t *table) getWithCallbacks(ctx context.Context, env string, keys []item) ([]item, error) {
 	items, err := t.getMany(ctx, append([]item{callbacksKey(env)}, keys...))
 	if err != nil {
@@ -87,7 +87,7 @@ func (t *table) getWithCallbacks(ctx context.Context, env string, keys []item) (
 	return slices.Delete(items, n, n+1), nil
 }
 
-// batch makes requests that depend on nothing, at most 25, some of which may be done if it fails.
+// batch sends at most 25 independent write requests. If it fails, some of them may have been done.
 func (t *table) batch(ctx context.Context, reqs []types.WriteRequest) error {
 	for try := 0; len(reqs) > 0; try++ {
 		if err := t.pause(ctx, opWrite, try); err != nil {
@@ -104,9 +104,9 @@ func (t *table) batch(ctx context.Context, reqs []types.WriteRequest) error {
 	return nil
 }
 
-// query calls f for items of a partition whose sort keys lie between two, those included, until it
-// returns false; for all items when it is given no keys. The input says what else is asked for; it
-// may be nil.
+// query calls f for the items of a partition until f returns false. If to is not empty, it covers
+// the sort keys from from to to, inclusive; otherwise it covers all items. The input may add
+// further parameters, such as a limit or a filter. It may be nil.
 func (t *table) query(
 	ctx context.Context, in *dynamodb.QueryInput, part, from, to string, f func(item) bool,
 ) error {
@@ -141,11 +141,11 @@ func (t *table) query(
 	}
 }
 
-// maxTries is how often what others are in the way of is tried: for some seconds.
+// maxTries limits the tries of a request that conflicts with others: they last some seconds.
 const maxTries = 60
 
-// pause waits before another try, longer each time, and gives up after many. The first waits for
-// nothing.
+// pause backs off before another try, longer each time, and fails at try maxTries. Before the first
+// try, number 0, it does not wait.
 func (t *table) pause(ctx context.Context, op string, try int) error {
 	const longest = 100 * time.Millisecond
 	switch {
@@ -156,7 +156,7 @@ func (t *table) pause(ctx context.Context, op string, try int) error {
 			"%d times others were in the way, or DynamoDB was throttling", try)
 	}
 	limit := min(time.Millisecond<<min(try, 10), longest)
-	d := rand.N(limit) + 1 // no secret
+	d := rand.N(limit) + 1 // jitter, not a secret
 	if err := t.Sleep(ctx, d); err != nil {
 		return fault.Wrap(fault.KindOf(err), op, err)
 	}
@@ -172,7 +172,7 @@ func (t *table) pack(v any) (item, error) {
 	return item{attrBody: attributevalue.Blob(t.packer.Pack(raw))}, nil
 }
 
-// unpack reads the body of an item, with numbers as they were written.
+// unpack decodes the body of an item. It decodes numbers as json.Number.
 func (t *table) unpack(i item, v any) error {
 	raw, err := t.packer.Unpack(attributevalue.BytesOf(i, attrBody))
 	if err == nil {
@@ -188,9 +188,9 @@ func (t *table) unpack(i item, v any) error {
 	return nil
 }
 
-// transact makes a transaction, and returns why it was canceled if it was: one that was is not
-// done. DynamoDB knows one by its token for ten minutes: one whose answer was lost is asked for
-// again, and done once.
+// transact runs a transaction. If DynamoDB cancels the transaction, transact returns the reasons; a
+// canceled transaction has no effect. DynamoDB recognizes the token of a transaction for ten
+// minutes. So a transaction whose response was lost is sent again, and runs once.
 func (t *table) transact(
 	ctx context.Context, items []types.TransactWriteItem,
 ) ([]types.CancellationReason, error) {
@@ -227,7 +227,8 @@ const (
 	codeFull      = "ItemCollectionSizeLimitExceeded"
 )
 
-// failed returns the error of a reason that neither a condition nor waiting helps with, or nil.
+// failed returns the error of a reason that another try cannot cure. For a failed condition, a
+// conflict or throttling it returns nil.
 func failed(r types.CancellationReason) error {
 	switch code := aws.ToString(r.Code); code {
 	case "", codeNone, codeCondition, codeConflict, codeThrottled, codeExceeded:

@@ -18,7 +18,7 @@ func (n *Instances) Write(
 	return n.write(ctx, env, nil, changes)
 }
 
-// write makes changes, together with an order if there is one.
+// write writes changes, and with them an order if there is one.
 func (n *recordItems) write(
 	ctx context.Context, env string, o *inventory.Order, changes []inventory.Change,
 ) ([]int64, error) {
@@ -43,7 +43,7 @@ func (n *recordItems) write(
 	}
 }
 
-// done remembers what was written, and returns the revisions.
+// done caches the facets that were written, and returns the new revisions.
 func (p *plan) done() []int64 {
 	if p.noted {
 		p.Cache.noted(p.env)
@@ -56,7 +56,7 @@ func (p *plan) done() []int64 {
 	return revs
 }
 
-// commit makes the transaction, and reports whether it has to be prepared anew.
+// commit runs the transaction, and reports whether the plan has to be prepared again.
 func (p *plan) commit(ctx context.Context) (again bool, err error) {
 	reasons, err := p.transact(ctx, p.items)
 	if err != nil || len(reasons) == 0 {
@@ -88,5 +88,5 @@ func (p *plan) commit(ctx context.Context) (again bool, err error) {
 	case isOpen:
 		return false, inventory.ErrLost(r, worst.target)
 	}
-	return true, nil // others were in the way, or the service was
+	return true, nil // another process wrote concurrently, or DynamoDB throttled the requests
 }
