@@ -8,7 +8,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// chores does what is due in this minute and not urgent.
+// chores runs the chores that are due in this minute.
 func (s *Sweeper) chores(ctx context.Context, envs []string, at time.Time) []error {
 	var due []string
 	for _, env := range envs {
@@ -36,7 +36,7 @@ func (s *Sweeper) chores(ctx context.Context, envs []string, at time.Time) []err
 		s.Log.InfoContext(ctx, "removed objects and items that nothing names", "removed", n)
 		return fault.Wrap(fault.Unknown, "remove orphans", err)
 	})
-	// every hour: agents may sleep between two repairs
+	// hourly, because agents may become idle between two repairs
 	if s.Queues != nil && len(envs) > 0 && minute(at)%60 == minuteOf("idle")%60 {
 		hourly := func(name, did string, do func(context.Context) (int, error)) {
 			n, err := do(ctx)
@@ -57,11 +57,11 @@ func (s *Sweeper) chores(ctx context.Context, envs []string, at time.Time) []err
 
 const minutesADay = 24 * 60
 
-// minute returns which minute of its day a time is in.
+// minute returns the minute of the day of a time.
 func minute(at time.Time) int { return at.UTC().Hour()*60 + at.UTC().Minute() }
 
-// minuteOf returns the minute of the day in which a chore is done: it has to be remembered nowhere,
-// and not all chores fall together.
+// minuteOf returns the minute of the day in which a chore runs. It is a hash of the chore's name,
+// so that no state is required and chores are spread over the day.
 func minuteOf(name string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))

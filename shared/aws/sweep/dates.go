@@ -8,15 +8,16 @@ import (
 	"southbound/shared/fault"
 )
 
-// Dates remembers when versions were stored, which does not change: while an agent is stuck, each
-// sweep asks for the same ones. The zero Dates knows none. It may be used by several at a time.
+// Dates caches the times when versions were stored, which never change. While an agent is stuck,
+// each sweep needs the times of the same versions. The zero Dates is an empty cache. It is safe for
+// concurrent use.
 type Dates struct {
 	mu sync.Mutex
-	at map[string]map[int]time.Time // by environment and number; zero: such a version is not kept
+	at map[string]map[int]time.Time // by environment and number; zero: the version is not retained
 }
 
-// of returns when versions were stored, zero for one that is not kept. It goes on to remember those
-// alone.
+// of returns when versions were stored, and the zero time for a version that is not retained. It
+// evicts all other versions of the environment from the cache.
 func (d *Dates) of(
 	ctx context.Context, watched Watched, env string, numbers ...int,
 ) ([]time.Time, error) {

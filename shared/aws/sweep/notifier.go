@@ -7,9 +7,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// Notifier keeps back notices of what nobody may begin: of agents that are paused, and of
-// environments that are halted. Whoever resumes them notifies. Without it the work of an agent that
-// is paused for days would cost an invocation each minute.
+// Notifier drops notices of paused agents and of halted environments, whose work may not begin.
+// Resuming an agent or an environment sends the notices again. Without this filter the work of an
+// agent that is paused for days would cost an invocation each minute.
 type Notifier struct {
 	Out   state.Notifier
 	State interface {

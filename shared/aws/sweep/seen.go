@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// seen knows since when agents have work, as far as sweeps of this process tell. An agent that was
-// idle for a day has not had work for a day when some comes: who looks at its last lease alone
-// would take each repair for work that nobody does.
+// seen records since when agents have had work, as far as the sweeps of this process saw it. An
+// agent that was idle for a day has an old lease when work arrives. Judged by its last lease alone,
+// each repair would look like work that is not served.
 type seen struct {
 	mu    sync.Mutex
-	since map[string]map[string]time.Time // by environment and agent; none of one not looked at
+	since map[string]map[string]time.Time // by environment and agent; no entry: not swept yet
 }
 
-// nothing notes that no agent of an environment waits.
+// nothing records that no agent of an environment waits.
 func (s *seen) nothing(env string) { s.set(env, map[string]time.Time{}) }
 
 func (s *seen) set(env string, agents map[string]time.Time) {
@@ -25,8 +25,9 @@ func (s *seen) set(env string, agents map[string]time.Time) {
 	s.since[env] = agents
 }
 
-// shorten corrects for how long agents have waited, and notes who does. Quiet is when the
-// environment's quiet time ended, in which there was no work; zero: it is not known.
+// shorten limits the waiting time of each agent to the time since sweeps first saw its work, and
+// records the waiting agents. The environment's quiet time, in which there was no work, ended at
+// quiet. If quiet is zero, that time is unknown.
 func (s *seen) shorten(env string, waiting []Waiting, now, quiet time.Time) {
 	s.mu.Lock()
 	before, looked := s.since[env]

@@ -1,6 +1,6 @@
-// Package sweep is what runs each minute for all environments: it finishes what was interrupted,
-// runs timers, repeats notices that were lost, and sends to rest what has nothing left to do.
-// docs/design/functions.md says in which steps.
+// Package sweep runs each minute for all environments. It finishes interrupted operations, runs
+// timers, repeats lost notices, and marks environments without work as quiet.
+// docs/design/functions.md describes the steps.
 package sweep
 
 import (
@@ -21,13 +21,13 @@ import (
 	"southbound/shared/fault"
 )
 
-// Engine is what is needed of the engine; *deploy.Engine has it.
+// Engine is the part of the engine that a sweep uses. *deploy.Engine implements it.
 type Engine interface {
 	Sweep(ctx context.Context, env string) (deploy.SweepResult, error)
 	Collect(ctx context.Context, env string, grace time.Duration) (deploy.Collected, error)
 }
 
-// State is what is needed of the state; *dynamo.State has it.
+// State is the part of the state that a sweep uses. *dynamo.State implements it.
 type State interface {
 	QuietUntil(ctx context.Context) (map[string]time.Time, error)
 	MarkQuiet(ctx context.Context, env string, until time.Time) (bool, error)
@@ -36,41 +36,42 @@ type State interface {
 	Watched
 }
 
-// Queues looks after the queues of agents; *provision.Provisioner has it.
+// Queues maintains the queues of agents. *provision.Provisioner implements it.
 type Queues interface {
-	// Check mends the queues of agents that have work and that nobody serves.
+	// Check repairs the queues of agents that have work and are not served.
 	Check(ctx context.Context, env string) (visited int, err error)
-	// Idle disables what polls the queues of agents that have been idle for long.
+	// Idle disables the mappings that poll the queues of agents which have been idle for long.
 	Idle(ctx context.Context) (slept int, err error)
-	// Refresh brings the attributes of queues up to date after the stack was updated.
+	// Refresh updates the attributes of queues after an update of the stack.
 	Refresh(ctx context.Context) (changed int, err error)
 }
 
-// PollSwitch has what polls the log queue run while it is needed; *provision.PollSwitch does so.
+// PollSwitch enables polling of the log queue while it is needed. *provision.PollSwitch implements
+// it.
 type PollSwitch interface {
 	SetNeeded(ctx context.Context, needed bool) error
 }
 
-// Log looks after the log of actions; *logs.Log has it.
+// Log maintains the log of actions. *logs.Log implements it.
 type Log interface {
-	// CatchUp logs what lost messages have left behind.
+	// CatchUp logs the actions whose messages were lost.
 	CatchUp(ctx context.Context, env string) error
 }
 
-// Orders looks after the orders of services; *compiles.Finder has it.
+// Orders maintains the orders of services. *compiles.Finder implements it.
 type Orders interface {
-	// Sweep sends a notice when something is due of the orders in an environment, and returns how
-	// long that may rest at most; 0: as long as it may without orders.
+	// Sweep sends a notice if work on the orders of an environment is due. It returns the longest
+	// time that the environment may stay quiet; 0: as long as without orders.
 	Sweep(ctx context.Context, env string) (rest time.Duration, err error)
 }
 
-// Sweeper sweeps. Fields without which it can do are said to be so.
+// Sweeper sweeps all environments. Fields that may be nil are marked.
 type Sweeper struct {
 	Engine  Engine
 	State   State
-	Queues  Queues     // nil: nobody looks after queues
-	Catch   Log        // nil: nobody looks after the log
-	Orders  Orders     // nil: nobody takes orders
+	Queues  Queues     // nil: queues are not maintained
+	Catch   Log        // nil: lost log messages are not recovered
+	Orders  Orders     // nil: orders are not handled
 	Polling PollSwitch // nil: the log queue is always polled
 	Clock   state.Clock
 	Log     *slog.Logger
@@ -82,16 +83,16 @@ type Sweeper struct {
 
 const (
 	sideBySide = 4
-	// maxQuiet is how long an environment without timers and orders rests.
+	// maxQuiet is how long an environment without timers and orders stays quiet.
 	maxQuiet = 24 * time.Hour
-	// spare is what is left of an invocation when no further environment is begun.
+	// spare is the rest of an invocation in which no sweep of a further environment begins.
 	spare = 10 * time.Second
-	// orphanAge is how old an object is that may be removed when nothing names it.
+	// orphanAge is the minimum age at which an unreferenced object is removed.
 	orphanAge = 48 * time.Hour
 )
 
-// Run sweeps all environments; at is the minute for which it was called. The error is that of one
-// environment, after all were swept.
+// Run sweeps all environments. The time at is the minute for which Run was called. Run continues
+// after an error, and returns the errors of all environments and chores.
 func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
 	quietUntil, err := s.State.QuietUntil(ctx)
 	if err != nil {
@@ -116,19 +117,19 @@ func (s *Sweeper) Run(ctx context.Context, at time.Time) error {
 	return errors.Join(append(errs, s.chores(ctx, envs, at)...)...)
 }
 
-// each calls f for environments, some side by side, and returns its errors. When the time is nearly
-// up the rest is left to the next minute.
+// each calls f for environments, sideBySide at a time, and returns the errors. When the invocation
+// is nearly over, each leaves the remaining environments to the next minute.
 func (s *Sweeper) each(
 	ctx context.Context, envs []string, f func(ctx context.Context, env string) error,
 ) []error {
 	var mu sync.Mutex
 	var errs []error
 	var late sync.Once
-	var sweeps errgroup.Group // one that fails keeps no other from being swept
+	var sweeps errgroup.Group // an error in one environment does not stop the others
 	sweeps.SetLimit(sideBySide)
 	for _, env := range envs {
 		sweeps.Go(func() error {
-			// By now, not when the sweep began: it may have waited for others.
+			// Compares with the current time, because this sweep may have waited for other sweeps.
 			if deadline, ok := ctx.Deadline(); ok && !s.Clock.Now().Add(spare).Before(deadline) {
 				late.Do(func() {
 					s.Log.WarnContext(ctx, "the time is up; the next minute goes on",
@@ -150,8 +151,8 @@ func (s *Sweeper) each(
 	return errs
 }
 
-// sweep sweeps one environment, and sends it to rest when nothing is left. quiet is when its quiet
-// time ended, if it was that; busy is set when there is work.
+// sweep sweeps one environment, and marks it quiet if no work is left. If the environment was
+// quiet, quiet is the end of its quiet time. sweep sets busy if there is work.
 func (s *Sweeper) sweep(
 	ctx context.Context, env string, quiet time.Time, busy *atomic.Bool,
 ) error {
@@ -169,8 +170,7 @@ func (s *Sweeper) sweep(
 			rest = most
 		}
 	}
-	// a metric costs as much whether it says 0 or 1,000, but nothing in an hour in which it says
-	// nothing
+	// A metric costs the same for 0 and for 1,000, but costs nothing in an hour without samples.
 	if swept.Notified+swept.Due > 0 {
 		busy.Store(true)
 		s.Metrics.Add("Notified", emf.Count, float64(swept.Notified))
@@ -180,7 +180,7 @@ func (s *Sweeper) sweep(
 		return errors.Join(s.measure(ctx, env, quiet), s.check(ctx, env))
 	}
 	s.seen.nothing(env)
-	if s.Catch != nil { // what is not logged yet keeps it from resting
+	if s.Catch != nil { // unlogged actions keep the environment awake
 		if err := s.Catch.CatchUp(ctx, env); err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (s *Sweeper) sweep(
 	return fault.Wrap(fault.Unknown, "rest", err)
 }
 
-// check has the queues of agents mended that nobody serves.
+// check repairs the queues of agents that have work and are not served.
 func (s *Sweeper) check(ctx context.Context, env string) error {
 	if s.Queues == nil {
 		return nil
@@ -206,8 +206,8 @@ func (s *Sweeper) check(ctx context.Context, env string) error {
 	return err
 }
 
-// measure says how old the oldest work is that nobody has looked at, and what follows from commits
-// and is not done.
+// measure records the age of the oldest outbox entry, which is an unfinished effect of a commit. It
+// also records the age of the oldest work that is not served, and the number of such agents.
 func (s *Sweeper) measure(ctx context.Context, env string, quiet time.Time) error {
 	now := s.Clock.Now()
 	entries, err := s.State.Outbox(ctx, env, 1)

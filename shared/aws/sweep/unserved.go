@@ -10,7 +10,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// Watched is what Unserved reads; state.State has it.
+// Watched is the part of the state that Unserved reads. state.State includes it.
 type Watched interface {
 	Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error)
 	Leases(ctx context.Context, env string) ([]state.Lease, error)
@@ -19,21 +19,21 @@ type Watched interface {
 	Versions(ctx context.Context, env string, numbers ...int) ([]state.Version, error)
 }
 
-// NobodyServes is how long an agent with work must have been left alone to be called unserved.
-// Whoever serves a queue is notified each minute.
+// NobodyServes is how long an agent with work must go without a lease to count as unserved. The
+// server of a queue is notified each minute.
 const NobodyServes = 3 * time.Minute
 
-// Waiting is an agent that has work which nobody does.
+// Waiting is an agent that has work and is not served.
 type Waiting struct {
 	Agent string
 	For   time.Duration
 }
 
-// Unserved returns the agents that have work, are not paused and are not served just now, by name,
-// with how long nobody has looked at them: since the last lease of one of their lanes ended, or
-// since something may have brought the work, if that came later; when there was no lease, since the
-// released version was stored. What a filter or a retry asked for leaves no time behind, so to an
-// agent that was idle it may seem older than it is.
+// Unserved returns the agents, sorted by name, that have work, are not paused and are not being
+// served. For each it returns how long the agent has waited: since the last lease of one of its
+// lanes ended, or since work may have arrived, if that is later. Without a lease it is the time
+// since the released version was stored. Work from a filter or a retry records no time, so an idle
+// agent may seem to have waited longer than it has.
 func (d *Dates) Unserved(
 	ctx context.Context, watched Watched, env string, now time.Time,
 ) ([]Waiting, error) {
@@ -76,7 +76,7 @@ func (d *Dates) Unserved(
 			came = &a
 		}
 		switch {
-		case !served: // its work is as old as this
+		case !served: // no lease: its work is as old as the released version
 			at = came.released
 		case now.Sub(at) >= NobodyServes:
 			at = firstAfter(came.brought, at)
@@ -94,18 +94,18 @@ func (d *Dates) Unserved(
 	return out, nil
 }
 
-// recent is how many versions are looked at: an environment that gets one each minute shall not
-// seem to have got its work just now.
+// recent limits the versions that arrivals reads. All of them are read, so that an environment with
+// a new version each minute does not seem to have just received its work.
 const recent = 8
 
-// arrival is when the work of agents may have come.
+// arrival holds the times when agents may have received work.
 type arrival struct {
-	released time.Time   // when the released version was stored; zero: it is not kept
-	brought  []time.Time // all agents may have got work then
+	released time.Time   // when the released version was stored; zero: not retained
+	brought  []time.Time // times when any agent may have received work
 }
 
-// arrivals returns when agents may have got work: with one of the last versions, a repair or the
-// deploy timer.
+// arrivals returns the times when agents may have received work: from one of the last versions, a
+// repair or the deploy timer.
 func (d *Dates) arrivals(ctx context.Context, watched Watched, env string) (arrival, error) {
 	e, err := watched.Env(ctx, env)
 	if err != nil {
@@ -132,7 +132,8 @@ func (d *Dates) arrivals(ctx context.Context, watched Watched, env string) (arri
 	return out, nil
 }
 
-// firstAfter returns the first of some times that is after another one, else that one.
+// firstAfter returns the earliest of times that is later than after. If there is none, it returns
+// after.
 func firstAfter(times []time.Time, after time.Time) time.Time {
 	first := after
 	for _, t := range times {
