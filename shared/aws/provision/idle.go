@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	// after the last lease of an agent with work, before somebody looks why nobody serves it
+	// time after the last lease of an agent with work, before Check examines the agent
 	unserved     = time.Minute
-	recheckEvery = 10 * time.Minute // at such an agent
-	maxChecked   = 500              // of these at once
-	idleEvery    = 50 * time.Minute // at most, agents that may be idle are looked for
-	maxDisabled  = 100              // checkedAt at then
-	checking     = time.Minute      // that Check takes
-	checkSpare   = 20 * time.Second // of an invocation, that it leaves
+	recheckEvery = 10 * time.Minute // interval between two checks of such an agent
+	maxChecked   = 500              // agents that one call of Check examines
+	idleEvery    = 50 * time.Minute // at most; interval between searches for idle agents
+	maxDisabled  = 100              // agents that one search disables in an environment
+	checking     = time.Minute      // maximum duration of Check
+	checkSpare   = 20 * time.Second // time of an invocation that Check leaves unused
 )
 
-// life is what the state says about whether somebody has to listen to an agent.
+// life is the state of an agent that decides whether its queue has to be polled.
 type life struct {
-	work bool      // something is scheduled
+	work bool      // a resource of the agent is scheduled
 	held bool      // a lane is being served
-	last time.Time // when the last lease of a lane ended or ends; zero: none was ever taken
+	last time.Time // when the last lease of a lane ended or ends; zero: there was no lease
 }
 
-// lives returns the agents that have lanes, or work.
+// lives returns the agents that have leases of lanes, or work.
 func (p *agents) lives(ctx context.Context, env string) (map[string]*life, state.Schedule, error) {
 	out := map[string]*life{}
 	of := func(lane string) *life {
@@ -46,7 +46,7 @@ func (p *agents) lives(ctx context.Context, env string) (map[string]*life, state
 	}
 	now := p.Clock.Now()
 	for _, l := range leases {
-		if !strings.Contains(l.Key, "/") { // the planner's
+		if !strings.Contains(l.Key, "/") { // the lease of the planner
 			continue
 		}
 		a := of(l.Key)
@@ -68,12 +68,12 @@ func (p *agents) lives(ctx context.Context, env string) (map[string]*life, state
 	return out, s, nil
 }
 
-// Check looks at the agents that have work and that nobody has served for a minute: it makes what
-// is missing of queue and mapping, and enables a mapping that is disabled, and what was put off as
-// well. The sweep calls it for every environment with work, so that nothing is left waiting for the
-// next notice of somebody who happens to know nothing, whatever was interrupted or lost before. It
-// returns how many agents were looked at. An error of one agent keeps none of the others from it;
-// what there is no time for is left to the next minute.
+// Check examines the agents that have work and have not been served for a minute. It makes missing
+// queues and mappings, and enables disabled mappings. It also prepares all agents that were put
+// off. The sweep calls Check for every environment with work. So an agent does not wait for the
+// next notice of a process that may not know about its queue, whatever was interrupted or lost
+// before. Check returns the number of agents that it examined. An error of one agent does not stop
+// the others. Agents for which there is no time are left to the next minute.
 func (p *Provisioner) Check(ctx context.Context, env string) (checked int, err error) {
 	checked, err = p.putOffUnserved(ctx, env)
 	until := p.Clock.Now().Add(checking)
@@ -81,13 +81,13 @@ func (p *Provisioner) Check(ctx context.Context, env string) (checked int, err e
 		until = end.Add(-checkSpare)
 	}
 	left, failed := p.Prepare(ctx, p.Take(), until)
-	for _, j := range left { // there was no time: they are checked again soon
+	for _, j := range left { // there was no time: these agents are due for a check immediately
 		p.recheckSoon(owner{j.Env, j.Agent})
 	}
 	return checked, errors.Join(err, failed)
 }
 
-// putOffUnserved finds the agents that have to be looked at.
+// putOffUnserved finds the agents that Check has to examine, and puts them off for Prepare.
 func (p *agents) putOffUnserved(ctx context.Context, env string) (checked int, err error) {
 	lives, s, err := p.lives(ctx, env)
 	if err != nil || s.Halted {
@@ -104,7 +104,7 @@ func (p *agents) putOffUnserved(ctx context.Context, env string) (checked int, e
 		}
 		a, o := lives[agent], owner{env, agent}
 		if !a.work || a.held || now.Before(a.last.Add(unserved)) || agents[agent].Paused ||
-			!p.dueForCheck(o, now) { // asked last: it notes that the agent is looked at
+			!p.dueForCheck(o, now) { // comes last, because it records the check
 			continue
 		}
 		checked++
@@ -113,7 +113,7 @@ func (p *agents) putOffUnserved(ctx context.Context, env string) (checked int, e
 	return checked, nil
 }
 
-// dueForCheck reports whether it is time to look at an agent, and notes that it is being done.
+// dueForCheck reports whether a check of an agent is due, and records the check.
 func (p *agents) dueForCheck(o owner, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,9 +130,10 @@ func (p *agents) recheckSoon(o owner) {
 	delete(p.checkedAt, o)
 }
 
-// Idle disables the mappings of agents on which nothing has run for a long time and nothing is
-// scheduled, and those of agents that functions do not reach any more. It may be called every
-// minute: most calls do nothing at all. It returns how many mappings it disabled.
+// Idle disables the mappings of agents that have had no lease for a long time and have no scheduled
+// resources. It also disables the mappings of agents that functions no longer reach. It may be
+// called every minute: most calls return without a request. It returns the number of mappings that
+// it disabled.
 func (p *agents) Idle(ctx context.Context) (disabled int, err error) {
 	now := p.Clock.Now()
 	p.mu.Lock()
@@ -158,16 +159,17 @@ func (p *agents) Idle(ctx context.Context) (disabled int, err error) {
 	return disabled, err
 }
 
-// idle does what Idle does for one environment. The order is what makes it safe: first everybody is
-// told that agents may be idle, then mappings are disabled, then what was scheduled meanwhile is
-// looked at. Whoever schedules after the first knows that it has to wake; what was scheduled before
-// is seen in the end. Should this process die in between, Check finds what waits.
+// idle implements Idle for one environment. Its order makes it safe. First it publishes an idle
+// epoch, which announces that agents may be idle. Then it disables mappings. Then it reads the
+// schedule again. A process that schedules after the first step knows that it has to wake the
+// agent. Work that was scheduled before is found in the last step. If this process dies in between,
+// Check finds the waiting agents.
 func (p *agents) idle(ctx context.Context, env string, now time.Time) (disabled int, err error) {
 	agents, anyIdle, err := p.idleAgents(ctx, env, now)
 	if err != nil {
 		return 0, err
 	}
-	if !anyIdle && p.State.IdleEpoch(env) != 0 { // every agent has been served lately: none is idle
+	if !anyIdle && p.State.IdleEpoch(env) != 0 { // every agent was served recently: none is idle
 		return 0,
 			fault.Wrap(fault.Unknown, "note that no agent is idle",
 				p.State.SetIdleEpoch(ctx, env, 0))
@@ -175,7 +177,7 @@ func (p *agents) idle(ctx context.Context, env string, now time.Time) (disabled 
 	if len(agents) == 0 {
 		return 0, nil
 	}
-	if len(agents) == maxDisabled { // there may be more: the next minute goes on
+	if len(agents) == maxDisabled { // there may be more: continue in the next minute
 		p.mu.Lock()
 		p.nextIdle = now
 		p.mu.Unlock()
@@ -208,7 +210,7 @@ func (p *agents) idle(ctx context.Context, env string, now time.Time) (disabled 
 }
 
 // idleAgents returns idle agents whose mappings are not known to be disabled, at most maxDisabled
-// of them, and whether there are idle agents at all.
+// of them. It also reports whether any agent that functions reach is idle.
 func (p *agents) idleAgents(ctx context.Context, env string, now time.Time) (
 	found []string, anyIdle bool, err error,
 ) {
@@ -246,9 +248,10 @@ func (p *agents) idleAgents(ctx context.Context, env string, now time.Time) (
 	return found, anyIdle, nil
 }
 
-// sinceVersion has agents without work on which nothing ever ran, as what is wanted of them is not
-// known, count as served when the newest version was stored, which may have brought them. Their
-// queues were made with that, and would be polled for ever.
+// sinceVersion sets the last lease of agents that never had a lease and have no work. This is the
+// case if the desired values of their resources are unknown. They count as served when the newest
+// version was stored, which may have introduced them. Their queues were made with that version, and
+// would otherwise be polled for ever.
 func (p *agents) sinceVersion(ctx context.Context, env string, lives map[string]*life) error {
 	var never []*life
 	for _, a := range lives {
@@ -266,7 +269,7 @@ func (p *agents) sinceVersion(ctx context.Context, env string, lives map[string]
 	if e.Last == 0 {
 		return nil
 	}
-	versions, err := p.State.Versions(ctx, env, e.Last) // not all: each may take megabytes
+	versions, err := p.State.Versions(ctx, env, e.Last) // not all versions: each may take megabytes
 	if err != nil {
 		return fault.Wrap(fault.Unknown, "read versions", err)
 	}
@@ -278,7 +281,7 @@ func (p *agents) sinceVersion(ctx context.Context, env string, lives map[string]
 	return nil
 }
 
-// disable disables the mapping of an agent, and reports whether it was enabled.
+// disable disables the mapping of an agent, and reports whether disable changed it.
 func (p *agents) disable(ctx context.Context, o owner) (bool, error) {
 	url, err := p.queues.Lookup(ctx, o.env, o.agent)
 	did := false

@@ -17,19 +17,19 @@ import (
 )
 
 // A planner notifies while it holds the lease of the plan, which ends after a minute. Making a
-// queue and a mapping takes seconds, and Lambda allows an account 15 requests a second about
-// mappings: so what a notice finds missing or disabled is only noted, and prepared when the lease
-// was given back.
+// queue and a mapping takes seconds, and Lambda allows an account 15 requests a second for
+// mappings. So if a notice finds a queue missing or a mapping disabled, the agent is put off.
+// Prepare prepares it after the lease has been released.
 
 const (
-	sideBySide = 16 // agents that are prepared at once
-	// between two of them: Lambda takes 15 requests a second from an account, and an agent up to
-	// two
+	sideBySide = 16 // agents that are prepared concurrently
+	// Gap between the starts of two. Lambda accepts 15 requests a second from an account, and an
+	// agent takes up to two.
 	prepareGap = 160 * time.Millisecond
 )
 
-// Notifier returns one that sends what can be sent at once, and puts off agents whose queue is
-// not there or that may be disabled. Prepare has to be called after it was used.
+// Notifier returns a notifier that sends what it can send immediately. It puts off agents whose
+// queue does not exist or whose mapping may be disabled. The caller has to call Prepare afterwards.
 func (p *Provisioner) Notifier() *queue.Notifier {
 	known := &queue.Queues{API: p.SQS, Prefix: p.Prefix, Base: p.Base, Fixed: true,
 		OnNotified: func(_ context.Context, env, agent string) error {
@@ -43,13 +43,13 @@ func (p *Provisioner) Notifier() *queue.Notifier {
 	return b
 }
 
-// deferred are agents that were put off.
+// deferred holds the agents that were put off.
 type deferred struct {
 	mu      sync.Mutex
-	waiting map[owner]map[string]bool // the lanes that are to be notified; guarded by mu
+	waiting map[owner]map[string]bool // lanes to notify, by agent; guarded by mu
 }
 
-// PutOff notes that an agent has to be prepared, and which of its lanes are to be notified then.
+// PutOff records that an agent has to be prepared, and the lanes to notify after that.
 func (d *deferred) PutOff(env, agent string, notices []state.Notice) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,19 +63,20 @@ func (d *deferred) PutOff(env, agent string, notices []state.Notice) {
 	}
 }
 
-// Job is an agent that has to be prepared: its queue and mapping made or enabled, and lanes of it
+// Job is an agent to prepare. Its queue and mapping are made or enabled, and then its lanes are
 // notified.
 type Job struct {
 	Env   string   `json:"environment"`
 	Agent string   `json:"agent"`
 	Lanes []string `json:"lanes,omitempty"`
 
-	made bool // Prepare has made the queue
+	made bool // Prepare made the queue
 }
 
-// Late returns, by environment, the agents of jobs that were prepared whose queue was made, and of
-// which no lane was to be notified: what they wait for may have ended before, and then the notice
-// of that is lost. What may start there is to be notified.
+// Late returns, by environment, the agents of prepared jobs whose queue Prepare made and that had
+// no lane to notify. The resources that such an agent waits for may have finished before its queue
+// existed, and then the notice about that is lost. The caller has to notify these agents of the
+// resources that may start.
 func Late(jobs []Job) map[string][]string {
 	out := map[string][]string{}
 	for i := range jobs {
@@ -86,7 +87,7 @@ func Late(jobs []Job) map[string][]string {
 	return out
 }
 
-// Take returns what was put off, in order, and forgets it: whoever takes it prepares it.
+// Take returns the jobs that were put off, sorted, and clears them. The caller has to prepare them.
 func (d *deferred) Take() []Job {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,10 +105,10 @@ func (d *deferred) Take() []Job {
 	return out
 }
 
-// Prepare prepares agents, several side by side and no more than six in a second, and begins none
-// after a time. It returns those that it did not begin. What failed is left to the sweep: it looks
-// at agents with work that nobody serves. Preparing an agent twice does no harm. See Late for what
-// is to be done afterwards.
+// Prepare prepares agents, several concurrently and at most six a second. It begins no agent after
+// until, and returns the jobs that it did not begin. Failed jobs are left to the sweep, which
+// examines agents that have work and are not served. Preparing an agent twice is harmless. The
+// caller has to handle the agents that Late returns.
 func (p *Provisioner) Prepare(
 	ctx context.Context, jobs []Job, until time.Time,
 ) (left []Job, err error) {
@@ -127,15 +128,15 @@ func (p *Provisioner) Prepare(
 			return nil
 		})
 	}
-	_ = group.Wait() // errs has what each failed for
+	_ = group.Wait() // errs holds the errors
 	return left, errors.Join(errs...)
 }
 
-// prepare brings queue and mapping to where they work, and then notifies. A crash before the notice
-// leaves work that nobody was notified of: the sweep notifies.
+// prepare makes or enables the queue and the mapping of an agent, and then notifies its lanes. If
+// the process crashes before the notice, the sweep sends the notice.
 func (p *Provisioner) prepare(ctx context.Context, notifier *queue.Notifier, j *Job) error {
 	if len(j.Lanes) > 0 {
-		// or they would have been notified: it is not asked for before it is made
+		// A job has lanes only if their notice found no queue: skip the lookup and make the queue.
 		p.queues.Missing(j.Env, j.Agent)
 	}
 	var err error
@@ -148,13 +149,13 @@ func (p *Provisioner) prepare(ctx context.Context, notifier *queue.Notifier, j *
 	return notifier.Notify(ctx, j.Env, state.NoticesOf(j.Lanes))
 }
 
-// pace keeps a distance between what several begin.
+// pace spaces the starts of concurrent operations.
 type pace struct {
 	mu   sync.Mutex
 	next time.Time
 }
 
-// wait waits for its turn; an error says that it would be after a time, or that ctx is done.
+// wait waits until the next start. It fails if that start would be after until, or if ctx is done.
 func (p *pace) wait(ctx context.Context, clock state.Clock, until time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

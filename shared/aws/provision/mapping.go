@@ -30,10 +30,11 @@ const (
 )
 
 const (
-	batchSize = 10 // the most that Lambda takes from a FIFO queue at once
-	// that is waited for a mapping in the middle of a change; then it is left to the next sweep
+	batchSize = 10 // maximum batch of Lambda for a FIFO queue
+	// How long bring waits for a mapping that is changing, before it leaves the mapping to the next
+	// sweep.
 	transitionWait = 5 * time.Second
-	firstPause     = 100 * time.Millisecond // between two looks at it
+	firstPause     = 100 * time.Millisecond // between two reads of its state
 	maxPause       = 2 * time.Second
 )
 
@@ -42,23 +43,24 @@ type mappings struct {
 	*base
 
 	mu    sync.Mutex
-	uuids map[owner]string // of mappings that are known; guarded by mu
+	uuids map[owner]string // of known mappings; guarded by mu
 }
 
-// connect brings the mapping of a queue to where Lambda polls it.
+// connect makes or enables the mapping of a queue, so that Lambda polls the queue.
 func (p *mappings) connect(ctx context.Context, o owner, url string) error {
 	_, err := p.bring(ctx, o, url, true)
 	return err
 }
 
-// disconnect brings the mapping of a queue, if it has one, to where nobody polls it, and reports
-// whether somebody did.
+// disconnect disables the mapping of a queue, if there is one, so that Lambda does not poll the
+// queue. It reports whether it changed the mapping.
 func (p *mappings) disconnect(ctx context.Context, o owner, url string) (bool, error) {
 	return p.bring(ctx, o, url, false)
 }
 
-// bring steps until the mapping is, or is going to be, as wanted. It reports whether it changed
-// anything. Every step begins with what there is, so it does not matter who made the steps before.
+// bring repeats step until the mapping is enabled or disabled, or on the way there, as wanted. It
+// reports whether it changed anything. Each step starts from the current state of the mapping, so
+// any process may have done the steps before.
 func (p *mappings) bring(
 	ctx context.Context, o owner, url string, want bool,
 ) (changed bool, err error) {
@@ -81,7 +83,8 @@ func (p *mappings) bring(
 	}
 }
 
-// step looks at the mapping and does the next thing. There: nothing is left to do.
+// step reads the state of the mapping and makes the next change. If there is true, no further step
+// is required.
 func (p *mappings) step(
 	ctx context.Context, o owner, url string, want bool,
 ) (there, changed bool, err error) {
@@ -111,11 +114,11 @@ func (p *mappings) step(
 		there, err = p.switchTo(ctx, uuid, want)
 		return there, there, err
 	}
-	return false, false, nil // on the way to somewhere else
+	return false, false, nil // it is changing to another state
 }
 
-// mappingOf returns the UUID of the mapping that was made for a queue, from memory or from the tag
-// of the queue; "" when neither knows.
+// mappingOf returns the UUID of the mapping that was made for a queue, from the cache or from the
+// tag of the queue. If both lack it, mappingOf returns "".
 func (p *mappings) mappingOf(ctx context.Context, o owner, url string) (string, error) {
 	p.mu.Lock()
 	uuid := p.uuids[o]
@@ -143,7 +146,8 @@ func (p *mappings) remember(o owner, uuid string) {
 	p.uuids[o] = uuid
 }
 
-// stateOf returns the state of a mapping; "" when it is gone, or is of another function.
+// stateOf returns the state of a mapping. If the mapping does not exist, or belongs to another
+// function, stateOf returns "".
 func (p *mappings) stateOf(ctx context.Context, uuid string) (string, error) {
 	out, err := p.Lambda.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: &uuid})
 	switch {
@@ -166,9 +170,10 @@ func (p *base) ours(arn string) bool {
 	return name == p.Function || strings.HasPrefix(name, p.Function+":")
 }
 
-// create makes the mapping and notes it at the queue. Two who do it at once get one mapping: Lambda
-// names the one that is there to the second. So it does after a crash between the mapping and its
-// note: Lambda polls already, and whoever looks at the queue next notes which mapping that is.
+// create makes the mapping and tags the queue with its UUID. If two processes make a mapping of one
+// queue, they get one mapping: Lambda rejects the second and names the existing mapping. The same
+// happens after a crash between the mapping and the tag. Lambda already polls the queue then, and
+// the next process that calls create writes the tag.
 func (p *mappings) create(ctx context.Context, o owner, url string) (there bool, err error) {
 	tags := queue.AgentTags(o.env, o.agent)
 	maps.Copy(tags, p.tags())
@@ -188,7 +193,8 @@ func (p *mappings) create(ctx context.Context, o owner, url string) (there bool,
 	return false, explain(err)
 }
 
-// note tells everybody which mapping a queue has.
+// note records the mapping of a queue in the cache, and for other processes in the tag of the
+// queue.
 func (p *mappings) note(ctx context.Context, o owner, url, uuid string) error {
 	p.remember(o, uuid)
 	_, err := p.SQS.TagQueue(ctx,
@@ -196,14 +202,14 @@ func (p *mappings) note(ctx context.Context, o owner, url, uuid string) error {
 	return awserr.Fault("tag queue", err)
 }
 
-// switchTo enables or disables a mapping. There: it was accepted.
+// switchTo enables or disables a mapping. If there is true, Lambda accepted the change.
 func (p *mappings) switchTo(
 	ctx context.Context, uuid string, enabled bool,
 ) (there bool, err error) {
 	_, err = p.Lambda.UpdateEventSourceMapping(ctx,
 		&lambda.UpdateEventSourceMappingInput{UUID: &uuid, Enabled: &enabled})
 	if awserr.Is(err, awserr.ResourceConflict, awserr.ResourceInUse) {
-		return false, nil // somebody else changes it: look again
+		return false, nil // another process is changing it: read the state again
 	}
 	if err != nil && awserr.Kind(err) == fault.NotFound {
 		return false, nil
@@ -213,8 +219,8 @@ func (p *mappings) switchTo(
 
 var uuidOf = pattern.Lazy(`\bUUID ([0-9a-fA-F-]{36})\b`)
 
-// existing returns the UUID of the mapping that there is already, from the refusal to make another;
-// "" when err is something else.
+// existing returns the UUID of the existing mapping from Lambda's error about a second mapping. For
+// any other err it returns "".
 func existing(err error) string {
 	if !awserr.Is(err, awserr.ResourceConflict) {
 		return ""
@@ -225,15 +231,15 @@ func existing(err error) string {
 	return ""
 }
 
-// queueUnseen reports whether Lambda does not see a queue that was just made.
+// queueUnseen reports whether err means that Lambda does not see a new queue yet.
 func queueUnseen(err error) bool {
 	return awserr.Is(err, awserr.InvalidParameter) &&
 		(strings.Contains(err.Error(), "NonExistentQueue") ||
 			strings.Contains(err.Error(), "queue does not exist"))
 }
 
-// explain returns the fault of a mapping that could not be made, and what to do about what people
-// get wrong.
+// explain returns the fault of a mapping that could not be made, with a hint about frequent
+// mistakes.
 func explain(err error) error {
 	if !awserr.Is(err, awserr.InvalidParameter, "ResourceNotFoundException") {
 		return awserr.Fault("make event source mapping", err)

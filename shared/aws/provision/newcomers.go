@@ -7,13 +7,13 @@ import (
 	"southbound/shared/fault"
 )
 
-// Preparing returns a state that puts off, with each commit, the agents that the environment did
-// not have before, and those that may be idle and get work. A planner notifies who has something to
-// do at once; an agent whose work waits for another's is notified by the handler, which may make no
-// queue and enable no mapping.
+// Preparing returns a state that wraps s. With each commit it puts off the agents that are new to
+// the environment, and the agents that may be idle and get work. A planner notifies the agents that
+// can start immediately. An agent that waits for another agent's resources is notified by the
+// handler. The handler may not make queues or enable mappings, so they have to be prepared now.
 func (p *Provisioner) Preparing(s state.State) state.State {
 	out := preparing{s, p}
-	if l, is := s.(state.Looker); is { // it still is
+	if l, is := s.(state.Looker); is { // the wrapper also has to implement state.Looker
 		return struct {
 			preparing
 			state.Looker
@@ -42,8 +42,8 @@ func (s preparing) Commit(
 	if err != nil {
 		return state.Committed{}, fault.Wrap(fault.Unknown, "read agents", err)
 	}
-	// They are put off after the commit, in memory alone. A crash before they are prepared loses
-	// that, and the sweep finds those that have work.
+	// Agents are put off after the commit, and only in memory. If the process crashes before it
+	// prepares them, the sweep finds those that have work.
 	out, err := s.State.Commit(ctx, env, c)
 	if err != nil {
 		return out, err
@@ -57,7 +57,7 @@ func (s preparing) Commit(
 	return out, nil
 }
 
-// wake puts off agents that may be idle and for which something was scheduled.
+// wake puts off the agents that may be idle and for which rows schedule work.
 func (s preparing) wake(env string, rows []state.Row) {
 	for i := range rows {
 		if agent := state.AgentOf(rows[i].Lane); rows[i].Ticket != 0 &&

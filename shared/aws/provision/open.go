@@ -18,12 +18,13 @@ type Target struct {
 	Prefix      string
 	Function    string
 	DeadLetters string
-	// Endpoint of an emulator; empty: AWS, in the account and the region that the environment of
-	// this process names.
+	// Endpoint is the URL of an emulator. If it is empty, requests go to AWS, with the account and
+	// the region of this process's environment variables.
 	Endpoint string
 }
 
-// Open returns a provisioner that can do List and Destroy, and nothing that needs a state.
+// Open returns a provisioner for List and Destroy. It has no state, so its other methods must not
+// be used.
 func Open(ctx context.Context, t Target) (*Provisioner, error) {
 	c, err := awsconfig.LoadDefaultConfig(ctx)
 	if err != nil {

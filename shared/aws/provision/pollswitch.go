@@ -12,31 +12,31 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// PollSwitch turns on and off the polling of a queue that nobody needs while nothing happens: that
-// of the log. Polling an empty queue costs more than all else in a month without work. What lies in
-// the queue meanwhile is logged by the sweep, or when the mapping is enabled again. It may be used
-// by any number of goroutines.
+// PollSwitch enables and disables the polling of the log queue, which is not needed while no work
+// is done. Polling an empty queue costs more than everything else in a month without work. Messages
+// that arrive while polling is disabled are logged by the sweep, or when the mapping is enabled
+// again. Any number of goroutines may use it.
 type PollSwitch struct {
 	Lambda Lambda
-	// Mapping is its UUID; empty: nothing is done.
+	// Mapping is the UUID of the queue's mapping. If it is empty, SetNeeded does nothing.
 	Mapping string
 	Clock   state.Clock
 
 	mu   sync.Mutex
-	used time.Time // when it was last needed, or first looked at
-	is   string    // the state that this process left it in or saw; "" when not known
-	seen time.Time // when that was
+	used time.Time // when polling was last needed, or when this process started to watch
+	is   string    // the state that this process set or read last; "": unknown
+	seen time.Time // when it was set or read
 }
 
-// quiet is how long nothing must have happened before the mapping is disabled.
+// quiet is how long polling must not have been needed before the mapping is disabled.
 const quiet = 30 * time.Minute
 
-// fresh is how long it is believed that a mapping is enabled: another process of the sweep that has
-// seen no work, or a person, may have disabled it.
+// fresh is how long the cached state "enabled" is trusted. A sweep in another process that has seen
+// no work, or an operator, may have disabled the mapping.
 const fresh = 10 * time.Minute
 
-// SetNeeded enables the mapping when it is needed, and disables it when it was not for half an
-// hour. Mostly it asks nobody.
+// SetNeeded enables the mapping if polling is needed, and disables it if polling was not needed for
+// half an hour. Most calls send no request.
 func (p *PollSwitch) SetNeeded(ctx context.Context, needed bool) error {
 	if p.Mapping == "" {
 		return nil
@@ -73,7 +73,7 @@ func (p *PollSwitch) SetNeeded(ctx context.Context, needed bool) error {
 	switch {
 	case err == nil:
 		p.is, p.seen = want, now
-	// in the middle of a change: the next minute asks again
+	// the mapping is changing: the next minute reads it again
 	case awserr.Is(err, awserr.ResourceInUse, awserr.ResourceConflict):
 		p.is = ""
 	default:

@@ -1,6 +1,7 @@
-// Package provision makes what the AWS home has outside its stack, and removes it: a queue an
-// agent, and the mapping by which Lambda polls that queue and invokes the handler function.
-// docs/design/provision.md says in which states they can be, and who finishes what was interrupted.
+// Package provision makes and removes the resources of the AWS home that are outside its stack.
+// Each agent has a queue, and a mapping by which Lambda polls the queue and invokes the handler
+// function. docs/design/provision.md describes their states, and which process finishes an
+// interrupted change.
 package provision
 
 import (
@@ -20,7 +21,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// SQS is what is needed of it; *sqs.Client has it. ListQueues is for List and Destroy only.
+// SQS is the part of its API that this package uses. *sqs.Client implements it. Only List and
+// Destroy use ListQueues.
 type SQS interface {
 	queue.Maker
 	queue.Sender
@@ -34,8 +36,8 @@ type SQS interface {
 		opts ...func(*sqs.Options)) (*sqs.ListQueuesOutput, error)
 }
 
-// Lambda is what is needed of it; *lambda.Client has it. ListEventSourceMappings is for Destroy
-// only.
+// Lambda is the part of its API that this package uses. *lambda.Client implements it. Only Destroy
+// uses ListEventSourceMappings.
 type Lambda interface {
 	CreateEventSourceMapping(ctx context.Context, in *lambda.CreateEventSourceMappingInput,
 		opts ...func(*lambda.Options)) (*lambda.CreateEventSourceMappingOutput, error)
@@ -49,7 +51,7 @@ type Lambda interface {
 		opts ...func(*lambda.Options)) (*lambda.ListEventSourceMappingsOutput, error)
 }
 
-// State is what is needed of the state; *dynamo.State has it.
+// State is the part of the state that this package uses. *dynamo.State implements it.
 type State interface {
 	Envs(ctx context.Context) ([]string, error)
 	Env(ctx context.Context, env string) (state.Env, error)
@@ -63,7 +65,7 @@ type State interface {
 	SetIdleEpoch(ctx context.Context, env string, number int64) error
 }
 
-// Config says for whom, and how.
+// Config configures a Provisioner.
 type Config struct {
 	SQS    SQS
 	Lambda Lambda
@@ -71,22 +73,23 @@ type Config struct {
 	Clock  state.Clock
 	// Prefix of the names of all queues, unique to the stack.
 	Prefix string
-	// Base, when not empty, is what the URLs of the account's queues begin with, see queue.Queues.
+	// Base, if not empty, is the prefix of the URLs of the account's queues, see queue.Queues.
 	Base string
 	// Function is the name or the ARN of the handler function.
 	Function string
 	// Timeout of the handler function; 0: DefaultTimeout. Messages are hidden six times as long.
 	Timeout time.Duration
-	// DeadLetters is the ARN of the FIFO queue for messages that nobody could handle. It tells
-	// account and region, too.
+	// DeadLetters is the ARN of the FIFO queue for messages that could not be handled. Account and
+	// region are taken from it.
 	DeadLetters string
 	// Key is the KMS key that encrypts messages; empty: the key of SQS.
 	Key string
-	// Reaches reports whether a function can reach the things of an agent; nil: of all but those
-	// with the transport "local". Other agents get a queue and no mapping.
+	// Reaches reports whether functions reach the resources of an agent. If it is nil, functions
+	// reach all agents but those with the transport "local" or none. Agents that functions do not
+	// reach get a queue and no mapping.
 	Reaches func(a resource.Agent) bool
-	// IdleAfter is how long nothing must have run on an agent before nobody polls its queue any
-	// more; 0: DefaultIdle, negative: never.
+	// IdleAfter is how long an agent must have had no lease before polling of its queue is
+	// disabled; 0: DefaultIdle, negative: never.
 	IdleAfter time.Duration
 }
 
@@ -96,7 +99,7 @@ const (
 	DefaultIdle    = 144 * time.Minute // a tenth of a day: less than the time between two repairs
 )
 
-// The tags of everything that is made here, beside those that name environment and agent.
+// The tags of queues and mappings, besides the tags that name environment and agent.
 const (
 	TagPrefix  = "southbound:prefix"
 	TagManaged = "southbound:managed-by"
@@ -106,15 +109,15 @@ const (
 
 const (
 	hiddenTimes = 6              // of the function's timeout, as AWS asks for
-	retention   = 24 * time.Hour // of messages: the sweep notifies again for what is left
-	// before a message is a dead letter: every failure of one costs its neighbours a receive
+	retention   = 24 * time.Hour // of messages; the sweep notifies again about remaining work
+	// Receives before a message becomes a dead letter. The limit is high, since each failed message
+	// also costs the other messages of its batch a receive.
 	receives = 20
 	keyReuse = 1 * time.Hour // of a data key of KMS
 )
 
-// Provisioner makes and removes queues and mappings. It may be used by any number of goroutines and
-// processes. Each of its parts uses those it embeds: agents and what was put off, upon mappings,
-// upon queues.
+// Provisioner makes and removes queues and mappings. Any number of goroutines and processes may use
+// it. Its parts form layers: agents and deferred use mappings, and mappings use the queues of base.
 type Provisioner struct {
 	*agents
 	pace pace // of Prepare
@@ -129,20 +132,20 @@ type base struct {
 	queues *queue.Queues
 }
 
-// agents knows for which agents queues are polled, and begins and ends that.
+// agents records which agents' queues are polled, and starts and stops polling.
 type agents struct {
 	*mappings
 	deferred
 
 	mu sync.Mutex
-	// the number of State.IdleEpoch at which it was seen to be enabled
+	// the value of State.IdleEpoch at which the agent was seen enabled
 	enabled   map[owner]int64
-	checkedAt map[owner]time.Time // when it was last checked because it has work that nobody does
+	checkedAt map[owner]time.Time // last check of an agent with work that is not served
 	disabled  map[owner]bool      // seen to be disabled
 	nextIdle  time.Time
 }
 
-// forget forgets what was seen of an agent whose queue is removed.
+// forget removes an agent whose queue is removed from the caches.
 func (p *agents) forget(o owner) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,10 +153,10 @@ func (p *agents) forget(o owner) {
 	delete(p.enabled, o)
 }
 
-// owner is whose a queue is.
+// owner is the agent to which a queue belongs.
 type owner struct{ env, agent string }
 
-// New returns a provisioner. Nothing is asked of AWS.
+// New returns a provisioner. It sends no request to AWS.
 func New(c Config) (*Provisioner, error) {
 	if c.Prefix == "" || c.Function == "" || strings.Count(c.DeadLetters, ":") != 5 {
 		return nil,
@@ -183,7 +186,7 @@ func New(c Config) (*Provisioner, error) {
 	return p, nil
 }
 
-// Queues returns the finder that makes queues and wakes agents by p.
+// Queues returns the finder of queues. It makes missing queues, and wakes agents by p.
 func (p *base) Queues() *queue.Queues { return p.queues }
 
 func (p *base) attributes() map[string]string {
@@ -207,13 +210,13 @@ func (p *base) tags() map[string]string {
 	return map[string]string{TagPrefix: p.Prefix, TagManaged: managed}
 }
 
-// arn returns the ARN of a queue: it is in the account and the region of the dead letters.
+// arn returns the ARN of a queue. Queues are in the account and the region of the dead letters.
 func (p *base) arn(name string) string {
 	return p.DeadLetters[:strings.LastIndexByte(p.DeadLetters, ':')+1] + name
 }
 
-// reached reports whether a function serves an agent. One that the state does not know is on the
-// machine of whoever serves it.
+// reached reports whether a function serves an agent. An agent that the state does not know is
+// served by a process on its own machine.
 func (p *base) reached(ctx context.Context, o owner) (bool, error) {
 	agents, err := p.State.Agents(ctx, o.env, o.agent)
 	if err != nil {
@@ -223,7 +226,7 @@ func (p *base) reached(ctx context.Context, o owner) (bool, error) {
 	return ok && p.Reaches(a.Agent), nil
 }
 
-// Made makes the mapping of a queue that may have been made. It is what queue.Queues calls.
+// Made makes the mapping of a queue that may be new. queue.Queues calls it.
 func (p *agents) Made(ctx context.Context, env, agent, url string) error {
 	o := owner{env, agent}
 	reached, err := p.reached(ctx, o)
@@ -233,8 +236,8 @@ func (p *agents) Made(ctx context.Context, env, agent, url string) error {
 	return p.connect(ctx, o, url)
 }
 
-// Notified enables an agent's mapping when it may be disabled; mostly it asks nobody. It is what
-// queue.Queues calls.
+// Notified enables the mapping of an agent if the mapping may be disabled. Most calls send no
+// request. queue.Queues calls it.
 func (p *agents) Notified(ctx context.Context, env, agent string) error {
 	if !p.mayBeIdle(owner{env, agent}) {
 		return nil
@@ -242,7 +245,8 @@ func (p *agents) Notified(ctx context.Context, env, agent string) error {
 	return p.Wake(ctx, env, agent)
 }
 
-// mayBeIdle reports whether an agent was put to sleep, for all that this process knows.
+// mayBeIdle reports whether an agent's mapping may have been disabled, as far as this process
+// knows.
 func (p *agents) mayBeIdle(o owner) bool {
 	number := p.State.IdleEpoch(o.env)
 	p.mu.Lock()
@@ -250,17 +254,17 @@ func (p *agents) mayBeIdle(o owner) bool {
 	return number != 0 && number != p.enabled[o]
 }
 
-// Wake makes Lambda poll the queue of an agent again, and makes what is missing for that. An agent
-// that functions do not reach is left alone.
+// Wake enables polling of an agent's queue, and makes the queue or the mapping if it is missing. If
+// functions do not reach the agent, Wake disables its mapping.
 func (p *agents) Wake(ctx context.Context, env, agent string) error {
 	_, err := p.wake(ctx, env, agent)
 	return err
 }
 
-// wake is Wake; made says that there was no queue before.
+// wake implements Wake. It reports whether it made the queue.
 func (p *agents) wake(ctx context.Context, env, agent string) (made bool, err error) {
 	o := owner{env, agent}
-	// before it is looked at: a number that comes later makes this worthless
+	// Read before the mapping: a later epoch invalidates the entry in enabled.
 	number := p.State.IdleEpoch(env)
 	reached, err := p.reached(ctx, o)
 	if err != nil {

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	refreshed     = "queues" // the id of the record of which attributes queues have
+	refreshed     = "queues" // id of the record of the attributes that queues have
 	refreshedKept = 30 * 24 * time.Hour
 )
 
-// Refresh gives the queues of all agents the attributes that this version of the stack makes them
-// with. It asks once a process, since an update of the stack begins new ones, and changes queues if
-// the record of an earlier one says that they have others, or has expired. A process that began
-// before the update asks no more, so that it does not take back what another does. It returns how
-// many queues it has changed.
+// Refresh sets the attributes of the queues of all agents to those of this version of the stack. It
+// compares them once a process, because an update of the stack starts new processes. It changes
+// queues if the record of an earlier process has other attributes, or has expired. A process that
+// started before the update does not compare again, so it does not revert the changes of a newer
+// process. Refresh returns the number of queues that it set.
 func (p *Provisioner) Refresh(ctx context.Context) (changed int, err error) {
 	p.mu.Lock()
 	fresh := p.fresh
@@ -46,15 +46,15 @@ func (p *Provisioner) Refresh(ctx context.Context) (changed int, err error) {
 	if i := slices.IndexFunc(records, func(j state.Job) bool { return j.ID == refreshed }); i >= 0 {
 		record = records[i]
 	}
-	// The queues first, then the record: a crash in between leaves no record of it, and the next
-	// process sets the attributes again, which changes nothing where they are set.
+	// The queues are set before the record is written. If the process crashes in between, the next
+	// process sets the attributes again, which has no effect on queues that already have them.
 	if string(record.Body) != want {
 		if changed, err = p.adaptAll(ctx); err != nil {
-			return changed, err // the next call begins anew
+			return changed, err // the next call starts from the beginning
 		}
 		record.Body, record.Expires = []byte(want), now.Add(refreshedKept)
 		_, err = p.State.PutJob(ctx, "", record, now)
-		if err != nil && !fault.Is(err, fault.Conflict) { // or another does the same
+		if err != nil && !fault.Is(err, fault.Conflict) { // Conflict: another process does the same
 			return changed, fault.Wrap(fault.Unknown, "record what attributes queues have", err)
 		}
 	}
@@ -64,7 +64,8 @@ func (p *Provisioner) Refresh(ctx context.Context) (changed int, err error) {
 	return changed, nil
 }
 
-// adaptAll sets the attributes of the queues of all agents that are described or have ever worked.
+// adaptAll sets the attributes of the queues of all agents that are described or have ever had a
+// lease.
 func (p *Provisioner) adaptAll(ctx context.Context) (changed int, err error) {
 	envs, err := p.State.Envs(ctx)
 	if err != nil {
@@ -95,7 +96,7 @@ func (p *Provisioner) adaptAll(ctx context.Context) (changed int, err error) {
 	return changed, nil
 }
 
-// adapt sets the attributes of the queues of agents, several side by side.
+// adapt sets the attributes of the queues of agents, several concurrently.
 func (p *Provisioner) adapt(
 	ctx context.Context, env string, agents []string,
 ) (changed int, err error) {
@@ -108,7 +109,7 @@ func (p *Provisioner) adapt(
 			return nil
 		})
 	}
-	_ = group.Wait() // errs has what each failed for
+	_ = group.Wait() // errs holds the errors
 	for _, one := range is {
 		if one {
 			changed++
@@ -117,7 +118,7 @@ func (p *Provisioner) adapt(
 	return changed, errors.Join(errs...)
 }
 
-// adaptOne sets the attributes of a queue; false: there is none.
+// adaptOne sets the attributes of a queue. It returns false if the queue does not exist.
 func (p *Provisioner) adaptOne(ctx context.Context, env, agent string) (bool, error) {
 	url, err := p.queues.Lookup(ctx, env, agent)
 	if err == nil {

@@ -21,21 +21,20 @@ type Queue struct {
 	Env   string `json:"environment"`
 	Agent string `json:"agent"`
 	Name  string `json:"queue"`
-	// Mapping is the UUID of its event source mapping, and State what Lambda does with it; empty:
-	// it has none.
+	// Mapping is the UUID of its event source mapping, and State is Lambda's state of the mapping.
+	// If they are empty, the queue has no mapping.
 	Mapping string `json:"mapping,omitempty"`
 	State   string `json:"state,omitempty"`
 	url     string
 }
 
-// deleting is how long Lambda may take over a change of a mapping that is in the way of its
-// removal.
+// deleting is how long unmap waits for a change by Lambda that blocks the removal of a mapping.
 const deleting = 3 * time.Minute
 
-// Prune returns the queues of an environment's agents that no version names and for which nothing
-// is scheduled, served before or not, and removes them with their mappings when remove is set. What
-// is needed again is made again with the next notice, or, within 60 seconds, with one of the next
-// sweeps.
+// Prune returns the queues of agents that no version names, that have no scheduled resources and
+// that are not being served. If remove is set, Prune removes the queues and their mappings. If a
+// removed queue is needed again, the next notice makes it. Otherwise one of the next sweeps makes
+// it within 60 seconds.
 func (p *Provisioner) Prune(ctx context.Context, env string, remove bool) ([]Queue, error) {
 	lives, _, err := p.lives(ctx, env)
 	if err != nil {
@@ -73,7 +72,7 @@ func (p *Provisioner) Prune(ctx context.Context, env string, remove bool) ([]Que
 	return out, nil
 }
 
-// named returns the agents of all versions that are kept, described or not.
+// named returns the agents that the retained versions of an environment name.
 func (p *base) named(ctx context.Context, env string) (map[string]bool, error) {
 	out := map[string]bool{}
 	versions, err := p.State.Versions(ctx, env)
@@ -88,7 +87,7 @@ func (p *base) named(ctx context.Context, env string) (map[string]bool, error) {
 	return out, nil
 }
 
-// find returns the queue of an agent, when it exists and was made for this stack.
+// find returns the queue of an agent, if the queue exists and was made for this stack.
 func (p *mappings) find(ctx context.Context, o owner) (Queue, bool, error) {
 	url, err := p.queues.Lookup(ctx, o.env, o.agent)
 	if err == nil {
@@ -104,7 +103,8 @@ func (p *mappings) find(ctx context.Context, o owner) (Queue, bool, error) {
 	return Queue{}, false, err
 }
 
-// describe reads whose a queue is from its tags; false: it was not made here.
+// describe reads from a queue's tags to which agent it belongs. If the queue was not made for this
+// stack, describe returns false.
 func (p *mappings) describe(ctx context.Context, url string) (Queue, bool, error) {
 	out, err := p.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
 	if err != nil {
@@ -124,9 +124,9 @@ func (p *mappings) describe(ctx context.Context, url string) (Queue, bool, error
 	return q, true, nil
 }
 
-// remove removes mapping and queue, in this order: a mapping without a queue would be found by
-// Destroy alone. A crash in between leaves a queue without a mapping, which Prune and Destroy find
-// again, and which gets another one if there is work for it.
+// remove removes the mapping, then the queue. In the other order, a crash could leave a mapping
+// without a queue, which only Destroy finds. A crash in this order leaves a queue without a
+// mapping. Prune and Destroy find it again, and it gets another mapping if its agent has work.
 func (p *Provisioner) remove(ctx context.Context, q Queue) error {
 	if q.Mapping != "" {
 		if err := p.unmap(ctx, q.Mapping); err != nil {
@@ -144,7 +144,7 @@ func (p *Provisioner) remove(ctx context.Context, q Queue) error {
 	return nil
 }
 
-// unmap deletes a mapping, and waits while it is in the middle of a change.
+// unmap deletes a mapping. It waits while Lambda is changing the mapping.
 func (p *mappings) unmap(ctx context.Context, uuid string) error {
 	deadline := p.Clock.Now().Add(deleting)
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
@@ -163,8 +163,8 @@ func (p *mappings) unmap(ctx context.Context, uuid string) error {
 	}
 }
 
-// List returns all queues that were made for the stack, by their names. It needs the right to list
-// queues.
+// List returns all queues that were made for the stack, sorted by name. It requires the permission
+// to list queues.
 func (p *Provisioner) List(ctx context.Context) ([]Queue, error) {
 	var out []Queue
 	in := &sqs.ListQueuesInput{QueueNamePrefix: aws.String(queue.NamePrefix(p.Prefix)),
@@ -176,7 +176,7 @@ func (p *Provisioner) List(ctx context.Context) ([]Queue, error) {
 		}
 		for _, url := range page.QueueUrls {
 			q, ok, err := p.describe(ctx, url)
-			// not found: a queue that was deleted is listed for a while
+			// Not found: SQS lists a deleted queue for a while.
 			if err != nil && !fault.Is(err, fault.NotFound) {
 				return nil, err
 			}
@@ -193,8 +193,8 @@ func (p *Provisioner) List(ctx context.Context) ([]Queue, error) {
 }
 
 // Destroy removes every queue and mapping that was made for the stack, and returns the queues. It
-// is to be called before the stack is deleted, by somebody who may list queues and mappings, and
-// when nothing is exported any more. It may be called again after it was interrupted.
+// has to run before the stack is deleted and after the last export. It requires the permissions to
+// list queues and mappings. If it was interrupted, it may be called again.
 func (p *Provisioner) Destroy(ctx context.Context) ([]Queue, error) {
 	queues, err := p.List(ctx)
 	if err != nil {
@@ -217,8 +217,8 @@ func (p *Provisioner) Destroy(ctx context.Context) ([]Queue, error) {
 	return queues, nil
 }
 
-// strays returns mappings of the handler function to queues of the stack that no tag of a queue
-// names: of queues that somebody deleted, and second ones.
+// strays returns mappings of the handler function to queues of the stack that no queue's tag names.
+// They belong to queues that were deleted outside this package, or are second mappings of a queue.
 func (p *Provisioner) strays(ctx context.Context, queues []Queue) ([]string, error) {
 	known := map[string]bool{}
 	for _, q := range queues {
@@ -230,7 +230,7 @@ func (p *Provisioner) strays(ctx context.Context, queues []Queue) ([]string, err
 	for {
 		page, err := p.Lambda.ListEventSourceMappings(ctx, in)
 		if err != nil {
-			// the function is gone, and with it its mappings
+			// the function does not exist, so neither do its mappings
 			if awserr.Kind(err) == fault.NotFound {
 				return out, nil
 			}
