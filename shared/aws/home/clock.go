@@ -14,19 +14,21 @@ import (
 	"southbound/shared/platform"
 )
 
-// clock tells the time as AWS does: what the engine compares (leases, events, waits) was written by
-// several machines, and nobody minds the clock of the one that a runner happens to be on. It learns
-// from the answers to all requests of the configuration that it is installed in.
+// clock returns the time of AWS. The engine compares times that several machines wrote: leases,
+// events, waits. The clock of the machine on which a runner happens to be may be wrong. clock
+// learns the offset from the responses to all requests of the configuration in which it is
+// installed.
 type clock struct {
 	platform.Clock
 	log   *slog.Logger
-	ahead atomic.Int64 // of AWS, before this machine
+	ahead atomic.Int64 // offset of AWS's time from this machine's
 }
 
 const (
-	// agrees is how far a clock may be off: answers say whole seconds.
+	// agrees is the offset that is tolerated: responses have times in whole seconds.
 	agrees = 3 * time.Second
-	// tooSlow is an answer from which nothing can be told: it was under way for most of the time.
+	// tooSlow is the duration from which a response is ignored: most of the duration may be its
+	// transfer.
 	tooSlow = 4 * time.Second
 )
 
@@ -47,13 +49,13 @@ func (c *clock) learn(
 	began := time.Now()
 	out, meta, err := next.HandleFinalize(ctx, in)
 	if theirs, ok := awsmiddleware.GetServerTime(meta); ok && time.Since(began) < tooSlow {
-		// cut to seconds: half of one is missing
+		// the server's time is truncated to seconds; on average half a second is missing
 		c.compare(ctx, time.Until(theirs.Add(time.Second/2)))
 	}
 	return out, meta, err
 }
 
-// compare takes a measurement over when it contradicts what is known.
+// compare stores a measured offset if it differs from the stored offset by agrees or more.
 func (c *clock) compare(ctx context.Context, ahead time.Duration) {
 	ahead = ahead.Round(time.Second)
 	was := time.Duration(c.ahead.Load())

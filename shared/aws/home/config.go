@@ -1,5 +1,5 @@
-// Package home is the AWS home: the engine over DynamoDB, S3 and SQS, put together from what the
-// stack says about itself.
+// Package home is the AWS home: the engine on DynamoDB, S3 and SQS, assembled from the outputs of
+// the stack.
 package home
 
 import (
@@ -21,61 +21,65 @@ import (
 	"southbound/shared/transport"
 )
 
-// Config says where the parts of the home are, and what the engine in this process may do.
+// Config defines where the parts of the home are, and what the engine in this process may do.
 //
-// Large: each field is the name of a part that the stack made, or what the function may do with it;
-// a function gets them as variables, side by side.
+// Large: each field is the name of a part that the stack made, or a permission of the function. A
+// function receives them as separate variables.
 type Config struct {
-	Table       string // of the state
+	Table       string // table of the state
 	Bucket      string // of files and of large pieces of the state
-	Prefix      string // the names of agents' queues begin with it
-	DeadLetters string // ARN of the queue of messages that could not be handled
+	Prefix      string // prefix of the names of agents' queues
+	DeadLetters string // ARN of the queue of unhandled messages
 	Handler     string // name of the function that serves agents' queues
-	LogQueue    string // URL; empty: actions are in the state only
-	// CompileQueue is the URL of the queue of the compile function; empty: no orders are taken.
+	LogQueue    string // URL; empty: actions are recorded in the state only
+	// CompileQueue is the URL of the queue of the compile function. If it is empty, orders are not
+	// handled.
 	CompileQueue string
-	KMSKey       string // of what this home makes; empty: keys of AWS
-	// IdleAfter is how long nothing must have run on an agent before its queue is not polled any
-	// more; 0: DefaultIdle of package provision, negative: never.
+	KMSKey       string // for resources that this home makes; empty: keys of AWS
+	// IdleAfter is how long an agent must have had no lease before polling of its queue is
+	// disabled; 0: DefaultIdle of package provision, negative: never.
 	IdleAfter time.Duration
-	ExportURL string // where exports go; empty: not told
+	ExportURL string // where exports go; empty: unknown
 	Endpoint  string // of an emulator; empty: AWS
-	Region    string // empty: as the SDK finds out
+	Region    string // empty: the SDK determines it
 
 	// Definitions are the types and their handlers.
 	Definitions []provider.Definition
-	// Packs are the transports that come with them.
+	// Packs are the transports of the types.
 	Packs transport.Packs
-	// Machine resolves secrets of the machine, env: and file:; nil: they are refused, as in a
-	// function.
+	// Machine resolves secrets of the machine: env: and file:. If it is nil, they are rejected, as
+	// in a function.
 	Machine state.Secrets
-	// Connector makes what connects agents, with what resolves secrets; nil: none can be connected,
-	// as in a function that runs no handlers.
+	// Connector returns the connector of agents, given the resolver of secrets. If it is nil,
+	// agents cannot be connected, as in a function that runs no handlers.
 	Connector func(known state.Secrets) state.Connector
-	// Code runs handlers that come with resources; nil: this process runs none, as in a function.
+	// Code runs handlers that are shipped with resources. If it is nil, this process runs none, as
+	// in a function.
 	Code run.Code
-	// AWS replaces what the SDK finds out about credentials and the region by itself.
+	// AWS replaces the credentials and the region that the SDK determines.
 	AWS *aws.Config
-	// Makes: this process may make queues and mappings, and enable those of agents that were idle,
-	// and has to: notifying only notes what is missing, for Provisioner.Prepare. Others find no
-	// queue where none was made, and leave it to the sweep.
+	// Makes is set if this process may make queues and mappings, and enable the mappings of idle
+	// agents. The process has to do so: notifying only records the missing parts, for
+	// Provisioner.Prepare. A process without Makes treats a missing queue as not found, and leaves
+	// it to the sweep.
 	Makes bool
-	// Leave says which agents this process leaves to others; nil: none. See worker.View.
+	// Leave reports whether this process leaves an agent to other processes; nil: none. See
+	// worker.View.
 	Leave func(a resource.Agent) bool
-	// Notifier, when not nil, wraps the notifier that sends to queues; the engine uses what it
-	// returns.
+	// Notifier, if not nil, wraps the notifier that sends to queues. The engine uses the notifier
+	// that it returns.
 	Notifier func(next state.Notifier, state state.State) state.Notifier
-	// Log, when not nil, gets a line for each action that the engine commits; Count is told how
-	// many, by outcome.
+	// Log, if not nil, receives a line for each action that the engine commits. Count, if not nil,
+	// receives the number of actions by outcome.
 	Log   *slog.Logger
 	Count func(outcome state.Status, n int)
-	// Sets, when not nil, is told of the resource sets of which something was run.
+	// Sets, if not nil, is called with the resource sets whose resources were run.
 	Sets func(env string, sets []string)
-	// CacheBytes bounds what is kept of the state in memory; 0: 128 MB.
+	// CacheBytes limits the memory for cached parts of the state; 0: 128 MB.
 	CacheBytes int
 }
 
-// Variables are the environment variables that FromEnv reads, by the field of Config that they set.
+// The environment variables that FromEnv reads, named after the field of Config that they set.
 const (
 	EnvTable       = "SOUTHBOUND_TABLE"
 	EnvBucket      = "SOUTHBOUND_BUCKET"
@@ -92,8 +96,8 @@ const (
 
 var prefixPattern = pattern.Lazy(`^[A-Za-z0-9-]{1,20}$`)
 
-// FromEnv reads the configuration from environment variables, which get returns by name. Invalid
-// names everything that is missing.
+// FromEnv reads the configuration from environment variables, which get returns by name. If
+// required variables are missing, FromEnv fails with their names.
 func FromEnv(get func(name string) string) (Config, error) {
 	c := Config{Table: get(EnvTable), Bucket: get(EnvBucket), Prefix: get(EnvPrefix),
 		DeadLetters: get(EnvDeadLetters), Handler: get(EnvHandler),
@@ -102,7 +106,7 @@ func FromEnv(get func(name string) string) (Config, error) {
 		Region: cmp.Or(get("AWS_REGION"), get("AWS_DEFAULT_REGION"))}
 	if days := get(EnvIdleDays); days != "" {
 		n, err := strconv.ParseFloat(days, 64)
-		if err != nil || !(n >= 0 && n <= 3650) { // what is not a number compares with nothing
+		if err != nil || !(n >= 0 && n <= 3650) { // NaN fails both comparisons
 			return c, fault.New(fault.Usage, "configure", "%s is %q", EnvIdleDays, days).
 				WithHint("days, such as 14 or 0.5; 0: never")
 		}
@@ -135,7 +139,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// bucketURL is where the bucket is: as a host of its own in AWS, as a path on an emulator.
+// bucketURL returns the URL of the bucket: a host of its own in AWS, a path on an emulator.
 func (c *Config) bucketURL(region string) string {
 	if c.Endpoint != "" {
 		return c.Endpoint + "/" + c.Bucket
@@ -147,8 +151,8 @@ func (c *Config) bucketURL(region string) string {
 	return fmt.Sprintf("https://%s.s3.%s.%s", c.Bucket, region, domain)
 }
 
-// queueBase is what the URLs of the stack's queues begin with, known from the one that is told;
-// empty: they have to be looked up.
+// queueBase returns the common prefix of the URLs of the stack's queues, taken from the URL of the
+// log queue. If there is no log queue, it returns "", and URLs have to be looked up.
 func (c *Config) queueBase() string {
 	i := strings.LastIndexByte(c.LogQueue, '/')
 	return c.LogQueue[:i+1]

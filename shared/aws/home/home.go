@@ -32,31 +32,31 @@ import (
 	"southbound/shared/schema"
 )
 
-// Home is an open AWS home. Its parts may be used by any number of goroutines. Close it.
+// Home is an open AWS home. Any number of goroutines may use its parts.
 //
-// Large: it is where the home is put together. A field is a part with its own type, and functions
-// take the parts that they need.
+// Large: it assembles the home. A field is a part with its own type, and functions take the parts
+// that they need.
 type Home struct {
 	Config Config
-	AWS    aws.Config // with the endpoint of the emulator, when there is one
+	AWS    aws.Config // with the endpoint of the emulator, if any
 	Engine *deploy.Engine
 	State  *dynamo.State
-	// LogStore is where State finds actions that were logged.
+	// LogStore is where State reads logged actions.
 	LogStore *logs.Store
 	Files    *bucket.Files
 	Signer   *bucket.Signer
 	Queues   *queue.Queues
-	// Provisioner makes queues and mappings; nil where this process may not.
+	// Provisioner makes queues and mappings. It is nil if this process may not make them.
 	Provisioner *provision.Provisioner
-	// Logs notifies the log function; nil where there is no log queue.
+	// Logs notifies the log function. It is nil if there is no log queue.
 	Logs     *logs.Notifier
 	Notifier *worker.Notifier
-	// Instances and Definitions are the services of environments, and their instances.
+	// Instances and Definitions store the instances and the definitions of services.
 	Instances   *services.Instances
 	Definitions *services.Definitions
-	// Callbacks are who is called for what happens to instances.
+	// Callbacks stores the callbacks for events of instances.
 	Callbacks *services.Callbacks
-	// Compiles notifies the compile function; nil where there is none.
+	// Compiles notifies the compile function. It is nil if there is no compile queue.
 	Compiles *compiles.Notifier
 
 	Types *schema.Registry
@@ -67,8 +67,8 @@ type Home struct {
 	clock state.Clock
 }
 
-// Open puts the home together. It asks nothing of AWS but what finding credentials takes, so that a
-// function starts fast.
+// Open assembles the home. It sends no requests to AWS except those that find credentials, so that
+// a function starts fast.
 func Open(ctx context.Context, c Config) (*Home, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 		return nil, err
 	}
 	h.clock = platform.Clock{}
-	if c.Machine != nil { // any machine; those of functions have the right time
+	if c.Machine != nil { // any machine; functions have the right time
 		right := &clock{log: c.Log}
 		right.install(&h.AWS)
 		h.clock, h.IDs.Now = right, right.Now
@@ -114,7 +114,8 @@ func Open(ctx context.Context, c Config) (*Home, error) {
 	return h, h.engine()
 }
 
-// queues prepares to find the queues of agents and, where this process may, to make them.
+// queues creates the finder of agents' queues. If this process may make queues, the finder makes
+// missing queues.
 func (h *Home) queues() error {
 	c := &h.Config
 	if !c.Makes {
@@ -129,8 +130,8 @@ func (h *Home) queues() error {
 	return nil
 }
 
-// notifier returns what sends notices to queues. A process that may make queues does not do so
-// then: see provision.Provisioner.Notifier.
+// notifier returns the notifier that sends notices to queues. Even in a process that may make
+// queues it does not make them while it sends: see provision.Provisioner.Notifier.
 func (h *Home) notifier() state.Notifier {
 	b := queue.NewNotifier(h.SQS, h.Queues)
 	if h.Provisioner != nil {
@@ -140,8 +141,9 @@ func (h *Home) notifier() state.Notifier {
 	return b
 }
 
-// Prepare prepares agents that were put off (see provision.Provisioner.Prepare), and has what may
-// start by then at those that nobody could notify before be notified.
+// Prepare prepares agents that were put off (see provision.Provisioner.Prepare). It then notifies
+// agents whose queues were just made, and which could not be notified before, of resources that may
+// start.
 func (h *Home) Prepare(ctx context.Context, jobs []provision.Job, until time.Time) (
 	left []provision.Job, err error,
 ) {
@@ -159,14 +161,14 @@ func (h *Home) Prepare(ctx context.Context, jobs []provision.Job, until time.Tim
 	return left, err
 }
 
-// NotifyRunner tells the runner of an agent of a part of a job.
+// NotifyRunner notifies the runner of an agent of a part of a job.
 func (h *Home) NotifyRunner(ctx context.Context, env, agent, part string) error {
 	return queue.NewNotifier(h.SQS, h.Queues).NotifyRunner(ctx, env, agent, part)
 }
 
-// together returns those of some lanes that one invocation may serve together, and when each was
-// last served. That a function has served a lane before shows that its agent has a queue, which
-// what follows may notify.
+// together returns the lanes that may share an invocation with other lanes, and when each was last
+// served. A lane that a function has served belongs to an agent with a queue, which later notices
+// require.
 func (h *Home) together(ctx context.Context, env string,
 	lanes []string) (map[string]time.Time, error) {
 	leases, err := h.State.Leases(ctx, env)
@@ -252,7 +254,7 @@ func (h *Home) engine() error {
 	return nil
 }
 
-// Operation returns how long one operation of the slowest type may take.
+// Operation returns the longest timeout of an operation of any type.
 func (h *Home) Operation() time.Duration {
 	longest := schema.DefaultTimeout
 	for _, d := range h.Config.Definitions {
@@ -273,7 +275,7 @@ func (h *Home) QueueURL(ctx context.Context, name string) (string, error) {
 	return aws.ToString(out.QueueUrl), nil
 }
 
-// nothing connects no agent.
+// nothing is a connector that rejects every agent.
 type nothing struct{}
 
 // Connect implements state.Connector.

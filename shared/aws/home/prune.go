@@ -14,8 +14,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// provisioner returns what makes and removes the queues of agents, as far as this process has the
-// rights.
+// provisioner returns a provisioner of the queues of agents. Its methods work as far as this
+// process has the permissions.
 func (h *Home) provisioner() (*provision.Provisioner, error) {
 	c := &h.Config
 	return provision.New(provision.Config{SQS: h.SQS, Lambda: lambda.NewFromConfig(h.AWS),
@@ -25,8 +25,8 @@ func (h *Home) provisioner() (*provision.Provisioner, error) {
 		Reaches:   func(a resource.Agent) bool { return !queue.ByRunner(a) }})
 }
 
-// ParameterHistory returns what became of a parameter, the newest first: what is in the log and
-// what is on its way there.
+// ParameterHistory returns the changes of a parameter, the newest first. It includes changes that
+// are on their way to the log.
 func (h *Home) ParameterHistory(
 	ctx context.Context, env, name string,
 ) ([]state.ParameterChange, error) {
@@ -35,8 +35,8 @@ func (h *Home) ParameterHistory(
 	return slices.DeleteFunc(all, func(c state.ParameterChange) bool { return c.Of != "" }), err
 }
 
-// Prune returns the queues of agents that are not needed any more, and removes them when remove is
-// set; see provision.Prune. What was removed before an error is returned with it.
+// Prune returns the queues of agents that are no longer needed, and removes them if remove is set;
+// see provision.Prune. If it fails, it also returns the queues that it removed before the error.
 func (h *Home) Prune(ctx context.Context, env string, remove bool) ([]provision.Queue, error) {
 	p := h.Provisioner
 	if p == nil {

@@ -30,8 +30,8 @@ func (h *Home) services(api *dynamodb.Client) error {
 	return nil
 }
 
-// waits reports whether instances of an environment have something to do, or callbacks are to be
-// told something. It does not rest then.
+// waits reports whether instances of an environment have tasks, or callbacks have pending events.
+// Such an environment must not be marked as quiet.
 func (h *Home) waits(ctx context.Context, env string) (bool, error) {
 	_, err := h.Definitions.Bundle(ctx, env)
 	switch {
@@ -44,12 +44,12 @@ func (h *Home) waits(ctx context.Context, env string) (bool, error) {
 	if waits || err != nil {
 		return waits, err
 	}
-	// Asked last: what an instance had to do last is noted, for callbacks, as it is done.
+	// Callbacks are read last, because the last task of an instance may add pending events.
 	return h.Callbacks.Waits(ctx, env)
 }
 
-// Orders returns what takes orders of services: what it writes is told to the compile function. It
-// is nil where there is none.
+// Orders returns the service that handles orders. It notifies the compile function of its writes.
+// If there is no compile queue, Orders returns nil.
 func (h *Home) Orders() *orders.Service {
 	if h.Compiles == nil {
 		return nil
@@ -72,8 +72,8 @@ func (h *Home) Orders() *orders.Service {
 	})
 }
 
-// OrderFinder returns what notifies the compile function of what is left to do of orders; nil where
-// there is none.
+// OrderFinder returns the finder that notifies the compile function of unfinished work on orders.
+// If there is no compile queue, it returns nil.
 func (h *Home) OrderFinder() *compiles.Finder {
 	if h.Compiles == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package hometest makes the resources of a stack on a local server, for tests of what runs in the
-// AWS home.
+// Package hometest makes the resources of a stack on a local server, for tests of code that runs in
+// the AWS home.
 package hometest
 
 import (
@@ -24,7 +24,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Stack is the resources of a stack.
+// Stack holds the resources of a stack.
 type Stack struct {
 	Config home.Config
 	// AWS is the configuration of clients of the server.
@@ -38,8 +38,8 @@ func New(t *testing.T, definitions []provider.Definition) *Stack {
 	url := server.URL(server.MiniStack)
 	s := &Stack{AWS: awstest.Config(url, nil)}
 	name := awstest.Unique(t)
-	// That it exists means that an answer was lost, and the request repeated: nobody else has the
-	// name.
+	// TableInUse means that a response was lost and the request was repeated, since the name is
+	// unique.
 	if _, err := dynamodb.NewFromConfig(s.AWS).CreateTable(t.Context(),
 		dynamo.Table(name)); err != nil && !awserr.Is(err, awserr.TableInUse) {
 		t.Fatal(err)
@@ -68,8 +68,8 @@ func New(t *testing.T, definitions []provider.Definition) *Stack {
 	return s
 }
 
-// Open begins a process that may make queues, but no mappings: there is no function. change, when
-// not nil, changes its configuration.
+// Open opens a home that may make queues, but no mappings, because there is no function. If change
+// is not nil, it modifies the configuration.
 func (s *Stack) Open(t *testing.T, change func(c *home.Config)) *home.Home {
 	t.Helper()
 	c := s.Config
@@ -84,7 +84,7 @@ func (s *Stack) Open(t *testing.T, change func(c *home.Config)) *home.Home {
 	return h
 }
 
-// Connect makes a connector that connects every agent with nothing.
+// Connect returns a connector that returns a nil connection for every agent.
 func Connect(state.Secrets) state.Connector { return connector{} }
 
 type connector struct{}
@@ -93,7 +93,7 @@ type connector struct{}
 // there is nothing to connect to
 func (connector) Connect(context.Context, resource.Agent) (any, error) { return nil, nil }
 
-// Until waits until a condition holds, and fails the test after a while.
+// Until waits until a condition holds. If it does not hold within a minute, Until fails the test.
 func Until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -109,7 +109,7 @@ func Until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// Lines gathers what is logged.
+// Lines collects log output.
 type Lines struct {
 	mu   sync.Mutex
 	text []byte
@@ -123,7 +123,7 @@ func (l *Lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was written so far.
+// String returns the output so far.
 func (l *Lines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
