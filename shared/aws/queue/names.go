@@ -10,10 +10,11 @@ import (
 	"southbound/shared/transport/ssh"
 )
 
-const maxName = 80 // characters of the name of a queue, with its ending
+const maxName = 80 // characters in the name of a queue, including its ending
 
-// Name returns the name of an agent's queue: readable parts of environment and agent, and a hash of
-// both in full, so that names which are long, odd or alike are kept apart.
+// Name returns the name of an agent's queue. It consists of readable parts of environment and
+// agent, and a hash of their full names. The hash distinguishes names that are long, similar or
+// contain unusual characters.
 func Name(prefix, env, agent string) string {
 	const ending = ".fifo"
 	tail := "-" + hashOf(env + "\x00" + agent)[:12] + ending
@@ -25,8 +26,8 @@ func Name(prefix, env, agent string) string {
 	return strings.TrimRight(name, "-") + tail
 }
 
-// NamePrefix returns what the names of all queues of a prefix begin with; those of a longer prefix
-// may, too.
+// NamePrefix returns the prefix of the names of all queues of a stack. Names of queues of a stack
+// with a longer prefix may begin with it, too.
 func NamePrefix(prefix string) string { return slug(prefix) + "-" }
 
 // hashOf returns hexadecimal digits of the SHA-256 of a text.
@@ -35,7 +36,7 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// slug keeps what the name of a queue may hold.
+// slug replaces the characters that a queue's name may not contain by dashes.
 func slug(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -46,7 +47,7 @@ func slug(text string) string {
 	}, text)
 }
 
-// plain reports whether a text may be a message group.
+// plain reports whether a text may be the id of a message group.
 func plain(text string) bool {
 	for _, r := range text {
 		if r <= ' ' || r > '~' {
@@ -56,8 +57,8 @@ func plain(text string) bool {
 	return text != ""
 }
 
-// ByRunner reports whether an agent is served by a runner, that is by `southbound agent run`, and
-// not by a function: no function reaches its machine.
+// ByRunner reports whether an agent is served by a runner, that is by `southbound agent run`,
+// because no function reaches its machine.
 func ByRunner(a resource.Agent) bool {
 	return a.Transport == "" || a.Transport == transport.NameLocal ||
 		a.Transport == transport.NameSSH && ssh.ByRunner(a.Options)

@@ -1,6 +1,6 @@
-// Package queue is the engine's notifier on SQS: a FIFO queue an agent, a message group a lane.
-// Messages say that there may be work; what there is stands in the state. docs/design/aws-ports.md
-// says why.
+// Package queue implements the engine's notifier on SQS. Each agent has a FIFO queue, and each lane
+// a message group. A message announces that there may be work; the work itself is in the state.
+// docs/design/aws-ports.md gives the reasons.
 package queue
 
 import (
@@ -27,7 +27,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Sender is what notifying needs of SQS; *sqs.Client has it.
+// Sender is the part of SQS's API that a notifier uses. *sqs.Client implements it.
 type Sender interface {
 	SendMessageBatch(
 		ctx context.Context, in *sqs.SendMessageBatchInput, opts ...func(*sqs.Options),
@@ -36,23 +36,24 @@ type Sender interface {
 
 // Finder finds the queues of agents.
 type Finder interface {
-	// URL returns the queue of an agent, which may have to be made.
+	// URL returns the URL of an agent's queue. It may make the queue.
 	URL(ctx context.Context, env, agent string) (string, error)
-	// Missing is told that the queue which URL returned does not exist.
+	// Missing records that the queue whose URL was returned does not exist.
 	Missing(env, agent string)
-	// Notified is called after messages were sent to an agent: its queue may be one that nobody
-	// listens to now.
+	// Notified is called after messages were sent to an agent. The mapping of the agent's queue may
+	// be disabled, and Notified may enable it.
 	Notified(ctx context.Context, env, agent string) error
 }
 
-// Notifier is state.Notifier. It may be used by any number of goroutines.
+// Notifier implements state.Notifier. Any number of goroutines may use it.
 type Notifier struct {
-	// PutOff, when not nil, is told of an agent whose queue is not there, with the notices that it
-	// was meant to get: somebody else makes it, and notifies then. Set it before the first notice.
+	// PutOff, if not nil, is called with an agent whose queue does not exist, and with the agent's
+	// notices. Its implementation has to make the queue and send the notices later. It has to be
+	// set before the first notice.
 	PutOff func(env, agent string, notices []state.Notice)
-	// Together, when not nil, returns those of some lanes that one invocation may serve together
-	// with others: lanes of agents that functions reach, and when a function last served each. Set
-	// it before the first notice.
+	// Together, if not nil, returns the lanes that may share an invocation with lanes of other
+	// agents, and when a function last served each. They are lanes of agents that functions reach.
+	// It has to be set before the first notice.
 	Together func(ctx context.Context, env string, lanes []string) (map[string]time.Time, error)
 
 	api    Sender
@@ -68,7 +69,7 @@ func NewNotifier(api Sender, queues Finder) *Notifier {
 	return &Notifier{api: api, queues: queues, nonce: newNonce()}
 }
 
-// newNonce returns letters and digits that nothing else has.
+// newNonce returns a random, unique string of letters and digits.
 func newNonce() string {
 	var raw [12]byte
 	_, _ = rand.Read(raw[:]) // it never fails
@@ -76,31 +77,32 @@ func newNonce() string {
 }
 
 const (
-	batchSize = 10      // messages of a request
-	hintBytes = 8 << 10 // of a message: ten of them stay below what any server takes in one request
+	batchSize = 10      // messages in a request
+	hintBytes = 8 << 10 // of a message: ten fit into one request on any server
 	workers   = 8
 	tries     = 3
-	triesMade = 6 // of sending to a queue that was just made: SQS asks for a second
+	triesMade = 6 // sends to a new queue, which SQS needs a second to create
 	pauseMade = 100 * time.Millisecond
 )
 
-// Message is what is sent.
+// Message is the body of a message.
 type Message struct {
 	Format int           `json:"v"`
 	Env    string        `json:"env"`
 	Lane   string        `json:"lane"`
 	Done   []resource.ID `json:"done,omitempty"`
-	// With are lanes of other agents that whoever gets the message serves, too.
+	// With holds lanes of other agents that the receiver has to serve, too.
 	With []string `json:"with,omitempty"`
-	// Job, when not empty, is a part of a job that a runner is to read; the lane is one of its
-	// agent then, and need not be looked at. Who does not know jobs looks at it, and finds nothing.
+	// Job, if not empty, is a part of a job that a runner has to read. The lane is one of its
+	// agent, and need not be served. A receiver that does not know jobs serves the lane, and finds
+	// no work.
 	Job string `json:"job,omitempty"`
 }
 
 const format = 1
 
-// encode returns the message of a notice. Hints that would make it long are left out: without any,
-// everything is looked at.
+// encode returns the message of a notice. If the hints would make it too long, encode omits them.
+// Without hints, the receiver checks all resources of the lane.
 func encode(env string, r state.Notice, with ...state.Notice) (string, error) {
 	m := Message{Format: format, Env: env, Lane: r.Lane, Done: r.Done}
 	for _, other := range with {
@@ -114,15 +116,15 @@ func encode(env string, r state.Notice, with ...state.Notice) (string, error) {
 		m.Done = nil
 	}
 	b, err := json.Marshal(m)
-	if err == nil && len(b) > 2*hintBytes { // ids of characters that JSON writes long
+	if err == nil && len(b) > 2*hintBytes { // ids with characters that JSON escapes
 		m.Done = nil
 		b, err = json.Marshal(m)
 	}
 	return string(b), fault.Wrap(fault.Internal, "encode notice", err)
 }
 
-// Decode reads the body of a message. Foreign is its error: the message is of another program or of
-// a newer version.
+// Decode decodes the body of a message. If the message is of another program or of a newer version,
+// Decode returns a fault.Foreign.
 func Decode(body string) (Message, error) {
 	var m Message
 	if err := json.Unmarshal([]byte(body), &m); err != nil {
@@ -135,8 +137,8 @@ func Decode(body string) (Message, error) {
 	return m, nil
 }
 
-// Notify implements state.Notifier. Agents are notified side by side; an error of one does not
-// keep others from being notified.
+// Notify implements state.Notifier. It notifies agents concurrently. An error of one agent does not
+// stop the notices to other agents.
 func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notice) error {
 	notices = n.notifyTogether(ctx, env, notices)
 	byAgent := map[string][]state.Notice{}
@@ -145,7 +147,7 @@ func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notic
 		byAgent[agent] = append(byAgent[agent], r)
 	}
 	agents := slices.Sorted(maps.Keys(byAgent))
-	var group errgroup.Group // one that fails keeps no other from being notified
+	var group errgroup.Group // an error of one agent does not stop the others
 	group.SetLimit(workers)
 	for _, agent := range agents {
 		group.Go(func() error { return n.notifyAgent(ctx, env, agent, byAgent[agent]) })
@@ -180,8 +182,8 @@ func (n *Notifier) notifyAgent(
 	return fault.Wrap(fault.Unknown, "wake agent "+agent, n.queues.Notified(ctx, env, agent))
 }
 
-// NotifyRunner tells the runner of an agent of a part of a job. Such messages have groups of their
-// own, so that none waits for the end of what is done in a lane.
+// NotifyRunner notifies the runner of an agent of a part of a job. Such messages have message
+// groups of their own, so that they do not wait for the work of a lane.
 func (n *Notifier) NotifyRunner(ctx context.Context, env, agent, part string) error {
 	body, err := json.Marshal(Message{Format: format, Env: env, Lane: agent + "/0", Job: part})
 	if err != nil {
@@ -192,8 +194,8 @@ func (n *Notifier) NotifyRunner(ctx context.Context, env, agent, part string) er
 		MessageDeduplicationId: aws.String(n.dispatch())}})
 }
 
-// group is the message group of a lane. Groups are of one queue, which may serve one agent of
-// several environments.
+// group returns the message group of a lane. It includes the environment, because one queue may
+// serve one agent of several environments.
 func group(env, lane string) string {
 	name := env + "/" + lane
 	if len(name) <= maxGroup && plain(name) {
@@ -204,12 +206,12 @@ func group(env, lane string) string {
 
 const maxGroup = 128
 
-// dispatch returns a deduplication id that is never used again: SQS swallows a message with an id
-// of the last five minutes, also when that message was handled long ago.
+// dispatch returns a unique deduplication id. SQS drops a message whose id was used in the last
+// five minutes, even if the earlier message was already handled.
 func (n *Notifier) dispatch() string { return fmt.Sprintf("%s-%d", n.nonce, n.count.Add(1)) }
 
-// send sends a batch, what failed of it again, and makes the queue when there is none. A queue that
-// was just made is not there for everybody yet.
+// send sends a batch, and retries the entries that failed. If the queue does not exist, send makes
+// the queue. A queue that was just made is not visible to all requests yet, so send retries.
 func (n *Notifier) send(
 	ctx context.Context, env, agent string, entries []types.SendMessageBatchRequestEntry,
 ) error {

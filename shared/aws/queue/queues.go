@@ -12,7 +12,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// Maker is what finding and making queues needs of SQS; *sqs.Client has it.
+// Maker is the part of SQS's API that finds and makes queues. *sqs.Client implements it.
 type Maker interface {
 	GetQueueUrl(
 		ctx context.Context, in *sqs.GetQueueUrlInput, opts ...func(*sqs.Options),
@@ -25,30 +25,31 @@ type Maker interface {
 	) (*sqs.SetQueueAttributesOutput, error)
 }
 
-// Queues finds the queue of an agent by its name, and makes it on first use. It may be used by any
-// number of goroutines and processes: making a queue that is there, with the same attributes, is
-// not an error in SQS.
+// Queues finds the queue of an agent by its name, and makes it on first use. Any number of
+// goroutines and processes may use it. In SQS it is not an error to make a queue that exists with
+// the same attributes.
 type Queues struct {
 	API    Maker
 	Prefix string
-	// Base, when not empty, is what the URLs of the account's queues begin with: then a queue is
-	// not looked up before it is used.
+	// Base, if not empty, is the prefix of the URLs of the account's queues. Then a queue is not
+	// looked up before its first use.
 	Base string
-	// Attributes and Tags of queues that are made, beside those that make them what they are.
+	// Attributes and Tags are given to new queues, besides those that every queue of this package
+	// has.
 	Attributes map[string]string
 	Tags       map[string]string
-	// Fixed: no queue is made here; one that is missing is NotFound, and somebody who may make it,
-	// such as the sweep, notifies again.
+	// Fixed forbids making queues. A missing queue is a fault.NotFound, and a process that may make
+	// it, such as the sweep, notifies again.
 	Fixed bool
-	// Made, when not nil, is called when a queue may have been made: also after a crash between the
-	// two. It must be idempotent.
+	// Made, if not nil, is called whenever a queue may have been made, also after a crash between
+	// making a queue and calling Made. It must be idempotent.
 	Made func(ctx context.Context, env, agent, url string) error
-	// OnNotified, when not nil, is called after every notice to an agent.
+	// OnNotified, if not nil, is called after every notice to an agent.
 	OnNotified func(ctx context.Context, env, agent string) error
 
 	mu   sync.Mutex
 	urls map[string]string
-	gone map[string]bool // queues that were said to be missing: looking them up is of no use
+	gone map[string]bool // queues that were reported missing, so a lookup is pointless
 }
 
 var _ Finder = (*Queues)(nil)
@@ -72,14 +73,14 @@ func (q *Queues) URL(ctx context.Context, env, agent string) (string, error) {
 	return q.Make(ctx, env, agent)
 }
 
-// Lookup returns the queue of an agent and never makes one. NotFound: there is none. With Base it
-// is not looked for, unless it was said to be missing.
+// Lookup returns the URL of an agent's queue, and never makes the queue. If the queue is known to
+// be missing, Lookup returns a fault.NotFound. With Base it derives the URL without a request.
 func (q *Queues) Lookup(ctx context.Context, env, agent string) (string, error) {
 	key, name := cacheKey(env, agent), Name(q.Prefix, env, agent)
 	q.mu.Lock()
 	url, gone := q.urls[key], q.gone[key]
 	if q.Fixed {
-		delete(q.gone, key) // somebody else may make it: the next notice asks again
+		delete(q.gone, key) // another process may make it: the next notice looks it up again
 	}
 	q.mu.Unlock()
 	switch {
@@ -120,9 +121,9 @@ func (q *Queues) Missing(env, agent string) {
 	q.gone[key] = true
 }
 
-// Make makes the queue of an agent when it is not there, gives it the attributes that it should
-// have, and calls Made in any case: a crash between the two leaves a queue that nobody receives
-// from, and takes every notice. The sweep finds its agent by the work that nobody does.
+// Make makes the queue of an agent if it does not exist, and sets its attributes. It calls Made in
+// any case: a crash between the two leaves a queue without a mapping, which accepts every notice.
+// The sweep finds the agent of such a queue, because its work is not served.
 func (q *Queues) Make(ctx context.Context, env, agent string) (string, error) {
 	name := Name(q.Prefix, env, agent)
 	attributes := map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "false",
@@ -135,7 +136,7 @@ func (q *Queues) Make(ctx context.Context, env, agent string) (string, error) {
 	out, err := q.API.CreateQueue(ctx,
 		&sqs.CreateQueueInput{QueueName: &name, Attributes: attributes, Tags: tags})
 	switch {
-	case awserr.QueueExists(err): // made with other attributes, before the stack was updated
+	case awserr.QueueExists(err): // made with other attributes before an update of the stack
 		if url, err = q.adapt(ctx, name, attributes); err != nil {
 			return "", err
 		}
@@ -152,7 +153,7 @@ func (q *Queues) Make(ctx context.Context, env, agent string) (string, error) {
 	return q.keep(cacheKey(env, agent), url), nil
 }
 
-// adapt gives a queue that exists the attributes that it should have, and returns its URL.
+// adapt sets the attributes of an existing queue, and returns its URL.
 func (q *Queues) adapt(
 	ctx context.Context, name string, attributes map[string]string,
 ) (string, error) {

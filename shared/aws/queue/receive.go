@@ -15,7 +15,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Puller is what listening needs of SQS; *sqs.Client has it.
+// Puller is the part of SQS's API that a listener uses. *sqs.Client implements it.
 type Puller interface {
 	ReceiveMessage(
 		ctx context.Context, in *sqs.ReceiveMessageInput, opts ...func(*sqs.Options),
@@ -28,34 +28,36 @@ type Puller interface {
 	) (*sqs.ChangeMessageVisibilityBatchOutput, error)
 }
 
-// Listener receives the notices of one queue, for whoever serves an agent without a function.
+// Listener receives the notices of one queue, for a process that serves an agent without a
+// function.
 type Listener struct {
 	API Puller
 	URL string
-	// Hide is how long a message that was received is hidden from others.
+	// Hide is how long a received message is hidden from other receivers.
 	Hide time.Duration
 }
 
-// Delivery is a lane that was notified: by one message, or by several.
+// Delivery holds one or more notices of one lane.
 type Delivery struct {
 	Env, Lane string
-	// Done names what may have finished elsewhere; none: everything has to be looked at.
+	// Done holds ids of resources that may have finished in other lanes. If it is empty, all
+	// resources of the lane have to be checked.
 	Done []resource.ID
-	// With are lanes of other agents that the messages are for, too.
+	// With holds lanes of other agents that the messages are also for.
 	With []string
-	// Job is a part of a job that is to be read, in place of the lane.
+	// Job is a part of a job to read, instead of serving the lane.
 	Job string
-	// Receipts are those of the messages; they are given back to Done or Later.
+	// Receipts are the receipts of the messages. The methods Done and Later of Listener use them.
 	Receipts []string
 }
 
-// Receive waits up to a time, at most 20 seconds, for messages and returns the lanes that were
-// notified. What cannot be read is deleted: it can notify nobody, and a sweep notifies again. A
-// message that is handed to a request which has gone is hidden from everybody for a while: ctx is
-// not to end before.
+// Receive waits for messages, at most 20 seconds, and returns the lanes that they notify. It
+// deletes messages that do not decode: they are useless, and a sweep notifies again. If a request
+// is canceled, SQS may already have given it a message, which is then hidden from all receivers for
+// a while. So ctx should not end before Receive returns.
 func (l *Listener) Receive(ctx context.Context, wait time.Duration) ([]Delivery, error) {
-	// With the id of the attempt SQS gives the same messages to a request that the SDK repeats;
-	// without, they would be hidden and nobody would have them.
+	// If the SDK repeats a request, SQS returns the same messages for the same attempt id. Without
+	// the id these messages would be hidden, and no receiver would have them.
 	out, err := l.API.ReceiveMessage(ctx,
 		&sqs.ReceiveMessageInput{QueueUrl: &l.URL, MaxNumberOfMessages: batchSize,
 			WaitTimeSeconds: seconds(wait), VisibilityTimeout: seconds(l.Hide),
@@ -92,8 +94,9 @@ func (l *Listener) Receive(ctx context.Context, wait time.Duration) ([]Delivery,
 
 func seconds(d time.Duration) int32 { return int32(d / time.Second) } // at most hours
 
-// Merge makes one of the messages of each lane, and of each part of a job, in the order of the
-// first. A message without hints makes those of others worthless.
+// Merge merges the messages of each lane, and of each part of a job, in the order of their first
+// messages. A message without hints requires a check of all resources, so it discards the hints of
+// the other messages.
 func Merge(messages []Message) []Delivery {
 	type lane struct{ env, lane, job string }
 	var out []Delivery
@@ -135,8 +138,8 @@ func (l *Listener) Done(ctx context.Context, deliveries ...Delivery) error {
 	})
 }
 
-// Later hides the messages of lanes for a time, after which they are delivered again. Zero: at
-// once.
+// Later hides the messages of lanes for a time, after which they are delivered again. If hide is
+// zero, they are delivered immediately.
 func (l *Listener) Later(ctx context.Context, hide time.Duration, deliveries ...Delivery) error {
 	return each(deliveries, func(receipts []string) error {
 		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(receipts))
@@ -154,7 +157,7 @@ func (l *Listener) Later(ctx context.Context, hide time.Duration, deliveries ...
 	})
 }
 
-// each calls f with receipts, as many as fit into a request.
+// each calls f with the receipts of deliveries, in batches that fit into a request.
 func each(deliveries []Delivery, f func(receipts []string) error) error {
 	var all []string
 	for _, h := range deliveries {
@@ -168,11 +171,11 @@ func each(deliveries []Delivery, f func(receipts []string) error) error {
 	return nil
 }
 
-// failed returns the first of what could not be done. A message stays in the queue then, and is
-// delivered again: that does no harm.
+// failed returns the first error of a batch. A message that failed stays in the queue and is
+// delivered again, which is harmless.
 func failed(op string, entries []types.BatchResultErrorEntry) error {
 	for _, e := range entries {
-		if !e.SenderFault { // otherwise the receipt has expired: the message is another's now
+		if !e.SenderFault { // else the receipt expired
 			return fault.New(fault.Unavailable, op, "%s: %s", aws.ToString(e.Code),
 				aws.ToString(e.Message))
 		}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// The tags that say whose a queue is.
+// The tags that name the agent of a queue.
 const (
 	TagEnvironment = "southbound:environment"
 	TagAgent       = "southbound:agent"
@@ -19,9 +19,9 @@ const (
 	maxParts = 8   // tags that one name may take; a longer name is cut
 )
 
-// AgentTags returns the tags that name an environment and an agent in full. What the value of a tag
-// may not hold is written as bytes in hexadecimal after an equals sign; a name that is too long for
-// one value goes on in tags that end with .2, .3 and so on.
+// AgentTags returns tags with the full names of an environment and an agent. Characters that a
+// tag's value may not contain are written as hexadecimal bytes, each after an equals sign. A name
+// that is too long for one value continues in tags whose keys end with .2, .3 and so on.
 func AgentTags(env, agent string) map[string]string {
 	out := map[string]string{}
 	split(out, TagEnvironment, env)
@@ -29,7 +29,8 @@ func AgentTags(env, agent string) map[string]string {
 	return out
 }
 
-// OwnerOf returns environment and agent from the tags of a queue; false when they do not say.
+// OwnerOf returns environment and agent from the tags of a queue. If the tags lack them, it returns
+// false.
 func OwnerOf(tags map[string]string) (env, agent string, ok bool) {
 	env, one := join(tags, TagEnvironment)
 	agent, two := join(tags, TagAgent)
@@ -66,8 +67,8 @@ func partKey(key string, part int) string {
 	return key + "." + strconv.Itoa(part)
 }
 
-// pieces returns what stands for each character of a name in a tag. A space at the end of a value
-// would be lost.
+// pieces returns the encoding of each character of a name in a tag. It also encodes spaces, because
+// SQS drops a space at the end of a value.
 func pieces(name string) []string {
 	var out []string
 	for len(name) > 0 {

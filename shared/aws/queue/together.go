@@ -12,16 +12,17 @@ import (
 	"southbound/shared/fault"
 )
 
-// Agents with little work share a message: each has a queue, but one of them carries the lanes of
-// several. A message of its own would take five requests of SQS and an invocation for each.
+// Agents with little work share a message: each has a queue, but one message to one of them carries
+// the lanes of several. A separate message for each agent would take five SQS requests and an
+// invocation each.
 const (
-	fewResources = 25  // of a lane that shares
-	maxTogether  = 10  // lanes of a message
-	maxShared    = 100 // resources of a message
-	worthIt      = 4   // lanes, before it is asked which of them may share
+	fewResources = 25  // maximum of a lane that shares a message
+	maxTogether  = 10  // lanes in a message
+	maxShared    = 100 // resources in a message
+	worthIt      = 4   // lanes from which sharing is worth a call of Together
 )
 
-// Each returns the messages that one stands for: one a lane.
+// Each splits a message into one message for each lane.
 func (m Message) Each() []Message {
 	out := []Message{{Format: m.Format, Env: m.Env, Lane: m.Lane, Done: m.Done, Job: m.Job}}
 	for _, lane := range m.With {
@@ -30,14 +31,14 @@ func (m Message) Each() []Message {
 	return out
 }
 
-// notifyTogether notifies lanes with little work several at a time, and returns those that are to
-// be notified alone: all others, and those that could not be notified together.
+// notifyTogether sends shared messages for lanes with little work. It returns the notices to send
+// alone: those that do not share a message, and those whose shared message failed.
 func (n *Notifier) notifyTogether(
 	ctx context.Context, env string, notices []state.Notice,
 ) (alone []state.Notice) {
 	groups, alone := n.groups(ctx, env, notices)
 	failed := make([]bool, len(groups))
-	var sending errgroup.Group // one that fails keeps no other from being sent
+	var sending errgroup.Group // an error of one group does not stop the others
 	sending.SetLimit(workers)
 	for i, g := range groups {
 		sending.Go(func() error {
@@ -54,8 +55,9 @@ func (n *Notifier) notifyTogether(
 	return alone
 }
 
-// groups sorts notices into those that share a message, and those that have one each. An agent with
-// several lanes shares none: its dispatcher serves all of them.
+// groups divides notices into groups that share a message, and notices that are sent alone. The
+// lanes of an agent with several lanes do not share: the dispatcher of the agent serves all of
+// them.
 func (n *Notifier) groups(
 	ctx context.Context, env string, notices []state.Notice,
 ) (groups [][]state.Notice, alone []state.Notice) {
@@ -80,7 +82,7 @@ func (n *Notifier) groups(
 		return nil, notices
 	}
 	may, err := n.Together(ctx, env, lanes)
-	if err != nil { // it only costs more
+	if err != nil { // sending the notices alone only costs more
 		return nil, notices
 	}
 	var group []state.Notice
@@ -99,8 +101,8 @@ func (n *Notifier) groups(
 		groups = append(groups, group)
 	}
 	for _, g := range groups {
-		// Nobody may listen to an agent that was idle for long, and not everybody can wake it: the
-		// one that was served last carries the others.
+		// The mapping of an agent that was idle for long may be disabled, and not every process may
+		// enable it. So the lane that was served last is first, and its queue gets the message.
 		slices.SortStableFunc(g, func(a, n state.Notice) int {
 			return may[n.Lane].Compare(may[a.Lane])
 		})
@@ -108,8 +110,8 @@ func (n *Notifier) groups(
 	return groups, alone
 }
 
-// notifyGroup sends one message for several lanes to the queue of the first. All their agents are
-// woken, as if each had been notified: what follows from this work may notify them alone.
+// notifyGroup sends one message for several lanes to the queue of the first lane. It wakes all
+// their agents, as if each had been notified, because later work may notify them alone.
 func (n *Notifier) notifyGroup(ctx context.Context, env string, notices []state.Notice) error {
 	if len(notices) == 1 {
 		return fault.New(fault.Refused, "notify together", "there is only one lane")
