@@ -12,18 +12,18 @@ import (
 	"southbound/shared/resource"
 )
 
-// maxLanes are served side by side; notices of others go to the queue.
+// maxLanes limits the lanes that run concurrently; notices of further lanes go to the queue.
 const maxLanes = 16
 
-// dispatcher serves the lanes of one agent in this process until a time.
+// dispatcher serves the lanes of one agent in this process until a deadline.
 type dispatcher struct {
 	s     *Server
-	ctx   context.Context // of the invocation: lanes are begun by notices, which carry none of it
+	ctx   context.Context // of the invocation; notices that start lanes have no context
 	place place
 	until time.Time
-	// halting: after a fault no lane is begun, as the queue demands.
+	// halting: after a fault no further lane starts, because the queue requires it.
 	halting bool
-	// patience is how long it waits for one row that is in progress, and in all.
+	// patience limits the wait for one row in progress, and waits limits a lane's waits in total.
 	patience, waits time.Duration
 
 	mu      sync.Mutex
@@ -31,32 +31,32 @@ type dispatcher struct {
 	working int  // lanes
 	broken  bool // by a fault, when halting
 	shut    bool
-	idle    chan struct{} // closed when nothing works; made anew when something does
+	idle    chan struct{} // closed when no lane works; replaced when one starts
 }
 
-// lane is a lane as its dispatcher knows it.
+// lane is the dispatcher's record of a lane.
 type lane struct {
 	name      string
 	inbox     inbox
 	working   bool
-	awaiting  bool // works, and waits for others
+	awaiting  bool // works, but waits for other lanes
 	elsewhere bool // another process serves it
-	notified  int  // times
-	seen      int  // of these, those that a run has seen
+	notified  int  // number of notices
+	seen      int  // number of notices that a run has taken
 	waiters   []waiter
 	waited    time.Duration
 	wake      chan struct{}
 }
 
-// waiter wants to know how the run ends that has seen a notice.
+// waiter receives the result of the run that takes its notice.
 type waiter struct {
 	notice int
 	again  bool // its message was received before
 	done   chan error
 }
 
-// busy is the answer to a waiter whose lane is served by another, who may have died: its lease ends
-// then at the latest.
+// busy is the result for a waiter whose lane another process serves. If that process has died, its
+// lease ends at until.
 type busy struct{ until time.Time }
 
 // Error implements error.
@@ -65,7 +65,7 @@ func (b *busy) Error() string {
 }
 
 // open returns a dispatcher for an agent. The notifier passes it the notices of the agent, unless
-// another dispatcher of this process gets them.
+// the agent already has a dispatcher in this process.
 func (s *Server) open(ctx context.Context, p place, until time.Time) *dispatcher {
 	d := &dispatcher{s: s, ctx: ctx, place: p, until: until, halting: true, patience: patience,
 		waits: maxWaits, lanes: map[string]*lane{}}
@@ -77,7 +77,7 @@ func (s *Server) open(ctx context.Context, p place, until time.Time) *dispatcher
 	return d
 }
 
-// close waits until nothing works any more. From then on notices go to the queue.
+// close waits until no lane works. After that, notices go to the queue.
 func (d *dispatcher) close() {
 	for {
 		d.mu.Lock()
@@ -107,12 +107,12 @@ func (d *dispatcher) laneLocked(name string) *lane {
 	return l
 }
 
-// beginsLocked reports whether a lane may still be begun.
+// beginsLocked reports whether a lane may still start.
 func (d *dispatcher) beginsLocked() bool {
 	return !d.shut && !d.broken && d.ctx.Err() == nil && d.s.Clock.Now().Before(d.until)
 }
 
-// accept takes a notice of this process; false when it has to go to the queue.
+// accept takes a notice from this process. If it returns false, the notice has to go to the queue.
 func (d *dispatcher) accept(name string, done []resource.ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,7 +128,7 @@ func (d *dispatcher) accept(name string, done []resource.ID) bool {
 	return true
 }
 
-// notifyLocked puts a notice into the box of a lane, and begins the lane when it does not work.
+// notifyLocked puts a notice into a lane's inbox, and starts the lane if it does not work.
 func (d *dispatcher) notifyLocked(l *lane, done []resource.ID) {
 	l.inbox.add(done)
 	l.notified++
@@ -146,9 +146,10 @@ func (d *dispatcher) notifyLocked(l *lane, done []resource.ID) {
 	}
 }
 
-// ask has a lane served that a message names, again or for the first time. What is returned
-// tells when a run has ended that has seen it: a fault of infrastructure, *busy when it is known
-// until when another may serve the lane, or nil.
+// ask requests a run of a lane that a message names; again is set if the message was received
+// before. The returned channel receives the result of the run that takes the notice. The result is
+// nil, a fault of infrastructure, or *busy if it is known until when another process may serve the
+// lane.
 func (d *dispatcher) ask(name string, done []resource.ID, again bool) <-chan error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -165,7 +166,7 @@ func (d *dispatcher) ask(name string, done []resource.ID, again bool) <-chan err
 	return w.done
 }
 
-// takeLocked takes what the lane was notified of.
+// takeLocked empties the inbox of the lane.
 func (l *lane) takeLocked() ([]resource.ID, bool) {
 	l.seen = l.notified
 	select {
@@ -175,17 +176,17 @@ func (l *lane) takeLocked() ([]resource.ID, bool) {
 	return l.inbox.take()
 }
 
-// work runs a lane as long as there is something to do for it.
+// work runs a lane while it has notices.
 func (d *dispatcher) work(l *lane) {
 	for {
 		d.mu.Lock()
-		_, _ = l.takeLocked() // a run reads everything
+		_, _ = l.takeLocked() // hints are not used: a run reads everything
 		asked := len(l.waiters) > 0
 		again := slices.ContainsFunc(l.waiters, func(w waiter) bool { return w.again })
 		d.mu.Unlock()
 		out, held, err := d.s.run(d.ctx, d.place.env, l.name, d.until, asked, again)
-		// What is left goes on in another invocation; and whoever serves a lane that is busy may be
-		// about to end without having seen this.
+		// Unfinished work continues in another invocation. If another process serves the lane, its
+		// run may end without having taken this notice, so the notice is sent again.
 		if err == nil && (out.More && out.Ran > 0 || out.Busy && !asked) {
 			err = d.send(state.Notice{Lane: l.name})
 		}
@@ -195,13 +196,13 @@ func (d *dispatcher) work(l *lane) {
 	}
 }
 
-// send sends a notice through the queue.
+// send sends a notice to the queue.
 func (d *dispatcher) send(r state.Notice) error {
 	return d.s.Notifier.out.Notify(context.WithoutCancel(d.ctx), d.place.env, []state.Notice{r})
 }
 
-// goesOn tells those who wait for a run that it is over, and reports whether there is to be
-// another. held is until when another may serve the lane.
+// goesOn sends the result of a run to its waiters, and reports whether the lane runs again. If held
+// is not zero, another process may serve the lane until that time.
 func (d *dispatcher) goesOn(l *lane, out deploy.LaneRun, held time.Time, err error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -230,11 +231,11 @@ func (d *dispatcher) goesOn(l *lane, out deploy.LaneRun, held time.Time, err err
 			return true
 		}
 		done, _ := l.takeLocked()
-		if err := d.ctx.Err(); err != nil && len(l.waiters) > 0 { // messages that come again say it
+		if err := d.ctx.Err(); err != nil && len(l.waiters) > 0 { // their messages are redelivered
 			l.answer(fault.Wrap(fault.Canceled, "serve lane "+l.name, err))
 			continue
 		}
-		// There is no time for what came meanwhile: it goes to the queue.
+		// There is no time for notices that arrived during the run: they go to the queue.
 		d.mu.Unlock()
 		err = d.send(state.Notice{Lane: l.name, Done: done})
 		d.mu.Lock()
@@ -248,7 +249,8 @@ func (d *dispatcher) goesOn(l *lane, out deploy.LaneRun, held time.Time, err err
 	return false
 }
 
-// waitOf returns how long to wait for what is in progress in a lane; 0: that is left to the sweep.
+// waitOf returns how long to wait for the rows in progress in a lane; 0: they are left to the
+// sweep.
 func (d *dispatcher) waitOf(l *lane, out deploy.LaneRun) time.Duration {
 	if out.Next.IsZero() || out.Paused {
 		return 0
@@ -261,7 +263,7 @@ func (d *dispatcher) waitOf(l *lane, out deploy.LaneRun) time.Duration {
 	return wait
 }
 
-// answer answers those who wait for notices that were seen.
+// answer sends err to the waiters whose notices a run has taken.
 func (l *lane) answer(err error) {
 	kept := l.waiters[:0]
 	for _, w := range l.waiters {
@@ -274,9 +276,9 @@ func (l *lane) answer(err error) {
 	l.waiters = kept
 }
 
-// await implements Notifier.Await for a lane that has nothing ready. It hands no hints on: they
-// name what the lane waits for directly, and what is behind that, in other lanes, may have finished
-// without a word to this one. Without a hint everything is read anew.
+// await implements Notifier.Await for a lane that has no ready resources. It passes on no hints.
+// Hints name direct dependencies only, and indirect dependencies in other lanes may have finished
+// without a notice to this lane. Without hints the worker reads everything again.
 func (d *dispatcher) await(ctx context.Context, name string, dur time.Duration) bool {
 	d.mu.Lock()
 	l := d.lanes[name]
@@ -302,7 +304,7 @@ func (d *dispatcher) await(ctx context.Context, name string, dur time.Duration) 
 	return notified
 }
 
-// othersWorkLocked reports whether another lane may still notify this one.
+// othersWorkLocked reports whether another lane of this dispatcher may still notify this one.
 func (d *dispatcher) othersWorkLocked(than *lane) bool {
 	for _, l := range d.lanes {
 		if l != than && l.working && !l.awaiting {
@@ -312,7 +314,7 @@ func (d *dispatcher) othersWorkLocked(than *lane) bool {
 	return false
 }
 
-// sleep waits for a signal, a time or the end of ctx.
+// sleep waits for a signal, for d, or until ctx is done.
 func sleep(ctx context.Context, wake <-chan struct{}, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

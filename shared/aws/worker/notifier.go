@@ -10,13 +10,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// Notifier is that of a process that serves lanes: a notice to an agent that is served in
-// this process is told to it here, everything else goes to the queues. So a chain that runs through
-// the lanes of one agent has no queue between its links. It may be used by any number of
-// goroutines.
+// Notifier is the notifier of a process that serves lanes. It passes a notice to an agent's
+// dispatcher in this process, if there is one, and sends other notices to the queues. So a chain
+// through the lanes of one agent needs no queue between its links. Any number of goroutines may use
+// it.
 type Notifier struct {
-	// Log, when not nil, is told of notices that could not be sent: the engine leaves those to the
-	// sweep without a word.
+	// Log, if not nil, receives a warning if notices could not be sent. The engine leaves such
+	// notices to the sweep, and does not log them.
 	Log *slog.Logger
 	out state.Notifier
 
@@ -29,7 +29,7 @@ type place struct{ env, agent string }
 
 var _ state.Notifier = (*Notifier)(nil)
 
-// NewNotifier returns a notifier before another one.
+// NewNotifier returns a notifier that sends remote notices with out.
 func NewNotifier(out state.Notifier) *Notifier {
 	return &Notifier{out: out, dispatchers: map[place]*dispatcher{}}
 }
@@ -53,8 +53,8 @@ func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notic
 	return err
 }
 
-// Await is deploy.Config.Await: a worker with nothing ready waits here as long as another lane of
-// its agent works in this process.
+// Await implements deploy.Config.Await. A worker with no ready resources waits here while another
+// lane of its agent works in this process.
 func (n *Notifier) Await(
 	ctx context.Context, env, lane string, wait time.Duration,
 ) ([]resource.ID, bool) {
@@ -70,10 +70,10 @@ func (n *Notifier) dispatcher(env, agent string) *dispatcher {
 	return n.dispatchers[place{env, agent}]
 }
 
-// inbox is what a lane was notified of and has not taken yet.
+// inbox holds the notices that a lane has not taken yet.
 type inbox struct {
 	notified bool
-	all      bool // everything has to be looked at
+	all      bool // all resources of the lane have to be checked
 	done     []resource.ID
 }
 
@@ -83,7 +83,7 @@ func (b *inbox) add(done []resource.ID) {
 	b.done = append(b.done, done...)
 }
 
-// take empties the box.
+// take empties the inbox.
 func (b *inbox) take() (done []resource.ID, notified bool) {
 	out := *b
 	*b = inbox{}
