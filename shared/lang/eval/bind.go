@@ -8,7 +8,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// bind binds an expression, without its places.
+// bind binds an expression, without its slots.
 func (b *binder) bind(x syntax.Expression, h *hint) node {
 	at := b.file.pos(x)
 	if v, ok := folded(x); ok {
@@ -64,10 +64,11 @@ func (b *binder) larger(x syntax.Expression, h *hint) node {
 	return b.report(failed(CodeTypedef, b.file.pos(x), "this cannot be computed"))
 }
 
-// Constant returns the value of an expression that is made of literals alone; false for any other.
+// Constant returns the value of an expression that consists only of literals; false for any other
+// expression.
 func Constant(x syntax.Expression) (types.Value, bool) { return folded(x) }
 
-// folded returns the value of a literal, of lists and of dictionaries of literals.
+// folded returns the value of a literal, or of a list or dictionary of literals.
 func folded(x syntax.Expression) (types.Value, bool) {
 	switch x := x.(type) {
 	case *syntax.Number:
@@ -136,7 +137,8 @@ func (b *binder) attr(x *syntax.Attr) node {
 	}
 }
 
-// path binds a variable and attributes that stand in a text. marks are the places of the names.
+// path binds a variable with attributes that is interpolated in a text. marks are the positions of
+// the names.
 func (b *binder) path(path []string, s shape, marks []*diag.Pos) node {
 	last := len(path) - 1
 	if last == 0 {
@@ -180,14 +182,14 @@ func (b *binder) parts(parts []syntax.Part, s shape, m *textNames) []part {
 	return out
 }
 
-// textNames are the names in a text that are still to be bound.
+// textNames are the names in a text that are not bound yet.
 type textNames struct {
 	file  *file
 	token *syntax.Token
 	left  []syntax.Mention
 }
 
-// next returns where the names of a path stand; nil for one that is written with an escape.
+// next returns the positions of the names of a path; nil for a name that is written with an escape.
 func (m *textNames) next(path []string) []*diag.Pos {
 	out := make([]*diag.Pos, len(path))
 	for i, name := range path {
@@ -285,7 +287,7 @@ func (b *binder) defined(x *syntax.Defined) node {
 	)
 }
 
-// definedEntry binds `d[k] is defined`: k in d and d[k] != null and d[k] != [].
+// definedEntry binds `d[k] is defined` as: k in d and d[k] != null and d[k] != [].
 func (b *binder) definedEntry(x *syntax.Defined, of *syntax.Lookup) node {
 	s := shape{at: b.file.token(x.To - 1)}
 	differs := func(other types.Value) node {
@@ -342,7 +344,7 @@ func (b *binder) loops(x *syntax.Comprehension, i int, h *hint) node {
 	return out
 }
 
-// all joins conditions by `and`.
+// all joins conditions with `and`.
 func (b *binder) all(conditions []syntax.Expression) syntax.Expression {
 	last := conditions[len(conditions)-1]
 	if len(conditions) == 1 {
@@ -358,7 +360,7 @@ func (b *binder) all(conditions []syntax.Expression) syntax.Expression {
 	}
 }
 
-// placeOf returns where an expression stands, as its node says it.
+// placeOf returns the position that the node of an expression will have.
 func (b *binder) placeOf(x syntax.Expression) *diag.Pos {
 	switch x := x.(type) {
 	case *syntax.Group:

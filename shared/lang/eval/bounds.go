@@ -12,21 +12,22 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// Limits bound what a model may take.
+// Limits bound the resources of a run.
 type Limits struct {
-	Rounds int // of freezing
-	// Steps are pieces of work: statements, calls and elements, and parts of those that take long.
-	// Each instance that is made allows StepsEach more.
+	Rounds int // rounds of freezing
+	// Steps counts units of work: statements, calls, elements, and portions of long operations.
+	// Each instance raises the bound by StepsEach.
 	Steps, StepsEach int
 	Instances        int
-	// of implementations that make instances whose implementations make instances
+	// Depth bounds the nesting of implementations that construct instances.
 	Depth int
-	// of texts, lists and dicts that are computed, together, and of what is printed
+	// Bytes bounds the total size of computed texts, lists and dicts, and separately the kept part
+	// of the printed output.
 	Bytes  int64
-	Memory int64 // of Bytes, instances, and work that has begun and is not done
+	Memory int64 // Bytes, instances, and units that have started and are not done
 }
 
-// DefaultLimits are used where Program has none.
+// DefaultLimits returns the limits of a Program that sets none.
 func DefaultLimits() Limits {
 	return Limits{
 		Rounds:    100_000,
@@ -39,9 +40,9 @@ func DefaultLimits() Limits {
 	}
 }
 
-// LimitsWithin returns the limits for a model that may take so much memory of its process: one that
-// would take more is refused before the system ends the process. What counts is less than what is
-// taken, and what was just made is not counted yet.
+// LimitsWithin returns the limits for a process with this much memory. A model that exceeds them is
+// rejected before the system kills the process. Memory is half of the given memory, because a run
+// counts fewer bytes than it allocates, and counts new values only after it has created them.
 func LimitsWithin(memory int64) Limits {
 	const least, part, bytesPart = 8 << 20, 2, 2
 	out := DefaultLimits()
@@ -50,21 +51,21 @@ func LimitsWithin(memory int64) Limits {
 	return out
 }
 
-// used is what a run has taken of its limits.
+// used is the consumption of a run, counted against its limits.
 type used struct {
 	steps int64 // pieces of work done
-	asked int64 // steps when it was looked last whether the run should end
-	bytes int64 // of values that were computed
-	live  int64 // of what is kept until it is done, and of instances
+	asked int64 // value of steps at the last check of the limits
+	bytes int64 // size of computed values
+	live  int64 // size of unfinished units and their results, and of instances
 
 	instances int
 }
 
-// What things take, about, with what hangs on them. The test of bounds holds these against the
-// memory that models really take.
+// Approximate sizes in bytes, including dependent allocations. The test of bounds compares these
+// with the memory that models really use.
 const (
 	unitSize     = 360
-	slotSize     = 16  // a place of a frame, with the waiter
+	slotSize     = 16  // a slot of a frame, with its waiter
 	variableSize = 120 // an attribute
 	instanceSize = 300
 	memberSize   = 180 // an item of a relation
@@ -74,21 +75,22 @@ const (
 )
 
 const (
-	// askEach is after how many steps a run looks whether it should end.
+	// askEach is the number of steps between two checks of the limits.
 	askEach = 1 << 10
-	// itemsEach is how many items of a list, words of a number or bytes of a text can be looked
-	// through in the time of a step.
+	// itemsEach is the number of list items, words of a number or bytes of a text that a run can
+	// scan in one step.
 	itemsEach = 64
-	// roundWork is what a round of freezing counts, which looks through what waits.
+	// roundWork is the number of steps that a round of freezing counts, since the round scans
+	// waiting variables.
 	roundWork = 8
-	// maxValue is how many values a dict or a list may hold all told, when what several of its
-	// entries share counts each time: so much is written when it is shown.
+	// maxValue is the largest number of values that a dict or a list may hold, including nested
+	// values. A value that several entries share counts each time, because output repeats it.
 	maxValue = 4 << 20
-	// portion is how many elements of a list begin before the next ones wait for their turn.
+	// portion is the number of elements of a list that start before other units get a turn.
 	portion = 1 << 14
 )
 
-// work counts pieces of work, and reports that there were too many or that the run has to end.
+// work adds n steps, and returns a problem if a limit is exceeded or the run was cancelled.
 func (e *scheduler) work(n int, at *diag.Pos) *fail {
 	if e.used.steps += int64(n); e.due() {
 		return e.judge(at)
@@ -96,13 +98,13 @@ func (e *scheduler) work(n int, at *diag.Pos) *fail {
 	return nil
 }
 
-// due reports whether it is time to look at the bounds.
+// due reports whether the limits have to be checked.
 func (e *scheduler) due() bool {
 	u := &e.used
 	return u.live+u.bytes > e.limits.Memory || u.steps-u.asked >= askEach
 }
 
-// judge looks at the bounds.
+// judge checks the limits and the context of the run.
 func (e *scheduler) judge(at *diag.Pos) *fail {
 	u := &e.used
 	if u.live+u.bytes > e.limits.Memory {
@@ -119,10 +121,10 @@ func (e *scheduler) judge(at *diag.Pos) *fail {
 	return nil
 }
 
-// scan counts the work of looking through n items.
+// scan counts the steps of scanning n items.
 func (e *scheduler) scan(n int, at *diag.Pos) *fail { return e.work(n/itemsEach, at) }
 
-// breadth is how much has to be looked through to compare a value.
+// breadth returns the number of items to scan for a comparison with the value.
 func breadth(v types.Value) int {
 	switch v := v.(type) {
 	case *types.List:
@@ -135,7 +137,7 @@ func breadth(v types.Value) int {
 	return 0
 }
 
-// ended says why a run was not brought to its end.
+// ended returns the problem of a run whose context has ended.
 func ended(err error, at *diag.Pos) *fail {
 	text := "the model was interrupted while it was compiled"
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -151,7 +153,7 @@ func (e *scheduler) tooMuch(at *diag.Pos) *fail {
 		e.limits.Memory>>20).heavy(1)))
 }
 
-// roomier adds that the bound is that of whoever compiles, if it is.
+// roomier adds RoomierHint if the memory limit differs from the default.
 func (e *scheduler) roomier(f *fail) *fail {
 	if fallback := DefaultLimits(); e.limits.Memory == fallback.Memory {
 		return f
@@ -163,10 +165,11 @@ func (e *scheduler) roomier(f *fail) *fail {
 	return f
 }
 
-// RoomierHint says that a bound is below the default because of whoever compiles.
+// RoomierHint is the hint for a memory limit that was derived from the memory of the compiling
+// process.
 const RoomierHint = "the bound is that of whoever compiles the model, and grows with its memory"
 
-// going adds the places of what still went on.
+// going adds the positions of units that are not done.
 func (e *scheduler) going(f *fail) *fail {
 	f.hint = "look for loops in loops over long lists, and for a loop over a relation that adds to it"
 	const limit = 5
@@ -183,7 +186,8 @@ func (e *scheduler) going(f *fail) *fail {
 	return f
 }
 
-// room reports that there is no room for one more instance.
+// room counts an instance, and returns a problem if the model has too many instances or too deep a
+// nesting.
 func (e *scheduler) room(depth, attributes int, at *diag.Pos) *fail {
 	if depth > e.limits.Depth {
 		return failed(
@@ -204,7 +208,7 @@ func (e *scheduler) room(depth, attributes int, at *diag.Pos) *fail {
 	return e.work(1, at)
 }
 
-// spend reports that the model has made more data than it may.
+// spend counts bytes of computed data, and returns a problem if they exceed the limit.
 func (e *scheduler) spend(bytes int, at *diag.Pos) *fail {
 	if f := e.fits(bytes, at); f != nil {
 		return f
@@ -213,11 +217,12 @@ func (e *scheduler) spend(bytes int, at *diag.Pos) *fail {
 	return e.scan(bytes/itemSize, at)
 }
 
-// remaining is how many bytes of texts and lists the model may still compute.
+// remaining returns the number of bytes of texts and lists that the model may still compute.
 func (e *scheduler) remaining() int { return int(max(e.limits.Bytes-e.used.bytes, 0)) }
 
-// fits reports that a value of so many bytes would be more data than the model may make. What is
-// put together from parts asks before it is: the parts may be the same large value many times.
+// fits returns a problem if a value of this size would exceed the limit of computed data.
+// Operations that concatenate call fits before they allocate, because the parts may repeat one
+// large value many times.
 func (e *scheduler) fits(bytes int, at *diag.Pos) *fail {
 	if bytes <= e.remaining() {
 		return nil
@@ -230,7 +235,7 @@ func (e *scheduler) fits(bytes int, at *diag.Pos) *fail {
 	).heavy(1))
 }
 
-// fitsBoth is fits of what an operation makes of two texts.
+// fitsBoth is fits for the concatenation of two texts.
 func fitsBoth(e *scheduler, op string, a, b types.Value, at *diag.Pos) *fail {
 	s, ok := a.(string)
 	t, both := b.(string)
@@ -240,7 +245,8 @@ func fitsBoth(e *scheduler, op string, a, b types.Value, at *diag.Pos) *fail {
 	return e.fits(len(s)+len(t), at)
 }
 
-// fitsAll is fits of the list of some values, where lists are replaced by their items.
+// fitsAll is fits for a list of the values. A value that is a list counts with its items, since it
+// is flattened.
 func fitsAll(e *scheduler, values iter.Seq[types.Value], at *diag.Pos) *fail {
 	n := 0
 	for v := range values {
@@ -256,7 +262,8 @@ func fitsAll(e *scheduler, values iter.Seq[types.Value], at *diag.Pos) *fail {
 	return nil
 }
 
-// written returns a value as text, or as Repr writes it, if that fits.
+// written formats a value as text, or with Repr. It returns a problem if the text exceeds the
+// limit.
 func written(e *scheduler, v types.Value, repr bool, at *diag.Pos) (string, *fail) {
 	if s, ok := v.(string); ok && !repr {
 		return s, nil
@@ -271,7 +278,7 @@ func written(e *scheduler, v types.Value, repr bool, at *diag.Pos) (string, *fai
 	return text, nil
 }
 
-// made counts a value that was computed.
+// made counts a computed value.
 func (e *scheduler) made(v types.Value, at *diag.Pos) *fail {
 	switch v := v.(type) {
 	case string:
@@ -305,8 +312,8 @@ func (e *scheduler) made(v types.Value, at *diag.Pos) *fail {
 	return nil
 }
 
-// tellAll gives items to a collector, in portions, and calls end when it has them all. again makes
-// the task of the next portion.
+// tellAll passes items to a collector in portions, and calls end after the last item or when the
+// collector is done. The function again creates the task of the next portion.
 func (e *engine) tellAll(
 	c collector, items []types.Value, at *diag.Pos, again func(func(*unit) *fail) task,
 	end func() *fail,
@@ -327,17 +334,17 @@ func (e *engine) tellAll(
 	return nil
 }
 
-// overLimit is the error of a plugin that met a bound.
+// overLimit is the error of a plugin that exceeded a limit.
 type overLimit string
 
 func (e overLimit) Error() string { return string(e) }
 func (overLimit) Limited() bool   { return true }
 
-// OverLimit is the error of a plugin for what is larger than a bound: its problem has the code
-// CodeLimit.
+// OverLimit returns the error of a plugin whose result would exceed a limit. The problem gets the
+// code CodeLimit.
 func OverLimit(format string, args ...any) error { return overLimit(fmt.Sprintf(format, args...)) }
 
-// limited returns the problem of a bound that was met inside an error; nil for any other error.
+// limited returns the problem of a limit that is wrapped in an error, and nil for any other error.
 func limited(err error) *fail {
 	var f *fail
 	if errors.As(err, &f) && f.code == CodeLimit {

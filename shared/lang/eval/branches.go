@@ -5,9 +5,10 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// What runs a body once it is known whether, and for what: `if` and `for`.
+// This file has the statements that run a body when their condition or list is known: `if` and
+// `for`.
 
-// ifStatement is `if`.
+// ifStatement is an `if` statement.
 type ifStatement struct {
 	at      *diag.Pos
 	test    node
@@ -57,7 +58,7 @@ func (st *ifStatement) choose(u *unit, s *scope) *fail {
 	return y.emit(u.engine, y.block.open(s))
 }
 
-// running is a task of a statement. What goes wrong in it keeps its place, if it has one.
+// running is a task of a statement. A problem keeps its own position, if it has one.
 type running struct {
 	at *diag.Pos
 	do func(u *unit) *fail
@@ -67,7 +68,7 @@ func (r *running) pos() *diag.Pos { return r.at }
 
 func (r *running) run(u *unit) *fail { return r.do(u).in(r.at, false) }
 
-// forStatement is `for`.
+// forStatement is a `for` statement.
 type forStatement struct {
 	at    *diag.Pos
 	in    node
@@ -108,7 +109,7 @@ func (st *forStatement) finish(u *unit, s *scope, c collector, tells bool) *fail
 	}
 	l, ok := v.(*types.List)
 	if !ok {
-		if tells { // what is wrong with the body is said first, as in the reference
+		if tells { // problems of the body come first, as in the reference compiler
 			if _, x := c.receive(v, st.at); x != nil {
 				return x
 			}
@@ -127,7 +128,7 @@ func (st *forStatement) finish(u *unit, s *scope, c collector, tells bool) *fail
 	return u.engine.tellAll(c, l.Items, st.in.pos(), again, func() *fail { return nil })
 }
 
-// each runs the body of a `for` for one value after the other.
+// each is the collector of a `for`: it runs the body for each value.
 type each struct {
 	statement *forStatement
 	engine    *engine

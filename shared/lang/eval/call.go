@@ -23,18 +23,18 @@ type callNode struct {
 	slot   int
 }
 
-// argument is an argument of a call: positional, named, or a dictionary of them.
+// argument is an argument of a call: positional, named, or a dictionary of named arguments.
 type argument struct {
 	name   string
 	spread bool
 	of     node
-	// literal says that the text of the call has the value as it is.
+	// literal marks a value that stands in the text of the call as a literal.
 	literal bool
-	// fallback says that it is the default of an attribute that the constructor does not name.
+	// fallback marks the default of an attribute that the constructor does not set.
 	fallback bool
 }
 
-// dict returns the dictionary behind **.
+// dict returns the dictionary after **.
 func (a *argument) dict(v types.Value) (*types.Dict, *fail) {
 	d, ok := v.(*types.Dict)
 	if !ok {
@@ -44,7 +44,7 @@ func (a *argument) dict(v types.Value) (*types.Dict, *fail) {
 	return d, nil
 }
 
-// call binds a call. Its arguments have a frame of their own.
+// call binds a call. Its arguments share a frame of their own.
 func (b *binder) call(x *syntax.Call) node {
 	at := b.file.pos(x)
 	out := &callNode{shape: shape{at: at}, name: x.Plugin.Text, block: b.block, slot: b.slot()}
@@ -125,7 +125,7 @@ func (n *callNode) emit(e *engine, s *scope, f frame) *fail {
 	return nil
 }
 
-// calling is a call that waits for its arguments and, perhaps, for what the plugin asks for.
+// calling is a call that waits for its arguments, or for values that the plugin reads.
 type calling struct {
 	node   *callNode
 	scope  *scope
@@ -156,10 +156,10 @@ func (c *calling) run(u *unit) *fail {
 	return x.in(c.node.at, true)
 }
 
-// given are the arguments of a call as they were written.
+// given are the arguments of a call before they are assigned to parameters.
 type given struct {
 	positional []types.Value
-	literal    []bool // of positional; none are literals where it is shorter
+	literal    []bool // for each of positional; missing entries are not literals
 	named      []named
 }
 
@@ -224,7 +224,8 @@ func (n *callNode) call(e *engine, s *scope, g *given) (types.Value, *fail) {
 	return n.plugin.call(c, args, n.at)
 }
 
-// castCall converts a value to a primitive type. The text of a list may be larger than may be made.
+// castCall converts a value to a primitive type. Before it formats a list or a dict, it checks the
+// size of the text against the limits.
 func castCall(e *engine, to *types.Primitive, g *given, at *diag.Pos) (types.Value, *fail) {
 	if len(g.named) > 0 || len(g.positional) != 1 {
 		return nil, failed(CodeArguments, at, "%s(...) takes one value", to)
@@ -247,7 +248,7 @@ func castCall(e *engine, to *types.Primitive, g *given, at *diag.Pos) (types.Val
 	return v, nil
 }
 
-// boundPlugin is a plugin whose types are found.
+// boundPlugin is a plugin with resolved types.
 type boundPlugin struct {
 	*Plugin
 	params []types.Type
@@ -256,7 +257,7 @@ type boundPlugin struct {
 	result types.Type
 }
 
-// call calls the plugin, and checks what it returns.
+// call calls the plugin, and checks its result.
 func (p *boundPlugin) call(c *Context, args Args, at *diag.Pos) (types.Value, *fail) {
 	if c != nil && c.engine != nil {
 		if x := c.engine.scan(args.size(), at); x != nil {
@@ -296,7 +297,7 @@ func (p *boundPlugin) call(c *Context, args Args, at *diag.Pos) (types.Value, *f
 	return v, nil
 }
 
-// failed returns what is wrong with a call, with the places that the plugin knows.
+// failed returns the problem of a failed call, with the positions from the plugin.
 func (p *boundPlugin) failed(err error, at *diag.Pos) *fail {
 	f := failed(CodePlugin, at, "%s: %v", p.Name, err).heavy(60)
 	var own *PluginError
@@ -309,7 +310,8 @@ func (p *boundPlugin) failed(err error, at *diag.Pos) *fail {
 	return f
 }
 
-// arrange puts arguments in the order of the parameters, and checks them.
+// arrange assigns arguments to parameters, and checks them. It also reports whether an argument is
+// unknown.
 func (p *boundPlugin) arrange(g *given, at *diag.Pos) (Args, bool, *fail) {
 	out := Args{
 		Values: make([]types.Value, len(p.Params)), literal: make([]bool, len(p.Params)),
@@ -363,7 +365,7 @@ func (p *boundPlugin) arrange(g *given, at *diag.Pos) (Args, bool, *fail) {
 	return p.checked(out, at)
 }
 
-// checked checks arguments against their types, and gives the others their defaults.
+// checked checks arguments against their types, and sets missing arguments to their defaults.
 func (p *boundPlugin) checked(out Args, at *diag.Pos) (Args, bool, *fail) {
 	unknown := false
 	check := func(v types.Value, t types.Type, name string) *fail {

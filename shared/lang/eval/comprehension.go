@@ -10,8 +10,8 @@ import (
 // comprehensionNode is [of for x in in if guard].
 type comprehensionNode struct {
 	shape
-	in        node // in a frame of its own
-	of, guard node // in frames of their own, in the block of the variable; guard may be nil
+	in        node // in its own frame
+	of, guard node // in their own frames, in the block of the variable; guard may be nil
 	slot      int
 }
 
@@ -53,12 +53,12 @@ func (n *comprehensionNode) start(e *engine, s *scope, f frame, c collector) *fa
 	return nil
 }
 
-// comprehending is a comprehension at work.
+// comprehending is a comprehension at run time.
 type comprehending struct {
 	node    *comprehensionNode
 	engine  *engine
 	scope   *scope
-	to      collector // what takes the values one by one; nil for none
+	to      collector // receives the values one by one; nil if there is no collector
 	results []*variable
 	result  *variable
 }
@@ -104,10 +104,10 @@ func (w *comprehending) finish(u *unit, tells bool) *fail {
 	return e.tellAll(w, l.Items, at, again, end)
 }
 
-// filtered stands for a value that the guard left out.
+// filtered is the placeholder of an element that the guard excludes.
 type filtered struct{}
 
-// collect joins the values when all are there.
+// collect builds the list when all values are known.
 func (w *comprehending) collect(*unit) *fail {
 	values := make([]types.Value, 0, len(w.results))
 	for _, v := range w.results {
@@ -126,7 +126,7 @@ func (w *comprehending) collect(*unit) *fail {
 	return w.result.set(out, w.node.at, true)
 }
 
-// receive implements collector: it starts the computation of the value for an element.
+// receive implements collector: it starts the computation of the value of an element.
 func (w *comprehending) receive(v types.Value, at *diag.Pos) (bool, *fail) {
 	s := &scope{parent: w.scope, vars: []variable{{value: v, ready: true, at: at, kind: element}}}
 	if x := w.engine.work(1, w.node.at); x != nil {
@@ -148,7 +148,7 @@ func (w *comprehending) receive(v types.Value, at *diag.Pos) (bool, *fail) {
 	return false, w.engine.gradually(n, s, result, n.pos(), w.to)
 }
 
-// leftOut is the value of an element that the guard leaves out. No consumer gets it.
+// leftOut is the value of an element that the guard excludes. Collectors do not receive it.
 type leftOut struct{ constant }
 
 func (n *leftOut) gradual(*engine, *scope, frame, collector) (bool, *fail) { return true, nil }

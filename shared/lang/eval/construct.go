@@ -9,27 +9,27 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// constructNode makes an instance, or finds it in an index.
+// constructNode creates an instance, or finds the existing one in an index.
 type constructNode struct {
 	shape
 	entity  *types.Entity
-	direct  []argument // what is part of an index: needed before there is an instance
-	others  []argument // set when there is one; in frames of their own, in a scope that holds it
-	nested  bool       // the others need that scope
-	*beside            // nil for most
+	direct  []argument // attributes of an index, which are needed before the instance exists
+	others  []argument // set when the instance exists; in their own frames, in a scope that holds the instance
+	nested  bool       // others need the scope with the instance
+	*beside            // nil for most constructors
 }
 
-// beside is what a constructor takes besides its own arguments.
+// beside holds the sources of attributes other than arguments.
 type beside struct {
 	spreads []argument
-	// missing are attributes of indexes that have to come from a dictionary, or from the other end
-	// of the relation that it is made for.
+	// missing are attributes of indexes that the constructor does not set. They have to come from a
+	// dictionary, or from the other end of the relation that the instance becomes a value of.
 	missing []string
-	forOf   node // the instance whose attribute this value is for; nil if it is not needed
+	forOf   node // the instance whose attribute gets this value; nil if it is not needed
 	forName string
 }
 
-// also returns beside, and makes it if it is not there yet.
+// also returns beside, and creates it if necessary.
 func (n *constructNode) also() *beside {
 	if n.beside == nil {
 		n.beside = &beside{}
@@ -45,7 +45,7 @@ func (b *binder) construct(x *syntax.Construct, h *hint) node {
 		b.bindAll(x.Args)
 		return b.report(f)
 	}
-	var indexed []string // attributes of indexes that are given
+	var indexed []string // attributes of indexes that have a value
 	for _, index := range n.entity.Indexes {
 		for _, name := range index {
 			if hasValue(n.entity, x.Args, name) {
@@ -73,14 +73,15 @@ func hasValue(entity *types.Entity, args []syntax.Arg, name string) bool {
 	})
 }
 
-// bindAll binds arguments only for what is wrong with them.
+// bindAll binds arguments only to report their problems.
 func (b *binder) bindAll(args []syntax.Arg) {
 	for i := range args {
 		b.root(args[i].Value, nil)
 	}
 }
 
-// fromOtherEnd binds what a constructor needs of what its value is for.
+// fromOtherEnd binds the instance whose attribute gets this value, if the constructor needs the
+// other end of the relation.
 func (b *binder) fromOtherEnd(n *constructNode, h *hint, x *syntax.Construct) {
 	if n.beside == nil || len(n.missing) == 0 {
 		return
@@ -154,8 +155,8 @@ func (b *binder) constructed(x *syntax.Construct, h *hint, at *diag.Pos) (*types
 	return b.amongFamily(x, target, f)
 }
 
-// amongFamily looks for the entity of a constructor among those that its value may be of. f is
-// what is said if there is none.
+// amongFamily searches the entity of a constructor among the target of the attribute and the
+// entities that extend it. If there is none, it returns f.
 func (b *binder) amongFamily(
 	x *syntax.Construct,
 	target *types.Entity,
@@ -189,7 +190,7 @@ func (b *binder) amongFamily(
 		advise("write its namespace too")
 }
 
-// family calls use with an entity and all that extend it.
+// family calls use for an entity and for all entities that extend it.
 func family(e *types.Entity, use func(*types.Entity)) {
 	use(e)
 	for _, c := range e.Children {
@@ -241,8 +242,8 @@ func (b *binder) constructArgs(n *constructNode, args []syntax.Arg, indexed []st
 	b.args = b.args[:first]
 }
 
-// arg binds the value of an attribute. One that is not indexed has a frame of its own, in a block
-// that holds the instance if that is needed.
+// arg binds the value of an attribute. A value that is not indexed has its own frame. If it
+// constructs an instance, its block holds the outer instance.
 func (b *binder) arg(a *syntax.Arg, of *types.Attribute, indexed bool, in *block) (out node) {
 	if indexed {
 		return b.node(a.Value, nil)
@@ -255,7 +256,7 @@ func (b *binder) arg(a *syntax.Arg, of *types.Attribute, indexed bool, in *block
 	return out
 }
 
-// share takes arguments, those that are part of an index by themselves.
+// share splits arguments into direct, the attributes of an index, and others.
 func (n *constructNode) share(all []argument, indexed []string) {
 	out := make([]argument, 0, len(all))
 	for _, a := range all {
@@ -272,7 +273,7 @@ func (n *constructNode) share(all []argument, indexed []string) {
 	n.others = out[len(n.direct):]
 }
 
-// unknownArg says that an entity has no attribute of the name of an argument.
+// unknownArg reports an argument that names no attribute of the entity.
 func (b *binder) unknownArg(n *constructNode, a *syntax.Arg) {
 	name := a.Name.Text
 	f := failed(CodeUnknownAttr, b.file.pos(a.Name), "%s has no attribute %s", n.entity.FullName(),
@@ -282,7 +283,7 @@ func (b *binder) unknownArg(n *constructNode, a *syntax.Arg) {
 	b.root(a.Value, nil)
 }
 
-// hinted returns what a value has to be for an attribute.
+// hinted returns the required type of a value for an attribute.
 func hinted(a *types.Attribute) types.Type {
 	if a.Relation != nil {
 		return a.Relation.Target
@@ -290,7 +291,7 @@ func hinted(a *types.Attribute) types.Type {
 	return a.Type
 }
 
-// constructs reports whether an expression may make an instance as its value.
+// constructs reports whether an expression may construct an instance as its value.
 func constructs(x syntax.Expression) bool {
 	switch x := x.(type) {
 	case *syntax.Construct:

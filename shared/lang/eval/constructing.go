@@ -57,7 +57,7 @@ func (n *constructNode) value(e *engine, s *scope, f frame) (types.Value, *fail)
 	return o, e.build(o)
 }
 
-// overridden returns values with others that come later, which win.
+// overridden returns values with the values of late, which take precedence.
 func overridden(values, late []named) []named {
 	for _, l := range late {
 		if i := slices.IndexFunc(values, func(v named) bool { return v.name == l.name }); i >= 0 {
@@ -69,7 +69,7 @@ func overridden(values, late []named) []named {
 	return values
 }
 
-// late returns what dictionaries and the other end of a relation give.
+// late returns the attributes that come from dictionaries and from the other end of a relation.
 func (n *constructNode) late(e *engine, s *scope, f frame) ([]named, *fail) {
 	if n.beside == nil || len(n.spreads) == 0 && n.forOf == nil {
 		return nil, nil
@@ -100,7 +100,7 @@ func (n *constructNode) late(e *engine, s *scope, f frame) ([]named, *fail) {
 	return out, nil
 }
 
-// has reports whether there is a value of a name.
+// has reports whether values has a value with this name.
 func has(values []named, name string) bool {
 	return slices.ContainsFunc(values, func(v named) bool { return v.name == name })
 }
@@ -126,13 +126,14 @@ func (n *constructNode) fromDict(a *argument, v types.Value, out []named) ([]nam
 	return out, nil
 }
 
-// written reports whether an attribute stands in the constructor itself.
+// written reports whether the text of the constructor sets an attribute.
 func (n *constructNode) written(name string) bool {
 	is := func(a argument) bool { return a.name == name && !a.fallback }
 	return slices.ContainsFunc(n.direct, is) || slices.ContainsFunc(n.others, is)
 }
 
-// otherEnd returns the attribute that leads back to what this value is for, if an index needs it.
+// otherEnd returns the attribute that refers back to the instance this value is for, if an index
+// needs it.
 func (n *constructNode) otherEnd(
 	e *engine,
 	s *scope,
@@ -174,7 +175,7 @@ func (n *constructNode) otherEnd(
 	return named{name: inverse.Name, value: o}, nil
 }
 
-// shownValues returns attributes with their values: name='web1', port=80.
+// shownValues formats attributes with their values: name='web1', port=80.
 func shownValues(values []named) string {
 	texts := make([]string, len(values))
 	for i, v := range values {
@@ -183,7 +184,7 @@ func shownValues(values []named) string {
 	return strings.Join(texts, ", ")
 }
 
-// instance finds the instance in the indexes, or makes it.
+// instance finds the instance in the indexes, or creates it.
 func (n *constructNode) instance(e *engine, s *scope, values []named) (*Instance, *fail) {
 	var found *Instance
 	var by []string
@@ -237,7 +238,7 @@ func (n *constructNode) instance(e *engine, s *scope, values []named) (*Instance
 	return found, nil
 }
 
-// among appends to out the values of the attributes of an index, in its order.
+// among appends the values of the attributes of an index to out, in the order of the index.
 func among(index []string, values, out []named) []named {
 	for _, name := range index {
 		for i := range values {
@@ -250,7 +251,8 @@ func among(index []string, values, out []named) []named {
 	return out
 }
 
-// setOthers starts the computation of the attributes that are not needed to make the instance.
+// setOthers starts the computation of the attributes that the creation of the instance does not
+// need.
 func (n *constructNode) setOthers(e *engine, s *scope, o *Instance, late []named) *fail {
 	inner := s
 	if n.nested {
@@ -291,7 +293,7 @@ func (e *engine) setLater(o *Instance, name string, of node, s *scope, by *diag.
 	return nil
 }
 
-// filling gives a relation its values one by one.
+// filling is a collector that adds values to a relation one by one.
 type filling struct {
 	v        *variable
 	instance *Instance

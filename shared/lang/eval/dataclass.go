@@ -6,25 +6,25 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// Dataclass is a class in Python that stands for an entity.
+// Dataclass is a Python class that represents an entity.
 type Dataclass struct {
 	Entity string // the full name
-	// Fields are the names of what it holds; nil where that is not known.
+	// Fields are the names of its fields; nil if they are not known.
 	Fields []string
 }
 
-// dataclass is the entity whose children have a class in Python.
+// dataclass is the entity whose children require a Python class.
 const dataclass = "std::Dataclass"
 
-// isDataclass reports whether an entity has to have a class in Python.
+// isDataclass reports whether an entity requires a Python class.
 func isDataclass(e *types.Entity) bool {
 	return slices.ContainsFunc(e.Ancestors(), func(o *types.Entity) bool {
 		return o.FullName() == dataclass
 	})
 }
 
-// checkDataclass checks that an entity is what its class in Python is: it holds the fields of that,
-// and nothing else.
+// checkDataclass checks that an entity matches its Python class: its attributes are the fields of
+// the class. It has no relation, no index and no implementation except std::none.
 func (p entityPass) checkDataclass(e *types.Entity) {
 	at := slices.IndexFunc(p.input.Dataclasses, func(c Dataclass) bool {
 		return c.Entity == e.FullName()
@@ -54,8 +54,8 @@ func (p entityPass) checkDataclass(e *types.Entity) {
 	}
 }
 
-// checkFields checks the attributes of an entity against the fields of its class; nil for ones that
-// are not known.
+// checkFields checks the attributes of an entity against the fields of its class; fields is nil if
+// they are not known.
 func (p entityPass) checkFields(e *types.Entity, fields []string) {
 	for _, a := range e.All() {
 		var f *fail

@@ -10,7 +10,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// definition is a definition with the text in which it stands.
+// definition is a definition with its file.
 type definition struct {
 	unit   *textUnit
 	syntax syntax.Statement
@@ -19,7 +19,7 @@ type definition struct {
 	def    *types.Typedef
 }
 
-// pendingDefault is a default that has to be checked when all types are known.
+// pendingDefault is a default that is checked when all types are known.
 type pendingDefault struct {
 	value types.Value
 	typ   types.Type
@@ -27,8 +27,8 @@ type pendingDefault struct {
 	at    *diag.Pos
 }
 
-// define reads all definitions, and binds all statements. It goes on after a problem as long as
-// what follows can still be told.
+// define processes all definitions, and binds all statements. After a problem, it continues as long
+// as the following steps can still produce meaningful problems.
 func (p *program) define() []*fail {
 	entities, relations := entityPass{p}, relationPass{p}
 	for _, step := range []func(){
@@ -49,13 +49,13 @@ func (p *program) define() []*fail {
 	return p.fails
 }
 
-// entityPass reads what types are: typedefs, entities and their attributes.
+// entityPass processes typedefs, entities and their attributes.
 type entityPass struct{ *program }
 
-// relationPass reads what entities have to do with each other and with implementations.
+// relationPass processes relations, indexes and implementations.
 type relationPass struct{ *program }
 
-// standard makes std::Entity, with requires and provides, and shows std to all.
+// standard creates std::Entity with requires and provides, and makes std visible in all namespaces.
 func (p *program) standard() {
 	std := p.namespaceOf("std")
 	internal := &diag.Pos{File: "internal", Line: 1}
@@ -86,7 +86,7 @@ func (p *program) standard() {
 	show(p.root)
 }
 
-// register gives every name its type, and sees to imports.
+// register defines the names of all types and plugins, and resolves imports.
 func (p *program) register() {
 	for _, u := range p.units {
 		for _, st := range u.syntax.Body {
@@ -115,7 +115,7 @@ func (p *program) register() {
 	}
 }
 
-// loaded returns a namespace of a text that is part of the program; nil if there is none.
+// loaded returns the namespace of a file of the program; nil if there is none.
 func (p *program) loaded(name string) *namespace {
 	for _, u := range p.units {
 		if u.ns.name == name {
@@ -172,7 +172,7 @@ func doc(t *syntax.Text) string {
 	return t.Value
 }
 
-// placeOf returns where something is defined.
+// placeOf returns the position of a definition.
 func placeOf(t any) *diag.Pos {
 	switch t := t.(type) {
 	case *types.Entity:
@@ -208,7 +208,7 @@ func (p *program) importNamespace(u *textUnit, st *syntax.Import) {
 	u.ns.visible[name] = &view{target: target, at: at}
 }
 
-// typedefs finds what types are made of.
+// typedefs resolves the base types and conditions of typedefs.
 func (p entityPass) typedefs() {
 	for _, d := range p.definitions {
 		st, ok := d.syntax.(*syntax.Typedef)
@@ -249,7 +249,7 @@ func (p entityPass) typedefs() {
 	}
 }
 
-// based reports what is wrong with that of which a typedef is made; "" if nothing is.
+// based returns the problem of the base of a typedef; "" if there is none.
 func based(t *types.Typedef) string {
 	const most = 1000
 	base, ok := t.Base.(*types.Typedef)
@@ -265,13 +265,13 @@ func based(t *types.Typedef) string {
 	return ""
 }
 
-// source returns how an expression is written.
+// source returns the source text of an expression, with single spaces.
 func source(f *file, x syntax.Expression) string {
 	from, to := f.syntax.Pos(x).Offset, f.syntax.End(x).Offset
 	return strings.Join(strings.Fields(f.syntax.Text[from:to]), " ")
 }
 
-// inherit finds what entities extend, and refuses circles.
+// inherit resolves the parents of entities, and rejects cycles.
 func (p entityPass) inherit() {
 	for _, d := range p.definitions {
 		st, ok := d.syntax.(*syntax.Entity)
@@ -310,7 +310,7 @@ func (p entityPass) inherit() {
 	}
 }
 
-// circles refuses entities that extend themselves, and cuts such circles.
+// circles rejects entities that extend themselves, and removes the parents that close a cycle.
 func (p entityPass) circles() {
 	state := map[*types.Entity]int{}
 	var path []*types.Entity
@@ -355,7 +355,7 @@ func circle(path []*types.Entity) *fail {
 	return f
 }
 
-// attributes reads the attributes of all entities.
+// attributes processes the attributes of all entities.
 func (p entityPass) attributes() {
 	for _, d := range p.definitions {
 		st, ok := d.syntax.(*syntax.Entity)
@@ -413,7 +413,8 @@ func (p entityPass) attribute(u *textUnit, e *types.Entity, st *syntax.Attribute
 	p.declareDefault(u, e, a, st)
 }
 
-// wrapped returns the type of an attribute, and what it accepts, which references belong to.
+// wrapped returns the type of an attribute, and the type of accepted values, which also admits
+// references.
 func wrapped(base types.Type, list, nullable bool) (t, accepts types.Type) {
 	t, accepts = base, base
 	if list {
@@ -432,7 +433,7 @@ func (p entityPass) declareDefault(
 	st *syntax.Attribute,
 ) {
 	if st.Default == nil {
-		// what parents have does not hold here
+		// the defaults of parents do not apply here
 		e.Defaults = append(e.Defaults, types.Default{Name: a.Name})
 		return
 	}
@@ -450,8 +451,8 @@ func (p entityPass) declareDefault(
 	)
 }
 
-// compatible refuses attributes of one name and different types. One that hides a relation that
-// every entity has, such as requires, is none of them.
+// compatible rejects attributes of the same name with different types. An attribute that hides a
+// relation, such as requires, is allowed.
 func (p entityPass) compatible(e *types.Entity) {
 	have := map[string]*types.Attribute{}
 	for _, a := range e.Own {

@@ -8,7 +8,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// direct evaluates the condition of a typedef for a value, at once and without variables.
+// direct evaluates the condition of a typedef for a value, immediately and without variables.
 type direct struct {
 	program  *program
 	unit     *textUnit
@@ -18,7 +18,7 @@ type direct struct {
 	depth    int
 }
 
-// maxDirect is how deep conditions may lead into the conditions of other types.
+// maxDirect is the largest nesting depth of conditions that depend on conditions of other types.
 const maxDirect = 200
 
 // local is a name with a value.
@@ -28,7 +28,7 @@ type local struct {
 	next  *local
 }
 
-// mentions reports whether a condition asks about its value: self, or the name of the type.
+// mentions reports whether a condition uses the tested value: by self, or by the name of the type.
 func mentions(x syntax.Expression, name string) bool {
 	found := false
 	walk(x, func(y syntax.Expression) bool {
@@ -58,8 +58,8 @@ func partsMention(parts []syntax.Part, name string) bool {
 	})
 }
 
-// check finds what is wrong with a condition whatever the value: plugins that are not there,
-// regular expressions that are not valid.
+// check reports problems of a condition that do not depend on the value: plugins that do not exist,
+// and invalid regular expressions.
 func (d *direct) check(x syntax.Expression) {
 	walk(x, func(y syntax.Expression) bool {
 		switch y := y.(type) {
@@ -324,7 +324,7 @@ func (d *direct) comprehension(x *syntax.Comprehension, i int, vars *local) (typ
 	return out, nil
 }
 
-// element computes the value for one element; nil if it is left out.
+// element computes the value for one element; nil if a condition excludes the element.
 func (d *direct) element(x *syntax.Comprehension, i int, vars *local) (types.Value, *fail) {
 	if i+1 < len(x.Loops) {
 		return d.comprehension(x, i+1, vars)
@@ -350,7 +350,7 @@ func (d *direct) element(x *syntax.Comprehension, i int, vars *local) (types.Val
 	return d.eval(x.Value, vars)
 }
 
-// callee returns what a call calls.
+// callee resolves the plugin or type of a call.
 func (d *direct) callee(x *syntax.Call) (*callNode, *fail) {
 	if n := d.bound[x]; n != nil {
 		return n, nil

@@ -1,6 +1,6 @@
-// Package eval gives models their meaning: it defines the types that they declare, and runs their
-// statements as a dataflow, in the order in which values become known. docs/design/language.md
-// describes it.
+// Package eval executes models. It defines the types that a model declares and runs the statements
+// as a dataflow: a statement runs as soon as the values that it reads are known.
+// docs/design/language.md describes the algorithm.
 //
 //	syntax.File of each namespace ─► define: types ─► bind: nodes with places for variables
 //
@@ -8,8 +8,8 @@
 //
 // # Built-in plugins
 //
-// A plugin in Go is a value of Plugin in a table that is given to Run (Program.Plugins). To add
-// one, write its function and a line in the table of the module, such as Plugins of
+// A built-in plugin is a Plugin value in the table that is passed to Run as Program.Plugins. To add
+// a plugin, write its function and add an entry to the table of its module, such as Plugins of
 // shared/lang/std:
 //
 //	{Name: "std::count", Doc: "...", Params: []eval.Param{{Name: "item_list", Type: "list"}},
@@ -20,10 +20,12 @@
 //		return int64(len(a.List(0).Items)), nil
 //	}
 //
-// Arguments are checked against the types before the call, the result after it. Call returns an
-// error for what is wrong with the arguments: one sentence without the name of the plugin, which is
-// put before it with the place of the call. What an instance holds is asked for by
-// Context.Attribute, and what the caller sees by Context.Variable. Both return an error where
-// nothing is known yet, which Call returns as it is: it is called again when there is a value. So a
-// Call that asks must not have done anything visible before.
+// Run checks arguments against the types of the parameters before the call, and the result against
+// Result after it. If an argument is invalid, Call returns an error: one sentence without the name
+// of the plugin. The evaluator prefixes the name and adds the position of the call.
+//
+// Context.Attribute reads an attribute of an instance, and Context.Variable reads a variable of the
+// caller. Both return an error if the value is not known yet. Call must return this error
+// unchanged: the evaluator calls Call again when the value is known. Until its last read succeeds,
+// Call must therefore have no visible side effect.
 package eval

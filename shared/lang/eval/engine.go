@@ -9,8 +9,8 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// engine runs the statements of a program: the units that are under way, which the scheduler has,
-// until nothing goes on any more but what a freeze helps.
+// engine runs the statements of a program. It runs ready units until none is left, then freezes
+// variables to make further units ready, until neither is possible.
 type engine struct {
 	program *program
 	scheduler
@@ -21,7 +21,7 @@ type engine struct {
 	params    []named
 }
 
-// scheduler has the units that are not done, and bounds what they take.
+// scheduler holds the units that are not done, and enforces the limits of a run.
 type scheduler struct {
 	ctx    context.Context
 	limits Limits
@@ -29,23 +29,23 @@ type scheduler struct {
 	ready  line // units that can run
 	first  *unit
 	last   *unit
-	now    *unit // the unit at work
+	now    *unit // the unit that is running
 	spare  spare
-	left   map[*variable]*unit // what makers returns, when nothing goes on any more
+	left   map[*variable]*unit // the result of makers, built after the run has stopped
 }
 
-// freezer has the variables that get further values until they are frozen.
+// freezer holds the variables that accept further values until they are frozen.
 type freezer struct {
 	waiting candidates
 	idle    idle
-	stirred []*variable // idle ones that may have become of interest
+	stirred []*variable // idle variables that got a waiter or a listener
 }
 
 // indexes finds instances by their attributes.
 type indexes struct {
 	perEntity []entityData
-	key       []byte                 // of an index, to be written over
-	unknowns  map[*types.Unknown]int // those in keys of indexes
+	key       []byte                 // buffer for the key of an index, overwritten by the next key
+	unknowns  map[*types.Unknown]int // numbers of the unknown values in keys of indexes
 }
 
 func (e *engine) print(text string) {
@@ -57,8 +57,8 @@ func (e *engine) print(text string) {
 	}
 }
 
-// loop runs all that can be run, and freezes what may be complete when nothing else goes on, until
-// nothing is left.
+// loop runs all ready units. When no unit is ready, it freezes variables that may be complete. It
+// returns when no unit is ready and no variable is left to freeze.
 func (e *engine) loop() *fail {
 	for round := 0; e.ready.first != nil || e.waiting.n+len(e.idle) > 0; round++ {
 		if round >= e.limits.Rounds {
@@ -105,7 +105,7 @@ func (e *scheduler) drain() *fail {
 	return nil
 }
 
-// again lets a unit wait for what turned out to be needed.
+// again makes a unit wait for the variables that its task turned out to need.
 func (e *scheduler) again(u *unit, vars []*variable) {
 	u.wait = 1
 	for _, v := range vars {
@@ -115,7 +115,7 @@ func (e *scheduler) again(u *unit, vars []*variable) {
 	u.done()
 }
 
-// freezeOne freezes the first candidate for which somebody waits and nothing is announced.
+// freezeOne freezes the first candidate that has waiters and no announced values.
 func (e *freezer) freezeOne() bool {
 	e.waiting.enqueue()
 	for e.waiting.n > 0 {
@@ -125,7 +125,7 @@ func (e *freezer) freezeOne() bool {
 		case v.potential() <= 0:
 			e.idle.push(v)
 		case v.late.promised > 0:
-			v.queued = false // it comes back with its next value
+			v.queued = false // it is queued again with its next value
 		default:
 			v.freeze()
 			return true
@@ -135,7 +135,7 @@ func (e *freezer) freezeOne() bool {
 	return false
 }
 
-// freezeAll freezes what nobody waits for, those that were set aside last first.
+// freezeAll freezes the idle variables, which have no waiters, in descending order of turns.
 func (e *freezer) freezeAll() {
 	e.waiting.frozen = e.waiting.turn
 	for _, v := range e.idle.drain() {
@@ -143,8 +143,8 @@ func (e *freezer) freezeAll() {
 	}
 }
 
-// enlist puts a variable that was made only when somebody asked for it where it would be if it had
-// always been there.
+// enlist queues a variable that was created on first access. It gets the place that it would have
+// if it had been created with its instance.
 func (e *freezer) enlist(v *variable, turn int64) {
 	v.queued, v.late.turn = true, turn
 	switch {
@@ -159,11 +159,12 @@ func (e *freezer) enlist(v *variable, turn int64) {
 	}
 }
 
-// isFrozen reports whether an open relation is frozen that has this turn and that nobody has asked
-// for.
+// isFrozen reports whether the open relation with this turn, which no unit has accessed, counts as
+// frozen.
 func (e *freezer) isFrozen(turn int64) bool { return turn <= e.waiting.frozen }
 
-// freezeStirred looks again at those for which nobody waited.
+// freezeStirred checks the idle variables that got waiters again, and freezes the first one that
+// has no announced values.
 func (e *freezer) freezeStirred() bool {
 	slices.SortFunc(
 		e.stirred,
@@ -189,7 +190,8 @@ func (e *freezer) freezeStirred() bool {
 	return false
 }
 
-// freezeCycle freezes one of the variables that wait for each other.
+// freezeCycle freezes one of the variables that wait for each other: the one of the lowest rank
+// among those with announced values and waiters.
 func (e *engine) freezeCycle() bool {
 	var first *variable
 	for u := e.first; u != nil; u = u.next {
@@ -211,7 +213,8 @@ func (e *engine) freezeCycle() bool {
 	return true
 }
 
-// finish looks for what is not complete when nothing goes on any more.
+// finish returns the problems of a run that has stopped: lookups without a match, incomplete
+// instances, and statements that still wait.
 func (e *engine) finish() []*fail {
 	var out []*fail
 	for _, entity := range e.program.entities {
@@ -241,7 +244,7 @@ func (e *engine) finish() []*fail {
 	return out
 }
 
-// annotations looks for annotations of relations that have no value.
+// annotations returns a problem for each annotation of a relation that has no known value.
 func (e *engine) annotations(entity *types.Entity) []*fail {
 	var out []*fail
 	for _, a := range entity.Own {
@@ -273,7 +276,8 @@ func (e *engine) annotations(entity *types.Entity) []*fail {
 	return out
 }
 
-// complete freezes what an instance holds, and looks for what it lacks.
+// complete freezes the attributes of an instance that may be complete, and returns problems for
+// missing implementations and attributes.
 func (e *engine) complete(o *Instance) []*fail {
 	var out []*fail
 	if o.done.last == nil {
@@ -308,7 +312,8 @@ func (e *engine) complete(o *Instance) []*fail {
 	return out
 }
 
-// endless says what kept going.
+// endless returns the problem of a model that does not terminate, with the positions of units that
+// are not done.
 func (e *engine) endless() *fail {
 	f := failed(
 		CodeEndless,

@@ -12,8 +12,8 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// Texts of what goes wrong most, with what was there, what was expected and what to do. The places
-// of problems are found by fail.in and fail.problem.
+// This file builds the messages of frequent problems: the actual value, the expected value and a
+// hint. The methods fail.in and fail.problem determine the positions.
 
 // of names an attribute with its instance.
 func (v *variable) of() string { return v.attr.Name + " of " + v.owner.String() }
@@ -47,13 +47,14 @@ func twice(v *variable, value types.Value, at *diag.Pos) *fail {
 	return f.with(v.at, first).with(at, other)
 }
 
-// isDefault reports whether a value that was set at a place is the default of the attribute.
+// isDefault reports whether a value with this position is the default of the attribute.
 func (v *variable) isDefault(at *diag.Pos) bool {
 	return v.owner != nil && at != nil && slices.ContainsFunc(v.owner.entity.AllDefaults(),
 		func(d types.Default) bool { return d.Name == v.attr.Name && d.At == at })
 }
 
-// selfSet says that an attribute that is called self gets a value: self is the instance already.
+// selfSet returns the problem of an assignment to an attribute with the name self, which always
+// holds the instance.
 func selfSet(v *variable, value types.Value) *fail {
 	f := &fail{
 		code: CodeDoubleSet, weight: 51, whole: true,
@@ -94,7 +95,7 @@ func overFull(v *variable, value types.Value, at *diag.Pos) *fail {
 	return f.with(v.attr.At, "the relation is defined here")
 }
 
-// notNull says that a relation to many that has values is set to null.
+// notNull returns the problem of setting a relation to many to null when it has values.
 func notNull(v *variable, at *diag.Pos) *fail {
 	f := &fail{
 		code: CodeNull, at: at, weight: 100, whole: true,
@@ -105,7 +106,7 @@ func notNull(v *variable, at *diag.Pos) *fail {
 	return f.with(v.attr.At, "the relation is defined here")
 }
 
-// notSet says that an optional relation is read that is empty.
+// notSet returns the problem of reading an optional relation that is empty.
 func notSet(v *variable) *fail {
 	f := &fail{
 		code: CodeOptional, weight: 61, message: "the optional relation " + v.of() +
@@ -118,7 +119,7 @@ func notSet(v *variable) *fail {
 	return f.with(v.attr.At, "the relation is defined here, with 0 as its lower bound")
 }
 
-// wrongType says that a value does not belong to the type of an attribute.
+// wrongType returns the problem of a value that does not match the type of an attribute.
 func wrongType(v *variable, value types.Value, err error) *fail {
 	f := typeFail(err)
 	if f.whole = true; f.code == CodeLimit {
@@ -133,7 +134,8 @@ func wrongType(v *variable, value types.Value, err error) *fail {
 	return f.with(v.attr.At, v.attr.Name+" is defined here")
 }
 
-// cure says how a value is made one of a type, where people often mean that.
+// cure returns a hint how to convert a value to the type, for frequent mistakes; "" for other
+// values.
 func cure(t types.Type, v types.Value) string {
 	if n, ok := t.(*types.Nullable); ok {
 		t = n.Of
@@ -174,8 +176,8 @@ func cure(t types.Type, v types.Value) string {
 	return ""
 }
 
-// typeFail says that a value does not belong to a type. A typedef that refuses it is the place
-// then, as for the reference.
+// typeFail returns the problem of a value that does not match a type. If the condition of a typedef
+// rejected the value, the position of the typedef is added, as in the reference compiler.
 func typeFail(err error) *fail {
 	f := &fail{code: CodeType, message: err.Error(), weight: 100}
 	var m *types.Mismatch
@@ -184,7 +186,7 @@ func typeFail(err error) *fail {
 		f.with(m.Type.At, "the type "+m.Type.Name+" is defined here")
 	}
 	var inner *fail
-	if errors.As(err, &inner) && inner.code == CodeLimit { // which says nothing of the value
+	if errors.As(err, &inner) && inner.code == CodeLimit { // a limit is no problem of the value
 		f.code, f.hint, f.weight = inner.code, inner.hint, inner.weight
 	}
 	if inner != nil {
@@ -194,7 +196,8 @@ func typeFail(err error) *fail {
 	return f
 }
 
-// lacking says what an instance lacks: attributes without a value, relations with too few.
+// lacking returns the problem of an incomplete instance: attributes without a value, and relations
+// with too few values.
 func (e *engine) lacking(o *Instance, vars []*variable) *fail {
 	var names, args []string
 	f := failed(CodeIncomplete, o.lastAt(), "")
@@ -218,8 +221,8 @@ func (e *engine) lacking(o *Instance, vars []*variable) *fail {
 	return f.madeAlsoAt(o)
 }
 
-// madeAlsoAt adds the other constructors that stand for an instance: what it lacks may be missing
-// in any of them.
+// madeAlsoAt adds the positions of the other constructors of the same instance, because the missing
+// attribute may belong into any of them.
 func (f *fail) madeAlsoAt(o *Instance) *fail {
 	const limit = 10
 	all := o.made.all()

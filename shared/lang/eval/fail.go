@@ -7,26 +7,28 @@ import (
 	"southbound/shared/diag"
 )
 
-// fail is what is wrong with a model. It finds its place on its way up: the innermost statement
-// that has one gives it.
+// fail is a problem of a model. It gets its position while it propagates up: the innermost
+// statement with a position sets it.
 type fail struct {
 	code    string
 	message string
 	hint    string
-	at      *diag.Pos // where it is reported
-	by      *diag.Pos // the place of the statement that it belongs to; nil as long as none is known
-	mark    *diag.Pos // the word that is wrong, where that is not where it is reported
+	at      *diag.Pos // the reported position
+	by      *diag.Pos // the position of its statement; nil until it is known
+	mark    *diag.Pos // the position of the wrong word, if it differs from at
 	cause   *fail
 	related []related
-	// weight orders several problems: what is more likely the reason of the others comes first.
+	// weight is the sort key of problems. A probable root cause has a lower weight than its
+	// consequences.
 	weight int
-	// whole says that the message names what it is about, so that nothing is put before it.
+	// whole marks a message that names its object, so that it gets no prefix.
 	whole bool
-	// unset are variables without which a plugin cannot go on. It is not a problem then.
+	// unset are variables that a plugin waits for. If there are any, the value is not a problem,
+	// and the call is repeated later.
 	unset []*variable
 }
 
-// related is another place that takes part.
+// related is a related position with its message.
 type related struct {
 	at      *diag.Pos
 	message string
@@ -51,7 +53,7 @@ func (f *fail) advise(format string, args ...any) *fail {
 	return f
 }
 
-// marking says which word is wrong.
+// marking sets the position of the wrong word.
 func (f *fail) marking(at *diag.Pos) *fail {
 	f.mark = at
 	return f
@@ -62,8 +64,8 @@ func (f *fail) heavy(weight int) *fail {
 	return f
 }
 
-// in says to which statement a problem belongs, unless an inner one is known, or it has to replace
-// that.
+// in sets the position of the statement of a problem. It keeps the position of an inner statement
+// unless replace is true.
 func (f *fail) in(at *diag.Pos, replace bool) *fail {
 	if f == nil || len(f.unset) > 0 {
 		return f
@@ -80,12 +82,12 @@ func (f *fail) in(at *diag.Pos, replace bool) *fail {
 	return f
 }
 
-// setting wraps what is wrong with the setting of an attribute.
+// setting wraps the problem of setting an attribute.
 func setting(o *Instance, name string, at *diag.Pos, cause *fail) *fail {
 	if cause == nil || len(cause.unset) > 0 {
 		return cause
 	}
-	if cause.code == CodeLimit || cause.code == CodeEndless { // which says nothing of the value
+	if cause.code == CodeLimit || cause.code == CodeEndless { // a limit is no problem of the value
 		return cause.in(at, false).growing(o, name, at)
 	}
 	return &fail{
@@ -98,10 +100,10 @@ func setting(o *Instance, name string, at *diag.Pos, cause *fail) *fail {
 	}
 }
 
-// growing adds to a bound that was met while a relation got a value how large that has become: a
-// loop over it may add to it.
+// growing adds the size of a relation to a limit that was exceeded while the relation got a value,
+// because a loop over the relation may add to it.
 func (f *fail) growing(o *Instance, name string, at *diag.Pos) *fail {
-	const large = 1000 // more than people mean
+	const large = 1000 // more values than people intend
 	v := o.variable(name)
 	if v == nil || v.attr == nil || v.kind != many || len(v.late.list.Items) < large {
 		return f
@@ -111,8 +113,8 @@ func (f *fail) growing(o *Instance, name string, at *diag.Pos) *fail {
 		len(v.late.list.Items)))
 }
 
-// problem returns a problem for people: what is innermost says what is wrong, and what is around it
-// where.
+// problem converts a fail to a diag.Problem. The innermost cause gives the message, and the outer
+// ones give the related positions.
 func (f *fail) problem() diag.Problem {
 	inner := f
 	var places []related
@@ -134,7 +136,7 @@ func (f *fail) problem() diag.Problem {
 		p.Pos = *at
 	}
 	if inner.mark != nil && f == inner && p.File == inner.mark.File {
-		if p.Line != inner.mark.Line { // of a long expression: the line that the reference names
+		if p.Line != inner.mark.Line { // for a long expression, at has the line that the reference compiler reports
 			places = append(places, related{at, "it belongs to this"})
 		}
 		p.Pos = *inner.mark
@@ -150,7 +152,7 @@ func (f *fail) problem() diag.Problem {
 	return p
 }
 
-// plainly leaves out the namespace of main.cf, which nobody writes.
+// plainly removes the internal namespace of main.cf, which models never write.
 func plainly(text string) string {
 	text = strings.ReplaceAll(text, " in the namespace "+Main, "")
 	return strings.ReplaceAll(text, Main+"::", "")

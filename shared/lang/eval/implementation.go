@@ -6,16 +6,16 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// subConstructor is `implement X using ... when ...` for one entity.
+// subConstructor is an `implement X using ... when ...` statement of one entity.
 type subConstructor struct {
 	at              *diag.Pos
-	when            node // nil for always
+	when            node // nil if there is no condition
 	implementations []*implementation
 }
 
 // implementation is a named block of statements for instances of an entity.
 type implementation struct {
-	name   string // with its namespace
+	name   string // the full name
 	entity *types.Entity
 	at     *diag.Pos
 	ns     *namespace
@@ -24,7 +24,7 @@ type implementation struct {
 	body   *body
 }
 
-// build starts what implementations do for an instance.
+// build starts the tasks that apply implementations to an instance.
 func (e *engine) build(o *Instance) *fail {
 	for _, sub := range e.program.builders(o.entity) {
 		var f frame
@@ -39,7 +39,7 @@ func (e *engine) build(o *Instance) *fail {
 	return nil
 }
 
-// building is a subConstructor at work.
+// building is the task of a subConstructor for one instance.
 type building struct {
 	sub      *subConstructor
 	instance *Instance
@@ -47,8 +47,8 @@ type building struct {
 
 func (b *building) pos() *diag.Pos { return b.sub.at }
 
-// goesOn returns the place of a task for one that goes on too long: what makes an instance says
-// more than what follows from that.
+// goesOn returns the position to report for a task of a run that takes too long. For
+// implementations, this is the constructor of the instance, which is closer to the cause.
 func goesOn(t task) *diag.Pos {
 	if b, follows := t.(*building); follows {
 		return b.instance.lastAt()

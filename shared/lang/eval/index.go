@@ -10,15 +10,15 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// named is a value with the name of an attribute.
+// named is the value of a named attribute or argument.
 type named struct {
-	literal bool // of an argument: the call has it as a literal
+	literal bool // the call has the value as a literal
 	name    string
 	value   types.Value
-	at      *diag.Pos // of the value, where it stands in a constructor
+	at      *diag.Pos // position of the value in a constructor
 }
 
-// place returns where the value stands; other, if that is not known.
+// place returns the position of the value, or other if that is not known.
 func (n *named) place(other *diag.Pos) *diag.Pos {
 	if n.at != nil {
 		return n.at
@@ -26,8 +26,8 @@ func (n *named) place(other *diag.Pos) *diag.Pos {
 	return other
 }
 
-// register counts an instance for its entity and those that it extends, and enters it in their
-// indexes.
+// register counts an instance for its entity and for the entities that this extends, and adds the
+// instance to their indexes.
 func (e *indexes) register(o *Instance) *fail {
 	d := e.data(o.entity)
 	if d.line == nil {
@@ -43,7 +43,8 @@ func (e *indexes) register(o *Instance) *fail {
 	return nil
 }
 
-// lineOf returns an entity and all that it extends, each behind the first of those that extend it.
+// lineOf returns an entity and all entities that it extends, each after the first entity that
+// extends it.
 func lineOf(entity *types.Entity, line []*types.Entity) []*types.Entity {
 	if slices.Contains(line, entity) {
 		return line
@@ -55,17 +56,17 @@ func lineOf(entity *types.Entity, line []*types.Entity) []*types.Entity {
 	return line
 }
 
-// entityData is what a run knows of an entity.
+// entityData is the run-time state of an entity.
 type entityData struct {
-	line    []*types.Entity // itself, and those that it extends
+	line    []*types.Entity // the entity and the entities that it extends
 	count   int
-	closed  int // how many of its attributes are not open relations
+	closed  int // number of its attributes that are not open relations
 	index   map[string]*Instance
 	lookups map[string][]lookup
-	keys    []string // of lookups, in order
+	keys    []string // keys of lookups, in order of their first lookup
 }
 
-// lookup is a search for an instance that is not there yet.
+// lookup is an index lookup whose instance does not exist yet.
 type lookup struct {
 	target *variable
 	at     *diag.Pos
@@ -73,7 +74,7 @@ type lookup struct {
 
 func (e *indexes) data(entity *types.Entity) *entityData { return &e.perEntity[entity.ID] }
 
-// keysHint says which keys of an index are near to one, or which there are.
+// keysHint returns a hint with a similar key of an index, or with some of its keys.
 func (d *entityData) keysHint(key string) string {
 	keys := slices.Sorted(maps.Keys(d.index))
 	const limit = 1000
@@ -90,8 +91,8 @@ func (d *entityData) keysHint(key string) string {
 	return "there are those with " + strings.Join(keys, "; ")
 }
 
-// indexKey returns the key of values in an index whose names are sorted, which holds until the next
-// one is made; false if one of them has no value.
+// indexKey returns the key of values in an index with sorted names; false if an attribute has no
+// value. The next call overwrites the key.
 func (e *indexes) indexKey(
 	names []string, value func(name string) (types.Value, bool),
 ) ([]byte, bool, *fail) {
@@ -123,7 +124,7 @@ func (e *indexes) indexKey(
 	return key, true, nil
 }
 
-// numberOf tells unknown values apart: each equals itself alone.
+// numberOf numbers unknown values, because an unknown value equals only itself.
 func (e *indexes) numberOf(u *types.Unknown) int {
 	n, ok := e.unknowns[u]
 	if !ok {
@@ -136,7 +137,7 @@ func (e *indexes) numberOf(u *types.Unknown) int {
 	return n
 }
 
-// enter enters an instance in the indexes of an entity.
+// enter adds an instance to the indexes of an entity, and resolves the lookups that wait for it.
 func (e *indexes) enter(o *Instance, entity *types.Entity, d *entityData) *fail {
 	for _, names := range entity.Indexes {
 		key, ok, f := e.indexKey(names, func(name string) (types.Value, bool) {
@@ -178,8 +179,8 @@ func (e *indexes) enter(o *Instance, entity *types.Entity, d *entityData) *fail 
 	return nil
 }
 
-// find looks for an instance by an index. Without a target it returns what is there; with one, that
-// gets the instance, now or later.
+// find searches an instance by an index. Without a target, it returns the existing instance, or
+// nil. With a target, it sets the target to the instance now, or when the instance is created.
 func (e *indexes) find(
 	entity *types.Entity,
 	values []named,
@@ -221,7 +222,7 @@ func (e *indexes) find(
 	return nil, nil
 }
 
-// indexed returns the instance with these values in an index, nil if there is none, and their key.
+// indexed returns the instance with these values in an index, or nil, and the key of the values.
 func (e *indexes) indexed(
 	entity *types.Entity, names []string, values []named,
 ) (*Instance, []byte, *fail) {
@@ -236,7 +237,7 @@ func (e *indexes) indexed(
 	return e.data(entity).index[string(key)], key, f
 }
 
-// eachOnce reports a name that is among values twice.
+// eachOnce returns a problem if a name occurs twice among values.
 func eachOnce(values []named, at *diag.Pos) *fail {
 	for i, n := range values {
 		if has(values[:i], n.name) {
@@ -296,7 +297,7 @@ func indexHint(entity *types.Entity) string {
 	return "its indexes are over " + strings.Join(out, " and ")
 }
 
-// asIndexed makes a whole number a float where the attribute is one, so that 1 finds 1.0.
+// asIndexed converts an int to a float if the attribute is a float, so that 1 matches 1.0.
 func asIndexed(a *types.Attribute, v types.Value) types.Value {
 	t := a.Type
 	if n, ok := t.(*types.Nullable); ok {

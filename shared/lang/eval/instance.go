@@ -13,23 +13,23 @@ import (
 type Instance struct {
 	engine *engine
 	entity *types.Entity
-	vars   []*variable // of its attributes; nil for an open relation as long as nobody asks for it
-	self   *variable   // nil as long as nobody asks for it
-	turn   int64       // of the first attribute, among what can be frozen
+	vars   []*variable // one for each attribute; nil for an open relation before its first access
+	self   *variable   // nil before its first access
+	turn   int64       // turn of the first attribute among the candidates for a freeze
 	number int32
-	depth  int32 // how many implementations were one in the other where it was made
+	depth  int32 // nesting depth of implementations at its construction
 	made   made
 	done   applied
 	scope  scope
 }
 
-// made is where an instance was made last, and before that.
+// made is a linked list of the positions of the constructors of an instance, the last one first.
 type made struct {
 	at     *diag.Pos
 	before *made
 }
 
-// all returns the places in order.
+// all returns the positions in order.
 func (m *made) all() []*diag.Pos {
 	var out []*diag.Pos
 	for ; m != nil; m = m.before {
@@ -39,13 +39,14 @@ func (m *made) all() []*diag.Pos {
 	return out
 }
 
-// applied are implementations that were applied to an instance. Most instances have one.
+// applied is a linked list of the implementations that were applied to an instance. Most instances
+// have one.
 type applied struct {
 	last   *implementation
 	before *applied
 }
 
-// add adds an implementation; false if it is there already.
+// add adds an implementation, and returns false if it was added before.
 func (a *applied) add(i *implementation) bool {
 	if a.last == nil {
 		a.last = i
@@ -76,7 +77,7 @@ func (o *Instance) String() string {
 	return o.entity.FullName() + " (made at " + strings.Join(places, ", ") + ")"
 }
 
-// Text implements types.Object: what the reference compiler puts into texts.
+// Text implements types.Object: the form that the reference compiler inserts into texts.
 func (o *Instance) Text() string {
 	var places []string
 	for _, at := range o.made.all() {
@@ -85,7 +86,7 @@ func (o *Instance) Text() string {
 	return o.entity.FullName() + " (instantiated at " + strings.Join(places, ",") + ")"
 }
 
-// Pos returns where the instance was made.
+// Pos returns the position of the last constructor of the instance.
 func (o *Instance) Pos() diag.Pos { return *o.made.at }
 
 // variable returns the variable of an attribute, or self; nil if there is none.
@@ -102,9 +103,9 @@ func (o *Instance) variable(name string) *variable {
 	return o.self
 }
 
-// ask returns the variable of an attribute, by its number. That of an open relation is made when
-// somebody asks for it first, as few do; it stands among what can be frozen as if it had always
-// been there.
+// ask returns the variable of the attribute with this number. An open relation gets its variable on
+// first access, because models access few of them. The variable takes the place among the
+// candidates for a freeze that it would have if it had always existed.
 func (o *Instance) ask(i int) *variable {
 	if v := o.vars[i]; v != nil {
 		return v
@@ -118,7 +119,7 @@ func (o *Instance) ask(i int) *variable {
 	return v
 }
 
-// Value returns what an attribute holds; false if there is no such attribute, or it holds nothing.
+// Value returns the value of an attribute; false if the attribute does not exist or has no value.
 func (o *Instance) Value(name string) (types.Value, bool) {
 	i := o.entity.Place(name)
 	if i < 0 {
@@ -136,8 +137,8 @@ func (o *Instance) Value(name string) (types.Value, bool) {
 	return out, f == nil
 }
 
-// Place returns where an attribute got its value, or where the instance was made if that is not
-// known.
+// Place returns the position where an attribute got its value. If that is not known, or the value
+// is a default, it returns the position of the constructor.
 func (o *Instance) Place(name string) diag.Pos {
 	if i := o.entity.Place(name); i >= 0 {
 		v := o.vars[i].real()
@@ -148,7 +149,7 @@ func (o *Instance) Place(name string) diag.Pos {
 	return o.Pos()
 }
 
-// lastAt returns where the instance was made last.
+// lastAt returns the position of the last constructor of the instance.
 func (o *Instance) lastAt() *diag.Pos { return o.made.at }
 
 func (o *Instance) setAttribute(name string, value types.Value, at *diag.Pos, turn bool) *fail {
@@ -165,7 +166,7 @@ func (o *Instance) setAttribute(name string, value types.Value, at *diag.Pos, tu
 	return setting(o, name, o.lastAt(), v.set(value, at, turn))
 }
 
-// make makes an instance with the values of its indexed attributes.
+// make creates an instance with the values of its indexed attributes.
 func (e *engine) make(
 	entity *types.Entity,
 	values []named,
@@ -191,8 +192,8 @@ func (e *engine) make(
 	return o, e.register(o)
 }
 
-// furnish makes the variables of an instance, but for open relations. One that a policy orders has
-// to be among what can be frozen from the start.
+// furnish creates the variables of an instance, except those of open relations. A relation that a
+// policy orders must be a candidate for a freeze from the start, so it gets its variable here.
 func (e *engine) furnish(o *Instance) {
 	d, all := e.data(o.entity), o.entity.All()
 	if d.closed == 0 {

@@ -8,10 +8,10 @@ import (
 // indexNode looks up an instance, and waits for it.
 type indexNode struct {
 	shape
-	entity *types.Entity // nil for a look-up by a relation
-	of     node          // the instance that has the relation
-	name   string        // of the relation
-	args   []argument    // in the frame of the look-up
+	entity *types.Entity // nil for a lookup by a relation
+	of     node          // the instance with the relation
+	name   string        // name of the relation
+	args   []argument    // in the frame of the lookup
 	size   int
 	slot   int
 }
@@ -108,7 +108,7 @@ func (n *indexNode) search(u *unit, s *scope, result *variable) *fail {
 	return x
 }
 
-// relation returns the other end of the relation by which a look-up goes.
+// relation returns the other end of the relation of a lookup.
 func (n *indexNode) relation(root types.Value) (*types.Attribute, *fail) {
 	o, ok := root.(*Instance)
 	if !ok {

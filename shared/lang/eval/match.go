@@ -1,6 +1,6 @@
 package eval
 
-// MatchRegex reports whether a text begins with what a regular expression of Python describes.
+// MatchRegex reports whether the beginning of a text matches a Python regular expression.
 func MatchRegex(regex, text string) (bool, error) {
 	re, err := pattern(regex)
 	if err != nil {
@@ -9,7 +9,7 @@ func MatchRegex(regex, text string) (bool, error) {
 	return re.matches(text)
 }
 
-// pluginNamed returns the plugin of a name with its namespace; nil if there is none.
+// pluginNamed returns the plugin with this full name; nil if there is none.
 func (p *program) pluginNamed(name string) *boundPlugin {
 	for q, bound := range p.plugins {
 		if q.Name == name {

@@ -11,39 +11,40 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// namespace holds the names of a module or of a part of one.
+// namespace holds the names of a module or of a submodule.
 type namespace struct {
-	name     string // as it is written: a::b
+	name     string // the full name: a::b
 	parent   *namespace
 	types    map[string]any // *types.Entity, *types.Typedef, *implementation or *Plugin
 	visible  map[string]*view
-	block    *block // its statements; nil for a namespace without a file
+	block    *block // the statements of its file; nil if it has no file
 	scope    *scope
 	file     *file
 	children map[string]*namespace
-	// importable are, of the root, full names of types that could be imported.
+	// importable, which only the root has, are the full names of types in modules that are not
+	// imported.
 	importable []string
 }
 
-// view is a namespace that can be seen from another one.
+// view is a namespace that is visible in another namespace.
 type view struct {
 	target *namespace
-	at     *diag.Pos // of the import; nil for what is seen without one
+	at     *diag.Pos // the position of the import; nil if the namespace is visible without an import
 }
 
-// file is a text with its tokens, for places.
+// file is a parsed file; it allocates the positions of its tokens.
 type file struct {
 	path   string
 	syntax *syntax.File
-	places []diag.Pos // with room for more: each by itself would take longer
+	places []diag.Pos // the current block of positions, since single allocations are slower
 }
 
-// token returns the place of a token.
+// token returns the position of a token.
 func (f *file) token(i int32) *diag.Pos {
 	return f.place(f.syntax.Tokens[i].Pos)
 }
 
-// place returns a place of the file.
+// place returns the diag.Pos of a position in the file.
 func (f *file) place(p syntax.Pos) *diag.Pos {
 	const together = 32
 	if len(f.places) == cap(f.places) {
@@ -53,8 +54,9 @@ func (f *file) place(p syntax.Pos) *diag.Pos {
 	return &f.places[len(f.places)-1]
 }
 
-// onLine returns where a node begins if that is on the line of a token, and else the token: the
-// line is what the reference says, the column what people look at.
+// onLine returns the start of a node if the node starts on the line of the token, else the position
+// of the token. The reference compiler reports the line of the token, and the start of the node is
+// the better column.
 func (f *file) onLine(n syntax.Node, i int32) *diag.Pos {
 	if from := n.Tokens().From; f.syntax.Tokens[from].Pos.Line == f.syntax.Tokens[i].Pos.Line {
 		return f.token(from)
@@ -62,7 +64,7 @@ func (f *file) onLine(n syntax.Node, i int32) *diag.Pos {
 	return f.token(i)
 }
 
-// pos returns where a node begins.
+// pos returns the start of a node.
 func (f *file) pos(n syntax.Node) *diag.Pos { return f.token(n.Tokens().From) }
 
 func (n *namespace) child(name string) *namespace {
@@ -84,7 +86,7 @@ func (n *namespace) child(name string) *namespace {
 	return c
 }
 
-// namespaceOf returns the namespace of a name, made if it is not there.
+// namespaceOf returns the namespace with this name, and creates it if it does not exist.
 func (p *program) namespaceOf(name string) *namespace {
 	n := p.root
 	for part := range strings.SplitSeq(name, "::") {
@@ -93,7 +95,7 @@ func (p *program) namespaceOf(name string) *namespace {
 	return n
 }
 
-// within splits a name into its namespace, "" for none, and what is behind it.
+// within splits a full name into its namespace, "" if it has none, and its last part.
 func within(name string) (ns, last string) {
 	if i := strings.LastIndex(name, "::"); i >= 0 {
 		return name[:i], name[i+2:]
@@ -101,7 +103,7 @@ func within(name string) (ns, last string) {
 	return "", name
 }
 
-// typeOf finds a type, an implementation or a plugin by its name.
+// typeOf returns the type, implementation or plugin with this name.
 func (n *namespace) typeOf(name string, at *diag.Pos) (any, *fail) {
 	ns, last := within(name)
 	if ns != "" {
@@ -144,10 +146,10 @@ func (n *namespace) typeNames() []string {
 	return out
 }
 
-// elsewhere says where a name may be meant to come from: a namespace that is imported, one that
-// could be, or, if none has it, the nearest name of all.
+// elsewhere returns a hint for a name that is not defined: a namespace that is imported and has the
+// name, else one that can be imported, else the most similar name.
 func (n *namespace) elsewhere(name string, near []string) string {
-	seen := map[string]bool{} // full names as they are written here
+	seen := map[string]bool{} // full names in the notation of this namespace
 	for as, v := range n.visible {
 		for t := range v.target.types {
 			seen[as+"::"+t] = true
@@ -182,7 +184,7 @@ func (n *namespace) elsewhere(name string, near []string) string {
 	return ""
 }
 
-// foreign says what other languages' names of types are here.
+// foreign maps type names of other languages to hints.
 var foreign = map[string]string{
 	"any": "an attribute has one type: string, int, float, bool, dict, an entity or a " +
 		"typedef; only parameters of plugins are of any",
@@ -198,7 +200,8 @@ var foreign = map[string]string{
 	"text":    "did you mean string?",
 }
 
-// nearestLast returns the full name whose last part is nearest to a name; "" if none is near.
+// nearestLast returns the full name whose last part is most similar to a name; "" if none is
+// similar.
 func nearestLast(name string, full []string) string {
 	best, least := "", len(name)/3+1
 	for _, f := range full {
@@ -209,7 +212,7 @@ func nearestLast(name string, full []string) string {
 	return best
 }
 
-// top returns the root of all namespaces.
+// top returns the root namespace.
 func (n *namespace) top() *namespace {
 	for n.parent != nil {
 		n = n.parent
@@ -217,7 +220,7 @@ func (n *namespace) top() *namespace {
 	return n
 }
 
-// everything returns the full names of all types that an import could give, in order.
+// everything returns the sorted full names of all types that can be imported.
 func (n *namespace) everything() []string {
 	out := slices.Clone(n.importable)
 	var walk func(n *namespace)
@@ -236,7 +239,8 @@ func (n *namespace) everything() []string {
 	return slices.Compact(out)
 }
 
-// importHint says how a namespace that is not known here is made so, or which one may be meant.
+// importHint returns a hint for a namespace that is not visible: the import to add, or a similar
+// name.
 func (n *namespace) importHint(ns, last string) string {
 	var names []string
 	for as := range n.visible {
@@ -263,7 +267,7 @@ func (n *namespace) importHint(ns, last string) string {
 	return "write `import " + ns + "` at the top of the file, if there is such a module"
 }
 
-// DidYouMean names the nearest of several names; "" if none is near.
+// DidYouMean returns a hint with the most similar of several names; "" if none is similar.
 func DidYouMean(name string, names []string) string {
 	if best := nearest(name, names); best != "" {
 		return "did you mean " + best + "?"
@@ -271,9 +275,9 @@ func DidYouMean(name string, names []string) string {
 	return ""
 }
 
-// nearest returns the nearest of several names; "" if none is near.
+// nearest returns the most similar of several names; "" if none is similar.
 func nearest(name string, names []string) string {
-	best, least := "", min(len(name)/3+2, len(name)) // one in which all is different is not near
+	best, least := "", min(len(name)/3+2, len(name)) // a name in which all letters differ is not similar
 	for _, n := range names {
 		if d := distance(name, n); d < least || d == least && best != "" && n < best {
 			best, least = n, d
@@ -282,7 +286,7 @@ func nearest(name string, names []string) string {
 	return best
 }
 
-// distance counts the letters in which two names differ.
+// distance returns the edit distance of two names.
 func distance(a, b string) int {
 	const limit = 64
 	if len(a) > limit || len(b) > limit {
@@ -307,7 +311,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// namespaceSeen returns a namespace that can be seen from this one.
+// namespaceSeen returns the namespace that is visible under this name.
 func (n *namespace) namespaceSeen(name string, at *diag.Pos) (*namespace, *fail) {
 	if v := n.visible[name]; v != nil {
 		return v.target, nil

@@ -8,7 +8,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// constant is a value that the text says.
+// constant is a literal value.
 type constant struct {
 	shape
 	result types.Value
@@ -18,12 +18,12 @@ func (n *constant) emit(*engine, *scope, frame) *fail                       { re
 func (n *constant) gradual(*engine, *scope, frame, collector) (bool, *fail) { return false, nil }
 func (n *constant) value(*engine, *scope, frame) (types.Value, *fail)       { return n.result, nil }
 
-// refNode is a variable.
+// refNode is a reference to a variable.
 type refNode struct {
 	shape
 	where spot
 	slot  int
-	mark  *diag.Pos // the name, where it stands in a text; nil if that begins with it
+	mark  *diag.Pos // position of the name inside a text; nil if the node starts with the name
 }
 
 func (n *refNode) emit(_ *engine, s *scope, f frame) *fail {
@@ -46,7 +46,7 @@ func (n *refNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
 	return f.get(n.slot), nil
 }
 
-// attrNode is an attribute of what another node leads to.
+// attrNode is an attribute of the instance that another node computes.
 type attrNode struct {
 	shape
 	member
@@ -63,7 +63,7 @@ func (n *attrNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
 	return f.get(n.slot), nil
 }
 
-// start makes a proxy, and connects it as soon as the instance is known.
+// start creates a proxy, and connects it when the instance is known.
 func (n *attrNode) start(e *engine, s *scope, f frame, c collector, unset bool) *fail {
 	p := newProxy(c, n.at)
 	by, x := e.hook(hook{&n.member, n.at, s, p, unset})
@@ -75,27 +75,27 @@ func (n *attrNode) start(e *engine, s *scope, f frame, c collector, unset bool) 
 	return nil
 }
 
-// member is an attribute of what a node leads to.
+// member is an attribute of the instance that a node computes.
 type member struct {
-	of   node // in a frame of its own
+	of   node // has its own frame
 	name string
-	mark *diag.Pos // the name; nil if that is not known
+	mark *diag.Pos // position of the name; nil if it is not known
 }
 
-// hook is a task that gives the variable of an attribute to a user as soon as the instance is
-// known. With unset, an optional relation on the way that is empty is given instead.
+// hook is a task that passes the variable of an attribute to a user when the instance is known.
+// With unset, if an optional relation on the path is empty, the user gets that relation instead.
 type hook struct {
 	member *member
-	at     *diag.Pos // where problems are reported
+	at     *diag.Pos // position of problems
 	scope  *scope
 	user   user
 	unset  bool
 }
 
-// user is what a variable is found for.
+// user receives the variable that a hook finds.
 type user interface{ use(*variable) *fail }
 
-// hook starts a hook. It returns what waits for the instance.
+// hook starts a hook. It returns the unit that waits for the instance.
 func (e *engine) hook(h hook) (*unit, *fail) {
 	f := e.frame(h.member.of)
 	if x := emitPath(e, h.scope, h.member.of, f, h.unset); x != nil {
@@ -130,7 +130,7 @@ func (h *hook) find(u *unit) *fail {
 	return h.user.use(v)
 }
 
-// emitPath is emit of a variable or of an attribute of one, with the unset of hook.
+// emitPath is emit for a variable or an attribute path. unset has the meaning of hook.unset.
 func emitPath(e *engine, s *scope, of node, f frame, unset bool) *fail {
 	if a, ok := of.(*attrNode); ok {
 		return a.start(e, s, f, nil, unset)
@@ -181,7 +181,7 @@ func attributeNames(e *types.Entity) []string {
 	return out
 }
 
-// part is a piece of a text: what is written, or a value.
+// part is a part of a text: literal characters or a value.
 type part struct {
 	text       string
 	of         node
@@ -190,11 +190,11 @@ type part struct {
 	spec       []part
 }
 
-// formatNode is a text with values in it.
+// formatNode is a text with interpolated values.
 type formatNode struct {
 	shape
 	parts  []part
-	python bool // an f-string
+	python bool // f-string
 }
 
 func (n *formatNode) gradual(e *engine, s *scope, f frame, _ collector) (bool, *fail) {
@@ -234,7 +234,7 @@ func (n *formatNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	return text, nil
 }
 
-// listNode is a list of values that have to be computed.
+// listNode is a list of computed values.
 type listNode struct {
 	shape
 	items []node
@@ -250,7 +250,7 @@ func (n *listNode) emit(e *engine, s *scope, f frame) *fail {
 	return nil
 }
 
-// gradual starts each element by itself.
+// gradual starts the computation of each element separately.
 func (n *listNode) gradual(e *engine, s *scope, f frame, c collector) (bool, *fail) {
 	if len(n.items) == 0 {
 		return true, nil
@@ -285,7 +285,7 @@ func (n *listNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	return out, e.made(out, n.at)
 }
 
-// dictNode is a dictionary of values that have to be computed.
+// dictNode is a dictionary of computed values.
 type dictNode struct {
 	shape
 	keys   []string
@@ -317,7 +317,7 @@ func (n *dictNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	return out, e.made(out, n.at)
 }
 
-// lookupNode is the value of a key, the right one of the pair, in a dict, the left one.
+// lookupNode is the lookup of a key (right) in a dict (left).
 type lookupNode struct{ pair }
 
 func (n *lookupNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {

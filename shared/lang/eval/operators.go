@@ -5,7 +5,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// pair are the two operands of an operation that needs both.
+// pair holds the two operands of an operation that needs both.
 type pair struct {
 	shape
 	left, right node
@@ -30,7 +30,7 @@ func (n *pair) both(e *engine, s *scope, f frame) (a, b types.Value, x *fail) {
 	return a, b, x
 }
 
-// binaryNode is an operation that needs both of its sides.
+// binaryNode is an operation that needs both operands.
 type binaryNode struct {
 	pair
 	op string
@@ -54,7 +54,7 @@ func (n *binaryNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	return v, e.made(v, n.at)
 }
 
-// operate computes a op b; unknown, if one of them is.
+// operate computes a op b; the result is unknown if an operand is unknown.
 func operate(op string, a, b types.Value) (types.Value, error) {
 	if types.IsUnknown(a) || types.IsUnknown(b) {
 		return &types.Unknown{}, nil
@@ -70,7 +70,7 @@ func operate(op string, a, b types.Value) (types.Value, error) {
 	return types.Arithmetic(op, a, b)
 }
 
-// inNode asks whether a value is in a list, or a key in a dict.
+// inNode tests whether a value is in a list, or is a key of a dict.
 type inNode struct{ pair }
 
 func (n *inNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
@@ -88,14 +88,14 @@ func (n *inNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	return v, nil
 }
 
-// notIn says that `in` cannot look into a value.
+// notIn returns the problem of `in` with a value that is neither a list nor a dict.
 func notIn(v types.Value, at *diag.Pos) *fail {
 	const text = "`in` looks into a list or a dict, and this is %s"
 	return failed(CodeOperator, at, text, types.Kind(v)).heavy(10)
 }
 
-// contains reports whether a value is in a list or a key in a dict: unknown, if that depends on an
-// unknown value.
+// contains reports whether a value is in a list or is a key of a dict. The result is unknown if it
+// depends on an unknown value.
 func contains(a, b types.Value) (types.Value, bool) {
 	if types.IsUnknown(a) {
 		return &types.Unknown{}, true
@@ -149,7 +149,7 @@ func (n *notNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	return !b, nil
 }
 
-// matchNode asks whether a text matches a regular expression from its beginning.
+// matchNode tests whether a text matches a regular expression from its beginning.
 type matchNode struct {
 	shape
 	of node
@@ -175,11 +175,11 @@ func (n *matchNode) value(e *engine, s *scope, f frame) (types.Value, *fail) {
 	return ok, nil
 }
 
-// lazyNode is `and` or `or`. What is on the right does not even begin if the left side decides.
+// lazyNode is `and` or `or`. The right operand does not start if the left one decides the result.
 type lazyNode struct {
 	shape
 	or          bool
-	left, right node // in frames of their own
+	left, right node // in their own frames
 	slot        int
 }
 
@@ -234,10 +234,10 @@ func (n *lazyNode) value(_ *engine, _ *scope, f frame) (types.Value, *fail) {
 	return f.get(n.slot), nil
 }
 
-// choiceNode is `test ? yes : no`. Only one of the two begins.
+// choiceNode is `test ? yes : no`. Only the chosen branch starts.
 type choiceNode struct {
 	shape
-	test, yes, no node // in frames of their own
+	test, yes, no node // in their own frames
 	slot          int
 }
 
@@ -287,7 +287,7 @@ func (n *choiceNode) start(e *engine, s *scope, f frame, c collector) *fail {
 	return nil
 }
 
-// follow computes a node for a result, and for a consumer that takes values one by one.
+// follow computes a node, passes its values to the collector, and sets the result.
 func (e *engine) follow(n node, s *scope, c collector, at *diag.Pos, result *variable) *fail {
 	f := e.frame(n)
 	tells := false
@@ -320,11 +320,11 @@ func (e *engine) follow(n node, s *scope, c collector, at *diag.Pos, result *var
 	return nil
 }
 
-// definedNode is `is defined` of a variable or of an attribute.
+// definedNode is `is defined` for a variable or an attribute.
 type definedNode struct {
 	shape
-	where  spot // of a variable
-	member      // of nothing for a variable
+	where  spot // for a variable
+	member      // empty for a variable
 	slot   int
 }
 
@@ -355,14 +355,15 @@ func (n *definedNode) emit(e *engine, s *scope, f frame) *fail {
 	return nil
 }
 
-// definedness learns whether a variable is defined as soon as that is certain.
+// definedness decides whether a variable is defined as soon as the answer is certain.
 type definedness struct {
 	node   *definedNode
 	engine *engine
 	result *variable
 }
 
-// pure implements collector: an empty list is not defined, which is known when it is complete.
+// pure implements collector. It returns false, because an empty list is not defined, which is only
+// known when the list is complete.
 func (d *definedness) pure() bool { return false }
 
 func (d *definedness) receive(v types.Value, _ *diag.Pos) (bool, *fail) {

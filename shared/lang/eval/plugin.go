@@ -12,28 +12,29 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// Plugin is a function that models call.
+// Plugin is a function that models can call.
 type Plugin struct {
 	Name   string // with its namespace: std::count
-	Doc    string // what it does and returns, in a sentence or more; parameters by their names
+	Doc    string // the effect and the result, in a sentence or more; parameters by their names
 	Params []Param
-	Rest   *Param // *args: what further values are; nil where there are none
-	Named  *Param // **kwargs: what further named values are
-	Result string // its type, as Param.Type
-	// AllowUnknown calls the plugin for unknown arguments too. Without it the result is unknown if
-	// an argument is.
+	Rest   *Param // *args: the type of further positional values; nil if the plugin accepts none
+	Named  *Param // **kwargs: the type of further named values; nil if the plugin accepts none
+	Result string // type of the result, in the syntax of Param.Type
+	// AllowUnknown passes unknown arguments to the plugin. Otherwise, if an argument is unknown,
+	// the result is unknown without a call.
 	AllowUnknown bool
-	// InContext says that the plugin needs the Context of a call in a model; a typedef cannot call
-	// it.
+	// InContext marks a plugin that needs the Context of a call in a model. A typedef cannot call
+	// such a plugin.
 	InContext  bool
 	Deprecated bool
 	ReplacedBy string // the plugin to use instead of a deprecated one
 	Call       func(c *Context, a Args) (types.Value, error)
-	// At is where it is defined; nil for one of the program.
+	// At is the position of the definition; nil for a built-in plugin.
 	At *diag.Pos
 }
 
-// pos returns where it is defined, or its name where that is in the program.
+// pos returns the position of the definition. For a built-in plugin, the name takes the place of
+// the file.
 func (p *Plugin) pos() *diag.Pos {
 	if p.At != nil {
 		return p.At
@@ -41,14 +42,14 @@ func (p *Plugin) pos() *diag.Pos {
 	return &diag.Pos{File: p.Name}
 }
 
-// PluginError is an error of a plugin that knows places of its own.
+// PluginError is the error of a plugin that reports positions of its own.
 type PluginError struct {
 	Message string
 	Hint    string
-	// Code is CodePlugin if it is empty. CodeArguments marks a call that is wrong whatever its values
-	// are.
+	// Code is the code of the problem; "" stands for CodePlugin. CodeArguments marks a call that is
+	// invalid for all values.
 	Code   string
-	Places []diag.Related // the one where it happened first
+	Places []diag.Related // the position of the error first
 }
 
 // Error implements error.
@@ -57,35 +58,35 @@ func (e *PluginError) Error() string { return e.Message }
 // Param is a parameter of a plugin.
 type Param struct {
 	Name string
-	// Type is a type as models write it (string, int[], std::Host, port?), or list, dict, any,
-	// null, or several with | between them.
+	// Type is a type in the syntax of models (string, int[], std::Host, port?), or list, dict, any
+	// or null. The character | separates alternatives.
 	Type string
-	// Default is what it is when a call does not say; nil where it has to.
+	// Default is the value for calls without this argument; nil if the argument is required.
 	Default types.Value
-	// ByName says that it is only given by its name.
+	// ByName marks a parameter that callers can only pass by name.
 	ByName bool
 }
 
-// Args are the arguments of a call: one for each of Params, in their order, then those for Rest;
-// Named has those for Named, or is nil.
+// Args are the arguments of a call. Values has one value for each of Plugin.Params, in the same
+// order. Rest has the values for Plugin.Rest. Named has the values for Plugin.Named, or is nil.
 type Args struct {
 	Values []types.Value
 	Rest   []types.Value
 	Named  *types.Dict
 
-	literal []bool // of Values
+	literal []bool // reports which of Values are literals
 }
 
-// Literal reports whether an argument is a literal in the text of the call, so that it comes from
-// the author of the model. A variable, an attribute and a text with values in it are no literals,
-// and neither is an argument of a call by another plugin or a template.
+// Literal reports whether the text of the call contains the argument as a literal, so that the
+// value comes from the author of the model. Variables, attributes and interpolated texts are not
+// literals. Neither are the arguments of a call from another plugin or a template.
 func (a Args) Literal(i int) bool { return i < len(a.literal) && a.literal[i] }
 
-// Text returns an argument that is a string; "" for null.
+// Text returns a string argument; "" for null.
 func (a Args) Text(i int) string { s, _ := a.Values[i].(string); return s }
 
-// Int returns an argument that is an int, or the int64 nearest to it; 0 for null. Number returns
-// all of it.
+// Int returns an int argument, or the nearest int64 if the argument does not fit; 0 for null.
+// Number returns the exact value.
 func (a Args) Int(i int) int64 {
 	switch n := a.Number(i); {
 	case n.IsInt64():
@@ -96,7 +97,7 @@ func (a Args) Int(i int) int64 {
 	return math.MaxInt64
 }
 
-// Number returns an argument that is an int, which the caller may change; 0 for null.
+// Number returns an int argument as a copy that the caller may change; 0 for null.
 func (a Args) Number(i int) *big.Int {
 	switch v := a.Values[i].(type) {
 	case int64:
@@ -111,10 +112,10 @@ func (a Args) Number(i int) *big.Int {
 	return new(big.Int)
 }
 
-// Bool returns an argument that is a bool; false for null.
+// Bool returns a bool argument; false for null.
 func (a Args) Bool(i int) bool { b, _ := a.Values[i].(bool); return b }
 
-// List returns an argument that is a list; an empty one for null.
+// List returns a list argument; an empty list for null.
 func (a Args) List(i int) *types.List {
 	if l, ok := a.Values[i].(*types.List); ok {
 		return l
@@ -122,7 +123,7 @@ func (a Args) List(i int) *types.List {
 	return &types.List{}
 }
 
-// Dict returns an argument that is a dict; an empty one for null.
+// Dict returns a dict argument; an empty dict for null.
 func (a Args) Dict(i int) *types.Dict {
 	if d, ok := a.Values[i].(*types.Dict); ok {
 		return d
@@ -133,7 +134,7 @@ func (a Args) Dict(i int) *types.Dict {
 // Null reports whether an argument is null.
 func (a Args) Null(i int) bool { _, ok := a.Values[i].(types.Null); return ok }
 
-// size returns how many items and bytes the arguments hold.
+// size returns the number of items and bytes that the arguments hold.
 func (a Args) size() int {
 	n := len(a.Rest)
 	for _, v := range a.Values {
@@ -149,20 +150,20 @@ func (a Args) size() int {
 	return n
 }
 
-// ErrUnset is what Context returns for what has no value yet.
+// ErrUnset is the error of Context for a value that is not known yet.
 var ErrUnset = errors.New("not known yet")
 
-// ErrUnknown is what a plugin returns that needs an unknown value inside of an argument: an item of
-// a list, an attribute of an instance. The result of the call is unknown then.
+// ErrUnknown is the error of a plugin that needs a value inside of an argument which is unknown,
+// such as an item of a list or an attribute of an instance. The result of the call is unknown then.
 var ErrUnknown = errors.New("a value is unknown")
 
 // Context is the place from which a plugin is called.
 type Context struct {
 	Ctx context.Context
-	// Namespace is that of the call, and At its place.
+	// Namespace is the namespace of the call, and At the position of the call.
 	Namespace string
 	At        diag.Pos
-	// Env is what the program was given for its plugins (Program.Env).
+	// Env is Program.Env.
 	Env any
 
 	engine *engine
@@ -171,26 +172,26 @@ type Context struct {
 	waits  []*variable
 }
 
-// Print writes what the model prints.
+// Print appends text to the output of the model.
 func (c *Context) Print(text string) {
 	if c.engine != nil {
 		c.engine.print(text)
 	}
 }
 
-// ErrMissing is what Context returns for what does not exist: a variable or an attribute without a
-// definition, and an optional relation that is empty.
+// ErrMissing is the error of Context for a variable or an attribute that is not defined, and for an
+// optional relation that is empty.
 var ErrMissing = errors.New("missing")
 
-// missing is ErrMissing with what is missing.
+// missing is ErrMissing with a description of the missing object.
 type missing struct{ text string }
 
 func (m missing) Error() string   { return m.text }
 func (m missing) Is(e error) bool { return e == ErrMissing } // it is a sentinel
 
-// Attribute returns what an instance holds. It returns ErrUnset if that is not known yet, and
-// ErrMissing if an optional relation is empty or there is no such attribute. A relation to many is
-// complete with this.
+// Attribute returns the value of an attribute of an instance. It returns ErrUnset if the value is
+// not known yet. It returns ErrMissing if an optional relation is empty or the attribute does not
+// exist. A relation to many accepts no further values once Attribute has returned its value.
 func (c *Context) Attribute(of types.Object, name string) (types.Value, error) {
 	v := of.(*Instance).variable(name)
 	if v == nil {
@@ -199,11 +200,12 @@ func (c *Context) Attribute(of types.Object, name string) (types.Value, error) {
 	return c.read(v)
 }
 
-// Variable returns what the caller sees under a name, attributes of self among it. It returns
-// ErrUnset if that is not known yet, and ErrMissing if there is no such variable.
+// Variable returns the value of a variable that is visible to the caller, including attributes of
+// self. It returns ErrUnset if the value is not known yet, and ErrMissing if the variable does not
+// exist.
 func (c *Context) Variable(name string) (types.Value, error) {
 	var v *variable
-	if c.block != nil { // there is none in the condition of a type
+	if c.block != nil { // nil in the condition of a typedef
 		v = c.block.dynamic(name, c.scope)
 	}
 	if v == nil {
@@ -227,8 +229,9 @@ func (c *Context) read(v *variable) (types.Value, error) {
 	return out, nil
 }
 
-// Await says that the call cannot go on without these alone: attributes of instances, and variables
-// of the caller where there is no instance. It returns ErrUnset, or nil if all of them are known.
+// Await declares all values that the call needs: for each name, the attribute of the instance with
+// the same index in of, or a variable of the caller if that instance is nil. It returns nil if all
+// values are known, else ErrUnset.
 func (c *Context) Await(of []types.Object, names []string) error {
 	c.waits = nil
 	for i, name := range names {
@@ -248,7 +251,7 @@ func (c *Context) Await(of []types.Object, names []string) error {
 	return ErrUnset
 }
 
-// Instances returns what there is of an entity and of those that extend it, so far.
+// Instances returns the instances of an entity, and of entities that extend it, that exist so far.
 func (c *Context) Instances(of *types.Entity) []types.Object {
 	var out []types.Object
 	for _, o := range c.engine.instances {
@@ -259,7 +262,7 @@ func (c *Context) Instances(of *types.Entity) []types.Object {
 	return out
 }
 
-// Make returns an instance with these attributes, as a constructor at the place of the call does.
+// Make returns an instance with these attributes, like a constructor at the position of the call.
 func (c *Context) Make(of *types.Entity, values *types.Dict) (types.Object, error) {
 	n := &constructNode{shape: shape{at: &c.At}, entity: of}
 	given := make([]named, 0, values.Len())
@@ -280,15 +283,16 @@ func (c *Context) Make(of *types.Entity, values *types.Dict) (types.Object, erro
 	return o, nil
 }
 
-// HasPlugin reports whether there is a plugin of a name.
+// HasPlugin reports whether a plugin with this name exists.
 func (c *Context) HasPlugin(name string) bool { return c.engine.program.pluginNamed(name) != nil }
 
-// Apply calls another plugin with values. Its error is ErrUnset where that waits for something.
+// Apply calls another plugin with positional arguments. It returns ErrUnset if that plugin waits
+// for a value.
 func (c *Context) Apply(name string, args []types.Value) (types.Value, error) {
 	return c.ApplyNamed(name, args, nil)
 }
 
-// ApplyNamed is Apply with named arguments too; more may be nil.
+// ApplyNamed is Apply with additional named arguments; more may be nil.
 func (c *Context) ApplyNamed(
 	name string, args []types.Value, more *types.Dict,
 ) (types.Value, error) {
@@ -322,7 +326,7 @@ func (c *Context) ApplyNamed(
 	return v, nil
 }
 
-// ofPlugin returns what is wrong with a call as an error of the plugin that has called.
+// ofPlugin converts the problem of a nested call to an error of the calling plugin.
 func (f *fail) ofPlugin() *PluginError {
 	out := &PluginError{Message: f.message, Hint: f.hint}
 	for _, r := range f.related {
@@ -331,8 +335,8 @@ func (f *fail) ofPlugin() *PluginError {
 	return out
 }
 
-// Work counts work that a plugin does by itself, in pieces that take about a microsecond. Its error
-// ends the call: the plugin returns it.
+// Work counts work that the plugin does in Go, in units of about one microsecond. If it returns an
+// error, a limit is exceeded, and the plugin must return that error.
 func (c *Context) Work(pieces int) error {
 	if c.engine == nil {
 		return nil
@@ -343,7 +347,7 @@ func (c *Context) Work(pieces int) error {
 	return nil
 }
 
-// Room is how many bytes the model may still take.
+// Room returns the number of bytes that the model may still use.
 func (c *Context) Room() int64 {
 	if c.engine == nil {
 		return DefaultLimits().Memory
@@ -352,8 +356,8 @@ func (c *Context) Room() int64 {
 	return max(c.engine.limits.Memory-u.live-u.bytes, 0)
 }
 
-// Fits reports that a plugin would make more than a model may: a list of so many items, with so
-// many bytes of texts. Its error ends the call: the plugin returns it.
+// Fits returns an error if a list with this many items, and texts with this many bytes, would
+// exceed the limits. The plugin must return that error.
 func (c *Context) Fits(items, bytes int) error {
 	if c.engine == nil {
 		return nil
@@ -364,10 +368,10 @@ func (c *Context) Fits(items, bytes int) error {
 	return nil
 }
 
-// Type returns the entity or the typedef of a name with its namespace; nil if there is none.
+// Type returns the entity or typedef with this full name; nil if it does not exist.
 func (c *Context) Type(name string) types.Type { return c.engine.program.named(name) }
 
-// Signature returns how the plugin is called, for people.
+// Signature returns the signature of the plugin in readable form.
 func (p *Plugin) Signature() string {
 	var parts []string
 	for _, a := range p.Params {

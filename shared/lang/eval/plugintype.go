@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// pluginType returns the type that a plugin writes for a parameter or its result.
+// pluginType resolves the type of a parameter or a result, in the notation of Param.Type.
 func (p *program) pluginType(n *namespace, q *boundPlugin, text string) types.Type {
 	if strings.Contains(text, "|") {
 		var out types.Union

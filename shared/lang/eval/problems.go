@@ -1,10 +1,10 @@
 package eval
 
-// The codes of problems, which stay the same.
+// The codes of problems. They are stable.
 const (
 	CodeDoubleSet       = "double_set"
 	CodeType            = "type_mismatch"
-	CodeTypeCondition   = "type_condition" // a value that the condition of a type refuses
+	CodeTypeCondition   = "type_condition" // the condition of a typedef rejects the value
 	CodeOptional        = "optional_unset"
 	CodeNull            = "relation_null"
 	CodeFrozen          = "modified_after_freeze"

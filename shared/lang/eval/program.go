@@ -15,60 +15,62 @@ import (
 // Main is the namespace of the statements of main.cf.
 const Main = "__config__"
 
-// Source is a text of a program, and the namespace that it gives.
+// Source is a file of a program, and the namespace that it defines.
 type Source struct {
 	Namespace string
 	Path      string
 	File      *syntax.File
 }
 
-// Rule wants a relation to be complete before another one (relation_precedence_policy).
+// Rule requires the first relation to be complete before the second (relation_precedence_policy).
 type Rule struct {
 	FirstEntity, First string
 	ThenEntity, Then   string
 	At                 diag.Pos
 }
 
-// Program is what Run runs.
+// Program is the input of Run.
 type Program struct {
-	// Sources are the texts, that of Main first, the others in the order in which imports led to
-	// them.
+	// Sources are the files of the program: the file of Main first, then the imported files in the
+	// order of the imports.
 	Sources []Source
 	Plugins []Plugin
-	// Dataclasses are the classes in Python that stand for entities.
+	// Dataclasses are the Python classes that implement entities.
 	Dataclasses []Dataclass
-	// Types are types that texts cannot define, by their names with the namespace of a text.
+	// Types are types that files cannot define. The keys are their full names, in the namespace of
+	// a file.
 	Types map[string]types.Type
 	Rules []Rule
-	// Importable are the full names of types of modules that are there and were not imported, for
-	// hints.
+	// Importable are the full names of types in installed modules that the program does not import.
+	// Hints suggest them.
 	Importable []string
-	Env        any          // what plugins find in their Context
-	Print      func(string) // gets what the model prints, at once; may be nil
+	Env        any          // passed to plugins as Context.Env
+	Print      func(string) // receives the output of the model immediately; may be nil
 	Limits     Limits
 }
 
-// Result is what a program came to.
+// Result is the outcome of a program.
 type Result struct {
-	// Variables are those of Main that have a value.
+	// Variables are the variables of Main that have a value.
 	Variables map[string]types.Value
-	// Instances are all of them, in the order in which they were made.
+	// Instances are all instances, in the order of their creation.
 	Instances []*Instance
-	// Counts are the numbers of instances of each entity, those of entities that extend it among
-	// them; none are 0.
+	// Counts are the numbers of instances of each entity, including instances of entities that
+	// extend it. Entities without instances have no entry.
 	Counts   map[string]int
 	Entities []*types.Entity
-	Output   string // what the model printed
-	// Annotations are what stands in the place of -- in relations, at both of their ends.
+	Output   string // the printed text
+	// Annotations are the values that a relation has instead of --. Both ends of the relation have
+	// an entry.
 	Annotations map[*types.Attribute][]types.Value
-	// Conditions are those of types, as they were written.
+	// Conditions are the conditions of typedefs, as parsed.
 	Conditions map[*types.Typedef]syntax.Expression
-	// Taken is what the model has taken of Limits.Memory.
+	// Taken is the consumption that counts against Limits.Memory.
 	Taken int64
 }
 
-// Run runs a program. Its problems are returned as diag.Problems; warnings also when it went well.
-// The result is nil when it did not, but for what was printed.
+// Run runs a program. It returns errors as diag.Problems, and warnings in either case. If the
+// program fails, the result has only the output.
 func Run(ctx context.Context, in Program) (result *Result, warnings diag.Problems, err error) {
 	if in.Limits == (Limits{}) {
 		in.Limits = DefaultLimits()
@@ -86,7 +88,7 @@ func Run(ctx context.Context, in Program) (result *Result, warnings diag.Problem
 	return p.result(e), p.warnings, nil
 }
 
-// problems puts what is wrong in order: what is more likely the reason of the others first.
+// problems sorts problems by weight, so that probable root causes come first.
 func problems(fails []*fail) diag.Problems {
 	slices.SortStableFunc(fails, func(a, b *fail) int { return cmp.Compare(a.weight, b.weight) })
 	var out diag.Problems
@@ -96,7 +98,7 @@ func problems(fails []*fail) diag.Problems {
 	return out
 }
 
-// program is a program whose definitions are being read, or are.
+// program is the state of a program, from its definitions to its run.
 type program struct {
 	input       *Program
 	engine      *engine
@@ -113,20 +115,20 @@ type program struct {
 	findings
 }
 
-// findings are what is wrong with a program, or may be.
+// findings are the errors and warnings of a program.
 type findings struct {
 	fails    []*fail
 	warnings diag.Problems
 }
 
-// implementations are those of entities.
+// implementations are the implementations of entities.
 type implementations struct {
 	implements map[*types.Entity][]*subConstructor
 	inherits   map[*types.Entity]bool
-	built      map[*types.Entity][]*subConstructor // what builders has returned
+	built      map[*types.Entity][]*subConstructor // cache of the results of builders
 }
 
-// textUnit is a text with its namespace.
+// textUnit is a file with its namespace.
 type textUnit struct {
 	*file
 	ns   *namespace
@@ -163,7 +165,8 @@ func newProgram(in *Program) *program {
 
 func (p *findings) problem(f *fail) { p.fails = append(p.fails, f) }
 
-// warn adds a warning, and returns it; nil if it is there already, or there are too many.
+// warn adds a warning, and returns it. It returns nil if the warning exists already or there are
+// too many warnings.
 func (p *findings) warn(
 	code string, at *diag.Pos, hint, format string, args ...any,
 ) *diag.Problem {
@@ -179,7 +182,7 @@ func (p *findings) warn(
 	return nil
 }
 
-// named returns the type of a full name; nil if there is none.
+// named returns the type with a full name; nil if it does not exist.
 func (p *program) named(name string) types.Type {
 	ns, last := within(name)
 	n := p.root
@@ -192,7 +195,7 @@ func (p *program) named(name string) types.Type {
 	return t
 }
 
-// builders returns what selects the implementations of an entity.
+// builders returns the `implement` statements that apply to an entity, including inherited ones.
 func (p *implementations) builders(e *types.Entity) []*subConstructor {
 	out, ok := p.built[e]
 	if !ok {
@@ -212,7 +215,7 @@ func (p *implementations) collect(e *types.Entity) []*subConstructor {
 	return out
 }
 
-// run runs the statements.
+// run runs the statements of all files, and returns the problems.
 func (p *program) run(e *engine) []*fail {
 	e.perEntity = make([]entityData, len(p.entities))
 	e.waiting = newCandidates(p.order)
@@ -255,7 +258,7 @@ func (p *program) result(e *engine) *Result {
 	return out
 }
 
-// annotated returns the values of annotations.
+// annotated returns the values of annotations, for both ends of each relation.
 func (p *program) annotated() map[*types.Attribute][]types.Value {
 	out := map[*types.Attribute][]types.Value{}
 	for a, of := range p.annotations {
@@ -269,7 +272,7 @@ func (p *program) annotated() map[*types.Attribute][]types.Value {
 	return out
 }
 
-// conditions returns those of types.
+// conditions returns the conditions of typedefs.
 func (p *program) conditions() map[*types.Typedef]syntax.Expression {
 	out := map[*types.Typedef]syntax.Expression{}
 	for _, d := range p.definitions {

@@ -31,27 +31,28 @@ func (r *ring[T]) pop() T {
 	return v
 }
 
-// first returns what comes next, and last what was pushed last.
+// first returns the next item, and last the item that was pushed last.
 func (r *ring[T]) first() T { return r.items[r.from] }
 func (r *ring[T]) last() T  { return r.items[len(r.items)-1] }
 
-// candidates are the variables that may be complete, in the order in which they are to be frozen:
-// relations, those that a policy orders in that order, and what is not a relation. Each relation
-// without an order has a turn. An instance reserves turns for all its attributes, and an open
-// relation of it takes its own when somebody asks for it: asked are those, of which most get a
-// value at once, and early are those of them that would be in front of others.
+// candidates are the variables that may be complete, in the order in which a round freezes them:
+// relations without a policy by turn, then relations in the order of the policy, then variables
+// that are no relations. An instance reserves turns for all its attributes. An open relation takes
+// its turn on first access and is queued in asked. Most relations in asked get a value soon after,
+// so they are inserted only when a round begins. early holds the relations whose turn is lower than
+// the turn of one in free.
 type candidates struct {
 	asked   []*variable
 	free    ring[*variable]
 	early   byTurn
 	ordered map[*types.Attribute]*ring[*variable]
-	order   []*types.Attribute // as a policy has it
-	next    int                // in order
+	order   []*types.Attribute // the order of the policy
+	next    int                // index in order
 	others  ring[*variable]
 	n       int
-	turn    int64 // the last that was given
-	passed  int64 // relations without an order were looked at up to this turn
-	frozen  int64 // what nobody had asked for was frozen up to this turn
+	turn    int64 // the last turn that was reserved
+	passed  int64 // a round has examined relations without an order up to this turn
+	frozen  int64 // relations without any access were frozen up to this turn
 }
 
 func newCandidates(order []*types.Attribute) candidates {
@@ -62,7 +63,7 @@ func newCandidates(order []*types.Attribute) candidates {
 	return c
 }
 
-// reserve returns the first of n turns.
+// reserve reserves n turns, and returns the first.
 func (c *candidates) reserve(n int) int64 {
 	first := c.turn + 1
 	c.turn += int64(n)
@@ -87,13 +88,13 @@ func (c *candidates) push(v *variable) {
 	}
 }
 
-// ask adds a relation without an order that has its turn and was just made.
+// ask adds a relation without an order, which has just been created with its turn.
 func (c *candidates) ask(v *variable) {
 	c.n++
 	c.asked = append(c.asked, v)
 }
 
-// enqueue puts what was asked for where its turn is.
+// enqueue inserts the relations of asked by their turns.
 func (c *candidates) enqueue() {
 	for _, v := range c.asked {
 		if v.ready {
@@ -106,7 +107,7 @@ func (c *candidates) enqueue() {
 	c.asked = c.asked[:0]
 }
 
-// insert puts a relation without an order, which has its turn, among the others.
+// insert inserts a relation without an order by its turn.
 func (c *candidates) insert(v *variable) {
 	if c.free.len() > 0 && v.late.turn < c.free.last().late.turn {
 		heap.Push(&c.early, v)
@@ -115,7 +116,8 @@ func (c *candidates) insert(v *variable) {
 	c.free.push(v)
 }
 
-// at returns where to begin again: at the start, if an attribute was passed.
+// at returns the index in order at which the search has to resume: the start if the search has
+// passed the attribute.
 func (c *candidates) at(a *types.Attribute) int {
 	for i := c.next; i < len(c.order); i++ {
 		if c.order[i] == a {
@@ -140,7 +142,7 @@ func (c *candidates) pop() *variable {
 	}
 	c.passAll()
 	v := c.popOther()
-	v.late.turn = c.reserve(1) // behind all that were looked at before it
+	v.late.turn = c.reserve(1) // behind all variables that were examined before
 	return v
 }
 
@@ -153,10 +155,12 @@ func (c *candidates) popOther() *variable {
 	return c.others.pop()
 }
 
-// passAll says that all relations without an order that there are were looked at.
+// passAll records that all existing relations without an order were examined.
 func (c *candidates) passAll() { c.passed = c.turn }
 
-// rank says which of two variables comes first: that of the lower rank.
+// rank returns 0 for a relation without a policy, and increases with the place in the policy.
+// Variables that are no relations have the highest rank. The variable of the lowest rank is frozen
+// first.
 func (c *candidates) rank(v *variable) int {
 	if v.attr == nil {
 		return len(c.order) + 1
@@ -164,7 +168,7 @@ func (c *candidates) rank(v *variable) int {
 	return slices.Index(c.order, v.attr) + 1
 }
 
-// byTurn is a heap of variables.
+// byTurn is a heap of variables, by their turns.
 type byTurn []*variable
 
 func (b byTurn) Len() int           { return len(b) }
@@ -179,9 +183,8 @@ func (b *byTurn) Pop() any {
 	return v
 }
 
-// idle are the variables whose freezing helps nobody. They were set aside in the order of their
-// turns. Those that get waiters are told apart by engine.stirred, so that not all have to be looked
-// at again and again.
+// idle are the variables whose freeze would help no unit. Those that get waiters later are recorded
+// in engine.stirred, so that a round need not scan all idle variables.
 type idle []*variable
 
 func (i *idle) push(v *variable) {
@@ -197,7 +200,7 @@ func (i *idle) remove(v *variable) {
 	v.idle = false
 }
 
-// drain removes all, and returns them, those that were set aside last first.
+// drain removes and returns all variables, in descending order of turns.
 func (i *idle) drain() []*variable {
 	all := *i
 	*i = nil

@@ -7,7 +7,7 @@ import (
 	"southbound/shared/pyregexp"
 )
 
-// regex is a regular expression of Python, which matches from the beginning of a text.
+// regex is a Python regular expression that matches from the beginning of a text.
 type regex struct {
 	text     string
 	compiled *pyregexp.Regexp
@@ -21,7 +21,7 @@ func pattern(text string) (*regex, error) {
 	return &regex{text, re}, nil
 }
 
-// matches reports whether a value, which has to be a string, matches.
+// matches reports whether a value matches. A value that is not a string is an error.
 func (r *regex) matches(v types.Value) (bool, error) {
 	s, ok := v.(string)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// setMany adds a value or a list of them to a relation to many.
+// setMany adds a value, or a list of values, to a relation to many.
 func (v *variable) setMany(value types.Value, at *diag.Pos, turn bool) *fail {
 	list := &v.late.list
 	if _, null := value.(types.Null); null {
@@ -40,7 +40,7 @@ func (v *variable) setMany(value types.Value, at *diag.Pos, turn bool) *fail {
 	return v.added(value, at, turn)
 }
 
-// added does what follows when a relation has got a value.
+// added sets the other end after a relation got a value, and checks the upper bound.
 func (v *variable) added(value types.Value, at *diag.Pos, turn bool) *fail {
 	if turn {
 		if f := v.turn(value, at); f != nil {
@@ -78,10 +78,10 @@ func (v *variable) setAll(l *types.List, at *diag.Pos, turn bool) *fail {
 	return nil
 }
 
-// small is how many values are looked through one by one.
+// small is the largest number of items for a linear search.
 const small = 16
 
-// holds reports whether a relation has a value already.
+// holds reports whether a relation has the value.
 func (l *late) holds(value types.Value) bool {
 	if l.seen != nil {
 		_, ok := l.seen[value]
@@ -109,7 +109,7 @@ func (l *late) append(value types.Value) {
 	}
 }
 
-// hears reports whether a consumer listens already.
+// hears reports whether a collector is registered.
 func (l *late) hears(c collector) bool {
 	if l.hearing != nil {
 		_, ok := l.hearing[c]
@@ -118,7 +118,7 @@ func (l *late) hears(c collector) bool {
 	return slices.Contains(l.listeners, c)
 }
 
-// addListener adds a consumer that does not listen yet.
+// addListener registers a collector that is not registered yet.
 func (l *late) addListener(c collector) {
 	l.listeners = append(l.listeners, c)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// relate reads relations and what implementations are for.
+// relate processes relations, and resolves the entities of implementations.
 func (p relationPass) relate() {
 	for _, d := range p.definitions {
 		switch st := d.syntax.(type) {
@@ -21,8 +21,8 @@ func (p relationPass) relate() {
 	}
 }
 
-// entityOf returns an entity by its name; nil, and a problem, if there is none. by is the
-// definition that needs it.
+// entityOf returns the entity with this name. If there is none, it reports a problem and returns
+// nil. by is the position of the definition that needs the entity.
 func (p relationPass) entityOf(u *textUnit, name *syntax.Path, by *diag.Pos) *types.Entity {
 	t, f := u.ns.typeOf(name.Text, u.pos(name))
 	if f != nil {
@@ -54,7 +54,7 @@ func (p relationPass) relation(u *textUnit, st *syntax.Relation) {
 	}
 }
 
-// end defines one end of a relation: an attribute of an entity that leads to another one.
+// end defines one end of a relation: an attribute of an entity that refers to another entity.
 func (p relationPass) end(
 	u *textUnit,
 	of, to *types.Entity,
@@ -77,7 +77,8 @@ func (p relationPass) end(
 	return a
 }
 
-// bound returns a multiplicity; none where there is no number, or it is larger than any list.
+// bound converts a multiplicity; none is the result for a missing number. A larger number than any
+// list can have is reduced to a limit.
 func bound(n *big.Int, none int) int {
 	const limit = 1 << 40
 	if n == nil {
@@ -89,7 +90,7 @@ func bound(n *big.Int, none int) int {
 	return int(n.Int64())
 }
 
-// index reads indexes, which need all attributes.
+// index processes indexes, which require all attributes.
 func (p relationPass) index() {
 	for _, d := range p.definitions {
 		st, ok := d.syntax.(*syntax.Index)
@@ -115,7 +116,7 @@ func (p relationPass) index() {
 	}
 }
 
-// indexable reports why an attribute cannot be part of an index.
+// indexable returns the problem of an attribute that cannot be part of an index.
 func indexable(e *types.Entity, name string, at *diag.Pos) *fail {
 	a := e.Attribute(name)
 	switch {
@@ -146,7 +147,7 @@ func indexable(e *types.Entity, name string, at *diag.Pos) *fail {
 	return nil
 }
 
-// implement reads which implementations entities have.
+// implement processes `implement` statements.
 func (p relationPass) implement() {
 	for _, d := range p.definitions {
 		st, ok := d.syntax.(*syntax.Implement)
@@ -182,7 +183,8 @@ func (p relationPass) implement() {
 	}
 }
 
-// pendingCondition is the condition of an implement that is bound when all types are known.
+// pendingCondition is the condition of an `implement` statement. It is bound when all types are
+// known.
 type pendingCondition struct {
 	*syntax.Implement
 	sub *subConstructor
@@ -227,8 +229,8 @@ func (p relationPass) implementationFor(
 	return impl
 }
 
-// check checks what needs all types: defaults, and relations of one name in an entity and in what
-// it extends.
+// check runs the checks that require all types: defaults, relations that hide an inherited
+// attribute, and dataclasses.
 func (p entityPass) check() {
 	for _, e := range p.entities {
 		for _, d := range p.defaults[e] {
@@ -251,7 +253,7 @@ func (p entityPass) check() {
 	}
 }
 
-// shadows refuses a relation of a name that an entity inherits.
+// shadows rejects a relation whose name is the name of an inherited attribute.
 func (p entityPass) shadows(e *types.Entity, a *types.Attribute) {
 	for _, parent := range e.Parents {
 		if other := parent.Attribute(a.Name); other != nil {
@@ -268,7 +270,7 @@ func (p entityPass) shadows(e *types.Entity, a *types.Attribute) {
 	}
 }
 
-// bind binds all statements, and the conditions of implements.
+// bind binds all statements, and the conditions of `implement` statements.
 func (p relationPass) bind() {
 	for _, d := range p.definitions {
 		if c, ok := d.syntax.(*pendingCondition); ok {
@@ -338,7 +340,7 @@ func (st *annotationStatement) emit(e *engine, s *scope) *fail {
 	return nil
 }
 
-// precedence reads the order in which a policy wants relations to be complete.
+// precedence sorts relations into the order in which the policy wants them to be complete.
 func (p relationPass) precedence() {
 	after := map[*types.Attribute][]*types.Attribute{}
 	before := map[*types.Attribute]int{}
@@ -415,7 +417,7 @@ func (p relationPass) relationOf(r *Rule, entity, name string) *types.Attribute 
 	return a
 }
 
-// bindPlugins finds the types of parameters and results.
+// bindPlugins resolves the types of parameters and results.
 func (p *program) bindPlugins() {
 	for i := range p.input.Plugins {
 		q := p.plugins[&p.input.Plugins[i]]

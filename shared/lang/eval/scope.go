@@ -6,25 +6,25 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// block is where statements see variables, as far as the text tells: the statements of a file, a
-// body, a comprehension, the arguments of a constructor, or the attributes of an instance.
+// block is a lexical scope with the variables that the source text declares: the statements of a
+// file, a body, a comprehension, the arguments of a constructor, or the attributes of an instance.
 type block struct {
 	parent   *block
-	names    map[string]int // of its own variables
-	instance bool           // its names are the attributes of an instance, which only a run knows
+	names    map[string]int // indexes of its own variables
+	instance bool           // its names are the attributes of an instance, which are only known at run time
 	ns       *namespace
-	// statements are those that declare its variables; nil where they are not statements.
+	// statements declare its variables; nil if its variables do not come from statements.
 	statements []syntax.Statement
 }
 
-// scope is a block at work.
+// scope is a block at run time, with its variables.
 type scope struct {
 	parent   *scope
 	vars     []variable
 	instance *Instance
 }
 
-// owner returns the instance in whose implementation a scope is; nil outside.
+// owner returns the instance whose implementation contains a scope; nil outside of implementations.
 func (s *scope) owner() *Instance {
 	for ; s != nil; s = s.parent {
 		if s.instance != nil {
@@ -34,7 +34,7 @@ func (s *scope) owner() *Instance {
 	return nil
 }
 
-// depth returns how many implementations are one in the other here.
+// depth returns the nesting depth of implementations in this scope.
 func (s *scope) depth() int {
 	if o := s.owner(); o != nil {
 		return int(o.depth) + 1
@@ -42,26 +42,27 @@ func (s *scope) depth() int {
 	return 0
 }
 
-// open makes the scope of a block.
+// open creates a scope of a block.
 func (b *block) open(parent *scope) *scope {
 	return &scope{parent: parent, vars: make([]variable, len(b.names))}
 }
 
-// spot is where the text says that a variable is.
+// spot is the static location of a variable.
 type spot struct {
 	name string
-	up   int // how many scopes up
-	// of the variable there; -1 for an attribute of an instance, or when up leads nowhere
+	up   int // number of scopes to go up; -1 for a variable of global
+	// index of the variable in that scope; -1 for an attribute of an instance, or if up is -1
 	index  int
 	global *namespace
-	last   string // its name in global
-	// numeral is what other languages read as a number, of which the name is the end
+	last   string // the name of the variable in global
+	// numeral is a number in the notation of another language, which ends with the name
 	numeral string
-	// declared is the variable that is assigned behind the name, as if it were its type
+	// declared is the variable that is assigned after the name, if the name stands like the type of
+	// a declaration
 	declared string
 }
 
-// find finds a variable from a block.
+// find resolves the name of a variable in a block.
 func (b *block) find(name string, at *diag.Pos) (spot, *fail) {
 	s := spot{name: name, index: -1, global: b.ns, last: name}
 	if ns, last := within(name); ns != "" {
@@ -83,7 +84,7 @@ func (b *block) find(name string, at *diag.Pos) (spot, *fail) {
 	return s, nil
 }
 
-// lookUp returns the variable at a spot. at is where its name stands.
+// lookUp returns the variable at a spot. at is the position of its name.
 func (p *spot) lookUp(s *scope, at *diag.Pos) (*variable, *fail) {
 	if p.up >= 0 {
 		for range p.up {
@@ -124,7 +125,7 @@ func (p *spot) lookUp(s *scope, at *diag.Pos) (*variable, *fail) {
 	return nil, f
 }
 
-// near returns the names that could be meant.
+// near returns the names that the author may have meant.
 func (p *spot) near(s *scope) []string {
 	var out []string
 	for name := range p.global.block.names {
@@ -138,7 +139,7 @@ func (p *spot) near(s *scope) []string {
 	return out
 }
 
-// dynamic finds a variable by a name that only a run knows; nil if there is none.
+// dynamic resolves a variable by a name that is only known at run time; nil if there is none.
 func (b *block) dynamic(name string, s *scope) *variable {
 	at, f := b.find(name, nil)
 	if f != nil {
@@ -151,34 +152,33 @@ func (b *block) dynamic(name string, s *scope) *variable {
 	return v
 }
 
-// binder turns syntax into nodes: it finds what names mean and gives each node its places in a
-// frame.
+// binder converts syntax to nodes: it resolves names, and assigns slots of a frame to each node.
 //
-// Large: it has a method for each kind of statement and expression, which share the frames that are
-// open.
+// Large: it has a method for each kind of statement and expression. The methods share the open
+// frames.
 type binder struct {
 	program *program
 	file    *file
 	block   *block
 	slots   int
-	args    []argument // of the constructors at hand
-	at      *diag.Pos  // of the variable of the loop at hand
+	args    []argument // arguments of the constructors that are being bound
+	at      *diag.Pos  // position of the variable of the loop that is being bound
 	problem func(*fail)
 }
 
-// report notes a problem, and goes on.
+// report records a problem, and returns a placeholder node so that binding continues.
 func (b *binder) report(f *fail) node {
 	b.problem(f)
 	return &constant{result: types.Null{}, shape: shape{at: f.at}}
 }
 
-// slot gives the next place of the frame.
+// slot allocates the next slot of the frame.
 func (b *binder) slot() int {
 	b.slots++
 	return b.slots - 1
 }
 
-// own binds something that has a frame of its own.
+// own binds an expression with its own frame.
 func (b *binder) own(do func() node) node {
 	saved := b.slots
 	b.slots = 0
@@ -187,7 +187,7 @@ func (b *binder) own(do func() node) node {
 	return n
 }
 
-// inside binds something in another block.
+// inside runs do with another block as the current one.
 func (b *binder) inside(in *block, do func()) {
 	saved := b.block
 	b.block = in
@@ -195,21 +195,21 @@ func (b *binder) inside(in *block, do func()) {
 	b.block = saved
 }
 
-// root binds an expression in a frame of its own.
+// root binds an expression with its own frame.
 func (b *binder) root(x syntax.Expression, h *hint) node {
 	return b.own(func() node { return b.node(x, h) })
 }
 
-// hint is the attribute that a value is for: a constructor may take the other end of the relation
-// from it, and the namespace of its name.
+// hint is the attribute that gets the value of an expression. A constructor may need the other end
+// of the relation, or the namespace of the entity, from the hint.
 type hint struct {
-	of   syntax.Expression // the instance, as it is written; nil if it is being made in block
+	of   syntax.Expression // the instance, as parsed; nil if the constructor that is bound in block in creates it
 	in   *block
 	name string
-	typ  types.Type // nil if only a run knows it
+	typ  types.Type // nil if the type is only known at run time
 }
 
-// shape is what all nodes have: their places in the frame, and their place in the text.
+// shape is the common part of nodes: the slots in the frame, and the position in the source text.
 type shape struct {
 	from, size int
 	at         *diag.Pos
@@ -224,17 +224,18 @@ type node interface {
 	slots() (from, size int)
 	fit(from, to int)
 	pos() *diag.Pos
-	// emit puts the variables that the value needs into the frame, and starts what has to be done
-	// for them.
+	// emit puts the variables that the value depends on into the frame, and starts the computations
+	// of these variables.
 	emit(e *engine, s *scope, f frame) *fail
-	// gradual is emit for a consumer that takes values one by one. It returns false if the consumer
-	// has to be given the value by whoever computes it.
+	// gradual is emit for a collector that receives values one by one. It returns false if the node
+	// does not pass values to the collector, so that the caller must pass the value.
 	gradual(e *engine, s *scope, f frame, c collector) (bool, *fail)
-	// value computes the value when all variables of the frame are ready; nil for no value at all.
+	// value computes the value when all variables of the frame are ready; nil if the expression has
+	// no value.
 	value(e *engine, s *scope, f frame) (types.Value, *fail)
 }
 
-// node binds an expression in the frame at hand.
+// node binds an expression in the current frame.
 func (b *binder) node(x syntax.Expression, h *hint) node {
 	from := b.slots
 	n := b.bind(x, h)

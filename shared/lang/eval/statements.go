@@ -31,15 +31,15 @@ func (y *body) emit(e *engine, s *scope) *fail {
 	return nil
 }
 
-// planned is an assignment to an attribute that may come from a body that has not begun.
+// planned is an assignment to an attribute in a body that has not started and may never start.
 type planned struct {
 	of   syntax.Expression
 	name string
-	root string // the variable with which of begins
+	root string // the variable at the start of the path of
 	at   *diag.Pos
 }
 
-// names returns the variables that statements declare.
+// names adds the variables that statements declare to a map, with their indexes.
 func names(statements []syntax.Statement, into map[string]int) map[string]int {
 	for _, st := range statements {
 		if a, ok := st.(*syntax.Assign); ok {
@@ -53,7 +53,8 @@ func names(statements []syntax.Statement, into map[string]int) map[string]int {
 	return into
 }
 
-// plans returns the assignments to attributes in a body that are of variables from outside.
+// plans returns the assignments of a body to attributes of variables that are declared outside of
+// the body.
 func (b *binder) plans(statements []syntax.Statement, own map[string]int) []planned {
 	var out []planned
 	for _, st := range slices.Backward(statements) {
@@ -90,8 +91,8 @@ func rootOf(x syntax.Expression) string {
 	}
 }
 
-// body binds the statements of a block that is in another one. Its last statement begins first, as
-// in the reference.
+// body binds the statements of a nested block. The statements start in reverse order, as in the
+// reference compiler.
 func (b *binder) body(statements []syntax.Statement, extra ...string) *body {
 	own := map[string]int{}
 	for _, name := range extra {
@@ -111,7 +112,7 @@ func (b *binder) body(statements []syntax.Statement, extra ...string) *body {
 	return out
 }
 
-// shadowed warns of variables that hide those of a block around theirs.
+// shadowed warns about variables that hide a variable of an outer block.
 func (b *binder) shadowed(inner *block) {
 	for _, name := range slices.Sorted(maps.Keys(inner.names)) {
 		for outer := inner.parent; outer != nil && !outer.instance; outer = outer.parent {
@@ -133,7 +134,7 @@ func (b *binder) shadowed(inner *block) {
 	}
 }
 
-// declared returns where a block declares a variable; nil for the variable of a loop.
+// declared returns the position where a block declares a variable; nil for the variable of a loop.
 func (f *file) declared(b *block, name string) *diag.Pos {
 	for _, st := range b.statements {
 		if a, ok := st.(*syntax.Assign); ok {
@@ -145,7 +146,7 @@ func (f *file) declared(b *block, name string) *diag.Pos {
 	return nil
 }
 
-// statement binds a statement; nil for what is not run.
+// statement binds a statement; nil for statements that do not run.
 func (b *binder) statement(st syntax.Statement) statement {
 	switch st := st.(type) {
 	case *syntax.Assign:
@@ -172,7 +173,8 @@ func (b *binder) statement(st syntax.Statement) statement {
 	return nil
 }
 
-// placeOfIf is the place of the word `if`, and for `elif` that of its colon, as in the reference.
+// placeOfIf returns the position of the word `if`, and for `elif` the position of its colon, as in
+// the reference compiler.
 func (b *binder) placeOfIf(st *syntax.If) *diag.Pos {
 	if b.file.syntax.Tokens[st.From].Text == "elif" {
 		return b.file.token(st.Condition.Tokens().To + 1)
@@ -215,12 +217,12 @@ func (st *assignStatement) emit(e *engine, s *scope) *fail {
 	return e.assign(st.of, s, v, st.at, st.where.name)
 }
 
-// setStatement is x.name = value, or +=.
+// setStatement is x.name = value or x.name += value.
 type setStatement struct {
 	at    *diag.Pos
 	of    node
 	name  string
-	mark  *diag.Pos // of the name
+	mark  *diag.Pos // position of the name
 	add   bool
 	value node
 }
@@ -236,7 +238,7 @@ func (st *setStatement) emit(e *engine, s *scope) *fail {
 	return nil
 }
 
-// assigning is a setStatement at work.
+// assigning is the task of a setStatement.
 type assigning struct {
 	statement *setStatement
 	scope     *scope
@@ -292,7 +294,7 @@ func (st *setStatement) set(u *unit, s *scope) *fail {
 	return u.engine.setLater(o, st.name, st.value, s, st.at)
 }
 
-// takes says what an attribute takes.
+// takes describes the values that an attribute accepts.
 func takes(v *variable) string {
 	if r := v.attr.Relation; r != nil {
 		return "one instance of " + r.Target.FullName()
@@ -300,7 +302,7 @@ func takes(v *variable) string {
 	return "a value of the type " + v.attr.Type.String() + ", once"
 }
 
-// bareStatement is an expression whose value nobody uses.
+// bareStatement is an expression whose value is not used.
 type bareStatement struct{ of node }
 
 func (st *bareStatement) pos() *diag.Pos { return st.of.pos() }
@@ -309,8 +311,8 @@ func (st *bareStatement) emit(e *engine, s *scope) *fail {
 	return e.compute(st.of, s, nil, st.of.pos())
 }
 
-// hold is what a body that has not begun may assign: as long as that is open, the attribute is not
-// complete.
+// hold is a possible assignment of a body that has not started. While the hold is in effect, the
+// attribute is not complete.
 type hold struct {
 	member
 	at *diag.Pos
@@ -325,7 +327,7 @@ func (b *binder) promises(plans []planned) []hold {
 	return out
 }
 
-// held is a hold at work.
+// held is a hold at run time.
 type held struct {
 	promise promise
 	over    bool
@@ -338,7 +340,7 @@ func (h *held) use(v *variable) *fail {
 	return nil
 }
 
-// hold makes attributes wait for what may be assigned to them.
+// hold announces a value to each attribute that may be assigned.
 func (e *engine) hold(holds []hold, s *scope) ([]*held, *fail) {
 	out := make([]*held, 0, len(holds))
 	for i := range holds {

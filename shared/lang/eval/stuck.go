@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// gives is a task that gives a variable its value.
+// gives is a task that sets the value of a variable.
 type gives interface{ gives() *variable }
 
 func (c *compute) gives() *variable { return c.result.of }
 func (c *calling) gives() *variable { return c.result }
 func (l *later) gives() *variable   { return l.result }
 
-// wait is a link of a chain: a statement, and what it waits for.
+// wait is a link of a chain of dependencies: a unit, and the variable that it waits for.
 type wait struct {
 	unit *unit
 	on   *variable
 }
 
-// stuck says what waits for what when nothing goes on any more, from a statement to the first
-// cause.
+// stuck returns the problem of a run that stopped with waiting statements: the chain of
+// dependencies from a statement to the root cause.
 func (e *scheduler) stuck() *fail {
 	makers := e.makers()
 	var statements []*unit
@@ -43,7 +43,8 @@ func (e *scheduler) stuck() *fail {
 	return f
 }
 
-// makers returns, of the variables that something left over would set, what that is.
+// makers returns the unit that would set each variable, for the units that are left after the run
+// has stopped.
 func (e *scheduler) makers() map[*variable]*unit {
 	if e.left == nil {
 		e.left = map[*variable]*unit{}
@@ -56,7 +57,7 @@ func (e *scheduler) makers() map[*variable]*unit {
 	return e.left
 }
 
-// why adds to a problem of a variable without a value what its value waits for.
+// why adds the dependencies of a variable without a value to its problem.
 func (e *scheduler) why(f *fail, v *variable) {
 	u := e.makers()[v]
 	if u == nil {
@@ -72,8 +73,9 @@ func (e *scheduler) why(f *fail, v *variable) {
 	f.hint = "a value was given, and waits for another one that never comes; follow the places"
 }
 
-// longest returns a chain of what waits for what that ends in a circle, or where nobody makes what
-// is waited for, and whether it is a circle: its links alone then.
+// longest returns a chain of dependencies, and whether the chain is a cycle. If it finds a cycle,
+// the chain has only the links of that cycle. Otherwise it returns the longest chain that ends at a
+// variable which no unit sets.
 func longest(from []*unit, makers map[*variable]*unit) ([]wait, bool) {
 	var best []wait
 	const limit = 100
@@ -98,7 +100,7 @@ func longest(from []*unit, makers map[*variable]*unit) ([]wait, bool) {
 	return best, false
 }
 
-// maker returns what will give a variable its value; nil if that is not known.
+// maker returns the unit that will set a variable; nil if it is not known.
 func maker(v *variable, makers map[*variable]*unit) *unit {
 	for v.kind == proxy && v.far().to != nil {
 		v = v.far().to
@@ -119,7 +121,7 @@ func (u *unit) unset() *variable {
 	return nil
 }
 
-// assignments leaves out links of a chain that are parts of statements.
+// assignments removes links that are parts of statements from a chain.
 func assignments(chain []wait) []wait {
 	return slices.DeleteFunc(slices.Clone(chain), func(w wait) bool {
 		c, ok := w.unit.task.(*compute)
@@ -127,7 +129,7 @@ func assignments(chain []wait) []wait {
 	})
 }
 
-// firstFirst turns a circle so that it begins with what stands first in the text.
+// firstFirst rotates a cycle so that the statement with the lowest position is first.
 func firstFirst(circle []wait) []wait {
 	if len(circle) == 0 {
 		return circle
@@ -141,7 +143,7 @@ func firstFirst(circle []wait) []wait {
 	return append(slices.Clone(circle[i:]), circle[:i]...)
 }
 
-// title names what a statement gives a value to: a variable, or an attribute of an instance.
+// title names the target of a statement: a variable, or an attribute of an instance.
 func (c *compute) title() string {
 	if c.instance != nil {
 		return c.name + " of " + c.instance.String()
@@ -149,7 +151,7 @@ func (c *compute) title() string {
 	return c.name
 }
 
-// explained says a chain in words.
+// explained returns the problem that describes a chain.
 func explained(chain []wait, circle bool) *fail {
 	if len(chain) == 0 {
 		const text = "statements wait for each other, or for values that never come"

@@ -7,7 +7,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// joined puts the values into a text.
+// joined formats the values of parts, and returns the text.
 func joined(
 	parts []part,
 	n *formatNode,
@@ -38,8 +38,8 @@ func joined(
 	return strings.Join(pieces, ""), false, nil
 }
 
-// piece returns the text of a part that has a value, and whether that is unknown. It need not be
-// written where the whole text is unknown.
+// piece returns the text of a value, and whether the value is unknown. If whole is true, the whole
+// text is unknown already, and piece does not format the value.
 func (n *formatNode) piece(
 	p *part, whole bool, e *engine, s *scope, f frame,
 ) (string, bool, *fail) {
@@ -55,7 +55,7 @@ func (n *formatNode) piece(
 	return t, false, x
 }
 
-// shown returns a value as it stands in the text. A float without a fraction is an int there.
+// shown formats a value for the text. A float without a fraction is shown as an int.
 func (n *formatNode) shown(
 	p *part, v types.Value, format string, e *engine,
 ) (string, *fail) {
@@ -82,7 +82,7 @@ func (n *formatNode) shown(
 		}
 	}
 	if !n.python {
-		return v.(string), nil // it was written
+		return v.(string), nil // written has returned a string
 	}
 	out, err := types.Format(v, format)
 	if err != nil {

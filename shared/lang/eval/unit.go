@@ -13,18 +13,18 @@ type unit struct {
 	frame      frame
 	task       task
 	engine     *engine
-	prev, next *unit // among all that are not done; next also among those that are
-	behind     *unit // the next one that is ready
+	prev, next *unit // in the list of units that are not done; next also links spare units
+	behind     *unit // the next unit in the ready queue
 }
 
-// task is what a unit does when its variables are ready.
+// task is the work of a unit. It runs when the variables of the unit are ready.
 type task interface {
 	run(u *unit) *fail
-	// pos is where its statement stands.
+	// pos returns the position of the statement of the task.
 	pos() *diag.Pos
 }
 
-// frame holds the variables that a piece of work needs, in the places that its nodes were given.
+// frame holds the variables of a piece of work, in the slots of its nodes.
 type frame struct {
 	vars []*variable
 	base int
@@ -33,7 +33,7 @@ type frame struct {
 func (f frame) set(slot int, v *variable) { f.vars[slot-f.base] = v }
 func (f frame) at(slot int) *variable     { return f.vars[slot-f.base] }
 
-// get returns the value of a place.
+// get returns the value in a slot.
 func (f frame) get(slot int) types.Value {
 	v := f.vars[slot-f.base].real()
 	if v.kind == many || v.kind == literal {
@@ -42,7 +42,7 @@ func (f frame) get(slot int) types.Value {
 	return v.value
 }
 
-// start makes a unit. Its frame is filled.
+// start creates a unit. The caller has filled its frame.
 func (e *engine) start(t task, f frame) *unit {
 	u := e.spare.unit()
 	*u = unit{wait: 1, frame: f, task: t, engine: e}
@@ -57,11 +57,11 @@ func (e *engine) start(t task, f frame) *unit {
 	return u
 }
 
-// size is about how much memory a unit takes with its task, the variables of its frame and the
-// scope that it keeps.
+// size returns the approximate memory of a unit in bytes, with its task, the variables of its frame
+// and the scope that it retains.
 func (u *unit) size() int64 { return unitSize + slotSize*int64(len(u.frame.vars)) }
 
-// done says that one of the things that the unit waits for is there.
+// done decrements the number of variables that the unit waits for, and queues the unit at zero.
 func (u *unit) done() {
 	if u.wait--; u.wait == 0 {
 		u.engine.ready.push(u)
@@ -110,15 +110,16 @@ func (e *scheduler) unlink(u *unit) {
 	e.spare.keep(u)
 }
 
-// spare is what units had that are done, to be used again: a model runs millions of them.
+// spare holds the allocations of finished units for reuse, because a model runs millions of units.
 type spare struct {
 	units    *unit
 	computes []*compute
 	frames   [4][][]*variable // by their size, less one
-	vars     []*variable      // not given yet
+	vars     []*variable      // the unused part of the current block
 }
 
-// together is how much of a kind is made at once, and maxSpare how much is kept.
+// together is the number of objects in one allocation, and maxSpare the largest number that is kept
+// for reuse.
 const together, maxSpare = 64, 1024
 
 // unit returns a unit for a new piece of work.
@@ -149,7 +150,7 @@ func (s *spare) compute() *compute {
 	return c
 }
 
-// frame returns places for so many variables.
+// frame returns slots for this many variables.
 func (s *spare) frame(size int) []*variable {
 	if size > len(s.frames) {
 		return make([]*variable, size)
@@ -168,7 +169,7 @@ func (s *spare) frame(size int) []*variable {
 	return vars
 }
 
-// keep takes what a unit had that is done.
+// keep takes the allocations of a finished unit.
 func (s *spare) keep(u *unit) {
 	vars := u.frame.vars[:cap(u.frame.vars)]
 	if n := len(vars); n > 0 && n <= len(s.frames) && len(s.frames[n-1]) < maxSpare {
@@ -183,8 +184,8 @@ func (s *spare) keep(u *unit) {
 	s.units = u
 }
 
-// take reads all variables of the frame: what is wrong with one of them, and values for those that
-// listen.
+// take reads all variables of the frame. It returns the first problem of a variable, and passes the
+// values of proxies to their collectors.
 func (u *unit) take() *fail {
 	for _, v := range u.frame.vars {
 		if v == nil || v.kind == plain {
@@ -197,15 +198,15 @@ func (u *unit) take() *fail {
 	return nil
 }
 
-// compute is a task: it computes a node, and gives the value to a variable.
+// compute is a task that computes a node and sets a variable to its value.
 type compute struct {
 	node     node
 	scope    *scope
 	result   promise
-	collect  collector // what takes values one by one, if the node does not tell it by itself
-	by       *diag.Pos // the statement that it belongs to
-	instance *Instance // whose attribute is set; nil for anything else
-	name     string    // of that attribute, or of the variable
+	collect  collector // receives values one by one, if the node does not pass them directly
+	by       *diag.Pos // the position of its statement
+	instance *Instance // the instance whose attribute is set; nil for other targets
+	name     string    // the name of the attribute or the variable
 }
 
 func (c *compute) pos() *diag.Pos { return c.node.pos() }
@@ -257,7 +258,7 @@ func (c *compute) work(u *unit) *fail {
 	return nil
 }
 
-// compute starts the computation of a node whose value goes to a variable, in a frame of its own.
+// compute starts the computation of a node in its own frame; its value goes to a variable.
 func (e *engine) compute(n node, s *scope, to *variable, by *diag.Pos) *fail {
 	return e.assign(n, s, to, by, "")
 }
@@ -277,7 +278,7 @@ func (e *engine) assign(n node, s *scope, to *variable, by *diag.Pos, name strin
 	return nil
 }
 
-// gradually is compute for a consumer that takes values one by one; c may be nil.
+// gradually is compute with a collector that receives values one by one; c may be nil.
 func (e *engine) gradually(n node, s *scope, to *variable, by *diag.Pos, c collector) *fail {
 	if c == nil {
 		return e.compute(n, s, to, by)
@@ -296,7 +297,7 @@ func (e *engine) gradually(n node, s *scope, to *variable, by *diag.Pos, c colle
 	return nil
 }
 
-// frame returns a frame for a node that has one of its own.
+// frame returns a frame for a node that has its own frame.
 func (e *scheduler) frame(n node) frame {
 	from, size := n.slots()
 	if size == 0 {
@@ -305,13 +306,12 @@ func (e *scheduler) frame(n node) frame {
 	return frame{vars: e.spare.frame(size), base: from}
 }
 
-// later is a task that is a function.
+// later is a task that runs a function.
 type later struct {
 	do     func(u *unit) *fail
 	at     *diag.Pos
-	result *variable // what it leads to a value for; nil if that is not known
-	// replace says that its place is that of what goes wrong in it; keep that it stays where it was
-	// found.
+	result *variable // the variable whose value it will set; nil if that is not known
+	// replace sets the position of problems to at. keep leaves the positions of problems unchanged.
 	replace, keep bool
 }
 

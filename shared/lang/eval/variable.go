@@ -12,57 +12,57 @@ type kind uint8
 
 const (
 	plain kind = iota // set once
-	// the variable of a comprehension, which knows its value and tells it to listeners
+	// the variable of a comprehension, which has a value from the start and passes it to listeners
 	element
 	truth   // plain, and holds a bool: the result of `and` and `or`
 	single  // a relation to one
 	option  // a relation to one or none
 	many    // a relation to many
-	literal // the list that a literal becomes, element by element
-	proxy   // what a variable that is not found yet will hold
+	literal // the list of a list literal, which grows element by element
+	proxy   // stands for a variable that is not found yet
 )
 
-// variable holds a value, now or later. Units wait for it, and consumers that take values one by
-// one listen to it.
+// variable holds a value, or will hold one. Units wait for the value. Collectors listen to receive
+// values one by one.
 //
-// Large: it is eight kinds in one struct, by its field kind. A model has millions of variables,
-// most of them plain: a type for each kind behind an interface would cost two more words in every
-// frame and attribute, and a call that is not inlined for each value that is read.
+// Large: one struct covers eight kinds, which its field kind distinguishes. A model has millions of
+// variables, most of them plain. A type for each kind behind an interface would cost two more words
+// in every frame and attribute. Each read of a value would cost a call that is not inlined.
 type variable struct {
 	value   types.Value      // of a proxy, a *far
-	at      *diag.Pos        // where the value was set
-	waiters *waiter          // the last one
-	attr    *types.Attribute // what it is of an instance; nil for what is not an attribute
+	at      *diag.Pos        // the position where the value was set
+	waiters *waiter          // the last one; nil if no unit waits
+	attr    *types.Attribute // the attribute of an instance; nil if the variable is not an attribute
 	owner   *Instance        // of a relation
 	late    *late            // for option, many and literal
 	kind    kind
 	ready   bool
 	queued  bool
-	idle    bool // among those without effective waiters
+	idle    bool // in the list of variables without effective waiters
 }
 
-// waiter is a unit in the circle of those that wait for a variable.
+// waiter is an entry of the circular list of units that wait for a variable.
 type waiter struct {
 	unit *unit
 	next *waiter // of the last one, the first
 }
 
-// late is what a variable has more when it is not clear how many values will come.
+// late is the additional state of a variable whose number of values is not known in advance.
 type late struct {
 	engine    *engine
 	list      types.List // of many and literal
 	seen      map[types.Value]struct{}
 	listeners []collector
-	hearing   map[collector]struct{} // the listeners, if they are many
-	// its place among what can be frozen, and among those without effective waiters
+	hearing   map[collector]struct{} // the set of listeners, if there are many
+	// the turn among candidates for a freeze, and among variables without effective waiters
 	turn     int64
-	place    int // among those without effective waiters, where they are kept
-	waiting  int // how many waiters there are
-	quiet    int // waiters that a freeze does not help: those of listeners
-	promised int // values that were announced and have not come
+	place    int // index in the list of variables without effective waiters
+	waiting  int // number of waiters
+	quiet    int // number of waiters that do not need the freeze, since they listen
+	promised int // number of announced values that have not arrived
 }
 
-// newOpen returns a variable with what it has more when it is not clear how many values will come.
+// newOpen returns a variable whose number of values is not known in advance.
 func newOpen(e *engine, v variable) *variable {
 	out := &struct {
 		variable
@@ -72,16 +72,16 @@ func newOpen(e *engine, v variable) *variable {
 	return &out.variable
 }
 
-// far is what a proxy has more.
+// far is the additional state of a proxy.
 type far struct {
 	to     *variable
-	by     *unit // what will connect it
+	by     *unit // the unit that will connect the proxy
 	listen collector
-	notify bool // to does not tell values one by one; they are told when it is read
+	notify bool // to does not pass values one by one; get passes its value to listen instead
 	at     *diag.Pos
 }
 
-// newProxy returns a variable that will stand for another one.
+// newProxy returns a variable that will stand for another variable.
 func newProxy(listen collector, at *diag.Pos) *variable {
 	p := &struct {
 		variable
@@ -91,18 +91,18 @@ func newProxy(listen collector, at *diag.Pos) *variable {
 	return &p.variable
 }
 
-// far returns what a proxy has more.
+// far returns the additional state of a proxy.
 func (v *variable) far() *far { return v.value.(*far) }
 
-// collector takes values one by one, as they become known.
+// collector receives values one by one, as they become known.
 type collector interface {
-	// receive takes a value. done says that no more are of use.
+	// receive accepts a value. done reports that the collector needs no further values.
 	receive(v types.Value, at *diag.Pos) (done bool, f *fail)
-	// pure says that nothing happens when the list is complete.
+	// pure reports that the collector does nothing when the list is complete.
 	pure() bool
 }
 
-// tell gives a value, or the values of a list, to a collector.
+// tell passes a value, or each item of a list, to a collector.
 func tell(c collector, v types.Value, at *diag.Pos) *fail {
 	l, ok := v.(*types.List)
 	if !ok {
@@ -119,7 +119,7 @@ func tell(c collector, v types.Value, at *diag.Pos) *fail {
 
 func known(v types.Value) *variable { return &variable{value: v, ready: true} }
 
-// isOpen reports whether this is a relation of which it is not clear how many values it will have.
+// isOpen reports whether this is a relation whose number of values is not known in advance.
 func (v *variable) isOpen() bool { return v.kind == option || v.kind == many }
 
 func (v *variable) isReady() bool {
@@ -171,7 +171,8 @@ func (v *variable) waitFor(u *unit) {
 	}
 }
 
-// resume lets a unit that was counted wait here, or go on.
+// resume makes a unit, whose wait is already counted, wait for the variable, or notifies it if the
+// variable is ready.
 func (v *variable) resume(u *unit) {
 	if v.kind == proxy && v.far().to != nil {
 		v.far().to.resume(u)
@@ -195,14 +196,14 @@ func (v *variable) add(u *unit) {
 	v.stir()
 }
 
-// stir notes that an idle variable may have become of interest.
+// stir queues an idle variable for another check, because it got a waiter or a listener.
 func (v *variable) stir() {
 	if v.idle {
 		v.late.engine.stirred = append(v.late.engine.stirred, v)
 	}
 }
 
-// use makes a proxy stand for a variable.
+// use connects a proxy to a variable.
 func (v *variable) use(to *variable) *fail {
 	far := v.far()
 	far.to, far.by = to, nil
@@ -219,8 +220,8 @@ func (v *variable) use(to *variable) *fail {
 	return nil
 }
 
-// listen adds a consumer that takes values one by one. It returns false, and tells nothing, if the
-// variable does not work so.
+// listen adds a collector. It returns false and passes no values if the variable does not pass
+// values one by one.
 func (v *variable) listen(c collector, at *diag.Pos) (bool, *fail) {
 	switch v.kind {
 	case element:
@@ -250,12 +251,12 @@ func (v *variable) listen(c collector, at *diag.Pos) (bool, *fail) {
 	return true, nil
 }
 
-// wake lets all go on that waited.
+// wake notifies all waiting units.
 func (v *variable) wake() {
 	v.forAll((*unit).done)
 }
 
-// forAll takes the waiters off a variable, and calls do for each.
+// forAll removes the waiters of a variable, and calls do for each of them.
 func (v *variable) forAll(do func(*unit)) {
 	last := v.waiters
 	if last == nil {
@@ -273,8 +274,8 @@ func (v *variable) forAll(do func(*unit)) {
 	}
 }
 
-// set gives a variable a value, or one of its values. turn says that the other end of a relation
-// has to be set too.
+// set sets the value of a variable, or adds one of its values. If turn is true, set also sets the
+// other end of a relation.
 func (v *variable) set(value types.Value, at *diag.Pos, turn bool) *fail {
 	switch v.kind {
 	case many:
@@ -308,7 +309,7 @@ func (v *variable) setOnce(value types.Value, at *diag.Pos, turn bool) *fail {
 	return nil
 }
 
-// check returns what is wrong with the type of a value.
+// check returns a problem if the type of a value is wrong.
 func (v *variable) check(value types.Value) *fail {
 	switch {
 	case v.kind == truth:
@@ -380,8 +381,8 @@ func (v *variable) setLiteral(value types.Value) {
 	v.late.list.Items = append(v.late.list.Items, value)
 }
 
-// complete reports whether a variable may have all its values: it has enough, and none are
-// announced.
+// complete reports whether a variable may have all its values: it has enough values, and no
+// announced value is outstanding.
 func (v *variable) complete() bool {
 	switch v.kind {
 	case many:
@@ -392,7 +393,7 @@ func (v *variable) complete() bool {
 	return v.ready
 }
 
-// offer queues a variable that may be complete, to be frozen when nothing else goes on.
+// offer queues a variable that may be complete. A queued variable is frozen when no unit is ready.
 func (v *variable) offer() {
 	if v.ready || v.queued || !v.complete() {
 		return
@@ -401,7 +402,8 @@ func (v *variable) offer() {
 	v.late.engine.waiting.push(v)
 }
 
-// potential returns how many waiters go on when the variable is frozen.
+// potential returns the number of waiters that a freeze of the variable would help. A relation with
+// First counts as one more.
 func (v *variable) potential() int {
 	if v.kind == literal {
 		return 0
@@ -413,7 +415,7 @@ func (v *variable) potential() int {
 	return n
 }
 
-// freeze closes a variable: it is as it is.
+// freeze closes a variable: it accepts no further values.
 func (v *variable) freeze() {
 	if v.ready {
 		return
@@ -425,14 +427,14 @@ func (v *variable) freeze() {
 	v.wake()
 }
 
-// promise is a value that was announced.
+// promise is an announced value.
 type promise struct {
 	of   *variable
 	kept bool
 }
 
-// announce returns a promise of a value; for variables that do not count them, one that does
-// nothing.
+// announce returns a promise of a value. The promise has no effect if the variable does not count
+// promises.
 func (v *variable) announce() promise {
 	if v.late == nil || v.ready {
 		return promise{of: v, kept: true}
@@ -441,7 +443,7 @@ func (v *variable) announce() promise {
 	return promise{of: v}
 }
 
-// keep says that no more comes of a promise.
+// keep ends a promise: its value has arrived, or will not arrive.
 func (p *promise) keep() {
 	if p.kept {
 		return

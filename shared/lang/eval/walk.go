@@ -2,7 +2,7 @@ package eval
 
 import "southbound/shared/lang/syntax"
 
-// walk calls use with an expression and, when that returns true, with those in it.
+// walk calls use for an expression. If use returns true, walk continues with its subexpressions.
 func walk(x syntax.Expression, use func(syntax.Expression) bool) {
 	if x == nil || !use(x) {
 		return
