@@ -15,13 +15,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// packWindow is how far back an encoder looks for what repeats in the actions of a commit, and
-// about what stays in memory of it.
+// packWindow is the window of the encoder: how far back it finds repetitions in the actions of a
+// commit. It is also about the memory that the encoder uses for the window.
 const packWindow = 256 << 10
 
-// The actions of one commit are one row: compressed CBOR, whose checksum zstd verifies. Hashes of the
-// ids of their resources are stored beside them, to find the actions of a resource. Encoder and
-// decoder are costly to make, so they are made once, on first use.
+// The actions of one commit are stored as one row of compressed CBOR, whose checksum zstd verifies.
+// Hashes of the resource ids are stored beside them, for finding the actions of a resource. The
+// encoder and the decoder are costly to create, so each is created once, on first use.
 var (
 	packer = sync.OnceValue(func() *zstd.Encoder {
 		e, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
@@ -67,7 +67,7 @@ func putActions(c *sqlite.Conn, env string, actions []state.Action) error {
 		}
 		hashes = append(hashes, shortHash(a.Resource)...)
 	}
-	// The same commit again, after its answer was lost, replaces what it wrote.
+	// If a commit is repeated because its answer was lost, it replaces the row that it wrote.
 	if err := query(c, "DELETE FROM actions WHERE env = ? AND last = ? AND first = ?", nil, env,
 		last, first); err != nil {
 		return err
@@ -78,13 +78,13 @@ func putActions(c *sqlite.Conn, env string, actions []state.Action) error {
 		env, first, last, nanos(oldest), nanos(latest), hashes, notable, record)
 }
 
-// shortHash is a short hash of an id, by which actions of a resource are looked for.
+// shortHash returns a short hash of an id, for finding the actions of a resource.
 func shortHash(id resource.ID) []byte {
 	return binary.LittleEndian.AppendUint32(nil, sumOf([]byte(id)))
 }
 
-// Actions implements state.State. There may be very many: of rows that have only older actions than
-// are wanted none is read.
+// Actions implements state.State. There may be very many actions, so rows in which all actions are
+// older than the requested ones are not read.
 func (h *Home) Actions(
 	ctx context.Context, env string, q state.ActionQuery,
 ) ([]state.Action, error) {
@@ -94,7 +94,7 @@ func (h *Home) Actions(
 		args = append(args, arg)
 	}
 	if q.Resource != "" {
-		add("instr(resources, ?) > 0", shortHash(q.Resource)) // others may match by chance
+		add("instr(resources, ?) > 0", shortHash(q.Resource)) // other resources may match too
 	}
 	if q.Notable {
 		sql += " AND notable > 0"
@@ -136,7 +136,7 @@ func (h *Home) Actions(
 	return found.Newest(q.Limit), err
 }
 
-// errEnough ends a query of which nothing more is wanted.
+// errEnough ends a query early, when no further rows are needed.
 var errEnough = errors.New("enough was read")
 
 // DropActions implements state.State.
@@ -162,12 +162,13 @@ func (h *Home) DropActions(ctx context.Context, env string, before time.Time) (i
 	return n, err
 }
 
-// historyHint is the hint of records that are only shown.
+// historyHint is the hint for damaged records that are only displayed.
 const historyHint = "it is only a part of a history, on which nothing that is deployed depends; " +
 	"if it is needed, restore the database from a copy"
 
-// takeActions removes the rows that hold actions finished before a time, and returns how many these
-// were and the others in them. A row that is damaged goes when all in it are old enough.
+// takeActions removes the rows that hold actions finished before a time. It returns the number of
+// these actions, and the newer actions in the removed rows. A damaged row is removed if all actions
+// in it are older than the time.
 func takeActions(
 	c *sqlite.Conn, env string, before time.Time,
 ) (n int, keep [][]state.Action, err error) {

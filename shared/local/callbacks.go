@@ -9,7 +9,7 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Callbacks are the callbacks of a home. It implements callback.Store.
+// Callbacks is the store of the callbacks of a home. It implements callback.Store.
 type Callbacks struct{ home *Home }
 
 var _ callback.Store = (*Callbacks)(nil)
@@ -22,7 +22,7 @@ const (
 	writeCallbacks = "write callbacks"
 )
 
-// putPending notes that callbacks are to be told of events of an instance, if there are callbacks.
+// putPending records pending callbacks for events of an instance, if there are callbacks.
 func putPending(c *sqlite.Conn, env string, r *inventory.Record, from, last int64) error {
 	return query(c, "INSERT INTO callback_pending (env, id, service, since, last, told) "+
 		"SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM callbacks WHERE env = ?1) "+

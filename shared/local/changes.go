@@ -10,8 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Bounds of the log of changed rows: how many commits it holds, and how many ids of one commit. A
-// reader that is farther behind reads all rows.
+// Bounds of the log of changed rows: the number of commits that it holds, and the number of ids of
+// one commit. A reader that is further behind reads all rows.
 const (
 	changesKept = 1000
 	changesEach = 500
@@ -19,13 +19,13 @@ const (
 
 var _ state.ChangeLog = (*Home)(nil)
 
-// logChanges adds the rows of the commit to the log. The newest entry is never removed, so numbers
-// grow.
+// logChanges adds the rows of the commit to the log. The newest entry is never removed, so that the
+// numbers grow monotonically.
 func (t *tx) logChanges() error {
 	if len(t.in.Rows) == 0 {
 		return nil
 	}
-	var ids []byte // none: there are too many
+	var ids []byte // null: there are too many
 	if len(t.in.Rows) <= changesEach {
 		all := make([]resource.ID, len(t.in.Rows))
 		for i := range t.in.Rows {
@@ -50,7 +50,7 @@ func (h *Home) Changed(ctx context.Context, env string, since int64) (state.Chan
 			func(s *sqlite.Stmt) error {
 				n := s.ColumnInt64(0)
 				if n == since {
-					out.Known = true // so the log goes back that far
+					out.Known = true // the log reaches back to since
 					return nil
 				}
 				ids, err := splitIDs(columnBytes(s, 1))

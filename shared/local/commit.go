@@ -43,7 +43,7 @@ type tx struct {
 	in       *state.Commit
 	out      *state.Committed
 	counts   map[countKey]int
-	ran      running // what the lease said runs
+	ran      running // the resources that run according to the lease
 	versions *knownVersions
 	records  []record // of the rows
 }
@@ -143,9 +143,9 @@ func (t *tx) row(i int) error {
 	return t.update(i, have)
 }
 
-// place is where a row is stored, and what of it is there now.
+// place is the location of a stored row, with its current revision, lane and status.
 type place struct {
-	k, rev int64 // k 0: it is not stored
+	k, rev int64 // k 0: not stored
 	count  countKey
 }
 
@@ -174,8 +174,8 @@ func (t *tx) insert(i int) error {
 	return t.putIntent(t.c.LastInsertRowID(), r)
 }
 
-// update writes a row that is stored. The lane has a statement of its own, since the index of lanes
-// is written whenever a statement sets it.
+// update writes a row that is already stored. A separate statement sets the lane, since SQLite
+// writes the index of lanes whenever a statement sets the column.
 func (t *tx) update(i int, have place) error {
 	r := &t.records[i]
 	t.counts[countKey{r.lane, state.Status(r.status)}]++
@@ -209,7 +209,7 @@ func (t *tx) remove(k int64) error {
 	return query(t.c, "DELETE FROM intents WHERE k = ?", nil, k)
 }
 
-// conflict adds the row that is stored under an id to the conflicts.
+// conflict adds the row stored under an id to the conflicts.
 func (t *tx) conflict(id resource.ID) error {
 	var found []record
 	if err := appendRecords(t.c, &found, selectRow, t.env, string(id)); err != nil {
@@ -291,7 +291,7 @@ func (t *tx) plan() error {
 	return nil
 }
 
-// lease prolongs the lease and notes what runs under it now.
+// lease extends the lease and records the resources that now run under it.
 func (t *tx) lease() error {
 	runs, err := t.ran.still(t.out.Conflicts)
 	if err != nil {

@@ -19,48 +19,50 @@ import (
 )
 
 const (
-	maxGroup = 64 // writes that share a commit
-	// lockPause is how long a busy database is left alone at most, before it is tried again.
+	maxGroup = 64 // maximum number of writes that share a commit
+	// lockPause is the maximum pause before an operation on a busy database is retried.
 	lockPause = 50 * time.Millisecond
-	// lockSlow is how long another process holds the database until people read that it is waited for.
+	// lockSlow is how long another process may hold the database before the user is notified of the
+	// wait.
 	lockSlow = 3 * time.Second
-	// lockLast is how long writes may wait for another process when the database is closed.
+	// lockLast is how long writes may wait for another process once the database is being closed.
 	lockLast = time.Second
 )
 
-// db is an open SQLite file, with one connection for writing and some for reading.
+// db is an open SQLite file, with one connection for writing and several for reading.
 type db struct {
 	path    string
 	writes  chan *write
-	closing chan struct{} // closed: nothing more is taken on
+	closing chan struct{} // closed: no further work is accepted
 	done    chan struct{} // closed: the writer has ended
 	readers readers
 	once    sync.Once
-	file    os.FileInfo // as it was when it was opened
-	slow    func()      // called when another process holds the database for long; nil: nothing
+	file    os.FileInfo // as it was when opened
+	slow    func()      // called when another process holds the database for long; may be nil
 }
 
-// write is a write that waits to be committed together with others.
+// write is a pending write that shares a commit with others.
 type write struct {
 	f    func(c *sqlite.Conn) error
 	err  error
 	done chan struct{}
-	// begun is set by the one that comes first: the writer, which carries it out, or the caller, who
-	// gives it up.
+	// begun is set by the writer when it executes the write, or by the caller when it gives the
+	// write up, whichever comes first.
 	begun atomic.Bool
-	over  <-chan struct{} // closed when the caller may give it up
+	over  <-chan struct{} // closed when the caller may give up the write
 }
 
-// readers are the connections for reading: at most as many at a time as there is room in free. The
-// one that was used last is used next, as it has in memory what most read, and a connection that
-// nobody needs is not opened.
+// readers is the pool of connections for reading. The capacity of free limits the connections in
+// use. The most recently used connection is reused first, since its cache holds the pages that most
+// reads need. A connection is opened only when it is needed.
 type readers struct {
-	free chan struct{} // holds one for each that is in use
+	free chan struct{} // holds one element per connection in use
 	mu   sync.Mutex
 	idle []*sqlite.Conn
 }
 
-// take returns a connection, or nil for one that is to be opened; false: the database is closed.
+// take returns an idle connection, or nil if the caller has to open one. It returns false if the
+// database is closed.
 func (r *readers) take(closing <-chan struct{}) (*sqlite.Conn, bool) {
 	select {
 	case r.free <- struct{}{}:
@@ -78,7 +80,8 @@ func (r *readers) take(closing <-chan struct{}) (*sqlite.Conn, bool) {
 	return c, true
 }
 
-// put gives back what take has returned, or what was opened then; nil: it could not be opened.
+// put returns a connection to the pool: the one from take, or the one that the caller opened. It is
+// nil if no connection could be opened.
 func (r *readers) put(c *sqlite.Conn) {
 	if c != nil {
 		r.mu.Lock()
@@ -88,23 +91,23 @@ func (r *readers) put(c *sqlite.Conn) {
 	<-r.free
 }
 
-// close waits for reads under way, and closes the connections.
+// close waits for running reads, and closes the connections.
 func (r *readers) close() {
 	for range cap(r.free) {
-		r.free <- struct{}{} // and stays there: nobody gets a connection any more
+		r.free <- struct{}{} // stays in the channel, so that no caller gets a connection
 	}
 	for _, c := range r.idle {
 		_ = c.Close()
 	}
 }
 
-// openDB opens the database, or makes it. A file that is not ours, or has another layout, is left
-// alone.
+// openDB opens the database, or creates it. It leaves a file of another program, or with another
+// layout, unchanged.
 func openDB(ctx context.Context, path string, slow func()) (*db, error) {
 	if err := ours(path); err != nil {
 		return nil, err
 	}
-	// SQLite lets everybody read what it makes
+	// SQLite creates files that every user can read.
 	if f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err == nil {
 		_ = f.Close()
 	}
@@ -137,8 +140,9 @@ func openDB(ctx context.Context, path string, slow func()) (*db, error) {
 	return d, nil
 }
 
-// keepPrivate removes the rights of other users from the files of the database, as a copy of it may
-// have them. If this user may not do that, the files belong to another user.
+// keepPrivate removes the permissions of other users from the files of the database, which a copied
+// database may have. An error is ignored: without the right to change them, this user is not the
+// owner of the files.
 func keepPrivate(path string) {
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -147,9 +151,9 @@ func keepPrivate(path string) {
 	}
 }
 
-// untilFree calls do until no other process keeps it from what it does, or ctx is done. SQLite itself
-// does not wait for locks where that could be a deadlock, such as the one for switching to the
-// write-ahead log. A process may hold the database for any time, as a person can suspend it.
+// untilFree retries do until no other process blocks it, or ctx is done. SQLite itself does not
+// wait for a lock where waiting could deadlock, such as the lock for switching to the write-ahead
+// log. The wait has no upper bound, since a user may suspend the process that holds the database.
 func untilFree(ctx context.Context, slow func(), do func() error) error {
 	if slow != nil {
 		notice := patience.AfterFunc(lockSlow, slow)
@@ -171,10 +175,11 @@ func untilFree(ctx context.Context, slow func(), do func() error) error {
 	}
 }
 
-// prepareDB checks that the database is ours, and makes its tables if it has none.
+// prepareDB checks that the database belongs to this program, and creates its tables if it has
+// none.
 func prepareDB(conn *sqlite.Conn, path string) error {
 	empty, err := func() (_ bool, err error) {
-		// for a consistent view: another process may be making the tables
+		// a consistent view, as another process may be creating the tables
 		defer sqlitex.Transaction(conn)(&err)
 		return isNew(conn, path)
 	}()
@@ -212,8 +217,8 @@ func number(conn *sqlite.Conn, query string) (int64, error) {
 	return out, err
 }
 
-// writer does all writing: the writes that wait share one transaction, each in a savepoint of its
-// own, so that one that fails harms no other.
+// writer performs all writes. Pending writes share one transaction. Each has its own savepoint, so
+// that a failing write does not affect the others.
 func (d *db) writer(conn *sqlite.Conn) {
 	defer close(d.done)
 	next := func() []*write { return d.nextGroup(func() { d.emptyLog(conn) }) }
@@ -231,15 +236,15 @@ func (d *db) writer(conn *sqlite.Conn) {
 			close(w.done)
 		}
 	}
-	// it can wait until the next one ends, if others write
+	// If other processes write, the next process that ends does it.
 	_ = sqlitex.ExecuteTransient(conn, "PRAGMA optimize", nil)
-	d.emptyLog(conn) // others may have it open, and then it stays
+	d.emptyLog(conn) // the log stays if other processes have it open
 	_ = conn.Close()
 }
 
-// nextGroup waits for a write, and returns it with those that wait as well, as far as they share a
-// commit; none: the database is closed, and none waits. It calls rest when nobody has written for a
-// while.
+// nextGroup waits for a write, and returns it with further pending writes, up to maxGroup. It
+// returns no writes if the database is closed and none is pending. It calls rest after a time
+// without writes.
 func (d *db) nextGroup(rest func()) []*write {
 	var group []*write
 	idle := time.NewTimer(restsAfter)
@@ -268,8 +273,8 @@ func (d *db) nextGroup(rest func()) []*write {
 	return group
 }
 
-// there returns an error unless the open file is still the one under its name: what is written to a
-// removed file is lost without an error.
+// there returns an error unless the open file still has its name. A write to a removed file is lost
+// without an error.
 func (d *db) there() error {
 	now, err := os.Stat(d.path)
 	if err == nil && os.SameFile(now, d.file) {
@@ -280,8 +285,8 @@ func (d *db) there() error {
 		WithHint("run the command again: it looks at everything and goes on")
 }
 
-// commitGroup carries out those writes that nobody has given up by the time at which the database is
-// free.
+// commitGroup executes the writes whose callers have not given them up by the time that the
+// database is free.
 func (d *db) commitGroup(conn *sqlite.Conn, group []*write) (err error) {
 	ctx, stop := d.whileWanted(group)
 	defer stop()
@@ -308,8 +313,8 @@ func (d *db) commitGroup(conn *sqlite.Conn, group []*write) (err error) {
 	return nil
 }
 
-// whileWanted returns a context that ends when all callers of writes have given up, or when the
-// database is closed and some time has passed.
+// whileWanted returns a context that ends when the callers of all writes have given up, or a short
+// time after the database is closed.
 func (d *db) whileWanted(group []*write) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -335,14 +340,15 @@ func inSavepoint(conn *sqlite.Conn, save bool, f func(c *sqlite.Conn) error) (er
 	return f(conn)
 }
 
-// spoils reports whether err makes the whole transaction useless, and not only one savepoint.
+// spoils reports whether err invalidates the whole transaction, not only one savepoint.
 func spoils(err error) bool {
 	code := sqlite.ErrCode(err).ToPrimary()
 	return err != nil && (code == sqlite.ResultFull || code == sqlite.ResultIOErr ||
 		code == sqlite.ResultReadOnly)
 }
 
-// write runs f in a transaction, which it may share with others, and returns once that is durable.
+// write runs f in a transaction, which it may share with other writes, and returns once the
+// transaction is durable.
 func (d *db) write(ctx context.Context, op string, f func(c *sqlite.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -360,13 +366,13 @@ func (d *db) write(ctx context.Context, op string, f func(c *sqlite.Conn) error)
 		return storeError(op, w.err)
 	case <-ctx.Done():
 		if w.begun.CompareAndSwap(false, true) {
-			return fault.Ended(ctx) // nothing of it happens
+			return fault.Ended(ctx) // the writer skips the write
 		}
 	case <-d.done:
 	}
 	select {
 	case <-w.done:
-	case <-d.done: // it may have been the last
+	case <-d.done: // the write may have been in the last group
 		select {
 		case <-w.done:
 		default:
@@ -376,12 +382,13 @@ func (d *db) write(ctx context.Context, op string, f func(c *sqlite.Conn) error)
 	return storeError(op, w.err)
 }
 
-// closed is the error of whoever is at work when the database is closed: the process ends.
+// closed returns the error for an operation on a closed database, which is closed when the process
+// ends.
 func (d *db) closed(op string) error {
 	return fault.New(fault.Canceled, op, "%s was closed, as the process ends", d.path)
 }
 
-// read runs f in a read transaction, so that all it reads is of one instant.
+// read runs f in a read transaction, so that all of its reads see one snapshot.
 func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -410,7 +417,7 @@ func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) 
 		defer sqlitex.Transaction(conn)(&err)
 		return f(conn)
 	}()
-	if fresh && err != nil { // it may not be set up
+	if fresh && err != nil { // the connection may not be configured
 		_ = conn.Close()
 		conn = nil
 	}
@@ -420,7 +427,7 @@ func (d *db) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) 
 	return storeError(op, err)
 }
 
-// close waits for what is under way and closes all connections. What is begun later is refused.
+// close waits for running operations and closes all connections. Later operations are rejected.
 func (d *db) close() {
 	d.once.Do(func() {
 		close(d.closing)
@@ -429,7 +436,7 @@ func (d *db) close() {
 	})
 }
 
-// damagedHint says what can be done about a database that cannot be read.
+// damagedHint describes the remedy for a database that cannot be read.
 const damagedHint = "restore it from a backup. Without one, move the data directory away and " +
 	"apply again: that brings back what documents describe, but no instances of services, no " +
 	"parameters and no history"
@@ -446,7 +453,7 @@ func storeError(op string, err error) error {
 		kind, hint = fault.Full, "make room on the disk and run the command again: nothing is lost"
 	case sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultAuth:
 		kind, hint = fault.Denied, "the data directory must be writable"
-	// the last: tables are not as this program made them
+	// ResultError: the tables do not have the layout of this program.
 	case sqlite.ResultCorrupt, sqlite.ResultNotADB, sqlite.ResultFormat, sqlite.ResultError:
 		kind, hint = fault.Damaged, damagedHint
 	case sqlite.ResultCantOpen:

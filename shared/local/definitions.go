@@ -11,7 +11,7 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// Definitions are the definitions of services of a home. It implements definition.Store.
+// Definitions is the store of the service definitions of a home. It implements definition.Store.
 type Definitions struct{ home *Home }
 
 var _ definition.Store = (*Definitions)(nil)
@@ -21,7 +21,7 @@ func (h *Home) Definitions() *Definitions { return &Definitions{h} }
 
 const readDefinitions = "read definitions"
 
-// text is a definition as it is stored.
+// text is the stored form of a definition.
 type text struct {
 	digest string
 	body   []byte
@@ -62,8 +62,8 @@ func (d *Definitions) Put(
 	})
 }
 
-// keepModel makes a bundle the newest one that is kept, and lets go of the oldest one if there are
-// too many.
+// keepModel records a bundle as the newest kept bundle, and removes the oldest one if there are too
+// many.
 func keepModel(c *sqlite.Conn, env, bundle string) error {
 	err := query(c, "INSERT OR REPLACE INTO definition_models (env, bundle, number) SELECT ?1, ?2, "+
 		"1 + coalesce(max(number), 0) FROM definition_models WHERE env = ?1", nil, env, bundle)
@@ -87,10 +87,10 @@ func putDefinition(
 		"VALUES (?, ?, ?, ?)", nil, env, t.digest, bundle, t.body)
 }
 
-// checkLive refuses that instances have a version of a service that there is no definition of.
+// checkLive returns an error if a live instance has a version of a service that is not defined.
 func checkLive(c *sqlite.Conn, env string) error {
 	var wrong error
-	// behind the JSON is the line of its seal
+	// the seal follows the JSON on a line of its own
 	const text = "CAST(body AS TEXT)"
 	const record = "substr(" + text + ", 1, instr(" + text + " || char(10), char(10)))"
 	const live = "SELECT service, json_extract(" + record + ", '$.service_entity_version') v, " +
@@ -107,7 +107,7 @@ func checkLive(c *sqlite.Conn, env string) error {
 	return wrong
 }
 
-// kept reads what a query finds: name, version, usual, digest, bundle and body.
+// kept reads the result of a query with the columns name, version, usual, digest, bundle and body.
 func (d *Definitions) kept(
 	ctx context.Context, env, sql string, args ...any,
 ) ([]definition.Kept, error) {
@@ -126,7 +126,7 @@ func (d *Definitions) kept(
 	return out, err
 }
 
-// parsed reads a definition, which is found by the digest of its text.
+// parsed decodes a definition. It returns Damaged if digest is not the digest of body.
 func parsed(body []byte, digest string) (definition.Service, error) {
 	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != digest {
 		return definition.Service{}, fault.New(fault.Damaged, readDefinitions,
@@ -139,7 +139,7 @@ func parsed(body []byte, digest string) (definition.Service, error) {
 const current = "SELECT name, version, usual, digest, bundle, body FROM definitions " +
 	"JOIN definition_texts USING (env, digest) WHERE env = ?"
 
-// byDigest finds a definition that is perhaps not one of the environment any more.
+// byDigest selects a definition that the environment may no longer have.
 const byDigest = "SELECT coalesce(name, ''), coalesce(version, 0), coalesce(usual, 0), t.digest, " +
 	"bundle, body FROM definition_texts t LEFT JOIN definitions d ON d.env = t.env AND " +
 	"d.digest = t.digest AND d.name = ?2 AND d.version = ?3 WHERE t.env = ?1 AND t.digest = ?4"
@@ -169,7 +169,7 @@ func (d *Definitions) One(
 	return found[0].Service, nil
 }
 
-// orNone is an error, or that there is no such definition.
+// orNone returns err if it is not nil, and ErrNone otherwise.
 func orNone(err error, name string, version int) error {
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (d *Definitions) Bundles(ctx context.Context) ([]string, error) {
 		"ORDER BY bundle")
 }
 
-// texts reads the only column of what a query finds.
+// texts reads the results of a query with one column.
 func (d *Definitions) texts(ctx context.Context, sql string, args ...any) ([]string, error) {
 	var out []string
 	err := d.home.read(ctx, readDefinitions, func(c *sqlite.Conn) error {

@@ -12,8 +12,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// checkDir makes the data directory if it is missing. Its error says why the directory cannot be
-// used.
+// checkDir creates the data directory if it is missing. It returns the reason if the directory
+// cannot be used.
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -50,7 +50,8 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// ownDir refuses a data directory in which somebody else could have put what is deployed.
+// ownDir rejects a data directory that another user owns or can write to, since that user could
+// decide what is deployed.
 func ownDir(dir string, info fs.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -67,20 +68,20 @@ func ownDir(dir string, info fs.FileInfo) error {
 	return nil
 }
 
-// AppliedFile is the name of a file in a data directory: which environment was last applied there.
-// Commands keep it, and the home does without.
+// AppliedFile is the name of the file in a data directory that records the environment of the last
+// apply. Commands maintain it; Home does not use it.
 const AppliedFile = "applied"
 
-// ourFile reports whether a file of this name may be in a data directory that has no database yet,
-// or has lost it.
+// ourFile reports whether a file of this name may be in a data directory whose database does not
+// exist yet or was lost.
 func ourFile(name string) bool {
 	return name == "files" || name == holdersDir || name == "inputs" || name == "key" ||
 		name == "api-token" || name == ".gitignore" || name == AppliedFile || name == reserveName ||
 		strings.HasPrefix(name, dbName)
 }
 
-// oftenUsed reports whether a name is one of those in a data directory that others use as well.
-// They come after the first command that has worked there.
+// oftenUsed reports whether a name in a data directory is also common in directories of other
+// programs. Such entries are created only after the first command in the directory.
 func oftenUsed(name string) bool { return name == modelsDir || name == "project" }
 
 func dirError(dir string, err error) error {

@@ -22,8 +22,8 @@ import (
 	"southbound/shared/pattern"
 )
 
-// Files stores files in a folder, by hash: files/ab/<hash>. What is being written is in files/new,
-// under the name of the process that writes it. It implements state.Files.
+// Files stores files in a folder, by hash: files/ab/<hash>. A file being written is in files/new,
+// under a name that begins with the name of the writing process. Files implements state.Files.
 type Files struct {
 	dir, holder string
 	verified    *verified
@@ -32,7 +32,7 @@ type Files struct {
 // Files returns the file store of this home.
 func (h *Home) Files() *Files { return &Files{h.files, h.holder, &h.verified} }
 
-// newFiles is where in the folder files are written.
+// newFiles is the subfolder in which files are written.
 const newFiles = "new"
 
 var hashPattern = pattern.Lazy(`^[0-9a-f]{64}$`)
@@ -57,9 +57,10 @@ func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 	return out, nil
 }
 
-// Put implements state.Files: each file is written, synced and renamed to its place, so that what
-// is there is whole; then each folder is synced once, so that a file that Put has stored stays.
-// What a crash leaves of a file that is being written, the next process removes (sweepFiles).
+// Put implements state.Files. It writes and syncs each file and then renames it to its place, so
+// that a file at its place is always complete. Then it syncs each folder once, so that stored files
+// survive a crash. If a crash leaves a partly written file, the next process removes it
+// (sweepFiles).
 func (f *Files) Put(ctx context.Context, blobs []state.Blob) error {
 	if err := os.MkdirAll(filepath.Join(f.dir, newFiles), 0o700); err != nil {
 		return fileError("store file", err)
@@ -77,8 +78,8 @@ func (f *Files) Put(ctx context.Context, blobs []state.Blob) error {
 	})
 }
 
-// sideBySide does f for all, some at a time, as a disk syncs many in little more time than one. It
-// returns one of the errors.
+// sideBySide calls f for all elements, several at a time, since a disk syncs many files in little
+// more time than one. It returns one of the errors.
 func sideBySide[T any](ctx context.Context, all []T, f func(T) error) error {
 	const workers = 8
 	var g errgroup.Group
@@ -171,13 +172,13 @@ func damagedFile(hash string) error {
 		WithHint(restoreHint)
 }
 
-// restoreHint says what can be done about data that is lost: what follows from the documents can be
-// stored again.
+// restoreHint describes the remedy for lost data: data derived from the documents can be stored
+// again.
 const restoreHint = "apply again: what follows from the documents is stored anew; for anything " +
 	"else, restore the data directory from a copy"
 
-// missing is fileError, and says what can be done when the error is that a file, or all of them,
-// are gone.
+// missing is fileError with a hint for the case that a file, or the whole data directory, no longer
+// exists.
 func (f *Files) missing(op string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fileError(op, err)
@@ -190,11 +191,12 @@ func (f *Files) missing(op string, err error) error {
 	return &fault.Error{Kind: fault.NotFound, Op: op, Err: err, Hint: hint}
 }
 
-// Open implements state.Files. Reading to the end gives Damaged when the bytes do not match.
+// Open implements state.Files. A read to the end returns Damaged if the bytes do not match the
+// hash.
 func (f *Files) Open(_ context.Context, hash string) (io.ReadCloser, error) {
 	file, err := f.open(hash)
 	if err != nil {
-		return nil, err // and no file
+		return nil, err // a nil interface, not a nil *checked
 	}
 	return file, nil
 }
@@ -210,7 +212,7 @@ func (f *Files) open(hash string) (*checked, error) {
 	return &checked{File: file, hash: hash, sum: sha256.New()}, nil
 }
 
-// checked is a reader that compares what was read with the hash that names the file.
+// checked is a reader that compares the content with the hash in the file's name.
 type checked struct {
 	*os.File
 	hash string
@@ -227,16 +229,16 @@ func (c *checked) Read(p []byte) (int, error) {
 	if errors.Is(err, io.EOF) && hex.EncodeToString(c.sum.Sum(nil)) != c.hash {
 		return n, damagedFile(c.hash)
 	}
-	return n, err // io.EOF must stay itself
+	return n, err // io.EOF must not be wrapped
 }
 
-// WriteTo implements io.WriterTo by Read, since that of the file would bypass the check.
+// WriteTo implements io.WriterTo by Read, since the WriteTo of the file would bypass the check.
 func (c *checked) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{c})
 }
 
-// Mend stores those of blobs again that are lost, or have other bytes, although they were stored,
-// and returns how many these were.
+// Mend stores again those blobs whose stored file is lost or has other bytes, and returns their
+// number.
 func (f *Files) Mend(ctx context.Context, blobs iter.Seq[state.Blob]) (int, error) {
 	var lost []state.Blob
 	for b := range blobs {

@@ -1,13 +1,13 @@
 // Package local is the embedded home: it implements the engine's ports on one machine. State is in
 // an SQLite database, files are in a folder, by their hash, and notices are in memory. Any number
-// of processes may use one data directory at once.
+// of processes may use one data directory concurrently.
 //
 //	Home       state.State: a commit is one transaction, which first compares the lease's fence
-//	  db         one connection writes, and commits what waits for it together; others read
-//	  tx         one commit: its steps in their order
-//	Files      state.Files: written beside, synced, renamed; a commit that refers to them comes later
-//	Notifier   lanes with work, in this process; for others, that the database has changed
-//	Runner     serves the lanes that it is notified of, with the engine's Run
+//	  db         one connection writes and groups pending writes in a commit; the others read
+//	  tx         one commit: its steps in order
+//	Files      state.Files: written to a temporary name, synced, renamed, before the commit
+//	Notifier   lanes with work, in this process
+//	Runner     serves notified lanes with the engine's RunLane
 //	Secrets    values from the environment and from files
 //
 // Instances, Definitions and Callbacks store services in the same database. A database with another
@@ -34,8 +34,8 @@ import (
 
 const (
 	dbName     = "southbound.db"
-	holdersDir = "holders" // lock files of the processes that are at work
-	modelsDir  = "models"  // what orders of services are compiled from
+	holdersDir = "holders" // lock files of running processes
+	modelsDir  = "models"  // models from which service orders are compiled
 )
 
 // Home is an open data directory. It implements state.State. The caller has to close it.
@@ -49,7 +49,7 @@ type Home struct {
 	holder   string
 	lock     *os.File
 	files    string
-	verified verified // those of files that were read as a whole
+	verified verified // cache of verified files
 	ids      *platform.IDs
 
 	wavesMu sync.Mutex
@@ -58,12 +58,12 @@ type Home struct {
 	versions knownVersions
 }
 
-// Open opens the data directory dir, and makes it if it is missing. Its errors are of the kinds
-// Foreign, Damaged, Denied and Full; with any of them nothing was touched.
+// Open opens the data directory dir, and creates it if it is missing. Its errors are of the kinds
+// Foreign, Damaged, Denied and Full. With any of them, the directory is unchanged.
 func Open(dir string) (*Home, error) { return OpenWaiting(context.Background(), dir, nil) }
 
-// OpenWaiting is Open that waits for other processes until ctx is done. It calls slow, unless that is
-// nil, when another process keeps it from reading or writing for long, then and later.
+// OpenWaiting is Open that waits for other processes until ctx is done. It calls slow, unless that
+// is nil, whenever another process blocks a read or a write for long, during Open and later.
 func OpenWaiting(ctx context.Context, dir string, slow func()) (*Home, error) {
 	if err := checkDir(dir); err != nil {
 		return nil, err
@@ -81,22 +81,22 @@ func OpenWaiting(ctx context.Context, dir string, slow func()) (*Home, error) {
 	return h, nil
 }
 
-// Close waits for writes under way and gives up the leases that this process holds.
+// Close waits for running writes and releases the leases that this process holds.
 func (h *Home) Close() error {
 	h.db.close()
 	_ = os.Remove(h.lock.Name())
 	return h.lock.Close()
 }
 
-// Sizes returns the sizes that suit a home on one machine: to make a file costs more there than to
-// read or write some more of it.
+// Sizes returns the sizes for a home on one machine, where creating a file costs more than reading
+// or writing somewhat more of it.
 func Sizes() deploy.Sizes { return deploy.Sizes{Chunk: 1024, Claim: 2048} }
 
 // Holder returns the name under which this process holds leases.
 func (h *Home) Holder() string { return h.holder }
 
-// Alone makes this process the only one that works on the orders of an environment, until release
-// is called or it ends. It returns false if another one is.
+// Alone makes this process the only one that processes the orders of an environment, until release
+// is called or the process ends. It returns false if another process is the one.
 func (h *Home) Alone(env string) (release func(), ok bool, err error) {
 	dir := filepath.Join(h.Dir, modelsDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -117,8 +117,8 @@ func (h *Home) Alone(env string) (release func(), ok bool, err error) {
 	return func() { _ = f.Close() }, true, nil
 }
 
-// hold makes the lock file by which others see that this process lives: the system drops the lock
-// when the process ends, however it ends.
+// hold creates the lock file by which other processes detect that this process is alive. The system
+// releases the lock when the process ends, in whatever way.
 func (h *Home) hold() error {
 	dir := filepath.Join(h.Dir, holdersDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -140,7 +140,7 @@ func (h *Home) hold() error {
 	return nil
 }
 
-// sweepFiles removes the files that processes were writing when they were killed.
+// sweepFiles removes partly written files of processes that were killed.
 func (h *Home) sweepFiles() {
 	dir := filepath.Join(h.files, newFiles)
 	entries, _ := os.ReadDir(dir)
@@ -151,7 +151,8 @@ func (h *Home) sweepFiles() {
 	}
 }
 
-// sweepHolders removes the lock files of processes that ended without removing them.
+// sweepHolders removes the lock files of processes that ended without removing them. It keeps lock
+// files younger than a minute.
 func (h *Home) sweepHolders(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -182,8 +183,8 @@ func (h *Home) dead(holder string) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
 }
 
-// NewID returns a unique id, greater than all that this process has made before and, as far as
-// their clocks agree, that others have.
+// NewID returns a unique id, greater than all ids that this process has made before. As far as the
+// clocks of processes agree, it is also greater than earlier ids of other processes.
 func (h *Home) NewID() string { return h.ids.NewID() }
 
 // Clock is the clock of the machine.

@@ -13,7 +13,7 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Instances are the instances of services of a home. It implements inventory.Store.
+// Instances is the store of the service instances of a home. It implements inventory.Store.
 type Instances struct{ home *Home }
 
 var (
@@ -43,13 +43,15 @@ func (n *Instances) Write(
 	return revs, nil
 }
 
-// putChanges stores changes, and returns the new revisions. weigh refuses too many references.
+// putChanges stores changes and returns the new revisions. It returns the error of weigh if the
+// changes add or remove too many references.
 func putChanges(
 	c *sqlite.Conn, env string, changes []inventory.Change,
 	weigh func(changes, come, gone, generations int) error,
 ) ([]int64, error) {
 	revs := make([]int64, len(changes))
-	// The order of changes means nothing: one may take the identity that another gives up.
+	// The order of changes has no meaning: one change may take the identity that another one
+	// releases.
 	for i := range changes {
 		if err := query(c, "UPDATE instances SET identity = NULL WHERE env = ? AND id = ?", nil,
 			env, changes[i].Record.ID); err != nil {
@@ -85,7 +87,8 @@ func putChanges(
 	return revs, weigh(len(changes), come, gone, len(generations))
 }
 
-// moveGeneration stores a generation, unless it is not the one after that which there is.
+// moveGeneration stores a generation. It returns ErrMoved unless the generation directly follows
+// the stored one.
 func moveGeneration(c *sqlite.Conn, env string, g *inventory.Generation) error {
 	have, err := generation(c, env, g.Service)
 	if err != nil {
@@ -99,7 +102,7 @@ func moveGeneration(c *sqlite.Conn, env string, g *inventory.Generation) error {
 		nil, env, g.Service, []byte(sealed(g, "service_generations", env, g.Service)))
 }
 
-// generation reads that of a service.
+// generation reads the generation of a service.
 func generation(c *sqlite.Conn, env, service string) (inventory.Generation, error) {
 	out := inventory.Generation{Service: service}
 	const find = "SELECT body, env, service FROM service_generations WHERE env = ? AND service = ?"
@@ -121,7 +124,7 @@ func (n *Instances) Generation(
 	return out, err
 }
 
-// putInstance stores a change, without what it refers to.
+// putInstance stores a change, without its references.
 func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, error) {
 	r := change.Record
 	have, events := int64(0), int64(0)
@@ -183,7 +186,8 @@ func putInstance(c *sqlite.Conn, env string, change *inventory.Change) (int64, e
 		"instance_versions", env, r.ID, strconv.FormatInt(r.Version, 10))))
 }
 
-// columnsOf returns what an instance is found by; nil for what it is not.
+// columnsOf returns the search columns of an instance. A column is nil if the instance must not be
+// found by it.
 func columnsOf(r *inventory.Record) (identity, due any) {
 	if r.Identity != "" && !r.Deleted {
 		identity = r.Identity
@@ -194,7 +198,7 @@ func columnsOf(r *inventory.Record) (identity, due any) {
 	return identity, due
 }
 
-// freeIdentity refuses an identity that another instance has.
+// freeIdentity rejects an identity that another instance has.
 func freeIdentity(c *sqlite.Conn, env string, r *inventory.Record, identity any) error {
 	if identity == nil {
 		return nil
@@ -218,7 +222,8 @@ func freeIdentity(c *sqlite.Conn, env string, r *inventory.Record, identity any)
 	return err
 }
 
-// putReferences stores what an instance refers to, and returns how many come and go.
+// putReferences stores the references of an instance, and returns the numbers of added and removed
+// references.
 func putReferences(c *sqlite.Conn, env string, r *inventory.Record) (come, gone int, err error) {
 	before := map[string]bool{}
 	err = query(c, "SELECT target FROM instance_refs WHERE env = ? AND id = ?",
@@ -249,7 +254,8 @@ func putReferences(c *sqlite.Conn, env string, r *inventory.Record) (come, gone 
 	return come, len(before), nil
 }
 
-// checkReferences refuses references from an instance, and to it, that may not be.
+// checkReferences rejects a reference from the instance to a missing, deleted or closed instance.
+// If the instance itself is closed or deleted, checkReferences rejects any reference to it.
 func checkReferences(c *sqlite.Conn, env string, r *inventory.Record) error {
 	wrong := ""
 	const from = "SELECT r.target FROM instance_refs r LEFT JOIN instances i ON i.env = r.env AND " +
@@ -279,10 +285,10 @@ func checkReferences(c *sqlite.Conn, env string, r *inventory.Record) error {
 	return err
 }
 
-// selectInstances is what instance reads.
+// selectInstances selects the columns that instance reads.
 const selectInstances = "SELECT rev, body, env, id FROM instances "
 
-// instance reads a record from its columns rev, body, and the keys of its table.
+// instance reads a record from the columns rev and body, and from the keys of its table.
 func instance(s *sqlite.Stmt, table string) (inventory.Record, error) {
 	var r inventory.Record
 	err := unsealRow(s, 1, &r, table)
@@ -290,8 +296,8 @@ func instance(s *sqlite.Stmt, table string) (inventory.Record, error) {
 	return r, err
 }
 
-// unsealRow reads a sealed record, with its numbers as they were written, from a column that those
-// of its keys follow.
+// unsealRow reads a sealed record from column at. The keys of the record follow in the next
+// columns. Numbers keep their written form.
 func unsealRow(s *sqlite.Stmt, at int, v any, table string) error {
 	keys := make([]string, 0, s.ColumnCount()-at-1)
 	for i := at + 1; i < s.ColumnCount(); i++ {
@@ -304,7 +310,7 @@ func unsealRow(s *sqlite.Stmt, at int, v any, table string) error {
 	return instanceJSON([]byte(text), v)
 }
 
-// instanceJSON reads JSON with its numbers as they were written.
+// instanceJSON decodes JSON and keeps the written form of numbers.
 func instanceJSON(body []byte, v any) error {
 	d := json.NewDecoder(strings.NewReader(string(body)))
 	d.UseNumber()
@@ -316,7 +322,7 @@ func instanceJSON(body []byte, v any) error {
 	return nil
 }
 
-// records reads the records that a query of a table finds.
+// records reads the records that a query of a table returns.
 func (n *Instances) records(
 	ctx context.Context,
 	table, sql string,
@@ -333,7 +339,7 @@ func (n *Instances) records(
 	return out, err
 }
 
-// find reads the instances that a condition finds.
+// find reads the instances that match a condition.
 func (n *Instances) find(
 	ctx context.Context, where string, args ...any,
 ) ([]inventory.Record, error) {
@@ -390,7 +396,7 @@ func (n *Instances) Instances(
 	return n.find(ctx, sql+" ORDER BY "+order+" LIMIT ?", append(args, inventory.Page(q.Limit))...)
 }
 
-// asked returns the condition of what a query asks for in an environment, wherever it begins.
+// asked returns the SQL condition of a query in an environment, without the start position.
 func asked(env string, q *inventory.Query) (sql string, args []any) {
 	sql, args = "WHERE env = ?", []any{env}
 	if q.Service != "" {

@@ -21,13 +21,14 @@ func (n *Instances) Count(
 	return countRows(ctx, n.home, "instances "+where, q.NewestFirst, at, args)
 }
 
-// position is where an entry stands in a list by creation.
+// position is the position of an entry in a list ordered by creation.
 type position struct {
 	created int64
 	id      string
 }
 
-// countRows counts what a condition finds in a table, and of this what stands up to a position.
+// countRows counts the rows of a table that match a condition, and among them those up to a
+// position.
 func countRows(
 	ctx context.Context, home *Home, from string, newest bool, at *position, args []any,
 ) (inventory.Count, error) {

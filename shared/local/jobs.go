@@ -13,7 +13,7 @@ import (
 
 var _ state.Jobs = (*Home)(nil)
 
-// PutJob implements state.Jobs. With a new record those go that have expired.
+// PutJob implements state.Jobs. When it stores a new record, it removes the expired ones.
 func (h *Home) PutJob(ctx context.Context, env string, j state.Job, now time.Time) (int64, error) {
 	rev := state.NewRev()
 	err := h.write(ctx, "write job", func(c *sqlite.Conn) error {

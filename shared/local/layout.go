@@ -15,30 +15,31 @@ import (
 )
 
 //go:embed tables.sql
-var tables string // the statements that make the tables of a new database
+var tables string // the statements that create the tables of a new database
 
-// layout is the number of the current layout of the tables, and of the form of the records in them.
-// Any change of either raises it. Until 0.1.0 no database of another layout is read.
+// layout is the number of the current layout of the tables and of the form of the records in them.
+// Any change of either increments it. Before 0.1.0, a database with another layout is not read.
 const layout = 21
 
-// applicationID marks our databases ("sbnd").
+// applicationID marks databases of this program ("sbnd").
 const applicationID = 0x73626e64
 
-// Where an SQLite file says in its first bytes how often its tables changed, and whose it is.
+// The offsets of two numbers in the header of an SQLite file: the schema cookie, which counts
+// changes of the tables, and the application id.
 const (
 	headerSize   = 100
 	schemaCookie = 40
 	headerOwner  = 68
 )
 
-// ours refuses the database of another program by its first bytes: SQLite itself, when it has
-// opened a database, finishes what others left in its write-ahead log. In ours, the owner is
-// written with the first tables; before that there is nothing to be told, and identify looks once
-// more.
+// ours rejects the database of another program by its first bytes, before SQLite opens it: SQLite
+// would complete unfinished writes in the write-ahead log of that database. In a database of this
+// program, the application id is written with the first tables. Before that, the header decides
+// nothing, and isNew checks again.
 func ours(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil // SQLite will say more
+		return nil // SQLite returns a more precise error
 	}
 	defer f.Close()
 	head := make([]byte, headerSize)
@@ -60,8 +61,8 @@ func foreign(path string) error {
 		WithHint("name another data directory with --data")
 }
 
-// isNew reports whether a database has no tables yet, and rejects one that is not ours or has
-// another layout. It is called in a transaction.
+// isNew reports whether a database has no tables yet. It rejects a database of another program or
+// with another layout. It is called in a transaction.
 func isNew(conn *sqlite.Conn, path string) (bool, error) {
 	var have [3]int64
 	for i, q := range []string{"PRAGMA application_id", "PRAGMA user_version",
@@ -87,8 +88,8 @@ func isNew(conn *sqlite.Conn, path string) (bool, error) {
 	return false, nil
 }
 
-// makeTables makes the tables of a new database, all of them or none. Of several processes one does
-// it, and the others find them made.
+// makeTables creates the tables of a new database, all of them or none. If several processes call
+// it, one creates the tables, and the others find them.
 func makeTables(conn *sqlite.Conn, path string) (err error) {
 	end, err := sqlitex.ImmediateTransaction(conn)
 	if err != nil {

@@ -37,7 +37,7 @@ func (h *Home) Acquire(
 	return out, err
 }
 
-// readLease returns a lease, and apart from it what runs under it.
+// readLease returns a lease and, separately, the resources that run under it.
 func readLease(c *sqlite.Conn, env, key string) (l state.Lease, runs running, err error) {
 	l.Key = key
 	const sql = "SELECT holder, fence, until, wave, runs FROM leases WHERE env = ? AND key = ?"
@@ -77,11 +77,11 @@ func (h *Home) Leases(ctx context.Context, env string) ([]state.Lease, error) {
 	return out, err
 }
 
-// running is the list of resources that run under a lease, as it is stored: most commits need not
-// decode it.
+// running is the stored list of resources that run under a lease. It stays encoded, since most
+// commits do not decode it.
 type running []byte
 
-// still returns those that run on behind a commit that has met conflicts.
+// still returns the resources that keep running after a commit with conflicts.
 func (r running) still(conflicts []state.Row) ([]resource.ID, error) {
 	if len(conflicts) == 0 {
 		return nil, nil

@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// restsAfter is how long nobody writes before the write-ahead log is emptied. While somebody does,
-	// SQLite moves its pages into the database each time that 16 MB have come together: that is seldom
-	// enough to cost nothing, and the file never gets shorter by that.
+	// restsAfter is the time without writes after which the write-ahead log is emptied. During
+	// writes, SQLite moves pages into the database whenever 16 MB have accumulated. Such
+	// checkpoints are rare enough to cost nothing, and they do not shrink the file.
 	restsAfter = time.Second
-	// smallLog is how large, in bytes, the log may stay: to empty it makes two calls wait for the
-	// disk, and each command that has little to write would have them.
+	// smallLog is the size in bytes up to which the log is not emptied. Emptying the log waits for
+	// the disk twice, which each command that writes little would otherwise pay for.
 	smallLog = 1 << 20
 )
 
-// emptyLog moves all of a large write-ahead log into the database, and makes it empty. It waits for
-// nobody who reads or writes meanwhile: whoever rests after them empties it.
+// emptyLog moves all pages of a large write-ahead log into the database and truncates the log. It
+// does not wait for concurrent readers or writers: the next idle process empties the log instead.
 func (d *db) emptyLog(conn *sqlite.Conn) {
 	info, err := os.Stat(d.path + "-wal")
 	if err != nil || info.Size() <= smallLog {
 		return
 	}
-	// What fails is no loss: the log is part of the database.
+	// A failure loses no data: the log is part of the database.
 	_ = sqlitex.ExecuteTransient(conn, "PRAGMA wal_checkpoint(TRUNCATE)", nil)
 }

@@ -9,25 +9,25 @@ import (
 	"southbound/shared/resource"
 )
 
-// Notifier works within one process. Notices of a lane that nobody has answered yet are merged into
-// one. Notices do not reach other processes; those find work in the state.
+// Notifier works within one process. It merges notices of the same lane until they are answered.
+// Notices do not reach other processes; those find their work in the state.
 type Notifier struct {
 	mu    sync.Mutex
 	lanes map[laneKey]*unanswered
-	wait  map[laneKey]chan bool // of those who await a notice: false when their place is needed
-	any   chan struct{}         // closed and replaced at every notice that nobody awaits
+	wait  map[laneKey]chan bool // waiting workers; false: the worker's slot is needed
+	any   chan struct{}         // closed and replaced at each notice without a waiting worker
 }
 
 type laneKey struct{ env, lane string }
 
-// unanswered is the notices of a lane that nobody has answered yet, merged.
+// unanswered holds the merged notices of a lane that are not answered yet.
 type unanswered struct {
-	all  bool // the hints do not name all that may have changed
+	all  bool // the hints are incomplete: other resources may have changed
 	done []resource.ID
 }
 
-// maxHints bounds the hints kept for a lane. If there are more, whoever answers reads everything
-// again.
+// maxHints is the maximum number of hints kept for a lane. If there are more, the worker that
+// answers reads everything again.
 const maxHints = 10000
 
 // NewNotifier returns a notifier without notices.
@@ -60,7 +60,7 @@ func (b *Notifier) Notify(_ context.Context, env string, notices []state.Notice)
 	return nil
 }
 
-// wake ends the waiting of whoever awaits a notice of a lane, if anybody does.
+// wake wakes the worker that awaits a notice of a lane, and reports whether there is one.
 func (b *Notifier) wake(key laneKey, notified bool) bool {
 	waiter, waits := b.wait[key]
 	if waits {
@@ -71,7 +71,7 @@ func (b *Notifier) wake(key laneKey, notified bool) bool {
 }
 
 // Notified returns up to limit lanes of env that were notified and are not busy, without answering
-// them, and a channel that is closed at the next notice that nobody awaits.
+// them. It also returns a channel that is closed at the next notice without a waiting worker.
 func (b *Notifier) Notified(
 	env string, limit int, busy map[string]bool,
 ) ([]string, <-chan struct{}) {
@@ -89,8 +89,8 @@ func (b *Notifier) Notified(
 	return lanes, b.any
 }
 
-// Spare ends the waiting of up to n of those who await a notice of a lane of env: others need their
-// place.
+// Spare stops up to n workers that await a notice of a lane of env, because other lanes need their
+// slots.
 func (b *Notifier) Spare(env string, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,7 +105,8 @@ func (b *Notifier) Spare(env string, n int) {
 	}
 }
 
-// Answer takes the notice of a lane and returns its hints; false if there is none.
+// Answer removes the notice of a lane and returns its hints. It returns false if there is no
+// notice.
 func (b *Notifier) Answer(env, lane string) ([]resource.ID, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,7 +122,8 @@ func (b *Notifier) Answer(env, lane string) ([]resource.ID, bool) {
 	return r.done, true
 }
 
-// Await waits up to d until a lane is notified, and answers that. It is a deploy.Config.Await.
+// Await waits up to d until a lane is notified, and answers the notice. It implements
+// deploy.Config.Await.
 func (b *Notifier) Await(
 	ctx context.Context, env, lane string, d time.Duration,
 ) ([]resource.ID, bool) {

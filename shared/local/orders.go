@@ -92,7 +92,7 @@ func (n *Instances) CountOrders(
 	return countRows(ctx, n.home, "orders WHERE env = ?", q.NewestFirst, at, []any{env})
 }
 
-// readOrdersOf reads the orders that a query finds.
+// readOrdersOf reads the orders that a query returns.
 func readOrdersOf(
 	ctx context.Context, home *Home, sql string, args ...any,
 ) ([]inventory.Order, error) {

@@ -46,8 +46,8 @@ func (h *Home) Parameters(
 	return out, err
 }
 
-// ParameterHistory returns the changes of a parameter or fact, newest first: each value it was set
-// to, and each removal. It goes back as far as actions are kept.
+// ParameterHistory returns the changes of a parameter or fact, newest first: each value that was
+// set, and each removal. It goes back as far as actions are kept.
 func (h *Home) ParameterHistory(
 	ctx context.Context, env, name string,
 ) ([]state.ParameterChange, error) {
@@ -93,7 +93,7 @@ func dropParameters(c *sqlite.Conn, env string, keys []state.ParameterKey) error
 			return err
 		}
 		if c.Changes() == 0 {
-			continue // there was none
+			continue // there was no value
 		}
 		gone := state.ParameterChange{Parameter: state.Parameter{Name: k.Name, Of: k.Of,
 			Updated: time.Now().UTC()}, Gone: true}

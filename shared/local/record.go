@@ -24,8 +24,8 @@ type record struct {
 	bodySum                      uint32
 }
 
-// restOfRow holds the fields of a state.Row that no query uses. The numbers of its fields are part of
-// the layout.
+// restOfRow holds the fields of a state.Row that no query uses. The numbers of its fields are part
+// of the layout.
 //
 // Large: it has a field for each field of a state.Row, except those that are columns.
 type restOfRow struct {
@@ -85,7 +85,7 @@ func (r *record) verify() error {
 		WithHint("the disk, or something else, has changed the database; %s", damagedHint)
 }
 
-// read decodes a record into an empty row. A body that does not match its checksum is left out.
+// read decodes a record into an empty row. It omits a body that does not match its checksum.
 func (r *record) read(out *state.Row) error {
 	if err := r.verify(); err != nil {
 		return err
@@ -111,11 +111,11 @@ func (r *record) read(out *state.Row) error {
 	return nil
 }
 
-// checksum returns the checksum of all values of a record but its body.
+// checksum returns the checksum of all values of a record except its body.
 func (r *record) checksum() uint32 {
 	b := make([]byte, 0, 512)
 	for _, n := range []int64{r.rev, r.ticket, r.nextAt, r.checked} {
-		b = binary.LittleEndian.AppendUint64(b, uint64(n)) // any bits
+		b = binary.LittleEndian.AppendUint64(b, uint64(n)) // negative numbers keep their bits
 	}
 	for _, s := range []string{r.id, r.lane, r.status} {
 		b = append(append(b, s...), 0)
@@ -123,10 +123,10 @@ func (r *record) checksum() uint32 {
 	return sumOf(append(b, r.state...))
 }
 
-// castagnoli is the checksum that processors compute themselves.
+// castagnoli is the table of CRC-32C, which processors compute in hardware.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sumOf returns the checksum that is stored beside bytes.
+// sumOf returns the checksum that is stored beside b.
 func sumOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // sumSize is the size of a stored checksum.
@@ -141,7 +141,7 @@ func joinIDs(ids []resource.ID) []byte {
 	return binary.LittleEndian.AppendUint32(b, sumOf(b))
 }
 
-// splitIDs is the inverse of joinIDs. A list that has changed is Damaged.
+// splitIDs is the inverse of joinIDs. It returns Damaged if the list does not match its checksum.
 func splitIDs(stored []byte) ([]resource.ID, error) {
 	if len(stored) == 0 {
 		return nil, nil
@@ -158,7 +158,7 @@ func splitIDs(stored []byte) ([]resource.ID, error) {
 }
 
 func toCBOR(v any) []byte {
-	b, _ := cbor.Marshal(v) // cannot fail: records hold numbers, texts and lists of these
+	b, _ := cbor.Marshal(v) // cannot fail: records hold only numbers, strings and lists of these
 	return b
 }
 
@@ -170,7 +170,7 @@ var decoder = sync.OnceValue(func() cbor.DecMode {
 
 func fromCBOR(b []byte, v any) error { return decoder().Unmarshal(b, v) }
 
-// nanos returns a time as it is stored: nanoseconds since 1970, and 0 for the zero time.
+// nanos returns the stored form of a time: nanoseconds since 1970, or 0 for the zero time.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -5,16 +5,18 @@ import (
 	"path/filepath"
 )
 
-// A reserve is a file that only takes up room. SQLite needs some even to read, for the index of its
-// log, and on a full disk people want to see what has happened. So the reserve is given up when the
-// database cannot be opened, and made again when there is room once more.
+// The reserve is a file that only occupies disk space. SQLite needs some space even for reading,
+// for the index of its log, and users of a full disk want to see the state. So the reserve is
+// deleted when the database cannot be opened for lack of space, and created again when there is
+// space.
 const (
 	reserveName = "southbound.reserve"
 	reserveSize = 256 << 10
 )
 
-// keepReserve makes the reserve if it is missing. Without it, a full disk cannot be read, which is
-// all: errors are left alone, and the next one who opens the database tries again.
+// keepReserve creates the reserve if it is missing. Errors are ignored: without a reserve, the only
+// loss is that the state on a full disk cannot be read. The next process that opens the database
+// tries again.
 func keepReserve(dir string) {
 	f, err := os.OpenFile(filepath.Join(dir, reserveName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// The statements that select rows, each as a record. Those for a lane name their index: from the
-// statistics of an environment with one lane, SQLite concludes that a scan of the table is faster, and
-// keeps that plan when lanes are added.
+// The statements that select rows, each as a record. The statements for a lane name their index: from
+// the statistics of an environment with one lane, SQLite concludes that a table scan is faster, and
+// it keeps that plan when lanes are added.
 const (
 	fromResources = "SELECT r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.status, " +
 		"r.state, r.sum, i.body, i.sum FROM resources r "
@@ -24,7 +24,7 @@ const (
 		"r.lane = +? AND r.ticket <> 0"
 )
 
-// readRecord returns the record that one of these statements has found.
+// readRecord returns the record in the current row of one of these statements.
 func readRecord(s *sqlite.Stmt) record {
 	return record{id: s.ColumnText(0), rev: s.ColumnInt64(1), lane: s.ColumnText(2),
 		ticket: s.ColumnInt64(3), nextAt: s.ColumnInt64(4), checked: s.ColumnInt64(5),

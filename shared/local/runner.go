@@ -19,32 +19,35 @@ type Runner struct {
 	Notifier *Notifier
 	// Ran counts the resources that this process has run; deploy.Config.Ran adds to it.
 	Ran *atomic.Int64
-	// Abandon, when not nil, ends what handlers do, because the process is about to end: see
+	// Abandon, when not nil, aborts running handlers because the process is about to end: see
 	// platform.Calls.
 	Abandon func()
-	// Grace is how long what runs may take to finish when the context of Drain or Serve is
-	// cancelled; 0: as long as it takes. Then it is ended.
+	// Grace is how long running resources may take to finish after the context of Drain or Serve is
+	// cancelled; then they are aborted. 0 means no limit.
 	Grace time.Duration
-	// Late, when not nil, is called with what has not finished in time, before that is ended.
+	// Late, when not nil, is called with the resources that have not finished in time, before they
+	// are aborted.
 	Late func([]resource.ID)
 }
 
-// Drained says how Drain ended.
+// Drained describes how Drain ended.
 type Drained struct {
 	Progress deploy.Progress
-	// Stuck: what is left waits, because its agent is paused or the environment is halted.
+	// Stuck: all remaining resources wait, because their agents are paused or the environment is
+	// halted.
 	Stuck bool
-	// Ran counts the resources that this process ran; Fixed counts those of them that had drifted
-	// and were set right.
+	// Ran counts the resources that this process ran. Fixed counts those that had drifted and were
+	// corrected.
 	Ran, Fixed int
 }
 
 const (
-	// pollOthers is how often a process looks whether another one has finished what it waits for.
+	// pollOthers is the interval at which a process checks whether another process has finished the
+	// work that it waits for.
 	pollOthers = 25 * time.Millisecond
-	// sweepEvery is how often the embedded home looks for timers and lost notices.
+	// sweepEvery is the interval at which the embedded home looks for timers and lost notices.
 	sweepEvery = time.Second
-	maxLanes   = 256 // served at the same time
+	maxLanes   = 256 // served concurrently
 	never      = 100 * 365 * 24 * time.Hour
 )
 
@@ -52,14 +55,14 @@ const (
 type lanes struct {
 	r     *Runner
 	env   string
-	ended chan struct{} // holds a value when a lane has ended since it was last read
+	ended chan struct{} // holds a value if a lane has ended since the last receive
 
 	mu    sync.Mutex
 	busy  map[string]bool           // served now
-	last  map[string]deploy.LaneRun // how the last run of each ended
+	last  map[string]deploy.LaneRun // outcome of the last run of each lane
 	err   error                     // the first error of a lane
 	ran   int                       // resources
-	fixed int                       // of these, drifted and set right
+	fixed int                       // of these, drifted and corrected
 }
 
 func (r *Runner) lanesOf(env string) *lanes {
@@ -67,8 +70,8 @@ func (r *Runner) lanesOf(env string) *lanes {
 		ended: make(chan struct{}, 1)}
 }
 
-// start serves the lanes that were notified and are not served yet, and returns how many are served
-// now, and a channel that is closed at the next notice.
+// start serves the lanes that were notified and are not served yet. It returns the number of lanes
+// served now, and a channel that is closed at the next notice without a waiting worker.
 func (l *lanes) start(ctx context.Context) (int, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,9 +116,10 @@ func (l *lanes) failed() error {
 	return l.err
 }
 
-// Drain serves env until nothing that is scheduled can run. It calls report, if it is not nil, a
-// few times a second. When ctx ends, nothing more is started, and Drain returns once what runs has
-// finished or was ended; if a timeout ended it, what runs gets no more than a moment.
+// Drain serves env until no scheduled resource can run. It calls report, if it is not nil, a few
+// times a second. When ctx ends, no further resource is started, and Drain returns once the running
+// resources have finished or were aborted. If ctx ended by a timeout, they are aborted after
+// lastWords.
 func (r *Runner) Drain(
 	ctx context.Context, env string, report func(deploy.Progress),
 ) (Drained, error) {
@@ -167,7 +171,7 @@ func (r *Runner) Drain(
 	}
 }
 
-// notifyReady notifies the lanes in which something may start.
+// notifyReady notifies the lanes in which a resource may start.
 func (r *Runner) notifyReady(ctx context.Context, env string) error {
 	lanes, err := r.Engine.WorkLanes(ctx, env)
 	if err != nil {
@@ -176,12 +180,12 @@ func (r *Runner) notifyReady(ctx context.Context, env string) error {
 	return r.Notifier.Notify(ctx, env, state.NoticesOf(lanes))
 }
 
-// lastWords is how long what runs may take to finish once the time to wait is over, and then to be
-// ended.
+// lastWords is how long running resources may take to finish after the timeout, and then to react
+// to being aborted.
 const lastWords = time.Second
 
-// drain waits until no lane is served any more. What runs is ended if it takes longer than Grace,
-// or, if it was the time to wait that ran out, if it takes long at all.
+// drain waits until no lane is served. It aborts running resources after Grace, or after lastWords
+// if ctx ended by a timeout.
 func (l *lanes) drain(ctx context.Context) {
 	var over <-chan struct{}
 	switch timeout := fault.Is(context.Cause(ctx), fault.Timeout); {
@@ -212,7 +216,7 @@ func (l *lanes) drain(ctx context.Context) {
 	}
 }
 
-// late tells what is still running.
+// late passes the running resources to Late.
 func (l *lanes) late(ctx context.Context) {
 	if l.r.Late == nil {
 		return
@@ -224,8 +228,8 @@ func (l *lanes) late(ctx context.Context) {
 	}
 }
 
-// quiet decides what to do while no lane is served here: whether waiting has ended, or how long to
-// wait before looking again.
+// quiet decides how Drain proceeds while no lane is served here: whether waiting has ended, or how
+// long to wait before the next look.
 func (r *Runner) quiet(
 	ctx context.Context, l *lanes, report func(deploy.Progress),
 ) (Drained, bool, time.Duration, error) {
@@ -267,8 +271,8 @@ func (r *Runner) quiet(
 	return out, out.Stuck, pause, nil
 }
 
-// Serve serves the lanes of env until ctx ends, and sweeps, so that timers and retries happen.
-// Faults of infrastructure are passed to failed and do not end it.
+// Serve serves the lanes of env until ctx ends, and sweeps periodically for timers and retries.
+// Faults of infrastructure are passed to failed and do not end Serve.
 func (r *Runner) Serve(ctx context.Context, env string, failed func(error)) {
 	l := r.lanesOf(env)
 	defer func() { l.drain(ctx) }()

@@ -11,7 +11,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Schedule implements deploy.State.
+// Schedule implements state.State.
 func (h *Home) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
 	var out state.Schedule
 	err := h.read(ctx, "read schedule", func(c *sqlite.Conn) error {
@@ -33,7 +33,7 @@ func (h *Home) Schedule(ctx context.Context, env string, agents ...string) (stat
 	return out, err
 }
 
-// tickets adds what is scheduled in a range of lanes.
+// tickets adds the scheduled resources of a range of lanes.
 func tickets(c *sqlite.Conn, env string, in laneRange, out *state.Schedule) error {
 	const sql = `SELECT id, lane, ticket FROM resources INDEXED BY resources_scheduled
 		WHERE env = +? AND lane >= +? AND lane < +? AND ticket <> 0`
@@ -46,10 +46,10 @@ func tickets(c *sqlite.Conn, env string, in laneRange, out *state.Schedule) erro
 	}, env, in.from, in.to)
 }
 
-// laneRange is a range of lanes in the order of the database, and of whose agents they are to be:
-// those that a set holds, or all when it is nil.
+// laneRange is a range of lanes in the order of the database. If agents is not nil, the range holds
+// only lanes of these agents.
 type laneRange struct {
-	from, to string // without to
+	from, to string // to is exclusive
 	agents   map[string]bool
 }
 
@@ -57,10 +57,11 @@ func (l laneRange) holds(lane string) bool {
 	return l.agents == nil || l.agents[state.AgentOf(lane)]
 }
 
-// maxRanges bounds how many agents are looked up one by one; for more, all lanes are read.
+// maxRanges is the maximum number of agents or lanes that are read individually. For more, all
+// lanes are read.
 const maxRanges = 100
 
-// rangesOf returns where the lanes of agents are; all lanes when none is given.
+// rangesOf returns the ranges of the lanes of agents, or the range of all lanes if agents is empty.
 func rangesOf(agents []string) []laneRange {
 	if len(agents) == 0 {
 		return []laneRange{{to: "\xff"}}
@@ -73,14 +74,15 @@ func rangesOf(agents []string) []laneRange {
 		return []laneRange{{to: "\xff", agents: set}}
 	}
 	out := make([]laneRange, 0, len(set))
-	for a := range set { // what begins with "a/" may also be of the agent "a/b"
-		// "0" follows "/"
+	for a := range set { // a lane with the prefix "a/" may belong to the agent "a/b"
+		// "0" is the character after "/"
 		out = append(out, laneRange{from: a + "/", to: a + "0", agents: map[string]bool{a: true}})
 	}
 	return out
 }
 
-// unfinished fills in the lanes that have not finished the wave, and what was checked in them.
+// unfinished fills in the lanes that have not finished the current check of everything, and the
+// resources that were checked in them.
 func unfinished(
 	c *sqlite.Conn, env string, epoch int64, ranges []laneRange, out *state.Schedule,
 ) error {
@@ -108,7 +110,7 @@ func unfinished(
 	return nil
 }
 
-// checkedIn adds to lanes what a wave has checked in them.
+// checkedIn adds to lanes the resources that the check of everything has checked in them.
 func checkedIn(c *sqlite.Conn, env string, epoch int64, lanes map[string][]resource.ID) error {
 	if len(lanes) > maxRanges {
 		const sql = "SELECT lane, resources FROM checks WHERE env = +? AND epoch = +?"
@@ -132,21 +134,21 @@ func checkedIn(c *sqlite.Conn, env string, epoch int64, lanes map[string][]resou
 	return nil
 }
 
-// waveKey names a wave in a lane.
+// waveKey identifies a check of everything in a lane.
 type waveKey struct {
 	env, lane string
 	epoch     int64
 }
 
-// seenChecks remembers the lists of one lane and wave that were read already; lists are only ever
+// seenChecks caches the lists of one lane and check that were read already. Lists are only ever
 // added.
 type seenChecks struct {
-	last int64 // the number of the last list
+	last int64 // number of the last list
 	ids  map[resource.ID]bool
 }
 
-// eachChecked calls f for the lists of what a wave has checked in a lane, leaving out those up to
-// the number after.
+// eachChecked calls f for the lists of resources checked in a lane, in the order of their numbers.
+// It omits lists up to the number after.
 func eachChecked(
 	c *sqlite.Conn, of waveKey, after int64, f func(k int64, ids []resource.ID),
 ) error {
@@ -161,7 +163,7 @@ func eachChecked(
 	}, of.env, of.lane, of.epoch, after)
 }
 
-// Finished implements deploy.State.
+// Finished implements state.State.
 func (h *Home) Finished(
 	ctx context.Context, env string, ids []resource.ID, epoch int64,
 ) ([]resource.ID, error) {
@@ -182,7 +184,8 @@ func (h *Home) Finished(
 	return out, err
 }
 
-// finished is Finished of one resource. It keeps in waves the last wave that each lane has finished.
+// finished is Finished for one resource. The map waves caches, by lane, the last check of
+// everything that the lane has finished.
 func (h *Home) finished(
 	c *sqlite.Conn, env string, id resource.ID, epoch int64, waves map[string]int64,
 ) (bool, error) {
@@ -197,7 +200,8 @@ func (h *Home) finished(
 	return h.passed(c, waveKey{env, r.lane, epoch}, waves, id)
 }
 
-// passed reports whether a wave has finished in a lane or has checked a resource there.
+// passed reports whether a check of everything has finished in a lane or has checked a resource
+// there.
 func (h *Home) passed(
 	c *sqlite.Conn, key waveKey, waves map[string]int64, id resource.ID,
 ) (bool, error) {
@@ -214,14 +218,14 @@ func (h *Home) passed(
 	return h.wasChecked(c, key, id)
 }
 
-// wasChecked reports whether a wave has checked a resource in a lane.
+// wasChecked reports whether a check of everything has checked a resource in a lane.
 func (h *Home) wasChecked(c *sqlite.Conn, key waveKey, id resource.ID) (bool, error) {
 	h.wavesMu.Lock()
 	defer h.wavesMu.Unlock()
 	seen := h.waves[key]
 	if seen == nil {
 		if len(h.waves) > 1000 {
-			clear(h.waves) // most are of older waves; the others are read again
+			clear(h.waves) // most entries are for older checks; the others are read again
 		}
 		seen = &seenChecks{ids: map[resource.ID]bool{}}
 		h.waves[key] = seen
@@ -238,7 +242,7 @@ func (h *Home) wasChecked(c *sqlite.Conn, key waveKey, id resource.ID) (bool, er
 	return seen.ids[id], err
 }
 
-// Due implements deploy.State.
+// Due implements state.State.
 func (h *Home) Due(
 	ctx context.Context, env string, at time.Time, limit int,
 ) (due []resource.ID, next time.Time, err error) {
@@ -261,7 +265,7 @@ func (h *Home) Due(
 	return due, next, err
 }
 
-// Counts implements deploy.State.
+// Counts implements state.State.
 func (h *Home) Counts(ctx context.Context, env string) (map[state.Status]int, error) {
 	out := map[state.Status]int{}
 	err := h.read(ctx, "count resources", func(c *sqlite.Conn) error {

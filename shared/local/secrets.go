@@ -28,9 +28,9 @@ type Secrets struct {
 	err     error
 }
 
-// Secrets returns the resolver of this home. The versions it gives to secrets are keyed hashes of
-// their values; the key stays in the data directory, so that the versions tell nothing about the
-// values to those who see only the state.
+// Secrets returns the resolver of this home. The versions of secrets are keyed hashes of their
+// values. The key stays in the data directory, so a reader of the state alone learns nothing about
+// the values from the versions.
 func (h *Home) Secrets() *Secrets { return &Secrets{keyFile: filepath.Join(h.Dir, "key")} }
 
 const maxSecret = 1 << 20 // bytes
@@ -46,7 +46,7 @@ func (s *Secrets) Resolve(
 	return value, version, err
 }
 
-// ReadSecret returns the value of a secret of this machine; its errors are those of Resolve.
+// ReadSecret returns the value of a secret of this machine. Its errors are those of Resolve.
 func ReadSecret(ref resource.Secret) (value string, err error) {
 	scheme, name, _ := strings.Cut(ref.Source, ":")
 	switch scheme {
@@ -115,18 +115,20 @@ func readSecretAt(path string) (string, error) {
 	return string(b), nil
 }
 
-// handedOn reports whether a path is one of this process's own descriptors: if that is a pipe, a
-// shell has handed it on, and writes to it.
+// handedOn reports whether a path is a descriptor of this process. If that descriptor is a pipe, a
+// shell has passed it on and writes to it.
 func handedOn(path string) bool {
 	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") ||
 		strings.HasPrefix(path, "/proc/self/fd/")
 }
 
-// ID identifies this home, however it is reached. A copy of the data directory has the same.
+// ID identifies this home, independent of the path to it. A copy of the data directory has the same
+// ID.
 func (h *Home) ID() (string, error) { return h.Secrets().version("home", "") }
 
-// TakeKey gives this home, which has no key yet, that of the data directory dir, which is made if
-// it does not exist: the versions of secrets are then the same in both.
+// TakeKey copies the key of the data directory dir to this home, which must not have a key yet. The
+// versions of secrets are then the same in both. TakeKey creates dir and its key if they do not
+// exist.
 func (h *Home) TakeKey(dir string) error {
 	if err := checkDir(dir); err != nil {
 		return err
@@ -151,8 +153,8 @@ func (s *Secrets) version(source, value string) (string, error) {
 	return hex.EncodeToString(m.Sum(nil)[:16]), nil
 }
 
-// loadKey reads the key of the data directory. If there is none it makes one; of several processes
-// the first to link its file wins.
+// loadKey reads the key of the data directory, and creates it if it is missing. If several
+// processes create a key, the first one to link its file wins.
 func loadKey(path string) ([]byte, error) {
 	for {
 		key, err := os.ReadFile(path)
@@ -172,16 +174,16 @@ func loadKey(path string) ([]byte, error) {
 	}
 }
 
-// makeKey writes a new key, unless another process is faster. It is on the disk before it has its
-// name.
+// makeKey writes a new key, unless another process does so first. The key is synced to disk before
+// it gets its name.
 func makeKey(path string) error {
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // never fails
 	f, err := os.CreateTemp(filepath.Dir(path), dbName+"-key-")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // it has another name by then
+	defer os.Remove(f.Name()) // the key has another name by then
 	_, err = f.Write(key)
 	if err == nil {
 		err = f.Sync()

@@ -6,9 +6,9 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// The sets of a version are as many as there are instances of services, and nearly those of the
-// version before. So they are not part of its record: a set says which versions have it, and what a
-// version writes is what it adds and leaves out.
+// A version has as many sets as there are instances of services, and nearly the same sets as the
+// version before. So the sets are not part of the version's record. A set records the versions that
+// have it, and a new version writes only the sets that it adds and removes.
 
 // putSets stores the sets of a version that follows the one with the number last.
 func (t *tx) putSets(v *state.Version, last int) error {
@@ -39,8 +39,9 @@ func (t *tx) putSets(v *state.Version, last int) error {
 	return nil
 }
 
-// lacking returns what is in a and not in b; both are sorted. Most are in both, and the same text
-// in memory, which is not read to be found equal; to be found less it would be.
+// lacking returns the elements of a that are not in b; both are sorted. Most elements are in both,
+// and are the same string in memory. Comparing such strings for equality does not read them,
+// whereas comparing them by order would.
 func lacking(a, b []string) []string {
 	var out []string
 	for _, s := range a {
@@ -56,7 +57,7 @@ func lacking(a, b []string) []string {
 	return out
 }
 
-// readSets completes a version of which the record was read.
+// readSets adds the sets to a version whose record was read.
 func readSets(c *sqlite.Conn, env string, v *state.Version) error {
 	const sql = "SELECT name FROM version_sets WHERE env = ? AND since <= ? " +
 		"AND (until IS NULL OR until > ?) ORDER BY name"
@@ -66,7 +67,7 @@ func readSets(c *sqlite.Conn, env string, v *state.Version) error {
 	}, env, v.Number, v.Number)
 }
 
-// forgetSets forgets the sets that no version has that is stored.
+// forgetSets removes the sets that no stored version has.
 func forgetSets(c *sqlite.Conn, env string) error {
 	const sql = "DELETE FROM version_sets WHERE env = ? AND until IS NOT NULL AND " +
 		"until <= (SELECT min(number) FROM versions WHERE env = ?)"

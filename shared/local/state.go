@@ -12,9 +12,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// query runs a prepared statement and calls each for every row. In a statement that joins tables,
-// or looks for a range, parameters are written "+?": SQLite would make a new plan for every new
-// value of a plain one, which takes longer than what such a statement does.
+// query runs a prepared statement and calls each for every row. In a statement that joins tables or
+// selects a range, parameters are written "+?". For a plain "?", SQLite would make a new plan for
+// each new value, which takes longer than the statement itself.
 func query(c *sqlite.Conn, sql string, each func(s *sqlite.Stmt) error, args ...any) error {
 	s, err := c.Prepare(sql)
 	if err != nil {
@@ -59,7 +59,7 @@ func columnBytes(s *sqlite.Stmt, i int) []byte {
 }
 
 func toJSON(v any) string {
-	b, _ := json.Marshal(v) // cannot fail: records hold only what JSON can express
+	b, _ := json.Marshal(v) // cannot fail: records hold only values that JSON can express
 	return string(b)
 }
 
@@ -107,7 +107,7 @@ func putEnv(c *sqlite.Conn, e state.Env) error {
 	return err
 }
 
-// touchEnv makes the row of the environment if there is none.
+// touchEnv creates the row of the environment if it is missing.
 func touchEnv(c *sqlite.Conn, env string) error {
 	return query(c,
 		"INSERT INTO envs (name, rev, plan_seq, halted, record) VALUES (?, 0, 0, 0, ?) ON "+
@@ -133,7 +133,7 @@ func (h *Home) Envs(ctx context.Context) ([]string, error) {
 	return out, err
 }
 
-// version stores a version, which must be new, and which sets it has.
+// version stores a version, which must be new, with its sets.
 func (t *tx) version(v state.Version) error {
 	last := 0
 	const newest = "SELECT max(number) FROM versions WHERE env = ?"
@@ -214,7 +214,7 @@ func (h *Home) Pause(ctx context.Context, env string, paused bool, agents ...str
 				return err
 			}
 		}
-		// A name that is not paused any more and has no agent stands for nothing.
+		// A name without an agent is kept only for its pause.
 		if err := query(c, "DELETE FROM agents WHERE env = ? AND record IS NULL AND NOT paused",
 			nil, env); err != nil {
 			return err

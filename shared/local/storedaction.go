@@ -24,8 +24,8 @@ type storedAction struct {
 	Rest     []byte           `cbor:"10,keyasint,omitempty"` // restOfAction in JSON
 }
 
-// restOfAction holds the fields that most actions do not have. They are JSON, since attributes and
-// lines hold values of any type, and have a form in JSON.
+// restOfAction holds the fields that most actions do not set. They are encoded as JSON, since
+// attributes and lines hold values of any type, for which a JSON form exists.
 type restOfAction struct {
 	Changes     map[string]diff.Diff `json:"changes,omitempty"`
 	Messages    []provider.Line      `json:"messages,omitempty"`

@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// Each export verifies all that the engine has made of the version in force, so that what is lost
-// is stored anew while it can be. For an order of a service that would be what all instances are.
-// So a process does not read again what it has just read: it looks whether the file is still the
-// one that it was. That finds whatever writes, replaces or removes a file; a bit that flips on the
-// disk is found a minute later, or when the file is used, as reading for use always compares the
-// hash.
+// Each export verifies all files that the engine has made for the version in force, so that lost
+// files are stored again while that is possible. An order of a service would thus read the files of
+// all instances. So a process does not read a file again if it has verified the file recently and
+// the file's metadata is unchanged. The metadata reveals any write, replacement or removal. A bit
+// that flips on the disk is found a minute later, or when the file is used, since reading for use
+// always compares the hash.
 
-// verifyAgain is for how long a file that was verified and stays as it is counts as whole.
+// verifyAgain is how long a verified file with unchanged metadata is considered intact.
 const verifyAgain = time.Minute
 
-// stableFor is how long a file has to be as it is before it counts as verified: a file that is
-// written twice within a tick of the clock of the file system has the same time.
+// stableFor is the minimum age of a file for its verification to be cached. A file that is written
+// twice within a clock tick of the file system has the same modification time after both writes.
 const stableFor = 20 * time.Millisecond
 
-// maxVerified is how many files a process remembers.
+// maxVerified is the maximum number of files in the cache.
 const maxVerified = 4096
 
-// verified remembers files that had the bytes that their names say.
+// verified is a cache of files whose bytes matched their hash.
 type verified struct {
 	mu     sync.Mutex
 	byHash map[string]verifiedFile
 }
 
-// verifiedFile is a file as it was before it was read.
+// verifiedFile holds the metadata of a file from before it was read.
 type verifiedFile struct {
 	os.FileInfo
 	at time.Time
 }
 
-// of returns the file that was verified less than a minute before now, nil if there is none.
+// of returns the metadata of a file that was verified less than a minute before now, or nil.
 func (v *verified) of(hash string, now time.Time) os.FileInfo {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -48,13 +48,13 @@ func (v *verified) of(hash string, now time.Time) os.FileInfo {
 	return was.FileInfo
 }
 
-// unchanged reports whether a file is the one that it was.
+// unchanged reports whether a file is still the same file, with the same size and modification
+// time.
 func unchanged(was, is os.FileInfo) bool {
 	return os.SameFile(was, is) && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
 }
 
-// note remembers a file. Few are in force at a time, so the memory is simply emptied when it is
-// full.
+// note caches a file. Few files are in force at a time, so the cache is cleared when it is full.
 func (v *verified) note(hash string, was os.FileInfo, at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -77,7 +77,7 @@ func (f *Files) Verify(ctx context.Context, hashes []string) error {
 	return nil
 }
 
-// verify verifies a file, unless that was done just before.
+// verify verifies a file, unless the cache shows that it was verified recently.
 func (f *Files) verify(hash string, now time.Time) error {
 	if was := f.verified.of(hash, now); was != nil {
 		if is, err := os.Stat(f.path(hash)); err == nil && unchanged(was, is) {

@@ -11,15 +11,15 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// A version names all of its sets, which are as many as there are instances of services, and it is
-// read several times by each export. It never changes, and no other one gets its number, so one
-// that was read or written before is not decoded again, as long as it is stored. Its sets are not
-// copied for whoever reads it: they are not to be changed.
+// A version lists all of its sets, which are as many as there are instances of services, and each
+// export reads the version several times. A version never changes, and its number is never reused.
+// So a version that was read or written before is cached while it is stored, and not decoded again.
+// Readers share its sets and must not change them.
 
-// maxVersions is how many versions a process remembers.
+// maxVersions is the maximum number of versions that a process caches.
 const maxVersions = 4
 
-// knownVersions remembers versions that were read.
+// knownVersions is a cache of versions.
 type knownVersions struct {
 	mu    sync.Mutex
 	byKey map[versionKey]knownVersion
@@ -30,14 +30,14 @@ type versionKey struct {
 	number int
 }
 
-// knownVersion is a version but for its agents, which are kept as they are stored: whoever gets
-// them may change their values.
+// knownVersion is a cached version. Its agents are kept encoded, since readers may change the
+// values of their agents.
 type knownVersion struct {
 	state.Version
 	agents string
 }
 
-// get returns a version as if it were read.
+// get returns a cached version, as if it were read from the database.
 func (k *knownVersions) get(key versionKey) (v state.Version, known bool, err error) {
 	k.mu.Lock()
 	have, known := k.byKey[key]
@@ -50,7 +50,7 @@ func (k *knownVersions) get(key versionKey) (v state.Version, known bool, err er
 	return v, true, fromJSON(have.agents, &v.Agents)
 }
 
-// setsOf returns the sets of a version that is known. They are not to be changed.
+// setsOf returns the sets of a cached version. Callers must not change them.
 func (k *knownVersions) setsOf(key versionKey) (sets []string, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -58,7 +58,7 @@ func (k *knownVersions) setsOf(key versionKey) (sets []string, known bool) {
 	return have.Sets, known
 }
 
-// keep remembers a version. Few are read again, so the memory is simply emptied when it is full.
+// keep caches a version. Few versions are read again, so the cache is cleared when it is full.
 func (k *knownVersions) keep(key versionKey, v state.Version) {
 	have := knownVersion{v, toJSON(v.Agents)}
 	have.Agents = nil
@@ -72,7 +72,7 @@ func (k *knownVersions) keep(key versionKey, v state.Version) {
 	k.byKey[key] = have
 }
 
-// written remembers a version that was stored, as it is read.
+// written caches a stored version in the form in which it would be read.
 func (k *knownVersions) written(key versionKey, v state.Version) {
 	lists := v
 	v.Chunks, v.Sets, v.Files, v.Contents = nil, nil, nil, nil
