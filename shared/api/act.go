@@ -36,8 +36,8 @@ func (s *agents) Pause(ctx context.Context, env string, paused bool, agents ...s
 	return s.Engine.Pause(ctx, env, paused, agents...)
 }
 
-// mayNameAgents refuses names that no agent can have, as far as the description of the API can say
-// it: what else names none pauses nothing.
+// mayNameAgents rejects names that no agent can have, as far as a schema can express the rule. A
+// valid name without an agent pauses nothing.
 func mayNameAgents(names []string) error {
 	for _, name := range names {
 		if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
@@ -131,7 +131,7 @@ func (s *parameters) setParameters(ctx context.Context, env string, ps ...state.
 	return err
 }
 
-// checkValue refuses what JSON cannot hold: other bytes would come out of it.
+// checkValue rejects text that is not UTF-8: JSON would change its bytes.
 func checkValue(name, value string) error {
 	if utf8.ValidString(value) {
 		return nil

@@ -37,7 +37,7 @@ func (s *resources) actionsPage(
 	return out, next, nil
 }
 
-// actionOf has every member, also those that are empty.
+// actionOf returns an action with every member, also the empty ones.
 func actionOf(x *state.Action) Action {
 	a := Action{ID: x.ID, Resource: x.Resource, Version: x.Version, Action: x.Action,
 		Outcome: x.Outcome, Change: x.Change, Started: x.Started.UTC(),

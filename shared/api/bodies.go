@@ -24,7 +24,7 @@ import (
 
 // The times that a client has.
 const (
-	refusedTime = time.Second      // for what is left of a request that is refused
+	refusedTime = time.Second      // for the remaining body of a rejected request
 	bodyTime    = 5 * time.Minute  // for a body that is not a file: at most 8 MB
 	silentTime  = 30 * time.Second // between two pieces of any
 )
@@ -44,7 +44,7 @@ func (p patient) Read(b []byte) (int, error) {
 		silent = min(silent, left)
 	}
 	late := time.Now().Add(silent)
-	// where it cannot be set, who serves has limits of its own
+	// if no deadline can be set, the server has limits of its own
 	_ = p.rc.SetReadDeadline(late)
 	n, err := p.ReadCloser.Read(b)
 	if err != nil { // the server goes on to read, to notice that the client goes away
@@ -59,8 +59,8 @@ const (
 	bytesAtOnce  = 8 << 20 // as they are sent
 )
 
-// bodies bounds how many bodies of requests about services are in memory, and their bytes. Those
-// beyond wait for their turn, as long as the client does.
+// bodies bounds the number and the bytes of bodies of requests about services in memory. Further
+// requests wait for their turn, until their client disconnects.
 type bodies struct {
 	places chan struct{}
 	bytes  *semaphore.Weighted
@@ -70,7 +70,7 @@ func newBodies() *bodies {
 	return &bodies{make(chan struct{}, bodiesAtOnce), semaphore.NewWeighted(bytesAtOnce)}
 }
 
-// bounded refuses bodies that are too long by what their header says, and lets the others wait.
+// bounded rejects bodies whose header announces too many bytes, and makes the others wait.
 func (b *bodies) bounded(c huma.Context, next func(huma.Context)) {
 	op := c.Operation()
 	if op.RequestBody == nil || !slices.Contains(op.Tags, servicesTag) {
@@ -86,7 +86,7 @@ func (b *bodies) bounded(c huma.Context, next func(huma.Context)) {
 	case b.places <- struct{}{}:
 		defer func() { <-b.places }()
 	case <-ctx.Done():
-		return // nobody waits for the answer
+		return // the client has gone
 	}
 	if b.bytes.Acquire(ctx, op.MaxBodyBytes) != nil {
 		return
@@ -104,7 +104,7 @@ func tooLong(op *huma.Operation) *ErrorBody {
 		Problems: []Wrong{}})
 }
 
-// gathered is a request whose body was read already.
+// gathered is a request whose body was already read.
 type gathered struct {
 	humaContext
 	body io.Reader
@@ -116,8 +116,8 @@ type humaContext huma.Context
 // BodyReader implements huma.Context.
 func (g gathered) BodyReader() io.Reader { return g.body }
 
-// readable reads bodies ahead of the library, which takes one that is not as HTTP has it for a
-// fault of the server. What else is wrong with a body is for the library to tell.
+// readable reads bodies before the library does: the library reports a body that violates HTTP as a
+// fault of the server. The library reports all other errors of a body.
 func readable(c huma.Context, next func(huma.Context)) {
 	op := c.Operation()
 	if op.RequestBody == nil || c.BodyReader() == nil {

@@ -23,7 +23,7 @@ import (
 	"southbound/shared/platform"
 )
 
-// ClientConfig says where a server is and how to reach it.
+// ClientConfig defines the address of a server and how to reach it.
 type ClientConfig struct {
 	// URL is the address of the API, such as http://127.0.0.1:8300.
 	URL string
@@ -40,10 +40,10 @@ type ClientConfig struct {
 	Program string
 }
 
-// Client asks a server over HTTP. It is safe for concurrent use.
+// Client sends requests to a server over HTTP. It is safe for concurrent use.
 //
-// Large: it has the methods of Home, each of which is one request or some, and nothing beside them:
-// what requests have in common is in connection.
+// Large: it has the methods of Home, each of which makes one or a few requests, and no others; the
+// code that requests share is in connection.
 type Client struct{ *connection }
 
 // connection makes requests to a server: it signs them, and makes them again after faults that
@@ -119,7 +119,7 @@ func functionURL(host string) (region string, is bool) {
 	return rest, ok && has
 }
 
-// roundTrip adds what proves who asks.
+// roundTrip adds the credentials of the caller.
 func (c *connection) roundTrip(r *http.Request) (*http.Response, error) {
 	if c.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.Token)
@@ -159,7 +159,7 @@ func (c *connection) sign(ctx context.Context, host, region string) error {
 	return nil
 }
 
-// discover asks once what the server is.
+// discover reads the description of the server once.
 func (c *connection) discover(ctx context.Context) (Discovery, error) {
 	c.mu.Lock()
 	have := c.about
@@ -201,8 +201,8 @@ const (
 	maxAnswer  = 64 << 20
 )
 
-// Identity identifies the home that the server keeps environments in; "" if the server does not
-// say.
+// Identity identifies the home in which the server keeps environments; "" if the server returns
+// none.
 func (c *connection) Identity(ctx context.Context) (string, error) {
 	about, err := c.discover(ctx)
 	return about.Home, err
@@ -238,7 +238,7 @@ func (c *connection) try(
 	return c.again(ctx, func() error { return c.once(ctx, base, method, path, body, out) })
 }
 
-// Passes reports whether a fault of a server may be gone the next time.
+// Passes reports whether an error of a server may be temporary.
 func Passes(err error) bool {
 	return (fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Busy)) &&
 		!errors.As(err, new(silent))
@@ -352,8 +352,8 @@ func failed(host string, resp *http.Response, body []byte) error {
 	return e
 }
 
-// saidBy returns, to be added to an error, what AWS says of a request that no function got: that a
-// token has expired, say. It is empty where nothing of the kind is said.
+// saidBy returns the message of AWS about a request that reached no function, such as that of an
+// expired token. Callers append it to an error. It is empty if the body has no message.
 func saidBy(body []byte) string {
 	const most = 300
 	var said struct{ Message string } // "message" as well

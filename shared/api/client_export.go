@@ -105,9 +105,9 @@ func bundleOf(x deploy.Export, p chunk.Packed) Bundle {
 	return b
 }
 
-// commit uploads what is missing and calls do with the number of files of the model that were. When
-// something that was stored is gone by then it does so once more. Problems come back with their
-// places in the documents.
+// commit uploads missing files and calls do with the number of uploaded files of the model. If a
+// stored file was removed before do has used it, commit runs again. Problems are returned with
+// their positions in the documents.
 func (c *Client) commit(
 	ctx context.Context, env string, m *model.Model, p chunk.Packed, files bool, progress func(Sent),
 	do func(uploaded int) error,
@@ -147,7 +147,7 @@ func placed(err error, m *model.Model, order []int32) error {
 	})
 }
 
-// uploads sends what is missing.
+// uploads sends missing files.
 type uploads struct {
 	c        *connection
 	env      string
@@ -158,7 +158,7 @@ type uploads struct {
 	ofModel  int
 }
 
-// store asks for what is missing, in parts, and sends it.
+// store requests the list of missing files, in parts, and sends them.
 func (u *uploads) store(ctx context.Context, blobs []state.Blob) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -177,7 +177,7 @@ func (u *uploads) store(ctx context.Context, blobs []state.Blob) error {
 		}
 		missing = append(missing, done.Uploads...)
 		if len(missing) >= maxUploads || len(part) < maxUploads {
-			// What is signed is sent before the signatures grow old.
+			// Files are sent before the signatures of their addresses expire.
 			if err := u.sendAll(ctx, cancel, missing, byHash); err != nil {
 				return err
 			}
@@ -203,7 +203,7 @@ func (u *uploads) sendAll(
 			for up := range next {
 				b, part := blobs[up.Hash], int64(0)
 				err := u.c.again(ctx, func() error {
-					u.moved(&part, 0, 0) // what was sent before it failed does not count
+					u.moved(&part, 0, 0) // a failed attempt's bytes do not count
 					return u.send(ctx, up, b, func(n int) { u.moved(&part, 1, int64(n)) })
 				})
 				if err != nil {
@@ -248,7 +248,7 @@ func (u *uploads) stored(b state.Blob) {
 	}
 }
 
-// moved makes what was sent of a file, part, be keep times what it was and n more.
+// moved sets the sent bytes of a file, part, to keep times their number plus n.
 func (u *uploads) moved(part *int64, keep, n int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -260,7 +260,7 @@ func (u *uploads) moved(part *int64, keep, n int64) {
 	}
 }
 
-// counted tells how many bytes are read.
+// counted reports the number of bytes that are read.
 type counted struct {
 	io.ReadCloser
 	tell func(n int)
@@ -273,7 +273,7 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err // io.EOF must stay itself
 }
 
-// send makes the request that stores a file, and tells how many bytes are on their way.
+// send makes the request that stores a file, and reports the number of bytes sent.
 func (u *uploads) send(ctx context.Context, up Upload, b state.Blob, tell func(n int)) error {
 	if b.Hash == "" || up.Method != http.MethodPut {
 		return fault.New(fault.Foreign, "upload",
@@ -316,14 +316,14 @@ func (u *uploads) send(ctx context.Context, up Upload, b state.Blob, tell func(n
 	defer func() { _ = resp.Body.Close() }()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if resp.StatusCode/100 == 2 || resp.StatusCode == http.StatusPreconditionFailed {
-		// the latter: somebody else has stored it
+		// the latter: another client has stored the file
 		return nil
 	}
 	return uploadFailed(req.URL, resp, text)
 }
 
-// uploadFailed says what is wrong with an upload; the query of a presigned address is a credential
-// and is not shown. Of what a store says, the code is.
+// uploadFailed returns the error of an upload. The query of a presigned address is a credential and
+// is omitted. Of a store's answer, the error has only the code.
 func uploadFailed(to *url.URL, resp *http.Response, text []byte) error {
 	err := answered(to.Host, resp, text)
 	_, code, _ := bytes.Cut(text, []byte("<Code>"))
@@ -332,7 +332,7 @@ func uploadFailed(to *url.URL, resp *http.Response, text []byte) error {
 			Hint: "run the same command again: sent files are kept"}
 	}
 	if resp.StatusCode == http.StatusConflict && !errors.As(err, new(remote)) {
-		// S3: two were storing it at once
+		// S3: two clients were storing the file concurrently
 		return &fault.Error{Kind: fault.Unavailable, Op: "upload", Err: err}
 	}
 	if resp.StatusCode == http.StatusBadRequest && bytes.Contains(text, []byte("Digest")) {

@@ -19,7 +19,7 @@ import (
 // Orders implements Home.
 func (c *Client) Orders() (Orders, error) { return clientOrders{c.connection}, nil }
 
-// clientOrders asks a server for what orders.Service does.
+// clientOrders sends requests to a server for the methods of orders.Service.
 //
 // Large: it has the methods of Orders, each of which is one request, and no state.
 type clientOrders struct{ c *connection }
@@ -219,8 +219,8 @@ func (o clientOrders) Create(
 	return got[orders.Instance](ctx, o.c, env, http.MethodPost, path, nil, body)
 }
 
-// version returns the version that a change is for. A change that is sent twice is done once, since
-// it has a version: where the caller has named none, that is the one that is there now.
+// version sets the version that a change is for. With a version, a change that is sent twice takes
+// effect once. If the caller has named no version, it is the current one.
 func (o clientOrders) version(ctx context.Context, env string, w *orders.Wish) error {
 	if w.Version != nil {
 		return nil
@@ -237,12 +237,12 @@ type asked struct {
 	body         any
 }
 
-// changeTries is how often a change is made anew for the version that is there by then.
+// changeTries is how often a change is retried with the current version.
 const changeTries = 20
 
-// changed makes a request that changes an instance. Where the caller has named no version, it is
-// made anew for the one that is there if the instance has moved on meanwhile. Not if it was sent
-// more than once: then it may have been the change itself that was done.
+// changed makes a request that changes an instance. If the caller has named no version and the
+// instance has changed since, the request is retried with the current version. It is not retried if
+// it was sent more than once: the conflict may then be the effect of the request itself.
 func changed[T any](
 	ctx context.Context, o clientOrders, env string, w orders.Wish, ask func(*orders.Wish) asked,
 ) (T, error) {

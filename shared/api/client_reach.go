@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// helloTimeout bounds the first question, what the server is, which needs no work: a function
-	// that has to be started first answers it, too. readTimeout bounds every other one, and
-	// writeTimeout what changes something: a function may work for a quarter of an hour.
+	// helloTimeout bounds the first request, for the description of the server, which needs no
+	// work: a function that has to be started first answers it, too. readTimeout bounds every other
+	// request, and writeTimeout those that change data: a function may work for a quarter of an
+	// hour.
 	helloTimeout = 20 * time.Second
 	readTimeout  = 2 * time.Minute
 	writeTimeout = 16 * time.Minute
@@ -41,7 +42,7 @@ type reach struct {
 	connected, answering, answered atomic.Bool
 }
 
-// watch returns a context whose request tells how far it comes.
+// watch returns a context that records in r how far its request gets.
 func (r *reach) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn:              func(httptrace.GotConnInfo) { r.connected.Store(true) },
@@ -74,7 +75,7 @@ func (g *going) on() { g.moved.Add(1) }
 
 func (g *going) end() { g.cancel(nil) }
 
-// why returns why the request failed: to its maker a stall looks as if somebody had canceled it.
+// why returns why the request failed: a stall appears to the caller as a canceled request.
 func (g *going) why(err error) error {
 	if cause := context.Cause(g.ctx); cause != nil {
 		return cause
@@ -82,8 +83,8 @@ func (g *going) why(err error) error {
 	return err
 }
 
-// silent is the error that no answer came in time: the same request is not made again, since who
-// waits has waited for as long as it makes sense.
+// silent is the error that no answer came in time. The same request is not made again, since the
+// caller has already waited for the full limit.
 type silent struct{ error }
 
 // Unwrap returns the error.
@@ -95,7 +96,7 @@ type garbled struct{ error }
 // Unwrap returns the error.
 func (g garbled) Unwrap() error { return g.error }
 
-// noAnswer says that a server did not answer within the limit.
+// noAnswer returns the error that a server did not answer within the limit.
 func noAnswer(host string, limit time.Duration, far *reach) error {
 	in := strings.TrimSuffix(limit.String(), "m0s")
 	if in != limit.String() {
@@ -114,7 +115,7 @@ func noAnswer(host string, limit time.Duration, far *reach) error {
 	return silent{e}
 }
 
-// unreachable says why there is no answer to a request that had some time.
+// unreachable returns why a request with a limit has no answer.
 func (c *connection) unreachable(
 	ctx context.Context, to *url.URL, limit time.Duration, far *reach, err error,
 ) error {
@@ -141,8 +142,8 @@ func (c *connection) unreachable(
 	return e
 }
 
-// foreign says that what answered the first question is not Southbound, where that shows;
-// otherwise it returns the error.
+// foreign returns the error that the server which answered the first request is not Southbound, if
+// its answer shows that; otherwise foreign returns err.
 func foreign(host string, err error) error {
 	switch {
 	case errors.As(err, new(remote)):

@@ -55,7 +55,7 @@ func eachIn[T any](
 	return nothingThere(err)
 }
 
-// nothingThere makes nothing of the answer of a server that there is no such environment.
+// nothingThere returns nil for the error that there is no such environment.
 func nothingThere(err error) error {
 	if errors.As(err, new(remote)) && fault.Is(err, fault.NotFound) {
 		return nil

@@ -15,8 +15,8 @@ import (
 // maxTexts is how many files of a plan are asked for to be shown by their texts.
 const maxTexts = 50
 
-// texts adds to a plan how files differ as texts, where the server has had only the old ones to
-// look at. It never fails: what cannot be had is shown by size and hash.
+// texts adds the differences of files as texts to a plan, if the server had only the old files. It
+// never fails: files that cannot be read are shown by size and hash.
 func (c *Client) texts(
 	ctx context.Context,
 	env string,
@@ -49,8 +49,8 @@ func (c *Client) texts(
 	}
 }
 
-// filesOf returns the hash of the file that is, and the file of a model that is wanted, if a
-// difference is one of such, and they are small.
+// filesOf returns the hash of the current file, and the desired file of a model, if a difference is
+// one of two files and both are small.
 func filesOf(d diff.Diff, m *model.Model) (old string, wanted state.Blob, both bool) {
 	size, old, is := diffview.File(d.Current)
 	_, hash, other := diffview.File(d.Desired)

@@ -97,7 +97,7 @@ func membersOf(text []byte) ([]member, error) {
 	if d.PeekKind() != '{' {
 		return nil, errors.ErrUnsupported
 	}
-	_, _ = d.ReadToken() // the kind says that it is there
+	_, _ = d.ReadToken() // PeekKind has found the token
 	var out []member
 	for d.PeekKind() == '"' {
 		name, err := d.ReadToken()
@@ -135,7 +135,7 @@ func bytesOf(members []member) []byte {
 	return append(out, '}')
 }
 
-// says reports whether a member says the same as a parameter: as text, or as a number.
+// says reports whether a member has the value of a parameter: as text, or as a number.
 func (m *member) says(parameter string) bool {
 	var text string
 	if json.Unmarshal(m.value, &text) == nil {
@@ -144,14 +144,14 @@ func (m *member) says(parameter string) bool {
 	return string(m.value) == parameter
 }
 
-// withoutRepeats returns a body without the members that its schema does not have and that say
-// nothing new: those that repeat a parameter of the path or the environment, and those that are
-// null. A repeated parameter with another value is refused. A body that is no object stays as it
-// is, since the decoder says more about it.
+// withoutRepeats returns a body without redundant members that its schema does not have: members
+// that repeat a parameter of the path or the environment, and null members. A repeated parameter
+// with another value is rejected. A body that is not an object is returned unchanged, since the
+// decoder reports a more precise error.
 func withoutRepeats(c huma.Context, s *huma.Schema, text []byte) ([]byte, error) {
 	members, err := membersOf(text)
 	if err != nil {
-		return text, nil //nolint:nilerr // the decoder finds it again, and says where it is
+		return text, nil //nolint:nilerr // the decoder finds the error again, with its position
 	}
 	repeated := map[string]string{"tid": c.Header(tenant)}
 	for _, p := range c.Operation().Parameters {

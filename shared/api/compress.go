@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// minPacked is from how many bytes on an answer is worth compressing: what fits into one packet is
-// not.
+// minPacked is the size in bytes from which an answer is compressed: an answer that fits into one
+// packet is not.
 const minPacked = 1400
 
 // send writes an answer that was kept, compressed when that helps and the client takes it.
@@ -34,13 +34,13 @@ func (b *buffered) send(w http.ResponseWriter, r *http.Request) {
 
 func zipped(body []byte) []byte {
 	var out bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level is one that there is
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level is valid
 	_, _ = z.Write(body)                              // memory takes everything
 	_ = z.Close()
 	return out.Bytes()
 }
 
-// takesGzip reads a list such as "br, gzip;q=0.5, *;q=0".
+// takesGzip parses a list such as "br, gzip;q=0.5, *;q=0".
 func takesGzip(list string) bool {
 	takes := false
 	for _, item := range strings.Split(list, ",") {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// conditional gives every answer to a GET, or a HEAD, a tag over its bytes, and answers 304 when
-// the client has them already. Long answers are compressed for who takes them so.
+// conditional gives every answer to a GET or a HEAD an entity tag of its bytes, and answers 304 if
+// the client already has them. Long answers are compressed for clients that accept compression.
 func conditional(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

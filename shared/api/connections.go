@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// maxConnections is how many clients a server has at once.
+// maxConnections is how many clients a server has at the same time.
 const maxConnections = 512
 
 // Bound keeps a server within maxConnections, and within half of the files that this process may
-// have open. For a new connection over that, one goes that nothing is asked over: the one that has
-// waited longest. If something is asked over all of them, the new one goes.
+// open. A new connection beyond the limit closes the connection that has been idle longest. If all
+// of them have requests, the new connection is closed.
 func Bound(s *http.Server) {
 	limit := maxConnections
 	var files syscall.Rlimit
@@ -27,7 +27,7 @@ func bound(s *http.Server, limit int) {
 	s.ConnState = c.changed
 }
 
-// connections are those of a server.
+// connections are the connections of a server.
 type connections struct {
 	limit   int
 	mu      sync.Mutex
@@ -36,7 +36,7 @@ type connections struct {
 	waiting map[net.Conn]uint64 // since which turn nothing is asked over it
 }
 
-// changed is told by the server of each change of a connection.
+// changed is called by the server for each change of a connection.
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

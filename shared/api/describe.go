@@ -62,7 +62,7 @@ func exactly(s *huma.Schema) {
 	}
 }
 
-// security says how requests are authenticated, and that anybody may ask what this is.
+// security defines how requests are authenticated, and that the operation anybody is public.
 func (r *routes) security(doc *huma.OpenAPI, anybody *huma.Operation) {
 	scheme := &huma.SecurityScheme{Type: "http", Scheme: "bearer",
 		Description: "the token of the server, from the file api-token of its data directory"}
@@ -81,8 +81,8 @@ func (r *routes) security(doc *huma.OpenAPI, anybody *huma.Operation) {
 	anybody.Security = []map[string][]string{}
 }
 
-// across adds the rules about several members. The service checks them itself, with errors that say
-// more than a schema could: the library knows nothing of them.
+// across adds the rules about several members. The service checks them itself, since its errors are
+// more precise than those of a schema: the library does not know these rules.
 func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
 	type object = map[string]any
 	say := func(s *huma.Schema, keyword string, rule any) {
@@ -121,7 +121,7 @@ func across(schemas map[string]*huma.Schema, resources *huma.Operation) {
 			filter(s.Properties[member], say)
 		}
 	}
-	if s := schemas["Detail"]; s != nil { // null where there is nothing yet
+	if s := schemas["Detail"]; s != nil { // null until there is a value
 		s.Properties["seen"].Nullable = true
 		s.Properties["last"] = &huma.Schema{AnyOf: []*huma.Schema{s.Properties["last"],
 			{Type: "null"}}}
@@ -153,7 +153,7 @@ func filter(s *huma.Schema, say func(*huma.Schema, string, any)) {
 	say(s, "allOf", once)
 }
 
-// notSlash says that no parameter is named by a slash alone, which no path can have for a segment.
+// notSlash excludes "/" as the name of a parameter, since a path cannot have it as a segment.
 func notSlash(schemas map[string]*huma.Schema, ops map[string]*huma.Operation) {
 	rule := map[string]any{"not": map[string]any{"const": "/"}}
 	if s := schemas["SettingItem"]; s != nil {
@@ -173,8 +173,8 @@ func notSlash(schemas map[string]*huma.Schema, ops map[string]*huma.Operation) {
 	}
 }
 
-// link says where values of answers lead to. From the first item of a list, since a link cannot
-// stand for each.
+// link adds the links from values of answers to operations. A link of a list uses its first item,
+// since a link cannot be defined for each item.
 func link(ops map[string]*huma.Operation) {
 	const env, body, first = "$request.path.env", "$response.body#", "$response.body#/items/0"
 	type values = map[string]any

@@ -19,7 +19,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// Bundle is an export as it travels: what was uploaded before, by hash, and what is asked for.
+// Bundle is the transferred form of an export: the hashes of uploaded files, and the request.
 type Bundle struct {
 	Chunks      []string  `json:"chunks" maxItems:"20000" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"hashes of files of resources"`
 	Agents      string    `json:"agents,omitempty" pattern:"^([0-9a-f]{64})?$" doc:"hash of a file of agents"`
@@ -38,7 +38,7 @@ type Bundle struct {
 	Limits      *Limits   `json:"limits,omitempty" doc:"limits of deletions and removals; the export is refused beyond them"`
 }
 
-// Limits bounds what may leave by an export; see deploy.Limits.
+// Limits bounds the resources that an export may remove from the model; see deploy.Limits.
 type Limits struct {
 	Delete int `json:"delete" minimum:"-1" maximum:"2147483647" doc:"maximum number of deleted resources; -1: no limit"`
 	Leave  int `json:"leave" minimum:"-1" maximum:"2147483647" doc:"maximum number of resources that leave the model; -1: no limit"`
@@ -66,8 +66,8 @@ func settingsOf(s *state.Settings) *Settings {
 // longest is the longest duration a setting takes.
 const longest = 36500 * 24 * time.Hour
 
-// engine returns the settings as the engine has them, when they are as a project file could say
-// them.
+// engine returns the settings in the form of the engine. It rejects settings that a project file
+// could not have.
 func (s *Settings) engine() (*state.Settings, error) {
 	if s == nil {
 		return nil, nil
@@ -109,7 +109,7 @@ func (s *exports) Known(
 	return s.Engine.Known(ctx, env, s.fingerprint(fingerprint))
 }
 
-// fingerprint adds to that of the inputs the handlers of this home.
+// fingerprint combines the fingerprint of the inputs with the handlers of this home.
 func (s *exports) fingerprint(inputs string) string {
 	if inputs == "" {
 		return ""
@@ -137,7 +137,7 @@ func (s *exports) Export(
 	return out, err
 }
 
-// Commit exports what was uploaded. A chunk that is not stored is NotFound: it has to be uploaded
+// Commit exports uploaded files. A chunk that is not stored is NotFound, and has to be uploaded
 // again.
 func (s *exports) Commit(ctx context.Context, env string, b Bundle) (deploy.Exported, error) {
 	x, err := s.unpack(ctx, b)
@@ -156,12 +156,12 @@ func (s *exports) Commit(ctx context.Context, env string, b Bundle) (deploy.Expo
 // of the resource from 1, and an attribute of it follows; or it is 0, and an agent follows.
 const placeMark = "\x00"
 
-// unpack reads what an export refers to.
+// unpack reads the files of an export.
 func (s *exports) unpack(ctx context.Context, b Bundle) (deploy.Export, error) {
 	return unbundle(ctx, s.Engine.Files, s.Engine.Types, s.Agent, b)
 }
 
-// unbundle reads what an export refers to from files.
+// unbundle reads the uploaded files to which an export refers.
 func unbundle(
 	ctx context.Context, files state.Files, types *schema.Registry,
 	wrong func(resource.Agent) []diag.Problem, b Bundle,
@@ -204,7 +204,7 @@ func unbundle(
 	return x, nil
 }
 
-// maxUploads is how many files can be asked for at once.
+// maxUploads is how many files one request may ask for.
 const maxUploads = 1000
 
 // maxFile is the largest file there can be.

@@ -43,8 +43,7 @@ type Discovered struct {
 	Resources, Left []Found
 }
 
-// Discover implements Home. With the handlers of this process an agent that nobody knows is this
-// machine.
+// Discover implements Home. If this process has handlers, an unknown agent stands for this machine.
 func (s *comparisons) Discover(ctx context.Context, env string, d Discover) (Discovered, error) {
 	done, err := s.describe(ctx, env, d)
 	if err != nil {
@@ -53,7 +52,7 @@ func (s *comparisons) Discover(ctx context.Context, env string, d Discover) (Dis
 	return discovered(done, nil)
 }
 
-// foundHere makes the answer for a caller on another machine, to whom this one is no agent.
+// foundHere makes the answer for a caller on another machine, for which this machine is no agent.
 func (s *comparisons) foundHere(ctx context.Context, env string, d Discover) (FoundDone, error) {
 	agents, err := s.Engine.State.Agents(ctx, env)
 	if err != nil {
@@ -166,8 +165,8 @@ func (c *Client) Discover(ctx context.Context, env string, d Discover) (Discover
 	})
 }
 
-// literal writes a value of an attribute so that a document that has it means it: what looks like a
-// reference is wrapped.
+// literal returns a value of an attribute in the form that documents need for it: a value that
+// looks like a reference is wrapped.
 func literal(v any) any {
 	if looksLikeReference(v) {
 		return map[string]any{"value": written(v)}

@@ -16,23 +16,23 @@ import (
 	"southbound/shared/patience"
 )
 
-// Guard lets in who has a token, on a server that is reached as one of some hosts.
+// Guard admits requests that bear a token, on a server that is reached under given hosts.
 type Guard struct {
-	// Token is what a request must bear.
+	// Token is the token that a request must bear.
 	Token string
-	// Hosts are the names, with their ports, under which the server may be asked. A web page whose
-	// name was led to this machine asks under its own.
+	// Hosts are the names, with their ports, under which requests may reach the server. A web page
+	// whose name resolves to this machine (DNS rebinding) sends its own name.
 	Hosts []string
 	// AnyAddress also allows numeric addresses as hosts, which no name server can lead anywhere.
 	AnyAddress bool
 }
 
-// Wrap returns a handler that lets through to next what may pass.
+// Wrap returns a handler that passes admitted requests to next.
 func (g Guard) Wrap(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(g.Token))
 	return plain(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
-		refuse := func(p *ErrorBody) { // what is left of it is not waited for
+		refuse := func(p *ErrorBody) { // the remaining body is not waited for
 			_ = rc.SetReadDeadline(time.Now().Add(refusedTime))
 			w.Header().Set("Connection", "close")
 			writeProblem(w, p)
@@ -59,11 +59,11 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 					Problems: []Wrong{}}))
 			return
 		}
-		if r.Body != http.NoBody { // the server reads what nobody has read
+		if r.Body != http.NoBody { // the server drains unread bodies
 			_ = rc.SetReadDeadline(time.Now().Add(silentTime))
 		}
 		switch {
-		case !right: // nothing that anybody may ask for has a body
+		case !right: // no public operation has a body
 			_ = rc.SetReadDeadline(time.Now().Add(refusedTime))
 		case strings.HasPrefix(r.URL.Path, "/v1/files/"):
 			r.Body = patient{r.Body, rc, context.Background()}
@@ -76,7 +76,7 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 	}))
 }
 
-// public reports whether a request may be made by anybody.
+// public reports whether a request needs no token.
 func public(r *http.Request) bool {
 	switch r.URL.Path {
 	case "/", "/openapi.json", "/openapi.yaml":

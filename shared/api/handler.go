@@ -15,7 +15,7 @@ const (
 	maxBundle = 8 << 20
 )
 
-// Handler serves the API of a service. It authenticates nobody; see Guard.
+// Handler serves the API of a service. It authenticates no requests; see Guard.
 func Handler(s *Service) http.Handler { return handler(s, true) }
 
 // ExportHandler serves only what exports need: discovery, uploads, exports and plans.
@@ -52,16 +52,16 @@ func handler(s *Service, all bool) http.Handler {
 	return plain(conditional(oneSegment(mux)))
 }
 
-// routes registers what can be asked for.
+// routes registers the operations.
 type routes struct {
 	s   *Service
 	api huma.API
 }
 
-// serviceRoutes are those about services.
+// serviceRoutes are the operations on services.
 type serviceRoutes struct{ *routes }
 
-// InEnvironment is what every request about an environment has.
+// InEnvironment holds the parameters of every request about an environment.
 type InEnvironment struct {
 	Env string `path:"env" pattern:"^[A-Za-z0-9_-]{1,100}$" patternDescription:"1 to 100 letters, digits, - and _" doc:"the environment"`
 }

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// maxGroups and maxSingle bound what Health returns.
+	// maxGroups and maxSingle bound the result of Health.
 	maxGroups = 100
 	maxSingle = 100
-	// maxNotDone is how many of those that are not done because of a group are named.
+	// maxNotDone is how many of the resources that are blocked by a group are named.
 	maxNotDone = 3
 )
 
@@ -29,7 +29,7 @@ func Unhealthy() []state.Status {
 // Health implements Home.
 func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 	var rows []state.Row
-	lacks := map[string]lack{} // by what is not known, as people are told
+	lacks := map[string]lack{} // by the unknown value, as named for people
 	because := map[resource.ID][]resource.ID{}
 	unhealthy := Unhealthy()
 	reached := map[string]time.Time{} // when each agent last was
@@ -73,18 +73,18 @@ func (s *resources) Health(ctx context.Context, env string) (Health, error) {
 	return out, nil
 }
 
-// lack is what an undefined resource lacks.
+// lack describes the value that an undefined resource lacks.
 type lack struct {
 	parameter string      // its name; "" if it is none
-	of        resource.ID // whose fact it is; "" if it is none
+	of        resource.ID // the resource whose fact it is; "" if it is none
 	nowhere   bool        // that resource does not exist
 }
 
-// maxOwners bounds of how many resources, whose facts are lacking, it is asked whether they exist.
+// maxOwners bounds for how many resources with lacking facts Health reads whether they exist.
 const maxOwners = 100
 
-// noteNowhere says of what waits for a fact of a resource that does not exist that it does not:
-// nobody will ever learn that fact.
+// noteNowhere marks the lacking facts of resources that do not exist: such a fact will never be
+// known.
 func (s *resources) noteNowhere(
 	ctx context.Context, env string, rows []state.Row, lacks map[string]lack,
 ) error {
@@ -110,8 +110,8 @@ func (s *resources) noteNowhere(
 	return nil
 }
 
-// noteLack notes what an undefined row lacks, unless others lack the same. Of a damaged row the
-// reason is all there is.
+// noteLack records the value that an undefined row lacks, unless another row lacks the same. A
+// damaged row has no more than its reason.
 func noteLack(lacks map[string]lack, row *state.Row) {
 	if row.Status() != state.StatusUndefined || len(row.Missing) == 0 {
 		return
@@ -124,7 +124,7 @@ func noteLack(lacks map[string]lack, row *state.Row) {
 	}
 }
 
-// firstLack returns what the reason of an undefined resource tells of.
+// firstLack returns the lacking value that the reason of an undefined resource names.
 func firstLack(res *resource.Resource) lack {
 	if name := missingParameter(res); name != "" {
 		return lack{parameter: name}

@@ -113,7 +113,7 @@ func (s *versions) Compare(
 	return out, err
 }
 
-// refusal says why the release of a version would be refused; nil: it would not.
+// refusal returns why the release of a version would be rejected; nil: it would succeed.
 func (c *Config) refusal(ctx context.Context, env string, number int) (refused, err error) {
 	err = c.Engine.MayRelease(ctx, env, number)
 	if problems, _ := diag.Of(err); len(problems) > 0 {
@@ -205,8 +205,8 @@ func describe(r *resource.Resource) Description {
 // maxLooked is how many earlier actions are looked at for one that has read the thing.
 const maxLooked = 50
 
-// lastSeen returns the last action that has read the thing; nil: none of the last ones did, as those
-// for which the agent was not reached.
+// lastSeen returns the last action that has read the thing; nil: none of the recent actions has,
+// for example because the agent was not reached.
 func (s *resources) lastSeen(ctx context.Context, env string, last *Action) (*Action, error) {
 	if last == nil || hasRead(last) {
 		return last, nil
@@ -227,8 +227,9 @@ func hasRead(a *Action) bool {
 		len(a.Changes) > 0
 }
 
-// attributes fills in what is wanted, and what the action that has read the thing last, if any, left
-// or found. One for another intent tells only what it changed or found to differ.
+// attributes fills in the desired attributes, and the values that the last action which read the
+// thing left or found. An action for another intent is used only for attributes that it changed or
+// found to differ.
 func (d *Detail) attributes(row *state.Row, last *Action) {
 	d.Desired = map[string]any{}
 	res, err := resource.Decode(row.Body)
@@ -261,20 +262,20 @@ func (d *Detail) attributes(row *state.Row, last *Action) {
 	}
 }
 
-// Forgetting says what to let go of: one of the three.
+// Forgetting names what to forget: it sets one of the three members.
 type Forgetting struct {
 	ID     resource.ID `json:"id,omitempty" minLength:"1" maxLength:"4096" doc:"a resource that left the model"`
 	Agent  string      `json:"agent,omitempty" minLength:"1" maxLength:"255" doc:"an agent without managed resources"`
 	Filter []string    `json:"filter,omitempty" minItems:"1" maxItems:"1000" minLength:"1" doc:"the terms of a filter: the resources that match and left the model"`
 }
 
-// Forgotten says what was let go of.
+// Forgotten counts and names the forgotten resources.
 type Forgotten struct {
 	Forgotten int           `json:"forgotten" doc:"number of resources"`
 	IDs       []resource.ID `json:"ids" doc:"the first of them"`
 }
 
-// maxForgotten is how many of what was let go of are named.
+// maxForgotten is how many of the forgotten resources are named.
 const maxForgotten = 1000
 
 // Forget implements Home.
@@ -296,7 +297,7 @@ func (s *resources) Forget(ctx context.Context, env string, f Forgetting) (Forgo
 	return Forgotten{len(ids), orEmpty(ids[:min(len(ids), maxForgotten)])}, err
 }
 
-// forgetMatching lets go of what the terms of a filter select and left the model.
+// forgetMatching forgets the resources that the terms of a filter select and that left the model.
 func (s *resources) forgetMatching(
 	ctx context.Context, env string, terms []string,
 ) ([]resource.ID, error) {

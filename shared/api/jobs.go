@@ -21,8 +21,8 @@ import (
 
 const (
 	jobKept  = 24 * time.Hour
-	startFor = time.Minute // a started worker has to take the job within this time
-	// a worker without a heartbeat for this time is taken for dead
+	startFor = time.Minute // a started worker must accept the job within this time
+	// a worker without a heartbeat for this time is considered dead
 	aliveFor    = 30 * time.Second
 	beatEvery   = 10 * time.Second
 	defaultWork = 50 * time.Second

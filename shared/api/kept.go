@@ -20,8 +20,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Kept is a plan as a file keeps it: what is to be done, what that was shown as, and the state it
-// was made from; see docs/design/kept-plans.md.
+// Kept is the content of a plan file: the export to make, the changes that were shown, and the
+// state from which the plan was made; see docs/design/kept-plans.md.
 type Kept struct {
 	Made        time.Time
 	Program     string // the build of the program that made it
@@ -31,10 +31,9 @@ type Kept struct {
 	Last        int    // the highest version stored
 	Released    int    // the version in force
 	Compare     deploy.CompareOptions
-	// Export is what is to be done. Its Expect is the State of a preview that did not look at
-	// reality.
+	// Export is the export to make. Its Expect is the State of a preview that did not read reality.
 	Export  deploy.Export
-	Planned []deploy.PlannedChange // what was shown
+	Planned []deploy.PlannedChange // the changes that were shown
 }
 
 const (
@@ -67,7 +66,7 @@ type keptPlan struct {
 	Whole       bool       `json:"whole"`
 	Bundle      Bundle     `json:"bundle"`
 	Blobs       []FileSize `json:"blobs"` // chunks, agents and files
-	Files       []string   `json:"files"` // those of the blobs that resources refer to
+	Files       []string   `json:"files"` // hashes of the blobs to which resources refer
 	Shown       FileSize   `json:"shown"`
 }
 
@@ -151,7 +150,7 @@ func blobsOf(m *model.Model, p chunk.Packed) []state.Blob {
 	return slices.CompactFunc(blobs, func(a, b state.Blob) bool { return a.Hash == b.Hash })
 }
 
-// copyBlob writes the bytes of a blob, if they are still those of its hash.
+// copyBlob writes the bytes of a blob, if they still have its hash.
 func copyBlob(w io.Writer, b state.Blob) error {
 	src, err := open(b)
 	if err != nil {
@@ -170,7 +169,7 @@ func copyBlob(w io.Writer, b state.Blob) error {
 	return nil
 }
 
-// writeShown writes what was shown, one a line.
+// writeShown writes the shown changes, one a line.
 func writeShown(w io.Writer, planned []deploy.PlannedChange) (FileSize, error) {
 	d := &digested{to: w, sum: sha256.New()}
 	out := bufio.NewWriterSize(d, 64<<10)
@@ -186,7 +185,7 @@ func writeShown(w io.Writer, planned []deploy.PlannedChange) (FileSize, error) {
 		d.n}, fault.Wrap(fault.Unavailable, "write plan", err)
 }
 
-// digested hashes and counts what is written.
+// digested hashes and counts the written bytes.
 type digested struct {
 	to  io.Writer
 	sum hash.Hash
@@ -198,5 +197,5 @@ func (d *digested) Write(p []byte) (int, error) {
 	n, err := d.to.Write(p)
 	_, _ = d.sum.Write(p[:n])
 	d.n += int64(n)
-	return n, err // callers say what it was
+	return n, err // callers add the operation
 }

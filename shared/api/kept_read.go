@@ -27,9 +27,10 @@ import (
 // file.
 func MayBeKept(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
-// ReadKept reads a plan of so many bytes and checks all of it. What is not one, or not whole, is
-// Damaged or Foreign. The files of the model are read from it later, so it must stay open until
-// they are not needed any more. wrong says what is wrong with an agent, as Config.Agent does.
+// ReadKept reads a plan of so many bytes and checks all of it. A file that is no plan, or not a
+// complete one, is Damaged or Foreign. The files of the model are read from it later, so from must
+// stay open until they are no longer needed. wrong returns the problems of an agent, as
+// Config.Agent does.
 func ReadKept(
 	ctx context.Context, from io.ReaderAt, size int64, types *schema.Registry,
 	wrong func(resource.Agent) []diag.Problem,
@@ -176,8 +177,8 @@ func (k *keptReader) read(z *zip.File, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// entries checks that the other entries are exactly those that the first one names, and reads what
-// was shown.
+// entries checks that the other entries are exactly those that the first one names, and reads the
+// shown changes.
 func (k *keptReader) entries(ctx context.Context) error {
 	want := make(map[string]FileSize, len(k.head.Blobs)+1)
 	total := k.head.Shown.Size
@@ -213,7 +214,7 @@ func (k *keptReader) entries(ctx context.Context) error {
 	return nil
 }
 
-// check compares the bytes of an entry with what they should be.
+// check compares the bytes of an entry with their expected size and hash.
 func (k *keptReader) check(ctx context.Context, z *zip.File, want FileSize) error {
 	if err := context.Cause(ctx); err != nil {
 		return fault.Wrap(fault.Unknown, "read plan", err)
@@ -243,7 +244,7 @@ func (k *keptReader) check(ctx context.Context, z *zip.File, want FileSize) erro
 	return nil
 }
 
-// shown reads what was shown.
+// shown reads the shown changes.
 func (k *keptReader) shown(r io.Reader) error {
 	dec := stdjson.NewDecoder(bufio.NewReader(r))
 	dec.UseNumber()
@@ -254,7 +255,7 @@ func (k *keptReader) shown(r io.Reader) error {
 			return nil
 		}
 		if err != nil {
-			return err // the caller says what it was
+			return err // the caller adds the operation
 		}
 		k.planned = append(k.planned, deploy.PlannedChange(w))
 	}

@@ -10,22 +10,22 @@ import (
 	"southbound/shared/resource"
 )
 
-// What commands write with --json is declared here and nowhere else: commands write these types,
-// and ReadLine reads them back.
+// The output of commands with --json is declared here and nowhere else: commands write these types,
+// and ReadLine reads them.
 
-// PlanLine is what would become of one resource, as plan, dryrun and diff write it.
+// PlanLine is the planned change of one resource, as plan, dryrun and diff write it.
 type PlanLine struct {
 	ID      resource.ID          `json:"id"`
 	Action  string               `json:"action"`
 	Changes map[string]diff.Diff `json:"changes"`
-	// an update that deletes the thing and creates it anew
+	// an update that deletes the thing and creates it again
 	Replace bool `json:"replace,omitempty"`
 	// undefined: once it is known, the thing is deleted, or replaced
 	Deletes bool   `json:"deletes,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	// it would fail, or could not be read; action is as far as it came
 	Failed bool `json:"failed,omitempty"`
-	// what changes, of which it is told and for which it reloads
+	// the changed resources of which it is notified and for which it reloads
 	ReloadFor []resource.ID `json:"reload_for,omitempty"`
 	// the id that managed the thing before
 	MovedFrom resource.ID `json:"moved_from,omitempty"`
@@ -45,7 +45,7 @@ func PlanLineOf(w *deploy.PlannedChange) PlanLine {
 	return l
 }
 
-// Word says in one word what would become of the resource.
+// Word describes the planned change in one word.
 func (l *PlanLine) Word() string {
 	switch {
 	case l.Failed:
@@ -82,22 +82,22 @@ func SummaryOf(planned []deploy.PlannedChange) map[string]int {
 	return out
 }
 
-// PlanEnd is the last line of a plan: how many resources there are of each action, and how many
-// would fail. Of those whose action is none, it has how many reload, how many are only compared and
-// differ, how many are moved from another id without a change, and how many are known later, after
-// others have changed.
+// PlanEnd is the last line of a plan: the number of resources by action, and the number of
+// resources that would fail. For resources whose action is none, it counts those that reload, are
+// only compared and differ, are moved from another id without a change, or are known later, after
+// other resources have changed.
 type PlanEnd struct {
 	Summary map[string]int `json:"summary"`
-	// Read says whether the plan was compared with reality.
+	// Read reports whether the plan was compared with reality.
 	Read bool `json:"read"`
-	// Agents are those that are new or reached in another way.
+	// Agents are the agents that are new or whose address changes.
 	Agents []PlannedAgent `json:"agents,omitempty"`
-	// Refused says why the release of the version that is compared would be refused.
+	// Refused is why the release of the compared version would be rejected.
 	Refused *Failure `json:"refused,omitempty"`
 }
 
-// ErrorLine is an error, with what a command that was ended early had changed by then: the first of
-// it, and how much more there was.
+// ErrorLine is an error. If the command was ended early, it has the first of the changes made by
+// then, and the number of the others.
 type ErrorLine struct {
 	Error   Failure   `json:"error"`
 	Changes []Changed `json:"changes,omitempty"`
@@ -126,9 +126,9 @@ type ValidLine struct {
 	Resources int  `json:"resources"`
 }
 
-// ReadLine reads what a command has written, as *PlanLine, *PlanEnd, *ErrorLine, *Report,
-// *StatusLine, *ValidLine or *Resource. Objects of other commands are nil, and what is not a JSON
-// object is Invalid.
+// ReadLine reads the output of a command, as *PlanLine, *PlanEnd, *ErrorLine, *Report, *StatusLine,
+// *ValidLine or *Resource. Objects of other commands are nil. Text that is not a JSON object is
+// Invalid.
 func ReadLine(text []byte) (any, error) {
 	var has map[string]json.RawMessage
 	if err := json.Unmarshal(text, &has); err != nil {

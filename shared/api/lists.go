@@ -9,8 +9,8 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// Links are addresses of the parts of a list. In each the place is the last parameter: the peer's
-// web console cuts an address at start= or end= and adds what it cut off to its own.
+// Links are the addresses of pages of a list. In each the place is the last parameter: the peer's
+// web console cuts an address at start= or end= and appends the rest to its own.
 type Links struct {
 	First string `json:"first,omitempty"`
 	Prev  string `json:"prev,omitempty"`
@@ -18,7 +18,7 @@ type Links struct {
 	Next  string `json:"next,omitempty"`
 }
 
-// ListMetadata says how long a list is, and where a page of it lies.
+// ListMetadata is the length of a list, and the place of a page in it.
 type ListMetadata struct {
 	Total    *int `json:"total,omitempty" doc:"entries of the list; absent with count=false"`
 	Before   *int `json:"before,omitempty" doc:"number of entries before the page"`
@@ -77,7 +77,7 @@ func placeOf(at atPlaces, descending bool, limit int, c WithCounts) orders.Place
 	return p
 }
 
-// descends reads the order of a list: by is what it is sorted by, "" where nothing is said.
+// descends parses the order of a list: by is the sort key, "" if sort is empty.
 func descends(sort string, otherwise bool) (by string, descending bool) {
 	by, way, said := strings.Cut(sort, ".")
 	if sort == "" {
@@ -138,7 +138,7 @@ func part[T any](items []T, links Links, m ListMetadata) orders.Part[T] {
 	return p
 }
 
-// placeIn returns the place that a link leads to; "" where there is none.
+// placeIn returns the place of a link; "" if there is none.
 func placeIn(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {

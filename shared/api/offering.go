@@ -18,8 +18,7 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// OfferedService is a version of a service, and what became of it: new, changed, unchanged or
-// removed.
+// OfferedService is a version of a service, and its change: new, changed, unchanged or removed.
 type OfferedService struct {
 	Name    string `json:"name"`
 	Version int    `json:"version"`
@@ -29,7 +28,7 @@ type OfferedService struct {
 // removedService is the change of a service that the model no longer offers.
 const removedService = "removed"
 
-// maxDefinitions bounds what is read of an offer at once.
+// maxDefinitions bounds the size of the definitions of an offer in bytes.
 const maxDefinitions = 64 << 20
 
 const opOffer = "offer services"
@@ -53,7 +52,7 @@ func (s *services) Offer(
 	return s.offered(ctx, env, packed.Hash, services)
 }
 
-// offered makes services those of an environment; the bundle is stored.
+// offered replaces the services of an environment; the bundle is stored.
 func (s *services) offered(
 	ctx context.Context, env, digest string, services []definition.Service,
 ) ([]OfferedService, error) {
@@ -76,17 +75,17 @@ func (s *services) offered(
 	return changesOf(before, services)
 }
 
-// makeEnvironment makes an environment that there is not yet: whoever orders in it may halt it, and
-// `southbound run` looks there for orders.
+// makeEnvironment creates an environment if it does not exist: users who place orders in it can
+// then halt it, and `southbound run` finds its orders.
 func (s *services) makeEnvironment(ctx context.Context, env string) error {
 	names, err := s.Engine.State.Envs(ctx)
 	if err != nil || slices.Contains(names, env) {
 		return fault.Wrap(fault.Unknown, "list environments", err)
 	}
-	return s.Engine.SetParameters(ctx, env) // none: it is the smallest plan that is stored
+	return s.Engine.SetParameters(ctx, env) // no parameters: the smallest plan that is stored
 }
 
-// changesOf says what becomes of definitions that are replaced by others.
+// changesOf returns the changes of definitions that are replaced by others.
 func changesOf(before, after []definition.Service) ([]OfferedService, error) {
 	type key struct {
 		name    string
@@ -126,7 +125,7 @@ func changesOf(before, after []definition.Service) ([]OfferedService, error) {
 	return out, nil
 }
 
-// offerAsked is what a model offers: both are files that were uploaded, by their SHA-256.
+// offerAsked is the offer of a model: the SHA-256 hashes of two uploaded files.
 type offerAsked struct {
 	Bundle      string `json:"bundle" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"hash of the packed model"`
 	Definitions string `json:"definitions" pattern:"^[0-9a-f]{64}$" patternDescription:"a SHA-256: 64 hexadecimal digits in lower case" doc:"a list of definitions, as JSON"`
@@ -149,8 +148,8 @@ func (r serviceRoutes) offering() {
 		}, func(op *huma.Operation) { op.Tags = []string{"services"} })
 }
 
-// offerUploaded offers what was uploaded. What is not stored is NotFound: it has to be uploaded
-// again.
+// offerUploaded offers uploaded files. A file that is not stored is NotFound, and has to be
+// uploaded again.
 func (s *services) offerUploaded(
 	ctx context.Context, env string, asked offerAsked,
 ) ([]OfferedService, error) {

@@ -14,20 +14,19 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// Orders is what can be asked of the services of an environment; orders.Service says what each
-// does.
+// Orders defines the operations on the services of an environment; orders.Service documents each.
 type Orders interface {
-	// Catalog returns what can be ordered; Offer one service, below version 0 that of new
+	// Catalog returns the services. Offer returns one service; below version 0, that of new
 	// instances.
 	Catalog(ctx context.Context, env string, versions, counts bool) ([]orders.Offer, error)
 	Offer(ctx context.Context, env, name string, version int, counts bool) (orders.Offer, error)
 	// List returns instances, and Instance one.
 	List(ctx context.Context, env string, q orders.Query) (orders.Page, error)
 	Instance(ctx context.Context, env string, ref orders.Ref) (orders.Instance, error)
-	// Events returns what has happened to an instance.
+	// Events returns the events of an instance.
 	Events(ctx context.Context, env string, ref orders.Ref, q orders.EventQuery) (
 		orders.EventPage, error)
-	// Log returns what an instance was at its versions.
+	// Log returns the attributes of an instance at its versions.
 	Log(ctx context.Context, env string, ref orders.Ref, q orders.LogQuery) (
 		orders.LogPage, error)
 	// Create, Update, Replace, Edit and Delete order an instance, and change it.
@@ -43,7 +42,7 @@ type Orders interface {
 	SetState(ctx context.Context, env string, w orders.Wish, target string) (orders.Instance, error)
 	Force(ctx context.Context, env string, w orders.Wish, target string, o lifecycle.Operation) (
 		orders.Instance, error)
-	// EditSet changes one set of attributes whatever modifiers say, and Destroy ends an instance
+	// EditSet changes one set of attributes regardless of modifiers, and Destroy ends an instance
 	// without a transfer.
 	EditSet(ctx context.Context, env string, w orders.Wish, set string, edits []inventory.Edit) (
 		orders.Instance, error)
@@ -55,18 +54,18 @@ type Orders interface {
 	// Roll moves one there, or back.
 	Rollouts(ctx context.Context, env, service, after string) (orders.RolloutPage, error)
 	Roll(ctx context.Context, env string, w orders.Wish, back bool) (orders.Instance, error)
-	// Configure and SetMetadata set what is not an attribute.
+	// Configure and SetMetadata set values that are no attributes.
 	Configure(ctx context.Context, env string, w orders.Wish, values map[string]bool) (
 		orders.Instance, error)
 	SetMetadata(ctx context.Context, env string, w orders.Wish, key string, value *string) (
 		orders.Instance, error)
-	// Order does several of these at once.
+	// Order does several of these operations in one request.
 	Order(ctx context.Context, env string, o orders.Order) (orders.Placed, error)
-	// PlacedOrder returns such an order with what became of it, and PlacedOrders a page of them.
+	// PlacedOrder returns such an order with its results, and PlacedOrders a page of orders.
 	PlacedOrder(ctx context.Context, env, id string) (orders.Placed, error)
 	PlacedOrders(ctx context.Context, env string, q orders.OrderQuery) (orders.OrderPage, error)
-	// Register has an address called for what happens, Unregister not any more, and Registered
-	// returns those that are.
+	// Register adds a webhook for events of instances, Unregister removes one, and Registered
+	// returns all.
 	Register(ctx context.Context, env string, n orders.NewCallback) (orders.Callback, error)
 	Unregister(ctx context.Context, env, id string) error
 	Registered(ctx context.Context, env string) ([]orders.Callback, error)
@@ -82,9 +81,9 @@ func (s *services) Orders() (Orders, error) {
 	return s.Services, nil
 }
 
-// Diagnosis says why an instance is not well.
+// Diagnosis is why an instance is unhealthy.
 type Diagnosis struct {
-	// Failures are resources that are not well: those of the instance, and those that it follows.
+	// Failures are unhealthy resources: those of the instance, and those on which it depends.
 	Failures []FailingResource `json:"failures"`
 	// Rejections are compiles that failed, and deploys that have before the last transfer, the
 	// newest first.
@@ -108,7 +107,7 @@ type Rejection struct {
 	From    string    `json:"source"`
 	To      string    `json:"destination"`
 	Message string    `json:"message"`
-	// More is what else is known: problems with their places in the model.
+	// More holds further information: problems with their positions in the model.
 	More json.RawMessage `json:"more,omitempty"`
 	// The same as the public clients read it.
 	Instance int64        `json:"instance_version"`
@@ -153,15 +152,15 @@ func (r *Rejection) Hints() []string {
 	return out
 }
 
-// InstanceResources returns the resources of an instance, in order of id, and after these the ones
-// that it follows.
+// InstanceResources returns the resources of an instance, in order of id, and then the resources on
+// which it depends.
 func InstanceResources(
 	ctx context.Context, h Home, env string, instance *orders.Instance,
 ) ([]InstanceResource, error) {
 	own, followed := []InstanceResource{}, []InstanceResource{}
 	filter := []string{"set=" + instance.ID}
 	if len(instance.Follows) > 0 {
-		filter = nil // they are in no set, or in those of others
+		filter = nil // they are in no set, or in sets of other instances
 	}
 	err := h.Resources(ctx, env, filter, func(r *Resource) error {
 		one := InstanceResource{
@@ -216,10 +215,10 @@ func WholeLog(
 	}
 }
 
-// maxRejections is how many compiles that failed are told.
+// maxRejections is how many failed compiles are returned.
 const maxRejections = 10
 
-// Diagnose says why an instance is not well.
+// Diagnose returns why an instance is unhealthy.
 func Diagnose(
 	ctx context.Context, h Home, o Orders, env string, instance *orders.Instance,
 ) (Diagnosis, error) {
@@ -244,7 +243,7 @@ func Diagnose(
 			return
 		}
 		if e.Trigger == lifecycle.ByResources && e.Version == instance.Version {
-			return // the resources themselves say more
+			return // the resources themselves are more precise
 		}
 		r := Rejection{
 			At: e.At, Version: e.Version, From: or(e.From), To: or(e.To), Message: e.Message,

@@ -25,7 +25,7 @@ import (
 // docs/design/jobs.md.
 
 const (
-	partOfferFor = 30 * time.Second // a notified runner has to take the part within this time
+	partOfferFor = 30 * time.Second // a notified runner must take the part within this time
 	runnerWithin = 2 * time.Minute  // after this time without a runner the part fails
 	recordBytes  = 90_000           // of a record, whose limit is a little larger
 	maxPages     = 1000             // records with the findings of one slice

@@ -33,9 +33,9 @@ type Wrong struct {
 	Message   string         `json:"message"`
 	Hint      string         `json:"hint"`
 	Related   []diag.Related `json:"related,omitzero" doc:"other positions of the same problem; always present with a code"`
-	// Place stands for file, line and column where only the client knows these.
+	// Place replaces file, line and column if only the client knows these.
 	Place *Place `json:"place,omitempty"`
-	// Others stand for Related.
+	// Others replaces Related.
 	Others []Place `json:"related_places,omitempty"`
 }
 
@@ -94,7 +94,7 @@ func WrongOf(p diag.Problem) Wrong {
 		}
 	}
 	if w.Code == "" && strings.HasSuffix(w.File, ".cf") {
-		// What checks resources does not know that a model made them.
+		// The checks of resources do not know that a model made the resources.
 		w.Code = codeResource
 	}
 	if w.Code != "" { // such a problem has all members
@@ -103,7 +103,7 @@ func WrongOf(p diag.Problem) Wrong {
 	return w
 }
 
-// CountProblems says how many problems there are.
+// CountProblems returns the number of problems as text.
 func CountProblems(n int) string {
 	if n == 1 {
 		return "1 problem"
@@ -111,8 +111,8 @@ func CountProblems(n int) string {
 	return fmt.Sprintf("%d problems", n)
 }
 
-// err makes the error again. Where, when not nil, says where the resource with an index, or a part
-// of it, is.
+// err converts the failure back to an error. where, if not nil, returns the position of the
+// resource with an index, or of a part of it.
 func (f Failure) err(where func(at Place) diag.Pos) error {
 	if len(f.Problems) == 0 {
 		return &fault.Error{Kind: f.Kind, Message: f.Message, Hint: f.Hint}
@@ -243,8 +243,7 @@ func kindOf(status int) fault.Kind {
 	return fault.Usage
 }
 
-// ownErrors writes the errors that huma makes as ours. What was sent is left out of them: it may be
-// a secret.
+// ownErrors converts the errors of huma to ours. It omits the sent values: one may be a secret.
 func ownErrors(_ huma.Context, _ string, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
 	if !ok {

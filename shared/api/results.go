@@ -15,7 +15,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// PlannedChange says what a deploy would do to one resource.
+// PlannedChange is the change that a deploy would make to one resource.
 type PlannedChange struct {
 	ID      resource.ID          `json:"id"`
 	Action  string               `json:"action"`
@@ -24,10 +24,10 @@ type PlannedChange struct {
 	Failed  bool                 `json:"failed,omitempty" doc:"reading the thing failed"`
 	Replace bool                 `json:"replace,omitempty" doc:"the update would replace the thing"`
 	Deletes bool                 `json:"deletes,omitempty" doc:"for undefined: the thing is deleted or replaced once the value is known"`
-	// ReloadFor are what it would be told of.
+	// ReloadFor are the changed resources of which it would be notified.
 	ReloadFor []resource.ID `json:"reload_for,omitempty" doc:"changed resources for which it reloads"`
 	MovedFrom resource.ID   `json:"moved_from,omitempty" doc:"earlier id of the thing"`
-	// Rechecked says that only the agent is reached in another way.
+	// Rechecked reports that only the address of the agent changes.
 	Rechecked   bool          `json:"rechecked,omitempty" doc:"unchanged, but checked again because its agent is reached in another way"`
 	After       []resource.ID `json:"after,omitempty" doc:"the first changes that are required to read its thing"`
 	Unavailable bool          `json:"unavailable,omitempty" doc:"reading failed because the target, or a program on it, does not exist"`
@@ -57,7 +57,7 @@ func PlannedAgentsOf(agents []deploy.AgentChange) []PlannedAgent {
 type ReadJob struct {
 	Environment string `json:"environment"`
 	Version     int    `json:"version,omitempty"` // 0: the released one, unless there is a bundle
-	// Filter, when not empty, selects what of the version is compared.
+	// Filter, if not empty, selects the resources of the version that are compared.
 	Filter []string `json:"filter,omitempty"`
 	Bundle *Bundle  `json:"bundle,omitempty"`
 	Whole  bool     `json:"whole,omitempty"` // values as long as they are
@@ -74,7 +74,7 @@ type ReadDone struct {
 	Total   int             `json:"total"`
 	Items   []PlannedChange `json:"items"`
 	Parts   []string        `json:"parts" doc:"hashes of results"`
-	// Agents are those of a plan that are new or reached in another way.
+	// Agents are the agents of a plan that are new or whose address changes.
 	Agents []PlannedAgent `json:"agents,omitempty"`
 	// Refused is the error of a release of this version; nil if it would succeed or is in force.
 	Refused *Failure `json:"refused,omitempty"`
@@ -276,13 +276,13 @@ type Changed struct {
 	ID         resource.ID `json:"id"`
 	Change     diff.Change `json:"change"`
 	Attributes []string    `json:"attributes"`
-	Replaced   bool        `json:"replaced,omitempty"` // the thing was deleted and created anew
+	Replaced   bool        `json:"replaced,omitempty"` // the thing was deleted and created again
 }
 
 // maxReported is how many changes a report has.
 const maxReported = 1000
 
-// Tell puts what was changed into a report.
+// Tell records changes in a report.
 func (r *Report) Tell(changes []Changed) {
 	n := min(len(changes), maxReported)
 	r.Changes, r.More = orEmpty(changes[:n]), len(changes)-n
@@ -297,7 +297,7 @@ type Moves struct {
 // Gate is why a gate between waves is closed.
 type Gate struct {
 	AfterWave int            `json:"after_wave"`
-	Resources []GateResource `json:"resources"` // those of it that are not deployed
+	Resources []GateResource `json:"resources"` // the resources of the gate that are not deployed
 }
 
 // GateResource is a resource that keeps a gate closed: it is not deployed, or was not checked.
@@ -308,7 +308,7 @@ type GateResource struct {
 	Waits  string       `json:"waits,omitempty"` // why it was not checked
 }
 
-// Report is what an export came to, as the command line and the export function answer it.
+// Report is the result of an export, as the command line and the export function return it.
 //
 // Large: it is one JSON object, with a field for each member.
 type Report struct {
@@ -325,13 +325,13 @@ type Report struct {
 	// unavailable before, and are deployed now.
 	Recovered     int `json:"recovered"`
 	FilesUploaded int `json:"files_uploaded"`
-	// Gate is what has ended the command between waves; nil: no gate has.
+	// Gate is the gate that has ended the command between waves; nil: no gate has.
 	Gate *Gate `json:"gate,omitempty"`
-	// what was changed; the first of them
+	// the first changes
 	Changes    []Changed            `json:"changes"`
 	More       int                  `json:"more,omitempty"` // how many more there were
 	Counts     map[state.Status]int `json:"counts"`
 	DurationMS int64                `json:"duration_ms"`
-	// Superseded is the version that was released while this one was waited for; 0: none.
+	// Superseded is the version that was released during the wait for this one; 0: none.
 	Superseded int `json:"superseded_by,omitempty"`
 }

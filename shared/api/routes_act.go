@@ -12,12 +12,12 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Scheduled says how many resources a request is about.
+// Scheduled is the number of resources that a request has scheduled.
 type Scheduled struct {
 	Scheduled int `json:"scheduled"`
 }
 
-// Done is the answer where there is nothing to say.
+// Done is the answer of an operation without a result.
 type Done struct {
 	Done bool `json:"done"`
 }
@@ -36,7 +36,7 @@ type dryRunAsked struct {
 	Whole   bool     `json:"whole,omitempty" doc:"whole values"`
 }
 
-// InNamed is what a request about a parameter has.
+// InNamed holds the parameters of a request about a parameter.
 type InNamed struct {
 	InEnvironment
 	Name string `path:"name" minLength:"1" maxLength:"4096"`
@@ -132,20 +132,20 @@ func (r *routes) acts() {
 	r.parameters()
 }
 
-// prunedAgents are the agents whose queues are not needed, or were not.
+// prunedAgents are the agents whose queues are not needed, or were removed.
 type prunedAgents struct {
 	Agents []Pruned `json:"agents"`
 }
 
-// Where one parameter is, and what leads from there to what became of it.
+// The path of one parameter, and the suffix for its history.
 const (
 	oneParameter = inEnv + "/parameters/{name}"
 	history      = "/history"
 )
 
-// changeKeys returns keys for what became of a parameter, and brings it into their order, the newest
-// first. Of changes in one instant each has a number, counted from the oldest: that stays when others
-// come.
+// changeKeys sorts the changes of a parameter, the newest first, and returns their keys. Changes at
+// the same instant are numbered from the oldest, so that keys stay valid when further changes are
+// added.
 func changeKeys(list []state.ParameterChange) []string {
 	slices.SortStableFunc(list,
 		func(a, b state.ParameterChange) int { return b.Updated.Compare(a.Updated) })

@@ -25,7 +25,7 @@ const (
 	callbackPath  = callbacksPath + "/{callback_id}"
 )
 
-// callbacks serves who is called for what happens to instances.
+// callbacks serves the webhooks for events of instances.
 func (r serviceRoutes) callbacks() {
 	type registerIn struct {
 		InTenant

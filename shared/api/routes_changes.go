@@ -12,8 +12,8 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// nulls marks bodies in which null means something: attributes that are null, and what clients
-// leave out by null.
+// nulls marks bodies in which null is meaningful: attributes that are null, and members that
+// clients set to null instead of omitting them.
 type nulls struct{}
 
 func (nulls) mayHoldNull() {}
@@ -29,7 +29,7 @@ type CreationBody struct {
 	Config     map[string]bool   `json:"config,omitempty" maxProperties:"100"`
 }
 
-// UpdateBody gives attributes anew.
+// UpdateBody holds new values of attributes.
 type UpdateBody struct {
 	nulls
 	Attributes orders.Attributes `json:"attributes"`
@@ -38,7 +38,7 @@ type UpdateBody struct {
 	Comment    *string           `json:"comment,omitempty" maxLength:"4096" nullable:"true"`
 }
 
-// ReplacementBody gives all attributes anew.
+// ReplacementBody replaces all attributes.
 type ReplacementBody struct {
 	nulls
 	Attributes orders.Attributes `json:"attributes"`
@@ -253,7 +253,7 @@ func (r serviceRoutes) expertChanges() {
 		})
 }
 
-// or returns a text, "" where there is none.
+// or returns a text, "" if s is nil.
 func or(s *string) string {
 	if s == nil {
 		return ""

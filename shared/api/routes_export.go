@@ -16,7 +16,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// ExportDone says what an export led to.
+// ExportDone is the result of an export.
 type ExportDone struct {
 	Version   int  `json:"version"`
 	Resources int  `json:"resources"`
@@ -32,7 +32,7 @@ type ExportDone struct {
 	Moves     []deploy.Move `json:"moves,omitempty" doc:"the first of these"`
 }
 
-// KnownDone says whether inputs are what is released.
+// KnownDone reports whether inputs are the released version.
 type KnownDone struct {
 	Known    bool        `json:"known"`
 	Exported *ExportDone `json:"exported,omitempty"`

@@ -11,7 +11,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// releases serves what puts versions in force; it goes where exports go.
+// releases serves the operations that put versions in force; it is registered wherever exports are.
 func (r *routes) releases() {
 	serve(r, http.MethodPost, inEnv+"/releases", "release",
 		"Put a stored version in force, an earlier or a later one",
@@ -29,13 +29,13 @@ func (r *routes) releases() {
 		})
 }
 
-// InVersion is what a request about a stored version has.
+// InVersion holds the parameters of a request about a stored version.
 type InVersion struct {
 	InEnvironment
 	Number int `path:"number" minimum:"1" maximum:"2147483647" doc:"of the version"`
 }
 
-// history serves what is stored of versions.
+// history serves the stored versions.
 func (r *routes) history() {
 	serve(r, http.MethodPost, inEnv+"/diffs", "compareVersions",
 		"Differences of two stored versions", func(ctx context.Context, i *struct {

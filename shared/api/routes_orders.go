@@ -15,7 +15,7 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// The bounds of bodies of requests about services. What is longer is refused before it is parsed.
+// The bounds of bodies of requests about services. Longer bodies are rejected before parsing.
 const (
 	besideAttributes = 8 << 10 // all members but attributes
 	maxOrder         = inventory.MaxAttributes + besideAttributes
@@ -31,10 +31,10 @@ func longerBody(bytes int64) func(*huma.Operation) {
 	return func(op *huma.Operation) { op.MaxBodyBytes = bytes }
 }
 
-// AnyService stands for the name of a service where an instance is named by its id.
+// AnyService stands for the name of a service in requests that name an instance by its id.
 const AnyService = "-"
 
-// InTenant is what every request about services has.
+// InTenant holds the parameters of every request about services.
 type InTenant struct {
 	Env string `header:"X-Inmanta-tid" required:"true" pattern:"^[A-Za-z0-9_-]{1,100}$" patternDescription:"1 to 100 letters, digits, - and _" doc:"the environment"`
 }
@@ -63,12 +63,12 @@ type Seen struct {
 	Version int64 `query:"current_version" minimum:"1" doc:"version of the instance that the caller has seen"`
 }
 
-// data is what answers about services are wrapped in.
+// data wraps the answers about services.
 type data[T any] struct {
 	Data T `json:"data"`
 }
 
-// orders serves what can be asked of services.
+// orders serves the operations on services.
 func (r serviceRoutes) orders() {
 	r.catalog()
 	r.notOffered()
@@ -169,8 +169,8 @@ func (r serviceRoutes) catalog() {
 	)
 }
 
-// notOffered answers what clients of the peer ask, and is done in another way here: with what to
-// do. Whatever they send with it counts for nothing.
+// notOffered answers operations of the peer that do not exist here: the error names the
+// alternative. The parameters and bodies of these requests are ignored.
 func (r serviceRoutes) notOffered() {
 	const settings = "/lsm/v1/service_catalog/{service_entity}/config"
 	type serviceIn struct {
@@ -234,7 +234,7 @@ func (r serviceRoutes) notOffered() {
 		})
 }
 
-// Listing is what a request for a list of instances has.
+// Listing holds the parameters of a request for a list of instances.
 //
 // Large: it has a field for each parameter of the query.
 type Listing struct {
@@ -256,7 +256,7 @@ type Listing struct {
 	NotEmpty   []string `query:"filter.attribute_set_not_empty,explode" maxItems:"3" nullable:"false" enum:"candidate,active,rollback"`
 }
 
-// query returns what is asked for.
+// query returns the query that the parameters define.
 func (i *Listing) query() orders.Query {
 	q := orders.Query{Bytes: pageBytes}
 	q.Sort, q.Descending = descends(i.Sort, false)
@@ -402,8 +402,8 @@ func (r serviceRoutes) wish(
 	return w, nil
 }
 
-// schemaName names the schemas of what comes from packages of services, whose names others have,
-// too.
+// schemaName names the schemas of types from packages of services, whose names other packages also
+// have.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
@@ -421,7 +421,7 @@ func schemaName(t reflect.Type, hint string) string {
 	return name
 }
 
-// mayBeNull says what is null in answers about services where there is none of it.
+// mayBeNull declares the members of answers about services that are null if they have no value.
 func mayBeNull(schemas map[string]*huma.Schema) {
 	for name, members := range map[string]string{
 		"OrderedInstance": "candidate_attributes active_attributes rollback_attributes " +
@@ -456,7 +456,7 @@ func mayBeNull(schemas map[string]*huma.Schema) {
 		}
 	}
 	for _, name := range []string{"SettingBody", "SettingItem"} {
-		if s := schemas[name]; s != nil { // null as a second type would let anything through
+		if s := schemas[name]; s != nil { // null as a second type would allow any value
 			metadata := *schemas["SuggestedBody"]
 			metadata.Nullable = true
 			s.Properties["metadata"] = &metadata

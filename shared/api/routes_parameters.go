@@ -25,7 +25,7 @@ type KnownParameter struct {
 	Metadata ParameterMetadata `json:"metadata"`
 }
 
-// ParameterMetadata is what a parameter has beside its value.
+// ParameterMetadata holds the data of a parameter besides its value.
 type ParameterMetadata struct {
 	// Values are the suggested values that the parameter has, as lsm::set_suggested_values gave
 	// them.
@@ -39,7 +39,7 @@ func knownParameter(env string, p *state.Parameter) KnownParameter {
 		Updated: p.Updated.UTC(),
 	}
 	if p.Source == sourceModel {
-		// As clients know suggested values, whoever has set them.
+		// Clients see suggested values in this form, regardless of who has set them.
 		out.Value, out.Source = "metadata", sourceUser
 		d := json.NewDecoder(strings.NewReader(p.Value))
 		d.UseNumber()
@@ -50,8 +50,8 @@ func knownParameter(env string, p *state.Parameter) KnownParameter {
 	return out
 }
 
-// Sources of parameters: that of suggested values, which a model has set or somebody in its place,
-// and that of all others.
+// Sources of parameters: sourceModel for suggested values, which a model or a user has set, and
+// sourceUser for all others.
 const (
 	sourceModel = "model"
 	sourceUser  = "user"
@@ -156,8 +156,8 @@ type SettingItem struct {
 	Expires  *bool          `json:"expires,omitempty" nullable:"true"`
 }
 
-// SettingBody sets a parameter, as the public clients write it. Of what they always send, Source,
-// Recompile and Expires change nothing.
+// SettingBody sets a parameter, as the public clients write it. They always send Source, Recompile
+// and Expires, which have no effect.
 type SettingBody struct {
 	nulls
 	Value    string         `json:"value" doc:"the value; kept unless metadata.values has others"`
@@ -168,13 +168,13 @@ type SettingBody struct {
 	Expires  *bool          `json:"expires,omitempty" nullable:"true"`
 }
 
-// SuggestedBody is what is told of a parameter beside its value.
+// SuggestedBody holds the data of a parameter besides its value.
 type SuggestedBody struct {
 	Values []value `json:"values,omitempty" maxItems:"1000" doc:"suggestions of forms: strings, or objects with label and value"`
 }
 
-// setting returns a parameter as it is stored. Values that it suggests take the place of its value,
-// as those do that a model suggests.
+// setting returns a parameter in its stored form. Suggested values replace its value, as
+// suggestions of a model do.
 func setting(name, value string, m *SuggestedBody) (state.Parameter, error) {
 	if m == nil || m.Values == nil {
 		return state.Parameter{Name: name, Value: value, Source: sourceUser}, nil

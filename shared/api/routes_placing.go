@@ -21,12 +21,12 @@ type value struct{ v any }
 func (v *value) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	return d.Decode(&v.v) // whoever reads the body says where
+	return d.Decode(&v.v) // the reader of the body adds the position
 }
 
 // MarshalJSON implements json.Marshaler.
 func (v value) MarshalJSON() ([]byte, error) {
-	return json.Marshal(v.v) // whoever writes the body says where
+	return json.Marshal(v.v) // the writer of the body adds the position
 }
 
 // Schema implements huma.SchemaProvider.
@@ -46,7 +46,7 @@ type eventsIn struct {
 	Times        []string `query:"filter.timestamp,explode" maxItems:"10" nullable:"false" maxLength:"64" pattern:"^((ge:|gt:|le:|lt:)?[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([T+ ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?)?)?$" patternDescription:"a time, or ge:, gt:, le: or lt: in front of one" doc:"all of these, such as ge:2026-05-01+12:00:00"`
 }
 
-// query returns what is asked for.
+// query returns the query that the parameters define.
 func (i *eventsIn) query() orders.EventQuery {
 	_, descending := descends(cmp.Or(i.Sort, "timestamp.desc"), true)
 	return orders.EventQuery{
@@ -66,7 +66,7 @@ type logIn struct {
 	Versions []string `query:"filter.version,explode" maxItems:"10" nullable:"false" pattern:"^((ge:|gt:|le:|lt:)?[0-9]{1,18})?$" patternDescription:"a version, or ge:, gt:, le: or lt: in front of one" doc:"all of these"`
 }
 
-// query returns what is asked for.
+// query returns the query that the parameters define.
 func (i *logIn) query() orders.LogQuery {
 	_, descending := descends(cmp.Or(i.Sort, "version.desc"), true)
 	return orders.LogQuery{
@@ -117,7 +117,7 @@ func (r serviceRoutes) instanceHistory() {
 	r.instanceHealth()
 }
 
-// instanceHealth serves the resources of an instance, and what is wrong with them.
+// instanceHealth serves the resources of an instance, and its problems.
 func (r serviceRoutes) instanceHealth() {
 	type resourcesIn struct {
 		OfInstance
@@ -166,7 +166,7 @@ func (d *diagnosing) looksAt(version, last int64) bool {
 	return version <= last && (d.Rejections < 0 || version >= last-d.Rejections)
 }
 
-// OrderBody does several things at once.
+// OrderBody requests several changes in one order.
 type OrderBody struct {
 	nulls
 	Items       []OrderItemBody `json:"service_order_items" minItems:"1" maxItems:"12"`

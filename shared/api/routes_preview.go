@@ -19,7 +19,7 @@ import (
 	"southbound/shared/service/preview"
 )
 
-// Previewer compiles what orders and models would come to, and stores nothing.
+// Previewer compiles the effect of orders and models, and stores nothing.
 type Previewer interface {
 	Order(ctx context.Context, env string, c inventory.Change) (preview.Outcome, error)
 	Model(ctx context.Context, env, bundle string, services []definition.Service, ids []string) (
@@ -29,7 +29,7 @@ type Previewer interface {
 // MaxPlanned is how many instances one request previews with a model.
 const MaxPlanned = 50
 
-// InstancePreview is what an instance would come to.
+// InstancePreview is the result that an instance would have.
 type InstancePreview struct {
 	Instance orders.Instance `json:"instance"`
 	// Path are the states that it would go through, the last one last.
@@ -72,7 +72,7 @@ func (s *services) PreviewOrder(
 	return previewOf(&o, shown), err
 }
 
-// previewOf returns what is shown of a preview.
+// previewOf returns the part of a preview that answers show.
 func previewOf(o *preview.Outcome, i orders.Instance) InstancePreview {
 	out := InstancePreview{
 		Instance: i, Path: orEmpty(o.Path), Resources: []PlanLine{}, Leaving: o.Leaving,

@@ -63,15 +63,15 @@ func newPager[T any](limit int) *pager[T] {
 	return &pager[T]{limit: min(max(limit, 1), maxPage), page: Page[T]{Items: []T{}}}
 }
 
-// KeyPaging goes through a list whose cursors are keys of items, so that it skips and repeats
-// nothing that stays while the list changes.
+// KeyPaging pages through a list whose cursors are keys of items, so that unchanged items are
+// neither skipped nor repeated while the list changes.
 type KeyPaging struct {
 	Limit
 	Cursor string `query:"cursor" minLength:"3" maxLength:"20000" pattern:"^k([0-9a-f]{2})+$" patternDescription:"next of a page" doc:"value of next of the previous page"`
 }
 
-// keyMark is what a cursor that is a key begins with: one that is the number of an item, as those
-// of an earlier server, is refused, and not taken for a key.
+// keyMark is the prefix of a cursor that is a key. A cursor that is the number of an item, as an
+// earlier server returned it, is rejected instead of being used as a key.
 const keyMark = "k"
 
 // pageBy makes the page of the items of a list behind the key of a cursor, in the order of their
@@ -203,8 +203,8 @@ type resourcesIn struct {
 	Filter []string `query:"filter,explode" maxItems:"20" nullable:"false" doc:"all terms must match, of several agent= any; other keys and an id at most once"`
 }
 
-// scanRows is how many rows are read at once, and maxScanned how many for one page, however few of
-// them match.
+// scanRows is how many rows one read returns, and maxScanned how many rows a page may read, however
+// few of them match.
 const (
 	scanRows   = 1000
 	maxScanned = 50_000
@@ -278,7 +278,7 @@ func (r *routes) actions(ctx context.Context, i *actionsIn) (*out[Page[Action]],
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	if i.Cursor == "" && i.After == "" { // those go on where an answer was
+	if i.Cursor == "" && i.After == "" { // such pages continue an earlier answer
 		if err := r.s.known(ctx, i.Env, len(found), nil); err != nil {
 			return nil, problemOf(err)
 		}
@@ -335,7 +335,7 @@ func (r *routes) single() {
 		})
 }
 
-// maxNamed is how many ids an answer names of those that are not done because of something.
+// maxNamed is how many blocked resources an answer names.
 const maxNamed = 20_000
 
 // bound leaves out ids beyond the first maxNamed.

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// segment escapes a name as one segment of a path. All but what RFC 3986 calls unreserved is
-// escaped, since that is what a signature of the path is made of, and a name of dots is too:
-// otherwise it means a folder.
+// segment escapes a name as one segment of a path. It escapes all characters except those that RFC
+// 3986 calls unreserved, since a signature of the path is computed over this form. A name of dots
+// is escaped, too: otherwise it means a folder.
 func segment(name string) string {
 	if strings.Trim(name, ".") == "" {
 		return strings.ReplaceAll(name, ".", "%2E")
@@ -16,8 +16,8 @@ func segment(name string) string {
 	return strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 }
 
-// oneSegment lets ids of resources and names of parameters have slashes in a path: people write
-// them as they are, and gateways hand on a path in which %2F has become a slash.
+// oneSegment accepts slashes in ids of resources and names of parameters in a path: people write
+// them unescaped, and gateways forward a path in which %2F has become a slash.
 func oneSegment(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u := joined(r.URL); u != nil {
@@ -29,8 +29,8 @@ func oneSegment(next http.Handler) http.Handler {
 	})
 }
 
-// joined returns an address in which the slashes of an id or a name are escaped; nil if they are.
-// What ends in /history is taken for the history of a parameter, if its slashes are not escaped.
+// joined returns an address in which the slashes of an id or a name are escaped; nil if they are. A
+// path that ends in /history is the history of a parameter, if its slashes are not escaped.
 func joined(u *url.URL) *url.URL {
 	path := strings.SplitN(u.EscapedPath(), "/", 6) // "", v1, environments, NAME, resources, ID
 	if len(path) < 6 || path[1] != "v1" || path[2] != "environments" {

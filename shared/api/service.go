@@ -21,50 +21,49 @@ import (
 	"southbound/shared/typefile"
 )
 
-// Config is what a service is made of.
+// Config is the configuration of a service.
 //
-// Large: this is where a server is put together of all that it serves.
+// Large: it assembles a server from all the parts that it serves.
 type Config struct {
 	Engine *deploy.Engine
 	// Sign, when not nil, makes requests that store files where files are, so that their bytes do
 	// not pass through the API.
 	Sign func(ctx context.Context, hash string, size int64) (Upload, error)
-	// Jobs, when not nil, stores the records of jobs, which are comparisons with reality. Start
-	// calls Service.Work for one, in this process or in another, and does not wait for it. Without
-	// Jobs, requests for comparisons are refused. See docs/design/jobs.md.
+	// Jobs, if not nil, stores the records of jobs, which are comparisons with reality. Start calls
+	// Service.Work for one, in this process or in another, and does not wait for it. Without Jobs,
+	// requests for comparisons are rejected. See docs/design/jobs.md.
 	Jobs  state.Jobs
 	Start func(ctx context.Context, env, id string) error
-	// ByRunner, when not nil, says which agents only runners reach: they read what is on those, in
-	// parts of jobs. NotifyRunner tells a runner of an agent of a part that waits for it; it is
-	// notified again if it does not come.
+	// ByRunner, if not nil, reports whether only runners reach an agent: they read its things, in
+	// parts of jobs. NotifyRunner notifies a runner of an agent about a waiting part; it is called
+	// again if no runner takes the part.
 	ByRunner     func(resource.Agent) bool
 	NotifyRunner func(ctx context.Context, env, agent, part string) error
 	// Slice is how long one piece of work at a job is; 0: 50 seconds.
 	Slice time.Duration
-	// Unserved, when not nil, returns the agents that have work which nobody does, with for how
-	// long.
+	// Unserved, if not nil, returns the agents with work that no process does, and since how long.
 	Unserved func(ctx context.Context, env string) (map[string]time.Duration, error)
-	// Changed, when not nil, is told that an environment may have work now.
+	// Changed, if not nil, is called when an environment may have new work.
 	Changed func(env string)
-	// History, when not nil, does what Home.ParameterHistory says.
+	// History, if not nil, implements Home.ParameterHistory.
 	History func(ctx context.Context, env, name string) ([]state.ParameterChange, error)
-	// Agent, when not nil, says what is wrong with the description of an agent, in place of
+	// Agent, if not nil, returns the problems of the description of an agent, in place of
 	// transport.Check: a pack may bring transports.
 	Agent func(resource.Agent) []diag.Problem
-	// Unneeded, when not nil, does what Home.Prune says.
+	// Unneeded, if not nil, implements Home.Prune.
 	Unneeded func(ctx context.Context, env string, remove bool) ([]Pruned, error)
-	// Waits, when not nil, returns why agents of an environment are waited for, as far as they are
-	// served in this process.
+	// Waits, if not nil, returns why agents of an environment are waited for, limited to agents
+	// that this process serves.
 	Waits func(env string) map[string]string
-	// ByCommands says that work is only done by commands that somebody gives, and not by a server.
+	// ByCommands reports that only commands of users do work, and no server.
 	ByCommands bool
 	// Services, when not nil, takes orders of services.
 	Services *orders.Service
-	// Definitions, when not nil, keeps what can be ordered.
+	// Definitions, if not nil, stores the definitions of services.
 	Definitions definition.Store
-	// Previews, when not nil, compiles what orders and models would come to.
+	// Previews, if not nil, compiles the effect of orders and models.
 	Previews Previewer
-	// About is what the server says of itself; name, api and openapi are filled in.
+	// About is the server's description of itself; name, api and openapi are filled in.
 	About Discovery
 }
 
@@ -82,8 +81,8 @@ type Service struct {
 	services
 }
 
-// The parts of a service. What is not in the configuration of all of them stands beside it: the
-// parts that a part asks.
+// The parts of a service. Besides the shared configuration, a part holds the other parts that it
+// calls.
 type (
 	resources struct {
 		*Config
@@ -130,7 +129,7 @@ const (
 
 var _ Home = (*Service)(nil)
 
-// changed says that an environment may have work now.
+// changed reports that an environment may have new work.
 func (c *Config) changed(env string) {
 	if c.Changed != nil {
 		c.Changed(env)
@@ -150,7 +149,7 @@ func (s *resources) Progress(ctx context.Context, env string) (Progress, error) 
 	return out, nil
 }
 
-// ProgressOf writes the engine's counters as those of the API.
+// ProgressOf converts the engine's counters to those of the API.
 func ProgressOf(env string, p deploy.Progress) Progress {
 	out := Progress{Environment: env, Released: p.Env.Released, Last: p.Env.Last,
 		Releasing: p.Env.Releasing, Halted: p.Env.Halted, Counts: p.Counts,
@@ -224,8 +223,8 @@ func resourceOf(r *state.Row, claimed *deploy.Claimed) Resource {
 	return l
 }
 
-// missingParameter returns the parameter of which the reason of an undefined resource tells; "" if
-// it tells of something else.
+// missingParameter returns the parameter that the reason of an undefined resource names; "" if the
+// reason names another value.
 func missingParameter(res *resource.Resource) string {
 	for _, ref := range resource.References(res.Attributes) {
 		switch r := ref.(type) {

@@ -20,9 +20,10 @@ import (
 	"southbound/shared/fault"
 )
 
-// strict reads bodies so that nothing in them is passed over: a member that is not known, or in
-// another case, twice, null, or text that is not UTF-8 is refused. A whole number may be written as
-// JSON Schema lets it be: 2.0 is 2. What is read into any is checked against the description.
+// strict decodes bodies without ignoring any part of them. It rejects members that are unknown,
+// written in another case or repeated, null, and text that is not UTF-8. A whole number may have
+// the forms that JSON Schema permits: 2.0 is 2. Values that are decoded into any are checked
+// against the schema.
 func strict() map[string]huma.Format {
 	f := huma.Format{
 		Marshal: func(w io.Writer, v any) error { return huma.DefaultJSONFormat.Marshal(w, v) },
@@ -46,7 +47,7 @@ func strict() map[string]huma.Format {
 	return map[string]huma.Format{"application/json": f, "json": f}
 }
 
-// inWords says what is wrong with a body without naming our types.
+// inWords describes an invalid body without naming our types.
 func inWords(err error) error {
 	var syntax *jsontext.SyntacticError
 	var meaning *json.SemanticError
@@ -68,12 +69,12 @@ func inWords(err error) error {
 	}
 }
 
-// noNull refuses null: no request has a member that may be null, and left out it says as much.
+// noNull rejects null: no request has a member that may be null, and omitting it means the same.
 func noNull(data []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	for {
 		token, err := dec.ReadToken()
-		if err != nil { // what is not valid JSON is for the decoder to tell
+		if err != nil { // the decoder reports invalid JSON
 			return nil
 		}
 		if token.Kind() == 'n' {
@@ -111,7 +112,7 @@ func readWhole(dec *jsontext.Decoder) (int64, error) {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		return n, nil
 	}
-	const exact = 1 << 53 // what is greater may be another number than the one that was written
+	const exact = 1 << 53 // a greater number may differ from the written one
 	n, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || n != math.Trunc(n) || math.Abs(n) > exact {
 		return 0, fmt.Errorf("%s is not a whole number that can be used", text)
@@ -181,7 +182,7 @@ func send(c huma.Context, p *ErrorBody) {
 	}
 }
 
-// noSuch answers what no route does: with the methods that there are, if the address is known.
+// noSuch answers requests that match no route: if the address is known, with its methods.
 func noSuch(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string

@@ -34,7 +34,7 @@ type Progress struct {
 	Outbox  int               `json:"outbox" doc:"number of pending consequences of commits, up to a few"`
 }
 
-// maxRunning is how many of what runs are named.
+// maxRunning is how many of the running resources are named.
 const maxRunning = 20
 
 // Statuses returns all statuses, in the order in which people want to see them.
@@ -45,8 +45,8 @@ func Statuses() []state.Status {
 		state.StatusOrphaned, state.StatusDeployed}
 }
 
-// ByStatus returns the number of resources of every status, also of those that no resource has.
-// What runs now counts as deploying, and not as available.
+// ByStatus returns the number of resources of every status, also of those that no resource has. A
+// running resource counts as deploying, and not as available.
 func (p *Progress) ByStatus() map[state.Status]int {
 	out := make(map[state.Status]int, len(Statuses()))
 	for _, s := range Statuses() {
@@ -80,11 +80,11 @@ type Resource struct {
 	LastAction string           `json:"last_action"`
 	// Interrupted is also of the check of something that is deployed.
 	Interrupted bool `json:"interrupted,omitempty" doc:"its process ended during the run, and no process has taken it up yet"`
-	// Parameter is told of the reason, which is for people.
+	// Parameter is the parameter that Reason, a text for people, is about.
 	Parameter string `json:"parameter,omitempty" doc:"the parameter to set, if a parameter is unknown"`
 }
 
-// Detail is a resource with what it depends on and its last action.
+// Detail is a resource with its dependencies and its last action.
 type Detail struct {
 	Resource
 	Requires   []resource.ID `json:"requires"`
@@ -96,7 +96,7 @@ type Detail struct {
 	Last       *Action       `json:"last"`
 	// Desired are the attributes of the intent, as documents have them.
 	Desired map[string]any `json:"desired" doc:"desired attributes, in the form of documents"`
-	// Seen are those of them as the last run left or found them; what it did not learn is left out.
+	// Seen are the attributes as the last run left or found them; unknown ones are omitted.
 	Seen   map[string]any `json:"seen" doc:"attributes that the last run left or found, as far as known; null: the thing does not exist, or nothing is known"`
 	SeenAt *time.Time     `json:"seen_at" doc:"time of that run; null: never"`
 }
@@ -122,7 +122,7 @@ type InForce struct {
 	Message string     `json:"message" doc:"why"`
 }
 
-// Origin says where a version comes from, for people.
+// Origin is where a version comes from, for people.
 type Origin struct {
 	Author  string `json:"author" maxLength:"1000" doc:"author of the version"`
 	Message string `json:"message" maxLength:"10000" doc:"why"`
@@ -135,7 +135,7 @@ type Agent struct {
 	Transport string `json:"transport" doc:"empty if no version names the agent; it can be paused nevertheless"`
 	Lanes     int    `json:"lanes"`
 	Paused    bool   `json:"paused"`
-	// UnservedMS is for how long it has work that nobody does.
+	// UnservedMS is for how long the agent has had work that no process does.
 	UnservedMS int64 `json:"unserved_ms,omitempty" doc:"time for which it has had work that no process takes up"`
 }
 
@@ -187,7 +187,7 @@ type ActionQuery struct {
 	Limit    int  // 0: all
 }
 
-// Health is what is not well, causes first.
+// Health holds the unhealthy resources, causes first.
 type Health struct {
 	// Groups are put together by reason, the largest first.
 	Groups []Group `json:"groups"`
@@ -195,7 +195,7 @@ type Health struct {
 	Single []Problem `json:"single"`
 }
 
-// Group is what is not well by itself, for one reason.
+// Group is a number of resources that are unhealthy on their own, for one reason.
 type Group struct {
 	ID       resource.ID   `json:"id" doc:"one of them"`
 	Status   state.Status  `json:"status"`
@@ -207,11 +207,11 @@ type Group struct {
 	// Agent and Since describe an agent that is not reached.
 	Agent string     `json:"agent,omitempty" doc:"the unreachable agent"`
 	Since *time.Time `json:"since,omitempty" doc:"time at which it was last reached; absent: never"`
-	// Parameter is told of Reason, which is for people.
+	// Parameter is the parameter that Reason, a text for people, is about.
 	Parameter string `json:"parameter,omitempty" doc:"the parameter to set, if a parameter is unknown"`
 }
 
-// Problem is one resource that is not well by itself, with those that are not done because of it.
+// Problem is one resource that is unhealthy on its own, with the resources that it blocks.
 type Problem struct {
 	ID      resource.ID   `json:"id"`
 	Status  state.Status  `json:"status"`
@@ -226,7 +226,7 @@ type Type struct {
 	Description string      `json:"description"`
 	Attributes  []Attribute `json:"attributes"`
 	Features    []string    `json:"features"`
-	// Transports are those over which an agent of the type is reached; "*" stands for all.
+	// Transports are the transports that reach an agent of the type; "*" stands for all.
 	Transports []string `json:"transports"`
 	Providers  []string `json:"providers"`
 	// Declaration is all that the type declares, in the form that `southbound types --check` reads.
@@ -252,7 +252,7 @@ type Upload struct {
 	Header map[string]string `json:"header"`
 }
 
-// Discovery is what a server says of itself to anybody.
+// Discovery is the public description of a server.
 type Discovery struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`

@@ -12,8 +12,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// waitsFor says why something that is scheduled is not done yet, as far as the state tells and,
-// where the agent is served in this process, what serves it; "" when it is about to be.
+// waitsFor returns why a scheduled resource is not deployed yet; "" if it is about to be. It uses
+// the state and, if this process serves the agent, its reason for waiting.
 func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row,
 	requires []resource.ID, claimed *deploy.Claimed) (string, error) {
 	running := claimed.Running
@@ -64,8 +64,8 @@ func (s *resources) waitsFor(ctx context.Context, env string, row *state.Row,
 	return s.waitsForOthers(ctx, env, row, requires, running)
 }
 
-// unservedText says that nobody serves an agent, and what does where a function cannot, as with
-// handlers in Python.
+// unservedText reports that no process serves an agent. With coded, a function cannot serve it, as
+// for handlers in Python, and the text names the alternative.
 func unservedText(agent string, unserved time.Duration, coded bool) string {
 	text := fmt.Sprintf("nobody serves agent %s for %s", agent, unserved.Round(time.Second))
 	if coded {
@@ -76,7 +76,7 @@ func unservedText(agent string, unserved time.Duration, coded bool) string {
 	return text
 }
 
-// waitsForOthers names what has to be done before.
+// waitsForOthers names the resources that must be deployed before this one.
 func (s *resources) waitsForOthers(ctx context.Context, env string, row *state.Row,
 	requires []resource.ID, running map[resource.ID]bool) (string, error) {
 	rows, err := s.Engine.State.Rows(ctx, env, requires)

@@ -14,9 +14,9 @@ const (
 	maxName  = 255 // of sets, transports, parameters
 )
 
-// checkResource checks of a resource from outside what the engine takes for granted, since
-// documents cannot say it otherwise: that its identity follows from its attributes, and that names
-// can stand where they will. Types and attributes are checked with the whole model.
+// checkResource checks the rules that the engine assumes and that documents cannot violate: the
+// identity of a resource follows from its attributes, and names are valid at their places. A
+// resource from outside may violate them. Types and attributes are checked with the whole model.
 func checkResource(types *schema.Registry, r *resource.Resource) error {
 	parts, err := resource.ParseID(string(r.ID))
 	if err != nil {
@@ -59,7 +59,7 @@ func checkIdentity(t *schema.Compiled, r *resource.Resource, parts resource.Part
 	return nil
 }
 
-// checkReferences checks what attributes or options refer to.
+// checkReferences checks the references in attributes or options.
 func checkReferences(v any) error {
 	for _, ref := range resource.References(v) {
 		switch r := ref.(type) {
@@ -70,7 +70,7 @@ func checkReferences(v any) error {
 			default:
 				name = ""
 			}
-			if name == "" { // what stands here may be the secret itself, so it is not shown
+			if name == "" { // the value may be the secret itself, so the error omits it
 				return fault.New(fault.Invalid, "", "this is not a source of a secret").
 					WithHint("write env:NAME, file:PATH, ssm:/name or secretsmanager:id")
 			}

@@ -1,5 +1,5 @@
-// Package chunk is how resources travel: in chunks, of which a change changes few. What has come is
-// checked, and never trusted.
+// Package chunk defines the format in which resources are transferred: chunks, of which an edit of
+// the model changes few. The receiver checks every chunk, and never trusts one.
 package chunk
 
 import (
@@ -28,11 +28,11 @@ import (
 	"southbound/shared/schema"
 )
 
-// Resources travel in chunks: zstd of one encoded resource a line, sorted by id. A chunk has the
-// resources whose hashed ids start with the same bits, as many bits as it takes to make it small: a
-// resource that changes, comes or goes changes one chunk.
+// Resources are transferred in chunks: zstd of one encoded resource a line, sorted by id. A chunk
+// has the resources whose hashed ids begin with the same bits, as many bits as make the chunk small
+// enough. A resource that is added, changed or removed changes one chunk.
 //
-// Whoever exports reads each chunk by a request, so chunks are large; they are read as streams.
+// Each chunk costs the server a request to read, so chunks are large; they are read as streams.
 const (
 	maxResources = 32768
 	maxBytes     = 16 << 20 // before compression
@@ -94,7 +94,8 @@ func newEncoder() (*zstd.Encoder, error) {
 		zstd.WithEncoderConcurrency(1))
 }
 
-// split makes one chunk of resources whose hashes have the same first bits, or two parts of them.
+// split makes one chunk of resources whose hashes begin with the same bits, or splits them in two
+// parts.
 func (p *packer) split(of []int32, bits int) error {
 	if len(of) == 0 {
 		return nil
@@ -156,7 +157,7 @@ type Reader struct {
 	room  atomic.Int64                        // bytes that may still be unpacked
 }
 
-// NewReader returns a reader of what files have; wrong says what is wrong with an agent.
+// NewReader returns a reader of stored files; wrong returns the problems of an agent.
 func NewReader(
 	files state.Files, types *schema.Registry, wrong func(resource.Agent) []diag.Problem,
 ) *Reader {
@@ -171,7 +172,7 @@ const maxModel = 2 << 30
 // unpackers is how many chunks are read at the same time.
 const unpackers = 4
 
-// Resources returns those of all chunks, in order.
+// Resources returns the resources of all chunks, in order.
 func (u *Reader) Resources(ctx context.Context, hashes []string) ([]resource.Resource, error) {
 	parts := make([][]resource.Resource, len(hashes))
 	reads, within := errgroup.WithContext(ctx)
@@ -204,7 +205,7 @@ func (u *Reader) chunk(ctx context.Context, hash string) ([]resource.Resource, e
 	return readChunk(u.types, hash, text)
 }
 
-// readChunk reads the lines of a chunk; anything that this program would not have written is
+// readChunk reads the lines of a chunk. Any text that this program would not have written is
 // Invalid.
 func readChunk(types *schema.Registry, hash string, text io.Reader) ([]resource.Resource, error) {
 	var out []resource.Resource
@@ -273,8 +274,8 @@ func (u *Reader) text(ctx context.Context, hash string) ([]byte, error) {
 	return text, fault.Wrap(fault.Invalid, fmt.Sprintf("read chunk %.12s", hash), err)
 }
 
-// open reads a stored file to its end, which shows whether it is what its hash says, and returns it
-// to be decompressed. Close it.
+// open reads a stored file to its end, verifies its hash, and returns the file for decompression.
+// The caller closes it.
 func (u *Reader) open(ctx context.Context, hash string) (*unpacked, error) {
 	src, err := u.files.Open(ctx, hash)
 	if err != nil {
@@ -300,13 +301,13 @@ type unpacked struct {
 	room *atomic.Int64 // of all files together
 }
 
-// unpack decompresses what is read of it. It reads as a stream: what is cut into many frames would
-// be copied once for each of them otherwise.
+// unpack returns a streaming decompressor of raw. Without streaming, data in many frames would be
+// copied once for each frame.
 func unpack(raw []byte, room *atomic.Int64) (*unpacked, error) {
 	dec, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderMaxMemory(MaxUnpacked))
 	if err != nil {
-		return nil, err // callers say what it was
+		return nil, err // callers add the operation
 	}
 	return &unpacked{dec, MaxUnpacked, room}, nil
 }
