@@ -5,18 +5,18 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// allocations are values that allocators of modules have given to orders in compiles of which
-// nothing was stored, by the id of the instance. The next compile of the order uses them, so that an
-// allocator with a store of its own is called once for an order, unless the process ends.
+// allocations holds values that module allocators gave in compiles whose results were not stored,
+// by instance id. The next compile of the order reuses them. So an allocator with its own store is
+// called once for an order, unless the process ends.
 type allocations map[string]allocated
 
-// allocated are the values of one order.
+// allocated holds the values of one order.
 type allocated struct {
-	version int64 // of the instance: each change and each transfer is another one
+	version int64 // of the instance: each change and each transfer increases it
 	values  []lsm.Update
 }
 
-// of returns the values of the order that a record stands for.
+// of returns the values for the current order of an instance.
 func (a allocations) of(rec *inventory.Record) []lsm.Update {
 	if one := a[rec.ID]; one.version == rec.Version {
 		return one.values
@@ -24,7 +24,7 @@ func (a allocations) of(rec *inventory.Record) []lsm.Update {
 	return nil
 }
 
-// note keeps the values that a compile has got for orders.
+// note keeps the values that a compile got for orders.
 func (a allocations) note(m *members, got []lsm.Update) {
 	for id, one := range m.all {
 		if !one.job {
@@ -42,15 +42,16 @@ func (a allocations) note(m *members, got []lsm.Update) {
 	}
 }
 
-// forget drops the values of an order that was stored.
+// forget drops the values of an order whose results were stored.
 func (a allocations) forget(rec *inventory.Record) {
 	if a[rec.ID].version != rec.Version {
 		delete(a, rec.ID)
 	}
 }
 
-// allocation returns whether allocators of modules are called for a member. An instance that goes
-// needs no values any more. Only what a compile says of the instances that it is for is stored.
+// allocation returns whether allocators of modules are called for a member. Only results for
+// instances with a job are stored, so no allocator is called for others. Instances that are being
+// removed need no values either.
 func (m *members) allocation(one *member, purges bool) lsm.Allocation {
 	switch {
 	case !one.job || purges || one.rec.Closed:

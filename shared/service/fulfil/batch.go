@@ -11,19 +11,19 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// batches does the compiles of many jobs together.
+// batches compiles many jobs together.
 type batches struct {
 	defs    *definitions
 	results *results
 }
 
-// group is what is compiled with one model.
+// group holds the jobs for one model.
 type group struct {
 	digest string
 	jobs   []job
 }
 
-// byModel groups jobs by the models that they are compiled with, what has waited longest first.
+// byModel groups jobs by the models that compile them, in the order of their first jobs.
 func (b batches) byModel(
 	ctx context.Context, jobs []job, set func(job) lifecycle.Set,
 ) ([]group, error) {
@@ -44,10 +44,10 @@ func (b batches) byModel(
 	return out, all
 }
 
-// halves does something for jobs together. If that fails because of one of them, it does it for the
-// first half, and so on, so that one that is wrong harms no other, and for the first one at once if
-// it takes too long; alone gets the job that is wrong, and why. What comes after a half waits for
-// the next round.
+// halves calls together for all jobs. If that fails because of a job, it retries with the first
+// half, and so on, so that a bad job does not affect the others. If the compile takes too long, it
+// retries with the first job only. It calls alone with a job that fails on its own, and with the
+// error. The jobs after a half wait for the next round.
 func (b batches) halves(
 	ctx context.Context, jobs []job, together func([]job) error, alone func(job, error) error,
 ) error {
@@ -65,23 +65,23 @@ func (b batches) halves(
 		case len(jobs) == 1:
 			return alone(jobs[0], err)
 		case errors.As(err, &late):
-			jobs = jobs[:1] // for each half it would take as long again
+			jobs = jobs[:1] // each half would take as long again
 		default:
 			jobs = jobs[:len(jobs)/2]
 		}
 	}
 }
 
-// elsewhere says that a model is not compiled here.
+// elsewhere is the error of a model that cannot be compiled here.
 type elsewhere struct{ problems []diag.Problem }
 
 // Error implements error.
 func (e *elsewhere) Error() string { return e.problems[0].Message }
 
-// elsewhereAgain is when it is looked again whether a model can be compiled here.
+// elsewhereAgain is the delay until the worker checks again whether it can compile a model.
 const elsewhereAgain = 5 * time.Minute
 
-// tooLong says that a compile took longer than it may.
+// tooLong is the error of a compile that exceeded its time limit.
 type tooLong struct{ problems diag.Problems }
 
 // Error implements error.
@@ -90,16 +90,16 @@ func (e *tooLong) Error() string { return e.problems.Error() }
 // Unwrap returns the problems.
 func (e *tooLong) Unwrap() error { return e.problems }
 
-// outside reports whether an error is not about the model or the order, but about what surrounds
-// them, so that the same may go well later.
+// outside reports whether an error has its cause outside of the model and the order, so that a
+// retry may succeed.
 func outside(ctx context.Context, err error) bool {
-	if ctx.Err() != nil { // then a model that was not done in time is nobody's fault
+	if ctx.Err() != nil { // a compile that was canceled is not the fault of the model
 		return true
 	}
 	if problems, _ := diag.Of(err); len(problems) > 0 {
 		return false
 	}
-	switch fault.KindOf(err) { // all others are about what was asked for
+	switch fault.KindOf(err) { // all other kinds are caused by the order or the model
 	case fault.Invalid, fault.Refused, fault.Unsupported, fault.Internal, fault.Timeout:
 		return false
 	}

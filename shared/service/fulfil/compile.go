@@ -17,7 +17,7 @@ import (
 	"southbound/shared/source"
 )
 
-// compiled is what a compile for jobs came to.
+// compiled is the result of a compile for jobs.
 type compiled struct {
 	*compile.Compiled
 	members  *members
@@ -25,7 +25,7 @@ type compiled struct {
 	model    bundle.Opened
 }
 
-// compiler compiles models for jobs. It writes nothing.
+// compiler compiles models for jobs. It does not write to stores.
 type compiler struct {
 	*Config
 	models *models
@@ -33,8 +33,8 @@ type compiler struct {
 	given  allocations
 }
 
-// compile compiles a model for jobs. No order is blamed for files of the model that somebody has
-// changed or removed where it is unpacked: it is compiled once more then.
+// compile compiles a model for jobs. If it fails because files of the unpacked model were changed
+// or removed, it repeats the compile. So no order fails for that.
 func (c *compiler) compile(
 	ctx context.Context, digest string, jobs []job, validating bool,
 ) (*compiled, error) {
@@ -102,7 +102,7 @@ func (c *compiler) compileOnce(
 	return out, out.placed(err)
 }
 
-// limited bounds how long a compile may take.
+// limited returns a context with the time limit of a compile.
 func (c *compiler) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.Limit != 0 {
 		return patience.WithTimeout(ctx, c.Limit)
@@ -110,7 +110,7 @@ func (c *compiler) limited(ctx context.Context) (context.Context, context.Cancel
 	return context.WithCancel(ctx)
 }
 
-// placed returns problems with places as the authors of the model know them.
+// placed returns problems with the file names that the authors of a model know.
 func (c *compiled) placed(err error) error {
 	if problems, _ := diag.Of(err); len(problems) > 0 {
 		return diag.Problems(shown(problems, c.model))
@@ -118,7 +118,7 @@ func (c *compiled) placed(err error) error {
 	return err
 }
 
-// taken says of problems with resources that another instance has which one that is.
+// taken adds the name of the owning instance to problems with resources that another instance has.
 func (c *compiler) taken(ctx context.Context, from *compiled, err error) error {
 	problems, _ := diag.Of(err)
 	out := slices.Clone(problems)
@@ -134,7 +134,7 @@ func (c *compiler) taken(ctx context.Context, from *compiled, err error) error {
 		}
 		other, failed := c.Instances.Instance(ctx, c.Env, res.Set)
 		if failed != nil {
-			continue // the set of an export, or of an instance that nobody can name
+			continue // the set of an export, or of an instance that cannot be read
 		}
 		out[i].Message += ": the instance " + named(&other) + " has it"
 		out[i].Hint = "order something else, or delete that one"
@@ -145,7 +145,7 @@ func (c *compiler) taken(ctx context.Context, from *compiled, err error) error {
 	return out
 }
 
-// named returns how people name an instance: by its identity, or else by its id.
+// named returns the name of an instance for people: its identity, or else its id.
 func named(rec *inventory.Record) string {
 	if rec.Identity != "" {
 		return rec.Service + "/" + rec.Identity
@@ -153,8 +153,9 @@ func named(rec *inventory.Record) string {
 	return rec.Service + " " + rec.ID
 }
 
-// deployable returns what those who take part for themselves need: their resources, and what they
-// share with others. Whose resources are gone for good needs nothing: others may have them by now.
+// deployable returns the resources that the targets of a compile and the instances of the same
+// owner need, including shared ones. Instances whose resources were removed for good need none,
+// because others may own these resources by now.
 func (c *compiler) deployable(ctx context.Context, from *compiled) (*model.Model, error) {
 	built := *from.Compiled
 	built.Resources.Resources = slices.DeleteFunc(slices.Clone(built.Resources.Resources),
@@ -175,7 +176,7 @@ func (c *compiler) deployable(ctx context.Context, from *compiled) (*model.Model
 	out := *m
 	out.Where = func(i int, attribute string) diag.Pos {
 		if attribute == "set" {
-			attribute = "" // that the resource is in one is said in the module lsm
+			attribute = "" // the module lsm sets the attribute set, so its own position is of no use
 		}
 		return m.At(i, attribute)
 	}

@@ -7,24 +7,24 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// keptKey names a definition of an instance.
+// keptKey identifies a definition of an instance.
 type keptKey struct {
 	service string
 	version int
 	digest  string
 }
 
-// definitions reads the definitions of instances, each once. It is new with each round or visit, as
-// the model that belongs to a definition may be another one then.
+// definitions caches the definitions of instances. Each round or visit starts with an empty cache,
+// because the model of a definition may have changed.
 type definitions struct {
 	*Config
 	kept  map[keptKey]definition.Kept
 	known rulebook
-	// models are those that are kept; nil: they were not read yet.
+	// models are the bundles that are kept; nil: they were not read yet.
 	models []string
 }
 
-// of returns the definition of a digest, for an instance.
+// of returns the definition with a digest, for an instance.
 func (d *definitions) of(
 	ctx context.Context, rec *inventory.Record, digest string,
 ) (definition.Kept, error) {
@@ -40,14 +40,14 @@ func (d *definitions) of(
 	return k, err
 }
 
-// rulebook are definitions that a worker has read, of which the rules never change.
+// rulebook caches definitions for their rules, which never change.
 type rulebook map[keptKey]*definition.Service
 
-// maxRules is of how many definitions a worker remembers the rules.
+// maxRules is the size of a rulebook.
 const maxRules = 100
 
-// remember remembers a definition that was read. Few are in use at a time, so the memory is simply
-// emptied when it is full.
+// remember adds a definition. Few definitions are in use at a time, so a full rulebook is simply
+// cleared.
 func (b rulebook) remember(key keptKey, s *definition.Service) {
 	if len(b) >= maxRules {
 		clear(b)
@@ -55,8 +55,8 @@ func (b rulebook) remember(key keptKey, s *definition.Service) {
 	b[key] = s
 }
 
-// rules returns the definition whose rules hold for an instance. It never changes, other than the
-// model that belongs to it, so one that was read in an earlier visit is not asked for again.
+// rules returns the definition whose rules apply to an instance. Unlike the model of a definition,
+// its rules never change. So definitions from earlier visits are reused.
 func (d *definitions) rules(
 	ctx context.Context, rec *inventory.Record,
 ) (*definition.Service, error) {

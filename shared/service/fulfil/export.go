@@ -14,18 +14,18 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// exporter exports what instances become, and records what came of it.
+// exporter exports the resources of instances, and records the results.
 type exporter struct {
 	*Config
 	batches
-	turn     string // as the worker has it
+	turn     string // see Worker.turn
 	agenda   *agenda
 	compiler *compiler
 	outcomes *outcomes
 	memory   *memory
 }
 
-// export deploys what instances need now.
+// export deploys the resources that instances need now.
 func (x *exporter) export(ctx context.Context) error {
 	var with, purged, without []job
 	for _, j := range x.agenda.jobs(inventory.TaskExport) {
@@ -51,9 +51,9 @@ func (x *exporter) export(ctx context.Context) error {
 	return all
 }
 
-// exportAll compiles and exports the resources of instances, and then writes so into their records.
-// A crash in between leaves their tasks: the next round exports the same again, which changes
-// nothing, and writes the records.
+// exportAll compiles and exports the resources of instances, and then updates their records. After
+// a crash in between, their tasks remain. The next round repeats the export, which changes nothing,
+// and updates the records.
 func (x *exporter) exportAll(ctx context.Context, digest string, jobs []job) error {
 	c, err := x.compiler.compile(ctx, digest, jobs, false)
 	if err != nil {
@@ -72,7 +72,7 @@ func (x *exporter) exportAll(ctx context.Context, digest string, jobs []job) err
 	}
 	request := deploy.Export{
 		Model: m, Partial: true, Owner: true, Turn: x.turn,
-		KeepShared: jobs[0].task.Purge, // of all: whoever goes does not change what others have
+		KeepShared: jobs[0].task.Purge, // purging jobs keep resources that others share
 		Origin:     state.Origin{Message: "orders of services"},
 	}
 	sets := setsOf(m, c.model)
@@ -82,7 +82,7 @@ func (x *exporter) exportAll(ctx context.Context, digest string, jobs []job) err
 		}
 	}
 	slices.Sort(request.DeleteSets)
-	for _, j := range jobs { // somebody has asked something of these
+	for _, j := range jobs { // these instances have new requests
 		request.Retry = append(request.Retry, sets[j.rec.ID].ids...)
 		if j.task.Purge {
 			request.Retry = append(request.Retry, c.FollowedPurged[j.rec.ID]...)
@@ -98,8 +98,8 @@ func (x *exporter) exportAll(ctx context.Context, digest string, jobs []job) err
 	return x.exported(ctx, c, digest, jobs, sets)
 }
 
-// exported writes that the resources of instances are in the model: what becomes of them is
-// watched. Of those of the same owner it writes which they are, if these are others.
+// exported records that the resources of instances are in the model, and adds tasks that watch
+// them. It updates the resources of other instances of the same owner if they have changed.
 func (x *exporter) exported(
 	ctx context.Context, c *compiled, digest string, jobs []job, sets map[string]became,
 ) error {
@@ -146,8 +146,8 @@ func (x *exporter) exported(
 	return x.results.write(ctx, changes)
 }
 
-// unpinned notes the model that an instance was exported with. One that was brought back to an
-// earlier model keeps its pin, unless that model is offered again.
+// unpinned records the model of an export. An instance that was moved back to an earlier model
+// keeps its pin, unless that model is offered again.
 func (x *exporter) unpinned(ctx context.Context, rec *inventory.Record, digest string) error {
 	if rec.Model = digest; rec.Pinned == "" {
 		return nil
@@ -162,8 +162,8 @@ func (x *exporter) unpinned(ctx context.Context, rec *inventory.Record, digest s
 	return nil
 }
 
-// modelOf returns the model that an instance has which was exported along with one of the same owner:
-// "" where that is not the one that it would be exported with itself.
+// modelOf returns the model of an instance that was exported along with another instance of its
+// owner. The result is "" if the instance itself would be exported with another model.
 func (x *exporter) modelOf(ctx context.Context, one *member, digest string) (string, error) {
 	own, err := x.defs.bundle(ctx, one.rec, deployed(one.rec))
 	if own == digest {
@@ -172,8 +172,8 @@ func (x *exporter) modelOf(ctx context.Context, one *member, digest string) (str
 	return "", err
 }
 
-// learn writes what a model has said of instances. If that is something new, they are compiled once
-// more, with it.
+// learn writes the attributes that a model has set. If any of them changed, the instances are
+// compiled again.
 func (x *exporter) learn(ctx context.Context, c *compiled, jobs []job) (bool, error) {
 	var changes []inventory.Change
 	for _, one := range c.members.all {
@@ -197,7 +197,7 @@ func (x *exporter) learn(ctx context.Context, c *compiled, jobs []job) (bool, er
 		x.agenda.done(j.rec.ID)
 	}
 	err := x.results.write(ctx, changes)
-	for i := range changes { // what was not written is said again
+	for i := range changes { // unwritten values are set again by the next compile
 		if rec := &changes[i].Record; x.results.wrote[rec.ID].Rev > rec.Rev {
 			x.memory.told[rec.ID] = rec.Desired
 		}
@@ -205,7 +205,7 @@ func (x *exporter) learn(ctx context.Context, c *compiled, jobs []job) (bool, er
 	return true, err
 }
 
-// notExported writes that the resources of an instance could not be deployed.
+// notExported records that the resources of an instance could not be deployed.
 func (x *exporter) notExported(ctx context.Context, j job, problems []diag.Problem) error {
 	rec := j.rec.Finish(j.task)
 	rec.Problems = said(problems)
@@ -251,13 +251,13 @@ func (x *exporter) remove(ctx context.Context, jobs []job) error {
 		return x.results.write(ctx, changes)
 	}
 	return x.halves(ctx, jobs, together, func(j job, err error) error {
-		// Others require what it would leave: it stays until they do not.
+		// Other resources require resources of this instance: it stays until they no longer do.
 		return x.results.write(ctx, []inventory.Change{x.results.stuck(j.rec, problemsOf(err))})
 	})
 }
 
-// forget lets go of what was purged of sets that are not in the model any more. It is done before
-// the tasks are, so that a crash leaves none of it.
+// forget deletes the rows of purged resources whose sets have left the model. It runs before the
+// tasks are finished, so that a crash leaves no rows behind.
 func (x *exporter) forget(ctx context.Context, jobs []job) error {
 	var ids []resource.ID
 	unknown := map[string]bool{}

@@ -11,17 +11,17 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Instances follow resources besides their own: those of the relation resources. What becomes of
-// them counts for the lifecycle, and that is all: they are the whole model's, or another
-// instance's.
+// Instances follow resources besides their own: those of the relation resources. The outcomes of
+// followed resources count for the lifecycle, and nothing else does. They belong to the whole model
+// or to another instance.
 
-// maxFollowed bounds the ids of the resources that an instance follows. They are in its record, as
-// nothing else says which they are.
+// maxFollowed is the size in bytes of the ids of the resources that an instance follows. Only the
+// record of the instance holds these ids.
 const maxFollowed = 16 << 10
 
-// follows returns the resources that an instance follows. An instance that goes follows only
-// resources that are in force and purged, as those whose handlers give back values of allocators:
-// all others are not its own, and stay.
+// follows returns the resources that an instance follows. An instance that is being removed follows
+// only resources that the version in force purges, such as those whose handlers return values to
+// allocators. Its other followed resources belong to others and stay.
 func (x *exporter) follows(ctx context.Context, c *compiled, id string) ([]string, error) {
 	one := c.members.all[id]
 	if one == nil {
@@ -41,7 +41,7 @@ func (x *exporter) follows(ctx context.Context, c *compiled, id string) ([]strin
 	return out, nil
 }
 
-// purged returns those of resources that the version in force purges.
+// purged returns the resources that the version in force purges.
 func (x *exporter) purged(ctx context.Context, ids []resource.ID) ([]resource.ID, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -63,14 +63,14 @@ func (x *exporter) purged(ctx context.Context, ids []resource.ID) ([]resource.ID
 	return out, nil
 }
 
-// purges reports whether an instance goes: its resources are removed.
+// purges reports whether an instance is being removed: its resources are purged.
 func (m *members) purges(rec *inventory.Record) bool {
 	k, ok := m.defs.kept[keptKey{rec.Service, rec.ServiceVersion, rec.Definition}]
 	s, known := k.Service.Lifecycle.State(rec.State)
 	return ok && known && s.PurgeResources
 }
 
-// followsFew refuses a model in which an instance follows more than its record can name.
+// followsFew rejects a model in which an instance follows more resources than its record can name.
 func (c *compiled) followsFew() error {
 	var out diag.Problems
 	for _, id := range slices.Sorted(maps.Keys(c.Followed)) {
@@ -90,19 +90,19 @@ func (c *compiled) followsFew() error {
 	return out.Err()
 }
 
-// following knows what instances follow.
+// following caches the resources that instances follow.
 type following struct {
 	*Config
 	outcomes *outcomes
-	// known are what instances follow, by their ids; nil: that is not known.
+	// known are the followed resources by instance id; nil if they were not read.
 	known map[string]inventory.Following
 }
 
-// forget has it read anew: somebody else may have changed it.
+// forget clears the cache: another worker may have changed the followed resources.
 func (f *following) forget() { f.known = nil }
 
-// read returns what instances follow, by their ids. A worker that is alone, or has the turn,
-// reads it once, since nobody else changes it.
+// read returns the followed resources by instance id. A worker that is alone or has the turn reads
+// them once, because no other worker changes them.
 func (f *following) read(ctx context.Context) (map[string]inventory.Following, error) {
 	if f.known != nil {
 		return f.known, nil
@@ -117,7 +117,7 @@ func (f *following) read(ctx context.Context) (map[string]inventory.Following, e
 	return out, err
 }
 
-// all is read, as the records of all instances say it.
+// all reads the followed resources from the records of all instances.
 func (f *following) all(ctx context.Context) (map[string]inventory.Following, error) {
 	out, q := map[string]inventory.Following{}, inventory.Query{Limit: inventory.MaxPage}
 	for {
@@ -138,7 +138,7 @@ func (f *following) all(ctx context.Context) (map[string]inventory.Following, er
 	}
 }
 
-// note notes what an instance follows that was written.
+// note updates the cache for a written record.
 func (f *following) note(rec *inventory.Record) {
 	if f.known == nil {
 		return
@@ -149,8 +149,9 @@ func (f *following) note(rec *inventory.Record) {
 	}
 }
 
-// concerned returns instances that follow something of which something else has become than they
-// were told, sorted: of resources that were run, or, if shared is set, of any.
+// concerned returns the followers whose followed resources have another outcome than they recorded,
+// sorted. It covers followers of resources that belong to the instances ran or, if shared is set,
+// all followers.
 func (f *following) concerned(
 	ctx context.Context, ran []inventory.Record, shared bool,
 ) ([]string, error) {
@@ -195,7 +196,7 @@ func (f *following) concerned(
 	return out, nil
 }
 
-// distinct returns ids without repeats: several instances may follow one resource.
+// distinct returns ids without duplicates: several instances may follow one resource.
 func distinct(ids []resource.ID) []resource.ID {
 	slices.Sort(ids)
 	return slices.Compact(ids)

@@ -1,26 +1,26 @@
-// Package fulfil does what orders ask for: it compiles the model for instances, deploys what they
-// become, and tells their lifecycles what came of it. docs/design/services.md describes it.
+// Package fulfil carries out orders. It compiles the model for instances, deploys their resources,
+// and reports the outcomes to their lifecycles. docs/design/services.md describes it.
 //
 //	fulfil.go       the worker, its parts and its rounds
-//	round.go        what a round has to do, and who does it
+//	round.go        the tasks of a round, and the parts that do them
 //	definitions.go  the definitions of instances
-//	members.go      who takes part in a compile
-//	models.go       the models that are compiled
-//	passwords.go    the passwords that models make
-//	allocate.go     the values that allocators of modules give
+//	members.go      the instances that take part in a compile
+//	models.go       the unpacked models
+//	passwords.go    the passwords that models generate
+//	allocate.go     the values of allocators of modules
 //	compile.go      one compile for several instances
-//	batch.go        many jobs together, and the one that fails
-//	validate.go     from an order to what is validated
-//	rollout.go      to other definitions and models
+//	batch.go        jobs in batches, and the job that fails
+//	validate.go     validation of orders
+//	rollout.go      moves to other definitions and models
 //	export.go       from a compile to the resources of instances
-//	preview.go      what orders and models would come to
-//	watch.go        what becomes of resources that were exported
-//	outcomes.go     what became of resources
-//	why.go          which resources those are, and what is wrong with them
+//	preview.go      previews of orders and models
+//	watch.go        the progress of exported resources
+//	outcomes.go     the outcomes of resources
+//	why.go          the resources of an instance, and their problems
 //	follow.go       resources that instances follow
-//	write.go        what is written to instances
-//	visit.go        instances that are named, and what follows
-//	look.go         resources that nobody waits for
+//	write.go        writes to instances
+//	visit.go        visits to named instances
+//	look.go         resources that no task watches
 package fulfil
 
 import (
@@ -43,62 +43,66 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Config is what a worker is made of.
+// Config holds the parts and options of a worker.
 //
-// Large: it is what the homes differ in, all of it optional but the first fields; each sets a few.
+// Large: the homes differ in these fields. Only the first ones are required, and each home sets a
+// few of the others.
 type Config struct {
 	Env         string
 	Instances   inventory.Store
 	Definitions definition.Store
 	Engine      *deploy.Engine
 	Types       *schema.Registry
-	// Mapper makes resources of entities of models; it may be nil.
+	// Mapper turns entities of models into resources; it may be nil.
 	Mapper *entity.Mapper
-	// Agent checks the options of an agent; nil: nothing does.
+	// Agent checks the options of an agent; nil: they are not checked.
 	Agent func(resource.Agent) []diag.Problem
-	// Dir is where models are unpacked.
+	// Dir is the folder of the unpacked models.
 	Dir string
-	// Room is how many bytes the models of all environments may take in Dir, where one process at a
-	// time works: those that were not used for longest are removed for others. 0: any number.
+	// Room is the size in bytes that the models of all environments may take in Dir. The least
+	// recently used models are removed first. It requires that only one process works at a time. 0:
+	// no limit.
 	Room int64
-	// Compile compiles the model of a digest for instances; nil: it is unpacked and compiled here.
+	// Compile compiles the model with a digest for instances; nil: the worker unpacks the model and
+	// compiles it.
 	Compile func(ctx context.Context, digest string, s *lsm.Services) (*compile.Compiled, error)
-	// Alone makes this the only worker of the environment; see local.Home. nil: others may be at
-	// work without knowing, and whoever began last is the one that exports.
+	// Alone makes this worker the only one of the environment; see local.Home. nil: other workers
+	// may run concurrently. Only the worker that began last may then export.
 	Alone func(env string) (release func(), ok bool, err error)
-	// Deploy deploys what is scheduled, and returns when nothing is left; nil: somebody else does.
+	// Deploy deploys the scheduled resources, and returns when none is left; nil: another process
+	// deploys them.
 	Deploy func(ctx context.Context) error
-	// Notified says that Visit is called for instances of which resources were run, so that nobody
-	// has to look again and again what became of them.
+	// Notified means that Visit is called for instances whose resources were run. The worker then
+	// polls their outcomes only rarely.
 	Notified bool
-	// Again is how often a Visit of all looks for what a notice was lost of: instances that wait
-	// for nothing, and of which something has become since. 0: never.
+	// Again is the interval at which a Visit of all instances looks for lost notices. It covers
+	// instances that no task watches and whose resources have changed since. 0: never.
 	Again time.Duration
-	// Followers, when not nil, says what instances follow to a Visit; nil: only a look at all
-	// resources finds those who follow what is not their own.
+	// Followers returns the resources that instances follow, for a Visit. nil: only a scan of all
+	// resources finds the instances that follow resources of others.
 	Followers inventory.Followers
-	// Elsewhere, when not nil, says why a model is not compiled here; what is to be done with it is
-	// left for whoever can.
+	// Elsewhere returns why a model cannot be compiled here; it may be nil. The tasks of such a
+	// model are left to a worker that can compile it.
 	Elsewhere func(bundle.Opened) []diag.Problem
-	// Preview: values that allocators of modules would give are unknown, and none is called.
+	// Preview: values of module allocators are unknown, and no allocator is called.
 	Preview bool
-	// Passwords keeps the passwords that models have made; nil: a file in Dir does.
+	// Passwords keeps the passwords that models have generated; nil: a file in Dir keeps them.
 	Passwords std.Passwords
-	// Limit is how long a compile may take; 0: as long as it does; negative: no time at all.
+	// Limit is the maximum duration of a compile; 0: no limit; negative: no time at all.
 	Limit time.Duration
-	// Limits bound what a model may take; the zero value: what is usual.
+	// Limits bound the memory and the work of a model; the zero value: the defaults.
 	Limits eval.Limits
-	// Print gets what models print; it may be nil.
+	// Print receives the output of models; it may be nil.
 	Print func(string)
-	// Failed is told what keeps the worker from its work; it may be nil.
+	// Failed receives faults that stop the worker from doing its tasks; it may be nil.
 	Failed func(error)
 }
 
-// Worker does the tasks of the instances of an environment. Each part of it knows one thing, and
-// rounds bring them together (see round).
+// Worker does the tasks of the instances of an environment. Each of its parts handles one concern,
+// and a round combines them.
 type Worker struct {
 	Config
-	turn      string // under which it exports; "" if it is alone
+	turn      string // the id that marks its exports; "" if it is the only worker
 	memory    *memory
 	models    *models
 	rules     rulebook
@@ -107,13 +111,14 @@ type Worker struct {
 	looks     looks
 }
 
-// memory is what a worker remembers of instances from one round to the next.
+// memory is the state about instances that a worker keeps between rounds.
 type memory struct {
-	sets map[string][]resource.ID // their resources, as far as they are known
-	// awaited are those of which all resources were exported anew, so that they are run.
+	sets map[string][]resource.ID // the known resources of instances
+	// awaited are the instances whose resources all changed with the last export, so that a run of
+	// them is certain.
 	awaited map[string]bool
-	later   map[string]time.Time // when tasks are tried again that could not be done
-	told    map[string]int64     // the desired state for which one was compiled again
+	later   map[string]time.Time // the time of the next attempt for postponed tasks
+	told    map[string]int64     // the desired state for which an instance was compiled again with values of the model
 	given   allocations
 }
 
@@ -143,13 +148,13 @@ func New(c Config) *Worker {
 	return w
 }
 
-// definitions returns definitions of which none was read yet.
+// definitions returns an empty cache of definitions.
 func (w *Worker) definitions() *definitions {
 	return &definitions{Config: &w.Config, kept: map[keptKey]definition.Kept{}, known: w.rules}
 }
 
-// begin has what another worker has read before count for nothing: it exports nothing of it any
-// more. What is to be done is read afterwards.
+// begin takes the turn of the environment. The engine then rejects exports of other workers that
+// have read tasks before. The caller has to read the tasks afterwards.
 func (w *Worker) begin(ctx context.Context) error {
 	if w.turn == "" {
 		return nil
@@ -158,24 +163,23 @@ func (w *Worker) begin(ctx context.Context) error {
 	if err != nil || e.Turn == w.turn {
 		return err
 	}
-	w.following.forget() // another one has been at work
+	w.following.forget() // another worker has run
 	w.looks.forget()
 	return w.Engine.TakeTurn(ctx, w.Env, w.turn)
 }
 
 const (
-	// idle is how long to wait for orders, and for another worker to end.
+	// idle is the pause between checks for orders, and for the end of another worker.
 	idle = 100 * time.Millisecond
-	// maxDue is how many instances are worked on in a round.
+	// maxDue is the number of instances in a round.
 	maxDue = 200
-	// retryAfter is when a task is tried again that something else has kept from being done.
+	// retryAfter is the delay before a postponed task is tried again.
 	retryAfter = 5 * time.Second
 )
 
-// Run works on orders until a condition holds, which it asks before each round; nil: until ctx
-// ends.
-// While another worker is at work, it waits. Faults of infrastructure are told to Failed, and what
-// they have kept from being done is tried again.
+// Run works on orders until the function until returns true. It calls until before each round; nil:
+// it runs until ctx ends. While another worker holds the environment, it waits. It reports faults
+// of the infrastructure to Failed, and tries the affected tasks again.
 func (w *Worker) Run(ctx context.Context, until func(context.Context) (bool, error)) error {
 	release := func() {}
 	defer func() { release() }()
@@ -192,7 +196,7 @@ func (w *Worker) Run(ctx context.Context, until func(context.Context) (bool, err
 				return err
 			}
 			if alone = ok; ok {
-				w.following.forget() // another one has been at work
+				w.following.forget() // another worker has run
 				w.looks.forget()
 				release = free
 			}
@@ -205,7 +209,7 @@ func (w *Worker) Run(ctx context.Context, until func(context.Context) (bool, err
 			}
 		}
 		if !worked {
-			_ = w.Engine.Clock.Sleep(ctx, idle) // what cuts it short ends the loop
+			_ = w.Engine.Clock.Sleep(ctx, idle) // the loop checks ctx
 		}
 		if ctx.Err() != nil {
 			return fault.Wrap(fault.Canceled, "work on orders", context.Cause(ctx))
@@ -213,8 +217,8 @@ func (w *Worker) Run(ctx context.Context, until func(context.Context) (bool, err
 	}
 }
 
-// Round does the tasks that are due, once, and reports whether there were any. Of several workers
-// in one environment, the one that has begun a round last exports.
+// Round does the tasks that are due, once, and reports whether there were any. If an environment
+// has several workers, only the one that began a round last exports.
 func (w *Worker) Round(ctx context.Context) (bool, error) {
 	if err := w.begin(ctx); err != nil {
 		return false, err
@@ -242,5 +246,5 @@ func (w *Worker) Round(ctx context.Context) (bool, error) {
 	return worked, errors.Join(err, r.watch.watch(ctx))
 }
 
-// now is the time as stores keep it.
+// now returns the current time in the precision of the stores.
 func (c *Config) now() time.Time { return c.Engine.Clock.Now().UTC().Truncate(time.Microsecond) }

@@ -12,28 +12,28 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// lookEvery is how often a worker asks what has become of resources that nobody waits for: a repair that
-// fails, or something that is well again.
+// lookEvery is the interval between scans for resources that changed while no task watched them,
+// such as a failed repair or a recovered resource.
 const (
 	lookEvery = 2 * time.Second
-	// lookBack is how much longer ago resources may have been run that are looked at: a run is
-	// written some time after its end, by a clock of its own.
+	// lookBack extends the time span of a scan: a run is written some time after its end, with a
+	// timestamp of another clock.
 	lookBack = 5 * time.Minute
 )
 
-// looks is how far a worker has looked at what nobody waits for.
+// looks is the progress of the scans of unwatched resources.
 type looks struct {
-	asked time.Time // whether something has become of any resource
-	all   time.Time // at all rows that were written by then
-	last  int64     // the commit up to which rows were looked at (state.ChangeLog); 0: none
-	// open are rows of which an instance may not know yet: they are looked at again.
+	asked time.Time // the time of the last scan, successful or not
+	all   time.Time // the start of the last successful scan
+	last  int64     // the last commit that was scanned (state.ChangeLog); 0: none
+	// open are rows whose outcome an instance may lack. The next scan reads them again.
 	open []resource.ID
 }
 
-// forget looks at all rows again: another worker may have told instances something else.
+// forget restarts the scans: another worker may have reported other outcomes to the instances.
 func (l *looks) forget() { l.last, l.open = 0, nil }
 
-// look tells lifecycles what has become of resources since they were deployed.
+// look reports changes of resources since their deployment to the lifecycles.
 func (w *Worker) look(ctx context.Context) error {
 	if now := w.now(); now.Sub(w.looks.asked) < lookEvery {
 		return nil
@@ -42,8 +42,8 @@ func (w *Worker) look(ctx context.Context) error {
 	return w.lookAtAll(ctx, w.looks.all)
 }
 
-// lookAgain looks for what a notice was lost of, if Again has passed since it was looked for last.
-// What was run longer ago than twice that was looked at by another process.
+// lookAgain looks for lost notices if Again has passed since the last scan. Another process has
+// covered runs that are older than two intervals.
 func (w *Worker) lookAgain(ctx context.Context) error {
 	now := w.now()
 	if w.Again == 0 || now.Before(w.looks.all.Add(w.Again)) {
@@ -52,9 +52,9 @@ func (w *Worker) lookAgain(ctx context.Context) error {
 	return w.lookAtAll(ctx, now.Add(-2*w.Again))
 }
 
-// lookAtAll looks at the resources of which a row was written since the last look, and tells the
-// lifecycles of their instances. Where these rows are not known, it looks at all rows that are not as
-// wanted, or were run since a time. Instances that a task exports or watches are left to it.
+// lookAtAll scans the rows that were written since the last scan, and reports their outcomes to the
+// lifecycles. If these rows are unknown, it scans all rows that are not as wanted or were run since
+// a time. It skips instances that a task exports or watches.
 func (w *Worker) lookAtAll(ctx context.Context, since time.Time) error {
 	began := w.now()
 	l := &lookRound{Worker: w, changed: map[resource.ID]row{}}
@@ -82,21 +82,21 @@ func (w *Worker) lookAtAll(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-// row is a row that may have something new for instances.
+// row is a row that may hold news for instances.
 type row struct {
 	set string
-	of  []string // the instances that it is told to
+	of  []string // the instances that are informed of the row
 }
 
-// lookRound is one look.
+// lookRound is one scan.
 type lookRound struct {
 	*Worker
 	changed map[resource.ID]row
-	// open are instances that were told something, or have a task: what they know is looked at again.
+	// open are instances that were informed or have a task. The next scan reads their rows again.
 	open map[string]bool
 }
 
-// read reads the rows that are looked at, and returns the commit up to which these are.
+// read collects the rows to check, and returns the commit up to which they are complete.
 func (l *lookRound) read(ctx context.Context, since time.Time) (int64, error) {
 	var c state.Changed
 	if log, is := l.Engine.State.(state.ChangeLog); is {
@@ -116,7 +116,7 @@ func (l *lookRound) read(ctx context.Context, since time.Time) (int64, error) {
 	}, found)
 }
 
-// concerned returns the sets of changed rows, and the instances that follow one of them.
+// concerned returns the sets of changed rows, and the instances that follow such a row.
 func (l *lookRound) concerned(ctx context.Context) (map[string]bool, error) {
 	out := map[string]bool{}
 	for id, r := range l.changed {
@@ -143,14 +143,14 @@ func (l *lookRound) concerned(ctx context.Context) (map[string]bool, error) {
 	return out, nil
 }
 
-// idle returns those of instances that no task exports or watches.
+// idle returns the instances of sets that no task exports or watches.
 func (l *lookRound) idle(ctx context.Context, sets []string) ([]inventory.Record, error) {
 	l.open = map[string]bool{}
 	var out []inventory.Record
 	for _, set := range sets {
 		rec, err := l.Instances.Instance(ctx, l.Env, set)
 		switch {
-		case fault.KindOf(err) == fault.NotFound: // a set of something else
+		case fault.KindOf(err) == fault.NotFound: // the set belongs to no instance
 		case err != nil:
 			return nil, err
 		case rec.Deleted, has(&rec, inventory.TaskExport), has(&rec, inventory.TaskWatch):
@@ -161,7 +161,7 @@ func (l *lookRound) idle(ctx context.Context, sets []string) ([]inventory.Record
 	return out, nil
 }
 
-// tell tells lifecycles what has become of their resources, and notes which ones did not know.
+// tell reports outcomes to lifecycles, and notes the instances that lacked them.
 func (l *lookRound) tell(ctx context.Context, idle []inventory.Record) error {
 	of := make([]*inventory.Record, len(idle))
 	for i := range idle {
@@ -172,7 +172,7 @@ func (l *lookRound) tell(ctx context.Context, idle []inventory.Record) error {
 		return err
 	}
 	for _, rec := range of {
-		exported := rec.Exported == 0 || rec.Exported == rec.Desired // else an export tells it
+		exported := rec.Exported == 0 || rec.Exported == rec.Desired // else an export reports it
 		l.open[rec.ID] = len(rec.Tasks) > 0 || exported && l.outcomes.of(rec, rows) != rec.Outcome
 	}
 	_, err = l.tellRows(ctx, idle, rows)

@@ -15,14 +15,14 @@ import (
 // member is an instance that takes part in a compile.
 type member struct {
 	rec  *inventory.Record
-	set  lifecycle.Set // with which it does; "" if it does not
-	mine bool          // it is one of those that the compile is for, or of the same owner
-	gone bool          // nothing of it is deployed any more, whatever it comes to
-	job  bool          // it is one of those that the compile is for
+	set  lifecycle.Set // the set that is compiled; "" if the member is not compiled
+	mine bool          // it is a target of the compile, or has the same owner as one
+	gone bool          // its resources will never be deployed again
+	job  bool          // it is a target of the compile
 }
 
-// members are those who take part in a compile: those that it is for, those that belong to the same
-// owner, and all that these lead to.
+// members are the instances that take part in a compile: its targets, the instances of the same
+// owner, and all instances that these refer to.
 type members struct {
 	*Config
 	defs       *definitions
@@ -30,11 +30,11 @@ type members struct {
 	validating bool
 	all        map[string]*member
 	open       []*member
-	// under are the generations of the services of which the model has asked what others have.
+	// under are the generations of the services whose other instances the model has read.
 	under []inventory.Generation
 }
 
-// members returns who takes part in a compile for jobs.
+// members returns the instances that take part in a compile for jobs.
 func (c *compiler) members(ctx context.Context, jobs []job, validating bool) (*members, error) {
 	m := &members{
 		Config: c.Config, defs: c.defs, given: c.given, validating: validating,
@@ -57,7 +57,7 @@ func (c *compiler) members(ctx context.Context, jobs []job, validating bool) (*m
 	return m, nil
 }
 
-// deployed returns the set with which an instance is deployed.
+// deployed returns the set that is deployed for an instance.
 func deployed(rec *inventory.Record) lifecycle.Set {
 	if rec.Active == nil {
 		return lifecycle.Candidate
@@ -65,7 +65,7 @@ func deployed(rec *inventory.Record) lifecycle.Set {
 	return lifecycle.Active
 }
 
-// deploy reports whether anything of those that the compile is for is deployed, now or later.
+// deploy reports whether any target of the compile is deployed, now or later.
 func (m *members) deploy() bool {
 	for _, one := range m.all {
 		if one.mine && !one.gone {
@@ -80,7 +80,7 @@ func (m *members) add(one *member) {
 	m.open = append(m.open, one)
 }
 
-// follow adds what a member leads to, and what belongs to the same owner.
+// follow adds the instances that a member refers to, and those of the same owner.
 func (m *members) follow(ctx context.Context, one *member) error {
 	k, err := m.defs.of(ctx, one.rec, one.rec.Definition)
 	if err != nil {
@@ -99,7 +99,7 @@ func (m *members) follow(ctx context.Context, one *member) error {
 	return nil
 }
 
-// addOwned adds the instances that belong to an owner.
+// addOwned adds the instances of an owner.
 func (m *members) addOwned(ctx context.Context, owner string) error {
 	refer, err := m.Instances.ReferredBy(ctx, m.Env, owner)
 	if err != nil {
@@ -115,7 +115,7 @@ func (m *members) addOwned(ctx context.Context, owner string) error {
 			return err
 		}
 		if !slices.Contains(owners(&k.Service, &rec), owner) {
-			continue // it leads there, and belongs to another one or to none
+			continue // it refers to the owner without being owned by it
 		}
 		if err := m.other(ctx, id, true); err != nil {
 			return err
@@ -124,7 +124,7 @@ func (m *members) addOwned(ctx context.Context, owner string) error {
 	return nil
 }
 
-// owners returns the instances that own one.
+// owners returns the owners of an instance in its sets.
 func owners(s *definition.Service, rec *inventory.Record) []string {
 	if s.Owner == nil || s.RelationToOwner == nil {
 		return nil
@@ -138,7 +138,7 @@ func owners(s *definition.Service, rec *inventory.Record) []string {
 	return out
 }
 
-// other adds an instance that takes part because of others.
+// other adds an instance that another member needs.
 func (m *members) other(ctx context.Context, id string, mine bool) error {
 	if have := m.all[id]; have != nil {
 		if mine && !have.mine {
@@ -149,7 +149,7 @@ func (m *members) other(ctx context.Context, id string, mine bool) error {
 	}
 	rec, err := m.Instances.Instance(ctx, m.Env, id)
 	if fault.KindOf(err) == fault.NotFound {
-		return nil // the compile says that it is not there
+		return nil // the compile reports that it is missing
 	}
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func made(rec *inventory.Record, set lifecycle.Set) string {
 	return rec.Definition
 }
 
-// services returns what the module lsm is to know.
+// services returns the instances for the module lsm.
 func (m *members) services(ctx context.Context) (*lsm.Services, error) {
 	var in []*member
 	for _, one := range m.all {
@@ -241,8 +241,8 @@ func setsFor(rec *inventory.Record) lsm.Sets {
 	return lsm.Sets{Candidate: rec.Candidate, Active: rec.Active, Rollback: rec.Rollback}
 }
 
-// others returns all instances of a service that do not take part. What the model chooses by them
-// is written under the generation that is read before them.
+// others returns the instances of a service that do not take part. It reads the generation first:
+// values that the model chooses by these instances are written under it.
 func (m *members) others(ctx context.Context, service string) ([]lsm.Instance, error) {
 	g, err := m.Instances.Generation(ctx, m.Env, service)
 	if err != nil {
@@ -257,7 +257,7 @@ func (m *members) others(ctx context.Context, service string) ([]lsm.Instance, e
 		if seen[last.ID] >= last.Rev {
 			continue
 		}
-		// it may be deleted, or of another service
+		// the instance may be deleted, or belong to another service
 		rec, err := m.Instances.Instance(ctx, m.Env, last.ID)
 		if err != nil {
 			return nil, err
@@ -266,7 +266,7 @@ func (m *members) others(ctx context.Context, service string) ([]lsm.Instance, e
 			g.Number = inventory.Outdated
 		}
 	}
-	for id, one := range m.all { // those who take part were read before it
+	for id, one := range m.all { // members were read before the generation
 		if rev, ok := seen[id]; ok && rev != one.rec.Rev {
 			g.Number = inventory.Outdated
 		}
@@ -275,8 +275,8 @@ func (m *members) others(ctx context.Context, service string) ([]lsm.Instance, e
 	return out, nil
 }
 
-// outsiders returns all instances of a service that do not take part, and notes the revisions of all
-// instances of it.
+// outsiders returns the instances of a service that do not take part. It records the revisions of
+// all instances of the service in seen.
 func (m *members) outsiders(
 	ctx context.Context, service string, seen map[string]int64,
 ) ([]lsm.Instance, error) {

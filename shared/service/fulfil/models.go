@@ -12,16 +12,17 @@ import (
 	"southbound/shared/service/bundle"
 )
 
-// dataDir is where models of an environment keep what stays between compiles.
+// dataDir is the folder for data that models of an environment keep between compiles.
 const dataDir = "data"
 
-// models are the models of the environment that are unpacked.
+// models holds the unpacked models of the environment.
 type models struct {
 	*Config
 	opened map[string]bundle.Opened // by digest
 }
 
-// open returns the model of a digest. A worker unpacks it, or sees that it is whole, once.
+// open returns the model with a digest. A worker unpacks it, or verifies an unpacked copy, only
+// once.
 func (m *models) open(ctx context.Context, digest string) (bundle.Opened, error) {
 	root := filepath.Join(m.Dir, m.Env)
 	if out, ok := m.opened[digest]; ok && (m.Room == 0 || m.used(filepath.Join(root, digest))) {
@@ -43,16 +44,16 @@ func (m *models) open(ctx context.Context, digest string) (bundle.Opened, error)
 	return out, m.tidy(ctx, root, digest)
 }
 
-// used notes that the model in a folder is used now, and reports whether it is there.
+// used sets the last use of the model in a folder to now, and reports whether the folder exists.
 func (m *models) used(dir string) bool {
 	now := m.Engine.Clock.Now()
 	return os.Chtimes(dir, now, now) == nil
 }
 
-// diskBlock is what the smallest file takes.
+// diskBlock is the disk space of the smallest file.
 const diskBlock = 4096
 
-// diskSize is what a file takes.
+// diskSize returns the disk space of a file.
 func diskSize(bytes int64) int64 { return (bytes + diskBlock - 1) / diskBlock * diskBlock }
 
 // unpacked is a folder with a model.
@@ -62,14 +63,14 @@ type unpacked struct {
 	size int64
 }
 
-// makeRoom removes models of all environments, those that were used last longest ago first, until
-// the others take no more than some bytes. One is kept. What cannot be removed is left: unpacking
-// then says that the disk is full.
+// makeRoom evicts models of all environments, least recently used first, until the rest fits into
+// room bytes. It never removes kept. It ignores folders that cannot be removed: if the disk is
+// full, unpacking fails.
 func makeRoom(dir string, room int64, kept string) {
 	var all []unpacked
 	total := int64(0)
 	folders, _ := fs.Glob(os.DirFS(dir), "*/*")
-	for _, name := range folders { // also what was not unpacked to its end
+	for _, name := range folders { // includes incompletely unpacked models
 		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
 		if err != nil || filepath.Base(path) == dataDir || path == kept {
@@ -89,12 +90,12 @@ func makeRoom(dir string, room int64, kept string) {
 	}
 }
 
-// sizeOf is what a folder takes on the disk.
+// sizeOf returns the disk space of a folder.
 func sizeOf(dir string) int64 {
 	total := int64(0)
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // it goes while others look
+			return nil // the file was removed during the walk
 		}
 		total += diskBlock
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
@@ -105,8 +106,8 @@ func sizeOf(dir string) int64 {
 	return total
 }
 
-// intact reports whether the model of a digest is still what was unpacked. If it is not, it is
-// unpacked anew when it is wanted next.
+// intact reports whether the unpacked model with a digest is unchanged. If it has changed, the next
+// use unpacks it again.
 func (m *models) intact(ctx context.Context, digest string) (bool, error) {
 	packed, err := m.Engine.Files.Get(ctx, []string{digest})
 	if err != nil {
@@ -119,7 +120,7 @@ func (m *models) intact(ctx context.Context, digest string) (bool, error) {
 	return whole, nil
 }
 
-// tidy removes models that nobody needs any more, but for one that is used now.
+// tidy removes models that are no longer needed, except the model in use.
 func (m *models) tidy(ctx context.Context, root, used string) error {
 	needed, err := m.Definitions.Bundles(ctx)
 	if err != nil {
@@ -138,7 +139,7 @@ func (m *models) tidy(ctx context.Context, root, used string) error {
 	return nil
 }
 
-// shown returns problems with places as the authors of a model know them.
+// shown returns problems with the file names that the authors of a model know.
 func shown(problems []diag.Problem, m bundle.Opened) []diag.Problem {
 	out := slices.Clone(problems)
 	for i := range out {

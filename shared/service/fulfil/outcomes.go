@@ -10,30 +10,30 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// outcomes reads what became of the resources of instances.
+// outcomes reads the outcomes of the resources of instances.
 type outcomes struct {
 	*Config
 	memory *memory
 }
 
-// of returns what became of the resources of an instance, and of those that it follows.
+// of returns the outcome of the resources of an instance and of those that it follows.
 func (o *outcomes) of(
 	rec *inventory.Record, rows map[resource.ID]*state.Row,
 ) lifecycle.Outcome {
 	return outcome(o.memory.sets[rec.ID], idsOf(rec.Follows), rows)
 }
 
-// outcome returns what became of an instance's own resources, and of those that it follows: failed
-// if one has and nothing goes on.
+// outcome combines the outcomes of the own and the followed resources of an instance. The result is
+// pending if any of them is in progress, else failed if any of them failed.
 func outcome(own, followed []resource.ID, rows map[resource.ID]*state.Row) lifecycle.Outcome {
 	failed := false
 	for i, id := range slices.Concat(own, followed) {
 		row := rows[id]
 		if i >= len(own) && (row == nil || row.Orphaned) {
-			continue // nobody wants it any more
+			continue // it is no longer wanted
 		}
 		if row == nil {
-			failed = true // it has left the model
+			failed = true // the resource has left the model
 			continue
 		}
 		switch status := row.Status(); {
@@ -50,8 +50,8 @@ func outcome(own, followed []resource.ID, rows map[resource.ID]*state.Row) lifec
 	return lifecycle.Deployed
 }
 
-// resources returns the resources of an instance. Where the record does not say it, they are looked
-// for, all at once.
+// resources returns the resources of an instance. If the record does not name them, it scans for
+// the resources of all instances.
 func (o *outcomes) resources(
 	ctx context.Context, rec *inventory.Record,
 ) ([]resource.ID, error) {
@@ -87,11 +87,11 @@ func idsOf(names []string) []resource.ID {
 	return out
 }
 
-// page is how many rows are read at once.
+// page is the number of rows that are read in one call.
 const page = 5000
 
-// scan calls f for each resource that is wanted, also for those that left the model, with its set
-// or "".
+// scan calls f for each resource whose row is wanted, with its set or "". The rows include
+// resources that have left the model.
 func (o *outcomes) scan(
 	ctx context.Context, wanted func(row *state.Row) bool, f func(row *state.Row, set string),
 ) error {
@@ -114,7 +114,7 @@ func (o *outcomes) scan(
 	}
 }
 
-// each calls f for resources that are wanted, with the set of each or "".
+// each calls f for resources in the model, with the set of each or "".
 func (o *outcomes) each(
 	ctx context.Context, ids []resource.ID, f func(row *state.Row, set string),
 ) error {
@@ -132,7 +132,7 @@ func (o *outcomes) each(
 	return nil
 }
 
-// rowsOf returns the rows of the resources of instances.
+// rowsOf returns the rows of the own and followed resources of instances.
 func (o *outcomes) rowsOf(
 	ctx context.Context, of []*inventory.Record,
 ) (map[resource.ID]*state.Row, error) {

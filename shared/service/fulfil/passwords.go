@@ -11,8 +11,8 @@ import (
 	"southbound/shared/service/bundle"
 )
 
-// passwords returns who keeps the passwords of one compile of a model, and where it says what was
-// in its way: a model could not go on, and there is nothing wrong with it.
+// passwords returns the store of passwords for one compile of a model, and a pointer to its first
+// error. Such an error stops the compile without being a fault of the model.
 func (c *compiler) passwords(m bundle.Opened) (p std.Passwords, lost *error) {
 	lost = new(error)
 	keeps := c.Passwords
@@ -22,8 +22,8 @@ func (c *compiler) passwords(m bundle.Opened) (p std.Passwords, lost *error) {
 	return &watched{Passwords: keeps, lost: lost}, lost
 }
 
-// ownPasswords returns the passwords of a model in the data of its project, which those of this
-// environment stand in for.
+// ownPasswords returns the passwords in the data folder of the project. If that is the data folder
+// of this environment, it returns these passwords alone; otherwise it combines both.
 func (c *compiler) ownPasswords(m bundle.Opened) std.Passwords {
 	own := filepath.Join(filepath.Dir(m.Main), dataDir)
 	here := filepath.Join(c.Dir, c.Env, dataDir)
@@ -35,8 +35,8 @@ func (c *compiler) ownPasswords(m bundle.Opened) std.Passwords {
 	return &both{Passwords: std.PasswordsIn(own), here: std.PasswordsIn(here)}
 }
 
-// both are the passwords of a project, and those of this environment. What orders have come to use
-// is in both, so that it stays the same when the project has moved, or gets data only later.
+// both combines the passwords of a project and of this environment. It copies used passwords to
+// both stores, so that they survive if the project moves or gets its data folder later.
 type both struct {
 	std.Passwords
 	here std.Passwords
@@ -64,7 +64,7 @@ func (b *both) Make(ctx context.Context, name, password string) (string, error) 
 	return b.here.Make(ctx, name, made)
 }
 
-// watched are passwords of which an error is kept.
+// watched keeps the first error of passwords.
 type watched struct {
 	std.Passwords
 
@@ -72,9 +72,9 @@ type watched struct {
 	lost *error
 }
 
-// note keeps an error, which it returns.
+// note keeps an error, and returns it.
 func (w *watched) note(err error) error {
-	if err != nil && fault.KindOf(err) == fault.Unknown { // of the operating system
+	if err != nil && fault.KindOf(err) == fault.Unknown { // an error of the operating system
 		err = fault.Wrap(fault.Unavailable, "keep passwords", err)
 	}
 	w.mu.Lock()

@@ -21,18 +21,19 @@ import (
 	"southbound/shared/service/preview"
 )
 
-// Previewer compiles what orders and models would come to. It writes nothing, needs no turn, and may
-// work beside a worker. A Config without Compile unpacks models in a folder of its own.
+// Previewer compiles previews of orders and models. It writes nothing and needs no turn, so it can
+// run beside a worker. If Config has no Compile, it unpacks models into its own folder.
 type Previewer struct {
 	Config
-	// Forgets: passwords that models have made are not read; a preview makes others.
+	// Forgets means that stored passwords of models are not read. A preview then generates other
+	// passwords.
 	Forgets bool
 }
 
-// maxSteps is how many steps of a lifecycle a preview follows.
+// maxSteps is the number of steps of a lifecycle that a preview follows.
 const maxSteps = 50
 
-// session is the parts of a worker that one preview uses.
+// session returns the worker of one preview, and a function that removes its folder.
 func (p *Previewer) session(env string) (*Worker, func(), error) {
 	c := p.Config
 	c.Env, c.Preview = env, true
@@ -49,7 +50,7 @@ func (p *Previewer) session(env string) (*Worker, func(), error) {
 	return New(c), func() { _ = os.RemoveAll(dir) }, nil
 }
 
-// readPasswords makes passwords that are forgotten with it.
+// readPasswords reads stored passwords, and keeps new ones in memory only.
 type readPasswords struct {
 	std.Passwords
 	mu   sync.Mutex
@@ -79,7 +80,7 @@ func (r *readPasswords) Make(_ context.Context, name, password string) (string, 
 	return r.made[name], nil
 }
 
-// Order returns what an order would come to: its change is made, and not written.
+// Order returns the preview of an order from its change, which is not written.
 func (p *Previewer) Order(
 	ctx context.Context, env string, c inventory.Change,
 ) (preview.Outcome, error) {
@@ -109,7 +110,7 @@ type ordered struct {
 	out preview.Outcome
 }
 
-// step does the first task; false: there is none.
+// step does the next task; false: there is none.
 func (o *ordered) step(ctx context.Context) (bool, error) {
 	rec := &o.out.Record
 	for _, kind := range []inventory.TaskKind{
@@ -140,7 +141,7 @@ func (o *ordered) advance(ctx context.Context, t inventory.Task, e lifecycle.Eve
 	return err
 }
 
-// compile compiles the model for the task, with what it says of read-only attributes.
+// compile compiles the model for a task, and applies the read-only attributes that the model sets.
 func (o *ordered) compile(
 	ctx context.Context, t inventory.Task, set lifecycle.Set, validating bool,
 ) (*compiled, error) {
@@ -186,7 +187,7 @@ func (o *ordered) validates(ctx context.Context, t inventory.Task) error {
 	return o.advance(ctx, t, lifecycle.Validated{Version: t.Number, Failed: failed})
 }
 
-// failed notes the problems of a compile; an error is about what surrounds it.
+// failed notes the problems of a compile. It returns an error whose cause is outside of the order.
 func (o *ordered) failed(ctx context.Context, err error) (bool, error) {
 	if err == nil {
 		return false, nil
@@ -228,7 +229,8 @@ func (o *ordered) exports(ctx context.Context, t inventory.Task) error {
 	return o.advance(ctx, t, lifecycle.Resources{Desired: t.Number, Outcome: outcome})
 }
 
-// hindered returns an error that is not about the model or the order; nil: it is about them.
+// hindered returns an error whose cause is outside of the model and the order; nil for other
+// errors.
 func hindered(ctx context.Context, err error) error {
 	var other *elsewhere
 	if errors.As(err, &other) {
@@ -241,7 +243,7 @@ func hindered(ctx context.Context, err error) error {
 	return nil
 }
 
-// requested returns the export of a compile.
+// requested returns the export request for the result of a compile.
 func requested(
 	ctx context.Context, by *compiler, c *compiled, t inventory.Task,
 ) (deploy.Export, error) {
@@ -267,8 +269,8 @@ func changesIn(planned []deploy.PlannedChange) []deploy.PlannedChange {
 	})
 }
 
-// Model returns what instances would come to with a model that is stored and not offered, in the
-// order of their ids.
+// Model returns previews of instances with a model that is stored and not yet offered, in the order
+// of ids.
 func (p *Previewer) Model(
 	ctx context.Context, env, bundle string, services []definition.Service, ids []string,
 ) ([]preview.Outcome, error) {
@@ -303,7 +305,7 @@ type modelled struct {
 	offers map[keptKey]definition.Kept // by name and version
 	out    []preview.Outcome
 	jobs   []job
-	at     map[string]int // of instances in out
+	at     map[string]int // the indexes of instances in out
 }
 
 func (v *modelled) all(ctx context.Context, ids []string) ([]preview.Outcome, error) {
@@ -332,7 +334,7 @@ func (v *modelled) all(ctx context.Context, ids []string) ([]preview.Outcome, er
 	return v.out, v.resources(ctx)
 }
 
-// moved returns an instance as it would be.
+// moved returns the preview of an instance after its move.
 func (v *modelled) moved(ctx context.Context, rec inventory.Record) (preview.Outcome, error) {
 	out := preview.Outcome{Record: rec, Path: []string{rec.State}}
 	has, err := v.defs.of(ctx, &rec, rec.Definition)
@@ -366,7 +368,8 @@ func (v *modelled) moved(ctx context.Context, rec inventory.Record) (preview.Out
 	return out, nil
 }
 
-// resources fills in what resources would change: of all at once, and of each alone if that fails.
+// resources fills in the changes of resources. It plans all instances together. If that fails, it
+// plans each instance alone.
 func (v *modelled) resources(ctx context.Context) error {
 	if len(v.jobs) == 0 {
 		return nil

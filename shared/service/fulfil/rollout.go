@@ -12,7 +12,7 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// roller moves instances to the definitions and models that rollouts have asked for.
+// roller moves instances to the definitions and models that rollouts request.
 type roller struct {
 	*Config
 	batches
@@ -20,13 +20,13 @@ type roller struct {
 	compiler *compiler
 }
 
-// moving is a move that is prepared: the instance as it will be.
+// moving is a prepared move: the job, and the instance after the move.
 type moving struct {
 	job
 	change inventory.Change
 }
 
-// roll moves the instances that ask for one model.
+// roll moves the instances of the first model that rollouts request.
 func (r *roller) roll(ctx context.Context) error {
 	var groups []group
 	var all error
@@ -66,14 +66,14 @@ func (r *roller) roll(ctx context.Context) error {
 	}))
 }
 
-// busy reports whether something else is to be done with an instance first.
+// busy reports whether an instance has tasks that precede a move.
 func busy(rec *inventory.Record) bool {
 	return rec.Validating != "" || slices.ContainsFunc(rec.Tasks, func(t inventory.Task) bool {
 		return t.Kind != inventory.TaskRollout && t.Kind != inventory.TaskWatch
 	})
 }
 
-// prepared returns the move of an instance; nil: there is nothing to move any more.
+// prepared returns the move of an instance; nil: there is nothing left to move.
 func (r *roller) prepared(ctx context.Context, j job) (*moving, error) {
 	now, err := r.defs.of(ctx, j.rec, j.rec.Definition)
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *roller) prepared(ctx context.Context, j job) (*moving, error) {
 	return &moving{j, c}, err
 }
 
-// before returns an instance as it was before its last move, if it is to be brought back.
+// before returns an instance as it was before its last move, if the rollout returns it there.
 func (r *roller) before(ctx context.Context, rec *inventory.Record) (*inventory.Record, error) {
 	if !rec.Rolling.Back || rec.Rollout == nil {
 		return nil, nil
@@ -104,8 +104,8 @@ func (r *roller) before(ctx context.Context, rec *inventory.Record) (*inventory.
 	return inventory.Before(ctx, r.Instances, r.Env, rec)
 }
 
-// move compiles instances as they will be, and writes that they are moved: their resources are
-// exported next.
+// move compiles instances in their new form, and records that they have moved. The next round
+// exports their resources.
 func (r *roller) move(
 	ctx context.Context, digest string, jobs []job, moves map[string]*moving,
 ) error {
@@ -130,7 +130,7 @@ func (r *roller) move(
 	return r.results.write(ctx, changes)
 }
 
-// fits returns why what a compile came to could not be deployed beside everything else.
+// fits returns why the result of a compile could not be deployed beside the other resources.
 func (r *roller) fits(ctx context.Context, c *compiled) error {
 	m, err := r.compiler.deployable(ctx, c)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *roller) fits(ctx context.Context, c *compiled) error {
 	return r.compiler.taken(ctx, c, err)
 }
 
-// refused writes why an instance is not moved: it stays as it is.
+// refused records why an instance was not moved. The instance stays as it is.
 func (r *roller) refused(ctx context.Context, j job, problems []diag.Problem) error {
 	c := inventory.Unasked(*j.rec)
 	c.Record.Problems = said(problems)
@@ -152,8 +152,7 @@ func (r *roller) refused(ctx context.Context, j job, problems []diag.Problem) er
 	return r.write(ctx, c)
 }
 
-// failed refuses a move for an error that is about the instance, and leaves it to the next round for
-// another one.
+// failed rejects a move for an error of the instance. For any other error it postpones the move.
 func (r *roller) failed(ctx context.Context, j job, err error) error {
 	if outside(ctx, err) && fault.KindOf(err) != fault.Conflict {
 		return r.results.postpone(j.rec, err)
@@ -165,8 +164,8 @@ func (r *roller) write(ctx context.Context, c inventory.Change) error {
 	return r.results.write(ctx, []inventory.Change{c})
 }
 
-// bundle returns the model that a set of an instance is compiled with. A pin counts for the sets
-// that have the definition of the instance.
+// bundle returns the bundle that compiles a set of an instance. A pin applies to the sets that were
+// made for the definition of the instance.
 func (d *definitions) bundle(
 	ctx context.Context, rec *inventory.Record, set lifecycle.Set,
 ) (string, error) {

@@ -10,7 +10,7 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// round is the work on instances that were read at one time, by who does it.
+// round is the work on instances that were read at one time, grouped by the part that does it.
 type round struct {
 	agenda   *agenda
 	results  *results
@@ -20,8 +20,8 @@ type round struct {
 	watch    *watcher
 }
 
-// round returns a round with nothing to do yet. Several of one visit have the same definitions, and
-// know which instances were left.
+// round returns a round without instances. The rounds of one visit share their definitions, and the
+// instances that were left.
 func (w *Worker) round(defs *definitions, left map[string]bool) *round {
 	a := &agenda{Config: &w.Config, left: left}
 	out := &results{
@@ -44,21 +44,22 @@ func (w *Worker) round(defs *definitions, left map[string]bool) *round {
 	}
 }
 
-// agenda is what a round has to do.
+// agenda is the list of instances that a round works on.
 type agenda struct {
 	*Config
 	due []*inventory.Record
-	// left are those of which only the resources can be looked at now: the rest waits until Due.
+	// left are the instances with postponed tasks. Until Due, only the outcomes of their resources
+	// are checked.
 	left map[string]bool
 }
 
-// job is a task of an instance that is worked on.
+// job is a task of an instance in the current round.
 type job struct {
 	rec  *inventory.Record
 	task inventory.Task
 }
 
-// jobs returns the tasks of a kind, one of each instance that fits.
+// jobs returns the tasks of a kind that can be done, one of each instance.
 func (a *agenda) jobs(kind inventory.TaskKind) []job {
 	var out []job
 	for _, rec := range a.due {
@@ -90,7 +91,7 @@ func (a *agenda) done(id string) {
 	a.due = slices.DeleteFunc(a.due, func(rec *inventory.Record) bool { return rec.ID == id })
 }
 
-// waits reports whether an instance that is gone has still something to let go of.
+// waits reports whether a deleted instance still has tasks that must be done before TaskGone.
 func waits(rec *inventory.Record) bool {
 	return has(rec, inventory.TaskExport) || has(rec, inventory.TaskContinue)
 }
@@ -105,8 +106,9 @@ func has(rec *inventory.Record, kind inventory.TaskKind) bool {
 	return false
 }
 
-// first does what is first to be done: what is accepted, then what is asked for, as an order is
-// validated against all that was accepted before it, and then what rollouts ask for.
+// first does the most urgent kind of task: exports of accepted orders before validations of new
+// ones, and rollouts last. Exports come first because an order is validated against everything that
+// was accepted before it.
 func (r *round) first(ctx context.Context) error {
 	switch {
 	case r.agenda.any(inventory.TaskContinue) || r.agenda.any(inventory.TaskGone):

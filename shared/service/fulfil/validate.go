@@ -10,7 +10,7 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// validator validates what is ordered, and records what came of it.
+// validator validates orders, and records the results.
 type validator struct {
 	*Config
 	batches
@@ -26,7 +26,7 @@ func (v *validator) validate(ctx context.Context) error {
 	if err = errors.Join(failed, err); len(groups) == 0 {
 		return err
 	}
-	// Other models have their turn when what is accepted now is in the model.
+	// The next rounds validate for other models, after the accepted orders are in the model.
 	first := groups[0]
 	together := func(jobs []job) error {
 		c, err := v.compiler.compile(ctx, first.digest, jobs, true)
@@ -43,8 +43,8 @@ func (v *validator) validate(ctx context.Context) error {
 	}))
 }
 
-// allowed returns the jobs whose candidates may become active. The others fail at once: a promotion
-// that modifiers forbid leads nowhere if it comes by itself after the validation.
+// allowed returns the jobs whose candidates may become active. The other jobs fail immediately:
+// their promotion would be rejected if an automatic transfer did it after the validation.
 func (v *validator) allowed(ctx context.Context, jobs []job) ([]job, error) {
 	var out []job
 	var all error
@@ -68,7 +68,7 @@ func (v *validator) allowed(ctx context.Context, jobs []job) ([]job, error) {
 	return out, all
 }
 
-// fits says why what a compile came to could not be deployed beside all that is.
+// fits returns why the result of a compile could not be deployed beside the other resources.
 func (v *validator) fits(ctx context.Context, c *compiled) error {
 	m, err := v.compiler.deployable(ctx, c)
 	if err != nil || len(m.Resources) == 0 {
@@ -78,7 +78,7 @@ func (v *validator) fits(ctx context.Context, c *compiled) error {
 	return v.compiler.taken(ctx, c, err)
 }
 
-// validated writes that jobs were validated, with what the model has said of the instances.
+// validated records that jobs were validated, with the attributes that the model has set.
 func (v *validator) validated(ctx context.Context, c *compiled, jobs []job) error {
 	if err := v.results.suggest(ctx, c.services.Suggestions); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (v *validator) validated(ctx context.Context, c *compiled, jobs []job) erro
 	return v.results.write(ctx, changes)
 }
 
-// invalid writes that the compile of a job has failed.
+// invalid records that the validation of a job has failed.
 func (v *validator) invalid(ctx context.Context, j job, problems []diag.Problem) error {
 	rec := j.rec.Finish(j.task)
 	rec.Problems = said(problems)

@@ -13,16 +13,17 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Visit does what instances have to do, and what follows from it, until nothing of it can be done
-// now: those that are named and, if all is set, all others that have something to do. Of those that
-// are named and have nothing to do it is looked what has become of their resources since they were
-// deployed, and so it is of those that follow these, or what is in no set (inventory.Shared).
-// Nothing is begun after a time, unless that is zero: what is left then is returned. One instance
-// at which something fails keeps no other from going on. Others may have been at work since the
-// last Visit, or still be: the one that has begun last exports.
+// Visit does the tasks of instances, and their follow-up tasks, until none can be done now. It
+// covers the instances ids and, if all is set, all other instances with due tasks. Named instances
+// without a task get the outcomes of their resources since the deployment. So do instances that
+// follow these resources, or resources in no set (inventory.Shared).
 //
-// What a process was told of instances that it has not written itself is not remembered between
-// visits, so a visit that ends in the middle leaves what a crash of Round leaves.
+// Visit starts no round after until, unless until is zero. It returns the ids of the instances with
+// remaining tasks. A failure at one instance does not stop the others. Other workers may have run
+// since the last Visit, or may still run: only the worker that began last exports.
+//
+// A process forgets between visits what it learned about instances but did not write. A visit that
+// stops halfway therefore leaves the same state as a crash of Round.
 func (w *Worker) Visit(
 	ctx context.Context, ids []string, all bool, until time.Time,
 ) ([]string, error) {
@@ -49,21 +50,20 @@ func (w *Worker) Visit(
 			failed = errors.Join(failed, r.watch.watch(ctx))
 		}
 		if len(r.results.wrote) == 0 && !r.results.moved || ctx.Err() != nil {
-			return nil, failed // all that is left waits for something else
+			return nil, failed // all remaining tasks wait for something else
 		}
 		due = r.results.next(due)
 	}
 }
 
-// visited returns instances that are named and, if all is set, those that are due. Of those that
-// have no task, and of those that follow what is named, the lifecycle is told what has become of
-// their resources.
+// visited returns the named instances and, if all is set, the instances that are due. It reports
+// the outcomes of resources to instances without a task, and to the followers of named instances.
 func (w *Worker) visited(
 	ctx context.Context, ids []string, all bool,
 ) ([]inventory.Record, error) {
 	v := &visit{Worker: w, known: map[string]bool{inventory.Shared: true}}
 	if all {
-		if err := w.lookAgain(ctx); err != nil { // what follows from it is due at once
+		if err := w.lookAgain(ctx); err != nil { // its results are due immediately
 			return nil, err
 		}
 		var err error
@@ -89,14 +89,14 @@ func (w *Worker) visited(
 	return append(v.due, told...), err
 }
 
-// visit is what a Visit begins with.
+// visit collects the instances that a Visit starts with.
 type visit struct {
 	*Worker
 	known     map[string]bool
-	due, idle []inventory.Record // that have a task, and that have none
+	due, idle []inventory.Record // with a task, and without one
 }
 
-// read reads instances that are not known yet.
+// read reads instances that were not read yet.
 func (v *visit) read(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		if v.known[id] {
@@ -105,7 +105,7 @@ func (v *visit) read(ctx context.Context, ids []string) error {
 		v.known[id] = true
 		rec, err := v.Instances.Instance(ctx, v.Env, id)
 		switch {
-		case fault.KindOf(err) == fault.NotFound: // a set of something else
+		case fault.KindOf(err) == fault.NotFound: // the set belongs to no instance
 		case err != nil:
 			return err
 		case len(rec.Tasks) > 0:
@@ -117,8 +117,8 @@ func (v *visit) read(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// tellOutcomes tells the lifecycles of instances that have no task what has become of their
-// resources, and returns those that have one then.
+// tellOutcomes reports the outcomes of resources to instances without a task. It returns the
+// instances that were written.
 func (w *Worker) tellOutcomes(
 	ctx context.Context, idle []inventory.Record,
 ) ([]inventory.Record, error) {
@@ -146,7 +146,7 @@ func (w *Worker) tellRows(
 	for i := range idle {
 		rec := idle[i]
 		if rec.Exported != 0 && rec.Exported != rec.Desired {
-			continue // what is deployed is not what it wants
+			continue // the deployed resources are not those that the instance wants
 		}
 		outcome := w.outcomes.of(&rec, byID)
 		if outcome == lifecycle.Pending || outcome == rec.Outcome {
@@ -164,9 +164,8 @@ func (w *Worker) tellRows(
 	return out.next(nil), all
 }
 
-// ready reports whether an instance has something that can be done now. What became of resources
-// can always be looked at, but where it is certain that something is yet to be run, and a notice
-// follows.
+// ready reports whether an instance has a task that can be done now. Outcomes can always be
+// checked, unless a run is certain to follow and to send a notice.
 func (w *Worker) ready(rec *inventory.Record) bool {
 	if _, later := w.memory.later[rec.ID]; later {
 		return false

@@ -9,17 +9,19 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Bounds of how often resources are looked at: after a part of the time that they have taken.
+// The pauses between checks of resources: 1/lookPart of the time that they have taken so far,
+// within bounds.
 const (
 	firstLook = 100 * time.Millisecond
 	lastLook  = 5 * time.Second
 	lookPart  = 8
-	// Where whoever runs them sends a notice, they are for resources whose notice was lost.
+	// The bounds if the deploying process sends notices. The checks then only recover from lost
+	// notices.
 	firstUnnotified = time.Minute
 	lastUnnotified  = 10 * time.Minute
 )
 
-// watcher watches what becomes of what was exported, and tells the lifecycles.
+// watcher checks the progress of exported resources, and reports it to the lifecycles.
 type watcher struct {
 	*Config
 	agenda   *agenda
@@ -27,7 +29,7 @@ type watcher struct {
 	outcomes *outcomes
 }
 
-// watch looks what became of the resources of instances, and tells their lifecycles.
+// watch checks the outcomes of the resources of instances, and reports them to their lifecycles.
 func (w *watcher) watch(ctx context.Context) error {
 	jobs := w.agenda.jobs(inventory.TaskWatch)
 	of := make([]*inventory.Record, len(jobs))
@@ -44,7 +46,7 @@ func (w *watcher) watch(ctx context.Context) error {
 		outcome := w.outcomes.of(j.rec, byID)
 		if outcome == lifecycle.Pending {
 			if j.rec.Due.After(w.now()) {
-				continue // it has been looked at just now, or whoever runs them notifies
+				continue // the last check was recent, or a notice will follow
 			}
 			rec := *j.rec
 			rec.Due = w.now().Add(w.pause(&rec))
@@ -55,7 +57,7 @@ func (w *watcher) watch(ctx context.Context) error {
 			Desired: j.task.Number, Outcome: outcome,
 		})
 		if err != nil {
-			// it keeps no other from going on
+			// the other instances go on
 			all = errors.Join(all, w.results.postpone(j.rec, err))
 			continue
 		}
@@ -65,12 +67,12 @@ func (w *watcher) watch(ctx context.Context) error {
 	return errors.Join(all, w.results.write(ctx, changes))
 }
 
-// pause is how long to wait before the resources of an instance are looked at again.
+// pause returns the time until the next check of the resources of an instance.
 func (w *watcher) pause(rec *inventory.Record) time.Duration {
 	switch {
 	case w.Deploy != nil:
 		return firstLook
-	case w.Notified && len(rec.Follows) > 0: // whoever runs what is not its own does not notify
+	case w.Notified && len(rec.Follows) > 0: // runs of followed resources send no notice to this instance
 		return firstUnnotified
 	case w.Notified:
 		return min(max(w.now().Sub(rec.Updated)/lookPart, firstUnnotified), lastUnnotified)

@@ -14,13 +14,13 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// became are the resources that an instance became in a compile, and where the model makes them.
+// became holds the resources of an instance after a compile, and their positions in the model.
 type became struct {
 	ids    []resource.ID
-	places []diag.Pos // as inventory.Record has them
+	places []diag.Pos // in the form of inventory.Record.Places
 }
 
-// setsOf returns the resources of a model, by their sets.
+// setsOf returns the resources of a model by set.
 func setsOf(m *model.Model, of bundle.Opened) map[string]became {
 	out, last := map[string]became{}, map[string]diag.Pos{}
 	for i := range m.Resources {
@@ -38,11 +38,11 @@ func setsOf(m *model.Model, of bundle.Opened) map[string]became {
 	return out
 }
 
-// maxNoted bounds the ids of resources that a record names, and the places of these: where there
-// are more, ids are looked for, and places are not known.
+// maxNoted is the size in bytes of the resource ids in a record, and of their places. If the ids
+// exceed it, they are found by a scan. If the places exceed it, they are unknown.
 const maxNoted = 32 << 10
 
-// note has a record name the resources of its instance.
+// note stores the resources of an instance in its record.
 func (b became) note(r *inventory.Record) {
 	r.Resources, r.Places = noted(b.ids), nil
 	text, err := json.Marshal(b.places)
@@ -52,7 +52,7 @@ func (b became) note(r *inventory.Record) {
 	}
 }
 
-// noted returns ids of resources as a record names them; nil where they are too many.
+// noted returns resource ids in the form of a record; nil if they exceed maxNoted.
 func noted(ids []resource.ID) []string {
 	out, n := make([]string, len(ids)), 0
 	for i, id := range ids {
@@ -64,8 +64,8 @@ func noted(ids []resource.ID) []string {
 	return out
 }
 
-// sayWhy says in a record, and in the event of its change, which resources keep the instance
-// from being as wanted; if none does, that nothing is wrong.
+// sayWhy records in an instance, and in the event of the change, which resources failed. If the
+// outcome is not failed, it clears the problems of the record.
 func (o *outcomes) sayWhy(
 	c *inventory.Change, outcome lifecycle.Outcome, rows map[resource.ID]*state.Row,
 ) {
@@ -77,8 +77,8 @@ func (o *outcomes) sayWhy(
 	explain(c, problems)
 }
 
-// unwell returns what is wrong with the resources of an instance and with those that it follows,
-// with their places in the model: first what has failed itself.
+// unwell returns the problems of the resources of an instance and of those that it follows, with
+// their places in the model. Resources that failed themselves come first.
 func (o *outcomes) unwell(rec *inventory.Record, rows map[resource.ID]*state.Row) []diag.Problem {
 	type one struct {
 		diag.Problem
@@ -90,7 +90,7 @@ func (o *outcomes) unwell(rec *inventory.Record, rows map[resource.ID]*state.Row
 	for i, id := range slices.Concat(own, idsOf(rec.Follows)) {
 		row := rows[id]
 		if i >= len(own) && (row == nil || row.Orphaned) {
-			continue // nobody wants it any more
+			continue // it is no longer wanted
 		}
 		p, rank := failureOf(row)
 		if p.Message == "" {
@@ -107,8 +107,8 @@ func (o *outcomes) unwell(rec *inventory.Record, rows map[resource.ID]*state.Row
 	return out
 }
 
-// failureOf says why a resource is not as wanted, and how far that is from what is wrong itself;
-// without a message it is as wanted.
+// failureOf returns why a resource is not as wanted, with a rank: 0 for a cause, and more for its
+// consequences. The message is empty if the resource is as wanted.
 func failureOf(row *state.Row) (diag.Problem, int) {
 	if row == nil {
 		return diag.Problem{

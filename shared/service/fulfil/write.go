@@ -16,23 +16,23 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// results records what a round came to: in instances, and in the parameters that models suggest.
+// results writes the results of a round to instances, and to the parameters that models suggest.
 type results struct {
 	*Config
 	agenda    *agenda
 	defs      *definitions
 	memory    *memory
 	following *following
-	// wrote are the records that were written, and lost those that somebody else has changed.
+	// wrote are the written records. lost are the records that another writer has changed.
 	wrote map[string]inventory.Record
 	lost  map[string]bool
-	// moved says that others have chosen values meanwhile: what was to be written is compiled
-	// again.
+	// moved means that other writers have chosen values since the compile. The unwritten instances
+	// are compiled again.
 	moved bool
 }
 
-// advance returns the change that an event makes of an instance. A promotion that modifiers forbid
-// makes what it follows from a failure.
+// advance returns the change of an instance for an event. If modifiers forbid the promotion after a
+// successful validation, the validation counts as failed.
 func (o *results) advance(
 	ctx context.Context, rec inventory.Record, e lifecycle.Event,
 ) (inventory.Change, error) {
@@ -59,7 +59,7 @@ const (
 	maxMessage  = 2000
 )
 
-// said returns problems as they are stored: the first ones, with messages of some length.
+// said returns the stored form of problems: at most maxProblems, with truncated messages.
 func said(problems []diag.Problem) json.RawMessage {
 	out := slices.Clone(problems[:min(len(problems), maxProblems)])
 	for i := range out {
@@ -75,7 +75,7 @@ func said(problems []diag.Problem) json.RawMessage {
 	return b
 }
 
-// explain says in the event of a change why it was made, and adds one if there is none.
+// explain adds problems to the event of a change. If the change has no event, explain adds one.
 func explain(c *inventory.Change, problems []diag.Problem) {
 	if len(problems) == 0 {
 		return
@@ -93,8 +93,8 @@ func explain(c *inventory.Change, problems []diag.Problem) {
 	e.More, _ = json.Marshal(map[string]json.RawMessage{"problems": said(problems)})
 }
 
-// stuck returns the change that says what keeps an instance from going on. It is tried again: what
-// it waits for may change.
+// stuck returns the change that records why an instance cannot proceed. The task is tried again
+// later, because the cause may go away.
 func (o *results) stuck(rec *inventory.Record, problems []diag.Problem) inventory.Change {
 	o.agenda.left[rec.ID] = true
 	c := inventory.Change{Record: *rec}
@@ -105,20 +105,20 @@ func (o *results) stuck(rec *inventory.Record, problems []diag.Problem) inventor
 	return c
 }
 
-// postpone has what an instance needs tried again later, and returns the error.
+// postpone delays the tasks of an instance, and returns the error.
 func (o *results) postpone(rec *inventory.Record, err error) error {
 	o.memory.later[rec.ID] = o.now().Add(retryAfter)
 	return err
 }
 
-// wait has jobs tried again later, since something around them fails, and says so at the instances,
-// once. It returns the error.
+// wait postpones jobs after a fault outside of them, and records the fault in their instances once.
+// It returns the fault.
 func (o *results) wait(ctx context.Context, jobs []job, why error) error {
 	for _, j := range jobs {
 		_ = o.postpone(j.rec, nil)
 	}
 	switch kind := fault.KindOf(why); {
-	case ctx.Err() != nil, kind == fault.Canceled, kind == fault.Conflict: // another one is at work
+	case ctx.Err() != nil, kind == fault.Canceled, kind == fault.Conflict: // another worker is running
 		return why
 	}
 	problems := problemsOf(why)
@@ -133,16 +133,17 @@ func (o *results) wait(ctx context.Context, jobs []job, why error) error {
 		}
 	}
 	if len(changes) > 0 {
-		_ = o.write(ctx, changes) // what is in the way may be in the way of this, too
+		_ = o.write(ctx, changes) // the fault may affect this write too
 	}
 	return why
 }
 
-// write stores changes of instances, and takes these off the agenda. What somebody else has
-// changed meanwhile is left, and so is what may not have been written: it is read anew.
+// write stores changes of instances, and takes these instances off the agenda. It skips records
+// that another writer has changed. It marks records as lost if their write may have failed, so that
+// they are read again.
 func (o *results) write(ctx context.Context, changes []inventory.Change) error {
 	var all error
-	moved := map[string]int64{} // how often a generation was moved here
+	moved := map[string]int64{} // the number of moves of each generation in this call
 	for part := range slices.Chunk(changes, inventory.MaxChanges) {
 		for i := range part {
 			if len(part[i].Record.Tasks) == 0 {
@@ -155,7 +156,7 @@ func (o *results) write(ctx context.Context, changes []inventory.Change) error {
 		case err == nil, inventory.IsMoved(err):
 		case ofOne(err):
 			all = errors.Join(all, o.writeEach(ctx, part, moved))
-		default: // nobody knows whether they were written
+		default: // it is unknown whether they were written
 			all = errors.Join(all, err)
 			o.following.forget()
 			for i := range part {
@@ -166,8 +167,8 @@ func (o *results) write(ctx context.Context, changes []inventory.Change) error {
 	return all
 }
 
-// ofOne reports whether changes that could not be stored at once may be stored one by one: one of
-// them cannot be, or they are too much.
+// ofOne reports whether changes that failed together may succeed one by one. That is so if one of
+// them is invalid, or if together they are too large.
 func ofOne(err error) bool {
 	switch fault.KindOf(err) {
 	case fault.Conflict, fault.Refused, fault.Invalid:
@@ -195,7 +196,8 @@ func (o *results) writeEach(
 	return all
 }
 
-// writeOnce stores changes at once, under generations as this worker has moved them itself.
+// writeOnce stores changes in one call. It adds the moves of this call to the generations of the
+// changes.
 func (o *results) writeOnce(
 	ctx context.Context, changes []inventory.Change, moved map[string]int64,
 ) error {
@@ -224,7 +226,7 @@ func (o *results) writeOnce(
 	return nil
 }
 
-// written notes how records are now.
+// written remembers the records as they were written.
 func (o *results) written(changes []inventory.Change, revs []int64) {
 	for i := range changes {
 		rec := changes[i].Record
@@ -235,7 +237,7 @@ func (o *results) written(changes []inventory.Change, revs []int64) {
 	}
 }
 
-// problemsOf returns what is wrong as problems.
+// problemsOf returns an error as problems.
 func problemsOf(err error) []diag.Problem {
 	if problems, _ := diag.Of(err); len(problems) > 0 {
 		return problems
@@ -248,8 +250,8 @@ func problemsOf(err error) []diag.Problem {
 	return []diag.Problem{p}
 }
 
-// tell stores in a set of a record what the model has said of its read-only attributes, and reports
-// whether that is something else than was there.
+// tell stores the read-only attributes that the model has set in a set of a record. It reports
+// whether any of them changed.
 func (o *results) tell(
 	ctx context.Context, c *compiled, rec *inventory.Record, set lifecycle.Set,
 ) (bool, error) {
@@ -291,7 +293,7 @@ func same(a, b map[string]any) bool {
 	return err == nil && other == nil && bytes.Equal(x, y)
 }
 
-// suggest stores the values that a model suggests, as parameters: a list in JSON.
+// suggest stores the values that a model suggests as parameters: a JSON list each.
 func (o *results) suggest(ctx context.Context, all []lsm.Suggestion) error {
 	var set []state.Parameter
 	for _, s := range all {
@@ -324,7 +326,7 @@ func (o *results) suggest(ctx context.Context, all []lsm.Suggestion) error {
 	return o.Engine.SetParameters(ctx, o.Env, set...)
 }
 
-// leave leaves jobs to whoever can do them, and says at the instances who that is.
+// leave postpones jobs that this worker cannot do, and records in their instances which worker can.
 func (o *results) leave(ctx context.Context, jobs []job, problems []diag.Problem) error {
 	var changes []inventory.Change
 	for _, j := range jobs {
@@ -340,8 +342,8 @@ func (o *results) leave(ctx context.Context, jobs []job, problems []diag.Problem
 	return o.write(ctx, changes)
 }
 
-// next returns what a round has left of the records that it was for, and what it has written
-// besides, in the order of the first. Whoever has changed one meanwhile sends a notice of it.
+// next returns the records for the next round: those of due that still apply, in order, then the
+// others that were written. It omits a lost record, because its writer sends a notice.
 func (o *results) next(due []inventory.Record) []inventory.Record {
 	var out []inventory.Record
 	for i := range due {
