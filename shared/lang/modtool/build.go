@@ -22,28 +22,28 @@ import (
 	"southbound/shared/lang/pep440"
 )
 
-// BuildOptions say what is built.
+// BuildOptions configure Build.
 type BuildOptions struct {
-	Output       string // the folder; "" is dist in that of the module
+	Output       string // the output folder; "" is dist in the folder of the module
 	Dev          bool   // a development build, with the time in its version
 	Wheel, Sdist bool   // neither: both
 	Now          time.Time
 }
 
-// source is a module as it is packed: its files by their paths in the package.
+// source is a module to be packed, with its files by their paths in the package.
 type source struct {
 	module  *module.Module
 	version pep440.Version
 	files   map[string][]byte // of inmanta_plugins/NAME
-	own     map[string][]byte // beside it in a source distribution
+	own     map[string][]byte // further files of a source distribution
 	setup   []byte
 }
 
-// moved are the folders of a module that its package has beside the code.
+// moved are the folders of a module that its package holds next to the code.
 var moved = []string{"model", "files", "templates"}
 
 // Build builds a wheel and a source distribution of the module in a folder, and returns the files.
-// One V1 is packed as the module V2 that Convert makes of it. It needs no Python.
+// A module V1 is packed as the module V2 into which Convert turns it. Build needs no Python.
 func (t *Tool) Build(dir string, o BuildOptions) ([]string, error) {
 	m, warnings, err := module.Open(dir)
 	t.warn(warnings)
@@ -77,7 +77,7 @@ func (t *Tool) Build(dir string, o BuildOptions) ([]string, error) {
 	return out, err
 }
 
-// distribution is how names of files of the package begin.
+// distribution returns the prefix of the names of package files.
 func (s *source) distribution() string {
 	return strings.ReplaceAll(
 		metadata.PackageOf(s.module.Name),
@@ -142,7 +142,7 @@ func readSource(m *module.Module, o BuildOptions) (*source, error) {
 	return s, nil
 }
 
-// readSetup returns the setup.cfg of the module, or what one V1 would have.
+// readSetup returns the setup.cfg of the module; for a module V1 the one that Convert would write.
 func (s *source) readSetup() ([]byte, error) {
 	file := filepath.Join(s.module.Dir, metadata.FileV2)
 	if s.module.Generation == 2 {
@@ -161,7 +161,7 @@ func (s *source) readSetup() ([]byte, error) {
 	return setup, nil
 }
 
-// add takes the files of a folder, under a folder of the package.
+// add reads the files of a folder into a folder of the package.
 func (s *source) add(dir, into string) error {
 	err := filepath.WalkDir(dir, func(at string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -200,7 +200,7 @@ func sorted(files map[string][]byte) []string {
 	return names
 }
 
-// epoch is the time of all files in packages, so that the same files give the same package.
+// epoch is the time of all files in packages, so that equal files give equal packages.
 var epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // wheel returns the wheel.
@@ -212,7 +212,7 @@ func (s *source) wheel() []byte {
 		h.SetMode(0o644)
 		w, err := z.CreateHeader(h)
 		if err == nil {
-			_, _ = w.Write(text) // a bytes.Buffer takes all
+			_, _ = w.Write(text) // a write to a bytes.Buffer cannot fail
 		}
 		sum := sha256.Sum256(text)
 		fmt.Fprintf(
@@ -238,11 +238,11 @@ func (s *source) wheel() []byte {
 	write(info+"top_level.txt", []byte(module.PluginsPackage+"\n"))
 	record.WriteString(info + "RECORD,,\n")
 	write(info+"RECORD", record.Bytes())
-	_ = z.Close() // a bytes.Buffer takes all
+	_ = z.Close() // a write to a bytes.Buffer cannot fail
 	return b.Bytes()
 }
 
-// metadata returns what the package says of itself.
+// metadata returns the METADATA file of the package.
 func (s *source) metadata() []byte {
 	var b bytes.Buffer
 	meta := s.module.Meta
@@ -262,7 +262,7 @@ func (s *source) metadata() []byte {
 	for _, r := range meta.Requires {
 		line("Requires-Dist", r.Requirement.String())
 	}
-	sections, _ := metadata.ReadSections(metadata.FileV2, s.setup) // it was read before
+	sections, _ := metadata.ReadSections(metadata.FileV2, s.setup) // it was parsed before
 	var extras []string
 	for name := range sections["options.extras_require"] {
 		extras = append(extras, name)
@@ -300,7 +300,7 @@ func (s *source) sdist() []byte {
 			Typeflag: tar.TypeReg, Format: tar.FormatPAX,
 		}
 		if err := t.WriteHeader(h); err == nil {
-			_, _ = t.Write(text) // a bytes.Buffer takes all
+			_, _ = t.Write(text) // a write to a bytes.Buffer cannot fail
 		}
 	}
 	write("PKG-INFO", s.metadata())
@@ -310,6 +310,6 @@ func (s *source) sdist() []byte {
 	for _, name := range sorted(s.files) {
 		write(module.PluginsPackage+"/"+s.module.Name+"/"+name, s.files[name])
 	}
-	_, _ = t.Close(), z.Close() // a bytes.Buffer takes all
+	_, _ = t.Close(), z.Close() // a write to a bytes.Buffer cannot fail
 	return b.Bytes()
 }

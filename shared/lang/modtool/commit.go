@@ -10,20 +10,20 @@ import (
 	"southbound/shared/lang/pep440"
 )
 
-// CommitOptions say how a module is committed.
+// CommitOptions configure Commit.
 type CommitOptions struct {
 	Message string
 	Release bool
 	Bump    Bump
-	Version string // instead of one that follows
+	Version string // an explicit version, instead of the next one
 	All     bool
 	Tag     bool // also a development release
 	NoTag   bool // not even a release
 	Now     time.Time
 }
 
-// Commit commits what is staged in the module in the folder under a version that follows: a
-// development release, or a release, which is tagged.
+// Commit commits the staged files of the module in the folder under the next version: a development
+// release, or a release, which is tagged.
 func (t *Tool) Commit(ctx context.Context, o CommitOptions) error {
 	if strings.TrimSpace(o.Message) == "" {
 		return fault.New(fault.Usage, "commit the module", "there is no message").
@@ -47,7 +47,7 @@ func (t *Tool) Commit(ctx context.Context, o CommitOptions) error {
 		return fault.New(fault.Conflict, "commit the module",
 			"the version %s is not after %s, which is there", version, own)
 	}
-	for _, v := range released { // one of an older branch may be before others
+	for _, v := range released { // a release of an older branch may precede others
 		if v.Compare(own) > 0 && v.Compare(version) <= 0 || v.Compare(version) == 0 {
 			return fault.New(fault.Conflict, "commit the module",
 				"the version %s is not after %s, which is released", version, v).
@@ -66,7 +66,7 @@ func (t *Tool) Commit(ctx context.Context, o CommitOptions) error {
 	return err
 }
 
-// committed returns the version that follows one.
+// committed returns the version of the commit, which follows the given version.
 func committed(version pep440.Version, o CommitOptions) (pep440.Version, error) {
 	if o.Version != "" {
 		v, err := pep440.Parse(o.Version)

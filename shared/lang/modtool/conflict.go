@@ -10,8 +10,8 @@ import (
 	"southbound/shared/pattern"
 )
 
-// What pip says of requirements that do not go together, and of who asks for a package: a chain
-// such as "a>=1->b->-r requirements.txt (line 3)".
+// Output of pip about requirements in conflict, and about the packages that require a package: a
+// chain such as "a>=1->b->-r requirements.txt (line 3)".
 const (
 	conflictBegins = "The conflict is caused by:\n"
 	constrained    = "The user requested (constraint) "
@@ -25,9 +25,9 @@ var (
 	asked  = pattern.Lazy(`^([\w.-]+)`)
 )
 
-// quarrel returns the problem of requirements that do not go together, with who asks for what, a
-// line each, as pip says it; false if it says nothing of that. texts are the requirements that pip
-// was given, a line each, of which needs have the places.
+// quarrel converts pip's report of conflicting requirements to a problem that lists each
+// requirement and its origin on a line. It returns false if the output reports no conflict. texts
+// are the requirements that were passed to pip, one a line; needs have their places.
 func quarrel(
 	said string, texts []string, needs, constraints []metadata.Requirement,
 ) (diag.Problem, bool) {
@@ -65,13 +65,13 @@ func quarrel(
 	return p, true
 }
 
-// chains gathers who asks for what in a conflict.
+// chains collects the requirements in a conflict and their origins.
 type chains struct {
 	texts              []string
 	needs, constraints []metadata.Requirement
-	by                 map[string][]string // packages that ask for one, and the line that begins it
+	by                 map[string][]string // dependents by package, then their line in texts
 	lines              []string
-	first              diag.Pos // of what is asked for by a file
+	first              diag.Pos // of the first requirement that comes from a file
 }
 
 func (c *chains) add(line string) {
@@ -96,7 +96,7 @@ func (c *chains) at(r metadata.Requirement) {
 	}
 }
 
-// who adds the steps that lead to a package.
+// who adds the chain of requirements that leads to a package.
 func (c *chains) who(name string) {
 	chain := c.by[name]
 	if len(chain) == 0 {
@@ -120,7 +120,7 @@ func (c *chains) who(name string) {
 	}
 }
 
-// cause adds a line of pip: that of a package, of what the user asks for, or of a constraint.
+// cause adds a line of pip: a requirement of a package, of the user, or a constraint.
 func (c *chains) cause(text string) {
 	limit, isLimit := strings.CutPrefix(text, constrained)
 	user, isUser := strings.CutPrefix(text, requested)

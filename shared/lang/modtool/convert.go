@@ -11,8 +11,8 @@ import (
 	"southbound/shared/lang/module"
 )
 
-// Convert makes the module V1 in a folder one of V2, in place. It does nothing if what it would
-// write is there.
+// Convert converts the module V1 in a folder to a module V2, in place. It changes nothing if a file
+// that it would write exists.
 func (t *Tool) Convert(dir string) error {
 	m, warnings, err := module.Open(dir)
 	t.warn(warnings)
@@ -62,8 +62,8 @@ func (t *Tool) Convert(dir string) error {
 	return nil
 }
 
-// setupOf returns the setup.cfg of a module V1: what its module.yml says, what it imports, and its
-// requirements.txt.
+// setupOf returns the setup.cfg for a module V1: the settings of its module.yml, its imports, and
+// its requirements.txt.
 func setupOf(m *module.Module) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(m.Dir, metadata.FileV2))
 	if err != nil && !os.IsNotExist(err) {
@@ -103,7 +103,7 @@ func setupOf(m *module.Module) ([]byte, error) {
 	return text, nil
 }
 
-// requiresOf returns the packages that a module V1 needs: modules first, sorted.
+// requiresOf returns the packages that a module V1 requires: modules first, sorted.
 func requiresOf(m *module.Module) ([]string, error) {
 	imports, err := moduleImports(m)
 	if err != nil {
@@ -127,10 +127,10 @@ func requiresOf(m *module.Module) ([]string, error) {
 	return slices.Concat(slices.Compact(modules), packages), nil
 }
 
-// pyprojectFile says how the package of a module is built.
+// pyprojectFile names the file with the build system of a module's package.
 const pyprojectFile = "pyproject.toml"
 
-// pyprojectOf returns the pyproject.toml of a folder, with the part that says how it is built.
+// pyprojectOf returns the pyproject.toml of a folder, with a build-system section.
 func pyprojectOf(dir string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(dir, pyprojectFile))
 	switch {
@@ -144,7 +144,7 @@ func pyprojectOf(dir string) ([]byte, error) {
 	return []byte(strings.TrimRight(string(text), "\n") + "\n\n" + pyproject), nil
 }
 
-// writePyproject writes the pyproject.toml of a folder, or adds the part that is missing.
+// writePyproject writes the pyproject.toml of a folder, or adds its build-system section.
 func writePyproject(dir string) error {
 	text, err := pyprojectOf(dir)
 	if err != nil {

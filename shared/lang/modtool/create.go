@@ -25,7 +25,7 @@ requires = ["setuptools", "wheel"]
 build-backend = "setuptools.build_meta"
 `
 
-// empty makes the folder of something new, which may be there if nothing is in it.
+// empty creates a folder. The folder may exist if it is empty.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) > 0 {
@@ -35,7 +35,7 @@ func empty(dir string) error {
 	return fault.Wrap(fault.Unavailable, "make "+dir, os.MkdirAll(dir, 0o755))
 }
 
-// CreateProject makes a project in a folder of its own and returns the folder.
+// CreateProject creates a project in a new folder and returns the folder.
 func (t *Tool) CreateProject(in, name string) (string, error) {
 	if name == "" || !filepath.IsLocal(name) || strings.ContainsAny(name, "\n/\\") {
 		return "", fault.New(
@@ -73,7 +73,7 @@ func (t *Tool) CreateProject(in, name string) (string, error) {
 	return dir, os.MkdirAll(filepath.Join(dir, "libs"), 0o755)
 }
 
-// quoted returns a text as YAML has it, in quotes if it needs them.
+// quoted returns a string as YAML, quoted if necessary.
 func quoted(text string) string {
 	if metadata.IsModuleName(strings.ReplaceAll(text, "-", "_")) &&
 		!strings.EqualFold(text, "null") {
@@ -82,9 +82,9 @@ func quoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 }
 
-// CreateModule makes a module in a folder of its name and returns the folder. One of V1 is made in
-// the last folder of the project's modulepath. template is the address of a git repository that is
-// taken instead of our own files; "" for none.
+// CreateModule creates a module in a folder of its name and returns the folder. A module V1 goes
+// into the last folder of the project's modulepath. template is the address of a git repository
+// whose files are used instead of the default files; "" for none.
 func (t *Tool) CreateModule(
 	ctx context.Context,
 	name string,
@@ -110,7 +110,7 @@ func (t *Tool) CreateModule(
 	}
 	if template != "" {
 		if err := fromTemplate(ctx, in, name, template); err != nil {
-			_ = os.Remove(dir) // the error is that of the template
+			_ = os.Remove(dir) // the error of the template is returned
 			return "", err
 		}
 		return dir, begin(ctx, dir)
@@ -155,7 +155,7 @@ func manifest(name string) string {
 		"/model *.cf\ngraft " + in + "/files\ngraft " + in + "/templates\n"
 }
 
-// begin makes a folder a git repository, if it is in none.
+// begin creates a git repository in a folder, unless the folder is inside of one.
 func begin(ctx context.Context, dir string) error {
 	if _, err := git(ctx, dir, "rev-parse", "--is-inside-work-tree"); err == nil {
 		return nil
@@ -167,8 +167,8 @@ func begin(ctx context.Context, dir string) error {
 	return err
 }
 
-// fromTemplate copies the files of a git repository into the folder of a module, which is empty;
-// {{ name }} in their names and texts is the name of the module. The folder has all of them or
+// fromTemplate copies the files of a git repository into the folder of a module, which is empty. It
+// replaces {{ name }} in file names and texts by the name of the module. It copies all files or
 // none.
 func fromTemplate(ctx context.Context, in, name, template string) error {
 	if err := tidy(in, "."+name+".create-*"); err != nil {
@@ -200,7 +200,7 @@ func fromTemplate(ctx context.Context, in, name, template string) error {
 		return err
 	}
 	dir := filepath.Join(in, name)
-	if err = os.Chmod(temporary, 0o755); err == nil { // for all, as folders of git are
+	if err = os.Chmod(temporary, 0o755); err == nil { // readable by all, as folders of git are
 		if err = os.Remove(dir); err == nil {
 			err = os.Rename(temporary, dir)
 		}
@@ -208,7 +208,7 @@ func fromTemplate(ctx context.Context, in, name, template string) error {
 	return fault.Wrap(fault.Unavailable, "make the module", err)
 }
 
-// fill puts the name of the module where a template has {{ name }}.
+// fill replaces the placeholders of a template, such as {{ name }}.
 func fill(dir, name string) error {
 	names := strings.NewReplacer(
 		"{{ name }}",

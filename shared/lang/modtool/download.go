@@ -17,17 +17,17 @@ import (
 	"southbound/shared/lang/module"
 )
 
-// DownloadOptions say where sources of modules go.
+// DownloadOptions configure Download and DownloadAll.
 type DownloadOptions struct {
-	Dir     string // the folder; "" is downloadpath of the project, or the working directory
-	Install bool   // in editable form, too
-	Dev     bool   // development releases are taken as well
+	Dir     string // the target folder; "" is downloadpath of the project, or the working directory
+	Install bool   // also install it in editable form
+	Dev     bool   // allow development releases
 }
 
-// Download fetches a module, given as a name with constraints or without, and makes of it what its
-// author works on: a folder of its name with model, files and templates, and its Python code under
-// inmanta_plugins. A source distribution has more than a wheel (tests, a changelog) and goes before
-// one of the same version. It returns the folder, which must not be there yet.
+// Download fetches a module, named with or without constraints, and restores the layout of its
+// source tree: a folder of its name with model, files and templates, and its Python code under
+// inmanta_plugins. It prefers a source distribution to a wheel of the same version, since it has
+// more files (tests, a changelog). Download returns the folder, which must not exist yet.
 func (t *Tool) Download(
 	ctx context.Context, requirement string, o DownloadOptions,
 ) (string, error) {
@@ -52,9 +52,9 @@ func (t *Tool) Download(
 	return p.download(ctx, r, o)
 }
 
-// DownloadAll downloads the sources of the modules V2 that the project imports, in the versions
-// that are installed, or the best of those that are missing. Modules whose sources are there, in
-// the folder or in editable form, are left as they are. It returns the folders that are new.
+// DownloadAll downloads the sources of the modules V2 that the project imports: in the installed
+// versions, or the best versions of missing modules. It skips modules whose sources exist, in the
+// folder or in editable form. It returns the new folders.
 func (t *Tool) DownloadAll(ctx context.Context, o DownloadOptions) ([]string, error) {
 	meta, err := t.folder().open()
 	if err != nil {
@@ -67,7 +67,7 @@ func (t *Tool) DownloadAll(ctx context.Context, o DownloadOptions) ([]string, er
 	if o.Dir == "" {
 		o.Dir = meta.Download()
 	}
-	wanted := map[string]string{} // requirements by module, in the order of names
+	wanted := map[string]string{} // requirements by module; names has the order
 	var names []string
 	want := func(name, requirement string) {
 		if !fileThere(filepath.Join(o.Dir, name)) {
@@ -133,7 +133,7 @@ func (p *pipTool) download(
 	if err := restore(temporary, f.name, r.Module); err != nil {
 		return "", err
 	}
-	if err := os.Chmod(temporary, 0o755); err != nil { // as git makes folders
+	if err := os.Chmod(temporary, 0o755); err != nil { // the mode that git gives to folders
 		return "", fault.Wrap(fault.Unavailable, doing, err)
 	}
 	if err := os.Rename(temporary, into); err != nil {
@@ -146,7 +146,7 @@ func (p *pipTool) download(
 	return into, nil
 }
 
-// fetchSource gets the best version of a module that its requirement allows.
+// fetchSource fetches the best version of a module that its requirement allows.
 func (p *pipTool) fetchSource(
 	ctx context.Context, r metadata.Requirement, dev bool,
 ) (file, []byte, error) {
@@ -156,7 +156,7 @@ func (p *pipTool) fetchSource(
 	if err != nil {
 		return file{}, nil, err
 	}
-	files := slices.Concat(x.sources[pkg], wheels) // the first one of a version is taken
+	files := slices.Concat(x.sources[pkg], wheels) // best takes the first file of a version
 	f, ok := best(files, r.Set, dev || wantsPre(p.meta))
 	if !ok {
 		var versions []string
@@ -176,7 +176,7 @@ func (p *pipTool) fetchSource(
 	return f, body, err
 }
 
-// unpackWheel unpacks what a wheel has of a module.
+// unpackWheel unpacks the files of a module from a wheel.
 func unpackWheel(dir string, f file, name string, body []byte) error {
 	w, err := openWheel(f, name, body)
 	if err != nil {
@@ -194,7 +194,7 @@ func unpackWheel(dir string, f file, name string, body []byte) error {
 	return nil
 }
 
-// unpackSource unpacks a source distribution: what is under its one folder.
+// unpackSource unpacks a source distribution: the contents of its single top folder.
 func unpackSource(dir, name string, body []byte) error {
 	bad := func(why string) error { return fault.New(fault.Damaged, "unpack "+name, "%s", why) }
 	z, err := gzip.NewReader(bytes.NewReader(body))
@@ -243,8 +243,8 @@ func writeFile(path string, r io.Reader) error {
 	return err
 }
 
-// restore undoes what building did to the folder of a module: model, files, templates and setup.cfg
-// come out of its Python package, and what only tells of the build goes.
+// restore reverts the changes of a build to the folder of a module. It moves model, files,
+// templates and setup.cfg out of the Python package, and removes the metadata of the build.
 func restore(dir, name, of string) error {
 	code := filepath.Join(dir, module.PluginsPackage, of)
 	if !fileThere(code) {

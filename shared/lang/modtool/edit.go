@@ -7,10 +7,10 @@ import (
 	"southbound/shared/lang/metadata"
 )
 
-// setOption returns a file of sections with one option set. All else stays as it is written.
+// setOption returns the text of an INI file with one option set. All other text stays as written.
 func setOption(text []byte, section, name, value string) []byte {
 	lines := strings.SplitAfter(string(text), "\n")
-	in, last, at, end := false, -1, -1, -1 // of the section, its last line, the option's lines
+	in, last, at, end := false, -1, -1, -1 // in the section; its last line; the option's range
 	for i, line := range lines {
 		trimmed := strings.TrimSpace(line)
 		switch {
@@ -31,7 +31,7 @@ func setOption(text []byte, section, name, value string) []byte {
 		end = last + 1
 	}
 	entry := name + " = " + value + "\n"
-	if value == "" || value[0] == '\n' { // with a line for each of several
+	if value == "" || value[0] == '\n' { // a value of several lines
 		entry = name + " =" + value + "\n"
 	}
 	switch {
@@ -53,8 +53,8 @@ func setOption(text []byte, section, name, value string) []byte {
 	return []byte(strings.Join(lines, ""))
 }
 
-// setRequirement returns the lines of a requirements.txt or of install_requires with one
-// requirement, instead of others of its package.
+// setRequirement returns the lines of a requirements.txt or of install_requires with a requirement.
+// It replaces other requirements of the same module.
 func setRequirement(lines []string, r metadata.Requirement) []string {
 	text := r.Requirement.String()
 	done := false

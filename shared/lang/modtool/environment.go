@@ -17,30 +17,30 @@ import (
 	"southbound/shared/lang/module"
 )
 
-// mark is the file that says that an installation is under way, or was interrupted. Its text is
-// markedAll if that is of all that the environment is to have.
+// mark is a file that exists while an installation runs, and after an interrupted one. Its text is
+// markedAll if that installation covers everything that the environment needs.
 const (
 	mark      = ".southbound-installing"
 	markedAll = "all\n"
 )
 
-// marked reports whether an installation was interrupted, and whether it was one of all that the
-// environment is to have, which another one does not mend unless all is said.
+// marked reports whether an installation was interrupted. other reports whether the interrupted
+// installation covered everything and the current one (all is false) does not, so cannot repair it.
 func marked(env string, all bool) (interrupted, other bool) {
 	text, err := os.ReadFile(filepath.Join(env, mark))
 	return err == nil, err == nil && string(text) == markedAll && !all
 }
 
-// work is the folder of an environment for what an installation writes on its way, so that one that
-// is killed leaves nothing elsewhere.
+// work is the folder in an environment for temporary files of an installation, so that a killed
+// installation leaves no files elsewhere.
 const work = ".southbound-work"
 
-// lockFile is the file of an environment that is locked while something is installed into it: by us
-// and by the programs that we run, which may go on when we are killed.
+// lockFile is the file in an environment that is locked during an installation. Child processes
+// hold the lock, too, since they may survive this process.
 const lockFile = ".southbound-lock"
 
-// lockEnvironment makes the folder of an environment, and waits until no other installation into it
-// is under way. Closing what it returns lets others begin.
+// lockEnvironment creates the folder of an environment, and waits until no other installation into
+// it is running. Closing the returned file releases the lock.
 func lockEnvironment(
 	ctx context.Context, env string, say func(format string, args ...any),
 ) (*os.File, error) {
@@ -54,8 +54,8 @@ func lockEnvironment(
 	return f, locked(ctx, f, env, say)
 }
 
-// lockFolder waits until no other run that installs has locked a folder. Nothing is written there.
-// Closing what it returns lets others begin.
+// lockFolder waits until no other installation holds the lock on a folder. It writes nothing there.
+// Closing the returned file releases the lock.
 func lockFolder(
 	ctx context.Context, dir string, say func(format string, args ...any),
 ) (*os.File, error) {
@@ -66,7 +66,7 @@ func lockFolder(
 	return f, locked(ctx, f, dir, say)
 }
 
-// locked locks an open file, which it closes if it cannot. dir is where installations go.
+// locked locks an open file; on an error it closes the file. dir is the target of the installation.
 func locked(
 	ctx context.Context, f *os.File, dir string, say func(format string, args ...any),
 ) error {
@@ -92,16 +92,16 @@ func locked(
 	}
 }
 
-// beginInstall marks that packages are being installed into an environment, all that it is to have
-// or not, and returns an empty folder for what is written on the way: what a run that was killed
-// has left in it goes.
+// beginInstall marks an environment as being installed into. all reports whether the installation
+// covers everything that the environment needs. It returns an empty folder for temporary files, and
+// removes files that a killed run left there.
 func beginInstall(env string, all bool) (dir string, err error) {
 	text := ""
 	if all {
 		text = markedAll
 	}
 	if err = os.WriteFile(filepath.Join(env, mark), []byte(text), 0o600); err == nil {
-		// programs that are run have other working directories
+		// child processes have other working directories
 		if dir, err = filepath.Abs(filepath.Join(env, work)); err == nil {
 			if err = os.RemoveAll(dir); err == nil {
 				err = os.Mkdir(dir, 0o700)
@@ -126,27 +126,27 @@ func fileThere(path string) bool {
 
 func hasPython(env string) bool { return fileThere(python(env)) }
 
-// environment is the virtual environment that packages are installed into.
+// environment is the virtual environment into which packages are installed.
 type environment struct {
 	path string
-	dir  string // the working directory of the programs that make it
+	dir  string // the working directory of child processes
 	lock *os.File
 	say  func(format string, args ...any)
 	warn func(diag.Problem)
 }
 
-// environmentAt returns the virtual environment at a path, on which there is a lock.
+// environmentAt returns the virtual environment at a path, with the lock on it.
 func environmentAt(path string, lock *os.File, t *Tool) environment {
 	return environment{path: path, dir: t.Dir, lock: lock, say: t.Say, warn: t.Warn}
 }
 
-// run runs a program that holds the lock on the environment.
+// run runs a program that inherits the lock on the environment.
 func (e environment) run(ctx context.Context, name string, args ...string) (string, error) {
 	return program{dir: e.dir, env: os.Environ(), lock: e.lock}.run(ctx, name, args...)
 }
 
-// ready makes the environment, or makes it anew if its interpreter does not run, or if it was only
-// half made.
+// ready creates the environment. It recreates an environment that is incomplete or whose
+// interpreter does not run.
 func (e environment) ready(ctx context.Context) error {
 	interrupted := fileThere(filepath.Join(e.path, mark))
 	if hasPython(e.path) {
@@ -172,7 +172,7 @@ func (e environment) ready(ctx context.Context) error {
 	return fault.Wrap(fault.Unavailable, "make "+e.path, os.Remove(filepath.Join(e.path, mark)))
 }
 
-// clear removes what is in the environment, all but its lock.
+// clear removes the contents of the environment, except its lock.
 func (e environment) clear() error {
 	entries, err := os.ReadDir(e.path)
 	for _, entry := range entries {
@@ -183,13 +183,14 @@ func (e environment) clear() error {
 	return fault.Wrap(fault.Unavailable, "make "+e.path, err)
 }
 
-// whatIsThere is a text in Python that says what it finds of an environment.
+// whatIsThere is a Python script that prints which part an environment lacks: python, pip or
+// nothing.
 const whatIsThere = `import importlib.util, os, sysconfig
 print("python" if not os.path.isdir(sysconfig.get_path("purelib"))
       else "pip" if importlib.util.find_spec("pip") is None else "")`
 
-// wrong returns why the environment has to be made again; "" if it can be used. pip is put into
-// one that has none, unless there is uv, which needs none.
+// wrong returns why the environment has to be recreated; "" if it is usable. It installs pip if the
+// environment has none, unless uv is available, which needs no pip.
 func (e environment) wrong(ctx context.Context, interrupted bool) (string, error) {
 	said, err := e.run(ctx, python(e.path), "-c", whatIsThere)
 	_, noUV := exec.LookPath("uv")
@@ -211,13 +212,13 @@ func (e environment) wrong(ctx context.Context, interrupted bool) (string, error
 	return "", nil
 }
 
-// create has Python, or uv, make the virtual environment.
+// create creates the virtual environment with Python or uv.
 func (e environment) create(ctx context.Context) error {
 	base, version := basePython(ctx, e.dir)
 	if uv, err := exec.LookPath("uv"); err == nil {
 		wants := base
 		if version < libraryPython {
-			wants = fmt.Sprintf(">=3.%d", libraryPython) // uv looks for it, or gets it
+			wants = fmt.Sprintf(">=3.%d", libraryPython) // uv finds such a Python, or downloads it
 		}
 		_, err := e.run(ctx, uv, "venv", "-q", "--seed", "--allow-existing", e.path, "--python", wants)
 		return err
@@ -235,18 +236,19 @@ func (e environment) create(ctx context.Context) error {
 	return err
 }
 
-// libraryPython is the oldest Python 3 for which there is a current inmanta-core.
+// libraryPython is the oldest minor version of Python 3 that a current inmanta-core supports.
 const libraryPython = 13
 
-// supported refuses a Python that is too old for the modules before anything is made or installed:
-// that of an environment that is there, else the one that it would be made with. uv gets another.
+// supported rejects a Python that is too old for the modules before any change is made. It checks
+// the Python of an existing environment, else the Python for a new one. uv can download another
+// Python.
 func (e environment) supported(ctx context.Context) error {
 	if hasPython(e.path) {
 		n, err := versionOf(ctx, e.dir, python(e.path))
 		if err == nil && n < libraryPython {
 			return tooOld(python(e.path), n, "remove "+module.EnvDir+"; ")
 		}
-		return nil // one that does not run is made again
+		return nil // an environment whose Python does not run is recreated
 	}
 	base, version := basePython(ctx, e.dir)
 	if _, err := exec.LookPath("uv"); err == nil || base == "" || version >= libraryPython {
@@ -255,7 +257,7 @@ func (e environment) supported(ctx context.Context) error {
 	return tooOld(base, version, "")
 }
 
-// tooOld is the error of a Python that is too old; first is what to do before all else.
+// tooOld returns the error for a Python that is too old; first is a step to do before others.
 func tooOld(path string, version int, first string) error {
 	return fault.New(fault.Unsupported, "install packages",
 		"%s is Python 3.%d, and modules need 3.%d or later; nothing was installed", path, version,
@@ -264,7 +266,7 @@ func tooOld(path string, version int, first string) error {
 			"installed, and no plugins", first, libraryPython)
 }
 
-// versionOf returns which Python 3 a program is.
+// versionOf returns the minor version of a Python 3 program.
 func versionOf(ctx context.Context, dir, python string) (int, error) {
 	said, err := run(ctx, dir, os.Environ(), python, "-c",
 		"import sys; print(sys.version_info[1])")
@@ -274,11 +276,11 @@ func versionOf(ctx context.Context, dir, python string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(said))
 }
 
-// newestPython is the newest Python 3 that is looked for by its name.
+// newestPython is the newest minor version of Python 3 whose program name is tried.
 const newestPython = 15
 
-// basePython returns the Python to make environments of, and which Python 3 it is: python3, or a
-// newer one if that is too old for the library. "": there is none.
+// basePython returns the Python for new environments, and its minor version: python3, or a newer
+// Python if python3 is too old for the library. It returns "" if there is none.
 func basePython(ctx context.Context, dir string) (path string, version int) {
 	names := []string{"python3"}
 	for n := newestPython; n >= libraryPython; n-- {
@@ -290,7 +292,7 @@ func basePython(ctx context.Context, dir string) (path string, version int) {
 			continue
 		}
 		n, err := versionOf(ctx, dir, found)
-		if err != nil { // such as a name that only leads to what is not installed
+		if err != nil { // such as a shim of a Python that is not installed
 			continue
 		}
 		if n >= libraryPython {

@@ -12,7 +12,8 @@ import (
 	"southbound/shared/lang/project"
 )
 
-// folder is what the commands work on: it finds the project or module in it, and their modules.
+// folder is the working folder of the commands. It loads the project or module in it, and its
+// modules.
 type folder struct {
 	dir     string
 	warn    func(diag.Problems)
@@ -22,11 +23,11 @@ type folder struct {
 // state is a project with the modules that it imports.
 type state struct {
 	meta    *metadata.Project
-	asked   []metadata.Requirement // by the project
+	asked   []metadata.Requirement // requirements of the project
 	finder  *module.Finder
-	modules []*module.Module // that were found, in the order of imports
-	missing []string         // that were not
-	direct  []string         // those that main.cf, or the module of the folder, imports
+	modules []*module.Module // found modules, in the order of imports
+	missing []string         // names of modules that were not found
+	direct  []string         // imports of main.cf, or of the module in the folder
 }
 
 // isProject reports whether the folder is a project.
@@ -47,7 +48,7 @@ func (f folder) open() (*metadata.Project, error) {
 	return p, err
 }
 
-// here returns the project in the folder, or the module, if that is what the folder is.
+// here returns the project in the folder; if the folder is a module, it returns the module, too.
 func (f folder) here() (*state, *module.Module, error) {
 	isModule := fileThere(filepath.Join(f.dir, metadata.FileV1)) ||
 		fileThere(filepath.Join(f.dir, metadata.FileV2))
@@ -62,8 +63,8 @@ func (f folder) here() (*state, *module.Module, error) {
 	return s, nil, err
 }
 
-// alone returns the module in the folder, and what it needs. That is looked for where `module test`
-// looks for it, and beside the module.
+// alone returns the module in the folder, and the modules that it requires. It searches them where
+// `module test` does, and next to the module.
 func (f folder) alone() (*state, *module.Module, error) {
 	m, warnings, err := module.Open(f.dir)
 	f.warn(warnings)
@@ -100,7 +101,7 @@ func (f folder) alone() (*state, *module.Module, error) {
 	return s, m, f.follow(s, direct)
 }
 
-// load reads the project and follows its imports as far as there are modules.
+// load reads the project and follows its imports to all available modules.
 func (f folder) load(meta *metadata.Project) (*state, error) {
 	s := &state{meta: meta}
 	var err error
@@ -119,8 +120,8 @@ func (f folder) load(meta *metadata.Project) (*state, error) {
 	return s, f.follow(s, s.direct)
 }
 
-// find says where modules are looked for. active is the virtual environment that is used if the
-// folder has none.
+// find sets up the search for modules. active is the virtual environment for a folder that has
+// none.
 func (f folder) find(s *state, active string) error {
 	env, err := module.OpenEnvironment(project.Environment(f.dir, active))
 	if err != nil {
@@ -130,7 +131,7 @@ func (f folder) find(s *state, active string) error {
 	return nil
 }
 
-// follow finds the modules of some names, and those that they import.
+// follow finds the named modules, and the modules that these import.
 func (f folder) follow(s *state, names []string) error {
 	var wrong diag.Problems
 	open, seen := slices.Clone(names), map[string]bool{}
@@ -170,8 +171,8 @@ func (f folder) follow(s *state, names []string) error {
 	return wrong.Err()
 }
 
-// onPath reports whether a module that is part of the program is on the modulepath all the same,
-// and used: std is not.
+// onPath reports whether a built-in module is also on the modulepath and is used from there. std
+// never is.
 func (f folder) onPath(s *state, name string) bool {
 	return name != "std" && slices.ContainsFunc(s.finder.Paths, func(p string) bool {
 		_, err := os.Stat(filepath.Join(p, name, "model"))
@@ -179,5 +180,5 @@ func (f folder) onPath(s *state, name string) bool {
 	})
 }
 
-// demands returns what the project and its modules ask.
+// demands returns the requirements of the project and of its modules.
 func (s *state) demands() *module.Demands { return module.NewDemands(s.asked, s.modules) }

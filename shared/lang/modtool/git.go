@@ -16,13 +16,13 @@ import (
 	"southbound/shared/pattern"
 )
 
-// git runs git in a folder and returns what it says. It never asks for a password.
+// git runs git in a folder and returns its output. git never prompts for a password.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return gitWith(ctx, dir, nil, args...)
 }
 
-// gitWith runs git with some variables more. A server over HTTP that says nothing for a minute is
-// given up.
+// gitWith runs git with additional environment variables. git gives up on an HTTP server that is
+// silent for a minute.
 func gitWith(
 	ctx context.Context, dir string, variables []string, args ...string,
 ) (string, error) {
@@ -31,7 +31,7 @@ func gitWith(
 			strings.HasPrefix(v, "GIT_INDEX_FILE=")
 	})
 	env = append(append(env, "GIT_TERMINAL_PROMPT=0", "LC_ALL=C"), variables...)
-	// A server that says nothing any more would be waited for without end.
+	// By default, git waits forever for a server that has stopped responding.
 	for _, v := range []string{"GIT_HTTP_LOW_SPEED_LIMIT=1", "GIT_HTTP_LOW_SPEED_TIME=60"} {
 		if name, _, _ := strings.Cut(v, "="); os.Getenv(name) == "" {
 			env = append(env, v)
@@ -41,7 +41,7 @@ func gitWith(
 	return strings.TrimRight(out, "\n"), err
 }
 
-// What git says of servers, in English.
+// Patterns of git's messages about servers, in English.
 var (
 	gitRefused = pattern.Lazy(`Authentication failed|could not read (Username|Password)|` +
 		`Permission denied|The requested URL returned error: 403`)
@@ -53,7 +53,7 @@ var (
 		`   [0-9a-f]+\.\.).*\n?`)
 )
 
-// gitError returns an error of git as it talked to a server about a module, with what to do.
+// gitError classifies an error of git's communication with a server, and adds a hint.
 func gitError(doing string, err error) error {
 	if err == nil || fault.KindOf(err) == fault.Canceled {
 		return err
@@ -81,17 +81,17 @@ func gitError(doing string, err error) error {
 	return fault.New(kind, doing, "%s", said).WithHint("%s", hint)
 }
 
-// changed returns what is not committed in the folder of a repository; "" if nothing is.
+// changed returns the uncommitted changes in the folder of a repository; "" if there are none.
 func changed(ctx context.Context, dir string) (string, error) {
 	return git(ctx, dir, "status", "--porcelain", "--", ".")
 }
 
-// ownCommits returns the commits at which a repository is that no server has; "" if there are none.
+// ownCommits returns the commits of HEAD that are on no server; "" if there are none.
 func ownCommits(ctx context.Context, dir string) (string, error) {
 	return git(ctx, dir, "log", "--oneline", "HEAD", "--not", "--remotes", "--tags")
 }
 
-// tags returns the versions that tags of a repository name, with the tags.
+// tags returns the versions that tags of a repository name, and the tags by version.
 func tags(ctx context.Context, dir string) ([]pep440.Version, map[string]string, error) {
 	out, err := git(ctx, dir, "tag", "--list")
 	if err != nil {
@@ -108,11 +108,11 @@ func tags(ctx context.Context, dir string) ([]pep440.Version, map[string]string,
 	return versions, names, nil
 }
 
-// compiler is the version of the reference compiler whose language this one has, against which
-// compiler_version of modules is held.
+// compiler is the version of the reference compiler whose language this compiler implements. The
+// compiler_version of modules is compared to it.
 const compiler = "20.1.0"
 
-// choose returns the tag of the best version of a module that constraints allow; "" for the branch.
+// choose returns the tag of a module's best version within the constraints; "" for the branch.
 func choose(ctx context.Context, dir, name, mode string, d *module.Demands) (string, error) {
 	if mode == metadata.Master {
 		return "", nil
@@ -136,7 +136,7 @@ func choose(ctx context.Context, dir, name, mode string, d *module.Demands) (str
 		}
 	}
 	if len(versions) == 0 && len(set) == 0 {
-		return "", nil // nothing was released yet
+		return "", nil // there is no release yet
 	}
 	slices.SortFunc(versions, pep440.Version.Compare)
 	var texts []string
@@ -150,31 +150,31 @@ func choose(ctx context.Context, dir, name, mode string, d *module.Demands) (str
 	return "", oneProblem(p)
 }
 
-// suits reports whether the module at a tag is content with this compiler.
+// suits reports whether the module at a tag supports this compiler.
 func suits(ctx context.Context, dir, tag string) bool {
 	text, err := git(ctx, dir, "show", tag+":"+metadata.FileV1)
 	if err != nil {
-		return true // it says nothing about compilers
+		return true // it states no compiler version
 	}
 	m, _, err := metadata.ReadModuleV1(metadata.FileV1, []byte(text))
 	if err != nil || m.CompilerVersion == "" {
-		return true // what is wrong in it is found when it is loaded
+		return true // an error in the file is reported when the module is loaded
 	}
 	needs, err := pep440.Parse(m.CompilerVersion)
 	own, _ := pep440.Parse(compiler)
 	return err != nil || needs.Compare(own) <= 0
 }
 
-// clones are the modules V1 of a project, which git gets from its repositories.
+// clones are the modules V1 of a project, which git clones from its repositories.
 type clones struct {
 	meta *metadata.Project
 	say  func(format string, args ...any)
 	warn func(diag.Problem)
-	// back are what undoes each change of a clone, in the order of the changes.
+	// back are the functions that revert the changes of clones, in the order of the changes.
 	back []func(context.Context) error
 }
 
-// undo brings all clones back to where they were, the last change first.
+// undo reverts the changes of all clones, the last change first.
 func (c *clones) undo(ctx context.Context) error {
 	var all error
 	for _, one := range slices.Backward(c.back) {
@@ -184,19 +184,19 @@ func (c *clones) undo(ctx context.Context) error {
 	return all
 }
 
-// get gets a module from one of the repositories into a folder. It says whether there was one.
+// get clones a module from one of the repositories into a folder, and reports whether one has it.
 func (c *clones) get(ctx context.Context, name string, d *module.Demands) (bool, error) {
 	into := c.meta.Download()
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return false, fault.Wrap(fault.Unavailable, "make "+into, err)
 	}
-	lock, err := lockFolder(ctx, into, c.say) // several projects may share it
+	lock, err := lockFolder(ctx, into, c.say) // several projects may share the folder
 	if err != nil {
 		return false, err
 	}
 	defer lock.Close()
 	if fileThere(filepath.Join(into, name)) {
-		return true, nil // somebody else got it meanwhile
+		return true, nil // another process cloned it before the lock was free
 	}
 	if err := tidy(into, "."+name+".install-*"); err != nil {
 		return false, err
@@ -215,7 +215,7 @@ func (c *clones) get(ctx context.Context, name string, d *module.Demands) (bool,
 			err = c.put(temporary, filepath.Join(into, name))
 			return true, fault.Wrap(fault.Unavailable, "put the module in its place", err)
 		}
-		_ = os.RemoveAll(temporary) // the error is that of git
+		_ = os.RemoveAll(temporary) // the error of git is returned
 		if ctx.Err() != nil || fault.KindOf(err) == fault.Invalid {
 			return false, err
 		}
@@ -232,7 +232,7 @@ func (c *clones) get(ctx context.Context, name string, d *module.Demands) (bool,
 	return false, fault.Wrap(fault.NotFound, "", errors.Join(failed...))
 }
 
-// put puts a clone in its place.
+// put moves a clone to its place.
 func (c *clones) put(from, to string) error {
 	err := os.Rename(from, to)
 	if err == nil {
@@ -244,7 +244,7 @@ func (c *clones) put(from, to string) error {
 	return err
 }
 
-// clone clones a module from a repository into a folder, at the best version.
+// clone clones a module from a repository into a folder, and checks out the best version.
 func (c *clones) clone(
 	ctx context.Context, repo metadata.Repo, dir, name string, d *module.Demands,
 ) error {
@@ -278,23 +278,23 @@ func (c *clones) clone(
 	return nil
 }
 
-// fetchTags fetches what is new on the server of a module.
+// fetchTags fetches new commits and tags from the server of a module.
 func fetchTags(ctx context.Context, m *module.Module) error {
 	_, err := gitWith(ctx, m.Dir, passwordsAround(m.Dir), "fetch", "--tags")
 	return gitError("fetch what is new of the module "+m.Name+" in "+m.Dir, err)
 }
 
-// checkout brings a clone to a tag, a branch or a commit.
+// checkout checks out a tag, a branch or a commit.
 func checkout(ctx context.Context, dir, to string) error {
 	_, err := git(ctx, dir, "-c", "advice.detachedHead=false", "checkout", "-q", to, "--")
 	return err
 }
 
-// move brings the clone of a module to the best version. What is not committed, or not on the
-// server, stays as it is, with a warning.
+// move checks out the best version of a module in its clone. A clone with changes that are not
+// committed or not on the server stays as it is, with a warning.
 func (c *clones) move(ctx context.Context, m *module.Module, d *module.Demands) (bool, error) {
 	if _, err := os.Stat(filepath.Join(m.Dir, ".git")); err != nil {
-		return false, nil // it is not a clone of its own
+		return false, nil // the folder is not a clone of its own
 	}
 	if text, err := changed(ctx, m.Dir); err != nil || text != "" {
 		c.stays(m, "it has changes that are not committed")
@@ -319,7 +319,7 @@ func (c *clones) move(ctx context.Context, m *module.Module, d *module.Demands) 
 	if err != nil {
 		return false, err
 	}
-	if at == "HEAD" { // on no branch
+	if at == "HEAD" { // a detached HEAD
 		at = before
 	}
 	tag, err := choose(ctx, m.Dir, m.Name, c.meta.InstallMode, d)

@@ -10,7 +10,7 @@ import (
 	"southbound/shared/lang/project"
 )
 
-// withoutPassword returns the address of a repository without a password. The name stays.
+// withoutPassword returns the address of a repository without its password. The user name stays.
 func withoutPassword(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.User == nil || u.Scheme != "http" && u.Scheme != "https" {
@@ -20,15 +20,15 @@ func withoutPassword(address string) string {
 	return u.String()
 }
 
-// answer is the helper of git that answers with a name and a password in variables of a number.
+// answer is a credential helper that prints a name and a password from two numbered variables.
 const answer = `!f() { test "$1" = get && printf 'username=%%s\npassword=%%s\n' ` +
 	`"$SOUTHBOUND_GIT_NAME_%[1]d" "$SOUTHBOUND_GIT_PASSWORD_%[1]d"; }; f`
 
-// gitPasswords returns variables by which git knows the passwords in addresses of repositories, so
-// that they are on no command line and in no clone.
+// gitPasswords returns environment variables that pass the passwords in addresses of repositories
+// to git, so that passwords are on no command line and in no clone.
 func gitPasswords(repos []metadata.Repo) []string {
 	var out []string
-	n, _ := strconv.Atoi(os.Getenv("GIT_CONFIG_COUNT")) // what is configured so already stays
+	n, _ := strconv.Atoi(os.Getenv("GIT_CONFIG_COUNT")) // keep the existing configuration variables
 	for _, r := range repos {
 		u, err := url.Parse(r.Address(""))
 		if err != nil || u.User == nil || u.Scheme != "http" && u.Scheme != "https" {
@@ -53,8 +53,8 @@ func gitPasswords(repos []metadata.Repo) []string {
 	return append(out, "GIT_CONFIG_COUNT="+strconv.Itoa(n))
 }
 
-// passwordsAround returns such variables for a module in a folder: those of the project that it is
-// in, if it is in one.
+// passwordsAround returns the variables of gitPasswords for a module in a folder: those of the
+// project around the folder; none if there is no project.
 func passwordsAround(dir string) []string {
 	around, err := project.Around(dir)
 	if err != nil || around == "" {
@@ -62,7 +62,7 @@ func passwordsAround(dir string) []string {
 	}
 	meta, _, err := project.ReadFile(around)
 	if err != nil {
-		return nil // it is told where the project is read
+		return nil // the error is reported where the project is read
 	}
 	return gitPasswords(meta.Repos)
 }

@@ -13,13 +13,13 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// imported is a module that a text imports, and where.
+// imported is an imported module, and the place of the import.
 type imported struct {
 	name string
 	at   diag.Pos
 }
 
-// importsOf returns the modules that a text imports, in order.
+// importsOf returns the modules that a file imports, in order.
 func importsOf(path string) ([]string, error) {
 	all, err := importsIn(path)
 	out := make([]string, 0, len(all))
@@ -29,7 +29,7 @@ func importsOf(path string) ([]string, error) {
 	return out, err
 }
 
-// importsIn returns the imports of a text, in order.
+// importsIn returns the imports of a file, in order.
 func importsIn(path string) ([]imported, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > syntax.MaxText {
@@ -68,7 +68,7 @@ func importsIn(path string) ([]imported, error) {
 	return out, nil
 }
 
-// importedAt returns where a module is imported first: in main.cf, or in a module.
+// importedAt returns the place of the first import of a module, in main.cf or in a module.
 func importedAt(main string, modules []*module.Module, name string) diag.Pos {
 	texts := []string{main}
 	for _, m := range modules {
@@ -77,7 +77,7 @@ func importedAt(main string, modules []*module.Module, name string) diag.Pos {
 				if err == nil && !d.IsDir() && filepath.Ext(path) == ".cf" {
 					texts = append(texts, path)
 				}
-				return nil // all that can be read was read before
+				return nil // files that cannot be read were reported before
 			})
 	}
 	for _, path := range texts {
@@ -91,7 +91,7 @@ func importedAt(main string, modules []*module.Module, name string) diag.Pos {
 	return diag.Pos{}
 }
 
-// moduleImports returns the other modules that all texts of a module import, sorted.
+// moduleImports returns the other modules that the files of a module import, sorted.
 func moduleImports(m *module.Module) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(

@@ -26,12 +26,12 @@ import (
 	"southbound/shared/pattern"
 )
 
-// index are indexes of packages (PEP 503 and 691).
+// index holds the package indexes of a project (PEP 503 and 691).
 type index struct {
 	urls  []string
-	named bool              // the project names them
+	named bool              // the project configures them
 	known map[string][]file // wheels by package
-	// sources are the source distributions of packages that are known.
+	// sources are the known source distributions by package.
 	sources map[string][]file
 }
 
@@ -44,8 +44,8 @@ type file struct {
 	wheel   bool
 }
 
-// index returns the indexes of the project: those of pip, else those of the old form in repo, else
-// the one that pip takes.
+// index returns the package indexes of the project: those in the section pip, else those of type
+// package in repo (the old form), else pip's default index.
 func (p *pipTool) index() *index {
 	if p.pages != nil {
 		return p.pages
@@ -73,16 +73,16 @@ func (p *pipTool) index() *index {
 	return x
 }
 
-// maxIndex bounds a page of an index, and maxWheel a wheel.
+// maxIndex limits the bytes of a page of an index, and maxWheel those of a wheel.
 const (
 	maxIndex = 32 << 20
 	maxWheel = 256 << 20
 )
 
-// fetchLimit is how long one fetch may take.
+// fetchLimit is the time limit of one request.
 const fetchLimit = 5 * time.Minute
 
-// get fetches an address; found is false if there is nothing.
+// get fetches an address; found is false if the server answers 404.
 func get(
 	ctx context.Context,
 	address, accept string,
@@ -112,7 +112,7 @@ func get(
 	} else if name, password, ok := netrc(u.Hostname()); ok {
 		req.SetBasicAuth(name, password)
 	}
-	// http.Client sends no password where a server leads elsewhere.
+	// http.Client sends no password on a redirect to another host.
 	res, err := new(http.Client).Do(req)
 	if err != nil && ctx.Err() == nil {
 		return nil, "", false, fault.New(fault.Unavailable, doing, "%v", err).
@@ -145,7 +145,7 @@ func get(
 	return body, res.Header.Get("Content-Type"), true, fault.Wrap(fault.Unavailable, doing, err)
 }
 
-// netrc returns what the file .netrc says of a machine.
+// netrc returns the credentials of a machine in the file .netrc.
 func netrc(machine string) (name, password string, ok bool) {
 	file := os.Getenv("NETRC")
 	if file == "" {
@@ -195,7 +195,7 @@ func parseNetrc(text, machine string) (name, password string, ok bool) {
 	return name, password, ours && ok
 }
 
-// files returns the wheels of a package for any machine, of all indexes.
+// files returns the platform-independent wheels of a package, from all indexes.
 func (x *index) files(ctx context.Context, pkg string) ([]file, error) {
 	pkg = pep508.Canonical(pkg)
 	if out, ok := x.known[pkg]; ok {
@@ -291,8 +291,8 @@ var wheelName = pattern.Lazy(`^([^-]+)-([^-]+)(?:-\d[^-]*)?-py[\w.]*-none-any\.w
 
 var sourceName = pattern.Lazy(`^(.+)-([^-]+)\.tar\.gz$`)
 
-// file returns an entry as a file of a package whose name has this form; false if it is something
-// else. Names and passwords in the address of the page hold for files of the same host.
+// file returns an entry as a file of a package if its name has the given form; false otherwise. The
+// credentials in the address of the page are valid for files of the same host.
 func (e entry) file(form *regexp.Regexp, page, pkg string) (file, bool) {
 	m := form.FindStringSubmatch(e.Filename)
 	if yanked := e.Yanked != nil && e.Yanked != false; m == nil || yanked ||
@@ -317,7 +317,7 @@ func (e entry) file(form *regexp.Regexp, page, pkg string) (file, bool) {
 	return file{name: e.Filename, url: at.String(), sha256: e.Hashes["sha256"], version: v}, true
 }
 
-// best returns the wheel of the highest version that constraints allow; false if there is none.
+// best returns the first file with the highest version that constraints allow; false if none does.
 func best(files []file, set pep440.Set, pre bool) (file, bool) {
 	var versions []pep440.Version
 	for _, f := range files {

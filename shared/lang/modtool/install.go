@@ -16,17 +16,17 @@ import (
 	"southbound/shared/lang/project"
 )
 
-// InstallOptions say how modules are installed.
+// InstallOptions configure Install.
 type InstallOptions struct {
-	Update   bool // also what is there already, to the best version
-	NoPython bool // unpack modules V2 without what their Python code needs; nothing calls that then
-	// StrictDeps, if it is not nil, goes before strict_deps_check of the project.
+	Update   bool // also update present modules to the best version
+	NoPython bool // install modules V2 without Python packages; their Python code cannot run then
+	// StrictDeps overrides strict_deps_check of the project, unless it is nil.
 	StrictDeps *bool
 }
 
 func oneProblem(p diag.Problem) error { return diag.Problems{p}.Err() }
 
-// Install installs what the project needs: packages by pip or from their wheels, modules from git.
+// Install installs the requirements of the project: packages by pip or from wheels, modules by git.
 func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 	meta, err := t.folder().open()
 	if err != nil {
@@ -70,9 +70,9 @@ func (t *Tool) Install(ctx context.Context, o InstallOptions) error {
 	return err
 }
 
-// rounds gets all that is missing.
+// rounds installs missing modules and packages until none is missing.
 func (i *installer) rounds(ctx context.Context) error {
-	const most = 1000 // rounds, each of which gets something
+	const most = 1000 // rounds; each one installs something
 	for range most {
 		s, err := i.folder().load(i.meta)
 		if err != nil {
@@ -89,22 +89,23 @@ func (i *installer) rounds(ctx context.Context) error {
 	return fault.New(fault.Internal, "install the project", "modules go on asking for others")
 }
 
-// installer installs in rounds: what comes may ask for more.
+// installer installs in rounds, since installed modules can have requirements of their own.
 type installer struct {
 	*pipTool
 	o      InstallOptions
-	wanted map[string]bool // modules that are imported and come as packages
-	looked map[string]bool // modules V2 that were looked for because of another version
-	moved  map[string]bool // modules V1 that were looked at
-	last   []string        // the requirements that were installed last
+	wanted map[string]bool // imported modules that come as packages
+	looked map[string]bool // modules V2 whose other versions were searched for
+	moved  map[string]bool // modules V1 that were checked
+	last   []string        // the lines that were installed in the last round
 	ran    bool
-	// library says that what Python code of modules needs was there before.
+	// library reports whether the library of modules was installed before this run.
 	library bool
 	clones  clones            // the modules V1 of the project
-	put     map[string]string // the wheel or folder of modules that was unpacked or linked last
+	put     map[string]string // the unpacked wheel, or the linked folder, by module
 }
 
-// round gets what is missing now. It says whether another round is needed.
+// round installs modules and packages that are missing now, and reports whether another round is
+// needed.
 func (i *installer) round(ctx context.Context, s *state) (bool, error) {
 	if err := i.renew(ctx, s); err != nil {
 		return false, err
@@ -119,7 +120,7 @@ func (i *installer) round(ctx context.Context, s *state) (bool, error) {
 	return i.move1(ctx, s)
 }
 
-// obtain wants a module that is missing from an index, or else clones it from a repository.
+// obtain requests a missing module from an index, or else clones it from a repository.
 func (i *installer) obtain(ctx context.Context, s *state, name string) (bool, error) {
 	d := s.demands()
 	if i.wanted[name] {
@@ -142,8 +143,8 @@ func (i *installer) obtain(ctx context.Context, s *state, name string) (bool, er
 	return false, i.nowhere(s, name, d, err)
 }
 
-// renew wants modules V2 anew that do not meet what is asked, or all with an update. Those that
-// their authors work on stay, and those that no index has.
+// renew requests modules V2 again: those in a version that the requirements forbid, or all of them
+// on an update. It skips modules in editable form, and modules that no index has.
 func (i *installer) renew(ctx context.Context, s *state) error {
 	d := s.demands()
 	for _, m := range s.modules {
@@ -163,7 +164,7 @@ func (i *installer) renew(ctx context.Context, s *state) error {
 	return nil
 }
 
-// fits reports whether a module is what all ask for.
+// fits reports whether the version of a module meets all requirements.
 func fits(m *module.Module, d *module.Demands) bool {
 	for _, a := range d.Of(m.Name) {
 		if len(a.Set) > 0 && (m.Version().IsZero() || !a.Set.Contains(m.Version())) {
@@ -173,8 +174,8 @@ func fits(m *module.Module, d *module.Demands) bool {
 	return true
 }
 
-// move1 brings modules V1 to the versions that all allow: those that do not meet what is asked,
-// or all with an update.
+// move1 moves modules V1 to versions that all requirements allow: modules in a forbidden version,
+// or all of them on an update. It returns after the first change.
 func (i *installer) move1(ctx context.Context, s *state) (bool, error) {
 	d := s.demands()
 	for _, m := range s.modules {
@@ -190,8 +191,8 @@ func (i *installer) move1(ctx context.Context, s *state) (bool, error) {
 	return false, nil
 }
 
-// nowhere says that a module is in none of the places where it was looked for, with what git says
-// of its repositories, if there are some.
+// nowhere returns the error for a module that was not found in any place, with the errors that git
+// reported for its repositories.
 func (i *installer) nowhere(s *state, name string, d *module.Demands, said error) error {
 	at := importedAt(filepath.Join(i.Dir, project.MainFile), s.modules, name)
 	if at.File == "" {
@@ -216,8 +217,8 @@ func (i *installer) nowhere(s *state, name string, d *module.Demands, said error
 	return oneProblem(p)
 }
 
-// indexed reports whether a module is to come from an index: there is one for the project, or no
-// repository of git, and it has the package.
+// indexed reports whether a module comes from an index. That requires an index of the project, or a
+// project without git repositories. The index must have the package.
 func (i *installer) indexed(ctx context.Context, name string) (bool, error) {
 	index := i.index()
 	git := slices.ContainsFunc(i.meta.Repos, func(r metadata.Repo) bool { return r.Type == "git" })
@@ -225,13 +226,13 @@ func (i *installer) indexed(ctx context.Context, name string) (bool, error) {
 		return false, nil
 	}
 	if i.meta.Pip.UseSystem && !index.named {
-		return !git, nil // pip knows where it looks
+		return !git, nil // pip has its own configuration of indexes
 	}
 	files, err := index.files(ctx, metadata.PackageOf(name))
 	return len(files) > 0, err
 }
 
-// packages installs packages, if others are needed than the last time.
+// packages installs packages, if the requirements differ from those of the last round.
 func (i *installer) packages(ctx context.Context, s *state) (bool, error) {
 	needs, constraints := i.needs(s)
 	options, err := i.pipOptions()
@@ -271,7 +272,7 @@ func (i *installer) packages(ctx context.Context, s *state) (bool, error) {
 	return true, i.pip(ctx, env, true, lines, needs, constraints)
 }
 
-// moduleNeeds returns what modules V2 require without Python.
+// moduleNeeds returns the requirements of modules V2, without the Python library.
 func moduleNeeds(modules ...*module.Module) []metadata.Requirement {
 	var out []metadata.Requirement
 	for _, m := range modules {
@@ -284,8 +285,8 @@ func moduleNeeds(modules ...*module.Module) []metadata.Requirement {
 	return out
 }
 
-// unpacked reports whether all that is needed, also by modules in editable form, are modules that
-// are there, in versions that all allow: then no index is asked.
+// unpacked reports whether all requirements, including those of modules in editable form, are
+// modules that are installed in allowed versions. Then no index is queried.
 func (i *installer) unpacked(
 	s *state, own []*module.Module, needs, constraints []metadata.Requirement,
 ) bool {
@@ -308,7 +309,7 @@ func (i *installer) unpacked(
 			return false
 		}
 		if !i.o.NoPython && found.Module.HasCode() {
-			return false // it was unpacked without what its code needs
+			return false // it was unpacked without the packages that its code needs
 		}
 		there[r.Module] = found.Module
 		more := moduleNeeds(found.Module)
@@ -323,12 +324,13 @@ func (i *installer) unpacked(
 	return true
 }
 
-// library is the package that the Python code of modules needs.
+// library is the package that Python code of modules requires.
 const library = "inmanta-core"
 
-// lacksLibrary reports whether there are modules V1 with Python code, which do not ask for the
-// library themselves, and nobody else does; modules V2 do. Where an environment is active that is
-// not that of the project, it is for those who made it.
+// lacksLibrary reports whether the library has to be added: there are modules V1 with Python code,
+// which do not require the library themselves, and no other requirement names it. Modules V2 do
+// require it. If another environment than the project's own is active, its owner has to install the
+// library.
 func (i *installer) lacksLibrary(s *state, needs []metadata.Requirement) bool {
 	own, active := filepath.Join(i.Dir, module.EnvDir), os.Getenv("VIRTUAL_ENV")
 	if i.library || i.o.NoPython || active != "" && project.Environment(i.Dir, active) != own {
@@ -341,8 +343,8 @@ func (i *installer) lacksLibrary(s *state, needs []metadata.Requirement) bool {
 	return !slices.ContainsFunc(needs, asks) && slices.ContainsFunc(s.modules, coded)
 }
 
-// hasLibrary reports whether the library is there, and need not be installed: in an environment
-// that no installation has left half made, for the Python that it has.
+// hasLibrary reports whether the library is installed and usable: in a complete environment, for
+// the current Python of that environment.
 func (i *installer) hasLibrary(ctx context.Context) bool {
 	env := filepath.Join(i.Dir, module.EnvDir)
 	if i.o.Update || i.o.NoPython || !hasPython(env) || fileThere(filepath.Join(env, mark)) {
@@ -353,8 +355,8 @@ func (i *installer) hasLibrary(ctx context.Context) bool {
 	return err == nil
 }
 
-// needs returns the packages that the project, its modules V1 and its imports need, and constraints
-// of modules.
+// needs returns the packages that the project, its modules V1 and its imports require, and the
+// constraints on modules.
 func (i *installer) needs(s *state) (needs, constraints []metadata.Requirement) {
 	add := func(r metadata.Requirement, listed bool) {
 		switch {
@@ -391,7 +393,7 @@ func (i *installer) needs(s *state) (needs, constraints []metadata.Requirement) 
 	return needs, constraints
 }
 
-// done checks what was installed, and says how many modules there are.
+// done checks the installed modules, and reports their number.
 func (i *installer) done(s *state) error {
 	wrong, warnings := s.demands().Check(i.meta.StrictDeps)
 	i.warn(warnings)
@@ -412,7 +414,7 @@ func (i *installer) done(s *state) error {
 	return nil
 }
 
-// counted says how many modules are.
+// counted returns the subject and verb of a sentence about n modules.
 func counted(n int) string {
 	if n == 1 {
 		return "1 module is"

@@ -18,7 +18,7 @@ import (
 	"southbound/shared/lang/pep440"
 )
 
-// Listed is a module as `module list` shows it.
+// Listed is a line of `module list`.
 type Listed struct {
 	Name      string `json:"name"`
 	Type      string `json:"type"` // v1 or v2; "" if it is missing
@@ -29,8 +29,8 @@ type Listed struct {
 	Path      string `json:"path"`
 }
 
-// List returns the modules of the project, or the module of the folder with those that it needs,
-// sorted by name. Those that are missing have neither a type nor a version.
+// List returns the modules of the project, or the module in the folder with its requirements,
+// sorted by name. Missing modules have neither a type nor a version.
 func (t *Tool) List() ([]Listed, error) {
 	s, _, err := t.folder().here()
 	if err != nil {
@@ -63,8 +63,8 @@ func (t *Tool) List() ([]Listed, error) {
 	return out, nil
 }
 
-// Verify checks that all modules are there that the project, or the module of the folder, needs,
-// and what they ask of each other.
+// Verify checks that all modules are present which the project, or the module in the folder,
+// requires, and that their versions meet all requirements.
 func (t *Tool) Verify() error {
 	s, own, err := t.folder().here()
 	if err != nil {
@@ -93,8 +93,8 @@ func (t *Tool) Verify() error {
 	return nil
 }
 
-// Freeze returns project.yml, or module.yml if module is said, with the installed versions of the
-// modules that are imported as requires. recursive and operator go before what the file says.
+// Freeze returns project.yml, or the module.yml of a named module, with requires set to the
+// installed versions of imported modules. recursive and operator override the settings of the file.
 func (t *Tool) Freeze(
 	name string,
 	recursive *bool,
@@ -148,8 +148,8 @@ func (t *Tool) Freeze(
 	return file, text, err
 }
 
-// unfit refuses to freeze a version that what is not in the file does not allow: the two would ask
-// for what no version is.
+// unfit refuses to freeze a version that a requirement outside of the file forbids. No version
+// could satisfy both requirements.
 func unfit(m *module.Module, d *module.Demands, file string) error {
 	for _, a := range d.Of(m.Name) {
 		if a.At.File == file || len(a.Set) == 0 || a.Set.Contains(m.Version()) {
@@ -169,8 +169,8 @@ func unfit(m *module.Module, d *module.Demands, file string) error {
 	return nil
 }
 
-// frozen returns what is frozen: the project, the module of a name in it, or the module of the
-// working directory if that is one of V1, or no project.
+// frozen returns the object to freeze: the project, the named module in it, or the module in the
+// working directory if it is a module V1 or is in no project.
 func (f folder) frozen(name string) (*state, metadata.Freeze, string, []string, error) {
 	var s *state
 	var m *module.Module
@@ -208,8 +208,8 @@ func (f folder) frozen(name string) (*state, metadata.Freeze, string, []string, 
 	return s, m.Meta.Freeze, m.Meta.File, direct, err
 }
 
-// Add adds a requirement of a module to the project or module in the folder. The modules of a
-// project are installed then, if that is asked for; if they cannot be, nothing is added.
+// Add adds a requirement of a module to the project or module in the folder. With install, it then
+// installs the modules of a project. If the installation fails, Add reverts its changes.
 func (t *Tool) Add(ctx context.Context, requirement string, override, v1, install bool) error {
 	was, err := readTexts(filepath.Join(t.Dir, metadata.RequirementsFile),
 		filepath.Join(t.Dir, metadata.ProjectFile))
@@ -229,7 +229,7 @@ func (t *Tool) Add(ctx context.Context, requirement string, override, v1, instal
 	return err
 }
 
-// texts are what is in files, by their paths; nil where there is no file.
+// texts are the contents of files by path; nil for a missing file.
 type texts map[string][]byte
 
 func readTexts(paths ...string) (texts, error) {
@@ -244,7 +244,7 @@ func readTexts(paths ...string) (texts, error) {
 	return out, nil
 }
 
-// putBack writes what was in the files, where it is something else now.
+// putBack restores the contents of files that have changed.
 func (was texts) putBack() error {
 	is, err := readTexts(slices.Collect(maps.Keys(was))...)
 	for path, text := range was {
@@ -259,7 +259,7 @@ func (was texts) putBack() error {
 	return err
 }
 
-// add writes a requirement. It says whether it is one of a project.
+// add writes a requirement, and reports whether the folder is a project.
 func (t *Tool) add(requirement string, override, v1 bool) (isProject bool, err error) {
 	r, wrong, hint := metadata.ParseModule(requirement)
 	if wrong != "" {
@@ -293,7 +293,7 @@ func (t *Tool) add(requirement string, override, v1 bool) (isProject bool, err e
 	return isProject, nil
 }
 
-// asking returns what the project or module in the folder asks for, and the file that says so.
+// asking returns the requirements of the project or module in the folder, and the file with them.
 func (f folder) asking(
 	isProject, v1 bool,
 ) (file string, asked []metadata.Requirement, err error) {
@@ -366,9 +366,9 @@ func addToYAML(file string, asked []metadata.Requirement, r metadata.Requirement
 	return Replace(file, text)
 }
 
-// EachClone calls do for each module of the project that is a git repository of its own; of one
-// module if name is not empty. In the folder of a module that is not a project it is called for
-// that one.
+// EachClone calls do for each module of the project that is a git repository of its own; only for
+// the named module if name is not empty. In the folder of a module outside of a project, it calls
+// do for that module.
 func (t *Tool) EachClone(
 	ctx context.Context, name string, do func(ctx context.Context, m *module.Module) error,
 ) error {
@@ -406,7 +406,7 @@ func (t *Tool) EachClone(
 	return nil
 }
 
-// Status returns what is not committed in a module, as git says it; "" if nothing is.
+// Status returns the uncommitted changes in a module, in git's format; "" if there are none.
 func Status(ctx context.Context, m *module.Module) (string, error) {
 	return changed(ctx, m.Dir)
 }
@@ -419,7 +419,7 @@ func (t *Tool) Push(ctx context.Context, m *module.Module) error {
 		switch {
 		case err != nil:
 			return gitError(doing, err)
-		case own == "": // as project install leaves it
+		case own == "": // project install leaves a module in this state
 			t.Say("%s: nothing to push, it is on no branch", m.Name)
 			return nil
 		}

@@ -9,8 +9,9 @@ import (
 	"southbound/shared/lang/module"
 )
 
-// mend removes what an interrupted run has left: where packages are unpacked, and, if pip was
-// interrupted, what is not whole and would be in its way, which it brings again.
+// mend removes the remains of an interrupted run: temporary folders of unpacked packages. If pip
+// was interrupted, it also removes incomplete packages, which would block pip; pip installs them
+// again.
 func mend(env string) error {
 	site := module.Pure(env)
 	left, err := matching(site, ".new-*", ".old-*")
@@ -47,9 +48,8 @@ func mend(env string) error {
 	return removeAll(left)
 }
 
-// withoutRecord returns what pip left in a folder of packages when it was killed: packages whose
-// files it does not know yet, which it refuses to replace, and the files of those that it was
-// replacing.
+// withoutRecord returns the remains of a killed pip in a folder of packages: packages without a
+// RECORD, which pip refuses to replace, and files of packages that pip was replacing.
 func withoutRecord(site string) ([]string, error) {
 	left, err := matching(site, "~*")
 	if err != nil {
@@ -85,7 +85,7 @@ func matching(dir string, patterns ...string) ([]string, error) {
 	return out, nil
 }
 
-// tidy removes what runs that were killed have left in a folder, by a pattern of their names.
+// tidy removes the remains of killed runs in a folder, by a pattern of their names.
 func tidy(dir, pattern string) error {
 	left, err := matching(dir, pattern)
 	if err == nil {

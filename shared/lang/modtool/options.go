@@ -12,20 +12,20 @@ import (
 	"southbound/shared/lang/module"
 )
 
-// Options of pip in a requirements.txt that have a meaning of their own here.
+// pip options in a requirements.txt that this package interprets.
 const (
 	optionEditable   = "--editable"
 	optionConstraint = "--constraint"
 	optionFindLinks  = "--find-links"
 )
 
-// sectionPip says what a section pip of project.yml has instead of options.
+// sectionPip maps pip options to their replacements in the section pip of project.yml.
 var sectionPip = map[string]string{
 	"--index-url": "index-url", "--extra-index-url": "extra-index-url", "--pre": "pre: true",
 }
 
-// pipOptions returns the options of pip in the requirements.txt of the project, with paths that
-// hold in any working directory.
+// pipOptions returns the pip options in the requirements.txt of the project. Their paths are made
+// absolute.
 func (i *installer) pipOptions() ([]metadata.PipOption, error) {
 	options, err := module.ProjectOptions(i.meta)
 	if err != nil {
@@ -46,7 +46,7 @@ func (i *installer) pipOptions() ([]metadata.PipOption, error) {
 		if path == "" {
 			continue
 		}
-		if !fileThere(path) && o.Name != optionFindLinks { // that may be an address, too
+		if !fileThere(path) && o.Name != optionFindLinks { // its value may also be an address
 			wrong.Add(diag.Problem{
 				Pos: o.At, Code: metadata.CodeModule, Message: "there is no " + path,
 				Hint: "paths in requirements.txt begin at its folder",
@@ -62,7 +62,7 @@ func (i *installer) pipOptions() ([]metadata.PipOption, error) {
 	return options, wrong.Err()
 }
 
-// localPath returns the path that an option names, and the extras behind it; "" if it names none.
+// localPath returns the path in an option, and the extras after it; "" if it holds no path.
 func (i *installer) localPath(o metadata.PipOption) (path, extras string) {
 	switch o.Name {
 	case "", optionEditable, optionConstraint, optionFindLinks:
@@ -82,8 +82,9 @@ func (i *installer) localPath(o metadata.PipOption) (path, extras string) {
 	return path, extras
 }
 
-// editables returns the modules that options install in editable form and that need no Python,
-// where nothing else is said; false if pip is needed.
+// editables returns the modules that options install in editable form, if no other option exists
+// and none of the modules needs Python. It returns false if pip is needed. With NoPython it ignores
+// other options and Python code.
 func (i *installer) editables(options []metadata.PipOption) ([]*module.Module, bool, error) {
 	var out []*module.Module
 	for _, o := range options {
@@ -107,7 +108,7 @@ func (i *installer) editables(options []metadata.PipOption) ([]*module.Module, b
 	return out, true, nil
 }
 
-// linked reports whether modules are installed in editable form.
+// linked reports whether all modules are installed in editable form.
 func linked(s *state, modules []*module.Module) bool {
 	return !slices.ContainsFunc(modules, func(m *module.Module) bool {
 		found, err := s.finder.Find(m.Name)

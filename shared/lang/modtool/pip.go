@@ -14,16 +14,16 @@ import (
 	"southbound/shared/pattern"
 )
 
-// pipTool gets packages from the indexes of a project, and has pip install them.
+// pipTool downloads packages from the indexes of a project, and runs pip to install them.
 type pipTool struct {
 	*Tool
 	meta   *metadata.Project
-	update bool     // also what is there already
-	pages  *index   // what was read of indexes; nil before
-	lock   *os.File // on the environment; nil while it is not held
+	update bool     // also update installed packages
+	pages  *index   // cached pages of indexes; nil before the first access
+	lock   *os.File // on the environment; nil while unlocked
 }
 
-// hold locks the environment until release is called, unless it is locked by this one.
+// hold locks the environment until release is called. It does nothing if p holds the lock already.
 func (p *pipTool) hold(ctx context.Context, env string) (release func(), err error) {
 	if p.lock != nil {
 		return func() {}, nil
@@ -36,9 +36,9 @@ func (p *pipTool) hold(ctx context.Context, env string) (release func(), err err
 	return func() { p.lock.Close(); p.lock = nil }, nil
 }
 
-// pip installs packages into an environment, which is made if it is not there. The texts are the
-// requirements, of which wanted have the places, if they are known. all says that these are all
-// that the environment is to have.
+// pip installs packages into an environment, and creates it if it is missing. needs are the
+// requirements; wanted has their places, if they are known. all reports whether they cover
+// everything that the environment needs.
 func (p *pipTool) pip(
 	ctx context.Context, env string, all bool,
 	needs []string, wanted, constraints []metadata.Requirement,
@@ -74,14 +74,14 @@ func (p *pipTool) pip(
 	if err != nil || !all {
 		return err
 	}
-	// pip has installed what was unpacked
+	// pip has installed the modules that were unpacked before
 	return fault.Wrap(fault.Unavailable, "install packages", os.RemoveAll(module.Pure(env)))
 }
 
-// pipInto has pip install something into an environment, which is made if it is not there. args
-// puts what pip is to read into a folder, and returns its arguments. It returns what pip wrote to
-// standard output. One that was interrupted is mended, unless it was one of all that the
-// environment is to have and this is not.
+// pipInto runs pip to install packages into an environment, and creates it if it is missing. args
+// writes the input files of pip into a folder, and returns its arguments. pipInto returns pip's
+// standard output. It also repairs an interrupted installation, unless only that one covered
+// everything that the environment needs.
 func (p *pipTool) pipInto(
 	ctx context.Context, env string, all bool, args func(dir string) ([]string, error),
 ) (out string, err error) {
@@ -112,7 +112,7 @@ func (p *pipTool) pipInto(
 		out, begun, err = p.runPip(ctx, env, dir, line)
 	}
 	if other || err != nil && (interrupted || begun) {
-		return out, err // the next run mends it
+		return out, err // the next run repairs it
 	}
 	if wrong := os.Remove(filepath.Join(env, mark)); err == nil {
 		err = fault.Wrap(fault.Unavailable, "install packages", wrong)
@@ -120,19 +120,19 @@ func (p *pipTool) pipInto(
 	return out, err
 }
 
-// unsolved is how uv says that there are no versions that go together.
+// unsolved is uv's message for requirements without a solution.
 const unsolved = "No solution found"
 
-// untouched reports whether pip or uv has ended by itself before it began to install anything.
+// untouched reports whether pip or uv failed on its own before it began to install.
 func untouched(out string, err error) bool {
 	said := err.Error()
 	return strings.Contains(said, unsolved) ||
 		strings.Contains(said, "ERROR: ") && !strings.Contains(out, "Installing collected packages")
 }
 
-// runPip runs pip, or uv where it is installed and pip's own configuration does not matter. What it
-// writes on its way is in a folder. It returns what that wrote to standard output, and whether it
-// may have begun to install something.
+// runPip runs pip; or uv, if it is installed and pip's own configuration is not needed. Temporary
+// files go to dir. It returns the standard output, and whether the program may have begun to
+// install.
 func (p *pipTool) runPip(
 	ctx context.Context, env, dir string, args []string,
 ) (out string, begun bool, err error) {
@@ -156,12 +156,12 @@ func (p *pipTool) runPip(
 	if err == nil {
 		return out, true, nil
 	}
-	output, _ := os.ReadFile(log) // uv writes none
+	output, _ := os.ReadFile(log) // uv writes no log
 	return out, !untouched(out, err), pipError(out, string(output), err)
 }
 
-// pipError returns an error of pip or uv for people, with the pages of an index that a log of pip
-// says it did not get.
+// pipError converts an error of pip or uv to a message with a hint. It adds the pages of indexes
+// that pip could not fetch according to its log.
 func pipError(out, log string, err error) error {
 	const doing = "install packages of Python"
 	missed := unread(log)
@@ -184,20 +184,20 @@ func pipError(out, log string, err error) error {
 	return fault.New(fault.KindOf(err), doing, "%s", said)
 }
 
-// repeated are the lines of pip that say that it asks once more.
+// repeated matches the lines in which pip reports a retry.
 var repeated = pattern.Lazy(`WARNING: Retrying \(.*\n?`)
 
-// unreached reports whether pages were not got because the index could not be reached at all.
+// unreached reports whether an index could not be reached at all.
 func unreached(missed string) bool { return strings.Contains(missed, ": connection error: ") }
 
-// unfetched is how the log of pip says which page of an index it did not get, and why.
+// unfetched matches the lines in pip's log about a page that it could not fetch, with the reason.
 var unfetched = pattern.Lazy(`Could not fetch URL (\S+): (.+?)(?: - skipping)?(?:\n|$)`)
 
-// maxUnread is how many pages of indexes an error names.
+// maxUnread is the maximum number of pages in an error.
 const maxUnread = 5
 
-// unread returns what a log of pip says of pages of indexes that it did not get. pip itself only
-// says that there is no such package.
+// unread returns the lines of pip's log about pages that it could not fetch. pip's own message only
+// states that the package does not exist.
 func unread(log string) string {
 	var out []string
 	for _, m := range unfetched().FindAllStringSubmatch(log, -1) {
@@ -209,8 +209,8 @@ func unread(log string) string {
 	return strings.Join(out, "")
 }
 
-// because takes the names of what is in pip out of what it says of a connection, and keeps why
-// there is none.
+// because removes the names of pip's internal objects from a connection error, and keeps the
+// reason.
 func because(text string) string {
 	before, _, found := strings.Cut(text, "HTTP")
 	if !found || !strings.Contains(text, "Max retries exceeded") {
@@ -224,14 +224,14 @@ func because(text string) string {
 	return text
 }
 
-// refusal is how pip and uv say that an index wants other credentials, or does not allow something.
+// refusal matches messages of pip and uv about missing credentials or permissions.
 var refusal = pattern.Lazy(
 	`(?i)\b(401|403) (client )?(error|unauthorized|forbidden)|\berror (401|403)\b`)
 
 func refused(text string) bool { return refusal().MatchString(text) }
 
-// pipEnvironment returns the environment in which pip runs: addresses and passwords are in it, and
-// not on the command line. It also says whether pip's own configuration holds.
+// pipEnvironment returns the environment variables for pip. Addresses and passwords are passed
+// there, not on the command line. system reports whether pip's own configuration applies.
 func (p *pipTool) pipEnvironment() (variables []string, system bool) {
 	index := p.index()
 	system = p.meta.Pip.UseSystem || !index.named
@@ -266,7 +266,8 @@ func (p *pipTool) pipEnvironment() (variables []string, system bool) {
 }
 
 // InstallModule installs the module in a folder into the environment of the project that the
-// working directory is in, or of the folder itself: in editable form, or as it is now.
+// working directory is in, or of the folder itself: in editable form, or as a copy of its current
+// state.
 func (t *Tool) InstallModule(ctx context.Context, path string, editable bool) error {
 	m, warnings, err := module.Open(path)
 	t.warn(warnings)
@@ -329,11 +330,11 @@ func link(env string, m *module.Module, say func(format string, args ...any)) er
 	return nil
 }
 
-// pytestNeed is which pytest tests of modules are run with.
+// pytestNeed is the required version of pytest for tests of modules.
 const pytestNeed = "pytest >=7"
 
-// InstallTests installs pytest and what a module needs into an environment, "" for that of the
-// folder. The module itself is used as it stands.
+// InstallTests installs pytest and the requirements of a module into an environment; "" is the one
+// of the folder. It does not install the module itself, whose files are used in place.
 func (t *Tool) InstallTests(ctx context.Context, m *module.Module, env string) error {
 	if env == "" {
 		env = filepath.Join(t.Dir, module.EnvDir)

@@ -18,10 +18,10 @@ import (
 	"southbound/shared/pattern"
 )
 
-// Bump says which number of a version is raised.
+// Bump names the number of a version to raise.
 type Bump int
 
-// The numbers of a version, the largest change first.
+// The numbers of a version, from the left.
 const (
 	NoBump Bump = iota
 	Major
@@ -30,18 +30,18 @@ const (
 	Revision
 )
 
-// ReleaseOptions say how a module is released.
+// ReleaseOptions configure Release.
 type ReleaseOptions struct {
 	Dev       bool
 	Bump      Bump
 	Message   string
 	Changelog string // a line for the changelog
-	All       bool   // commit all that is changed
+	All       bool   // also commit all changed files
 	Now       time.Time
 }
 
-// Release commits the module in the folder as a release, with a tag, and then as the next
-// development version; with Dev, as a development version only.
+// Release commits the module in the folder as a release, tags it, and then commits the next
+// development version. With Dev, it only commits a development version.
 func (t *Tool) Release(ctx context.Context, o ReleaseOptions) error {
 	r := releases{t.folder(), t.Say}
 	m, released, err := r.open(ctx, o.All, !o.Dev)
@@ -118,14 +118,14 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// releases are those of the module in a folder: the commits and tags that git has of them.
+// releases manages the commits and tags of the module in a folder.
 type releases struct {
 	folder
 	say func(format string, args ...any)
 }
 
-// open opens the module, and returns the versions that tags name. For a release it refuses if there
-// is something on the server that the release would not have.
+// open opens the module, and returns the versions that tags name. For a release, it fails if the
+// server has commits that the release would lack.
 func (r releases) open(
 	ctx context.Context, all, release bool,
 ) (*module.Module, []pep440.Version, error) {
@@ -155,7 +155,7 @@ func (r releases) open(
 			return nil, nil, err
 		}
 		if behind, err := git(ctx, m.Dir, "log", "--oneline", "HEAD..@{upstream}"); release &&
-			err == nil && behind != "" { // an error: the branch is not one of a server
+			err == nil && behind != "" { // an error: the branch has no upstream
 			return nil, nil, fault.New(fault.Conflict, "release the module",
 				"there is something on the server that is not here:\n%s", last(behind)).
 				WithHint("bring it in first, such as with `git pull --rebase`")
@@ -166,9 +166,9 @@ func (r releases) open(
 	return m, versions, err
 }
 
-// uncommitted refuses a release while files are changed that would not be part of it, unless all of
-// them are committed. It says which files are not in git, and which are committed with the version
-// that is written into them.
+// uncommitted refuses a release if changed files would not be part of it, unless all changes are
+// committed. It reports the files that are not in git, and the changed files that the commit of the
+// version includes.
 func (r releases) uncommitted(ctx context.Context, dir string, all bool) error {
 	left, err := git(ctx, dir, "status", "--porcelain", "--", ".")
 	if err != nil {
@@ -200,10 +200,10 @@ func (r releases) uncommitted(ctx context.Context, dir string, all bool) error {
 	return nil
 }
 
-// number returns which number of a version a change raises, from the left.
+// number returns the index, from the left, of the number that a Bump raises.
 func (b Bump) number() int { return int(b) - 1 }
 
-// distance returns the largest change between two versions; NoBump if there is none.
+// distance returns the largest change between two versions; NoBump if they are equal.
 func distance(low, high pep440.Version) Bump {
 	for b := Major; b <= Revision; b++ {
 		x, _ := low.Release(b.number())
@@ -215,8 +215,8 @@ func distance(low, high pep440.Version) Bump {
 	return NoBump
 }
 
-// next returns the development version that is a change ahead of the last release: the version
-// itself if it is far enough ahead.
+// next returns the development version that is at least a given change ahead of the last release.
+// It returns the version itself if that is far enough ahead.
 func next(version pep440.Version, released []pep440.Version, by Bump) (pep440.Version, error) {
 	before, _ := pep440.Parse("0.0.0")
 	for _, v := range released {
@@ -273,8 +273,8 @@ func raised(version pep440.Version, by Bump) (pep440.Version, error) {
 	return pep440.Parse(strings.Join(parts, ".") + ".dev0")
 }
 
-// commit writes a version into the module and its changelog, and commits both. If git refuses, they
-// are as before.
+// commit writes a version into the module and its changelog, and commits both. If git fails, commit
+// restores the files.
 func (releases) commit(
 	ctx context.Context,
 	m *module.Module,
@@ -307,7 +307,7 @@ func (releases) commit(
 	}
 	if err := commitFiles(ctx, m.Dir, files, message, o.All); err != nil {
 		_, _ = git(ctx, m.Dir, append([]string{"reset", "-q", "--"}, files...)...)
-		for file, text := range kept { // the error is that of git
+		for file, text := range kept { // the error of git is returned
 			_ = Replace(file, text)
 		}
 		if _, there := kept[log]; !there {
@@ -318,10 +318,11 @@ func (releases) commit(
 	return nil
 }
 
-// changelogFile is where a module says what is new.
+// changelogFile is the changelog of a module.
 const changelogFile = "CHANGELOG.md"
 
-// commitFiles commits files with what is staged, or with all that is changed, unless nothing is.
+// commitFiles commits files with the staged changes, or with all changes, unless nothing has
+// changed.
 func commitFiles(ctx context.Context, dir string, files []string, message string, all bool) error {
 	if _, err := git(ctx, dir, append([]string{"add", "--"}, files...)...); err != nil {
 		return err
@@ -355,8 +356,8 @@ func writeVersion(m *module.Module, version pep440.Version) error {
 	return Replace(m.Meta.File, text)
 }
 
-// changelog returns a changelog with a section for the release that a version leads to, a line in
-// it, and, when it is released, its day.
+// changelog returns a changelog with a section for the release that a version leads to. It adds a
+// line to the section, and the date if the version is released.
 func changelog(text []byte, before, version pep440.Version, line, day string) []byte {
 	log := string(text)
 	if strings.TrimSpace(log) == "" {
@@ -393,7 +394,7 @@ func changelog(text []byte, before, version pep440.Version, line, day string) []
 	return []byte(strings.TrimRight(log, "\n") + "\n")
 }
 
-// sectionOf returns what the changelog says of a version; "" if there is nothing.
+// sectionOf returns the section of a version in the changelog; "" if there is none.
 func sectionOf(dir string, version pep440.Version) string {
 	text, err := os.ReadFile(filepath.Join(dir, changelogFile))
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"southbound/shared/pattern"
 )
 
-// setRequires returns a YAML file with another list requires. An entry that says the same already
-// stays as it is written; one of a module whose constraint changes is changed in its place, beside
-// its comment; those of other modules go, and new ones come last. All else stays as it is.
+// setRequires returns a YAML file with a new list requires. An equivalent entry keeps its text. An
+// entry with a changed constraint is changed in place, and keeps its comment. Entries of other
+// modules are removed, and new entries are appended. All other text stays as written.
 func setRequires(text []byte, requires []string) ([]byte, error) {
 	var doc yaml.Node
 	err := yaml.Unmarshal(text, &doc)
@@ -43,12 +43,12 @@ func setRequires(text []byte, requires []string) ([]byte, error) {
 	return []byte(out), nil
 }
 
-// requiresEdit changes the list requires in the text of a file.
+// requiresEdit edits the list requires in the text of a file.
 type requiresEdit struct {
 	text, eol string
 	wanted    []string
-	key       int  // where requires is
-	odd       bool // there is a value over several lines, which is not in brackets
+	key       int  // offset of the key requires
+	odd       bool // a value spans several lines without brackets
 }
 
 // find returns the value of requires; nil if there is none.
@@ -62,7 +62,7 @@ func (e *requiresEdit) find(root *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// offset returns where a line and column, counted from 1, are in the text.
+// offset returns the byte offset of a line and column, counted from 1.
 func (e *requiresEdit) offset(line, column int) int {
 	at := 0
 	for ; line > 1; line-- {
@@ -79,7 +79,7 @@ func (e *requiresEdit) offset(line, column int) int {
 	return at
 }
 
-// lineEnd returns where the line of an offset ends, before its line break.
+// lineEnd returns the offset of the end of a line, before its line break.
 func (e *requiresEdit) lineEnd(at int) int {
 	end := strings.IndexByte(e.text[at:], '\n')
 	if end < 0 {
@@ -88,12 +88,12 @@ func (e *requiresEdit) lineEnd(at int) int {
 	return at + len(strings.TrimSuffix(e.text[at:at+end], "\r"))
 }
 
-// added returns the text with a list that was not there.
+// added returns the text with a new list.
 func (e *requiresEdit) added() string {
 	return strings.TrimRight(e.text, "\r\n") + e.eol + "requires:" + e.list() + e.eol
 }
 
-// list returns a list with an entry a line, for behind `requires:`.
+// list returns a list with one entry a line, to follow `requires:`.
 func (e *requiresEdit) list() string {
 	out := ""
 	for _, r := range e.wanted {
@@ -105,11 +105,11 @@ func (e *requiresEdit) list() string {
 	return out
 }
 
-// value returns the text with a list instead of a value that is none with an entry a line.
+// value returns the text with a list in place of a value that is not a block list.
 func (e *requiresEdit) value(value *yaml.Node) string {
 	from := e.offset(value.Line, value.Column)
 	to := from + e.length(value, from)
-	if value.Kind == yaml.ScalarNode && value.Value == "" && value.Style == 0 { // nothing at all
+	if value.Kind == yaml.ScalarNode && value.Value == "" && value.Style == 0 { // an empty value
 		colon := strings.IndexByte(e.text[e.key:], ':')
 		from = e.key + colon + 1
 		to = from
@@ -133,8 +133,8 @@ func (e *requiresEdit) value(value *yaml.Node) string {
 	return before + strings.TrimRight(e.text[to:end], " \t") + e.list() + e.text[end:]
 }
 
-// length returns how long the text of a node is that begins at an offset: a scalar on one line, or
-// what is in brackets.
+// length returns the length of a node's text from an offset: a scalar on one line, or a list in
+// brackets.
 func (e *requiresEdit) length(n *yaml.Node, at int) int {
 	line := e.text[at:e.lineEnd(at)]
 	out := 0
@@ -159,7 +159,7 @@ var (
 		`#[^\n]*\n)*\]`)
 )
 
-// entries returns the text with other entries in a list with one a line.
+// entries returns the text with other entries in a block list.
 func (e *requiresEdit) entries(nodes []*yaml.Node) string {
 	wanted := slices.Clone(e.wanted)
 	out, at, last := "", 0, 0
@@ -172,7 +172,7 @@ func (e *requiresEdit) entries(nodes []*yaml.Node) string {
 			return moduleOf(w) == moduleOf(n.Value)
 		})
 		switch {
-		case i < 0: // it goes, with its line
+		case i < 0: // remove the entry with its line
 			at = next
 		case specOf(wanted[i]) == specOf(n.Value):
 			out, at = out+e.text[line:next], next
@@ -201,7 +201,7 @@ func (e *requiresEdit) entries(nodes []*yaml.Node) string {
 	return out[:last] + fresh + out[last:] + e.text[at:]
 }
 
-// moduleOf returns the module that an entry is about.
+// moduleOf returns the module of an entry.
 func moduleOf(entry string) string {
 	r, wrong, _ := metadata.ParseModule(entry)
 	if wrong != "" {
@@ -210,7 +210,7 @@ func moduleOf(entry string) string {
 	return r.Module
 }
 
-// specOf returns an entry in its one form.
+// specOf returns the canonical form of an entry.
 func specOf(entry string) string {
 	r, wrong, _ := metadata.ParseModule(entry)
 	if wrong != "" {
@@ -219,7 +219,7 @@ func specOf(entry string) string {
 	return r.String()
 }
 
-// meant reports whether a changed text says what it is meant to say, and all else as before.
+// meant reports whether the new text has the wanted list, and all other values unchanged.
 func (e *requiresEdit) meant(text string) bool {
 	var before, after map[string]any
 	if yaml.Unmarshal([]byte(e.text), &before) != nil ||
@@ -248,7 +248,7 @@ func (e *requiresEdit) meant(text string) bool {
 
 var plainSpec = pattern.Lazy(`^[A-Za-z_][\w.\[\], ]*([~=<>!]=?=? ?[\w.*+!]+(, ?)?)*$`)
 
-// quotedSpec returns an entry as YAML has it in a list with one a line, in quotes if it needs them.
+// quotedSpec returns an entry for a block list of YAML, quoted if necessary.
 func quotedSpec(text string) string {
 	if plainSpec().MatchString(text) {
 		return text

@@ -1,4 +1,4 @@
-// Package modtool does what the commands project and module do: it makes, installs, lists, freezes,
+// Package modtool implements the commands project and module: it creates, installs, lists, freezes,
 // builds and releases modules.
 package modtool
 
@@ -21,18 +21,18 @@ import (
 	"southbound/shared/pattern"
 )
 
-// Tool works on the project or module in a folder.
+// Tool operates on the project or module in a folder.
 type Tool struct {
 	Dir string
-	// Say tells people what was done, a line each.
+	// Say prints a line about a completed step.
 	Say func(format string, args ...any)
-	// Warn tells people what is wrong and not an error.
+	// Warn prints a warning.
 	Warn func(diag.Problem)
-	// BuiltIn says which modules are part of the program, and are not installed.
+	// BuiltIn reports whether a module is part of the program, and is not installed.
 	BuiltIn func(name string) bool
 }
 
-// folder returns the folder that the tool works on.
+// folder returns the working folder of the tool.
 func (t *Tool) folder() folder { return folder{dir: t.Dir, warn: t.warn, builtIn: t.BuiltIn} }
 
 func (t *Tool) warn(warnings diag.Problems) {
@@ -41,25 +41,25 @@ func (t *Tool) warn(warnings diag.Problems) {
 	}
 }
 
-// program is how a program is run.
+// program is the setting in which a child process runs.
 type program struct {
 	dir  string
 	env  []string
-	lock *os.File // that holds as long as the program runs, whatever becomes of ours; nil for none
+	lock *os.File // the child inherits it and so keeps it locked if this process dies; nil for none
 }
 
-// run runs a program in a folder and an environment.
+// run runs a program in a folder with the given environment variables.
 func run(
 	ctx context.Context, dir string, env []string, name string, args ...string,
 ) (string, error) {
 	return program{dir: dir, env: env}.run(ctx, name, args...)
 }
 
-// afterTerm is how long a program may take to end when it is asked to.
+// afterTerm is how long a program may take to exit after SIGTERM.
 const afterTerm = 2 * time.Second
 
-// run runs a program and returns what it wrote to standard output. Of a failure the error has what
-// the program said, without passwords in addresses.
+// run runs a program and returns its standard output. If the program fails, the error contains its
+// standard error, without passwords in addresses.
 func (p program) run(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env = p.dir, p.env
@@ -88,7 +88,7 @@ func (p program) run(ctx context.Context, name string, args ...string) (string, 
 	return out.String(), fault.New(fault.Unavailable, doing, "%s", last(text))
 }
 
-// first returns the first argument of a program, or the module of Python that is run.
+// first returns the first argument of a program, or the Python module after -m.
 func first(args []string) string {
 	if len(args) > 1 && args[0] == "-m" {
 		return "-m " + args[1]
@@ -96,7 +96,7 @@ func first(args []string) string {
 	return strings.Join(args[:min(1, len(args))], "")
 }
 
-// limited keeps the first MiB.
+// limited keeps about the first MiB.
 type limited struct{ *bytes.Buffer }
 
 // Write implements io.Writer.
@@ -109,7 +109,7 @@ func (l *limited) Write(b []byte) (int, error) {
 
 var credentials = pattern.Lazy(`(\w[\w+.-]*://)[^/\s@'"]*@`)
 
-// hide takes passwords out of the addresses in a text.
+// hide removes passwords from the addresses in a text.
 func hide(text string) string { return credentials().ReplaceAllString(text, "$1") }
 
 // last returns the last lines of a text.
@@ -122,7 +122,7 @@ func last(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// writeNew writes a file that is not there yet, with its folders.
+// writeNew creates a file, which must not exist yet, and its folders.
 func writeNew(dir, name, text string) error {
 	path := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -139,14 +139,14 @@ func writeNew(dir, name, text string) error {
 	return fault.Wrap(fault.Unavailable, "write "+path, err)
 }
 
-// Replace writes a file whole, beside it first. Its mode and owner stay as they are; of a link, the
-// file changes that it leads to.
+// Replace writes a file atomically, through a temporary file next to it. The mode and the owner
+// stay unchanged. If path is a symbolic link, Replace changes its target.
 func Replace(path string, text []byte) error {
 	doing := "write " + path
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	mode := os.FileMode(0o644) // no secrets
+	mode := os.FileMode(0o644) // the file holds no secrets
 	before, err := os.Stat(path)
 	if err == nil {
 		mode = before.Mode().Perm()
@@ -159,14 +159,14 @@ func Replace(path string, text []byte) error {
 	if err == nil && before != nil {
 		err = os.Chmod(temporary, mode)
 		if st, ok := before.Sys().(*syscall.Stat_t); ok {
-			_ = os.Chown(temporary, int(st.Uid), int(st.Gid)) // only root may, and need not
+			_ = os.Chown(temporary, int(st.Uid), int(st.Gid)) // only root can change it
 		}
 	}
 	if err == nil {
 		err = os.Rename(temporary, path)
 	}
 	if err != nil {
-		_ = os.Remove(temporary) // the error is that of writing
+		_ = os.Remove(temporary) // the error of the write is returned
 	}
 	return fault.Wrap(fault.Unavailable, doing, err)
 }

@@ -18,7 +18,7 @@ import (
 	"southbound/shared/lang/module"
 )
 
-// wheel is a package that was fetched.
+// wheel is a downloaded wheel.
 type wheel struct {
 	file
 	module   string
@@ -27,15 +27,15 @@ type wheel struct {
 	code     string // a file with Python code; "" if there is none
 }
 
-// maxFiles and maxUnpacked bound a wheel.
+// maxFiles and maxUnpacked limit the files and the unpacked bytes of a wheel.
 const (
 	maxFiles    = 100000
 	maxUnpacked = 1 << 30
 )
 
-// pure unpacks the modules that are needed, if none has Python code or that does not matter, and
-// links those that are own, in editable form. It returns false, and has done nothing, if pip is
-// needed.
+// pure unpacks the required modules and links the modules own in editable form, all without pip. It
+// returns false, and changes nothing, if pip is needed: if a module has Python code, unless
+// NoPython is set.
 func (i *installer) pure(
 	ctx context.Context, env string,
 	own []*module.Module, needs, constraints []metadata.Requirement,
@@ -56,7 +56,7 @@ func (i *installer) pure(
 	for _, name := range names {
 		w := chosen[name]
 		if i.put[name] == w.name {
-			continue // in a round before
+			continue // done in an earlier round
 		}
 		if err := w.unpack(env); err != nil {
 			return false, err
@@ -76,7 +76,7 @@ func (i *installer) pure(
 	return true, nil
 }
 
-// choose fetches the wheels of modules and of what they require; false if pip is needed.
+// choose fetches the wheels of modules and of their requirements; false if pip is needed.
 func (i *installer) choose(
 	ctx context.Context, own []*module.Module, open, limits []metadata.Requirement,
 ) (map[string]*wheel, bool, error) {
@@ -110,7 +110,7 @@ func (i *installer) choose(
 	return chosen, true, nil
 }
 
-// fetch gets the wheel of a module that all who ask allow.
+// fetch downloads the best wheel of a module that satisfies all requirements.
 func (i *installer) fetch(
 	ctx context.Context, x *index, name string, limits []metadata.Requirement,
 ) (*wheel, error) {
@@ -133,7 +133,7 @@ func (i *installer) fetch(
 	return openWheel(f, name, body)
 }
 
-// fetch gets a file, and checks it against what the index says of it.
+// fetch downloads a file, and verifies the hash that the index states.
 func (f file) fetch(ctx context.Context) ([]byte, error) {
 	body, _, found, err := get(ctx, f.url, "*/*", maxWheel)
 	if err != nil {
@@ -151,7 +151,7 @@ func (f file) fetch(ctx context.Context) ([]byte, error) {
 	return body, nil
 }
 
-// conflict says that no version of a module is allowed, and who asks.
+// conflict returns the error for a module without an allowed version, with its requirements.
 func conflict(name string, asked []metadata.Requirement, files []file) error {
 	var versions []string
 	for _, f := range files {
@@ -171,7 +171,7 @@ func conflict(name string, asked []metadata.Requirement, files []file) error {
 	return oneProblem(p)
 }
 
-// openWheel reads what is in a wheel.
+// openWheel checks a wheel and reads its metadata.
 func openWheel(f file, name string, body []byte) (*wheel, error) {
 	bad := func(why string) error {
 		return fault.New(fault.Damaged, "open "+f.name, "%s", why)
@@ -202,7 +202,7 @@ func openWheel(f file, name string, body []byte) (*wheel, error) {
 	return w, nil
 }
 
-// metadata reads what the package requires.
+// metadata reads the requirements of the package.
 func (w *wheel) metadata(entry *zip.File) error {
 	r, err := entry.Open()
 	if err != nil {
@@ -234,7 +234,7 @@ func (w *wheel) metadata(entry *zip.File) error {
 // pepCore reports whether a package is needed without Python: inmanta-core is not.
 func pepCore(name string) bool { return name != library && name != "inmanta" }
 
-// unpack puts a wheel into an environment: beside its place first, RECORD last.
+// unpack installs a wheel into an environment: first into a temporary folder, its .dist-info last.
 func (w *wheel) unpack(env string) error {
 	site := module.Pure(env)
 	doing := "unpack " + w.name
@@ -283,7 +283,7 @@ func (w *wheel) unpack(env string) error {
 	return nil
 }
 
-// removePackage removes a package. Its code leaves its place whole, before it is removed.
+// removePackage removes a package. It first renames the code out of its place, as a whole.
 func removePackage(site, name string) error {
 	pattern := strings.ReplaceAll(metadata.PackageOf(name), "-", "?") + "-*.dist-info"
 	infos, err := matching(site, pattern)
