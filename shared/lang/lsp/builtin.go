@@ -18,13 +18,13 @@ import (
 	"southbound/shared/schema"
 )
 
-// builtIns are the texts and plugins that are part of the program.
+// builtIns are the model texts and plugins that are part of the program.
 type builtIns struct {
 	types   *schema.Registry
-	texts   map[string]string // of namespaces that have been asked for
+	texts   map[string]string // cached texts by namespace
 	plugins []eval.Plugin
-	shown   map[string]string // paths of files by those of texts, once somebody looks at them
-	dir     string            // where these files are; "" if there is no such place
+	shown   map[string]string // written files by the path of their text
+	dir     string            // the folder of these files; "" if there is none
 }
 
 func newBuiltIns(registry *schema.Registry) *builtIns {
@@ -36,7 +36,7 @@ func newBuiltIns(registry *schema.Registry) *builtIns {
 	return b
 }
 
-// text returns the text of a namespace, made once.
+// text returns the text of a namespace, and caches it.
 func (b *builtIns) text(namespace string) (string, bool) {
 	if t, ok := b.texts[namespace]; ok {
 		return t, true
@@ -55,7 +55,7 @@ func (b *builtIns) text(namespace string) (string, bool) {
 	return t, ok
 }
 
-// modules are the names of the modules that are part of the program.
+// modules returns the names of the modules that are part of the program.
 func (b *builtIns) modules() []string {
 	out := append([]string{"std", "std::testing"}, lsm.Namespaces()...)
 	if b.types == nil {
@@ -70,11 +70,11 @@ func (b *builtIns) modules() []string {
 	return out
 }
 
-// special are the types that texts cannot define.
+// special returns the types that model texts cannot define.
 func special() map[string]types.Type { return resources.Types() }
 
-// quiet are the plugins as an evaluation for an editor calls them: nothing that they do is seen
-// outside, and what the surroundings of a deployment say is unknown.
+// quiet returns the plugins for an evaluation in an editor. They have no side effects, and values
+// that depend on the deployment environment are unknown.
 func (b *builtIns) quiet() []eval.Plugin {
 	unknown := map[string]bool{
 		"std::generate_password": true, "std::password": true, "std::get_env": true,
@@ -93,8 +93,8 @@ func (b *builtIns) quiet() []eval.Plugin {
 	return out
 }
 
-// show returns the path of a file that holds a text of the program, for editors to open. It is
-// written when it is asked for the first time, into the user's folder for what can be made again.
+// show returns the path of a file with a text of the program, for editors to open. It writes the
+// file into the user's cache folder on first use.
 func (b *builtIns) show(path, content string) (string, error) {
 	if file, ok := b.shown[path]; ok {
 		return file, nil
@@ -114,7 +114,7 @@ func (b *builtIns) show(path, content string) (string, error) {
 	return file, nil
 }
 
-// write writes a file that is only to be read, whole or not at all.
+// write atomically writes a read-only file.
 func write(file, content string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
@@ -137,12 +137,12 @@ func write(file, content string) error {
 	return err
 }
 
-// original returns the path of the text that a file shows; the path itself if it shows none.
+// original returns the path of the text that a file shows; the path itself if it is no such file.
 func (b *builtIns) original(path string) string {
 	rest, ok := strings.CutPrefix(path, b.dir+string(filepath.Separator))
 	if b.dir == "" || !ok {
 		return path
 	}
-	_, rest, _ = strings.Cut(filepath.ToSlash(rest), "/") // behind the hash
+	_, rest, _ = strings.Cut(filepath.ToSlash(rest), "/") // after the hash
 	return rest
 }

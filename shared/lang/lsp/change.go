@@ -10,8 +10,8 @@ import (
 	"southbound/shared/lang/lsp/text"
 )
 
-// ours reports which texts of a view may be changed: those in the folder of the project or the
-// module, or the one that the view is about.
+// ours returns a function that reports whether a text of a view may be edited: a text in the folder
+// of the project or the module, or the text of the view itself.
 func (v *view) ours() func(*names.File) bool {
 	dir := v.path
 	if v.editor.Main != "" {
@@ -24,7 +24,7 @@ func (v *view) ours() func(*names.File) bool {
 	}
 }
 
-// renaming finds what is to be renamed.
+// renaming returns the symbol to rename, or the reason why it cannot be renamed.
 func (s answers) renaming(p positionParams) (spot, *names.Use, error) {
 	at, ok := s.spot(p.TextDocument.URI, p.Position)
 	if !ok {
@@ -69,7 +69,7 @@ func (s answers) rename(_ context.Context, p renameParams) (any, error) {
 	return s.workspaceEdit(at.view, edits), nil
 }
 
-// workspaceEdit returns edits as the protocol writes them, in the order of the files.
+// workspaceEdit converts edits to the protocol's format, in the order of the files.
 func (s answers) workspaceEdit(v *view, edits map[*names.File][]names.Edit) workspaceEdit {
 	out := workspaceEdit{}
 	if !s.client.Workspace.WorkspaceEdit.DocumentChanges {

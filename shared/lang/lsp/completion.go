@@ -12,7 +12,7 @@ import (
 	"southbound/shared/lang/lsp/names"
 )
 
-// completionKinds are the numbers of the protocol for kinds.
+// completionKinds maps kinds to the numbers of the protocol.
 var completionKinds = map[names.Kind]int{
 	names.Namespace: 9, names.Entity: 7, names.Attribute: 5, names.Relation: 10, names.Typedef: 25,
 	names.Implementation: 2, names.Plugin: 3, names.Variable: 6, names.Primitive: 25,
@@ -70,8 +70,8 @@ func inName(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-// modules returns the names that can be imported: what is part of the program, and what stands
-// where the modules of the model stand.
+// modules returns the names of modules that can be imported: built-in modules, and modules in the
+// folders in which the model finds its modules.
 func (s answers) modules(v *view) []string {
 	out := slices.Clone(s.built.modules())
 	places := map[string]bool{filepath.Join(v.loaded.Dir, "libs"): true}
@@ -95,14 +95,14 @@ func (s answers) modules(v *view) []string {
 	return out
 }
 
-// namespaces returns those of a module by the folder of its texts.
+// namespaces returns the namespaces of a module by the folder of its texts.
 func namespaces(model string) []string {
 	const limit = 1000
 	var out []string
 	_ = filepath.WalkDir(model, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil // what cannot be read is not there
+			return nil // skip paths that cannot be read
 		case len(out) >= limit:
 			return fs.SkipAll
 		case filepath.Ext(path) == ".cf" && !d.IsDir():

@@ -14,14 +14,15 @@ import (
 	"southbound/shared/patience"
 )
 
-// How long the server waits for the next change before it evaluates, and what an evaluation may
-// take. A model that takes more has the problems of its definitions told, and no others.
+// quiet is how long the server waits for another change before it evaluates. roundLimit is the time
+// limit of an evaluation. If a model exceeds it, only the problems of its definitions are
+// published.
 const (
 	quiet      = 80 * time.Millisecond
 	roundLimit = 10 * time.Second
 )
 
-// limits bound the evaluation for an editor.
+// limits returns the limits of an evaluation in an editor.
 func limits() eval.Limits {
 	l := eval.DefaultLimits()
 	const steps, instances, bytes = 20_000_000, 200_000, 64 << 20
@@ -29,7 +30,7 @@ func limits() eval.Limits {
 	return l
 }
 
-// problem is a problem with how severe it is.
+// problem is a problem with its severity.
 type problem struct {
 	diag.Problem
 	severity int
@@ -43,24 +44,24 @@ func problems(ps diag.Problems, severity int) []problem {
 	return out
 }
 
-// published is what a client was told of a file.
+// published is the last message to a client about a file.
 type published struct {
 	version     int32
 	diagnostics []diagnostic
 }
 
-// diagnoser tells the client what is wrong.
+// diagnoser publishes the problems of texts to the client.
 type diagnoser struct {
 	*server
-	last map[string]published // what the client has of each file
+	last map[string]published // the last message by file
 }
 
 func newDiagnoser(s *server) *diagnoser {
 	return &diagnoser{server: s, last: map[string]published{}}
 }
 
-// work tells of problems until the context ends: first of those that are found at once, and then,
-// when nothing changes for a moment, of those of an evaluation.
+// work publishes problems until the context ends: immediately those that need no evaluation, and
+// after a pause in changes those of an evaluation.
 func (s *diagnoser) work(ctx context.Context) {
 	for {
 		select {
@@ -80,7 +81,7 @@ func (s *diagnoser) round(ctx context.Context) {
 	change, views := s.first(cancel)
 	select {
 	case <-run.Done():
-		return // the next change has woken us
+		return // the next change has signaled wake
 	case <-time.After(quiet):
 	}
 	found := make([][]problem, len(views))
@@ -98,17 +99,17 @@ func (s *diagnoser) round(ctx context.Context) {
 	s.publish(true)
 }
 
-// program is what is evaluated of a view.
+// program is the input of the evaluation of a view.
 type program struct {
 	view    *view
 	sources []eval.Source
 	env     any
 	rules   []eval.Rule
 	python  []eval.Plugin
-	classes []eval.Dataclass // without fields, since Python is not read
+	classes []eval.Dataclass // without fields, since Python code is not parsed
 }
 
-// first tells of what is found at once, and returns what has to be evaluated.
+// first publishes the problems that need no evaluation, and returns the programs to evaluate.
 func (s *diagnoser) first(cancel context.CancelFunc) (uint64, []program) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +137,8 @@ func (s *diagnoser) first(cancel context.CancelFunc) (uint64, []program) {
 	return s.change, out
 }
 
-// unreadable reports whether a text of a view could never be read: what is not in its tree would
-// seem not to be defined.
+// unreadable reports whether a text of a view has never parsed without errors: definitions that its
+// tree lacks would be reported as missing.
 func (s *workspace) unreadable(v *view) bool {
 	return slices.ContainsFunc(v.loaded.Sources, func(src eval.Source) bool {
 		p := s.texts.trees[src.Path]
@@ -145,7 +146,7 @@ func (s *workspace) unreadable(v *view) bool {
 	})
 }
 
-// evaluate returns what an evaluation finds wrong. It holds nothing.
+// evaluate returns the problems that an evaluation finds. It needs no lock.
 func (s *diagnoser) evaluate(ctx context.Context, p program) []problem {
 	if len(p.sources) == 0 {
 		return nil
@@ -169,7 +170,7 @@ func (s *diagnoser) evaluate(ctx context.Context, p program) []problem {
 	})
 }
 
-// inUse returns the views of what is open, up to date and without repeats, and drops all others.
+// inUse returns the up-to-date views of open documents, each once, and removes all other views.
 func (s *workspace) inUse() []*view {
 	var out []*view
 	for path := range s.docs {
@@ -185,8 +186,8 @@ func (s *workspace) inUse() []*view {
 	return out
 }
 
-// publish tells the client what has changed. Before an evaluation is done, a text whose problems
-// are those of before but for their places waits for it.
+// publish sends changed diagnostics to the client. Before the evaluation is done, it skips a text
+// if only the places of its problems have changed.
 func (s *diagnoser) publish(done bool) {
 	files := map[string][]diagnostic{}
 	for _, v := range s.inUse() {
@@ -210,7 +211,7 @@ func (s *diagnoser) publish(done bool) {
 	}
 }
 
-// send publishes what is wrong with a file.
+// send publishes the problems of a file.
 func (s *diagnoser) send(path string, found []diagnostic, done bool) {
 	if found == nil {
 		found = []diagnostic{}
@@ -247,8 +248,7 @@ func sameMessages(a, b []diagnostic) bool {
 	return slices.EqualFunc(a, b, func(x, y diagnostic) bool { return x.Message == y.Message })
 }
 
-// rangeAt returns the range of what begins at a line and a column: a name or a sign, or the rest
-// of the line.
+// rangeAt returns the range that begins at a line and a column: a token, or the rest of the line.
 func (p *parsed) rangeAt(line, column int, e text.Encoding) text.Range {
 	from := p.At(line, column)
 	i, found := slices.BinarySearchFunc(p.tree.Tokens, from, func(t token, at int) int {

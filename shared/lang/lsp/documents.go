@@ -7,14 +7,13 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// document is what an editor has open.
+// document is an open document of an editor.
 type document struct {
 	uri     string
 	version int32
 }
 
-// changed notes that texts are not what they were, ends the evaluation under way, and wakes who
-// tells of problems.
+// changed records a change of texts, aborts the running evaluation, and wakes the diagnoser.
 func (s *server) changed() {
 	s.change++
 	s.abandon()
@@ -79,7 +78,7 @@ func (s *server) didClose(p documentParams) {
 
 func (s *server) didSave(documentParams) { s.filesChanged(nothing{}) }
 
-// filesChanged looks at files anew.
+// filesChanged marks all views as stale, so that they read their files again.
 func (s *server) filesChanged(nothing) {
 	s.forget()
 	s.changed()
@@ -107,7 +106,7 @@ func (s *server) foldersChanged(p foldersParams) {
 	s.filesChanged(nothing{})
 }
 
-// formatting returns the edit that gives a text its one form; none for a text that is wrong.
+// formatting returns the edits that format a text; an error for a text with syntax errors.
 func (s answers) formatting(_ context.Context, p documentParams) (any, error) {
 	path, ok := s.openPath(p.TextDocument.URI)
 	if !ok {
@@ -123,7 +122,8 @@ func (s answers) formatting(_ context.Context, p documentParams) (any, error) {
 	return difference(t, formatted, s.encoding), nil
 }
 
-// difference returns the edits from a text to another one: what both begin and end with stays.
+// difference returns the edits from a text to another one. It keeps the common first and last
+// lines.
 func difference(t *text.Text, to string, e text.Encoding) []textEdit {
 	from := t.String()
 	if from == to {

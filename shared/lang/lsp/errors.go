@@ -6,7 +6,7 @@ import (
 	"github.com/creachadair/jrpc2"
 )
 
-// failed is the answer to a request that cannot be done, which the editor shows.
+// failed returns the error of a request that cannot be done. The editor shows its message.
 func failed(format string, args ...any) error {
 	return &jrpc2.Error{Code: codeRequestFailed, Message: fmt.Sprintf(format, args...)}
 }
@@ -15,7 +15,7 @@ func notOpen(uri string) error {
 	return &jrpc2.Error{Code: codeInvalidParams, Message: uri + " is not open"}
 }
 
-// openPath returns the path of what an editor has open.
+// openPath returns the path of an open document; false if it is not open.
 func (s *workspace) openPath(uri string) (string, bool) {
 	path, ok := pathOf(uri)
 	if !ok {

@@ -11,15 +11,16 @@ import (
 	"sync"
 )
 
-// Bounds of what a client sends.
+// Limits of messages from a client.
 const (
 	maxLine    = 4 << 10 // of a header, in bytes
 	maxHeaders = 32
-	maxBody    = 128 << 20 // a text of the largest size, with all its characters escaped
+	maxBody    = 128 << 20 // a text of maximum size with all characters escaped
 )
 
-// frames are messages on a stream: headers, an empty line, a body. It is a channel.Channel. The one
-// of the library takes a body of any size, and refuses types of content that clients do send.
+// frames are messages on a stream: headers, an empty line, a body. It implements channel.Channel.
+// The library's own channel accepts a body of any size, and rejects content types that clients
+// send.
 type frames struct {
 	in     *bufio.Reader
 	out    io.Writer
@@ -28,14 +29,14 @@ type frames struct {
 	once   sync.Once
 }
 
-// received is a message, or why there is none.
+// received is a message, or the error of reading it.
 type received struct {
 	body []byte
 	err  error
 }
 
-// newFrames begins to read. That ends with the stream, or with Close and the message after it: a
-// stream that others hold cannot be closed here.
+// newFrames starts to read. Reading ends with the stream, or after Close with the next message,
+// since the caller owns the stream and this package cannot close it.
 func newFrames(in io.Reader, out io.Writer) *frames {
 	f := &frames{
 		in: bufio.NewReaderSize(in, maxLine), out: out,
@@ -57,8 +58,8 @@ func newFrames(in io.Reader, out io.Writer) *frames {
 	return f
 }
 
-// Errors of requests that were cancelled: that of the library, which answers itself what is
-// cancelled before it is begun, and that of the protocol.
+// Errors of canceled requests. notBegun is the library's own answer to a request that is canceled
+// before it starts; cancelled is the error of the protocol.
 const (
 	notBegun  = `"error":{"code":-32097,"message":"context canceled"}`
 	cancelled = `"error":{"code":-32800,"message":"cancelled"}`
@@ -66,7 +67,7 @@ const (
 
 // Send writes a message.
 func (f *frames) Send(body []byte) error {
-	// in a text the quotes would be escaped
+	// inside a JSON string, the quotes would be escaped
 	body = bytes.ReplaceAll(body, []byte(notBegun), []byte(cancelled))
 	head := "Content-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
 	_, err := f.out.Write(append([]byte(head), body...))
@@ -83,15 +84,15 @@ func (f *frames) Recv() ([]byte, error) {
 	}
 }
 
-// Close ends Recv as the end of the stream does. A server is stopped by this: the library's Stop
-// may panic when a message comes in at the same time.
+// Close ends Recv as the end of the stream does. The server is stopped this way, since the
+// library's Stop may panic if a message arrives at the same time.
 func (f *frames) Close() error {
 	f.once.Do(func() { close(f.closed) })
 	return nil
 }
 
-// read reads a message. One that is too large is passed over, and read as none: the client is told
-// that it was not understood.
+// read reads a message. It discards a message that is too large, and returns an invalid one
+// instead, so that the client gets a parse error.
 func (f *frames) read() ([]byte, error) {
 	size, err := f.head()
 	if err != nil {
@@ -103,7 +104,7 @@ func (f *frames) read() ([]byte, error) {
 		}
 		return []byte("too large"), nil
 	}
-	var body bytes.Buffer // grows with what comes, not with what is promised
+	var body bytes.Buffer // grows with the received bytes, not with the announced size
 	if n, err := io.CopyN(&body, f.in, size); n < size {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"southbound/shared/lang/lsp/text"
 )
 
-// spot is a place that a client asks about.
+// spot is the place of a request.
 type spot struct {
 	view   *view
 	file   *names.File
@@ -18,7 +18,7 @@ type spot struct {
 	offset int
 }
 
-// spot finds a place; false if it is in no text that can be read.
+// spot finds a place; false if it is not in a readable text.
 func (s answers) spot(uri string, p text.Position) (spot, bool) {
 	path, ok := pathOf(uri)
 	if !ok {
@@ -37,7 +37,7 @@ func (s answers) spot(uri string, p text.Position) (spot, bool) {
 	return spot{v, f, t, t.Offset(p, s.encoding)}, true
 }
 
-// textOf returns the text of a file as its tree has it.
+// textOf returns the text of a file that belongs to its tree.
 func (s *workspace) textOf(f *names.File) *text.Text {
 	if p := s.texts.trees[f.Path]; p != nil && p.tree == f.Tree {
 		return p.Text
@@ -45,7 +45,7 @@ func (s *workspace) textOf(f *names.File) *text.Text {
 	return text.New(f.Tree.Text)
 }
 
-// use returns the name at a place and what it means; nil if it means nothing that is known.
+// use returns the name at a place; nil if it has no known symbol.
 func (at *spot) use() *names.Use {
 	u := at.view.names.Uses(at.file).At(at.offset)
 	if u == nil || u.Symbol == nil {
@@ -54,8 +54,7 @@ func (at *spot) use() *names.Use {
 	return u
 }
 
-// named returns a place and the use of the name at it; nil where there is none whose meaning is
-// known.
+// named returns a place and the name at it; nil if there is no name with a known symbol.
 func (s answers) named(uri string, p text.Position) (spot, *names.Use) {
 	at, ok := s.spot(uri, p)
 	if !ok {
@@ -75,7 +74,7 @@ func (s answers) definition(_ context.Context, p positionParams) (any, error) {
 	return s.locations(at.view.names.Definitions(u.Symbol)), nil
 }
 
-// locations returns places as the protocol writes them.
+// locations converts places to the protocol's format.
 func (s answers) locations(places []names.Place) []location {
 	out := []location{}
 	for _, p := range places {
@@ -135,7 +134,7 @@ func (s answers) hover(_ context.Context, p positionParams) (any, error) {
 	return hover{s.markup(code, doc), at.text.Range(u.From, u.To, s.encoding)}, nil
 }
 
-// signatureHelp says what the call or the constructor takes in whose brackets a place is.
+// signatureHelp returns the parameters of the call or constructor around a place.
 func (s answers) signatureHelp(_ context.Context, p positionParams) (any, error) {
 	at, ok := s.spot(p.TextDocument.URI, p.Position)
 	if !ok {
@@ -155,18 +154,18 @@ func (s answers) signatureHelp(_ context.Context, p positionParams) (any, error)
 	return signatureHelp{Signatures: []signature{one}, ActiveParameter: c.Active}, nil
 }
 
-// markup shows code with what it means, as the client can show it.
+// markup formats code and its documentation for the client.
 func (s answers) markup(code, doc string) markup {
 	formats := s.client.TextDocument.Hover.ContentFormat
 	if !slices.Contains(formats, "markdown") {
 		return markup{"plaintext", strings.TrimSpace(code + "\n\n" + doc)}
 	}
-	// an empty line is one of two that divide, so lines stay where they are
+	// Two trailing spaces force line breaks in Markdown. Empty lines still separate paragraphs.
 	doc = strings.ReplaceAll(doc, "\n", "  \n")
 	return markup{"markdown", strings.TrimSpace("```southbound\n" + code + "\n```\n\n" + doc)}
 }
 
-// symbolKinds are the numbers of the protocol for kinds.
+// symbolKinds maps kinds to the numbers of the protocol.
 var symbolKinds = map[names.Kind]int{
 	names.Namespace: 3, names.Entity: 5, names.Attribute: 8, names.Relation: 7, names.Typedef: 26,
 	names.Implementation: 6, names.Plugin: 12, names.Variable: 13, names.Primitive: 26,
@@ -212,8 +211,8 @@ func (s answers) tree(t *text.Text, outline []names.Outline) []documentSymbol {
 	return out
 }
 
-// workspaceSymbol returns what the models that are in use define under names that have the letters
-// of the query in their order.
+// workspaceSymbol returns the definitions in all used models whose names contain the letters of the
+// query in order.
 func (s answers) workspaceSymbol(ctx context.Context, p queryParams) (any, error) {
 	const limit = 500
 	out := []symbolInformation{}
@@ -239,7 +238,7 @@ func (s answers) workspaceSymbol(ctx context.Context, p queryParams) (any, error
 	return out, nil
 }
 
-// matches reports whether a name has the letters of a query in their order, whatever their case.
+// matches reports whether a name contains the letters of a query in order, ignoring case.
 func matches(name, query string) bool {
 	rest := strings.ToLower(name)
 	for _, r := range strings.ToLower(query) {

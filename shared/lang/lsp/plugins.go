@@ -10,8 +10,8 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// declaredPlugins returns the plugins that a text in Python declares. It searches for lines with
-// @plugin and reads the function that follows; Python is not run, and not parsed otherwise.
+// declaredPlugins returns the plugins that a Python text declares. It searches for lines with
+// @plugin and reads the function that follows. It does not run Python, and parses nothing else.
 func declaredPlugins(namespace, path, content string) []eval.Plugin {
 	lines := strings.Split(strings.ReplaceAll(content, "\r\n", "\n"), "\n")
 	alias := aliasOfPlugin(content)
@@ -50,7 +50,7 @@ func functionAt(path string, i int, line string) *diag.Pos {
 	return &diag.Pos{File: path, Line: i + 1, Column: utf8.RuneCountInString(before) + 1}
 }
 
-// aliasOfPlugin returns the name under which a text imports plugin, "" if it is its own.
+// aliasOfPlugin returns the alias under which a text imports plugin; "" without an alias.
 func aliasOfPlugin(content string) string {
 	_, after, _ := strings.Cut(content, "plugin as ")
 	if i := strings.IndexAny(after, " ,)\r\n"); i >= 0 {
@@ -125,7 +125,7 @@ func splitAt(s string, sep byte) []string {
 	return append(out, strings.TrimSpace(s[from:]))
 }
 
-// stringIn returns the first string in a text, "" if there is none.
+// stringIn returns the first string literal in a text; "" if there is none.
 func stringIn(s string) string {
 	i := strings.IndexAny(s, `"'`)
 	if i < 0 {
@@ -135,7 +135,7 @@ func stringIn(s string) string {
 	return text
 }
 
-// readFunction reads the parameters and the result of a function; false if line declares none.
+// readFunction reads the parameters and the result of a function; false if the line defines none.
 func readFunction(p *eval.Plugin, line string) bool {
 	line, ok := strings.CutPrefix(strings.TrimPrefix(line, "async "), "def ")
 	name, _, open := strings.Cut(line, "(")
@@ -160,7 +160,7 @@ func readFunction(p *eval.Plugin, line string) bool {
 	return true
 }
 
-// readParams reads parameters. The context of a call is not an argument in models.
+// readParams reads parameters. It skips the context, which models do not pass.
 func readParams(p *eval.Plugin, list []string) {
 	byName := false
 	for _, one := range list {
@@ -195,7 +195,7 @@ func cutAt(s string, sep byte) (before, after string, found bool) {
 		true
 }
 
-// modelType returns the type that an annotation stands for in models: "any" unless it is usual.
+// modelType returns the model type for a Python annotation: "any" for one that is not known.
 func modelType(annotation string) string {
 	const unknown = "any"
 	name, args, generic := strings.Cut(strings.TrimSuffix(annotation, "]"), "[")
@@ -239,7 +239,7 @@ func nullable(t string) string {
 	return t + "?"
 }
 
-// plainValue returns the value of a default. One that is not a literal is unknown here.
+// plainValue returns the value of a default: unknown unless it is a literal.
 func plainValue(python string) types.Value {
 	switch {
 	case python == "True" || python == "False":
@@ -258,7 +258,7 @@ func plainValue(python string) types.Value {
 	return &types.Unknown{Why: "the editor does not run Python"}
 }
 
-// docstring returns the string in triple quotes with which lines begin, without its indentation.
+// docstring returns the triple-quoted string at the start of lines, without its indentation.
 func docstring(lines []string) string {
 	text := strings.TrimSpace(strings.Join(lines, "\n"))
 	for _, quotes := range []string{`"""`, "'''"} {

@@ -13,8 +13,7 @@ import (
 
 type token = syntax.Token
 
-// diagnose returns what is wrong with the texts of a view: with those of the model, and with those
-// that are open.
+// diagnose returns the problems of the texts of a view: those of the model, and open ones.
 func (s *diagnoser) diagnose(v *view) map[string][]diagnostic {
 	out := map[string][]diagnostic{}
 	broken := false
@@ -34,7 +33,7 @@ func (s *diagnoser) diagnose(v *view) map[string][]diagnostic {
 		if _, ok := out[path]; !ok {
 			out[path] = s.syntaxProblems(path)
 		}
-		if !broken { // names that are in no tree may well be defined
+		if !broken { // the definition of a missing name may be in a broken text
 			all = append(all, problems(static(v.names, f), severityError)...)
 		}
 	}
@@ -52,15 +51,15 @@ func (s *diagnoser) diagnose(v *view) map[string][]diagnostic {
 	return out
 }
 
-// repeats reports whether another diagnostic says the same: the words may differ, since a name that
-// means nothing is found in two ways.
+// repeats reports whether another diagnostic describes the same problem. The messages may differ,
+// since the static analysis and the evaluation both find undefined names.
 func (d *diagnostic) repeats(other diagnostic) bool {
 	return d.Code == other.Code && d.Severity == other.Severity &&
 		(d.Range.Start == other.Range.Start || d.Message == other.Message &&
 			d.Range.Start.Line == other.Range.Start.Line)
 }
 
-// syntaxProblems returns what is wrong with a text by itself.
+// syntaxProblems returns the syntax problems of a text.
 func (s *diagnoser) syntaxProblems(path string) []diagnostic {
 	p := s.known(path)
 	if p == nil {
@@ -86,7 +85,7 @@ func (s *diagnoser) syntaxProblems(path string) []diagnostic {
 	return out
 }
 
-// said is a message with its hint.
+// said returns a message with its hint.
 func said(message, hint string) string {
 	if hint == "" {
 		return message
@@ -94,7 +93,7 @@ func said(message, hint string) string {
 	return message + "\n" + hint
 }
 
-// diagnostic returns a problem as the protocol writes it.
+// diagnostic converts a problem to the protocol's format.
 func (s *diagnoser) diagnostic(at *parsed, p problem) diagnostic {
 	d := diagnostic{
 		Range:    at.rangeAt(p.Line, p.Column, s.encoding),
@@ -116,7 +115,7 @@ func (s *diagnoser) diagnostic(at *parsed, p problem) diagnostic {
 	return d
 }
 
-// locationAt returns where a place of a problem is.
+// locationAt returns the location of a problem's place.
 func (s *diagnoser) locationAt(at diag.Pos) (location, bool) {
 	p := s.texts.trees[at.File]
 	if p == nil || at.Line == 0 {
@@ -126,7 +125,7 @@ func (s *diagnoser) locationAt(at diag.Pos) (location, bool) {
 	return s.location(at.File, p.Text, r)
 }
 
-// location returns a range of a text; false if there is no file for it.
+// location returns the location of a range of a text; false if no file can show it.
 func (s *workspace) location(path string, t *text.Text, r text.Range) (location, bool) {
 	if doc := s.docs[path]; doc != nil {
 		return location{doc.uri, r}, true
@@ -142,7 +141,7 @@ func (s *workspace) location(path string, t *text.Text, r text.Range) (location,
 	return location{uriOf(file), r}, true
 }
 
-// static returns what is wrong with the names of a text, as far as the texts alone tell.
+// static returns the problems with the names in a text that need no evaluation.
 func static(p *names.Project, f *names.File) diag.Problems {
 	var out diag.Problems
 	add := func(at int, code, message, hint string, related ...diag.Related) {
@@ -172,7 +171,7 @@ func static(p *names.Project, f *names.File) diag.Problems {
 	return out
 }
 
-// place returns where a symbol is defined.
+// place returns the place of a symbol's definition.
 func place(x *names.Symbol) diag.Pos {
 	if x.File == nil {
 		return diag.Pos{}

@@ -6,9 +6,9 @@ import (
 	"southbound/shared/lang/lsp/text"
 )
 
-// The shapes of the protocol that are used here. Numbers are those of the protocol.
+// The messages of the protocol that this package uses. Numbers are those of the protocol.
 
-// Codes of errors.
+// Error codes.
 const (
 	codeNotInitialized = -32002
 	codeInvalidRequest = -32600
@@ -29,7 +29,7 @@ type folder struct {
 	Name string `json:"name"`
 }
 
-// capabilities are those of a client that matter here.
+// capabilities are the client capabilities that this package uses.
 type capabilities struct {
 	General struct {
 		PositionEncodings []string `json:"positionEncodings"`

@@ -15,10 +15,10 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// maxPython is how many files with Python code of a module are read.
+// maxPython is the maximum number of Python files that are read of a module.
 const maxPython = 1000
 
-// readPython reads which plugins the modules of a view declare in Python.
+// readPython reads the plugins that the modules of a view declare in Python.
 func (s *workspace) readPython(v *view) {
 	v.python = nil
 	for _, m := range v.loaded.Modules {
@@ -36,7 +36,7 @@ func pythonFiles(m *module.Module) []string {
 	_ = filepath.WalkDir(m.Code, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil // what cannot be read declares nothing
+			return nil // skip files that cannot be read
 		case len(out) >= maxPython:
 			return fs.SkipAll
 		case d.IsDir() && path != m.Code && strings.HasPrefix(d.Name(), "."):
@@ -63,15 +63,15 @@ func pythonNamespace(m *module.Module, path string) string {
 	return strings.Join(append([]string{m.Name}, parts...), "::")
 }
 
-// silent are plugins of Python as an evaluation for an editor calls them: what they would return is
-// unknown. called says whether one of them was.
+// silent returns Python plugins for an evaluation in an editor: their results are unknown. called
+// is set when one of them is called.
 func silent(plugins []eval.Plugin, called *atomic.Bool) []eval.Plugin {
 	out := slices.Clone(plugins)
 	for i := range out {
 		p := &out[i]
 		p.Result = ""
 		p.Params = slices.Clone(p.Params)
-		for n := range p.Params { // that they are of a type is for Python to say
+		for n := range p.Params { // only Python can check the types
 			p.Params[n].Type = ""
 		}
 		for _, rest := range []**eval.Param{&p.Rest, &p.Named} {
@@ -87,8 +87,8 @@ func silent(plugins []eval.Plugin, called *atomic.Bool) []eval.Plugin {
 	return out
 }
 
-// leftOpen reports whether a problem may be one only because Python was not run: what a plugin
-// returns decides which statements are executed.
+// leftOpen reports whether a problem may exist only because Python does not run in an editor: the
+// results of plugins decide which statements are executed.
 func leftOpen(code string) bool {
 	switch code {
 	case eval.CodeIncomplete, eval.CodeStuck, eval.CodeArity, eval.CodeOptional,
@@ -98,7 +98,7 @@ func leftOpen(code string) bool {
 	return false
 }
 
-// pluginPlace returns where a plugin is declared in Python; false for one of the program.
+// pluginPlace returns the place of a plugin's declaration in Python; false for a built-in plugin.
 func (s *workspace) pluginPlace(x *names.Symbol) (location, bool) {
 	if x.Kind != names.Plugin || x.Plugin.At == nil {
 		return location{}, false
@@ -113,8 +113,8 @@ func (s *workspace) pluginPlace(x *names.Symbol) (location, bool) {
 	return s.location(x.Plugin.At.File, t, t.Range(from, to, s.encoding))
 }
 
-// dataclasses returns the entities that extend std::Dataclass. Their classes in Python are not read,
-// so an evaluation takes each for complete.
+// dataclasses returns the entities that extend std::Dataclass. An evaluation assumes that their
+// Python classes are complete, since the editor does not read those.
 func (v *view) dataclasses() []eval.Dataclass {
 	base := v.names.Entity("std::Dataclass")
 	var out []eval.Dataclass

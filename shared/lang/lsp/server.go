@@ -16,16 +16,16 @@ import (
 	"southbound/shared/schema"
 )
 
-// Options say what a server knows.
+// Options configure a server.
 type Options struct {
 	Version string
-	Types   *schema.Registry // which models can import as southbound::...
-	// Log gets a line about what went wrong in the server itself; nil for nobody.
+	Types   *schema.Registry // the types that models can import as southbound::...
+	// Log receives a line for each internal error of the server; nil discards them.
 	Log io.Writer
 }
 
-// Serve serves one client until it says exit, or its stream ends. It returns whether the client
-// said shutdown before: what the protocol wants the exit code to tell.
+// Serve serves one client until it sends exit, or its stream ends. It returns whether the client
+// sent shutdown before; the protocol derives the exit code from that.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) (orderly bool, err error) {
 	s := newServer(o)
 	s.rpc = jrpc2.NewServer(s.methods(), &jrpc2.ServerOptions{
@@ -49,10 +49,10 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) (orderly
 	return s.shutdown, err
 }
 
-// maxRequests are worked on at once.
+// maxRequests is the maximum number of concurrent requests.
 const maxRequests = 8
 
-// state is where a server is in its life.
+// state is the phase of a server's life cycle.
 type state uint8
 
 const (
@@ -61,35 +61,35 @@ const (
 	exited
 )
 
-// server serves one client. What is below mu belongs to whoever holds it; every request does, so
-// what they see is one state of all texts.
+// server serves one client. mu guards the fields below it. Every request holds mu, so it sees one
+// consistent state of all texts.
 type server struct {
 	options Options
 	rpc     *jrpc2.Server
 	frames  *frames
-	wake    chan struct{} // told when something has changed
+	wake    chan struct{} // signaled on each change
 
 	mu       sync.Mutex
 	state    state
 	shutdown bool
-	change   uint64             // grows with every change
-	abandon  context.CancelFunc // ends the evaluation under way
+	change   uint64             // number of changes so far
+	abandon  context.CancelFunc // aborts the running evaluation
 	workspace
 }
 
-// workspace is what is open in an editor, and what is known of it.
+// workspace is the state of the open documents and their models.
 type workspace struct {
 	log      func(format string, args ...any)
 	client   capabilities
 	encoding text.Encoding
 	folders  []string
-	docs     map[string]*document // what is open, by path
+	docs     map[string]*document // open documents by path
 	texts    *texts
 	views    map[string]*view // by root
 	built    *builtIns
 }
 
-// answers are those to questions about a workspace.
+// answers implements the requests about a workspace.
 type answers struct{ *workspace }
 
 func newServer(o Options) *server {
@@ -108,19 +108,18 @@ func (o Options) logf(format string, args ...any) {
 	}
 }
 
-// methods are what a client can ask for and tell.
+// methods are the methods that a client can call.
 type methods struct {
 	handlers map[string]jrpc2.Handler
-	leaving  bool // shutdown came in
+	leaving  bool // shutdown was received
 }
 
-// inTime is the key of contexts of requests that came in before shutdown. They are answered even if
-// their turn comes after it.
+// inTime is the context key of requests that arrived before shutdown. They are answered even if
+// they run after it.
 type inTime struct{}
 
-// Assign implements jrpc2.Assigner. It is called in the order in which messages come in. What a
-// client tells beyond what is known here is passed over, as the protocol wants it for what begins
-// with $/, and as other notifications deserve.
+// Assign implements jrpc2.Assigner. It is called in the order in which messages arrive. Unknown
+// notifications are ignored: the protocol requires that for methods that begin with $/.
 func (m *methods) Assign(_ context.Context, method string) jrpc2.Handler {
 	h := m.handlers[method]
 	m.leaving = m.leaving || method == "shutdown"
@@ -168,7 +167,7 @@ type nothing struct{}
 
 func ignored(nothing) {}
 
-// raw guards a method that looks after the state of the server itself.
+// raw guards a method that changes the state of the server itself.
 func (s *server) raw(do jrpc2.Handler) jrpc2.Handler {
 	return func(ctx context.Context, r *jrpc2.Request) (out any, err error) {
 		defer s.survive(r.Method(), &err)
@@ -176,7 +175,7 @@ func (s *server) raw(do jrpc2.Handler) jrpc2.Handler {
 	}
 }
 
-// survive turns a panic into an error: one question must not take the editor's server away.
+// survive turns a panic into an error, so that one request cannot crash the server.
 func (s *server) survive(what string, err *error) {
 	if r := recover(); r != nil {
 		s.log("%s: %v\n%s", what, r, debug.Stack())
@@ -184,7 +183,7 @@ func (s *server) survive(what string, err *error) {
 	}
 }
 
-// request makes the handler of a request. Only one is worked on at a time.
+// request returns the handler of a request. Requests run one at a time.
 func request[P any](s *server, do func(context.Context, P) (any, error)) jrpc2.Handler {
 	return s.raw(func(ctx context.Context, r *jrpc2.Request) (any, error) {
 		var p P
@@ -211,7 +210,7 @@ func request[P any](s *server, do func(context.Context, P) (any, error)) jrpc2.H
 	})
 }
 
-// notification makes the handler of a notification.
+// notification returns the handler of a notification.
 func notification[P any](s *server, do func(P)) jrpc2.Handler {
 	return s.raw(func(_ context.Context, r *jrpc2.Request) (any, error) {
 		var p P
@@ -259,7 +258,7 @@ func (s *server) initialize(_ context.Context, r *jrpc2.Request) (any, error) {
 	}, nil
 }
 
-// abilities are those of the server.
+// abilities returns the capabilities of the server.
 func abilities(encoding string, prepares bool) map[string]any {
 	const incremental = 2
 	var renames any = true
@@ -287,7 +286,7 @@ func abilities(encoding string, prepares bool) map[string]any {
 	}
 }
 
-// initialized asks the client to tell of files that change, if it can.
+// initialized registers for file changes, if the client supports that.
 func (s *server) initialized(nothing) {
 	if !s.client.Workspace.DidChangeWatchedFiles.Dynamic {
 		return
@@ -298,7 +297,7 @@ func (s *server) initialized(nothing) {
 	registration := map[string]any{"registrations": []map[string]any{{
 		"id": "files", "method": "workspace/didChangeWatchedFiles", "registerOptions": watch,
 	}}}
-	go func() { // the answer comes when it comes
+	go func() { // do not block on the answer
 		ctx := context.Background()
 		if _, err := s.rpc.Callback(ctx, "client/registerCapability", registration); err != nil {
 			s.log("the client does not watch files: %v", err)
@@ -319,7 +318,7 @@ func (s *server) exit(context.Context, *jrpc2.Request) (any, error) {
 	return nil, s.frames.Close()
 }
 
-// cancel ends a request that is not answered yet.
+// cancel cancels a request that has not been answered.
 func (s *server) cancel(_ context.Context, r *jrpc2.Request) (any, error) {
 	var p cancelParams
 	if err := r.UnmarshalParams(&p); err != nil {

@@ -8,15 +8,15 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// texts are the texts of files with their trees. A text is read from its file when that has
-// changed, and parsed when it differs from what it was.
+// texts caches the texts of files and their trees. A file is read again if it has changed, and a
+// text is parsed again if it differs.
 type texts struct {
-	open  map[string]*text.Text // what editors hold
+	open  map[string]*text.Text // the texts of open documents
 	files map[string]onDisk
 	trees map[string]*parsed
 }
 
-// onDisk is what a file held, and by what it is known that it still does.
+// onDisk is the cached text of a file, with the time and size that validate the cache.
 type onDisk struct {
 	at   time.Time
 	size int64
@@ -28,12 +28,12 @@ type parsed struct {
 	*text.Text
 	tree     *syntax.File
 	problems []syntax.Problem
-	// good is the last tree of a text that could be read, by which others go on while somebody
-	// writes in this one. nil if there was none.
+	// good is the last tree without syntax errors. Other texts are checked against it while the
+	// user edits this text. nil if there was none.
 	good *syntax.File
 }
 
-// broken reports whether the text cannot be read.
+// broken reports whether the text has syntax errors.
 func (p *parsed) broken() bool { return p.good != p.tree }
 
 func newTexts() *texts {
@@ -42,8 +42,8 @@ func newTexts() *texts {
 	}
 }
 
-// text returns what a file holds, or what an editor says that it shall; false if there is no such
-// text, or if it is not one of a model.
+// text returns the text of an open document, else that of the file; false if there is no file, or
+// if it is too large for a model.
 func (t *texts) text(path string) (string, bool) {
 	if doc := t.open[path]; doc != nil {
 		return doc.String(), true
@@ -65,8 +65,8 @@ func (t *texts) text(path string) (string, bool) {
 	return f.text, true
 }
 
-// parse returns the tree of a text. It is syntax.Parse for project.Load, which gets the last tree
-// without errors, if there was one.
+// parse returns the tree of a text. It replaces syntax.Parse in project.Load: if the text has
+// errors, it returns the last tree without errors, if there was one.
 func (t *texts) parse(path, content string) (*syntax.File, []syntax.Problem) {
 	p := t.parsed(path, content)
 	if p.good != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// pathOf returns the path that a URI names; false if it is not that of a file.
+// pathOf returns the path of a file URI; false for any other URI.
 func pathOf(uri string) (string, bool) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Path == "" || strings.Contains(u.Path, "\x00") {

@@ -14,34 +14,34 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// maxExtras is how many texts beside those of the model are looked at.
+// maxExtras is the maximum number of texts outside of the model that are read.
 const maxExtras = 10_000
 
-// view is a model: main.cf with what it imports, a module by itself, or a single file.
+// view is a model: main.cf with its imports, a single module, or a single file.
 type view struct {
-	path   string // what project.Load takes
+	path   string // the path for project.Load
 	editor project.Editor
 	loaded *project.Project
 	names  *names.Project
 	extra  []string      // texts of modules that the model does not import
-	python []eval.Plugin // what its modules declare in Python
+	python []eval.Plugin // plugins that its modules declare in Python
 	found  diag.Problems
 	failed error
 
-	stale   bool            // files may have come or gone
-	touched map[string]bool // texts that have changed
+	stale   bool            // files may have been added or removed
+	touched map[string]bool // changed texts
 
-	evaluated []problem // by the last evaluation
+	evaluated []problem // problems of the last evaluation
 }
 
-// forget has all views look at files anew.
+// forget marks all views as stale, so that they read their files again.
 func (s *workspace) forget() {
 	for _, v := range s.views {
 		v.stale = true
 	}
 }
 
-// edited notes that a text has changed.
+// edited records that a text has changed.
 func (v *view) edited(path string) { v.touched[path] = true }
 
 // viewOf returns the view of a text, up to date; nil if there is none.
@@ -73,7 +73,7 @@ func (s *workspace) viewOf(path string) *view {
 	return s.refreshed(s.view(path, project.Editor{}))
 }
 
-// view returns a view, made if it is not there. The path may have a mark behind \x00.
+// view returns a view, and creates it if it is missing. The key may have a suffix after \x00.
 func (s *workspace) view(key string, e project.Editor) *view {
 	v := s.views[key]
 	if v == nil {
@@ -85,8 +85,8 @@ func (s *workspace) view(key string, e project.Editor) *view {
 	return v
 }
 
-// rootOf returns the nearest folder above a text that is a project, and the folder of the module
-// that the text is part of; "" for none. Folders above those of the editor are not looked at.
+// rootOf returns the nearest project folder above a text, and the folder of the text's module; ""
+// for none. The search stops at the folders of the editor.
 func (s *workspace) rootOf(path string) (dir, module string) {
 	for at := filepath.Dir(path); ; at = filepath.Dir(at) {
 		if filepath.Base(at) == "model" && module == "" {
@@ -142,13 +142,12 @@ func (s *workspace) load(v *view) {
 	}
 }
 
-// patched puts the trees of the texts that have changed in their places; false if they import
-// something else than they did.
+// patched replaces the trees of changed texts; it returns false if their imports have changed.
 func (s *workspace) patched(v *view) bool {
 	if v.failed != nil {
 		return false
 	}
-	sources := slices.Clone(v.loaded.Sources) // an evaluation may be at work on the old ones
+	sources := slices.Clone(v.loaded.Sources) // an evaluation may be reading the old slice
 	for i := range sources {
 		if !v.touched[sources[i].Path] {
 			continue
@@ -167,7 +166,7 @@ func (s *workspace) patched(v *view) bool {
 	return true
 }
 
-// imports returns what a text imports, with the lines: problems are told by them.
+// imports returns the imports of a text, with their positions, since problems refer to positions.
 func imports(f *syntax.File) []string {
 	var out []string
 	for _, st := range f.Body {
@@ -178,7 +177,7 @@ func imports(f *syntax.File) []string {
 	return out
 }
 
-// namesOf finds what the names of a view mean, in the texts as they are.
+// namesOf resolves the names of a view in the current texts.
 func (s *workspace) namesOf(v *view) *names.Project {
 	var files []*names.File
 	seen := map[string]bool{}
@@ -200,13 +199,13 @@ func (s *workspace) namesOf(v *view) *names.Project {
 	for _, path := range v.extra {
 		add(path, namespaceOf(path))
 	}
-	if len(v.loaded.Sources) == 0 { // it cannot be read as a model; this one text can
+	if len(v.loaded.Sources) == 0 { // the model cannot be loaded, but this text can be read
 		add(v.path, eval.Main)
 	}
 	return names.New(files, slices.Concat(s.built.plugins, v.python), special())
 }
 
-// current returns a text as it is now; nil for one that is part of the program or cannot be read.
+// current returns the current text; nil if it is part of the program or cannot be read.
 func (s *workspace) current(path string) *parsed {
 	if !filepath.IsAbs(path) {
 		return nil
@@ -218,7 +217,7 @@ func (s *workspace) current(path string) *parsed {
 	return s.texts.parsed(path, content)
 }
 
-// known is current without a look at the disk: loading a view has looked.
+// known is current without a check of the disk, since loading a view has checked it.
 func (s *workspace) known(path string) *parsed {
 	if s.texts.open[path] == nil {
 		if p := s.texts.trees[path]; p != nil {
@@ -228,8 +227,7 @@ func (s *workspace) known(path string) *parsed {
 	return s.current(path)
 }
 
-// extras returns the texts of modules below the folder of a project that the model does not
-// import.
+// extras returns the texts of modules below the project folder that the model does not import.
 func (v *view) extras() []string {
 	if info, err := os.Stat(v.path); err != nil || !info.IsDir() || v.editor.Main != "" {
 		return nil
@@ -242,7 +240,7 @@ func (v *view) extras() []string {
 	_ = filepath.WalkDir(v.path, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil // what cannot be read is not there
+			return nil // skip paths that cannot be read
 		case d.IsDir() && path != v.path && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		case len(out) >= maxExtras:
@@ -255,8 +253,8 @@ func (v *view) extras() []string {
 	return out
 }
 
-// namespaceOf returns the namespace of a text of a module, by where it is: mod/model/a/b.cf is
-// mod::a::b. "" for what is in no module.
+// namespaceOf returns the namespace of a text from its path: mod/model/a/b.cf is mod::a::b. It
+// returns "" for a text outside of modules.
 func namespaceOf(path string) string {
 	parts := strings.Split(filepath.ToSlash(strings.TrimSuffix(path, ".cf")), "/")
 	for i := len(parts) - 2; i > 0; i-- {

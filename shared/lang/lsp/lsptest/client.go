@@ -1,5 +1,5 @@
-// Package lsptest is an editor without a screen: a client of the protocol that is not ours, over
-// the standard input and output of a language server, for tests and measurements.
+// Package lsptest is an editor without a screen: a client of a language server over standard input
+// and output, for tests and measurements. It uses a protocol library that the server does not use.
 package lsptest
 
 import (
@@ -19,19 +19,19 @@ import (
 
 // Client is a client of a server that it has started, as a program or in its own process.
 type Client struct {
-	protocol.Server // what can be asked
+	protocol.Server // the requests
 	Conn            jsonrpc2.Conn
 
 	in        io.WriteCloser
 	ended     func() (code int, err error) // waits for the server
 	kill      func()
 	mu        sync.Mutex
-	changed   chan struct{} // closed when told changes
+	changed   chan struct{} // closed on each message that is recorded
 	diagnosed map[string]protocol.PublishDiagnosticsParams
 	watching  int
 }
 
-// pipe is both ends of the server.
+// pipe combines the server's output and input.
 type pipe struct {
 	io.Reader
 	io.WriteCloser
@@ -62,8 +62,8 @@ func Start(ctx context.Context, cmd *exec.Cmd) (*Client, error) {
 	return c, nil
 }
 
-// Within starts a server in this process: serve is what its program does between its standard input
-// and its standard output, and returns the exit code.
+// Within starts a server in this process: serve runs the server on its standard input and output,
+// and returns the exit code.
 func Within(
 	ctx context.Context, serve func(in io.Reader, out io.WriteCloser) (code int),
 ) (*Client, error) {
@@ -89,7 +89,7 @@ func Within(
 	return c, nil
 }
 
-// newClient is a client of a server that writes to out and reads in.
+// newClient returns a client of a server that writes to out and reads from in.
 func newClient(ctx context.Context, out io.Reader, in io.WriteCloser) *Client {
 	c := &Client{
 		in: in, changed: make(chan struct{}),
@@ -100,7 +100,7 @@ func newClient(ctx context.Context, out io.Reader, in io.WriteCloser) *Client {
 	return c
 }
 
-// callbacks are what a server tells and asks.
+// callbacks handle notifications and requests of the server.
 type callbacks struct {
 	protocol.UnimplementedClient
 	client *Client
@@ -127,7 +127,7 @@ func (b *callbacks) RegisterCapability(context.Context, *protocol.RegistrationPa
 	return nil
 }
 
-// Hello initializes the server for a folder. more may be nil.
+// Hello initializes the server for a folder. more changes the parameters; it may be nil.
 func (c *Client) Hello(
 	ctx context.Context, folder string, more func(*protocol.InitializeParams),
 ) (*protocol.InitializeResult, error) {
@@ -156,7 +156,7 @@ func (c *Client) Hello(
 	return out, c.Initialized(ctx, &protocol.InitializedParams{})
 }
 
-// Open opens a file as it is on the disk, or with a text.
+// Open opens a file, with the text on disk or with the given text.
 func (c *Client) Open(ctx context.Context, path string, text ...string) error {
 	if len(text) == 0 {
 		data, err := os.ReadFile(path)
@@ -173,7 +173,7 @@ func (c *Client) Open(ctx context.Context, path string, text ...string) error {
 	return c.DidOpen(ctx, &p)
 }
 
-// Edit replaces what stands in a range.
+// Edit replaces the text in a range.
 func (c *Client) Edit(
 	ctx context.Context, path string, version int32, r protocol.Range, with string,
 ) error {
@@ -186,7 +186,7 @@ func (c *Client) Edit(
 	return c.DidChange(ctx, &p)
 }
 
-// Diagnostics waits until the server has told of a file what want accepts.
+// Diagnostics waits until want accepts the server's diagnostics of a file.
 func (c *Client) Diagnostics(
 	ctx context.Context, path string, want func(protocol.PublishDiagnosticsParams) bool,
 ) (protocol.PublishDiagnosticsParams, error) {
@@ -207,7 +207,7 @@ func (c *Client) Diagnostics(
 	}
 }
 
-// Watching waits until the server has asked to be told of files.
+// Watching waits until the server has registered for file changes.
 func (c *Client) Watching(ctx context.Context) error {
 	for {
 		c.mu.Lock()
@@ -224,7 +224,7 @@ func (c *Client) Watching(ctx context.Context) error {
 	}
 }
 
-// Messages are diagnostics as text: line:column code message.
+// Messages formats diagnostics as text: line:column code message.
 func Messages(p protocol.PublishDiagnosticsParams) []string {
 	var out []string
 	for _, d := range p.Diagnostics {
@@ -235,7 +235,7 @@ func Messages(p protocol.PublishDiagnosticsParams) []string {
 	return out
 }
 
-// Bye says shutdown and exit, and returns the exit code.
+// Bye sends shutdown and exit, and returns the exit code.
 func (c *Client) Bye(ctx context.Context) (int, error) {
 	if err := c.Shutdown(ctx); err != nil {
 		return 0, err
@@ -243,7 +243,7 @@ func (c *Client) Bye(ctx context.Context) (int, error) {
 	return c.Leave(ctx)
 }
 
-// Leave says exit, and returns the exit code. The server's input stays open until it has ended.
+// Leave sends exit, and returns the exit code. The server's input stays open until the server ends.
 func (c *Client) Leave(ctx context.Context) (int, error) {
 	if err := c.Exit(ctx); err != nil {
 		return 0, err
@@ -252,7 +252,7 @@ func (c *Client) Leave(ctx context.Context) (int, error) {
 	return c.ended()
 }
 
-// Cut ends the server's input, and returns the exit code.
+// Cut closes the server's input, and returns the exit code.
 func (c *Client) Cut() (int, error) {
 	if err := c.in.Close(); err != nil {
 		return 0, err
@@ -261,7 +261,7 @@ func (c *Client) Cut() (int, error) {
 	return c.ended()
 }
 
-// exitCode returns the exit code of a program by how it was waited for.
+// exitCode returns the exit code of a program from the error of Wait.
 func exitCode(err error) (int, error) {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -270,5 +270,5 @@ func exitCode(err error) (int, error) {
 	return 0, err
 }
 
-// Kill ends a server that was not asked to end.
+// Kill kills the server.
 func (c *Client) Kill() { c.kill() }

@@ -7,39 +7,39 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// Candidate is what may stand at a place.
+// Candidate is a completion at a place.
 type Candidate struct {
 	Label   string
-	Insert  string  // what is written; Label if it is ""
+	Insert  string  // the text to insert; "" stands for Label
 	Symbol  *Symbol // nil for a keyword and a parameter
 	Keyword bool
 	Detail  string
-	Rank    int // what is more likely has the lower one
+	Rank    int // lower for more likely candidates
 }
 
-// completer finds candidates for a place.
+// completer collects candidates for a place.
 type completer struct {
 	cursor
 	candidates
 	space   *space
 	scope   *scope
-	modules []string // that can be imported
+	modules []string // modules that can be imported
 }
 
 // cursor is a place in a text.
 type cursor struct {
 	file   *File
-	tokens []syntax.Token // before what has been written of the name
+	tokens []syntax.Token // the tokens before the partial name
 }
 
-// candidates are those that were found, each once.
+// candidates are the collected candidates, each once.
 type candidates struct {
 	project *Project
 	out     []Candidate
 	seen    map[string]bool
 }
 
-// Complete returns what may stand at a place of a text. modules are the names of modules that can
+// Complete returns the completions at a place of a text. modules are the names of modules that can
 // be imported.
 func (p *Project) Complete(f *File, offset int, modules []string) []Candidate {
 	s := p.spaces[f.Namespace]
@@ -71,8 +71,8 @@ func (p *Project) Complete(f *File, offset int, modules []string) []Candidate {
 	return c.out
 }
 
-// before finds the tokens before the name at a place. It is false where nothing can be completed;
-// text is what stands before the place in a text into which values are put.
+// before finds the tokens before the name at a place. ok is false if nothing can be completed
+// there. Inside of an interpolated string, text is the string's text before the place.
 func (c *cursor) before(offset int) (text string, ok bool) {
 	at := int32(offset) // texts are bounded
 	for _, t := range c.file.Tree.Comments {
@@ -109,8 +109,8 @@ func (c *cursor) before(offset int) (text string, ok bool) {
 	return "", true
 }
 
-// valueIn returns the path behind {{ of a text, or { of an f-string, with a mark before it; false
-// if the end of the text is in neither.
+// valueIn returns the path after {{ in a string, or after { in an f-string, including the braces;
+// false if the end of the text is not in an interpolation.
 func valueIn(t *syntax.Token, text string) (string, bool) {
 	open := "{{"
 	if strings.HasPrefix(t.Text, "f") {
@@ -127,7 +127,7 @@ func valueIn(t *syntax.Token, text string) (string, bool) {
 	return open + path, true
 }
 
-// inText completes a path in a text.
+// inText completes a path in an interpolated string.
 func (c *completer) inText(text string) {
 	path := strings.Split(strings.TrimLeft(text, "{"), ".")
 	if len(path) == 1 {
@@ -137,7 +137,7 @@ func (c *completer) inText(text string) {
 	c.attributesOf(c.typeAt(path[:len(path)-1]))
 }
 
-// typeAt returns the type of a variable, or of an attribute behind it.
+// typeAt returns the type of a variable, or of an attribute path that starts at it.
 func (c *completer) typeAt(path []string) Type {
 	t := c.project.TypeOf(c.scope.find(c.project, path[0]))
 	for _, name := range path[1:] {
@@ -150,7 +150,7 @@ func (c *completer) typeAt(path []string) Type {
 	return t
 }
 
-// last returns a token from the end, an EOF before the beginning.
+// last returns the n-th token from the end; an EOF token if there are fewer.
 func (c *cursor) last(n int) syntax.Token {
 	if n > len(c.tokens) {
 		return syntax.Token{Kind: syntax.EOF}
@@ -172,7 +172,7 @@ func (c *completer) complete() {
 	}
 }
 
-// pathBefore returns the names, joined by a sign, that end before a number of tokens from the end.
+// pathBefore returns the names, joined by a sign, that end at the n-th token from the end.
 func (c *cursor) pathBefore(n int, sign string) (path []string, first int) {
 	for {
 		t := c.last(n)
@@ -193,8 +193,8 @@ func (c *completer) behindDot() {
 	}
 }
 
-// dotted returns a variable, with its namespace, and attributes that end before a number of tokens
-// from the end.
+// dotted returns a variable, with its namespace, and attributes that end at the n-th token from the
+// end.
 func (c *cursor) dotted(n int) []string {
 	path, first := c.pathBefore(n, ".")
 	if len(path) > 0 && c.last(first+1).Text == "::" {
@@ -237,7 +237,7 @@ func (c *completer) behindColons() {
 	}
 }
 
-// imports completes the name of a module behind a prefix.
+// imports completes the name of a module after a prefix.
 func (c *completer) imports(prefix string) {
 	all := append(sortedKeys(c.project.spaces), c.modules...)
 	slices.Sort(all)

@@ -9,7 +9,7 @@ import (
 
 const mainSpace = eval.Main
 
-// inStatement completes by the definition or the brackets in which the place is.
+// inStatement completes by the definition or the brackets around the place.
 func (c *completer) inStatement() {
 	if open := c.openBracket(); open > 0 {
 		c.inBrackets(open)
@@ -44,7 +44,7 @@ func (c *completer) inStatement() {
 	}
 }
 
-// openBracket returns the number from the end of the bracket that is open; 0 if there is none.
+// openBracket returns the number from the end of the innermost open bracket; 0 if there is none.
 func (c *cursor) openBracket() int {
 	depth := 0
 	for n := 1; n <= len(c.tokens); n++ {
@@ -75,8 +75,8 @@ func definer(word string) bool {
 	return false
 }
 
-// definition returns the number from the end of the keyword of the definition in which the place
-// is; 0 if it is in none. Where a definition without an end stops, only its line tells.
+// definition returns the number from the end of the keyword of the definition around the place; 0
+// if there is none. For a definition without an end, callers have to look at the line.
 func (c *cursor) definition() int {
 	for n := 1; n <= len(c.tokens); n++ {
 		t := c.last(n)
@@ -93,7 +93,7 @@ func (c *cursor) definition() int {
 	return 0
 }
 
-// has reports whether a word or sign stands behind a token.
+// has reports whether a word or sign follows a token.
 func (c *cursor) has(from int, text string) bool {
 	for n := 1; n < from; n++ {
 		if c.last(n).Text == text {
@@ -119,8 +119,8 @@ func (c *completer) inEntity(from int) {
 	}
 }
 
-// sameLine reports whether the place is on the line of the token before it, as far as the text
-// before the place tells.
+// sameLine reports whether the place is on the line of the token before it, according to the text
+// between that token and the next one.
 func (c *cursor) sameLine() bool {
 	if len(c.tokens) == 0 {
 		return false
@@ -158,7 +158,7 @@ func (c *completer) types() {
 	}
 }
 
-// ofKind completes names of a kind: those of this namespace, and others behind theirs.
+// ofKind completes names of a kind: names of this namespace, and qualified names of others.
 func (c *completer) ofKind(rank int, kinds ...Kind) {
 	for at := c.space.symbol.Name; at != ""; at, _ = within(at) {
 		if s := c.project.spaces[at]; s != nil {
@@ -187,7 +187,7 @@ func (c *completer) variables() {
 	c.scope.each(func(x *Symbol) { c.symbol(x, x.Name, 0) })
 }
 
-// expression completes what has a value.
+// expression completes expressions.
 func (c *completer) expression() {
 	c.variables()
 	c.ofKind(1, Entity, Plugin)
@@ -232,7 +232,7 @@ func (c *completer) inBrackets(open int) {
 	}
 }
 
-// arguments completes the names of arguments that are not given yet.
+// arguments completes the names of missing arguments.
 func (c *completer) arguments(of *Symbol, open int) {
 	given := map[string]bool{}
 	for n := 2; n < open; n++ {

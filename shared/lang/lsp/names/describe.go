@@ -8,7 +8,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// Describe returns what a symbol is, as models write it, and its documentation.
+// Describe returns a symbol's declaration, as models write it, and its documentation.
 func (p *Project) Describe(x *Symbol) (code, doc string) {
 	switch x.Kind {
 	case Namespace:
@@ -70,7 +70,7 @@ func describeRelation(x *Symbol) string {
 	return out
 }
 
-// describeEntity shows an entity with its attributes.
+// describeEntity returns an entity with its attributes.
 func (p *Project) describeEntity(x *Symbol) (code, doc string) {
 	var b strings.Builder
 	b.WriteString("entity " + x.FullName())
@@ -106,7 +106,7 @@ func (p *Project) describeEntity(x *Symbol) (code, doc string) {
 	return b.String(), strings.TrimSpace(rest)
 }
 
-// Signature returns how a plugin is called.
+// Signature returns the signature of a plugin.
 func Signature(q *eval.Plugin) string {
 	out := q.Name + "(" + strings.Join(parameters(q), ", ") + ")"
 	if q.Result != "" {

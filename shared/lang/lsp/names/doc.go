@@ -1,9 +1,9 @@
-// Package names finds what the names in models mean, as far as the text tells: what is defined
-// where, what a name at a place refers to, what may stand at a place. It is what editors ask.
+// Package names resolves the names in models by static analysis: the definitions, the symbol of a
+// name at a place, and the completions at a place. It is the base of the answers to editors.
 //
-//	syntax.File of each namespace ─► Project: what each namespace and entity has
-//	                                    └► Uses of a file: every name with what it means
+//	syntax.File of each namespace ─► Project: the symbols of each namespace and entity
+//	                                    └► Uses of a file: every name with its symbol
 //
-// Types of variables are told from what is assigned. What only a run knows stays unknown: an
-// attribute of such a value is a Use without a Symbol.
+// Types of variables are inferred from assigned values. Types that depend on an evaluation stay
+// unknown: an attribute of a value of unknown type is a Use without a Symbol.
 package names

@@ -6,10 +6,10 @@ import (
 	"southbound/shared/pattern"
 )
 
-// about finds what a docstring says of an attribute: `:attr name: text`.
+// about matches the documentation of an attribute in a docstring: `:attr name: text`.
 var about = pattern.Lazy(`(?m)^[ \t]*:attr[ \t]+([A-Za-z_][A-Za-z0-9_]*)[ \t]*:[ \t]*`)
 
-// Documented returns what a docstring says of attributes, and the rest of it.
+// Documented returns the documentation of attributes in a docstring, and the rest of the docstring.
 func Documented(doc string) (attributes map[string]string, rest string) {
 	found := about().FindAllStringSubmatchIndex(doc, -1)
 	if found == nil {
@@ -22,7 +22,7 @@ func Documented(doc string) (attributes map[string]string, rest string) {
 		if i+1 < len(found) {
 			to = found[i+1][0]
 		}
-		// what stands behind an empty line is no longer about the attribute
+		// an empty line ends the documentation of an attribute
 		text, more, _ := strings.Cut(doc[m[1]:to], "\n\n")
 		attributes[doc[m[2]:m[3]]] = tidy(text)
 		rest += more
@@ -30,7 +30,7 @@ func Documented(doc string) (attributes map[string]string, rest string) {
 	return attributes, tidy(rest)
 }
 
-// tidy removes the indentation of a text over lines.
+// tidy removes the indentation of a multi-line text.
 func tidy(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, line := range lines {

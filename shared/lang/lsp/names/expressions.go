@@ -87,7 +87,7 @@ func (r *resolver) comprehension(x *syntax.Comprehension, s *scope) {
 	}
 }
 
-// paths notes names in a text.
+// paths records the names in an interpolated string.
 func (r *resolver) paths(names []syntax.Mention, at int, s *scope) {
 	var t Type
 	for _, n := range names {

@@ -6,14 +6,14 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// Place is a name in a text.
+// Place is the place of a name in a text.
 type Place struct {
 	File     *File
 	From, To int
 	Def      bool
 }
 
-// Definitions returns where a symbol is defined; none for what no text defines.
+// Definitions returns the places where a symbol is defined; none if no text defines it.
 func (p *Project) Definitions(x *Symbol) []Place {
 	switch {
 	case x.Kind == Plugin || x.File == nil:
@@ -24,7 +24,7 @@ func (p *Project) Definitions(x *Symbol) []Place {
 	return []Place{{x.File, x.From, x.To, true}}
 }
 
-// References returns all places where a name means a symbol, in the order of the files.
+// References returns all places where a name refers to a symbol, in the order of the files.
 func (p *Project) References(x *Symbol) []Place {
 	same := x.Same()
 	var out []Place
@@ -44,15 +44,15 @@ func (p *Project) References(x *Symbol) []Place {
 	return out
 }
 
-// Outline is a definition in a text, with what is defined in it.
+// Outline is a definition in a text, with the definitions in it.
 type Outline struct {
 	Symbol   *Symbol
 	Detail   string
-	From, To int // the whole of it
+	From, To int // the whole definition
 	Children []Outline
 }
 
-// Outline returns what a text defines, in order.
+// Outline returns the definitions in a text, in order.
 func (p *Project) Outline(f *File) []Outline {
 	var out []Outline
 	s := p.spaces[f.Namespace]
@@ -96,7 +96,7 @@ func (p *Project) Outline(f *File) []Outline {
 	return out
 }
 
-// detail returns what an outline says behind a name.
+// detail returns the text after a name in an outline.
 func (p *Project) detail(x *Symbol) string {
 	switch x.Kind {
 	case Entity:

@@ -9,12 +9,12 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// Project is what the texts of a model and its modules define.
+// Project holds the symbols that the texts of a model and its modules define.
 type Project struct {
 	Files  []*File
 	byPath map[string]*File
 	spaces map[string]*space
-	// Duplicates are definitions of what another one has defined already.
+	// Duplicates are repeated definitions of a name.
 	Duplicates []Duplicate
 
 	given
@@ -22,7 +22,7 @@ type Project struct {
 	builtIns map[string]*Symbol
 }
 
-// Duplicate is a definition of what First has defined already.
+// Duplicate is a repeated definition of a name that First defines.
 type Duplicate struct {
 	Symbol, First *Symbol
 }
@@ -32,15 +32,15 @@ type space struct {
 	symbol  *Symbol
 	file    *File
 	types   map[string]*Symbol // entities, typedefs, implementations, plugins
-	visible map[string]string  // namespaces by the names that they have here
+	visible map[string]string  // namespaces by their names in this one
 	scope   *scope             // of its statements
 }
 
-// reader reads what texts define into a project.
+// reader adds the definitions in texts to a project.
 type reader struct{ *Project }
 
-// New reads what texts define. Plugins whose namespace none of them gives are left out, unless
-// types has something there.
+// New reads the definitions in texts. It ignores a plugin if its namespace does not exist, or if
+// the namespace has a type of its name.
 func New(files []*File, plugins []eval.Plugin, special map[string]types.Type) *Project {
 	p := &Project{
 		Files: files, byPath: map[string]*File{}, spaces: map[string]*space{},
@@ -76,7 +76,7 @@ func New(files []*File, plugins []eval.Plugin, special map[string]types.Type) *P
 	return p
 }
 
-// File returns the text at a path; nil if it is none of the project.
+// File returns the text at a path; nil if the project has none there.
 func (p *Project) File(path string) *File { return p.byPath[path] }
 
 // Entity returns the entity of a full name; nil if there is none.
@@ -96,7 +96,8 @@ func within(name string) (ns, last string) {
 	return "", name
 }
 
-// declare notes the names that a text defines. A namespace has one text: the first one.
+// declare records the names that a text defines. If two texts have one namespace, the first one
+// counts.
 func (p reader) declare(f *File) {
 	p.byPath[f.Path] = f
 	if p.spaces[f.Namespace] != nil {
@@ -134,7 +135,7 @@ func (p reader) define(s *space, x *Symbol) {
 	s.types[x.Name] = x
 }
 
-// symbol returns what a text defines under a name.
+// symbol returns the symbol of a definition in a text.
 func (f *File) symbol(k Kind, name *syntax.Ident, whole syntax.Span, doc *syntax.Text) *Symbol {
 	x := &Symbol{Kind: k, Name: name.Text, Space: f.Namespace, File: f, Span: whole}
 	x.From, x.To = f.place(name)
@@ -145,18 +146,18 @@ func (f *File) symbol(k Kind, name *syntax.Ident, whole syntax.Span, doc *syntax
 	return x
 }
 
-// place returns where a node stands.
+// place returns the byte range of a node.
 func (f *File) place(n syntax.Node) (from, to int) {
 	return int(f.Tree.Pos(n).Offset), int(f.Tree.End(n).Offset)
 }
 
-// source returns how a node is written, on one line.
+// source returns the text of a node, on one line.
 func (f *File) source(n syntax.Node) string {
 	from, to := f.place(n)
 	return strings.Join(strings.Fields(f.Tree.Text[from:to]), " ")
 }
 
-// standard makes std::Entity, which no text defines.
+// standard adds std::Entity, which no text defines.
 func (p reader) standard() {
 	s := p.spaces["std"]
 	if s == nil {
@@ -184,7 +185,7 @@ func (p reader) standard() {
 	base.byName["provides"].Inverse = base.byName["requires"]
 }
 
-// add gives an entity an attribute, unless it has one of this name.
+// add adds an attribute to an entity, unless the entity has one of this name.
 func (s *Symbol) add(a *Symbol) {
 	a.Owner = s
 	if s.byName[a.Name] == nil {
@@ -202,7 +203,7 @@ func (p reader) plugin(q *eval.Plugin) {
 	s.types[name] = &Symbol{Kind: Plugin, Name: name, Space: ns, Doc: q.Doc, Plugin: q}
 }
 
-// imports notes which namespaces a text sees.
+// imports records the namespaces that are visible in a text.
 func (p reader) imports(f *File) {
 	s := p.spaces[f.Namespace]
 	if s.file != f {
@@ -221,7 +222,7 @@ func (p reader) imports(f *File) {
 	}
 }
 
-// space returns the namespace that has a name in another one; nil if there is none.
+// space returns the namespace that a name refers to in another one; nil if there is none.
 func (p *Project) space(from *space, name string) *space {
 	full, ok := from.visible[name]
 	if !ok {
@@ -260,7 +261,8 @@ func (p *Project) entity(from *space, name *syntax.Path) *Symbol {
 	return nil
 }
 
-// defined returns what a statement of a text has defined, if it was the first to do so.
+// defined returns the symbol that a statement of a text defines; nil if the name was defined
+// before.
 func (p *Project) defined(f *File, name *syntax.Ident) *Symbol {
 	x := p.spaces[f.Namespace].types[name.Text]
 	if from, _ := f.place(name); x == nil || x.File != f || x.From != from {
@@ -269,7 +271,8 @@ func (p *Project) defined(f *File, name *syntax.Ident) *Symbol {
 	return x
 }
 
-// inherit finds what entities extend and what typedefs are made of.
+// inherit sets the parents of entities, the base types of typedefs and the entities of
+// implementations.
 func (p reader) inherit(f *File, st syntax.Statement) {
 	s := p.spaces[f.Namespace]
 	switch st := st.(type) {
@@ -301,7 +304,7 @@ func (p reader) inherit(f *File, st syntax.Statement) {
 	}
 }
 
-// attributes gives entities their attributes and indexes.
+// attributes adds attributes and indexes to entities.
 func (p reader) attributes(f *File, st syntax.Statement) {
 	s := p.spaces[f.Namespace]
 	switch st := st.(type) {
@@ -331,7 +334,7 @@ func (p reader) attributes(f *File, st syntax.Statement) {
 	}
 }
 
-// relate gives entities the ends of relations.
+// relate adds the ends of relations to entities.
 func (p reader) relate(f *File, st syntax.Statement) {
 	r, ok := st.(*syntax.Relation)
 	if !ok {

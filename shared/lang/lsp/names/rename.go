@@ -17,8 +17,8 @@ type Edit struct {
 	With     string
 }
 
-// Renameable returns why a symbol cannot be renamed; "" if it can. ours reports whether a text may
-// be changed.
+// Renameable returns why a symbol cannot be renamed; "" if it can be. ours reports whether a text
+// may be edited.
 func (p *Project) Renameable(x *Symbol, ours func(*File) bool) string {
 	switch {
 	case x.Kind == Namespace:
@@ -38,11 +38,11 @@ func (p *Project) Renameable(x *Symbol, ours func(*File) bool) string {
 	return ""
 }
 
-// renaming holds a project against itself with another name in it.
+// renaming compares a project with itself after a renaming.
 type renaming struct{ *Project }
 
-// Rename returns the edits of each text that give a symbol another name, or what is against it:
-// nothing may change its meaning. Only texts that are ours are changed.
+// Rename returns the edits by text that rename a symbol. It returns an error if the edits would
+// change the meaning of any name. It edits only texts that ours accepts.
 func (p *Project) Rename(x *Symbol, name string, ours func(*File) bool) (map[*File][]Edit, error) {
 	if why := p.Renameable(x, ours); why != "" {
 		return nil, fmt.Errorf("%s", why)
@@ -60,7 +60,7 @@ func (p *Project) Rename(x *Symbol, name string, ours func(*File) bool) (map[*Fi
 	edits := map[*File][]Edit{}
 	for _, at := range p.References(x) {
 		if at.File.Tree.Text[at.From:at.To] != x.Name {
-			continue // the name that stands for it in a typedef or a self
+			continue // a use of the symbol under another name, such as self in a typedef
 		}
 		if !ours(at.File) || at.File.BuiltIn {
 			return nil, fmt.Errorf("%s uses it, and is outside the project", at.File.Path)
@@ -70,7 +70,7 @@ func (p *Project) Rename(x *Symbol, name string, ours func(*File) bool) (map[*Fi
 	return edits, r.unchanged(edits, x.Name, name)
 }
 
-// fits reports whether a symbol can have a name.
+// fits reports whether a name is valid for a symbol.
 func fits(x *Symbol, name string) error {
 	tokens, problems := syntax.Scan(name)
 	switch {
@@ -91,8 +91,8 @@ func fits(x *Symbol, name string) error {
 	return nil
 }
 
-// mayMean refuses to rename an attribute that is perhaps used where only a run tells of what
-// entity.
+// mayMean refuses to rename an attribute that may be used on a value whose entity is known only
+// after an evaluation.
 func (p renaming) mayMean(x *Symbol) error {
 	if !x.IsAttribute() {
 		return nil
@@ -112,7 +112,7 @@ func (p renaming) mayMean(x *Symbol) error {
 	return nil
 }
 
-// unchanged makes edits for a trial, and reports a name that would mean something else.
+// unchanged applies edits to a copy, and returns an error if a name would change its meaning.
 func (p renaming) unchanged(edits map[*File][]Edit, before, after string) error {
 	files := make([]*File, len(p.Files))
 	var look []int
@@ -143,7 +143,7 @@ func (p renaming) unchanged(edits map[*File][]Edit, before, after string) error 
 	return nil
 }
 
-// sameUses reports the first name of a text that means something else in the trial.
+// sameUses reports the first name of a text that has another meaning in the trial.
 func (p renaming) sameUses(trial *Project, was, is *File, edits map[*File][]Edit) error {
 	a, b := p.Uses(was).List, trial.Uses(is).List
 	if len(a) != len(b) {
@@ -160,7 +160,7 @@ func (p renaming) sameUses(trial *Project, was, is *File, edits map[*File][]Edit
 	return nil
 }
 
-// samePlace reports whether a symbol before edits is the same as one after them.
+// samePlace reports whether a symbol before edits is the same as another one after them.
 func (p renaming) samePlace(a, b *Symbol, edits map[*File][]Edit) bool {
 	if a == nil || b == nil || a.File == nil || b.File == nil {
 		return (a == nil) == (b == nil) &&
@@ -170,7 +170,7 @@ func (p renaming) samePlace(a, b *Symbol, edits map[*File][]Edit) bool {
 		moved(a.From, edits[a.File]) == b.From
 }
 
-// moved returns where a place is after edits.
+// moved returns the offset of a place after edits.
 func moved(at int, edits []Edit) int {
 	out := at
 	for _, e := range edits {
@@ -181,7 +181,7 @@ func moved(at int, edits []Edit) int {
 	return out
 }
 
-// Apply makes edits in a text.
+// Apply applies edits to a text.
 func Apply(text string, edits []Edit) string {
 	edits = slices.Clone(edits)
 	slices.SortFunc(edits, func(a, b Edit) int { return cmp.Compare(a.From, b.From) })
@@ -196,7 +196,7 @@ func Apply(text string, edits []Edit) string {
 	return b.String()
 }
 
-// given is what a project was made with beside texts.
+// given are the arguments of New other than the texts.
 type given struct {
 	plugins []eval.Plugin
 	special map[string]types.Type

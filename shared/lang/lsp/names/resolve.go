@@ -13,27 +13,27 @@ type Use struct {
 	From, To int // bytes
 	Kind     Kind
 	Name     string  // without its namespace
-	Symbol   *Symbol // what it means; nil if that is not known
+	Symbol   *Symbol // its symbol; nil if that is not known
 	Def      bool    // it defines the symbol, or assigns to the variable
-	// Why says why there is no symbol, where the text alone decides that; with a Code it is a
-	// problem.
+	// Why is the reason for a missing symbol, if the texts alone show that the name is wrong. With
+	// a Code it is a problem.
 	Why, Hint, Code string
-	Whole           int // where the name with its namespace begins
+	Whole           int // where the qualified name begins
 }
 
-// Uses are the names in a text, in order of place, and which variables are seen where.
+// Uses are the names in a text, in order, and the scopes of variables by place.
 type Uses struct {
 	List   []Use
 	scopes []reach
 }
 
-// reach is where a scope reaches.
+// reach is the range of a scope.
 type reach struct {
 	from, to int
 	scope    *scope
 }
 
-// At returns the name at a place; nil if there is none. A cursor behind a name is at it.
+// At returns the name at a place; nil if there is none. A cursor directly after a name counts.
 func (u *Uses) At(offset int) *Use {
 	var behind *Use
 	for i := range u.List {
@@ -79,7 +79,7 @@ func (p *Project) Uses(f *File) *Uses {
 	return r.uses
 }
 
-// resolver finds what the names of a text mean.
+// resolver resolves the names in a text to symbols.
 //
 // Large: it has a method for each kind of statement and expression, which share the scope they are
 // in.
@@ -92,13 +92,13 @@ type resolver struct {
 
 func (r *resolver) add(u Use) { r.uses.List = append(r.uses.List, u) }
 
-// plain notes a name without a namespace.
+// plain records a name without a namespace.
 func (r *resolver) plain(k Kind, name *syntax.Ident, x *Symbol, def bool) {
 	from, to := r.file.place(name)
 	r.add(Use{From: from, To: to, Kind: k, Name: name.Text, Symbol: x, Def: def})
 }
 
-// path notes a name that may have a namespace, which is a name too.
+// path records a possibly qualified name, and its namespace as a name of its own.
 func (r *resolver) path(k Kind, name *syntax.Path, x *Symbol) {
 	from, to := r.file.place(name)
 	ns, last := within(name.Text)
@@ -118,14 +118,14 @@ func (r *resolver) path(k Kind, name *syntax.Path, x *Symbol) {
 	r.add(u)
 }
 
-// typeName notes the name of an entity, a typedef, an implementation or a plugin.
+// typeName records the name of an entity, a typedef, an implementation or a plugin.
 func (r *resolver) typeName(k Kind, name *syntax.Path) *Symbol {
 	x := r.project.find(r.space, name.Text)
 	r.path(k, name, x)
 	return x
 }
 
-// entityName notes the name of an entity.
+// entityName records the name of an entity.
 func (r *resolver) entityName(name *syntax.Path) *Symbol {
 	if x := r.typeName(Entity, name); x != nil && x.Kind == Entity {
 		return x
@@ -133,7 +133,8 @@ func (r *resolver) entityName(name *syntax.Path) *Symbol {
 	return nil
 }
 
-// attributeName notes the name of an attribute of an entity, which may not be known.
+// attributeName records the name of an attribute of an entity; of is nil if the entity is not
+// known.
 func (r *resolver) attributeName(name *syntax.Ident, of *Symbol, def bool) *Symbol {
 	from, to := r.file.place(name)
 	u := Use{From: from, To: to, Kind: Attribute, Name: name.Text, Def: def}
@@ -216,13 +217,13 @@ func (r *resolver) simple(st syntax.Statement, s *scope) {
 	}
 }
 
-// variableName notes a variable.
+// variableName records a variable.
 func (r *resolver) variableName(x *syntax.Ref, s *scope, def bool) {
 	r.path(Variable, &x.Name, s.find(r.project, x.Name.Text))
 	r.uses.List[len(r.uses.List)-1].Def = def
 }
 
-// body resolves statements that see variables of their own.
+// body resolves statements that have a scope of their own.
 func (r *resolver) body(body []syntax.Statement, s *scope) {
 	s.declare(r.file, body, "")
 	for _, st := range body {
@@ -305,8 +306,8 @@ func (r *resolver) end(st *syntax.End) {
 	}
 }
 
-// value resolves an expression that is for an attribute of a type: the entity of a constructor may
-// stand in the namespace of that.
+// value resolves an expression that is assigned to an attribute of a type. A constructor in it may
+// omit the namespace of its entity.
 func (r *resolver) value(x syntax.Expression, s *scope, t Type) {
 	switch x := x.(type) {
 	case *syntax.Construct:
@@ -339,7 +340,7 @@ func (r *resolver) construct(x *syntax.Construct, s *scope, t Type) {
 	r.arguments(x.Args, s, found)
 }
 
-// named returns the only entity of a name among those that extend an entity; nil if there is none,
+// named returns the only entity of a name among an entity and its descendants; nil if there is none
 // or more than one.
 func (s *Symbol) named(name string) *Symbol {
 	var out *Symbol

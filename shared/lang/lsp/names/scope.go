@@ -4,8 +4,8 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// scope is where statements see variables: those of a namespace, of a block, of a comprehension, or
-// the attributes of an instance.
+// scope is a scope of variables: that of a namespace, a block or a comprehension, or the attributes
+// of an instance.
 type scope struct {
 	parent   *scope
 	vars     map[string]*Symbol
@@ -41,14 +41,14 @@ func (s *scope) variable(f *File, name *syntax.Ident, whole syntax.Node) *Symbol
 	return x
 }
 
-// of returns the scope of the attributes of an instance. at is what names its entity.
+// of returns the scope of the attributes of an instance. at is the name of its entity.
 func (s *space) of(f *File, e *Symbol, at *syntax.Path) *scope {
 	self := f.symbol(Variable, at, at.Span, nil)
 	self.Name, self.Space, self.Type, self.inferred = "self", "", Type{Of: e}, true
 	return &scope{instance: true, self: self, space: s}
 }
 
-// find finds what a variable is: a variable, or an attribute of the instance.
+// find returns the symbol of a variable name: a variable, or an attribute of the instance.
 func (s *scope) find(p *Project, name string) *Symbol {
 	if ns, last := within(name); ns != "" {
 		if other := p.space(s.space, ns); other != nil {
@@ -75,7 +75,7 @@ func (s *scope) find(p *Project, name string) *Symbol {
 	return s.space.scope.vars[name]
 }
 
-// each calls use with everything that a name can be here, what hides others first.
+// each calls use with every visible variable and attribute, inner scopes first.
 func (s *scope) each(use func(*Symbol)) {
 	for at := s; at != nil; at = at.parent {
 		if !at.instance {
@@ -96,10 +96,10 @@ func (s *scope) each(use func(*Symbol)) {
 	}
 }
 
-// typer finds out types of expressions and symbols.
+// typer infers the types of expressions and symbols.
 type typer struct{ *Project }
 
-// typeOf returns what is known of the type of an expression.
+// typeOf returns the known type of an expression.
 func (p typer) typeOf(x syntax.Expression, s *scope) Type {
 	switch x := x.(type) {
 	case *syntax.Group:
@@ -139,7 +139,7 @@ func (p typer) typeOf(x syntax.Expression, s *scope) Type {
 	return Type{}
 }
 
-// literal returns the type of what is a value of the language whatever is in it.
+// literal returns the type of an expression whose syntax alone determines it.
 func (p typer) literal(x syntax.Expression) Type {
 	name := ""
 	switch x := x.(type) {
@@ -169,7 +169,7 @@ func (p typer) literal(x syntax.Expression) Type {
 	return Type{Of: p.builtIns[name]}
 }
 
-// result returns the type of what a plugin returns, or a cast.
+// result returns the type of a plugin's result, or of a cast.
 func (p typer) result(x *syntax.Call, s *scope) Type {
 	q := p.find(s.space, x.Plugin.Text)
 	switch {
@@ -183,7 +183,7 @@ func (p typer) result(x *syntax.Call, s *scope) Type {
 	return p.written(p.spaces[q.Space], q.Plugin.Result)
 }
 
-// written returns the type that a plugin writes.
+// written parses the type of a plugin's result.
 func (p typer) written(s *space, text string) Type {
 	var t Type
 	if n := len(text) - 1; n > 0 && text[n] == '?' {
@@ -196,8 +196,8 @@ func (p typer) written(s *space, text string) Type {
 	return t
 }
 
-// loop returns the scope of `for x in list` of a comprehension. f may be nil where only types
-// matter.
+// loop returns the scope of `for x in list` in a comprehension. f may be nil if only types are
+// needed.
 func (p typer) loop(s *scope, f *File, l *syntax.Loop) *scope {
 	in := s.inner()
 	x := &Symbol{Kind: Variable, Name: l.Variable.Text}
@@ -210,17 +210,17 @@ func (p typer) loop(s *scope, f *File, l *syntax.Loop) *scope {
 	return in
 }
 
-// typeOfSymbol returns what is known of the type of a variable or an attribute.
+// typeOfSymbol returns the known type of a variable or an attribute.
 func (p typer) typeOfSymbol(x *Symbol) Type {
 	switch {
 	case x == nil || x.Kind == Entity || x.Kind == Plugin:
 		return Type{}
-	case x.Kind == Typedef: // the value that its condition asks about
+	case x.Kind == Typedef: // the value that its condition tests
 		return x.Type
 	case x.Kind != Variable || x.inferred || x.value == nil:
 		return x.Type
 	}
-	x.inferred = true // which ends circles
+	x.inferred = true // prevents endless recursion
 	t := p.typeOf(x.value, x.scope)
 	if x.item {
 		if !t.List {
@@ -232,5 +232,5 @@ func (p typer) typeOfSymbol(x *Symbol) Type {
 	return t
 }
 
-// TypeOf returns what is known of the type of a variable, an attribute or a typedef's value.
+// TypeOf returns the known type of a variable, an attribute or a typedef's value.
 func (p *Project) TypeOf(x *Symbol) Type { return typer{p}.typeOfSymbol(x) }

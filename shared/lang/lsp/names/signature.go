@@ -8,16 +8,16 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// Calling is what a call or a constructor takes, for whoever is writing one.
+// Calling describes the parameters of the call or constructor around a place.
 type Calling struct {
 	Symbol *Symbol  // a plugin or an entity
 	Label  string   // with all parameters
 	Params []string // parts of Label, in order
-	Active int      // the parameter at hand; len(Params) if there is none for what is written
+	Active int      // index of the current parameter; len(Params) if none matches
 }
 
-// Calling returns what the brackets around a place take; nil if they are not those of a call of a
-// plugin or of a constructor.
+// Calling returns the parameters for the brackets around a place; nil if they do not belong to a
+// call of a plugin or to a constructor.
 func (p *Project) Calling(f *File, offset int) *Calling {
 	s := p.spaces[f.Namespace]
 	if s.file != f {
@@ -30,7 +30,7 @@ func (p *Project) Calling(f *File, offset int) *Calling {
 	}
 	open := c.openBracket()
 	for open > 0 && c.last(open).Text != "(" {
-		c.tokens = c.tokens[:len(c.tokens)-open] // a list or a look-up in the call
+		c.tokens = c.tokens[:len(c.tokens)-open] // skip a list or a look-up in the call
 		open = c.openBracket()
 	}
 	if open == 0 {
@@ -73,8 +73,7 @@ func defaultAttribute(a *Symbol) string {
 	return defaultOf(a)
 }
 
-// active returns the parameter at a place: the one that is named there, or the one whose turn it
-// is.
+// active returns the index of the parameter at a place: the named one, or the one by position.
 func (c *cursor) active(open int, params []string) int {
 	if name := c.argument(open); name != "" {
 		return placeOf(name, params)
@@ -95,7 +94,7 @@ func (c *cursor) active(open int, params []string) int {
 	for i, p := range params[:min(turn+1, len(params))] {
 		switch {
 		case strings.HasPrefix(p, "**"), p == "*":
-			return len(params) // the others are given by their names
+			return len(params) // the remaining parameters are keyword-only
 		case strings.HasPrefix(p, "*"):
 			return i
 		}
@@ -103,7 +102,7 @@ func (c *cursor) active(open int, params []string) int {
 	return min(turn, len(params))
 }
 
-// argument returns the name of the argument in which a place is; "" if it has none.
+// argument returns the name of the argument around a place; "" for a positional argument.
 func (c *cursor) argument(open int) string {
 	depth := 0
 	for n := 1; n < open; n++ {
@@ -121,8 +120,8 @@ func (c *cursor) argument(open int) string {
 	return ""
 }
 
-// placeOf returns the number of the parameter of a name; that of the last one of all if none has it
-// but there is one for the others, and else how many there are.
+// placeOf returns the index of a parameter by its name. For an unknown name it returns the index of
+// the ** parameter, or the number of parameters if there is none.
 func placeOf(name string, params []string) int {
 	for i, p := range params {
 		if of, _, _ := strings.Cut(p, ":"); of == name || strings.HasPrefix(of, name+" =") {
@@ -135,7 +134,7 @@ func placeOf(name string, params []string) int {
 	return len(params)
 }
 
-// parameters returns the parameters of a plugin as its signature has them.
+// parameters returns the parameters of a plugin as its signature shows them.
 func parameters(q *eval.Plugin) []string {
 	var params []string
 	byName := false

@@ -5,7 +5,7 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// Kind is the kind of what has a name.
+// Kind is the kind of a symbol.
 type Kind uint8
 
 // The kinds.
@@ -13,7 +13,7 @@ const (
 	Namespace Kind = iota + 1
 	Entity
 	Attribute
-	Relation // an end of one: an attribute of its entity
+	Relation // an end of a relation: an attribute of its entity
 	Typedef
 	Implementation
 	Plugin
@@ -25,56 +25,57 @@ const (
 type File struct {
 	Path      string
 	Namespace string
-	BuiltIn   bool // it is part of the program
+	BuiltIn   bool // the file is part of the program
 	Tree      *syntax.File
 }
 
-// Symbol is what has a name. Which fields are set depends on its kind.
+// Symbol is a named element of a model. Its kind determines which fields are set.
 //
-// Large: one record serves all kinds of names, so that whoever looks for a name needs no table for
-// each.
+// Large: one record serves all kinds of names, so that a search for a name needs no table for each
+// kind.
 type Symbol struct {
 	Kind     Kind
 	Name     string // without its namespace
 	Space    string // its namespace; "" for a variable of a block
-	File     *File  // nil for what no text defines
+	File     *File  // nil if no text defines it
 	Span     syntax.Span
-	From, To int // where its name stands: bytes
-	// NameToken is the number of the token that its name begins with.
+	From, To int // the byte range of its name
+	// NameToken is the index of the first token of its name.
 	NameToken int32
 	Doc       string
 
 	Owner   *Symbol // the entity of an attribute
 	Type    Type    // of an attribute; the base of a typedef
-	Inverse *Symbol // of a relation that goes both ways
-	Of      *Symbol // the entity that an implementation is for
+	Inverse *Symbol // of a bidirectional relation
+	Of      *Symbol // the entity of an implementation
 
 	Plugin  *eval.Plugin
-	Indexes [][]string // of an entity, those that it has itself
+	Indexes [][]string // of an entity, without those of its parents
 	Parents []*Symbol  // of an entity
 
-	// detail is the default of an attribute, the bounds of a relation, the condition of a typedef.
+	// detail is the default of an attribute, the bounds of a relation, or the condition of a
+	// typedef.
 	detail syntax.Node
 
 	own      []*Symbol // attributes of an entity, in order
 	byName   map[string]*Symbol
 	children []*Symbol
 
-	value    syntax.Expression // of a variable: what is assigned first
-	scope    *scope            // in which value stands
-	item     bool              // it is an item of value
+	value    syntax.Expression // of a variable: the first assigned value
+	scope    *scope            // the scope of value
+	item     bool              // the variable is an item of value
 	inferred bool
 }
 
-// Type is what is known of the type of a value. The zero value is that of an unknown one.
+// Type is the known type of a value. The zero value stands for an unknown type.
 type Type struct {
-	Of       *Symbol // an entity, a typedef or a type of the language; nil if that is not known
+	Of       *Symbol // an entity, a typedef or a type of the language; nil if unknown
 	List     bool
 	Nullable bool
 }
 
-// Detail returns the default of an attribute, the bounds of a relation ([0:1]) or the condition of
-// a typedef as they are written; "" if there are none.
+// Detail returns the source text of the default of an attribute, of the bounds of a relation
+// ([0:1]) or of the condition of a typedef; "" if there is none.
 func (s *Symbol) Detail() string {
 	switch {
 	case s.detail != nil:
@@ -94,7 +95,7 @@ func (s *Symbol) About() string {
 	return tidy(s.Doc)
 }
 
-// String returns the type as models write it; "" if it is not known.
+// String returns the type in the syntax of models; "" if it is not known.
 func (t Type) String() string {
 	if t.Of == nil {
 		return ""
@@ -109,7 +110,7 @@ func (t Type) String() string {
 	return out
 }
 
-// entity returns the entity that a value is an instance of; nil if it is none, or not known.
+// entity returns the entity of a value; nil if it is not an instance, or not known.
 func (t Type) entity() *Symbol {
 	if t.Of == nil || t.Of.Kind != Entity || t.List {
 		return nil
@@ -128,11 +129,10 @@ func (s *Symbol) FullName() string {
 // IsAttribute reports whether this is an attribute or an end of a relation.
 func (s *Symbol) IsAttribute() bool { return s.Kind == Attribute || s.Kind == Relation }
 
-// Own returns the attributes that an entity defines itself, relations among them.
+// Own returns the attributes that an entity defines itself, including relations.
 func (s *Symbol) Own() []*Symbol { return s.own }
 
-// Attribute returns the attribute of an entity, its own or one of what it extends; nil if there is
-// none.
+// Attribute returns the attribute of an entity, its own or an inherited one; nil if there is none.
 func (s *Symbol) Attribute(name string) *Symbol { return s.attribute(name, map[*Symbol]bool{}) }
 
 func (s *Symbol) attribute(name string, seen map[*Symbol]bool) *Symbol {
@@ -150,7 +150,7 @@ func (s *Symbol) attribute(name string, seen map[*Symbol]bool) *Symbol {
 	return nil
 }
 
-// Attributes returns all attributes of an entity, its own first, without those that it replaces.
+// Attributes returns all attributes of an entity, its own first, without overridden attributes.
 func (s *Symbol) Attributes() []*Symbol {
 	var out []*Symbol
 	named, seen := map[string]bool{}, map[*Symbol]bool{}
@@ -174,7 +174,7 @@ func (s *Symbol) Attributes() []*Symbol {
 	return out
 }
 
-// Is reports whether an entity is another one, or extends it.
+// Is reports whether an entity is another one, or a descendant of it.
 func (s *Symbol) Is(other *Symbol) bool { return s.is(other, map[*Symbol]bool{}) }
 
 func (s *Symbol) is(other *Symbol, seen map[*Symbol]bool) bool {
@@ -190,7 +190,7 @@ func (s *Symbol) is(other *Symbol, seen map[*Symbol]bool) bool {
 	return false
 }
 
-// family calls visit with an entity and all that extend it.
+// family calls visit with an entity and all its descendants.
 func (s *Symbol) family(visit func(*Symbol)) {
 	seen := map[*Symbol]bool{}
 	var walk func(*Symbol)
@@ -207,9 +207,8 @@ func (s *Symbol) family(visit func(*Symbol)) {
 	walk(s)
 }
 
-// Same returns all attributes that are one with this one: an entity that extends another may define
-// an attribute of it again, and an entity that extends two may give both their attributes one
-// place.
+// Same returns all attributes that have to be renamed with this one. An entity may redefine an
+// attribute of a parent, and an entity with two parents may merge attributes of both.
 func (s *Symbol) Same() map[*Symbol]bool {
 	out := map[*Symbol]bool{s: true}
 	if !s.IsAttribute() {
@@ -228,7 +227,7 @@ func (s *Symbol) Same() map[*Symbol]bool {
 	return out
 }
 
-// every returns all attributes of a name of an entity and of what it extends.
+// every returns all attributes of a name in an entity and its ancestors.
 func (s *Symbol) every(name string) []*Symbol {
 	var out []*Symbol
 	seen := map[*Symbol]bool{}

@@ -5,8 +5,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// unknown says why a name of an entity, a type, an implementation or a plugin means nothing, as the
-// evaluation would say it.
+// unknown sets the reason, hint and code for a name that has no symbol: an entity, a type, an
+// implementation or a plugin. The messages are the same as in an evaluation.
 func (r *resolver) unknown(u *Use, name string) {
 	ns, last := within(name)
 	u.Code = eval.CodeUnknownType
@@ -33,7 +33,7 @@ func (r *resolver) unknown(u *Use, name string) {
 	}
 }
 
-// elsewhere says where a name may be meant to come from.
+// elsewhere returns a hint about similar names in other visible namespaces.
 func (r *resolver) elsewhere(name string) string {
 	for _, full := range sorted(r.space.visible) {
 		if s := r.project.spaces[full]; s != nil && s.types[name] != nil {

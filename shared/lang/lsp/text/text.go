@@ -1,5 +1,5 @@
-// Package text holds the text of a document that an editor changes: where its lines are, how the
-// positions of the protocol are places in it, and what an edit makes of it.
+// Package text holds the text of a document that an editor changes: it finds lines, converts the
+// positions of the protocol, and applies edits.
 package text
 
 import (
@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Encoding says what the characters of a Position count. The zero value is what editors take that
-// say nothing.
+// Encoding is the unit of characters in a Position. The zero value is the protocol's default.
 type Encoding uint8
 
 // The encodings of positions.
@@ -20,22 +19,22 @@ const (
 	UTF32
 )
 
-// Position is a place as the protocol writes it. Both numbers count from 0.
+// Position is a place in the format of the protocol. Both numbers count from 0.
 type Position struct {
 	Line      uint32 `json:"line"`
 	Character uint32 `json:"character"`
 }
 
-// Range is what stands from one place to another, without what is at End.
+// Range is the text between two places; End is exclusive.
 type Range struct {
 	Start Position `json:"start"`
 	End   Position `json:"end"`
 }
 
-// Text is a text with its lines. It never changes.
+// Text is a text with an index of its lines. It is immutable.
 type Text struct {
 	text  string
-	lines []int // where each begins
+	lines []int // the offset of each line
 }
 
 // New returns a text. Lines end with \n, \r\n or \r, as in models.
@@ -52,7 +51,7 @@ func New(s string) *Text {
 // String returns the text.
 func (t *Text) String() string { return t.text }
 
-// line returns where a line begins and where its characters end, the line end not among them.
+// line returns the start and the end of a line, without its line break.
 func (t *Text) line(n int) (from, to int) {
 	from, to = t.lines[n], len(t.text)
 	if n+1 < len(t.lines) {
@@ -62,8 +61,9 @@ func (t *Text) line(n int) (from, to int) {
 	return from, to
 }
 
-// Offset returns the byte at a position. What is behind the end of a line is its end, what is
-// behind the last line the end of the text, and what is within a character its beginning.
+// Offset returns the byte offset of a position. A position after the end of a line is clamped to
+// that end, one after the last line to the end of the text, and one within a character to its first
+// byte.
 func (t *Text) Offset(p Position, e Encoding) int {
 	if int64(p.Line) >= int64(len(t.lines)) {
 		return len(t.text)
@@ -78,7 +78,7 @@ func (t *Text) Offset(p Position, e Encoding) int {
 	return to
 }
 
-// Position returns the position of a byte.
+// Position returns the position of a byte offset.
 func (t *Text) Position(offset int, e Encoding) Position {
 	offset = max(0, min(offset, len(t.text)))
 	n, found := slices.BinarySearch(t.lines, offset)
@@ -95,13 +95,13 @@ func (t *Text) Position(offset int, e Encoding) Position {
 	return out
 }
 
-// Range returns the range between two bytes.
+// Range returns the range between two byte offsets.
 func (t *Text) Range(from, to int, e Encoding) Range {
 	return Range{t.Position(from, e), t.Position(to, e)}
 }
 
-// At returns the byte at a line and a column that count from 1, columns in characters, as problems
-// say them.
+// At returns the byte offset of a line and a column. Both count from 1, columns in characters, as
+// in problems.
 func (t *Text) At(line, column int) int {
 	if line < 1 || column < 1 {
 		return 0
@@ -110,8 +110,8 @@ func (t *Text) At(line, column int) int {
 	return t.Offset(Position{uint32(min(line, limit) - 1), uint32(min(column, limit) - 1)}, UTF32)
 }
 
-// Replace returns the text with what stands in a range replaced. A range that ends before it begins
-// is taken the other way round.
+// Replace returns the text with a range replaced. If the end of the range precedes its start, they
+// are swapped.
 func (t *Text) Replace(r Range, with string, e Encoding) *Text {
 	from, to := t.Offset(r.Start, e), t.Offset(r.End, e)
 	if to < from {
@@ -120,7 +120,7 @@ func (t *Text) Replace(r Range, with string, e Encoding) *Text {
 	return New(t.text[:from] + with + t.text[to:])
 }
 
-// width returns how much a character counts.
+// width returns the length of a character in the units of the encoding.
 func (e Encoding) width(r rune) int {
 	switch {
 	case e == UTF32:
