@@ -13,12 +13,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// moveWait is how long a row that is still being run in the lane it was moved from waits until it
-// is checked again.
+// moveWait is how long a moved row waits for another check if a run of it is still under way in the
+// lane that it was moved from.
 const moveWait = time.Second
 
-// withoutMoved drops from a batch the rows that were moved to this lane while a run of them is
-// under way in another, to be checked again after moveWait, and the rows that wait for these.
+// withoutMoved drops rows from a batch that were moved to this lane while a run of them is under
+// way in another lane. They are checked again after moveWait. It also drops the rows that wait for
+// these.
 func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, error) {
 	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.MovedFrom) > 0 }) {
 		return batch, nil
@@ -37,7 +38,7 @@ func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, e
 	return slices.DeleteFunc(batch, func(c *claim) bool {
 		f := fates[c.row.ID]
 		if f.ended && c.row.SendsEvents() {
-			// as TakeOver does; the lane that it left may never be served again
+			// as TakeOver does; the old lane may never be served again
 			*c.row, _ = step.Next(*c.row, step.HolderLost{})
 		}
 		switch {
@@ -57,15 +58,15 @@ func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, e
 	}), nil
 }
 
-// claiming is how a worker claims what is to run.
+// claiming is the part of a worker that claims rows.
 type claiming struct{ *worker }
 
 // claim is one row that was picked.
 type claim struct {
 	row  *state.Row
-	res  *resource.Resource // what the row wants, if it was decoded
+	res  *resource.Resource // the intent of the row, if it was decoded
 	node int32              // -1: not in the graph
-	// 0: ready; n: waits for something of generation n-1 in the same batch
+	// 0: ready; n: it waits for a claim of generation n-1 in the same batch
 	generation int
 	at         time.Time // when it was claimed
 	waved      bool      // a wave asked for it
@@ -77,7 +78,7 @@ type claim struct {
 	effects    []step.Effect
 }
 
-// decode reads what the row wants. What cannot be read is told of when it is to run.
+// decode reads the intent of the row. If that fails, the run itself reports the error.
 func (c *claim) decode() {
 	c.coded, c.secrets = run.Coded(c.row), run.MayHaveSecrets(c.row)
 	if res, err := resource.Decode(c.row.Body); err == nil {
@@ -85,8 +86,8 @@ func (c *claim) decode() {
 	}
 }
 
-// next claims what is to run next. It returns none if it has to be looked for once more, and
-// whether the run of the lane ends here.
+// next claims the rows to run next. It returns none if the caller has to call it again, and whether
+// the run of the lane ends here.
 func (w claiming) next(ctx context.Context) (claims []*claim, ends bool, err error) {
 	claims = w.pick(w.Clock.Now(), w.claimSize)
 	if len(claims) == 0 {
@@ -117,9 +118,9 @@ func (w claiming) next(ctx context.Context) (claims []*claim, ends bool, err err
 	return nil, false, w.reload(ctx)
 }
 
-// begin claims a batch and prolongs the lease for as long as the batch may take, before anything of
-// it runs: after a crash the lease says what may have been run. It returns false when the claim is
-// refused, because the agent was paused or the schedule changed.
+// begin claims a batch and prolongs the lease for as long as the batch may take. It does so before
+// any row of it runs, so that after a crash the lease shows which rows may have run. It returns
+// false if the claim is refused, because the agent was paused or the schedule changed.
 func (w claiming) begin(ctx context.Context, batch []*claim) (bool, error) {
 	var c state.Commit
 	w.with(&c, batch)
@@ -130,7 +131,8 @@ func (w claiming) begin(ctx context.Context, batch []*claim) (bool, error) {
 	return done.Started, err
 }
 
-// with lets a commit claim a batch and prolong the lease for as long as the batch may take.
+// with adds the claim of a batch to a commit, and prolongs the lease for as long as the batch may
+// take.
 func (w claiming) with(to *state.Commit, batch []*claim) {
 	now := w.Clock.Now()
 	ids := make([]resource.ID, len(batch))
@@ -142,7 +144,7 @@ func (w claiming) with(to *state.Commit, batch []*claim) {
 		c.at, c.waved = now, waving && w.inWave(c.row)
 		longest = max(longest, w.Runs.CallLimit(c.row, c.res))
 	}
-	// What starts does so within commitAfter, so the lease outlasts the last group as well.
+	// Every run starts within commitAfter, so the lease outlasts the last group as well.
 	longest += time.Duration(min(len(batch), run.MaxGroup)) * run.BatchItem
 	if w.session.ForgetFailure(now); !w.session.Tried() {
 		longest += w.Runs.ConnectLimit(w.agent.Agent)
@@ -151,10 +153,10 @@ func (w claiming) with(to *state.Commit, batch []*claim) {
 	to.Until = w.Clock.Now().Add(longest + commitAfter + state.LeaseMargin)
 }
 
-// ahead picks what the commit of a batch is to claim as well: what is to run next, if all that it
-// records is that everything was as it was. Of anything else something may follow, and that has to
-// be planned before more begins; see record. What was moved is claimed by itself, as others are
-// asked about it before; see withoutMoved.
+// ahead picks the rows that the commit of a batch claims as well: the next rows, if the commit
+// records only runs without changes. Any other result may have a follow-up, which has to be planned
+// before more runs start; see record. Moved rows are claimed separately, since the leases of other
+// lanes have to be checked first; see withoutMoved.
 func (r *recording) ahead(of *state.Commit) []*claim {
 	now := r.Clock.Now()
 	if len(of.Rows) > 0 || !now.Before(r.until) {

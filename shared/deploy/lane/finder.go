@@ -9,56 +9,60 @@ import (
 	"southbound/shared/resource"
 )
 
-// A lane needs of the graph: what is scheduled in it; what that requires, through what is not
-// scheduled and up to what is; and in the other direction, in the same way, what requires it. What
-// stands behind something that is scheduled does not matter here: that waits for it itself. Where a
-// wave may ask for any of them, it is all the resources of the agent, too.
+// A lane needs these parts of the graph:
 //
-// A search goes through the graph once, with what is known. What it meets and does not know, the
-// finder reads; then it searches again.
+//   - the resources that are scheduled in the lane
+//   - their requirements, through unscheduled resources up to the first scheduled ones
+//   - their dependants, in the same way
+//
+// Resources beyond a scheduled resource do not matter here, since the scheduled resource itself
+// waits for them. If a wave may ask for any resource of the agent, the lane needs all of them, too.
+//
+// A search goes through the graph once, with the data at hand. The finder reads the data that the
+// search lacked; then the search runs again.
 
-// finder reads what the searches of a lane do not know.
+// finder reads the data that the searches of a lane lack.
 type finder struct {
 	*Config
 	env       string
 	epoch     int64 // of the wave
-	releasing bool  // rows may not be where the graph says
+	releasing bool  // rows may be in another lane than the graph states
 	search    search
 }
 
-// search goes through the graph from what a lane works on. Nothing of it is read meanwhile.
+// search goes through the graph from the resources that a lane works on. It reads no store.
 type search struct {
 	from  scope
 	v     *view
 	fresh fresh
-	past  int // how many agents of which nothing is known may be passed over
+	past  int // how many unknown agents the search may pass over
 
 	seen []byte // by node
 	found
 }
 
-// scope is where a search starts: in a lane, and with what is known of its agent.
+// scope is the start of a search: a lane, and the data about its agent.
 type scope struct {
 	name   string          // of the agent
-	agent  int32           // its number; -1, if all its resources have left
+	agent  int32           // finished resources whose end other lanes have to learn
 	all    bool            // all its resources matter
-	own    map[int32]owned // what is scheduled of it
+	own    map[int32]owned // the scheduled resources of the agent
 	starts []int32         // scheduled in this lane
-	ends   []int32         // of this lane, and over, of which others have to be told
+	ends   []int32         // finished resources of this lane that other lanes have to be notified of
 }
 
-// fresh is what was read since the lane was: a view may be older.
+// fresh is the data that was read after the lane was read. A view may be older.
 type fresh struct {
-	agents map[int32]bool // all that is scheduled of them
-	nodes  map[int32]bool // whether they are scheduled
+	agents map[int32]bool // agents whose whole schedule was read
+	nodes  map[int32]bool // nodes that were looked up individually
 }
 
-// found is what one search has come to.
+// found is the result of one search.
 type found struct {
 	nodes    []int32
-	expanded []int32        // nodes of which all that they require is among nodes
-	unknown  map[int32]bool // agents of which nothing is known
-	ask      []int32        // nodes that were scheduled, and may have finished since
+	expanded []int32        // nodes whose requirements are all among nodes
+	unknown  map[int32]bool // agents whose schedule is unknown
+	ask      []int32        // nodes that were scheduled and may have finished since
 }
 
 const (
@@ -68,7 +72,7 @@ const (
 	start
 )
 
-// run searches once. If something is not known, it says what, and wants to be run again.
+// run searches once. If data is missing, run fills unknown or ask and has to be run again.
 func (s *search) run() {
 	s.v.mu.Lock()
 	defer s.v.mu.Unlock()
@@ -100,7 +104,7 @@ func (s *search) run() {
 	s.behind(slices.Concat(starts, s.from.ends))
 }
 
-// find notes a node, and reports whether it is new in that direction.
+// find adds a node, and reports whether the search had not yet reached it in that direction.
 func (s *search) find(n int32, direction byte) bool {
 	if s.seen[n]&seenAtAll == 0 {
 		s.seen[n] |= seenAtAll
@@ -111,14 +115,14 @@ func (s *search) find(n int32, direction byte) bool {
 	return isNew
 }
 
-// waitsHere reports whether a node requires something that is scheduled in this lane. What else it
-// waits for then need not be known exactly yet.
+// waitsHere reports whether a node requires a resource that is scheduled in this lane. If so, its
+// other requirements need not be known exactly yet.
 func (s *search) waitsHere(n int32) bool {
 	starts := func(q int32) bool { return s.seen[q]&start != 0 }
 	return slices.ContainsFunc(s.v.graph.Requires(n), starts)
 }
 
-// before finds what the nodes on a stack wait for.
+// before finds the resources that the nodes on a stack wait for.
 func (s *search) before(stack []int32, exactly bool) {
 	g := s.v.graph
 	for len(stack) > 0 {
@@ -134,8 +138,9 @@ func (s *search) before(stack []int32, exactly bool) {
 	}
 }
 
-// stops reports whether what stands behind a node, seen from this lane, need not be known. In a
-// search for what this lane waits for, it has to be known exactly whether the node is scheduled.
+// stops reports whether the search need not go beyond a node. If exactly is set, the search looks
+// for the resources that this lane waits for, and has to know exactly whether the node is
+// scheduled.
 func (s *search) stops(n int32, exactly bool) bool {
 	v, a := s.v, s.v.graph.AgentOf(n)
 	if a != s.from.agent && !v.read[a] {
@@ -158,7 +163,7 @@ func (s *search) stops(n int32, exactly bool) bool {
 	return needs
 }
 
-// behind finds what waits for the nodes on a stack.
+// behind finds the resources that wait for the nodes on a stack.
 func (s *search) behind(stack []int32) {
 	g := s.v.graph
 	for len(stack) > 0 {
@@ -172,17 +177,17 @@ func (s *search) behind(stack []int32) {
 	}
 }
 
-// owned says of a resource of the agent of a lane how it is scheduled.
+// owned describes how a resource of the lane's agent is scheduled.
 type owned struct {
 	needs, assumed bool
-	// only a wave asks for it, in another lane: it may have been checked before it was moved there,
-	// which only its row says until that lane is served (seed 20364 of waved)
+	// waved means that only a wave asks for it, in another lane. It may have been checked before it
+	// was moved there. Only its row records that check until a worker serves that lane.
 	waved  bool
 	ticket int64
 }
 
-// findPart finds what this lane has to know of the graph, and reads what of that is not known
-// yet. It returns false if the schedule has changed meanwhile.
+// findPart finds the part of the graph that this lane needs, and reads the missing data. It returns
+// false if the schedule has changed since it was read.
 func (w *worker) findPart(
 	ctx context.Context, own map[int32]owned, starts, ends []int32,
 ) (bool, error) {
@@ -202,8 +207,8 @@ func (w *worker) findPart(
 	return true, nil
 }
 
-// find searches until everything is known that the search meets. It returns false if the schedule
-// has changed meanwhile.
+// find searches until no data is missing. It returns false if the schedule has changed since it was
+// read.
 func (f *finder) find(ctx context.Context) (bool, error) {
 	for s := &f.search; ; {
 		s.run()
@@ -212,7 +217,7 @@ func (f *finder) find(ctx context.Context) (bool, error) {
 			if same, err := f.learn(ctx); !same || err != nil {
 				return false, err
 			}
-			s.past = max(8*s.past, 8) // else agents with nothing to do would be read one by one
+			s.past = max(8*s.past, 8) // otherwise idle agents would be read one by one
 		case len(s.ask) > 0:
 			if err := f.askFinished(ctx); err != nil {
 				return false, err
@@ -223,7 +228,7 @@ func (f *finder) find(ctx context.Context) (bool, error) {
 	}
 }
 
-// learn reads what is scheduled for agents of which nothing is known.
+// learn reads the schedule of agents whose schedule is unknown.
 func (f *finder) learn(ctx context.Context) (bool, error) {
 	search := &f.search
 	names := make([]string, 0, len(search.unknown))
@@ -263,7 +268,7 @@ func (f *finder) askFinished(ctx context.Context) error {
 	return nil
 }
 
-// narrow makes the graph of what was found, and the frontier in it.
+// narrow reduces the graph to the nodes of a search, and builds the frontier of that part.
 func (p *part) narrow(s *search) {
 	v := p.view
 	slices.Sort(s.nodes)

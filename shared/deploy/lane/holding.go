@@ -13,15 +13,15 @@ import (
 	"southbound/shared/resource"
 )
 
-// holding is the exclusive right to serve a lane, under which all is written.
+// holding is the exclusive right to serve a lane, and makes all writes of its worker.
 type holding struct {
 	Config
 	env     string
 	key     string // of the lease: the lane
 	lease   state.Lease
-	claimed []resource.ID // what is being run, or was last
-	// unrecorded says that runs may have changed something without a record of it. While that is so
-	// the lease must not be released: it expires, and whoever takes it learns what was running.
+	claimed []resource.ID // the rows that are being run, or were last
+	// unrecorded means that runs may have changed things without a record. While it is set, the
+	// lease must not be released: it expires, and its next holder finds the running rows in it.
 	unrecorded bool
 	fenced     bool // another holder has the lane
 	paused     bool // the agent is paused or the environment halted, as of the last commit
@@ -35,23 +35,23 @@ func (l *holding) take(ctx context.Context) error {
 	return err
 }
 
-// giveUp gives the lane back.
+// giveUp releases the lane.
 func (l *holding) giveUp(ctx context.Context) {
 	if !l.unrecorded {
 		l.Release(ctx, l.env, l.lease)
 	}
 }
 
-// commit writes under the lease of the lane. If the answer to a write is lost, it is written again:
-// its rows then conflict with themselves and are recognised by their action, and everything else
-// may be written twice.
+// commit writes under the lease of the lane. If the answer to a write is lost, the write is
+// repeated. Its rows then conflict with themselves and are recognised by their action; all other
+// parts may be written twice.
 func (l *holding) commit(ctx context.Context, c state.Commit) (state.Committed, error) {
 	c.Guard = state.Guard{Key: l.lease.Key, Fence: l.lease.Fence}
 	if c.Until.IsZero() {
 		c.Until = l.Clock.Now().Add(state.LeaseMargin)
 	}
 	var done state.Committed
-	// A commit is finished even if the caller has given up, so that what ran is recorded.
+	// A commit is finished even if the caller has given up, so that finished runs are recorded.
 	err := l.Retry(context.WithoutCancel(ctx), func() error {
 		var err error
 		done, err = l.State.Commit(context.WithoutCancel(ctx), l.env, c)
@@ -64,12 +64,12 @@ func (l *holding) commit(ctx context.Context, c state.Commit) (state.Committed, 
 	return done, fault.Wrap(fault.Unknown, "write results of lane "+l.key, err)
 }
 
-// TakeOver marks the rows that the previous holder of a lane was running as possibly changed: those
-// runs may have changed something without a record, so the receivers of their events have to be
-// told at the next success. Rows without receivers are marked, too: the next release may give them
-// some, when Running is forgotten (seed 850305595 of the simulator). It comes first after a lane is
+// TakeOver marks the rows that the previous holder of a lane was running as possibly changed. Those
+// runs may have changed things without a record, so the receivers of their events have to be
+// notified at the next success. Rows without receivers are marked, too: the next release may add
+// receivers, when Running is already cleared. TakeOver has to be the first step after a lane is
 // taken, because the first commit clears Running. If it fails, the lease must not be released,
-// since that clears Running as well.
+// since a release clears Running as well.
 func TakeOver(ctx context.Context, from *state.Client, env string, l state.Lease) error {
 	rows, err := from.Rows(ctx, env, l.Running)
 	if err != nil {
@@ -86,7 +86,7 @@ func TakeOver(ctx context.Context, from *state.Client, env string, l state.Lease
 		for _, id := range l.Running {
 			r := rows[id]
 			if r == nil || r.Rev == 0 || r.PossiblyChanged {
-				continue // what is orphaned may come back
+				continue // an orphaned row is marked too, since it may return
 			}
 			lost, _ := step.Next(*r, step.HolderLost{})
 			c.Rows = append(c.Rows, lost)
@@ -109,9 +109,9 @@ func TakeOver(ctx context.Context, from *state.Client, env string, l state.Lease
 	return nil
 }
 
-// cover prolongs the lease when it ends before a call can, and its result be written: another
-// process would take the lane over in the middle. A lease that may have ended is not revived:
-// others may have seen that, and run what was moved from here.
+// cover prolongs the lease if it would end before a call can finish and its result be written.
+// Otherwise another process could take over the lane during the call. A lease that may have ended
+// is not revived: another worker may have seen its end, and may run rows that were moved from here.
 func (l *holding) cover(ctx context.Context, limit time.Duration) error {
 	for range coverTries {
 		now, ends := l.Clock.Now(), l.lease.Until
@@ -139,12 +139,12 @@ func (l *holding) cover(ctx context.Context, limit time.Duration) error {
 }
 
 const (
-	commitTime = 5 * time.Second // what a result is given to be written in
+	commitTime = 5 * time.Second // the time allowed to write a result
 	coverTries = 3
 )
 
-// writtenSince reports whether a row of a batch that was moved to this lane and is not running
-// elsewhere was written after this worker read it: the run elsewhere may have ended in between.
+// writtenSince reports whether a moved row of a batch was written after this worker read it. It
+// checks the rows that are not running in another lane: such a run may have ended in between.
 func (l *holding) writtenSince(
 	ctx context.Context, batch []*claim, fates map[resource.ID]fate,
 ) (bool, error) {
@@ -163,13 +163,14 @@ func (l *holding) writtenSince(
 	return false, err
 }
 
-// fate is whether a row is being run in a lane that it was moved from, and whether such a run ended
-// without a record.
+// fate is the state of runs of a row in the lanes that it was moved from: whether one is under way,
+// and whether one ended without a record.
 type fate struct{ runs, ended bool }
 
-// fates returns what is under way in other lanes of the rows of a batch. It looks once: whoever is
-// found at work now, and to have ended a moment later, may have written a row in between. Who held
-// a lane and is known to have ended is not waited for: in one that is gone nobody takes its place.
+// fates returns the state of runs in other lanes for the rows of a batch. It evaluates each holder
+// once: a holder that is at work now and has ended a moment later may have written a row in
+// between. The batch does not wait for a holder that is known to have ended: if the lane no longer
+// exists, no other worker takes it over.
 func (l *holding) fates(leases []state.Lease, batch []*claim) map[resource.ID]fate {
 	out := map[resource.ID]fate{}
 	for i := range leases {

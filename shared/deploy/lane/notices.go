@@ -10,11 +10,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// notices are what is to be told to other lanes: what has finished here, by the lane in which
-// something waits for it.
+// notices are the pending notices to other lanes: the resources that finished here, by the lane in
+// which a row waits for them.
 type notices map[string][]resource.ID
 
-// add notes that a lane has to be told that a resource has finished.
+// add records that a lane has to be notified that a resource has finished.
 func (n *notices) add(lane string, id resource.ID) {
 	if *n == nil {
 		*n = notices{}
@@ -24,8 +24,8 @@ func (n *notices) add(lane string, id resource.ID) {
 	}
 }
 
-// send tells other lanes, also when this process is being stopped: what was finished is recorded,
-// and nobody else would tell of it before the next sweep.
+// send notifies other lanes, even if this process is being stopped. The results are recorded, and
+// no other process would send these notices before the next sweep.
 func (n *notices) send(ctx context.Context, c *state.Client, env string) {
 	var out []state.Notice
 	for _, lane := range slices.Sorted(maps.Keys(*n)) {
@@ -35,9 +35,9 @@ func (n *notices) send(ctx context.Context, c *state.Client, env string) {
 	c.Notify(context.WithoutCancel(ctx), env, out)
 }
 
-// notified takes note of a notice that names resources of other lanes. Those that are known to be
-// clear are finished in the frontier. Of others it is not known what stands behind them, or the
-// schedule has changed: then everything is read again.
+// notified handles a notice that names resources of other lanes. Resources that the view reports as
+// clear are finished in the frontier. If another resource is named, its dependants are unknown or
+// the schedule has changed, so the worker reads everything again.
 func (w *worker) notified(ctx context.Context, ids []resource.ID) (bool, error) {
 	nodes := w.graph.Nodes(ids)
 	if len(ids) == 0 || len(nodes) < len(ids) {
@@ -59,11 +59,11 @@ func (w *worker) notified(ctx context.Context, ids []resource.ID) (bool, error) 
 	return true, nil
 }
 
-// replanned reads everything again if the schedule has changed since, and reports whether it has. A
-// notice may be of a schedule that is newer than the one that was read, and name what had finished
-// in that one already. Nobody repeats it. So whoever has taken a notice, and has neither read the
-// schedule nor claimed anything since, makes sure of the schedule before it waits or gives the lane
-// up (seed 850235178 of the simulator).
+// replanned reads everything again if the schedule has changed since it was read, and reports
+// whether it has. A notice may belong to a newer schedule than the one that was read, and may name
+// resources that had finished in the older one. Such a notice is not repeated. So a worker that
+// took a notice, and has neither read the schedule nor claimed rows since, checks the schedule
+// before it waits or gives up the lane.
 func (w *worker) replanned(ctx context.Context) (bool, error) {
 	if !w.heard {
 		return false, nil
@@ -80,7 +80,8 @@ func (w *worker) replanned(ctx context.Context) (bool, error) {
 }
 
 // unheld reports whether rows of this lane were held back for a release that is complete by now.
-// Its planner notifies their lanes then, and the notice may have met this worker.
+// The planner notifies their lanes when it completes the release, and this worker may have consumed
+// that notice.
 func (w claiming) unheld(ctx context.Context) (bool, error) {
 	if !w.holds() {
 		return false, nil
@@ -92,9 +93,10 @@ func (w claiming) unheld(ctx context.Context) (bool, error) {
 	return stored.Releasing == 0 || stored.PlanSeq != w.sched.PlanSeq, nil
 }
 
-// askAhead looks up what this lane came to wait for since it read everything. It returns true if
-// something of that has finished. A lane that can wait for notices asks only what its process
-// knows: others notify it, or it asks when it is given up.
+// askAhead looks up the resources that this lane began to wait for since it read everything. It
+// returns true if one of them has finished. If the lane can wait for notices, askAhead only
+// consults the view of its process: other workers notify the lane, or the lane looks them up when
+// it is given up.
 func (w *worker) askAhead(ctx context.Context) (bool, error) {
 	var known, ask []resource.ID
 	for _, id := range w.waitsFor() {
@@ -115,9 +117,10 @@ func (w *worker) askAhead(ctx context.Context) (bool, error) {
 	return w.notified(ctx, done)
 }
 
-// missed returns what this lane waits for and was not told of, and has finished; nil: nothing.
+// missed returns finished resources that this lane waits for without having been notified; nil:
+// none.
 func (w *worker) missed(ctx context.Context) ([]resource.ID, error) {
-	// what was found may have been scheduled and have finished once more
+	// a found resource may have been scheduled and have finished again
 	if w.sched.PlanSeq != w.lookup.plan {
 		w.lookup.found, w.lookup.plan = nil, w.sched.PlanSeq
 	}
@@ -140,8 +143,8 @@ func (w *worker) finishedOf(ctx context.Context, ids []resource.ID) ([]resource.
 	return nil, nil
 }
 
-// notifyBehind notifies the lanes in which something waits for a node that was not waited for in
-// this lane.
+// notifyBehind notifies other lanes in which a row waits for a node, if no row of this lane waited
+// for that node.
 func (w *worker) notifyBehind(n int32) {
 	seen := map[int32]bool{n: true}
 	for stack := []int32{n}; len(stack) > 0; {
@@ -160,9 +163,9 @@ func (w *worker) notifyBehind(n int32) {
 	}
 }
 
-// clear notes that a node is finished and pushes what became ready in this lane. Other lanes in
-// which something waited for it are notified, unless it ran in another lane itself: then whoever
-// ran it does that.
+// clear marks a node as finished and pushes rows of this lane that became ready. It notifies other
+// lanes in which rows waited for the node. If the node ran in another lane, the worker of that lane
+// notifies them instead.
 func (w *worker) clear(n int32) {
 	here := w.rows.of(n) != nil
 	finish := w.frontier.finish

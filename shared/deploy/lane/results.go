@@ -13,27 +13,27 @@ import (
 	"southbound/shared/resource"
 )
 
-// recording is what is written of the runs of a batch.
+// recording writes the results of the runs of a batch.
 type recording struct {
 	*worker
 	done   []*claim
 	byID   map[resource.ID]*claim // nil: see claims
-	waving bool                   // a wave asks for rows of this lane
+	waving bool                   // a wave checks rows of this lane
 }
 
-// record commits what was run of a batch: rows, actions, facts, and what follows from them.
+// record commits the runs of a batch: rows, actions, facts, and the outbox entries that follow.
 func (b *batch) record(ctx context.Context) error {
 	r := &recording{worker: b.worker, done: b.done}
 	if len(b.done) == 0 {
-		// What was left out because of what others have written is checked again.
+		// A row that was left out because another writer changed it is checked again.
 		return r.propagate(ctx, nil)
 	}
 	_, r.waving = b.sched.Unfinished[b.lane]
 	return r.record(ctx)
 }
 
-// claims returns what was done, by id. Most batches of a wave, in which all is as it was, do not
-// need it.
+// claims returns the finished claims by resource id. The map is built on first use: most batches of
+// a wave find no change and do not need it.
 func (r *recording) claims() map[resource.ID]*claim {
 	if r.byID == nil {
 		r.byID = make(map[resource.ID]*claim, len(r.done))
@@ -46,15 +46,16 @@ func (r *recording) claims() map[resource.ID]*claim {
 
 // record writes results in this order:
 //
-//	the commit of all of them, with the entries of the outbox that follow
-//	a commit of those whose rows others have changed, until none conflicts
-//	what the entries ask for (followUp), which removes them
-//	notices of other lanes
+//	the commit of all results, with the outbox entries that follow
+//	a commit of the results whose rows another writer has changed, until none conflicts
+//	the work that the entries request (followUp), which removes the entries
+//	notices to other lanes
 //
-// A crash before the first commit loses nothing but the runs, which are repeated. One before the
-// second leaves rows that the lease still names as running, so that whoever takes the lane over
-// marks them (TakeOver), and that are still scheduled. One after that leaves entries, which a sweep
-// follows up, and lanes that nobody has told, which a sweep notifies.
+// A crash before the first commit loses only the runs, and they are repeated. A crash before the
+// second commit leaves rows that are still scheduled and that the lease still names as running. The
+// next worker of the lane marks these rows (TakeOver). A crash after the second commit leaves
+// entries and lanes that were not notified. A sweep processes these entries and notifies these
+// lanes.
 func (r *recording) record(ctx context.Context) error {
 	c := r.first(ctx)
 	defer func() {
@@ -70,7 +71,7 @@ func (r *recording) record(ctx context.Context) error {
 	if len(next) > 0 {
 		claiming{r.worker}.with(&c, next)
 	}
-	// What follows has to be stored before other lanes are told that these are done.
+	// The follow-up has to be stored before other lanes are notified that these runs are done.
 	r.unrecorded = true
 	committed, err := r.commit(ctx, c)
 	if err != nil {
@@ -93,7 +94,7 @@ func (r *recording) record(ctx context.Context) error {
 	return r.followUp(ctx, follows, committed.PlanSeq != r.sched.PlanSeq)
 }
 
-// first returns the commit of all that was done, as it is right if no row was changed by others.
+// first returns the commit of all finished runs. It is valid if no other writer has changed a row.
 func (r *recording) first(ctx context.Context) state.Commit {
 	c := state.Commit{Epoch: r.sched.Wave.Epoch}
 	c.Actions = make([]state.Action, 0, len(r.done))
@@ -121,7 +122,7 @@ func (r *recording) first(ctx context.Context) state.Commit {
 	return c
 }
 
-// factsOf returns facts of a resource as they are stored.
+// factsOf returns the facts of a resource as records to store.
 func factsOf(id resource.ID, facts map[string]string, at time.Time) []state.Parameter {
 	var out []state.Parameter
 	for name, value := range facts {
@@ -130,8 +131,8 @@ func factsOf(id resource.ID, facts map[string]string, at time.Time) []state.Para
 	return out
 }
 
-// asItWas reports whether the row of a run that a wave asked for needs no write: nothing was
-// changed, and nothing of it is to be.
+// asItWas reports whether the row of a run that a wave requested needs no write: the run changed
+// nothing, and the row has nothing to record.
 func (c *claim) asItWas() bool {
 	same := c.result.Outcome == state.StatusDeployed && c.result.Change == diff.NoChange &&
 		!c.result.Notified
@@ -149,8 +150,8 @@ func (r *recording) unwritten() int {
 	return n
 }
 
-// followUp does what follows from results, and notifies those who wait for them. replanned: the
-// schedule has changed since it was read.
+// followUp does the work that follows from results, and notifies the lanes that wait for them.
+// replanned means that the schedule has changed since it was read.
 func (r *recording) followUp(ctx context.Context, follows []state.Outbox, replanned bool) error {
 	if replanned {
 		r.stale.mark()
@@ -159,13 +160,13 @@ func (r *recording) followUp(ctx context.Context, follows []state.Outbox, replan
 		r.notices.send(ctx, r.Client, r.env)
 		return r.propagate(ctx, nil)
 	}
-	// Those that are notified start at once, so what follows is planned before: it may ask for the
-	// same.
+	// Notified lanes start immediately, so the follow-up is planned first: it may schedule
+	// resources of these lanes.
 	defer r.notices.send(ctx, r.Client, r.env)
 	if !replanned {
 		return r.propagate(ctx, follows)
 	}
-	// By now others may wait for these of whom this worker has not known.
+	// Rows that this worker has not seen may wait for these results by now.
 	r.recorded = make([]resource.ID, len(r.done))
 	for i, cl := range r.done {
 		r.recorded[i] = cl.row.ID
@@ -180,14 +181,14 @@ func (r *recording) followUp(ctx context.Context, follows []state.Outbox, replan
 	return nil
 }
 
-// isStale reports whether an effect tells that a result does not count for its row.
+// isStale reports whether an effect states that a result does not count for its row.
 func isStale(e step.Effect) bool {
 	_, is := e.(step.Stale)
 	return is
 }
 
-// void returns entries of the outbox so that those of a run that does not count only get removed.
-// A change of such a run is notified when the next run ends.
+// void returns a copy of outbox entries in which the entries of a run that does not count have no
+// kind. Such an entry only gets removed. A change by such a run is notified when the next run ends.
 func void(entries []state.Outbox, of resource.ID) []state.Outbox {
 	out := slices.Clone(entries)
 	for i := range out {
@@ -199,7 +200,7 @@ func void(entries []state.Outbox, of resource.ID) []state.Outbox {
 	return out
 }
 
-// noteCleared tells the other lanes of this process what has finished.
+// noteCleared informs the other lanes of this process about finished resources.
 func (r *recording) noteCleared(conflicts []state.Row) {
 	if len(conflicts) > 0 {
 		return // the schedule has changed
@@ -213,8 +214,9 @@ func (r *recording) noteCleared(conflicts []state.Row) {
 	r.view.cleared(nodes)
 }
 
-// resolveConflicts records the results for rows that others have changed since they were read. It
-// returns the rows that were changed once more meanwhile, and what follows from all results.
+// resolveConflicts records the results for rows that another writer has changed since they were
+// read. It returns the rows that were changed again in the meantime, and the outbox entries of all
+// results.
 func (r *recording) resolveConflicts(
 	ctx context.Context, conflicts []state.Row, follows []state.Outbox,
 ) ([]state.Row, []state.Outbox, error) {
@@ -241,13 +243,13 @@ func (r *recording) resolveConflicts(
 		}
 		c.AddOutbox = append(c.AddOutbox, r.entries(of, effects)...)
 	}
-	// Also if there is nothing to write: until then the lease says that these rows run.
+	// Commit even if there is nothing to write: until then the lease states that these rows run.
 	committed, err := r.commit(ctx, c)
 	return committed.Conflicts, append(follows, c.AddOutbox...), err
 }
 
-// entry returns the entry of the outbox that says what follows from a run. It is the same if it is
-// written again.
+// entry returns the outbox entry for the work that follows from a run. If it is written again, it
+// has the same id.
 func (r *recording) entry(c *claim, kind state.OutboxKind) state.Outbox {
 	return state.Outbox{
 		ID:       c.result.ID + "-" + string(kind),
@@ -259,10 +261,11 @@ func (r *recording) entry(c *claim, kind state.OutboxKind) state.Outbox {
 	}
 }
 
-// known returns since which ticket whoever claimed something knew of this claim, and waited for it.
-// Of what was moved others may have thought meanwhile that it had been checked. What was running
-// when a wave began is asked for by it once more, but for what is being removed: when that was
-// claimed cannot be told (seed 500000593 of the simulator).
+// known returns a lower bound of tickets. A dependant with this ticket or a later one was claimed
+// by a worker that knew of this claim and waited for it. Other lanes may treat a moved resource as
+// checked, so no dependant counts for it. A wave asks again for resources that were running when it
+// began, so all dependants count for a resource that the wave asks for. The exception are resources
+// being removed, for which the time of the claim is unknown.
 func (r *recording) known(c *claim) int64 {
 	removing := func(n int32) bool { return r.graph.Removing[n] }
 	switch {
@@ -297,8 +300,9 @@ func (r *recording) entries(c *claim, effects []step.Effect) []state.Outbox {
 	return out
 }
 
-// leaves returns an event for each resource that stays and required what has left the model and is
-// purged now. They have run before it, and its row, by which others learn of a change, is gone.
+// leaves returns an event for each resource that stays in the model and was required by a resource
+// that has left it and is purged now. These resources ran before the purge. The row of the purged
+// resource, from which dependants learn of changes, is gone.
 func (r *recording) leaves(c *claim) []state.Outbox {
 	if c.node < 0 || !r.graph.Removing[c.node] || !c.wrote.Gone ||
 		!c.wrote.ChangedAt.Equal(c.result.Finished) {
@@ -321,19 +325,19 @@ func (r *recording) leaves(c *claim) []state.Outbox {
 	return out
 }
 
-// allFollow reports whether all that require c are sure to run after it, so that no event is
-// needed. In another lane, a dependant may be running that was claimed before c was scheduled. But
-// one with a ticket of the same commit, or of a later one, was claimed by a worker that knew of c,
-// and waits. If c was asked for by a wave, the wave also asks once more for dependants that were
-// running when it began. But what was moved is checked anew in its new lane, and they may have been
-// claimed while it counted as checked in the one before.
+// allFollow reports whether all dependants of c are sure to run after it, so that no event is
+// needed. A dependant in another lane may have been claimed before c was scheduled, and may be
+// running. A dependant with a ticket of the same commit or of a later one was claimed by a worker
+// that knew of c and waited for it. If a wave asked for c, it also asks again for dependants that
+// were running when it began. A moved resource is checked again in its new lane. Its dependants may
+// have been claimed while it counted as checked in the old lane.
 func (r *recording) allFollow(c *claim) bool {
 	known := r.known(c)
 	for _, n := range r.graph.Dependants(c.node) {
 		if here := r.rows.of(n); here != nil {
 			runs := r.frontier.needs[n] && !r.skips(here)
 			if !runs && here.LastAction <= c.result.ID {
-				return false // it has not run behind this one in the same batch either
+				return false // it has not run after c in the same batch either
 			}
 			continue
 		}
@@ -344,9 +348,10 @@ func (r *recording) allFollow(c *claim) bool {
 	return true
 }
 
-// doubt finds dependants in other lanes for which a wave only seems to ask: they were checked where
-// they were before, and have taken that record along to a lane that has yet to be told of it. Of
-// what was found as it was they need not be told, so that most checks read nothing.
+// doubt finds dependants in other lanes for which a wave only seems to ask. They were checked in
+// the lane from which they were moved, and the record of that check has yet to be reported to their
+// new lane. If the check of c found no change, such dependants need no event, so most checks read
+// nothing.
 func (r *recording) doubt(ctx context.Context) {
 	var nodes []int32
 	for _, c := range r.done {
@@ -367,7 +372,7 @@ func (r *recording) doubt(ctx context.Context) {
 		}
 		checked, err := r.State.Finished(ctx, r.env, ids, r.sched.Wave.Epoch)
 		if err != nil {
-			checked = ids // they are told, which costs a little and is right in any case
+			checked = ids // they are notified, which costs little and is always correct
 		}
 		for _, n := range r.graph.Nodes(checked) {
 			r.assumed[n] = true
@@ -375,7 +380,7 @@ func (r *recording) doubt(ctx context.Context) {
 	}
 }
 
-// propagate does at once what follows from a commit. If that fails, a sweep does it later.
+// propagate does the follow-up of a commit immediately. If that fails, a sweep does it later.
 func (r *recording) propagate(ctx context.Context, entries []state.Outbox) error {
 	stale := r.stale.take()
 	if len(entries) == 0 {
@@ -391,9 +396,9 @@ func (r *recording) propagate(ctx context.Context, entries []state.Outbox) error
 	return r.reload(ctx)
 }
 
-// factsOfGone returns the facts that were learned from what these runs have purged: nothing has
-// them any more. What cannot be read now is left to the next collection, as it must not keep
-// results from being recorded.
+// factsOfGone returns the facts that were learned from resources that these runs have purged. No
+// resource has these facts now. If facts cannot be read, the next collection removes them: a failed
+// read must not keep results from being recorded.
 func (r *recording) factsOfGone(ctx context.Context) []state.ParameterKey {
 	var out []state.ParameterKey
 	for _, c := range r.done {

@@ -8,33 +8,33 @@ import (
 	"southbound/shared/deploy/version"
 )
 
-// view is what a process knows of one schedule, for all lanes that it serves. As long as a schedule
-// stands, that is until PlanSeq grows, a resource can only finish. So what was learned stays true,
-// and what is outdated is so in one direction only: something may have finished. Who relies on a
-// view of an outdated schedule is refused when it claims.
+// view is the data of a process about one schedule, shared by all lanes that it serves. Until
+// PlanSeq grows, a resource can only finish. So the data is outdated in one direction only: a
+// resource may have finished. A worker that relies on a view of an outdated schedule is refused
+// when it claims.
 type view struct {
 	plan  int64
 	graph *version.Graph
 
 	mu      sync.Mutex
-	read    []bool          // by agent: the rest says what is scheduled of it
+	read    []bool          // by agent: its schedule was read into the fields below
 	needs   []bool          // by node: scheduled, when it was last read
-	assumed []bool          // by node: taken to be scheduled, perhaps wrongly
+	assumed []bool          // by node: assumed to be scheduled, perhaps wrongly
 	tickets map[int32]int64 // by node; none: 0
-	listed  [][]int32       // by agent: what was scheduled when it was first read
-	// clear is by node: it is known that neither it nor anything that it requires, directly or not,
-	// is scheduled. That is so of what was claimed in this schedule and has finished.
+	listed  [][]int32       // by agent: the nodes that were scheduled at the first read
+	// clear, by node, means that neither the node nor any of its requirements, direct or indirect,
+	// is scheduled. It holds for nodes that were claimed in this schedule and have finished.
 	clear []bool
 }
 
-// Views are what a process knows of the newest schedules of its environments. It is a cache: a new
-// one knows nothing, and all the same is right.
+// Views caches the newest schedule of each environment that a process serves. A new cache is empty,
+// which costs reads and changes no result.
 type Views struct {
 	mu    sync.Mutex
 	byEnv map[string]*view
 }
 
-// NewViews returns a cache that knows nothing.
+// NewViews returns an empty cache.
 func NewViews() *Views { return &Views{byEnv: map[string]*view{}} }
 
 // of returns the view of a schedule.
@@ -57,10 +57,11 @@ func (c *Views) of(env string, plan int64, g *version.Graph) *view {
 	return v
 }
 
-// maxViews bounds how many environments a process remembers something of.
+// maxViews bounds the number of cached environments.
 const maxViews = 100
 
-// learn takes over what is scheduled of agents. It returns false if that is of another schedule.
+// learn stores the schedule of agents in the view. It returns false if it belongs to another
+// PlanSeq.
 func (v *view) learn(s state.Schedule, agents []string, releasing bool) bool {
 	if s.PlanSeq != v.plan {
 		return false
@@ -108,7 +109,7 @@ func (v *view) learn(s state.Schedule, agents []string, releasing bool) bool {
 	return true
 }
 
-// finished notes that nodes are not scheduled.
+// finished records that nodes are not scheduled.
 func (v *view) finished(nodes []int32) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -117,7 +118,7 @@ func (v *view) finished(nodes []int32) {
 	}
 }
 
-// cleared notes that nodes were claimed in this schedule and have finished.
+// cleared records that nodes were claimed in this schedule and have finished.
 func (v *view) cleared(nodes []int32) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -133,8 +134,9 @@ func (v *view) isClear(n int32) bool {
 	return v.clear[n]
 }
 
-// agree applies to the frontier of a part of the graph what is known to be clear, and learns from
-// it what else is: of the nodes that were expanded, all that they require is in the part.
+// agree marks nodes that the view reports as clear in the frontier of a part of the graph. It also
+// marks expanded nodes in the view that the frontier reports as clear: all requirements of expanded
+// nodes are in the part.
 func (v *view) agree(f *frontier, nodes, expanded []int32) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -9,28 +9,29 @@ import (
 	"southbound/shared/resource"
 )
 
-// schedule is what is asked for in a lane, as it was read last.
+// schedule is the state of a lane's schedule as it was last read.
 type schedule struct {
 	lane     string
 	stored   state.Env
 	agent    state.Agent
 	sched    state.Schedule
-	seen     map[resource.ID]bool // what the wave has checked in this lane: see checkedHere
-	most     int                  // how many it may come to be
+	seen     map[resource.ID]bool // resources that the wave has checked here: see checkedHere
+	most     int                  // the expected maximum size of seen
 	laneDone bool                 // the wave is marked as finished in this lane
 }
 
-// waves says what a wave has still to check. While a release is under way, a row may be in another
-// lane of its agent than the graph says. Then one unfinished lane of an agent counts for all its
-// lanes, and all that is asked for there is assumed.
+// waves describes the checks that a wave still has to make. While a release is under way, a row may
+// be in another lane of its agent than the graph states. Then one unfinished lane of an agent
+// counts for all its lanes, and every request for a check there is assumed.
 type waves struct {
 	lanes   map[string][]resource.ID
 	agents  map[string]bool // only while a release is under way
 	checked map[inLane]bool
 }
 
-// inLane is a resource where it was when a wave checked it. Only there does that count: it may have
-// been moved, and the record goes when the wave is done in the lane that it left.
+// inLane is a resource and the lane in which a wave checked it. The check counts only in that lane.
+// The resource may have been moved, and the store drops the record when the wave is done in the old
+// lane.
 type inLane struct {
 	lane string
 	id   resource.ID
@@ -51,7 +52,7 @@ func wavesOf(s state.Schedule, releasing bool) waves {
 	return out
 }
 
-// ask reports whether the wave asks for a node, and whether it may do so wrongly.
+// ask reports whether the wave asks for a node, and whether that is only assumed.
 func (w waves) ask(g *version.Graph, n int32) (asks, assumed bool) {
 	lane := g.Lane(n)
 	if len(w.lanes) == 0 || g.Removing[n] || w.checked[inLane{lane, g.IDs[n]}] {
@@ -71,8 +72,9 @@ func (s *schedule) inWave(r *state.Row) bool {
 	return asks && !s.checkedHere()[r.ID]
 }
 
-// checkedHere returns the rows that the wave has checked in this lane. What another lane has
-// checked that moved here meanwhile does not count: its record goes when the wave is done there.
+// checkedHere returns the resources that the wave has checked in this lane. A check in another
+// lane, from which a resource was moved here, does not count: its record is dropped when the wave
+// is done there.
 func (s *schedule) checkedHere() map[resource.ID]bool {
 	if s.seen == nil {
 		checked := s.sched.Unfinished[s.lane]
@@ -84,16 +86,19 @@ func (s *schedule) checkedHere() map[resource.ID]bool {
 	return s.seen
 }
 
-// skips reports whether the wave leaves a row out, or only its own row says that it was checked.
+// skips reports whether the wave leaves out a row, or only the row itself records that it was
+// checked.
 func (s *schedule) skips(r *state.Row) bool {
 	return r.Ticket == 0 && !s.sched.Wave.Asks(r) && !s.checkedHere()[r.ID]
 }
 
-// skipInWave records as checked what the wave leaves out, as soon as nothing is scheduled that it
-// requires, and notifies those who wait for it. If it were recorded before, whoever finishes what
-// it requires could still know it as scheduled and notify this lane alone, which has nothing more
-// to tell. For what is being removed nobody waits, and nobody notifies its lane: that does not wait
-// either. It returns whether there was any, and false if the schedule has changed meanwhile.
+// skipInWave records rows that the wave leaves out as checked, and notifies the lanes that wait for
+// them. It waits until no requirement of such a row is scheduled. If the row were recorded earlier,
+// the worker that finishes a requirement could still see the row as scheduled. It would notify this
+// lane only, and this lane would have no notice left to send. A row that is being removed does not
+// wait: no lane waits for it, and no worker notifies its lane.
+//
+// skipInWave returns whether there were such rows, and false for same if the schedule has changed.
 func (w *worker) skipInWave(ctx context.Context) (some, same bool, err error) {
 	var skip []resource.ID
 	for n, r := range w.rows.all {
@@ -118,10 +123,10 @@ func (w *worker) skipInWave(ctx context.Context) (some, same bool, err error) {
 	return true, done.PlanSeq == w.sched.PlanSeq, nil
 }
 
-// endWave marks the wave as finished in this lane, if it has nothing left here. It returns true if
-// there may be something to do now. The mark is written after all that was checked, since the store
-// then forgets what that was. Without it, whoever takes the lane over finds nothing left to check
-// and writes it.
+// endWave marks the wave as finished in this lane, if no check is left here. It returns true if
+// rows may be ready now. The mark is written after all checks, since the store then drops the list
+// of checked resources. If a crash prevents the mark, the next worker of the lane finds no check
+// left and writes it.
 func (w *worker) endWave(ctx context.Context) (bool, error) {
 	some, same, err := w.skipInWave(ctx)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"southbound/shared/diff"
 )
 
-// batch is what was claimed at once, on its way through the handlers.
+// batch is a set of rows that were claimed together, while their handlers run.
 type batch struct {
 	*worker
 	claims []*claim
-	done   []*claim // those that were run, and have a result
-	acted  bool     // some of these may have changed something
+	done   []*claim // the claims that have run and have a result
+	acted  bool     // some of them may have changed a thing
 }
 
-// work runs as much of a batch as it can before it is time to commit, and commits what was done.
+// work runs as much of a batch as it can before the next commit is due, and commits the results.
 func (b *batch) work(ctx context.Context) error {
 	began := b.Clock.Now()
 	rest, cut, failed := b.runAll(ctx, began)
@@ -40,8 +40,9 @@ func (b *batch) work(ctx context.Context) error {
 	return err
 }
 
-// runAll runs group by group. It returns what it did not get to, and whether it was cut short
-// because a failure, or a change before something that may take long, has to be recorded first.
+// runAll runs the batch group by group. It returns the claims that it did not reach. cut means that
+// it stopped early to commit: a failure, or a change ahead of a run that may take long, has to be
+// recorded first.
 func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut bool, err error) {
 	rest = b.claims
 	for len(rest) > 0 {
@@ -50,7 +51,8 @@ func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut
 			return rest, true, nil
 		}
 		rest = rest[len(group):]
-		// What these follow may be in progress, or may not have run at all: then they wait as well.
+		// Requirements of these may be in progress, or may not have run at all: then they wait as
+		// well.
 		group = slices.DeleteFunc(slices.Clone(group), func(c *claim) bool {
 			return c.node >= 0 && !b.frontier.ready(c.node)
 		})
@@ -71,7 +73,7 @@ func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut
 			b.finish(c)
 		}
 		if err != nil {
-			return rest, false, err // what ran before is recorded all the same
+			return rest, false, err // earlier runs are recorded nevertheless
 		}
 		if decides(b.graph, group, rest) {
 			return rest, true, nil
@@ -83,7 +85,7 @@ func (b *batch) runAll(ctx context.Context, began time.Time) (rest []*claim, cut
 	return rest, false, nil
 }
 
-// timed runs a group, and notes how long its type takes.
+// timed runs a group, and records whether its type is quick.
 func (b *batch) timed(ctx context.Context, group []*claim) error {
 	began := b.Clock.Now()
 	err := b.runGroup(ctx, group)
@@ -92,14 +94,15 @@ func (b *batch) timed(ctx context.Context, group []*claim) error {
 	return err
 }
 
-// mayTakeLong reports whether the run of a claim may take longer than may pass between two commits:
-// if it brings a limit of its own, or others of its type did lately, or none has run yet. What was
-// changed before is recorded before it begins, or whoever interrupts it would lose that.
+// mayTakeLong reports whether the run of a claim may take longer than the time between two commits.
+// That is so if it has a time limit of its own, if the last run of its type took long, or if none
+// has run yet. Earlier changes are recorded before such a run begins, so that an interrupted run
+// does not lose them.
 func (b *batch) mayTakeLong(c *claim) bool {
 	return !b.quick[c.row.ID.Type()] || b.Runs.LimitsItself(c.row, c.res)
 }
 
-// adapt fits the size of batches to what can be done between two commits.
+// adapt fits the size of batches to the number of rows that can run between two commits.
 func (b *batch) adapt(took time.Duration, all bool) {
 	switch {
 	case all && took < commitAfter:
@@ -109,9 +112,9 @@ func (b *batch) adapt(took time.Duration, all bool) {
 	}
 }
 
-// decides reports whether a run of a group has failed for which something in the rest of the batch
-// would be skipped. It is recorded first: if its intent was replaced meanwhile, the failure does
-// not count, and the others wait for the new one.
+// decides reports whether a run of a group has failed and a dependant in the rest of the batch
+// would be skipped for it. Such a failure is recorded first. If its intent has been replaced since
+// the claim, the failure does not count, and the dependants wait for the new intent.
 func decides(g *version.Graph, group, rest []*claim) bool {
 	for _, c := range group {
 		if c.node < 0 || c.result == nil || len(c.result.Causes) > 0 || c.wrote.AsWanted() {
@@ -126,9 +129,9 @@ func decides(g *version.Graph, group, rest []*claim) bool {
 	return false
 }
 
-// group returns the first rows of rest that can run as one group: those of one generation and one
-// type, for a handler that takes several at once, otherwise a single one, so that each result is
-// committed soon.
+// group returns the first rows of rest that can run as one group. If the handler runs several
+// resources per call, the group has the rows of one generation and one type. Otherwise it has a
+// single row, so that each result is committed soon.
 func (b *batch) group(rest []*claim) []*claim {
 	typ := rest[0].row.ID.Type()
 	if !b.Runs.Batches(rest[0].row) {
@@ -163,8 +166,9 @@ func (b *batch) finish(c *claim) {
 	b.clear(c.node)
 }
 
-// letGo puts rows as they were written where they were read: what else is known of their runs would
-// be held as long as the lane runs, and is several times as large.
+// letGo copies rows as they were written to where they were read. Otherwise the rows would keep the
+// other data of their runs in memory as long as the lane runs, and that data is several times as
+// large.
 func (b *batch) letGo() {
 	for _, c := range b.done {
 		if c.node >= 0 && b.rows.of(c.node) == &c.wrote {

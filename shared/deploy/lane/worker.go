@@ -12,8 +12,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// A worker commits after about commitAfter of work, so that a crash repeats little, and claims as
-// many rows at a time as it lately finished in that time, up to Config.Claim.
+// A worker commits after about commitAfter of work, so that little is repeated after a crash. It
+// claims as many rows at a time as it recently finished in that time, up to Config.Claim.
 const (
 	commitAfter = 20 * time.Millisecond
 	claimFirst  = 64
@@ -22,25 +22,25 @@ const (
 	awaitFor = 250 * time.Millisecond
 )
 
-// Outcome says how a run of a lane ended.
+// Outcome is the result of a run of a lane.
 type Outcome struct {
 	Ran    int       // resources
-	Fixed  int       // of these, drifted and set right without a new intent
+	Fixed  int       // of these, resources corrected after drift, without a new intent
 	Busy   bool      // another holder serves the lane
 	Paused bool      // the agent is paused or the environment halted
-	More   bool      // the time ran out with work ready
+	More   bool      // the time ran out while rows were ready
 	Waits  bool      // rows are scheduled that wait for other lanes
-	Next   time.Time // when a row that is in progress wants to be asked again; zero: none
+	Next   time.Time // when a row in progress has to be polled again; zero: none
 }
 
-// Config is what workers work with.
+// Config holds the dependencies and limits of workers.
 type Config struct {
 	*state.Client
 	Graphs *version.Graphs
-	Views  *Views // what the process knows of schedules, for all its workers
+	Views  *Views // the schedules that this process has read, shared by all its workers
 	Runs   *run.Runner
-	// FollowUp does at once what follows from a commit, which has stored these entries. What it
-	// does not get to, a sweep does.
+	// FollowUp does the follow-up of a commit, which has stored these entries, immediately. A sweep
+	// processes the entries that FollowUp does not reach.
 	FollowUp func(ctx context.Context, env string, entries []state.Outbox) error
 	Jitter   func() float64 // a number in [0,1) for backoff
 	// Await, Ran and Waits may be nil; see deploy.Config.
@@ -51,7 +51,7 @@ type Config struct {
 	Claim int // rows that are claimed at a time, at most
 }
 
-// Run runs what is ready in a lane until nothing is, the time is up, or the lane is paused. Any
+// Run runs the ready rows of a lane until none is left, the time is up, or the lane is paused. Any
 // number of processes may call it at any time: one of them serves the lane, the others return with
 // outcome.Busy. Errors are faults of infrastructure; a failing resource is data.
 func Run(ctx context.Context, c Config, env, lane string, until time.Time) (Outcome, error) {
@@ -76,14 +76,14 @@ func Run(ctx context.Context, c Config, env, lane string, until time.Time) (Outc
 	}
 }
 
-// outcome says how the run went.
+// outcome returns the outcome of the run.
 func (w *worker) outcome() Outcome {
 	out := w.out
 	out.Paused, out.Next = w.paused, w.next
 	return out
 }
 
-// serve takes the lease, runs what is ready and gives the lease back.
+// serve takes the lease, runs the ready rows and releases the lease.
 func (w *worker) serve(ctx context.Context) error {
 	err := w.take(ctx)
 	if fault.Is(err, fault.Busy) {
@@ -100,63 +100,64 @@ func (w *worker) serve(ctx context.Context) error {
 		w.unrecorded = true
 	}
 	if fault.Is(err, fault.Fenced) {
-		w.fenced = true // another holder took over, and runs again what was not recorded
+		w.fenced = true // another holder took over, and repeats unrecorded runs
 		return nil
 	}
 	return err
 }
 
-// mayHaveMissed reports whether the lane was given up with rows that wait for others. Whoever
-// finished what they wait for while the lease was held may have notified a process that found the
-// lane busy, and that notice is gone. So whoever gives the lane up checks once more.
+// mayHaveMissed reports whether the worker gave up the lane while rows waited for other lanes.
+// Another worker may have finished their requirements while the lease was held. It then notified a
+// process that found the lane busy, and that notice is lost. So a worker that gives up a lane
+// checks again.
 func (w *worker) mayHaveMissed(ctx context.Context) bool {
 	o := &w.out
 	return o.Waits && !o.Busy && !o.More && !w.paused && !w.fenced && !w.unrecorded &&
 		ctx.Err() == nil && w.Clock.Now().Before(w.until)
 }
 
-// worker serves one lane while it holds its lease. What it knows stands in values of their own.
+// worker serves one lane while it holds the lane's lease. Its state is split into embedded values.
 type worker struct {
-	holding // the lease, and what is written under it
-	queue   // what of the lane is to run, and in which order
+	holding // the lease, and the state for writes under it
+	queue   // the rows of the lane that are to run, in order
 	session run.Session
 	notices notices   // for other lanes, not sent yet
-	until   time.Time // when it ends although work is ready
+	until   time.Time // when it ends even if rows are ready
 	out     Outcome
 	// claimSize is how many rows to claim at a time; see adapt.
 	claimSize int
 	stale     staleness
-	recorded  []resource.ID // for what others may wait that are not known here: see tell
+	recorded  []resource.ID // finished resources for which unknown rows may wait: see followUp
 	lookup    lookup
-	begun     []*claim        // what the commit of the last batch has claimed; none: nothing
-	quick     map[string]bool // types of which one lately took less than commitAfter
-	// heard says that a notice was taken since it was last known that the schedule stands.
+	begun     []*claim        // claims that the commit of the last batch made; nil: none
+	quick     map[string]bool // types of which a run recently took less than commitAfter
+	// heard means that a notice was taken since the schedule was last known to be current.
 	heard bool
 }
 
-// lookup is what was found out about other lanes when this one was given up: see missed.
+// lookup is the result of the last lookup in other lanes after this one was given up: see missed.
 type lookup struct {
-	found []resource.ID // had finished
-	plan  int64         // the schedule that this is about
+	found []resource.ID // resources that had finished
+	plan  int64         // PlanSeq of the schedule that found is about
 }
 
-// staleness says that others have written to what a worker has read, so that it reads it again
-// before it goes on.
+// staleness records that another writer has changed data that the worker has read. The worker reads
+// it again before it goes on.
 type staleness bool
 
-// mark notes that others have written.
+// mark records that another writer has changed data.
 func (s *staleness) mark() { *s = true }
 
-// take reports whether it was marked, and takes the mark away.
+// take reports whether the mark was set, and clears it.
 func (s *staleness) take() bool {
 	was := *s
 	*s = false
 	return bool(was)
 }
 
-// close ends the run of the lane. The lease goes last: the connection is closed while nobody else
-// can be connected for the lane. A crash in between leaves the lease to expire, and notices that
-// were not sent to a sweep.
+// close ends the run of the lane. It releases the lease last, so that the connection is closed
+// while no other process can be connected for the lane. After a crash in between, the lease
+// expires, and a sweep sends the notices that were not sent.
 func (w *worker) close(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	w.notices.send(ctx, w.Client, w.env)
@@ -184,14 +185,14 @@ func (w *worker) run(ctx context.Context) error {
 		if len(claims) == 0 {
 			continue
 		}
-		w.heard = false // or the claim would have been refused
+		w.heard = false // otherwise the claim would have been refused
 		if err := (&batch{worker: w, claims: claims}).work(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// idle decides what to do when nothing is ready: finish the wave, wait for a notice, or end.
+// idle decides how to proceed if nothing is ready: finish the wave, wait for a notice, or end.
 func (w *worker) idle(ctx context.Context) (bool, error) {
 	if _, waving := w.sched.Unfinished[w.lane]; waving && !w.laneDone {
 		if again, err := w.endWave(ctx); again || err != nil {
