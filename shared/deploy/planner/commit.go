@@ -8,35 +8,36 @@ import (
 	"southbound/shared/fault"
 )
 
-// commits are what one planner writes, one after the other under its lease.
+// commits are the writes of one planner under its lease, in sequence.
 type commits struct {
 	*state.Client
 	lease state.Lease
-	n     int64 // made so far
+	n     int64 // number of commits so far
 }
 
-// guard is what the store compares: a planner that has lost its lease is refused.
+// guard returns the value that the store compares, so that it refuses a planner that has lost its
+// lease.
 func (w *commits) guard() state.Guard { return state.Guard{Key: w.lease.Key, Fence: w.lease.Fence} }
 
-// ticket returns the ticket of all that the next commit schedules: greater than those of all
-// commits before it.
+// ticket returns the ticket of all rows that the next commit schedules. It is greater than the
+// tickets of all earlier commits.
 func (w *commits) ticket() int64 { return w.lease.Fence<<20 | w.n }
 
-// What a commit of a planner means for the schedule. If it changes, whoever has read it has to read
-// it again before anything starts.
+// The two effects of a planner's commit on the schedule. If the schedule changes, workers that have
+// read it have to read it again before they start a run.
 const (
 	scheduleChanges = true
 	scheduleStays   = false
 )
 
-// commit writes what was planned, together with the environment, and notifies the lanes that got
-// work. Rows that a worker has changed meanwhile are planned again, until all are written. plan is
+// commit writes the plan together with the environment, and notifies the lanes that got work. Rows
+// that a worker has changed since they were read are planned again, until all are written. plan is
 // scheduleChanges or scheduleStays.
 //
-// The first commit has all but the rows that conflict, the others have these. After a crash in
-// between, entries of the outbox are still there and ask for them once more, a release is not
-// complete and is finished by the next planner, and a request was never answered. The notices come
-// last, so that whoever gets one finds its work; of what nobody was told a sweep notifies.
+// The first commit writes everything but conflicting rows; later commits write these. After a crash
+// in between, outbox entries are still stored and request the rest of the work. A release is not
+// complete, and the next planner finishes it. A request was not answered. Notices are sent last, so
+// that a notified worker finds its work. If notices are lost, a sweep sends them again.
 func (p *planning) commit(ctx context.Context, plan bool) error {
 	s := &p.store
 	if nothing(p) {
@@ -61,7 +62,7 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 	for _, id := range p.order {
 		if row, was := p.rows[id], p.before[id]; toWrite(row, &was) {
 			c.Rows = append(c.Rows, *row)
-			// nothing holds the copied one any more: there may be very many
+			// drops the reference to the copied row, since there may be very many
 			p.rows[id] = &c.Rows[len(c.Rows)-1]
 		}
 	}
@@ -73,7 +74,7 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 		if err != nil {
 			return err
 		}
-		// while the lease lasts, nobody else writes it except through Pause and Halt
+		// while the lease lasts, other processes write the environment only through Pause and Halt
 		if c.Env != nil {
 			p.env.Rev, p.env.PlanSeq = p.env.Rev+1, done.PlanSeq
 			p.was = p.env
@@ -94,10 +95,11 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 			conflicts = true
 			row := &done.Conflicts[i]
 			if row.Rev == 0 && !p.whole[row.ID] {
-				continue // it is gone, and with it what was to be done
+				continue // the row is gone, and with it the planned change
 			}
 			was := *row
-			// Facts that others wait for were asked of the one that is gone: now of this one.
+			// Facts that other resources wait for were requested from the removed row: request them
+			// from this row.
 			row.WantFacts = row.WantFacts || row.Rev == 0 && p.rows[row.ID].WantFacts
 			if again := p.reapply[row.ID]; again(row) && toWrite(row, &was) {
 				c.Rows = append(c.Rows, *row)
@@ -117,10 +119,11 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 	return nil
 }
 
-// untold is what was written and nobody was notified of: a release that is under way holds it back.
+// untold holds rows that were written without notices, since a release that is under way holds
+// these back.
 type untold struct {
 	rows      []state.Row
-	conflicts bool // others had changed some of them
+	conflicts bool // another writer had changed some of them
 }
 
 func (u *untold) add(rows []state.Row, conflicts bool) {
@@ -132,7 +135,7 @@ func (u *untold) add(rows []state.Row, conflicts bool) {
 	u.rows = append(u.rows, rows...)
 }
 
-// nothing reports whether nothing was planned that has to be written.
+// nothing reports whether the plan has nothing to write.
 func nothing(p *planning) bool {
 	s := &p.store
 	n := len(p.order) + len(p.drop) + len(s.forget) + len(s.agents) + len(s.set) + len(s.unset) +
@@ -143,8 +146,8 @@ func nothing(p *planning) bool {
 // toWrite reports whether a planned row has to be written: not if it was changed and changed back.
 func toWrite(row, was *state.Row) bool { return row.Rev == 0 || !row.Same(was) }
 
-// write makes a commit, trying again while the store is unavailable. It recognises a commit that
-// took effect although its answer was lost.
+// write makes a commit, and repeats it while the store is unavailable. It recognises a commit that
+// took effect although its response was lost.
 func (w *commits) write(ctx context.Context, env string, c state.Commit) (state.Committed, error) {
 	var done state.Committed
 	want := state.Env{}
@@ -160,7 +163,8 @@ func (w *commits) write(ctx context.Context, env string, c state.Commit) (state.
 				return err
 			}
 			if now.Rev == want.Rev+1 {
-				// our own write, as only the holder of the lease writes it
+				// this planner's own write, since only the holder of the lease writes the
+				// environment
 				c.Env, c.Version = nil, nil
 			}
 		}
@@ -181,8 +185,8 @@ func (w *commits) write(ctx context.Context, env string, c state.Commit) (state.
 	return done, nil
 }
 
-// writtenAs reports whether a conflicting row is what this planner has written itself. What a
-// worker has written differs at least in its last action.
+// writtenAs reports whether this planner has written a conflicting row itself. A row written by a
+// worker differs at least in its last action.
 func writtenAs(rows []state.Row, now state.Row) bool {
 	for i := range rows {
 		if rows[i].ID == now.ID {

@@ -12,23 +12,23 @@ import (
 	"southbound/shared/resource"
 )
 
-// Draft is what an export would do, of which nothing is stored.
+// Draft is the plan of an export of which nothing is stored.
 type Draft struct {
-	State string // identifies it and the state that it was made from; see Export.Expect
-	// Planned is what would become of every resource, in order of id, what leaves last.
+	State string // identifies the plan and the state it is based on; see Export.Expect
+	// Planned are the effects on every resource, in order of id; resources that leave come last.
 	Planned []PlannedChange
-	Rows    map[resource.ID]*state.Row // those that a worker would check
-	// Beside are rows that it is not about, and that are as wanted: they may be told of changes.
+	Rows    map[resource.ID]*state.Row // rows that a worker would check
+	// Beside are rows outside of the export that are as wanted: they may be notified of changes.
 	Beside map[resource.ID]*state.Row
-	// Left is what is left behind, or was earlier, by what it requires.
+	// Left maps a resource to the orphans that required it: those of this plan, and earlier ones.
 	Left   map[resource.ID][]resource.ID
 	Moves  []Move
-	Graph  *version.Graph   // that would be in force
+	Graph  *version.Graph   // the graph that would be in force
 	Agents []resource.Agent // of the version
 	Strict provider.Strictness
 }
 
-// GetsRoom reports whether something that leaves has to be gone before a resource can be as wanted.
+// GetsRoom reports whether a leaving resource has to be gone before a resource can be as wanted.
 func (d *Draft) GetsRoom(id resource.ID) bool {
 	g := d.Graph
 	n := g.Node(id)
@@ -37,8 +37,7 @@ func (d *Draft) GetsRoom(id resource.ID) bool {
 	})
 }
 
-// Draft plans an export without a lease, and stores nothing; whole keeps values as long as they
-// are.
+// Draft plans an export without a lease, and stores nothing. whole keeps values at full length.
 func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) (*Draft, error) {
 	if problems := pl.validateExport(x); len(problems) > 0 {
 		return nil, problems.Err()
@@ -47,7 +46,7 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 	if err != nil {
 		return nil, fault.Wrap(fault.Unknown, "read environment", err)
 	}
-	// Tickets that nobody sees only have to differ from 0.
+	// Tickets are not stored, so they only have to differ from 0.
 	p := &planning{
 		pl:      pl,
 		env:     stored,
@@ -78,7 +77,8 @@ func (pl *Planner) Draft(ctx context.Context, env string, x Export, whole bool) 
 	return f.draft(ctx, next.version.Agents)
 }
 
-// Check says why an export would be refused, with all its problems, and does nothing.
+// Check returns the reason why an export would be refused, with all its problems, and changes
+// nothing.
 func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
 	if problems := pl.validateExport(x); len(problems) > 0 {
 		return problems.Err()
@@ -96,7 +96,8 @@ func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
 		_, err := (&exporting{planning: p, check: true}).next(ctx, x)
 		return err
 	}
-	// What it does not read may be lost: that is of no concern to what an export adds.
+	// The first try may miss lost data that it does not read: such data does not concern the
+	// export.
 	if err = look(false); state.Unreadable(err) {
 		if _, err = pl.mustMend(ctx, env); err == nil {
 			err = look(true)
@@ -105,7 +106,7 @@ func (pl *Planner) Check(ctx context.Context, env string, x Export) error {
 	return err
 }
 
-// draft says what is planned.
+// draft returns the plan as a Draft.
 func (p *forecast) draft(ctx context.Context, agents []resource.Agent) (*Draft, error) {
 	s, err := p.steps(ctx)
 	if err != nil {

@@ -14,10 +14,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// effectiveGraph makes the graph that is in force once a version is released. Things are removed in
-// the reverse of the order in which they are made: between two resources that must not exist, the
-// edge runs the other way, and a resource that left the model and is purged waits for everything
-// that required it.
+// effectiveGraph builds the graph that is in force once a version is released. Things are removed
+// in the reverse order of their creation. Between two resources that must not exist, the edge is
+// reversed. A resource that left the model and is purged waits for all resources that required it.
 func (p *releasing) effectiveGraph(ctx context.Context, r *releaser) (*version.Graph, error) {
 	all := r.all
 	nodes := make([]version.Node, 0, len(all))
@@ -27,8 +26,8 @@ func (p *releasing) effectiveGraph(ctx context.Context, r *releaser) (*version.G
 		return nil, err
 	}
 	for i, res := range resources {
-		// The graph stays, and so it does not take its ids from what was decoded: each of these is
-		// a part of all that is stored of its resource.
+		// The graph is kept, so it takes ids from the entries: a decoded id shares memory with the
+		// whole body of its resource.
 		id := all[i].ID
 		if res.Purged {
 			purged[id] = true
@@ -46,8 +45,9 @@ func (p *releasing) effectiveGraph(ctx context.Context, r *releaser) (*version.G
 		model.TargetsOf(r.v.Agents, true))), nil
 }
 
-// removing returns the nodes of what is being purged because it left the model, with their rows:
-// what leaves with this version, and what an earlier one has left to do.
+// removing returns the nodes of resources that are purged because they left the model, with their
+// rows: resources that leave with this version, and those of earlier versions whose purge is not
+// finished.
 func (p *releasing) removing(ctx context.Context, r *releaser, kept []version.Node) ([]version.Node,
 	map[resource.ID]*state.Row, error) {
 	old, err := p.inForce(ctx)
@@ -72,7 +72,7 @@ func (p *releasing) removing(ctx context.Context, r *releaser, kept []version.No
 		case old.Removing[n]:
 			for _, q := range old.Requires(int32(n)) {
 				if came := old.IDs[q]; !old.Removing[q] || !r.index[came] ||
-					r.rows[came] != nil { // else it is purged, and comes back as a new one
+					r.rows[came] != nil { // otherwise it is purged, and returns as a new resource
 					node.Requires = append(node.Requires, came)
 				}
 			}
@@ -91,7 +91,7 @@ func (p *releasing) removing(ctx context.Context, r *releaser, kept []version.No
 	return p.stillRemoving(ctx, out, r)
 }
 
-// stillRemoving drops nodes whose purge is done, and returns the rows of the others.
+// stillRemoving drops nodes whose purge is finished, and returns the rows of the others.
 func (p *releasing) stillRemoving(
 	ctx context.Context,
 	nodes []version.Node,
@@ -119,8 +119,8 @@ func (p *releasing) stillRemoving(
 	return nodes, rows, nil
 }
 
-// orderBy sorts the planned rows so that requirements come first and any prefix of them makes
-// sense: see Commit.Rows.
+// orderBy sorts the planned rows so that requirements come first and every prefix makes sense: see
+// Commit.Rows.
 func (p *changes) orderBy(g *version.Graph) {
 	if len(p.order) < 2 {
 		return
@@ -132,7 +132,7 @@ func (p *changes) orderBy(g *version.Graph) {
 	}
 	at := func(id resource.ID) int32 {
 		if p.moves.to[id] != "" {
-			return math.MaxInt32 // behind the rows that have taken over its state
+			return math.MaxInt32 // after the rows that have taken over its state
 		}
 		if n := g.Node(id); n >= 0 {
 			return rank[n]
@@ -146,7 +146,8 @@ func (p *changes) orderBy(g *version.Graph) {
 	slices.SortStableFunc(p.order, func(a, b resource.ID) int { return cmp.Compare(keys[a], keys[b]) })
 }
 
-// inOrder sorts some of the planned rows in the order of all: rows of moves come beside others.
+// inOrder sorts a part of the planned rows in the order of all. Rows of moves are added out of
+// order.
 func (p *changes) inOrder(rows []state.Row) {
 	if len(p.moves.from) == 0 {
 		return
@@ -158,9 +159,9 @@ func (p *changes) inOrder(rows []state.Row) {
 	slices.SortStableFunc(rows, func(a, b state.Row) int { return rank[a.ID] - rank[b.ID] })
 }
 
-// reblock blocks what requires something undefined, directly or not, and unblocks what no longer
-// does. It starts at the planned rows and at others, and goes on to their dependants as long as
-// anything changes.
+// reblock blocks resources with an undefined requirement, direct or indirect, and unblocks
+// resources that no longer have one. It starts at the planned rows and at others, and follows the
+// dependants of rows that change.
 func (p *planning) reblock(ctx context.Context, g *version.Graph, others []resource.ID) error {
 	undefined := 0
 	for _, r := range p.rows {
@@ -180,7 +181,7 @@ func (p *planning) reblock(ctx context.Context, g *version.Graph, others []resou
 	return b.run(ctx)
 }
 
-// blocker is what one call of reblock works on.
+// blocker is the working state of one call of reblock.
 type blocker struct {
 	p     *planning
 	g     *version.Graph
@@ -189,10 +190,9 @@ type blocker struct {
 	queue []int32                   // nodes to visit next
 }
 
-// begin queues the planned rows and others, the dependants of these, and the nodes whose
-// requirements in the graph have changed: edges between resources that must not exist turn round,
-// or back, so that a row may have to be blocked or unblocked although nothing else about it
-// changes.
+// begin queues the planned rows and others, their dependants, and the nodes whose requirements in
+// the graph have changed. Edges between resources that must not exist are reversed, or restored. So
+// a row may have to be blocked or unblocked although nothing else about it changes.
 func (b *blocker) begin(ctx context.Context, others []resource.ID) error {
 	old, err := b.p.inForce(ctx)
 	if err != nil {
@@ -223,8 +223,7 @@ func (b *blocker) row(id resource.ID) *state.Row {
 	return b.rows[id]
 }
 
-// run visits the queued nodes, and at the dependants of those that change, until nothing changes
-// any more.
+// run visits the queued nodes and the dependants of rows that change, until no row changes.
 func (b *blocker) run(ctx context.Context) error {
 	for len(b.queue) > 0 {
 		level := b.queue
@@ -236,7 +235,7 @@ func (b *blocker) run(ctx context.Context) error {
 		for _, n := range level {
 			row := b.row(b.g.IDs[n])
 			if row == nil {
-				gone = append(gone, n) // let go of: who requires it waits for what it required
+				gone = append(gone, n) // forgotten: its dependants wait for its requirements
 				continue
 			}
 			if row.Orphaned {
@@ -262,8 +261,8 @@ func (b *blocker) run(ctx context.Context) error {
 	return nil
 }
 
-// fetch loads the rows of level and of what it requires, also by way of what was let go of, as far
-// as they are not known.
+// fetch loads the missing rows of level and of its requirements, including requirements of
+// forgotten resources.
 func (b *blocker) fetch(ctx context.Context, level []int32) error {
 	asked := map[int32]bool{}
 	for len(level) > 0 {
@@ -291,13 +290,13 @@ func (b *blocker) fetch(ctx context.Context, level []int32) error {
 	return nil
 }
 
-// cause returns the undefined resource for which node has to be blocked; "" if there is none. What
-// was let go of is passed over: what it required is waited for all the same.
+// cause returns the undefined resource because of which node has to be blocked; "": none. It looks
+// through forgotten resources to their requirements, since dependants wait for these nevertheless.
 func (b *blocker) cause(n int32, row *state.Row) resource.ID {
 	if row.Compliance == state.Undefined {
 		return row.ID
 	}
-	seen, behind := map[int32]bool(nil), []int32{n} // n, and what was let go of
+	seen, behind := map[int32]bool(nil), []int32{n} // n, and forgotten resources
 	for len(behind) > 0 {
 		at := behind[len(behind)-1]
 		behind = behind[:len(behind)-1]
@@ -321,8 +320,8 @@ func (b *blocker) cause(n int32, row *state.Row) resource.ID {
 	return ""
 }
 
-// unblock lets a row run again. Blocking has taken its ticket away: a row that only this reblock
-// had blocked gets it back; any other, and one that is unfinished, is scheduled.
+// unblock allows a row to run again. Blocking has removed its ticket. A row that was blocked only
+// by this reblock gets its ticket back. Any other row, and an unfinished one, is scheduled.
 func (b *blocker) unblock(row *state.Row) {
 	row.Blocked, row.Causes, row.Reason = state.NotBlocked, nil, ""
 	was, onTheWay := b.kept[row.ID]
@@ -335,8 +334,8 @@ func (b *blocker) unblock(row *state.Row) {
 	}
 }
 
-// apply blocks or unblocks a row and reports whether dependants have to be visited: they name
-// what it is blocked because of.
+// apply blocks or unblocks a row. It reports whether dependants have to be visited, since they
+// record the same cause.
 func (b *blocker) apply(row *state.Row, cause resource.ID) bool {
 	was, named := row.Blocked == state.BlockedYes, row.Causes
 	b.p.set(row, func(row *state.Row) bool {

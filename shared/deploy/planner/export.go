@@ -14,61 +14,62 @@ import (
 	"southbound/shared/resource"
 )
 
-// Export asks for a model to be stored as a version and, unless told otherwise, released.
+// Export is a request to store a model as a version and, by default, to release it.
 //
-// Large: it is what an export may be asked for, all of it optional but the model; whoever asks says
-// little of it, by name.
+// Large: it holds every option of an export. All but the model are optional; callers set few of
+// them, by name.
 type Export struct {
 	Model *model.Model
 	// Partial replaces only the resource sets that the model has, and merges the shared set.
 	Partial bool
-	// DeleteSets names sets that are removed with all they hold; only with Partial.
+	// DeleteSets names sets to remove with all their resources; only with Partial.
 	DeleteSets []string
-	// KeepShared leaves what is in force outside of the sets that are exported as it is: where the
-	// model has a resource of no set that is there already, that does not count; only with Partial.
+	// KeepShared leaves resources in force outside of the exported sets unchanged. A resource of
+	// the model that is in no set and is already in force is ignored; only with Partial.
 	KeepShared bool
-	// Owner says that the sets belong to whoever asks, see deploy.Config.Owned; only with Partial.
-	// They are merged into the version in force, also where a later one is stored.
+	// Owner means that the sets belong to the caller, see deploy.Config.Owned; only with Partial.
+	// The sets are merged into the version in force, even if a later version is stored.
 	Owner bool
-	// Target, unless it is empty, selects what the export is about: what matches in the model or in
-	// the version in force, and what the model says that this requires. Everything else stays as it
-	// is in force. It does not go together with Partial or NoRelease.
+	// Target, unless it is empty, selects the resources of the export: matching resources of the
+	// model and of the version in force, and their requirements in the model. All other resources
+	// stay as they are in force. It cannot be combined with Partial or NoRelease.
 	Target state.Filter
-	// Defer leaves what was to leave by Target and is still required by what stays to a later
-	// export.
+	// Defer postpones a removal by Target to a later export if a resource that stays still requires
+	// the removed resource.
 	Defer bool
 	// NoRelease stores the version and does not release it.
 	NoRelease bool
-	// Check asks for everything that the export is about to be checked against reality, not only
-	// what changed, or if CheckAgents names agents, for what is at these.
+	// Check requests that all resources of the export are compared with reality, not only the
+	// changed ones. If CheckAgents names agents, only resources at these agents are compared.
 	Check       bool
 	CheckAgents []string
-	// RetryFailed also schedules what failed or was skipped, and Retry these resources where they
-	// did.
+	// RetryFailed also schedules failed and skipped resources. Retry does so for these resources
+	// only.
 	RetryFailed bool
 	Retry       []resource.ID
 	// Settings, when not nil, replace those of the environment.
 	Settings *state.Settings
-	// Since, when not nil, says that Model has only what has changed. ErrWhole: it needs all.
+	// Since, when not nil, means that Model has only the changed resources. The error ErrWhole
+	// means that the export needs the whole model.
 	Since *Since
-	// Origin is kept with the version, if a new one is stored.
+	// Origin is stored with the version, if the export stores a new one.
 	Origin state.Origin
-	// Expect, when not empty, is the State of a preview. Unless the export would do exactly what
-	// that says, it is Refused and nothing is done.
+	// Expect, when not empty, is the State of a preview. If the export would do anything other than
+	// that preview shows, it is Refused and nothing is done.
 	Expect string
-	// Turn, when not empty, is what TakeTurn has noted for whoever exports. If somebody else has
-	// taken the turn since, the export is a Conflict, and nothing is done.
+	// Turn, when not empty, is the value that the caller recorded by TakeTurn. If another process
+	// has taken the turn since, the export is a Conflict, and nothing is done.
 	Turn string
-	// Limits, when not nil, bounds what may leave: an export that goes beyond is Refused, with the
-	// resources as problems, and nothing is done.
+	// Limits, when not nil, bounds the number of resources that may leave. An export that exceeds
+	// it is Refused, with the resources as problems, and nothing is done.
 	Limits *Limits
-	// LetGo says that whoever asks needs the resources of the model no more: they are let go of
-	// once they are encoded, as there may be very many. An export that may be tried again with
-	// other terms (Expect, Limits) keeps them all the same.
+	// LetGo means that the caller no longer needs the resources of the model. They are released
+	// once they are encoded, since there may be very many. An export that may be tried again with
+	// other terms (Expect, Limits) keeps them nevertheless.
 	LetGo bool
 }
 
-// Exported is what came of an export.
+// Exported is the result of an export.
 type Exported struct {
 	Version       int
 	Resources     int
@@ -76,29 +77,30 @@ type Exported struct {
 	Unchanged     int
 	Removed       int
 	FilesUploaded int
-	New           bool // a version was stored; false: equal to the last one
-	// Began is when a server began it, if it stored the version: no action of that is older. Zero:
-	// that is not known.
+	New           bool // a version was stored; false: it equals the last one
+	// Began is when a server began the export, if it stored the version: no action of the version
+	// is older. Zero means that the time is unknown.
 	Began time.Time
-	// LeftBehind is how many of the removed stay as they are, and FirstLeft names a few of them.
+	// LeftBehind is the number of removed resources whose things stay as they are. FirstLeft names
+	// a few of them.
 	LeftBehind int
 	FirstLeft  []resource.ID
-	// Moved is how many things have another id now, and Moves names the first of them.
+	// Moved is the number of things that have another id now. Moves names the first of them.
 	Moved  int
 	Moves  []Move
 	Origin state.Origin
 }
 
-// Export validates, stores and releases a model. The same export again, also after a crash, gives
-// the same version. A model with problems is refused with diag.Problems, which holds all of them,
-// and nothing is stored.
+// Export validates, stores and releases a model. If the same export is repeated, also after a
+// crash, it results in the same version. A model with problems is refused with diag.Problems, which
+// holds all of them, and nothing is stored.
 //
-// Uploaded files are stored first, without the lease, since they may take longer than that lasts;
-// then, under it, the files of the version and its graph; last the version, by the commit that
-// begins its release. So whoever sees a version can read all of it. A crash before that commit
-// leaves files that nothing refers to: the same export finds them stored, and a collection removes
-// those that nobody has come to refer to within its grace. After it, the release goes on with the
-// next planner (see commitAll).
+// Uploaded files are stored first, without the lease, since an upload may take longer than the
+// lease lasts. Under the lease, the files of the version and its graph are stored next. The version
+// is stored last, by the commit that begins its release. So a process that sees a version can read
+// all of it. A crash before that commit leaves unreferenced files. A repeated export finds them
+// stored, and a collection removes files that are still unreferenced after its grace period. After
+// a crash later on, the next planner continues the release (see commitAll).
 func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, error) {
 	var out Exported
 	if x.Since != nil {
@@ -111,7 +113,7 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	if err != nil {
 		return out, err
 	}
-	var gone []version.Entry // the resources that were let go of
+	var gone []version.Entry // the resources that were released from memory
 	store := func(mending bool) error {
 		return pl.planMending(ctx, env, mending, func(p *planning) (err error) {
 			e := &exporting{planning: p}
@@ -125,7 +127,7 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 		return out, err
 	}
 	if err = store(mending); state.Unreadable(err) && !mending {
-		x.Model.Fingerprint = "" // values stand in it by now, where parameters stood
+		x.Model.Fingerprint = "" // its parameters have been replaced by values by now
 		if err = getBack(x.Model, gone); err == nil {
 			err = store(true)
 		}
@@ -134,8 +136,8 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	return out, err
 }
 
-// TakeTurn notes whose turn it is to export for others. Whoever takes it and then reads what is to
-// be exported knows that nobody exports what they have read before.
+// TakeTurn records which process may export the sets of others. A process that takes the turn and
+// then reads the sets to export knows that no other process exports an older reading.
 func (pl *Planner) TakeTurn(ctx context.Context, env, turn string) error {
 	return pl.plan(ctx, env, func(p *planning) error {
 		p.env.Turn = turn
@@ -185,8 +187,8 @@ func (pl *Config) validateExport(x Export) diag.Problems {
 	return problems
 }
 
-// upload stores those files of a model that are missing, and returns how many these were. Files of
-// the last version are taken to be stored; if they are not, storeVersion says so.
+// upload stores the missing files of a model, and returns how many were missing. Files of the last
+// version are assumed to be stored; if one is not, storeVersion returns an error.
 func (pl *Config) upload(ctx context.Context, env string, m *model.Model) (int, error) {
 	if len(m.Files) == 0 {
 		return 0, nil

@@ -19,21 +19,21 @@ type next struct {
 	entries       []version.Entry
 	blobs         []state.Blob
 	volatile      bool
-	stays         map[resource.ID]bool // entries that are as they were, but for requirements
-	delta         *delta               // what differs, when that is known; then there are no entries
-	contents      *contents            // what is remembered of it; nil: nothing
+	stays         map[resource.ID]bool // entries that are unchanged, but for requirements
+	delta         *delta               // the differences, if known; then there are no entries
+	contents      *contents            // its contents to cache; nil: none
 }
 
 // exporting is the part of an export that is serialised with other exports.
 type exporting struct {
 	*planning
-	targets *targets        // what the export is about; nil: everything
-	gone    []version.Entry // the resources of the model, if that was let go of
-	all     bool            // all entries of the version are wanted
-	check   bool            // only what is wrong is wanted, and no version
+	targets *targets        // the resources that the export selects; nil: all
+	gone    []version.Entry // the resources of the model, if they were released from memory
+	all     bool            // the caller needs all entries of the version
+	check   bool            // the caller needs only the problems, and no version
 }
 
-// next makes the version that follows from an export, and stores nothing.
+// next builds the version that results from an export, and stores nothing.
 func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	last, err := p.pl.Client.Version(ctx, p.was, p.env.Last)
 	if err != nil {
@@ -48,7 +48,7 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if n, err := p.nextOfSets(ctx, x, last); !errors.Is(err, ErrWhole) {
 		return n, err
 	}
-	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported once more
+	if p.dry || x.Expect != "" || x.Limits != nil { // it may be exported again
 		x.Model = x.Model.Clone()
 	}
 	set, sets, base, err := p.content(ctx, x, last)
@@ -61,7 +61,7 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	if x.LetGo && base == 0 && !x.Partial && x.Target.Empty() && !p.dry && x.Expect == "" &&
 		x.Limits == nil {
 		p.gone, set.resources = set.entries, nil
-		clear(x.Model.Resources) // others may hold the list
+		clear(x.Model.Resources) // the caller may hold the list
 		x.Model.Resources, x.Model.Where, x.Model.WhereAgent = nil, nil, nil
 	}
 	blobs, sums := version.Chunks(set.entries, p.pl.ChunkSize)
@@ -86,7 +86,7 @@ func (p *exporting) next(ctx context.Context, x Export) (next, error) {
 	return out, nil
 }
 
-// getBack gives a model the resources that were let go of.
+// getBack restores the resources of a model that were released from memory.
 func getBack(m *model.Model, gone []version.Entry) error {
 	if len(gone) == 0 {
 		return nil
@@ -98,8 +98,8 @@ func getBack(m *model.Model, gone []version.Entry) error {
 	return err
 }
 
-// content returns what the version after last holds, its sets, and the version that the rest was
-// taken from; 0: none.
+// content returns the intents of the version after last, its sets, and the version that supplies
+// the rest; 0: none.
 func (p *exporting) content(
 	ctx context.Context,
 	x Export,
@@ -190,10 +190,10 @@ func (p *exporting) export(ctx context.Context, x Export) (Exported, error) {
 	return out, p.request(ctx, x)
 }
 
-// maxLeft is how many of what is left behind are named.
+// maxLeft bounds how many orphaned resources are named.
 const maxLeft = 20
 
-// leftBehind returns how many rows become orphans by what is planned, and the first of these.
+// leftBehind returns how many rows the plan orphans, and the first of these.
 func leftBehind(p *exporting) (n int, first []resource.ID) {
 	for _, id := range p.order {
 		if p.rows[id].Orphaned && !p.before[id].Orphaned {
@@ -206,8 +206,8 @@ func leftBehind(p *exporting) (n int, first []resource.ID) {
 	return n, first
 }
 
-// compareVersions counts what is new or has another intent in v, and what has left; entries are
-// those of v. Chunks that both versions have are not read.
+// compareVersions counts the resources that are new or have another intent in v, and those that
+// have left. entries are the entries of v. Chunks that both versions share are not read.
 func (p *exporting) compareVersions(
 	ctx context.Context,
 	last, v state.Version,
@@ -231,12 +231,12 @@ func (p *exporting) compareVersions(
 	return changed, len(before), nil
 }
 
-// checksAll reports whether an export asks for everything to be checked.
+// checksAll reports whether an export requests a check of all resources.
 func checksAll(x *Export) bool {
 	return x.Check && x.Target.Empty() && len(x.CheckAgents) == 0
 }
 
-// request plans what an export asks for besides the release, and writes all that is planned.
+// request plans the requests of an export besides the release, and writes the whole plan.
 func (p *exporting) request(ctx context.Context, x Export) error {
 	some := x.Check && !checksAll(&x)
 	switch {
@@ -270,8 +270,8 @@ func (p *exporting) request(ctx context.Context, x Export) error {
 	return p.commitAll(ctx)
 }
 
-// retry schedules those of some resources that failed or were skipped, and reports whether there may
-// be some. Where nothing did, no row is read.
+// retry schedules failed and skipped resources among ids, and reports whether there may be any. If
+// the environment has none, it reads no row.
 func (p *exporting) retry(ctx context.Context, ids []resource.ID) (bool, error) {
 	if len(ids) == 0 {
 		return false, nil
@@ -284,8 +284,8 @@ func (p *exporting) retry(ctx context.Context, ids []resource.ID) (bool, error) 
 	return true, retryRows(ctx, p.planning, ids, state.PriorityNewVersion, nil)
 }
 
-// storeVersion stores the files of a version that is new. The version itself is written by the
-// commit that also writes what follows from it; see Planner.Export for the reason.
+// storeVersion stores the files of a new version. The commit that schedules its changes also writes
+// the version itself; see Planner.Export for the reason.
 func (p *exporting) storeVersion(ctx context.Context, next next) error {
 	v, last, blobs := next.version, next.last, next.blobs
 	if x := next.contents; x != nil && next.fresh && p.pl.relates() != "" {
@@ -302,7 +302,7 @@ func (p *exporting) storeVersion(ctx context.Context, next next) error {
 	if !next.fresh {
 		return nil
 	}
-	// What the last version refers to is stored, as nothing removes that.
+	// Files of the last version are stored, since nothing removes them.
 	var ask []string
 	for _, h := range v.Files {
 		if _, found := slices.BinarySearch(last.Files, h); !found {
@@ -319,7 +319,7 @@ func (p *exporting) storeVersion(ctx context.Context, next next) error {
 				missing[0]).WithHint("export again")
 		}
 	}
-	// Others are mostly new, and to store what is there costs no more than to ask for it.
+	// Most other blobs are new, and storing an existing blob costs no more than looking it up.
 	put := slices.DeleteFunc(slices.Clone(blobs),
 		func(b state.Blob) bool { return slices.Contains(last.Chunks, b.Hash) })
 	if err := p.pl.putFiles(ctx, put); err != nil {

@@ -11,8 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// mustMend reports whether files that the engine made itself are lost. Homes in which files do not
-// change by themselves are not asked, which takes no request either.
+// mustMend reports whether files that the engine made itself are lost. A home that cannot lose
+// files is not checked, and costs no request.
 func (pl *Config) mustMend(ctx context.Context, env string) (bool, error) {
 	if _, asks := pl.Files.(state.Verifier); !asks {
 		return false, nil
@@ -30,8 +30,8 @@ func (pl *Config) mustMend(ctx context.Context, env string) (bool, error) {
 	return !pl.Intact(ctx, state), nil
 }
 
-// rebuild stores those chunks of the version in force again that are lost, from the rows, which have
-// the same bodies. The hash of a chunk tells whether it is the same: where a row has moved on since,
+// rebuild restores lost chunks of the version in force from the rows, which have the same bodies.
+// The hash of a chunk shows whether the restored chunk is identical. If a row has changed since,
 // the chunk stays lost.
 func rebuild(ctx context.Context, pl *Config, stored state.Env) error {
 	if stored.Released == 0 {
@@ -41,7 +41,7 @@ func rebuild(ctx context.Context, pl *Config, stored state.Env) error {
 	if err != nil {
 		return err
 	}
-	lost := map[int][]version.Entry{} // what is to be in the lost chunks
+	lost := map[int][]version.Entry{} // the entries of the lost chunks
 	for i, hash := range v.Chunks {
 		_, err := pl.Files.Get(ctx, []string{hash})
 		if state.Unreadable(err) {
@@ -82,7 +82,7 @@ func (pl *Config) Intact(ctx context.Context, stored state.Env) bool {
 	}
 	versions, err := pl.State.Versions(ctx, stored.Name, stored.Last, stored.Released)
 	if err != nil {
-		return true // whatever comes next says what is wrong
+		return true // the next operation reports the error
 	}
 	hashes := version.GraphFiles(stored.Graph)
 	for i := range versions {
@@ -92,7 +92,7 @@ func (pl *Config) Intact(ctx context.Context, stored state.Env) bool {
 	return !state.Unreadable(v.Verify(ctx, slices.Compact(hashes)))
 }
 
-// lostOf returns those of blobs that are not stored, or with other bytes.
+// lostOf returns those of blobs that are missing, or stored with other bytes.
 func (pl *Config) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob, error) {
 	var out []state.Blob
 	for i := range blobs {
@@ -115,8 +115,8 @@ func (p *exporting) storeAgain(ctx context.Context, blobs []state.Blob) error {
 	return p.pl.putFiles(ctx, gone)
 }
 
-// mendRows compares all rows with the version in force, as some have lost what is wanted of their
-// resource. Where that version cannot be read either, the next export stores both anew.
+// mendRows compares all rows with the version in force, since some have lost the intent of their
+// resource. If that version cannot be read either, the next export stores both again.
 func (p *releasing) mendRows(ctx context.Context) error {
 	v, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 	if err != nil {
@@ -136,8 +136,8 @@ func (p *releasing) mendRows(ctx context.Context) error {
 	return p.commitAll(ctx)
 }
 
-// inForce returns the graph in force. If it is lost while the store is mended, it is made of the
-// rows.
+// inForce returns the graph in force. If it is lost while the store is mended, the graph is built
+// from the rows.
 func (p *planning) inForce(ctx context.Context) (*version.Graph, error) {
 	g, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if !p.mending || !state.Unreadable(err) {
@@ -151,11 +151,11 @@ func (p *planning) inForce(ctx context.Context) (*version.Graph, error) {
 	return p.rebuilt, err
 }
 
-// graphOfRows makes a graph of what rows know: what left the model and is being purged waits for
-// what required it.
+// graphOfRows builds a graph from the rows. A resource that left the model and is being purged
+// waits for the resources that required it.
 func (p *planning) graphOfRows(ctx context.Context) (*version.Graph, error) {
 	var nodes []version.Node
-	removing := map[resource.ID][]resource.ID{} // what requires it
+	removing := map[resource.ID][]resource.ID{} // the resources that require it
 	if err := p.pl.Client.EachRow(ctx, p.env.Name, func(row *state.Row) error {
 		if row.Orphaned {
 			return nil

@@ -12,18 +12,19 @@ import (
 	"southbound/shared/resource"
 )
 
-// FollowUp does what outbox entries ask for and removes them, by one commit: after a crash they are
-// either done or still there. Only rows with damaged bodies are mended before, by a release that
-// has commits of its own; that is done once more if the entries are still there after it.
+// FollowUp does the work of outbox entries and removes the entries in one commit: after a crash,
+// the work is either done or the entries are still stored. Only rows with damaged bodies are
+// restored before that, by a release with commits of its own. If the entries are still stored after
+// that release, it is repeated.
 func (pl *Planner) FollowUp(ctx context.Context, env string, entries []state.Outbox) error {
 	return pl.plan(ctx, env, func(p *planning) error {
 		return (&followUp{p}).plan(ctx, entries)
 	})
 }
 
-// followUpStored does what the oldest entries of the outbox ask for, if there are any. They are
-// read again under the lease of the planner: others may have done what the first ones asked for
-// since, and what that has woken may be running already.
+// followUpStored does the work of the oldest outbox entries, if there are any. It reads them again
+// under the lease of the planner: another process may have processed the first entries since, and
+// the resources that it has woken may be running already.
 func (pl *Planner) followUpStored(ctx context.Context, env string) error {
 	entries, err := pl.State.Outbox(ctx, env, pl.SweepSize)
 	if err != nil || len(entries) == 0 {
@@ -38,10 +39,10 @@ func (pl *Planner) followUpStored(ctx context.Context, env string) error {
 	})
 }
 
-// followUp plans what follows from commits of workers.
+// followUp plans the work that follows from commits of workers.
 type followUp struct{ *planning }
 
-// plan does all that entries ask for, and commits it.
+// plan does the work of all entries, and commits it.
 func (p *followUp) plan(ctx context.Context, entries []state.Outbox) error {
 	damaged := func(entry state.Outbox) bool { return entry.Kind == state.OutboxDamaged }
 	if slices.ContainsFunc(entries, damaged) {
@@ -72,9 +73,9 @@ func (p *followUp) plan(ctx context.Context, entries []state.Outbox) error {
 	return p.commit(ctx, scheduleChanges)
 }
 
-// wake schedules direct dependants: skipped ones if what they require has recovered, and those that
-// receive its changes if it has sent an event. It also schedules resources that had a run overtaken
-// by another.
+// wake schedules direct dependants. It schedules skipped ones if their requirement has recovered,
+// and receivers of events if their requirement has sent one. It also schedules resources of which a
+// later run has overtaken an earlier one.
 func (p *followUp) wake(
 	ctx context.Context,
 	g *version.Graph,
@@ -88,13 +89,13 @@ func (p *followUp) wake(
 		}
 	}
 	ids := slices.Sorted(maps.Keys(wakes))
-	// before the rows: what is claimed later sees all that is stored now
+	// before the rows: a row that is claimed later sees all results stored by now
 	busy, err := p.running(ctx, entries)
 	if err != nil {
 		return err
 	}
-	// A resource that is being run and had no ticket before it was asked what the wave has still to
-	// check runs for the wave. The others may have ended since.
+	// A resource that is running, and had no ticket before the state of the wave was read, runs for
+	// the wave. Any other run may have ended since.
 	idle := func(id resource.ID) bool { return !busy[id] }
 	loose, err := p.finished(ctx, slices.DeleteFunc(slices.Clone(ids), idle), 0)
 	if err != nil {
@@ -130,7 +131,7 @@ func (p *followUp) wake(
 	return nil
 }
 
-// eventOf returns the event of an entry of the outbox for one of its receivers.
+// eventOf returns the event of an outbox entry for one of its receivers.
 func (p *followUp) eventOf(
 	o *state.Outbox, d step.Dependency, rows map[resource.ID]*state.Row,
 ) step.Event {
@@ -148,7 +149,7 @@ func (p *followUp) eventOf(
 	return e
 }
 
-// receivers returns the resources that an entry of the outbox may concern.
+// receivers returns the resources that an outbox entry may concern.
 func receivers(g *version.Graph, entry *state.Outbox) []resource.ID {
 	switch {
 	case entry.Kind == state.OutboxAgain:
@@ -169,8 +170,8 @@ func receivers(g *version.Graph, entry *state.Outbox) []resource.ID {
 	return out
 }
 
-// running returns what is being run, unless that does not matter, as all that waits for what
-// entries are about is known to have waited.
+// running returns the running resources. It returns nil if they do not matter, since all dependants
+// of the entries' resources are known to have waited for them.
 func (p *followUp) running(
 	ctx context.Context,
 	entries []state.Outbox,
@@ -191,8 +192,8 @@ func (p *followUp) running(
 	return out, nil
 }
 
-// finished returns which of ids have no ticket, and are done in the wave of an epoch (0: in none).
-// Rows that are read later show what became of the others.
+// finished returns those of ids that have no ticket and are done in the wave of an epoch (0: in
+// none). Rows that are read later show the state of the others.
 func (p *followUp) finished(
 	ctx context.Context, ids []resource.ID, epoch int64,
 ) (map[resource.ID]bool, error) {

@@ -18,7 +18,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Config is what a planner works with.
+// Config holds the dependencies and limits of a planner.
 type Config struct {
 	*state.Client
 	Files     state.Files
@@ -32,26 +32,27 @@ type Config struct {
 	Pack      string                      // digest of the handlers, recorded with every version
 	NewID     func() string               // unique, and greater than those made before
 	ChunkSize int                         // about how many resources are in a chunk of a version
-	// entries of the outbox, and retries, that one sweep takes on
+	// the number of outbox entries, and of retries, that one sweep processes
 	SweepSize int
 	// Owned and Keep may be nil; see deploy.Config.
 	Owned func(ctx context.Context, env string, sets []string) (live, gone []string, err error)
 	Keep  func(ctx context.Context) ([]string, error)
 }
 
-// Planner stores versions and changes what is scheduled, for any environment. It keeps nothing
-// between calls.
+// Planner stores versions and changes the schedule of any environment. It keeps no state between
+// calls.
 //
-// Large: it is the facade of the package: one method for each request. The work is done by what has
-// the lease, planning and the types that embed it.
+// Large: it is the facade of the package: one method for each request. The holder of the lease does
+// the work: planning and the types that embed it.
 type Planner struct{ Config }
 
 // New returns a planner.
 func New(c Config) *Planner { return &Planner{c} }
 
-// planning changes what is scheduled in one environment. It holds the lease "plan", so there is one
-// at a time; only that of a Draft has none. Workers go on meanwhile: rows that they change before
-// they are written here are planned again. See docs/design/engine-today.md.
+// planning changes the schedule of one environment. It holds the lease "plan", so there is one
+// planning at a time; only that of a Draft has no lease. Workers run concurrently: if a worker
+// changes a row before the planner writes it, the row is planned again. See
+// docs/design/engine-today.md.
 type planning struct {
 	pl      *Planner
 	env     state.Env
@@ -63,28 +64,30 @@ type planning struct {
 	add     []state.Outbox // outbox entries that follow from the plan
 	drop    []string       // outbox entries that are done by the plan
 	store   writes
-	// mending says that what is stored may be lost, so that all of it is compared; rebuilt stands
-	// for a graph that is.
+	// mending means that stored data may be lost, so that all of it is compared. rebuilt replaces a
+	// graph that is lost.
 	mending bool
 	rebuilt *version.Graph
-	// counts says how many rows are undefined or blocked, as nobody else changes that; nil: not yet.
+	// counts is the number of rows by status: only a planner makes rows undefined or blocked. nil:
+	// not read yet.
 	counts map[state.Status]int
 	untold untold
-	held   map[string]bool // lanes in which an interrupted release holds something back
+	held   map[string]bool // lanes with rows that an interrupted release holds back
 }
 
-// changes are the rows that are planned.
+// changes are the planned changes of rows.
 type changes struct {
 	rows  map[resource.ID]*state.Row // to be written
 	order []resource.ID              // ids of rows, requirements first
-	// reapply makes the planned change again, on a row that somebody else has changed meanwhile.
+	// reapply makes the planned change again, on a row that another writer has changed since it was
+	// read.
 	reapply map[resource.ID]func(*state.Row) bool
-	whole   map[resource.ID]bool      // rows that reapply makes anew if they are gone
+	whole   map[resource.ID]bool      // rows that reapply creates again if they are gone
 	before  map[resource.ID]state.Row // the planned rows as they are stored
 	moves   moves                     // of things from one row to another
 }
 
-// newChanges returns no changes.
+// newChanges returns an empty set of changes.
 func newChanges() changes {
 	return changes{
 		rows:    map[resource.ID]*state.Row{},
@@ -94,9 +97,9 @@ func newChanges() changes {
 	}
 }
 
-// writes is what is written with the rows.
+// writes is the data that a commit writes besides rows.
 type writes struct {
-	by      state.Origin // who releases, and why
+	by      state.Origin // who releases, and the reason
 	version *state.Version
 	forget  []int // versions
 	agents  []resource.Agent
@@ -108,13 +111,13 @@ type writes struct {
 // planLease is how long the lease of a planner outlasts its last write; see state.LeaseMargin.
 const planLease = 60 * time.Second
 
-// plan runs f as the one planner of env. A release that a crash cut short is finished first.
+// plan runs f as the only planner of env. It first finishes a release that a crash interrupted.
 func (pl *Planner) plan(ctx context.Context, env string, f func(p *planning) error) error {
 	return pl.planMending(ctx, env, false, f)
 }
 
-// planMending is plan where f may make anew what is lost, so that it is not an error that a release
-// cannot be finished for that reason.
+// planMending is plan for an f that may restore lost data. If mending is set, a release that cannot
+// be finished because of lost data is not an error.
 func (pl *Planner) planMending(
 	ctx context.Context,
 	env string,
@@ -143,7 +146,7 @@ func (pl *Planner) planMending(
 	return f(p)
 }
 
-// envOf returns the environment as it is since a lease was taken.
+// envOf returns the environment as it is after a lease was taken.
 func (pl *Planner) envOf(ctx context.Context, env string, l state.Lease) (state.Env, error) {
 	if l.Env.Name != "" {
 		return l.Env, nil
@@ -152,14 +155,14 @@ func (pl *Planner) envOf(ctx context.Context, env string, l state.Lease) (state.
 	return out, fault.Wrap(fault.Unknown, "read environment", err)
 }
 
-// reset forgets what was planned.
+// reset discards the plan.
 func (p *planning) reset() {
 	p.changes, p.store, p.add, p.drop, p.counts = newChanges(), writes{}, nil, nil, nil
 }
 
-// set changes a row by f, which reports whether there is anything to write. It remembers f, even if
-// there is nothing to write now: if somebody else has changed the row meanwhile, f is applied to it
-// again, and then there may be.
+// set changes a row by f, which reports whether the row has to be written. It keeps f even if the
+// row does not have to be written. If another writer changes the row before the commit, f is
+// applied again, and then the row may have to be written.
 func (p *changes) set(row *state.Row, f func(*state.Row) bool) {
 	was := *row
 	changed := f(row)
@@ -181,7 +184,8 @@ func (p *changes) set(row *state.Row, f func(*state.Row) bool) {
 	}
 }
 
-// apply applies an event to a row; if others have changed the row when it is written, again.
+// apply applies an event to a row. If another writer has changed the row when it is written, the
+// event is applied again.
 func (p *planning) apply(row *state.Row, e step.Event) {
 	p.set(row, func(row *state.Row) bool { return p.change(row, e) })
 }
@@ -245,7 +249,7 @@ func countRows(ctx context.Context, p *planning, of ...state.Status) (n int, err
 	return n, nil
 }
 
-// startWave plans a wave, which asks for everything to be checked.
+// startWave plans a wave, which asks for a check of every resource.
 func (p *planning) startWave(priority state.Priority, keepTerminal bool) {
 	p.env.Wave = state.Wave{
 		Epoch:        p.env.Wave.Epoch + 1,
@@ -255,7 +259,7 @@ func (p *planning) startWave(priority state.Priority, keepTerminal bool) {
 	}
 }
 
-// claims returns in which lanes what is being run was claimed.
+// claims returns the running resources and the lanes in which they were claimed.
 func (p *planning) claims(ctx context.Context) (map[resource.ID]string, error) {
 	leases, err := p.pl.State.Leases(ctx, p.env.Name)
 	if err != nil {
@@ -273,8 +277,8 @@ func (p *planning) claims(ctx context.Context) (map[resource.ID]string, error) {
 }
 
 // scheduleUnfinished schedules the rows that are not deployed as wanted, may run, and match (nil:
-// all). retry includes those that wait for their backoff, and those whose failure waits for a
-// person or a new intent.
+// all). With retry, it includes rows that back off, and rows whose failure waits for a person or a
+// new intent.
 func (p *planning) scheduleUnfinished(
 	ctx context.Context,
 	priority state.Priority,
@@ -293,8 +297,8 @@ func (p *planning) scheduleUnfinished(
 	})
 }
 
-// retryRemovals schedules what left the model and could not be purged until now: a wave is for what
-// is in the model alone.
+// retryRemovals schedules resources that have left the model and could not be purged so far. A wave
+// checks only resources in the model.
 func (p *planning) retryRemovals(ctx context.Context, priority state.Priority) error {
 	graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if err != nil || !slices.Contains(graph.Removing, true) {
@@ -315,7 +319,7 @@ func (p *planning) retryRemovals(ctx context.Context, priority state.Priority) e
 	return nil
 }
 
-// retryRows schedules those of ids that are not as wanted and match (nil: all).
+// retryRows schedules the rows of ids that are not as wanted and match (nil: all).
 func retryRows(
 	ctx context.Context, p *planning, ids []resource.ID, priority state.Priority,
 	match func(*state.Row) bool,
@@ -341,7 +345,8 @@ func (p *changes) planned(r *state.Row) *state.Row {
 	return r
 }
 
-// unfinished returns what schedules a row as scheduleUnfinished says, and reports whether it did.
+// unfinished returns a function that schedules a row by the rules of scheduleUnfinished, and
+// reports whether it did.
 func (p *planning) unfinished(
 	ctx context.Context,
 	priority state.Priority,

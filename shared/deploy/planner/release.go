@@ -10,15 +10,17 @@ import (
 	"southbound/shared/resource"
 )
 
-// released counts what a release changed.
+// released counts the resources that a release changes and removes.
 type released struct{ changed, removed int }
 
-// releasing plans the way to another version, or from whatever the rows are to the one in force.
+// releasing plans a release: from the version in force to another one, or from the current rows to
+// the version in force.
 type releasing struct{ *planning }
 
-// release plans the release of version v, whose resources are entries. Only what differs from the
-// version in force is read or planned. Rows are written by commitAll; until then the release has
-// not begun. What stays is as the version in force has it, but for requirements.
+// release plans the release of version v, whose resources are entries. It reads and plans only
+// resources that differ from the version in force. Rows are written by commitAll; until then the
+// release has not begun. stays are resources that are as in the version in force, but for
+// requirements.
 func (p *releasing) release(
 	ctx context.Context,
 	v state.Version,
@@ -61,10 +63,11 @@ func (p *releasing) release(
 	return r.plan(ctx)
 }
 
-// previous returns what the resources were to be, of which old and v do not have the same chunks.
-// If they are in few lanes, their rows tell, which it returns as well (nil: there is none); and
-// else the chunks of old: to read a lane takes as much as to read about two of them. What is kept
-// of old may have values in its rows that neither version has, so that rows do not tell.
+// previous returns the entries in force of the chunks that old and v do not share. If their
+// resources are in few lanes, it takes the entries from the rows and returns the rows as well (nil:
+// there is no row). Otherwise it reads the chunks of old: reading a lane costs as much as reading
+// about two chunks. If v keeps resources of old, their rows may have values that neither version
+// has, so the rows are not used.
 func (p *releasing) previous(
 	ctx context.Context,
 	old, v state.Version,
@@ -104,7 +107,7 @@ func (p *releasing) previous(
 	for _, id := range ids {
 		row := rows[id]
 		if row == nil {
-			rows[id] = nil // it was asked for
+			rows[id] = nil // its row was looked up
 		} else if !row.Orphaned && !row.Removing {
 			before[id] = version.Entry{ID: id, Hash: row.Hash, Body: row.Body}
 		}
@@ -112,7 +115,7 @@ func (p *releasing) previous(
 	return before, rows, nil
 }
 
-// releaseNext is release of the version that an export makes.
+// releaseNext is release for the version that an export makes.
 func (p *releasing) releaseNext(ctx context.Context, n next) (released, error) {
 	if n.delta == nil {
 		return p.release(ctx, n.version, n.entries, n.stays)
@@ -130,8 +133,8 @@ func (p *releasing) releaseNext(ctx context.Context, n next) (released, error) {
 	return r.plan(ctx)
 }
 
-// resumeRelease finishes a release that was begun. How much of it was written is not known, so all
-// rows are compared.
+// resumeRelease finishes a release that was begun. It compares all rows, since it is unknown which
+// rows the release has written.
 func (p *releasing) resumeRelease(ctx context.Context) error {
 	v, err := p.pl.Client.Version(ctx, p.was, p.env.Releasing)
 	if err != nil {
@@ -152,8 +155,7 @@ func (p *releasing) resumeRelease(ctx context.Context) error {
 	return nil
 }
 
-// releaseWhole plans the release of a version, whose resources are entries, from whatever the rows
-// are now.
+// releaseWhole plans the release of a version, whose resources are entries, from the current rows.
 func (p *releasing) releaseWhole(
 	ctx context.Context,
 	v state.Version,
@@ -172,12 +174,12 @@ func (p *releasing) releaseWhole(
 			p.held[row.Lane] = true
 		}
 		if row.Blocked == state.BlockedTemp {
-			// It may be skipped for what only the previous graph required, which is not known any
-			// more.
+			// It may be skipped because of a requirement of the previous graph, which is no longer
+			// known.
 			r.skipped = append(r.skipped, row.ID)
 		}
 		if row.Blocked == state.BlockedYes {
-			// What requires it was to be blocked as well, and may not have been written.
+			// Its dependants were to be blocked as well, and may not have been written.
 			r.blocked = append(r.blocked, row.ID)
 		}
 		if !row.Orphaned && !row.Removing {
@@ -190,8 +192,8 @@ func (p *releasing) releaseWhole(
 	return r.plan(ctx)
 }
 
-// storeGraph stores the graph that will be in force: before the commit that names it, as workers
-// read it by the name. A crash in between leaves a file that nothing refers to.
+// storeGraph stores the graph that will be in force. It is stored before the commit that names it,
+// since workers read it by that name. A crash in between leaves an unreferenced file.
 func (p *planning) storeGraph(ctx context.Context) error {
 	name, file := p.graph.Stored()
 	if (name != p.env.Graph || p.mending) && !p.dry {
@@ -204,7 +206,7 @@ func (p *planning) storeGraph(ctx context.Context) error {
 	return nil
 }
 
-// begin plans to note that the release of a version has begun.
+// begin plans the record that the release of a version has begun.
 func (r *releaser) begin(ctx context.Context) error {
 	p := r.p
 	if !r.same {
@@ -226,12 +228,14 @@ func (r *releaser) begin(ctx context.Context) error {
 	return nil
 }
 
-// commitAll writes what was planned, notes that a release, if there was one, is complete, and
-// notifies all lanes if a wave was started. The first commit says that the release is under way,
-// with the rows that are written; that it is complete is another commit, after all of them are,
-// those too that others had changed. Nothing that the release schedules starts before that: it
-// could overtake a row that is still to be written. So the notices come then, too. Whoever holds
-// the lease next after a crash in between compares all rows; see resumeRelease.
+// commitAll writes the plan. If there is a release, it records that the release is complete. If a
+// wave was started, it notifies all lanes.
+//
+// The first commit records that the release is under way, together with the rows. Another commit
+// records that it is complete, after all rows are written, including rows that another writer had
+// changed. No resource that the release schedules starts before that, since it could overtake a row
+// that is still to be written. So the notices are sent after the second commit. After a crash in
+// between, the next planner compares all rows; see resumeRelease.
 func (p *planning) commitAll(ctx context.Context) error {
 	wave := p.env.Wave.Epoch != p.was.Wave.Epoch
 	if err := p.commit(ctx, scheduleChanges); err != nil {
@@ -249,7 +253,7 @@ func (p *planning) commitAll(ctx context.Context) error {
 	return nil
 }
 
-// relaned returns the agents whose number of lanes has changed, so that their resources move.
+// relaned returns the agents whose number of lanes has changed: their resources move.
 func relaned(old, now []resource.Agent) map[string]bool {
 	out := map[string]bool{}
 	before := state.LanesOf(old)
@@ -261,11 +265,13 @@ func relaned(old, now []resource.Agent) map[string]bool {
 	return out
 }
 
-// Release puts a stored version in force again, an earlier or a later one, and schedules what that
-// changes. No new version is stored. Until the next export, partial exports are merged into it.
-// It is NotFound when the version is not stored, or not any more, and Invalid if others have
-// resource sets that are not in it as they are now, or had some that it would bring back.
-// by is who releases it, and why.
+// Release puts a stored version in force, an earlier or a later one, and schedules the resources
+// that this changes. It stores no new version. Until the next export, partial exports are merged
+// into the released version. by names who releases it, and the reason.
+//
+// The error is NotFound if the version is not stored, or no longer stored. It is Invalid if another
+// owner has resource sets that the version lacks or has in another state, or had sets that the
+// version would restore.
 func (pl *Planner) Release(
 	ctx context.Context, env string, number int, by state.Origin,
 ) (Exported, error) {
@@ -283,7 +289,7 @@ func (pl *Planner) Release(
 		if err := (&releasing{p}).keepsOwned(ctx, v); err != nil {
 			return err
 		}
-		p.env.Applied = "" // what a plan did before that is not what is in force
+		p.env.Applied = "" // the plan of an earlier apply is no longer in force
 		if p.env.Base = v.Number; v.Number == p.env.Last {
 			p.env.Base = 0
 		}
@@ -299,8 +305,9 @@ func (pl *Planner) Release(
 	return out, err
 }
 
-// base returns the version that a partial export is merged into; last is the last one. Those by
-// owners of sets are about what is in force: what somebody has only stored is none of theirs.
+// base returns the version that a partial export is merged into; last is the last one. An export by
+// an owner of sets is merged into the version in force: versions that are only stored do not
+// concern it.
 func (p *exporting) base(
 	ctx context.Context, x Export, last state.Version,
 ) (state.Version, error) {

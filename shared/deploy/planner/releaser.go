@@ -13,7 +13,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// releaser plans what takes the rows from one version to another.
+// releaser plans the changes of rows from one version to another.
 type releaser struct {
 	p *releasing
 	difference
@@ -24,44 +24,43 @@ type releaser struct {
 	rows    map[resource.ID]*state.Row // the rows that may change
 	index   map[resource.ID]bool       // the ids of after
 	wave    waveProgress
-	// resources that may owe a reload for what they newly require: see tied
+	// resources that may owe a reload for new requirements: see tied
 	owes     map[resource.ID]bool
 	released released
 }
 
-// difference is the version to release, and what may differ between it and the one in force.
+// difference is the version to release, and the entries that may differ from the version in force.
 type difference struct {
 	v      state.Version
-	agents []resource.Agent              // those in force; nil: not known
-	before map[resource.ID]version.Entry // what may differ in the version in force
-	// what may differ in v; load adds what moves to another lane
+	agents []resource.Agent              // agents in force; nil: unknown
+	before map[resource.ID]version.Entry // entries of the version in force that may differ
+	// entries of v that may differ; load adds resources that move to another lane
 	after []version.Entry
 	all   []version.Entry // the whole of v
-	next  *version.Graph  // the graph, if that is known; then all is not
-	// with next: the resources whose requirements may be others than in the graph before
+	next  *version.Graph  // the graph, if it is known; then all is not
+	// with next: the resources whose requirements may have changed
 	edited []resource.ID
-	// the graph and the agents stay as they are, and all is not known
+	// the graph and the agents stay as they are, and all is unknown
 	same bool
-	// entries of after that are as they were, but for requirements
+	// entries of after that are unchanged, but for requirements
 	stays map[resource.ID]bool
-	// the rows that were read already; nil: there is none
+	// rows that were read already; nil: there is no row
 	read map[resource.ID]*state.Row
 }
 
-// interrupted is what may be left to do for rows after an interrupted release, of which it is not
-// known how far it came.
+// interrupted is the work that an interrupted release may have left, since its progress is unknown.
 type interrupted struct {
-	skipped []resource.ID        // rows that may not have to be skipped any more
-	blocked []resource.ID        // rows that are undefined or blocked: others may have to be, or not
-	unasked map[resource.ID]bool // resources that may not have been asked for their facts
+	skipped []resource.ID        // rows that may no longer have to be skipped
+	blocked []resource.ID        // undefined or blocked rows, whose dependants may be outdated
+	unasked map[resource.ID]bool // resources whose facts may not have been requested
 }
 
-// newReleaser returns what plans the way over a difference.
+// newReleaser returns a releaser for a difference.
 func newReleaser(p *releasing, d difference) *releaser {
 	return &releaser{p: p, difference: d, wave: waveProgress{p: p.planning}}
 }
 
-// plan plans the rows, the graph and what else the release changes.
+// plan plans the rows, the graph and all other changes of the release.
 func (r *releaser) plan(ctx context.Context) (released, error) {
 	p := r.p
 	if !state.SameAgents(r.agents, r.v.Agents) || !sameDescribed(r.agents, r.v.Agents) {
@@ -127,7 +126,7 @@ func (r *releaser) graph(ctx context.Context) (*version.Graph, error) {
 func (r *releaser) load(ctx context.Context) error {
 	r.index = make(map[resource.ID]bool, len(r.after))
 	if r.p.env.Released == 0 && r.p.env.Releasing == 0 {
-		r.rows = map[resource.ID]*state.Row{} // the first version of all: there are no rows
+		r.rows = map[resource.ID]*state.Row{} // the first version: there are no rows
 		for i := range r.after {
 			r.index[r.after[i].ID] = true
 		}
@@ -166,8 +165,8 @@ func (r *releaser) load(ctx context.Context) error {
 	return err
 }
 
-// missingOf returns what is not known of a resource. Most have no references, which their bodies
-// show without being decoded.
+// missingOf returns the unknown values of a resource. Most resources have no references, which is
+// visible in their bodies without decoding them.
 func missingOf(en *version.Entry) ([]string, error) {
 	if !en.HasReferences() {
 		return nil, nil
@@ -179,8 +178,8 @@ func missingOf(en *version.Entry) ([]string, error) {
 	return model.Missing(res.Attributes), nil
 }
 
-// planEntry plans one resource of the new version. One that is not fresh has not changed and can
-// only move to another lane.
+// planEntry plans one resource of the new version. A resource that is not fresh has not changed and
+// can only move to another lane.
 func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool) error {
 	missing, err := missingOf(en)
 	if err != nil {
@@ -209,14 +208,15 @@ func (r *releaser) planEntry(ctx context.Context, en *version.Entry, fresh bool)
 			e.Checked = r.wave.reached(row)
 		}
 		if row.Lane != lane && r.wave.asks(row) {
-			e.Asked = r.p.env.Wave.Priority // in its new lane the wave may be over
+			e.Asked = r.p.env.Wave.Priority // the wave may be over in its new lane
 		}
 		return r.p.change(row, e)
 	})
 	return nil
 }
 
-// remove plans what left the model: purged where the model said so, orphaned otherwise.
+// remove plans the resources that left the model: it purges them where the model requested that,
+// and orphans all others.
 func (r *releaser) remove(g *version.Graph) {
 	var left []resource.ID
 	for id := range r.before {

@@ -11,18 +11,18 @@ import (
 	"southbound/shared/schema"
 )
 
-// before is what the sets that change have in the version before.
+// before is the content of the changed sets in the previous version.
 type before struct {
-	sets    []string // those that are there, sorted
+	sets    []string // changed sets that exist there, sorted
 	was     map[resource.ID]*resource.Resource
 	entries map[resource.ID]version.Entry
-	others  *contents     // what is known of the other sets, and of what is in none
+	others  *contents     // the contents of all other sets, and of the shared set
 	stays   bool          // all nodes of the graph stay
-	done    []resource.ID // nodes of what was purged for having left an earlier version
+	done    []resource.ID // nodes of resources that left an earlier version and are purged by now
 }
 
-// purges finds what is being purged for having left an earlier version, and declines unless that is
-// done: then it only has to leave the graph.
+// purges collects the resources that left an earlier version. It declines unless all of them are
+// purged: then they only have to leave the graph.
 func (s *setsChange) purges(ctx context.Context, _ Export) error {
 	for n, removing := range s.graph.Removing {
 		if removing {
@@ -38,7 +38,7 @@ func (s *setsChange) purges(ctx context.Context, _ Export) error {
 	return err
 }
 
-// find finds what the sets of an export have in the version.
+// find reads the resources that the sets of an export have in the version.
 func (s *setsChange) find(ctx context.Context, x Export) error {
 	s.was, s.entries = map[resource.ID]*resource.Resource{}, map[resource.ID]version.Entry{}
 	for _, set := range slices.Concat(setsOf(x.Model.Resources), x.DeleteSets) {
@@ -75,8 +75,8 @@ func (s *setsChange) find(ctx context.Context, x Export) error {
 	return nil
 }
 
-// joined declines where what was in the sets means something to others that it does not mean any
-// more, or in another order.
+// joined declines if resources that were in the sets have relations to other resources that change,
+// or may change in order.
 func (s *setsChange) joined(ctx context.Context, _ Export) error {
 	if movedIn(s) {
 		return ErrWhole
@@ -99,7 +99,7 @@ func (s *setsChange) joined(ctx context.Context, _ Export) error {
 		if !purged {
 			continue
 		}
-		// Edges between what is purged run the other way.
+		// Edges between purged resources run in the reverse direction.
 		for _, id := range to {
 			en, err := s.entry(ctx, id)
 			if err != nil || en == nil {
@@ -116,7 +116,7 @@ func (s *setsChange) joined(ctx context.Context, _ Export) error {
 			return s.now[id] == nil
 		})
 	}
-	if required && requires { // else no circle goes through others
+	if required && requires { // otherwise no cycle passes through other sets
 		if s.stays = s.sameOrder(); !s.stays {
 			return ErrWhole
 		}
@@ -124,7 +124,8 @@ func (s *setsChange) joined(ctx context.Context, _ Export) error {
 	return nil
 }
 
-// outside returns what of other sets requires a resource in the graph, and what it requires.
+// outside returns the resources of other sets that require a resource in the graph (from), and
+// those that it requires (to).
 func (s *setsChange) outside(id resource.ID) (from, to []resource.ID) {
 	others := func(nodes []int32) (out []resource.ID) {
 		for _, n := range nodes {
@@ -141,8 +142,8 @@ func (s *setsChange) outside(id resource.ID) (from, to []resource.ID) {
 	return others(s.graph.Dependants(n)), others(s.graph.Requires(n))
 }
 
-// sameOrder reports whether the sets have the same resources, purged as before, and these the same
-// requirements.
+// sameOrder reports whether the sets have the same resources as before, with the same requirements,
+// and the same of them purged.
 func (s *setsChange) sameOrder() bool {
 	for i := range s.list {
 		r := &s.list[i]
@@ -154,7 +155,7 @@ func (s *setsChange) sameOrder() bool {
 	return len(s.list) == len(s.was)
 }
 
-// delta returns what differs, of which it gets the entries of what will be in the sets.
+// delta returns the differences to the version, given the new entries of the sets.
 func (s *setsChange) delta(ctx context.Context, entries []version.Entry) (*delta, error) {
 	out := &delta{before: map[resource.ID]version.Entry{}}
 	lost, err := (&releasing{s.planning}).lost(ctx, entries)
@@ -180,7 +181,7 @@ func (s *setsChange) delta(ctx context.Context, entries []version.Entry) (*delta
 	return out, s.edit(ctx, out)
 }
 
-// edit notes which nodes of the graph differ.
+// edit adds to d the nodes of the graph that differ.
 func (s *setsChange) edit(ctx context.Context, d *delta) error {
 	d.gone = slices.Clone(s.done)
 	for _, id := range s.done {
@@ -210,8 +211,8 @@ func (s *setsChange) edit(ctx context.Context, d *delta) error {
 	return nil
 }
 
-// leaving returns the nodes of what leaves the version and is purged for that, with their rows.
-// Nothing but what is in the sets required it.
+// leaving returns the nodes of resources that leave the version and are purged, with their rows.
+// Only resources of the sets required them.
 func (s *setsChange) leaving(
 	ctx context.Context,
 ) ([]version.Node, map[resource.ID]*state.Row, error) {
@@ -244,7 +245,7 @@ func (s *setsChange) leaving(
 	return nodes, purged, nil
 }
 
-// nodes returns the nodes of what is in the sets.
+// nodes returns the nodes of the resources in the sets.
 func (s *setsChange) nodes() []version.Node {
 	lanes := state.LanesOf(s.last.Agents)
 	purged := map[resource.ID]bool{}
@@ -261,7 +262,7 @@ func (s *setsChange) nodes() []version.Node {
 	return version.ReversePurged(nodes, purged)
 }
 
-// hasNode reports whether a graph has a node as it is.
+// hasNode reports whether a graph has an identical node.
 func hasNode(g *version.Graph, n *version.Node) bool {
 	at := g.Node(n.ID)
 	if at < 0 || g.Lane(at) != n.Lane || g.Removing[at] != n.Removing {

@@ -20,48 +20,49 @@ import (
 	"southbound/shared/resource"
 )
 
-// PlannedChange says what a deploy would do to one resource.
+// PlannedChange describes the effect of a deploy on one resource.
 type PlannedChange struct {
 	ID      resource.ID
 	Action  string // create, update, delete, none, orphan, undefined
 	Changes map[string]diff.Diff
-	Reason  string // why it cannot be shown, or would not be run
+	Reason  string // why it cannot be shown, or would not run
 	Failed  bool   // reading it failed
 	Replace bool   // it would be updated by replacing the thing
-	Deletes bool   // it is undefined, and once it is not, its thing is deleted, or replaced
-	// ReloadFor are resources of whose changes it would be told, and reload.
+	Deletes bool   // undefined; once it is defined, its thing is deleted or replaced
+	// ReloadFor are resources whose changes it would be notified of, so that it reloads.
 	ReloadFor []resource.ID
-	// MovedFrom is the id that managed the thing until this release; "": none did.
+	// MovedFrom is the id that managed the thing until this release; "": no other id did.
 	MovedFrom resource.ID
-	// Rechecked: the resource stays as it is, and is checked again since its agent is reached in
-	// another way.
+	// Rechecked means that the resource is unchanged, and is checked again because its agent is
+	// reached in another way.
 	Rechecked bool
-	// After are the first changes of the plan without which its thing cannot be read.
+	// After are the first changes of the plan that have to be made before its thing can be read.
 	After []resource.ID
-	// Unavailable: reading failed since the target, or a program on it, is not there.
+	// Unavailable means that reading failed because the target, or a program on it, is missing.
 	Unavailable bool
-	// Seen is a digest of what was found and would be destroyed; "": nothing, or it was not read.
+	// Seen is a digest of the observed thing that would be destroyed; "": nothing would be
+	// destroyed, or it was not read.
 	Seen string
 }
 
-// steps is what would become of every resource by what a planner has planned.
+// steps holds the effects of a plan on every resource.
 type steps struct {
 	planned []PlannedChange
-	rows    map[resource.ID]*state.Row // those that a worker would check
-	beside  map[resource.ID]*state.Row // the others that are as wanted, which may be told of changes
-	marks   []string                   // what the state is in which that is so
-	// left is what is left behind, or was earlier, by what it requires.
+	rows    map[resource.ID]*state.Row // rows that a worker would check
+	beside  map[resource.ID]*state.Row // other rows as wanted; they may be notified of changes
+	marks   []string                   // the state for which the plan holds
+	// left maps a resource to the orphans that required it: those of this plan, and earlier ones.
 	left map[resource.ID][]resource.ID
 }
 
-// forecast says what would become of resources by what an export plans.
+// forecast derives the effects on resources from the plan of an export.
 type forecast struct {
 	*exporting
-	wholeValues bool      // values are kept as long as they are
+	wholeValues bool      // values are kept at full length
 	texts       run.Texts // nil: files are not shown by their text
 }
 
-// steps says what would become of every resource, in order of id, what leaves last.
+// steps returns the effects on every resource in order of id; resources that leave come last.
 func (p *forecast) steps(ctx context.Context) (*steps, error) {
 	s := &steps{rows: map[resource.ID]*state.Row{}, beside: map[resource.ID]*state.Row{},
 		left: map[resource.ID][]resource.ID{}}
@@ -83,7 +84,7 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 		if w.Action != "orphan" {
 			s.rows[now.ID] = now
 		}
-		// a new intent counts also where it is only compared
+		// a new intent counts even if it is only compared
 		if w.Action != "none" || w.Failed || was.Hash != now.Hash || w.MovedFrom != "" {
 			mark := []string{
 				string(now.ID),
@@ -130,8 +131,8 @@ func (p *forecast) steps(ctx context.Context) (*steps, error) {
 	return s, nil
 }
 
-// managedAs returns the row that had the state of a row before what is planned: that of another id
-// if the thing is moved.
+// managedAs returns the row that had the state of a row before the plan. If the thing is moved,
+// that is the row of another id.
 func (p *forecast) managedAs(was *state.Row) *state.Row {
 	if from := p.moves.from[was.ID]; from != nil {
 		return from
@@ -139,7 +140,8 @@ func (p *forecast) managedAs(was *state.Row) *state.Row {
 	return was
 }
 
-// leaves notes what an orphan requires. What cannot be read is noted as nothing: it is only told.
+// leaves records the requirements of an orphan. An orphan that cannot be read counts as one without
+// requirements, since this is only shown to the user.
 func (s *steps) leaves(row *state.Row) {
 	if !row.Orphaned {
 		return
@@ -151,7 +153,7 @@ func (s *steps) leaves(row *state.Row) {
 	}
 }
 
-// digest identifies a plan and the state that it was made from.
+// digest identifies a plan and the state it is based on.
 func (s *steps) digest(p *planning) string {
 	slices.Sort(s.marks)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d %d %d\n%s", p.pl.Pack, p.was.Last, p.was.Released,
@@ -159,8 +161,8 @@ func (s *steps) digest(p *planning) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// step says what would become of a resource, given its row before and after what is planned. shown
-// is false when there is nothing to say: it left earlier.
+// step returns the effect on a resource, given its row before and after the plan. shown is false if
+// there is no effect to show: the resource left earlier.
 func (p *forecast) step(was, now *state.Row) (w PlannedChange, shown bool, err error) {
 	w = PlannedChange{ID: now.ID, Action: "none"}
 	if was.ID != now.ID {
@@ -185,8 +187,8 @@ func (p *forecast) step(was, now *state.Row) (w PlannedChange, shown bool, err e
 	return w, true, err
 }
 
-// later says what would become of a row of which something is not known. What is to be gone is
-// deleted when that becomes known, and nobody is asked then.
+// later fills in the effect on a row that is undefined or blocked. A resource that is to be purged
+// is deleted when its missing value becomes known, and no confirmation is asked then.
 func (p *forecast) later(w *PlannedChange, was, now *state.Row) error {
 	w.Action, w.Reason, w.Deletes = "undefined", now.Reason, now.Removing
 	if now.Removing {
@@ -198,8 +200,9 @@ func (p *forecast) later(w *PlannedChange, was, now *state.Row) error {
 	return err
 }
 
-// undecided says what would become of a row that waits for somebody's decision, since a create may
-// have led to something: if that is to be gone, it is looked for, and deleted if it is there.
+// undecided fills in the effect on a row that waits for a person's decision, since a create may
+// have made a thing. If the resource is to be purged, the deploy looks the thing up and deletes it
+// if it exists.
 func (p *forecast) undecided(w *PlannedChange, was, now *state.Row) error {
 	w.Failed, w.Reason = true, now.Reason
 	if now.Ticket == 0 || now.Hash == was.Hash {
@@ -211,8 +214,8 @@ func (p *forecast) undecided(w *PlannedChange, was, now *state.Row) error {
 	return err
 }
 
-// change says what a deploy of a row that is not as wanted would do, as far as that can be shown
-// without looking.
+// change fills in the effect of a deploy on a row that is not as wanted, as far as it can be
+// derived without reading the target.
 func (p *forecast) change(w *PlannedChange, was, now *state.Row) error {
 	res, err := resource.Decode(now.Body)
 	if err != nil {
@@ -230,7 +233,7 @@ func (p *forecast) change(w *PlannedChange, was, now *state.Row) error {
 	case res.Purged:
 		w.Action = "delete"
 	case there && was.Deployed == now.Hash && was.AsWanted():
-		// It left, was let alone, and comes back.
+		// It was removed from the model, left unchanged, and is back.
 	case there:
 		w.Action, w.Changes = "update", p.pl.intentDiff(base, res, p.wholeValues, p.texts)
 		p.pl.noteReplacement(w, res)
@@ -238,7 +241,7 @@ func (p *forecast) change(w *PlannedChange, was, now *state.Row) error {
 		w.Action, w.Changes = "create", p.pl.intentDiff(nil, res, p.wholeValues, p.texts)
 	}
 	if was.Hash == now.Hash && w.Reason == "" {
-		w.Reason = now.Reason // why it is still to be done
+		w.Reason = now.Reason // why it still has to be done
 	}
 	w.Rechecked = there && w.Action == "update" && len(w.Changes) == 0 && was.AsWanted() &&
 		w.MovedFrom == ""
@@ -252,7 +255,7 @@ func (p *forecast) change(w *PlannedChange, was, now *state.Row) error {
 	return nil
 }
 
-// noteReplacement completes what is said of an update between two intents.
+// noteReplacement completes the description of an update between two intents.
 func (pl *Config) noteReplacement(w *PlannedChange, now *resource.Resource) {
 	typ, ok := pl.Checker.Type(now)
 	if !ok {
@@ -260,7 +263,7 @@ func (pl *Config) noteReplacement(w *PlannedChange, now *resource.Resource) {
 	}
 	var names []string
 	for _, name := range diff.Replacing(typ, w.Changes) {
-		if w.Changes[name].Desired != nil { // what is not said any more is left as it is
+		if w.Changes[name].Desired != nil { // attributes that are no longer set are left unchanged
 			names = append(names, name)
 		}
 	}
@@ -272,8 +275,9 @@ func (pl *Config) noteReplacement(w *PlannedChange, now *resource.Resource) {
 
 const ReportOnly = "is only compared, since it is report_only"
 
-// deployedAs returns what a resource was deployed as, as far as that is known: its last intent, if
-// any was deployed. It returns nil when nothing was, or when it was removed.
+// deployedAs returns the intent with which a resource was deployed, as far as it is known: its last
+// intent, if any intent was deployed. It returns nil if none was deployed or the resource was
+// removed.
 func deployedAs(row *state.Row) (*resource.Resource, error) {
 	if row.Deployed == "" || row.Removing {
 		return nil, nil
@@ -282,8 +286,9 @@ func deployedAs(row *state.Row) (*resource.Resource, error) {
 	return res, fault.Wrap(fault.Damaged, "read resource", err)
 }
 
-// CompareEntries says for each resource of two versions what the second would do to it; "none" if
-// it is the same in both. agents are those of both, as the second has them.
+// CompareEntries returns, for each resource of two versions, the effect of the second version on
+// it; "none" if both have it with the same intent. agents are the agents of both versions, as the
+// second describes them.
 func (pl *Planner) CompareEntries(before map[resource.ID]version.Entry, after []version.Entry,
 	agents []resource.Agent, whole bool, texts run.Texts) ([]PlannedChange, error) {
 	var out []PlannedChange
@@ -375,7 +380,7 @@ func (pl *Config) intentDiff(
 	return h.Diffs(diffs, texts, whole)
 }
 
-// plainRef returns v with references in the form that they have in documents, but for files, which
+// plainRef returns v with references in the form that they have in documents. References to files
 // stay as they are.
 func plainRef(v any) any {
 	out, err := resource.Walk(v, func(ref any) (any, error) {

@@ -16,14 +16,15 @@ import (
 	"southbound/shared/resource"
 )
 
-// targets is what a targeted export is about; nil: everything. See docs/design/targets.md.
+// targets holds the resources that a targeted export selects; nil: everything. See
+// docs/design/targets.md.
 type targets struct {
-	asked  map[resource.ID]bool // what the filter selects, in the model or in the version in force
-	needed map[resource.ID]bool // what that requires, directly or not, in the model
+	asked  map[resource.ID]bool // selected by the filter, in the model or in the version in force
+	needed map[resource.ID]bool // their requirements in the model, direct or indirect
 }
 
-// shows reports whether a preview tells of what would become of a resource; runs says that it would
-// be run although nobody asks for a look at it.
+// shows reports whether a preview shows the effect on a resource. runs means that the resource
+// would run although no check of it is requested.
 func (t *targets) shows(id resource.ID, runs bool) bool {
 	return t == nil || t.asked[id] || t.needed[id] && runs
 }
@@ -31,7 +32,7 @@ func (t *targets) shows(id resource.ID, runs bool) bool {
 // match reports whether an export asks for a row.
 func (t *targets) match(r *state.Row) bool { return t == nil || t.asked[r.ID] || t.needed[r.ID] }
 
-// targeted is what one call of target works on.
+// targeted is the working state of one call of target.
 type targeted struct {
 	p       *exporting
 	x       Export
@@ -39,19 +40,19 @@ type targeted struct {
 	entries map[resource.ID]version.Entry      // of the base
 	old     map[resource.ID]*resource.Resource // the same, decoded
 	index   map[resource.ID]int                // of the model's resources
-	mine    []int                              // which of these are in the version
-	removed map[resource.ID]bool               // of the base, what is left out
-	moved   moves                              // of the base, the ids whose things have other ids now
-	others  map[resource.ID]bool               // of the base, what the filter selects of others
-	// of the base, what is left out only later, since it is still required
+	mine    []int                              // the targeted ones among these
+	removed map[resource.ID]bool               // of the base, resources that are left out
+	moved   moves                              // ids of the base whose things have other ids now
+	others  map[resource.ID]bool               // of the base, matches of the filter that others own
+	// resources of the base that a later export leaves out, since they are still required
 	late map[resource.ID]bool
-	kept []*resource.Resource // of the base, what stays
+	kept []*resource.Resource // resources of the base that stay
 	set  intents
 	sets []string
 }
 
-// target makes what a targeted export stores: of the model what it is about, of the version in
-// force all the rest, as it is there.
+// target builds the version of a targeted export. It takes the selected resources from the model,
+// and all other resources from the version in force, unchanged.
 func (p *exporting) target(ctx context.Context, x Export) (*targeted, error) {
 	base, err := p.pl.Client.Version(ctx, p.was, p.env.Released)
 	if err != nil {
@@ -90,8 +91,8 @@ func (p *exporting) target(ctx context.Context, x Export) (*targeted, error) {
 	return t, t.resolve(ctx, m)
 }
 
-// current decodes the base as it is in force. Where a value became known after the version was
-// stored, the row has it and the version has not: what is not targeted keeps that value.
+// current decodes the base as it is in force. If a value became known after the version was stored,
+// the row has the value and the version does not. Resources that are not targeted keep that value.
 func (t *targeted) current(ctx context.Context) error {
 	var open []resource.ID
 	for id := range t.entries {
@@ -118,7 +119,7 @@ func (t *targeted) current(ctx context.Context) error {
 	return nil
 }
 
-// find decides what the export is about.
+// find selects the resources of the export.
 func (t *targeted) find(ctx context.Context) error {
 	status, err := t.p.pl.Client.WithStatus(ctx, t.p.env.Name, t.x.Target.Status)
 	if err != nil {
@@ -171,8 +172,8 @@ func (t *targeted) find(ctx context.Context) error {
 	return nil
 }
 
-// leaveOwned has what the filter selects of sets that belong to others stay, as the documents do not
-// have it, and refuses what documents say of these.
+// leaveOwned keeps selected resources of sets that belong to other owners if the documents do not
+// have them. It rejects documents that describe resources of these sets.
 func (t *targeted) leaveOwned(ctx context.Context) error {
 	var sets []string
 	for id := range t.removed {
@@ -209,8 +210,8 @@ func (t *targeted) leaveOwned(ctx context.Context) error {
 	return problems.Err()
 }
 
-// keep decides what of the base stays: all that the export is not about, what others have and,
-// where that is to come later, what these still require.
+// keep selects the resources of the base that stay: all resources outside of the export, and
+// resources of other owners. With Defer, resources that these still require stay, too.
 func (t *targeted) keep() {
 	about := t.p.targets
 	t.require()
@@ -242,7 +243,7 @@ func (t *targeted) keep() {
 	}
 }
 
-// agents returns those of a model that what is targeted is at.
+// agents returns the agents of a model that have targeted resources.
 func (t *targeted) agents(of []resource.Agent) []resource.Agent {
 	used := map[string]bool{}
 	for _, i := range t.mine {
@@ -251,7 +252,7 @@ func (t *targeted) agents(of []resource.Agent) []resource.Agent {
 	return slices.DeleteFunc(slices.Clone(of), func(a resource.Agent) bool { return !used[a.Name] })
 }
 
-// check checks what is targeted, which is all of m, together with what stays.
+// check checks the targeted resources, which are all of m, together with the resources that stay.
 func (t *targeted) check(m *model.Model) diag.Problems {
 	pl, n := t.p.pl, len(m.Resources)
 	all := slices.Clone(m.Resources)
@@ -289,9 +290,9 @@ func (t *targeted) check(m *model.Model) diag.Problems {
 	return problems
 }
 
-// restoreKept restores at the end of all what stays as it is, and has whatever something hears by
-// its type tell of its changes: also if only one of the two is targeted. That is not an intent of
-// its own.
+// restoreKept restores the resources that stay, at the end of all. It marks a resource as
+// subscribed if another resource subscribes to it by its type, even if only one of the two is
+// targeted. The mark is no new intent.
 func (t *targeted) restoreKept(all []resource.Resource, byID map[resource.ID]int) {
 	for i, r := range t.kept {
 		all[len(all)-len(t.kept)+i] = *r
@@ -308,7 +309,7 @@ func (t *targeted) restoreKept(all []resource.Resource, byID map[resource.ID]int
 	}
 }
 
-// resolver returns what gives references values.
+// resolver returns the resolver of references.
 func (t *targeted) resolver() *resolver { return &resolver{t.p.planning} }
 
 // resolve makes the entries of the version.
@@ -368,8 +369,8 @@ func (t *targeted) resolve(ctx context.Context, m *model.Model) error {
 	return nil
 }
 
-// decideReach decides how the agents are reached: as the documents say where all that an agent
-// has is targeted, and otherwise as it is.
+// decideReach decides how the agents are reached. If all resources of an agent are targeted, the
+// documents decide; otherwise the agent is reached as before.
 func (t *targeted) decideReach(agents *agentSet) diag.Problems {
 	var problems diag.Problems
 	shared, asked := map[string]bool{}, map[string]bool{}
@@ -409,8 +410,9 @@ func (t *targeted) decideReach(agents *agentSet) diag.Problems {
 	return problems
 }
 
-// checkTargets schedules what a targeted export is about to be compared with reality, and what that
-// requires where it is not deployed as wanted. With agents, only what is at these is checked.
+// checkTargets schedules the resources of a targeted export for a comparison with reality, and
+// those of their requirements that are not deployed as wanted. If agents are given, only resources
+// at these agents are checked.
 func (p *exporting) checkTargets(ctx context.Context, agents []string) error {
 	asks := func(r *state.Row) bool {
 		t := p.targets
