@@ -11,7 +11,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// apply carries out what was decided, in one call if the handler can do that.
+// apply makes the decided changes, in one call if the handler supports that.
 func (x applier) apply(ctx context.Context, runs []*Run) {
 	var act []*Run
 	for _, r := range runs {
@@ -35,7 +35,7 @@ func (x applier) apply(ctx context.Context, runs []*Run) {
 	}
 }
 
-// applyEach carries out runs one after the other.
+// applyEach makes the changes of runs one after the other.
 func (x applier) applyEach(ctx context.Context, act []*Run) {
 	for _, r := range act {
 		if ctx.Err() != nil {
@@ -49,8 +49,8 @@ func (x applier) applyEach(ctx context.Context, act []*Run) {
 	}
 }
 
-// applyTogether carries out runs in one call. If that does not answer for each of them, they are
-// carried out apart.
+// applyTogether makes the changes of runs in one call. If the call does not return a result for
+// each run, the changes are made in separate calls.
 func (x applier) applyTogether(ctx context.Context, batch provider.BatchApplier, act []*Run) {
 	items := make([]provider.BatchChange, len(act))
 	for i, r := range act {
@@ -84,7 +84,7 @@ func (x applier) applyTogether(ctx context.Context, batch provider.BatchApplier,
 	}
 }
 
-// applyAlone carries out the runs that take several calls, and returns the others.
+// applyAlone makes the changes of runs that take several calls, and returns the other runs.
 func (x applier) applyAlone(ctx context.Context, runs []*Run) []*Run {
 	var rest []*Run
 	for _, r := range runs {
@@ -103,8 +103,8 @@ func (x applier) applyAlone(ctx context.Context, runs []*Run) []*Run {
 	return rest
 }
 
-// createToken identifies the create of a run: by what was recorded for it, else by the run's
-// action.
+// createToken returns the token that identifies the create of a run: the recorded token, or else
+// the id of the run's action.
 func (r *Run) createToken() string {
 	if r.token != "" {
 		return r.token
@@ -134,7 +134,7 @@ func (x applier) applyOne(ctx context.Context, r *Run) {
 	}
 }
 
-// applied takes in the handler's answer to a change.
+// applied records the handler's result of a change.
 func (x applier) applied(r *Run, out provider.Result, err error) {
 	if err != nil {
 		r.NothingMade = r.act == diff.Created && errors.Is(err, provider.ErrNothingMade)
@@ -161,8 +161,7 @@ func (x applier) applied(r *Run, out provider.Result, err error) {
 	}
 }
 
-// after does what follows a change that went well, or was not needed: reload, facts, and the
-// outcome.
+// after completes a run whose change succeeded or was not needed: reload, facts, and the outcome.
 func (x applier) after(ctx context.Context, r *Run) {
 	for _, do := range []func(context.Context, *Run){x.reload, x.facts} {
 		if do(ctx, r); r.Over() || x.lost != nil {
@@ -183,8 +182,8 @@ func (x applier) after(ctx context.Context, r *Run) {
 	}
 }
 
-// reload has a handler reload what hears of a change. A thing that this run has made for the first
-// time has missed none.
+// reload makes a handler reload a thing after a change of a resource whose events it receives. A
+// thing that this run has made for the first time has missed no change.
 func (x applier) reload(ctx context.Context, r *Run) {
 	made := r.given.First && r.Change != diff.NoChange
 	if !r.given.Reload || made || r.want.Purged || r.ReportOnly ||
@@ -207,7 +206,7 @@ func (x applier) reload(ctx context.Context, r *Run) {
 	}
 }
 
-// facts reads the facts of a thing, if somebody waits for them.
+// facts reads the facts of a thing, if another resource waits for them.
 func (x applier) facts(ctx context.Context, r *Run) {
 	f, is := provider.As[provider.FactReader](r.handler)
 	if !is || !r.given.Facts || r.want.Purged {
@@ -226,8 +225,8 @@ func (x applier) facts(ctx context.Context, r *Run) {
 	}
 }
 
-// flush tells the handler that a batch was applied. If that fails, the whole batch has failed,
-// since nothing of it is known to be in force.
+// flush notifies the handler that a batch was applied. If that fails, the whole batch has failed,
+// since no change of it is known to be in force.
 func (x applier) flush(ctx context.Context, runs []*Run) {
 	var done []provider.BatchChange
 	var of []*Run
@@ -257,7 +256,7 @@ func (x applier) flush(ctx context.Context, runs []*Run) {
 	}
 }
 
-// flushes returns what a run has done, call by call.
+// flushes returns the changes that a run has made, call by call.
 func (x applier) flushes(r *Run) []provider.BatchChange {
 	one := provider.BatchChange{
 		Context:  r.ctx,
@@ -278,8 +277,8 @@ func (x applier) flushes(r *Run) []provider.BatchChange {
 	return out
 }
 
-// overridden replaces the change that was inferred by what the handler says that it did, if it says
-// anything. It returns false if the handler contradicts itself.
+// overridden replaces the inferred change by the change that the handler has reported, if any. It
+// returns false if the handler contradicts itself.
 func (x applier) overridden(r *Run) bool {
 	switch {
 	case r.host.overrides == 0:
@@ -310,7 +309,7 @@ func (x applier) overridden(r *Run) bool {
 	return true
 }
 
-// noop tells the handlers that want to know what a deploy would do.
+// noop informs handlers that implement Nooper about the change that a deploy would make.
 func (x applier) noop(ctx context.Context) {
 	for _, r := range x.open() {
 		n, ok := provider.As[provider.Nooper](r.handler)

@@ -7,13 +7,14 @@ import (
 	"southbound/shared/provider"
 )
 
-// diffAnswer is what a handler said of the differences of one thing.
+// diffAnswer is the handler's answer about the differences of one thing.
 type diffAnswer struct {
 	diff map[string]diff.Diff
 	err  error
 }
 
-// differs returns the handler of a run as one that compares by itself, if it is to be asked.
+// differs returns the handler of a run as a Differ, if the handler compares things and has to be
+// asked.
 func differs(r *Run) (provider.Differ, bool) {
 	if r.want.Purged || !r.seen.Exists {
 		return nil, false
@@ -21,10 +22,10 @@ func differs(r *Run) (provider.Differ, bool) {
 	return provider.As[provider.Differ](r.handler)
 }
 
-// diffAll asks the handler for the differences of all runs in one call: each is quick, and to make
-// a call costs more than most of them. If the call fails, each is asked for by itself later on, and
-// it is found out then which one hangs or panics. A handler that says by itself what is canonical
-// is asked that before, and so one by one.
+// diffAll asks the handler for the differences of all runs in one call, since the overhead of a
+// call exceeds the time of most comparisons. If the call fails, diffOne later asks for each run
+// separately, and finds the run that hangs or panics. A handler that is a Canonicaliser is asked
+// for canonical values first, and so run by run.
 func (x comparer) diffAll(ctx context.Context, runs []*Run) {
 	var asked []*Run
 	for _, r := range runs {
@@ -54,8 +55,8 @@ func (x comparer) diffAll(ctx context.Context, runs []*Run) {
 	}
 }
 
-// diffOne returns what the handler says of one run's differences; false: it did not answer, and the
-// run has ended.
+// diffOne returns the handler's answer about the differences of one run; false: it did not answer,
+// and the run has ended.
 func (x comparer) diffOne(r *Run, d provider.Differ, desired map[string]any) (diffAnswer, bool) {
 	if r.diffed != nil {
 		return *r.diffed, true

@@ -18,47 +18,48 @@ import (
 )
 
 // Executor calls handlers for runs of one type, in three phases: it reads (reader), compares
-// (comparer) and acts (applier). It knows nothing of schedules, so that dry runs and discovery use
-// it as well.
+// (comparer) and acts (applier). It does not depend on schedules, so dry runs and discovery use it
+// as well.
 type Executor struct {
 	Runner *Runner
-	Runs   []*Run // what was not carried out is taken out
+	Runs   []*Run // runs that are not carried out are removed
 	Dry    bool   // stop before acting
-	// Strict says what is done when a handler reports values that are not as it declares them.
+	// Strict decides how to treat values from a handler that contradict its declaration.
 	Strict provider.Strictness
-	// Scheduled, when not nil, says what else of a type is to be read in this session; without it,
-	// every thing is read by itself.
+	// Scheduled, when not nil, returns the other resources of a type that this session will read.
+	// Without it, every thing is read individually.
 	Scheduled func(typ string) []resource.ID
-	// Late, when not nil, reports that nothing more is to be read: what was not is not carried out.
+	// Late, when not nil, reports that the time to read is over: runs that have not been read are
+	// not carried out.
 	Late func() bool
-	// Seen, when not nil, is called once everything is read.
+	// Seen, when not nil, is called when all runs have been read.
 	Seen func(ctx context.Context, runs []*Run) error
-	// Mark records what has to be known of a run if it ends in the middle, such as that a create
-	// begins; false means that it must not go on.
+	// Mark records the data about a run that is needed if it is interrupted, such as the token of a
+	// create. false means that the run must not go on.
 	Mark func(ctx context.Context, r *Run) (bool, error)
-	// Cover, when not nil, sees to it that the lane is held for as long as a call may take. When it
-	// fails, nothing more is called.
+	// Cover, when not nil, ensures that the lane is held for as long as a call may take. If it
+	// fails, no further call is made.
 	Cover func(ctx context.Context, limit time.Duration) error
 
-	lost   error // what cover said
-	broken error // what went wrong with the store between two calls of one run
+	lost   error // the error of Cover
+	broken error // the error of the store between two calls of one run
 }
 
 // The phases of an executor.
 type (
-	// reader finds out what there is.
+	// reader reads the things.
 	reader struct{ *Executor }
-	// comparer decides what has to be done about that.
+	// comparer decides which changes they need.
 	comparer struct{ *Executor }
-	// applier does it.
+	// applier makes these changes.
 	applier struct{ *Executor }
 )
 
-// LaneLost reports whether the lane could not be held any longer.
+// LaneLost reports whether the lane could no longer be held.
 func (x *Executor) LaneLost() bool { return x.lost != nil }
 
-// Execute gives each run its outcome. A run that was not carried out, because the caller gave up,
-// its create must not begin or the lane could not be held, has none.
+// Execute gives each run its outcome. A run has no outcome if it was not carried out: the caller
+// gave up, its create must not begin, or the lane was lost.
 func (x *Executor) Execute(ctx context.Context) error {
 	if err := x.observeAll(ctx); err != nil {
 		return err
@@ -90,7 +91,7 @@ func (x *Executor) Execute(ctx context.Context) error {
 	return x.stopped()
 }
 
-// observeAll finds out what there is of each run.
+// observeAll reads the thing of each run.
 func (x *Executor) observeAll(ctx context.Context) error {
 	open, read := x.open(), reader{x}
 	if err := read.recall(ctx, open); err != nil {
@@ -111,7 +112,7 @@ func (x *Executor) observeAll(ctx context.Context) error {
 	return nil
 }
 
-// begin has recorded what must be before runs act, and returns those that may.
+// begin records the data that is needed before runs act, and returns the runs that may act.
 func (x *Executor) begin(ctx context.Context) ([]*Run, error) {
 	var todo []*Run
 	for _, r := range x.open() {
@@ -131,8 +132,8 @@ func (x *Executor) begin(ctx context.Context) ([]*Run, error) {
 	return todo, nil
 }
 
-// stopped ends what the lane was lost for: a run that has acted has failed, and any other has not
-// taken place.
+// stopped ends the runs after the lane was lost: a run that has acted has failed; any other run did
+// not take place.
 func (x *Executor) stopped() error {
 	for _, r := range x.open() {
 		if x.lost != nil && r.Acted {
@@ -142,7 +143,8 @@ func (x *Executor) stopped() error {
 	return x.lost
 }
 
-// drop leaves out a run that is not carried out. The list is copied, as the caller has it too.
+// drop returns the runs without one that is not carried out. The list is copied, since the caller
+// holds it too.
 func drop(runs []*Run, r *Run) []*Run {
 	return slices.DeleteFunc(slices.Clone(runs), func(o *Run) bool { return o == r })
 }
@@ -158,9 +160,9 @@ func (x *Executor) open() []*Run {
 	return out
 }
 
-// call runs f for one resource within its time limit and returns its answer; when the handler hangs
+// call runs f for one resource within its time limit and returns its answer. If the handler hangs
 // or panics, the run ends and ok is false. A call that was left behind may still be running: it
-// writes to a value of its own, and to the old host, which nobody reads any more.
+// writes to a value of its own, and to the old host, which is no longer read.
 func call[T any](
 	ctx context.Context,
 	x *Executor,
@@ -180,8 +182,8 @@ func call[T any](
 	return answer, false
 }
 
-// within makes one call of a handler, for which the lane is held long enough. A run makes several,
-// and each may take as long as the limit.
+// within makes one call of a handler, for which the lane is held long enough. A run makes several
+// calls, and each of them may take as long as the limit.
 func (x *Executor) within(
 	ctx context.Context,
 	limit time.Duration,
@@ -193,7 +195,7 @@ func (x *Executor) within(
 	if x.lost != nil {
 		return x.lost
 	}
-	if x.Dry { // nobody waits for what only looks
+	if x.Dry { // a dry run ends with its caller
 		if err := ctx.Err(); err != nil {
 			return fault.Wrap(fault.KindOf(context.Cause(ctx)), "", context.Cause(ctx))
 		}
@@ -210,7 +212,7 @@ func (x *Executor) within(
 	return x.Runner.Caller.Call(ctx, limit, f)
 }
 
-// limit is how long one call may take.
+// limit returns how long one call may take.
 func (x *Executor) limit(r *Run) time.Duration {
 	if t, ok := provider.As[provider.Timeouter](r.handler); ok {
 		if d := t.CallTimeout(r.want); d > 0 {
@@ -223,7 +225,7 @@ func (x *Executor) limit(r *Run) time.Duration {
 	return schema.DefaultTimeout
 }
 
-// fail ends a run by an error of its handler.
+// fail ends a run with an error of its handler.
 func (x *Executor) fail(r *Run, err error) {
 	var fe *fault.Error
 	r.absent = errors.Is(err, provider.ErrUnavailable) || fault.Is(err, fault.Unavailable)
@@ -260,8 +262,8 @@ func (x *Executor) fail(r *Run, err error) {
 	}
 }
 
-// find asks the handler what became of a create that was begun and not recorded. If the handler
-// cannot tell, a person has to.
+// find asks the handler for the outcome of a create that was begun and not recorded. If the handler
+// cannot determine it, a person has to decide.
 func (x reader) find(ctx context.Context, r *Run) {
 	ask := func(why string) {
 		r.NeedsPerson = true

@@ -13,60 +13,62 @@ import (
 	"southbound/shared/schema"
 )
 
-// maxListed bounds how many bytes a session keeps of lists. What does not fit is read by itself.
+// maxListed bounds how many bytes a session keeps of lists. A resource that does not fit is read
+// individually.
 const maxListed = 64 << 20
 
-// Lists is what a session knows from lists of all that exists: each is read once, and not once a
-// batch. What happens in the session is counted, so that it can be told what a list may have
-// missed.
+// Lists is a session's cache of lists of all existing things, so that each list is read once per
+// session and not once per batch. It counts the events of the session, from which it follows
+// whether a list may be outdated.
 type Lists struct {
 	mu      sync.Mutex
 	count   int64
-	kept    map[string]*listed    // by type, or by what a handler calls it
-	changed map[resource.ID]int64 // when this session changed a resource since it has lists
-	moved   int64                 // when resources may have come from other lanes
+	kept    map[string]*listed    // by type, or by the key of a handler
+	changed map[resource.ID]int64 // the count at which this session last changed it
+	moved   int64                 // the count at which resources may have come from other lanes
 	tickets []learned             // oldest first
 	wave    learned
 	size    int
 }
 
-// listed is one list.
+// listed is one list: read by a session, or built by a handler.
 type listed struct {
 	count  int64
 	began  time.Time
 	failed bool
-	// Of a list that a handler makes: closed when that is over, and then what came of it.
+	// made, value and whole belong to a list that a handler builds: made is closed at the end of
+	// the build, and value and whole hold its result.
 	made  chan struct{}
 	value any
 	whole bool
-	// found has a member for each resource that was to be looked for and was not left out for its
-	// size; nil: it was not found.
+	// found has a member for each resource that the list was searched for, unless it was left out
+	// for its size; nil: the resource was not found.
 	found map[resource.ID]map[string]any
 	size  int
-	gone  bool // nobody uses it any more
+	gone  bool // the list is no longer in use
 }
 
-// learned is when a session first saw a ticket, or the number of a wave.
+// learned is the count at which a session first saw a ticket or a wave.
 type learned struct{ ticket, count int64 }
 
-// Need says how new a list has to be for a run: begun after something that was counted, and after a
-// time that another process has recorded.
+// Need is the required freshness of a list: it has to begin after a counted event, and after a time
+// that another process has recorded.
 type Need struct {
 	Count int64
 	At    time.Time
 }
 
-// maxLearned bounds how exactly it is remembered when tickets were learned.
+// maxLearned bounds the number of tickets whose counts are remembered.
 const maxLearned = 16
 
-// tick counts something that has happened. The caller holds mu.
+// tick counts an event. The caller holds mu.
 func (l *Lists) tick() int64 {
 	l.count++
 	return l.count
 }
 
-// Learn notes which tickets and which wave are known from now on. Who gave them may want to
-// know what has become of things since, so that older lists do not serve them.
+// Learn records that the session has seen a ticket and a wave. The process that gave the ticket may
+// want to see changes up to that time, so older lists do not serve runs for it.
 func (l *Lists) Learn(ticket, epoch int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,15 +80,16 @@ func (l *Lists) Learn(ticket, epoch int64) {
 	}
 	l.tickets = append(l.tickets, learned{ticket, l.tick()})
 	if len(l.tickets) > maxLearned {
-		l.tickets = l.tickets[1:] // what the first stood for counts as learned with the next
+		l.tickets = l.tickets[1:] // the next ticket stands in for the dropped one
 	}
 }
 
-// NeededFor returns how new a list has to be for a ticket, or for a wave.
+// NeededFor returns the count after which a list has to begin to serve a run for a ticket, or for a
+// wave.
 func (l *Lists) NeededFor(ticket int64, waved bool) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	count := l.count // if it was not seen
+	count := l.count // for an unseen ticket
 	for _, t := range l.tickets {
 		if ticket <= t.ticket {
 			count = t.count
@@ -99,19 +102,19 @@ func (l *Lists) NeededFor(ticket int64, waved bool) int64 {
 	return count
 }
 
-// Latest returns a count that only lists serve that are still to be begun.
+// Latest returns a count that is served only by lists that begin later.
 func (l *Lists) Latest() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.count
 }
 
-// didChange notes that this session has changed a resource.
+// didChange records that this session has changed a resource.
 func (l *Lists) didChange(id resource.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.kept) == 0 {
-		return // lists that are still to come show it
+		return // later lists will show the change
 	}
 	if l.changed == nil {
 		l.changed = map[resource.ID]int64{}
@@ -119,29 +122,30 @@ func (l *Lists) didChange(id resource.ID) {
 	l.changed[id] = l.tick()
 }
 
-// ChangedAt returns when this session changed a resource, 0 if it has not since it has lists.
+// ChangedAt returns the count at which this session changed a resource; 0: it has not since it has
+// lists.
 func (l *Lists) ChangedAt(id resource.ID) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.changed[id]
 }
 
-// Move notes that there is another graph, by which resources may have come from lanes in which
-// other sessions have changed them.
+// Move records that the graph has changed, so that resources may have come from other lanes, in
+// which other sessions have changed them.
 func (l *Lists) Move() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.moved = l.tick()
 }
 
-// MovedAt returns when Move was last called; 0: never.
+// MovedAt returns the count of the last call of Move; 0: there was none.
 func (l *Lists) MovedAt() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.moved
 }
 
-// begin notes the start of a list, which takes the place of an older one.
+// begin registers a new list under a key and discards an older one.
 func (l *Lists) begin(key string, now time.Time) *listed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +165,7 @@ func (l *Lists) beginLocked(key string, now time.Time) *listed {
 	return out
 }
 
-// room takes room for a part of a list, and reports whether there is any.
+// room reserves space for a part of a list, and reports whether there is enough.
 func (l *Lists) room(of *listed, size int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,14 +177,14 @@ func (l *Lists) room(of *listed, size int) bool {
 	return true
 }
 
-// get returns a list that was read before, nil if there is none.
+// get returns the list of a key; nil if there is none.
 func (l *Lists) get(key string) *listed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.kept[key]
 }
 
-// drop forgets a list.
+// drop removes a list.
 func (l *Lists) drop(key string, of *listed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,13 +195,14 @@ func (l *Lists) drop(key string, of *listed) {
 	}
 }
 
-// serves reports whether a list is new enough. Of equal times it cannot be told which came first.
+// serves reports whether a list is fresh enough. A list that began at the same time as n.At does
+// not serve, since their order is unknown.
 func (l *listed) serves(n Need) bool {
 	return l.count > n.Count && (n.At.IsZero() || l.began.After(n.At))
 }
 
-// Listed implements provider.ListKeeper. One call makes a list, and who asks for it meanwhile
-// waits: of a list that is not whole, all that it lacks would seem to be absent.
+// Listed implements provider.ListKeeper. One call builds a list, and concurrent calls for it wait:
+// in a list that is not complete, the missing things would appear to be absent.
 func (h *host) Listed(ctx context.Context, key string,
 	build func() (any, int, error)) (any, error) {
 	n := h.need
@@ -212,13 +217,14 @@ func (h *host) Listed(ctx context.Context, key string,
 			if list.whole {
 				return list.value, nil
 			}
-		case <-ctx.Done(): // whoever makes it may have been left behind
+		case <-ctx.Done(): // the handler that builds it may have been left behind
 			return nil, fault.Wrap(fault.KindOf(ctx.Err()), "wait for a list", ctx.Err())
 		}
 	}
 }
 
-// claim returns a list that is new enough, made or being made, or one that the caller has to make.
+// claim returns a list that is fresh enough, complete or being built, or a new one that the caller
+// has to build.
 func (l *Lists) claim(key string, n Need, now time.Time) (list *listed, mine bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -230,8 +236,8 @@ func (l *Lists) claim(key string, n Need, now time.Time) (list *listed, mine boo
 	return out, true
 }
 
-// make makes a list. One that fails, also by a panic, or for which there is no room, is not kept;
-// who waits for the latter has it, and for the former makes another.
+// make builds a list. A list whose build fails or panics is not kept, and a waiting call builds
+// another. A list that does not fit is not kept either, but waiting calls get it.
 func (l *Lists) make(key string, of *listed, build func() (any, int, error)) (any, error) {
 	defer close(of.made)
 	kept := false
@@ -248,10 +254,11 @@ func (l *Lists) make(key string, of *listed, build func() (any, int, error)) (an
 	return v, err
 }
 
-// readList reads runs from the handler's list of all that exists, which the session keeps. What the
-// list lacks is absent and is not asked for again. What the list does not show to be as wanted is
-// read by itself, since a list does not know what a resource asks for; so is what the session has
-// changed since. It returns false if there is no list; then each thing has to be read by itself.
+// readList reads runs from the handler's list of all existing things, which the session keeps. A
+// resource that the list lacks is absent and is not read again. A resource is read individually if
+// the list does not show it as wanted, since a list does not know the attributes that a resource
+// sets. The same applies to a resource that the session has changed since. readList returns false
+// if there is no list; then each resource has to be read individually.
 func (x reader) readList(ctx context.Context, runs []*Run) bool {
 	lister, ok := provider.As[provider.Lister](handlerOf(runs))
 	if !ok {
@@ -287,8 +294,7 @@ func (x reader) readList(ctx context.Context, runs []*Run) bool {
 	return true
 }
 
-// listFor returns the list that the session has for runs of one type, and for which of them it is
-// too old.
+// listFor returns the session's list for runs of one type, and the runs for which it is too old.
 func (x reader) listFor(runs []*Run) (*listed, map[*Run]bool) {
 	list := runs[0].host.lists.get(runs[0].typ.Name)
 	old := map[*Run]bool{}
@@ -300,8 +306,8 @@ func (x reader) listFor(runs []*Run) (*listed, map[*Run]bool) {
 	return list, old
 }
 
-// list reads the list of a type, and keeps of it what concerns this lane. If that fails, the
-// session does not try again, and says so once.
+// list reads the list of a type, and keeps the resources of this lane. If that fails, the session
+// logs one warning and does not try again.
 func (x reader) list(ctx context.Context, lister provider.Lister, runs []*Run) *listed {
 	first := runs[0]
 	kept := first.host.lists
@@ -317,7 +323,7 @@ func (x reader) list(ctx context.Context, lister provider.Lister, runs []*Run) *
 		found map[resource.ID]map[string]any
 		err   error
 	}
-	said := make(chan answer, 1) // a call that was left behind may still answer
+	said := make(chan answer, 1) // buffered: a call that was left behind may still answer
 	at := x.listContext(ctx, first)
 	err := x.within(ctx, x.batchLimit(runs), func(ctx context.Context) {
 		var a answer
@@ -338,7 +344,7 @@ func (x reader) list(ctx context.Context, lister provider.Lister, runs []*Run) *
 	return into
 }
 
-// listContext returns the context of a list, which is for no resource.
+// listContext returns the context of a list, which belongs to no single resource.
 func (x reader) listContext(ctx context.Context, r *Run) *provider.Context {
 	nobody := anyOf(r.typ, r.res.Agent)
 	return provider.NewContext(
@@ -354,7 +360,7 @@ func (x reader) listContext(ctx context.Context, r *Run) *provider.Context {
 	)
 }
 
-// anyOf is the id that stands for all resources of a type on an agent.
+// anyOf returns the id that stands for all resources of a type on an agent.
 func anyOf(typ *schema.Compiled, agent string) resource.ID {
 	keys := make([]resource.Key, 0, len(typ.Namevars()))
 	for _, name := range typ.Namevars() {
@@ -363,8 +369,8 @@ func anyOf(typ *schema.Compiled, agent string) resource.ID {
 	return resource.NewID(typ.Name, agent, keys...)
 }
 
-// collect reads a list and keeps what is wanted of it. What there is no room for is left out, as if
-// it had not been looked for.
+// collect reads a list and keeps the wanted resources of it. If there is no room for a resource,
+// collect removes it from the result, as if the list had not been searched for it.
 func collect(
 	ctx *provider.Context,
 	l provider.Lister,
@@ -390,7 +396,7 @@ func collect(
 	})
 }
 
-// listFailed says that a list cannot be used, unless it is the caller or the lane that has ended.
+// listFailed logs that a list cannot be used, unless the caller gave up or the lane was lost.
 func (x reader) listFailed(ctx context.Context, r *Run, of *listed, err error) {
 	kept := r.host.lists
 	kept.drop(r.typ.Name, of)

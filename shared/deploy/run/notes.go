@@ -12,8 +12,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// identityOf returns what is only reported of a thing, in the form that notes have: by that an old
-// one is told from a new one.
+// identityOf returns the read-only attributes of a thing, in the form that notes have. They
+// distinguish an old thing from a new one.
 func (r *Run) identityOf(observed map[string]any) map[string]any {
 	out := map[string]any{}
 	for i := range r.typ.Attributes {
@@ -28,8 +28,8 @@ func (r *Run) identityOf(observed map[string]any) map[string]any {
 	return out
 }
 
-// old returns the things that are still to be deleted: those that the notes name and that is not
-// what was read.
+// old returns the things that are still to be deleted: the things in the notes, except for the
+// thing that was read.
 func (r *Run) old() []map[string]any {
 	if len(r.notes.Old) == 0 {
 		return nil
@@ -41,8 +41,8 @@ func (r *Run) old() []map[string]any {
 	)
 }
 
-// witness identifies what a resource says of an attribute and how its agent is reached. Of a secret
-// it knows the name and the version only.
+// witness returns a digest of the intended value of an attribute and of how its agent is reached.
+// For a secret, it covers only the name and the version.
 func (t *task) witness(attribute string) string {
 	value, err := resource.CanonicalValue(
 		map[string]any{
@@ -52,7 +52,7 @@ func (t *task) witness(attribute string) string {
 		},
 	)
 	if err != nil {
-		return "" // never the witness of what was written: it is written once more
+		return "" // never equal to a stored witness: the attribute is written again
 	}
 	sum := sha256.Sum256(value)
 	return hex.EncodeToString(sum[:16])
@@ -70,8 +70,8 @@ func (t *task) writeOnly() []string {
 	return out
 }
 
-// unwritten adds to the differences the write-only attributes that were not written as they are
-// wanted.
+// unwritten adds write-only attributes to the differences whose intended values have not been
+// written.
 func (r *Run) unwritten() {
 	for _, name := range r.writeOnly() {
 		if w := r.witness(name); w != "" && r.notes.Written[name] == w {
@@ -87,7 +87,7 @@ func (r *Run) unwritten() {
 // written returns the notes of a run that ended well.
 func (r *Run) written() []byte {
 	n := state.Notes{}
-	if r.ReportOnly { // it has only been compared
+	if r.ReportOnly { // it was only compared
 		n.Left = r.notes.Left
 	}
 	if names := r.writeOnly(); len(names) > 0 && !r.want.Purged {
@@ -99,19 +99,23 @@ func (r *Run) written() []byte {
 	return n.Encode()
 }
 
-// note completes what has to be stored before a run acts, and reports whether it is something: the
-// token of a create whose outcome could not be told from the real thing, what it replaces, facts that
-// the handler remembers, and that nobody knows any more what was written.
+// note completes the data that has to be stored before a run acts, and reports whether there is
+// any. This data is:
+//
+//   - the token of a create whose outcome cannot be read from the real thing
+//   - the things that it replaces
+//   - facts that the handler remembers
+//   - the removal of the witnesses of attributes that it will write
 func (r *Run) note() bool {
 	first := r.act == diff.Created || r.replaces && r.typ.CreateFirst
 	r.Facts = remembered(r)
 	needed := len(r.Facts) > 0
 	if r.notes.Deleting && !r.replaces && r.act != diff.Purged {
-		r.ctx = r.ctx.WithState(nil) // it is that of the delete, which has ended
+		r.ctx = r.ctx.WithState(nil) // the state belongs to the delete, which has ended
 	}
 	r.notes.Deleting = false
 	if r.typ.Assigned && first && (r.token == "" || r.found && r.replaces) {
-		r.token, needed = r.ID, true // what was found is made: another create is another
+		r.token, needed = r.ID, true // the found thing is made: another create needs another token
 	}
 	if r.replaces && r.typ.CreateFirst {
 		if old := append(r.old(), r.identityOf(r.seen.Attributes)); len(old) != len(r.notes.Old) ||

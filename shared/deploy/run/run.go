@@ -22,47 +22,47 @@ type Run struct {
 	decision
 	host *host
 	ctx  *provider.Context // for the handler; see bind
-	// token identifies a create that was begun, or is to be; found says that it was looked up and
-	// that the thing was made.
+	// token identifies a create that was begun, or will be. found means that the handler looked the
+	// create up and its thing exists.
 	token string
 	found bool
 	notes state.Notes
-	// whole are the changes with values as long as they are, if the host wants them. They are never
+	// whole are the changes with values at full length, if the host asks for them. They are never
 	// stored.
 	whole map[string]diff.Diff
-	// absent: the target, or a program on it, is not there.
+	// absent means that the target, or a program on it, is missing.
 	absent bool
 }
 
-// task is what is to be run.
+// task is the input of a run.
 type task struct {
 	res     *resource.Resource // as stored, with references to secrets; nil: it cannot be read
 	want    provider.Resource  // as the handler sees it
 	typ     *schema.Compiled
 	handler provider.Handler
 	agent   resource.Agent
-	known   map[string]string // facts that the handler remembers
+	known   map[string]string // facts that the handler has remembered
 	given   Inputs
 	dry     bool
 }
 
-// decision is what was read, and what follows from it.
+// decision is the observed thing, and the change that it needs.
 type decision struct {
 	seen   provider.Observation
 	diff   map[string]diff.Diff
-	diffed *diffAnswer // of the handler, if it was asked together with others
-	act    diff.Change // what is to be done; NoChange: nothing
-	// replaces: the thing is deleted and created anew. leaves: things that were replaced before are
-	// still there.
+	diffed *diffAnswer // the handler's answer, if it was asked for several runs together
+	act    diff.Change // the change to make; NoChange: none
+	// replaces means that the thing is deleted and created again. leaves means that things that
+	// were replaced earlier still exist.
 	replaces, leaves bool
 }
 
-// Inputs are what a lane tells a run of why it runs.
+// Inputs are the reasons and conditions that a lane passes to a run.
 type Inputs struct {
-	Reload bool // something of whose changes it is notified has changed
-	Need   Need // how new the lists have to be that it is read from
+	Reload bool // a resource whose events it receives has changed
+	Need   Need // the required freshness of lists that it is read from
 	First  bool // no run of the resource has ended well before
-	Facts  bool // somebody waits for its facts
+	Facts  bool // another resource waits for its facts
 	// Released is the version in force.
 	Released int
 }
@@ -73,7 +73,7 @@ func setChanges(r *Run, diffs map[string]diff.Diff) {
 	r.addChanges(diffs)
 }
 
-// addChanges adds to how the thing differs.
+// addChanges adds differences of the thing to the changes.
 func (r *Run) addChanges(diffs map[string]diff.Diff) {
 	if r.Changes == nil {
 		r.Changes, r.whole = map[string]diff.Diff{}, map[string]diff.Diff{}
@@ -84,7 +84,7 @@ func (r *Run) addChanges(diffs map[string]diff.Diff) {
 	}
 }
 
-// Shown returns the changes as they are to be shown.
+// Shown returns the changes in the form to show.
 func (r *Run) Shown() map[string]diff.Diff {
 	if r.host.whole {
 		return r.whole
@@ -92,7 +92,7 @@ func (r *Run) Shown() map[string]diff.Diff {
 	return r.Changes
 }
 
-// Unavailable reports whether the run has ended since its target, or a program on it, is not there.
+// Unavailable reports whether the run has ended because its target, or a program on it, is missing.
 func (r *Run) Unavailable() bool { return r.Over() && r.absent }
 
 // Over reports whether the run has its outcome.
@@ -103,13 +103,13 @@ func (r *Run) End(outcome state.Status, class provider.Class, reason string) {
 	r.Outcome, r.Class, r.Reason = outcome, class, r.host.redact(reason)
 }
 
-// NewRun makes a run of what a row wants, which is known if it was decoded already, and nil
-// otherwise. The run ends at once if this program cannot run it.
+// NewRun returns a run for the intent of a row. known is the decoded intent, or nil if it was not
+// decoded yet. The run ends immediately if this program cannot run it.
 func (n *Runner) NewRun(env string, row *state.Row, known *resource.Resource, s *Session) *Run {
 	return n.newRun(begun{n.NewID(), n.Clock.Now()}, env, Wanted{row, known}, s)
 }
 
-// Wanted is a row that is to be run, and what it wants if it was decoded already.
+// Wanted is a row to run, and its intent if it was decoded already.
 type Wanted struct {
 	Row   *state.Row
 	Known *resource.Resource // nil: not decoded
@@ -127,13 +127,13 @@ func (n *Runner) NewRuns(env string, rows []Wanted, s *Session) []*Run {
 	return out
 }
 
-// begun says which run it is, and when it began.
+// begun is the id of a run and the time when it began.
 type begun struct {
 	id string
 	at time.Time
 }
 
-// made is what is made for a run: in one piece, as most have little more.
+// made holds the parts of a run in one allocation, since most runs need little more.
 type made struct {
 	run   Run
 	host  host
@@ -143,7 +143,7 @@ type made struct {
 func (n *Runner) newRun(b begun, env string, of Wanted, s *Session) *Run {
 	row, m := of.Row, &made{}
 	r := &m.run
-	r.Result, r.host, m.host.Redactor = &step.Result{}, &m.host, &m.hides // results are kept longer
+	r.Result, r.host, m.host.Redactor = &step.Result{}, &m.host, &m.hides // outlives the run
 	r.Action = state.Action{ID: b.id, Resource: row.ID, Version: row.Version,
 		Started: b.at, Change: diff.NoChange, Pack: n.Pack}
 	m.host.origin = origin{runner: n, env: env, session: s, lists: s.Lists(), id: row.ID}
@@ -183,24 +183,23 @@ func (n *Runner) newRun(b begun, env string, of Wanted, s *Session) *Run {
 	return r
 }
 
-// SetDry lets a run only look. files are those that are not stored yet; whole keeps values in
-// changes as long as they are.
+// SetDry makes a run read-only. files are files that are not stored yet; whole keeps values in
+// changes at full length.
 func (r *Run) SetDry(files map[string]state.Blob, whole bool) {
 	r.dry, r.Action.Action = true, state.ActionDryRun
 	r.host.local, r.host.whole = files, whole
 }
 
-// Intent returns what is run, as it is stored; nil if that cannot be read.
+// Intent returns the intent of the run, as it is stored; nil if it cannot be read.
 func (r *Run) Intent() *resource.Resource { return r.res }
 
-// Decided returns what is to be done, and whether that is by replacing the thing.
+// Decided returns the change to make, and whether it replaces the thing.
 func (r *Run) Decided() (what diff.Change, replaces bool) { return r.act, r.replaces }
 
-// Mark notes in a row what has to be known of the run if it ends in the middle.
+// Mark stores in a row the data about the run that is needed if it is interrupted.
 func (r *Run) Mark(row *state.Row) { row.Creating, row.Notes = r.token, r.notes.Encode() }
 
-// Reread takes from a row what is known of the thing by now: notes, and which attributes hold
-// secrets.
+// Reread updates the run from a row: notes, and the attributes that hold secrets.
 func (r *Run) Reread(row *state.Row) {
 	r.notes = state.DecodeNotes(row.Notes)
 	row.HideSecrets()
@@ -237,7 +236,7 @@ func (r *Run) Finish() *step.Result {
 	return r.Result
 }
 
-// Report ends a run: it takes into the record what the handler has said of it.
+// Report ends a run: it copies the handler's messages into the record.
 func (r *Run) Report() {
 	r.Finished = r.host.Now()
 	r.host.redactLines()
@@ -245,7 +244,7 @@ func (r *Run) Report() {
 	r.Provider, r.ProviderWhy = r.host.provider, r.host.providerWhy
 }
 
-// Bind makes the context that the handler gets.
+// Bind creates the context that the handler gets.
 func (r *Run) Bind(ctx context.Context) {
 	r.host.typ, r.host.want, r.host.dry = r.typ, r.want.Attributes, r.dry
 	r.ctx = provider.NewContext(ctx, r.host, provider.Options{ID: r.res.ID, DryRun: r.dry,

@@ -15,18 +15,18 @@ import (
 	"southbound/shared/resource"
 )
 
-// Session is the connection to an agent that runs share, with what is known of it.
+// Session is the connection to an agent that runs share, and the data about it.
 type Session struct {
 	transport any
 	connected bool
 	connErr   error
-	failedAt  time.Time     // when connErr came
-	waited    time.Duration // how long it was waited for that
+	failedAt  time.Time     // when connErr occurred
+	waited    time.Duration // how long the failed attempt took
 	agent     resource.Agent
 	lists     *Lists // while it is connected
 }
 
-// Lists returns what the session knows from lists.
+// Lists returns the lists of the session.
 func (s *Session) Lists() *Lists {
 	if s.lists == nil {
 		s.lists = &Lists{}
@@ -34,10 +34,10 @@ func (s *Session) Lists() *Lists {
 	return s.lists
 }
 
-// Tried reports whether it is connected, or has failed to be.
+// Tried reports whether the session is connected, or has failed to connect.
 func (s *Session) Tried() bool { return s.connected }
 
-// Close ends the connection, if there is one, and forgets what is known of it.
+// Close ends the connection, if there is one, and discards the data about it.
 func (s *Session) Close() {
 	if c, ok := s.transport.(io.Closer); ok && s.connected {
 		_ = c.Close()
@@ -45,7 +45,7 @@ func (s *Session) Close() {
 	s.transport, s.connected, s.connErr, s.lists = nil, false, nil, nil
 }
 
-// Follow ends a connection to where the agent is not any more.
+// Follow ends the connection if the agent has moved to another target.
 func (s *Session) Follow(agent resource.Agent) {
 	now := agent
 	now.Lanes = s.agent.Lanes
@@ -54,8 +54,8 @@ func (s *Session) Follow(agent resource.Agent) {
 	}
 }
 
-// ForgetFailure lets a connection that could not be made be tried once more, unless that was a
-// short time ago compared with how long it took: an agent that cannot be reached costs one wait,
+// ForgetFailure allows another attempt to connect after a failure. It does so only after a pause
+// that is long compared with the time of the failed attempt: an unreachable agent costs one wait,
 // and not one for each of its resources or batches.
 func (s *Session) ForgetFailure(now time.Time) {
 	if s.connErr != nil && now.Sub(s.failedAt) >= max(2*s.waited, minBetweenTries) {
@@ -63,10 +63,10 @@ func (s *Session) ForgetFailure(now time.Time) {
 	}
 }
 
-// minBetweenTries is the time between two tries to connect within one run of a lane.
+// minBetweenTries is the least time between two attempts to connect within one run of a lane.
 const minBetweenTries = 15 * time.Second
 
-// DefaultConnectLimit is how long connecting may take where the Connector does not say.
+// DefaultConnectLimit is how long connecting may take if the Connector has no limit of its own.
 const DefaultConnectLimit = time.Minute
 
 // ConnectLimit returns how long connecting to an agent may take.
@@ -77,16 +77,16 @@ func (n *Runner) ConnectLimit(a resource.Agent) time.Duration {
 	return DefaultConnectLimit
 }
 
-// Connect opens the agent's connection, unless the session of the run has it or has failed to open
-// it, and lets it replace the handler where it runs handlers elsewhere. The run ends if it cannot
-// be.
+// Connect opens the agent's connection, unless the run's session has opened it or has failed to. If
+// the connection runs handlers remotely, it replaces the handler. The run ends if the agent cannot
+// be reached.
 func (n *Runner) Connect(ctx context.Context, r *Run, agent resource.Agent) {
 	s := r.host.session
 	if agent.Name == "" {
 		agent = model.LocalAgent(r.res.Agent)
 	}
 	if r.typ != nil &&
-		!r.typ.Reached(agent.Transport) { // of a version that was stored before that was checked
+		!r.typ.Reached(agent.Transport) { // a version that was stored before this check existed
 		r.End(
 			state.StatusUnavailable,
 			state.ClassRefused,
@@ -121,8 +121,8 @@ func (n *Runner) Connect(ctx context.Context, r *Run, agent resource.Agent) {
 	r.handler = h
 }
 
-// open connects a session, unless it is connected or has failed to, and tries the connection out
-// where it can be.
+// open connects a session, unless it is connected or has failed to connect. It verifies the
+// connection if the transport supports that.
 func (n *Runner) open(ctx context.Context, s *Session, agent resource.Agent) {
 	if s.connected {
 		return
@@ -141,8 +141,8 @@ func (n *Runner) open(ctx context.Context, s *Session, agent resource.Agent) {
 	s.waited = s.failedAt.Sub(began)
 }
 
-// unreached tries a connection out with which a call has failed, and returns why it is lost. What
-// else is to run with it is not called then.
+// unreached verifies a connection after a failed call, and returns the error if the connection is
+// lost. Then no other run makes calls over it.
 func (x *Executor) unreached(r *Run) error {
 	s := r.host.session
 	v, ok := s.transport.(provider.Verifier)
@@ -152,7 +152,7 @@ func (x *Executor) unreached(r *Run) error {
 	began, said := x.Runner.Clock.Now(), make(chan error, 1)
 	if x.within(r.ctx.Context, x.Runner.ConnectLimit(s.agent),
 		func(ctx context.Context) { said <- v.Verify(ctx) }) != nil {
-		return nil // nothing is known
+		return nil // the state of the connection is unknown
 	}
 	if s.connErr = <-said; s.connErr != nil {
 		s.failedAt = x.Runner.Clock.Now()
@@ -161,8 +161,8 @@ func (x *Executor) unreached(r *Run) error {
 	return s.connErr
 }
 
-// unreachable is the class of what cannot be run because its agent is not reached: refused when
-// that will not pass by itself.
+// unreachable returns the class of a run whose agent cannot be reached: refused if a retry cannot
+// help.
 func unreachable(err error) provider.Class {
 	class := provider.ClassOf(err)
 	refused := class == state.ClassTerminal || class == state.ClassNeedsChange ||
@@ -176,7 +176,7 @@ func unreachable(err error) provider.Class {
 // hinted returns the text of an error and its hint.
 func hinted(err error) string {
 	text, hint := err.Error(), fault.HintOf(err)
-	if hint == "" || strings.HasSuffix(text, hint) { // a handler may have said it already
+	if hint == "" || strings.HasSuffix(text, hint) { // the handler may have added the hint already
 		return text
 	}
 	return text + "; " + hint
