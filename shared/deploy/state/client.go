@@ -9,11 +9,11 @@ import (
 )
 
 // LeaseMargin is how long a lease outlasts the work it is taken for. A holder known to be dead is
-// replaced at once, so it only bounds the wait where that cannot be known.
+// replaced immediately, so the margin only bounds the wait for holders whose death cannot be known.
 const LeaseMargin = 15 * time.Second
 
-// Client uses the ports of a home on behalf of a process, in the way of the whole engine: it tries
-// again what is unavailable for a moment, waits for leases, and reads rows in pages.
+// Client uses the ports of a home on behalf of a process, by the conventions of the engine: it
+// retries operations that are temporarily unavailable, waits for leases, and reads rows in pages.
 type Client struct {
 	State    State
 	Notifier Notifier
@@ -26,7 +26,7 @@ type Client struct {
 	Page  int // rows of an environment that are read at a time
 }
 
-// Notify sends notices and ignores failures: a sweep notifies again of whatever is left.
+// Notify sends notices and ignores failures: a sweep sends notices again for remaining work.
 func (c *Client) Notify(ctx context.Context, env string, notices []Notice) {
 	if len(notices) > 0 {
 		_ = c.Notifier.Notify(ctx, env, notices)
@@ -54,8 +54,8 @@ func (c *Client) Acquire(ctx context.Context, env, key string, span time.Duratio
 	return lease, err
 }
 
-// awayFor is for how long a store may be unavailable before who waits for a lease is told. To wait
-// for whoever has the lease ends by itself; this need not.
+// awayFor is how long a store may be unavailable before a wait for a lease fails. A wait for the
+// holder of a lease ends when the lease expires; a store may stay unavailable.
 const awayFor = time.Minute
 
 // AcquireUnless is Acquire that gives up, with false, when it is late.
@@ -87,19 +87,19 @@ func (c *Client) AcquireUnless(ctx context.Context, env, key string, span time.D
 	}
 }
 
-// AtWork reports whether somebody holds a lease who may still be at work. That of who has ended may
-// have a while to go.
+// AtWork reports whether the holder of a lease may still be at work. The lease of a process that
+// has ended may not have expired yet.
 func (c *Client) AtWork(l *Lease) bool {
 	return l.Holder != "" && l.Until.After(c.Clock.Now()) && (c.Ended == nil || !c.Ended(l.Holder))
 }
 
-// Release gives a lease back. If that fails, the lease expires.
+// Release releases a lease. If that fails, the lease expires.
 func (c *Client) Release(ctx context.Context, env string, l Lease) {
 	ctx = context.WithoutCancel(ctx)
 	_ = c.Retry(ctx, func() error { return c.State.Release(ctx, env, l) })
 }
 
-// Rows returns rows by id; there is none for what is not known.
+// Rows returns rows by id; an unknown id has no row.
 func (c *Client) Rows(
 	ctx context.Context,
 	env string,
@@ -181,8 +181,8 @@ func (c *Client) Version(ctx context.Context, env Env, number int) (Version, err
 		WithHint("the state was changed by something else; restore it from a copy")
 }
 
-// FindVersion returns a version that somebody asks for by its number; NotFound when it is not
-// stored, or not any more.
+// FindVersion returns the version with a number that a user gave; NotFound if it is not stored, or
+// no longer stored.
 func (c *Client) FindVersion(ctx context.Context, env Env, number int) (Version, error) {
 	unknown := fault.New(fault.NotFound, "read version", "there is no version %d", number).
 		WithHint("`southbound versions` lists them")
@@ -199,7 +199,7 @@ func (c *Client) FindVersion(ctx context.Context, env Env, number int) (Version,
 	return vs[0], nil
 }
 
-// WithStatus returns the resources that have a status; nil if none is asked for.
+// WithStatus returns the resources that have a status; nil if status is empty.
 func (c *Client) WithStatus(
 	ctx context.Context,
 	env string,

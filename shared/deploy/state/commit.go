@@ -15,34 +15,35 @@ type Guard struct {
 
 // Commit is one write of a planner or of a lane's worker. It applies whole or not at all, with two
 // exceptions: rows whose Rev has changed are left out and returned, and Next may be refused. A
-// store that writes a large commit in steps may learn of a conflict only after it
-// has counted the row as checked and dropped entries of the outbox.
+// store that writes a large commit in steps may detect a conflict late. By then it may have counted
+// the row as checked and removed outbox entries.
 //
-// Large: it is all that one transaction writes, and applies as one.
+// Large: it holds all that one transaction writes and applies as one.
 type Commit struct {
 	// Guard must still hold, else Fenced and nothing is applied.
 	Guard Guard
-	// Rows to write, in an order in which a prefix makes sense. Rev is the revision read; 0: the
-	// row must not exist, and gets FirstRev. Other rows that are written get Rev+1. The Body of a
-	// row that exists is written only with Plan: results never change what is wanted.
+	// Rows are the rows to write, in an order in which a prefix makes sense. Rev is the revision
+	// that was read; 0: the row must not exist, and gets FirstRev. Other rows that are written get
+	// Rev+1. The Body of an existing row is written only with Plan: a result never changes the
+	// intent.
 	Rows []Row
 	// Checked are rows that were checked in wave Epoch. They count as checked even if their Rev has
-	// changed since, but for those among Rows that conflict (see Counted): nothing is recorded of
-	// these yet.
+	// changed since. The exception are conflicting rows among Rows (see Counted): no result of
+	// these is recorded yet.
 	Checked []resource.ID
 	Epoch   int64
-	// Actions of rows that conflict are stored too: they did happen.
+	// Actions of rows that conflict are stored too, since the runs took place.
 	Actions []Action
-	// AddOutbox are entries to add to the outbox. DropOutbox are removed, unless a row conflicts:
-	// what they ask for is then not all written. An entry that is in both is there only as long as
-	// that.
+	// AddOutbox are entries to add to the outbox. DropOutbox are ids of entries to remove. If a row
+	// conflicts, no entry is removed, since the work that the entries request is not completely
+	// written. An entry in both lists is stored only in that case.
 	AddOutbox  []Outbox
 	DropOutbox []string
 	// Parameters are parameters and facts to write, each whole; DropParameters are removed, and
 	// absent ones are not an error.
 	Parameters     []Parameter
 	DropParameters []ParameterKey
-	// Plan says that the schedule changes: PlanSeq grows.
+	// Plan means that the schedule changes: PlanSeq grows.
 	Plan bool
 	// Env, when not nil, replaces the environment when its Rev still fits; Conflict, and nothing
 	// applied, otherwise. Its PlanSeq and Halted are not written.
@@ -58,10 +59,10 @@ type Commit struct {
 	DropAgents []string
 	// Until prolongs the lease; zero leaves it.
 	Until time.Time
-	// Next are the rows that the holder starts now. They replace the lease's Running, and are
+	// Next are the rows that the holder starts now. They replace the lease's Running. They are
 	// accepted only while the environment is not halted, the agent is not paused and PlanSeq still
-	// is SeenPlan; when they are refused, Running stays as it was. An empty Next ends what runs:
-	// all but the rows of this commit that conflict, of which nothing is recorded yet (see
+	// equals SeenPlan. If they are refused, Running stays as it was. An empty Next removes all rows
+	// from Running but the conflicting rows of this commit, whose results are not recorded yet (see
 	// StillRunning).
 	Next     []resource.ID
 	SeenPlan int64
@@ -69,9 +70,9 @@ type Commit struct {
 	WaveDone int64
 }
 
-// FirstRev is the revision of rows that are new with a commit. A planner's is one that no row of
-// that id has had before its lease. Whoever still runs what was let go of since, and has come back,
-// holds a revision that fits no more.
+// FirstRev is the revision of rows that are new with a commit. The FirstRev of a planner is a
+// revision that no row of that id had before the planner's lease. A worker may still run a resource
+// that was forgotten and has been added again since: its revision no longer fits.
 func (c *Commit) FirstRev() int64 {
 	if c.Guard.Key != PlanKey {
 		return 1
@@ -79,19 +80,19 @@ func (c *Commit) FirstRev() int64 {
 	return c.Guard.Fence<<20 + 1
 }
 
-// Committed is what came of a Commit.
+// Committed is the result of a Commit.
 type Committed struct {
 	// Conflicts are the rows that were left out, as they are now; a row that is gone has Rev 0.
 	Conflicts []Row
-	// Started says that Next was accepted.
+	// Started means that Next was accepted.
 	Started bool
 	Paused  bool // the agent is paused or the environment halted
 	PlanSeq int64
 }
 
-// StillRunning returns what a commit without Next leaves of a lease's Running: the rows that
-// conflict with it, in their order. Until another commit says what became of them, whoever takes
-// the lane over must know that they were run.
+// StillRunning returns the part of a lease's Running that a commit without Next keeps: the rows
+// that conflict with it, in their order. Until another commit records their results, the next
+// worker of the lane must know that they were run.
 func StillRunning(running []resource.ID, conflicts []Row) []resource.ID {
 	var out []resource.ID
 	for _, id := range running {
@@ -112,34 +113,34 @@ func Counted(checked []resource.ID, conflicts []Row) []resource.ID {
 	})
 }
 
-// Outbox is work that follows from a commit and must not be lost.
+// Outbox is an entry for work that follows from a commit and must not be lost.
 type Outbox struct {
-	ID   string // the same if the same commit is written again, so that there is one entry then
+	ID   string // the same if the same commit is written again, so that only one entry exists
 	Kind OutboxKind
-	// Of is the resource it is about.
+	// Of is the resource that the entry concerns.
 	Of resource.ID
-	// To, of an event, is the one resource to tell, since Of has been purged and is in no graph any
-	// more. "": the dependants of Of.
+	// To, of an event, is the only resource to notify, since Of has been purged and is no longer in
+	// a graph. "": the dependants of Of.
 	To resource.ID
-	// when the change or the recovery was; a row that has run since is not concerned
+	// time of the change or the recovery; a row that has run since is not affected
 	At       time.Time
-	Priority Priority // of what is scheduled because of it
-	// Ticket is the one with which its resource ran, 0 for one that a wave asked for. What was
-	// scheduled no earlier was claimed by somebody who knew of that, and so runs after it.
+	Priority Priority // of the rows that are scheduled because of it
+	// Ticket is the ticket of the run of Of; 0: a wave asked for the run. A worker that claimed a
+	// row with the same ticket or a later one knew of that run, so the row ran after it.
 	Ticket int64
 }
 
-// OutboxKind says what follows.
+// OutboxKind is the kind of work that follows.
 type OutboxKind string
 
-// What can follow from a commit.
+// The kinds of work that can follow from a commit.
 const (
-	OutboxRecovered OutboxKind = "recovered" // wake those that were skipped because of it
-	OutboxEvent     OutboxKind = "event"     // tell direct dependants
-	// a fact or parameter is known now: resolve what waits for it
+	OutboxRecovered OutboxKind = "recovered" // wake rows that were skipped because of it
+	OutboxEvent     OutboxKind = "event"     // notify direct dependants
+	// a fact or parameter is known now: resolve the rows that wait for it
 	OutboxFact OutboxKind = "fact"
-	// a run that another had overtaken did something: check the resource once more
+	// a run changed the thing after its result had become stale: check the resource again
 	OutboxAgain OutboxKind = "again"
-	// what is stored of it cannot be read: take it from the version once more
+	// its stored row cannot be read: restore it from the version
 	OutboxDamaged OutboxKind = "damaged"
 )

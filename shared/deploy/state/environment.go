@@ -17,28 +17,29 @@ type Env struct {
 	PlanSeq  int64  // grows with every Commit that has Plan set, with Pause and Halt
 	Last     int    // highest version number stored
 	Released int    // the version that is deployed; 0: none
-	Graph    string // hash of the graph of what is released, see Graph
+	Graph    string // hash of the graph of the version in force, see Graph
 	// Releasing is the version whose release was begun and not finished; 0: none.
 	Releasing int
-	// ReleasingFrom is the least ticket that this release gives. Until it is complete, nothing with
-	// such a ticket starts: see Held.
+	// ReleasingFrom is the least ticket that this release gives. Until the release is complete, no
+	// row with such a ticket or a greater one starts: see Held.
 	ReleasingFrom int64
 	Halted        bool // written by Halt only
 	Settings      Settings
-	// of the inputs of the last export, to recognise an export of the same; "": not known, or it
-	// depends on more
+	// of the inputs of the last export, to recognise a repeated export; "": it is not known, or the
+	// export depends on other inputs, too
 	Fingerprint string
-	Applied     string    // the plan that the last export has carried out, see Export.Expect
-	Wave        Wave      // the last one; whether it is over, lanes say: see Lease.Wave
-	LastDeploy  time.Time // when the deploy timer last scheduled something, or the first release
+	Applied     string    // the plan that the last export carried out, see Export.Expect
+	Wave        Wave      // the last one; Lease.Wave records whether a lane has finished it
+	LastDeploy  time.Time // when the deploy timer last scheduled rows, or the first release
 	LastRepair  time.Time // end of the last repair of everything
 	// Base is the version that a partial export is merged into, after an earlier version was put in
 	// force again; 0: Last.
 	Base int
-	// Releases are the last releases of versions that were stored before, oldest first; nil: none. The
-	// pointer keeps Env comparable, and what it leads to is never changed.
+	// Releases are the last releases of versions that were stored before, oldest first; nil: none.
+	// The pointer keeps Env comparable; the list behind it is never changed.
 	Releases *[]Release `json:",omitempty"`
-	// Turn names whoever may export for others now, see planner.Export.Turn; "": nobody has asked.
+	// Turn names the process that may export for others now, see planner.Export.Turn; "": no
+	// process has taken the turn.
 	Turn string
 }
 
@@ -51,7 +52,7 @@ type Release struct {
 	Message string `json:",omitempty"` // why
 }
 
-// The bounds of what an environment keeps of releases.
+// Bounds of the recorded releases of an environment.
 const (
 	MaxReleases       = 20
 	maxReleaseMessage = 200 // bytes
@@ -70,11 +71,11 @@ func (e *Env) NoteRelease(r Release) {
 	e.Releases = &list
 }
 
-// Held reports whether a row is not to start yet, as the release that has scheduled it is not
+// Held reports whether a row must not start yet because the release that scheduled it is not
 // complete.
 func (e *Env) Held(r *Row) bool { return e.Releasing != 0 && r.Ticket >= e.ReleasingFrom }
 
-// Wave asks every resource of the environment to be checked once: a row with Checked < Epoch is
+// Wave is a request to check every resource of the environment once: a row with Checked < Epoch is
 // scheduled.
 type Wave struct {
 	Epoch    int64     // grows by one with each; 0: there was none
@@ -105,27 +106,28 @@ type Version struct {
 	Unreleased bool   `json:",omitempty"`
 	Base       int    // of a partial export: the version it was merged into
 	Pack       string // digest of the handler pack it was exported with
-	// hashes of what its resources refer to, ascending; kept as long as the version
+	// hashes of the files that its resources refer to, ascending; kept as long as the version
 	Files []string
-	// Contents, when not nil, is what an export of some sets has to know of the whole version.
+	// Contents, when not nil, is the data about the whole version that an export of some sets
+	// needs.
 	Contents *Contents `json:",omitempty"`
 	Origin
 }
 
-// Contents is what a version is to sets that change: see docs/design/export.md.
+// Contents is the data of a version that exports of changed sets use: see docs/design/export.md.
 type Contents struct {
-	By   string // the program that has made it, and its types; others make their own
-	Sums []byte // of the texts of the chunks, one after the other
-	Base string `json:",omitempty"` // the file with sums of what resources stand for and relate to
-	More []byte `json:",omitempty"` // such sums beside these
-	Less []byte `json:",omitempty"` // those of the file that are gone
+	By   string // the program that made it, and its types; other programs make their own
+	Sums []byte // of the texts of the chunks, concatenated
+	Base string `json:",omitempty"` // file with sums of resources' identities and relations
+	More []byte `json:",omitempty"` // sums in addition to these
+	Less []byte `json:",omitempty"` // sums of that file that no longer apply
 }
 
-// Origin says where a version comes from. All of it is text for people, and may be empty.
+// Origin describes where a version comes from. All of it is text for people, and may be empty.
 type Origin struct {
 	Author  string // who exported it
-	Message string // why
-	Commit  string // of the documents, in whatever keeps them
+	Message string // the reason
+	Commit  string // of the documents, in their version control system
 }
 
 // Agent is an agent and whether it is paused.
@@ -134,24 +136,24 @@ type Agent struct {
 	Paused bool
 }
 
-// Lease is exclusive use of a key until a time. The fence tells old holders from new ones.
+// Lease is exclusive use of a key until a time. The fence distinguishes holders of the key.
 type Lease struct {
 	Key    string // PlanKey, or a lane
 	Holder string // the process that has it, or had it when it expired; "" when free
 	Fence  int64  // grows with every Acquire, and with nothing else
 	// Until is when it expires; commits of its holder may prolong it, and never shorten it.
 	Until time.Time
-	// Running is what the holder has claimed (Commit.Next) and not recorded yet; what an earlier
-	// holder left of it stays until the first commit of the next.
+	// Running are the resources that the holder has claimed (Commit.Next) and not recorded yet. The
+	// list of an earlier holder stays until the first commit of the next holder.
 	Running []resource.ID
 	// Wave is the last wave that was finished in this lane; it only grows.
 	Wave int64
-	// Env is the environment as it was when the lease had been taken, where the store has read it on
-	// the way; without a Name: it is to be asked for.
+	// Env is the environment at the time the lease was taken, if the store has read it during
+	// Acquire. If it has no Name, the caller has to read it.
 	Env Env
 }
 
-// Schedule is what is scheduled at one instant.
+// Schedule is the scheduled rows and lanes at one instant.
 type Schedule struct {
 	PlanSeq int64
 	Graph   string
@@ -159,9 +161,9 @@ type Schedule struct {
 	Halted  bool
 	// Tickets of the scheduled rows.
 	Tickets []Ticket
-	// Lanes that have not finished the wave, with the ids already checked in it there. Empty when
-	// there is no wave to finish. A lane in which all rows are orphaned has nothing to check, and is
-	// none of them: nobody would notify it.
+	// Unfinished are the lanes that have not finished the wave, with the ids that were checked in
+	// it there. It is empty if no wave is unfinished. A lane in which all rows are orphaned has
+	// nothing to check and is not listed, since no worker would notify it.
 	Unfinished map[string][]resource.ID
 }
 

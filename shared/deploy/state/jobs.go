@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Job is the record of a piece of work that somebody waits for. What it says is the affair of
-// whoever makes it; docs/design/jobs.md tells.
+// Job is the record of a piece of work that a client waits for. Its content is defined by the
+// component that creates it; see docs/design/jobs.md.
 type Job struct {
 	ID      string    // at most 200 bytes
 	Rev     int64     // of the last write, never used twice; 0: not stored
-	Expires time.Time // there is no such record from then on
+	Expires time.Time // from then on, the record no longer exists
 	Body    []byte    // at most 100,000 bytes
 }
 
@@ -25,5 +25,5 @@ type Jobs interface {
 	Jobs(ctx context.Context, env, begin string, now time.Time) ([]Job, error)
 }
 
-// NewRev returns a revision for a record of a job: one that is not used twice.
+// NewRev returns a revision for a record of a job that is never used twice.
 func NewRev() int64 { return 1 + rand.Int64N(1<<53-1) } // it need not be a secret

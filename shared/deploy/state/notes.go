@@ -6,17 +6,19 @@ import (
 	"southbound/shared/resource"
 )
 
-// Notes is what runs of a resource leave to later ones, beside the state vector; see Row.Notes.
+// Notes are the data that runs of a resource leave to later runs, besides the state vector; see
+// Row.Notes.
 type Notes struct {
-	// Written are the witnesses of write-only attributes as they were written last, with success.
+	// Written are the witnesses of write-only attributes as they were last written with success.
 	Written map[string]string
-	// Old are things that are being replaced by one that was created before: what is only reported
-	// of each. They are deleted last.
+	// Old are things that are being replaced by a thing that was created first: the read-only
+	// attributes of each. They are deleted last.
 	Old []map[string]any
-	// Deleting: the state to be given back is that of a delete before a create.
+	// Deleting means that the state to give back to the handler belongs to a delete before a
+	// create.
 	Deleting bool
-	// Left are resources that the resource required, and of whose changes it was notified, and that
-	// have been purged since its last success. No row tells of these changes.
+	// Left are former requirements of the resource whose events it received, and that have been
+	// purged since its last success. No row records these changes.
 	Left []resource.ID
 }
 
@@ -28,7 +30,7 @@ const (
 	noteLeft     = "left"
 )
 
-// Encode returns what a row stores; nil: nothing.
+// Encode returns the stored form of notes; nil: there are none.
 func (n *Notes) Encode() []byte {
 	if len(n.Written) == 0 && len(n.Old) == 0 && !n.Deleting && len(n.Left) == 0 {
 		return nil
@@ -65,8 +67,8 @@ func (n *Notes) Encode() []byte {
 	return b
 }
 
-// DecodeNotes is the inverse of encode. What does not decode holds nothing: what is only written is
-// written once more then.
+// DecodeNotes is the inverse of Encode. If b cannot be decoded, the notes are empty, and write-only
+// attributes are written again.
 func DecodeNotes(b []byte) Notes {
 	var n Notes
 	if len(b) == 0 {
@@ -105,15 +107,15 @@ func (r *Row) LeftBehind() []resource.ID {
 	return DecodeNotes(r.Notes).Left
 }
 
-// LeaveBehind notes that the next run reloads for the purge of resources.
+// LeaveBehind records that the next run reloads for the purge of resources.
 func (r *Row) LeaveBehind(ids ...resource.ID) {
 	n := DecodeNotes(r.Notes)
 	n.Left = slices.Compact(slices.Sorted(slices.Values(slices.Concat(n.Left, ids))))
 	r.Notes = n.Encode()
 }
 
-// KeptNotes returns the notes that still mean something when a row begins anew: which things are to
-// be deleted, and whether it owes a reload.
+// KeptNotes returns the notes that still hold when a row is reset: the things to delete, and the
+// purges for which it owes a reload.
 func (r *Row) KeptNotes() []byte {
 	if len(r.Notes) == 0 {
 		return nil

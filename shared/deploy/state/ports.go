@@ -8,15 +8,15 @@ import (
 	"southbound/shared/resource"
 )
 
-// State is the truth about environments: rows, leases, actions, parameters. It is shared by any
-// number of processes.
+// State stores the authoritative state of environments: rows, leases, actions, parameters. Any
+// number of processes share it.
 //
 // Every write is conditional and every operation takes and returns batches. Unless an operation
-// says otherwise its errors are of the kinds Unavailable (nothing or everything may have happened:
-// read again), NotFound, Conflict, Fenced, Full, Damaged.
+// documents otherwise, its errors are of the kinds Unavailable (nothing or everything may have
+// happened: read again), NotFound, Conflict, Fenced, Full, Damaged.
 //
-// It has so many methods because all of them are about one set of records, which a commit changes
-// at once: a home cannot have one part of it without the other.
+// It has so many methods because all of them concern one set of records, which a commit changes
+// atomically. A home cannot implement a part of them without the others.
 type State interface {
 	// Env returns the environment; a new one has only its name and Rev 0.
 	Env(ctx context.Context, env string) (Env, error)
@@ -30,18 +30,19 @@ type State interface {
 	// Agents returns the agents of an environment by name: those of these names, or all when none
 	// is given. Unknown ones are left out.
 	Agents(ctx context.Context, env string, names ...string) (map[string]Agent, error)
-	// Pause sets or clears the pause of agents; names without an agent are kept for when it comes.
-	// After Pause(true) has returned, no Commit for these agents gets its Next accepted. PlanSeq
-	// grows.
+	// Pause sets or clears the pause of agents. The pause of an unknown name is kept until an agent
+	// of that name exists. After Pause(true) has returned, no Commit for these agents gets its Next
+	// accepted. PlanSeq grows.
 	Pause(ctx context.Context, env string, paused bool, agents ...string) error
 	// Halt sets or clears the halt of the environment, with the same guarantee for all its agents.
 	// PlanSeq grows.
 	Halt(ctx context.Context, env string, halted bool) error
 
-	// Acquire takes the lease of key for holder until the given time if it is free, expired at now,
-	// already held by holder, or held by one known to be dead; otherwise it returns Busy. The fence
-	// grows with every Acquire. The Running of the returned lease is what the previous holder was
-	// running if it ended without a Release; the store keeps it until the first Commit.
+	// Acquire takes the lease of key for holder until the given time. It does so if the lease is
+	// free, expired at now, already held by holder, or held by a process known to be dead;
+	// otherwise it returns Busy. The fence grows with every Acquire. If the previous holder ended
+	// without a Release, the Running of the returned lease is that of the previous holder. The
+	// store keeps it until the first Commit.
 	Acquire(ctx context.Context, env, key, holder string, now, until time.Time) (Lease, error)
 	// Release frees a lease whose fence is still l's; otherwise it does nothing and returns no
 	// error.
@@ -55,8 +56,8 @@ type State interface {
 	LaneRows(ctx context.Context, env, lane string, all bool) ([]Row, error)
 	// ScanRows returns up to limit rows with an id greater than after, ascending.
 	ScanRows(ctx context.Context, env string, after resource.ID, limit int) ([]Row, error)
-	// Schedule returns what is scheduled, read at one instant: in the lanes of these agents, or in
-	// the whole environment when none is given.
+	// Schedule returns the schedule, read at one instant: of the lanes of these agents, or of the
+	// whole environment when none is given.
 	Schedule(ctx context.Context, env string, agents ...string) (Schedule, error)
 	// Finished returns those of ids that are not scheduled: they have no ticket or no row, and the
 	// wave of this epoch has either finished in their lane or checked them. Epoch 0: there is no
@@ -80,25 +81,25 @@ type State interface {
 
 	// Actions returns actions that match q, newest first.
 	Actions(ctx context.Context, env string, q ActionQuery) ([]Action, error)
-	// DropActions forgets actions finished before a time and returns how many.
+	// DropActions removes actions finished before a time and returns how many.
 	DropActions(ctx context.Context, env string, before time.Time) (int, error)
 }
 
-// Looker may be implemented by a State that tells several things in fewer requests than asking for
-// each takes.
+// Looker may be implemented by a State that answers several questions in fewer requests than one
+// request each.
 type Looker interface {
 	// Look is Rows and Counts, in this order.
 	Look(ctx context.Context, env string, ids []resource.ID) ([]Row, map[Status]int, error)
-	// Lane is what who serves a lane has to know; all decides whether it is of all rows.
+	// Lane returns the data that a worker of a lane needs; all decides whether it returns all rows.
 	Lane(ctx context.Context, env, lane string, all func(Schedule, Env) bool) (Lane, error)
 }
 
-// Lane is what is asked of a lane, together with the rows of it: all, or those with a ticket.
+// Lane is the schedule of a lane, together with its rows: all, or those with a ticket.
 type Lane struct {
 	Schedule Schedule // of the lanes of its agent
-	// Env is the environment as it was then, or later: then the next claim is refused.
+	// Env is the environment at that time, or later: if it is later, the next claim is refused.
 	Env   Env
-	Agent Agent // the zero value: it is not described
+	Agent Agent // the zero value: the agent is not described
 	Rows  []Row
 }
 
@@ -120,7 +121,7 @@ type Files interface {
 	Delete(ctx context.Context, hashes []string) error
 }
 
-// Blob is bytes to store: what Open returns, if it is set (Size bytes; it may be called more than
+// Blob is bytes to store: the bytes from Open, if it is set (Size bytes; it may be called more than
 // once), else Data.
 type Blob struct {
 	Hash string
@@ -129,8 +130,8 @@ type Blob struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// Notifier tells whoever serves a lane that there may be work. Notices may be lost, doubled, late
-// or out of order: State is the truth, and Sweep notifies again of what is left.
+// Notifier notifies the workers of a lane that there may be work. Notices may be lost, doubled,
+// late or out of order: State is authoritative, and Sweep sends notices again for remaining work.
 type Notifier interface {
 	Notify(ctx context.Context, env string, notices []Notice) error
 }
@@ -144,7 +145,7 @@ type Notice struct {
 	Size int
 }
 
-// Clock tells the time and waits; the engine uses no other.
+// Clock returns the time and waits; the engine uses no other clock.
 type Clock interface {
 	Now() time.Time
 	// Sleep waits d or until ctx is done.
@@ -153,9 +154,9 @@ type Clock interface {
 
 // Caller runs one call of a handler with a time limit.
 type Caller interface {
-	// Call runs f and waits for it at most limit. When f takes longer it is left behind with its
-	// context cancelled, and Call returns fault.Timeout; when f panics Call returns fault.Internal
-	// with the stack.
+	// Call runs f and waits for it at most limit. If f takes longer, Call cancels its context,
+	// leaves f running and returns fault.Timeout. If f panics, Call returns fault.Internal with the
+	// stack.
 	Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error
 }
 

@@ -7,45 +7,46 @@ import (
 	"southbound/shared/resource"
 )
 
-// Row is what is known of one resource. There is one for each resource of the version in force, and
-// for what left the model as long as it is not forgotten.
+// Row is the state of one resource. There is one row for each resource of the version in force, and
+// for each resource that left the model until it is forgotten.
 //
-// A planner writes the intent and the schedule, a worker the rest, both under the revision that
-// they have read. What is stored must stay readable: a field may be added, and none may change its
-// meaning.
+// A planner writes the intent and the schedule; a worker writes the other fields. Both write under
+// the revision that they have read. Stored rows must stay readable: a field may be added, and no
+// field may change its meaning.
 //
 // Large: it is a stored record, written as one under its revision: intent, schedule and state of a
-// resource are to change together.
+// resource have to change together.
 type Row struct {
 	ID   resource.ID
-	Rev  int64  // grows with every write, and no row of this id has had it before; 0: not stored
+	Rev  int64  // grows with every write and is never reused for this id; 0: not stored
 	Lane string // where it runs: its agent's name, "/" and a number; see LaneOf
 
 	// Intent. Only a planner writes it.
 
 	Version  int    // the version that brought this intent
 	Hash     string // of the intent
-	Body     []byte // resource.Resource, encoded; none: what was stored is damaged
-	Orphaned bool   // left the model; not managed any more, and never scheduled
-	Removing bool   // left the model and is being purged; the row goes when it is
+	Body     []byte // resource.Resource, encoded; none: the stored one is damaged
+	Orphaned bool   // left the model; no longer managed, and never scheduled
+	Removing bool   // left the model and is being purged; the row is removed with it
 
 	// Schedule.
 
-	// Ticket is 0 if it is not scheduled, unless a wave asks; else that of the commit that
-	// scheduled it. Later commits of planners have greater ones.
+	// Ticket is the ticket of the commit that scheduled the row. 0: it is not scheduled, unless a
+	// wave asks for it. Later commits of planners have greater tickets.
 	Ticket int64
-	// of what asked for it last, or more urgently; means nothing without a ticket
+	// of the last or the most urgent request; it has no meaning without a ticket
 	Priority  Priority
-	NotBefore time.Time // in progress: not before then
+	NotBefore time.Time // of a row in progress: it does not run before
 
 	// State vector. The status follows from it, and from Orphaned, Hash, Deployed and Class.
 
-	// with the intent, as the last run has found or left the thing; HasUpdate with a new intent
+	// the thing compared with the intent, as the last run found or left it; HasUpdate with a new
+	// intent
 	Compliance Compliance
-	LastRun    LastRun // RunNew: none ended since the row was made
-	// BlockedYes is a planner's word, and takes the ticket; the others are a run's
+	LastRun    LastRun // RunNew: no run has ended since the row was created
+	// BlockedYes is set by a planner and removes the ticket; runs set the other values
 	Blocked Blocked
-	// what is not known of the intent, for people; none unless it is Undefined
+	// the unknown values of the intent, for people; none unless it is Undefined
 	Missing []string
 
 	// Outcome of the last run.
@@ -58,32 +59,33 @@ type Row struct {
 	Class      provider.Class // of the last failure; "" after a success
 	Attempts   int            // failures in a row
 	NextAt     time.Time      // when a timer asks for it; zero: never
-	Checked    int64          // the last wave it was checked in, in the lane where it is now
-	Waiting    []byte         // what the handler asked to be given back; only while in progress
+	Checked    int64          // the last wave it was checked in, in its current lane
+	Waiting    []byte         // state that the handler asked to get back; only while in progress
 	Creating   string         // token of a create that was begun and not recorded
-	Notes      []byte         // what runs leave to later ones: see Notes
+	Notes      []byte         // data that runs leave to later ones: see Notes
 
 	// ChangedAt is the end of the last run that changed something, of a resource that sends events.
 	ChangedAt time.Time
-	// SucceededAt is when the last run that ended well was claimed, or began if it waited for
-	// something of its batch. A dependant reloads unless its SucceededAt is later than the
-	// ChangedAt of what it requires.
+	// SucceededAt is when the last run that ended well was claimed. If the run waited for another
+	// run of its batch, it is when the run began. A dependant reloads unless its SucceededAt is
+	// later than the ChangedAt of its requirement.
 	SucceededAt time.Time
-	// TriedAt is the same of the last run if that did not end well, or only compared; else zero.
+	// TriedAt is the same time of the last run if it did not end well, or only compared; else zero.
 	TriedAt time.Time
-	// WantFacts: its facts are asked for, and no run has read them since.
+	// WantFacts means that its facts are requested, and no run has read them since.
 	WantFacts bool
-	// PossiblyChanged: a run may have changed the thing without that being recorded, so the
-	// receivers of its events are told when it is deployed next.
+	// PossiblyChanged means that a run may have changed the thing without a record of the change.
+	// So the receivers of its events are notified when it is deployed next.
 	PossiblyChanged bool
-	// Hidden names attributes that held a secret in an earlier intent: the thing may still show it,
-	// or show it again.
+	// Hidden names attributes that held a secret in an earlier intent: the thing may still show the
+	// secret, or show it again.
 	Hidden []string
 	// MovedFrom are the lanes it was moved from in which a run of it may still be under way. It
-	// does not start while one is.
+	// does not start until these runs have ended.
 	MovedFrom []string
-	// Formerly are the ids that managed the thing before, of which a run may still be under way. It
-	// does not start while one is. A release that a crash cut short knows by them what it has moved.
+	// Formerly are earlier ids of the thing, of which a run may still be under way. It does not
+	// start until these runs have ended. They show a release that a crash interrupted which things
+	// it has moved.
 	Formerly []resource.ID
 	// Gone, in a Commit, removes the row instead of writing it. It is never stored.
 	Gone bool

@@ -38,10 +38,10 @@ func (r *Row) Clean() bool {
 		len(r.MovedFrom)+len(r.Formerly) == 0
 }
 
-// Damaged reports whether what was stored of what is wanted of a resource cannot be used.
+// Damaged reports whether the stored intent of a resource cannot be used.
 func (r *Row) Damaged() bool { return len(r.Body) == 0 }
 
-// WasPurged reports whether a row says that its thing was purged.
+// WasPurged reports whether a row records that its thing was purged.
 func (r *Row) WasPurged() bool {
 	if r.Gone {
 		return true
@@ -84,14 +84,14 @@ func (r *Row) ReceivesEventsOf(of *Row) bool {
 	return err == nil && res.ReceiveEvents && (of == nil || of.SendsEventsTo(res))
 }
 
-// ChangedSince reports whether a resource has changed since another one succeeded. Of two equal
-// times it cannot be told which came first; they count as a change, since a reload too many does
-// less harm than one too few.
+// ChangedSince reports whether a resource has changed since another one succeeded. The order of two
+// equal times is unknown; they count as a change, since a superfluous reload does less harm than a
+// missing one.
 func (r *Row) ChangedSince(succeeded time.Time) bool {
 	return !r.ChangedAt.IsZero() && !r.ChangedAt.Before(succeeded)
 }
 
-// RootCauses returns the root causes that resources skipped because of r name.
+// RootCauses returns the root causes for resources that are skipped because of r.
 func (r *Row) RootCauses() []resource.ID {
 	if len(r.Causes) > 0 {
 		return r.Causes
@@ -116,7 +116,7 @@ func (r *Row) AddMissingFacts(want map[resource.ID]bool) error {
 	return nil
 }
 
-// WrittenAs reports whether now is what r became when it was written.
+// WrittenAs reports whether now is the stored form of r after r was written.
 func (r *Row) WrittenAs(now *Row) bool {
 	a := *r
 	if a.Rev++; r.Rev == 0 {
@@ -125,13 +125,13 @@ func (r *Row) WrittenAs(now *Row) bool {
 	return a.Same(now)
 }
 
-// Same reports whether two rows say the same, whatever the form in which they hold times and lists.
+// Same reports whether two rows have the same content, regardless of the form of times and lists.
 func (r *Row) Same(o *Row) bool {
 	if r.Rev != o.Rev || r.Ticket != o.Ticket || r.Hash != o.Hash || r.LastAction != o.LastAction {
 		return false
 	}
 	a, b := *r, *o
-	for _, x := range []*Row{&a, &b} { // these are compared below, or follow from what is compared
+	for _, x := range []*Row{&a, &b} { // compared below, or derived from compared fields
 		x.Missing, x.Causes, x.Waiting, x.Hidden, x.MovedFrom = nil, nil, nil, nil, nil
 		x.Formerly = nil
 		x.NotBefore, x.LastAt, x.NextAt, x.ChangedAt, x.SucceededAt = time.Time{}, time.Time{},
@@ -146,7 +146,7 @@ func (r *Row) Same(o *Row) bool {
 		r.NotBefore.Equal(o.NotBefore)
 }
 
-// Move puts a row into a lane. It counts as not yet checked there, and in the lane that it left a
+// Move puts a row into a lane. The row counts as not yet checked there. In the lane that it left, a
 // run of it may still be under way.
 func (r *Row) Move(lane string) {
 	if r.Rev > 0 && r.Lane != lane {
@@ -163,13 +163,14 @@ func (r *Row) ManagesThingOf(id resource.ID) bool {
 	return id == r.ID || slices.Contains(r.Formerly, id)
 }
 
-// MayRunIn reports whether a run of a row may be under way, or have ended without a record, in a
-// lane: where it is, or was moved from.
+// MayRunIn reports whether a run of a row may be under way in a lane, or may have ended there
+// without a record: its current lane, or a lane that it was moved from.
 func (r *Row) MayRunIn(lane string) bool {
 	return r.Lane == lane || slices.Contains(r.MovedFrom, lane)
 }
 
-// HideSecrets notes which attributes of the intent hold secrets, before the intent is replaced.
+// HideSecrets records the attributes of the intent that hold secrets, before the intent is
+// replaced.
 func (r *Row) HideSecrets() {
 	for _, name := range secretsOf(r.Body) {
 		if !slices.Contains(r.Hidden, name) {
@@ -201,8 +202,8 @@ func secretsOf(body []byte) []string {
 	return out
 }
 
-// Retried reports whether a failure of a class may pass by itself. Any other waits for a new intent
-// or for a person.
+// Retried reports whether a failure of a class may pass without a change. Any other failure waits
+// for a new intent or for a person.
 func Retried(class provider.Class) bool {
 	return class != ClassTerminal && class != ClassNeedsChange && class != ClassRefused
 }

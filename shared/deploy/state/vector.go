@@ -4,13 +4,13 @@ import "southbound/shared/provider"
 
 // The parts of a row's state.
 type (
-	// Compliance says whether the real thing is as the intent wants it.
+	// Compliance is the state of the real thing compared with the intent.
 	Compliance string
-	// LastRun says how the last run ended.
+	// LastRun is the result of the last run.
 	LastRun string
-	// Blocked says whether the resource may run.
+	// Blocked is whether the resource may run, and otherwise the reason.
 	Blocked string
-	// Status is the one word for people, derived from the others.
+	// Status is the summary of the others for people.
 	Status string
 )
 
@@ -19,7 +19,7 @@ const (
 	HasUpdate    Compliance = "has_update"    // the intent was not deployed yet
 	Compliant    Compliance = "compliant"     // as wanted when last seen
 	NonCompliant Compliance = "non_compliant" // not as wanted when last seen
-	Undefined    Compliance = "undefined"     // what is wanted is not known yet
+	Undefined    Compliance = "undefined"     // the intended values are not known yet
 
 	RunNew     LastRun = "new"
 	RunSuccess LastRun = "successful"
@@ -27,8 +27,8 @@ const (
 	RunSkipped LastRun = "skipped"
 
 	NotBlocked  Blocked = "no"
-	BlockedYes  Blocked = "yes"       // undefined, or needs something that is
-	BlockedTemp Blocked = "temporary" // something it needs failed; runs when that recovers
+	BlockedYes  Blocked = "yes"       // undefined, or requires an undefined resource
+	BlockedTemp Blocked = "temporary" // a requirement failed; runs when that recovers
 	NeedsPerson Blocked = "decision"  // a create may have happened and cannot be looked up
 )
 
@@ -46,7 +46,7 @@ const (
 	StatusUnavailable  Status = "unavailable"
 )
 
-// Priority orders what is ready; smaller runs first.
+// Priority orders rows that are ready; smaller runs first.
 type Priority int
 
 // The priorities.
@@ -64,9 +64,10 @@ const (
 const (
 	ClassTerminal    = provider.Terminal
 	ClassNeedsChange = provider.NeedsChange
-	// ClassUnavailable: there is no type, handler or connection to run it with now.
+	// ClassUnavailable means that there is currently no type, handler or connection to run the
+	// resource with.
 	ClassUnavailable = provider.Class("unavailable")
-	// ClassRefused: nothing can run, and that will not pass by itself: the agent lets nobody in,
-	// say.
+	// ClassRefused means that no resource can run, and a retry cannot help: the agent denies the
+	// login, for example.
 	ClassRefused = provider.Class("refused")
 )
