@@ -12,7 +12,7 @@ type Dependency struct {
 	Priority state.Priority
 	Ticket   int64 // of the requirement: dependants that were scheduled no earlier waited for it
 	Running  bool  // the dependant is being run
-	Checking bool  // a check of everything has still to run the dependant
+	Checking bool  // a check of everything has yet to run the dependant
 }
 
 // DependencyRecovered wakes a dependant that was skipped.
@@ -22,7 +22,7 @@ func (e DependencyRecovered) next(r *state.Row) []Effect {
 	return e.wake(r, r.Blocked == state.BlockedTemp)
 }
 
-// DependencyChanged tells a dependant that a requirement has changed.
+// DependencyChanged means that a requirement of the resource has changed.
 type DependencyChanged struct {
 	Dependency
 	Of     *state.Row  // the requirement; nil: its row is gone
@@ -31,8 +31,8 @@ type DependencyChanged struct {
 }
 
 func (e DependencyChanged) next(r *state.Row) []Effect {
-	// A run since a purge does not know of it. An event whose row has no such change is void: the
-	// result did not count.
+	// A run after a purge does not know of the purge. If the row of the requirement has no such
+	// change, the event is void: the result did not count.
 	ranSince := e.Purged == "" && (r.SucceededAt.After(e.At) || r.TriedAt.After(e.At))
 	if ranSince || e.Of != nil && e.Of.ChangedAt.Before(e.At) || !r.ReceivesEventsOf(e.Of) {
 		return nil

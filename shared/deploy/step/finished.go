@@ -11,22 +11,22 @@ import (
 	"southbound/shared/resource"
 )
 
-// Result is the record of one run, and what the row needs to know of it.
+// Result is the record of one run, with the data that the row needs.
 type Result struct {
 	state.Action
-	Follows     time.Time // changes that ended before are known to it
+	Follows     time.Time // the run has seen changes that ended before
 	Facts       map[string]string
 	Class       provider.Class
-	Causes      []resource.ID   // what it was skipped for
-	Again       *provider.Again // of what is in progress: when to ask once more, and with what
-	Notes       []byte          // that the row is left with, of a run that was not in vain
-	Damaged     bool            // what is stored of the resource cannot be read
-	NeedsPerson bool            // a create may have happened, and only a person can tell
+	Causes      []resource.ID   // root causes for which it was skipped
+	Again       *provider.Again // of a run in progress: when to poll, and with which state
+	Notes       []byte          // for the row, from a run that has succeeded or is in progress
+	Damaged     bool            // the stored resource cannot be read
+	NeedsPerson bool            // a create may have happened, and only a person can decide
 	NothingMade bool            // a create was begun, and it is certain that nothing was made
-	Acted       bool            // the handler was told to change something
+	Acted       bool            // the handler was asked to change the thing
 	Purged      bool            // the resource must not exist
 	ReportOnly  bool            // the resource was only compared
-	SendsEvent  bool            // others are notified of its changes
+	SendsEvent  bool            // receivers are notified of its changes
 	Notified    bool            // it follows a change that it was notified of
 }
 
@@ -68,14 +68,14 @@ func (e *Finished) removes() bool {
 	return e.Claimed.Removing && e.Outcome == state.StatusDeployed
 }
 
-// stale leaves the row as it is, since the result is for another intent. A change that the run made
-// is notified when the next run ends.
+// stale leaves the row as it is, since the result is for another intent. A change by the run is
+// notified when the next run ends.
 func (e *Finished) stale(r *state.Row) []Effect {
 	r.PossiblyChanged = r.PossiblyChanged || e.Acted
 	return append(e.unskip(r), Stale{})
 }
 
-// rerun runs a skipped resource again whose requirements have changed meanwhile.
+// rerun schedules a skipped resource again if its requirements have changed since the claim.
 func (e *Finished) rerun(r *state.Row) []Effect {
 	effects := e.unskip(r)
 	if r.Ticket == 0 && r.Runnable() { // a check of everything asked for it
@@ -96,8 +96,8 @@ func (e *Finished) unskip(r *state.Row) []Effect {
 	return []Effect{Notify{state.OutboxRecovered, r.Ticket}}
 }
 
-// overtaken is stale for a result behind that of a later run. The later run may not have seen the
-// changes of this run, or the facts that it stored.
+// overtaken is stale for a result that is older than the recorded result of a later run. The later
+// run may not have seen the changes of this run, or the facts that it stored.
 func (e *Finished) overtaken(r *state.Row) []Effect {
 	if e.Acted || len(e.Facts) > 0 {
 		return append([]Effect{Resolve{state.OutboxAgain}}, e.stale(r)...)
@@ -143,11 +143,11 @@ func (e *Finished) apply(r *state.Row, sends bool) {
 	}
 }
 
-// succeed applies the result of a run that read the thing, and set it right or compared it.
+// succeed applies the result of a run that read the thing, and corrected or compared it.
 func (e *Finished) succeed(r *state.Row) {
 	r.LastRun, r.Compliance, r.Blocked = state.RunSuccess, state.Compliant, state.NotBlocked
 	r.Deployed, r.Attempts, r.Creating = r.Hash, 0, ""
-	if !e.ReportOnly { // a comparison has followed no change
+	if !e.ReportOnly { // a comparison has reloaded nothing
 		r.SucceededAt = e.Follows
 	}
 	if e.Outcome == state.StatusNonCompliant {
@@ -202,20 +202,20 @@ func (e *Finished) retryLater(r *state.Row) {
 	r.NextAt = e.Finished.Add(pause)
 }
 
-// keep keeps in the row what was asked for, or forbidden, since the run was claimed: the run does
-// not answer that.
+// keep keeps changes of the row that were made since the run was claimed, such as requests and
+// blocks. The run does not answer these.
 func (e *Finished) keep(r, was *state.Row) {
 	claimed := e.Claimed
 	if string(was.Body) != string(claimed.Body) { // it has not followed changes of new requirements
 		r.SucceededAt = was.SucceededAt
 	}
-	if was.Lane == claimed.Lane { // in a lane that it was moved to it has still to be checked
+	if was.Lane == claimed.Lane { // in the lane that it was moved to, it still has to be checked
 		r.Checked = max(r.Checked, e.Checked)
 	}
 	if was.Ticket != claimed.Ticket || was.WantFacts && !claimed.WantFacts {
 		r.Ticket, r.Priority, r.WantFacts, r.Gone = was.Ticket, was.Priority, was.WantFacts, false
 	}
-	if was.PossiblyChanged && !claimed.PossiblyChanged { // a run elsewhere was lost meanwhile
+	if was.PossiblyChanged && !claimed.PossiblyChanged { // the record of a run was lost
 		r.PossiblyChanged = true
 	}
 	known := claimed.LeftBehind()
@@ -229,7 +229,7 @@ func (e *Finished) keep(r, was *state.Row) {
 	}
 }
 
-// effects returns what follows from a result that counts.
+// effects returns the effects of a result that counts.
 func (e *Finished) effects(r, was *state.Row, sends bool) []Effect {
 	var out []Effect
 	if was.PossiblyChanged && !e.Claimed.PossiblyChanged && r.Ticket == 0 {
@@ -254,16 +254,16 @@ func (e *Finished) effects(r, was *state.Row, sends bool) []Effect {
 }
 
 // concernsSkipped reports whether dependants may have been skipped because of the previous outcome,
-// or have to be skipped because of the new one, and name its root causes.
+// or have to be skipped because of the new one, with its root causes.
 func (e *Finished) concernsSkipped(r, was *state.Row) bool {
-	// A new intent clears the previous outcome, for which dependants may have been skipped.
+	// A new intent clears the previous outcome, because of which dependants may have been skipped.
 	cleared := was.LastRun == state.RunSkipped && was.Compliance == state.HasUpdate ||
 		was.LastRun == state.RunNew && !was.LastAt.IsZero()
 	failed := cleared || was.LastRun == state.RunFailed || was.LastRun == state.RunSkipped ||
 		was.Compliance == state.NonCompliant
 	deployed := e.Outcome == state.StatusDeployed
-	// Dependants may also have been skipped for a run that was lost before its result was compared
-	// with later writes (seed 1002311901 of the simulator).
+	// Dependants may also have been skipped because of a run that was lost before its result was
+	// compared with later writes.
 	if (failed || was.PossiblyChanged) &&
 		(deployed || cleared || !slices.Equal(was.RootCauses(), r.RootCauses())) {
 		return true

@@ -13,12 +13,12 @@ type Released struct {
 	Version int
 	Hash    string
 	Body    []byte
-	Missing []string // what is not known of it
+	Missing []string // its unknown values
 	Lane    string
-	Checked int64          // the check of everything that has run it in its lane; 0: none
-	Asked   state.Priority // of a check that has still to run it in the lane that it leaves
-	Owes    bool           // it may owe a reload for what it newly requires
-	From    *state.Row     // of the id that managed its thing before; nil: none
+	Checked int64          // the check of everything that ran it in its lane; 0: none
+	Asked   state.Priority // of a check that has yet to run it in the lane that it leaves
+	Owes    bool           // it may owe a reload for new requirements
+	From    *state.Row     // row of the id that managed its thing before; nil: none
 }
 
 func (e Released) next(r *state.Row) []Effect {
@@ -33,7 +33,7 @@ func (e Released) next(r *state.Row) []Effect {
 	return e.replace(r)
 }
 
-// takeOver gives a row the state of the one that managed its thing before. A run of that one may
+// takeOver gives a row the state of the row that managed its thing before. A run of that row may
 // still be under way; the next run waits for its end.
 func takeOver(row *state.Row, from *state.Row) {
 	was := *row
@@ -66,7 +66,7 @@ func union[T comparable](lists ...[]T) []T {
 	return out
 }
 
-// begin leaves in a row that comes back only what is still true of its thing.
+// begin resets a row that returns to the model, and keeps the fields that still hold for its thing.
 func begin(r *state.Row) {
 	r.HideSecrets()
 	*r = state.Row{
@@ -84,15 +84,15 @@ func (e *Released) move(r *state.Row) {
 	r.Checked = max(r.Checked, e.Checked)
 }
 
-// replace gives a row another intent and leaves what is known of its thing. A change by a run of
-// the previous intent that is still under way is notified when its result is found to be stale.
+// replace gives a row another intent and keeps the data about its thing. A change by a run of the
+// previous intent that is still under way is notified when its result is found to be stale.
 func (e *Released) replace(r *state.Row) []Effect {
 	r.HideSecrets()
 	e.move(r)
 	r.MovedFrom = slices.DeleteFunc(r.MovedFrom, func(l string) bool { return l == e.Lane })
 	r.Version, r.Hash, r.Body = e.Version, e.Hash, e.Body
 	if r.LastRun == state.RunSuccess && r.Compliance == state.NonCompliant {
-		r.LastRun = state.RunNew // so that what was skipped because of it is woken
+		r.LastRun = state.RunNew // so that resources skipped because of it are woken
 	}
 	forget(r)
 	r.Missing = e.Missing
@@ -113,7 +113,8 @@ func forget(r *state.Row) {
 	r.Reason, r.Causes, r.NextAt = "", nil, time.Time{}
 }
 
-// adjust takes over what changes without a change of intent: requirements, set, flags, lane.
+// adjust applies changes of a release that do not change the intent: requirements, set, flags,
+// lane.
 func (e *Released) adjust(r *state.Row) []Effect {
 	if r.Lane == e.Lane && string(r.Body) == string(e.Body) {
 		return nil
@@ -129,10 +130,10 @@ func (e *Released) adjust(r *state.Row) []Effect {
 	return nil
 }
 
-// Unbound tells that the resource may no longer require a resource for which it waited, or was
-// skipped. A run that has begun has not waited for its requirements of now.
+// Unbound means that the resource may no longer require a resource for which it waited, or was
+// skipped. A run that has begun has not waited for the current requirements.
 type Unbound struct {
-	Asked state.Priority // of the check of everything that has still to run it; 0: none
+	Asked state.Priority // of the check of everything that has yet to run it; 0: none
 }
 
 func (e Unbound) next(r *state.Row) []Effect {
@@ -184,8 +185,8 @@ func (e Left) next(r *state.Row) []Effect {
 type ValueKnown struct {
 	Hash    string
 	Body    []byte
-	Missing []string // what is still not known
-	Problem string   // why the values do not fit, and change nothing; "": they fit
+	Missing []string // values that are still unknown
+	Problem string   // why the values do not fit, so that they are not applied; "": they fit
 }
 
 func (e ValueKnown) next(r *state.Row) []Effect {

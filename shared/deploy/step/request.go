@@ -10,11 +10,11 @@ import (
 // schedules a resource that is not as wanted.
 type Requested struct {
 	Priority state.Priority
-	Check    bool      // compare the resource with reality, also if it is as wanted
-	Decided  bool      // a person decides that a create whose outcome is not known may begin again
+	Check    bool      // compare the resource with reality, even if it is as wanted
+	Decided  bool      // a person decides that a create whose outcome is unknown may begin again
 	Facts    bool      // read the facts of the resource
-	Retry    bool      // also if the resource waits for its backoff, a new intent or a person
-	Running  bool      // a run was claimed in the lane of the resource, which does what is asked for
+	Retry    bool      // even if the resource backs off, or waits for a new intent or a person
+	Running  bool      // a run was claimed in the resource's lane, and serves the request
 	Now      time.Time // for the backoff
 }
 
@@ -35,13 +35,13 @@ func (e Requested) next(r *state.Row) []Effect {
 		return nil
 	case r.Ticket == 0:
 		return schedule(e.Priority)
-	case e.Priority < r.Priority: // it has been asked for, and may be claimed by now
+	case e.Priority < r.Priority: // it is scheduled already, and may be claimed by now
 		return []Effect{Schedule{Priority: e.Priority, Keep: true}}
 	}
 	return nil
 }
 
-// facts schedules a resource whose facts are wanted, unless a run that reads them was asked for.
+// facts schedules a resource whose facts are wanted, unless a running run reads them.
 func (e *Requested) facts(r *state.Row) []Effect {
 	asked := r.WantFacts && e.Running
 	r.WantFacts = true
@@ -65,8 +65,8 @@ func (e Due) next(r *state.Row) []Effect {
 	return schedule(state.PriorityDeployTimer)
 }
 
-// Overtaken tells that a run ended behind a later one, which may not have seen its changes, or the
-// facts that it stored.
+// Overtaken means that a run ended after a later one, which may not have seen the changes of the
+// run, or the facts that it stored.
 type Overtaken struct {
 	Priority state.Priority
 	Facts    bool // the resource has facts

@@ -16,7 +16,7 @@ func Next(r state.Row, e Event) (state.Row, []Effect) {
 	return r, effects
 }
 
-// HolderLost tells that a run of the resource ended without a record, or may have. The run may have
+// HolderLost means that a run of the resource ended without a record, or may have. The run may have
 // changed the thing, so the next success notifies the receivers of its events.
 type HolderLost struct{}
 
@@ -29,24 +29,24 @@ func (HolderLost) next(r *state.Row) []Effect {
 type Effect interface{ effect() }
 
 type (
-	// Schedule gives the resource the ticket of the planner's commit, and the better of both
-	// priorities. Keep: the resource keeps its ticket.
+	// Schedule gives the resource the ticket of the planner's commit, and the more urgent of both
+	// priorities. Keep means that the resource keeps its ticket.
 	Schedule struct {
 		Priority state.Priority
 		Keep     bool
 	}
-	// Notify notifies dependants: those that were skipped (OutboxRecovered), or those that receive
-	// events (OutboxEvent). Without a Ticket it is not needed if all of them are sure to run
-	// afterwards; with one, only for those that were scheduled before.
+	// Notify notifies dependants: skipped ones (OutboxRecovered), or receivers of events
+	// (OutboxEvent). Without a Ticket, it is not needed if all dependants are sure to run
+	// afterwards. With a Ticket, it is needed only for dependants that were scheduled before.
 	Notify struct {
 		Kind   state.OutboxKind
 		Ticket int64
 	}
-	// Resolve lets a planner resolve references again (OutboxFact), restore a damaged row
-	// (OutboxDamaged), or schedule the resource again, whose run may not have seen the effect of
-	// another run (OutboxAgain).
+	// Resolve requests work of a planner: to resolve references again (OutboxFact), to restore a
+	// damaged row (OutboxDamaged), or to schedule the resource again (OutboxAgain). In the last
+	// case, the run of the resource may not have seen the effect of another run.
 	Resolve struct{ Kind state.OutboxKind }
-	// Stale tells that the result does not count for the row. Gone: there is no row.
+	// Stale means that the result does not count for the row. Gone means that there is no row.
 	Stale struct{ Gone bool }
 )
 
