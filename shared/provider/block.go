@@ -16,7 +16,7 @@ type block struct {
 	failed error
 }
 
-// path names the block and those around it, the outermost first.
+// path names the block and its enclosing blocks, the outermost first.
 func (b *block) path() string {
 	if b.parent == nil {
 		return b.what
@@ -38,14 +38,14 @@ func (b *block) failure() error {
 	return b.failed
 }
 
-// Creating runs f as a block: its start and its end are logged, with the time it took, and lines
-// that f logs through its context say that they are in it. Blocks nest. It returns the error of f,
-// or of Fail.
+// Creating runs f as a block: its start and its end are logged, with its duration, and lines that f
+// logs through its context name the block. Blocks nest. Creating returns the error of f, or of
+// Fail.
 func (c *Context) Creating(what string, f func(c *Context) error) error {
 	return c.inBlock("creating", "created", what, f)
 }
 
-// Updating is Creating for a change of what exists.
+// Updating is Creating for a change of an existing thing.
 func (c *Context) Updating(what string, f func(c *Context) error) error {
 	return c.inBlock("updating", "updated", what, f)
 }
@@ -60,9 +60,9 @@ func (c *Context) Processing(what string, f func(c *Context) error) error {
 	return c.inBlock("processing", "processed", what, f)
 }
 
-// Fail marks the block it is called in as failed, with an error that formats like fmt.Errorf; the
-// block returns the first one. Outside of any block there is nothing to mark, and the error is only
-// returned. It is for handlers that go on with the rest before they give up.
+// Fail marks the innermost block as failed, with an error that formats like fmt.Errorf; the block
+// returns the first such error. Outside of any block, Fail only returns the error. It is for
+// handlers that process the remaining items before they return an error.
 func (c *Context) Fail(class Class, format string, args ...any) error {
 	err := Errorf(class, format, args...)
 	if c.block != nil {
@@ -78,7 +78,7 @@ func (c *Context) inBlock(doing, done, what string, f func(c *Context) error) (e
 	c.Debug(d.block.what)
 	returned := false
 	defer func() {
-		if !returned { // it panicked: whoever called the handler deals with that
+		if !returned { // f panicked: the caller of the handler recovers
 			c.blockEnds(LevelError, d.block.what+" panicked", began, nil)
 		}
 	}()

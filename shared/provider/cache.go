@@ -17,20 +17,21 @@ import (
 // maxCached bounds how many values a Cache keeps.
 const maxCached = 1000
 
-// idleDefault is how long a value is kept after its last use when nothing is said.
+// idleDefault is how long a value is kept after its last use if Keep sets no limit.
 const idleDefault = time.Minute
 
-// Keep says how long a value is kept. The first limit that is reached ends it; with none it is kept
-// for a minute after its last use.
+// Keep limits how long a value is kept. The value expires at the first limit that is reached.
+// Without a limit, it is kept for a minute after its last use.
 type Keep struct {
 	For     time.Duration // since it was made
 	Idle    time.Duration // since it was last used
 	Version bool          // until a run for a newer version
 }
 
-// Key names a value among those of one resource type, or of all: by a name and by the arguments it depends on.
-// Arguments are compared as JSON, so a field tagged `json:"-"` is not part of the key. One that
-// JSON leaves out because it is not exported is an error: values would be mixed up.
+// Key identifies a value within one resource type, or within all types: by a name and by the
+// arguments on which the value depends. Arguments are compared as JSON, so a field tagged
+// `json:"-"` is not part of the key. An unexported field, which JSON omits, is an error: distinct
+// values would share a key.
 type Key struct {
 	Name string
 	Args []any
@@ -38,8 +39,8 @@ type Key struct {
 	Across bool
 }
 
-// Cache keeps values across runs. It may be used by any number of goroutines. What has ended is
-// closed when the cache is next used.
+// Cache keeps values across runs. It is safe for concurrent use. The next use of the cache closes
+// expired values.
 type Cache struct {
 	now   func() time.Time
 	limit int
@@ -51,7 +52,7 @@ type Cache struct {
 	version int    // the newest seen
 	ended   []*entry
 	closing bool
-	idle    *sync.Cond // nobody is closing
+	idle    *sync.Cond // signals that no goroutine closes values
 	closed  bool
 }
 
@@ -62,26 +63,26 @@ type entry struct {
 	done     chan struct{} // closed when it is made, or was not
 	value    any
 	err      error
-	canceled bool // its maker gave up for a reason of its own
+	canceled bool // build was canceled or panicked: the next caller builds again
 	close    func()
 	order    uint64
 	use      uint64
 	madeAt   time.Time
 	usedAt   time.Time
 	lent     int
-	gone     bool // not in entries any more
+	gone     bool // no longer in entries
 }
 
-// NewCache returns an empty cache that tells the time by now.
+// NewCache returns an empty cache that reads the time from now.
 func NewCache(now func() time.Time) *Cache {
 	c := &Cache{now: now, limit: maxCached, entries: map[string]*entry{}}
 	c.idle = sync.NewCond(&c.mu)
 	return c
 }
 
-// Cached returns the value of a key, and makes it when there is none. build is called by one
-// goroutine at a time for a key; the others wait for what it returns. Errors are not kept. The
-// value is shared, so nobody changes it.
+// Cached returns the value of a key, and builds it if the cache has none. One goroutine at a time
+// calls build for a key; the others wait for its result. Errors are not cached. The value is
+// shared, so callers must not change it.
 func Cached[T any](
 	ctx *Context, key Key, keep Keep, build func(ctx *Context) (T, error),
 ) (T, error) {
@@ -90,10 +91,10 @@ func Cached[T any](
 	return v, err
 }
 
-// Borrow is Cached for values that have to be closed. The caller gives the value back by calling
-// back, which is never nil, once it is done with it; it is closed when it has ended and everybody
-// has given it back. Those that end together are closed in the reverse order in which they were
-// made, one at a time.
+// Borrow is Cached for values that have to be closed. The caller returns the value by calling back,
+// which is never nil, when it no longer needs the value. An expired value is closed when all
+// callers have returned it. Values that expire together are closed in the reverse order of their
+// creation, one at a time.
 func Borrow[T any](
 	ctx *Context, key Key, keep Keep, build func(ctx *Context) (T, error), shut func(T),
 ) (value T, back func(), err error) {
@@ -146,8 +147,8 @@ func keyText[T any](ctx *Context, key Key) (string, error) {
 		"\x00" + string(args), nil
 }
 
-// unexported returns the first field of a type, or of what it is made of, that JSON leaves out
-// without having been told to; "" when there is none.
+// unexported returns the first field of a type, or of a type within it, that JSON omits although no
+// tag excludes it; "" if there is none.
 func unexported(t reflect.Type, above []reflect.Type) string {
 	if t == nil || slices.Contains(above, t) || t.Implements(reflect.TypeFor[json.Marshaler]()) ||
 		t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
@@ -181,7 +182,7 @@ func (c *Cache) get(
 		c.expire(version)
 		e := c.entries[key]
 		if e != nil && e.keep.Version && e.version != version {
-			e = nil // of a newer version: this late run makes its own, which is not kept
+			e = nil // of a newer version: this late run builds its own value, which is not cached
 		}
 		if e == nil {
 			e = c.begin(key, keep, version)
@@ -277,7 +278,7 @@ func (c *Cache) giveBack(e *entry) {
 	c.drain()
 }
 
-// end hands what is gone and not lent to those to be closed.
+// end queues an entry for closing if it was removed and is not lent.
 func (c *Cache) end(e *entry) {
 	if e.gone && e.lent == 0 && e.close != nil {
 		c.ended = append(c.ended, e)
@@ -285,7 +286,7 @@ func (c *Cache) end(e *entry) {
 	}
 }
 
-// expire takes out what has ended.
+// expire removes expired entries.
 func (c *Cache) expire(version int) {
 	c.version = max(c.version, version)
 	now := c.now()
@@ -314,7 +315,7 @@ func (c *Cache) take(key string, e *entry) {
 	c.end(e)
 }
 
-// bound takes out what was used least recently when there are too many.
+// bound removes the least recently used entries while there are too many.
 func (c *Cache) bound() {
 	for len(c.entries) > c.limit {
 		oldest := ""
@@ -330,7 +331,7 @@ func (c *Cache) bound() {
 	}
 }
 
-// drain closes what has ended, one at a time, unless somebody does already.
+// drain closes expired values, one at a time, unless another goroutine is doing so.
 func (c *Cache) drain() {
 	c.mu.Lock()
 	if c.closing {
@@ -350,7 +351,8 @@ func (c *Cache) drain() {
 	c.mu.Unlock()
 }
 
-// shut closes a value. One that panics is let go: the run at hand has nothing to do with it.
+// shut closes a value. A panic of its close function is ignored: it is unrelated to the current
+// run.
 func shut(e *entry) {
 	defer func() { _ = recover() }()
 	e.close()
@@ -361,7 +363,7 @@ func isCanceled(err error) bool {
 		fault.Is(err, fault.Canceled)
 }
 
-// Expire closes what has ended by now; a use of the cache does so, too.
+// Expire closes expired values; each use of the cache does so, too.
 func (c *Cache) Expire() {
 	c.mu.Lock()
 	c.expire(0)
@@ -369,8 +371,8 @@ func (c *Cache) Expire() {
 	c.drain()
 }
 
-// Close closes all values and waits for that; those that are lent are closed when they are given
-// back. The cache keeps nothing from then on. It is not to be called by what closes a value.
+// Close closes all values and waits until they are closed; a lent value is closed when it is
+// returned. The cache keeps no values from then on. A close function must not call Close.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true

@@ -7,11 +7,11 @@ import (
 	"southbound/shared/diff"
 )
 
-// Partial is a handler that has the methods of more optional interfaces than it can serve, as one
-// that stands for others has. See As.
+// Partial is a handler whose methods implement more optional interfaces than it can serve, such as
+// a handler that delegates to others. See As.
 type Partial interface {
-	// Serves reports whether an optional interface, such as reflect.TypeFor[Reloader](), means
-	// something.
+	// Serves reports whether the handler supports an optional interface, such as
+	// reflect.TypeFor[Reloader]().
 	Serves(capability reflect.Type) bool
 }
 
@@ -26,14 +26,14 @@ func As[T any](h Handler) (T, bool) {
 	return t, ok
 }
 
-// Selective is a Reloader that does nothing for some resources, whatever has changed: a command that
-// does not wait for that.
+// Selective is a Reloader that never reloads some resources: a command without a reload condition,
+// for example.
 type Selective interface {
 	// Reloads reports whether Reload may do anything for a resource.
 	Reloads(r Resource) bool
 }
 
-// Reloads reports whether a handler reloads a resource that is told of a change.
+// Reloads reports whether a handler reloads a resource that is notified of a change.
 func Reloads(h Handler, r Resource) bool {
 	if _, can := As[Reloader](h); !can {
 		return false
@@ -42,14 +42,15 @@ func Reloads(h Handler, r Resource) bool {
 	return !selects || s.Reloads(r)
 }
 
-// Rememberer is given back, through Context.Known, facts of a resource that it reported in runs
-// before: what no reading can find out, such as the id that a target chose when it created.
+// Rememberer receives, through Context.Known, facts that earlier runs of a resource reported. These
+// are facts that Read cannot find out, such as the id that a target chose when it created the
+// thing.
 type Rememberer interface {
 	// Remembers names those facts; none: the resource needs none.
 	Remembers(r Resource) []string
 }
 
-// Lister lists what exists on the agent, managed or not.
+// Lister lists the things that exist on the agent, managed or not.
 type Lister interface {
 	// List calls found for each thing, in any order, until found returns an error, which it
 	// returns. The context has no resource: its ID has the type and the agent, and * for every
@@ -57,18 +58,18 @@ type Lister interface {
 	List(ctx *Context, found func(Found) error) error
 }
 
-// Found is one thing that exists: the attributes that name it, what Read would report and, where
-// they are known, parameters with which a resource describes it.
+// Found is one existing thing: its identifying attributes, the attributes that Read would report
+// and, where known, parameters with which a resource describes it.
 type Found struct{ Attributes map[string]any }
 
-// Nooper is told in a dry run what would be done, so that it can ask the target whether that would
-// go well. It changes nothing; what it reports through its context (log lines, changes) is kept
-// with the dry run, and its error is shown as the reason why a deploy would fail.
+// Nooper receives the planned change in a dry run, so that it can check with the target whether the
+// change would succeed. It changes nothing. Its log lines and changes are kept with the dry run,
+// and its error is shown as the reason why a deploy would fail.
 type Nooper interface {
 	Noop(ctx *Context, planned BatchChange) error
 }
 
-// InSyncer compares one attribute where equality of values is not what counts.
+// InSyncer compares an attribute for which equality of values is the wrong test.
 type InSyncer interface {
 	// InSync is asked for every attribute that is compared and wanted. Undecided leaves it to the
 	// engine.
@@ -81,7 +82,7 @@ type Verdict struct {
 	Why  string
 }
 
-// Sync says whether an attribute is as wanted.
+// Sync is whether an attribute has its desired value.
 type Sync int
 
 // The values of Sync.
@@ -91,8 +92,7 @@ const (
 	Differs
 )
 
-// Flusher is called once after all of a batch was applied, with those of it that were changed and
-// went well.
+// Flusher is called once after a batch was applied, with the changes of the batch that succeeded.
 type Flusher interface {
 	Flush(ctx context.Context, done []BatchChange) error
 }
@@ -123,27 +123,27 @@ type Verifier interface {
 	Verify(ctx context.Context) error
 }
 
-// FactSource is a connection to something that is not a machine, which can say what it is connected
-// with. sys::Facts shows it.
+// FactSource is a connection to a target other than a machine, which describes that target.
+// sys::Facts shows the description.
 type FactSource interface {
-	// Facts returns what is known, by names that begin with the kind of the target, such as
+	// Facts returns facts by names that begin with the kind of the target, such as
 	// postgresql.version.
 	Facts(ctx context.Context) (map[string]string, error)
 }
 
-// Strictness says what is done when a handler reports values that are not of the types of the
-// attributes, or not in the canonical form of its own Canonicaliser. The zero value means
+// Strictness defines how the engine treats reported values that do not have the types of the
+// attributes, or the canonical form of the handler's own Canonicaliser. The zero value means
 // StrictWarning.
 type Strictness string
 
 // The values of Strictness.
 const (
 	StrictOff     Strictness = "off"     // nothing
-	StrictWarning Strictness = "warning" // the run says so in its log
+	StrictWarning Strictness = "warning" // the log of the run has a warning
 	StrictError   Strictness = "error"   // the run fails
 )
 
-// ApplySync changes differences by what the handler's InSyncer, when it has one, says of each
+// ApplySync adjusts differences by the results of the handler's InSyncer, if it has one, for each
 // attribute in compared. It logs the reasons.
 func ApplySync(c *Context, h Handler, compared []string, desired, observed map[string]any,
 	diffs map[string]diff.Diff) (map[string]diff.Diff, error) {

@@ -14,9 +14,9 @@ import (
 // Provider is one of several handlers that can serve a type.
 type Provider struct {
 	Name        string // one word: apt, systemd
-	Description string // what it works with, in a few words
+	Description string // what the provider works with, in a few words
 	Needs       Needs
-	// Preference decides between those that suit: the greatest wins, and the first declared of
+	// Preference decides between suitable providers: the greatest wins, and the first declared of
 	// equals.
 	Preference int
 	Handler    Handler
@@ -25,8 +25,8 @@ type Provider struct {
 // ProviderAttribute is the attribute of a resource that names its provider.
 const ProviderAttribute = "provider"
 
-// Define returns a type served by several providers. It gains the attribute "provider". What is
-// wrong is said at start-up, with all that is wrong with types.
+// Define returns a type served by several providers. The type gains the attribute "provider".
+// Start-up reports errors of the declaration, together with all other errors of types.
 func Define(t schema.Type, providers ...Provider) Definition {
 	c := &Choice{providers: providers}
 	var problems []string
@@ -96,13 +96,13 @@ func pureCapabilities() []reflect.Type {
 		reflect.TypeFor[InSyncer]()}
 }
 
-// Choice is a handler that stands for several: each call goes to the provider that was chosen for
+// Choice is a handler that delegates to several: each call goes to the provider that was chosen for
 // the run. See docs/design/sdk.md.
 //
 // Large: it has each capability that a handler can have, and passes each call on.
 type Choice struct{ providers []Provider }
 
-// Providers returns what there is to choose from, as declared. It is not to be changed.
+// Providers returns the providers in the order of their declaration. Callers must not change it.
 func (c *Choice) Providers() []Provider { return c.providers }
 
 func (c *Choice) count(capability reflect.Type) int {
@@ -123,8 +123,8 @@ func can(h Handler, capability reflect.Type) bool {
 	return !partial || p.Serves(capability)
 }
 
-// Serves implements Partial: what one provider serves the choice serves, since the others do
-// without.
+// Serves implements Partial: the choice serves each interface that at least one provider serves.
+// For the other providers, the call does nothing.
 func (c *Choice) Serves(capability reflect.Type) bool {
 	switch capability {
 	case reflect.TypeFor[BatchReader](), reflect.TypeFor[BatchApplier](),
@@ -160,7 +160,7 @@ func (c *Choice) choose(ctx *Context, r Resource) (*Provider, error) {
 	return p, nil
 }
 
-// byName returns a provider; nil: there is none of that name.
+// byName returns the provider of a name; nil: there is none.
 func (c *Choice) byName(name string) *Provider {
 	for i := range c.providers {
 		if c.providers[i].Name == name {
@@ -170,7 +170,7 @@ func (c *Choice) byName(name string) *Provider {
 	return nil
 }
 
-// pick decides and says why.
+// pick returns the provider to use and the reason.
 func (c *Choice) pick(ctx *Context, r Resource) (*Provider, string, error) {
 	if name, _ := r.Attributes[ProviderAttribute].(string); name != "" {
 		p := c.byName(name)
@@ -279,7 +279,7 @@ func (c *Choice) split(
 	return out
 }
 
-// ReadBatch implements BatchReader: each provider gets its share at once where it can take it.
+// ReadBatch implements BatchReader: each provider that reads batches gets its share in one call.
 func (c *Choice) ReadBatch(ctx context.Context, items []BatchRead) []Reading {
 	out := make([]Reading, len(items))
 	for _, s := range c.split(len(items),

@@ -24,8 +24,8 @@ func Apply(h Handler, c BatchChange) (Result, error) {
 	return Result{}, nil
 }
 
-// The optional interfaces of a choice. Where the provider of a run lacks one that others have, it
-// is as if there were nothing to do.
+// The optional interfaces of a choice. If the provider of a run lacks an interface that other
+// providers have, the call does nothing.
 
 // Canonicalise implements Canonicaliser by the provider that the resource names, else the first:
 // all or none have it, and mean the same by it.
@@ -135,7 +135,7 @@ func (c *Choice) Flush(ctx context.Context, done []BatchChange) error {
 	return errors.Join(errs...)
 }
 
-// Generate implements Generator by every provider that does, of which only one may.
+// Generate implements Generator by the first provider that does; at most one provider may.
 func (c *Choice) Generate(r Resource) ([]Generated, error) {
 	for _, p := range c.providers {
 		if g, ok := As[Generator](p.Handler); ok {
@@ -157,8 +157,8 @@ func (c *Choice) CallTimeout(r Resource) time.Duration {
 	return longest
 }
 
-// Remembers implements Rememberer: what any provider does, since which one serves is not known
-// before.
+// Remembers implements Rememberer with the facts of all providers, since the provider that will
+// serve the resource is not known yet.
 func (c *Choice) Remembers(r Resource) []string {
 	var out []string
 	for _, p := range c.providers {
@@ -170,8 +170,8 @@ func (c *Choice) Remembers(r Resource) []string {
 	return slices.Compact(out)
 }
 
-// List implements Lister: what all that suit and can list find. Things found by another than the
-// one that is chosen by default are named with their provider.
+// List implements Lister with the things that all suitable listing providers find. A thing found by
+// another provider than the default one includes the name of its provider.
 func (c *Choice) List(ctx *Context, found func(Found) error) error {
 	fallback, _, err := c.pick(ctx, Resource{Type: ctx.ID().Type()})
 	if err != nil {

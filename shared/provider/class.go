@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// Class says what follows from a handler's error.
+// Class defines how the engine continues after a handler's error.
 type Class string
 
 // The classes. An error without one is Retryable.
 const (
-	Retryable Class = "retryable" // may pass by itself: retried with backoff
-	// will not pass by itself: waits for a new intent or a person
+	Retryable Class = "retryable" // may be temporary: retried with backoff
+	// is permanent: waits for a new intent or a person
 	Terminal    Class = "terminal"
 	NeedsChange Class = "needs_change" // the desired state itself is wrong: waits for a new intent
 )
@@ -41,20 +41,20 @@ func ClassOf(err error) Class {
 // ErrSkip, wrapped in a handler's error, makes the run end as skipped instead of failed.
 var ErrSkip = errors.New("skipped by its handler")
 
-// ErrUnavailable, wrapped in a handler's error, says that there is nothing to run the resource with
-// here, such as the program that its handler needs: the run ends as unavailable and is tried again.
+// ErrUnavailable, wrapped in a handler's error, reports that a requirement of the handler is
+// missing here, such as a program. The run ends as unavailable and is retried.
 var ErrUnavailable = errors.New("its handler cannot be run here")
 
-// ErrNothingMade, wrapped in the error of a Create, says that it is certain that nothing was made,
-// so that nobody has to look it up: the target has refused, or was never reached.
+// ErrNothingMade, wrapped in the error of a Create, reports that certainly nothing was created, so
+// that no lookup is needed: the target has refused, or was never reached.
 var ErrNothingMade = errors.New("nothing was made")
 
-// ErrUndecided, wrapped in the error of a Finder, says that it cannot be found out what a create
-// led to: a person decides.
+// ErrUndecided, wrapped in the error of a Finder, reports that the result of a create cannot be
+// determined: a person decides.
 var ErrUndecided = errors.New("nothing tells what a create led to")
 
-// With returns err as one that is also mark, such as ErrNothingMade, with the class and the text it
-// has.
+// With returns err as an error that also is mark, such as ErrNothingMade. The class and the text of
+// err are kept.
 func With(err, mark error) error {
 	if err == nil {
 		return nil

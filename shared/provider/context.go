@@ -31,7 +31,7 @@ type Line struct {
 
 // UnmarshalJSON implements json.Unmarshaler. Whole numbers stay exact, as in diff.Diff.
 func (l *Line) UnmarshalJSON(text []byte) error {
-	type plain Line // without this method
+	type plain Line // Line without this method
 	if err := diff.ReadJSON(text, (*plain)(l)); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (l *Line) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Host is what a Context needs from whoever calls the handler; the engine implements it.
+// Host is the caller's side of a Context; the engine implements it.
 type Host interface {
 	Log(line Line)
 	Now() time.Time
@@ -50,9 +50,10 @@ type Host interface {
 	Files() Files
 	Transport() any
 	Secret(value string)
-	// Provider is told which provider serves the run, and why.
+	// Provider receives the provider that serves the run, and the reason.
 	Provider(name, why string)
-	// Override is told what the run has done, when that is not what the engine would infer.
+	// Override receives the change of the run if it differs from the one that the engine would
+	// infer.
 	Override(change diff.Change)
 	// Cache is the agent's; nil: nothing is kept.
 	Cache() *Cache
@@ -62,9 +63,9 @@ type Host interface {
 type Options struct {
 	ID     resource.ID
 	DryRun bool
-	State  []byte // what the last Again carried
+	State  []byte // the state of the last Again
 	Reload bool   // something required has changed
-	// Desired is the resource of the run, when there is one.
+	// Desired is the resource of the run, if there is one.
 	Desired Resource
 	Version int // of the export that the run is for; 0: of none
 	// Released is the version in force, which has the run's resource; 0: not known.
@@ -73,16 +74,17 @@ type Options struct {
 	Provider string
 	// Known are facts that the handler remembers; see Rememberer.
 	Known map[string]string
-	// Stored is the resource of the run as its version has it; nil: there is none.
+	// Stored is the resource of the run in the form of its version; nil: there is none.
 	Stored *resource.Resource
-	// New says that no run of the resource has ended well before.
+	// New reports that no earlier run of the resource has succeeded.
 	New bool
 }
 
-// Context is handed to a handler for one run on one resource. It is not kept after the call.
+// Context is passed to a handler for one run of one resource. Handlers do not keep it after the
+// call.
 //
-// Large: it is all that a handler has of the program that calls it, a method for each thing that it
-// may ask or report; handed over in parts, every capability would take several of them.
+// Large: it is a handler's whole interface to its caller, with a method for each request and
+// report. Split into parts, every capability would take several parameters.
 type Context struct {
 	context.Context
 	host  Host
@@ -91,12 +93,12 @@ type Context struct {
 	run   *runState
 }
 
-// runState is what the contexts of one run share.
+// runState is shared by the contexts of one run.
 type runState struct {
 	mu     sync.Mutex
 	chosen *Provider
 	named  string            // where it was chosen elsewhere
-	known  map[string]string // facts of runs before, and of this one
+	known  map[string]string // facts of earlier runs, and of this one
 }
 
 // NewContext returns a context for one run.
@@ -127,23 +129,22 @@ func (c *Context) ID() resource.ID { return c.opts.ID }
 // DryRun reports whether nothing may be changed.
 func (c *Context) DryRun() bool { return c.opts.DryRun }
 
-// State returns what the Again of the run before carried, or nil.
+// State returns the state of the previous run's Again, or nil.
 func (c *Context) State() []byte { return c.opts.State }
 
-// Desired returns the resource of the run as the handler's calls get it. In List it has no
-// attributes but those that say what is to be listed, by whoever asked for it; they may be of the
-// wrong type.
+// Desired returns the resource of the run as it is passed to the handler's calls. In List it has
+// only the attributes with which the user selects the things to list; their types are not checked.
 func (c *Context) Desired() Resource { return c.opts.Desired }
 
 // Stored returns the resource of the run as its version has it, with its flags and requirements,
 // and references to secrets; nil when it is not known. It must not be changed.
 func (c *Context) Stored() *resource.Resource { return c.opts.Stored }
 
-// New reports whether no run of the resource has ended well before: what this one makes has missed
-// no change of what it requires.
+// New reports whether no earlier run of the resource has succeeded: a thing that this run creates
+// has missed no change of its requirements.
 func (c *Context) New() bool { return c.opts.New }
 
-// Version returns the version that the run is for, 0 when there is none.
+// Version returns the version that the run is for, 0 if there is none.
 func (c *Context) Version() int { return c.opts.Version }
 
 // Released returns the version of the environment that is in force, 0 when it is not known. All
@@ -153,13 +154,13 @@ func (c *Context) Released() int { return c.opts.Released }
 // Reloading reports whether something required has changed, so that Reload follows.
 func (c *Context) Reloading() bool { return c.opts.Reload }
 
-// SetChange says what the run has done, for handlers that know better than what the engine infers
-// from what it called: an update that had to make the thing anew, or found that nothing was left to
-// do. Two different ones in a run make it fail.
+// SetChange sets the change of the run, for handlers whose knowledge is more precise than the
+// engine's inference from the calls: an update that had to replace the thing, or that found nothing
+// left to do. Two different changes in a run are an error of the run.
 func (c *Context) SetChange(change diff.Change) { c.host.Override(change) }
 
-// SetProvider says which of several providers serves the run, and why, where that was decided
-// elsewhere.
+// SetProvider sets which of several providers serves the run, and the reason, if another component
+// has chosen it.
 func (c *Context) SetProvider(name, why string) {
 	c.host.Provider(name, why)
 	if c.run != nil {
@@ -195,9 +196,9 @@ func (c *Context) Error(msg string, kv ...any) { c.log(LevelError, msg, kv) }
 // lacking marks the lines of Lacks.
 const lacking = "unless_made_before"
 
-// Lacks says in a dry run what the change that is planned needs and is not so, such as "there is no
-// directory /srv": it would fail, unless something that the resource requires sees to it before. Where
-// nothing does, a plan says that it would fail.
+// Lacks reports in a dry run a missing precondition of the planned change, such as "there is no
+// directory /srv". The change would fail unless a required resource provides the precondition
+// first. If none does, a plan reports that the change would fail.
 func (c *Context) Lacks(what string) { c.Warning(what, lacking, true) }
 
 // Lacking reports whether a line is one of Lacks.
@@ -225,14 +226,14 @@ func (c *Context) log(level Level, msg string, kv []any) {
 	c.host.Log(line)
 }
 
-// Changed records that an attribute was changed, beside what the engine sees itself. An attribute
-// that the type declares and the resource does not set is not managed: the change is refused and
-// logged as drift that was observed.
+// Changed records the change of an attribute that the engine does not see itself. If the type
+// declares the attribute and the resource does not set it, the attribute is not managed: the change
+// is rejected and logged as observed drift.
 func (c *Context) Changed(attribute string, from, to any) {
 	c.host.Changed(attribute, diff.Diff{Current: from, Desired: to})
 }
 
-// Fact records a fact of the resource. It is kept whatever comes of the run.
+// Fact records a fact of the resource. It is kept whether or not the run succeeds.
 func (c *Context) Fact(name, value string) {
 	c.host.Fact(name, value)
 	if c.run == nil {
@@ -246,8 +247,8 @@ func (c *Context) Fact(name, value string) {
 	c.run.known[name] = value
 }
 
-// Known returns a fact of the resource that this run has recorded, or a run before and the handler
-// remembers; "" when there is none.
+// Known returns a fact of the resource that this run has recorded, or that an earlier run has
+// recorded and the handler remembers; "" if there is none.
 func (c *Context) Known(name string) string {
 	if c.run == nil {
 		return ""
@@ -257,18 +258,18 @@ func (c *Context) Known(name string) string {
 	return c.run.known[name]
 }
 
-// Remembered returns what the run began with; see Options.Known.
+// Remembered returns the facts at the start of the run; see Options.Known.
 func (c *Context) Remembered() map[string]string { return c.opts.Known }
 
 // Files gives access to uploaded bytes.
 func (c *Context) Files() Files { return c.host.Files() }
 
 // Transport returns the agent's connection; its type depends on the agent's transport. In a dry run
-// it is the read-only form, where there is one.
+// it is the read-only form, if there is one.
 func (c *Context) Transport() any { return c.host.Transport() }
 
-// Secret tells the engine that value must appear in no output of this run, in addition to the
-// secrets it resolved.
+// Secret declares that value must appear in no output of this run, in addition to the secrets that
+// the engine has resolved.
 func (c *Context) Secret(value string) { c.host.Secret(value) }
 
 // HasSecret reports whether a value has a reference to a secret in it, for Validate of a type.

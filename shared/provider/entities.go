@@ -7,8 +7,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// Mapper returns what makes resources of the entities that definitions name; nil if they name none.
-// What is wrong with any of them is returned at once.
+// Mapper returns the mapper that makes resources of the entities that definitions name; nil if they
+// name none. It returns the errors of all definitions together.
 func Mapper(types *schema.Registry, definitions []Definition) (*entity.Mapper, error) {
 	var all []entity.Mapping
 	for _, d := range definitions {

@@ -13,10 +13,11 @@ type ListKeeper interface {
 	) (any, error)
 }
 
-// Listed returns what build lists, for handlers that read many things from one list: it is made
-// once in a run of a lane, while others wait for it, and again where it may be out of date for the
-// resource of ctx. The value is shared, so nobody changes it. Errors are not kept, nor is what is
-// very large. Without a host that keeps lists, build is called every time.
+// Listed returns the list that build makes, for handlers that read many things from one list. The
+// list is built once in a run of a lane; concurrent callers wait for it. It is built again if it
+// may be out of date for the resource of ctx. The value is shared, so callers must not change it.
+// Errors and very large lists are not cached. Without a host that caches lists, every call of
+// Listed calls build.
 func Listed[T any](
 	ctx *Context, key Key, build func(ctx *Context) (list T, size int, err error),
 ) (T, error) {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// MachineFacts returns what providers are chosen by: os (linux), arch (amd64), and where the
-// machine says so distribution (debian), family (the distribution and those it is like: "ubuntu
-// debian"), version (12) and init (systemd, runit, sysvinit, ...: the program that runs as process
-// 1).
+// MachineFacts returns the facts by which providers are chosen: os (linux), arch (amd64), and, if
+// the machine declares them, distribution (debian), family (the distribution and those it is like:
+// "ubuntu debian"), version (12) and init (systemd, runit, sysvinit, ...: the program that runs as
+// process 1).
 func MachineFacts() map[string]string {
 	facts := map[string]string{"os": runtime.GOOS, "arch": runtime.GOARCH}
 	for _, path := range []string{"/etc/os-release", "/usr/lib/os-release"} {
@@ -34,7 +34,7 @@ func MachineFacts() map[string]string {
 	return facts
 }
 
-// initName names the program that started all others.
+// initName names the init program of the machine.
 func initName() string {
 	if _, err := os.Stat("/run/systemd/system"); err == nil {
 		return "systemd"

@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// Needs is what a provider needs to suit; the zero value suits everywhere.
+// Needs are the requirements of a provider; with the zero value it suits everywhere.
 type Needs struct {
 	Commands []string // programs that are in PATH, or at that absolute path
-	Files    []string // absolute paths of what exists
+	Files    []string // absolute paths that must exist
 	// Facts of the machine, by name; see MachineFacts. A value is a list of words joined by |
 	// ("debian|ubuntu"), or a comparison of versions (">= 11", "< 3"). Of a fact that is a list of
 	// words one has to fit.
 	Facts map[string]string
-	// Transport, when not nil, says whether a connection is one that it can use, and Over names
-	// such for people.
+	// Transport, if not nil, reports whether the provider can use a connection, and Over names such
+	// connections for people.
 	Transport func(transport any) bool
 	Over      string
-	// Check, when not nil, looks at anything else; it returns what is missing, "" when nothing is.
-	// It changes nothing.
+	// Check, if not nil, checks any other requirement; it returns the missing one, "" if all are
+	// met. It changes nothing.
 	Check func(ctx *Context) string
 	// Machine returns the facts; nil: MachineFacts.
 	Machine func() map[string]string
 }
 
-// check returns what is wrong with the declaration, "" when nothing is.
+// check returns the error of the declaration, "" if there is none.
 func (n *Needs) check() string {
 	for _, name := range slices.Sorted(maps.Keys(n.Facts)) {
 		if op, version := comparison(n.Facts[name]); op != "" && !versionLike(version) {
@@ -44,7 +44,7 @@ func (n *Needs) check() string {
 	return ""
 }
 
-// String says what is needed.
+// String describes the requirements.
 func (n *Needs) String() string {
 	var parts []string
 	if len(n.Commands) > 0 {
@@ -65,7 +65,7 @@ func (n *Needs) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// lack returns what is missing here, "" when nothing is.
+// lack returns the requirement that is missing here, "" if all are met.
 func (n *Needs) lack(ctx *Context) string {
 	if n.Transport != nil && !n.Transport(ctx.Transport()) {
 		return "the agent is not connected over " + n.Over
@@ -137,8 +137,8 @@ func comparison(want string) (op, version string) {
 
 func versionLike(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
-// CompareVersions compares versions part by part: runs of digits as numbers, all else as text; what
-// is longer is greater. It returns -1, 0 or 1. Package managers have rules of their own, which
+// CompareVersions compares versions part by part: runs of digits as numbers, other runs as text; a
+// longer version is greater. It returns -1, 0 or 1. Package managers have rules of their own, which
 // their providers follow.
 func CompareVersions(a, b string) int {
 	for a != "" || b != "" {

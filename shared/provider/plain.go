@@ -24,12 +24,12 @@ const (
 	maxBytes  = 64 << 10 // of a []byte that is shown
 )
 
-// Plain returns any value as one that can be stored and sent: nil, bool, string, int64, *big.Int,
-// finite float64, []any, map[string]any, and references of package resource as they are. Structs,
-// bytes and times become what JSON makes of them; errors and what has a text of its own, such as a
-// duration, become that; NaN and the infinities, which JSON does not have, become text. What holds
-// itself, is nested deeply or has very many parts is cut off there, and says so. Texts keep their
-// length, so that secrets in them can still be found.
+// Plain converts any value to one that can be stored and sent: nil, bool, string, int64, *big.Int,
+// finite float64, []any, map[string]any, and references of package resource unchanged. Structs,
+// bytes and times are converted by JSON. Errors and types with a text form, such as a duration,
+// become that text. NaN and the infinities, which JSON does not have, become text. Cyclic, deeply
+// nested or very large values are truncated, with a note. Texts keep their length, so that secrets
+// in them can still be found.
 func Plain(v any) any {
 	p := plainer{left: maxPlain, deepest: deepPlain}
 	return p.value(v, 0)
@@ -96,7 +96,7 @@ func (p *plainer) value(v any, depth int) any {
 	return p.kind(rv, depth)
 }
 
-// finite returns a number, and what JSON has no number for as text.
+// finite returns a number, or the text of a number that JSON does not have.
 func finite(f float64) any {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return strconv.FormatFloat(f, 'g', -1, 64)
@@ -104,8 +104,8 @@ func finite(f float64) any {
 	return f
 }
 
-// special converts what says itself how it is written. Code of the handler that panics costs the
-// value alone.
+// special converts values with a conversion of their own. If that code of the handler panics, only
+// this value is lost.
 func (p *plainer) special(v any, rv reflect.Value, depth int) (out any, is bool) {
 	if rv.Kind() == reflect.Pointer && rv.IsNil() {
 		return nil, true
@@ -200,7 +200,7 @@ func (p *plainer) kind(v reflect.Value, depth int) any {
 	return fmt.Sprintf("(a %s)", v.Type())
 }
 
-// of converts what reflection has reached.
+// of converts a value that reflection has reached.
 func (p *plainer) of(v reflect.Value, depth int) any {
 	if !v.CanInterface() {
 		return fmt.Sprintf("(a %s)", v.Type())
@@ -208,7 +208,7 @@ func (p *plainer) of(v reflect.Value, depth int) any {
 	return p.value(v.Interface(), depth)
 }
 
-// inside calls f for what v holds, unless v is within itself.
+// inside calls f for the contents of v, unless v contains itself.
 func (p *plainer) inside(v reflect.Value, depth int, f func() any) any {
 	if depth >= p.deepest {
 		return tooDeep

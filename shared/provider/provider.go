@@ -1,5 +1,5 @@
-// Package provider is the kit for people who write handlers: code that reads, creates, updates and
-// deletes the things of one resource type. It knows nothing of the engine that calls it.
+// Package provider is the kit for authors of handlers: code that reads, creates, updates and
+// deletes the things of one resource type. It does not depend on the engine that calls it.
 package provider
 
 import (
@@ -21,7 +21,7 @@ type Definition struct {
 	Handler Handler
 	// Transport, when not nil, is one that the pack brings; see Transport.
 	Transport *Transport
-	// Entities say which entities of models become resources of the type; see Mapper.
+	// Entities define which entities of models become resources of the type; see Mapper.
 	Entities []entity.Mapping
 }
 
@@ -34,8 +34,8 @@ func Types(of []Definition) []schema.Type {
 	return types
 }
 
-// NewRegistry compiles the types of definitions. All that is wrong with them is returned at once, as
-// by schema.NewRegistry, a handler that is missing included.
+// NewRegistry compiles the types of definitions. It returns all errors together, as
+// schema.NewRegistry does, including missing handlers.
 func NewRegistry(of []Definition) (*schema.Registry, error) {
 	types, err := schema.NewRegistry(Types(of)...)
 	var problems diag.Problems
@@ -69,15 +69,15 @@ func Handlers(of []Definition) map[string]Handler {
 // after a crash at any instant. A handler keeps no state between calls: it may be called for
 // different agents at the same time.
 type Handler interface {
-	// Read reports the observed state and changes nothing. What is missing is Observation{Exists:
-	// false}, not an error. It reports the attributes the type declares as properties, init_only
-	// and read_only, in the same form as desired values.
+	// Read reports the observed state and changes nothing. A missing thing is Observation{Exists:
+	// false}, not an error. Read reports the attributes that the type declares as properties,
+	// init_only and read_only, in the same form as desired values.
 	Read(ctx *Context, req ReadRequest) (Observation, error)
-	// Create makes what Read reported missing.
+	// Create makes a thing that Read reported missing.
 	Create(ctx *Context, req CreateRequest) (Result, error)
-	// Update changes what Read reported different; req says what differs.
+	// Update changes the attributes that Read reported different; req has the differences.
 	Update(ctx *Context, req UpdateRequest) (Result, error)
-	// Delete removes what Read reported; deleting what is gone succeeds.
+	// Delete removes a thing that Read reported; deleting a missing thing succeeds.
 	Delete(ctx *Context, req DeleteRequest) (Result, error)
 }
 
@@ -97,9 +97,9 @@ type ReadRequest struct{ Resource Resource }
 // CreateRequest asks for a missing thing to be made.
 type CreateRequest struct {
 	Resource Resource
-	// Token is an idempotency key for targets that take one. For types whose target chooses
-	// identities (Assigned) it is the same for every try at this create, until it is known what
-	// became of it, and different for any other; for others each try has its own.
+	// Token is an idempotency key for targets that accept one. For types whose target chooses
+	// identities (Assigned), all attempts at one create share a token until its result is known,
+	// and different creates have different tokens. For other types each attempt has its own.
 	Token string
 }
 
@@ -116,19 +116,19 @@ type DeleteRequest struct {
 	Observed Observation
 }
 
-// Observation is what was found.
+// Observation is the observed state of a thing.
 type Observation struct {
 	Exists     bool
 	Attributes map[string]any
-	// Mark, unless it is empty, differs once something differs that no attribute reports and that a
-	// delete or an update destroys: the bytes of a file that is removed, what is in a directory. A
-	// kept plan is refused if it has changed. It is wanted in a dry run alone.
+	// Mark, unless it is empty, changes whenever a part of the thing changes that no attribute
+	// reports and that a delete or an update destroys: the bytes of a removed file, or the entries
+	// of a directory. A kept plan is rejected if Mark has changed. Only a dry run uses it.
 	Mark string
 }
 
-// Result is what a change led to; the zero value is "done".
+// Result is the result of a change; the zero value is "done".
 type Result struct {
-	// Again, when not nil, says that the target is still busy: ask again later.
+	// Again, if not nil, reports that the target is still busy: the engine calls again later.
 	Again *Again
 }
 
@@ -138,8 +138,8 @@ type Again struct {
 	State []byte
 }
 
-// The optional interfaces. A handler implements those it can do better than the engine does
-// without.
+// The optional interfaces. A handler implements those for which it does better than the engine's
+// default.
 
 // Differ compares instead of diff.Compare; it returns differences by attribute.
 type Differ interface {
@@ -163,14 +163,14 @@ type BatchRead struct {
 	ReadRequest
 }
 
-// Reading is what came of one item.
+// Reading is the result for one item.
 type Reading struct {
 	Observation Observation
 	Err         error
 }
 
-// BatchApplier changes many resources, none of which requires another, in one call. It returns an
-// outcome for each, in order.
+// BatchApplier changes many resources, none of which requires another, in one call. It returns a
+// result for each, in order.
 type BatchApplier interface {
 	ApplyBatch(ctx context.Context, items []BatchChange) []Applied
 }
@@ -185,14 +185,14 @@ type BatchChange struct {
 	Token    string               // of a create
 }
 
-// Applied is what came of one item.
+// Applied is the result for one item.
 type Applied struct {
 	Result Result
 	Err    error
 }
 
-// Reloader is called after a deploy of a resource that was told (by an event) that something it
-// requires has changed.
+// Reloader is called after a deploy of a resource that was notified, by an event, of a change of a
+// resource that it requires.
 type Reloader interface {
 	Reload(ctx *Context, req ReadRequest) error
 }
@@ -202,15 +202,15 @@ type FactReader interface {
 	Facts(ctx *Context, req ReadRequest) (map[string]string, error)
 }
 
-// Finder decides what became of a create that may have happened and was not recorded. found is
-// false only when it is certain that nothing was made with this token, or that creating with it
-// once more makes no second thing. See ErrUndecided.
+// Finder determines the result of a create that may have happened and was not recorded. found is
+// false only if it is certain that this token created nothing, or that repeating the create with it
+// makes no second thing. See ErrUndecided.
 type Finder interface {
 	FindCreated(ctx *Context, req CreateRequest) (found bool, err error)
 }
 
-// Timeouter gives the time limit of one call for one resource, for types in which an attribute says
-// it; 0 means the type's.
+// Timeouter returns the time limit of one call for one resource, for types with an attribute that
+// sets it; 0 means the type's limit.
 type Timeouter interface {
 	CallTimeout(r Resource) time.Duration
 }
@@ -221,5 +221,5 @@ type Files interface {
 	Open(ctx context.Context, hash string) (io.ReadCloser, error)
 }
 
-// Difference is what differs in one attribute.
+// Difference is the difference of one attribute.
 type Difference = diff.Diff

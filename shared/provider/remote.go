@@ -4,16 +4,15 @@ import "southbound/shared/schema"
 
 // Programmed is a connection to a program that calls handlers elsewhere.
 type Programmed interface {
-	// Program identifies it, as deploy.Config.Pack does this one; "" when it is not known.
+	// Program identifies the program, as deploy.Config.Pack does this one; "" if it is unknown.
 	Program() string
 }
 
-// Remote is what a connection implements that reaches a machine on which this program runs, too:
-// handlers of things on a machine run there.
+// Remote is implemented by a connection to a machine on which this program also runs: handlers of
+// things on a machine run there.
 type Remote interface {
-	// Handler returns what stands for h, the handler of type t, and forwards its calls to the
-	// machine. An error says why there is none; it has a Class. What h has as Canonicaliser,
-	// Timeouter and Generator, and, when it is not a Choice, as Differ and InSyncer, is called in
-	// this process.
+	// Handler returns a handler that stands for h, the handler of type t, and forwards its calls to
+	// the machine. The error has a Class. These interfaces of h are called in this process:
+	// Canonicaliser, Timeouter and Generator, and, if h is not a Choice, Differ and InSyncer.
 	Handler(t schema.Type, h Handler) (Handler, error)
 }

@@ -2,7 +2,7 @@ package provider
 
 import "southbound/shared/diff"
 
-// A handler that does its work in batches has the calls for one thing from here: each is a batch of
+// A handler that works in batches gets its calls for one thing from this file: each is a batch of
 // one.
 
 // ReadOne is Handler.Read of a handler that reads batches.

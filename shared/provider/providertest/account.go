@@ -26,7 +26,7 @@ type account struct {
 	provider, why string
 }
 
-// saying is one output of a handler, and the call that made it. call is "" if that is unknown.
+// saying is one output of a handler, and the call that made it. call is "" if the call is unknown.
 type saying struct{ call, kind, text string }
 
 // String names the output without its text.
@@ -142,14 +142,14 @@ func (a *account) Overridden() diff.Change {
 	return a.override
 }
 
-// Lines returns what was logged, in order.
+// Lines returns the logged lines, in order.
 func (a *account) Lines() []provider.Line {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.lines)
 }
 
-// AttributeChanges returns what was reported through Context.Changed.
+// AttributeChanges returns the changes that Context.Changed reported.
 func (a *account) AttributeChanges() map[string]diff.Diff {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -163,8 +163,8 @@ func (a *account) Facts() map[string]string {
 	return maps.Clone(a.facts)
 }
 
-// Output returns all that the handler said, as one text. What it named as a secret through
-// Context.Secret is replaced, as the engine does.
+// Output returns all output of the handler as one text. It replaces values that the handler
+// declared secret through Context.Secret, as the engine does.
 func (a *account) Output() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -57,8 +57,8 @@ func firstOf(updates []map[string]any) map[string]any {
 	return updates[0]
 }
 
-// batchRound brings all resources to a state, here as a batch, there one by one, and compares what
-// came of it.
+// batchRound brings all resources to a state, in one env as a batch and in the other one by one,
+// and compares the results.
 func batchRound(e *env, single *env, change map[string]any, purge bool) error {
 	here, err := batchStates(e, change, purge)
 	if err != nil {
@@ -115,8 +115,8 @@ func batchStates(e *env, change map[string]any, purge bool) ([]provider.Resource
 	return out, nil
 }
 
-// decideAll reads all as a batch, compares each reading with a single one, and returns what is to
-// be done.
+// decideAll reads all resources as a batch, compares each reading with a single one, and returns
+// the necessary changes.
 func decideAll(e *env, rs []provider.Resource) ([]provider.BatchChange, error) {
 	reads := make([]provider.BatchRead, len(rs))
 	for i, r := range rs {
@@ -259,7 +259,7 @@ func batchOfCreates(
 	return place, b, todo, err
 }
 
-// batchStopped stops batches in the middle: what was said to be done is done.
+// batchStopped interrupts batches: changes that were reported as done must be done.
 func batchStopped(e *env) error {
 	if e.Interrupt == nil {
 		return nil

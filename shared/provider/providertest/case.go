@@ -11,11 +11,11 @@ import (
 	"southbound/shared/schema"
 )
 
-// shortest is how many characters a secret of a case has at least: what is shorter stands in many
+// shortest is the least number of characters of a secret of a case: shorter secrets occur in many
 // texts by chance.
 const shortest = 4
 
-// checkCase refuses a case of which a part would go unnoticed.
+// checkCase rejects a case if one of its parts would have no effect.
 func checkCase(e *env) error {
 	var errs []error
 	unknown := func(member, name string) {
@@ -105,11 +105,11 @@ func checkNames(e *env) error {
 	return nil
 }
 
-// checkUpdates demands that updates change what an update can.
+// checkUpdates requires that the Updates of the case change only attributes that an update can change.
 func checkUpdates(e *env) error {
 	full, err := e.checked(e.Attributes)
 	if err != nil {
-		return nil // it is said where the case is used
+		return nil // reported where the case is used
 	}
 	for _, u := range e.Updates {
 		for _, name := range slices.Sorted(maps.Keys(u)) {

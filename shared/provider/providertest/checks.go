@@ -97,7 +97,7 @@ func declaration(e *env) error {
 	return errors.Join(append(errs, checkFeatures(e), err)...)
 }
 
-// checkFeatures holds what the type says that its handler can do to what it can.
+// checkFeatures compares the features that the type declares with the interfaces of its handler.
 func checkFeatures(e *env) error {
 	can := map[string]bool{}
 	_, can["canonicalise"] = provider.As[provider.Canonicaliser](e.handler)
@@ -152,7 +152,7 @@ func creates(e *env) error {
 	return checkSteady(e, r)
 }
 
-// checkSteady demands that what nobody changes is read as the same time after time.
+// checkSteady requires that repeated reads of an unchanged thing return the same.
 func checkSteady(e *env, r provider.Resource) error {
 	first, err := e.read(r, false)
 	if err != nil {
@@ -297,7 +297,7 @@ func updateGone(e *env) error {
 		return either(err, doubted("let Vanish take away exactly the thing of Attributes",
 			"what vanished is still reported: exists = %t", now.Exists))
 	}
-	// It may fail or make the thing anew, as long as what follows converges.
+	// The update may fail or replace the thing, as long as later runs converge.
 	if _, err := e.act(provider.BatchChange{Change: diff.Updated, Resource: r, Observed: obs,
 		Changes: diffs}, nil); err != nil && provider.ClassOf(err) != provider.Retryable {
 		return advise("return an error of the class Retryable: the next run reads that the thing is "+
@@ -414,7 +414,7 @@ func dryRun(e *env) error {
 	return nil
 }
 
-// readsAlike demands that a dry run sees what a run sees.
+// readsAlike requires that a dry run reads the same state as a run.
 func readsAlike(e *env, r provider.Resource) error {
 	var seen [2]provider.Observation
 	for i, dry := range []bool{true, false} {

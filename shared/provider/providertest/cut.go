@@ -10,7 +10,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// canceled makes calls whose caller has given up already, or does so meanwhile.
+// canceled makes calls whose context was canceled before, or is canceled during the call.
 func canceled(e *env) error {
 	r, err := e.want(e.Attributes)
 	if err != nil {
@@ -23,7 +23,7 @@ func canceled(e *env) error {
 		if e.Present || e.Lasting {
 			continue
 		}
-		if _, err := e.apply(purged(r)); err != nil { // what was cut off may show itself later
+		if _, err := e.apply(purged(r)); err != nil { // an interrupted create may take effect later
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func cutOffChange(e *env, r provider.Resource, cut *env, c provider.BatchChange)
 	return checkHonest(e, r, failed, "after it was cut off")
 }
 
-// laterGivenUp makes updates, and a delete, whose caller has given up already.
+// laterGivenUp makes updates, and a delete, whose context was already canceled.
 func laterGivenUp(e *env, r provider.Resource) error {
 	if e.Present {
 		return nil
@@ -106,8 +106,8 @@ func laterGivenUp(e *env, r provider.Resource) error {
 	return nil
 }
 
-// checkHonest demands that what was said to be done is done, and that what was cut off is not a
-// fault of the document.
+// checkHonest requires that a change reported as done is done, and that an interrupted call is not
+// reported as a fault of the document.
 func checkHonest(e *env, r provider.Resource, err error, when string) error {
 	var broken *advice
 	switch {
@@ -133,8 +133,8 @@ func checkHonest(e *env, r provider.Resource, err error, when string) error {
 	return nil
 }
 
-// batchCut hands over a batch that nobody waits for any more; there is an answer for each item all
-// the same.
+// batchCut passes a batch with a canceled context; the handler must still return an answer for each
+// item.
 func batchCut(e *env) error {
 	b, ok := provider.As[provider.BatchApplier](e.handler)
 	if !ok {
@@ -218,8 +218,8 @@ func interrupted(e *env) error {
 	return nil
 }
 
-// stoppedAt makes a transition in a place of its own, is stopped before step n, and tries again. It
-// returns whether there was such a step, and what there is in the end.
+// stoppedAt makes a transition in a place of its own, is interrupted before step n, and retries. It
+// returns whether there was such a step, and the final world.
 func stoppedAt(e *env, t transition, n int) (more bool, end string, err error) {
 	place, err := e.another()
 	if err != nil {
@@ -254,7 +254,8 @@ func stoppedAt(e *env, t transition, n int) (more bool, end string, err error) {
 	return more, end, err
 }
 
-// stateOf is the first resource with attributes in layers, or what must not exist.
+// stateOf is the first resource with attributes in layers, or as it must not exist if layers is
+// nil.
 func stateOf(e *env, layers []map[string]any) (provider.Resource, error) {
 	if layers != nil {
 		return e.want(layers...)

@@ -17,7 +17,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// env is one place with a case, a host, and the driver that stands for the engine.
+// env is one place with a case, a host, and the driver that acts as the engine.
 type env struct {
 	Case
 	ctx     context.Context
@@ -80,14 +80,14 @@ func (e *env) close() {
 type tokens struct {
 	mark  string // begins every token
 	n     atomic.Int64
-	begun sync.Map // tokens of creates whose outcome is not known, by the resource
+	begun sync.Map // tokens of creates with an unknown result, by resource
 }
 
 // token returns a token that no other create has, wherever it is made: places may share a target.
 func (t *tokens) token() string { return fmt.Sprintf("%s-%d", t.mark, t.n.Add(1)) }
 
-// tokenOf returns the token of a create, for types whose target assigns the identity that of the
-// one before, unless its outcome is known.
+// tokenOf returns the token of a create. For types whose target assigns the identity, it is the
+// token of the previous create, unless the result of that one is known.
 func (e *env) tokenOf(r provider.Resource) string {
 	if !e.typ.Assigned {
 		return e.token()
@@ -97,7 +97,7 @@ func (e *env) tokenOf(r provider.Resource) string {
 	return text
 }
 
-// want returns what the handler gets for attributes.
+// want returns the resource that the handler receives for attributes.
 func (e *env) want(layers ...map[string]any) (provider.Resource, error) {
 	attrs := map[string]any{}
 	for _, layer := range layers {
@@ -125,8 +125,8 @@ func (e *env) want(layers ...map[string]any) (provider.Resource, error) {
 		Agent: "test", Attributes: full}, nil
 }
 
-// checked checks attributes as those of a document, in which references to secrets stand for the
-// values that the case has, and fills in defaults.
+// checked validates attributes as those of a document, in which references to secrets replace the
+// values of the case, and fills in defaults.
 func (e *env) checked(attrs map[string]any) (map[string]any, error) {
 	written := maps.Clone(attrs)
 	for name, v := range attrs {
@@ -263,7 +263,7 @@ func comparedAttributes(e *env) []string {
 	return out
 }
 
-// decide says what has to be done.
+// decide returns the necessary change.
 func (e *env) decide(
 	r provider.Resource, obs provider.Observation,
 ) (diff.Change, map[string]diff.Diff, error) {
@@ -286,7 +286,8 @@ func (e *env) decide(
 	return diff.Updated, diffs, nil
 }
 
-// initOnlyError is how the engine refuses to change what can only be set at creation.
+// initOnlyError is the engine's rejection of a change to an attribute that can only be set at
+// creation.
 type initOnlyError struct{ attributes []string }
 
 // Error names the attributes.
@@ -297,7 +298,7 @@ func (e *initOnlyError) Error() string {
 // maxAgain bounds how often a handler may ask to be called again.
 const maxAgain = 100
 
-// apply reads, compares and acts, and returns what was done.
+// apply reads, compares and acts, and returns the change.
 func (e *env) apply(r provider.Resource) (diff.Change, error) {
 	return e.applyFrom(r, e.tokenOf(r), nil)
 }
@@ -370,7 +371,7 @@ func checkAgain(e *env, r provider.Resource, a *provider.Again) error {
 	return nil
 }
 
-// flush tells a handler that wants it what was done.
+// flush calls a handler's Flusher with the changes.
 func (e *env) flush(done []provider.BatchChange) error {
 	f, ok := provider.As[provider.Flusher](e.handler)
 	if !ok || len(done) == 0 {
@@ -382,7 +383,7 @@ func (e *env) flush(done []provider.BatchChange) error {
 	return nil
 }
 
-// expect applies and demands that it does what is named, and that nothing is left to do then.
+// expect applies a resource, requires the change want, and requires that no change is left then.
 func (e *env) expect(r provider.Resource, want diff.Change) error {
 	change, err := e.apply(r)
 	if err != nil {

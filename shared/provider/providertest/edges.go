@@ -119,7 +119,7 @@ func shown(v any, sensitive bool) string {
 	}
 	s := fmt.Sprintf("%#v", v)
 	if text, ok := v.(string); ok && strings.ContainsFunc(text, unicode.IsMark) {
-		s = strconv.QuoteToASCII(text) // else nobody sees what it is made of
+		s = strconv.QuoteToASCII(text) // shows invisible characters
 	}
 	if len(s) > 60 {
 		s = fmt.Sprintf("%s… (%d bytes)", s[:60], len(s))
@@ -127,8 +127,7 @@ func shown(v any, sensitive bool) string {
 	return s
 }
 
-// lists makes all resources, compares the list with what is read, and looks again when they are
-// purged.
+// lists makes all resources, compares the list with Read, and lists again after they are purged.
 func lists(e *env) error {
 	l, ok := provider.As[provider.Lister](e.handler)
 	if !ok || e.Present {
@@ -170,7 +169,7 @@ func lists(e *env) error {
 			case !declared:
 				return fmt.Errorf("%s is listed, and is not declared", name)
 			case a.Behaviour == schema.Property || a.Behaviour == schema.InitOnly:
-				// What a resource does not say need not be read.
+				// Attributes that a resource does not set need not be reported.
 				if w, read := obs.Attributes[name]; read && w != nil && r.Attributes[name] != nil &&
 					!reflect.DeepEqual(v, w) {
 					return fmt.Errorf("%s of %s is listed as %v and read as %v", name, r.ID, v, w)
@@ -202,8 +201,8 @@ func lists(e *env) error {
 	return nil
 }
 
-// checkListed demands that what is found has its names, values that its type allows, and is there
-// when it is read.
+// checkListed requires that a listed thing has its names and values that its type allows, and
+// exists when it is read.
 func checkListed(e *env, l provider.Lister, f provider.Found) error {
 	r := provider.Resource{Type: e.typ.Name, Agent: "test", Attributes: map[string]any{}}
 	for name, v := range f.Attributes {
@@ -229,10 +228,10 @@ func checkListed(e *env, l provider.Lister, f provider.Found) error {
 	r.ID = resource.NewID(e.typ.Name, "test", keys...)
 	full, err := e.checked(r.Attributes)
 	if err != nil {
-		return nil // parameters that nobody knows are missing
+		return nil // parameters that only a user can supply are missing
 	}
 	r.Attributes = full
-	// Somebody else may have removed it since, and made it anew: places of tests are shared.
+	// Another process may have replaced the thing since: places of tests are shared.
 	for range 3 {
 		obs, err := e.read(r, false)
 		if err != nil || obs.Exists {
@@ -275,7 +274,7 @@ func listContext(e *env) *provider.Context {
 	return contextOf(e, "List", opts)
 }
 
-// listOnce returns what is listed.
+// listOnce returns the listed things.
 func listOnce(e *env, l provider.Lister) (found []provider.Found, err error) {
 	ctx := listContext(e)
 	err = e.named("List", func() error {
@@ -290,7 +289,7 @@ func listOnce(e *env, l provider.Lister) (found []provider.Found, err error) {
 	return found, nil
 }
 
-// foundAs returns those of found that have the names of a resource.
+// foundAs returns the found things that have the names of a resource.
 func foundAs(e *env, found []provider.Found, r provider.Resource) []provider.Found {
 	var out []provider.Found
 	for _, f := range found {
@@ -305,7 +304,7 @@ func foundAs(e *env, found []provider.Found, r provider.Resource) []provider.Fou
 	return out
 }
 
-// noop tells the handler of a create, an update and a purge in a dry run.
+// noop calls the handler's Nooper with a create, an update and a purge in a dry run.
 func noop(e *env) error {
 	n, ok := provider.As[provider.Nooper](e.handler)
 	if !ok || e.Present {
@@ -334,7 +333,7 @@ func noop(e *env) error {
 	return nil
 }
 
-// dryRunChangesNothing tells the handler in a dry run what would be done to bring about a state.
+// dryRunChangesNothing calls the handler's Nooper with the change that would bring about a state.
 func dryRunChangesNothing(e *env, n provider.Nooper, r provider.Resource) error {
 	obs, err := e.read(r, true)
 	if err != nil {

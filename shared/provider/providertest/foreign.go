@@ -11,8 +11,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// foreign adds something to the thing that nobody manages, before an update and, in another place,
-// after it, and demands that both come to the same.
+// foreign adds an unmanaged part to the thing, before an update and, in another place, after it,
+// and requires that both end in the same state.
 func foreign(e *env) error {
 	switch {
 	case e.Present || len(e.Updates) == 0:
@@ -39,8 +39,8 @@ func foreign(e *env) error {
 	return nil
 }
 
-// withForeign makes the thing in a place of its own, and updates it after or before something is
-// added to it that nobody manages. It returns the world.
+// withForeign makes the thing in a place of its own, and updates it after or before an unmanaged
+// part is added to it. It returns the world.
 func withForeign(e *env, update int, first bool) (string, error) {
 	place, err := e.another()
 	if err != nil {
@@ -76,7 +76,7 @@ func withForeign(e *env, update int, first bool) (string, error) {
 	return place.world()
 }
 
-// addForeign adds something that nobody manages, which has to be seen in the world.
+// addForeign adds an unmanaged part, which must be visible in the world.
 func addForeign(place *env) error {
 	before, err := place.world()
 	if err != nil {
@@ -143,7 +143,7 @@ func leavesOut(e *env, name string, full map[string]any) error {
 			continue
 		}
 		if _, err := e.apply(first); err != nil {
-			continue // that these values go well together, nobody has said
+			continue // the case does not declare that these values are valid together
 		}
 		was, err := e.read(first, false)
 		if err != nil {

@@ -15,10 +15,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// Host is a provider.Host that remembers what a handler says, as it was said. It is safe for
-// concurrent use.
+// Host is a provider.Host that records a handler's output unchanged. It is safe for concurrent use.
 type Host struct {
-	account   // what the handler has said
+	account   // the handler's output
 	files     map[string][]byte
 	transport any
 
@@ -27,7 +26,7 @@ type Host struct {
 	known map[resource.ID]map[string]string // facts by resource, as the engine keeps them
 }
 
-// NewHost returns a host; see AddFile for its files. transport is what Context.Transport returns.
+// NewHost returns a host; AddFile adds files to it. Context.Transport returns transport.
 func NewHost(transport any) *Host {
 	return &Host{
 		account: account{changed: map[string]diff.Diff{}, facts: map[string]string{},

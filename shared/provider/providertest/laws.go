@@ -9,8 +9,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// canonical tries the laws of canonical forms with the values of the case, and with those at the
-// edges of the types.
+// canonical checks the laws of canonical forms with the values of the case, and with edge values of
+// the types.
 func canonical(e *env) error {
 	c, ok := provider.As[provider.Canonicaliser](e.handler)
 	if !ok {
@@ -49,7 +49,7 @@ func canonicalOf(e *env, c provider.Canonicaliser, r provider.Resource) error {
 	err := e.call("Canonicalise", r,
 		func() (err error) { once, err = c.Canonicalise(r.Attributes); return err })
 	if err != nil {
-		return nil // the value is refused; others checks see whether that is right
+		return nil // the value is rejected; other checks decide whether that is right
 	}
 	again := r
 	again.Attributes = once
@@ -84,7 +84,8 @@ func canonicalOf(e *env, c provider.Canonicaliser, r provider.Resource) error {
 	return nil
 }
 
-// neighbours makes all, changes and purges the first, and demands that the others are as they were.
+// neighbours makes all resources, changes and purges the first, and requires that the others are
+// unchanged.
 func neighbours(e *env) error {
 	if e.Present {
 		return errNotApplicable
@@ -124,7 +125,7 @@ func neighbours(e *env) error {
 			r    provider.Resource
 		}{"it was made again", all[0]})
 	}
-	e.host.expire() // so that lists are made of what exists now
+	e.host.expire() // so that lists are read again
 	for _, s := range steps {
 		if _, err := e.apply(s.r); err != nil {
 			return err

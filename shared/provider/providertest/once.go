@@ -8,17 +8,17 @@ import (
 	"southbound/shared/provider"
 )
 
-// Outcome is what one run of a handler for one resource came to.
+// Outcome is the result of one run of a handler for one resource.
 type Outcome struct {
-	Change  diff.Change          // what was done; where Err is set, what was tried
+	Change  diff.Change          // the change; if Err is set, the attempted one
 	Changes map[string]diff.Diff // the differences that led to an update
-	Host    *Host                // what the handler said
+	Host    *Host                // the handler's output
 	Err     error
 }
 
-// Once does with one resource what the engine does in one run: it checks the attributes, reads,
-// compares and acts, and calls again as long as the handler asks for that. It is for what a suite
-// cannot know of a target: refusals, drift, things that are in the way.
+// Once does the engine's work of one run for one resource: it checks the attributes, reads,
+// compares and acts, and calls again as long as the handler requests it. It is for cases that a
+// suite cannot know of a target: refusals, drift, conflicting things.
 func Once(ctx context.Context, d provider.Definition, transport any, attributes map[string]any,
 	purge bool) Outcome {
 	e, err := newEnv(ctx,

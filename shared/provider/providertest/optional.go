@@ -38,7 +38,8 @@ func find(e *env) error {
 	return repeatsNothing(e, r, token)
 }
 
-// findsOthers demands, where a new thing is made beside the old one, that this is not taken for it.
+// findsOthers requires that a Finder does not mistake the old thing for the new one that is created
+// beside it.
 func findsOthers(e *env, f provider.Finder, r provider.Resource) error {
 	if !e.typ.CreateFirst {
 		return nil
@@ -51,7 +52,7 @@ func findsOthers(e *env, f provider.Finder, r provider.Resource) error {
 		"a thing of another token is found: the old one would be taken for the new one, and deleted"))
 }
 
-// findCreated asks a handler what became of a create.
+// findCreated asks a handler for the result of a create.
 func findCreated(
 	e *env, f provider.Finder, r provider.Resource, token string,
 ) (found bool, err error) {
@@ -63,9 +64,9 @@ func findCreated(
 	return found, err
 }
 
-// repeats reports whether the engine would make a create of a type whose target chooses identities
-// again, when it does not know what became of it: what the handler finds, or is not sure of, is not
-// made again.
+// repeats reports whether the engine would repeat a create with an unknown result, for a type whose
+// target chooses identities. It does not repeat a create whose thing the handler finds, or is not
+// sure of.
 func repeats(e *env, r provider.Resource, token string) (bool, error) {
 	f, ok := provider.As[provider.Finder](e.handler)
 	if !ok {

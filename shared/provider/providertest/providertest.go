@@ -14,11 +14,11 @@ import (
 // Subject is a type with its handler, and how to test it.
 type Subject struct {
 	Definition provider.Definition
-	// New describes a test in a place of its own, in which nothing exists yet. dir is an empty
-	// directory for the test; host offers files to the handler. It is called at least once for each
-	// check.
+	// New returns the case of a test in a place of its own, in which nothing exists yet. dir is an
+	// empty directory for the test; host offers files to the handler. New is called at least once
+	// for each check.
 	New func(dir string, host *Host) (Case, error)
-	// Transport is what the handler finds in its context.
+	// Transport is the connection in the handler's context.
 	Transport any
 }
 
@@ -42,37 +42,38 @@ type Case struct {
 	// Others are attributes of more resources that do not exist and are independent of the first,
 	// for batches and parallel calls.
 	Others []map[string]any
-	// World describes all that the handler could have changed, as a text in which equal states are
-	// equal whatever the place. nil: it cannot be described, and what reading and dry runs do is
-	// not checked.
+	// World describes everything that the handler could have changed, as a text that does not
+	// depend on the place. Equal states have equal texts. nil: the state cannot be described, and
+	// the suite does not check the effects of reads and dry runs.
 	World func() (string, error)
 	// Vanish takes the thing away behind the handler's back. nil: Delete does it.
 	Vanish func() error
-	// Foreign gives the thing something that the type does not know of, as somebody else would: a
-	// member of its object, a label, a line. nil: whether updates leave that alone is not checked.
+	// Foreign adds a part to the thing that the type does not know, as another program would: a
+	// member of its object, a label, a line. nil: the suite does not check whether updates preserve
+	// such parts.
 	Foreign func() error
 	// Interrupt stops the handler before the n-th (from 0) call to its target from now on, and
-	// before all after it, as if its process had been killed there: those calls fail and have no
-	// effect. restore lets calls through again and reports whether any was stopped. nil: being cut
-	// off in the middle is not checked.
+	// before all later calls, as if its process had been killed there: those calls fail and have no
+	// effect. restore permits calls again and reports whether any was stopped. nil: interruptions
+	// are not checked.
 	Interrupt func(n int) (restore func() (stopped bool))
 	// Secrets are parts of values above that must appear in no log line, change, fact or error.
 	Secrets []string
-	// Present says that the thing is always as wanted, can neither be made nor be removed, and so
-	// is never missing.
+	// Present declares that the thing always has its desired state, and can be neither created nor
+	// removed, so that it is never missing.
 	Present bool
 	// Edges are the attributes for which values at the edges of their types are made up and tried,
 	// "*" for all but the naming ones. The handler brings each about, or refuses it and changes
 	// nothing. nil: none, for targets to which any value could do harm.
 	Edges []string
-	// Unfit are attributes for which made-up values, or none, say nothing, each with the reason.
+	// Unfit are attributes for which made-up values, or none, prove nothing, each with the reason.
 	Unfit map[string]string
-	// Unlisted says that what the handler lists is another place than that of the case, such as the
-	// whole machine, and names it. "": it is that.
+	// Unlisted names the place that the handler lists if it differs from that of the case, such as
+	// the whole machine. "": they are the same.
 	Unlisted string
-	// Like are attributes that say what is to be listed, for handlers that have to be told.
+	// Like are attributes that select the things to list, for handlers that require a selection.
 	Like map[string]any
-	// Lasting says that what was made stays when the resource is purged.
+	// Lasting declares that a created thing remains when the resource is purged.
 	Lasting bool
 }
 
@@ -80,7 +81,7 @@ type Case struct {
 type Failure struct {
 	Check string
 	Err   error
-	Fix   string // what the author of the handler should look at
+	Fix   string // what the author of the handler should check
 }
 
 // Run runs every check as a subtest. A check that needs a member which the case does not set is
@@ -105,8 +106,8 @@ func Run(t *testing.T, s Subject) {
 	}
 }
 
-// Verify runs every check without package testing and returns those that failed. newDir returns
-// empty directories.
+// Verify runs every check without package testing and returns the failed ones. newDir returns empty
+// directories.
 func Verify(ctx context.Context, s Subject, newDir func() (string, error)) []Failure {
 	var out []Failure
 	for _, c := range checks() {
@@ -163,24 +164,24 @@ var errNotApplicable = errors.New("not applicable")
 // caseError is a type or a case that nothing can be checked with.
 type caseError struct{ error }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the underlying error.
 func (e *caseError) Unwrap() error { return e.error }
 
-// advice is an error that knows better than its check what to do.
+// advice is an error whose fix is more specific than that of its check.
 type advice struct {
 	error
 	fix string
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the underlying error.
 func (a *advice) Unwrap() error { return a.error }
 
-// advise returns an error with what to do about it.
+// advise returns an error with its fix.
 func advise(fix, format string, args ...any) error {
 	return &advice{fmt.Errorf(format, args...), fix}
 }
 
-// either returns err, or what else is wrong when there is none.
+// either returns err, or otherwise if err is nil.
 func either(err, otherwise error) error {
 	if err != nil {
 		return err
@@ -188,21 +189,21 @@ func either(err, otherwise error) error {
 	return otherwise
 }
 
-// doubt is an error that may as well be the fault of the case, and what to do then.
+// doubt is an error that may also be the fault of the case, with the fix for that.
 type doubt struct {
 	error
 	otherwise string
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the underlying error.
 func (d *doubt) Unwrap() error { return d.error }
 
-// doubted returns an error with what to do if the case is wrong, and not the handler.
+// doubted returns an error with the fix for a wrong case, in addition to that for the handler.
 func doubted(otherwise, format string, args ...any) error {
 	return &doubt{fmt.Errorf(format, args...), otherwise}
 }
 
-// fixOf returns what the author should change, for each thing that is wrong.
+// fixOf returns the fix for each error.
 func (c check) fixOf(err error) string {
 	var out []string
 	for _, fix := range c.fixesOf(err) {

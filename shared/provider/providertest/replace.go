@@ -18,8 +18,8 @@ func replaces(
 	return len(diff.Replacing(e.typ, diffs)) > 0
 }
 
-// replace makes a thing anew as the engine does. Of an old one that is deleted last, the handler
-// gets what is only reported, and nothing else.
+// replace replaces a thing as the engine does. For an old thing that is deleted last, the handler
+// receives only the reported attributes.
 func (e *env) replace(
 	r provider.Resource, obs provider.Observation, diffs map[string]diff.Diff, token string,
 ) (provider.Result, error) {
@@ -52,8 +52,8 @@ func (e *env) replace(
 	return provider.Result{}, nil
 }
 
-// replaced changes what can only be changed by replacing the thing, to and fro, and stops between
-// the two calls.
+// replaced changes the attributes that only a replacement can change, back and forth, and stops
+// between the two calls.
 func replaced(e *env) error {
 	var names []string
 	for _, a := range e.typ.Attributes {
@@ -123,7 +123,8 @@ func unwritten(e *env, r provider.Resource, diffs map[string]diff.Diff) map[stri
 	return diffs
 }
 
-// wrote notes which write-only attributes a call has written; of one that failed, nobody knows.
+// wrote records which write-only attributes a call has written; after a failed call, this is
+// unknown.
 func (e *env) wrote(c provider.BatchChange, done bool) {
 	for i := range e.typ.Attributes {
 		a := &e.typ.Attributes[i]
@@ -134,14 +135,14 @@ func (e *env) wrote(c provider.BatchChange, done bool) {
 		case done && (c.Change == diff.Created || among):
 			e.written.Store(key, c.Resource.Attributes[a.Name])
 		case c.Change == diff.Purged && !c.Resource.Purged && e.typ.CreateFirst:
-			// The one that has taken its place is written already.
+			// The new thing has the attributes written already.
 		case c.Change != diff.Updated || among:
 			e.written.Delete(key)
 		}
 	}
 }
 
-// missing is a member that a case has not: what needs it is not checked.
+// missing is a member that a case lacks: checks that need it are skipped.
 type missing struct{ member string }
 
 // Error names the member.
@@ -150,7 +151,7 @@ func (m *missing) Error() string { return "not checked: the case has no " + m.me
 // lacks ends a check that needs a member of the case.
 func lacks(member string) error { return &missing{member} }
 
-// skipped returns what a check was not made for, "" when it was.
+// skipped returns the member that a skipped check needs, "" if the check was made.
 func skipped(err error) string {
 	var m *missing
 	if errors.As(err, &m) {

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// ErrStopped is what a Stopper gives the steps that it stops.
+// ErrStopped is the error that a Stopper returns for the steps that it stops.
 var ErrStopped = errors.New("stopped by the test")
 
-// Stopper stops a handler before one of its steps, and before all after it, as if its process had
-// been killed there: the handler's test lets each step ask Before, and gives Interrupt to the Case.
-// The zero value stops nothing. It is safe for concurrent use.
+// Stopper stops a handler before one of its steps, and before all later steps, as if its process
+// had been killed there. The handler's test calls Before for each step, and sets the Case's
+// Interrupt to that of the Stopper. The zero value stops nothing. It is safe for concurrent use.
 type Stopper struct {
 	mu       sync.Mutex
 	counting bool
-	left     int // steps that are let through
+	left     int // steps that may still run
 	stopped  bool
 }
 
@@ -33,7 +33,7 @@ func (s *Stopper) Before() error {
 	return nil
 }
 
-// Interrupt is what Case.Interrupt wants.
+// Interrupt implements Case.Interrupt.
 func (s *Stopper) Interrupt(n int) (restore func() (stopped bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
