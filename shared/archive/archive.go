@@ -22,19 +22,20 @@ import (
 
 // Event is a plain invoke of the export function.
 type Event struct {
-	Environment string   `json:"environment"` // default: what the project file says, else "default"
-	Bucket      string   `json:"bucket"`      // default: that of the stack
+	Environment string   `json:"environment"` // default: from the project file, else "default"
+	Bucket      string   `json:"bucket"`      // default: the bucket of the stack
 	Key         string   `json:"key"`
 	Partial     bool     `json:"partial"`
 	DeleteSets  []string `json:"delete_sets"`
 	// Release: false stores the version and does not deploy it. Default: true.
 	Release *bool `json:"release"`
-	// AllowDelete, when not nil, is how many resources the export may delete.
+	// AllowDelete, when not nil, is the maximum number of resources that the export may delete.
 	AllowDelete *int `json:"allow_delete"`
 }
 
-// ReadEvent reads an event. Usage is its error: a member with a wrong name would else export into
-// another environment, or release what was only to be stored.
+// ReadEvent decodes an event. It returns Usage for an unknown member: otherwise a misspelled name
+// would cause an export into another environment, or the release of a version that was only to be
+// stored.
 func ReadEvent(raw []byte) (Event, error) {
 	var e Event
 	var members map[string]json.RawMessage
@@ -56,7 +57,8 @@ func ReadEvent(raw []byte) (Event, error) {
 	return e, nil
 }
 
-// Answer is what an export came to, as the command line says it with --json, or why it did not.
+// Answer is the result of an export, in the form of the command line's --json, or the reason for
+// its failure.
 type Answer struct {
 	*api.Report
 	Error *api.Failure `json:"error,omitempty"`
@@ -64,22 +66,22 @@ type Answer struct {
 
 // Exporter exports archives.
 type Exporter struct {
-	// Open reads an archive and says how long it is (0: not known); bucket is "" for that of the
-	// stack. The errors are faults.
+	// Open opens an archive and returns its length, or 0 if the length is not known. If bucket is
+	// "", Open uses the bucket of the stack. The errors are faults.
 	Open    func(ctx context.Context, bucket, key string) (io.ReadCloser, int64, error)
 	Service *api.Service
-	// Dir is where archives are unpacked; empty: the folder for temporary files.
+	// Dir is the folder in which archives are unpacked; empty: the folder for temporary files.
 	Dir string
-	// Limits of an archive; zero: what fits into a function.
+	// Limits are the limits of an archive; zero: limits that suit a function.
 	Limits Limits
 }
 
-// maxPacked is how large an archive may be.
+// maxPacked is the maximum size of an archive in bytes.
 const maxPacked = 256 << 20
 
-// Export reads the archive that an event names and exports it. What is wrong with the archive, its
-// documents or the request is in the answer; the error is a fault that may pass, so that the same
-// event can come again: the same export gives the same version.
+// Export reads the archive that an event names, and exports it. Problems of the archive, its
+// documents or the request are in the answer. The error is a fault that may be temporary, so that
+// the caller can repeat the event: the same export yields the same version.
 func (x *Exporter) Export(ctx context.Context, e Event) (Answer, error) {
 	began := time.Now()
 	report, err := x.export(ctx, e)
@@ -173,7 +175,7 @@ func tooLarge() error {
 		WithHint("use `southbound export`: it has no such limit")
 }
 
-// store reads the documents as the command line reads a folder, and exports them.
+// store reads the documents in the same way as the command line reads a folder, and exports them.
 func (x *Exporter) store(
 	ctx context.Context, e Event, settings *state.Settings, dir string,
 ) (deploy.Exported, error) {
@@ -187,7 +189,7 @@ func (x *Exporter) store(
 	if err != nil {
 		return deploy.Exported{}, err
 	}
-	m.Fingerprint = "" // it is about files of this machine
+	m.Fingerprint = "" // the fingerprint is about files of this machine
 	export := deploy.Export{Model: m, Partial: e.Partial, DeleteSets: e.DeleteSets,
 		NoRelease: e.Release != nil && !*e.Release, Settings: settings}
 	if e.AllowDelete != nil {
@@ -196,7 +198,7 @@ func (x *Exporter) store(
 	return x.Service.Export(ctx, e.Environment, export, nil)
 }
 
-// relative names files as they are in the archive.
+// relative replaces the paths of files by their paths in the archive.
 func relative(err error, dir string) error {
 	problems, more := diag.Of(err)
 	if len(problems) == 0 {

@@ -1,5 +1,5 @@
-// Package archive exports what a pipeline has put into S3 as an archive, for those that have no
-// command line at hand.
+// Package archive exports an archive that a pipeline has put into S3, for pipelines without the
+// command line.
 package archive
 
 import (
@@ -17,17 +17,17 @@ import (
 	"southbound/shared/fault"
 )
 
-// Limits bound what an archive may hold.
+// Limits bound the content of an archive.
 type Limits struct {
-	Entries  int   // files and folders
-	Unpacked int64 // bytes of all files
-	Name     int   // bytes of a name
+	Entries  int   // number of files and folders
+	Unpacked int64 // total size of all files in bytes
+	Name     int   // length of a name in bytes
 }
 
-// defaultLimits leave room in the 512 MB that a function has for files.
+// defaultLimits leave free space in the 512 MB of file storage of a function.
 var defaultLimits = Limits{Entries: 20000, Unpacked: 400 << 20, Name: 1024}
 
-// unpacker writes the entries of an archive below a folder, and nowhere else.
+// unpacker writes the entries of an archive below a folder, and never outside it.
 type unpacker struct {
 	root    *os.Root
 	limits  Limits
@@ -35,9 +35,10 @@ type unpacker struct {
 	bytes   int64
 }
 
-// Unpack writes what an archive (tar, tar.gz or zip, told by its first bytes) holds into an empty
-// folder. Invalid is the error for what no archive of documents holds: links, devices, names that
-// leave the folder or occur twice, and more than the limits allow.
+// Unpack writes the content of an archive into an empty folder. The format (tar, tar.gz or zip) is
+// detected from the first bytes. Unpack returns Invalid for entries that do not occur in an archive
+// of documents: links, devices, and names that leave the folder or occur twice. It also returns
+// Invalid if the archive exceeds the limits.
 func Unpack(archive *os.File, size int64, dir string, limits Limits) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -84,7 +85,7 @@ func (u *unpacker) tar(in io.Reader) error {
 			err = u.folder(h.Name)
 		case tar.TypeReg:
 			err = u.file(h.Name, r)
-		case tar.TypeXGlobalHeader: // what git writes of the commit
+		case tar.TypeXGlobalHeader: // git's metadata of the commit
 		default:
 			err = fault.New(fault.Invalid, "read archive", "%q is neither a file nor a folder",
 				h.Name)
@@ -126,7 +127,7 @@ func (u *unpacker) zipped(f *zip.File) error {
 	return u.file(f.Name, r)
 }
 
-// name checks the name of an entry and counts it.
+// name checks the name of an entry and counts the entry.
 func (u *unpacker) name(name string) (string, error) {
 	if u.entries++; u.entries > u.limits.Entries {
 		return "", fault.New(fault.Invalid, "read archive", "it has more than %d entries",

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lastSignal asks the system for a signal to a program when this process ends.
+// lastSignal requests a signal that the system sends to a program when this process ends.
 func lastSignal(attr *syscall.SysProcAttr, sig syscall.Signal) { attr.Pdeathsig = sig }
 
-// awaitExit waits until the leader has ended, and does not reap it.
+// awaitExit waits until the leader has ended, without reaping it.
 func (g *Group) awaitExit() {
 	for {
 		err := unix.Waitid(unix.P_PID, g.PID(), &unix.Siginfo{}, unix.WEXITED|unix.WNOWAIT, nil)

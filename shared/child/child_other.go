@@ -4,7 +4,7 @@ package child
 
 import "syscall"
 
-// lastSignal does nothing: the system cannot send one.
+// lastSignal does nothing: this system cannot send a signal when the parent ends.
 func lastSignal(*syscall.SysProcAttr, syscall.Signal) {}
 
 // awaitExit waits until the leader has ended.

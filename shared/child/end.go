@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// stopLimit bounds the wait for processes to stop before they are killed: one that waits for a
-	// broken disk does not stop.
+	// stopLimit bounds the wait for processes to stop before they are killed. A process that waits
+	// for a broken disk does not stop.
 	stopLimit = time.Second
-	// goneLimit bounds the wait for processes that were killed.
+	// goneLimit bounds the wait for killed processes to end.
 	goneLimit = 10 * time.Second
-	// look is how often it is looked whether a process has ended.
+	// look is the first interval of polling whether a process has ended.
 	look = 2 * time.Millisecond
 )
 
-// End asks the group to end, with SIGTERM, and kills what is left of it after polite; 0: it kills
-// the group immediately. What descends from the leader is found before, since that may end first.
-// End returns what Kill does.
+// End requests the end of the group by SIGTERM, and kills the remaining processes after polite. If
+// polite is 0, it kills the group immediately. End collects the descendants of the leader before
+// the signal, since the leader may end before them. It returns the result of Kill.
 func (g *Group) End(polite time.Duration) []int {
 	if polite > 0 {
 		g.ask()
@@ -34,7 +34,7 @@ func (g *Group) End(polite time.Duration) []int {
 	return g.Kill()
 }
 
-// ask sends SIGTERM to the group, and lets all that descends from its leader go on.
+// ask sends SIGTERM to the group, and then resumes the group and all descendants of its leader.
 func (g *Group) ask() {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -49,7 +49,7 @@ func (g *Group) ask() {
 	}
 }
 
-// wait looks until done returns true or over is closed.
+// wait polls until done returns true or over is closed.
 func (g *Group) wait(over <-chan struct{}, done func() bool) {
 	for pause := look; ; pause = min(2*pause, 25*look) {
 		if done() {
@@ -63,12 +63,15 @@ func (g *Group) wait(over <-chan struct{}, done func() bool) {
 	}
 }
 
-// Kill kills the group and all that descends from its leader, as timeout(1) and setsid(1) make
-// groups of their own, and returns when all of these have ended. What stands between is stopped
-// first, until all stand still and no more are found, so that none starts another one unseen.
-// Children are killed before their parents: the system lets a stopped group go on when its last
-// parent outside of it is gone. What has lost its parent and has left the group, as a daemon does on
-// purpose, is not found, unless the leader adopts it. Kill returns the processes that do not end.
+// Kill kills the group and all descendants of its leader, and returns when all of them have ended.
+// Descendants may be in groups of their own, which timeout(1) and setsid(1) create.
+//
+// Kill first stops all these processes. It repeats this until all are stopped and it finds no more,
+// so that no process starts another one unseen. It kills children before their parents, because the
+// system resumes a stopped group when its last parent outside the group ends.
+//
+// Kill does not find a process that has lost its parent and has left the group, as a daemon does on
+// purpose, unless the leader adopts it. It returns the processes that do not end.
 func (g *Group) Kill() []int {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -96,12 +99,12 @@ func (g *Group) Kill() []int {
 	return g.gone()
 }
 
-// stop stops the group and all that descends from it, and returns how deep each stands.
+// stop stops the group and all descendants, and returns the depth of each process in the tree.
 func (g *Group) stop() map[Process]int {
 	found, stopped := map[Process]int{}, map[int]bool{}
 	over, release := patience.After(stopLimit)
 	defer release()
-	calm := false // all that were found before stood still then
+	calm := false // in the previous round, all processes were stopped and none was new
 	g.wait(over, func() bool {
 		more, moving := false, false
 		for p, d := range g.descendants() {
@@ -120,8 +123,9 @@ func (g *Group) stop() map[Process]int {
 	return found
 }
 
-// descendants returns the group, all that descends from it and is not spared, and what that starts
-// when its parents have ended, each with its depth.
+// descendants returns the group and all descendants that are not spared, each with its depth. It
+// includes processes found by earlier calls, and their descendants, even if their parents have
+// ended since.
 func (g *Group) descendants() map[Process]int {
 	all := map[int]Process{}
 	for _, p := range Processes() {
@@ -154,7 +158,7 @@ func (g *Group) descendants() map[Process]int {
 
 func (g *Group) spares(p Process) bool { return g.o.Spared != nil && g.o.Spared(g.PID(), p) }
 
-// empty reports whether all of the group and of its descendants have ended.
+// empty reports whether the whole group and its descendants have ended.
 func (g *Group) empty() bool {
 	select {
 	case <-g.exited:
@@ -164,7 +168,8 @@ func (g *Group) empty() bool {
 	}
 }
 
-// gone waits until the group and all that descends from it have ended, and returns what has not.
+// gone waits until the group and all descendants have ended, and returns the processes that have
+// not.
 func (g *Group) gone() (left []int) {
 	over, stop := patience.After(goneLimit)
 	defer stop()
@@ -181,7 +186,7 @@ func (g *Group) gone() (left []int) {
 	return left
 }
 
-// Ended is the error of a program that was ended because its context was.
+// Ended is the error of a program that was terminated because its context ended.
 type Ended struct{ Cause error }
 
 // Error implements error.
@@ -190,8 +195,8 @@ func (e *Ended) Error() string { return "it was ended: " + e.Cause.Error() }
 // Unwrap returns the error of the context.
 func (e *Ended) Unwrap() error { return e.Cause }
 
-// Run runs cmd to its end and returns its error. If ctx ends first, cmd is ended with all that it
-// has started, see End, and the error is *Ended. A program that has come to its end by then has
+// Run runs cmd to its end and returns its error. If ctx ends first, Run ends cmd with all processes
+// that it has started (see End), and the error is *Ended. A program that has ended by then keeps
 // its own result. cmd must not come from exec.CommandContext.
 func Run(ctx context.Context, cmd *exec.Cmd, polite time.Duration) error {
 	if err := ctx.Err(); err != nil {
@@ -210,7 +215,7 @@ func Run(ctx context.Context, cmd *exec.Cmd, polite time.Duration) error {
 	case <-g.exited:
 	case <-ctx.Done():
 		select {
-		case <-g.exited: // what this process was too late to see
+		case <-g.exited: // the program ended before ctx, but this process noticed it late
 		default:
 			cut = true
 			g.End(polite)

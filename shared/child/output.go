@@ -13,30 +13,31 @@ import (
 )
 
 const (
-	// afterExit is how long output is read on when a program has ended and something that it left
-	// running holds it open.
+	// afterExit is how long output is still read after a program has ended, if a process that it
+	// started holds the output open.
 	afterExit = time.Second
-	// maxRest bounds what is read then of what is there: more than a pipe holds.
+	// maxRest bounds the remaining output that is then read from a pipe. It exceeds the capacity of
+	// a pipe.
 	maxRest = 1 << 21
 )
 
-// outputs are the pipes for what a program writes. What it has written is read whatever the clock
-// says; only output of those that it left running is cut off.
+// outputs holds the pipes for the output of a program. All output of the program itself is read,
+// regardless of the time. Only output of processes that it leaves running is cut off.
 type outputs struct {
 	pipes  []*pipe
-	theirs []*os.File // to close once the program has them
+	theirs []*os.File // the program's ends, to be closed once the program has started
 }
 
-// pipe brings to a writer what comes out of it.
+// pipe copies its content to a writer.
 type pipe struct {
 	from *os.File
 	to   io.Writer
 	done chan struct{}
 }
 
-// take replaces the writers of a program by pipes.
+// take replaces the writers of a program with pipes.
 func (o *outputs) take(cmd *exec.Cmd) error {
-	cmd.WaitDelay = afterExit // for its input
+	cmd.WaitDelay = afterExit // bounds the wait for its input
 	same := cmd.Stdout != nil && sameWriter(cmd.Stdout, cmd.Stderr)
 	for _, w := range []*io.Writer{&cmd.Stdout, &cmd.Stderr} {
 		if _, file := (*w).(*os.File); *w == nil || file {
@@ -59,13 +60,13 @@ func (o *outputs) take(cmd *exec.Cmd) error {
 	return nil
 }
 
-// sameWriter reports whether two writers are one; false for those that cannot be compared.
+// sameWriter reports whether two writers are equal. It returns false if they cannot be compared.
 func sameWriter(a, b io.Writer) (same bool) {
 	defer func() { _ = recover() }()
 	return a == b
 }
 
-// begin reads what comes. The program has its ends by now.
+// begin starts to copy the output. The program has its ends of the pipes by then.
 func (o *outputs) begin() {
 	for _, f := range o.theirs {
 		_ = f.Close()
@@ -78,7 +79,7 @@ func (o *outputs) begin() {
 	}
 }
 
-// end returns when all was read that the program has written.
+// end returns when all output of the program has been read.
 func (o *outputs) end() {
 	over, stop := patience.After(afterExit)
 	defer stop()
@@ -94,7 +95,7 @@ func (o *outputs) end() {
 	}
 }
 
-// rest reads what is in the pipe.
+// rest reads the remaining content of the pipe.
 func (p *pipe) rest() {
 	_ = p.from.SetReadDeadline(time.Time{})
 	raw, err := p.from.SyscallConn()
@@ -115,7 +116,7 @@ func (p *pipe) rest() {
 	})
 }
 
-// readNow reads what is there, and returns an error where nothing is.
+// readNow reads without blocking, and returns an error if there is no content.
 func readNow(fd uintptr, b []byte) (int, error) {
 	for {
 		n, err := unix.Read(int(fd), b)

@@ -8,27 +8,28 @@ import (
 	"strings"
 )
 
-// Process is what the system tells of a process.
+// Process is the system's information on a process.
 type Process struct {
 	PID, Parent, Group int
-	Started            int64 // in hundredths of a second since the system was started
-	Held               int64 // bytes of memory, those that it shares with others among them
+	Started            int64 // hundredths of a second after the start of the system
+	Held               int64 // resident memory in bytes, including shared memory
 	State              byte  // as in /proc/PID/stat
 }
 
-// Is reports whether two are the same process, and not one that got the number of the other.
+// Is reports whether p and q are the same process, and not two that had the same id in turn.
 func (p Process) Is(q Process) bool { return p.PID == q.PID && p.Started == q.Started }
 
-// Ended reports whether a process has ended and only its parent has not noticed.
+// Ended reports whether a process has ended, and only its parent has not reaped it.
 func (p Process) Ended() bool { return p.State == 'Z' || p.State == 'X' }
 
-// still reports whether a process was stopped, or has ended.
+// still reports whether a process is stopped or has ended.
 func (p Process) still() bool { return p.State == 'T' || p.State == 't' || p.Ended() }
 
-// procDir is where Linux tells of processes. Other systems do not have it, and tell nothing here.
+// procDir is the directory with the process information of Linux. Other systems do not have it, so
+// no process is found there.
 const procDir = "/proc"
 
-// Processes returns all processes, also those that have ended.
+// Processes returns all processes, including those that have ended and are not reaped.
 func Processes() []Process {
 	dir, err := os.Open(procDir)
 	if err != nil {
@@ -47,7 +48,7 @@ func Processes() []Process {
 	return out
 }
 
-// Find returns the process with a number.
+// Find returns the process with an id.
 func Find(pid int) (Process, bool) {
 	stat, err := os.ReadFile(filepath.Join(procDir, strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -74,8 +75,8 @@ func parseStat(pid int, stat string) (Process, bool) {
 	}, true
 }
 
-// Family returns those of all that a process has started, and itself: its descendants, and all of
-// its group.
+// Family returns the processes of all that belong to a process: itself, its descendants, and its
+// group.
 func Family(pid int, all []Process) []Process {
 	in := map[int]bool{pid: true}
 	for more := true; more; {

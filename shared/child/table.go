@@ -1,10 +1,10 @@
-// Package child starts programs of which nothing outlives this one.
+// Package child starts programs whose processes do not outlive this process.
 //
-// Each program leads a process group of its own. The group stands in the Table of the context from
-// before the program runs until the program has ended and, if it was ended early, all of its group
-// and its descendants have. As long as a group stands in the table, its leader is not reaped, so
-// its number belongs to no other process. A program that is about to end calls Table.End. See
-// docs/design/processes.md.
+// Each program leads a process group of its own. The group is in the Table of the context from
+// before the program runs until the program has ended. If the program was ended early, the group
+// stays in the table until all processes of the group and all descendants have ended. The leader of
+// a group in the table is not reaped, so its number belongs to no other process. A program that is
+// about to end calls Table.End. See docs/design/processes.md.
 package child
 
 import (
@@ -17,8 +17,8 @@ import (
 	"syscall"
 )
 
-// Table holds the groups that a process has started. A nil Table holds nothing, and starts
-// programs all the same.
+// Table holds the groups that a process has started. A nil Table starts programs as well, but does
+// not hold them.
 type Table struct {
 	mu     sync.Mutex
 	over   bool
@@ -26,12 +26,12 @@ type Table struct {
 	starts chan func()
 }
 
-// ErrOver says that nothing more is started, as this process is about to end.
+// ErrOver reports that no program is started, as this process is about to end.
 var ErrOver = errors.New("nothing more is started: the program is about to end")
 
 type tableKey struct{}
 
-// With returns a context whose programs stand in a table.
+// With returns a context whose programs are held in a table.
 func With(ctx context.Context, t *Table) context.Context {
 	return context.WithValue(ctx, tableKey{}, t)
 }
@@ -44,17 +44,17 @@ func Of(ctx context.Context) *Table {
 
 // Options are properties of a group.
 type Options struct {
-	// Last is the signal that the leader gets when this process is killed, where the system can do
-	// that; 0: none.
+	// Last is the signal that the leader receives when this process is killed, on systems that
+	// support it; 0: none.
 	Last syscall.Signal
-	// Guard, when not nil, asks the leader to end all that it has started and then itself. Kill
-	// waits until the leader has ended before it ends the rest.
+	// Guard, when not nil, requests that the leader ends all processes that it has started, and
+	// then itself. Kill waits until the leader has ended before it kills the remaining processes.
 	Guard func()
 	// Spared, when not nil, reports whether a process may outlive the group of a leader.
 	Spared func(leader int, p Process) bool
 }
 
-// Group is a program with all that it has started.
+// Group is a program with all processes that it has started.
 type Group struct {
 	Cmd *exec.Cmd
 
@@ -62,13 +62,13 @@ type Group struct {
 	table  *Table
 	out    outputs
 	exited chan struct{} // closed: the leader has ended; it is not reaped yet
-	err    error         // of waiting for it
+	err    error         // from Cmd.Wait
 
-	mu     sync.RWMutex // held for reading while the group is being ended
+	mu     sync.RWMutex // held for reading while the group is being terminated
 	reaped bool
 
 	seen  sync.Mutex
-	known map[int]Process // all that was found of it while it was being ended
+	known map[int]Process // all processes of the group found while it was being terminated
 }
 
 // Start starts cmd as the leader of a group. The caller calls Wait.
@@ -100,8 +100,8 @@ func (t *Table) Start(cmd *exec.Cmd, o Options) (*Group, error) {
 	return g, nil
 }
 
-// start starts a program in the table. One thread starts all of them, and never ends: the system
-// takes the end of the thread that has started a program for the end of its parent.
+// start starts a program in the table. One thread starts all programs and never ends, because the
+// system treats the end of the starting thread as the end of the parent.
 func (t *Table) start(g *Group) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +115,7 @@ func (t *Table) start(g *Group) error {
 			for start := range t.starts {
 				start()
 			}
-			select {} // it keeps its thread
+			select {} // the goroutine keeps its thread
 		}()
 	}
 	done := make(chan error)
@@ -136,9 +136,9 @@ func (t *Table) remove(g *Group) {
 	delete(t.groups, g)
 }
 
-// End ends all groups, and returns when all of their processes have ended. Nothing can be started
-// afterwards. It returns the processes that are left, as a disk or a driver holds them: they were
-// killed, and end without running any further.
+// End ends all groups, and returns when all of their processes have ended. Later starts are
+// rejected. End returns the processes that remain because a disk or a driver blocks them. They have
+// been killed, and end without running any further code.
 func (t *Table) End() []int {
 	if t == nil {
 		return nil
@@ -162,11 +162,11 @@ func (t *Table) End() []int {
 // Exited returns a channel that is closed when the leader has ended.
 func (g *Group) Exited() <-chan struct{} { return g.exited }
 
-// PID returns the number of the leader, and so of the group.
+// PID returns the process id of the leader, which is also the id of the group.
 func (g *Group) PID() int { return g.Cmd.Process.Pid }
 
-// Wait waits until the leader has ended and its output was read, and takes the group out of the
-// table.
+// Wait waits until the leader has ended and its output has been read, and removes the group from
+// the table.
 func (g *Group) Wait() error {
 	<-g.exited
 	g.out.end()

@@ -2,16 +2,16 @@ package dag
 
 import "slices"
 
-// searchBudget bounds how many edges are visited to find the shortest cycle of one part. It is
-// enough for the exact answer in any graph that occurs in practice; beyond it, the shortest cycle
-// found so far is good enough.
+// searchBudget is the maximum number of edges visited to find the shortest cycle of one part. It
+// suffices for the exact answer in any graph that occurs in practice. Beyond it, the search returns
+// the shortest cycle found so far.
 const searchBudget = 10_000_000
 
 // Cycles returns a shortest cycle of each strongly connected part that has any: one for each
 // problem to be solved. Each cycle starts at its smallest node; each node in it requires the next,
 // and the last requires the first. The cycles are in the order of their first nodes. The result is
-// empty if the graph is acyclic. In a part so large that the search is given up, the cycle is short
-// but not always the shortest.
+// empty if the graph is acyclic. If a part is so large that the search is abandoned, the cycle is
+// short but not always the shortest.
 func (g *Graph) Cycles() [][]int32 {
 	part, count := g.parts()
 	start := make([]int32, count+1)
@@ -43,8 +43,8 @@ func (g *Graph) Cycles() [][]int32 {
 	return out
 }
 
-// Parts returns for each node the number of the strongly connected part that it belongs to: of two
-// nodes in one part, each requires the other, directly or through others.
+// Parts returns for each node the number of its strongly connected part. Two nodes are in the same
+// part if each requires the other, directly or indirectly.
 func (g *Graph) Parts() []int32 {
 	part, _ := g.parts()
 	return part
@@ -54,9 +54,9 @@ func (g *Graph) Parts() []int32 {
 func (g *Graph) parts() (part []int32, count int32) {
 	n := g.Len()
 	part = make([]int32, n)
-	index, low := make([]int32, n), make([]int32, n) // index 0: not seen
-	next := slices.Clone(g.reqStart[:n])             // the edge at which each node goes on
-	// nodes whose part is not known; nodes from the root to here
+	index, low := make([]int32, n), make([]int32, n) // index 0: not visited
+	next := slices.Clone(g.reqStart[:n])             // the next edge of each node to follow
+	// nodes whose part is not known; path from the root to the current node
 	var open, path []int32
 	seen := int32(0)
 	enter := func(v int32) {
@@ -64,7 +64,7 @@ func (g *Graph) parts() (part []int32, count int32) {
 		index[v], low[v] = seen, seen
 		open, path = append(open, v), append(path, v)
 	}
-	for root := range int32(n) { // nodes are far fewer than 2^31
+	for root := range int32(n) { // no overflow: nodes are far fewer than 2^31
 		if index[root] != 0 {
 			continue
 		}
@@ -103,19 +103,19 @@ func (g *Graph) parts() (part []int32, count int32) {
 	return part, count
 }
 
-// search finds shortest cycles; its arrays serve all parts.
+// search finds shortest cycles. Its arrays are reused for all parts.
 type search struct {
 	g        *Graph
 	part     []int32
-	gone     []bool  // no longer looked at
-	ins      []int32 // edges left from and to nodes of the same part
+	gone     []bool  // removed from the search
+	ins      []int32 // number of edges from and to remaining nodes of the same part
 	outs     []int32
-	from     []int32 // the node before, in the search that seen names
+	from     []int32 // the predecessor in the search that seen identifies
 	seen     []int32
 	distance []int32
 	round    int32
 	queue    []int32
-	left     int // edges that may still be looked at
+	left     int // remaining budget of edges
 }
 
 func newSearch(g *Graph, part []int32) *search {
@@ -126,8 +126,9 @@ func newSearch(g *Graph, part []int32) *search {
 	}
 }
 
-// shortest returns a shortest cycle of one part. It finds the shortest through one node, takes that
-// node away with all that are on no cycle any more, and goes on with what is left.
+// shortest returns a shortest cycle of one part. It finds the shortest cycle through one node, and
+// removes the node with all nodes that are then on no cycle. It repeats this with the remaining
+// nodes.
 func (s *search) shortest(nodes []int32) []int32 {
 	for _, v := range nodes {
 		for _, w := range s.g.Requires(int(v)) {
@@ -155,8 +156,8 @@ func (s *search) shortest(nodes []int32) []int32 {
 	return append(slices.Clone(best[at:]), best[:at]...)
 }
 
-// through returns a shortest cycle through start, nil when there is none shorter than limit (0: any
-// length).
+// through returns a shortest cycle through start. It returns nil if no cycle is shorter than limit;
+// 0 means no limit.
 func (s *search) through(start int32, limit int) []int32 {
 	s.round++
 	s.queue = append(s.queue[:0], start)
@@ -184,7 +185,7 @@ func (s *search) through(start int32, limit int) []int32 {
 	return nil
 }
 
-// path returns the nodes from start to last in the order in which they were found.
+// path returns the nodes from start to last, in the order of the search.
 func (s *search) path(start, last int32) []int32 {
 	path := []int32{last}
 	for v := last; v != start; {
@@ -195,7 +196,7 @@ func (s *search) path(start, last int32) []int32 {
 	return path
 }
 
-// remove takes a node away, and all that are on no cycle without it.
+// remove removes a node, and all nodes that are on no cycle without it.
 func (s *search) remove(v int32) {
 	s.gone[v] = true
 	s.queue = append(s.queue[:0], v)
@@ -207,7 +208,8 @@ func (s *search) remove(v int32) {
 	}
 }
 
-// drop counts one edge less at each neighbour and queues those that have none left on that side.
+// drop decrements the edge count of each neighbour, and queues the neighbours without edges on that
+// side.
 func (s *search) drop(v int32, neighbours, count []int32) {
 	for _, w := range neighbours {
 		if s.part[w] != s.part[v] || s.gone[w] {

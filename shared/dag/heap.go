@@ -2,7 +2,7 @@ package dag
 
 import "sort"
 
-// nodeHeap is a heap of nodes, the smallest first, for package heap.
+// nodeHeap is a min-heap of nodes for package heap.
 type nodeHeap struct{ sort.IntSlice }
 
 // Push implements heap.Interface.

@@ -5,12 +5,12 @@ import (
 	"southbound/shared/schema"
 )
 
-// Compare returns the attributes in which current is not as desired; nil if there are none. Only
-// properties, init_only and replace attributes are compared, and of these only the ones with a
-// desired value: nil and absent mean that any value will do. Values are compared by resource.Equal,
-// after resource.FromGo where a handler reports other Go types (int, []string, ...). The result
-// holds the values of sensitive attributes in clear: whoever stores or shows it has to replace
-// them.
+// Compare returns the attributes whose current value differs from the desired one, or nil if there
+// are none. It compares only properties, init_only and replace attributes with a desired value: nil
+// or absent means that any value is accepted. Values are compared by resource.Equal. Other Go types
+// that a handler reports (int, []string, ...) are first converted by resource.FromGo. The result
+// holds the values of sensitive attributes in clear text. A caller that stores or shows it has to
+// replace them.
 func Compare(t *schema.Compiled, desired, current map[string]any) map[string]Diff {
 	var out map[string]Diff
 	for i := range t.Attributes {
@@ -36,21 +36,21 @@ func Compare(t *schema.Compiled, desired, current map[string]any) map[string]Dif
 	return out
 }
 
-// Compared reports whether an attribute of the real thing is compared with what is wanted:
-// properties, init_only and replace attributes are.
+// Compared reports whether the current value of an attribute is compared with the desired one. This
+// is the case for properties, init_only and replace attributes.
 func Compared(a *schema.Attribute) bool {
 	return a.Behaviour == schema.Property || a.Behaviour == schema.InitOnly ||
 		a.Behaviour == schema.Replace
 }
 
-// InitOnly returns the attributes among diffs that can only be set at creation, in the order in
-// which the type declares them.
+// InitOnly returns the attributes among diffs that can only be set at creation, in the order of
+// their declaration in the type.
 func InitOnly(t *schema.Compiled, diffs map[string]Diff) []string {
 	return differing(t, diffs, schema.InitOnly)
 }
 
-// Replacing returns the attributes among diffs that can only be changed by replacing the thing, in
-// the order in which the type declares them.
+// Replacing returns the attributes among diffs that can only be changed by replacing the object, in
+// the order of their declaration in the type.
 func Replacing(t *schema.Compiled, diffs map[string]Diff) []string {
 	return differing(t, diffs, schema.Replace)
 }

@@ -1,10 +1,10 @@
-// Package diff compares what is wanted with what exists. It is pure.
+// Package diff compares the desired state with reality. It is pure.
 package diff
 
-// Change is what is done to the thing that a resource stands for.
+// Change is the change that is made to the object of a resource.
 type Change string
 
-// The changes an action can make.
+// The changes that an action can make.
 const (
 	NoChange Change = "nochange"
 	Created  Change = "created"
@@ -12,15 +12,15 @@ const (
 	Purged   Change = "purged"
 )
 
-// Redacted stands for the value of a secret wherever changes are stored or shown.
+// Redacted replaces the value of a secret wherever changes are stored or shown.
 const Redacted = "<redacted>"
 
-// Diff is what differs in one attribute. Wherever one is stored or shown, values of sensitive
+// Diff is the difference in one attribute. In each stored or shown Diff, the values of sensitive
 // attributes have been replaced.
 type Diff struct {
 	Current any `json:"current"`
 	Desired any `json:"desired"`
-	// Unified is the unified diff of the two as texts, where they are texts of several lines or
-	// files that hold such.
+	// Unified is the unified diff of the two values, if both are texts of several lines or files
+	// with such texts.
 	Unified string `json:"unified,omitempty"`
 }

@@ -7,8 +7,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// UnmarshalJSON implements json.Unmarshaler. Whole numbers stay as they are: a float64, as which
-// they would be read otherwise, has no room for the last digits of a long one.
+// UnmarshalJSON implements json.Unmarshaler. It keeps integers exact: they would otherwise be
+// decoded as float64, which loses the last digits of long integers.
 func (d *Diff) UnmarshalJSON(text []byte) error {
 	type plain Diff // without this method
 	if err := ReadJSON(text, (*plain)(d)); err != nil {
@@ -18,15 +18,15 @@ func (d *Diff) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ReadJSON reads JSON with its numbers as they are written; Numbers completes it.
+// ReadJSON decodes JSON and keeps the written form of numbers; Numbers converts them afterwards.
 func ReadJSON(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	return d.Decode(v)
 }
 
-// Numbers returns a value that ReadJSON has read with its numbers as values of resources have them.
-// What no value of a resource can be, such as 1e999, it leaves as it is.
+// Numbers converts the numbers in a value from ReadJSON to the types of resource values. It keeps
+// numbers that no resource value can represent, such as 1e999.
 func Numbers(v any) any {
 	if out, err := resource.FromGo(v); err == nil {
 		return out

@@ -1,5 +1,5 @@
-// Package diffview writes for people how values differ: texts as unified diffs with context, other
-// values as short as they can be told apart. Whatever is written is harmless to a terminal.
+// Package diffview formats differences of values for people: texts as unified diffs with context,
+// other values in the shortest form that shows the difference. The output is safe for a terminal.
 package diffview
 
 import (
@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	maxValue = 80   // characters of a value on one line
-	maxLine  = 400  // characters of a line of a text
-	maxLines = 200  // lines of a diff
-	oneLine  = 100  // characters of two values that stand on one line
-	maxDiff  = 1024 // KiB of a text that is compared line by line
+	maxValue = 80   // maximum length of a value on one line, in characters
+	maxLine  = 400  // maximum length of a line of a text, in characters
+	maxLines = 200  // maximum length of a diff, in lines
+	oneLine  = 100  // maximum length of two values on the same line, in characters
+	maxDiff  = 1024 // maximum size of a text that is compared line by line, in KiB
 )
 
-// handlerPart calls attributes that resources have for their handlers (see deploy/model) by names
-// for people, to whom their values say nothing.
+// handlerPart returns a readable name for the attributes that resources have for their handlers
+// (see deploy/model), whose values mean nothing to people. It returns "" for other attributes.
 func handlerPart(name string) string {
 	switch name {
 	case "_code":
@@ -35,18 +35,19 @@ func handlerPart(name string) string {
 	return ""
 }
 
-// OfHandler reports whether an attribute is the handler's alone, and not shown to people.
+// OfHandler reports whether an attribute is for the handler only, and its value is not shown to
+// people.
 func OfHandler(name string) bool { return handlerPart(name) != "" }
 
-// Style says how changes are written.
+// Style holds the options of the format.
 type Style struct {
-	Indent string // stands before every line
-	Whole  bool   // values as long as they are
-	Color  bool   // with the colours of a terminal
+	Indent string // prefix of each line
+	Whole  bool   // values at full length
+	Color  bool   // with terminal colors
 }
 
-// Changes writes what differs, by name of the attribute, with a line break at the end of each line.
-// It is empty when nothing differs.
+// Changes formats the differences, sorted by attribute, each line terminated by a line break. It
+// returns "" if there is no difference.
 func (s Style) Changes(changes map[string]diff.Diff) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
@@ -55,7 +56,7 @@ func (s Style) Changes(changes map[string]diff.Diff) string {
 	return b.String()
 }
 
-// Change writes what differs in one attribute, or in whatever name stands for.
+// Change formats the difference of one attribute, or of another named value.
 func (s Style) Change(name string, d diff.Diff) string {
 	if what := handlerPart(name); what != "" {
 		if d.Current == nil || d.Desired == nil {
@@ -82,7 +83,7 @@ func (s Style) Change(name string, d diff.Diff) string {
 	return s.Indent + name + ":\n" + s.Text("-"+now+"\n+"+wanted+"\n")
 }
 
-// secret says what becomes of a value that is not shown; "" if it is shown.
+// secret describes the change of a hidden value, or returns "" if the value is shown.
 func secret(d diff.Diff) string {
 	switch {
 	case d.Current == diff.Redacted && d.Desired == nil:
@@ -95,20 +96,20 @@ func secret(d diff.Diff) string {
 	return ""
 }
 
-// unified returns the difference as one of texts, if it is best seen so.
+// unified returns the difference as a unified diff, or "" if another form is shorter.
 func (s Style) unified(d diff.Diff) string {
 	if d.Unified != "" {
 		return d.Unified
 	}
 	if !s.Whole && (d.Current == nil || d.Desired == nil) {
-		return "" // that it is new, or goes, says enough
+		return "" // the creation or removal is enough information
 	}
 	return Of(d.Current, d.Desired)
 }
 
-// Of returns the unified diff of two values where that is how they are best told apart: texts of
-// several lines, and lists and maps that do not fit on a line, as indented JSON. nil counts as the
-// empty text. Otherwise it returns "".
+// Of returns the unified diff of two values, if that is the clearest form. This is the case for
+// texts of several lines, and for lists and maps that do not fit on a line, which are compared as
+// indented JSON. A nil value is the empty text. Otherwise, Of returns "".
 func Of(current, desired any) string {
 	now, isText := textOf(current)
 	wanted, both := textOf(desired)

@@ -9,8 +9,8 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Unified returns the unified diff of two texts, with three lines of context and without the names
-// of files; "" if they are equal.
+// Unified returns the unified diff of two texts, with three lines of context and without file
+// names. It returns "" if the texts are equal.
 func Unified(current, desired string) string {
 	if current == desired {
 		return ""
@@ -20,7 +20,7 @@ func Unified(current, desired string) string {
 		edits = udiff.Lines(current, desired)
 	}
 	text, err := udiff.ToUnified("a", "b", current, edits, udiff.DefaultContextLines)
-	if err != nil { // edits that do not fit the text are a bug there
+	if err != nil { // the edits do not fit the text: a bug of the library
 		return "-" + strings.ReplaceAll(current, "\n", "\n-") +
 			"\n+" + strings.ReplaceAll(desired, "\n", "\n+") + "\n"
 	}
@@ -29,8 +29,8 @@ func Unified(current, desired string) string {
 	return text
 }
 
-// IsText reports whether bytes are a text that people can read: UTF-8, and no control characters
-// but those of lines.
+// IsText reports whether bytes are readable text: UTF-8 without control characters, except tab,
+// line break, carriage return, form feed and escape.
 func IsText(b []byte) bool {
 	if !utf8.Valid(b) {
 		return false
@@ -43,8 +43,8 @@ func IsText(b []byte) bool {
 	return true
 }
 
-// Visible escapes the characters that do not print, except those in keep, since what is shown comes
-// from documents and from managed machines and must not control the terminal.
+// Visible escapes non-printing characters, except those in keep. Displayed values come from
+// documents and from managed machines, and must not control the terminal.
 func Visible(s, keep string) string {
 	hidden := func(r rune) bool { return !unicode.IsGraphic(r) && !strings.ContainsRune(keep, r) }
 	if utf8.ValidString(s) && strings.IndexFunc(s, hidden) < 0 {
@@ -62,7 +62,7 @@ func Visible(s, keep string) string {
 	return b.String()
 }
 
-// cut returns at most so many characters of s, and shows that it was longer.
+// cut returns at most limit characters of s, and marks a truncated text.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s

@@ -8,10 +8,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// Short returns a value on one line, cut where it is long.
+// Short returns a value on one line, truncated if it is long.
 func Short(v any) string { return Visible(short(v, maxValue), "") }
 
-// short returns a value on one line of at most so many characters; 0: as many as it takes.
+// short returns a value on one line of at most limit characters; 0 means no limit.
 func short(v any, limit int) string {
 	if v == nil {
 		return "nothing"
@@ -48,7 +48,7 @@ func PlainJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// File recognises a reference to a file, also in the form that it has in JSON.
+// File recognizes a reference to a file, also in its JSON form.
 func File(v any) (size int64, hash string, is bool) {
 	switch v := v.(type) {
 	case resource.File:

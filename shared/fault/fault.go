@@ -1,4 +1,4 @@
-// Package fault gives errors a kind, so that callers branch on what happened and never on text.
+// Package fault gives errors a kind, so that callers branch on the kind and never on the text.
 package fault
 
 import (
@@ -7,42 +7,42 @@ import (
 	"fmt"
 )
 
-// Kind says what sort of thing went wrong. Kinds are only ever added.
+// Kind classifies an error. Kinds are only ever added.
 type Kind string
 
-// The kinds. The comment of each says who is expected to act.
+// The kinds. Each comment names the required action, where there is one.
 const (
-	Unknown Kind = ""      // not one of ours; treat as Internal
+	Unknown Kind = ""      // not from this program; treat as Internal
 	Usage   Kind = "usage" // the command line was wrong; the caller corrects it
 	// the input was wrong and nothing was stored; the author corrects it
 	Invalid     Kind = "invalid"
 	NotFound    Kind = "not_found"   // the named thing does not exist
-	Conflict    Kind = "conflict"    // a conditional write lost; read again and decide anew
-	Fenced      Kind = "fenced"      // the lease was taken over; stop, another holder works
-	Busy        Kind = "busy"        // someone else holds it now; come back later
+	Conflict    Kind = "conflict"    // a conditional write lost; read again and decide again
+	Fenced      Kind = "fenced"      // the lease was taken over; stop, another holder is working
+	Busy        Kind = "busy"        // another process holds it now; try again later
 	Unavailable Kind = "unavailable" // store, network or target cannot be reached now; retry
-	Timeout     Kind = "timeout"     // the time given ran out
-	Full        Kind = "full"        // no space left where it had to be stored
+	Timeout     Kind = "timeout"     // the time limit expired
+	Full        Kind = "full"        // no space left where data had to be stored
 	Denied      Kind = "denied"      // no permission
-	Damaged     Kind = "damaged"     // stored data is not what it should be; a person must look
+	Damaged     Kind = "damaged"     // stored data is corrupt; a person must look
 	// the data belongs to another program or a newer version; left alone
 	Foreign     Kind = "foreign"
-	Unsupported Kind = "unsupported" // asked for something this build or home does not do
+	Unsupported Kind = "unsupported" // a request that this build or home does not support
 	Canceled    Kind = "canceled"    // the caller gave up
 	Internal    Kind = "internal"    // a bug
-	Refused     Kind = "refused"     // it would do more, or something else, than the caller allows
+	Refused     Kind = "refused"     // the effect would exceed or differ from the allowed one
 )
 
-// Error is an error with a kind, the operation that failed and what to do about it.
+// Error is an error with a kind, the failed operation and a hint.
 type Error struct {
 	Kind    Kind
-	Op      string // what was being done, a verb phrase: "open data directory"
-	Message string // what is wrong, may be empty when Err says it
-	Hint    string // what to do, may be empty
+	Op      string // the operation, a verb phrase: "open data directory"
+	Message string // the problem; may be empty if Err describes it
+	Hint    string // the action to take; may be empty
 	Err     error  // the cause, may be nil
 }
 
-// New returns an error of a kind; format and args make its message.
+// New returns an error of a kind. Its message is made from format and args.
 func New(kind Kind, op, format string, args ...any) *Error {
 	return &Error{Kind: kind, Op: op, Message: fmt.Sprintf(format, args...)}
 }
@@ -55,7 +55,7 @@ func Wrap(kind Kind, op string, err error) error {
 	return &Error{Kind: kind, Op: op, Err: err}
 }
 
-// WithHint returns e with a hint for the person who reads it.
+// WithHint sets the hint for the user, and returns e.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
 	return e
@@ -129,14 +129,14 @@ func HintOf(err error) string {
 	return ""
 }
 
-// Ended returns why a context is done, for people: the cause that whoever ended it gave. To
-// errors.Is it is the error of the context, too.
+// Ended returns the reason why a context is done, for people: the cause that the caller of cancel
+// gave. For errors.Is, it also matches the error of the context.
 func Ended(ctx context.Context) error {
 	cause, err := context.Cause(ctx), ctx.Err()
 	switch {
 	case err == nil:
 		return nil
-	case cause == context.DeadlineExceeded: // nobody has given a reason
+	case cause == context.DeadlineExceeded: // no cause was given
 		return &ended{errors.New("the time for it ran out"), err}
 	}
 	return &ended{cause, err}

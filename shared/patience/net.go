@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Dial returns a dialer whose limit is one of patience.
+// Dial returns a dial function whose limit is measured by package patience.
 func Dial(
 	dial func(ctx context.Context, network, address string) (net.Conn, error), limit time.Duration,
 ) func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -18,8 +18,9 @@ func Dial(
 	}
 }
 
-// Listener returns a listener whose connections measure deadlines of reads with patience: what a
-// client has sent while this process was suspended is read. A deadline counts from its call.
+// Listener returns a listener whose connections measure read deadlines by package patience. Data
+// that a client sent while this process was suspended is still read. A deadline counts from the
+// call that sets it.
 func Listener(l net.Listener) net.Listener { return listener{l} }
 
 type listener struct{ net.Listener }
@@ -33,7 +34,7 @@ func (l listener) Accept() (net.Conn, error) {
 	return &conn{Conn: c}, nil
 }
 
-// conn is a connection with a patient deadline of reads.
+// conn is a connection whose read deadline is measured by package patience.
 type conn struct {
 	net.Conn
 	mu    sync.Mutex
@@ -75,6 +76,6 @@ func (c *conn) SetDeadline(t time.Time) error {
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
-	_ = c.SetReadDeadline(time.Time{}) // it ends the limit
+	_ = c.SetReadDeadline(time.Time{}) // stops the timer
 	return c.Conn.Close()
 }

@@ -1,10 +1,10 @@
 // Package patience bounds waits by the time that this process had to run. While a process is
-// suspended, or does not get a processor, nothing that it waits for is late: a limit that a wall
-// clock measured would be over when the process goes on, before it has looked at the result.
+// suspended or gets no processor, its waits do not time out. A limit measured by a wall clock would
+// be over when the process resumes, before the process has looked at the result.
 //
-// A wait is divided into steps, each with a timer of its own. A step counts as its length, however
-// late its timer fires, so a pause of any length costs one step. A last step that is late is repeated,
-// so that the process sees first what came during a pause.
+// A wait is divided into steps, each with a timer of its own. A step counts with its nominal
+// length, however late its timer fires, so a pause of any length costs one step. A last step that
+// is late is repeated, so that the process first sees events that arrived during a pause.
 package patience
 
 import (
@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// steps is how many timers follow each other in a wait, at most; shortest is the length below which
-// a step is not divided further.
+// steps is the maximum number of consecutive timers in a wait. shortest is the length below which a
+// step is not divided further.
 const (
 	steps    = 64
 	shortest = 2 * time.Millisecond
 )
 
-// Wait is a function that is to be called later.
+// Wait is a pending call of a function.
 type Wait struct {
 	// after is time.AfterFunc.
 	after func(d time.Duration, f func()) (stop func() bool)
@@ -29,15 +29,15 @@ type Wait struct {
 
 	mu       sync.Mutex
 	step     time.Duration
-	left     time.Duration // behind the current step
-	last     time.Duration // the length of the current step
-	began    time.Time     // the current step
-	repeated int           // last steps that were late
-	over     bool          // it was called or stopped
+	left     time.Duration // after the current step
+	last     time.Duration // length of the current step
+	began    time.Time     // start of the current step
+	repeated int           // number of late last steps so far
+	over     bool          // called or stopped
 	stop     func() bool
 }
 
-// AfterFunc calls f in a goroutine of its own after d.
+// AfterFunc calls f in its own goroutine after d.
 func AfterFunc(d time.Duration, f func()) *Wait {
 	w := &Wait{f: f, now: time.Now, after: func(d time.Duration, f func()) func() bool {
 		return time.AfterFunc(d, f).Stop
@@ -54,7 +54,7 @@ func (w *Wait) begin(d time.Duration) {
 	w.next()
 }
 
-// next starts a step. The caller holds the lock.
+// next starts a step. The caller holds w.mu.
 func (w *Wait) next() {
 	d := min(w.step, w.left)
 	w.left, w.last, w.began = w.left-d, d, w.now()
@@ -87,8 +87,8 @@ func late(began, now time.Time, step time.Duration) bool {
 	return now.Sub(began) > 2*step+shortest
 }
 
-// Silence returns a channel that is closed when moved has returned the same value for limit, or ctx
-// is done. The limit may change in the course.
+// Silence returns a channel that is closed when moved has returned the same value for limit, or
+// when ctx is done. The limit may change during the wait.
 func Silence(
 	ctx context.Context, limit func() time.Duration, moved func() int64,
 ) <-chan struct{} {
@@ -115,7 +115,7 @@ func Silence(
 	return out
 }
 
-// remains returns how long it is until the call, within a step.
+// remains returns the time left until the call, to within a step.
 func (w *Wait) remains() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +125,7 @@ func (w *Wait) remains() time.Duration {
 	return w.left + w.last
 }
 
-// Stop prevents the call, and reports whether it did.
+// Stop prevents the call, and reports whether it has prevented it.
 func (w *Wait) Stop() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,13 +135,13 @@ func (w *Wait) Stop() bool {
 	return !was
 }
 
-// After returns a channel that is closed after d, and what releases its timer earlier.
+// After returns a channel that is closed after d, and a function that releases the timer earlier.
 func After(d time.Duration) (over <-chan struct{}, stop func() bool) {
 	ch := make(chan struct{})
 	return ch, AfterFunc(d, func() { close(ch) }).Stop
 }
 
-// Sleep waits d, or until ctx is done and returns its error then.
+// Sleep waits d. If ctx is done first, Sleep returns its error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	over, stop := After(d)
 	defer stop()
@@ -153,8 +153,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// WithTimeout returns a context that is done after d, with context.DeadlineExceeded. It has no
-// deadline of its own, since it does not know when that will be.
+// WithTimeout returns a context that is done after d, with context.DeadlineExceeded. The context
+// has no deadline of its own, since the time of its end is not known in advance.
 func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	l := &limited{Context: ctx, done: make(chan struct{})}
 	err := ctx.Err()
@@ -174,7 +174,7 @@ func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context
 	}
 }
 
-// WithTimeoutCause is WithTimeout with a cause of the end, see context.Cause.
+// WithTimeoutCause is WithTimeout with a cause; see context.Cause.
 func WithTimeoutCause(
 	ctx context.Context, d time.Duration, cause error,
 ) (context.Context, context.CancelFunc) {
@@ -186,7 +186,7 @@ func WithTimeoutCause(
 	}
 }
 
-// limited is a context with a limit.
+// limited is a context with a time limit.
 type limited struct {
 	context.Context // the outer one
 	done            chan struct{}
@@ -196,7 +196,7 @@ type limited struct {
 	err error
 }
 
-// limitKey is the key of a context under which it finds its innermost limit.
+// limitKey is the key of a context's innermost limit.
 type limitKey struct{}
 
 // Value implements context.Context.
@@ -207,8 +207,8 @@ func (l *limited) Value(key any) any {
 	return l.Context.Value(key)
 }
 
-// Left returns how long a context has at most until a limit of WithTimeout, or its deadline; false:
-// it has neither.
+// Left returns the maximum time that a context has until a limit of WithTimeout or its deadline. It
+// returns false if the context has neither.
 func Left(ctx context.Context) (left time.Duration, limits bool) {
 	if end, has := ctx.Deadline(); has {
 		left, limits = time.Until(end), true

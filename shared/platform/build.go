@@ -9,10 +9,10 @@ import (
 	"os"
 )
 
-// Build identifies the program that runs by what it was built to: two builds of one source with one
-// toolchain are the same, and any other differs. It is the build id that the linker has written
-// into the program, or, where there is none, the digest of its bytes; "" when the program cannot be
-// read.
+// Build identifies the running program by its binary. Two builds of the same source with the same
+// toolchain have the same result, and any others differ. The result derives from the build id that
+// the linker has written into the program, or from the bytes of the program if there is none. It is
+// "" if the program cannot be read.
 func Build() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -36,7 +36,7 @@ func buildOf(path string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// buildID returns the build id in a program in the format ELF, nil when there is none.
+// buildID returns the build id in an ELF program, or nil if there is none.
 func buildID(f io.ReaderAt) []byte {
 	program, err := elf.NewFile(f)
 	if err != nil {
@@ -47,7 +47,7 @@ func buildID(f io.ReaderAt) []byte {
 		return nil
 	}
 	note, err := section.Data()
-	const header = 16 // the sizes of name and value, the type, and the name
+	const header = 16 // sizes of name and value, type, and name
 	if err != nil || len(note) < header || !bytes.Equal(note[12:header], []byte("Go\x00\x00")) {
 		return nil
 	}

@@ -2,25 +2,25 @@ package platform
 
 import "sync"
 
-// Calls are the calls of handlers of a process that can end them when it is about to end itself.
-// A call that is ended has its context cancelled and does not return, so that nothing of it is
-// recorded. To the engine that is a crash, which loses nothing.
+// Calls tracks the handler calls of a process, and aborts them when the process is about to end. An
+// aborted call has its context cancelled and does not return, so its result is not recorded. The
+// engine treats it as a crash, which loses nothing.
 type Calls struct {
-	end chan struct{} // closed when they are ended
+	end chan struct{} // closed when the calls are aborted
 
 	mu      sync.Mutex
 	ended   bool
 	running int
-	idle    chan struct{} // closed when they are ended and none runs any more
+	idle    chan struct{} // closed when the calls are aborted and none is running
 }
 
-// NewCalls returns the calls of a process.
+// NewCalls returns an empty set of calls.
 func NewCalls() *Calls {
 	return &Calls{end: make(chan struct{}), idle: make(chan struct{})}
 }
 
-// End ends all calls, and those that are begun later before they do anything. The result is closed
-// when the last handler has returned, and so has ended what it had started itself.
+// End aborts all calls. Later calls are aborted before they do anything. The returned channel is
+// closed when the last handler has returned, and thus has ended the processes that it started.
 func (c *Calls) End() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,15 +32,15 @@ func (c *Calls) End() <-chan struct{} {
 	return c.idle
 }
 
-// mayBeIdle tells who has ended the calls when none runs any more.
+// mayBeIdle closes idle if the calls are aborted and none is running.
 func (c *Calls) mayBeIdle() {
 	if c.ended && c.running == 0 {
 		close(c.idle)
 	}
 }
 
-// begin counts a call that begins, and returns what counts its end. It does not return when all
-// are ended.
+// begin counts a call, and returns the function that ends it. If the calls are aborted, begin does
+// not return.
 func (c *Calls) begin() (ended func()) {
 	if c == nil {
 		return func() {}
@@ -62,7 +62,7 @@ func (c *Calls) begin() (ended func()) {
 	}
 }
 
-// ending returns what is closed when the calls are ended; nil, if that cannot be.
+// ending returns the channel that is closed when the calls are aborted. It is nil if c is nil.
 func (c *Calls) ending() <-chan struct{} {
 	if c == nil {
 		return nil

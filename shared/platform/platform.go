@@ -1,5 +1,5 @@
-// Package platform is what every home of the engine takes from the machine it runs on: the time,
-// calls with a limit, and names for what is new.
+// Package platform holds the services of the machine that each home of the engine uses: the time,
+// calls with a limit, and unique ids.
 package platform
 
 import (
@@ -17,13 +17,13 @@ import (
 	"southbound/shared/patience"
 )
 
-// Clock is the time of the machine. It implements state.Clock.
+// Clock is the clock of the machine. It implements state.Clock.
 type Clock struct{}
 
 // Now returns the time in UTC.
 func (Clock) Now() time.Time { return time.Now().UTC() }
 
-// Sleep waits d or until ctx is done, and returns the error of ctx then.
+// Sleep waits d. If ctx is done first, Sleep returns its error.
 func (Clock) Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -37,11 +37,11 @@ func (Clock) Sleep(ctx context.Context, d time.Duration) error {
 
 // Caller calls handlers in goroutines of their own. It implements state.Caller.
 type Caller struct {
-	// Calls, unless it is nil, can end all calls.
+	// Calls, unless it is nil, can abort all calls.
 	Calls *Calls
 }
 
-// Call runs f and waits for it at most limit, see package patience.
+// Call runs f and waits for it for at most limit; see package patience.
 func (c Caller) Call(ctx context.Context, limit time.Duration, f func(ctx context.Context)) error {
 	ctx, cancel := patience.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
@@ -65,7 +65,7 @@ func (c Caller) Call(ctx context.Context, limit time.Duration, f func(ctx contex
 		select {}
 	case <-ctx.Done():
 	}
-	// A handler that minds its context gets a moment to say what went wrong.
+	// A handler that observes its context gets a moment to return its error.
 	over, stop := patience.After(time.Second)
 	defer stop()
 	select {
@@ -76,8 +76,8 @@ func (c Caller) Call(ctx context.Context, limit time.Duration, f func(ctx contex
 	}
 }
 
-// panicText says what a call panicked with. Maps, lists and structs are told by their type alone:
-// one may hold itself, and printing it would not end.
+// panicText describes the value of a panic. A map, list or struct is described by its type only: it
+// may contain itself, and printing it would not terminate.
 func panicText(p any) string {
 	switch p.(type) {
 	case error, fmt.Stringer:
@@ -91,11 +91,11 @@ func panicText(p any) string {
 	return fmt.Sprintf("%v", p)
 }
 
-// IDs makes identifiers. It may be used by any number of goroutines.
+// IDs generates identifiers. It is safe for concurrent use.
 type IDs struct {
 	// Holder names this process.
 	Holder string
-	// Now tells the time; nil: the clock of the machine.
+	// Now returns the time; nil: the clock of the machine.
 	Now func() time.Time
 
 	tail [6]byte
@@ -105,18 +105,19 @@ type IDs struct {
 	n    uint32
 }
 
-// NewIDs returns identifiers of this process, under a holder that no other process has.
+// NewIDs returns a generator for this process, with a holder that no other process has.
 func NewIDs() *IDs {
 	var raw [12]byte
-	_, _ = rand.Read(raw[:]) // it never fails
+	_, _ = rand.Read(raw[:]) // never fails
 	return &IDs{Holder: hex.EncodeToString(raw[:]), tail: [6]byte(raw[:6])}
 }
 
-// IDAt returns what is not greater than any id that NewID returns at a time or later.
+// IDAt returns a lower bound of the ids that NewID returns at time t or later.
 func IDAt(t time.Time) string { return fmt.Sprintf("%012x", max(t.UnixMilli(), 0)) }
 
-// NewID returns a unique id: milliseconds, a counter and a part of this process. It is greater than
-// all this process made before and, as far as clocks agree, others.
+// NewID returns a unique id of milliseconds, a counter and a part that identifies this process. It
+// is greater than all earlier ids of this process. As far as clocks agree, it is also greater than
+// earlier ids of other processes.
 func (i *IDs) NewID() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// run is an index of forms, to find them in texts without trying each: a secret of thousands of lines
-// has tens of thousands of forms, and a machine may name thousands of secrets.
+// run is an index of forms. It finds forms in a text without trying each of them, since a secret of
+// thousands of lines has tens of thousands of forms, and a machine may name thousands of secrets.
 type run struct {
 	plain, dense *list
-	all          string // all dense forms, with a byte between them that is in none
+	all          string // all dense forms, separated by a byte that no form contains
 }
 
-// bitsEach is how many bits a filter has for each form: one in so many texts that are in no form is
-// searched for in all.
+// bitsEach is the number of bits of a filter for each form: of the texts that are in no form, one
+// in bitsEach passes the filter and is searched for.
 const bitsEach = 16
 
-// newRun makes the index of forms that are in order.
+// newRun creates the index of sorted forms.
 func newRun(plain, dense []string) *run {
 	return &run{plain: newList(plain), dense: newList(dense), all: strings.Join(dense, "\x00")}
 }
 
-// size is how many forms there are.
+// size returns the number of forms.
 func (x *run) size() int { return len(x.plain.forms) + len(x.dense.forms) }
 
-// list returns the forms that are looked for in a way.
+// list returns the forms of a kind.
 func (x *run) list(how kinds) *list {
 	if how == denseForms {
 		return x.dense
@@ -33,8 +33,8 @@ func (x *run) list(how kinds) *list {
 	return x.plain
 }
 
-// endOf returns how much of a word, from its beginning on, is the end of a form; all of it also
-// where it is in the middle of one.
+// endOf returns the length of the longest prefix of a word that is the end of a form. It returns
+// the whole length if the word is inside a form.
 func (x *run) endOf(word string) int {
 	piece := word[:shortestPart]
 	if strings.Contains(x.all, word) {
@@ -47,7 +47,8 @@ func (x *run) endOf(word string) int {
 			return longest
 		}
 		rest = rest[i:]
-		// no more than the word is long: a form of one repeated character has the piece everywhere
+		// The search is limited to the length of the word, since a form of one repeated character
+		// contains the piece everywhere.
 		end := strings.IndexByte(rest[:min(len(rest), len(word)+1)], 0)
 		if end < 0 && len(rest) <= len(word) {
 			end = len(rest)
@@ -58,13 +59,14 @@ func (x *run) endOf(word string) int {
 	}
 }
 
-// runs are indexes that have no form in common, each at least twice as large as the next.
+// runs is a list of disjoint indexes, each at least twice as large as the next.
 type runs []*run
 
-// and returns the indexes with more forms. It leaves these as they are, for others to use.
+// and returns the indexes with more forms. It does not modify all, which clones of a Set share.
 func (all runs) and(fresh batch) runs {
 	out := slices.Clone(all)
-	plain, dense := slices.Clone(fresh.plain), slices.Clone(fresh.dense) // later ones go on in these
+	// a Set may append to the originals
+	plain, dense := slices.Clone(fresh.plain), slices.Clone(fresh.dense)
 	slices.Sort(plain)
 	slices.Sort(dense)
 	for n := len(out) - 1; n >= 0 && out[n].size() < 2*(len(plain)+len(dense)); n-- {
@@ -74,7 +76,7 @@ func (all runs) and(fresh batch) runs {
 	return append(out, newRun(plain, dense))
 }
 
-// within returns the forms of a kind that are in a text, longest first.
+// within returns the forms of a kind that a text contains, longest first.
 func (all runs) within(text string, how kinds) []string {
 	var out []string
 	for i := range len(text) - shortest + 1 {
@@ -89,11 +91,12 @@ func (all runs) within(text string, how kinds) []string {
 	return slices.Compact(out)
 }
 
-// longestFirst is an order of forms.
+// longestFirst orders forms by descending length.
 func longestFirst(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
 
-// part returns where in a word a part of a form is: all of it, its end, or its beginning; 0, 0 if
-// there is none. The word is at least as long as a part.
+// part returns the range of a word that is a form or part of one: the whole word, or an end of a
+// form at its start, or a beginning of a form at its end. It returns 0, 0 if there is none. The
+// word has at least shortestPart bytes.
 func (all runs) part(word string) (from, to int) {
 	ended := 0
 	for _, x := range all {
@@ -115,8 +118,7 @@ func (all runs) part(word string) (from, to int) {
 	return 0, ended
 }
 
-// endsIn returns how many bytes of a text, from its beginning on, are the end of a form: as many as
-// can be.
+// endsIn returns the length of the longest prefix of a text that is the end of a form.
 func (all runs) endsIn(text string) int {
 	for n := min(len(text), all.longest()-1); n >= shortest; n-- {
 		for _, x := range all {
@@ -128,8 +130,7 @@ func (all runs) endsIn(text string) int {
 	return 0
 }
 
-// beginsIn returns how many bytes at the end of a text are the beginning of a form: as many as can
-// be.
+// beginsIn returns the length of the longest suffix of a text that is the beginning of a form.
 func (all runs) beginsIn(text string) int {
 	for n := min(len(text), all.longest()-1); n >= shortest; n-- {
 		for _, x := range all {
@@ -141,7 +142,7 @@ func (all runs) beginsIn(text string) int {
 	return 0
 }
 
-// longest returns how many bytes the longest form has.
+// longest returns the length of the longest form, in bytes.
 func (all runs) longest() int {
 	n := 0
 	for _, x := range all {

@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// list is forms in order. It tells which of them a text begins or ends with by halving, so that it
-// hardly matters how many there are, and what they have in common.
+// list is a sorted list of forms. It finds the forms with which a text begins or ends by binary
+// search. So its speed hardly depends on the number of forms, or on their common prefixes.
 type list struct {
 	forms   []string
 	longest int     // bytes
-	shorter []int32 // for each form, the longest other one that it begins with; -1: none
-	begin   filter  // how forms begin
-	end     filter  // how they end
+	shorter []int32 // for each form, the longest other form that is a prefix of it; -1: none
+	begin   filter  // filter of the first bytes of forms
+	end     filter  // filter of the last bytes of forms
 	once    sync.Once
-	byEnd   []int32 // the forms in order of what they end with, see ends
+	byEnd   []int32 // indexes of forms, sorted by their reversed text; see ends
 }
 
-// newList makes a list of forms that are in order.
+// newList creates a list of sorted forms.
 func newList(forms []string) *list {
 	l := &list{forms: forms, shorter: make([]int32, len(forms)), begin: newFilter(len(forms)),
 		end: newFilter(len(forms))}
@@ -27,8 +27,8 @@ func newList(forms []string) *list {
 		l.longest = max(l.longest, len(f))
 		l.begin.add(f)
 		l.end.add(f[len(f)-shortest:])
-		// All that f begins with are in front of it, each the shorter one of the next.
-		k := int32(i) - 1 // secrets are bounded
+		// All prefixes of f precede it, and each is the longest prefix of the next one.
+		k := int32(i) - 1 // cannot overflow: the number of forms is bounded
 		for k >= 0 && !strings.HasPrefix(f, forms[k]) {
 			k = l.shorter[k]
 		}
@@ -37,7 +37,7 @@ func newList(forms []string) *list {
 	return l
 }
 
-// merged returns the forms of two lists, which have none in common, in order.
+// merged returns the sorted union of two disjoint sorted lists.
 func merged(a, b []string) []string {
 	out := make([]string, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
@@ -50,7 +50,7 @@ func merged(a, b []string) []string {
 	return append(append(out, a...), b...)
 }
 
-// prefixes adds the forms that a text begins with.
+// prefixes appends to out the forms that are prefixes of a text.
 func (l *list) prefixes(out []string, text string) []string {
 	k := sort.Search(len(l.forms), func(i int) bool { return l.forms[i] > text }) - 1
 	for ; k >= 0; k = int(l.shorter[k]) {
@@ -61,13 +61,13 @@ func (l *list) prefixes(out []string, text string) []string {
 	return out
 }
 
-// begins reports whether a form begins with a text and is at least so long.
+// begins reports whether a form of at least the given length begins with a text.
 func (l *list) begins(text string, least int) bool {
 	if !l.begin.has(text) {
 		return false
 	}
 	k := sort.SearchStrings(l.forms, text)
-	for ; k < len(l.forms) && len(l.forms[k]) < least; k++ { // the text itself, at most
+	for ; k < len(l.forms) && len(l.forms[k]) < least; k++ { // only the text itself can be shorter
 		if l.forms[k] != text {
 			return false
 		}
@@ -75,7 +75,7 @@ func (l *list) begins(text string, least int) bool {
 	return k < len(l.forms) && strings.HasPrefix(l.forms[k], text)
 }
 
-// ends reports whether a form that is longer than a text ends with it.
+// ends reports whether a form that is longer than a text ends with the text.
 func (l *list) ends(text string) bool {
 	if !l.end.has(text[len(text)-shortest:]) {
 		return false
@@ -92,7 +92,7 @@ func (l *list) ends(text string) bool {
 	return k < len(l.byEnd) && strings.HasSuffix(l.forms[l.byEnd[k]], text)
 }
 
-// fromEnd compares texts from their ends.
+// fromEnd compares the reversed texts.
 func fromEnd(a, b string) int {
 	for i, j := len(a)-1, len(b)-1; i >= 0 && j >= 0; i, j = i-1, j-1 {
 		if a[i] != b[j] {
@@ -102,13 +102,14 @@ func fromEnd(a, b string) int {
 	return len(a) - len(b)
 }
 
-// filter tells most of what no form begins with from what one does.
+// filter is a Bloom filter over the first bytes of texts. It excludes most texts with which no form
+// begins.
 type filter struct {
 	bits  []uint64
 	shift int
 }
 
-// newFilter makes a filter for so many forms.
+// newFilter creates a filter for n forms.
 func newFilter(n int) filter {
 	f := filter{shift: 32 - 6}
 	for 1<<(32-f.shift) < n*bitsEach && f.shift > 8 {
@@ -118,9 +119,9 @@ func newFilter(n int) filter {
 	return f
 }
 
-// hash mixes the first bytes of a text, of which there are as many as in the shortest secret.
+// hash mixes the first three bytes of a text, the length of the shortest secret.
 func hash(text string) uint32 {
-	const odd = 0x9e3779b1 // spreads what is alike: the golden ratio of 32 bits
+	const odd = 0x9e3779b1 // 2^32 divided by the golden ratio: spreads similar texts
 	return (uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16) * odd
 }
 

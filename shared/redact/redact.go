@@ -1,5 +1,5 @@
-// Package redact takes secrets out of texts, also in the forms in which programs and protocols
-// write them, and where a text was cut in the middle of one.
+// Package redact removes secrets from texts. It also finds secrets in the encodings that programs
+// and protocols use, and secrets that were truncated.
 package redact
 
 import (
@@ -15,23 +15,25 @@ import (
 )
 
 const (
-	// shortest is the shortest secret that is taken out: what is shorter is part of too many words.
+	// shortest is the minimum length of a secret that is removed. Shorter ones occur in too many
+	// words.
 	shortest = 3
-	// shortestInside is from how many bytes on a secret is looked for within what is encoded in
-	// base64, where it has no clear borders.
+	// shortestInside is the minimum length in bytes of a secret that is searched for inside longer
+	// base64 data, where its borders are not clear.
 	shortestInside = 6
-	// shortestBroken is from how many characters on a form is looked for also where it is broken
-	// into lines or groups: a shorter one may be put together of other words.
+	// shortestBroken is the minimum length of a form that is also searched for when it is broken
+	// into lines or groups. A shorter form may result from adjacent words by chance.
 	shortestBroken = 12
-	// shortestPart is from how many characters on a part of such a form is looked for.
+	// shortestPart is the minimum length of a part of such a form that is searched for.
 	shortestPart = 16
-	// longestEncoded is the longest secret of which encoded forms are looked for.
+	// longestEncoded is the maximum length of a secret whose encoded forms are searched for.
 	longestEncoded = 64 << 10
-	// Ellipsis stands where a text was cut.
+	// ellipsis marks the position at which a text was truncated.
 	ellipsis = "…"
 )
 
-// inHTML escapes for HTML, with each way to write quotes. Making these takes longer than using them.
+// inHTML escapes for HTML, with each way of escaping quotes. Creating a replacer takes longer than
+// using it.
 var inHTML = []*strings.Replacer{
 	html("&quot;", "&#39;"), html("&quot;", "&#x27;"), html("&#34;", "&#39;"),
 	html("&quot;", "'"), html(`"`, "'"),
@@ -41,10 +43,10 @@ func html(double, single string) *strings.Replacer {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, double, "'", single)
 }
 
-// asComponent leaves what encodeURIComponent leaves.
+// asComponent restores the characters that encodeURIComponent does not escape.
 var asComponent = strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
 
-// encoded returns a secret as JSON, Go, shells, URLs, HTML, hexadecimal digits and base64 have it.
+// encoded returns the forms of a secret in JSON, Go, shells, URLs, HTML and CSV.
 func encoded(s string) []string {
 	if len(s) > longestEncoded {
 		return nil
@@ -52,7 +54,7 @@ func encoded(s string) []string {
 	quoted := fmt.Sprintf("%q", s)
 	out := []string{
 		quoted[1 : len(quoted)-1], everyByte(s), lowerPercent(everyByte(s)),
-		strings.ReplaceAll(s, `"`, `""`), // as CSV
+		strings.ReplaceAll(s, `"`, `""`), // as in CSV
 		backslashedSigns(s),
 		strings.ReplaceAll(s, "'", `'\''`), strings.ReplaceAll(s, "'", `'"'"'`),
 		strings.ReplaceAll(s, "'", `\'`), backslashed(s, "\"$`\\"), backslashed(s, shellSpecial),
@@ -71,7 +73,8 @@ func encoded(s string) []string {
 	return out
 }
 
-// broken returns the forms of s that programs break into lines, or into groups of digits.
+// broken returns the forms of s in base64 and hexadecimal digits, which programs break into lines
+// or groups.
 func broken(s string) []string {
 	if len(s) > longestEncoded {
 		return nil
@@ -80,18 +83,18 @@ func broken(s string) []string {
 	return append(inBase64(s), digits, strings.ToUpper(digits))
 }
 
-// inURLs returns a secret as programs write it in URLs, which escape more or less of it.
+// inURLs returns the forms of a secret in URLs. Programs differ in the characters that they escape.
 func inURLs(s string) []string {
 	query := url.QueryEscape(s)
 	strict := strings.ReplaceAll(query, "+", "%20")
 	return []string{
 		url.PathEscape(s), query, strict,
-		strings.ReplaceAll(strict, "%2F", "/"), // as Python's quote
+		strings.ReplaceAll(strict, "%2F", "/"), // as by quote of Python
 		asComponent.Replace(strict),
 	}
 }
 
-// inASCII escapes what is not ASCII in a text of JSON, as Python's json does.
+// inASCII escapes the non-ASCII characters in a text of JSON, as Python's json does.
 func inASCII(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -109,7 +112,7 @@ func inASCII(text string) string {
 // slashed escapes the slashes of a text of JSON, as PHP does.
 func slashed(text string) string { return strings.ReplaceAll(text, "/", `\/`) }
 
-// shellSpecial is what bash puts a backslash in front of (printf %q).
+// shellSpecial is the set of characters before which bash writes a backslash (printf %q).
 const shellSpecial = " \t!\"#$&'()*,;<>?[\\]^`{|}~"
 
 func backslashed(s, special string) string {
@@ -123,7 +126,8 @@ func backslashed(s, special string) string {
 	return b.String()
 }
 
-// backslashedSigns puts a backslash before each character that is no letter and no digit.
+// backslashedSigns writes a backslash before each ASCII character that is neither a letter nor a
+// digit.
 func backslashedSigns(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -147,7 +151,7 @@ func inJSON(s string, html bool) string {
 	return text[1 : len(text)-1]
 }
 
-// everyByte writes each byte as an escape of a URL.
+// everyByte percent-encodes each byte.
 func everyByte(s string) string {
 	const digits = "0123456789ABCDEF"
 	b := make([]byte, 0, 3*len(s))
@@ -157,7 +161,7 @@ func everyByte(s string) string {
 	return string(b)
 }
 
-// lowerPercent writes the digits of the escapes of a URL in lower case.
+// lowerPercent converts the digits of percent-encoded bytes to lower case.
 func lowerPercent(s string) string {
 	b := []byte(s)
 	for i := 0; i+2 < len(b); i++ {
@@ -168,8 +172,9 @@ func lowerPercent(s string) string {
 	return string(b)
 }
 
-// inBase64 returns what base64 has of a secret, in both alphabets: by itself, and within something
-// longer, as in "user:secret", where it may begin at any of three places of a group.
+// inBase64 returns the forms of a secret in base64, in both alphabets. A secret may be encoded
+// alone, or inside a longer text such as "user:secret", where it may begin at each of three
+// positions of a group.
 func inBase64(s string) []string {
 	var out []string
 	for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
@@ -180,7 +185,7 @@ func inBase64(s string) []string {
 		}
 		for before := range 3 {
 			all := enc.EncodeToString(append(make([]byte, before), s...))
-			first := (before*8 + 5) / 6 // the characters before have bits of something else
+			first := (before*8 + 5) / 6 // the first ones hold bits of preceding bytes
 			out = append(out, all[first:], strings.TrimRight(all, "=")[first:],
 				all[first:(before+len(s))*8/6])
 		}
@@ -188,7 +193,7 @@ func inBase64(s string) []string {
 	return out
 }
 
-// URL puts mark in the place of who logs in, in what looks like a URL.
+// URL replaces the user information by mark in each apparent URL of a text.
 func URL(text, mark string) string {
 	from := 0
 	for {
@@ -200,7 +205,7 @@ func URL(text, mark string) string {
 		host := text[from:]
 		if end := strings.IndexAny(host, "/?# \t\r\n"); end >= 0 &&
 			strings.IndexByte(host[:end], '@') >= 0 {
-			host = host[:end] // else the password itself may have such a character
+			host = host[:end] // otherwise the password may contain such a character
 		}
 		if at := strings.LastIndexByte(host, '@'); at >= 0 {
 			text = text[:from] + mark + host[at:] + text[from+len(host):]
@@ -209,8 +214,8 @@ func URL(text, mark string) string {
 	}
 }
 
-// Clean puts mark in the place of each secret in a text, and of the parts of one that are left
-// where the text was cut.
+// Clean replaces each secret in a text by mark. It also replaces the rest of a secret where the
+// text was truncated.
 func (s *Set) Clean(text, mark string) string {
 	all := s.ready()
 	if len(all) == 0 {
@@ -237,8 +242,8 @@ func (s *Set) Clean(text, mark string) string {
 	return strings.Join(parts, ellipsis)
 }
 
-// cleanBroken replaces forms between whose characters there are others that only break them into
-// lines or groups of digits.
+// cleanBroken replaces forms whose characters are separated by breaks, as in lines or groups of
+// digits.
 func (all runs) cleanBroken(text, mark string) string {
 	if !strings.ContainsAny(text, breaks) {
 		return text
@@ -253,7 +258,7 @@ func (all runs) cleanBroken(text, mark string) string {
 	return text
 }
 
-// cleanParts replaces parts of forms that stand alone, as where only one line of several is shown.
+// cleanParts replaces parts of forms that stand alone, such as one of several lines.
 func (all runs) cleanParts(text, mark string) string {
 	var b strings.Builder
 	done := 0
@@ -278,18 +283,19 @@ func (all runs) cleanParts(text, mark string) string {
 	return b.String()
 }
 
-// isDense reports whether a byte may be one of base64 or of hexadecimal digits.
+// isDense reports whether a byte may occur in base64 or in hexadecimal digits.
 func isDense(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
 		strings.IndexByte("+/=_-", c) >= 0
 }
 
-// replaceBroken puts mark in place of each f in a text, given that text as join leaves it.
+// replaceBroken replaces each f in a text by mark. The argument joined is the result of join for
+// the text.
 func replaceBroken(text, joined, f, mark string) string {
 	var at []int
 	join(text, &at)
 	var b strings.Builder
-	done := 0 // bytes of text
+	done := 0 // number of bytes of text that are written
 	for from := 0; ; {
 		i := strings.Index(joined[from:], f)
 		if i < 0 {
@@ -303,12 +309,12 @@ func replaceBroken(text, joined, f, mark string) string {
 	}
 }
 
-// breaks stand between parts of what is encoded: base64 in lines, also as JSON writes them, and
-// digits as xxd, od and openssl group them.
+// breaks are the separators in encoded data: line breaks in base64, also as JSON escapes them, and
+// the separators of digits in the output of xxd, od and openssl.
 const breaks = " \t\r\n:,-"
 
-// join leaves breaks, and what stands before digits, such as 0x, out of a text. at, unless it is nil,
-// becomes where each byte that is left stood.
+// join removes breaks and prefixes of digits, such as 0x, from a text. If at is not nil, join
+// appends to it the original position of each remaining byte.
 func join(text string, at *[]int) string {
 	out := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {
@@ -330,7 +336,7 @@ func join(text string, at *[]int) string {
 	return string(out)
 }
 
-// cutBefore takes the end of a secret from the start of a text.
+// cutBefore replaces the end of a secret at the start of a text.
 func (all runs) cutBefore(text, mark string) string {
 	lead := len(text) - len(strings.TrimLeft(text, " "))
 	rest := text[lead:]
@@ -340,7 +346,7 @@ func (all runs) cutBefore(text, mark string) string {
 	return text
 }
 
-// cutAfter takes the start of a secret from the end of a text.
+// cutAfter replaces the beginning of a secret at the end of a text.
 func (all runs) cutAfter(text, mark string) string {
 	rest := strings.TrimRight(text, " ")
 	if n := all.beginsIn(rest); n > 0 {

@@ -7,40 +7,40 @@ import (
 	"sync"
 )
 
-// Set is secrets that are to be in no text. The zero Set has none. While none is added, texts may be
-// cleaned at the same time.
+// Set is a set of secrets to be removed from texts. The zero Set is empty. Texts may be cleaned
+// concurrently, but not while a secret is added.
 //
-// Forms are looked for by indexes. To make one anew for each secret that is added would cost the
-// more the more there are, where secrets are named and texts are cleaned in turn. So what was added
-// since becomes an index of its own, and two of about one size are merged: each form is merged as
-// often as the number of forms has digits in binary.
+// Forms are found by indexes. If adding secrets and cleaning texts alternate, a new index of all
+// forms after each addition would cost more and more. So the forms added since the last index
+// become an index of their own, and two indexes of similar size are merged. Each form is thus
+// merged O(log n) times.
 type Set struct {
 	known map[string]kinds
-	fresh batch // what is not in the base of the view
-	view  *view // of all that was added; nil: nothing was
+	fresh batch // forms that are not in the base of the view
+	view  *view // view of all forms; nil: no form was added
 }
 
-// kinds says how a form is looked for.
+// kinds is a set of ways to search for a form.
 type kinds uint8
 
 const (
-	plainForms kinds = 1 << iota // as it is
+	plainForms kinds = 1 << iota // unchanged
 	denseForms                   // also broken into lines or groups of digits, and in parts
 )
 
-// batch is forms as they were added.
+// batch holds forms in the order of their addition.
 type batch struct{ plain, dense []string }
 
-// view is what a Set had at some time, which its clones share.
+// view is the content of a Set at a point in time, which clones of the Set share.
 type view struct {
 	mu    sync.Mutex
 	base  runs
-	fresh batch // what is not in the base
-	made  bool  // the base is all there is
+	fresh batch // forms that are not in the base
+	made  bool  // the base is complete
 }
 
-// Add adds a secret in all its forms. Each line of a secret of several lines counts as one too,
-// since programs print lines separately.
+// Add adds a secret in all its forms. Each line of a secret of several lines is added as a secret
+// too, since programs print lines separately.
 func (s *Set) Add(value string) {
 	parts := []string{value, strings.TrimSpace(value)}
 	if strings.Contains(value, "\n") {
@@ -66,7 +66,8 @@ func (s *Set) Add(value string) {
 	}
 }
 
-// base returns the indexes that what is added comes to, and forgets what is in them.
+// base returns the indexes to which new forms are added. It clears fresh if the indexes contain
+// these forms.
 func (s *Set) base() runs {
 	if s.view == nil {
 		return nil
@@ -79,7 +80,7 @@ func (s *Set) base() runs {
 	return s.view.base
 }
 
-// note adds a form to those that are looked for in a way, unless it is among them or too short.
+// note appends a form to a list, unless the form is too short or already known in this kind.
 func (s *Set) note(f string, least int, how kinds, to *[]string) {
 	if len(f) >= least && s.known[f]&how == 0 {
 		s.known[f] |= how
@@ -87,7 +88,7 @@ func (s *Set) note(f string, least int, how kinds, to *[]string) {
 	}
 }
 
-// Clone returns a set of its own.
+// Clone returns an independent copy of the set.
 func (s *Set) Clone() Set {
 	return Set{
 		known: maps.Clone(s.known), view: s.view,
@@ -95,7 +96,7 @@ func (s *Set) Clone() Set {
 	}
 }
 
-// ready returns the indexes of all that was added.
+// ready returns the indexes of all forms.
 func (s *Set) ready() runs {
 	if s.view == nil {
 		return nil

@@ -12,8 +12,9 @@ import (
 	"southbound/shared/diffview"
 )
 
-// GitHub writes findings as commands of GitHub's runner, which shows them at their lines. prefix is
-// put before files, for documents whose paths do not begin at the root of the repository.
+// GitHub writes findings as workflow commands of GitHub's runner, which shows them at their lines.
+// The prefix is put before file names, for documents whose paths are not relative to the root of
+// the repository.
 func (r *Report) GitHub(w io.Writer, prefix string) error {
 	for _, f := range r.findings() {
 		level, parts := "warning", []string(nil)
@@ -48,7 +49,8 @@ func property(s string) string {
 	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(data(s))
 }
 
-// inRepository returns a path as the forge knows it; that of standard input stays.
+// inRepository returns a path relative to the root of the repository. The name of standard input is
+// unchanged.
 func inRepository(prefix, file string) string {
 	if file == "-" || path.IsAbs(file) {
 		return file
@@ -72,8 +74,8 @@ type location struct {
 	} `json:"lines"`
 }
 
-// GitLab writes findings as a code quality report. What has no place is put at fallback, since
-// GitLab shows nothing without one.
+// GitLab writes findings as a code quality report. Findings without a position are reported at
+// fallback, since GitLab shows no finding without a position.
 func (r *Report) GitLab(w io.Writer, prefix, fallback string) error {
 	out := []issue{}
 	seen := map[string]int{}
@@ -87,7 +89,7 @@ func (r *Report) GitLab(w io.Writer, prefix, fallback string) error {
 		if f.File != "" {
 			i.Location.Path = inRepository(prefix, f.File)
 		}
-		// Not the line: a finding that has moved is the same.
+		// The line is excluded, so that a finding keeps its fingerprint when it moves.
 		key := strings.Join([]string{i.Location.Path, i.Check, i.Description}, "\n")
 		seen[key]++
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d", key, seen[key]))
@@ -100,11 +102,11 @@ func (r *Report) GitLab(w io.Writer, prefix, fallback string) error {
 	return enc.Encode(out)
 }
 
-// Text writes a plan for a terminal, and findings, a line and its hint each.
+// Text writes a plan for a terminal, and then each finding with its hint.
 func (r *Report) Text(w io.Writer, prefix string) error {
 	for _, g := range r.steps() {
 		if r.Plan[g[0]].Failed {
-			continue // is a finding
+			continue // listed under findings
 		}
 		if _, err := io.WriteString(w, diffview.Visible(r.step(g), "\n\t")); err != nil {
 			return err

@@ -16,26 +16,26 @@ import (
 	"southbound/shared/pattern"
 )
 
-// Comment says where to put a comment on a pull request of GitHub. A later one replaces it.
+// Comment is the place of a comment on a pull request of GitHub. A later comment replaces it.
 type Comment struct {
 	API        string // https://api.github.com
 	Repository string // owner/name
 	Number     int    // of the pull request
-	Token      string // may write comments
-	Marker     string // tells comments of several environments apart
+	Token      string // needs permission to write comments
+	Marker     string // distinguishes comments for several environments
 	Client     *http.Client
 }
 
 var repositoryName = pattern.Lazy(`^[\w.-]+/[\w.-]+$`)
 
-// mark returns the invisible text by which a comment is found again.
+// mark returns the invisible text by which Put finds the comment again.
 func (c *Comment) mark() string {
 	return "<!-- southbound: " + regexp.MustCompile(`[^\w./-]+`).ReplaceAllString(c.Marker, "-") +
 		" -->"
 }
 
-// Put writes the comment. Denied when the token may not, as in pull requests from forks;
-// Unavailable when GitHub cannot be reached.
+// Put writes the comment. It returns Denied if the token lacks the permission, as in pull requests
+// from forks, and Unavailable if GitHub cannot be reached.
 func (c *Comment) Put(ctx context.Context, markdown string) error {
 	if !repositoryName().MatchString(c.Repository) || c.Number < 1 {
 		return fault.New(fault.Usage, "comment", "no pull request is known").
@@ -54,7 +54,7 @@ func (c *Comment) Put(ctx context.Context, markdown string) error {
 		id), body, nil)
 }
 
-// find returns the number of our comment, 0 when there is none yet.
+// find returns the id of the existing comment, or 0 if there is none.
 func (c *Comment) find(ctx context.Context) (int64, error) {
 	const page = 100
 	for n := 1; ; n++ {

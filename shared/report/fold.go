@@ -8,12 +8,12 @@ import (
 	"southbound/shared/resource"
 )
 
-// Folded are the indexes of items that are the same on several agents, in their order.
+// Folded is a group of equal items on different agents, as ascending indexes of the items.
 type Folded []int
 
-// Fold groups items that have the same key and are on different agents. A group stands where its
-// first item does. An item with an empty key stays alone, and so does a second one on an agent: it
-// begins a group of its own.
+// Fold groups items that have the same key and are on different agents. A group has the position of
+// its first item. An item with an empty key is a group of its own. A second item with the same key
+// on an agent begins a new group.
 func Fold[T any](items []T, key func(item *T) (key, agent string)) []Folded {
 	type open struct {
 		at     int
@@ -34,7 +34,7 @@ func Fold[T any](items []T, key func(item *T) (key, agent string)) []Folded {
 	return out
 }
 
-// Anywhere returns an id with a star in place of its agent.
+// Anywhere returns an id with its agent replaced by a star.
 func Anywhere(id resource.ID) string {
 	text := string(id)
 	begin := strings.IndexByte(text, '[')
@@ -52,7 +52,7 @@ func Anywhere(id resource.ID) string {
 	return text
 }
 
-// AnywhereIn returns a text with stars in place of the agent of an id, in ids that the text names.
+// AnywhereIn replaces the agent of an id by a star, in all ids of a text.
 func AnywhereIn(text string, of resource.ID) string {
 	id := string(of)
 	begin := strings.IndexByte(id, '[')
@@ -63,10 +63,10 @@ func AnywhereIn(text string, of resource.ID) string {
 	return strings.ReplaceAll(text, agent+",", "[*,")
 }
 
-// maxAgents is how many agents a folded item names.
+// maxAgents is the maximum number of agents that a merged item names.
 const maxAgents = 5
 
-// Same names the agents on which something is the same; "" for one.
+// Same names the agents of a merged item. It returns "" for a single agent.
 func Same(agents []string) string {
 	if len(agents) < 2 {
 		return ""

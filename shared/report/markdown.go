@@ -13,11 +13,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// MaxComment bounds the length of a comment, in bytes, safely below what GitHub accepts; Markdown
-// says how much did not fit.
+// MaxComment is the maximum length of a comment in bytes, safely below the limit of GitHub.
+// Markdown notes how much it omitted.
 const MaxComment = 60_000
 
-// Markdown writes the report for people, in at most limit bytes (0: as many as it takes).
+// Markdown writes the report for people, in at most limit bytes; 0 means no limit.
 func (r *Report) Markdown(w io.Writer, limit int) error {
 	d := &document{limit: limit}
 	if r.Title != "" {
@@ -31,13 +31,13 @@ func (r *Report) Markdown(w io.Writer, limit int) error {
 	return err
 }
 
-// document is a text that ends when it is full.
+// document is a text with a maximum length.
 type document struct {
 	strings.Builder
 	limit, left int
 }
 
-// add adds a block whole, or notes that it was left out.
+// add adds a complete block, or records that the block was omitted.
 func (d *document) add(block string) {
 	if d.limit > 0 && (d.left > 0 || d.Len()+len(block) > d.limit-200) {
 		d.left++
@@ -53,7 +53,7 @@ func (d *document) end() string {
 	return d.String()
 }
 
-// headline says the result in one line.
+// headline returns the result in one line.
 func (r *Report) headline() string {
 	switch {
 	case len(r.Failures) > 0:
@@ -77,10 +77,10 @@ func (r *Report) headline() string {
 	return "✅ No problems."
 }
 
-// plannedText sums a plan up, without markup.
+// plannedText summarizes a plan, without markup.
 func plannedText(n map[string]int) string { return strings.ReplaceAll(planned(n), "**", "") }
 
-// planned sums a plan up.
+// planned summarizes a plan.
 func planned(n map[string]int) string {
 	var parts []string
 	same := n["none"] - n["reload"] - n["differs"] - n["move"] - n["later"]
@@ -100,7 +100,7 @@ func planned(n map[string]int) string {
 	return "📋 " + strings.Join(parts, ", ") + fmt.Sprintf("; %d stay as they are.", same)
 }
 
-// outcome sums an export or apply up.
+// outcome summarizes an export or apply.
 func (r *Report) outcome() string {
 	o := r.Result
 	mark, counts := counted(o.Counts)
@@ -115,7 +115,8 @@ func (r *Report) outcome() string {
 	return fmt.Sprintf("%s. Now %s (%.1f s).", text, counts, float64(o.DurationMS)/1000)
 }
 
-// counted returns the numbers of resources by status, and a mark that says whether one is wrong.
+// counted returns the numbers of resources by status, and a mark that shows whether any of them has
+// a problem.
 func counted(counts map[state.Status]int) (mark, text string) {
 	mark = "✅"
 	var parts []string
@@ -132,7 +133,7 @@ func counted(counts map[state.Status]int) (mark, text string) {
 	return mark, strings.Join(parts, ", ")
 }
 
-// state sums the state of an environment up.
+// state summarizes the status of an environment.
 func (r *Report) state() string {
 	s := r.Status
 	mark, counts := counted(s.Counts)
@@ -156,7 +157,7 @@ func (r *Report) problems(d *document) {
 	d.add("\n| where | what |\n|---|---|\n")
 	for _, f := range r.findings() {
 		if f.Resource != "" && f.Check != "document" {
-			continue // stands in another table
+			continue // shown in another table
 		}
 		at := f.Pos.String()
 		if at != "" {
@@ -182,14 +183,14 @@ func (r *Report) wrong(d *document) {
 	}
 }
 
-// mark returns what stands before a step in a diff.
+// mark returns the prefix of a step in a diff.
 func mark(word string) string {
 	marks := map[string]string{"create": "+", "update": "!", "replace": "!", "reload": "!", "later": "?", "move": "#",
 		"delete": "-", "orphan": "#", "undefined": "?", "failed": "x"}
 	return marks[word]
 }
 
-// plan shows what a plan would change, and what would fail.
+// plan shows the changes and the expected failures of a plan.
 func (r *Report) plan(d *document) {
 	steps, shown := r.steps(), 0
 	for _, g := range steps {
@@ -203,10 +204,10 @@ func (r *Report) plan(d *document) {
 	for _, g := range steps {
 		d.add("\n" + fence(r.step(g), "diff"))
 	}
-	d.WriteString("\n</details>\n") // also when the list was cut short
+	d.WriteString("\n</details>\n") // also when the list was truncated
 }
 
-// step shows what would become of a resource, as lines of a diff.
+// step shows the planned change of a resource, as lines of a diff.
 func (r *Report) step(g Folded) string {
 	s := &r.Plan[g[0]]
 	word := s.Word()
@@ -226,7 +227,7 @@ func (r *Report) step(g Folded) string {
 	return b.String()
 }
 
-// open shows short lists at once.
+// open returns the attribute that expands short lists initially.
 func open(n int) string {
 	if n <= 10 {
 		return " open"
@@ -234,7 +235,7 @@ func open(n int) string {
 	return ""
 }
 
-// changed shows what differs in an attribute as lines of a diff.
+// changed shows the difference in an attribute, as lines of a diff.
 func changed(name string, d diff.Diff) string {
 	text := diffview.Style{}.Change(name, d)
 	head := diffview.Visible(name, "") + ":\n"
@@ -260,7 +261,7 @@ func changed(name string, d diff.Diff) string {
 	return b.String()
 }
 
-// fence makes a block of code that its text cannot end.
+// fence makes a code block that its text cannot terminate.
 func fence(text, language string) string {
 	ticks := "```"
 	for strings.Contains(text, ticks) {
@@ -269,16 +270,16 @@ func fence(text, language string) string {
 	return ticks + language + "\n" + strings.TrimRight(text, "\n") + "\n" + ticks + "\n"
 }
 
-// code is text in a line that is shown as it is.
+// code formats a text as inline code.
 func code(s string) string {
 	return "<code>" + strings.ReplaceAll(escape(s), "\n", " ") + "</code>"
 }
 
-// cell returns a text as it has to stand in a table.
+// cell escapes a text for a table cell.
 func cell(s string) string { return strings.ReplaceAll(escape(s), "\n", "<br>") }
 
-// escape escapes a text that is not ours: what HTML and Markdown take for markup, and @, which
-// would notify people.
+// escape escapes a text from documents or machines: the markup characters of HTML and Markdown, and
+// @, which would notify people.
 func escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "\r", "",
 		"\\", "&#92;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;",

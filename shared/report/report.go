@@ -1,5 +1,5 @@
-// Package report renders what the commands write with --json for those who look at it in a
-// pipeline: people, as Markdown or text, and the annotations of GitHub and GitLab.
+// Package report renders the --json output of commands for pipelines: as Markdown or text for
+// people, and as annotations of GitHub and GitLab.
 package report
 
 import (
@@ -18,25 +18,26 @@ import (
 	"southbound/shared/resource"
 )
 
-// Report is what commands have reported, in the types in which they write it.
+// Report holds the output of commands, in the types in which they write it.
 type Report struct {
 	Title    string
 	Failures []api.Failure
 	Plan     []api.PlanLine
-	Planned  map[string]int  // by action; nil: there was no plan
-	Result   *api.Report     // of apply or export; nil: there was none
-	Status   *api.StatusLine // of an environment; nil: there was none
-	Wrong    []api.Resource  // what is not as it should be
-	Unfold   bool            // what is the same on several agents is shown for each
-	// Place returns where a resource is described; nil: not known.
+	Planned  map[string]int  // by action; nil: no plan
+	Result   *api.Report     // of apply or export; nil: none
+	Status   *api.StatusLine // of an environment; nil: none
+	Wrong    []api.Resource  // resources that are not as intended
+	Unfold   bool            // show equal changes on several agents separately
+	// Place returns the position of a resource's description; nil: not known.
 	Place func(id string) diag.Pos
 }
 
-// maxLine bounds the size of one object, in bytes.
+// maxLine is the maximum size of one object in bytes.
 const maxLine = 16 << 20
 
-// Read adds what a command has written. Text that is not JSON is Invalid, and so are objects of
-// commands that have no report: it would say that nothing is wrong.
+// Read adds the output of a command. It returns Invalid for text that is not JSON. It also returns
+// Invalid for objects of commands that have no report, since a report without them would show no
+// problem.
 func (r *Report) Read(from io.Reader) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -61,11 +62,11 @@ func (r *Report) Read(from io.Reader) error {
 	return fault.Wrap(fault.Invalid, "read", lines.Err())
 }
 
-// add adds a line, and reports whether it knows what that is.
+// add adds a line, and reports whether its type is known.
 func (r *Report) add(text []byte) (known bool, err error) {
 	read, err := api.ReadLine(text)
 	if err != nil {
-		return false, err // the caller says what it was
+		return false, err // the caller names the command
 	}
 	switch v := read.(type) {
 	case *api.ErrorLine:
@@ -86,7 +87,7 @@ func (r *Report) add(text []byte) (known bool, err error) {
 	return read != nil, nil
 }
 
-// status adds the state of an environment, and what is wrong with it.
+// status adds the status of an environment, and its resources with problems.
 func (r *Report) status(s *api.StatusLine) {
 	r.Status = s
 	for i := range s.Problems {
@@ -106,19 +107,20 @@ func (r *Report) status(s *api.StatusLine) {
 	}
 }
 
-// maxNamed is how many resources are named that are not done because of another.
+// maxNamed is the maximum number of named resources that were not processed because of another
+// resource.
 const maxNamed = 10
 
-// isWrong reports whether a status needs somebody to look.
+// isWrong reports whether a status requires attention.
 func isWrong(status state.Status) bool { return slices.Contains(api.Unhealthy(), status) }
 
-// severe reports whether something is wrong with a resource itself, and not with another that it
-// depends on.
+// severe reports whether a resource itself has a problem, rather than a resource that it depends
+// on.
 func severe(w *api.Resource) bool {
 	return w.Status == state.StatusFailed || w.Status == state.StatusUnavailable
 }
 
-// at returns where a resource is described.
+// at returns the position of a resource's description.
 func (r *Report) at(id resource.ID) diag.Pos {
 	if r.Place == nil {
 		return diag.Pos{}
@@ -126,17 +128,17 @@ func (r *Report) at(id resource.ID) diag.Pos {
 	return r.Place(string(id))
 }
 
-// Finding is one thing to annotate.
+// Finding is a problem to annotate.
 type Finding struct {
 	diag.Pos
-	Error    bool // or a warning
+	Error    bool // false: a warning
 	Check    string
 	Resource string
 	Message  string
 	Hint     string
 }
 
-// Findings returns everything that is wrong: problems of documents first, then resources.
+// Findings returns all problems: problems of documents first, then problems of resources.
 func (r *Report) Findings() []Finding {
 	var out []Finding
 	for i := range r.Failures {
@@ -167,7 +169,7 @@ func (r *Report) Findings() []Finding {
 	return out
 }
 
-// findings returns Findings with what is the same on several agents once.
+// findings returns Findings with equal findings on several agents merged.
 func (r *Report) findings() []Finding {
 	all := r.Findings()
 	var out []Finding
@@ -186,7 +188,7 @@ func (r *Report) findings() []Finding {
 	return out
 }
 
-// agentsOf returns the agents of a group of several; nil for one.
+// agentsOf returns the agents of a group, or nil if it has only one item.
 func agentsOf(g Folded, id func(i int) resource.ID) []string {
 	if len(g) < 2 {
 		return nil
@@ -198,8 +200,8 @@ func agentsOf(g Folded, id func(i int) resource.ID) []string {
 	return out
 }
 
-// steps groups what a plan would do, with what is the same on several agents once, and leaves out
-// what stays as it is.
+// steps groups the changes of a plan, with equal changes on several agents merged. It omits
+// unchanged resources.
 func (r *Report) steps() []Folded {
 	var out []Folded
 	for _, g := range Fold(r.Plan, func(l *api.PlanLine) (string, string) {
@@ -215,7 +217,7 @@ func (r *Report) steps() []Folded {
 	return out
 }
 
-// wrongs groups what is not as it should be, with what is the same on several agents once.
+// wrongs groups the resources with problems, with equal problems on several agents merged.
 func (r *Report) wrongs() []Folded {
 	return Fold(r.Wrong, func(w *api.Resource) (string, string) {
 		if r.Unfold {
@@ -226,7 +228,8 @@ func (r *Report) wrongs() []Folded {
 	})
 }
 
-// StepKey identifies what a plan would do, whatever the agent; "" if it cannot be compared.
+// StepKey identifies a planned change independent of the agent. The key is "" if the change cannot
+// be compared.
 func StepKey(l *api.PlanLine) (key, agent string) {
 	of, other := l.ID, *l
 	other.ID, other.Reason = resource.ID(Anywhere(of)), AnywhereIn(l.Reason, of)
@@ -242,7 +245,7 @@ func StepKey(l *api.PlanLine) (key, agent string) {
 	return string(b), of.Agent()
 }
 
-// text returns a finding in words.
+// text formats a finding as text.
 func (f *Finding) text() string {
 	out := f.Message
 	if f.Resource != "" {
