@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// name reads a name that begins with a small letter.
+// name parses a name that starts with a lower-case letter. what describes the name in messages.
 func (p *parser) name(what string) Ident {
 	t := p.peek()
 	switch t.Kind {
@@ -21,7 +21,7 @@ func (p *parser) name(what string) Ident {
 	return Ident{Span{at, at}, t.Text}
 }
 
-// plain refuses a hyphen in a name, which the language reads as part of it.
+// plain reports a hyphen in a name. The scanner reads a hyphen as part of the name.
 func (p *parser) plain(t *Token) {
 	if i := strings.IndexByte(t.Text, '-'); i >= 0 {
 		p.report(CodeName, t, "write _ in a name, and blanks around a minus: "+t.Text[:i]+" - "+
@@ -29,7 +29,7 @@ func (p *parser) plain(t *Token) {
 	}
 }
 
-// path reads a name, or names joined by ::, all of which begin with small letters.
+// path parses a name, or names joined by ::, which all start with lower-case letters.
 func (p *parser) path(what string) Path {
 	from := p.at
 	n := p.name(what)
@@ -41,8 +41,8 @@ func (p *parser) path(what string) Path {
 	return n
 }
 
-// entityPath reads the name of an entity, perhaps behind its namespace. It returns false, having
-// read something or nothing, if there is none.
+// entityPath parses the name of an entity, with an optional namespace. If there is none, it returns
+// false and may have consumed the namespace.
 func (p *parser) entityPath() (Path, bool) {
 	from, text := p.at, ""
 	for p.peek().Kind == Name && p.ahead(1).is("::") {
@@ -58,7 +58,7 @@ func (p *parser) entityPath() (Path, bool) {
 	return Path{p.since(from), text + t.Text}, true
 }
 
-// entityName is entityPath for what has to be there.
+// entityName parses a required name of an entity.
 func (p *parser) entityName() Path {
 	from := p.peek()
 	n, ok := p.entityPath()
@@ -72,13 +72,13 @@ func (p *parser) entityName() Path {
 	return n
 }
 
-// doc reads a text over lines that describes something.
+// doc parses a docstring.
 func (p *parser) doc() *Text {
 	at := p.step()
 	return &Text{Span{at, at}, p.decoded(at)}
 }
 
-// optionalDoc reads the text over lines behind a definition, if there is one.
+// optionalDoc parses the docstring after a definition, if there is one.
 func (p *parser) optionalDoc() *Text {
 	if p.peek().Kind == Block {
 		return p.doc()
@@ -161,7 +161,7 @@ func (p *parser) attribute() *Attribute {
 	return out
 }
 
-// defaultOf reads the default of an attribute.
+// defaultOf parses the default of an attribute.
 func (p *parser) defaultOf(a *Attribute, isDict bool) {
 	t := p.peek()
 	switch {
@@ -185,7 +185,7 @@ func (p *parser) defaultOf(a *Attribute, isDict bool) {
 	}
 }
 
-// constants reads a list of constants.
+// constants parses a list of constants.
 func (p *parser) constants() Expression {
 	from := p.step()
 	out := &List{}
@@ -275,7 +275,7 @@ func (p *parser) implement() Statement {
 	return out
 }
 
-// relation reads what is behind the name of the first entity.
+// relation parses the rest of a relation after the name of the first entity.
 func (p *parser) relation(entity Path) Statement {
 	out := &Relation{Left: p.end(entity)}
 	if p.peek().Kind == Rel {
@@ -294,7 +294,7 @@ func (p *parser) relation(entity Path) Statement {
 	return out
 }
 
-// end reads `.name [bounds]` behind the name of an entity.
+// end parses `.name [bounds]` after the name of an entity.
 func (p *parser) end(entity Path) End {
 	p.want(".", NoRole, "")
 	out := End{Entity: entity, Name: p.name("the name of a relation")}
@@ -331,12 +331,12 @@ func (p *parser) bound() *big.Int {
 	if p.peek().Kind != Int {
 		return nil
 	}
-	n, _ := new(big.Int).SetString(p.peek().Text, 10) // the scanner has looked
+	n, _ := new(big.Int).SetString(p.peek().Text, 10) // the scanner has checked the syntax
 	p.step()
 	return n
 }
 
-// annotations reads expressions between the two ends of a relation.
+// annotations parses the expressions between the two ends of a relation.
 func (p *parser) annotations() []Expression {
 	from := p.at
 	_, entity := p.entityPath()

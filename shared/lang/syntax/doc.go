@@ -1,10 +1,9 @@
-// Package syntax reads the text of models: tokens, and the tree that they make.
+// Package syntax parses the source text of models into tokens and a syntax tree.
 //
 //	text ─► Scan ─► tokens ─► Parse ─► File (definitions, statements, expressions, each with its tokens)
 //	                  └───────────────► Formatted
 //
-// It knows no types and no names: whether what is written means something is for later. Every node
-// says from which token to which it stands, so that a formatter and an editor find everything that
-// was written, comments included. The grammar is that of the reference compiler;
-// docs/language/reference.md describes it for users.
+// It checks neither types nor names; that is the task of later passes. Every node records its first
+// and last token, so that a formatter or an editor finds all of the source, including comments. The
+// grammar is the one of the reference compiler; docs/language/reference.md describes it for users.
 package syntax

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The precedences of operators, the weakest first. `not` binds stronger than arithmetic, and `in`
-// stronger than `not`, as in the reference.
+// The precedences of operators, in ascending order. `not` binds stronger than arithmetic, and `in`
+// stronger than `not`, as in the reference compiler.
 const (
 	lowest = iota
 	ofCondition
@@ -22,8 +22,8 @@ const (
 	ofIn
 )
 
-// infix returns the operator that a token begins, how strongly it pulls at what is before it, and
-// how strongly it holds what is behind it; "" if it is none.
+// infix returns the operator at the current token, its left binding power (pulls) and its right
+// binding power (holds); "" if the token is no operator.
 func (p *parser) infix() (op string, pulls, holds int) {
 	t := p.peek()
 	if t.Kind == Compare {
@@ -55,10 +55,10 @@ func (p *parser) infix() (op string, pulls, holds int) {
 	return "", 0, 0
 }
 
-// expression reads an expression.
+// expression parses an expression.
 func (p *parser) expression() Expression { return p.above(lowest) }
 
-// above reads an expression of operators that bind stronger than a precedence.
+// above parses an expression whose operators bind stronger than precedence.
 func (p *parser) above(precedence int) (left Expression) {
 	p.nested(func() {
 		left = p.operand()
@@ -85,7 +85,7 @@ func (p *parser) above(precedence int) (left Expression) {
 	return left
 }
 
-// conditionOf reads `? a : b` behind a condition.
+// conditionOf parses `? a : b` after a condition.
 func (p *parser) conditionOf(condition Expression) Expression {
 	p.sign("?", Binary)
 	out := &Condition{If: condition, Then: p.expression()}
@@ -95,7 +95,7 @@ func (p *parser) conditionOf(condition Expression) Expression {
 	return out
 }
 
-// operand reads what stands before or behind an operator.
+// operand parses an operand of an operator.
 func (p *parser) operand() Expression {
 	if t := p.peek(); t.is("not") {
 		from := p.step()
@@ -142,7 +142,7 @@ func (p *parser) primary() Expression {
 	return nil
 }
 
-// constant reads a literal; nil, and nothing read, if there is none.
+// constant parses a literal. If there is none, it returns nil and consumes nothing.
 func (p *parser) constant() Expression {
 	at, t := p.at, p.peek()
 	span := Span{at, at}
@@ -151,7 +151,8 @@ func (p *parser) constant() Expression {
 		p.step()
 		return &Number{Span: span, Int: whole(t.Text)}
 	case t.Kind == Float:
-		// as above; too large is infinite, as in the reference
+		// the scanner has checked the syntax; a value that is too large becomes infinity, as in the
+		// reference compiler
 		f, _ := strconv.ParseFloat(t.Text, 64)
 		p.step()
 		return &Number{Span: span, Float: f}
@@ -174,7 +175,7 @@ func (p *parser) constant() Expression {
 	return nil
 }
 
-// whole returns the number of digits that the scanner has looked at.
+// whole returns the number of a text of digits, whose syntax the scanner has checked.
 func whole(text string) *big.Int {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return big.NewInt(n)
@@ -183,8 +184,8 @@ func whole(text string) *big.Int {
 	return n
 }
 
-// named reads what begins with a name: a variable and its attributes, a call, a constructor, a
-// look-up.
+// named parses an expression that starts with a name: a variable with attributes, a call, a
+// constructor, or a lookup.
 func (p *parser) named() Expression {
 	from := p.at
 	if entity, ok := p.entityPath(); ok {
@@ -199,14 +200,14 @@ func (p *parser) named() Expression {
 	return p.lookups(p.attributes(&Ref{name.Span, name}))
 }
 
-// constants are the words of other languages that begin with a capital letter, as entities do, and
-// those of this one.
+// constants maps words of other languages, which look like names of entities, to the constants of
+// this language.
 var constants = map[string]string{
 	"True": "true", "False": "false", "None": "null", "Null": "null", "TRUE": "true",
 	"FALSE": "false", "NULL": "null", "NONE": "null",
 }
 
-// ofEntity reads what is behind the name of an entity.
+// ofEntity parses the rest of an expression after the name of an entity.
 func (p *parser) ofEntity(entity Path) Expression {
 	switch t := p.peek(); {
 	case t.is("("):
@@ -227,11 +228,11 @@ func (p *parser) ofEntity(entity Path) Expression {
 	return nil
 }
 
-// maxChain is how many parts an expression may have one after the other: each is a level of the
+// maxChain is the largest number of chained parts of an expression. Each part is a level of the
 // tree.
 const maxChain = 10_000
 
-// short refuses an expression that goes on and on.
+// short rejects an expression with too many chained parts.
 func (p *parser) short(n int) {
 	if n > maxChain {
 		p.fail(CodeTooDeep, p.peek(), "give parts of it names of their own",
@@ -239,7 +240,7 @@ func (p *parser) short(n int) {
 	}
 }
 
-// attributes reads `.name`, as often as there is one, and `is defined`.
+// attributes parses any number of `.name`.
 func (p *parser) attributes(of Expression) Expression {
 	for n := 0; p.peek().is("."); n++ {
 		p.short(n)
@@ -260,7 +261,7 @@ func (p *parser) attributes(of Expression) Expression {
 	return of
 }
 
-// lookups reads `[key]`, `[name=value]` and `is defined` behind a variable or an attribute.
+// lookups parses `[key]`, `[name=value]` and `is defined` after a variable or an attribute.
 func (p *parser) lookups(of Expression) Expression {
 	for n := 0; p.peek().is("["); n++ {
 		p.short(n)
@@ -288,13 +289,13 @@ func (p *parser) lookups(of Expression) Expression {
 	return of
 }
 
-// beginsArgs reports whether the brackets at hand hold arguments rather than a key.
+// beginsArgs reports whether the current bracket holds arguments rather than a key.
 func (p *parser) beginsArgs() bool {
 	a, b := p.ahead(1), p.ahead(2)
 	return a.is("]") || a.is("**") || a.Kind == Name && b.is("=")
 }
 
-// noAttribute refuses a dot behind something that has no attributes of its own in the grammar.
+// noAttribute rejects a dot after an expression that has no attributes in the grammar.
 func (p *parser) noAttribute(e Expression) Expression {
 	if p.peek().is(".") {
 		p.fail(CodeSyntax, p.peek(), "assign it to a variable first: x = ..., and then x.name",
@@ -303,8 +304,7 @@ func (p *parser) noAttribute(e Expression) Expression {
 	return e
 }
 
-// args reads arguments between brackets, whose values may stand without names when they are of a
-// call.
+// args parses arguments between brackets. Only a call accepts values without names.
 func (p *parser) args(open, end string, call bool) []Arg {
 	p.sign(open, Calls)
 	first := len(p.read)
@@ -324,9 +324,9 @@ func (p *parser) args(open, end string, call bool) []Arg {
 	return out
 }
 
-// eachOnce reports arguments that are there twice.
+// eachOnce reports duplicate arguments.
 func (p *parser) eachOnce(args []Arg) {
-	const few = 8 // are compared with each other
+	const few = 8 // a small number of arguments is compared in pairs
 	if len(args) <= few && !twice(args) {
 		return
 	}
@@ -374,7 +374,7 @@ func (p *parser) arg(call bool) Arg {
 	return a
 }
 
-// once notes a name, and reports one that was seen before.
+// once records a name, and reports a problem if it was recorded before.
 func (p *parser) once(seen map[string]*Token, name string, t *Token, code, format string) {
 	if first := seen[name]; first != nil {
 		p.report(code, t, "remove one of the two", format, name)
@@ -384,7 +384,7 @@ func (p *parser) once(seen map[string]*Token, name string, t *Token, code, forma
 	seen[name] = t
 }
 
-// list reads a list or a comprehension.
+// list parses a list or a comprehension.
 func (p *parser) list() Expression {
 	from := p.step()
 	out := &List{}

@@ -2,9 +2,10 @@ package syntax
 
 import "strings"
 
-// What is written here is right in other languages, and says something else in this one, or nothing.
+// This file detects constructs of other languages that are invalid or have another meaning in
+// models.
 
-// beginsForeign reports whether blocks of other languages begin with a word.
+// beginsForeign reports whether a word starts a block in another language.
 func beginsForeign(word string) bool {
 	switch word {
 	case "while", "def", "class", "function", "func", "foreach", "unless", "try", "with":
@@ -13,7 +14,7 @@ func beginsForeign(word string) bool {
 	return false
 }
 
-// foreignBlock reports a block of another language, up to the : that ends its first line.
+// foreignBlock reports a block of another language, if the line ends with a colon.
 func (p *parser) foreignBlock() {
 	t := p.peek()
 	if t.Kind != Name || !beginsForeign(t.Text) || p.ahead(1).is("?") {
@@ -30,7 +31,8 @@ func (p *parser) foreignBlock() {
 	}
 }
 
-// declared reports a variable that is written with a type, where that is nothing else either.
+// declared reports a variable that is declared with a type, if the statement cannot mean anything
+// else.
 func (p *parser) declared() {
 	t := p.peek()
 	if t.Kind != Name && t.Kind != TypeName && !t.is("dict") {
@@ -40,7 +42,7 @@ func (p *parser) declared() {
 	for ; p.ahead(n).is("::"); n += 2 {
 		t = p.ahead(n + 1)
 	}
-	statement := t.Kind == Name // a variable, whose value is dropped
+	statement := t.Kind == Name // an expression statement of a variable
 	if p.ahead(n).is("[") && p.ahead(n+1).is("]") {
 		n, statement = n+2, false
 	}
@@ -54,7 +56,7 @@ func (p *parser) declared() {
 	}
 }
 
-// droppedBehind warns of an expression that stands behind a statement, on its line.
+// droppedBehind warns about an expression that follows a statement on its line.
 func (p *parser) droppedBehind(b *Bare, t *Token) {
 	const message = "%s begins a statement of its own, whose value is dropped"
 	hint := ""

@@ -8,10 +8,10 @@ import (
 // indent is one level of indentation.
 const indent = "    "
 
-// Formatted returns a text in the one form that all models have: a statement a line, blocks and
-// brackets indented by four blanks, one blank around operators. Lines that were broken stay broken,
-// comments stay where they are, and at most one empty line stays between two others. The tokens are
-// those of the text, so the meaning is. A text that is wrong is returned as it is, with its
+// Formatted returns a text in the canonical format: one statement a line, four spaces of
+// indentation for blocks and brackets, one space around operators. It keeps line breaks inside
+// statements, the places of comments, and at most one empty line between two lines. The tokens stay
+// the same, so the meaning does. If the text has errors, Formatted returns it unchanged with its
 // problems.
 func Formatted(text string) (string, []Problem) {
 	f, problems := Parse(text)
@@ -27,25 +27,25 @@ func Formatted(text string) (string, []Problem) {
 	return w.out.String(), problems
 }
 
-// printer writes tokens one after the other.
+// printer writes tokens in order.
 type printer struct {
 	out    strings.Builder
-	begins map[int32]bool // the tokens that begin a line, whatever was written
-	line   int            // counts the lines that were written
+	begins map[int32]bool // tokens that always start a line
+	line   int            // number of lines written so far
 
-	blocks   int       // open
-	brackets []bracket // open
-	before   *Token    // what was written last; nil at the beginning
+	blocks   int       // number of open blocks
+	brackets []bracket // open brackets
+	before   *Token    // the last token or comment that was written; nil at the start
 	opened   bool      // before opened a block
 }
 
-// bracket is one that is open.
+// bracket is an open bracket.
 type bracket struct {
-	line  int // on which it stands
-	level int // of the lines in it, behind that of the block
+	line  int // the line of the bracket
+	level int // indentation of the lines inside it, relative to the block
 }
 
-// starts notes where statements and attributes begin.
+// starts records the first tokens of statements and attributes.
 func (w *printer) starts(body []Statement) {
 	for _, s := range body {
 		w.begins[s.Tokens().From] = true
@@ -63,7 +63,7 @@ func (w *printer) starts(body []Statement) {
 		case *If:
 			w.starts(s.Then)
 			if _, is := elif(s.Else); is {
-				w.starts(s.Else[0].(*If).Then) // elif has looked
+				w.starts(s.Else[0].(*If).Then) // elif has checked the type
 			}
 			w.starts(s.Else)
 		case *Relation:
@@ -76,7 +76,7 @@ func (w *printer) starts(body []Statement) {
 	}
 }
 
-// elif returns the condition that an else consists of.
+// elif returns the `if` statement that is the only statement of an else branch.
 func elif(body []Statement) (*If, bool) {
 	if len(body) != 1 {
 		return nil, false
@@ -91,7 +91,7 @@ func (w *printer) doc(t *Text) {
 	}
 }
 
-// print writes the tokens and the comments between them.
+// print writes the tokens, with the comments between them.
 func (w *printer) print(f *File) {
 	comments := f.Comments
 	for i := range f.Tokens {
@@ -110,7 +110,7 @@ func (w *printer) print(f *File) {
 	}
 }
 
-// comment writes a comment: on the line of what is before it, if it stood there.
+// comment writes a comment. If the comment follows a token on the same line, it stays there.
 func (w *printer) comment(t *Token) {
 	c := *t
 	c.Text = strings.TrimRight(t.Text, " \t")
@@ -152,7 +152,7 @@ func (w *printer) token(t *Token, at int32, next *Token) {
 	}
 }
 
-// open notes a bracket. Several on a line indent once.
+// open records a bracket. Several brackets on one line indent only once.
 func (w *printer) open() {
 	b := bracket{line: w.line, level: 1}
 	if n := len(w.brackets); n > 0 {
@@ -163,22 +163,22 @@ func (w *printer) open() {
 	w.brackets = append(w.brackets, b)
 }
 
-// level returns how far the line that t begins is indented.
+// level returns the indentation of the line that starts with t.
 func (w *printer) level(t *Token, begins bool) int {
 	n := len(w.brackets)
 	switch {
 	case n == 0 && begins:
 		return w.blocks
 	case n == 0:
-		return w.blocks + 1 // it goes on with what was begun above
+		return w.blocks + 1 // continuation of a statement
 	case t.is(")"), t.is("]"), t.is("}"):
 		return w.blocks + w.brackets[n-1].level - 1
 	}
 	return w.blocks + w.brackets[n-1].level
 }
 
-// newLine begins a line, after an empty one if there was one; not at the beginning and at the end
-// of a block.
+// newLine starts a line. It keeps one empty line before it, except at the start and at the end of a
+// block.
 func (w *printer) newLine(t *Token, level int) {
 	if w.before == nil {
 		return
@@ -193,7 +193,7 @@ func (w *printer) newLine(t *Token, level int) {
 	w.opened = false
 }
 
-// spaced reports whether a blank stands between two tokens of a line.
+// spaced reports whether a space separates two tokens on a line.
 func spaced(a, b, afterB *Token) bool {
 	switch {
 	case a.is("("), a.is("["), a.is("{"), a.is("."), a.is("::"), a.Role == NamesArg,

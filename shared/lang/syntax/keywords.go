@@ -5,5 +5,5 @@ import (
 	"slices"
 )
 
-// Keywords returns the words of the language in order.
+// Keywords returns the sorted keywords of the language.
 func Keywords() []string { return slices.Sorted(maps.Keys(keywords)) }

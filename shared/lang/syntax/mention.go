@@ -2,14 +2,14 @@ package syntax
 
 import "strings"
 
-// Mention is a name in a text: a variable, or behind it an attribute.
+// Mention is a name inside a text: a variable, or an attribute that follows it.
 type Mention struct {
 	Name     string
-	From, To int // in the token
+	From, To int // byte offsets in the token
 	First    bool
 }
 
-// Mentions finds the names in a text into which the parts are put, in their order.
+// Mentions returns the names in a text that has these parts, in order.
 func Mentions(t *Token, parts []Part) []Mention {
 	if t.Kind == FString {
 		return interpolated(t.Text)
@@ -17,10 +17,10 @@ func Mentions(t *Token, parts []Part) []Mention {
 	return formatted(t.Text, parts)
 }
 
-// At returns the place of a byte of a token.
+// At returns the position of a byte of a token.
 func (t *Token) At(offset int) Pos { return t.Pos.behind(t.Text[:offset], t.Text[offset:]) }
 
-// pieces divides a path such as a.b, which begins at a place of the token.
+// pieces splits a path such as a.b, which starts at this offset of the token.
 func pieces(out []Mention, path string, at int) []Mention {
 	for i := 0; ; i++ {
 		name, rest, more := strings.Cut(path, ".")
@@ -35,7 +35,7 @@ func pieces(out []Mention, path string, at int) []Mention {
 	}
 }
 
-// formatted finds the names in {{ a.b }} of a text.
+// formatted returns the names in {{ a.b }} of a text.
 func formatted(text string, parts []Part) []Mention {
 	var out []Mention
 	at := 0
@@ -49,7 +49,7 @@ func formatted(text string, parts []Part) []Mention {
 			if i < 0 {
 				return out
 			}
-			at += i + 1 // of {{{ the last two may begin the value
+			at += i + 1 // in {{{, the last two may start the value
 			in, _, ended := strings.Cut(text[at+1:], "}}")
 			if ended && strings.TrimSpace(in) == path {
 				out = pieces(out, in, at+1)
@@ -61,7 +61,7 @@ func formatted(text string, parts []Part) []Mention {
 	return out
 }
 
-// interpolated finds the names in {a.b} of an f-string.
+// interpolated returns the names in {a.b} of an f-string.
 func interpolated(text string) []Mention {
 	var out []Mention
 	depth := 0

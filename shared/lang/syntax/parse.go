@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep expressions and blocks may be nested.
+// maxDepth is the largest nesting depth of expressions and blocks.
 const maxDepth = 500
 
-// MaxProblems is how many problems of a text are reported.
+// MaxProblems is the largest number of problems that Parse returns for a text.
 const MaxProblems = 100
 
-// Parse reads a text. The tree holds what could be read; what is wrong is returned in order of
-// place, warnings among it, and up to MaxProblems.
+// Parse parses a text. The tree holds the valid parts. The problems, which include warnings, are
+// sorted by position and limited to MaxProblems.
 func Parse(text string) (*File, []Problem) {
 	tokens, problems := Scan(text)
 	f := &File{Text: text, Tokens: tokens[:0]}
@@ -28,8 +28,8 @@ func Parse(text string) (*File, []Problem) {
 	return f, ordered(p.problems)
 }
 
-// ordered returns problems in order of place, without those that follow from one before them on the
-// same place.
+// ordered sorts problems by position. It drops errors that lie inside the range of the previous
+// error, since they are its consequences.
 func ordered(problems []Problem) []Problem {
 	sortProblems(problems)
 	out := problems[:0]
@@ -43,27 +43,28 @@ func ordered(problems []Problem) []Problem {
 	return out[:min(len(out), MaxProblems)]
 }
 
-// parser reads the tokens of a model.
+// parser parses the tokens of a model.
 //
-// Large: a recursive-descent parser has a method for each rule of the grammar, and they share the
-// place in the text and the problems.
+// Large: a recursive-descent parser has a method for each rule of the grammar. The methods share
+// the position in the text and the problems.
 type parser struct {
 	file     *File
 	tokens   []Token
 	at       int32
 	problems []Problem
 	depth    int
-	heading  bool  // the beginning of a block is being read, up to its :
-	owed     int   // how many `end` belong to blocks of which the beginning was wrong
-	read     []Arg // those of the brackets that are open
+	heading  bool  // the parser is in the header of a block, before its :
+	owed     int   // number of expected `end` words of blocks with an invalid header
+	read     []Arg // arguments of the open brackets
 }
 
-// abandoned ends the reading of a statement; what is wrong was reported.
+// abandoned is the panic value that stops the parsing of a statement after its problem was
+// reported.
 type abandoned struct{}
 
 func (p *parser) peek() *Token { return &p.tokens[p.at] }
 
-// ahead returns a token further on, the EOF behind the end.
+// ahead returns the nth token after the current one, or EOF at the end of the file.
 func (p *parser) ahead(n int32) *Token {
 	return &p.tokens[min(p.at+n, int32(len(p.tokens)-1))] // texts are bounded
 }
@@ -76,14 +77,14 @@ func (p *parser) step() int32 {
 	return at
 }
 
-// since returns the span from a token to the last one that was read.
+// since returns the span from a token to the last consumed token.
 func (p *parser) since(from int32) Span { return Span{from, max(from, p.at-1)} }
 
-// span returns the span from the beginning of a node to the last token that was read.
+// spanFrom returns the span from the first token of a node to the last consumed token.
 func (p *parser) spanFrom(n Node) Span { return p.since(n.Tokens().From) }
 
-// report notes a problem. That something is missing at the end of the file says nothing behind a text
-// that does not end.
+// report records a problem. It drops problems at the end of the file if the file ends with an
+// unterminated text, because they are consequences of that error.
 func (p *parser) report(code string, t *Token, hint, format string, args ...any) {
 	if last := len(p.tokens) - 1; t.Kind == EOF && last > 0 && p.tokens[last-1].Kind == Unknown &&
 		p.tokens[last-1].End().Offset == t.Pos.Offset {
@@ -98,14 +99,15 @@ func (p *parser) warn(code string, t *Token, hint, format string, args ...any) {
 	p.problems[len(p.problems)-1].Warning = true
 }
 
-// fail reports a problem and abandons the statement.
+// fail reports a problem and stops the parsing of the statement.
 func (p *parser) fail(code string, t *Token, hint, format string, args ...any) {
 	p.report(code, t, hint, format, args...)
 	panic(abandoned{})
 }
 
-// expected reports that something else was expected at the token at hand, and abandons the
-// statement. Behind a word of the language that may be the mistake itself, it names its line too.
+// expected reports that the current token is not the expected one, and stops the parsing of the
+// statement. If a keyword on an earlier line precedes the token, the problem refers to it, since
+// the keyword may be the actual mistake.
 func (p *parser) expected(what, hint string) {
 	t := p.peek()
 	if t.Kind == Keyword && strings.Contains(what, "name") {
@@ -124,7 +126,7 @@ func (p *parser) expected(what, hint string) {
 	panic(abandoned{})
 }
 
-// shown is a token as messages show it.
+// shown shortens a token for messages.
 func shown(t *Token) string {
 	const limit = 40
 	text := t.Text
@@ -140,7 +142,7 @@ func shown(t *Token) string {
 	return text
 }
 
-// sign reads a sign or a keyword if it is the next token, and notes its role.
+// sign consumes a sign or a keyword if it is the next token, and records its role.
 func (p *parser) sign(text string, role Role) bool {
 	t := p.peek()
 	if !t.is(text) {
@@ -151,14 +153,14 @@ func (p *parser) sign(text string, role Role) bool {
 	return true
 }
 
-// want is sign for what has to be there.
+// want is sign for a required token: it reports a problem if the token is missing.
 func (p *parser) want(text string, role Role, hint string) {
 	if !p.sign(text, role) {
 		p.expected("`"+text+"`", hint)
 	}
 }
 
-// nested runs f one level deeper.
+// nested runs f one level deeper, and reports a problem if the nesting is too deep.
 func (p *parser) nested(f func()) {
 	if p.depth++; p.depth > maxDepth {
 		p.fail(CodeTooDeep, p.peek(), "give parts of it names of their own",
@@ -168,7 +170,7 @@ func (p *parser) nested(f func()) {
 	p.depth--
 }
 
-// top reads the whole file.
+// top parses the whole file.
 func (p *parser) top() {
 	if p.peek().Kind == Block {
 		p.file.Doc = p.doc()
@@ -182,10 +184,11 @@ func (p *parser) top() {
 	p.dropped(p.file.Body)
 }
 
-// many reports whether there are so many problems that reading on is of no use.
+// many reports whether there are too many problems to continue.
 func (p *parser) many() bool { return len(p.problems) > 4*MaxProblems }
 
-// opens reports whether a token begins a definition, which only stands at the top of a file.
+// opens reports whether a token starts a definition, which is only allowed at the top level of a
+// file.
 func opens(t *Token) bool {
 	if t.Kind != Keyword {
 		return false
@@ -197,8 +200,8 @@ func opens(t *Token) bool {
 	return false
 }
 
-// recovering reads a statement; when that fails, it goes on at the next token that begins a line
-// and where another may begin.
+// recovering parses a statement. If that fails, it skips to the next token that is the first on its
+// line and that begins accepts.
 func (p *parser) recovering(read func() Statement, begins func(*Token) bool) (out Statement) {
 	depth, owed, from := p.depth, p.owed, p.at
 	defer func() {
@@ -223,8 +226,9 @@ func (p *parser) recovering(read func() Statement, begins func(*Token) bool) (ou
 	return read()
 }
 
-// skipBlock goes on behind a block of which the beginning was wrong, with its `end`, or at the next
-// statement that is not part of it for sure. Then that `end` is still to come.
+// skipBlock skips the rest of a block with an invalid header: up to and including its `end`, or up
+// to a statement that cannot be part of the block. In the second case, it records that the `end` is
+// still expected, unless the statement is a definition in column 1.
 func (p *parser) skipBlock(begins func(*Token) bool) {
 	inner := 0
 	for t := p.peek(); t.Kind != EOF; t = p.peek() {
@@ -236,7 +240,7 @@ func (p *parser) skipBlock(begins func(*Token) bool) {
 					return
 				}
 				continue
-			case t.is("else"), t.is("elif"): // may be part of it
+			case t.is("else"), t.is("elif"): // may be part of the block
 			case begins(t):
 				if !opens(t) || t.Pos.Column != 1 {
 					p.owed += inner + 1
@@ -250,7 +254,7 @@ func (p *parser) skipBlock(begins func(*Token) bool) {
 	}
 }
 
-// settle reads the line with the `end` or the `else` of a block of which the beginning was wrong.
+// settle consumes the `end`, or the line of the `else`, of a block with an invalid header.
 func (p *parser) settle() {
 	if p.sign("end", NoRole) {
 		p.owed--
@@ -261,15 +265,15 @@ func (p *parser) settle() {
 	}
 }
 
-// firstOnLine reports whether the token at hand is the first on its line.
+// firstOnLine reports whether the current token is the first on its line.
 func (p *parser) firstOnLine() bool {
 	return p.at == 0 || p.tokens[p.at-1].End().Line < p.peek().Pos.Line
 }
 
-// topStatement reads a definition or a statement.
+// topStatement parses a definition or a statement.
 func (p *parser) topStatement() Statement {
 	if opens(p.peek()) {
-		p.owed = 0 // no block goes on behind that
+		p.owed = 0 // a definition ends all blocks
 	}
 	if t := p.peek(); t.Kind == Keyword {
 		switch t.Text {
@@ -290,8 +294,8 @@ func (p *parser) topStatement() Statement {
 	return p.statement(true)
 }
 
-// statement reads what may also stand in a block; a relation only at the top. It returns nil for the
-// rest of a block of which the beginning was wrong.
+// statement parses a statement of a block. Relations are only allowed at the top level. It returns
+// nil for the rest of a block with an invalid header.
 func (p *parser) statement(top bool) Statement {
 	t := p.peek()
 	switch {
@@ -329,7 +333,7 @@ func (p *parser) statement(top bool) Statement {
 	return &Bare{p.since(from), e}
 }
 
-// assignment reads what is behind its target.
+// assignment parses the rest of an assignment after its target.
 func (p *parser) assignment(target Expression) Statement {
 	switch target.(type) {
 	case *Ref, *Attr:
@@ -348,8 +352,8 @@ func (p *parser) assignment(target Expression) Statement {
 	return &Assign{p.spanFrom(target), target, extend, value}
 }
 
-// block reads statements up to one of the words, which it leaves. within is what is said of a
-// missing end.
+// block parses statements up to one of the words in ends, which it does not consume. within names
+// the block in the message about a missing end.
 func (p *parser) block(within string, ends ...string) []Statement {
 	var out []Statement
 	owed := p.owed
@@ -381,7 +385,7 @@ func (p *parser) block(within string, ends ...string) []Statement {
 	return out
 }
 
-// opensBlock reads the : between the beginning of a block and its statements.
+// opensBlock consumes the : between the header of a block and its statements.
 func (p *parser) opensBlock(hint string) {
 	if p.peek().is("=") {
 		hint = "two values are compared by =="
@@ -402,7 +406,7 @@ func (p *parser) loop() Statement {
 	return &For{p.since(from), v, in, body}
 }
 
-// condition reads an if up to its end, with all that belongs to it.
+// condition parses an `if` statement with all its branches.
 func (p *parser) condition() Statement {
 	from := p.step()
 	out := p.conditional(from)
@@ -429,8 +433,8 @@ func (p *parser) conditional(from int32) *If {
 	return out
 }
 
-// dropped warns of expressions whose value nobody uses, when they look as if they belonged to the
-// statement before.
+// dropped warns about expressions whose value is not used and which seem to belong to the previous
+// statement.
 func (p *parser) dropped(body []Statement) {
 	for i := 1; i < len(body); i++ {
 		b, ok := body[i].(*Bare)

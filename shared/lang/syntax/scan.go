@@ -7,30 +7,30 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText is the longest text that is read, in bytes.
+// MaxText is the largest size of a text in bytes.
 const MaxText = 32 << 20
 
-// MaxTokens is how many tokens a text may have, comments among them: each takes some hundred bytes
-// until the text is read.
+// MaxTokens is the largest number of tokens of a text, including comments. Each token takes about a
+// hundred bytes until the text is parsed.
 const MaxTokens = 8 << 20
 
-// Problem is what is wrong with a text, or doubtful: Warning.
+// Problem is an error in a text, or a warning if Warning is true.
 type Problem struct {
 	Code     string // a stable word, such as syntax
 	Pos, End Pos
 	Message  string
-	Hint     string // what to do; may be ""
+	Hint     string // how to fix the problem; may be ""
 	Warning  bool
 	Related  []Related
 }
 
-// Related is another place that takes part in a problem.
+// Related is another position that belongs to a problem.
 type Related struct {
 	Pos     Pos
 	Message string
 }
 
-// The codes of the problems of texts.
+// The codes of syntax problems.
 const (
 	CodeSyntax    = "syntax"
 	CodeEncoding  = "encoding"
@@ -44,11 +44,12 @@ const (
 	CodeNamespace = "namespace_access"
 )
 
-// Scan returns the tokens of a text, with the comments among them, and what is wrong. The last
-// token is an EOF. What cannot be a token is reported, and is an Unknown.
+// Scan returns the tokens of a text, including comments, and its problems. The last token is EOF.
+// An invalid token is reported, and has the kind Unknown.
 func Scan(text string) ([]Token, []Problem) { return scan(text, MaxTokens) }
 
-// scan is Scan for texts of at most so many tokens. Nothing of a text that has more is read.
+// scan is Scan with a limit for the number of tokens. If a text has more tokens, scan returns only
+// EOF.
 func scan(text string, maxTokens int) ([]Token, []Problem) {
 	const perToken = 3 // bytes of text, about
 	s := &scanner{
@@ -87,7 +88,7 @@ func (s *scanner) problem(code string, from, to Pos, hint, format string, args .
 		Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// invalid reports the first byte that is not UTF-8. Nothing of such a text is read.
+// invalid reports the first byte that is not UTF-8. Such a text is not scanned at all.
 func (s *scanner) invalid() {
 	bad := 0
 	for bad < len(s.text) {
@@ -103,14 +104,14 @@ func (s *scanner) invalid() {
 	s.text = s.text[:bad]
 }
 
-// advance moves on by n bytes.
+// advance moves the position by n bytes.
 func (s *scanner) advance(n int) {
 	rest := s.rest()
 	s.at = s.at.behind(rest[:n], rest[n:])
 }
 
-// sample is how much of a text is read before its tokens are counted on: to find room for more of
-// them copies those that are there.
+// sample is the number of bytes after which the scanner extrapolates the number of tokens. Each
+// later growth of the slice would copy all tokens.
 const sample = 16 << 10
 
 func (s *scanner) token(k Kind, n int) {
@@ -129,7 +130,7 @@ func (s *scanner) token(k Kind, n int) {
 		s.advance(n)
 	}
 	if len(s.tokens) == cap(s.tokens) {
-		const spare = 16 // the part of what is expected that is added to it
+		const spare = 16 // inverse of the margin that is added to the estimate
 		left := len(s.text) - int(from.Offset)
 		more := len(s.tokens) * left / max(int(from.Offset), 1)
 		more = min(more+more/spare+spare, left+1, s.maxTokens-len(s.tokens)+1)
@@ -138,7 +139,7 @@ func (s *scanner) token(k Kind, n int) {
 	s.tokens = append(s.tokens, Token{Kind: k, Text: s.text[from.Offset:s.at.Offset], Pos: from})
 }
 
-// next reads one token or what stands between two; false at the end.
+// next scans one token, or the white space before it; false at the end.
 func (s *scanner) next() bool {
 	rest := s.rest()
 	if rest == "" {
@@ -164,7 +165,7 @@ func (s *scanner) next() bool {
 	return true
 }
 
-// blanks returns the length of the white space with which a text begins.
+// blanks returns the length of the leading white space.
 func blanks(text string) int {
 	for i := range len(text) {
 		if c := text[i]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
@@ -174,7 +175,8 @@ func blanks(text string) int {
 	return len(text)
 }
 
-// length returns the kind and the length of the token with which a text begins; 0 for none.
+// length returns the kind and the length of the first token; the length is 0 if there is no valid
+// token.
 func length(text string) (Kind, int) {
 	switch c := text[0]; {
 	case letter(c):
@@ -198,13 +200,13 @@ func length(text string) (Kind, int) {
 	return numberLength(text)
 }
 
-// instead is what to write for the signs of other languages.
+// instead maps signs of other languages to hints.
 var instead = map[rune]string{
 	'!': "write `not`, or != between two values", '&': "write `and`", '|': "write `or`",
 	';': "nothing stands between statements that have lines of their own",
 }
 
-// illegal reports what is not a token.
+// illegal reports an invalid token.
 func (s *scanner) illegal() {
 	from, rest := s.at, s.rest()
 	r, n := utf8.DecodeRuneInString(rest)
@@ -237,9 +239,9 @@ func (s *scanner) illegal() {
 	s.problem(CodeSyntax, from, s.at, hint, "%q cannot stand here", rest[:n])
 }
 
-// openBlock reports a text over lines that cannot be one: of an f-string, which is read up to its
-// end, or without an end. Its first two quotes were read as an empty text. It returns false if
-// there were none.
+// openBlock reports an invalid text over several lines: one that is unterminated, or an f-string,
+// which is skipped up to its end. The scanner has read the first two quotes as an empty text.
+// openBlock returns false if the previous token is no such text.
 func (s *scanner) openBlock() bool {
 	if len(s.tokens) == 0 {
 		return false
@@ -269,7 +271,7 @@ func (s *scanner) openBlock() bool {
 	return true
 }
 
-// regexLength reads `matching /…/`: only there a / begins a regular expression.
+// regexLength scans `matching /…/`. Only after this word does a / start a regular expression.
 func regexLength(text string) (Kind, int) {
 	const word = "matching"
 	if !strings.HasPrefix(text, word) {
@@ -286,8 +288,8 @@ func regexLength(text string) (Kind, int) {
 	return 0, 0
 }
 
-// quoted returns the length of what stands between two marks of a line, with them; 0 if it does not
-// end.
+// quoted returns the length of a quoted text on one line, including both marks; 0 if it is
+// unterminated.
 func quoted(text string, mark byte) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -304,7 +306,7 @@ func quoted(text string, mark byte) int {
 	return 0
 }
 
-// textLength reads f"…" and r"…", which come before names, and all texts but those over lines.
+// textLength scans f"…" and r"…", which take precedence over names.
 func textLength(text string) (Kind, int) {
 	k, from := String, 0
 	switch text[0] {
@@ -317,7 +319,7 @@ func textLength(text string) (Kind, int) {
 		return 0, 0
 	}
 	if from == 0 {
-		return 0, 0 // blockLength has to look first
+		return 0, 0 // blockLength takes precedence
 	}
 	if n := quoted(text[from:], text[from]); n > 0 {
 		return k, from + n
@@ -325,7 +327,7 @@ func textLength(text string) (Kind, int) {
 	return 0, 0
 }
 
-// wordLength reads a name or a keyword. A hyphen belongs to it, and is refused by the parser.
+// wordLength scans a name or a keyword. A hyphen is part of the word, and the parser rejects it.
 func wordLength(text string) (Kind, int) {
 	n := 0
 	for n < len(text) && (letter(text[n]) || n > 0 && (digit(text[n]) || text[n] == '-')) {
@@ -345,8 +347,8 @@ func wordLength(text string) (Kind, int) {
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
 func digit(c byte) bool  { return c >= '0' && c <= '9' }
 
-// signLength reads the signs that come before numbers: `--` and `->` are relations, even before a
-// digit.
+// signLength scans the signs that take precedence over numbers: `--` and `->` are relations, even
+// before a digit.
 func signLength(text string) (Kind, int) {
 	if len(text) < 2 {
 		return 0, 0
@@ -365,8 +367,8 @@ func signLength(text string) (Kind, int) {
 	return 0, 0
 }
 
-// blockLength reads a text over lines: three to five quotes, and the next three to five. More
-// quotes are taken at the beginning as long as the text still ends.
+// blockLength scans a text over several lines, which starts and ends with three to five quotes. It
+// takes as many quotes as possible at the start if the text is still terminated.
 func blockLength(text string) (Kind, int) {
 	open := len(text) - len(strings.TrimLeft(text, `"`))
 	for n := min(open, 5); n >= 3; n-- {
@@ -381,7 +383,7 @@ func blockLength(text string) (Kind, int) {
 	return 0, 0
 }
 
-// numberLength reads numbers, whose sign belongs to them, texts on a line, and all other signs.
+// numberLength scans numbers with their sign, texts on one line, and all other signs.
 func numberLength(text string) (Kind, int) {
 	n := 0
 	if text[0] == '-' {

@@ -10,13 +10,13 @@ import (
 	"southbound/shared/pattern"
 )
 
-// The codes of what is there twice.
+// The codes of duplicates.
 const (
 	CodeDuplicateKey      = "duplicate_key"
 	CodeDuplicateArgument = "duplicate_argument"
 )
 
-// inner returns what stands between the quotes of a text.
+// inner returns the content between the quotes of a text.
 func inner(t *Token) string {
 	from, n := 0, 1
 	switch t.Kind {
@@ -28,8 +28,8 @@ func inner(t *Token) string {
 	return t.Text[from+n : len(t.Text)-n]
 }
 
-// decoded returns the value of a text, with escapes as Python has them; UTF-8 stays as it is
-// written. A line end is \n.
+// decoded returns the value of a text. Escapes have their meaning in Python; other characters,
+// including non-ASCII ones, stay unchanged. Every line break becomes \n.
 func (p *parser) decoded(at int32) string {
 	t := &p.tokens[at]
 	in := strings.ReplaceAll(strings.ReplaceAll(inner(t), "\r\n", "\n"), "\r", "\n")
@@ -66,14 +66,14 @@ func (p *parser) decoded(at int32) string {
 	return b.String()
 }
 
-// escapes are those of one letter. A backslash at the end of a line joins it with the next.
+// escapes are the escapes of one letter. A backslash at the end of a line continues the line.
 var escapes = map[byte]string{
 	'\n': "", '\\': `\`, '\'': "'", '"': `"`, 'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r",
 	't': "\t", 'v': "\v",
 }
 
-// escape returns what the escape at the beginning of a text stands for, its length, and itself if
-// it is none.
+// escape returns the value and the length of the escape at the start of a text. If the escape is
+// invalid, bad is the escape.
 func escape(text string) (value string, n int, bad string) {
 	if len(text) < 2 {
 		return text, len(text), text
@@ -103,14 +103,14 @@ func escape(text string) (value string, n int, bad string) {
 	return text[:1+size], 1 + size, text[:1+size]
 }
 
-// putIn finds the values in a text: {{ a.b }}.
+// putIn matches an interpolated value in a text: {{ a.b }}.
 var putIn = pattern.Lazy(`\{\{\s*([.A-Za-z0-9_-]+)\s*\}\}`)
 
 func hasValues(text string) bool {
 	return strings.Contains(text, "{{") && putIn().MatchString(text)
 }
 
-// format reads a text into which values may be put.
+// format parses a text that may have interpolated values.
 func (p *parser) format(at int32) Expression {
 	span, value := Span{at, at}, p.decoded(at)
 	if !strings.Contains(value, "{{") {
@@ -132,7 +132,8 @@ func (p *parser) format(at int32) Expression {
 	return &Format{span, append(parts, Part{Text: value[end:]})}
 }
 
-// reference reports whether a path names a variable and attributes, and says so if it does not.
+// reference reports whether a path consists of a variable and attributes. It reports a problem
+// otherwise.
 func (p *parser) reference(at int32, path []string) bool {
 	example := "{{ host.name }}"
 	if p.tokens[at].Kind == FString {
@@ -149,13 +150,13 @@ func (p *parser) reference(at int32, path []string) bool {
 	return true
 }
 
-// ftext reads an f-string.
+// ftext parses an f-string.
 func (p *parser) ftext(at int32) Expression {
 	r := &formatReader{p: p, at: at, rest: p.decoded(at)}
 	return &FText{Span{at, at}, r.parts(0)}
 }
 
-// formatReader reads the format strings of Python.
+// formatReader parses Python format strings.
 type formatReader struct {
 	p    *parser
 	at   int32
@@ -167,7 +168,8 @@ func (r *formatReader) wrong(hint, format string, args ...any) []Part {
 	return nil
 }
 
-// parts reads up to the end, or in a specification, depth 1, up to the brace that ends its value.
+// parts parses up to the end of the text. In a format specification (depth 1), it stops at the
+// brace that ends the value.
 func (r *formatReader) parts(depth int) []Part {
 	var out []Part
 	text := ""
@@ -200,7 +202,7 @@ func (r *formatReader) parts(depth int) []Part {
 	return append(out, Part{Text: text})
 }
 
-// value reads what is behind a {, with the } that ends it.
+// value parses the rest of a value after its {, including the closing }.
 func (r *formatReader) value(depth int) (Part, bool) {
 	const hint = "write {{ for a brace, and } behind a value"
 	i := strings.IndexAny(r.rest, "!:{}")

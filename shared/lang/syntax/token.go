@@ -2,7 +2,7 @@ package syntax
 
 import "fmt"
 
-// Pos is a place in a text. Line and Column count from 1, columns in characters; Offset counts
+// Pos is a position in a text. Line and Column count from 1, columns in characters; Offset counts
 // bytes from 0.
 type Pos struct{ Offset, Line, Column int32 }
 
@@ -12,27 +12,27 @@ func (p Pos) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Column) }
 // Kind is the kind of a token.
 type Kind uint8
 
-// The kinds of tokens. Comment is never among the tokens that a parser sees.
+// The kinds of tokens. The parser receives no Comment tokens.
 const (
 	EOF Kind = iota
 	Comment
-	Name     // begins with a small letter or _
-	TypeName // begins with a capital letter
+	Name     // starts with a lower-case letter or _
+	TypeName // starts with an upper-case letter
 	Keyword
 	Int
 	Float
 	String  // '...' or "..."
 	Raw     // r'...' or r"..."
 	FString // f'...' or f"..."
-	Block   // """...""": over lines
-	Regex   // matching /.../: the keyword belongs to it
+	Block   // """...""": over several lines
+	Regex   // matching /.../: includes the keyword
 	Rel     // -- -> <-
 	Compare // == != < <= > >=
-	Punct   // all others, by their text
-	Unknown // what cannot be a token, and was reported
+	Punct   // all other signs; Text distinguishes them
+	Unknown // an invalid token, which was reported
 )
 
-// kindNames are what messages call the kinds.
+// kindNames are the names of the kinds in messages.
 var kindNames = [...]string{
 	EOF: "the end of the file", Comment: "a comment", Name: "a name",
 	TypeName: "the name of an entity", Keyword: "a keyword",
@@ -42,10 +42,10 @@ var kindNames = [...]string{
 	Unknown: "something unknown",
 }
 
-// String returns what messages call the kind.
+// String returns the name of the kind in messages.
 func (k Kind) String() string { return kindNames[k] }
 
-// Role says what a sign does where the sign alone does not tell. The parser notes it for the
+// Role is the function of a sign that has several functions. The parser records it for the
 // formatter.
 type Role uint8
 
@@ -58,14 +58,14 @@ const (
 	NamesArg          // = in a list of arguments
 	Spreads           // ** before a dictionary of arguments
 	PairColon         // : in a dictionary
-	ElseColon         // : of a condition, as its ?
+	ElseColon         // : of a conditional expression, also its ?
 	BoundColon        // : in a multiplicity
-	Nullable          // ? behind a type
-	Calls             // ( or [ directly behind what is called or looked up
+	Nullable          // ? after a type
+	Calls             // ( or [ of a call or a lookup, directly after its target
 	Multiplicity      // [ of a relation, and of a list type
 )
 
-// Token is a piece of a text.
+// Token is a token of a text.
 type Token struct {
 	Text string // as written
 	Pos  Pos
@@ -73,11 +73,11 @@ type Token struct {
 	Role Role
 }
 
-// End returns the place behind the last character.
+// End returns the position after the last character.
 func (t *Token) End() Pos { return t.Pos.behind(t.Text, "") }
 
-// behind returns the place behind a text that begins here. after is what follows it: a line ends
-// once where it ends with \r\n.
+// behind returns the position after a text that starts at p. after is the text that follows, which
+// is needed to count \r\n as one line break.
 func (p Pos) behind(text, after string) Pos {
 	for i, r := range text {
 		p.Column++
@@ -102,7 +102,7 @@ func (t *Token) is(text string) bool {
 	return (t.Kind == Keyword || t.Kind == Punct) && t.Text == text
 }
 
-// keywords cannot name anything.
+// keywords are reserved words, which cannot be names.
 var keywords = map[string]bool{
 	"typedef": true, "as": true, "entity": true, "extends": true, "end": true, "in": true,
 	"implementation": true, "for": true,
@@ -113,5 +113,5 @@ var keywords = map[string]bool{
 	"parents": true, "if": true, "else": true, "elif": true,
 }
 
-// IsKeyword reports whether a word is one of the language.
+// IsKeyword reports whether a word is reserved.
 func IsKeyword(word string) bool { return keywords[word] }

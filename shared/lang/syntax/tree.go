@@ -2,30 +2,31 @@ package syntax
 
 import "math/big"
 
-// Span is where a node stands: the numbers of its first and of its last token in File.Tokens.
+// Span is the range of a node: the indexes of its first and last token in File.Tokens.
 type Span struct{ From, To int32 }
 
-// Tokens returns the span itself; with it every node is a Node.
+// Tokens returns the span. Types that embed Span implement Node through this method.
 func (s Span) Tokens() Span { return s }
 
 // Node is a part of the tree.
 type Node interface{ Tokens() Span }
 
-// File is a text that was read. After problems it holds what could be read.
+// File is a parsed text. If the text has problems, the tree holds the valid parts.
 type File struct {
 	Text   string
 	Tokens []Token // without comments; the last one is EOF
-	// Comments are those of the text, in order.
+	// Comments are the comments of the text, in order.
 	Comments []Token
-	Doc      *Text // the text over lines with which the file begins; nil for none
+	Doc      *Text // the docstring at the start of the file; nil if there is none
 	Body     []Statement
 }
 
-// NumeralHint says how numbers are written.
+// NumeralHint is the hint for numbers in an unsupported notation.
 const NumeralHint = "write a number with all its digits, such as 1000 or 0.001"
 
-// Numeral returns what other languages read as one number, such as 1e3, 0x10 or 1_000, if the token
-// at hand is the name that this language sees behind its first digits; otherwise "".
+// Numeral returns a number in the notation of another language, such as 1e3, 0x10 or 1_000. The
+// scanner splits such a number into digits and a name, and at is the index of the name. Numeral
+// returns "" for any other token.
 func (f *File) Numeral(at int32) string {
 	if at < 1 || f.Tokens[at].Kind != Name {
 		return ""
@@ -37,13 +38,14 @@ func (f *File) Numeral(at int32) string {
 	return before.Text + t.Text
 }
 
-// Declaration says how a variable is made.
+// Declaration returns the hint for a variable that is declared with a type or a keyword.
 func Declaration(name string) string {
 	return "a variable has no type, and no word stands before it: write " + name + " = ..."
 }
 
-// Declared returns the variable that is assigned directly behind a name, on the same line: other
-// languages say there of which type it is, or that it is one. Otherwise "".
+// Declared returns the variable that is assigned directly after a name on the same line. In other
+// languages, the name would be the type of the variable, or a keyword such as var. Otherwise
+// Declared returns "".
 func (f *File) Declared(at int32) string {
 	if int(at)+2 >= len(f.Tokens) {
 		return ""
@@ -55,10 +57,10 @@ func (f *File) Declared(at int32) string {
 	return of.Text
 }
 
-// Pos returns where a node begins, and End where it ends.
+// Pos returns the position of the first character of a node.
 func (f *File) Pos(n Node) Pos { return f.Tokens[n.Tokens().From].Pos }
 
-// End returns the place behind a node.
+// End returns the position after the last character of a node.
 func (f *File) End(n Node) Pos { return f.Tokens[n.Tokens().To].End() }
 
 // Ident is a name, or names joined by ::.
@@ -70,20 +72,20 @@ type Ident struct {
 // Path is a reference to an entity, a type, a plugin or a variable: a::b::C.
 type Path = Ident
 
-// Statement is what stands by itself: a definition, an assignment, a loop, a condition, an
-// expression.
+// Statement is a definition, an assignment, a loop, a condition, or an expression that is used as a
+// statement.
 type Statement interface {
 	Node
 	statement()
 }
 
-// Expression has a value.
+// Expression is an expression, which has a value.
 type Expression interface {
 	Node
 	expression()
 }
 
-// Definitions, which only stand at the top of a file.
+// Definitions, which are only allowed at the top level of a file.
 type (
 	// Import is `import a::b as c`.
 	Import struct {
@@ -104,8 +106,8 @@ type (
 		Span
 		Type    TypeRef
 		Name    Ident
-		Default Expression // nil for none
-		Undef   bool       // = undef: no default, whatever the parents have
+		Default Expression // nil if there is none
+		Undef   bool       // = undef: no default, even if the parents have one
 	}
 	// TypeRef is the type of an attribute.
 	TypeRef struct {
@@ -142,24 +144,25 @@ type (
 		Entity  Path
 		Using   []Path
 		Parents bool
-		When    Expression // nil for none
+		When    Expression // nil if there is none
 		Doc     *Text
 	}
-	// Relation is `A.b [m] -- B.a [n]`. Right.Name is empty where it goes one way.
+	// Relation is `A.b [m] -- B.a [n]`. Right.Name is empty if the relation has one direction only.
 	Relation struct {
 		Span
 		Left, Right End
 		Annotations []Expression
 		Doc         *Text
 	}
-	// End is one end of a relation: at Entity, Name leads to Bounds of the entity at the other end.
+	// End is one end of a relation. The attribute Name of Entity refers to instances of the other
+	// entity, and Bounds limits their number.
 	End struct {
 		Span
 		Entity Path
 		Name   Ident
 		Bounds Bounds
 	}
-	// Bounds is a multiplicity. Upper is nil where there is no limit.
+	// Bounds is a multiplicity. Upper is nil if there is no upper bound.
 	Bounds struct {
 		Span
 		Lower, Upper *big.Int
@@ -168,7 +171,7 @@ type (
 
 // Statements of blocks.
 type (
-	// Assign is `a.b = value`, or += when Extend.
+	// Assign is `a.b = value`, or `a.b += value` if Extend is true.
 	Assign struct {
 		Span
 		Target Expression // a Ref or an Attr
@@ -182,14 +185,15 @@ type (
 		In       Expression
 		Body     []Statement
 	}
-	// If is `if c: … elif d: … else: … end`. An elif is an If that is alone in Else.
+	// If is `if c: … elif d: … else: … end`. An elif is represented by an If as the only statement
+	// of Else.
 	If struct {
 		Span
 		Condition Expression
 		Then      []Statement
 		Else      []Statement
 	}
-	// Bare is an expression that stands by itself. Its value is dropped.
+	// Bare is an expression as a statement. Its value is not used.
 	Bare struct {
 		Span
 		Value Expression
@@ -209,12 +213,12 @@ type (
 		Span
 		Text string
 	}
-	// Text is a literal without anything put in.
+	// Text is a literal text without interpolated values.
 	Text struct {
 		Span
 		Value string
 	}
-	// Format is a text into which values are put, by {{ name }}.
+	// Format is a text with values interpolated by {{ name }}.
 	Format struct {
 		Span
 		Parts []Part
@@ -224,12 +228,12 @@ type (
 		Span
 		Parts []Part
 	}
-	// Part is a piece of a Format or an FText: literal text, or a value when Path is not empty.
+	// Part is a part of a Format or an FText: literal text, or a value if Path is not empty.
 	Part struct {
 		Text       string
-		Path       []string // of a value: a variable, perhaps with ::, and attributes
-		Conversion byte     // of an f-string: r, s, a or 0
-		Spec       []Part   // of an f-string: how it is formatted
+		Path       []string // path of a value: a variable, which may contain ::, and attributes
+		Conversion byte     // conversion of an f-string: r, s, a or 0
+		Spec       []Part   // format specification of an f-string
 	}
 	// Pattern is `matching /re/`: the text of a regular expression.
 	Pattern struct {
@@ -253,7 +257,7 @@ type (
 		Map Expression // a Ref, an Attr or a Lookup
 		Key Expression
 	}
-	// IndexLookup is `X[a=1]`, or `of.relation[a=1]` when Of is not nil.
+	// IndexLookup is `X[a=1]`, or `of.relation[a=1]` if Of is not nil.
 	IndexLookup struct {
 		Span
 		Entity Path
@@ -272,7 +276,7 @@ type (
 		Plugin Path
 		Args   []Arg
 	}
-	// Arg is an argument: a value, `name=value`, or `**value` when Spread.
+	// Arg is an argument: a value, `name=value`, or `**value` if Spread is true.
 	Arg struct {
 		Span
 		Name   *Ident
@@ -311,7 +315,7 @@ type (
 	Operation struct {
 		Span
 		Op          string
-		At          int32 // the token of the operator
+		At          int32 // index of the operator token
 		Left, Right Expression
 	}
 	// Not is `not value`.
@@ -324,7 +328,7 @@ type (
 		Span
 		If, Then, Else Expression
 	}
-	// Defined is `value is defined`, of a Ref, an Attr or a Lookup.
+	// Defined is `value is defined`; Value is a Ref, an Attr or a Lookup.
 	Defined struct {
 		Span
 		Value Expression
@@ -334,7 +338,7 @@ type (
 		Span
 		Value Expression
 	}
-	// Bad stands where an expression could not be read.
+	// Bad is a placeholder for an invalid expression.
 	Bad struct{ Span }
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Cast converts a value to a primitive type, as int("1") does.
+// Cast converts a value to a primitive type, like int("1") in a model.
 func Cast(to *Primitive, v Value) (Value, error) {
 	if IsUnknown(v) {
 		return v, nil
@@ -50,7 +50,7 @@ func castText(v Value) string {
 	return Text(v)
 }
 
-// Truth is bool() of Python.
+// Truth returns the truth value of v, like bool() in Python.
 func Truth(v Value) bool {
 	switch v := v.(type) {
 	case Null:
@@ -100,8 +100,8 @@ func castInt(v Value) (Value, bool) {
 	return nil, false
 }
 
-// numeral returns a text that Python takes for a number without blanks around it and _ between
-// digits.
+// numeral normalizes a numeral: it removes surrounding white space and the _ between digits, as
+// Python does. It returns false if a _ is misplaced or the text is empty.
 func numeral(s string) (string, bool) {
 	s = strings.TrimSpace(s)
 	for i := range len(s) {

@@ -1,7 +1,7 @@
-// Package types holds what models are made of: values, with the numbers and the text of Python, and
-// the types that check them:
-// primitive types, typedefs, entities with their attributes, relations and indexes.
+// Package types defines the values of models and their types. Values have the numbers and the text
+// formats of Python. Types check values: primitive types, typedefs, and entities with their
+// attributes, relations and indexes.
 //
-// It knows neither syntax nor evaluation: a definition is built by shared/lang/eval, which also
-// gives a typedef its check.
+// The package depends neither on syntax nor on evaluation: shared/lang/eval builds the definitions,
+// and sets the condition of a typedef.
 package types

@@ -6,9 +6,9 @@ import (
 	"southbound/shared/diag"
 )
 
-// Entity is a kind of instances. It is built in steps by whoever reads its definition.
+// Entity is an entity type. Package eval builds it in steps from its definition.
 //
-// Large: it is the record of a definition, and each field is something that one can say.
+// Large: it is the record of a definition, and each field is a part that a definition can have.
 type Entity struct {
 	Name      string // without its namespace
 	Namespace string
@@ -16,37 +16,37 @@ type Entity struct {
 	At        *diag.Pos
 	Parents   []*Entity
 	Children  []*Entity
-	// Own are the attributes and relations that are defined here, in order.
+	// Own are the attributes and relations that the entity itself defines, in order.
 	Own []*Attribute
-	// Defaults are the defaults that are said here, in order.
+	// Defaults are the defaults that the entity itself defines, in order.
 	Defaults []Default
-	// Indexes are the sorted names of the attributes of each index, also of those of parents.
+	// Indexes are the sorted attribute names of each index, including the indexes of parents.
 	Indexes [][]string
-	// ID tells entities apart, and counts from 0.
+	// ID is the number of the entity, counted from 0.
 	ID int
 
 	full      string
 	all       []*Attribute
-	names     []string       // of all
-	place     map[string]int // in all, by the name
+	names     []string       // names of all
+	place     map[string]int // positions in all, by name
 	defaults  []Default
 	ancestors []*Entity
 }
 
-// Default is the default of an attribute. A nil value removes what the parents have.
+// Default is the default of an attribute. A nil value removes the defaults of the parents.
 type Default struct {
 	Name  string
 	Value Value
-	At    *diag.Pos // where the attribute is declared that has it
+	At    *diag.Pos // declaration of the attribute with this default
 }
 
 // Attribute is an attribute of an entity or, with Relation, one end of a relation.
 type Attribute struct {
 	Name   string
-	Entity *Entity // that it is defined at
-	// Type is what is declared: for a relation the entity at the other end.
+	Entity *Entity // the entity that defines the attribute
+	// Type is the declared type; for a relation, the entity at the other end.
 	Type Type
-	// Accepts is what may be assigned: Type, or a reference to it.
+	// Accepts is the type of assignable values: Type, or a reference to a value of Type.
 	Accepts  Type
 	Multi    bool
 	Nullable bool
@@ -55,12 +55,12 @@ type Attribute struct {
 	At       *diag.Pos
 }
 
-// Relation is what an attribute that is a relation has more.
+// Relation holds the properties of an attribute that is a relation.
 type Relation struct {
-	Low, High int // how many there are; High is -1 where there is no limit
+	Low, High int // bounds of the number of instances; High is -1 if there is no limit
 	Target    *Entity
-	Inverse   *Attribute // the other end; nil where it goes one way
-	// First says that a policy wants this relation to be complete before another one.
+	Inverse   *Attribute // the other end; nil if the relation has one direction only
+	// First marks a relation that a policy requires to be complete before another one.
 	First bool
 }
 
@@ -75,7 +75,7 @@ func (e *Entity) FullName() string {
 // String implements Type.
 func (e *Entity) String() string { return e.FullName() }
 
-// Check implements Type: instances of the entity and of those that extend it.
+// Check implements Type: it accepts instances of the entity and of entities that extend it.
 func (e *Entity) Check(v Value) error {
 	if o, ok := v.(Object); ok && o.Type().Is(e) || IsUnknown(v) {
 		return nil
@@ -83,13 +83,13 @@ func (e *Entity) Check(v Value) error {
 	return mismatch(v, e)
 }
 
-// Is reports whether an entity is another one, or extends it.
+// Is reports whether an entity is the other entity or extends it.
 func (e *Entity) Is(other *Entity) bool {
 	return e == other || slices.Contains(e.Ancestors(), other)
 }
 
 // Ancestors returns all entities that this one extends, parents before children and right before
-// left, so that what comes later wins.
+// left. Later entities take precedence.
 func (e *Entity) Ancestors() []*Entity {
 	if e.ancestors == nil {
 		out := []*Entity{}
@@ -105,12 +105,12 @@ func (e *Entity) Ancestors() []*Entity {
 	return e.ancestors
 }
 
-// Forget drops what was derived from the definition, which goes on.
+// Forget drops the cached derivations of the definition, because the definition has changed.
 func (e *Entity) Forget() {
 	e.ancestors, e.all, e.names, e.place, e.defaults = nil, nil, nil, nil, nil
 }
 
-// All returns all attributes, also those of the entities that this one extends.
+// All returns all attributes, including those of the entities that this one extends.
 func (e *Entity) All() []*Attribute {
 	if e.place == nil {
 		e.layOut()
@@ -132,8 +132,7 @@ func (e *Entity) layOut() {
 	}
 }
 
-// Attribute returns the attribute of a name, also of an entity that this one extends; nil if there
-// is none.
+// Attribute returns the attribute with this name, which may be inherited; nil if it does not exist.
 func (e *Entity) Attribute(name string) *Attribute {
 	if i := e.Place(name); i >= 0 {
 		return e.all[i]
@@ -141,10 +140,10 @@ func (e *Entity) Attribute(name string) *Attribute {
 	return nil
 }
 
-// fewNames is how many names are looked through sooner than in a map.
+// fewNames is the largest number of names for which a linear search is faster than a map.
 const fewNames = 12
 
-// Place returns the number of an attribute in All; -1 if there is none of this name.
+// Place returns the index of an attribute in All; -1 if the attribute does not exist.
 func (e *Entity) Place(name string) int {
 	if e.place == nil {
 		e.layOut()
@@ -158,7 +157,7 @@ func (e *Entity) Place(name string) int {
 	return -1
 }
 
-// AllDefaults returns the defaults that hold for this entity, those of its parents first.
+// AllDefaults returns the effective defaults of the entity, inherited ones first.
 func (e *Entity) AllDefaults() []Default {
 	if e.defaults == nil {
 		at := map[string]int{}
@@ -178,7 +177,7 @@ func (e *Entity) AllDefaults() []Default {
 	return e.defaults
 }
 
-// Own returns the attribute of a name that an entity itself defines; nil if there is none.
+// Own returns the attribute with this name that the entity itself defines; nil if there is none.
 func Own(e *Entity, name string) *Attribute {
 	for _, a := range e.Own {
 		if a.Name == name {
@@ -188,7 +187,7 @@ func Own(e *Entity, name string) *Attribute {
 	return nil
 }
 
-// AddIndex adds an index to an entity and to all that extend it. Names are sorted here.
+// AddIndex adds an index to an entity and to all entities that extend it. It sorts the names.
 func (e *Entity) AddIndex(names []string) {
 	if slices.ContainsFunc(e.Indexes, func(i []string) bool { return slices.Equal(i, names) }) {
 		return

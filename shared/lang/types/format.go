@@ -10,16 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// maxWidth bounds what a format may blow up a text to.
+// maxWidth is the largest width and precision of a format.
 const maxWidth = 1 << 20
 
-// spec is a format of Python: [[fill]align][sign][z][#][0][width][grouping][.precision][type].
+// spec is a Python format specification:
+// [[fill]align][sign][z][#][0][width][grouping][.precision][type].
 type spec struct {
 	fill      rune
 	align     byte // < > = ^ or 0
-	zero      bool // 0 before the width: zeros stand between the sign and a number
-	sign      byte // + - blank or 0
-	noMinus   bool // z: no negative zero
+	zero      bool // 0 before the width: pad with zeros between the sign and the digits
+	sign      byte // + - space or 0
+	noMinus   bool // z: print no negative zero
 	alternate bool
 	grouping  byte // , _ or 0
 	width     int
@@ -73,7 +74,7 @@ func parseSpec(text string) (spec, error) {
 	return s, nil
 }
 
-// digits reads a number, -1 if there is none.
+// digits parses a number; -1 if there is none.
 func digits(text string) (n int, rest string, err error) {
 	i := 0
 	for i < len(text) && text[i] >= '0' && text[i] <= '9' {
@@ -89,7 +90,7 @@ func digits(text string) (n int, rest string, err error) {
 	return n, text[i:], nil
 }
 
-// Format returns a value as text in a format of Python, as format() does.
+// Format formats a value with a Python format specification, like format().
 func Format(v Value, format string) (string, error) {
 	if format == "" {
 		return Text(v), nil
@@ -188,7 +189,7 @@ func (s spec) integer(n *big.Int) (string, error) {
 		if s.sign != 0 || s.alternate || !n.IsInt64() || n.Int64() < 0 || n.Int64() > utf8.MaxRune {
 			return "", errors.New("c formats the number of a character, without a sign and #")
 		}
-		return s.pad("", string(rune(n.Int64())), '>'), nil // checked
+		return s.pad("", string(rune(n.Int64())), '>'), nil // the range was checked above
 	default:
 		return "", s.unknownKind("an int")
 	}
@@ -230,7 +231,7 @@ func (s spec) float(f float64) (string, error) {
 // floatBody formats a float that is not negative.
 func (s spec) floatBody(f float64) (string, error) {
 	if s.kind == '%' {
-		f *= 100 // which may be more than a float can be
+		f *= 100 // the result may be infinite
 	}
 	special := math.IsInf(f, 0) || math.IsNaN(f)
 	text := ""
@@ -267,7 +268,7 @@ func (s spec) floatBody(f float64) (string, error) {
 	return text, nil
 }
 
-// pointed puts a point behind the digits of a number that has none.
+// pointed adds a decimal point to a number that has none.
 func pointed(text string) string {
 	if strings.Contains(text, ".") {
 		return text
@@ -279,8 +280,8 @@ func pointed(text string) string {
 	return text[:i] + "." + text[i:]
 }
 
-// plainFloat is the format without a letter: all digits, or general with at least one behind the
-// point.
+// plainFloat formats a float without a type letter: the shortest exact text, or with a precision
+// the general format with at least one digit after the point.
 func (s spec) plainFloat(f float64) string {
 	if s.precision < 0 {
 		return FloatText(f)
@@ -288,12 +289,12 @@ func (s spec) plainFloat(f float64) string {
 	return s.general(f, max(s.precision, 1), true)
 }
 
-// general chooses between digits and an exponent.
+// general formats a float in fixed or exponent notation, depending on its exponent.
 func (s spec) general(f float64, precision int, point bool) string {
 	e := strconv.FormatFloat(f, 'e', precision-1, 64)
 	i := strings.IndexByte(e, 'e')
 	if i < 0 {
-		return e // infinite
+		return e // infinity or NaN
 	}
 	exponent, _ := strconv.Atoi(e[i+1:])
 	limit := precision
@@ -325,7 +326,7 @@ func trimZeros(text string) string {
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 
-// number joins the parts of a number, grouped and padded.
+// number joins the parts of a number, with grouping and padding.
 func (s spec) number(before, whole, rest string, group int) string {
 	if s.zero {
 		s.align = '='
@@ -340,12 +341,14 @@ func (s spec) number(before, whole, rest string, group int) string {
 	return s.pad(before, whole+rest, '>')
 }
 
-// grouped puts marks between groups of digits, with zeros before them up to a width.
+// grouped inserts marks between groups of digits, after it has padded the digits with zeros to a
+// width.
 func grouped(digits, mark string, group, least int) string {
 	if digits == "" || digits[0] < '0' || digits[0] > 'f' {
 		return digits
 	}
-	// So many digits take no more room than that, with the marks; one or two may still fit.
+	// n zeros with their marks never exceed the width. The loop below adds the remaining one or
+	// two.
 	if n := least - (least+group)/(group+1) - len(digits); n > 0 {
 		digits = strings.Repeat("0", n) + digits
 	}
@@ -362,7 +365,8 @@ func grouped(digits, mark string, group, least int) string {
 	return b.String()
 }
 
-// pad fills a text up to the width. before is a sign or a prefix, which stays in front with =.
+// pad pads a text to the width. before is a sign or a prefix, which stays in front if the alignment
+// is =.
 func (s spec) pad(before, body string, align byte) string {
 	if s.align != 0 {
 		align = s.align

@@ -7,7 +7,7 @@ import (
 	"math/big"
 )
 
-// MaxBits is how large whole numbers may become: some 30,000 digits.
+// MaxBits is the largest size of an integer: about 30,000 digits.
 const MaxBits = 100_000
 
 var (
@@ -15,7 +15,7 @@ var (
 	errTooLarge = errors.New("the number becomes too large")
 )
 
-// isNumber reports whether a value can be computed with. A bool is 0 or 1.
+// isNumber reports whether a value supports arithmetic. A bool counts as 0 or 1.
 func isNumber(v Value) bool {
 	switch v.(type) {
 	case int64, float64, bool, *big.Int:
@@ -24,7 +24,7 @@ func isNumber(v Value) bool {
 	return false
 }
 
-// whole returns a value as a whole number, and whether it is one.
+// whole returns a value as an integer, and whether it is one.
 func whole(v Value) (*big.Int, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -40,7 +40,7 @@ func whole(v Value) (*big.Int, bool) {
 	return nil, false
 }
 
-// small returns a whole number that fits an int64.
+// small returns an integer that fits an int64.
 func small(v Value) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -54,7 +54,7 @@ func small(v Value) (int64, bool) {
 	return 0, false
 }
 
-// toFloat returns a number as a float; false if it is too large.
+// toFloat returns a number as a float; false if the number is too large.
 func toFloat(v Value) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
@@ -67,7 +67,7 @@ func toFloat(v Value) (float64, bool) {
 	return float64(n), true
 }
 
-// compare orders two numbers, exactly; 2 if one is not a number at all (NaN).
+// compare compares two numbers exactly; 2 if one of them is NaN.
 func compare(a, b Value) int {
 	x, okX := small(a)
 	y, okY := small(b)
@@ -88,7 +88,7 @@ func compare(a, b Value) int {
 	return exact(a).Cmp(exact(b))
 }
 
-// exact returns a number without loss.
+// exact returns a number without loss of precision.
 func exact(v Value) *big.Float {
 	if f, ok := v.(float64); ok {
 		return new(big.Float).SetFloat64(f)
@@ -97,7 +97,7 @@ func exact(v Value) *big.Float {
 	return new(big.Float).SetPrec(uint(max(64, n.BitLen()))).SetInt(n)
 }
 
-// Compare computes a comparison of two numbers: <, <=, > or >=.
+// Compare compares two numbers with <, <=, > or >=.
 func Compare(op string, a, b Value) (bool, error) {
 	if !isNumber(a) || !isNumber(b) {
 		return false, fmt.Errorf(
@@ -122,8 +122,8 @@ func Compare(op string, a, b Value) (bool, error) {
 	return c >= 0, nil
 }
 
-// Arithmetic computes a op b for + - * / % **, with the numbers of Python. + also joins two
-// strings.
+// Arithmetic computes a op b for + - * / % ** with the arithmetic of Python. + also concatenates
+// two strings.
 func Arithmetic(op string, a, b Value) (Value, error) {
 	if s, ok := a.(string); ok && op == "+" {
 		t, ok := b.(string)
@@ -151,7 +151,7 @@ func Arithmetic(op string, a, b Value) (Value, error) {
 	return wholes(op, x, y)
 }
 
-// quick computes with small whole numbers, where the result is one.
+// quick computes the result for small integers, which cannot overflow.
 func quick(op string, a, b Value) (Value, bool) {
 	const limit = 1 << 31
 	x, okX := small(a)
@@ -217,7 +217,7 @@ func power(x, y *big.Int) (Value, error) {
 	return Integer(new(big.Int).Exp(x, y, nil)), nil
 }
 
-// floats computes where one of the numbers is a float, or the result.
+// floats computes operations with a float operand or a float result.
 func floats(op string, a, b Value) (Value, error) {
 	if op == "/" {
 		x, okX := whole(a)
@@ -249,7 +249,7 @@ func floats(op string, a, b Value) (Value, error) {
 	return floatPower(x, y)
 }
 
-// quotient divides whole numbers, rounded once.
+// quotient divides integers, with a single rounding.
 func quotient(x, y *big.Int) (Value, error) {
 	if y.Sign() == 0 {
 		return nil, errDivision
@@ -296,14 +296,15 @@ func floatPower(x, y float64) (Value, error) {
 	return z, nil
 }
 
-// maxExact is up to which exponent powers of floats are computed exactly.
+// maxExact is the largest exponent for which powers of floats are computed exactly.
 const maxExact = 64
 
-// exactPower returns a power of a float, rounded once, as the C library does but for ties.
+// exactPower returns a power of a float. The products are exact. The conversion to float64 rounds
+// the result like the C library, except for ties.
 func exactPower(x float64, n int) float64 {
 	const bits = 53
 	abs := max(n, -n)
-	z := new(big.Float).SetPrec(uint(bits * (abs + 2))).SetInt64(1) // small
+	z := new(big.Float).SetPrec(uint(bits * (abs + 2))).SetInt64(1) // abs is small
 	for range abs {
 		z.Mul(z, new(big.Float).SetFloat64(x))
 	}
@@ -314,7 +315,7 @@ func exactPower(x float64, n int) float64 {
 	return f
 }
 
-// notNumbers says that an operation cannot be computed with its values.
+// notNumbers returns the error for operands that do not support an operation.
 func notNumbers(op string, a, b Value) error {
 	hint := ""
 	if _, list := a.(*List); list && op == "+" {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a value as text, as str() of Python does.
+// Text returns a value as text, like str() in Python.
 func Text(v Value) string {
 	switch v := v.(type) {
 	case string:
@@ -21,21 +21,22 @@ func Text(v Value) string {
 	return Repr(v)
 }
 
-// Repr returns a value as Python shows it in lists: strings between quotes. null is null.
+// Repr returns a value as Python shows it inside of lists: strings have quotes. Null is shown as
+// null.
 func Repr(v Value) string {
 	text, _ := ReprWithin(v, math.MaxInt)
 	return text
 }
 
-// ReprWithin returns what Repr returns if that is not longer than so many bytes; otherwise some
-// beginning of it, and false.
+// ReprWithin returns Repr if it has at most limit bytes. Otherwise it returns a longer text that
+// starts like Repr but is incomplete, and false.
 func ReprWithin(v Value, limit int) (string, bool) {
 	var b strings.Builder
 	repr(&b, v, limit)
 	return b.String(), b.Len() <= limit
 }
 
-// AppendRepr appends what Repr returns.
+// AppendRepr appends Repr of a value.
 func AppendRepr(b []byte, v Value) []byte {
 	switch v := v.(type) {
 	case string:
@@ -48,7 +49,7 @@ func AppendRepr(b []byte, v Value) []byte {
 	return append(b, Repr(v)...)
 }
 
-// plain reports whether a text is ASCII in which nothing has to be escaped.
+// plain reports whether a text is ASCII and needs no escapes.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '\'' || c == '\\' {
@@ -58,7 +59,7 @@ func plain(s string) bool {
 	return true
 }
 
-// repr writes a value, but not much more than a limit.
+// repr writes a value. It stops soon after the limit.
 func repr(b *strings.Builder, v Value, limit int) {
 	switch v := v.(type) {
 	case Null:
@@ -114,7 +115,7 @@ func repr(b *strings.Builder, v Value, limit int) {
 	}
 }
 
-// shown is a value in a message of an error: its kind and, shortened, itself.
+// shown formats a value for error messages: its kind, and a shortened form of the value.
 func shown(v Value) string {
 	switch v.(type) {
 	case Null, Object, *Unknown:
@@ -123,20 +124,20 @@ func shown(v Value) string {
 	return Kind(v) + " (" + Short(v) + ")"
 }
 
-// Short returns the Repr of a value, shortened for a message.
+// Short returns Repr of a value, shortened for messages.
 func Short(v Value) string {
 	const limit = 60
 	if o, ok := v.(Object); ok {
 		return o.String()
 	}
-	s, _ := ReprWithin(v, limit*utf8.UTFMax) // all of the characters that are shown
+	s, _ := ReprWithin(v, limit*utf8.UTFMax) // enough bytes for all shown characters
 	if utf8.RuneCountInString(s) > limit {
 		s = string([]rune(s)[:limit]) + "…"
 	}
 	return s
 }
 
-// FloatText returns a float as Python shows it.
+// FloatText formats a float like Python.
 func FloatText(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -162,7 +163,7 @@ func infText(f float64) string {
 	return "inf"
 }
 
-// quote writes a string as repr() does: between ' unless it holds one and no ".
+// quote writes a string like repr() in Python: between ' unless the string contains ' and no ".
 func quote(b *strings.Builder, s string, limit int) {
 	mark := byte('\'')
 	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
@@ -174,7 +175,7 @@ func quote(b *strings.Builder, s string, limit int) {
 			return
 		}
 		if n := plainLen(s, mark); n > 0 {
-			b.WriteString(s[:min(n, max(limit-b.Len(), 0)+1)]) // no more than one byte too many
+			b.WriteString(s[:min(n, max(limit-b.Len(), 0)+1)]) // at most one byte beyond the limit
 			s = s[n:]
 			continue
 		}
@@ -203,7 +204,7 @@ func quote(b *strings.Builder, s string, limit int) {
 	b.WriteByte(mark)
 }
 
-// plainLen returns how many bytes at the beginning of a text stand for themselves between marks.
+// plainLen returns the number of leading bytes that need no escape between marks.
 func plainLen(s string, mark byte) int {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == mark || c == '\\' {
@@ -213,7 +214,7 @@ func plainLen(s string, mark byte) int {
 	return len(s)
 }
 
-// ASCII returns a text with everything beyond ASCII escaped, as ascii() does of a Repr.
+// ASCII escapes all characters outside of ASCII, like ascii() in Python.
 func ASCII(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -11,10 +11,10 @@ import (
 
 // Type is a type of values.
 type Type interface {
-	// String returns the type as models write it.
+	// String returns the type in the syntax of models.
 	String() string
-	// Check returns what is wrong with a value of this type; nil if nothing is. Unknown values
-	// belong to every type.
+	// Check returns an error if a value is not of this type, else nil. Unknown values belong to
+	// every type.
 	Check(v Value) error
 }
 
@@ -30,13 +30,13 @@ var (
 	Bool   = &Primitive{"bool"}
 )
 
-// Builtins returns the names of the types that the language itself has.
+// Builtins returns the names of the types that are built into the language.
 func Builtins() []string {
 	return []string{"string", "int", "float", "number", "bool", "list", "dict"}
 }
 
-// Builtin returns the type that the language itself gives a name: the primitive ones, list and
-// dict. nil if there is none.
+// Builtin returns the built-in type with this name: a primitive type, list or dict. It returns nil
+// if there is none.
 func Builtin(name string) Type {
 	switch name {
 	case "string":
@@ -91,7 +91,7 @@ func mismatch(v Value, t Type) error {
 	return fmt.Errorf("%s is not a valid %s", shown(v), t)
 }
 
-// Nullable is a type to which null belongs too.
+// Nullable is a type that also accepts null.
 type Nullable struct{ Of Type }
 
 // String implements Type.
@@ -105,7 +105,7 @@ func (n *Nullable) Check(v Value) error {
 	return n.Of.Check(v)
 }
 
-// ListOf is a list of one type.
+// ListOf is the type of lists with items of one type.
 type ListOf struct{ Of Type }
 
 // String implements Type.
@@ -128,14 +128,15 @@ func (l *ListOf) Check(v Value) error {
 	return nil
 }
 
-// special are types that are told by name alone.
+// special is a type without parameters that a function checks.
 type special struct {
 	name  string
 	check func(Value) bool
 }
 
-// Types without a parameter. Any takes every value but references, LiteralList and LiteralDict are
-// list and dict of attributes, and AnyList and AnyDict those of plugins, which may hold instances.
+// Types without a parameter. Any accepts every value except references. LiteralList and LiteralDict
+// are the types list and dict of attributes. AnyList and AnyDict are those of plugins, which may
+// hold instances.
 var (
 	Any         Type = &special{"any", func(v Value) bool { _, ok := v.(Reference); return !ok }}
 	NullOnly    Type = &special{"null", func(v Value) bool { _, ok := v.(Null); return ok }}
@@ -143,7 +144,7 @@ var (
 	LiteralDict Type = &special{"dict", literalDict}
 	AnyList     Type = &special{"list", func(v Value) bool { _, ok := v.(*List); return ok }}
 	AnyDict     Type = &special{"dict", func(v Value) bool { _, ok := v.(*Dict); return ok }}
-	// Opaque takes every value, references too.
+	// Opaque accepts every value, including references.
 	Opaque Type = &special{"any", func(Value) bool { return true }}
 )
 
@@ -192,7 +193,7 @@ func literalDict(v Value) bool {
 	return true
 }
 
-// literal reports whether a value is data through and through.
+// literal reports whether a value contains no instances.
 func literal(v Value) bool {
 	switch v := v.(type) {
 	case Object:
@@ -205,7 +206,7 @@ func literal(v Value) bool {
 	return true
 }
 
-// Union is one of several types.
+// Union is a type that accepts the values of several types.
 type Union []Type
 
 // String implements Type.
@@ -227,7 +228,8 @@ func (u Union) Check(v Value) error {
 	return mismatch(v, u)
 }
 
-// OrReference is what an attribute takes: a value of its type, or a reference to one.
+// OrReference is the type of values that an attribute accepts: a value of its type, or a reference
+// to one.
 type OrReference struct{ Of Type }
 
 // String implements Type.
@@ -244,7 +246,7 @@ func (o *OrReference) Check(v Value) error {
 	return o.Of.Check(v)
 }
 
-// Within reports whether every value of a type belongs to another.
+// Within reports whether every value of t belongs to other.
 func Within(t, other Type) bool {
 	if Same(t, other) || other == Any || other == Opaque {
 		return true
@@ -280,7 +282,7 @@ func Within(t, other Type) bool {
 	return false
 }
 
-// Same reports whether two types are one.
+// Same reports whether two types are identical.
 func Same(a, b Type) bool {
 	switch a := a.(type) {
 	case *Nullable:
@@ -312,9 +314,9 @@ func Same(a, b Type) bool {
 
 // Typedef is a type with a condition.
 type Typedef struct {
-	Name      string // with its namespace
+	Name      string // the full name
 	Base      Type
-	Condition string // as written
+	Condition string // source text of the condition
 	Doc       string
 	At        *diag.Pos
 	// Holds evaluates the condition for a value.
@@ -342,7 +344,7 @@ func (t *Typedef) Check(v Value) error {
 	return nil
 }
 
-// Mismatch is a value that the condition of a typedef refuses.
+// Mismatch is the error for a value that the condition of a typedef rejects.
 type Mismatch struct {
 	Value Value
 	Type  *Typedef

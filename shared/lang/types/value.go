@@ -5,59 +5,59 @@ import (
 	"math/big"
 )
 
-// Value is what a variable holds: Null, bool, int64, *big.Int (beyond int64), float64, string,
-// *List, *Dict, *Unknown, an Object or a Reference. A value never changes once a model can see it.
+// Value is a value of a model: Null, bool, int64, *big.Int (beyond int64), float64, string, *List,
+// *Dict, *Unknown, an Object or a Reference. A value is immutable once a model can read it.
 type Value any
 
 // Null is the value null.
 type Null struct{}
 
-// List is a list of values. It holds no lists: a list in a list is spread out.
+// List is a list of values. It holds no lists: nested lists are flattened.
 type List struct{ Items []Value }
 
-// Dict maps texts to values, in the order in which they were written.
+// Dict maps strings to values, in insertion order.
 type Dict struct {
 	keys   []string
 	values map[string]Value
-	weight int // as Weight returns it; 0 as long as nobody asked
+	weight int // cached result of Weight; 0 if there is none
 }
 
-// Unknown is a value that cannot be known yet. Whatever is computed from it is unknown too.
+// Unknown is a value that is not known yet. All values that are computed from it are unknown too.
 type Unknown struct {
-	// Why says where it comes from, for people.
+	// Why describes the origin of the value for users.
 	Why string
-	// Of is the resource whose fact it is, and Fact the name of that; nil for all others, also for
-	// what is computed from one.
+	// Of is the resource whose fact this value is, and Fact is the name of the fact. Of is nil for
+	// other values, including values that are computed from a fact.
 	Of   Object
 	Fact string
 }
 
 // Object is an instance of an entity.
 type Object interface {
-	// Type returns the entity that it is an instance of.
+	// Type returns the entity of the instance.
 	Type() *Entity
-	// String returns it as error messages show it.
+	// String returns the form for error messages.
 	String() string
-	// Text returns it as a text into which it is put has it.
+	// Text returns the form that interpolation in a text uses.
 	Text() string
-	// Number tells instances apart. It grows in the order in which they were made.
+	// Number identifies the instance. Numbers increase in the order of creation.
 	Number() int
 }
 
-// Reference is a value that is known when a resource is deployed. To a model it is opaque.
+// Reference is a value that becomes known during deployment. It is opaque to models.
 type Reference interface {
 	// ReferenceName names the kind of reference.
 	ReferenceName() string
-	// Of returns the type of the value that it will have; nil for any.
+	// Of returns the type of the future value; nil for any type.
 	Of() Type
 }
 
-// NewDict returns a dictionary with room for n entries.
+// NewDict returns an empty dictionary with a capacity of n entries.
 func NewDict(n int) *Dict {
 	return &Dict{keys: make([]string, 0, n), values: make(map[string]Value, n)}
 }
 
-// Set adds an entry, or replaces the value of one. It is for whoever builds the dictionary.
+// Set adds an entry, or replaces its value. Only the code that creates the dictionary may call Set.
 func (d *Dict) Set(key string, v Value) {
 	if _, ok := d.values[key]; !ok {
 		d.keys = append(d.keys, key)
@@ -66,19 +66,19 @@ func (d *Dict) Set(key string, v Value) {
 	d.weight = 0
 }
 
-// Get returns the value of a key, and whether there is one.
+// Get returns the value of a key, and whether the key exists.
 func (d *Dict) Get(key string) (Value, bool) {
 	v, ok := d.values[key]
 	return v, ok
 }
 
-// Keys returns the keys in order. They are not to be changed.
+// Keys returns the keys in order. Callers must not change them.
 func (d *Dict) Keys() []string { return d.keys }
 
 // Len returns the number of entries.
 func (d *Dict) Len() int { return len(d.keys) }
 
-// Spread returns the list of some values. A list among them is replaced by its items.
+// Spread returns the list of the values, where each value that is a list is replaced by its items.
 func Spread(values []Value) *List {
 	out := &List{Items: make([]Value, 0, len(values))}
 	for _, v := range values {
@@ -91,10 +91,11 @@ func Spread(values []Value) *List {
 	return out
 }
 
-// Weight returns how many values a value holds all told, itself among them and what is in several
-// places as often: so many are written when it is shown. Each 64 bytes of a text count like one.
+// Weight returns the total number of values in v, including v itself. A value that occurs in
+// several places counts each time, because output repeats it. Each 64 bytes of a string count as
+// one value.
 func Weight(v Value) int {
-	const limit = math.MaxInt / 4 // a sum of two is not too large
+	const limit = math.MaxInt / 4 // the sum of two weights does not overflow
 	n := 1
 	switch v := v.(type) {
 	case string:
@@ -115,7 +116,7 @@ func Weight(v Value) int {
 	return n
 }
 
-// Integer returns a whole number as a value: an int64 where it fits.
+// Integer returns a whole number as a value: an int64 if it fits.
 func Integer(n *big.Int) Value {
 	if n.IsInt64() {
 		return n.Int64()
@@ -129,7 +130,7 @@ func IsUnknown(v Value) bool {
 	return ok
 }
 
-// Kind names the kind of a value, as messages say it: "the number 3" without the number.
+// Kind names the kind of a value for messages: "an int" for 3.
 func Kind(v Value) string {
 	switch v := v.(type) {
 	case Null:
@@ -156,8 +157,8 @@ func Kind(v Value) string {
 	return "something else"
 }
 
-// Equal reports whether two values are equal as in Python: true is 1, and 1 is 1.0. Instances and
-// unknown values are equal to themselves.
+// Equal reports whether two values are equal, with the rules of Python: true equals 1, and 1 equals
+// 1.0. Instances and unknown values are only equal to themselves.
 func Equal(a, b Value) bool {
 	switch a := a.(type) {
 	case string:
