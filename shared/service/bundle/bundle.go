@@ -1,16 +1,15 @@
-// Package bundle packs all that a compile of a model reads into one file, which is stored by its
-// digest, so that what customers order is compiled with the model that was exported, and not with
-// what its folder holds by then.
+// Package bundle packs all files that a compile of a model reads into one file, stored by its
+// digest. So orders are compiled with the exported model, whatever its folder contains by then.
 //
-//	bundle.go  what is packed, and how it is found again
-//	walk.go    which files of a folder travel
-//	check.go   what somebody has sent
+//	bundle.go  bundles, and their unpacked folders
+//	walk.go    the files of a folder that are packed
+//	check.go   bundles from untrusted senders
 //
-// What travels: the main file, project.yml, the folders files and templates of the project, and the
-// modules V1 that are imported. If one of the modules has Python code, which may read anything, the
-// whole folder of the project travels. Hidden files, compiled Python and what Skip names never do.
-// What stays where it is: the virtual environment, with the modules V2 in it, and the folder data
-// of the project, in which generated passwords are.
+// A bundle contains the main file, project.yml, the folders files and templates of the project, and
+// the imported V1 modules. If a module has Python code, which may read any file, the bundle
+// contains the whole project folder. It never contains hidden files, compiled Python or the files
+// in Skip. It also omits the virtual environment with its V2 modules, and the data folder of the
+// project with generated passwords.
 package bundle
 
 import (
@@ -45,12 +44,12 @@ const (
 	dataDir      = "data"
 )
 
-// Model is what is packed.
+// Model describes the files to pack.
 type Model struct {
 	Main    string // the main file, in the folder of the project
 	Modules []*module.Module
-	Env     string   // the virtual environment that it is compiled with; "" for none
-	Skip    []string // files and folders that stay
+	Env     string   // the virtual environment for the compile; "" for none
+	Skip    []string // files and folders that are not packed
 }
 
 // Packed is a bundle.
@@ -60,11 +59,11 @@ type Packed struct {
 	Files  int
 }
 
-// manifest says what is in a bundle, and what the model has besides.
+// manifest describes the content of a bundle, and the folders that the model uses besides.
 type manifest struct {
 	Format int    `json:"format"`
 	Main   string `json:"main"`
-	// Env and Data are folders that did not travel; "" if there are none.
+	// Env and Data are folders outside of the bundle; "" if there are none.
 	Env  string `json:"environment,omitempty"`
 	Data string `json:"data,omitempty"`
 }
@@ -74,8 +73,8 @@ const (
 	opPack = "pack the model"
 )
 
-// Pack packs a model. The same files give the same bundle. Invalid is the error for a model that is
-// too large.
+// Pack packs a model. The same files give the same bundle. It fails with fault.Invalid if the model
+// is too large.
 func Pack(m Model) (*Packed, error) {
 	dir, err := resolved(filepath.Dir(m.Main))
 	if err != nil {
@@ -105,7 +104,7 @@ func Pack(m Model) (*Packed, error) {
 	return w.pack(says)
 }
 
-// resolved returns where a path is, without links.
+// resolved returns the absolute path of name without symbolic links.
 func resolved(name string) (string, error) {
 	if name == "" {
 		return "", fs.ErrNotExist
@@ -124,7 +123,7 @@ func absolute(name string) (string, error) {
 	return filepath.Abs(name)
 }
 
-// pack writes the files that were found.
+// pack writes the collected files.
 func (w *walker) pack(says manifest) (*Packed, error) {
 	var out bytes.Buffer
 	t := tar.NewWriter(&out)
@@ -174,7 +173,7 @@ func tooLarge(what string, args ...any) error {
 		WithHint("keep the model in a folder of its own")
 }
 
-// Opened is a bundle that was unpacked.
+// Opened is an unpacked bundle.
 type Opened struct {
 	Main   string   // the path to compile
 	Beside []string // folders of modules
@@ -183,11 +182,12 @@ type Opened struct {
 
 const opUnpack = "unpack the model"
 
-// Unpack writes a bundle to the folder dir, unless it is there with all its files as they were, and
-// returns what to compile. What the model keeps between compiles is in data, unless its project has
-// a folder for that on this machine. What is not whole is replaced: a file that is missing, or
-// empty after the machine has lost its power, would have the model say less than it does, and so
-// remove what is deployed.
+// Unpack writes a bundle to the folder dir, and returns the paths to compile. If dir holds all its
+// files unchanged, Unpack writes nothing. The data that the model keeps between compiles goes to
+// the data folder of its project, or to data if that folder is not on this machine.
+//
+// Unpack replaces a damaged folder. A file that is missing, or empty after a power failure, would
+// make the model smaller, and a deploy would then remove resources.
 func Unpack(packed []byte, dir, data string) (Opened, error) {
 	if Whole(packed, dir) {
 		return open(dir)
@@ -213,10 +213,10 @@ func Unpack(packed []byte, dir, data string) (Opened, error) {
 	return open(dir)
 }
 
-// Whole reports whether the folder dir has all files of a bundle as they were. It may have others:
-// what was compiled of Python.
+// Whole reports whether the folder dir has all files of a bundle unchanged. It may have other
+// files, such as compiled Python.
 func Whole(packed []byte, dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, projectDir, dataDir)) // where the link leads
+	info, err := os.Stat(filepath.Join(dir, projectDir, dataDir)) // follows the link
 	if err != nil || !info.IsDir() {
 		return false
 	}
@@ -230,7 +230,7 @@ func Whole(packed []byte, dir string) bool {
 	return err == nil
 }
 
-// open returns what to compile of a bundle that was unpacked.
+// open returns the paths to compile in an unpacked bundle.
 func open(dir string) (Opened, error) {
 	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if err != nil {
@@ -246,7 +246,7 @@ func open(dir string) (Opened, error) {
 	}, nil
 }
 
-// manifestOf reads a manifest.
+// manifestOf parses a manifest.
 func manifestOf(text []byte) (manifest, error) {
 	var says manifest
 	if err := json.Unmarshal(text, &says); err != nil || says.Format != format {
@@ -279,7 +279,7 @@ func each(packed []byte, f func(name string, text []byte) error) error {
 	}
 }
 
-// unpack writes a bundle below a folder.
+// unpack writes a bundle to a folder.
 func unpack(packed []byte, dir, data string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -311,7 +311,7 @@ func write(root *os.Root, name string, text []byte) error {
 	return root.WriteFile(name, text, 0o600)
 }
 
-// link gives a model the folder in which it keeps data: that of its project, where this is.
+// link creates the link to the data folder: that of the project if it exists, else fallback.
 func link(dir, own, fallback string) error {
 	if info, err := os.Stat(own); own == "" || err != nil || !info.IsDir() {
 		own = fallback
@@ -326,8 +326,8 @@ func link(dir, own, fallback string) error {
 	return os.Symlink(own, filepath.Join(dir, projectDir, dataDir))
 }
 
-// Shown returns the path of a file of an unpacked model as its authors know it: from the folder of
-// the project.
+// Shown returns the path of a file of an unpacked model as its authors know it: relative to the
+// project folder.
 func (o *Opened) Shown(file string) string {
 	for _, dir := range append([]string{filepath.Dir(o.Main)}, o.Beside...) {
 		if rest, ok := strings.CutPrefix(file, dir+string(filepath.Separator)); ok {
@@ -337,8 +337,7 @@ func (o *Opened) Shown(file string) string {
 	return file
 }
 
-// Text returns a text about an unpacked model with the paths of its files as their authors know
-// them.
+// Text returns a text about an unpacked model with the paths that its authors know.
 func (o *Opened) Text(text string) string {
 	for _, dir := range append([]string{filepath.Dir(o.Main)}, o.Beside...) {
 		text = strings.ReplaceAll(text, dir+string(filepath.Separator), "")

@@ -12,14 +12,14 @@ import (
 
 const (
 	opCheck = "read the model"
-	// headers is what the heads and the end of files take in a bundle beside their bytes.
+	// headers is the size of the file headers and padding in a bundle.
 	headers = (MaxFiles + 2) * 2048
-	// maxManifest bounds the manifest.
+	// maxManifest is the size of a manifest.
 	maxManifest = 64 << 10
 )
 
-// Check reads a bundle as somebody has sent it and says what keeps it from being unpacked: Invalid.
-// Of one that is too large no more is read than a bundle may have.
+// Check reads a bundle from an untrusted sender. It returns fault.Invalid if the bundle cannot be
+// unpacked. It reads no more bytes than a bundle may have.
 func Check(packed io.Reader) error {
 	bounded := &io.LimitedReader{R: packed, N: MaxBytes + headers}
 	in := tar.NewReader(bounded)
@@ -59,7 +59,7 @@ func Check(packed io.Reader) error {
 	return nil
 }
 
-// readManifest reads the manifest of a bundle that somebody has sent.
+// readManifest reads the manifest of a bundle from an untrusted sender.
 func readManifest(in io.Reader) (*manifest, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxManifest+1))
 	if err != nil || len(text) > maxManifest {
@@ -73,7 +73,7 @@ func readManifest(in io.Reader) (*manifest, error) {
 	return &says, nil
 }
 
-// broken says that a file is not a bundle.
+// broken returns the error for a file that is not a bundle.
 func broken(why string, args ...any) error {
 	return fault.New(fault.Invalid, opCheck, "the file is not a model as southbound packs it: "+why,
 		args...).WithHint("export the services again, with `southbound service export PATH`")

@@ -13,17 +13,17 @@ import (
 	"southbound/shared/lang/module"
 )
 
-// walker finds the files that travel.
+// walker collects the files to pack.
 type walker struct {
-	files map[string]string // where they are, by their names in the bundle
+	files map[string]string // file paths by their names in the bundle
 	skip  []string
-	in    []string // folders that it is in, to notice links that go round
+	in    []string // the folders on the current path, to detect cycles of links
 	bytes int64
 }
 
 func (w *walker) names() []string { return slices.Sorted(maps.Keys(w.files)) }
 
-// project adds what the project itself has.
+// project adds the files of the project.
 func (w *walker) project(m Model, dir string) error {
 	if slices.ContainsFunc(m.Modules, (*module.Module).HasCode) {
 		return w.walk(dir, projectDir)
@@ -46,9 +46,9 @@ func (w *walker) project(m Model, dir string) error {
 	return nil
 }
 
-// module adds a module V1, where it stands in the project if it is in that.
+// module adds a V1 module. A module inside the project folder keeps its place there.
 func (w *walker) module(m *module.Module, project string) error {
-	if m.Generation == 2 { // V2: it is in the environment
+	if m.Generation == 2 { // V2 modules are in the virtual environment
 		return nil
 	}
 	dir, err := filepath.Abs(m.Dir)
@@ -56,7 +56,7 @@ func (w *walker) module(m *module.Module, project string) error {
 		return fault.Wrap(fault.Invalid, opPack, err)
 	}
 	to := path.Join(modulesDir, m.Name)
-	parent, err := resolved(filepath.Dir(dir)) // the module itself may be a link to elsewhere
+	parent, err := resolved(filepath.Dir(dir)) // the module folder itself may be a link
 	if err != nil {
 		return fault.Wrap(fault.Invalid, opPack, err)
 	}
@@ -69,7 +69,7 @@ func (w *walker) module(m *module.Module, project string) error {
 	return w.walk(dir, to)
 }
 
-// has reports whether something below a folder of the bundle travels.
+// has reports whether the bundle has a file below a folder.
 func (w *walker) has(folder string) bool {
 	for name := range w.files {
 		if strings.HasPrefix(name, folder+"/") {
@@ -79,21 +79,21 @@ func (w *walker) has(folder string) bool {
 	return false
 }
 
-// left reports whether a file or folder stays.
+// left reports whether a file or folder is not packed.
 func (w *walker) left(name, at string) bool {
 	return strings.HasPrefix(name, ".") || name == "__pycache__" ||
 		strings.HasSuffix(name, ".pyc") ||
 		slices.Contains(w.skip, at)
 }
 
-// walk adds the files of a folder under a name of the bundle.
+// walk adds the files of a folder under a name in the bundle.
 func (w *walker) walk(dir, name string) error {
 	at, err := resolved(dir)
 	if err != nil {
 		return fault.Wrap(fault.Invalid, opPack, err)
 	}
 	if slices.Contains(w.in, at) {
-		return nil // a link to a folder that it is in
+		return nil // a link to an enclosing folder
 	}
 	w.in = append(w.in, at)
 	defer func() { w.in = w.in[:len(w.in)-1] }()
@@ -103,11 +103,11 @@ func (w *walker) walk(dir, name string) error {
 	}
 	for _, e := range entries {
 		from := filepath.Join(at, e.Name())
-		if e.Type()&os.ModeSymlink != 0 { // to look for links in all that is above takes long
+		if e.Type()&os.ModeSymlink != 0 { // resolving every path would be slow
 			from, err = resolved(from)
 		}
 		if err != nil || w.left(e.Name(), from) {
-			continue // a link that leads nowhere is not read by a compile either
+			continue // a compile does not read broken links either
 		}
 		info, err := os.Stat(from)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// parse reads the address of a callback.
+// parse parses the address of a callback.
 func parse(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -31,8 +31,9 @@ func parse(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// never says why an address is never called, wherever this runs; "": it may be. What answers on
-// link-local addresses is the machine's own surroundings: there clouds hand out credentials.
+// never returns why an address is never called on any machine; "" if it may be called. Link-local
+// addresses reach services of the environment of the machine, such as the metadata service that
+// hands out cloud credentials.
 func never(ip netip.Addr) string {
 	ip = inner(ip)
 	metadata := netip.MustParseAddr("fd00:ec2::254")
@@ -47,9 +48,9 @@ func never(ip netip.Addr) string {
 	return ""
 }
 
-// inner returns the IPv4 address that an IPv6 address leads to: one that is mapped, one behind a
-// NAT64 gateway (RFC 6052, 8215), or that of a 6to4 router (RFC 3056). All others are returned as they
-// are.
+// inner returns the IPv4 address that an IPv6 address stands for: a mapped one, one behind a NAT64
+// gateway (RFC 6052, 8215), or that of a 6to4 router (RFC 3056). It returns other addresses
+// unchanged.
 func inner(ip netip.Addr) netip.Addr {
 	ip = ip.Unmap().WithZone("")
 	if !ip.Is6() {
@@ -67,9 +68,9 @@ func inner(ip netip.Addr) netip.Addr {
 	return ip
 }
 
-// localNAT64 returns the IPv4 address in one of the prefix for local NAT64 gateways, whose own
-// prefixes have 48, 56, 64 or 96 bits. The address does not show which one it is, so an address that
-// is never called is preferred. Byte 8 is not part of an embedded address.
+// localNAT64 returns the IPv4 address in an address with the prefix of local NAT64 gateways.
+// Prefixes of gateways have 48, 56, 64 or 96 bits, and the address does not show the length. So
+// localNAT64 prefers an address that is never called. Byte 8 is not part of an embedded address.
 func localNAT64(b [16]byte) netip.Addr {
 	forms := []netip.Addr{
 		netip.AddrFrom4([4]byte(b[12:])),
@@ -85,8 +86,8 @@ func localNAT64(b [16]byte) netip.Addr {
 	return forms[0]
 }
 
-// guard refuses connections to addresses that are not called. It sees what a name was resolved to,
-// so no name leads past it.
+// guard rejects connections to addresses that are never called. It checks the resolved address, so
+// names cannot bypass it.
 func guard(loopback bool) func(network, address string, _ syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		host, _, err := net.SplitHostPort(address)

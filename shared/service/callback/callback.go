@@ -1,11 +1,11 @@
-// Package callback calls addresses that want to know what happens to instances of services.
-// docs/design/services.md describes it.
+// Package callback calls webhooks for events of service instances. docs/design/services.md
+// describes it.
 //
-//	callback.go  callbacks, what they are called for, and the port that keeps them
-//	address.go   which addresses may be called
+//	callback.go  callbacks, their events, and the port that keeps them
+//	address.go   the addresses that may be called
 //	caller.go    one call
 //	sign.go      the signature of a call
-//	teller.go    the calls for what has happened, again until they succeed
+//	teller.go    delivery of events, with retries
 package callback
 
 import (
@@ -20,88 +20,89 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Callback is an address that is called for what happens to instances.
+// Callback is a webhook for events of instances.
 type Callback struct {
 	ID      string    `json:"id"`
 	URL     string    `json:"url"`
 	Service string    `json:"service,omitempty"` // "" for all
-	Events  []string  `json:"events,omitempty"`  // kinds of events, as Kinds names them; none for all
-	Level   string    `json:"level,omitempty"`   // the least one; "" for all
-	Secret  string    `json:"secret,omitempty"`  // the source of the key of signatures; "": none
+	Events  []string  `json:"events,omitempty"`  // kinds of events, as in Kinds; empty for all
+	Level   string    `json:"level,omitempty"`   // the minimum level; "" for all
+	Secret  string    `json:"secret,omitempty"`  // the source of the signing key; "": calls are not signed
 	Created time.Time `json:"created"`
-	// Health is how the last calls went.
+	// Health is the result of the last calls.
 	Health Health `json:"-"`
 }
 
-// Health is how the last calls of a callback went. The zero value is that they went well.
+// Health is the result of the last calls of a callback. The zero value means that they succeeded.
 type Health struct {
-	Failures int       `json:"failures,omitempty"` // one after the other
-	Since    time.Time `json:"since,omitzero"`     // the first of them
-	Next     time.Time `json:"next,omitzero"`      // before that it is not called
-	Error    string    `json:"error,omitempty"`    // the last of them
-	// Dropped counts events that it was not told, as it failed for too long.
+	Failures int       `json:"failures,omitempty"` // consecutive failures
+	Since    time.Time `json:"since,omitzero"`     // the time of the first of them
+	Next     time.Time `json:"next,omitzero"`      // the time of the next attempt
+	Error    string    `json:"error,omitempty"`    // the error of the last of them
+	// Dropped counts events that were not delivered because the callback failed for too long.
 	Dropped int64 `json:"dropped,omitempty"`
 }
 
-// Pending is an instance with events that not all callbacks were told.
+// Pending is an instance with events that some callbacks have not received.
 type Pending struct {
 	Instance, Service string
-	// From is the last event before those that are to be told, and Last the last of these.
+	// From is the last event before the pending ones, and Last is the last pending event.
 	From, Last int64
-	// Delivered are the last events that callbacks received, by their ids; where there is none it
-	// is From.
+	// Delivered are the last events that callbacks received, by callback id. From applies to a
+	// callback without an entry.
 	Delivered map[string]int64
 }
 
 // Of returns the last event that a callback received.
 func (p *Pending) Of(id string) int64 { return max(p.From, p.Delivered[id]) }
 
-// Done reports whether all callbacks of a list were told all.
+// Done reports whether all callbacks of a list have received all events.
 func (p *Pending) Done(all []string) bool {
 	return !slices.ContainsFunc(all, func(id string) bool { return p.Of(id) < p.Last })
 }
 
-// Bounds of what a store keeps.
+// Bounds of the content of a store.
 const (
-	// MaxCallbacks is how many an environment has.
+	// MaxCallbacks is the number of callbacks of an environment.
 	MaxCallbacks = 20
 	maxURL       = 2048
 	maxEvents    = 50
-	// MaxPending is how many instances are read at once.
+	// MaxPending is the number of instances in a page.
 	MaxPending = 100
 )
 
-// Store keeps callbacks, and what they are to be told. Whoever writes instances (inventory.Store)
-// notes those with new events, in the same transaction, if the environment has callbacks: now, or
-// at least when this process has read the definition or the instance that it goes by.
+// Store keeps callbacks and their pending events. A writer of instances (inventory.Store) marks
+// instances with new events as pending in the same transaction, if the environment has callbacks.
+// It may use the list of callbacks that its process read together with the definition or the
+// instance.
 type Store interface {
-	// Register adds a callback. It is fault.Conflict where there is another one of the id, nothing
-	// where it is the same, and fault.Full where there are MaxCallbacks.
+	// Register adds a callback. If an equal callback exists, it does nothing. It fails with
+	// fault.Conflict if the id is taken by another callback, and with fault.Full if there are
+	// MaxCallbacks.
 	Register(ctx context.Context, env string, c Callback) error
-	// Unregister removes a callback; fault.NotFound where there is none.
+	// Unregister removes a callback; fault.NotFound if there is none.
 	Unregister(ctx context.Context, env, id string) error
-	// Callbacks returns the callbacks of an environment with their health, by their ids.
+	// Callbacks returns the callbacks of an environment with their health, sorted by id.
 	Callbacks(ctx context.Context, env string) ([]Callback, error)
-	// Report keeps how a callback is; nothing where there is none of the id.
+	// Report records the health of a callback. It does nothing if there is no such callback.
 	Report(ctx context.Context, env, id string, h Health) error
-	// Pending returns instances with events to be told, by their ids, behind one; at most
-	// MaxPending.
+	// Pending returns instances with pending events after an id, sorted by id; at most MaxPending.
 	Pending(ctx context.Context, env, after string) ([]Pending, error)
-	// Delivered notes which event of an instance a callback was told last. When it finds that all
-	// of the callbacks that are named were told all, nothing is pending of the instance any more;
-	// of two that end at once neither may find it, so who sees that it is so asks again.
+	// Delivered records the last event of an instance that a callback received. If all callbacks of
+	// the list all have then received all events, the instance is no longer pending. Two concurrent
+	// calls may both miss this, so a caller that detects it calls Delivered again.
 	Delivered(ctx context.Context, env, instance, id string, seq int64, all []string) error
 }
 
-// KindForceDelete is the kind of an event that ended an instance by force, and KindProblem that of
-// one that keeps it from going on.
+// KindForceDelete is the kind of the event that forcibly ended an instance. KindProblem is the kind
+// of an event with problems that stop an instance.
 const (
 	KindForceDelete = "force_delete"
 	KindProblem     = "problem"
 )
 
-// kinds are the names of events that callbacks choose, in the words of the public clients. No event
-// is an ALLOCATION_UPDATE: what a model sets is part of the transfer that it is compiled for.
+// kinds maps the names of events of the public clients to kinds of events. No event is an
+// ALLOCATION_UPDATE: attributes that the model sets are part of the transfer of their compile.
 func kinds() map[string]lifecycle.Trigger {
 	return map[string]lifecycle.Trigger{
 		"CREATE_TRANSITION": "create", "API_SET_STATE_TRANSITION": lifecycle.BySetState,
@@ -113,7 +114,7 @@ func kinds() map[string]lifecycle.Trigger {
 	}
 }
 
-// Word returns the kind of an event in the words of the public clients.
+// Word returns the name of the public clients for a kind of event.
 func Word(kind string) string {
 	for word, k := range kinds() {
 		if string(k) == kind {
@@ -123,7 +124,7 @@ func Word(kind string) string {
 	return strings.ToUpper(kind)
 }
 
-// levels are the levels of events, the least first. What went wrong is an ERROR, all else INFO.
+// levels are the levels of events in ascending order. Failures are ERROR, all other events INFO.
 func levels() []string {
 	return []string{"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}
 }
@@ -148,7 +149,7 @@ func (c *Callback) Wants(service string, e *inventory.Event) bool {
 	})
 }
 
-// Check refuses a callback that cannot be.
+// Check rejects an invalid callback.
 func (c *Callback) Check() error {
 	if len(c.URL) > maxURL {
 		return bad("the address has %d bytes, and may have %d", len(c.URL), maxURL)
@@ -175,8 +176,8 @@ func (c *Callback) Check() error {
 	return nil
 }
 
-// Kinds returns the kinds of events that callbacks can choose: those that events have, and the
-// public clients' words for them.
+// Kinds returns the kinds of events that a callback can select: the kinds themselves, then the
+// names of the public clients.
 func Kinds() []string {
 	var out, long []string
 	for name, kind := range kinds() {
@@ -193,31 +194,31 @@ func bad(format string, args ...any) *fault.Error {
 	return fault.New(fault.Invalid, "register callback", format, args...)
 }
 
-// Same reports whether two callbacks are called for the same at the same address.
+// Same reports whether two callbacks have the same id, address, selection and secret.
 func (c *Callback) Same(o *Callback) bool {
 	return c.ID == o.ID && c.URL == o.URL && c.Service == o.Service && c.Level == o.Level &&
 		c.Secret == o.Secret &&
 		slices.Equal(c.Events, o.Events)
 }
 
-// ErrOther is the error of Register where there is another callback of the id.
+// ErrOther is the error of Register if the id is taken by another callback.
 func ErrOther(id string) error {
 	return fault.New(fault.Conflict, "register callback", "there is another callback %s", id).
 		WithHint("use another id, or leave it out")
 }
 
-// ErrMany is the error of Register where there are as many as may be.
+// ErrMany is the error of Register if the environment has MaxCallbacks.
 func ErrMany() error {
 	return fault.New(fault.Full, "register callback", "the environment has %d callbacks already",
 		MaxCallbacks).WithHint("remove one that is not needed any more")
 }
 
-// ErrNone is the error where there is no callback of an id.
+// ErrNone is the error for an unknown id.
 func ErrNone(id string) error {
 	return fault.New(fault.NotFound, "callback", "there is no callback %s", id)
 }
 
-// Body is what a callback is called with: the event, and whose it is.
+// Body is the body of a call: the event, and its instance.
 type Body struct {
 	Callback    string `json:"callback_id"`
 	Environment string `json:"environment"`

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// callFor is how long a call may take: to connect, to send, and to be answered.
+	// callFor is the maximum duration of a call, from the connection to the response.
 	callFor = 5 * time.Second
-	// maxAnswer is how much of an answer is read. Nothing in it matters.
+	// maxAnswer is the number of bytes of a response that are read. Its content is ignored.
 	maxAnswer = 4 << 10
-	// maxError is how long the text of a failure may be.
+	// maxError is the maximum length of the text of a failure.
 	maxError = 500
 )
 
@@ -31,8 +31,8 @@ type Caller struct {
 	limit  time.Duration
 }
 
-// NewCaller returns a caller. Loopback says whether addresses of this machine may be called; for
-// is how long a call may take, 0: five seconds.
+// NewCaller returns a caller. loopback allows calls to addresses of this machine. limit is the
+// maximum duration of a call; 0: five seconds.
 func NewCaller(loopback bool, limit time.Duration) *Caller {
 	if limit == 0 {
 		limit = callFor
@@ -40,8 +40,8 @@ func NewCaller(loopback bool, limit time.Duration) *Caller {
 	d := &net.Dialer{Control: guard(loopback)}
 	return &Caller{limit: limit, client: &http.Client{
 		Transport: &http.Transport{
-			// Without a proxy: it would be who resolves names, and what is refused here could be
-			// reached through it.
+			// A proxy would resolve names itself, and so bypass the guard against refused
+			// addresses.
 			DialContext: d.DialContext, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute,
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: maxAnswer,
@@ -53,7 +53,7 @@ func NewCaller(loopback bool, limit time.Duration) *Caller {
 	}}
 }
 
-// call sends a body with headers, and returns an error unless it is answered with a status of
+// call sends a body with headers. It returns an error unless the status of the response is a
 // success.
 func (c *Caller) call(
 	ctx context.Context, address, event string, signed http.Header, body []byte,
@@ -67,15 +67,15 @@ func (c *Caller) call(
 	maps.Copy(req.Header, signed)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "southbound")
-	// It is the same each time that the event is told, and has a connection which the other side
-	// has just closed replaced at once.
+	// The key is the same for each attempt. With it, the client also retries immediately if the
+	// server has just closed the connection.
 	req.Header.Set("Idempotency-Key", event)
 	resp, err := c.client.Do(req)
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "call", cut(err))
 	}
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // allows reuse of the connection
 	switch {
 	case resp.StatusCode >= 200 && resp.StatusCode < 300:
 		return nil
@@ -86,7 +86,7 @@ func (c *Caller) call(
 	return fault.New(fault.Unavailable, "call", "it answers %s", resp.Status)
 }
 
-// cut returns what is wrong without the address that was called, as short as it is kept.
+// cut returns an error without the called address, truncated to maxError.
 func cut(err error) error {
 	var refused *fault.Error
 	var slow net.Error

@@ -27,18 +27,18 @@ const (
 	SignatureHeader = "Southbound-Signature" // see Signature
 )
 
-// minKey is how many bytes a key has at least. A shorter one could be guessed from one call.
+// minKey is the minimum length of a key in bytes. A shorter key could be guessed from one call.
 const minKey = 16
 
-// keySources are the secrets that a callback may name as its key. A caller who could name any secret
-// would learn which ones exist, and could guess the value of a weak one from a signature.
+// keySources are the prefixes of secrets that a callback may name as its key. If callers could name
+// any secret, they could probe for secrets, and guess weak ones from signatures.
 func keySources() []string {
 	return []string{
 		"env:CALLBACK_", "ssm:/southbound/callbacks/", "secretsmanager:southbound/callbacks/",
 	}
 }
 
-// checkKey refuses a key that a callback may not name.
+// checkKey rejects a key that a callback may not name.
 func checkKey(source string) error {
 	covers := func(item string) bool { return resource.Covers(item, source) }
 	if source == "" || slices.ContainsFunc(keySources(), covers) {
@@ -48,8 +48,8 @@ func checkKey(source string) error {
 		WithHint("name the secret that holds the key, such as env:CALLBACK_SHOP")
 }
 
-// Signature returns the signature of a call: "v1=" and the HMAC-SHA256, in hexadecimal digits, of the
-// text of TimeHeader, a point, and the body.
+// Signature returns the signature of a call: "v1=" and a hexadecimal HMAC-SHA256. The signed text
+// is the value of TimeHeader, a dot, and the body.
 func Signature(key []byte, at string, body []byte) string {
 	m := hmac.New(sha256.New, key)
 	m.Write([]byte(at + "."))
@@ -57,7 +57,7 @@ func Signature(key []byte, at string, body []byte) string {
 	return "v1=" + hex.EncodeToString(m.Sum(nil))
 }
 
-// sign returns the headers that sign a body at a time; none for a callback without a key.
+// sign returns the headers with the signature of a body; none for a callback without a key.
 func sign(
 	ctx context.Context, secrets Secrets, source string, now time.Time, body []byte,
 ) (http.Header, error) {

@@ -12,28 +12,28 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Clock is the time, and what waits for it.
+// Clock is the source of time.
 type Clock interface {
 	Now() time.Time
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// Config is what a teller is made of.
+// Config holds the parts of a teller.
 type Config struct {
 	Env       string
 	Store     Store
 	Instances inventory.Store
 	Caller    *Caller
 	Clock     Clock
-	// Secrets resolves the keys of callbacks; nil: a callback with a key is not called.
+	// Secrets resolves the keys of callbacks; nil: callbacks with a key are not called.
 	Secrets Secrets
-	// Failed is told of calls that fail, when that begins, and of faults of the store; it may be
-	// nil.
+	// Failed receives the first of several consecutive failures of a callback, and faults of the
+	// store. It may be nil.
 	Failed func(error)
 }
 
-// Teller calls callbacks of an environment for what happens to instances, each event at least once,
-// those of an instance in their order.
+// Teller calls the callbacks of an environment. It delivers each event at least once, and the
+// events of an instance in order.
 type Teller struct{ Config }
 
 // New returns a teller.
@@ -45,20 +45,20 @@ func New(c Config) *Teller {
 }
 
 const (
-	// idle is how long to wait for events, and for callbacks.
+	// idle is the pause between checks for events, and for callbacks.
 	idle = 500 * time.Millisecond
-	// firstPause is how long a callback is left alone after its first failure, and lastPause after
-	// many.
+	// firstPause is the pause after the first failure of a callback. It doubles with each failure
+	// up to lastPause.
 	firstPause = time.Second
 	lastPause  = 5 * time.Minute
-	// tellFor is how old an event may become before it is dropped.
+	// tellFor is the maximum age of an event. Older events are dropped.
 	tellFor = 24 * time.Hour
-	// maxTold is how many events of an instance are read at once.
+	// maxTold is the number of events of an instance that are read in one call.
 	maxTold = 100
 )
 
-// Run calls callbacks until ctx ends. Each has a goroutine of its own, so that one which hangs
-// keeps no other from being called.
+// Run calls callbacks until ctx ends. Each callback has its own goroutine, so that a callback that
+// hangs does not block the others.
 func (t *Teller) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -106,20 +106,20 @@ func (t *Teller) follow(ctx context.Context, id string) {
 			t.Failed(err)
 		}
 		if !worked {
-			_ = t.Clock.Sleep(ctx, idle) // what cuts it short ends the loop
+			_ = t.Clock.Sleep(ctx, idle) // the loop checks ctx
 		}
 	}
 }
 
-// Once calls all callbacks that may be called now, side by side, for what is pending. It returns
-// when nothing is left that can be told now.
+// Once calls all callbacks concurrently for their pending events. It returns when no event is left
+// that can be delivered now.
 func (t *Teller) Once(ctx context.Context) error {
 	_, err := t.Visit(ctx, time.Time{})
 	return err
 }
 
-// Visit is Once, but begins no call after a time, unless that is zero. It reports whether something
-// was left for that.
+// Visit is Once, but starts no call after until, unless until is zero. It reports whether events
+// were left because of that.
 func (t *Teller) Visit(ctx context.Context, until time.Time) (left bool, err error) {
 	all, err := t.Store.Callbacks(ctx, t.Env)
 	if err != nil {
@@ -140,7 +140,7 @@ func (t *Teller) Visit(ctx context.Context, until time.Time) (left bool, err err
 	return slices.Contains(late, true), errors.Join(errs...)
 }
 
-// errLate is the error of a round that had no more time.
+// errLate is the error of a round that ran out of time.
 var errLate = errors.New("no more calls are begun")
 
 func ids(all []Callback) []string {
@@ -151,8 +151,9 @@ func ids(all []Callback) []string {
 	return out
 }
 
-// round calls a callback for all that is pending, until a call fails, and reports whether it told
-// anything. all are the ids of all callbacks. No call is begun after a time, unless that is zero.
+// round calls a callback for its pending events until a call fails, and reports whether it
+// delivered any. all are the ids of all callbacks. It starts no call after until, unless until is
+// zero.
 func (t *Teller) round(
 	ctx context.Context, c *Callback, all []string, until time.Time,
 ) (worked bool, err error) {
@@ -180,14 +181,14 @@ func (t *Teller) round(
 	}
 }
 
-// instance tells a callback what has happened to an instance. It returns false, without an error,
-// when a call has failed.
+// instance delivers the events of an instance to a callback. If a call fails, it returns ok=false
+// without an error.
 func (t *Teller) instance(
 	ctx context.Context, c *Callback, p *Pending, all []string, until time.Time,
 ) (told, ok bool, err error) {
 	at := p.Of(c.ID)
 	if at >= p.Last {
-		if p.Done(all) { // others have ended at once, or went
+		if p.Done(all) { // other callbacks were removed, or finished concurrently
 			err = t.Store.Delivered(ctx, t.Env, p.Instance, c.ID, at, all)
 		}
 		return false, err == nil, err
@@ -201,10 +202,10 @@ func (t *Teller) instance(
 		seq, called := t.events(ctx, c, p, events, until)
 		if seq > at {
 			told = true
-			// First the calls, then the note of them: a crash in between leaves what was told as
-			// pending, and whoever comes next tells it again, with the same Idempotency-Key. In the
-			// other order those events would be told to nobody. So what was told is noted even when
-			// the work ends.
+			// The calls come before the note of their delivery. After a crash in between, the
+			// events stay pending and are delivered again, with the same Idempotency-Key. In the
+			// other order, these events would be lost. The note is therefore written even if ctx
+			// has ended.
 			err = t.Store.Delivered(context.WithoutCancel(ctx), t.Env, p.Instance, c.ID, seq, all)
 			if err != nil {
 				return told, false, err
@@ -213,8 +214,8 @@ func (t *Teller) instance(
 		if errors.Is(called, errLate) {
 			return told, false, errLate
 		}
-		// How the callback is comes after the note: a crash in between loses that a call failed,
-		// which is then made again at once, or that events were dropped, which are not counted.
+		// The health comes after the note. A crash in between loses a failure or a count of dropped
+		// events. A lost failure only means that the call is repeated without a pause.
 		if called != nil || ctx.Err() != nil {
 			return told, false, t.failed(ctx, c, called)
 		}
@@ -231,8 +232,8 @@ func (t *Teller) instance(
 	return told, true, nil
 }
 
-// events calls a callback for events until a call fails, and returns the last one that it was told
-// or did not want, with what is wrong.
+// events calls a callback for events until a call fails. It returns the last event that was
+// delivered or skipped, and the failure.
 func (t *Teller) events(
 	ctx context.Context, c *Callback, p *Pending, events []inventory.Event, until time.Time,
 ) (seq int64, err error) {
@@ -261,8 +262,8 @@ func (t *Teller) events(
 	return seq, nil
 }
 
-// call calls a callback with a body, which is signed if the callback has a key. Each call is signed
-// anew, so that a receiver can refuse old ones, and a key that was replaced counts at once.
+// call sends a body to a callback, with a signature if the callback has a key. Each call has a new
+// signature. So receivers can reject old calls, and a replaced key applies immediately.
 func (t *Teller) call(ctx context.Context, c *Callback, event string, body []byte) error {
 	signed, err := sign(ctx, t.Secrets, c.Secret, t.Clock.Now(), body)
 	if err != nil {
@@ -271,7 +272,7 @@ func (t *Teller) call(ctx context.Context, c *Callback, event string, body []byt
 	return t.Caller.call(ctx, c.URL, event, signed, body)
 }
 
-// failed keeps that a call has failed, unless the work was ended meanwhile.
+// failed records the failure of a call, unless ctx has ended.
 func (t *Teller) failed(ctx context.Context, c *Callback, called error) error {
 	if ctx.Err() != nil {
 		return fault.Wrap(fault.Canceled, "call", context.Cause(ctx))
@@ -282,14 +283,14 @@ func (t *Teller) failed(ctx context.Context, c *Callback, called error) error {
 		h.Since = now
 		t.Failed(fmt.Errorf("callback %s: %w", c.ID, called))
 	}
-	const most = 20 // so that the shift stays in its bounds
+	const most = 20 // keeps the shift within its range
 	pause := min(firstPause<<min(h.Failures, most), lastPause)
 	h.Failures++
 	h.Next, h.Error = now.Add(pause), called.Error()
 	return t.Store.Report(ctx, t.Env, c.ID, *h)
 }
 
-// well keeps that a call went well, if the ones before did not.
+// well records that a call succeeded after failures.
 func (t *Teller) well(ctx context.Context, c *Callback) error {
 	if c.Health.Failures == 0 {
 		return nil

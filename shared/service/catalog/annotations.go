@@ -9,7 +9,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// console is how names of annotations begin that the console reads; they may be more than strings.
+// console is the prefix of annotations for the console. Their values may be more than strings.
 const console = "web_"
 
 // ofEntity returns the annotations of the entity.
@@ -47,8 +47,8 @@ func (e *entity) ofAttribute(of *types.Attribute) map[string]any {
 	return e.annotations(v, *a.At, a.Name, "of "+of.Name, false)
 }
 
-// annotations checks and returns annotations. Those of entities may be any simple values, lists and
-// dicts, and so may those that the console reads; all others are strings.
+// annotations checks and returns annotations. Annotations of entities, and those for the console,
+// may be simple values, lists and dicts. All others must be strings.
 func (c *collector) annotations(
 	d *types.Dict, at diag.Pos, name, whose string, simple bool,
 ) map[string]any {
@@ -82,8 +82,8 @@ func (c *collector) annotations(
 	return out
 }
 
-// constant reports whether a value can be an annotation: it holds no null, and nothing that is not
-// known.
+// constant reports whether a value can be an annotation: it contains neither null nor unknown
+// values.
 func constant(v types.Value) bool {
 	switch v := v.(type) {
 	case bool, int64, float64, string:
@@ -106,14 +106,14 @@ func constant(v types.Value) bool {
 	return false
 }
 
-// decoration is what stands in the place of -- in a relation.
+// decoration holds the annotations that replace the -- of a relation.
 type decoration struct {
 	modifier    string
 	service     bool
 	annotations map[string]any
 }
 
-// decoration reads the annotations of a relation.
+// decoration parses the annotations of a relation.
 func (c *collector) decoration(a *types.Attribute) decoration {
 	out := decoration{annotations: map[string]any{}}
 	for _, v := range c.result.Annotations[a] {

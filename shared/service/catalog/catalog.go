@@ -1,16 +1,16 @@
-// Package catalog makes definitions of services from a model that was compiled: from the bindings
-// that it made, and from the entities that they name. docs/services.md says what each part of an
-// entity becomes, docs/design/services.md how.
+// Package catalog derives definitions of services from a compiled model: from its bindings, and
+// from the entities that they name. docs/services.md lists the parts of a definition, and
+// docs/design/services.md explains their derivation.
 //
 //	catalog.go      bindings
-//	owners.go       what bindings say of each other
-//	machines.go     lifecycles, with the places of what is wrong with them
+//	owners.go       relations between bindings
+//	machines.go     lifecycles, with the places of their problems
 //	entity.go       attributes, with modifiers, defaults and descriptions
 //	relations.go    embedded entities and relations between services
-//	strict.go       what strict modifiers ask of embedded entities
+//	strict.go       rules of strict modifiers for embedded entities
 //	annotations.go  annotations
-//	console.go      annotations that the console reads
-//	condition.go    what the condition of a type says, for those who check without a model
+//	console.go      annotations for the console
+//	condition.go    conditions of types, for checks without a model
 package catalog
 
 import (
@@ -26,11 +26,11 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// CodeService is that of problems with what a model offers.
+// CodeService is the code of problems with the services of a model.
 const CodeService = "service"
 
-// Of returns the services that a model offers, sorted by name and version. What is wrong with them
-// are diag.Problems.
+// Of returns the services that a model offers, sorted by name and version. If they have problems,
+// its error is diag.Problems.
 func Of(r *eval.Result) ([]definition.Service, error) {
 	c := &collector{
 		result: r, entities: map[string]*types.Entity{}, offers: map[*types.Entity][]string{},
@@ -62,22 +62,22 @@ type collector struct {
 	result   *eval.Result
 	entities map[string]*types.Entity
 	bindings []binding
-	offers   map[*types.Entity][]string // the names under which an entity is offered
+	offers   map[*types.Entity][]string // the names of the services that an entity is offered as
 	out      []definition.Service
 	problems diag.Problems
 }
 
-// binding is an offer of an entity: a binding, or a version of one.
+// binding is an offer of an entity: a binding, or one version of a binding.
 type binding struct {
 	name     string
 	version  int
 	standard bool
-	at       *eval.Instance // what says which entity
-	named    *eval.Instance // what says the name and the owner
+	at       *eval.Instance // the instance that names the entity
+	named    *eval.Instance // the instance that holds the name and the owner
 	entity   *types.Entity
 }
 
-// bad adds a problem. Entities of main.cf have their names without a namespace in it.
+// bad adds a problem. It omits the namespace from the names of entities of main.cf.
 func (c *collector) bad(at diag.Pos, attribute, hint, format string, args ...any) {
 	c.problems.Add(diag.Problem{
 		Pos: at, Code: CodeService, Attribute: attribute, Hint: plain(hint),
@@ -87,7 +87,7 @@ func (c *collector) bad(at diag.Pos, attribute, hint, format string, args ...any
 
 func plain(text string) string { return strings.ReplaceAll(text, eval.Main+"::", "") }
 
-// is reports whether an entity is one of the module lsm, or extends it.
+// is reports whether an entity is an entity of the module lsm, or extends it.
 func is(e *types.Entity, name string) bool {
 	full := lsm.Namespace + "::" + name
 	return e.FullName() == full ||
@@ -97,7 +97,7 @@ func is(e *types.Entity, name string) bool {
 		)
 }
 
-// text, number and list return what an instance holds; what is not of the type is empty.
+// text, number, one and list return a value of an instance. A value of another type is empty.
 func text(o *eval.Instance, name string) string {
 	v, _ := o.Value(name)
 	s, _ := v.(string)
@@ -131,7 +131,7 @@ func list(o *eval.Instance, name string) []*eval.Instance {
 	return out
 }
 
-// binding notes what an instance offers, if it is a binding.
+// binding collects the offers of an instance, if it is a binding.
 func (c *collector) binding(o *eval.Instance) {
 	name := text(o, "service_entity_name")
 	switch {
@@ -160,7 +160,7 @@ func (c *collector) binding(o *eval.Instance) {
 	}
 }
 
-// offer finds the entity that a binding names.
+// offer resolves the entity that a binding names.
 func (c *collector) offer(b binding) {
 	name := text(b.at, "service_entity")
 	b.entity = c.entities[name]
@@ -189,7 +189,7 @@ func (c *collector) offer(b binding) {
 	}
 }
 
-// names refuses names that cannot be part of a path, and one name of two bindings.
+// names rejects names that cannot be part of a path, and names that two bindings use.
 func (c *collector) names() {
 	valid := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 	first := map[string]*eval.Instance{}
@@ -216,7 +216,7 @@ func (c *collector) names() {
 	}
 }
 
-// service makes the definition of a binding.
+// service derives the definition of a binding.
 func (c *collector) service(b *binding) {
 	strict, _ := b.at.Value("strict_modifier_enforcement")
 	s := definition.Service{
@@ -241,7 +241,7 @@ func optional(s string) *string {
 	return &s
 }
 
-// identity checks the attribute that names instances.
+// identity checks the identity attribute.
 func (c *collector) identity(b *binding, s *definition.Service) {
 	at := b.at.Place("service_identity")
 	if s.Identity == nil {

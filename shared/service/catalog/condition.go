@@ -10,15 +10,15 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// validation is what a type asks of values, for those who check without the model. What cannot be
-// said so is checked when the model is compiled.
+// validation holds the constraints of a type in a form that can be checked without the model. The
+// compile of the model checks all other constraints.
 type validation struct {
 	base       string
 	kind       string // "" for none
 	parameters map[string]any
 }
 
-// validation reads a type.
+// validation derives the validation of a type.
 func (c *collector) validation(t types.Type) validation {
 	d, ok := t.(*types.Typedef)
 	if !ok {
@@ -31,7 +31,7 @@ func (c *collector) validation(t types.Type) validation {
 	case own.kind == out.kind && own.kind != "enum" && out.parameters["regex"] == nil:
 		all := maps.Clone(out.parameters)
 		maps.Copy(all, own.parameters)
-		// of bounds that are there twice the inner type's count too, in the model
+		// if both types set a bound, the compile of the model also checks that of the inner type
 		out.parameters = all
 	default:
 		own.base = out.base
@@ -40,7 +40,7 @@ func (c *collector) validation(t types.Type) validation {
 	return out
 }
 
-// condition reads a condition; false if it cannot be said without the model.
+// condition parses a condition; false if it can be checked only with the model.
 func (c *collector) condition(
 	d *types.Typedef, x syntax.Expression, base string,
 ) (validation, bool) {
@@ -88,7 +88,7 @@ func value(d *types.Typedef, x syntax.Expression) bool {
 	return r.Name.Text == "self" || r.Name.Text == name
 }
 
-// call reads std::validate_type(...).
+// call parses std::validate_type(...).
 func (c *collector) call(x *syntax.Call) (validation, bool) {
 	if x.Plugin.Text != "std::validate_type" || len(x.Args) < 2 {
 		return validation{}, false
@@ -120,7 +120,7 @@ func (c *collector) call(x *syntax.Call) (validation, bool) {
 	return out, true
 }
 
-// enum reads self in [...], and self == a or self == b.
+// enum parses self in [...], and self == a or self == b.
 func enum(d *types.Typedef, x syntax.Expression) ([]types.Value, bool) {
 	switch x := x.(type) {
 	case *syntax.Group:
@@ -149,8 +149,7 @@ func enum(d *types.Typedef, x syntax.Expression) ([]types.Value, bool) {
 	return nil, false
 }
 
-// enumeration describes a choice between values: names are what clients of the peer read, values
-// keeps their order.
+// enumeration describes a choice between values. Public clients read names; values keeps the order.
 func enumeration(d *types.Typedef, all []types.Value) (validation, bool) {
 	names, values := map[string]any{}, []any{}
 	for _, v := range all {
@@ -166,7 +165,7 @@ func enumeration(d *types.Typedef, all []types.Value) (validation, bool) {
 	}, true
 }
 
-// bounds reads comparisons of numbers that are joined by and.
+// bounds parses comparisons of numbers that are joined by and.
 func bounds(d *types.Typedef, x syntax.Expression, base string) (validation, bool) {
 	kinds := map[string]string{
 		"int": "pydantic.conint", "float": "pydantic.confloat", "number": "pydantic.confloat",
@@ -179,7 +178,8 @@ func bounds(d *types.Typedef, x syntax.Expression, base string) (validation, boo
 	return validation{kind: kind, parameters: out}, true
 }
 
-// compare adds the bounds of an expression; false if it is something else, or names a bound twice.
+// compare adds the bounds of an expression; false if it contains something else, or repeats a
+// bound.
 func compare(d *types.Typedef, x syntax.Expression, into map[string]any) bool {
 	if g, ok := x.(*syntax.Group); ok {
 		return compare(d, g.Value, into)

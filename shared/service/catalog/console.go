@@ -12,12 +12,12 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// Annotations that the console reads, and their members and values. Names that are not here belong to
-// other clients and are not checked.
+// The annotations for the console, and their members and values. Other names belong to other
+// clients and are not checked.
 const (
 	webPresentation = "web_presentation" // shows the attribute in the documentation tab
-	webTitle        = "web_title"        // of its card there
-	webIcon         = "web_icon"         // of its card there
+	webTitle        = "web_title"        // the title of its card there
+	webIcon         = "web_icon"         // the icon of its card there
 	webSuggested    = "web_suggested_values"
 
 	documentation = "documentation"
@@ -31,7 +31,7 @@ const (
 const suggestedHint = `write {"type": "literal", "values": ["a", "b"]} or ` +
 	`{"type": "parameters", "parameter_name": "name"}`
 
-// presented checks how the console presents an attribute.
+// presented checks the annotations of an attribute for the console.
 func (e *entity) presented(a *types.Attribute, of *definition.Attribute) {
 	at, name := a.At, a.Name+annotationsSuffix
 	if own := e.of.Attribute(name); own != nil {
@@ -63,7 +63,7 @@ func (e *entity) documents(at diag.Pos, name string, of *definition.Attribute) {
 	}
 }
 
-// titles checks the annotations about the documentation tab by themselves.
+// titles checks the annotations for the documentation tab.
 func (c *collector) titles(at diag.Pos, name string, all map[string]any) {
 	shown, has := all[webPresentation]
 	if has && shown != documentation {
@@ -89,7 +89,7 @@ func (c *collector) titles(at diag.Pos, name string, all map[string]any) {
 	}
 }
 
-// icon reports whether a text is the name of an icon as the console has it.
+// icon reports whether a text is the name of an icon in the console.
 func icon(text string) bool {
 	ok, _ := regexp.MatchString(`^Fa[A-Z0-9][A-Za-z0-9]*$`, text) // the pattern is valid
 	return ok

@@ -10,12 +10,12 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// entity is an entity that becomes a service or a part of one.
+// entity is an entity that a service or a part of a service is derived from.
 type entity struct {
 	*collector
 	of     *types.Entity
 	strict bool
-	within []*types.Entity // what it is embedded in, the outermost first
+	within []*types.Entity // the entities that embed it, the outermost first
 
 	docs     map[string]string
 	about    string
@@ -27,8 +27,8 @@ const (
 	annotationsSuffix = "__annotations"
 )
 
-// part returns what the entity has, and what it is. back is the relation that it is embedded by,
-// seen from its side; nil for none.
+// part derives the part and the description of the entity. back is the relation from the entity to
+// its parent; nil for none.
 func (e *entity) part(back *types.Attribute) (definition.Part, *string) {
 	e.read()
 	p := definition.Part{
@@ -54,14 +54,14 @@ func (e *entity) part(back *types.Attribute) (definition.Part, *string) {
 	return p, optional(e.about)
 }
 
-// own reports whether an attribute is not for customers: it is one of the modules lsm and std, or
-// its name begins with _.
+// own reports whether an attribute is hidden from customers: it belongs to the modules lsm or std,
+// or its name begins with _.
 func own(a *types.Attribute) bool {
 	module, _, _ := strings.Cut(a.Entity.Namespace, "::")
 	return module == lsm.Namespace || module == "std" || strings.HasPrefix(a.Name, "_")
 }
 
-// read reads docstrings and defaults, those of parents too.
+// read collects docstrings and defaults, including those of parents.
 func (e *entity) read() {
 	e.docs, e.defaults = map[string]string{}, map[string]types.Value{}
 	for _, of := range append(append([]*types.Entity{}, e.of.Ancestors()...), e.of) {
@@ -78,7 +78,7 @@ func (e *entity) read() {
 	}
 }
 
-// decorates refuses what describes an attribute that is not there, or a relation.
+// decorates rejects modifiers and annotations of missing attributes and of relations.
 func (e *entity) decorates(a *types.Attribute, suffix string) {
 	name := strings.TrimSuffix(a.Name, suffix)
 	of := e.of.Attribute(name)
@@ -108,7 +108,7 @@ func (e *entity) decorates(a *types.Attribute, suffix string) {
 	}
 }
 
-// attribute describes an attribute.
+// attribute derives the definition of an attribute.
 func (e *entity) attribute(a *types.Attribute) definition.Attribute {
 	out := definition.Attribute{
 		Name: a.Name, Description: optional(e.docs[a.Name]), Modifier: e.modifier(a),
@@ -138,7 +138,7 @@ func (e *entity) attribute(a *types.Attribute) definition.Attribute {
 	return out
 }
 
-// modifier returns who sets an attribute.
+// modifier returns the modifier of an attribute.
 func (e *entity) modifier(a *types.Attribute) definition.Modifier {
 	m := e.of.Attribute(a.Name + modifierSuffix)
 	if m == nil {

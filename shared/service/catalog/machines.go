@@ -11,11 +11,11 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// machine returns the lifecycle of a binding; nil if it cannot be used.
+// machine returns the lifecycle of a binding; nil if it is invalid.
 func (c *collector) machine(b *eval.Instance) *lifecycle.Machine {
 	o := one(b, "lifecycle")
 	if o == nil {
-		return nil // the model could not have been compiled
+		return nil // such a model does not compile
 	}
 	m, err := lsm.Machine(func(of types.Object, name string) (types.Value, error) {
 		v, ok := found(of).Value(name)
@@ -45,7 +45,7 @@ func (c *collector) machine(b *eval.Instance) *lifecycle.Machine {
 	return m
 }
 
-// place returns that of what a problem is about.
+// place returns the position of the state or the transfer of a problem.
 func place(p lifecycle.Problem, machine *eval.Instance, transfers []*eval.Instance) diag.Pos {
 	if p.Transfer >= 0 && p.Transfer < len(transfers) {
 		return transfers[p.Transfer].Pos()

@@ -7,7 +7,7 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// owners fills in who owns whose instances.
+// owners sets the owners of services.
 func (c *collector) owners() {
 	for i := range c.bindings {
 		b := &c.bindings[i]
@@ -70,7 +70,7 @@ func (c *collector) offered(e *relation) (string, bool) {
 	return "", false
 }
 
-// found returns an instance that an object stands for.
+// found returns the instance behind an object.
 func found(o any) *eval.Instance {
 	i, _ := o.(*eval.Instance)
 	return i

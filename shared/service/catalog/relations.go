@@ -19,8 +19,8 @@ type relation struct {
 
 func join(names []string) string { return strings.Join(names, ", ") }
 
-// relation adds what a relation is to a part. One that leads to neither an embedded entity nor,
-// with lsm::__service__, to a service, is for the model alone.
+// relation adds a relation to a part. A relation that leads neither to an embedded entity nor, with
+// lsm::__service__, to a service is visible to the model only.
 func (e *entity) relation(p *definition.Part, a *types.Attribute) {
 	r := &relation{
 		decoration: e.decoration(a), name: a.Name, at: a.At, target: a.Relation.Target,
@@ -97,10 +97,10 @@ func (e *entity) embedded(a *types.Attribute, r *relation) (*entity, bool) {
 	return &entity{collector: e.collector, of: r.target, strict: e.strict, within: within}, true
 }
 
-// keysAttribute names the attributes that tell members apart.
+// keysAttribute is the attribute that names the keys of members.
 const keysAttribute = "__lsm_key_attributes"
 
-// keys finds by which attributes members of a relation are told apart.
+// keys finds the keys of the members of a relation.
 func (e *entity) keys(a *types.Attribute, out *definition.Embedded) {
 	said, _ := e.defaults[keysAttribute].(*types.List)
 	at := a.At
@@ -135,7 +135,7 @@ func (e *entity) keys(a *types.Attribute, out *definition.Embedded) {
 	e.obey(a, out)
 }
 
-// key checks an attribute that tells members apart.
+// key checks an attribute that is a key of members.
 func (e *entity) key(at diag.Pos, name string, out *definition.Embedded) {
 	a := out.Attribute(name)
 	switch {
@@ -148,8 +148,8 @@ func (e *entity) key(at diag.Pos, name string, out *definition.Embedded) {
 	}
 }
 
-// plain returns the attributes of an index without the relation to the parent; false if it has
-// another relation, or one that customers do not see.
+// plain returns the attributes of an index without the relation to the parent. It returns false if
+// the index has another relation, or an attribute that customers do not see.
 func (e *entity) plain(a *types.Attribute, index []string) ([]string, bool) {
 	var out []string
 	for _, name := range index {
@@ -165,7 +165,7 @@ func (e *entity) plain(a *types.Attribute, index []string) ([]string, bool) {
 	return out, len(out) > 0
 }
 
-// indexed reports whether there is an index over these attributes, and perhaps the parent.
+// indexed reports whether an index consists of the given attributes, with or without the parent.
 func (e *entity) indexed(a *types.Attribute, keys []string) bool {
 	sorted := slices.Sorted(slices.Values(keys))
 	return slices.ContainsFunc(e.of.Indexes, func(index []string) bool {
@@ -174,8 +174,8 @@ func (e *entity) indexed(a *types.Attribute, keys []string) bool {
 	})
 }
 
-// onlyIndex returns the attributes of the only index that can tell members apart; nil if there is
-// none, or more than one.
+// onlyIndex returns the attributes of the only index that can identify members; nil if there is no
+// such index, or more than one.
 func (e *entity) onlyIndex(a *types.Attribute) []string {
 	var out []string
 	n := 0

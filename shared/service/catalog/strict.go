@@ -5,8 +5,9 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// obey holds that nobody can set what is below a relation that the model alone sets. Without strict
-// modifiers those of embedded entities say nothing.
+// obey rejects attributes and relations that customers could set below a read-only relation. It
+// applies to strict modifiers only, because otherwise modifiers of embedded entities have no
+// effect.
 func (e *entity) obey(a *types.Attribute, out *definition.Embedded) {
 	if !e.strict || out.Modifier != definition.ReadOnly {
 		return

@@ -1,9 +1,12 @@
-// Package definition is what is known of a service: what customers can order, and how it is
-// checked. shared/service/catalog makes definitions from models.
+// Package definition holds the definitions of services: their orders and the checks of these.
+// shared/service/catalog derives definitions from models.
 //
 //	definition.go  services, their attributes, parts and relations
 //	schema.go      a JSON Schema for orders
-//	store.go       the port that keeps them
+//	diff.go        differences between definitions
+//	docs.go        an OpenAPI description of services
+//	numbers.go     floats in JSON
+//	store.go       the port that keeps definitions
 package definition
 
 import (
@@ -16,10 +19,10 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Modifier says who sets an attribute, and when.
+// Modifier defines who sets an attribute, and when.
 type Modifier string
 
-// The modifiers: the model alone; the customer, once; the customer, at any time.
+// The modifiers: only the model; the customer, once; the customer, at any time.
 const (
 	ReadOnly  Modifier = "r"
 	Once      Modifier = "rw"
@@ -32,7 +35,7 @@ type Service struct {
 	Environment string  `json:"environment,omitempty"`
 	Description *string `json:"description"`
 	Version     int     `json:"version"`
-	// Default says that new instances have this version unless they ask for another one.
+	// Default marks the version of new instances that request no version.
 	Default bool `json:"default_version"`
 	Part
 	Lifecycle           lifecycle.Machine `json:"lifecycle"`
@@ -45,7 +48,7 @@ type Service struct {
 	RelationToOwner     *string           `json:"relation_to_owner"`
 }
 
-// Part is what a service and an embedded entity have in common.
+// Part holds the fields that services and embedded entities share.
 type Part struct {
 	Entity        string         `json:"type"` // the full name of the entity
 	Attributes    []Attribute    `json:"attributes"`
@@ -69,7 +72,7 @@ type Attribute struct {
 	ValidationParam map[string]any `json:"validation_parameters"`
 }
 
-// Limits are how many members a relation has; no Upper is no limit.
+// Limits are the numbers of members of a relation; a nil Upper means no limit.
 type Limits struct {
 	Lower int  `json:"lower_limit"`
 	Upper *int `json:"upper_limit"`
@@ -78,7 +81,7 @@ type Limits struct {
 // Many reports whether there can be more than one member.
 func (l Limits) Many() bool { return l.Upper == nil || *l.Upper > 1 }
 
-// Embedded is a relation to entities that are ordered together with the one that has it.
+// Embedded is a relation to entities that are ordered together with their parent.
 type Embedded struct {
 	Name        string   `json:"name"`
 	Description *string  `json:"description"`
@@ -98,7 +101,7 @@ type Relation struct {
 	Annotations map[string]any `json:"attribute_annotations"`
 }
 
-// Attribute returns the attribute of a name; nil if there is none.
+// Attribute returns the attribute with a name; nil if there is none.
 func (p *Part) Attribute(name string) *Attribute {
 	for i := range p.Attributes {
 		if p.Attributes[i].Name == name {
@@ -119,8 +122,8 @@ func (a *Attribute) Base() string {
 	return strings.TrimSuffix(strings.TrimSuffix(a.Type, "?"), "[]")
 }
 
-// Digest returns a text that is the same for definitions that are the same, whatever their version
-// and environment.
+// Digest returns a hash of a definition without its version and environment. Equal definitions have
+// equal digests.
 func (s *Service) Digest() (string, error) {
 	c := *s
 	c.Version, c.Environment, c.Default = 0, "", false

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Diff returns what a definition changes of another one, a line each; none: nothing that matters to
-// instances.
+// Diff returns the differences between two definitions, a line each. It ignores differences that do
+// not affect instances, such as descriptions.
 func Diff(was, is *Service) []string {
 	out := diffPart(&was.Part, &is.Part, "")
 	text := func(s *string) string {
@@ -90,7 +90,7 @@ func diffPart(was, is *Part, path string) []string {
 	return out
 }
 
-// compared says what is new, dropped and changed.
+// compared returns the new, dropped and changed entries.
 func compared(a, b map[string]any, order []string) []string {
 	var out []string
 	for _, name := range order {

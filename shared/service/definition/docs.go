@@ -2,9 +2,9 @@ package definition
 
 import "slices"
 
-// Docs returns an OpenAPI description of what can be asked of services: the paths of each, with
-// the attributes that it takes. The services are versions of one environment; only those of new
-// instances are described.
+// Docs returns an OpenAPI description of the requests for services: the paths of each service, and
+// the attributes that it accepts. all are the versions of services of one environment. Docs
+// describes the default versions.
 func Docs(env string, all []Service) map[string]any {
 	paths, tags := map[string]any{}, []any{}
 	for i := range all {
@@ -37,7 +37,8 @@ func Docs(env string, all []Service) map[string]any {
 	}
 }
 
-// changes is the schema of an update: what may be given anew, and none of it has to be.
+// changes returns the schema of an update: the attributes that can be changed, none of them
+// required.
 func (s *Service) changes() map[string]any {
 	out := s.Schema()
 	properties, _ := out["properties"].(map[string]any)
@@ -67,7 +68,7 @@ func attributesBody(attributes map[string]any) map[string]any {
 	}
 }
 
-// operation describes a request about a service.
+// operation describes a request for a service.
 func (s *Service) operation(summary string, body map[string]any) map[string]any {
 	out := map[string]any{
 		"tags": []any{s.Name}, "summary": summary,
@@ -84,7 +85,7 @@ func (s *Service) operation(summary string, body map[string]any) map[string]any 
 	return out
 }
 
-// change describes a request for which a version is needed.
+// change describes a request that requires a version.
 func (s *Service) change(summary string, body map[string]any) map[string]any {
 	out := s.operation(summary, body)
 	parameters, _ := out["parameters"].([]any)

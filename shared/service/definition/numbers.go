@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// maxWhole bounds floats that JSON is written without an exponent.
+// maxWhole is the bound below which JSON encoders write floats without an exponent.
 const maxWhole = 1e21
 
-// Number returns a float as JSON in which it stays one: what is written as 2 is a whole number.
+// Number returns a float in a JSON form that stays a float: 2 would be read as a whole number.
 func Number(f float64) any {
 	if f != math.Trunc(f) || math.Abs(f) >= maxWhole {
 		return f
@@ -17,7 +17,7 @@ func Number(f float64) any {
 	return json.Number(strconv.FormatFloat(f, 'f', 1, 64))
 }
 
-// Written returns a value with floats that JSON keeps as floats.
+// Written returns a value whose floats stay floats in JSON.
 func Written(v any) any {
 	switch v := v.(type) {
 	case float64:

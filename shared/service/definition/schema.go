@@ -2,8 +2,8 @@ package definition
 
 import "strings"
 
-// Schema returns a JSON Schema for the attributes with which an instance is ordered: what only the
-// model sets is not among them.
+// Schema returns a JSON Schema for the attributes of an order. It omits attributes that only the
+// model sets.
 func (s *Service) Schema() map[string]any {
 	out := s.Part.schema(false)
 	out["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -18,8 +18,8 @@ func describe(of map[string]any, text *string) {
 	}
 }
 
-// schema describes the members of a part. With all, what only the model sets is among them: that of
-// members that the model sets too.
+// schema describes the members of a part. With all, it includes attributes that only the model
+// sets. This is for members that the model itself sets.
 func (p *Part) schema(all bool) map[string]any {
 	properties, required := map[string]any{}, []any{}
 	for i := range p.Attributes {
@@ -104,7 +104,7 @@ func (a *Attribute) schema() map[string]any {
 	return out
 }
 
-// validation adds what a value has to be besides its type.
+// validation adds the constraints of a value besides its type.
 func (a *Attribute) validation(out map[string]any) {
 	if a.ValidationType == nil {
 		return
@@ -136,8 +136,8 @@ func (a *Attribute) validation(out map[string]any) {
 	}
 }
 
-// pattern returns a regular expression that is found anywhere and means one that holds from the
-// beginning.
+// pattern converts a regular expression that matches from the beginning into one that matches
+// anywhere.
 func pattern(regex string) string {
 	if strings.HasPrefix(regex, "^") && !strings.Contains(regex, "|") {
 		return regex

@@ -10,50 +10,53 @@ import (
 	"southbound/shared/fault"
 )
 
-// Bounds of what a store keeps.
+// Bounds of the content of a store.
 const (
 	MaxServices   = 1000      // versions of services of an environment
-	MaxDefinition = 256 << 10 // bytes of JSON of one
+	MaxDefinition = 256 << 10 // bytes of JSON of one definition
 	MaxName       = 256       // bytes of the name of a service
-	MaxEarlier    = 20        // bundles that are kept beside the one that was put last
+	MaxEarlier    = 20        // bundles that are kept besides the latest one
 )
 
-// Kept is a definition, with the model that instances of it are compiled with.
+// Kept is a definition, with the model that compiles its instances.
 type Kept struct {
 	Service Service
 	Digest  string // Service.Digest
 	Bundle  string // the digest of the model bundle
 }
 
-// Store keeps the definitions of environments. A definition is kept under its digest too, for the
-// instances that were made for it: also when the service has got another one. Errors are
-// fault.NotFound for what is not there, and those that Put names.
+// Store keeps the definitions of environments. It also keeps each definition by its digest for the
+// instances that were made for it, even after the service has another definition. A method fails
+// with fault.NotFound for a missing definition, or with an error that Put lists.
 type Store interface {
-	// Put makes services those of the environment, from the model bundle with a digest. What has
-	// the digest of a definition that is kept is that definition, which belongs to the new bundle
-	// from then on. It fails with fault.Refused where a version is left out that instances which
-	// are not deleted have, with fault.Invalid for what CheckPut refuses, and changes nothing then.
+	// Put replaces the services of an environment by those of the model bundle with a digest. A
+	// service with the digest of a kept definition is that definition, which from then on belongs
+	// to the new bundle. Put fails with fault.Refused if it would drop a version of instances that
+	// are not deleted. It fails with fault.Invalid if CheckPut rejects the services. If it fails,
+	// it changes nothing.
 	Put(ctx context.Context, env, bundle string, services []Service) error
 	// All returns every version of every service, by name and version.
 	All(ctx context.Context, env string) ([]Service, error)
-	// One returns a version of a service; below 0 the one that new instances have.
+	// One returns a version of a service; a negative version means the default version.
 	One(ctx context.Context, env, name string, version int) (Service, error)
-	// Of returns the definition that an instance was made for, by its digest; with "" the one that
-	// the version has now. The service has the name and version that are asked for.
+	// Of returns the definition with a digest, for the instances that were made for it. If digest
+	// is "", Of returns the current definition of the version. The returned service has the given
+	// name and version.
 	Of(ctx context.Context, env, name string, version int, digest string) (Kept, error)
-	// Bundle returns the digest of the bundle that was put last.
+	// Bundle returns the digest of the latest bundle.
 	Bundle(ctx context.Context, env string) (string, error)
-	// Models returns the digests of the bundles that are kept for an environment whatever has their
-	// definitions: the one that was put last, and up to MaxEarlier others, the newest first.
+	// Models returns the digests of the bundles that are kept for an environment, newest first.
+	// They are the latest bundle and up to MaxEarlier others, whether or not definitions belong to
+	// them.
 	Models(ctx context.Context, env string) ([]string, error)
 	// Bundles returns the digests of all bundles that definitions of any environment belong to, or
-	// that Models returns for it, sorted.
+	// that Models returns for any environment, sorted.
 	Bundles(ctx context.Context) ([]string, error)
 }
 
 const opPut = "store definitions"
 
-// Newest returns the bundles that are kept after one was put, when others were kept before.
+// Newest returns the bundles to keep after a Put, given the bundles before it.
 func Newest(bundle string, before []string) []string {
 	out := []string{bundle}
 	for _, one := range before {
@@ -64,7 +67,7 @@ func Newest(bundle string, before []string) []string {
 	return out
 }
 
-// CheckPut refuses what no store keeps. Stores call it first.
+// CheckPut rejects definitions that no store keeps. Stores call it first.
 func CheckPut(bundle string, services []Service) error {
 	if bundle == "" {
 		return fault.New(fault.Invalid, opPut, "the model bundle has no digest")
@@ -97,8 +100,8 @@ func CheckPut(bundle string, services []Service) error {
 	return nil
 }
 
-// Text returns the digest of a definition and what is stored of it: everything but its version and
-// environment, which others may share it with.
+// Text returns the digest of a definition and its stored form. The form omits the version and the
+// environment, so that several versions and environments can share it.
 func (s *Service) Text() (digest string, body []byte, err error) {
 	if digest, err = s.Digest(); err != nil {
 		return "", nil, err
@@ -116,7 +119,7 @@ func (s *Service) Text() (digest string, body []byte, err error) {
 	return digest, body, nil
 }
 
-// Parse returns what Text has written, with numbers as they were.
+// Parse decodes the stored form of Text. Numbers keep their text.
 func Parse(body []byte) (Service, error) {
 	var s Service
 	d := json.NewDecoder(strings.NewReader(string(body)))
@@ -137,7 +140,7 @@ func Sort(services []Service) {
 	})
 }
 
-// ErrLive is the error of Put where a version is left out that instances have.
+// ErrLive is the error of Put if it would drop a version of existing instances.
 func ErrLive(name string, version, instances int) error {
 	noun := "instances have"
 	if instances == 1 {
@@ -148,8 +151,8 @@ func ErrLive(name string, version, instances int) error {
 		WithHint("delete the instances first, or keep the binding in the model")
 }
 
-// ErrNone is the error where a service, or a version of it, is not there. version is below 0 where
-// none was asked for.
+// ErrNone is the error for a missing service or version. A negative version means that no version
+// was requested.
 func ErrNone(name string, version int) error {
 	const op = "read definition"
 	if version < 0 {
@@ -160,7 +163,7 @@ func ErrNone(name string, version int) error {
 		WithHint("`southbound service list` shows those that were exported")
 }
 
-// ErrNoBundle is the error of Bundle where nothing was put.
+// ErrNoBundle is the error of Bundle before the first Put.
 func ErrNoBundle() error {
 	return fault.New(fault.NotFound, "read definitions", "no services were exported").
 		WithHint("export a model: southbound service export PATH")

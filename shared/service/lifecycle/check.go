@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Problem is something wrong with a machine.
+// Problem is a defect of a machine.
 type Problem struct {
-	State    string // the state that it is about; "" for none
-	Transfer int    // the number of the transfer that it is about; -1 for none
+	State    string // the state with the problem; "" for none
+	Transfer int    // the number of the transfer with the problem; -1 for none
 	Message  string
 	Hint     string
 }
 
-// checker collects what is wrong with a machine.
+// checker collects problems of a machine.
 type checker struct {
 	*Machine
 	out    []Problem
-	astray bool // something leads to what is not a state, or begins there
+	astray bool // a transfer or an initial state names an unknown state
 }
 
 func (c *checker) state(name, hint, format string, args ...any) {
@@ -30,11 +30,11 @@ func (c *checker) transfer(i int, hint, format string, args ...any) {
 	c.out = append(c.out, Problem{"", i, message, hint})
 }
 
-// said names a transfer for people.
+// said returns the name of a transfer for people.
 func (t *Transfer) said() string { return "the transfer from " + t.Source + " to " + t.Target }
 
-// Check returns what is wrong with a machine, in the order of its states and transfers; nothing if
-// it can be used.
+// Check returns the problems of a machine, in the order of its states and transfers; none if the
+// machine can be used.
 func (m *Machine) Check() []Problem {
 	c := &checker{Machine: m}
 	c.names()
@@ -45,7 +45,7 @@ func (m *Machine) Check() []Problem {
 		c.choices(&m.States[i])
 	}
 	if c.astray {
-		return c.out // what follows asks where transfers lead
+		return c.out // the other checks follow transfers
 	}
 	c.reachable()
 	c.wayOut()
@@ -54,7 +54,8 @@ func (m *Machine) Check() []Problem {
 	return c.out
 }
 
-// names checks that states have names, and that initial states are states.
+// names checks that states have unique names, valid labels and valid sets, and that initial states
+// exist.
 func (c *checker) names() {
 	seen := map[string]bool{}
 	for i := range c.States {
@@ -91,7 +92,7 @@ func (c *checker) names() {
 	}
 }
 
-// one checks a transfer by itself.
+// one checks a single transfer.
 func (c *checker) one(i int) {
 	t := &c.Transfers[i]
 	ends := map[string]string{"source": t.Source, "target": t.Target}
@@ -141,8 +142,8 @@ func (c *checker) one(i int) {
 	c.same(i, "error", t.Error, t.ErrorSameDesiredState)
 }
 
-// same refuses a claim that resources stay as they are between states that deploy and remove other
-// ones.
+// same rejects a transfer with the same desired state between states that export or purge
+// differently.
 func (c *checker) same(i int, end, name string, said bool) {
 	from, ok := c.State(c.Transfers[i].Source)
 	to, also := c.State(name)
@@ -157,7 +158,7 @@ func (c *checker) same(i int, end, name string, said bool) {
 	}
 }
 
-// trigger is what can begin a transfer, of which a state has one at most.
+// trigger is a way to begin a transfer. A state has at most one transfer for each trigger.
 type trigger struct {
 	name string
 	is   func(*Transfer) bool
@@ -172,7 +173,7 @@ func triggers() []trigger {
 	}
 }
 
-// choices refuses two transfers out of a state between which nothing decides.
+// choices rejects two transfers out of a state that the same trigger begins.
 func (c *checker) choices(s *State) {
 	for _, g := range triggers() {
 		first := -1
@@ -208,7 +209,7 @@ func (c *checker) choices(s *State) {
 	}
 }
 
-// ends calls f with where a transfer leads.
+// ends calls f with each end of a transfer.
 func (t *Transfer) ends(f func(name string, same bool)) {
 	f(t.Target, t.TargetSameDesiredState)
 	if t.Error != "" {
@@ -216,7 +217,7 @@ func (t *Transfer) ends(f func(name string, same bool)) {
 	}
 }
 
-// after returns states, and all that an instance can come to from these.
+// after returns states, and all states that can be reached from them.
 func (m *Machine) after(states ...string) map[string]bool {
 	seen := map[string]bool{}
 	for open := states; len(open) > 0; {
@@ -235,7 +236,7 @@ func (m *Machine) after(states ...string) map[string]bool {
 	return seen
 }
 
-// reachable refuses states that no instance comes to.
+// reachable rejects states that no instance can reach.
 func (c *checker) reachable() {
 	seen := c.after(append([]string{c.Initial}, c.Alternatives...)...)
 	for _, s := range c.States {
@@ -246,7 +247,7 @@ func (c *checker) reachable() {
 	}
 }
 
-// wayOut refuses states from which an instance can never be deleted.
+// wayOut rejects states from which no deleted state can be reached.
 func (c *checker) wayOut() {
 	out := map[string]bool{}
 	for _, s := range c.States {
@@ -275,14 +276,14 @@ func (c *checker) wayOut() {
 	}
 }
 
-// situation is a state of an instance, and whether something may be deployed of it.
+// situation is a state of an instance, and whether some of its resources may be deployed.
 type situation struct {
 	state    string
 	deployed bool
 }
 
-// purged refuses ways on which an instance is deleted while something may be deployed of it: that
-// would stay where it is, and belong to no instance.
+// purged rejects transfers that delete an instance while its resources may be deployed. Such
+// resources would stay without belonging to an instance.
 func (c *checker) purged() {
 	var open []situation
 	for _, name := range append([]string{c.Initial}, c.Alternatives...) {
@@ -311,8 +312,8 @@ func (c *checker) purged() {
 	}
 }
 
-// leads returns where a transfer leads. Deployed resources are gone once a purging state has seen to
-// that, or when a person decides to go on from it.
+// leads returns the situations after a transfer. Resources are gone after a purging state has
+// removed them, or when a person leaves the purging state.
 func (c *checker) leads(t *Transfer, deployed bool) []situation {
 	s, _ := c.State(t.Source)
 	deployed = deployed || s.ExportResources && !s.PurgeResources
@@ -333,8 +334,8 @@ func (c *checker) leavesDeployed(i int, deleted string) {
 	}
 }
 
-// loops refuses circles in which an instance goes round by itself for ever: of automatic transfers,
-// and of those that follow the same result of the same resources.
+// loops rejects cycles that an instance would run through forever: cycles of automatic transfers,
+// and cycles of transfers for one result of the same resources.
 func (c *checker) loops() {
 	c.circle("automatic transfers", func(t *Transfer, yield func(string)) {
 		if t.Auto {
@@ -366,7 +367,7 @@ func (c *checker) loops() {
 	}
 }
 
-// circle refuses circles of the edges that next yields.
+// circle rejects cycles of the edges that next yields.
 func (c *checker) circle(what string, next func(*Transfer, func(string))) {
 	const open, done = 1, 2
 	at := map[string]int{}

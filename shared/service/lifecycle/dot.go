@@ -34,7 +34,7 @@ func (m *Machine) Dot() string {
 	return b.String()
 }
 
-// label says what begins a transfer.
+// label returns the triggers of a transfer.
 func (t *Transfer) label() string {
 	var out []string
 	for _, g := range triggers() {

@@ -6,7 +6,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// take does a transfer: to its target, or to its state error.
+// take performs a transfer: to its target, or to its error state.
 func (s *stepper) take(t *Transfer, failed bool) (Result, error) {
 	name, operation, same := t.Target, t.TargetOperation, t.TargetSameDesiredState
 	if failed {
@@ -17,12 +17,12 @@ func (s *stepper) take(t *Transfer, failed bool) (Result, error) {
 		if t.Validate || s.trigger == BySetState || s.trigger == ByUpdate {
 			s.in.Version++
 		}
-		return s.same() // nothing changes but, perhaps, the candidate set
+		return s.same() // only the candidate set may have changed
 	}
 	return s.enter(name, operation, same, failed)
 }
 
-// enter sets a state.
+// enter moves the instance to a state.
 func (s *stepper) enter(name string, o Operation, same, failed bool) (Result, error) {
 	to, ok := s.m.State(name)
 	if !ok {
@@ -51,12 +51,12 @@ func (s *stepper) enter(name string, o Operation, same, failed bool) (Result, er
 	return Result{s.in, append(effects, Continue{}), taken}, nil
 }
 
-// export returns what deploys the resources of a state.
+// export returns the effect that deploys the resources of a state.
 func export(desired int64, s *State) Export {
 	return Export{Desired: desired, Present: s.ExportResources, Purge: s.PurgeResources}
 }
 
-// operate does an operation with the sets.
+// operate applies an operation to the sets.
 func (s *stepper) operate(o Operation) error {
 	i := &s.in
 	switch o {
@@ -90,8 +90,8 @@ func (s *stepper) force(e Force) (Result, error) {
 	return s.enter(e.Target, e.Operation, false, false)
 }
 
-// redeploy exports the resources of the state again. An instance that is being removed keeps what it
-// was made with.
+// redeploy exports the resources of the state again. It rejects instances that are being removed:
+// they keep the definition and the model that they were made with.
 func (s *stepper) redeploy(e Redeploy) (Result, error) {
 	if s.from.PurgeResources {
 		return Result{}, fault.New(fault.Conflict, "",
@@ -116,7 +116,7 @@ func (m *Machine) stateNames() []string {
 	return out
 }
 
-// choices says what can be asked for in the state of the instance.
+// choices returns a hint with the requests that the state of the instance allows.
 func (s *stepper) choices() string {
 	var out []string
 	for i := range s.m.Transfers {

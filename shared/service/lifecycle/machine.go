@@ -1,12 +1,12 @@
-// Package lifecycle is what an instance of a service goes through, as a pure function: Step takes a
-// machine, an instance and an event, and returns the instance after it and what is to be done.
+// Package lifecycle is the lifecycle of a service instance, as a pure function. Step takes a
+// machine, an instance and an event, and returns the next instance and the effects to carry out.
 // docs/design/services.md describes it.
 //
 //	machine.go  states and transfers, read from and written as JSON
-//	check.go    what is wrong with a machine
+//	check.go    problems of a machine
 //	step.go     events
-//	enter.go    what entering a state means
-//	dot.go      a machine as a drawing
+//	enter.go    entry into a state
+//	dot.go      a machine as a graph
 package lifecycle
 
 import (
@@ -14,10 +14,10 @@ import (
 	"slices"
 )
 
-// Set names one of the sets of attributes of an instance; "" is none of them.
+// Set is the name of one of the sets of attributes of an instance; "" means no set.
 type Set string
 
-// The sets: what was asked for and is not yet accepted, what holds, and what held before.
+// The sets: attributes that were requested but not yet accepted, current ones, and former ones.
 const (
 	NoSet     Set = ""
 	Candidate Set = "candidate"
@@ -25,11 +25,11 @@ const (
 	Rollback  Set = "rollback"
 )
 
-// Operation is what a transfer does with the sets.
+// Operation is the change of the sets by a transfer.
 type Operation string
 
-// The operations. Promote makes the candidate set the active one, and that the one to roll back to;
-// RollBack is the reverse; the others drop a set.
+// The operations. Promote turns the candidate set into the active set, and the active set into the
+// rollback set. RollBack reverts a Promote. The others drop a set.
 const (
 	NoOperation    Operation = ""
 	Promote        Operation = "promote"
@@ -54,14 +54,14 @@ type State struct {
 	Annotations               map[string]any `json:"annotations"`
 }
 
-// Transfer is a way from one state to another.
+// Transfer is an edge from one state to another.
 //
-// Large: it is a declaration, with the names that models and clients have for what it says; most
-// transfers set a few of these.
+// Large: it is a declaration, with the field names that models and clients use; most transfers set
+// a few of them.
 type Transfer struct {
 	Source                 string         `json:"source"`
 	Target                 string         `json:"target"`
-	Error                  string         `json:"error"` // where it leads else; "" for nowhere
+	Error                  string         `json:"error"` // the target after a failure; "" for none
 	Auto                   bool           `json:"auto"`
 	Validate               bool           `json:"validate"`
 	OnUpdate               bool           `json:"on_update"`
@@ -77,7 +77,7 @@ type Transfer struct {
 	Annotations            map[string]any `json:"annotations"`
 }
 
-// Machine is a lifecycle. Check says whether it can be used.
+// Machine is a lifecycle. Check reports whether it can be used.
 type Machine struct {
 	Name         string     `json:"name"`
 	Initial      string     `json:"initial_state"`
@@ -86,7 +86,7 @@ type Machine struct {
 	Transfers    []Transfer `json:"transfers"`
 }
 
-// State returns the state of a name; false if there is none.
+// State returns the state with a name; false if there is none.
 func (m *Machine) State(name string) (*State, bool) {
 	i := slices.IndexFunc(m.States, func(s State) bool { return s.Name == name })
 	if i < 0 {
@@ -95,8 +95,8 @@ func (m *Machine) State(name string) (*State, bool) {
 	return &m.States[i], true
 }
 
-// Deploys reports whether the resources of an instance in this state are deployed or removed, or
-// the instance can come to a state in which they are.
+// Deploys reports whether the resources of an instance are deployed or removed in a state, or in a
+// state that can be reached from it.
 func (m *Machine) Deploys(state string) bool {
 	after := m.after(state)
 	return slices.ContainsFunc(m.States, func(s State) bool {
@@ -104,7 +104,8 @@ func (m *Machine) Deploys(state string) bool {
 	})
 }
 
-// from returns the first transfer out of a state that does what is asked; false if there is none.
+// from returns the first transfer out of a state that the function is accepts; false if there is
+// none.
 func (m *Machine) from(state string, is func(*Transfer) bool) (*Transfer, bool) {
 	for i := range m.Transfers {
 		if t := &m.Transfers[i]; t.Source == state && is(t) {
@@ -114,13 +115,13 @@ func (m *Machine) from(state string, is func(*Transfer) bool) (*Transfer, bool) 
 	return nil, false
 }
 
-// MarshalJSON writes no set as null.
+// MarshalJSON writes NoSet as null.
 func (s Set) MarshalJSON() ([]byte, error) { return orNull(string(s)) }
 
-// MarshalJSON writes no operation as null.
+// MarshalJSON writes NoOperation as null.
 func (o Operation) MarshalJSON() ([]byte, error) { return orNull(string(o)) }
 
-// MarshalJSON writes what a transfer does not have as null.
+// MarshalJSON writes empty fields of a transfer as null.
 func (t Transfer) MarshalJSON() ([]byte, error) {
 	type plain Transfer
 	null := func(s string) *string {

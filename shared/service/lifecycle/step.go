@@ -8,37 +8,37 @@ import (
 	"southbound/shared/fault"
 )
 
-// Outcome is what became of the resources of an instance.
+// Outcome is the result of deploying the resources of an instance.
 type Outcome string
 
-// The outcomes. Pending: it is not known yet.
+// The outcomes. Pending means that the outcome is not known yet.
 const (
 	Pending  Outcome = ""
 	Deployed Outcome = "deployed"
 	Failed   Outcome = "failed"
 )
 
-// Instance is what the lifecycle knows of an instance. The sets are never changed, only replaced;
-// nil is a set that there is none of.
+// Instance is the part of an instance that the lifecycle uses. Sets are never modified, only
+// replaced; nil means that the set does not exist.
 type Instance struct {
 	State   string `json:"state"`
 	Version int64  `json:"version"`
-	// Desired counts the changes of what is to be deployed.
+	// Desired counts the changes of the desired resources.
 	Desired   int64           `json:"desired_state_version"`
 	Candidate map[string]any  `json:"candidate_attributes"`
 	Active    map[string]any  `json:"active_attributes"`
 	Rollback  map[string]any  `json:"rollback_attributes"`
 	Config    map[string]bool `json:"config"`
 	Deleted   bool            `json:"deleted"`
-	// Outcome is that of the resources at Desired.
+	// Outcome is the outcome of the resources at Desired.
 	Outcome Outcome `json:"outcome,omitempty"`
-	// Validating is where the transfer leads that waits for its compile; "" if none does. Trigger
-	// says what began it.
+	// Validating is the target of the transfer that waits for its compile; "" if none does. Trigger
+	// is the trigger of that transfer.
 	Validating string  `json:"validating,omitempty"`
 	Trigger    Trigger `json:"trigger,omitempty"`
 }
 
-// Trigger is what begins a transfer.
+// Trigger is a way to begin a transfer.
 type Trigger string
 
 // The triggers.
@@ -51,29 +51,30 @@ const (
 	ByForce     Trigger = "force"
 )
 
-// Event is something that happens to an instance: one of Create, Auto, SetState, Update, Delete,
-// Configure, Force, Redeploy, Validated and Resources.
+// Event is an event of the lifecycle: one of Create, Auto, SetState, Update, Delete, Configure,
+// Force, Redeploy, Validated and Resources.
 type Event interface{ event() }
 
 type (
-	// Create makes the instance. State is one of the alternative initial states, or "".
+	// Create creates the instance. State is one of the alternative initial states, or "".
 	Create struct {
 		Attributes map[string]any
 		State      string
 	}
-	// Auto begins what begins by itself: after a transfer, and after a start of the program.
+	// Auto begins an automatic transfer. It is sent after a transfer, and after a start of the
+	// program.
 	Auto struct{}
-	// SetState asks for another state.
+	// SetState requests another state.
 	SetState struct {
 		Target  string
-		Version int64 // that the caller has seen
+		Version int64 // that the caller has read
 	}
-	// Update asks for other attributes: all that there shall be.
+	// Update requests other attributes. Attributes is the complete set.
 	Update struct {
 		Attributes map[string]any
 		Version    int64
 	}
-	// Delete asks for the end of the instance.
+	// Delete requests the end of the instance.
 	Delete struct{ Version int64 }
 	// Configure turns an automatic transfer on or off.
 	Configure struct {
@@ -87,18 +88,18 @@ type (
 		Operation Operation
 		Version   int64
 	}
-	// Redeploy deploys the resources of an instance again in the state that it is in, since its
-	// definition or its model is another one. Exported: some of them are in the model.
+	// Redeploy deploys the resources of an instance again in its current state, because its
+	// definition or its model has changed. Exported means that some of them are in the model.
 	Redeploy struct {
 		Version  int64
 		Exported bool
 	}
-	// Validated is the result of the compile that Validate asked for.
+	// Validated is the result of the compile that Validate requested.
 	Validated struct {
 		Version int64
 		Failed  bool
 	}
-	// Resources is what became of the resources that Export asked for.
+	// Resources is the outcome of the resources that Export requested.
 	Resources struct {
 		Desired int64
 		Outcome Outcome
@@ -116,25 +117,25 @@ func (Redeploy) event()  {}
 func (Validated) event() {}
 func (Resources) event() {}
 
-// Effect is something that is to be done after a step: Validate, Export, Continue or Gone.
+// Effect is an action to carry out after a step: Validate, Export, Continue or Gone.
 type Effect interface{ effect() }
 
 type (
-	// Validate asks for a compile in which the instance has the attributes of a set; with NoSet it
-	// is left out. The answer is Validated with the same version.
+	// Validate requests a compile in which the instance has the attributes of a set. With NoSet,
+	// the compile omits the instance. The answer is Validated with the same version.
 	Validate struct {
 		Set     Set
 		Version int64
 	}
-	// Export asks for a compile and a deploy of what the instance needs now: with Purge its
-	// resources are removed, and without Present they leave the model.
+	// Export requests a compile and a deploy of the resources that the instance needs now. With
+	// Purge its resources are removed. Without Present they leave the model.
 	Export struct {
 		Desired        int64
 		Present, Purge bool
 	}
-	// Continue asks for Auto.
+	// Continue requests Auto.
 	Continue struct{}
-	// Gone says that the instance has come to its end.
+	// Gone means that the instance has ended.
 	Gone struct{}
 )
 
@@ -143,25 +144,25 @@ func (Export) effect()   {}
 func (Continue) effect() {}
 func (Gone) effect()     {}
 
-// Taken is a transfer that was done.
+// Taken is a completed transfer.
 type Taken struct {
 	From, To  string
 	Trigger   Trigger
-	Error     bool // it led to the state error
+	Error     bool // it led to the error state
 	Operation Operation
 }
 
-// Result is what a step came to.
+// Result is the result of a step.
 type Result struct {
 	Instance Instance
 	Effects  []Effect
-	Taken    *Taken // nil if the state is what it was
+	Taken    *Taken // nil if no transfer was completed
 }
 
-// Step returns what an event makes of an instance. It changes neither. An error says why the event
-// is refused, and nothing happens: fault.Conflict for a version or a state that has moved on,
-// fault.Invalid for what the machine does not have. What comes late or twice is not an error: the
-// instance is as before then, without effects.
+// Step returns the instance after an event. It modifies neither m nor i. If the event is rejected,
+// Step returns the reason and the instance stays as it is. The reason is fault.Conflict for a
+// version or a state that has moved on, and fault.Invalid for names that the machine lacks. Late or
+// repeated events are no error: Step returns the instance unchanged, without effects.
 func Step(m *Machine, i Instance, e Event) (Result, error) {
 	s := &stepper{m: m, in: i, trigger: ByItself}
 	if c, ok := e.(Create); ok {
@@ -192,7 +193,7 @@ type stepper struct {
 	trigger Trigger
 }
 
-// same is the result of an event that changes nothing.
+// same returns the instance without a transfer.
 func (s *stepper) same(effects ...Effect) (Result, error) {
 	return Result{Instance: s.in, Effects: effects}, nil
 }
@@ -225,7 +226,7 @@ func (s *stepper) create(e Create) (Result, error) {
 	return s.same(append(effects, Continue{})...)
 }
 
-// asked does what somebody outside asks for, who has seen a version.
+// asked handles a request of a caller who has read a version.
 func (s *stepper) asked(e Event) (Result, error) {
 	var version int64
 	switch e := e.(type) {
@@ -282,7 +283,7 @@ func (s *stepper) configure(e Configure) (Result, error) {
 	return s.same(Continue{})
 }
 
-// settings says which settings there are.
+// settings returns a hint with the settings of the machine.
 func (m *Machine) settings() string {
 	var names []string
 	for i := range m.Transfers {
@@ -306,7 +307,7 @@ func (s *stepper) configured(name string) (*Transfer, bool) {
 	return nil, false
 }
 
-// transfer begins what an update, a delete or a wish for a state begins.
+// transfer begins the transfer for an update, a delete or a requested state.
 func (s *stepper) transfer(e Event) (Result, error) {
 	var t *Transfer
 	ok, what := false, ""
@@ -333,19 +334,19 @@ func (s *stepper) transfer(e Event) (Result, error) {
 	return s.begin(t)
 }
 
-// begin does a transfer, or has it validated first.
+// begin performs a transfer, or requests its validation first.
 func (s *stepper) begin(t *Transfer) (Result, error) {
 	if !t.Validate {
 		return s.take(t, false)
 	}
 	s.in.Validating, s.in.Trigger = t.Target, s.trigger
 	if s.trigger == ByUpdate || s.trigger == BySetState || s.trigger == ByDelete {
-		s.in.Version++ // whoever has seen the instance without the transfer has not seen this one
+		s.in.Version++ // callers who have read the earlier version do not know of this transfer
 	}
 	return s.same(Validate{Set: s.from.ValidateSelf, Version: s.in.Version})
 }
 
-// auto begins what begins by itself. A compile that was asked for is asked for again.
+// auto begins an automatic transfer. If a validation is pending, it requests the compile again.
 func (s *stepper) auto() (Result, error) {
 	if s.in.Deleted {
 		return s.same()
@@ -367,7 +368,7 @@ func configName(t *Transfer) string {
 	return t.ConfigName
 }
 
-// follow does the transfer that what was deployed begins.
+// follow performs the transfer that the outcome of the resources begins.
 func (s *stepper) follow() (Result, error) {
 	t, ok := s.m.from(s.in.State, func(t *Transfer) bool { return t.ResourceBased })
 	failed := s.in.Outcome == Failed

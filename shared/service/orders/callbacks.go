@@ -8,46 +8,46 @@ import (
 	"southbound/shared/service/callback"
 )
 
-// Callback is an address that is called for what happens to instances, as it is shown.
+// Callback is a webhook for events of instances, in the form of the API.
 type Callback struct {
 	ID          string `json:"callback_id"`
 	URL         string `json:"url"`
 	Environment string `json:"environment"`
-	// Service is the one whose instances it is called for; nil: all.
+	// Service limits the callback to the instances of a service; nil: all.
 	Service *string `json:"service_entity"`
-	// Events are the kinds of events that it is called for; nil: all.
+	// Events limits the callback to kinds of events; nil: all.
 	Events []string `json:"event_types"`
 	Level  *string  `json:"minimal_log_level"`
-	// Secret is the source of the key that calls are signed with; nil: they are not signed.
+	// Secret is the source of the key that signs the calls; nil: calls are not signed.
 	Secret *string `json:"secret,omitempty"`
-	// Failures counts calls that failed one after the other, from Since on, and Error is the last
-	// of them; it is called again at Next.
+	// Failures counts consecutive failed calls since Since. Error is the last failure, and Next is
+	// the time of the next attempt.
 	Failures int        `json:"failures"`
 	Since    *time.Time `json:"failing_since"`
 	Next     *time.Time `json:"next_try"`
 	Error    *string    `json:"last_error"`
-	// Dropped counts events that it was not told, as it could not be called for a day.
+	// Dropped counts events that were not delivered because calls failed for a day.
 	Dropped int64 `json:"dropped"`
 }
 
-// NewCallback is what a callback is registered with.
+// NewCallback is a request to register a callback.
 type NewCallback struct {
-	ID      string // a UUID; "" has one made
+	ID      string // a UUID; "" generates one
 	URL     string
 	Service string // "" for all
 	Events  []string
 	Level   string
-	Secret  string // the source of the key of signatures; "": calls are not signed
+	Secret  string // the source of the signing key; "": calls are not signed
 }
 
-// noCallbacks is the error of a home that calls nobody.
+// noCallbacks is the error of a home that does not support callbacks.
 func noCallbacks() error {
 	return fault.New(fault.Unsupported, "", "callbacks are not called here").
 		WithHint("`southbound run` and the functions of a stack call them")
 }
 
-// Register has an address called for what happens from now on. The same callback again is no other
-// one.
+// Register registers a callback for future events. It does nothing if the same callback is
+// registered already.
 func (s *callers) Register(ctx context.Context, env string, n NewCallback) (Callback, error) {
 	if s.Callbacks == nil {
 		return Callback{}, noCallbacks()
@@ -75,7 +75,7 @@ func (s *callers) Register(ctx context.Context, env string, n NewCallback) (Call
 	return callbackOf(env, &c), nil
 }
 
-// Unregister has an address not called any more.
+// Unregister removes a callback.
 func (s *callers) Unregister(ctx context.Context, env, id string) error {
 	if s.Callbacks == nil {
 		return noCallbacks()
@@ -96,7 +96,7 @@ func (s *callers) Registered(ctx context.Context, env string) ([]Callback, error
 	return out, err
 }
 
-// callbackOf returns a callback as it is shown.
+// callbackOf returns a callback in the form of the API.
 func callbackOf(env string, c *callback.Callback) Callback {
 	h := &c.Health
 	out := Callback{

@@ -12,7 +12,7 @@ import (
 // Offer is a service that can be ordered.
 type Offer struct {
 	definition.Service
-	// Summary counts its instances, when that is asked for.
+	// Summary counts its instances, if requested.
 	Summary *Summary `json:"instance_summary"`
 }
 
@@ -32,8 +32,8 @@ type ByLabel struct {
 	None    int `json:"no_label"`
 }
 
-// Catalog returns the services that can be ordered, by name: of each the version of new instances,
-// or all with versions. With counts, it counts their instances.
+// Catalog returns the services that can be ordered, sorted by name: the default version of each, or
+// with versions all of them. With counts, it counts their instances.
 func (s *offers) Catalog(
 	ctx context.Context, env string, versions, counts bool,
 ) ([]Offer, error) {
@@ -61,7 +61,7 @@ func (s *offers) Catalog(
 	return out, nil
 }
 
-// offer returns a definition as it is shown: lists that are empty are there.
+// offer returns a definition in the form of the API, with empty lists instead of nil.
 func offer(env string, d definition.Service) Offer {
 	d.Environment = env
 	fill(&d.Part)
@@ -80,7 +80,7 @@ func offer(env string, d definition.Service) Offer {
 	return Offer{Service: d}
 }
 
-// fill makes what is empty in a part be there.
+// fill replaces nil lists and maps of a part by empty ones.
 func fill(p *definition.Part) {
 	p.Attributes = slices.Clone(orEmpty(p.Attributes))
 	p.Embedded = slices.Clone(orEmpty(p.Embedded))
@@ -112,7 +112,7 @@ func orEmptyMap[T any](m map[string]T) map[string]T {
 	return m
 }
 
-// Offer returns a service; with a negative version, that of new instances.
+// Offer returns a service; a negative version means the default version.
 func (s *offers) Offer(
 	ctx context.Context, env, name string, version int, counts bool,
 ) (Offer, error) {

@@ -13,22 +13,22 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Wish is what every change of an instance has.
+// Wish holds the fields that all changes of an instance have.
 type Wish struct {
 	Ref
-	// Version is the one that the caller has seen; nil: whichever it is.
+	// Version is the version that the caller has read; nil: any version.
 	Version *int64
-	// Message says why, for whoever reads the events.
+	// Message is the reason of the change, for readers of the events.
 	Message string
 }
 
-// step makes a change of an instance.
+// step derives a change of an instance.
 type step func(f *found) (inventory.Change, error)
 
-// tries is how often a change is made anew when tasks of the instance were done meanwhile.
+// tries is the number of attempts of a change, if the worker updates the instance concurrently.
 const tries = 20
 
-// change does a change of an instance.
+// change writes a change of an instance.
 func (s *changes) change(
 	ctx context.Context, env string, w Wish, kind string, do step,
 ) (Instance, error) {
@@ -39,7 +39,7 @@ func (s *changes) change(
 		}
 		out, err := s.written(ctx, env, &f)
 		if fault.Is(err, fault.Conflict) && n < tries {
-			continue // the version says whether that matters to the caller
+			continue // the next attempt checks the version of the caller
 		}
 		if err != nil {
 			return Instance{}, s.explained(ctx, env, &f, err)
@@ -48,7 +48,7 @@ func (s *changes) change(
 	}
 }
 
-// written writes a change and returns the instance as it is then.
+// written writes a change and returns the changed instance.
 func (s *changes) written(ctx context.Context, env string, f *changed) (Instance, error) {
 	revs, err := s.Instances.Write(ctx, env, []inventory.Change{f.change})
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *changes) written(ctx context.Context, env string, f *changed) (Instance
 	return s.whole(ctx, env, &f.found)
 }
 
-// prepared returns the change of an instance, which is not written yet.
+// prepared returns the change of an instance without writing it.
 func (s *changes) prepared(
 	ctx context.Context, env string, w Wish, kind string, do step,
 ) (changed, error) {
@@ -75,7 +75,7 @@ func (s *changes) prepared(
 	if err != nil {
 		return changed{}, err
 	}
-	if len(c.Events) == 0 { // it is being validated, or changes no state
+	if len(c.Events) == 0 { // a validation begins, or the state does not change
 		c.Events = []inventory.Event{{
 			At: c.Record.Updated, Version: c.Record.Version, Kind: kind, From: was,
 		}}
@@ -90,7 +90,7 @@ func (s *changes) prepared(
 	return changed{found: f, change: c}, nil
 }
 
-// seen refuses a change by somebody who has seen another version.
+// seen rejects a change of a caller who has read another version.
 func seen(version *int64, r *inventory.Record) error {
 	if version == nil || *version == r.Version {
 		return nil
@@ -99,7 +99,7 @@ func seen(version *int64, r *inventory.Record) error {
 		r.ID, r.Version, *version).WithHint("read it again, and decide anew")
 }
 
-// Update gives attributes anew. What is not among them stays.
+// Update sets some attributes. Other attributes stay.
 func (s *changes) Update(
 	ctx context.Context, env string, w Wish, attributes map[string]any,
 ) (Instance, error) {
@@ -116,7 +116,7 @@ func (s *changes) update(
 	})
 }
 
-// toLatest gives an instance the definition that it has after an update, before a step makes that.
+// toLatest runs a step with the definition that the instance has after an update.
 func (s *core) toLatest(ctx context.Context, env string, do step) step {
 	return func(f *found) (inventory.Change, error) {
 		var err error
@@ -127,7 +127,7 @@ func (s *core) toLatest(ctx context.Context, env string, do step) step {
 	}
 }
 
-// Edit changes what edits name. An edit of the target "." gives attributes anew, as Update does.
+// Edit applies edits. An edit with the target "." sets attributes as Update does.
 func (s *changes) Edit(
 	ctx context.Context, env string, w Wish, edits []inventory.Edit,
 ) (Instance, error) {
@@ -146,8 +146,8 @@ func (s *changes) edit(
 	})
 }
 
-// Replace gives all attributes anew: what is not among them and may be changed gets its default.
-// With ignore, read-only attributes among them count for nothing.
+// Replace replaces all attributes: missing attributes that customers may change get their defaults.
+// With ignore, read-only attributes in the request are ignored.
 func (s *changes) Replace(
 	ctx context.Context, env string, w Wish, attributes map[string]any, ignore bool,
 ) (Instance, error) {
@@ -163,8 +163,8 @@ func (s *changes) Replace(
 		}))
 }
 
-// EditSet changes what edits name in one of the sets of attributes: candidate, active or rollback.
-// It is for experts, whom modifiers do not hold.
+// EditSet applies edits to one of the sets of attributes: candidate, active or rollback. It is for
+// experts and ignores modifiers.
 func (s *experts) EditSet(
 	ctx context.Context, env string, w Wish, set string, edits []inventory.Edit,
 ) (Instance, error) {
@@ -178,8 +178,8 @@ func (s *experts) EditSet(
 		})
 }
 
-// Destroy ends an instance without a transfer, for experts: it comes to the first state of its
-// lifecycle that is deleted, and its resources leave the model.
+// Destroy ends an instance without a transfer, for experts. The instance enters the first deleted
+// state of its lifecycle, and its resources leave the model.
 func (s *experts) Destroy(ctx context.Context, env string, w Wish) (Instance, error) {
 	return s.change(ctx, env, w, callback.KindForceDelete,
 		func(f *found) (inventory.Change, error) {
@@ -204,7 +204,8 @@ func (s *experts) Destroy(ctx context.Context, env string, w Wish) (Instance, er
 		})
 }
 
-// edits returns edits with ids in the place of names, and those of all attributes as one for each.
+// edits returns edits with ids instead of names. It splits an edit of "." into an edit for each
+// attribute.
 func (s *changes) edits(
 	ctx context.Context, env string, d *definition.Service, given []inventory.Edit, names names,
 ) ([]inventory.Edit, error) {
@@ -245,21 +246,21 @@ func (s *changes) edits(
 	return out, problems.Err()
 }
 
-// Delete asks for the end of an instance.
+// Delete requests the end of an instance.
 func (s *changes) Delete(ctx context.Context, env string, w Wish) (Instance, error) {
 	return s.change(ctx, env, w, string(lifecycle.ByDelete), s.event(func(v int64) lifecycle.Event {
 		return lifecycle.Delete{Version: v}
 	}))
 }
 
-// event is a change that an event of the lifecycle makes.
+// event returns the step for an event of the lifecycle.
 func (s *changes) event(of func(version int64) lifecycle.Event) step {
 	return func(f *found) (inventory.Change, error) {
 		return inventory.Advance(&f.def, f.record, of(f.record.Version), s.now())
 	}
 }
 
-// SetState asks for another state, to which the lifecycle has a transfer with api_set_state.
+// SetState requests another state, which needs a transfer with api_set_state.
 func (s *changes) SetState(
 	ctx context.Context, env string, w Wish, target string,
 ) (Instance, error) {
@@ -269,7 +270,7 @@ func (s *changes) SetState(
 		}))
 }
 
-// Force sets a state without a transfer, and does an operation with the sets of attributes.
+// Force sets a state without a transfer, and applies an operation to the sets of attributes.
 func (s *experts) Force(
 	ctx context.Context, env string, w Wish, target string, o lifecycle.Operation,
 ) (Instance, error) {
@@ -279,8 +280,8 @@ func (s *experts) Force(
 		}))
 }
 
-// Migrate gives an instance the definition that a version of its service has, with other attributes
-// and in another state.
+// Migrate gives an instance the definition of a version of its service, other attributes and
+// another state.
 func (s *experts) Migrate(
 	ctx context.Context, env string, w Wish, version int, m inventory.Migration,
 ) (Instance, error) {
@@ -307,7 +308,7 @@ func (s *experts) Migrate(
 func (s *changes) Configure(
 	ctx context.Context, env string, w Wish, values map[string]bool,
 ) (Instance, error) {
-	if len(values) == 0 { // clients send none where nothing was changed
+	if len(values) == 0 { // clients send an empty map if nothing changed
 		f, err := s.find(ctx, env, w.Ref)
 		if err == nil {
 			err = seen(w.Version, &f.record)
@@ -323,7 +324,7 @@ func (s *changes) Configure(
 	})
 }
 
-// configured returns an instance with settings.
+// configured returns an instance with changed settings.
 func (s *changes) configured(
 	d *definition.Service, r inventory.Record, values map[string]bool,
 ) (inventory.Record, error) {
@@ -339,7 +340,7 @@ func (s *changes) configured(
 	return r, nil
 }
 
-// SetMetadata keeps a text with an instance, under a key; nil lets go of it.
+// SetMetadata stores a text under a key of an instance; nil removes the key.
 func (s *changes) SetMetadata(
 	ctx context.Context, env string, w Wish, key string, value *string,
 ) (Instance, error) {

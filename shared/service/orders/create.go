@@ -21,11 +21,11 @@ const CodeIdentity = "attribute_identity"
 // Creation is an order of a new instance.
 type Creation struct {
 	Service string
-	// Version is that of the definition; nil: the one of new instances.
+	// Version is the version of the definition; nil: the default version.
 	Version *int
-	// ID is a UUID for the instance; "" has one made.
+	// ID is a UUID for the instance; "" generates one.
 	ID string
-	// State is one of the alternative initial states; "": the initial one.
+	// State is one of the alternative initial states; "": the initial state.
 	State      string
 	Attributes map[string]any
 	Metadata   map[string]string
@@ -33,7 +33,8 @@ type Creation struct {
 	Config map[string]bool
 }
 
-// Create orders an instance. To order it again with the same id returns what is there.
+// Create orders an instance. If the same order was placed before with the same id, Create returns
+// its instance.
 func (s *changes) Create(ctx context.Context, env string, o Creation) (Instance, error) {
 	if o.ID == "" {
 		o.ID = s.NewID()
@@ -58,11 +59,11 @@ func (s *changes) Create(ctx context.Context, env string, o Creation) (Instance,
 	s.Changed(env)
 	f.record.Rev = revs[0]
 	out := shown(env, &f.found)
-	out.ReferredBy = []string{} // nobody can lead to it yet
+	out.ReferredBy = []string{} // no instance can refer to it yet
 	return out, nil
 }
 
-// CheckID refuses what cannot be the id of a new instance, or of an order.
+// CheckID rejects an invalid id of a new instance or of an order.
 func CheckID(id string) error {
 	if isID(id) {
 		return nil
@@ -77,7 +78,7 @@ func isID(text string) bool {
 	return err == nil && id.String() == text
 }
 
-// again returns an instance that the same order has made before.
+// again returns the instance that the same order has created before.
 func (s *changes) again(
 	ctx context.Context, env string, f *changed, failed error,
 ) (Instance, bool) {
@@ -92,8 +93,8 @@ func (s *changes) again(
 	return out, err == nil && within(f.given, is.record.Current())
 }
 
-// within reports whether a value has all that another one says. What the model sets, and defaults,
-// are not said by an order.
+// within reports whether a value contains all values of an order. The value may also contain
+// defaults and attributes that the model sets.
 func within(said, is any) bool {
 	switch said := said.(type) {
 	case map[string]any:
@@ -121,15 +122,15 @@ func text(v map[string]any) string {
 	return string(b)
 }
 
-// changed is an instance as it is after a change.
+// changed is an instance after a change.
 type changed struct {
 	found
 	change inventory.Change
-	given  map[string]any // attributes of an order, with ids in the place of names
+	given  map[string]any // attributes of an order, with ids instead of names
 }
 
-// creation returns the change that an order of an instance is. names are those that other instances
-// of the same order have.
+// creation returns the change for an order of an instance. names are the other instances that the
+// same order creates.
 func (s *changes) creation(
 	ctx context.Context, env string, o Creation, names names,
 ) (changed, error) {
@@ -160,7 +161,7 @@ func (s *changes) creation(
 	return out, s.free(ctx, env, &out.record, &d)
 }
 
-// both returns the problems of two errors, so that all that is wrong is said at once.
+// both returns the problems of two errors together.
 func both(a, b error) error {
 	first, _ := diag.Of(a)
 	second, _ := diag.Of(b)
@@ -170,7 +171,7 @@ func both(a, b error) error {
 	return append(first, second...).Err()
 }
 
-// free refuses an identity that another instance has.
+// free rejects an identity that another instance has.
 func (s *changes) free(
 	ctx context.Context, env string, r *inventory.Record, d *definition.Service,
 ) error {
@@ -192,8 +193,7 @@ func (s *changes) free(
 	}}
 }
 
-// explained says of a refusal of the store what attribute it is about, where that can be said, and
-// which instances, by their names.
+// explained adds the attribute, or the names of the instances, to a refusal of the store.
 func (s *changes) explained(ctx context.Context, env string, f *changed, failed error) error {
 	if n := (*inventory.Needed)(nil); errors.As(failed, &n) {
 		if by, err := s.Instances.Instance(ctx, env, n.By); err == nil {
@@ -208,7 +208,7 @@ func (s *changes) explained(ctx context.Context, env string, f *changed, failed 
 	return failed
 }
 
-// nameOf returns what people call an instance, and can name it by.
+// nameOf returns the name of an instance for people, which also identifies it.
 func nameOf(r *inventory.Record) string {
 	if r.Identity == "" {
 		return r.ID
@@ -223,7 +223,7 @@ const (
 	maxValue    = 16 << 10
 )
 
-// metadata refuses metadata that are too large to be kept.
+// metadata rejects metadata that exceed the bounds.
 func metadata(m map[string]string) error {
 	if len(m) > maxMetadata {
 		return fault.New(fault.Invalid, "", "there are %d entries of metadata, and may be %d",

@@ -7,14 +7,14 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// definitions reads the definitions of the instances of a list, each once.
+// definitions caches the definitions of the instances of a list.
 type definitions struct {
 	of   Definitions
 	env  string
 	read map[definitionKey]definition.Kept
 }
 
-// definitionKey names a definition; without a digest, the one that is offered.
+// definitionKey identifies a definition. Without a digest, it is the offered definition.
 type definitionKey struct {
 	service string
 	version int
@@ -25,7 +25,8 @@ func (s *core) definitions(env string) *definitions {
 	return &definitions{s.Definitions, env, map[definitionKey]definition.Kept{}}
 }
 
-// kept returns the definition of a digest, or with "" the offered one, for the version of an instance.
+// kept returns the definition with a digest for the version of an instance. If digest is "", it
+// returns the offered definition.
 func (d *definitions) kept(
 	ctx context.Context, r *inventory.Record, digest string,
 ) (definition.Kept, error) {

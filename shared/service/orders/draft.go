@@ -8,7 +8,7 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Draft is an order that is to be previewed: Create, or else Update with attributes or edits.
+// Draft is an order to preview: Create, or else Update with attributes or edits.
 type Draft struct {
 	Create     *Creation
 	Update     Wish
@@ -16,10 +16,10 @@ type Draft struct {
 	Edits      []inventory.Edit
 }
 
-// drafts are orders that are not placed.
+// drafts prepares orders without placing them.
 type drafts struct{ *changes }
 
-// Drafted returns the change that an order is, and writes nothing.
+// Drafted returns the change for an order without writing it.
 func (s *drafts) Drafted(ctx context.Context, env string, d Draft) (inventory.Change, error) {
 	if o := d.Create; o != nil {
 		if o.ID == "" {
@@ -41,7 +41,7 @@ func (s *drafts) Drafted(ctx context.Context, env string, d Draft) (inventory.Ch
 	return f.change, err
 }
 
-// Shown returns a record as an instance is shown.
+// Shown returns a record in the form of the API.
 func (s *core) Shown(ctx context.Context, env string, r inventory.Record) (Instance, error) {
 	kept, err := s.Definitions.Of(ctx, env, r.Service, r.ServiceVersion, r.Definition)
 	if err != nil {

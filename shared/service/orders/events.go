@@ -14,7 +14,7 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Event is something that has happened to an instance, as it is shown.
+// Event is an event of an instance in the form of the API.
 //
 // Large: it is an object of the API, with the names that clients know.
 type Event struct {
@@ -25,20 +25,20 @@ type Event struct {
 	At       time.Time `json:"timestamp"`
 	Version  int64     `json:"service_instance_version" doc:"that the instance had afterwards"`
 	Type     string    `json:"event_type" doc:"in the words of the public clients"`
-	// Trigger is the kind of the event in our words: that of the transfer, or what else happened.
+	// Trigger is the native kind of the event: the trigger of a transfer, or another kind.
 	Trigger lifecycle.Trigger `json:"trigger"`
 	From    *string           `json:"source" doc:"null: it was made, or stays in its state"`
 	To      *string           `json:"destination" doc:"null: it stays in its state"`
 	Error   bool              `json:"is_error_transition"`
 	Ignored bool              `json:"ignored_transition" doc:"always false"`
-	// Severity is a number and a word: 20 and INFO, or 40 and ERROR for what went wrong.
+	// Severity is 20 (INFO), or 40 (ERROR) for failures.
 	Severity     int    `json:"severity"`
 	SeverityText string `json:"severity_text"`
 	Message      string `json:"message"`
-	// Correlation is equal in the events that belong to one version of the instance.
+	// Correlation is equal for the events of one version of the instance.
 	Correlation string  `json:"event_correlation_id"`
 	Compile     *string `json:"id_compile_report" doc:"always null"`
-	// More is what else is known of it: problems with their places, say.
+	// More holds further data of the event, for example problems with their places.
 	More json.RawMessage `json:"more,omitempty"`
 }
 
@@ -48,12 +48,12 @@ const (
 	severityError = 40
 )
 
-// events are the namespace of ids of events, which follow from the instance and the number.
+// events is the namespace of event ids, which derive from the instance and the number of the event.
 var events = uuid.MustParse("5c9f0e0a-7a53-4d1c-9f0e-2b7d6c1a4e55")
 
 func derived(text string) string { return uuid.NewSHA1(events, []byte(text)).String() }
 
-// eventOf returns an event as it is shown.
+// eventOf returns an event in the form of the API.
 func eventOf(instance, service string, e *inventory.Event) Event {
 	out := Event{
 		ID:       derived(fmt.Sprintf("%s/%d", instance, e.Seq)),
@@ -69,21 +69,22 @@ func eventOf(instance, service string, e *inventory.Event) Event {
 	return out
 }
 
-// Entered reports whether the instance has come to a state, To, and not only been asked to.
+// Entered reports whether the instance has entered the state To. Requests have no To.
 func (e *Event) Entered() bool { return e.To != nil }
 
-// EventQuery asks for events of an instance.
+// EventQuery selects events of an instance.
 type EventQuery struct {
 	Place
-	// Descending begins with the newest.
+	// Descending returns the newest events first.
 	Descending bool
-	// Sources, Destinations and Types are those of the events, any of them; none: all.
+	// Sources, Destinations and Types are lists of allowed values; an empty list allows all.
 	Sources, Destinations, Types []string
-	// Versions and Times are limits, such as ge:4 and lt:2026-05-01+12:00:00; all of them hold.
+	// Versions and Times are limits, such as ge:4 and lt:2026-05-01+12:00:00. An event has to
+	// satisfy all of them.
 	Versions, Times []string
 }
 
-// EventPage is a part of the events of an instance.
+// EventPage is a page of the events of an instance.
 type EventPage = Part[Event]
 
 // Events returns events of an instance, at most inventory.MaxPage of them.
@@ -122,7 +123,7 @@ func (s *views) Events(
 	return partOf(w, &q.Place, seq), nil
 }
 
-// happened returns all events of an instance, the oldest first.
+// happened returns all events of an instance, oldest first.
 func (s *views) happened(
 	ctx context.Context, env string, r *inventory.Record,
 ) ([]Event, error) {
@@ -141,7 +142,7 @@ func (s *views) happened(
 	}
 }
 
-// wants reports whether the lists of a query leave an event.
+// wants reports whether the lists of a query allow an event.
 func (q *EventQuery) wants(e *Event) bool {
 	among := func(all []string, one *string) bool {
 		return len(all) == 0 || one != nil && slices.Contains(all, *one)

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/diag"
 )
 
-// Attributes are attributes of an instance. They are read with their numbers as they were written.
+// Attributes are attributes of an instance. JSON numbers keep their text.
 type Attributes map[string]any
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -18,13 +18,13 @@ func (a *Attributes) UnmarshalJSON(text []byte) error {
 	d.UseNumber()
 	var m map[string]any
 	if err := d.Decode(&m); err != nil {
-		return err // whoever reads JSON says where
+		return err // the JSON decoder of the caller adds the position
 	}
 	*a = m
 	return nil
 }
 
-// Instance is an instance as it is shown.
+// Instance is an instance in the form of the API.
 //
 // Large: it is an object of the API, with the names that clients know.
 type Instance struct {
@@ -35,7 +35,7 @@ type Instance struct {
 	Version        int64  `json:"version"`
 	Desired        int64  `json:"desired_state_version"`
 	State          string `json:"state"`
-	// Label is info, success, warning or danger; "" where the state has none.
+	// Label is info, success, warning or danger; "" if the state has none.
 	Label     string          `json:"state_label"`
 	Config    map[string]bool `json:"config"`
 	Candidate Attributes      `json:"candidate_attributes"`
@@ -45,27 +45,31 @@ type Instance struct {
 	Deleted   bool            `json:"deleted"`
 	Created   time.Time       `json:"created_at"`
 	Updated   time.Time       `json:"last_updated"`
-	// Progress is there when it is asked for.
+	// Progress is set if it was requested.
 	Progress *Progress `json:"deployment_progress"`
 	Identity *string   `json:"service_identity_attribute_value"`
-	// ReferredBy are the instances that lead to it; nil in lists.
+	// ReferredBy are the instances that refer to it; nil in lists.
 	ReferredBy []string `json:"referenced_by"`
-	// Transfer is what has begun the transfer that is being validated; nil: none is.
+	// Transfer is the trigger of the transfer that is being validated; nil if there is none.
 	Transfer *string           `json:"transfer_context"`
 	Metadata map[string]string `json:"metadata"`
-	// Problems are those of the last compile or deploy that failed, with their places in the model.
+	// Problems are the problems of the last compile or deploy that failed, with their places in the
+	// model.
 	Problems json.RawMessage `json:"problems"`
-	// Follows are the ids of resources that are not its own, and count for its lifecycle.
+	// Follows are the ids of resources that it does not own, but whose outcome counts for its
+	// lifecycle.
 	Follows []string `json:"follows,omitempty"`
-	// Places are where the model makes its own resources, by their ids; nil in lists.
+	// Places are the positions in the model that make its own resources, by their ids; nil in
+	// lists.
 	Places map[string]diag.Pos `json:"places,omitempty"`
-	// Settled: no transfer is under way, and none follows by itself.
+	// Settled reports whether no transfer is in progress and none follows automatically.
 	Settled bool `json:"settled"`
-	// Failed: its state is labelled warning or danger, or its resources could not be deployed.
+	// Failed reports whether its state is labelled warning or danger, or its resources could not be
+	// deployed.
 	Failed bool `json:"failed"`
 }
 
-// Progress is how far the resources of an instance are deployed.
+// Progress is the progress of the deployment of the resources of an instance.
 type Progress struct {
 	Total    int `json:"total"`
 	Failed   int `json:"failed"`
@@ -73,8 +77,8 @@ type Progress struct {
 	Waiting  int `json:"waiting"`
 }
 
-// Problem returns what is wrong with the instance first, on a line, with its place; "" where
-// nothing is known to be.
+// Problem returns the first problem of the instance on one line, with its place; "" if there is
+// none.
 func (i *Instance) Problem() string {
 	var problems []diag.Problem
 	if json.Unmarshal(i.Problems, &problems) != nil || len(problems) == 0 {
@@ -83,7 +87,7 @@ func (i *Instance) Problem() string {
 	return problems[0].String()
 }
 
-// orNil returns no text as nil.
+// orNil returns nil for an empty string.
 func orNil(s string) *string {
 	if s == "" {
 		return nil
@@ -91,7 +95,7 @@ func orNil(s string) *string {
 	return &s
 }
 
-// shown returns an instance as it is shown.
+// shown returns an instance in the form of the API.
 func shown(env string, f *found) Instance {
 	r := &f.record
 	out := Instance{
@@ -115,7 +119,7 @@ func shown(env string, f *found) Instance {
 	return out
 }
 
-// Instance returns an instance, with those that lead to it.
+// Instance returns an instance, with the instances that refer to it.
 func (s *core) Instance(ctx context.Context, env string, ref Ref) (Instance, error) {
 	f, err := s.find(ctx, env, ref)
 	if err != nil {
@@ -124,7 +128,7 @@ func (s *core) Instance(ctx context.Context, env string, ref Ref) (Instance, err
 	return s.whole(ctx, env, &f)
 }
 
-// whole returns an instance with those that lead to it.
+// whole returns an instance with the instances that refer to it.
 func (s *core) whole(ctx context.Context, env string, f *found) (Instance, error) {
 	out := shown(env, f)
 	out.Places = f.record.Placed()

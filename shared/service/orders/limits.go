@@ -12,11 +12,11 @@ import (
 
 // limit is a limit of a number.
 type limit struct {
-	op string // ge, gt, le, lt, or "" for equal
+	op string // ge, gt, le, lt, or "" for equality
 	at int64
 }
 
-// limitsOf reads limits such as ge:4, or a value alone.
+// limitsOf parses limits such as ge:4, or plain values.
 func limitsOf(texts []string, value func(string) (int64, bool)) ([]limit, error) {
 	var out []limit
 	for _, text := range texts {
@@ -36,7 +36,7 @@ func limitsOf(texts []string, value func(string) (int64, bool)) ([]limit, error)
 	return out, nil
 }
 
-// holds reports whether a number is within the limit.
+// holds reports whether a number satisfies the limit.
 func (l limit) holds(n int64) bool {
 	switch l.op {
 	case "ge":
@@ -51,7 +51,7 @@ func (l limit) holds(n int64) bool {
 	return n == l.at
 }
 
-// withinLimits reports whether a number is within all limits.
+// withinLimits reports whether a number satisfies all limits.
 func withinLimits(all []limit, n int64) bool {
 	return !slices.ContainsFunc(all, func(l limit) bool { return !l.holds(n) })
 }
@@ -61,20 +61,20 @@ func numberOf(text string) (int64, bool) {
 	return n, err == nil
 }
 
-// instants are times as RFC 3339 has them; a plus or a blank may stand for the T, and what is behind
-// the day, and the zone, may be left out.
+// instants matches RFC 3339 times. A plus sign or a space may replace the T. The time of day and
+// the zone are optional.
 var instants = pattern.Lazy(`^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])` +
 	`(?:[T+ ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))?)?$`)
 
-// instantOf reads a time in microseconds. Without a zone it is in UTC, and the 30th of February is
-// the 2nd of March, or the 1st.
+// instantOf parses a time into microseconds. The default zone is UTC. Days beyond the end of a
+// month continue into the next month: February 30 is March 1 or 2.
 func instantOf(text string) (int64, bool) {
 	m := instants().FindStringSubmatch(text)
 	if m == nil {
 		return 0, false
 	}
 	n := func(i int) int {
-		v, _ := strconv.Atoi(m[i]) // digits, or nothing
+		v, _ := strconv.Atoi(m[i]) // digits or nothing
 		return v
 	}
 	nanos, _ := strconv.Atoi((m[7] + "000000000")[:9])
@@ -86,7 +86,7 @@ func instantOf(text string) (int64, bool) {
 		time.FixedZone("", zone)).UnixMicro(), true
 }
 
-// TimesWithin returns a function that reports whether a time is within limits such as
+// TimesWithin returns a function that reports whether a time satisfies limits such as
 // ge:2026-05-01+12:00:00.
 func TimesWithin(texts []string) (func(time.Time) bool, error) {
 	all, err := limitsOf(texts, instantOf)

@@ -14,51 +14,52 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Deleted says whether deleted instances are listed.
+// Deleted selects deleted instances in a list.
 type Deleted string
 
-// Whether deleted instances are listed: they are not, too, or alone.
+// The selections: without deleted instances, with them, and only them.
 const (
 	NotDeleted  Deleted = ""
 	WithDeleted Deleted = "include"
 	OnlyDeleted Deleted = "only"
 )
 
-// Filter picks instances.
+// Filter selects instances.
 type Filter struct {
 	Service  string   // "" for all
-	States   []string // none for all
+	States   []string // empty for all
 	Deleted  Deleted
 	ID       string
-	Identity string // the whole of it
-	// Name is a part of an id, or of an identity.
+	Identity string // the full identity
+	// Name is a part of an id or of an identity.
 	Name string
-	// Attributes are values, as text, that attributes have: those asked for, or those that hold.
+	// Attributes are values of attributes as text. An instance matches with its candidate or its
+	// active set.
 	Attributes map[string]string
-	// Empty and NotEmpty are sets of attributes: candidate, active, rollback.
+	// Empty and NotEmpty are names of sets of attributes: candidate, active, rollback.
 	Empty, NotEmpty []string
 }
 
-// Query asks for instances.
+// Query selects and sorts instances.
 type Query struct {
 	Filter
 	Place
-	// Sort is one of Sorts; "" is created_at.
+	// Sort is one of Sorts; "" means created_at.
 	Sort       string
 	Descending bool
-	// Bytes is how much JSON a page has about; 0: as much as it takes.
+	// Bytes is the approximate size of the attributes of a page in JSON; 0: no limit.
 	Bytes int
 }
 
-// Page is a part of a list of instances.
+// Page is a page of a list of instances.
 type Page = Part[Instance]
 
-// Sorts returns what instances can be sorted by.
+// Sorts returns the keys that instances can be sorted by.
 func Sorts() []string {
 	return []string{"created_at", "last_updated", "state", "service_identity_attribute_value", "id"}
 }
 
-// maxSorted is how many instances are put in another order than that of their creation.
+// maxSorted is the number of instances that can be sorted by another key than created_at.
 const maxSorted = 20000
 
 // List returns instances.
@@ -83,7 +84,7 @@ func (s *views) List(ctx context.Context, env string, q Query) (Page, error) {
 	return l.page(got)
 }
 
-// page returns the records that were found as they are shown.
+// page returns records in the form of the API.
 func (l *lister) page(got foundRecords) (Page, error) {
 	l.fit(&got)
 	p := Page{Items: []Instance{}}
@@ -108,8 +109,8 @@ func (l *lister) page(got foundRecords) (Page, error) {
 	return p, nil
 }
 
-// fit leaves as many records as a page has bytes for, but at least one: those that are nearest to
-// the place that was asked for.
+// fit truncates a page to its size in bytes, but keeps at least one record. It keeps the records
+// nearest to the requested place.
 func (l *lister) fit(got *foundRecords) {
 	if l.q.Bytes == 0 {
 		return
@@ -133,13 +134,13 @@ func (l *lister) fit(got *foundRecords) {
 	}
 }
 
-// Check refuses a query that cannot be answered.
+// Check rejects an invalid query.
 func (q *Query) Check() error {
 	_, err := q.check()
 	return err
 }
 
-// check is Check that returns the place that the query names.
+// check is Check, and returns the place of the query.
 func (q *Query) check() (*place, error) {
 	if q.Sort != "" && !slices.Contains(Sorts(), q.Sort) {
 		return nil, fault.New(fault.Invalid, "", "instances are not sorted by %q", q.Sort).
@@ -153,7 +154,7 @@ func (q *Query) check() (*place, error) {
 	}
 	at := cmp.Or(q.After, q.Before)
 	if at == "" {
-		return nil, nil // it begins at the beginning
+		return nil, nil // the list starts at the beginning
 	}
 	p := &place{}
 	b, err := base64.RawURLEncoding.DecodeString(at)
@@ -164,7 +165,7 @@ func (q *Query) check() (*place, error) {
 	return p, nil
 }
 
-// place is an instance in a sorted list.
+// place is the position of an instance in a sorted list.
 type place struct {
 	Sort    string `json:"s,omitempty"`
 	Key     string `json:"k,omitempty"`
@@ -177,11 +178,11 @@ func (q *Query) place(r *inventory.Record) *place {
 }
 
 func (p *place) text() string {
-	b, _ := json.Marshal(p) // texts and a number
+	b, _ := json.Marshal(p) // strings and a number always encode
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// key returns what an instance is sorted by, as text.
+// key returns the sort key of an instance as text.
 func key(sort string, r *inventory.Record) string {
 	switch sort {
 	case "last_updated":
@@ -205,16 +206,16 @@ func (p *place) compare(o *place) int {
 // lister answers a query.
 type lister struct {
 	s     *views
-	ctx   context.Context // of the one request that it is made for
+	ctx   context.Context // of the request that the lister serves
 	env   string
 	q     Query
-	at    *place // after or before which the page is; nil: it begins at the beginning
+	at    *place // the page is after or before it; nil: the list starts at the beginning
 	limit int
 	defs  *definitions
 }
 
-// foundRecords are the records of a page. Without counts, ahead and behind only say whether there
-// are records.
+// foundRecords are the records of a page. Without counts, ahead and behind only report whether
+// there are more records.
 type foundRecords struct {
 	records       []inventory.Record
 	ahead, behind int
@@ -235,7 +236,7 @@ func (l *lister) find() (foundRecords, error) {
 	return l.filtered()
 }
 
-// one returns the only instance that a filter can leave, with true; false if there may be several.
+// one returns the only instance that a filter can match, and true; false if several can match.
 func (l *lister) one() ([]inventory.Record, bool, error) {
 	ref := Ref{l.q.Service, l.q.ID}
 	if ref.ID == "" && l.q.Identity != "" && l.q.Service != "" && l.q.Deleted == NotDeleted {
@@ -254,7 +255,7 @@ func (l *lister) one() ([]inventory.Record, bool, error) {
 	return []inventory.Record{r}, true, nil
 }
 
-// window returns an empty page at the place that is asked for.
+// window returns an empty page at the requested place.
 func (l *lister) window() *window[inventory.Record] {
 	w := &window[inventory.Record]{limit: l.limit}
 	if l.at == nil {
@@ -277,7 +278,7 @@ func (q *Query) compare(a, b *place) int {
 	return a.compare(b)
 }
 
-// picked returns the page of all records that a filter leaves, which are in order.
+// picked returns the page of all matching records, which are sorted.
 func (l *lister) picked(all []inventory.Record) foundRecords {
 	w := l.window()
 	for i := range all {
@@ -286,7 +287,7 @@ func (l *lister) picked(all []inventory.Record) foundRecords {
 	return foundRecords{w.page, w.ahead, w.behind}
 }
 
-// asked returns the query of the store that leaves most of what the filter leaves.
+// asked returns the query of the store that comes closest to the filter.
 func (l *lister) asked() inventory.Query {
 	return inventory.Query{
 		Service: l.q.Service, States: l.q.States, Deleted: l.q.Deleted != NotDeleted,
@@ -294,13 +295,13 @@ func (l *lister) asked() inventory.Query {
 	}
 }
 
-// record returns a record that stands at a place, for the store.
+// record returns a record at a place, for queries of the store.
 func (p *place) record() *inventory.Record {
 	return &inventory.Record{ID: p.ID, Created: time.UnixMicro(p.Created).UTC()}
 }
 
-// each calls f for the records that a query of the store finds and the filter leaves, until it
-// returns false.
+// each calls f for the records of a query of the store that match the filter, until f returns
+// false.
 func (l *lister) each(q inventory.Query, f func(*inventory.Record) bool) error {
 	for {
 		page, err := l.s.Instances.Instances(l.ctx, l.env, q)
@@ -319,7 +320,7 @@ func (l *lister) each(q inventory.Query, f func(*inventory.Record) bool) error {
 	}
 }
 
-// stored returns records of which the store reads no more than the page has.
+// stored returns records with a query of the store that reads no more than the page needs.
 func (l *lister) stored() (foundRecords, error) {
 	q, back := l.asked(), l.q.Before != ""
 	q.Limit = min(l.limit+1, inventory.MaxPage)
@@ -371,13 +372,13 @@ func (l *lister) counted(out *foundRecords) error {
 	}
 	out.ahead = count.Ahead
 	if n > 0 {
-		out.ahead-- // the first one of the page
+		out.ahead-- // the first record of the page
 	}
-	out.behind = max(count.Total-out.ahead-n, 0) // some may have come or gone between the two
+	out.behind = max(count.Total-out.ahead-n, 0) // records may have come or gone between the two reads
 	return nil
 }
 
-// filtered returns records by their creation. With counts, all are read.
+// filtered returns matching records, sorted by creation. With counts, it reads all records.
 func (l *lister) filtered() (foundRecords, error) {
 	q, w := l.asked(), l.window()
 	skipped := !l.q.Count && l.at != nil && l.q.Before == ""
@@ -394,7 +395,7 @@ func (l *lister) filtered() (foundRecords, error) {
 	return foundRecords{w.page, w.ahead, w.behind}, err
 }
 
-// sorted returns records by something else than their creation.
+// sorted returns records that are not sorted by creation.
 func (l *lister) sorted(by string) (foundRecords, error) {
 	var all []inventory.Record
 	err := l.each(l.asked(), func(r *inventory.Record) bool {
@@ -415,13 +416,13 @@ func (l *lister) sorted(by string) (foundRecords, error) {
 	return l.picked(all), nil
 }
 
-// plain reports whether the store itself applies all of a filter.
+// plain reports whether the store itself can apply the whole filter.
 func (f *Filter) plain() bool {
 	return f.Deleted != OnlyDeleted && f.Identity == "" && f.Name == "" && len(f.Attributes) == 0 &&
 		len(f.Empty) == 0 && len(f.NotEmpty) == 0
 }
 
-// matches reports whether a filter leaves an instance.
+// matches reports whether an instance matches the filter.
 func (f *Filter) matches(r *inventory.Record) bool {
 	switch {
 	case f.Service != "" && f.Service != r.Service,
@@ -453,7 +454,7 @@ func (f *Filter) matches(r *inventory.Record) bool {
 	return true
 }
 
-// has reports whether an attribute has a value, or is a list with it.
+// has reports whether an attribute has a value, or is a list that contains it.
 func has(set map[string]any, name, want string) bool {
 	v, ok := set[name]
 	if list, is := v.([]any); is {
@@ -462,7 +463,7 @@ func has(set map[string]any, name, want string) bool {
 	return ok && v != nil && inventory.Called(v, want)
 }
 
-// shown returns an instance as it is shown in a list.
+// shown returns an instance in the form of lists.
 func (l *lister) shown(r *inventory.Record) (Instance, error) {
 	k, err := l.defs.kept(l.ctx, r, r.Definition)
 	if err != nil {

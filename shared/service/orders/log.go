@@ -7,7 +7,7 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// LogEntry is an instance as it was at one of its versions, with the events that led to it.
+// LogEntry is an instance at one of its versions, with the events that led to it.
 //
 // Large: it is an object of the API, with the names that clients know.
 type LogEntry struct {
@@ -20,7 +20,7 @@ type LogEntry struct {
 	At             time.Time       `json:"timestamp" doc:"when the instance came to the version"`
 	State          string          `json:"state"`
 	Config         map[string]bool `json:"config"`
-	// The sets of attributes as they were left at this version; nil where there was none.
+	// The sets of attributes at the end of this version; nil for a set that did not exist.
 	Candidate Attributes `json:"candidate_attributes"`
 	Active    Attributes `json:"active_attributes"`
 	Rollback  Attributes `json:"rollback_attributes"`
@@ -29,25 +29,25 @@ type LogEntry struct {
 	Callback  *string    `json:"callback"`
 	Deleted   bool       `json:"deleted"`
 	Identity  *string    `json:"service_identity_attribute_value"`
-	// Transfer is what began the transfer that led to the version; nil where none did.
+	// Transfer is the trigger of the transfer that led to the version; nil if no transfer did.
 	Transfer *string           `json:"transfer_context"`
 	Metadata map[string]string `json:"metadata"`
 	Events   []Event           `json:"events" doc:"of this version, the newest first"`
 }
 
-// LogQuery asks for versions of an instance. Places are versions.
+// LogQuery selects versions of an instance. Its places are versions.
 type LogQuery struct {
 	Place
-	// Descending begins with the newest.
+	// Descending returns the newest versions first.
 	Descending bool
-	// Versions are limits, such as ge:4; all of them hold.
+	// Versions are limits, such as ge:4. A version has to satisfy all of them.
 	Versions []string
 }
 
-// LogPage is a part of the versions of an instance.
+// LogPage is a page of the versions of an instance.
 type LogPage = Part[LogEntry]
 
-// Log returns what an instance was at its versions, at most inventory.MaxVersions of them.
+// Log returns versions of an instance, at most inventory.MaxVersions of them.
 func (s *views) Log(
 	ctx context.Context, env string, ref Ref, q LogQuery,
 ) (LogPage, error) {
@@ -64,7 +64,7 @@ func (s *views) Log(
 	if err != nil {
 		return LogPage{}, err
 	}
-	for i := range r.Version { // each change raises the version by one, from 1 on
+	for i := range r.Version { // each change raises the version by one, starting at 1
 		v := i + 1
 		if q.Descending {
 			v = r.Version - i
@@ -78,7 +78,7 @@ func (s *views) Log(
 	return LogPage{Items: entries, Next: at.Next, Prev: at.Prev, Counts: at.Counts}, err
 }
 
-// entries returns what an instance was at consecutive versions, in their order.
+// entries returns the entries of consecutive versions, in their order.
 func (s *views) entries(
 	ctx context.Context, env string, r *inventory.Record, versions []int64,
 ) ([]LogEntry, error) {
@@ -112,7 +112,7 @@ func (s *views) entries(
 	return out, nil
 }
 
-// entryOf returns what an instance was, without events.
+// entryOf returns an entry without events.
 func entryOf(env string, r *inventory.Record) LogEntry {
 	return LogEntry{
 		Instance: r.ID, Environment: env, Service: r.Service, ServiceVersion: r.ServiceVersion,

@@ -1,24 +1,24 @@
-// Package orders is what customers ask of services: to order instances, to change and to delete
-// them, and to see what there is. What may be asked for is decided by the rules of inventory and by
-// the lifecycle; what follows from it is left to whoever does the tasks of instances.
+// Package orders handles the requests of customers: to order, change and delete instances, and to
+// read them. The rules of package inventory and the lifecycle decide which requests are accepted.
+// The worker carries out the resulting tasks.
 //
-//	orders.go       the service, and how an instance is named
+//	orders.go       the service, and names of instances
 //	definitions.go  the definitions of the instances of a list
-//	instance.go     an instance as it is shown
-//	create.go       a new instance
+//	instance.go     instances in the API
+//	create.go       new instances
 //	change.go       changes of one instance
-//	several.go      changes of several instances at once
-//	placed.go       such orders, as they are kept, and what becomes of them
-//	draft.go        orders that are previewed
+//	several.go      changes of several instances in one order
+//	placed.go       placed orders, and their progress
+//	draft.go        orders for previews
 //	rollout.go      moves to other definitions and models
-//	relations.go    names of other instances among attributes
-//	list.go         instances by filters, in pages
+//	relations.go    names of instances in attributes
+//	list.go         filtered and sorted lists of instances
 //	part.go         pages of lists
 //	limits.go       limits of numbers and times in filters
-//	catalog.go      what can be ordered
-//	callbacks.go    who is called for what happens
-//	events.go       what has happened to an instance
-//	log.go          the states that it has come to, with its attributes
+//	catalog.go      the services that can be ordered
+//	callbacks.go    webhooks for events
+//	events.go       events of an instance
+//	log.go          versions of an instance, with their attributes
 package orders
 
 import (
@@ -35,35 +35,36 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Definitions are the services of an environment. Errors are fault.NotFound for what is not there.
+// Definitions are the services of an environment. Its methods fail with fault.NotFound for missing
+// definitions.
 type Definitions interface {
-	// All returns all versions of all services, by name and version.
+	// All returns all versions of all services, sorted by name and version.
 	All(ctx context.Context, env string) ([]definition.Service, error)
-	// One returns a version of a service; with a negative version, that of new instances.
+	// One returns a version of a service; a negative version means the default version.
 	One(ctx context.Context, env, name string, version int) (definition.Service, error)
-	// Of returns the definition that an instance was made for, by its digest.
+	// Of returns the definition with a digest, for the instances that were made for it.
 	Of(ctx context.Context, env, name string, version int, digest string) (definition.Kept, error)
-	// Models returns the digests of the model bundles that are kept, the newest first.
+	// Models returns the digests of the kept model bundles, newest first.
 	Models(ctx context.Context, env string) ([]string, error)
 }
 
-// Config is what a service of orders is made of.
+// Config holds the parts of a service of orders.
 type Config struct {
 	Definitions Definitions
 	Instances   inventory.Store
-	// Book keeps orders of several instances; nil: they are not kept.
+	// Book keeps orders of several instances; nil: such orders are not kept.
 	Book inventory.OrderBook
-	// Callbacks keeps callbacks; nil: they are not called here.
+	// Callbacks keeps callbacks; nil: callbacks are not supported.
 	Callbacks callback.Store
-	// Now returns the time; nil: that of this machine.
+	// Now returns the time; nil: the clock of this machine.
 	Now func() time.Time
-	// NewID returns an id for an instance; nil: a random one.
+	// NewID returns an id for an instance; nil: random ids.
 	NewID func() string
-	// Changed, when not nil, is told that instances of an environment have tasks.
+	// Changed, when not nil, is called when instances of an environment have new tasks.
 	Changed func(env string)
 }
 
-// Service takes orders. It is safe for concurrent use.
+// Service handles requests of customers. It is safe for concurrent use.
 type Service struct {
 	*core
 	*offers
@@ -76,28 +77,28 @@ type Service struct {
 	*drafts
 }
 
-// core is what all that is asked for needs: the stores, and instances by their names.
+// core holds the stores, and finds instances by their names. All other parts use it.
 type core struct{ Config }
 
-// offers are what can be ordered.
+// offers lists the services that can be ordered.
 type offers struct{ *core }
 
-// views are what there is, and has been.
+// views lists instances, events and versions.
 type views struct{ *core }
 
-// changes are new instances, and changes of one.
+// changes creates and changes single instances.
 type changes struct{ *core }
 
-// experts are changes that no lifecycle or modifier forbids.
+// experts makes changes that ignore the lifecycle and modifiers.
 type experts struct{ *changes }
 
-// placing is orders of several instances, which are changes of each.
+// placing places orders of several instances.
 type placing struct {
 	*changes
-	forgot sync.Map // when orders were let go of last, by environment
+	forgot sync.Map // the time of the last deletion of old orders, by environment
 }
 
-// callers are who is called for what happens.
+// callers manages callbacks.
 type callers struct{ *core }
 
 // New returns a service.
@@ -120,17 +121,17 @@ func New(c Config) *Service {
 	}
 }
 
-// now is the time as stores keep it.
+// now returns the current time in the precision of the stores.
 func (s *core) now() time.Time { return s.Now().UTC().Truncate(time.Microsecond) }
 
-// Ref names an instance: by its id, or by its service and `identity=VALUE`, where the name of the
-// attribute may stand for `identity`.
+// Ref names an instance by its id, or by its service and `identity=VALUE`. The name of the identity
+// attribute may replace `identity`.
 type Ref struct {
-	Service string // "" for whichever it is; not with an identity
+	Service string // "" for any service; required with an identity
 	ID      string
 }
 
-// identity returns the value of the identity that a text names; false if it is an id.
+// identity returns the identity in a name of an instance; false if the name is an id.
 func identity(d *definition.Service, text string) (string, bool, error) {
 	name, value, is := strings.Cut(text, "=")
 	if !is {
@@ -147,7 +148,7 @@ func identity(d *definition.Service, text string) (string, bool, error) {
 	return value, true, nil
 }
 
-// record returns what an instance is, by its name.
+// record returns the record of an instance by its name.
 func (s *core) record(ctx context.Context, env string, ref Ref) (inventory.Record, error) {
 	if strings.Contains(ref.ID, "=") {
 		if ref.Service == "" {
@@ -178,7 +179,7 @@ type found struct {
 	def    definition.Service
 }
 
-// find returns an instance with the definition that it was made for.
+// find returns an instance with the definition that applies to it.
 func (s *core) find(ctx context.Context, env string, ref Ref) (found, error) {
 	r, err := s.record(ctx, env, ref)
 	if err != nil {
@@ -188,8 +189,8 @@ func (s *core) find(ctx context.Context, env string, ref Ref) (found, error) {
 	return found{r, kept.Service}, err
 }
 
-// latest returns the definition that an instance has after an update. One that a rollout has brought
-// back, or is about to move, keeps its own.
+// latest returns the definition of an instance after an update. A pinned instance keeps its
+// definition: a rollout has returned it to an earlier model, or a move of it is not exported yet.
 func (s *core) latest(
 	ctx context.Context, env string, r *inventory.Record,
 ) (definition.Service, error) {

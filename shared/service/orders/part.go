@@ -7,38 +7,39 @@ import (
 	"southbound/shared/fault"
 )
 
-// Place says which part of a list is asked for. After and Before are places in the list, as
-// Part.Next and Part.Prev name them.
+// Place selects a page of a list. After and Before are places in the list, from Part.Next and
+// Part.Prev.
 type Place struct {
-	// After asks for the first entries behind a place, and Before for the last in front of one.
+	// After selects the first entries after a place, and Before the last entries before a place.
 	After, Before string
-	Limit         int // 0: as many as a page holds
-	// Count asks for the counts of the list, which may cost more than the page.
+	Limit         int // 0: the page size
+	// Count requests the counts of the list, which may cost more than the page.
 	Count bool
 }
 
-// Part is a part of a list.
+// Part is a page of a list.
 type Part[T any] struct {
 	Items []T
-	// Next is the place behind which the following part begins, and Prev the place in front of
-	// which the previous part ends; "" where there is none.
+	// Next is the place after which the next page begins. Prev is the place before which the
+	// previous page ends. Each is "" if there is no such page.
 	Next, Prev string
 	Counts
 }
 
-// Counts says how long a list is, and how much of it stands in front of a part and behind it. It is
-// zero where nobody asked for it.
+// Counts holds the length of a list, and the numbers of entries before and after a page. It is zero
+// unless it was requested.
 type Counts struct{ Total, Before, After int }
 
-// count fills in the counts from the entries in front of the part and behind it.
+// count sets the counts from the numbers of entries before and after the page.
 func (p *Part[T]) count(ahead, behind int) {
 	p.Counts = Counts{Total: ahead + len(p.Items) + behind, Before: ahead, After: behind}
 }
 
-// window picks a part out of a list that is added to it in order.
+// window selects a page of a list whose entries are added in order.
 type window[T any] struct {
 	limit int
-	// after and before compare an entry with the place that is asked for: negative in front of it.
+	// after and before compare an entry with the requested place: negative if the entry comes
+	// first.
 	after, before func(*T) int
 	page          []T
 	ahead, behind int
@@ -52,7 +53,7 @@ func (w *window[T]) add(one T) {
 		w.behind++
 	case len(w.page) < w.limit:
 		w.page = append(w.page, one)
-	case w.before != nil && w.after == nil: // the last ones in front of the place are wanted
+	case w.before != nil && w.after == nil: // keep the last entries before the place
 		w.page = append(w.page[1:], one)
 		w.ahead++
 	default:
@@ -60,13 +61,13 @@ func (w *window[T]) add(one T) {
 	}
 }
 
-// noPlace is the error for a place that no list has named.
+// noPlace is the error for an invalid place.
 func noPlace() error {
 	return fault.New(fault.Usage, "", "this is not a place in this list").
 		WithHint("begin at the beginning, with the same filter and order")
 }
 
-// numbered makes a window of a list whose entries have numbers, which are its places.
+// numbered returns a window of a list whose places are the numbers of its entries.
 func numbered[T any](
 	p *Place, limit int, descending bool, number func(*T) int64,
 ) (*window[T], error) {
@@ -92,7 +93,7 @@ func numbered[T any](
 	return w, nil
 }
 
-// partOf returns the part that a window of numbered entries has picked.
+// partOf returns the page of a window of numbered entries.
 func partOf[T any](w *window[T], at *Place, number func(*T) int64) Part[T] {
 	p := Part[T]{Items: w.page}
 	if p.Items == nil {
@@ -112,7 +113,7 @@ func partOf[T any](w *window[T], at *Place, number func(*T) int64) Part[T] {
 	return p
 }
 
-// Numbered returns a part of a list. Places are the numbers of entries, from 1.
+// Numbered returns a page of a list. Places are the numbers of entries, from 1.
 func Numbered[T any](all []T, p Place) (Part[T], error) {
 	type entry struct {
 		n   int64

@@ -15,40 +15,41 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Placed is an order that was accepted.
+// Placed is an accepted order.
 type Placed struct {
 	ID          string    `json:"id"`
 	Environment string    `json:"environment"`
 	Description string    `json:"description"`
 	Created     time.Time `json:"created_at"`
-	// Completed is when nothing more was to come of it; nil: something is.
+	// Completed is the time of the last outcome; nil while an item is in progress.
 	Completed *time.Time `json:"completed_at"`
 	Status    Status     `json:"status"`
 	Items     []Accepted `json:"service_order_items"`
 }
 
-// Accepted is an item of an order that was accepted.
+// Accepted is an item of an accepted order.
 type Accepted struct {
-	// Name is the one that the order has; "" if it has none.
+	// Name is the name of the item in the order; "" if it has none.
 	Name    string          `json:"name"`
 	ID      string          `json:"instance_id"`
 	Service string          `json:"service_entity"`
 	Action  Action          `json:"action"`
 	Config  map[string]bool `json:"config"`
 	Status  ItemStatus      `json:"status"`
-	// Instance is there when the order has just been placed.
+	// Instance is set in the response to the order.
 	Instance *Instance `json:"instance,omitempty"`
 }
 
-// Status is how far an order is.
+// Status is the progress of an order.
 type Status struct {
 	State OrderState `json:"state"`
 }
 
-// OrderState is how far an order is: all of its items together.
+// OrderState is the combined progress of the items of an order.
 type OrderState string
 
-// The states of orders: an item is not done, all are done well, none is, some are.
+// The states of orders. In progress: an item is not done. Success: all items succeeded. Failed: no
+// item succeeded. Partial: some items succeeded.
 const (
 	OrderInProgress OrderState = "in_progress"
 	OrderSuccess    OrderState = "success"
@@ -56,23 +57,24 @@ const (
 	OrderPartial    OrderState = "partial"
 )
 
-// ItemStatus is how far an item is.
+// ItemStatus is the progress of an item.
 type ItemStatus struct {
 	State   inventory.ItemState `json:"state"`
 	Failure *inventory.Failure  `json:"failure_type"`
 	Reason  *string             `json:"reason"`
-	// Label is that of the state that the instance had come to; nil: it is not done.
+	// Label is the label of the state that the instance had reached; nil while the item is not
+	// done.
 	Label *string `json:"instance_state_label"`
-	// Needs are the items that this one leads to, by their instances, and how far these are.
+	// Needs are the items that this one refers to: their instances, and their progress.
 	Needs map[string]inventory.ItemState `json:"direct_dependencies"`
-	// Compile is always nil: a compile has no number of its own.
+	// Compile is always nil: compiles have no ids.
 	Compile *string `json:"validation_compile_id"`
 }
 
 const (
-	// keptFor is how long an order is kept.
+	// keptFor is the retention time of orders.
 	keptFor = 366 * 24 * time.Hour
-	// forgetEach is how often a process looks for orders that are not kept any more.
+	// forgetEach is the interval at which a process deletes old orders.
 	forgetEach = 24 * time.Hour
 )
 
@@ -81,7 +83,7 @@ func noBook() error {
 	return fault.New(fault.Unsupported, "", "orders of several instances are not kept here")
 }
 
-// place writes an order with all of its changes.
+// place writes an order with all its changes.
 func (s *placing) place(
 	ctx context.Context, env string, o Order, all []changed,
 ) (inventory.Order, error) {
@@ -122,14 +124,14 @@ func (s *placing) place(
 	return out, err
 }
 
-// marked returns a record with a mark. What earlier marks say is kept with their orders first, so
-// that an instance has few of them, and nothing is lost.
+// marked returns a record with a new mark. It first copies the outcomes of earlier marks to their
+// orders. So an instance has few marks, and no outcome is lost.
 func (s *placing) marked(
 	ctx context.Context, env string, f *changed, m inventory.Mark,
 ) (inventory.Record, error) {
 	r := f.change.Record
 	earlier := r.Orders
-	// What the change itself has ended is not written yet, so it is not noted yet, either.
+	// An outcome that this change causes is not written yet, so its mark stays.
 	const kept = 1
 	for len(earlier) > kept {
 		if err := s.Book.Note(ctx, env, earlier[0].Order, earlier[0].Item,
@@ -142,8 +144,8 @@ func (s *placing) marked(
 	return r.Marked(&f.def, m, s.now()), nil
 }
 
-// forget lets go of orders that are not kept any more. That it fails is no matter of the order that
-// was placed: the next one does it.
+// forget deletes old orders. It ignores failures, because they do not affect the placed order and
+// the next order retries.
 func (s *placing) forget(ctx context.Context, env string) {
 	now := s.now()
 	if at, ok := s.forgot.Load(env); ok && now.Sub(at.(time.Time)) < forgetEach {
@@ -154,18 +156,18 @@ func (s *placing) forget(ctx context.Context, env string) {
 	}
 }
 
-// digestOf returns what the same order has again.
+// digestOf returns a hash that identifies a repetition of the order.
 func digestOf(o Order) string {
 	o.ID = ""
 	b, err := json.Marshal(o)
 	if err != nil {
-		return "" // it came as JSON, or from a program of ours
+		return "" // cannot happen: the order came as JSON or from this program
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// before returns an order that was placed under the id already: the same one, or an error.
+// before returns the order that was placed under the same id. It fails if that is another order.
 func (s *placing) before(ctx context.Context, env string, o Order) (Placed, bool, error) {
 	if err := CheckID(o.ID); err != nil || s.Book == nil {
 		return Placed{}, false, err
@@ -190,7 +192,7 @@ func (s *placing) before(ctx context.Context, env string, o Order) (Placed, bool
 	return p, true, err
 }
 
-// accepted returns an order that has just been placed.
+// accepted returns an order that was just placed.
 func (s *placing) accepted(
 	ctx context.Context, env string, o inventory.Order, all []changed,
 ) (Placed, error) {
@@ -224,10 +226,10 @@ func (s *placing) PlacedOrder(ctx context.Context, env, id string) (Placed, erro
 	return s.shownOrder(ctx, env, o)
 }
 
-// over reports whether an order is not kept any more.
+// over reports whether the retention time of an order has ended.
 func (s *placing) over(o *inventory.Order) bool { return s.now().Sub(o.Created) > keptFor }
 
-// shownOrder returns an order as it is shown.
+// shownOrder returns an order in the form of the API.
 func (s *placing) shownOrder(
 	ctx context.Context, env string, o inventory.Order,
 ) (Placed, error) {
@@ -238,8 +240,8 @@ func (s *placing) shownOrder(
 	return all[0], nil
 }
 
-// shownOrders returns orders as they are shown. What is not noted with an order stands in its
-// instances.
+// shownOrders returns orders in the form of the API. Outcomes that are not in an order yet are in
+// its instances.
 func (s *placing) shownOrders(
 	ctx context.Context, env string, all []inventory.Order,
 ) ([]Placed, error) {
@@ -259,7 +261,7 @@ func (s *placing) shownOrders(
 	out := make([]Placed, len(all))
 	for n := range all {
 		o := &all[n]
-		if unmarked(o, records) { // it was noted between the two
+		if unmarked(o, records) { // its mark moved to the order between the two reads
 			if *o, err = s.Book.Order(ctx, env, o.ID); err != nil {
 				return nil, err
 			}
@@ -269,7 +271,7 @@ func (s *placing) shownOrders(
 	return out, nil
 }
 
-// mark returns what an instance says of an item of an order.
+// mark returns the mark of an order item in its instance.
 func mark(o *inventory.Order, n int, r *inventory.Record) (inventory.Mark, bool) {
 	for _, m := range r.Orders {
 		if m.Order == o.ID && m.Item == n {
@@ -279,7 +281,7 @@ func mark(o *inventory.Order, n int, r *inventory.Record) (inventory.Mark, bool)
 	return inventory.Mark{}, false
 }
 
-// unmarked reports whether neither an order nor its instances say what became of an item.
+// unmarked reports whether an item has neither an outcome in the order nor a mark in its instance.
 func unmarked(o *inventory.Order, records map[string]inventory.Record) bool {
 	for n := range o.Items {
 		r := records[o.Items[n].Instance]
@@ -290,7 +292,7 @@ func unmarked(o *inventory.Order, records map[string]inventory.Record) bool {
 	return false
 }
 
-// placedOf returns an order with what became of its items.
+// placedOf returns an order with the outcomes of its items.
 func placedOf(env string, o *inventory.Order, records map[string]inventory.Record) Placed {
 	out := Placed{
 		ID: o.ID, Environment: env, Description: o.Description, Created: o.Created,
@@ -328,7 +330,7 @@ func placedOf(env string, o *inventory.Order, records map[string]inventory.Recor
 	return out
 }
 
-// acceptedOf returns an item with what became of it.
+// acceptedOf returns an item with its outcome.
 func acceptedOf(i *inventory.OrderItem, done inventory.Outcome) Accepted {
 	status := ItemStatus{
 		State: done.State, Reason: orNil(done.Reason), Label: orNil(done.Label),
@@ -351,7 +353,7 @@ func acceptedOf(i *inventory.OrderItem, done inventory.Outcome) Accepted {
 	return out
 }
 
-// together returns how far an order is, from how far its items are.
+// together returns the state of an order from the states of its items.
 func together(items []Accepted) OrderState {
 	completed, failed := 0, 0
 	for n := range items {
@@ -373,16 +375,17 @@ func together(items []Accepted) OrderState {
 	return OrderPartial
 }
 
-// OrderQuery asks for orders. A place is microseconds since 1970, "_", and the id of an order.
+// OrderQuery selects orders. A place is the time in microseconds since 1970, "_", and the id of an
+// order.
 type OrderQuery struct {
 	Place
 	Descending bool
 }
 
-// OrderPage is a part of a list of orders.
+// OrderPage is a page of a list of orders.
 type OrderPage = Part[Placed]
 
-// orderAt returns the order that stands at a place.
+// orderAt parses a place of an order.
 func orderAt(text string) (*inventory.Order, error) {
 	created, id, _ := strings.Cut(text, "_")
 	micros, err := strconv.ParseInt(created, 10, 64)
@@ -396,7 +399,7 @@ func placeOf(o *inventory.Order) string {
 	return strconv.FormatInt(o.Created.UnixMicro(), 10) + "_" + o.ID
 }
 
-// PlacedOrders returns orders by the time when they were placed.
+// PlacedOrders returns orders, sorted by the time when they were placed.
 func (s *placing) PlacedOrders(ctx context.Context, env string, q OrderQuery) (OrderPage, error) {
 	if s.Book == nil {
 		return OrderPage{}, noBook()
@@ -418,7 +421,7 @@ func (s *placing) PlacedOrders(ctx context.Context, env string, q OrderQuery) (O
 	ahead, behind := ask.After != nil, full
 	if back {
 		slices.Reverse(found)
-		ahead, behind = full, true // the place itself is behind the page
+		ahead, behind = full, true // the place itself is after the page
 	}
 	var page OrderPage
 	if q.Count {
@@ -453,8 +456,8 @@ func (s *placing) countOrders(
 	}
 	out := Counts{Total: n.Total, Before: n.Ahead}
 	if len(page) > 0 {
-		out.Before-- // the first one of the page
+		out.Before-- // the first order of the page
 	}
-	out.After = max(n.Total-out.Before-len(page), 0) // some may have come between the two
+	out.After = max(n.Total-out.Before-len(page), 0) // orders may have come between the two reads
 	return out, nil
 }

@@ -13,24 +13,24 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// named is an instance that an order makes.
+// named is an instance that an order creates.
 type named struct{ id, service string }
 
-// names are the instances that an order makes, by their names in it and by their ids.
+// names are the instances that an order creates, by their names in the order and by their ids.
 type names map[string]named
 
-// resolver puts ids of instances in the place of their names.
+// resolver replaces names of instances by their ids.
 type resolver struct {
 	s        *core
-	ctx      context.Context // of the one request that it is made for
+	ctx      context.Context // of the request that the resolver serves
 	env      string
 	names    names
 	problems diag.Problems
-	failed   error // a store cannot be read
+	failed   error // a fault of a store
 }
 
-// resolved returns attributes with ids in the place of names of instances. Problems are those with
-// names that lead nowhere, which stay as they are.
+// resolved returns attributes with ids instead of names of instances. Its error is diag.Problems
+// with the unknown names, which stay in the attributes.
 func (s *core) resolved(
 	ctx context.Context, env string, d *definition.Service, given map[string]any, names names,
 ) (map[string]any, error) {
@@ -42,13 +42,13 @@ func (s *core) resolved(
 	return out, r.problems.Err()
 }
 
-// edited returns the value of an edit with ids in the place of names of instances.
+// edited returns the value of an edit with ids instead of names of instances.
 func (s *core) edited(
 	ctx context.Context, env string, d *definition.Service, e inventory.Edit, names names,
 ) (any, diag.Problems, error) {
 	path, err := inventory.ParsePath(e.Target)
 	if err != nil || e.Value == nil {
-		return e.Value, nil, nil // the rules of edits say what is wrong
+		return e.Value, nil, nil // inventory checks the edit
 	}
 	r := &resolver{s: s, ctx: ctx, env: env, names: names}
 	part, out := &d.Part, e.Value
@@ -106,7 +106,7 @@ func (r *resolver) part(
 	return out
 }
 
-// in returns a path that goes on.
+// in returns a path extended by a step.
 func in(at inventory.Path, name string, keys []inventory.Key) inventory.Path {
 	return append(slices.Clip(at), inventory.Step{Name: name, Keys: keys})
 }
@@ -135,7 +135,7 @@ func (r *resolver) members(e *definition.Embedded, at inventory.Path, v any) any
 	return v
 }
 
-// value resolves what a relation leads to. What is not a text is for the rules to refuse.
+// value resolves the value of a relation. inventory rejects values that are not strings.
 func (r *resolver) value(rel *definition.Relation, at inventory.Path, v any) any {
 	switch v := v.(type) {
 	case string:
@@ -153,7 +153,7 @@ func (r *resolver) value(rel *definition.Relation, at inventory.Path, v any) any
 	return v
 }
 
-// one returns the id of an instance for its name: one of the order, an identity, or the id itself.
+// one returns the id for a name of an instance: a name in the order, an identity, or an id.
 func (r *resolver) one(rel *definition.Relation, at inventory.Path, name string) string {
 	n, ours := r.names[name]
 	if !ours {
@@ -181,7 +181,7 @@ func (r *resolver) wrong(at inventory.Path, hint, format string, args ...any) {
 	})
 }
 
-// lost says that a name leads nowhere, unless it could not be looked for.
+// lost records a problem with an unknown name, or a fault of the store.
 func (r *resolver) lost(rel *definition.Relation, at inventory.Path, name string, err error) {
 	switch fault.KindOf(err) {
 	case fault.NotFound:

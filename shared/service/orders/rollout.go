@@ -10,11 +10,12 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Standing says where an instance stands beside the definition and the model of its version.
+// Standing compares an instance with the definition and the model of its version.
 type Standing string
 
-// The standings: it has them; it has others; it is being moved, or brought back; it was moved or brought
-// back, and is in a state of failure; it is being removed, or can never be deployed.
+// The standings. Current: the instance has the definition and the model of its version. Behind: it
+// has others. Moving: it is being moved or returned. Failed: it is in a failure state after a move
+// or a return. Leaving: it is being removed, or can never be deployed.
 const (
 	StandingCurrent Standing = "current"
 	StandingBehind  Standing = "behind"
@@ -23,7 +24,7 @@ const (
 	StandingLeaving Standing = "leaving"
 )
 
-// RolloutInstance is an instance as a rollout sees it.
+// RolloutInstance is the state of an instance in a rollout.
 type RolloutInstance struct {
 	ID             string   `json:"id"`
 	Service        string   `json:"service_entity"`
@@ -31,26 +32,26 @@ type RolloutInstance struct {
 	Identity       *string  `json:"service_identity_attribute_value"`
 	State          string   `json:"state"`
 	Standing       Standing `json:"standing"`
-	Model          string   `json:"model"`  // the digest of the bundle that its resources are from
-	Target         string   `json:"target"` // the digest of the bundle that its version has now
-	// Moved is the model that the last rollout has moved it to, or is to; "": none has.
+	Model          string   `json:"model"`  // the digest of the bundle of its resources
+	Target         string   `json:"target"` // the digest of the current bundle of its version
+	// Moved is the model of the last or the requested move; "" for none.
 	Moved string `json:"moved_to,omitempty"`
-	// MovedAt is when that was, or is since when it was asked for.
+	// MovedAt is the time of that move or, for a requested move, when it became due.
 	MovedAt *time.Time `json:"moved_at,omitempty"`
-	// Back: it was brought back since, or is on its way.
+	// Back reports whether the instance has returned since, or is returning.
 	Back bool `json:"back,omitempty"`
 }
 
-// RolloutPage is a part of the instances of a service, by the time of their orders.
+// RolloutPage is a page of the instances of a service, sorted by the time of their orders.
 type RolloutPage struct {
 	Items []RolloutInstance `json:"items"`
-	Next  string            `json:"next,omitempty"` // After of the following page; "": this is the last
+	Next  string            `json:"next,omitempty"` // the value of After for the next page; "" on the last page
 }
 
-// rollouts are moves to other definitions and models.
+// rollouts moves instances to other definitions and models.
 type rollouts struct{ *changes }
 
-// Rollouts returns where the instances of a service stand.
+// Rollouts returns the standings of the instances of a service.
 func (s *rollouts) Rollouts(
 	ctx context.Context, env, service, after string,
 ) (RolloutPage, error) {
@@ -94,7 +95,7 @@ func goalOf(k *definition.Kept) inventory.Goal {
 	}
 }
 
-// standing returns an instance as a rollout to a goal sees it.
+// standing compares an instance with the goal of a rollout.
 func standing(
 	r *inventory.Record, d *definition.Service, goal inventory.Goal,
 ) RolloutInstance {
@@ -133,8 +134,9 @@ func standingOf(r *inventory.Record, d *definition.Service, goal inventory.Goal)
 	return StandingBehind
 }
 
-// Roll asks that an instance be moved to the definition and the model that its version has now or,
-// back, to those that it had before the last rollout. Where that is done, nothing is written.
+// Roll requests a move of an instance to the current definition and model of its version. With
+// back, it requests a return to those before the last rollout. If there is nothing to do, it writes
+// nothing.
 func (s *rollouts) Roll(ctx context.Context, env string, w Wish, back bool) (Instance, error) {
 	for n := 1; ; n++ {
 		f, err := s.find(ctx, env, w.Ref)
@@ -164,7 +166,8 @@ func (s *rollouts) Roll(ctx context.Context, env string, w Wish, back bool) (Ins
 	}
 }
 
-// move returns the change that asks for a move in either direction; nil: there is nothing to change.
+// move returns the change that requests a move in either direction; nil if there is nothing to
+// change.
 func (s *rollouts) move(
 	ctx context.Context, env string, f *found, back bool,
 ) (*inventory.Change, error) {
@@ -183,7 +186,7 @@ func (s *rollouts) move(
 	}
 	goal := goalOf(&offered)
 	if r.Rolling != nil && !r.Rolling.Back && r.Rolling.Goal == goal {
-		return nil, nil // it was asked for
+		return nil, nil // the move was requested already
 	}
 	failing, _ := r.Failing(&f.def)
 	again := failing && r.Rollout != nil && !r.Rollout.Back && r.Rollout.To == goal.Model
@@ -193,7 +196,7 @@ func (s *rollouts) move(
 	return s.ask(&offered.Service, r, inventory.Move{Goal: goal}, nil)
 }
 
-// unasked returns the change that takes back a move which was asked for; nil: none was.
+// unasked returns the change that cancels a requested move; nil if none was requested.
 func unasked(r *inventory.Record) *inventory.Change {
 	if r.Rolling == nil {
 		return nil
@@ -209,7 +212,7 @@ func (s *rollouts) ask(
 	return &c, err
 }
 
-// moveBack is move to the definition and model before the last move.
+// moveBack is move for a return to the definition and model before the last move.
 func (s *rollouts) moveBack(
 	ctx context.Context, env string, f *found,
 ) (*inventory.Change, error) {
@@ -226,7 +229,7 @@ func (s *rollouts) moveBack(
 	if err != nil {
 		return nil, err
 	}
-	if goal.Model == "" { // of a program that did not note it
+	if goal.Model == "" { // the record of the move lacks the model
 		if goal.Model = was.Bundle; goal.Model == r.Rollout.To && len(r.Resources) > 0 {
 			return nil, noWayBack("it is not known which model the instance %s had before", r.ID)
 		}

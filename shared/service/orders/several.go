@@ -11,7 +11,7 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Action is what an item of an order asks for.
+// Action is the request of an order item.
 type Action string
 
 // The actions.
@@ -21,14 +21,14 @@ const (
 	ActionDelete Action = "delete"
 )
 
-// Item is a part of an order: an instance that is made, changed or deleted.
+// Item is a part of an order that creates, changes or deletes an instance.
 type Item struct {
-	// Name names an instance that is there as Ref does; for one that is made it is a UUID, or a
-	// name by which relations of the other items lead to it, or "".
+	// Name identifies an existing instance as Ref.ID does. For a new instance it is a UUID, a name
+	// for relations of the other items, or "".
 	Name    string
 	Service string
 	Action  Action
-	// Version is the one that the caller has seen; nil: whichever it is.
+	// Version is the version that the caller has read; nil: any version.
 	Version    *int64
 	Attributes map[string]any
 	Edits      []inventory.Edit
@@ -36,15 +36,15 @@ type Item struct {
 	Config     map[string]bool
 }
 
-// Order are changes of several instances.
+// Order is a list of changes of several instances.
 type Order struct {
-	// ID is a UUID for the order; "" has one made.
+	// ID is a UUID for the order; "" generates one.
 	ID          string
 	Description string
 	Items       []Item
 }
 
-// Order does all of an order, or nothing. Problems have the item as their resource.
+// Order carries out all items of an order, or none. The Resource of each problem is an item.
 func (s *placing) Order(ctx context.Context, env string, o Order) (Placed, error) {
 	if len(o.Items) == 0 || len(o.Items) > inventory.MaxChanges {
 		return Placed{}, fault.New(fault.Invalid, "", "the order has %d items, and may have 1 to %d",
@@ -81,7 +81,7 @@ func (s *placing) Order(ctx context.Context, env string, o Order) (Placed, error
 	}
 }
 
-// made reports whether an instance that an order shall make is there already.
+// made reports whether an instance that an order would create exists already.
 func (s *placing) made(ctx context.Context, env string, all []changed) bool {
 	for i := range all {
 		if r := &all[i].change.Record; r.Rev == 0 {
@@ -93,7 +93,7 @@ func (s *placing) made(ctx context.Context, env string, all []changed) bool {
 	return false
 }
 
-// item names an item for people.
+// item returns the name of an item for people.
 func (i *Item) item(n int) string {
 	out := fmt.Sprintf("item %d: %s", n+1, i.Service)
 	if i.Name != "" {
@@ -102,7 +102,7 @@ func (i *Item) item(n int) string {
 	return out
 }
 
-// named gives ids to the instances that an order makes.
+// named assigns ids to the instances that an order creates.
 func (s *placing) named(items []Item) (names, []string, error) {
 	all, ids := names{}, make([]string, len(items))
 	var problems diag.Problems
@@ -126,7 +126,7 @@ func (s *placing) named(items []Item) (names, []string, error) {
 	return all, ids, problems.Err()
 }
 
-// items returns the changes of all items, or what is wrong with them.
+// items returns the changes of all items, or their problems.
 func (s *placing) items(
 	ctx context.Context, env string, o Order, names names, ids []string,
 ) ([]changed, error) {
@@ -163,7 +163,7 @@ func (s *placing) items(
 	return out, problems.Err()
 }
 
-// wrong reports whether an error is one with what was ordered.
+// wrong reports whether an error has its cause in the order.
 func wrong(err error) bool {
 	if problems, _ := diag.Of(err); len(problems) > 0 {
 		return true
@@ -183,7 +183,7 @@ func of(item string, err error) diag.Problems {
 	return problems
 }
 
-// item returns the change that an item asks for.
+// item returns the change for an item.
 func (s *placing) item(
 	ctx context.Context, env string, i *Item, names names, id string,
 ) (changed, error) {
@@ -207,7 +207,7 @@ func (s *placing) item(
 		s.update(ctx, env, i.Attributes, names))
 }
 
-// check refuses an item whose members do not fit its action.
+// check rejects an item whose fields do not fit its action.
 func (i *Item) check() error {
 	message, hint := "", ""
 	switch i.Action {
@@ -236,7 +236,8 @@ func (i *Item) check() error {
 	return fault.New(fault.Invalid, "", "%s", message).WithHint("%s", hint)
 }
 
-// whose says of which item an identity is that another instance has got meanwhile.
+// whose finds the item whose identity another instance has taken since the check. It returns a
+// problem of that item, or else the error failed.
 func (s *placing) whose(
 	ctx context.Context, env string, o Order, all []changed, failed error,
 ) error {

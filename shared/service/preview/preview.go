@@ -1,4 +1,4 @@
-// Package preview is what orders and models would come to, before anything of it is stored.
+// Package preview holds the results of orders and models before they are stored.
 package preview
 
 import (
@@ -7,15 +7,15 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Outcome is what an instance would come to.
+// Outcome is the expected result for an instance.
 type Outcome struct {
 	Record inventory.Record
-	// Path are the states that it would go through, the last one last.
+	// Path are the states that the instance would pass through, in order.
 	Path []string
-	// Problems are why it would be rejected, or could not be moved.
+	// Problems are the reasons why the order or the move would be rejected.
 	Problems diag.Problems
-	// Planned are the changes of its resources, and of those that it shares with others.
+	// Planned are the changes of its resources, and of resources that it shares with others.
 	Planned []deploy.PlannedChange
-	// Leaving: a rollout leaves it alone.
+	// Leaving means that a rollout skips the instance.
 	Leaving bool
 }

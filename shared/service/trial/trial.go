@@ -1,7 +1,7 @@
-// Package trial makes up instances of services, so that the implementations of a model can be compiled
-// before the first order.
+// Package trial generates instances of services, so that the implementations of a model can be
+// compiled before the first order.
 //
-//	trial.go   instances, and those that cannot be made up
+//	trial.go   instances, and services without one
 //	values.go  values of attributes
 package trial
 
@@ -14,29 +14,29 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Instance is an instance that is made up.
+// Instance is a generated instance.
 type Instance struct {
 	lsm.Instance
-	// Needs are the ids of other instances that it leads to, and that take part in its compile.
+	// Needs are the ids of the instances that it refers to, and that take part in its compile.
 	Needs []string
 }
 
-// Skipped is a service of which no instance can be made up.
+// Skipped is a service for which no instance can be generated.
 type Skipped struct {
 	Service   string
-	Attribute string // the path; "" if it is about the service
+	Attribute string // the path; "" if the reason concerns the service
 	Reason    string
 }
 
-// maker makes up instances.
+// maker generates instances.
 type maker struct {
 	services []definition.Service
-	made     map[string]*Instance // by service; nil: it is being made up, or cannot be
+	made     map[string]*Instance // by service; nil: generation is in progress or has failed
 	skipped  []Skipped
 }
 
-// Of returns an instance of the default version of each service, in the first state in which its
-// resources are deployed, and the services of which none can be made up.
+// Of returns an instance of the default version of each service, in the first state that deploys
+// its resources. It also returns the services for which no instance can be generated.
 func Of(services []definition.Service) ([]Instance, []Skipped) {
 	m := &maker{services: services, made: map[string]*Instance{}}
 	var out []Instance
@@ -51,7 +51,7 @@ func Of(services []definition.Service) ([]Instance, []Skipped) {
 	return out, m.skipped
 }
 
-// With returns an instance with all that it leads to.
+// With returns an instance and all instances that it refers to.
 func With(one Instance, all []Instance) []lsm.Instance {
 	open, seen := []string{one.ID}, map[string]bool{}
 	for len(open) > 0 {
@@ -73,7 +73,7 @@ func With(one Instance, all []Instance) []lsm.Instance {
 	return out
 }
 
-// of returns the instance of a service; nil: none can be made up.
+// of returns the instance of a service; nil: none can be generated.
 func (m *maker) of(name string) *Instance {
 	if one, known := m.made[name]; known {
 		return one
@@ -114,13 +114,13 @@ func (m *maker) of(name string) *Instance {
 
 func idOf(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n+1) }
 
-// part makes up the attributes of one instance.
+// part generates the attributes of one instance.
 type part struct {
 	*maker
 	needs []string
 }
 
-// attributes returns what is to be given for a part: all that has no default.
+// attributes returns the attributes of a part that an order has to give: those without defaults.
 func (p *part) attributes(of *definition.Part, path string) (map[string]any, *Skipped) {
 	out := map[string]any{}
 	for i := range of.Attributes {
@@ -164,7 +164,7 @@ func (p *part) attributes(of *definition.Part, path string) (map[string]any, *Sk
 	return out, nil
 }
 
-// members returns the members of a relation: as few as there may be, and one if there may be one.
+// members returns as few members of a relation as allowed, but at least one.
 func (p *part) members(e *definition.Embedded, path string) (any, *Skipped) {
 	n := max(e.Lower, 1)
 	var list []any

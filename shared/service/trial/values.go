@@ -11,10 +11,10 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// exampleAnnotation is the annotation of an attribute whose text is a value for trials.
+// exampleAnnotation is the annotation of an attribute whose text is an example value.
 const exampleAnnotation = "example"
 
-// value returns the n-th value that an attribute may have; false: none is known.
+// value returns the n-th allowed value of an attribute; false: none is known.
 func value(a *definition.Attribute, n int) (any, bool) {
 	single := *a
 	single.Type = a.Base()
@@ -34,7 +34,7 @@ func value(a *definition.Attribute, n int) (any, bool) {
 	return nil, false
 }
 
-// allowed reports whether an attribute may have a value.
+// allowed reports whether an attribute accepts a value.
 func allowed(a *definition.Attribute, v any) bool {
 	s := &definition.Service{Part: definition.Part{Attributes: []definition.Attribute{*a}}}
 	s.Attributes[0].Modifier = definition.ReadWrite
@@ -42,7 +42,7 @@ func allowed(a *definition.Attribute, v any) bool {
 	return err == nil
 }
 
-// candidates returns values of a type, the best first.
+// candidates returns values of a type, the most suitable first.
 func candidates(a *definition.Attribute) []any {
 	var out []any
 	if text, ok := a.Annotations[exampleAnnotation].(string); ok {
@@ -70,7 +70,7 @@ func candidates(a *definition.Attribute) []any {
 	return out
 }
 
-// example returns the value that a text stands for.
+// example parses the value of an example text.
 func example(kind, text string) any {
 	var v any
 	if kind != "string" && json.Unmarshal([]byte(text), &v) == nil {
@@ -79,7 +79,7 @@ func example(kind, text string) any {
 	return text
 }
 
-// numbers returns numbers that are near the bounds of an attribute.
+// numbers returns numbers near the bounds of an attribute.
 func numbers(a *definition.Attribute) []any {
 	out := []any{}
 	add := func(v float64) {
@@ -117,7 +117,7 @@ func numbers(a *definition.Attribute) []any {
 	return out
 }
 
-// texts returns texts, first those of the format of an attribute.
+// texts returns texts, those in the format of an attribute first.
 func texts(a *definition.Attribute) []string {
 	kind := ""
 	if a.ValidationType != nil {
@@ -150,7 +150,7 @@ func texts(a *definition.Attribute) []string {
 		"example.com", "example.org", "00:00:5e:00:53:01", "00:00:5e:00:53:02", "65001", "65001:1",
 		"/trial", "/tmp/trial", "/srv/trial", "eth0", "Ethernet0/1", "1.0.0", "env:TRIAL", "+32470000000",
 	}
-	const longest = 64 // for bounds of length
+	const longest = 64 // covers length bounds
 	for n := range longest {
 		plain = append(plain, strings.Repeat("a", n+1), strings.Repeat("0", n+1))
 	}
