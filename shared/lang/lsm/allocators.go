@@ -9,7 +9,8 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// allocators are plugins that choose the value of a read-only attribute once, and keep it.
+// allocators returns the plugins that read or choose values of read-only attributes. A chosen value
+// is stored, so that later compiles return it again.
 func allocators() []eval.Plugin {
 	return []eval.Plugin{
 		{
@@ -43,7 +44,7 @@ func allocators() []eval.Plugin {
 	}
 }
 
-// errNotUnrolled refuses to allocate for an instance that is in no inventory.
+// errNotUnrolled is the error for an instance that is not in the inventory.
 var errNotUnrolled = errors.New(
 	"the instance is not one of lsm::all, so nothing can be kept for it")
 
@@ -92,15 +93,15 @@ func firstFree(c *eval.Context, a eval.Args) (types.Value, error) {
 	return n, services.take(at, n)
 }
 
-// allocation is an attribute of an instance, or of one of its members, for which a number is chosen.
+// allocation is an attribute of an instance or of one of its members that needs a number.
 type allocation struct {
 	instance *Instance
-	text     string // the path as the model has it
+	text     string // the path in the notation of the model
 	path     inventory.Path
-	place    inventory.Place // where the path leads in the attributes that the compile is for
+	place    inventory.Place // the place of the path in the set that the compile uses
 }
 
-// allocation returns where the path of an instance leads.
+// allocation resolves a path in an instance.
 func (s *Services) allocation(i *Instance, text string) (*allocation, error) {
 	path, err := inventory.ParsePath(text)
 	if err != nil {
@@ -120,7 +121,7 @@ func (s *Services) allocation(i *Instance, text string) (*allocation, error) {
 	return &allocation{i, text, path, places[0]}, nil
 }
 
-// whole returns a value of JSON as a whole number.
+// whole returns a JSON value as an integer.
 func whole(v any) (int64, bool) {
 	value, err := Value(v)
 	if err != nil {
@@ -130,9 +131,9 @@ func whole(v any) (int64, bool) {
 	return n, ok
 }
 
-// kept returns the number that an attribute has already: in the set that the compile is for, from
-// an earlier call in this compile, or in another set of the instance. stored reports whether it is
-// in that first set, or noted as an update of it.
+// kept returns the number that an attribute already has: in the set that the compile uses, from an
+// earlier call in this compile, or in another set of the instance. stored is false in the last
+// case, in which the caller has to record an update.
 func (s *Services) kept(a *allocation) (n int64, ok, stored bool) {
 	if n, ok := whole(a.place.Value); ok {
 		return n, true, true
@@ -150,7 +151,7 @@ func (s *Services) kept(a *allocation) (n int64, ok, stored bool) {
 	return 0, false, false
 }
 
-// free returns the first number of a range that no instance has.
+// free returns the first number of a range that is not in use.
 func (s *Services) free(
 	a *allocation, from, to int64, more []types.Value,
 ) (int64, bool, error) {
@@ -174,8 +175,8 @@ func (s *Services) free(
 	}
 }
 
-// numbers returns the whole numbers that instances of a service have where a path leads, at all
-// members, those that were given in this compile among them.
+// numbers returns the integers that instances of a service have at a path, for all members. They
+// include numbers that were allocated in this compile.
 func (s *Services) numbers(a *allocation) (map[int64]bool, error) {
 	shape := a.path.Shape()
 	key := a.instance.Service + "\x00" + shape.String()
@@ -202,7 +203,7 @@ func (s *Services) numbers(a *allocation) (map[int64]bool, error) {
 	return s.taken[key], nil
 }
 
-// sets returns all sets of attributes that instances of a service have.
+// sets returns all attribute sets of the instances of a service.
 func (s *Services) sets(service string) ([]map[string]any, error) {
 	rest, err := s.rest(service)
 	if err != nil {
@@ -220,7 +221,7 @@ func (s *Services) sets(service string) ([]map[string]any, error) {
 	return out, nil
 }
 
-// take keeps a number for an attribute.
+// take allocates a number to an attribute.
 func (s *Services) take(a *allocation, n int64) error {
 	taken, err := s.numbers(a)
 	if err != nil {
@@ -250,7 +251,7 @@ func used(c *eval.Context, a eval.Args) (types.Value, error) {
 	return services.values(c, service, path.Shape())
 }
 
-// values returns the values that instances of a service have where a shape leads, each once.
+// values returns the distinct values that instances of a service have at the places of a shape.
 func (s *Services) values(
 	c *eval.Context, service string, shape inventory.Path,
 ) (*types.List, error) {
@@ -278,7 +279,7 @@ func (s *Services) values(
 	return out, c.Work(len(values))
 }
 
-// chosen returns the values that the model has stored in this compile where a path leads.
+// chosen returns the values that the model has stored in this compile at a path.
 func (s *Services) chosen(service string, shape inventory.Path) []any {
 	var out []any
 	for _, u := range s.Updates {

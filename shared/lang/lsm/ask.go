@@ -9,17 +9,17 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// errQuestion says that the module lsm in Python asked something that it cannot ask.
+// errQuestion is the error for an unsupported request of the Python module lsm.
 var errQuestion = errors.New("this cannot be asked of the inventory")
 
-// Ask answers what the module lsm in Python asks of the inventory, during a call of a plugin.
+// Ask answers requests of the Python module lsm to the inventory, during a call of a plugin.
 //
-//	taken      a service and a path: the values that its instances have there, each once
-//	instances  a service: its instances with all their sets of attributes
-//	value      an instance and a path: a dict with "value", or with "call": whether an allocator
-//	           is called for it
-//	give       an instance, a path, a value that an allocator has given, and whether that follows
-//	           from nothing in the inventory
+//	taken      a service and a path: the distinct values that its instances have there
+//	instances  a service: its instances with all their attribute sets
+//	value      an instance and a path: a dict with "value", or with "call", which reports whether
+//	           an allocator must be called
+//	give       an instance, a path, a value from an allocator, and whether the value does not
+//	           depend on the inventory
 func Ask(c *eval.Context, what string, args []types.Value) (types.Value, error) {
 	service := func() (string, bool) {
 		if len(args) == 0 {
@@ -46,7 +46,7 @@ func Ask(c *eval.Context, what string, args []types.Value) (types.Value, error) 
 	return nil, fmt.Errorf("%w: %s", errQuestion, what)
 }
 
-// records returns the instances of a service with all their sets of attributes.
+// records returns the instances of a service with all their attribute sets.
 func (s *Services) records(service string) (*types.List, error) {
 	rest, err := s.rest(service)
 	if err != nil {
@@ -82,9 +82,9 @@ func attributeOf(c *eval.Context, args []types.Value) (types.Object, *allocation
 	return o, at, err
 }
 
-// allocatedValue returns the value that an attribute has: in the set that the compile is for, or in
-// another set of the instance, where a member keeps it. Without one it returns whether an allocator
-// is called.
+// allocatedValue returns the value of an attribute: from the set that the compile uses, or from
+// another set of the instance in which the same member has a value. If there is no value, it
+// returns whether an allocator must be called.
 func allocatedValue(c *eval.Context, args []types.Value) (types.Value, error) {
 	_, at, err := attributeOf(c, args)
 	if err != nil {
@@ -112,7 +112,7 @@ func allocatedValue(c *eval.Context, args []types.Value) (types.Value, error) {
 	return out, err
 }
 
-// given stores the value that an allocator has given to an attribute.
+// given stores a value from an allocator in an attribute.
 func given(c *eval.Context, args []types.Value) error {
 	o, at, err := attributeOf(c, args)
 	if err != nil {

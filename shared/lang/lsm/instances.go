@@ -7,7 +7,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// instancePlugins are those about instances and bindings.
+// instancePlugins returns the plugins for instances and bindings.
 func instancePlugins() []eval.Plugin {
 	const binding = "lsm::ServiceEntityBinding | lsm::ServiceBinding"
 	version := func(name string) eval.Param {

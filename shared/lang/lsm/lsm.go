@@ -1,14 +1,15 @@
-// Package lsm is the module lsm of models: what makes an entity a service that customers order. Its
-// texts and its plugins are part of the program, and are there for models that import it.
+// Package lsm is the module lsm of models, which defines services that customers can order. Its
+// model files and plugins are part of the program, and are available to models that import the
+// module.
 //
-//	lsm.go         the texts, and the table of plugins
-//	services.go    what plugins know of instances, and what they have told
+//	lsm.go         the model files, and the table of plugins
+//	services.go    the instances that plugins read, and the values that models store
 //	instances.go   plugins about instances and bindings
 //	readonly.go    values that the model sets: read-only attributes, allocators, suggestions
 //	specs.go       allocation specs, whose allocators are Python code of modules
 //	ask.go         answers to the module lsm in Python
 //	machine.go     lifecycles, from their instances
-//	values.go      values of models from those of JSON, and back
+//	values.go      conversion of values from and to JSON
 package lsm
 
 import (
@@ -20,13 +21,13 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// Namespace is that of the module.
+// Namespace is the namespace of the module.
 const Namespace = "lsm"
 
 //go:embed model/*.cf
 var model embed.FS
 
-// Text returns the text of a namespace of the module; false for any other.
+// Text returns the model file of a namespace of the module; false for any other namespace.
 func Text(namespace string) (string, bool) {
 	name, ok := "_init", namespace == Namespace
 	if !ok {
@@ -49,7 +50,7 @@ func Plugins() []eval.Plugin {
 	return slices.Concat(instancePlugins(), readOnlyPlugins(), allocators(), textPlugins())
 }
 
-// textPlugins are those that make texts.
+// textPlugins returns the plugins that produce text.
 func textPlugins() []eval.Plugin {
 	return []eval.Plugin{
 		{

@@ -9,11 +9,11 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Attribute returns what an instance holds, as eval.Context.Attribute does.
+// Attribute returns the value of an attribute of an instance, like eval.Context.Attribute.
 type Attribute func(of types.Object, name string) (types.Value, error)
 
-// Machine returns the lifecycle that an instance of lsm::LifecycleStateMachine stands for. Its
-// transfers are in the order in which the model made them. It is not checked.
+// Machine converts an instance of lsm::LifecycleStateMachine to a lifecycle. The transfers are in
+// the order in which the model created them. Machine does not validate the lifecycle.
 func Machine(get Attribute, o types.Object) (*lifecycle.Machine, error) {
 	r := &reader{get: get, seen: map[types.Object]string{}}
 	m := &lifecycle.Machine{Name: r.text(o, "name"), Alternatives: []string{}}
@@ -42,16 +42,16 @@ func Machine(get Attribute, o types.Object) (*lifecycle.Machine, error) {
 	return m, nil
 }
 
-// byNumber sorts instances by when they were made.
+// byNumber sorts instances by creation.
 func byNumber(of []types.Object) []types.Object {
 	slices.SortFunc(of, func(a, b types.Object) int { return cmp.Compare(a.Number(), b.Number()) })
 	return of
 }
 
-// reader reads instances, up to the first error.
+// reader reads instances. After the first error, it returns zero values.
 type reader struct {
 	get  Attribute
-	seen map[types.Object]string // states, by their instances
+	seen map[types.Object]string // names of states
 	err  error
 }
 
@@ -109,7 +109,7 @@ func (r *reader) list(o types.Object, name string) []types.Object {
 	return out
 }
 
-// state returns the name of the state that a relation leads to.
+// state returns the name of the state that a relation refers to.
 func (r *reader) state(m *lifecycle.Machine, o types.Object, name string) string {
 	s, ok := r.value(o, name).(types.Object)
 	if !ok {
@@ -118,7 +118,7 @@ func (r *reader) state(m *lifecycle.Machine, o types.Object, name string) string
 	return r.known(m, s)
 }
 
-// optional is state for a relation that may lead nowhere.
+// optional is state for an optional relation; "" if the relation is empty.
 func (r *reader) optional(m *lifecycle.Machine, o types.Object, name string) string {
 	if r.err != nil {
 		return ""
@@ -138,7 +138,7 @@ func (r *reader) optional(m *lifecycle.Machine, o types.Object, name string) str
 	return r.known(m, s)
 }
 
-// known returns the name of a state, which becomes one of the machine.
+// known returns the name of a state, and adds the state to the machine on first use.
 func (r *reader) known(m *lifecycle.Machine, o types.Object) string {
 	if name, ok := r.seen[o]; ok {
 		return name

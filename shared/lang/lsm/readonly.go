@@ -10,7 +10,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// readOnlyPlugins are those that tell the inventory and the parameters something.
+// readOnlyPlugins returns the plugins that write to the inventory and to parameters.
 func readOnlyPlugins() []eval.Plugin {
 	return []eval.Plugin{
 		{
@@ -61,7 +61,7 @@ func updateReadOnly(c *eval.Context, a eval.Args) (types.Value, error) {
 	return v, nil
 }
 
-// held returns what an attribute holds in this compile, if it holds something already.
+// held returns the value of an attribute if the attribute has one in this compile already.
 func held(c *eval.Context, o types.Object, path string) (types.Value, bool) {
 	if o.Type().Place(path) < 0 {
 		return nil, false
@@ -70,7 +70,8 @@ func held(c *eval.Context, o types.Object, path string) (types.Value, bool) {
 	return v, err == nil
 }
 
-// readOnly says why a value cannot be stored as an attribute of an entity; nil if it can.
+// readOnly returns the reason why a value cannot be stored as an attribute of an entity; nil if it
+// can.
 func readOnly(e *types.Entity, path string, v types.Value) error {
 	name, rest := path, ""
 	if i := strings.IndexAny(path, ".["); i >= 0 {
@@ -91,7 +92,7 @@ func readOnly(e *types.Entity, path string, v types.Value) error {
 			return fmt.Errorf("%s is not an embedded entity, so the path cannot go on with %s",
 				name, rest)
 		}
-		return nil // what is below is checked where it is stored
+		return nil // the path is checked when the value is stored
 	}
 	if a.Relation != nil {
 		return fmt.Errorf("%s leads to an entity; write the path of one of its attributes", name)
@@ -110,7 +111,7 @@ func readOnly(e *types.Entity, path string, v types.Value) error {
 	return a.Type.Check(v)
 }
 
-// Modifier returns the modifier of an attribute of an entity: rw unless it is said.
+// Modifier returns the modifier of an attribute of an entity. The default is rw.
 func Modifier(e *types.Entity, attribute string) string {
 	all := e.AllDefaults()
 	i := slices.IndexFunc(
@@ -141,7 +142,7 @@ func suggest(c *eval.Context, a eval.Args) (types.Value, error) {
 	return types.Null{}, nil
 }
 
-// suggested returns a value that is suggested: a text, or a dict of a label and a value.
+// suggested converts a suggested value: a string, or a dict with a label and a value.
 func suggested(v types.Value) (any, error) {
 	const text = "%s is not a string, and not a dict with label and value"
 	switch v := v.(type) {

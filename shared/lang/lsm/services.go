@@ -13,32 +13,32 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Instance is an instance of a service as a compile sees it.
+// Instance is an instance of a service in a compile.
 type Instance struct {
 	ID             string
 	Service        string // the name of the service
-	ServiceVersion int    // of its definition
+	ServiceVersion int    // version of the service definition
 	Version        int64
 	State          string
-	Purge          bool           // whether its resources are removed
-	Attributes     map[string]any // the set that the compile is for, as JSON has them
-	// Sets are all sets of attributes of the instance, for allocators, and Set is the one that the
-	// compile is for.
+	Purge          bool           // the state of the instance removes its resources
+	Attributes     map[string]any // the set that the compile uses, as JSON
+	// Sets are all attribute sets of the instance, which allocators read. Set names the set that
+	// the compile uses.
 	Sets Sets
 	Set  lifecycle.Set
-	// Allocation says whether allocators of modules are called for the instance.
+	// Allocation controls the allocators of modules for the instance.
 	Allocation Allocation
-	// Earlier are values that allocators of modules have given to this order in a compile of which
-	// nothing was stored.
+	// Earlier are values that allocators of modules gave to this order in an earlier compile whose
+	// results were not stored.
 	Earlier []Update
 
-	by offer // how its binding offers it, once lsm::all was called
+	by offer // its offer by the binding; set by lsm::all
 }
 
-// Sets are the sets of attributes of an instance; nil: it does not have that set.
+// Sets are the attribute sets of an instance; a set that the instance does not have is nil.
 type Sets struct{ Candidate, Active, Rollback map[string]any }
 
-// put puts a value into one of the sets.
+// put sets a value in one of the sets.
 func (s *Sets) put(set lifecycle.Set, path inventory.Path, value any) {
 	switch set {
 	case lifecycle.Candidate:
@@ -51,47 +51,47 @@ func (s *Sets) put(set lifecycle.Set, path inventory.Path, value any) {
 	}
 }
 
-// all returns the sets that there are.
+// all returns the existing sets.
 func (s Sets) all() []map[string]any {
 	return slices.DeleteFunc([]map[string]any{s.Candidate, s.Active, s.Rollback},
 		func(set map[string]any) bool { return set == nil })
 }
 
-// Update is a value that the model has for a read-only attribute of an instance.
+// Update is a value that the model stores in a read-only attribute of an instance.
 type Update struct {
 	Instance string
 	Path     string
 	Value    any
 }
 
-// Suggestion are values that the model suggests: Values of the parameter Parameter.
+// Suggestion are the values that the model suggests for a parameter.
 type Suggestion struct {
 	Parameter string
 	Values    []any
 }
 
-// Services is what plugins know of instances, and what a model has told of them. A compile has one
-// of its own.
+// Services holds the service instances of a compile, and the values that the model stores. Each
+// compile has its own Services.
 type Services struct {
 	Updates     []Update
 	Suggestions []Suggestion
-	// Others returns the instances of a service that are not among these, for allocators: ID,
-	// ServiceVersion, Version, State and Sets. It is asked once for a service, if at all; it may be
-	// nil.
+	// Others returns the instances of a service that are not part of the compile, for allocators.
+	// Only ID, ServiceVersion, Version, State and Sets are set. It is called at most once for each
+	// service, and may be nil.
 	Others func(service string) ([]Instance, error)
-	// Outside are the Updates that allocators of modules have made: they may be noted in a store of
-	// the allocator, too.
+	// Outside are the Updates that come from allocators of modules. An allocator may have recorded
+	// them in a store of its own.
 	Outside []Update
 
 	all       []Instance
 	byID      map[string]int
-	taken     map[string]map[int64]bool   // whole numbers that instances have, by service and path
-	given     map[string]map[string]int64 // numbers given in this compile, by instance and place
-	others    map[string][]Instance       // what Others has returned
-	allocated map[string]bool             // instances whose allocation specs were run
+	taken     map[string]map[int64]bool   // integers that instances have, by service and path
+	given     map[string]map[string]int64 // numbers that were allocated in this compile, by instance and place
+	others    map[string][]Instance       // cached results of Others
+	allocated map[string]bool             // instances whose allocation specs have run
 }
 
-// NewServices returns what plugins know when these are all instances, in the order of their orders.
+// NewServices returns the Services for these instances, which are sorted by their orders.
 func NewServices(all []Instance) *Services {
 	s := &Services{
 		all:   all,
@@ -106,10 +106,10 @@ func NewServices(all []Instance) *Services {
 	return s
 }
 
-// Instances returns all instances, in the order of their orders.
+// Instances returns all instances of the compile, sorted by their orders.
 func (s *Services) Instances() []Instance { return s.all }
 
-// of returns the services of a call; none if the program was given none.
+// of returns the Services of a call; an empty one if the program has none.
 func of(c *eval.Context) *Services {
 	if e, ok := c.Env.(*std.Env); ok {
 		if s, ok := e.Services.(*Services); ok {
@@ -119,7 +119,7 @@ func of(c *eval.Context) *Services {
 	return NewServices(nil)
 }
 
-// rest returns the instances of a service that are not among all.
+// rest returns the instances of a service that are not part of the compile.
 func (s *Services) rest(service string) ([]Instance, error) {
 	if s.Others == nil {
 		return nil, nil
@@ -138,7 +138,7 @@ func (s *Services) rest(service string) ([]Instance, error) {
 	return rest, nil
 }
 
-// instance returns the instance of an id; nil if there is none.
+// instance returns the instance with this id; nil if there is none.
 func (s *Services) instance(id string) *Instance {
 	if i, ok := s.byID[id]; ok {
 		return &s.all[i]
@@ -146,14 +146,13 @@ func (s *Services) instance(id string) *Instance {
 	return nil
 }
 
-// Purges reports whether the instance of an id is in a state that removes its resources.
+// Purges reports whether the instance with this id is in a state that removes its resources.
 func (s *Services) Purges(id string) bool {
 	i := s.instance(id)
 	return i != nil && i.Purge
 }
 
-// record returns what is known of the instance that an object of a model stands for; nil if nothing
-// is.
+// record returns the service instance that an object of a model represents; nil if there is none.
 func record(c *eval.Context, o types.Value) (*Instance, error) {
 	id, err := c.Attribute(o.(types.Object), "instance_id")
 	if err != nil {
@@ -163,7 +162,8 @@ func record(c *eval.Context, o types.Value) (*Instance, error) {
 	return of(c).instance(text), nil
 }
 
-// update notes a value for a read-only attribute, the last one of each.
+// update records a value for a read-only attribute. It replaces an earlier value of the same
+// attribute.
 func (s *Services) update(u Update) {
 	i := slices.IndexFunc(s.Updates, func(o Update) bool {
 		return o.Instance == u.Instance && o.Path == u.Path
@@ -175,7 +175,7 @@ func (s *Services) update(u Update) {
 	s.Updates[i] = u
 }
 
-// suggest notes the values of a parameter, the last ones of each.
+// suggest records the values of a parameter. It replaces earlier values of the same parameter.
 func (s *Services) suggest(v Suggestion) {
 	i := slices.IndexFunc(s.Suggestions, func(o Suggestion) bool {
 		return o.Parameter == v.Parameter
@@ -187,8 +187,8 @@ func (s *Services) suggest(v Suggestion) {
 	s.Suggestions[i] = v
 }
 
-// Holder returns the attribute of an instance that holds a text, for messages: one that equals it,
-// else one that is a part of it. It returns "" if there is none.
+// Holder names the attribute of an instance that has a text or a part of it, for messages. It
+// prefers the longest match. It returns "" if there is none.
 func (s *Services) Holder(text string) string {
 	best, length := "", 0
 	for i := range s.all {
@@ -205,7 +205,7 @@ func (s *Services) Holder(text string) string {
 	return best
 }
 
-// eachText calls f for each text in a value of JSON.
+// eachText calls f for each string in a JSON value.
 func eachText(v any, f func(string)) {
 	switch v := v.(type) {
 	case string:

@@ -12,28 +12,29 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Allocation says whether allocators of modules are called for an instance.
+// Allocation controls whether allocators of modules are called for an instance.
 type Allocation int
 
-// Never leaves the values of an instance as they are. Later leaves them too, and the model gets an
-// unknown value for each read-only attribute without one, as in previews and trials.
+// AllocateNever leaves the values of an instance unchanged. AllocateNow calls the allocators.
+// AllocateLater leaves the values unchanged, and the model gets an unknown value for each read-only
+// attribute without a value. Previews and trials use AllocateLater.
 const (
 	AllocateNever Allocation = iota
 	AllocateNow
 	AllocateLater
 )
 
-// specPlugin is the plugin of the module lsm in Python that runs an allocation spec.
+// specPlugin is the plugin of the Python module lsm that runs an allocation spec.
 const specPlugin = "lsm::run_allocation_spec"
 
-// offer is how a binding offers a version of a service.
+// offer describes how a binding offers a version of a service.
 type offer struct {
 	entity *types.Entity
-	spec   string // the allocation spec; "": it has none
+	spec   string // the allocation spec; "" if there is none
 }
 
-// offers returns how a binding offers its service, by version; 0 stands for a binding without
-// versions.
+// offers returns the offers of a binding by version. A binding without versions has a single offer
+// with the key 0.
 func offers(c *eval.Context, binding types.Object) (map[int]offer, error) {
 	out := map[int]offer{}
 	if binding.Type().Attribute("versions") == nil {
@@ -86,8 +87,8 @@ type specs struct {
 	by       map[int]offer
 }
 
-// run runs the specs for the instances that allocators are called for. A spec is run for all of them
-// at once, and once in a compile.
+// run runs the specs for the instances that need allocators. A spec runs once in a compile, for all
+// its instances together.
 func (s *specs) run() error {
 	ran := map[string]bool{}
 	for _, n := range slices.Sorted(maps.Keys(s.by)) {
@@ -103,7 +104,7 @@ func (s *specs) run() error {
 	return nil
 }
 
-// waiting returns the instances that a spec is to be run for.
+// waiting returns the instances that a spec has to run for.
 func (s *specs) waiting(spec string) []*Instance {
 	var out []*Instance
 	for i := range s.services.all {
@@ -116,7 +117,7 @@ func (s *specs) waiting(spec string) []*Instance {
 	return out
 }
 
-// offered returns the version under which a binding offers an instance.
+// offered returns the key of the offer for an instance: its version, or 0.
 func (i *Instance) offered(by map[int]offer) int {
 	if _, ok := by[i.ServiceVersion]; ok {
 		return i.ServiceVersion
@@ -124,7 +125,7 @@ func (i *Instance) offered(by map[int]offer) int {
 	return 0
 }
 
-// runOne runs one spec. If an allocator fails, no value of the spec is kept.
+// runOne runs one spec. If an allocator fails, runOne keeps no value of the spec.
 func (s *specs) runOne(by offer, of []*Instance) error {
 	if !s.HasPlugin(specPlugin) {
 		return &eval.PluginError{
@@ -159,15 +160,15 @@ func (s *specs) runOne(by offer, of []*Instance) error {
 	return nil
 }
 
-// gift is a value that an allocator gives to an attribute.
+// gift is a value from an allocator for an attribute.
 type gift struct {
 	Update
 	to      *Instance
 	path    inventory.Path
-	outside bool // the allocator may have noted it in a store of its own
+	outside bool // the allocator may have recorded it in a store of its own
 }
 
-// gifts reads the result of the plugin: dicts of id, path, value and outside.
+// gifts decodes the result of the plugin: dicts of id, path, value and outside.
 func (s *specs) gifts(e *types.Entity, v types.Value) ([]gift, error) {
 	list, _ := v.(*types.List)
 	if list == nil {
@@ -199,7 +200,7 @@ func (s *specs) gifts(e *types.Entity, v types.Value) ([]gift, error) {
 	return out, nil
 }
 
-// giftOf returns a value for an attribute of an instance, if it may have that.
+// giftOf returns a value for an attribute of an instance, if the attribute accepts it.
 func giftOf(e *types.Entity, to *Instance, path string, v types.Value) (gift, error) {
 	if err := readOnly(e, path, v); err != nil {
 		return gift{}, err
@@ -218,7 +219,7 @@ func giftOf(e *types.Entity, to *Instance, path string, v types.Value) (gift, er
 	return g, nil
 }
 
-// give stores a value as an attribute of an instance: the rest of the compile sees it.
+// give stores a value in an attribute of an instance. The rest of the compile sees the value.
 func (s *Services) give(g gift) {
 	s.update(g.Update)
 	if g.outside {
@@ -228,7 +229,7 @@ func (s *Services) give(g gift) {
 	g.to.Sets.put(g.to.Set, g.path, g.Value)
 }
 
-// giveEarlier gives an instance the values that its order has got in an earlier compile.
+// giveEarlier sets the values that the order of an instance got in an earlier compile.
 func (s *Services) giveEarlier(to *Instance) {
 	if to.Allocation != AllocateNow {
 		return
@@ -240,7 +241,7 @@ func (s *Services) giveEarlier(to *Instance) {
 	}
 }
 
-// unrolled returns an instance as lsm::all has it.
+// unrolled returns an instance in the form of lsm::all.
 func (i *Instance) unrolled(c *eval.Context, by offer) (*types.Dict, error) {
 	i.by = by
 	attributes, err := i.seen(c, i.Attributes)
@@ -252,7 +253,7 @@ func (i *Instance) unrolled(c *eval.Context, by offer) (*types.Dict, error) {
 	return d, nil
 }
 
-// seen returns attributes of an instance as the model sees them.
+// seen returns attributes of an instance in the form that the model sees.
 func (i *Instance) seen(c *eval.Context, set map[string]any) (types.Value, error) {
 	attributes, err := Value(set)
 	if d, ok := attributes.(*types.Dict); ok && i.by.spec != "" && i.Allocation == AllocateLater {
@@ -261,7 +262,7 @@ func (i *Instance) seen(c *eval.Context, set map[string]any) (types.Value, error
 	return attributes, err
 }
 
-// foresee makes read-only attributes without a value unknown, those of members too.
+// foresee makes read-only attributes without a value unknown, including those of members.
 func foresee(c *eval.Context, e *types.Entity, d *types.Dict) {
 	for _, a := range e.All() {
 		v, has := d.Get(a.Name)
@@ -284,12 +285,12 @@ func foresee(c *eval.Context, e *types.Entity, d *types.Dict) {
 	}
 }
 
-// unallocated is what stands for a value that an allocator gives later.
+// unallocated returns the placeholder of a value that an allocator will set later.
 func unallocated() *types.Unknown {
 	return &types.Unknown{Why: "an allocator gives it when the order is carried out"}
 }
 
-// unwrap is lsm::context_v2_unwrapper.
+// unwrap implements lsm::context_v2_unwrapper.
 func unwrap(c *eval.Context, a eval.Args) (types.Value, error) {
 	out, services := &types.List{}, of(c)
 	for _, item := range a.List(0).Items {
@@ -314,8 +315,8 @@ func unwrap(c *eval.Context, a eval.Args) (types.Value, error) {
 	return out, nil
 }
 
-// unwrapped returns the attributes of an instance with the values that one attribute keeps by their
-// paths. Values of members that are no longer there are left out.
+// unwrapped returns the attributes of an instance, merged with the values that the attribute
+// fallback stores by path. Values of members that no longer exist are omitted.
 func (i *Instance) unwrapped(c *eval.Context, fallback string) (types.Value, error) {
 	attributes := i.Attributes
 	kept, _ := attributes[fallback].(map[string]any)
@@ -329,7 +330,7 @@ func (i *Instance) unwrapped(c *eval.Context, fallback string) (types.Value, err
 	return i.seen(c, attributes)
 }
 
-// recordsOf returns instances as allocators in Python have them.
+// recordsOf returns instances in the form that Python allocators expect.
 func recordsOf(all []*Instance) (*types.List, error) {
 	out := &types.List{}
 	for _, one := range all {
@@ -342,7 +343,7 @@ func recordsOf(all []*Instance) (*types.List, error) {
 	return out, nil
 }
 
-// recorded returns an instance with all its sets of attributes.
+// recorded returns an instance with all its attribute sets.
 func (i *Instance) recorded() (*types.Dict, error) {
 	d := i.described()
 	for _, set := range []struct {

@@ -11,8 +11,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// Value returns a value of JSON as models have it. Members of objects are in the order of their
-// names.
+// Value converts a JSON value to a value of a model. Members of objects are sorted by name.
 func Value(v any) (types.Value, error) {
 	switch v := v.(type) {
 	case nil:
@@ -41,7 +40,7 @@ func Value(v any) (types.Value, error) {
 	return nil, fmt.Errorf("%T is not a value of JSON", v)
 }
 
-// list spreads out lists in it, as all lists of models are.
+// list converts a JSON array. It flattens nested arrays, because lists of models hold no lists.
 func list(v []any) (types.Value, error) {
 	out := &types.List{Items: make([]types.Value, 0, len(v))}
 	for _, one := range v {
@@ -71,11 +70,12 @@ func number(n json.Number) (types.Value, error) {
 	return f, nil
 }
 
-// Plain returns a value of a model as JSON has it. An error says what JSON does not have.
+// Plain converts a value of a model to a JSON value. It returns an error for values that JSON
+// cannot represent.
 func Plain(v types.Value) (any, error) {
 	switch v := v.(type) {
 	case types.Null:
-		return nil, nil // that is null
+		return nil, nil // null
 	case bool, string, int64, float64, *big.Int:
 		return v, nil
 	case *types.List:

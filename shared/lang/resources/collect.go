@@ -15,60 +15,63 @@ import (
 	"southbound/shared/schema"
 )
 
-// Codes of problems with what a model wants to be deployed.
+// Codes of problems with agents and resources.
 const (
-	CodeResource = "resource" // it cannot become a resource
-	CodeRequires = "requires" // a requirement that is none
+	CodeResource = "resource" // the instance cannot become a resource
+	CodeRequires = "requires" // the required instance does not become a resource
 )
 
-// Set is what a model has come to.
+// Set is the result of Collect.
 type Set struct {
 	Agents    []Entry
 	Resources []Entry
 	Warnings  diag.Problems
-	Foreign   []Foreign // those of Resources that classes of modules have made
-	// Files are those that mappings have uploaded, by the paths that resources name them by.
+	Foreign   []Foreign // the entries of Resources that come from classes of modules
+	// Files are the files that mappings have uploaded, by the paths in resources.
 	Files map[string][]byte
-	// Followed are the resources that instances of services follow besides their own, by the ids of
-	// the instances, sorted.
+	// Followed are the sorted ids of resources that instances of services follow in addition to
+	// their own, by the ids of the instances.
 	Followed map[string][]resource.ID
-	// FollowedPurged are those of Followed that the model purges.
+	// FollowedPurged are the resources of Followed that the model purges.
 	FollowedPurged map[string][]resource.ID
 }
 
-// Options say what makes resources of instances, and how.
+// Options controls Collect.
 type Options struct {
 	Types  *schema.Registry
 	Mapper *entity.Mapper          // may be nil
-	Made   []python.Resource       // what classes of modules have made
-	Path   func(abs string) string // how a document names the file at an absolute path
-	// Purges reports whether all resources of a set are purged, whatever the model says of them: it
-	// is that of an instance of a service in a state that removes its resources. It may be nil.
+	Made   []python.Resource       // resources from classes of modules
+	Path   func(abs string) string // returns the path in documents for the file at an absolute path
+	// Purges reports whether all resources of a set are purged, regardless of the model. This is
+	// the case if the set belongs to a service instance in a state that removes its resources. It
+	// may be nil.
 	Purges func(set string) bool
-	// Ordered says that values of the model come from orders. Mappings name no secrets then.
+	// Ordered reports that values of the model come from orders. Mappings must then name no
+	// secrets.
 	Ordered bool
 }
 
-// Foreign is a resource that comes with the code of its handler.
+// Foreign is a resource that brings the code of its handler.
 type Foreign struct {
 	ID         resource.ID
-	Key        string // the attribute that names it
+	Key        string // the attribute with its name
 	Type       string
-	Attributes map[string]any // as in its entry
-	Code       int            // of python.Export: which of the codes it is run with
+	Attributes map[string]any // same as in its Entry
+	Code       int            // index of the code of its handler in python.Export
 }
 
-// Entry is an agent or a resource, with the members that a document of format 1 gives it.
+// Entry is an agent or a resource, with its members in a document of format 1.
 type Entry struct {
-	Name    string // of an agent
+	Name    string // of an agent; empty for a resource
 	Members map[string]any
 	At      diag.Pos
-	Places  map[string]diag.Pos // of members and attributes
+	Places  map[string]diag.Pos // positions of members and attributes
 }
 
-// Collect returns the agents and resources of a model, in the order in which they were made: those
-// of Southbound's own types, those of mappings, and those that classes of modules have made.
-// Southbound's own types go before mappings, and these before classes. Problems are diag.Problems.
+// Collect returns the agents and resources of a model, in the order of their instances: first those
+// of Southbound's own types, then those of mappings, then those of classes of modules. If several
+// of them apply to an instance, the first one in this order wins. Problems are returned as
+// diag.Problems.
 func Collect(r *eval.Result, opts Options) (*Set, error) {
 	doc := newDocument(opts)
 	c := &collector{
@@ -103,12 +106,12 @@ func Collect(r *eval.Result, opts Options) (*Set, error) {
 type collector struct {
 	*document
 	mapping mapping
-	sets    map[*eval.Instance]*eval.Instance // of resources
+	sets    map[*eval.Instance]*eval.Instance // the set of each resource
 	purges  func(set string) bool             // Options.Purges
 	out     *Set
 }
 
-// lineage goes through an entity and all that it extends, the nearest first.
+// lineage iterates over an entity and all entities that it extends, nearest first.
 func lineage(e *types.Entity) iter.Seq[*types.Entity] {
 	return func(yield func(*types.Entity) bool) {
 		if !yield(e) {
@@ -122,7 +125,7 @@ func lineage(e *types.Entity) iter.Seq[*types.Entity] {
 	}
 }
 
-// set notes what is in a set.
+// set records the members of a resource set.
 func (c *collector) set(o *eval.Instance) {
 	in := func(e *types.Entity) bool { return e.FullName() == setEntity }
 	if !in(o.Type()) && !slices.ContainsFunc(o.Type().Ancestors(), in) {
@@ -145,7 +148,7 @@ func (c *collector) set(o *eval.Instance) {
 	}
 }
 
-// instances returns what a relation to many leads to.
+// instances returns the instances in a relation to many.
 func instances(o *eval.Instance, relation string) []*eval.Instance {
 	v, _ := o.Value(relation)
 	list, ok := v.(*types.List)
@@ -161,7 +164,7 @@ func instances(o *eval.Instance, relation string) []*eval.Instance {
 	return out
 }
 
-// said returns what an attribute holds, for messages.
+// said formats the value of an attribute for messages.
 func said(o *eval.Instance, name string) string {
 	v, _ := o.Value(name)
 	return types.Repr(v)
@@ -197,7 +200,7 @@ func (c *collector) agent(o *eval.Instance) {
 	c.out.Agents = append(c.out.Agents, e)
 }
 
-// flag is a member of resources that is true or false, with what it is unless said.
+// flag is a bool member of resources, with its default.
 type flag struct {
 	name    string
 	initial bool
@@ -251,8 +254,8 @@ func (c *collector) resource(o *eval.Instance, t *schema.Compiled) {
 	c.out.Resources = append(c.out.Resources, e)
 }
 
-// purge purges a resource whose set is purged. One that is only reported is never changed, so it is
-// left alone.
+// purge purges a resource whose set is purged. It skips report-only resources, because they are
+// never changed.
 func (c *collector) purge(e *Entry) {
 	set, _ := e.Members["set"].(string)
 	reported, _ := e.Members["report_only"].(bool)
@@ -261,7 +264,7 @@ func (c *collector) purge(e *Entry) {
 	}
 }
 
-// attributes returns what is said of the attributes of a type.
+// attributes returns the attributes of a resource that have a value.
 func (c *collector) attributes(o *eval.Instance, t *schema.Compiled) map[string]any {
 	out := map[string]any{}
 	for _, a := range settable(t) {
@@ -284,7 +287,7 @@ func (c *collector) attributes(o *eval.Instance, t *schema.Compiled) map[string]
 	return out
 }
 
-// requires returns the ids of what a resource requires, sorted.
+// requires returns the sorted ids of the resources that a resource requires.
 func (c *collector) requires(o *eval.Instance) []any {
 	var ids []string
 	for _, r := range instances(o, "requires") {

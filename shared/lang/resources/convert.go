@@ -10,7 +10,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// value returns a value as documents have it.
+// value converts a value to its form in documents.
 func (d *document) value(o *eval.Instance, name string, v types.Value) any {
 	switch v := v.(type) {
 	case types.Null, nil:
@@ -50,8 +50,8 @@ func (d *document) value(o *eval.Instance, name string, v types.Value) any {
 	return nil
 }
 
-// unknown returns the form for a value of an instance that was not known when the model was
-// compiled. A fact of another resource is looked up when that one has it.
+// unknown returns the form of a value of an instance that is unknown at compile time. A fact of
+// another resource becomes a reference, which is resolved when that resource has the fact.
 func (d *document) unknown(o *eval.Instance, v *types.Unknown) any {
 	fact := reference{kind: factKind, name: v.Fact, of: v.Of}
 	if v.Of != types.Object(o) && d.known(fact) {
@@ -60,14 +60,14 @@ func (d *document) unknown(o *eval.Instance, v *types.Unknown) any {
 	return unknown(v)
 }
 
-// known reports whether what a fact is about becomes a resource.
+// known reports whether the instance that a fact belongs to becomes a resource.
 func (d *document) known(fact reference) bool {
 	of, is := fact.of.(*eval.Instance)
 	return is && d.id(of) != ""
 }
 
-// unknown returns the form for what was not known when the model was compiled: a parameter that
-// nobody sets, named by the reason, so that the resource is undefined.
+// unknown returns the form of a value that is unknown at compile time: a parameter that is never
+// set, named by the reason. The resource therefore stays undefined.
 func unknown(v *types.Unknown) any {
 	why := v.Why
 	if why == "" {
@@ -76,7 +76,7 @@ func unknown(v *types.Unknown) any {
 	return map[string]any{string(parameterKind): resource.Unknown(why).Name}
 }
 
-// dict returns a map; one that only looks like a form is marked as a literal.
+// dict converts a dict. A map that could be mistaken for a form is marked as a literal.
 func (d *document) dict(o *eval.Instance, name string, v *types.Dict) any {
 	out := make(map[string]any, v.Len())
 	for _, k := range v.Keys() {
@@ -96,7 +96,7 @@ func (d *document) dict(o *eval.Instance, name string, v *types.Dict) any {
 	}
 }
 
-// literal returns data as it stands in a form that marks all of it as such.
+// literal converts data that is marked as a literal, so that nothing in it is read as a form.
 func literal(v types.Value) any {
 	switch v := v.(type) {
 	case *types.List:
@@ -118,7 +118,7 @@ func literal(v types.Value) any {
 	return v
 }
 
-// looksLikeForm reports whether a document would take a map for one of the forms.
+// looksLikeForm reports whether a document would read a map as a form.
 func looksLikeForm(m map[string]any) bool {
 	has := func(k string) bool { _, ok := m[k]; return ok }
 	switch len(m) {
@@ -130,7 +130,7 @@ func looksLikeForm(m map[string]any) bool {
 	return false
 }
 
-// data reports whether a value holds nothing that is known later, and so that it can be
+// data reports whether a value contains no value that becomes known later. Only such a value can be
 // marked as a literal.
 func data(v types.Value) bool {
 	switch v := v.(type) {
@@ -152,7 +152,8 @@ func data(v types.Value) bool {
 	return true
 }
 
-// deployed returns the reference of documents that a reference of std is; false if there is none.
+// deployed converts a reference of std to a reference of documents; false if there is no
+// equivalent.
 func deployed(r std.Reference) (reference, bool) {
 	name, ok := r.Value.(string)
 	switch {
@@ -164,7 +165,7 @@ func deployed(r std.Reference) (reference, bool) {
 	return reference{}, false
 }
 
-// reference returns the form that documents have for a reference.
+// reference returns the form of a reference in documents.
 func (d *document) reference(r reference) any {
 	form := map[string]any{string(r.kind): r.name}
 	switch r.kind {

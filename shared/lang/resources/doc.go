@@ -1,10 +1,10 @@
-// Package resources makes Southbound's types part of models: an entity for each of them, in a text
-// that is made from the registry; plugins for values that are known when resources are deployed;
-// and the agents and resources that a model has come to, as documents of format 1 describe them.
+// Package resources integrates Southbound's types into models. It generates an entity for each type
+// of the registry. It provides plugins for values that are resolved during deployment. It converts
+// the instances of a model to agents and resources, as in documents of format 1.
 //
-//	entities.go  the texts of southbound, southbound::fs, ...
+//	entities.go  the model files of southbound, southbound::fs, ...
 //	values.go    southbound::file, secret, parameter, fact
-//	collect.go   from instances to agents and resources
-//	mapped.go    those that mappings of the program make
-//	foreign.go   those that classes of modules have made
+//	collect.go   conversion of instances to agents and resources
+//	mapped.go    resources from mappings of the program
+//	foreign.go   resources from Python classes of modules
 package resources

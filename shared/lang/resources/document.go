@@ -12,16 +12,16 @@ import (
 	"southbound/shared/schema"
 )
 
-// document says what instances and values of a model are in a document: which resources, of which
-// ids, and in which forms.
+// document converts instances and values of a model to their form in a document. It decides which
+// instances become resources, and with which ids.
 type document struct {
 	registry *schema.Registry
-	path     func(abs string) string            // how it names the file at an absolute path
+	path     func(abs string) string            // returns the path in documents for the file at an absolute path
 	ordered  bool                               // Options.Ordered
-	types    map[*types.Entity]*schema.Compiled // nil: not a resource
+	types    map[*types.Entity]*schema.Compiled // nil: instances are not resources
 	agents   map[*types.Entity]bool
-	mapped   map[*eval.Instance]bool      // by the program, also to nothing
-	ids      map[types.Object]resource.ID // "" for what cannot be named
+	mapped   map[*eval.Instance]bool      // mapped by the program, possibly to no resource
+	ids      map[types.Object]resource.ID // "" if the id cannot be determined
 	problems diag.Problems
 }
 
@@ -54,8 +54,8 @@ func (d *document) typeOf(e *types.Entity) *schema.Compiled {
 	return t
 }
 
-// ours reports whether an instance is of Southbound's own types, or mapped by the program: both go
-// before a class of a module.
+// ours reports whether an instance has one of Southbound's own types, or is mapped by the program.
+// Both take precedence over a class of a module.
 func (d *document) ours(o *eval.Instance) bool {
 	return d.typeOf(o.Type()) != nil || d.mapped[o]
 }
@@ -68,12 +68,12 @@ func (d *document) agentOf(o *eval.Instance) string {
 		return ""
 	}
 	v, _ = agent.Value("name")
-	name, _ := v.(string) // else the agent tells
+	name, _ := v.(string) // if the name is not a string, the agent's own entry reports it
 	return name
 }
 
-// id returns the id of the resource that an instance becomes; "" if it becomes none, or has none
-// because of what is wrong with it.
+// id returns the id of the resource that an instance becomes. It returns "" if the instance becomes
+// none, or if invalid attributes leave the resource without an id.
 func (d *document) id(o *eval.Instance) resource.ID {
 	if id, ok := d.ids[o]; ok {
 		return id
@@ -99,8 +99,8 @@ func (d *document) id(o *eval.Instance) resource.ID {
 	return id
 }
 
-// name gives the instances that classes of modules have made resources of their ids, so that others
-// can require them.
+// name records the ids of resources that classes of modules have made, so that other resources can
+// require their instances.
 func (d *document) name(more []python.Resource) {
 	for i := range more {
 		if r := &more[i]; !d.ours(r.Instance) {
@@ -109,8 +109,9 @@ func (d *document) name(more []python.Resource) {
 	}
 }
 
-// idOf returns the id of a resource that a class of a module has made. An instance has several if
-// what its entity extends has a class, too: whoever requires the instance requires the last.
+// idOf returns the id of a resource that a class of a module has made. An instance has several
+// resources if an entity that it extends also has a class. A resource that requires the instance
+// then requires the last of them.
 func (d *document) idOf(r *python.Resource) resource.ID {
 	if d.ours(r.Instance) {
 		return d.id(r.Instance)
@@ -118,7 +119,7 @@ func (d *document) idOf(r *python.Resource) resource.ID {
 	return resource.NewID(r.Type, r.Agent, resource.Key{Name: r.Key, Value: r.Value})
 }
 
-// text returns an attribute that has to be known now.
+// text returns a string attribute, and reports a problem if it is not known at compile time.
 func (d *document) text(o *eval.Instance, name, what string) string {
 	v, _ := o.Value(name)
 	s, ok := v.(string)

@@ -10,17 +10,17 @@ import (
 	"southbound/shared/schema"
 )
 
-// Namespace is that of agents and resources; the types stand in namespaces below it.
+// Namespace is the namespace of agents and resources. The types are in namespaces below it.
 const Namespace = "southbound"
 
-// The entities that every resource has.
+// The entities of agents, resources and sets.
 const (
 	agentEntity    = Namespace + "::Agent"
 	resourceEntity = Namespace + "::Resource"
 	setEntity      = "std::ResourceSet"
 )
 
-// base is the text of Namespace.
+// base is the model file of Namespace.
 const base = `"""
 What is deployed: agents, and what all resources have. The types of resources stand in namespaces
 of their own, such as southbound::fs.
@@ -71,13 +71,13 @@ Resource.agent [1] -- Agent
 """ The agent that the resource belongs to. """
 `
 
-// Types returns the types that the texts use and cannot define.
+// Types returns the types that the model files use but cannot define.
 func Types() map[string]types.Type {
 	return map[string]types.Type{Namespace + "::value": types.Opaque}
 }
 
-// Text returns the text of a namespace: Namespace, or one below it that holds types or other
-// namespaces. It is false for any other.
+// Text returns the model file of Namespace, or of a namespace below it that contains types or
+// namespaces. It returns false for any other namespace.
 func Text(registry *schema.Registry, namespace string) (string, bool) {
 	if namespace == Namespace {
 		return base, true
@@ -102,7 +102,7 @@ func Text(registry *schema.Registry, namespace string) (string, bool) {
 	return b.String(), found
 }
 
-// Names returns the full names of all entities of the texts.
+// Names returns the full names of all entities of the model files.
 func Names(registry *schema.Registry) []string {
 	out := []string{agentEntity, resourceEntity}
 	for _, name := range registry.Names() {
@@ -132,7 +132,7 @@ func define(b *strings.Builder, name string, t *schema.Compiled) {
 		strings.Join(names, ", "), name)
 }
 
-// settable returns the attributes that authors set, in order.
+// settable returns the attributes that models can set, in order.
 func settable(t *schema.Compiled) []*schema.CompiledAttribute {
 	var out []*schema.CompiledAttribute
 	for i := range t.Attributes {
@@ -144,8 +144,8 @@ func settable(t *schema.Compiled) []*schema.CompiledAttribute {
 	return out
 }
 
-// member returns what an attribute is called in models: its name, with _ behind it where that is a
-// word of the language or that of a relation.
+// member returns the name of an attribute in models. It appends _ to a keyword, to self, and to the
+// name of a relation.
 func member(name string) string {
 	if syntax.IsKeyword(name) || name == "provides" || name == "self" {
 		return name + "_"
@@ -153,8 +153,8 @@ func member(name string) string {
 	return name
 }
 
-// definition returns the line that defines an attribute. What has a default in documents is null
-// unless it is said, but for what names a resource.
+// definition returns the line that defines an attribute. Attributes with a default in documents
+// default to null in the model, except those that name the resource.
 func definition(a *schema.CompiledAttribute) string {
 	of := a.DataType.Simple()
 	if of == "any" {
@@ -173,7 +173,7 @@ func definition(a *schema.CompiledAttribute) string {
 	return of + "? " + member(a.Name) + " = null"
 }
 
-// about returns what the docs say of an attribute: what it is, its type and its default.
+// about returns the documentation of an attribute: its description, type and default.
 func about(a *schema.CompiledAttribute) string {
 	out := a.Description
 	if out != "" {
@@ -188,7 +188,7 @@ func about(a *schema.CompiledAttribute) string {
 	return quoted(out)
 }
 
-// quoted returns a text as it can stand in one line of a docstring.
+// quoted escapes a text for one line of a docstring.
 func quoted(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	return strings.NewReplacer(`\`, `\\`, `"""`, `'''`).Replace(s)

@@ -10,10 +10,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// serviceEntity is what services extend.
+// serviceEntity is the entity that all services extend.
 const serviceEntity = "lsm::ServiceBase"
 
-// follow notes which resources an instance of a service follows that are not its own.
+// follow records the resources that a service instance follows in addition to its own.
 func (c *collector) follow(o *eval.Instance) {
 	is := func(e *types.Entity) bool { return e.FullName() == serviceEntity }
 	if !is(o.Type()) && !slices.ContainsFunc(o.Type().Ancestors(), is) {

@@ -11,14 +11,14 @@ import (
 	"southbound/shared/resource"
 )
 
-// foreign adds the resources that classes of modules have made. Their agents are described nowhere:
-// their handlers run on this machine.
+// foreign adds the resources that classes of modules have made. The document does not describe
+// their agents, because their handlers run on this machine.
 func (c *collector) foreign(more []python.Resource) {
 	ids := map[string]resource.ID{}
 	for i := range more {
 		ids[more[i].ID] = c.idOf(&more[i])
 	}
-	ours := map[any]bool{} // types
+	ours := map[any]bool{} // types of the resources that were added before
 	for _, e := range c.out.Resources {
 		ours[e.Members["type"]] = true
 	}
@@ -27,7 +27,7 @@ func (c *collector) foreign(more []python.Resource) {
 		if c.ours(r.Instance) {
 			continue
 		}
-		if ours[r.Type] { // whoever has both cannot be told which is meant
+		if ours[r.Type] { // the name would be ambiguous
 			c.bad(r.Instance.Pos(), "", "use one of the two in a model",
 				"%s of a module and southbound::%s have the same name", r.Type, r.Type)
 		}
@@ -74,7 +74,7 @@ func (c *collector) made(r *python.Resource, ids map[string]resource.ID) Entry {
 	if r.Set != "" {
 		e.Members["set"] = r.Set
 	}
-	if _, has := r.Fields.Get("purged"); has { // the handler of any other class cannot purge
+	if _, has := r.Fields.Get("purged"); has { // handlers of classes without this field cannot purge
 		c.purge(&e)
 	}
 	if requires := c.required(r, ids); len(requires) > 0 {
@@ -83,7 +83,7 @@ func (c *collector) made(r *python.Resource, ids map[string]resource.ID) Entry {
 	return e
 }
 
-// initial returns what a member of resources is that is true or false; is is false for all others.
+// initial returns the default of a bool member of resources; is is false for other names.
 func initial(name string) (value, is bool) {
 	for _, f := range flags() {
 		if f.name == name {
@@ -93,8 +93,8 @@ func initial(name string) (value, is bool) {
 	return false, false
 }
 
-// factsOf returns the facts of other resources that references of a resource stand for, as the code
-// of the reference asks for them: there is no server that it could ask.
+// factsOf returns the facts of other resources that the references of a resource use. The code of a
+// reference reads them from here, because there is no server that it could query.
 func factsOf(r *python.Resource, ids map[string]resource.ID) []any {
 	var out []any
 	references, _ := r.Fields.Get("references")
@@ -125,7 +125,7 @@ func factsOf(r *python.Resource, ids map[string]resource.ID) []any {
 	return out
 }
 
-// factReference is the class of std whose references stand for facts.
+// factReference is the class of std for references to facts.
 const factReference = "std::FactReference"
 
 func textOf(d *types.Dict, key string) string {
@@ -134,20 +134,20 @@ func textOf(d *types.Dict, key string) string {
 	return text
 }
 
-// flag sets a member of resources that is true or false.
+// flag sets a bool member of a resource.
 func (c *collector) flag(e *Entry, name string, v types.Value, fallback bool) {
 	b, ok := v.(bool)
 	switch {
 	case !ok:
 		c.bad(e.At, name, "compute it from what is known",
 			"%s of a resource is %s, and has to be true or false", name, types.Kind(v))
-	case b != fallback && name != "managed": // a class leaves out what is not managed
+	case b != fallback && name != "managed": // classes export only managed resources
 		e.Members[name] = b
 	}
 }
 
-// required returns the ids of what a resource requires, sorted: those that its class and dependency
-// managers say, and resources of Southbound's own types.
+// required returns the sorted ids of the resources that a resource requires. They come from its
+// class, from dependency managers, and from required instances of Southbound's own types.
 func (c *collector) required(r *python.Resource, ids map[string]resource.ID) []any {
 	var names []string
 	for _, id := range r.Requires {

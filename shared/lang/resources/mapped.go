@@ -18,8 +18,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// CheckMapped returns what is wrong with a mapping that a model shows: an entity that none of its
-// namespaces has though one of them should. sources are those of the model.
+// CheckMapped returns the mismatches between the mappings and a model: a mapped entity that does
+// not exist although the model has its namespace. sources are the files of the model.
 func CheckMapped(m *entity.Mapper, entities []*types.Entity, sources []eval.Source) error {
 	names := m.Entities()
 	if len(names) == 0 {
@@ -51,7 +51,7 @@ func CheckMapped(m *entity.Mapper, entities []*types.Entity, sources []eval.Sour
 	return problems.Err()
 }
 
-// mapping is what the mappings of the program make of instances.
+// mapping holds the results of the mappings of the program.
 type mapping struct {
 	*entity.Mapper // may be nil
 	doc            *document
@@ -59,12 +59,12 @@ type mapping struct {
 	out            entity.Mapped
 }
 
-// maps reports whether instances of an entity are mapped. Southbound's own types go before that.
+// maps reports whether instances of an entity are mapped. Southbound's own types take precedence.
 func (m *mapping) maps(e *types.Entity) bool {
 	return m.Mapper != nil && m.doc.typeOf(e) == nil && m.Maps(m.kindsOf(e))
 }
 
-// kindsOf returns the names of an entity and of all that it extends, the nearest first.
+// kindsOf returns the names of an entity and of all entities that it extends, nearest first.
 func (m *mapping) kindsOf(e *types.Entity) []string {
 	kinds, known := m.kinds[e]
 	if !known {
@@ -76,7 +76,8 @@ func (m *mapping) kindsOf(e *types.Entity) []string {
 	return kinds
 }
 
-// all maps what the program has mappings for, so that others can require it.
+// all maps all instances that have a mapping. It runs before requirements are resolved, so that
+// other resources can require the mapped ones.
 func (m *mapping) all(instances []*eval.Instance) {
 	var entities []entity.Entity
 	for _, o := range instances {
@@ -103,13 +104,13 @@ func (m *mapping) all(instances []*eval.Instance) {
 	}
 }
 
-// instanceOf returns the instance that a mapping has got as an entity.
+// instanceOf returns the instance that was passed to a mapping as an entity.
 func instanceOf(e entity.Entity) *eval.Instance {
 	n, _ := e.(node)
 	return n.o
 }
 
-// addMapped adds what was mapped to the resources.
+// addMapped adds the mapped resources to the result.
 func (c *collector) addMapped() {
 	made := &c.mapping.out
 	for i := range made.Resources {
@@ -121,8 +122,8 @@ func (c *collector) addMapped() {
 	}
 }
 
-// uploaded returns the path that a resource names an uploaded file by. The files of a model are in
-// folders that are called files, so that it is none of these.
+// uploaded returns the path of an uploaded file in resources. It cannot collide with the files of a
+// model, which are in folders called files.
 func uploaded(hash string) string { return "uploaded/" + hash }
 
 // fromMapping returns the entry of a resource that a mapping has made.
@@ -158,7 +159,7 @@ func (c *collector) fromMapping(r *entity.Resource) Entry {
 	return e
 }
 
-// form returns a value of a mapping as documents have it.
+// form converts a value of a mapping to its form in documents.
 func (m *mapping) form(v any) (any, error) {
 	switch v := v.(type) {
 	case entity.Unknown:
@@ -208,7 +209,7 @@ func (m *mapping) forms(list []any) (any, error) {
 	return out, nil
 }
 
-// formOfMap returns a map; one that only looks like a form is marked as a literal.
+// formOfMap converts a map. A map that could be mistaken for a form is marked as a literal.
 func (m *mapping) formOfMap(v map[string]any) (any, error) {
 	out := make(map[string]any, len(v))
 	for key, item := range v {
@@ -228,8 +229,8 @@ func (m *mapping) formOfMap(v map[string]any) (any, error) {
 			"later: add another key to it, or rename one")
 }
 
-// known reports whether a value holds nothing that is known later, and so that it can be marked as
-// a literal.
+// known reports whether a value contains no value that becomes known later. Only such a value can
+// be marked as a literal.
 func known(v any) bool {
 	switch v := v.(type) {
 	case entity.Unknown, entity.Later, resource.File, resource.Parameter, resource.Fact,
@@ -247,7 +248,7 @@ func known(v any) bool {
 	return true
 }
 
-// node is an instance as mappings see it.
+// node is an instance in the form that mappings see.
 type node struct {
 	m *mapping
 	o *eval.Instance
@@ -310,7 +311,7 @@ func (n node) Relation(name string) ([]entity.Entity, error) {
 	return out, nil
 }
 
-// lacks says that there is no attribute or relation of a name.
+// lacks returns the error for an attribute or a relation that does not exist.
 func (n node) lacks(what, name string) error {
 	var names []string
 	for _, a := range n.o.Type().All() {
@@ -325,11 +326,11 @@ func (n node) lacks(what, name string) error {
 	return fmt.Errorf("%s has no %s %q%s", written(n.o.Type()), what, name, near)
 }
 
-// plain returns a value of the instance as mappings have it.
+// plain converts a value of the instance to the form that mappings see.
 func (n node) plain(v types.Value) (any, error) {
 	switch v := v.(type) {
 	case types.Null, nil:
-		return nil, nil // null is a value
+		return nil, nil // null is a valid value
 	case bool, string, int64, *big.Int, float64, reference:
 		return v, nil
 	case *types.Unknown:

@@ -10,7 +10,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// kind is a form of documents: the member that says which one it is.
+// kind is a form of a value in documents. It is the name of the member that identifies the form.
 type kind string
 
 const (
@@ -20,22 +20,23 @@ const (
 	factKind      kind = "fact"
 )
 
-// reference is a value that is known when resources are deployed.
+// reference is a value that is resolved during deployment.
 type reference struct {
 	kind    kind
-	name    string // for a file where it stands
-	version string // of a secret; "" for none
+	name    string // for a file, its absolute path
+	version string // of a secret; "" if there is none
 	of      types.Object
 }
 
 // ReferenceName implements types.Reference.
 func (r reference) ReferenceName() string { return Namespace + "::" + string(r.kind) }
 
-// Of implements types.Reference: what it will be is checked against the type of the resource.
+// Of implements types.Reference. It returns nil, because the type of the resource checks the
+// resolved value.
 func (r reference) Of() types.Type { return nil }
 
-// Facts returns what gives a fact of the resource that an instance becomes, and false if it becomes
-// none. The mapper may be nil.
+// Facts returns a function for std.Env.Later. The function returns the reference to a fact of the
+// resource that an instance becomes, and false if it becomes none. The mapper may be nil.
 func Facts(m *entity.Mapper) func(of types.Object, name string) (types.Reference, bool) {
 	return func(of types.Object, name string) (types.Reference, bool) {
 		var kinds []string

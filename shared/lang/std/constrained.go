@@ -20,7 +20,7 @@ var constrained = map[string]func(types.Value, *types.Dict) (types.Value, error)
 	"pydantic.condecimal": checkFloat,
 }
 
-// known refuses a parameter that a type does not have.
+// known rejects parameters that a type does not have.
 func known(params *types.Dict, names ...string) error {
 	for _, k := range params.Keys() {
 		if !slices.Contains(names, k) {
@@ -32,7 +32,7 @@ func known(params *types.Dict, names ...string) error {
 	return nil
 }
 
-// flag returns a parameter that is a truth.
+// flag reports whether a parameter is true.
 func flag(params *types.Dict, name string) bool {
 	v, _ := params.Get(name)
 	return v == true
@@ -82,7 +82,8 @@ func checkString(v types.Value, params *types.Dict) (types.Value, error) {
 	return true, nil
 }
 
-// less compares two numbers; what is not a number, such as null, bounds nothing.
+// less reports whether a is less than b. It returns false if one of them is not a number, such as
+// null.
 func less(a, b types.Value) bool {
 	ok, err := types.Compare("<", a, b)
 	return ok && err == nil
@@ -149,7 +150,7 @@ func checkFloat(v types.Value, params *types.Dict) (types.Value, error) {
 	return within(f, params)
 }
 
-// digits checks how many digits a decimal number has.
+// digits checks the number of digits of a decimal number.
 func digits(text string, params *types.Dict) (bool, error) {
 	whole, fraction, _ := strings.Cut(strings.TrimPrefix(text, "-"), ".")
 	fraction = strings.TrimRight(fraction, "0")
@@ -172,7 +173,8 @@ func digits(text string, params *types.Dict) (bool, error) {
 	return true, nil
 }
 
-// toInt reads a whole number: also a float or a string that is one, and a truth.
+// toInt converts a value to an integer: an integer, a bool, or a float or string with an integer
+// value.
 func toInt(v types.Value) (types.Value, bool) {
 	switch x := v.(type) {
 	case float64:
@@ -190,7 +192,7 @@ func toInt(v types.Value) (types.Value, bool) {
 	return n, err == nil
 }
 
-// toFloat reads a number: also a string that is one, and a truth.
+// toFloat converts a value to a float: a number, a bool, or a string with a number.
 func toFloat(v types.Value) (float64, bool) {
 	v, err := types.Cast(types.Float, v)
 	f, ok := v.(float64)

@@ -17,56 +17,59 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// Env is what the plugins of std need to know of the project: it is the Env of its eval.Program.
+// Env holds the project data that the plugins of std need. It is the Env of the eval.Program.
 type Env struct {
-	Dir string // of the project
-	// Modules are the folders of modules, by their names.
+	Dir string // folder of the project
+	// Modules maps the names of modules to their folders.
 	Modules map[string]string
-	// Environment is the name of the environment that the model is compiled for; "" if it is for
+	// Environment is the name of the environment that the model is compiled for; "" if there is
 	// none.
 	Environment string
-	// Fact returns a fact of the resource that an instance becomes, and whether it is known. It may
-	// be nil: then no facts are known.
+	// Fact returns a fact of the resource that an instance becomes, and whether the fact is known.
+	// If Fact is nil, no facts are known.
 	Fact func(of types.Object, name string) (types.Value, bool, error)
-	// Later returns what stands for a fact until the resource is deployed, and whether there is
-	// such a thing for the instance. It may be nil.
+	// Later returns a reference to a fact, which is resolved when the resource is deployed. It
+	// returns false if the instance has no such reference. It may be nil.
 	Later func(of types.Object, name string) (types.Reference, bool)
-	// Services is what the module lsm knows of instances of services (lsm.Services); nil for none.
+	// Services holds the service instances for the module lsm (lsm.Services); nil if there are
+	// none.
 	Services any
-	// Ordered says that the model is compiled for instances of services, so that texts in it come
-	// from orders. They name secrets only within the lists of the model; see SecretName.
+	// Ordered reports that the model is compiled for instances of services. Texts in the model may
+	// then come from orders, so plugins accept names of secrets only within the lists of the model;
+	// see SecretName.
 	Ordered bool
-	// Holder returns the attribute of an ordered instance that holds a text, for messages; "" if
-	// none does. It may be nil.
+	// Holder returns the attribute of an ordered instance that contains a text, for messages; "" if
+	// there is none. It may be nil.
 	Holder func(text string) string
-	// Passwords keeps the passwords that are made; nil: a file in the folder of the project does.
+	// Passwords stores generated passwords. If it is nil, a file in the folder of the project
+	// stores them.
 	Passwords Passwords
 
 	templates *jinja.Environment
 }
 
-// Passwords keeps passwords by their names. They never change.
+// Passwords stores passwords by name. Stored passwords never change.
 type Passwords interface {
-	// Password returns the password of a name; "" if there is none.
+	// Password returns the password with this name; "" if there is none.
 	Password(ctx context.Context, name string) (string, error)
-	// Make keeps a password, unless there is one of the name, and returns the one that is kept.
+	// Make stores a password, unless the name has one, and returns the stored password.
 	Make(ctx context.Context, name, password string) (string, error)
 }
 
 //go:embed templates
 var ownTemplates embed.FS
 
-// NewEnv returns the surroundings of a project in a folder.
+// NewEnv returns the Env of the project in a folder.
 func NewEnv(dir string, modules map[string]string) *Env {
 	e := &Env{Dir: dir, Modules: modules}
 	e.templates = &jinja.Environment{Load: e.template, Missing: e.missing}
 	return e
 }
 
-// maxFile bounds a file that a model reads.
+// maxFile is the largest size in bytes of a file that a model can read.
 const maxFile = 64 << 20
 
-// template reads a template: module/path, or /path of the project itself.
+// template reads a template: module/path, or /path for a template of the project.
 func (e *Env) template(name string) (string, error) {
 	module, rest, _ := strings.Cut(name, "/")
 	if dir := e.folder(module); dir != "" && filepath.IsLocal(rest) {
@@ -86,7 +89,8 @@ func (e *Env) template(name string) (string, error) {
 	return "", fs.ErrNotExist
 }
 
-// missing says why there is no template of a name, which is not ./path any more.
+// missing returns the reason why a template does not exist. The caller has resolved a leading ./ in
+// the name.
 func (e *Env) missing(name string) string {
 	module, rest, ok := strings.Cut(name, "/")
 	dir := e.folder(module)
@@ -111,7 +115,7 @@ func (e *Env) missing(name string) string {
 	return "there is no file " + path
 }
 
-// folder returns that of a module; that of the project for "".
+// folder returns the folder of a module; the folder of the project for "".
 func (e *Env) folder(module string) string {
 	if module == "" {
 		return e.Dir
@@ -131,7 +135,7 @@ func read(path string) (string, error) {
 	return string(text), err
 }
 
-// of returns the surroundings of a call; those of no project if the program was given none.
+// of returns the Env of a call; an empty one if the program has none.
 func of(c *eval.Context) *Env {
 	if e, ok := c.Env.(*Env); ok {
 		return e
@@ -139,7 +143,7 @@ func of(c *eval.Context) *Env {
 	return NewEnv("", nil)
 }
 
-// own returns a path in which ./ is that of the module that calls.
+// own replaces a leading ./ in a path with the name of the calling module.
 func (e *Env) own(c *eval.Context, path string) (string, error) {
 	rest, ok := strings.CutPrefix(path, "./")
 	if !ok {
@@ -153,8 +157,8 @@ func (e *Env) own(c *eval.Context, path string) (string, error) {
 	return module + "/" + rest, nil
 }
 
-// File returns where a file stands that a call names as std::file does, and that it is a file of
-// its module: links do not lead out of there.
+// File returns the absolute path of a file that a call names like std::file. It returns an error if
+// the file does not exist, or if a link leads out of the folder files of the module.
 func File(c *eval.Context, path string) (string, error) {
 	e := of(c)
 	full, err := e.file(c, path)
@@ -185,7 +189,7 @@ func File(c *eval.Context, path string) (string, error) {
 	return file, nil
 }
 
-// file returns where a file of a module stands: in its folder files.
+// file returns the absolute path of a file in the folder files of a module.
 func (e *Env) file(c *eval.Context, path string) (string, error) {
 	full, err := e.own(c, path)
 	if err != nil {
@@ -206,13 +210,14 @@ func (e *Env) file(c *eval.Context, path string) (string, error) {
 	return path, err
 }
 
-// inside refuses a path in a module if links lead out of the module: a model reads what the module
-// brings, and nothing else of the machine. What the project itself has is its author's.
+// inside rejects a path in a module if links lead out of the module, because a module must not read
+// other files of the machine. Paths of the project itself are not checked, since the author of the
+// project controls them.
 func (e *Env) inside(module, path string) error {
 	if module == "" {
 		return nil
 	}
-	dir, err := filepath.EvalSymlinks(e.folder(module)) // the module itself may be a link
+	dir, err := filepath.EvalSymlinks(e.folder(module)) // the folder of the module may be a link
 	if err == nil {
 		dir, err = filepath.Abs(dir)
 	}
@@ -220,7 +225,7 @@ func (e *Env) inside(module, path string) error {
 		return err
 	}
 	target, err := filepath.EvalSymlinks(path)
-	if errors.Is(err, fs.ErrNotExist) { // the reader says it, with what there is
+	if errors.Is(err, fs.ErrNotExist) { // the caller reports the missing file
 		return nil
 	}
 	if err == nil {

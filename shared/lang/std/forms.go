@@ -28,7 +28,7 @@ var (
 	stamps = pattern.Lazy(`^[+-]?\d+(\.\d*)?$`)
 )
 
-// isDate accepts a day, or a number of seconds that is the beginning of one.
+// isDate accepts a date, a timestamp at the start of a day, or a datetime at midnight.
 func isDate(s string) bool {
 	if dates().MatchString(s) {
 		_, err := time.Parse(time.DateOnly, s)
@@ -61,7 +61,7 @@ func isDatetime(s string) bool {
 		isTime(s[11:])
 }
 
-// specialDomains are those that no mail can be sent to.
+// specialDomains are top-level domains that receive no e-mail.
 var specialDomains = []string{
 	"arpa", "invalid", "local", "localhost", "onion", "test",
 }
@@ -70,10 +70,10 @@ var localParts = pattern.Lazy(
 	"^[\\pL\\pN!#$%&'*+/=?^_`{|}~-]+(\\.[\\pL\\pN!#$%&'*+/=?^_`{|}~-]+)*$",
 )
 
-// isEmail accepts an address of e-mail, in angle brackets behind a name or alone.
+// isEmail accepts an e-mail address, alone or in angle brackets after a name.
 func isEmail(s string) bool { return isNameEmail(s) }
 
-// isAddress accepts an address of e-mail whose domain can exist.
+// isAddress accepts an e-mail address with a valid domain.
 func isAddress(s string) bool {
 	s = strings.TrimSpace(s)
 	i := strings.LastIndexByte(s, '@')
@@ -101,7 +101,7 @@ func isDomain(s string) bool {
 	return len(s) <= 253
 }
 
-// isNameEmail accepts an address in angle brackets behind a name, too.
+// isNameEmail accepts an e-mail address, alone or in angle brackets after a name.
 func isNameEmail(s string) bool {
 	s = strings.TrimSpace(s)
 	if strings.HasSuffix(s, ">") {
@@ -113,7 +113,8 @@ func isNameEmail(s string) bool {
 
 var schemes = pattern.Lazy(`^[a-zA-Z][a-zA-Z0-9+.-]*$`)
 
-// isURL accepts a URL of one of some schemes, or of any, up to a length if it is not 0.
+// isURL accepts a URL with one of the given schemes, or with any scheme if there are none. limit is
+// the largest length; 0 means no limit.
 func isURL(s string, limit int, of ...string) bool {
 	s = strings.TrimSpace(s)
 	if limit > 0 && len(s) > limit {

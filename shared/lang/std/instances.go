@@ -8,7 +8,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// instancePlugins are those about instances and types.
+// instancePlugins returns the plugins for instances and types.
 func instancePlugins() []eval.Plugin {
 	return []eval.Plugin{
 		{
@@ -98,8 +98,8 @@ func instancePlugins() []eval.Plugin {
 	}
 }
 
-// printed returns a value as it is printed: lists, dicts and instances begin with @, as what the
-// reference shows to Python does.
+// printed formats a value for output. Lists, dicts and instances start with @, like the proxies
+// that the reference compiler passes to Python.
 func printed(v types.Value) string {
 	switch v.(type) {
 	case types.Null:
@@ -157,7 +157,7 @@ func familyOf(c *eval.Context, a eval.Args) (types.Value, error) {
 		up, err := c.Attribute(member, "family")
 		switch {
 		case errors.Is(err, eval.ErrMissing):
-			return false, nil // the outermost family does not count, as in the reference
+			return false, nil // the outermost family does not count, as in the reference compiler
 		case err != nil:
 			return nil, err
 		case name == a.Values[1]:

@@ -13,7 +13,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// maxJSONDepth bounds how deep JSON may be nested.
+// maxJSONDepth is the largest nesting depth of JSON.
 const maxJSONDepth = 1000
 
 func jsonLoads(_ *eval.Context, a eval.Args) (types.Value, error) {
@@ -31,7 +31,8 @@ func jsonLoads(_ *eval.Context, a eval.Args) (types.Value, error) {
 	return v, nil
 }
 
-// jsonValue reads the next value. Dictionaries keep their order, whole numbers their size.
+// jsonValue decodes the next value. It keeps the order of object members, and the precision of
+// integers.
 func jsonValue(d *json.Decoder, depth int) (types.Value, error) {
 	if depth > maxJSONDepth {
 		return nil, fmt.Errorf("it is nested more than %d deep", maxJSONDepth)
@@ -65,7 +66,7 @@ func jsonNumber(text string) (types.Value, error) {
 		n, _ := new(big.Int).SetString(text, 10)
 		return types.Integer(n), nil
 	}
-	f, _ := strconv.ParseFloat(text, 64) // what is too large is infinite, as in Python
+	f, _ := strconv.ParseFloat(text, 64) // a number that is too large becomes infinite, as in Python
 	return f, nil
 }
 

@@ -72,7 +72,7 @@ func listPlugins() []eval.Plugin {
 	}
 }
 
-// deprecatedPlugins are those that the language can say by itself now.
+// deprecatedPlugins returns the plugins that expressions of the language replace.
 func deprecatedPlugins() []eval.Plugin {
 	return []eval.Plugin{
 		{
@@ -134,7 +134,7 @@ func length(_ *eval.Context, a eval.Args) (types.Value, error) {
 	return int64(len(items)), nil
 }
 
-// maxSequence is how long a sequence may be.
+// maxSequence is the largest length of a sequence.
 const maxSequence = 1_000_000
 
 func sequence(_ *eval.Context, a eval.Args) (types.Value, error) {
@@ -158,7 +158,7 @@ func sequence(_ *eval.Context, a eval.Args) (types.Value, error) {
 	return out, nil
 }
 
-// indexed returns the item at an index, counted from the end if it is negative.
+// indexed returns the item at an index. A negative index counts from the end.
 func indexed(items []types.Value, a eval.Args, index int) (types.Value, error) {
 	i, n := a.Int(index), int64(len(items))
 	if i < -n || i >= n {
@@ -184,7 +184,7 @@ func parts(c *eval.Context, v types.Value) ([]types.Value, error) {
 		return v.Items, nil
 	case string:
 		n := utf8.RuneCountInString(v)
-		if err := c.Fits(2*n, len(v)); err != nil { // a character is an item, and a text
+		if err := c.Fits(2*n, len(v)); err != nil { // each character is an item and a string
 			return nil, err
 		}
 		out = make([]types.Value, 0, n)
@@ -260,9 +260,9 @@ func unique(_ *eval.Context, a eval.Args) (types.Value, error) {
 	return true, nil
 }
 
-// equalKey returns a key of maps that is the same for values that are equal.
+// equalKey returns a map key that is the same for equal values.
 func equalKey(v types.Value) any {
-	type text string // a string, which no other key equals
+	type text string // a string; differs from all other keys
 	type large string
 	switch v := v.(type) {
 	case string:
@@ -308,7 +308,8 @@ func keySort(c *eval.Context, a eval.Args) (types.Value, error) {
 	return &types.List{Items: items}, failed
 }
 
-// attributeOf returns an attribute of an instance, and eval.ErrUnknown if one of both is unknown.
+// attributeOf returns an attribute of an instance. It returns eval.ErrUnknown if the instance or
+// the attribute is unknown.
 func attributeOf(c *eval.Context, of types.Value, name string) (types.Value, error) {
 	if types.IsUnknown(of) {
 		return nil, eval.ErrUnknown

@@ -62,7 +62,8 @@ func networkPlugins() []eval.Plugin {
 	}
 }
 
-// prefix reads an address with the length of its prefix, or its mask, or none: then it is all.
+// prefix parses an address with an optional prefix length or mask. Without one, the prefix is the
+// whole address.
 func prefix(text string) (netip.Prefix, error) {
 	host, length, given := strings.Cut(text, "/")
 	addr, err := netip.ParseAddr(host)
@@ -78,7 +79,7 @@ func prefix(text string) (netip.Prefix, error) {
 	return netip.PrefixFrom(addr, n), nil
 }
 
-// prefixBits reads what stands behind the slash: a length, or for IPv4 a mask or its inverse.
+// prefixBits parses the text after the slash: a prefix length, or for IPv4 a mask or its inverse.
 func prefixBits(text string, addr netip.Addr) (int, error) {
 	if n, err := strconv.Atoi(text); err == nil && strings.Trim(text, "0123456789") == "" {
 		if n > addr.BitLen() {
@@ -101,12 +102,12 @@ func prefixBits(text string, addr netip.Addr) (int, error) {
 
 func ones(n int) *big.Int {
 	return new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(n)), big.NewInt(1))
-	// 32 or 128
+	// n is at most 128
 }
 
 func number(a netip.Addr) *big.Int { return new(big.Int).SetBytes(a.AsSlice()) }
 
-// address returns the address with a number; false if there is none.
+// address returns the address with this number, of the version of like; false if there is none.
 func address(n *big.Int, like netip.Addr) (netip.Addr, bool) {
 	if n.Sign() < 0 || n.BitLen() > like.BitLen() {
 		return netip.Addr{}, false
@@ -135,7 +136,7 @@ func onPrefix(
 }
 
 func lengthToMask(_ *eval.Context, a eval.Args) (types.Value, error) {
-	if _, ok := a.Values[0].(bool); ok { // it passes for an int, and has no digits in Python
+	if _, ok := a.Values[0].(bool); ok { // a bool passes as an int; Python rejects it, since it has no digits
 		return nil, fmt.Errorf("%s is not the length of a prefix", types.Text(a.Values[0]))
 	}
 	n := a.Int(0)

@@ -11,13 +11,13 @@ import (
 const (
 	bits4, bits6 = 32, 128
 	day          = 86400
-	// longAgo and farAhead are the years 1 and 9999, in seconds around 1970.
+	// longAgo and farAhead are the start of the year 1 and the end of the year 9999, as Unix times.
 	longAgo, farAhead = -62135596800, 253402300799
-	// milliseconds is the number of seconds beyond which a number counts milliseconds.
+	// milliseconds is the bound above which pydantic reads a number as milliseconds.
 	milliseconds = 20_000_000_000
 )
 
-// numbered are the types of std::validate_type that take a number in the place of their text.
+// numbered are the types of std::validate_type that accept a number instead of a text.
 var numbered = map[string]check{
 	"datetime.date": func(v types.Value) bool {
 		s, ok := moment(v)
@@ -39,7 +39,7 @@ var numbered = map[string]check{
 	"pydantic.IPvAnyNetwork":   numberOf(bits6),
 }
 
-// numberOf accepts the number of an address of so many bits.
+// numberOf accepts an integer that is an address with this many bits.
 func numberOf(size int) check {
 	return func(v types.Value) bool {
 		n, ok := v.(*big.Int)
@@ -53,7 +53,7 @@ func numberOf(size int) check {
 	}
 }
 
-// seconds returns a number; a truth is none.
+// seconds returns a number as a float; a bool is not a number here.
 func seconds(v types.Value) (float64, bool) {
 	switch v.(type) {
 	case int64, float64, *big.Int:
@@ -62,8 +62,8 @@ func seconds(v types.Value) (float64, bool) {
 	return 0, false
 }
 
-// moment returns the seconds that a number of seconds or milliseconds stands for, if the year has
-// four digits.
+// moment returns the Unix time of a number of seconds or milliseconds. It returns false if the year
+// is not between 1 and 9999.
 func moment(v types.Value) (float64, bool) {
 	s, ok := seconds(v)
 	if math.Abs(s) > milliseconds {
@@ -72,12 +72,12 @@ func moment(v types.Value) (float64, bool) {
 	return s, ok && s >= longAgo && s < farAhead+1
 }
 
-// isCount reports whether a value is the length of something.
+// isCount reports whether a value is a valid length.
 func isCount(v types.Value) bool {
 	if n, ok := v.(int64); ok {
 		return n >= 0
 	}
-	_, ok := v.(bool) // which is 0 or 1
+	_, ok := v.(bool) // a bool counts as 0 or 1
 	return ok
 }
 
@@ -85,7 +85,8 @@ func isFlag(v types.Value) bool { _, ok := v.(bool); return ok }
 
 func isText(v types.Value) bool { _, ok := v.(string); return ok }
 
-// parameters are those of texts, and what they have to be.
+// parameters are the parameters of string types, with the check and the description of their
+// values.
 var parameters = []struct {
 	names string
 	is    check
@@ -96,7 +97,7 @@ var parameters = []struct {
 	{"pattern", isText, "a string"},
 }
 
-// wantOf says what the parameter of a text has to be; "" if it is that.
+// wantOf returns the description of the valid values of a parameter if v is not one; otherwise "".
 func wantOf(name string, v types.Value) string {
 	for _, p := range parameters {
 		if strings.Contains(" "+p.names+" ", " "+name+" ") && !p.is(v) {

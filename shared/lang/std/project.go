@@ -15,7 +15,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// projectPlugins are those that read what the project and its modules bring.
+// projectPlugins returns the plugins that read files of the project and its modules.
 func projectPlugins() []eval.Plugin {
 	path := []eval.Param{{Name: "path", Type: "string"}}
 	const where = "module/path is in the folder files of a module, ./path in that of the module " +
@@ -61,7 +61,7 @@ func source(c *eval.Context, a eval.Args) (types.Value, error) {
 	return asText(text, problem(err, a.Text(0)))
 }
 
-// problem says of a file by the path that the model has.
+// problem replaces the path of a missing file by the path in the model.
 func problem(err error, path string) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("there is no file %s", path)
@@ -99,19 +99,19 @@ func listFiles(c *eval.Context, a eval.Args) (types.Value, error) {
 	return out, nil
 }
 
-// PasswordsIn returns the passwords that a folder data keeps, in a file for its owner alone. They
-// are for one compile at a time.
+// PasswordsIn returns the passwords in a file of the folder data, which only its owner can read.
+// The result must not be used by several compiles concurrently.
 func PasswordsIn(data string) Passwords {
 	return &passwords{path: filepath.Join(data, "std", "passwordfile.txt")}
 }
 
-// passwords are the names and passwords of a file, a line each.
+// passwords are the passwords in a file, with one name and password a line.
 type passwords struct {
 	path  string
 	lines []string
 }
 
-// Password implements Passwords: the password as it stands in the file.
+// Password implements Passwords: it reads the file.
 func (p *passwords) Password(_ context.Context, id string) (string, error) {
 	text, err := read(p.path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -128,13 +128,13 @@ func (p *passwords) Password(_ context.Context, id string) (string, error) {
 	return "", nil
 }
 
-// Make implements Passwords, after Password has found none.
+// Make implements Passwords. The caller has called Password, which has returned "".
 func (p *passwords) Make(_ context.Context, id, made string) (string, error) {
 	p.lines = append(slices.Clip(p.lines), id+"="+made)
 	return made, p.save()
 }
 
-// passwords returns who keeps passwords, and the one of a name; "" if there is none.
+// passwords returns the store of passwords, and the password with this name; "" if there is none.
 func (e *Env) passwords(ctx context.Context, id string) (Passwords, string, error) {
 	if strings.ContainsAny(id, "=\r\n") {
 		return nil, "", fmt.Errorf("the name of a password has no = and is one line, unlike %q", id)
@@ -181,7 +181,7 @@ func random(n int) string {
 	return string(out)
 }
 
-// save writes the file as a whole, for its owner alone.
+// save replaces the file atomically. Only its owner can read the file.
 func (p *passwords) save() error {
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o700); err != nil {
 		return err

@@ -7,11 +7,11 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// Reference is one of the references of the module: what an environment variable holds, a fact of a
-// resource, or a whole number that is made of another reference, when resources are deployed.
+// Reference is a reference that is resolved during deployment: an environment variable, a fact of a
+// resource, or the integer value of another reference.
 type Reference struct {
 	Class string      // EnvironmentReference, FactReference or IntReference
-	Value types.Value // the name of the variable or of the fact, or what the number is made of
+	Value types.Value // the name of the variable or of the fact, or the value that becomes an integer
 	On    types.Object
 }
 
@@ -33,10 +33,10 @@ func (r Reference) Of() types.Type {
 	return types.String
 }
 
-// envScheme begins the source of a secret that is an environment variable.
+// envScheme is the prefix of the source of a secret that is an environment variable.
 const envScheme = "env:"
 
-// withinDoc documents the parameter within of plugins whose secrets are environment variables.
+// withinDoc documents the parameter within of plugins that read secrets from environment variables.
 const withinDoc = "the variables that a computed name may be; an item that ends with _ allows all " +
 	"that begin with it. In a model for orders, a computed name needs it."
 

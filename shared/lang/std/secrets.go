@@ -9,18 +9,18 @@ import (
 	"southbound/shared/resource"
 )
 
-// Within is the parameter of a plugin that lists the names of secrets a computed name may have.
+// Within returns the parameter of a plugin that lists the allowed names of secrets, for names that
+// are computed.
 func Within() eval.Param {
 	return eval.Param{Name: "within", Type: "string[]?", Default: types.Null{}, ByName: true}
 }
 
-// SecretName checks the name of a secret, which is an argument of a call, and the list within, which
-// is another one. scheme is the part of a source before the name if the plugin implies one ("env:"),
-// else "".
+// SecretName checks an argument that names a secret, and the argument within that lists allowed
+// names. If the plugin implies the scheme of the source, scheme is the scheme ("env:"), else "".
 //
-// A name outside of within is refused. If the model is compiled for orders, a name without within
-// must be a literal of the call: any other text can come from an order, and would name any secret of
-// the machine.
+// If within is set, it must be a literal list, and SecretName rejects names outside of the list.
+// Without within, a model that is compiled for orders must pass the name as a literal. Any other
+// text may come from an order, and could name any secret of the machine.
 func SecretName(c *eval.Context, a eval.Args, name, within int, scheme string) error {
 	if a.Null(within) {
 		if !of(c).Ordered || a.Literal(name) {
@@ -57,7 +57,7 @@ func notWritten(c *eval.Context, a eval.Args, name int, scheme string) error {
 	}
 }
 
-// held returns the attribute of an order that holds a text, for a message.
+// held names the attribute of an order that contains a text, for messages.
 func held(c *eval.Context, text string) string {
 	if find := of(c).Holder; find != nil && text != "" {
 		if attribute := find(text); attribute != "" {
@@ -74,11 +74,11 @@ func example(scheme string) string {
 	return `within=["APP_"]`
 }
 
-// allowed returns why a name is not within a list; nil if it is.
+// allowed returns an error if a name is not within a list.
 func allowed(c *eval.Context, within *types.List, scheme, name string) error {
 	var items []string
 	for i, item := range within.Items {
-		text, _ := item.(string) // the type of the parameter says so
+		text, _ := item.(string) // the type of the parameter ensures a string
 		if reason := resource.CheckCover(scheme + text); reason != "" {
 			return &eval.PluginError{
 				Code:    eval.CodeArguments,
@@ -93,7 +93,7 @@ func allowed(c *eval.Context, within *types.List, scheme, name string) error {
 	}) {
 		return nil
 	}
-	return &eval.PluginError{ // the name may be the secret itself by mistake, so it is not shown
+	return &eval.PluginError{ // the message omits the name, which may be the secret itself by mistake
 		Message: fmt.Sprintf("the name of the secret%s is not within %s", held(c, name),
 			types.Repr(within)),
 		Hint: "give the name of a secret within that list, or extend the list in the model; a path " +

@@ -1,14 +1,14 @@
-// Package std is the module std of models: its texts and its plugins in Go. Names, types and
-// results are those of the module std 8.5 that models are written for. A plugin is a function and a
-// line in a table; the package comment of shared/lang/eval says how to write one.
+// Package std is the module std of models: its model files, and its plugins in Go. Names, types and
+// results are those of version 8.5 of the module std. A plugin is a function and an entry in a
+// table; the package comment of shared/lang/eval describes how to write one.
 //
 //	instances.go     instances, types, printing
 //	strings.go       strings, JSON, formats
-//	lists.go         lists, and what is deprecated
+//	lists.go         lists, and deprecated plugins
 //	network.go       addresses and networks
 //	project.go       files, templates and passwords of the project
 //	surroundings.go  environment variables, the environment, facts
-//	references.go    what is known when resources are deployed
+//	references.go    values that are resolved during deployment
 //	validate.go      std::validate_type
 package std
 
@@ -19,7 +19,7 @@ import (
 	"southbound/shared/lang/eval"
 )
 
-// Model holds the texts of the module: model/_init.cf and those of its parts.
+// Model holds the model files of the module: model/_init.cf and its other namespaces.
 //
 //go:embed model/*.cf
 var Model embed.FS

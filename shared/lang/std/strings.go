@@ -1,7 +1,7 @@
 package std
 
 import (
-	"crypto/md5" // what the name of a file is made of, no secret
+	"crypto/md5" // for names of files, not for security
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// text is a plugin that makes a string of one.
+// text returns a plugin that converts a string.
 func text(name, doc string, f func(string) string) eval.Plugin {
 	return eval.Plugin{
 		Name: "std::" + name, Doc: doc, Result: "string",
@@ -106,7 +106,7 @@ func stringPlugins() []eval.Plugin {
 	}
 }
 
-// maxText is how long a string may become, in bytes.
+// maxText is the largest size of a string in bytes.
 const maxText = 64 << 20
 
 func replace(_ *eval.Context, a eval.Args) (types.Value, error) {
@@ -159,7 +159,7 @@ func jsonDumps(_ *eval.Context, a eval.Args) (types.Value, error) {
 	return asText(text, err)
 }
 
-// asText is a string as a value, or the error in its place.
+// asText returns s as a value, or the error.
 func asText(s string, err error) (types.Value, error) {
 	if err != nil {
 		return nil, err

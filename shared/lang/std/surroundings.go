@@ -11,7 +11,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// surroundingPlugins are those about where and when a model is compiled.
+// surroundingPlugins returns the plugins for the environment, the time and the facts of a compile.
 func surroundingPlugins() []eval.Plugin {
 	fixed := func(name, doc, result string, v types.Value) eval.Plugin {
 		return eval.Plugin{

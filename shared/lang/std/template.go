@@ -44,10 +44,10 @@ func template(c *eval.Context, a eval.Args) (types.Value, error) {
 	return asText(out, err)
 }
 
-// host is what templates see of a model.
+// host gives templates access to the model.
 type host struct {
 	c       *eval.Context
-	context bool // the variables of the caller are seen
+	context bool // templates see the variables of the caller
 	given   *types.Dict
 }
 
@@ -66,7 +66,8 @@ func (h host) Lookup(name string) (types.Value, bool, error) {
 	return v, ok, nil
 }
 
-// found makes of what is missing that it is not there.
+// found converts an ErrMissing to a false result. It rejects references, because their values are
+// unknown at compile time.
 func found(v types.Value, err error) (types.Value, bool, error) {
 	if errors.Is(err, eval.ErrMissing) {
 		return nil, false, nil
@@ -94,7 +95,7 @@ func (h host) Attr(of types.Value, name string) (types.Value, bool, error) {
 
 func plugin(filter string) string { return strings.ReplaceAll(filter, ".", "::") }
 
-// Filter implements jinja.Host: plugins are filters.
+// Filter implements jinja.Host: the filters are plugins.
 func (h host) Filter(name string, args []types.Value) (types.Value, bool, error) {
 	v, err := h.c.Apply(plugin(name), args)
 	return v, true, err

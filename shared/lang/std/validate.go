@@ -12,11 +12,11 @@ import (
 	"southbound/shared/pattern"
 )
 
-// check reports whether a value is of a type.
+// check reports whether a value is valid for a type.
 type check func(types.Value) bool
 
-// validated are the types that std::validate_type knows without parameters: what pydantic makes of
-// a value without being strict.
+// validated returns the types without parameters that std::validate_type supports. They accept the
+// values that pydantic accepts in its lax mode.
 func validated() map[string]check {
 	return map[string]check{
 		"datetime.date":           asText1(isDate),
@@ -82,12 +82,12 @@ func isInt(v types.Value) bool {
 	return false
 }
 
-// floatThat accepts what can be read as a float, too: a number, a truth, a string.
+// floatThat accepts values that convert to a float: numbers, bools and strings.
 func floatThat(f func(float64) bool) check {
 	return func(v types.Value) bool { x, ok := toFloat(v); return ok && f(x) }
 }
 
-// intThat accepts what can be read as a whole number, too: one with such a sign.
+// intThat accepts values that convert to an integer whose sign satisfies f.
 func intThat(f func(sign int) bool) check {
 	return func(v types.Value) bool {
 		n, ok := toInt(v)
@@ -102,7 +102,7 @@ func intThat(f func(sign int) bool) check {
 	}
 }
 
-// validateType is std::validate_type.
+// validateType implements std::validate_type.
 func validateType(_ *eval.Context, a eval.Args) (types.Value, error) {
 	name, v := a.Text(0), a.Values[1]
 	if _, ok := v.(types.Object); ok {
@@ -136,8 +136,8 @@ func address6(s string) bool {
 	return err == nil && a.Is6()
 }
 
-// isPrefix reports whether s is an address with a prefix; a network if the bits of the host have to
-// be zero. version is 4, 6, or 0 for both.
+// isPrefix reports whether s is an address with a prefix length. If network is true, the host bits
+// must be zero. version is 4, 6, or 0 for both.
 func isPrefix(s string, network bool, version int) bool {
 	p, err := prefix(s)
 	if err != nil || version == 4 && !p.Addr().Is4() || version == 6 && !p.Addr().Is6() {
