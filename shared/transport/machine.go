@@ -15,12 +15,13 @@ import (
 )
 
 // ServeMachine is the other end of transports that reach machines: it calls handlers here for an
-// engine elsewhere until in ends or the process is told to, see remote.Server. version is that of
-// the program. A program that is put on machines calls it when its one argument is MachineArgument.
+// engine elsewhere until in ends or the process receives a signal, see remote.Server. version is
+// the program's version. A program that is installed on machines calls ServeMachine if its only
+// argument is MachineArgument.
 func ServeMachine(ctx context.Context, definitions []provider.Definition, version string,
 	in io.Reader, out io.Writer) error {
-	// A pipe that nobody reads any more is an error of the write, and not the end before handlers
-	// have ended what they started.
+	// A closed pipe is an error of the write; it must not end the process before handlers have
+	// ended the processes they started.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -34,7 +35,7 @@ func ServeMachine(ctx context.Context, definitions []provider.Definition, versio
 // MachineArgument is the argument with which a program is started on a machine.
 const MachineArgument = "remote"
 
-// machineFacts describe this machine to the other end.
+// machineFacts describe this machine for the other end.
 func machineFacts() map[string]string {
 	facts := provider.MachineFacts()
 	facts[remote.FactProgram] = platform.Build()

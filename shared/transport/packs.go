@@ -28,13 +28,14 @@ type brought struct {
 	options *schema.Compiled
 }
 
-// agentOption names the agent in what options are compiled to, which has to be named by something;
-// no option can have its name.
+// agentOption names the agent in the compiled options, which need a naming attribute; no option can
+// have its name.
 const agentOption = "agent_name"
 
-// BroughtBy returns the transports that come with definitions. All that is wrong with them, and
-// what types say of transports that there are not, is returned at once, as diag.Problems in which
-// Resource is the name of the type; and then so is what else is wrong with the types.
+// BroughtBy returns the transports that come with definitions. It returns all problems together, as
+// diag.Problems in which Resource is the name of the type: problems of the transports, types that
+// name transports which do not exist, and, if there are any of these, also the other problems of
+// the types.
 func BroughtBy(definitions []provider.Definition) (Packs, error) {
 	out := Packs{map[string]brought{}}
 	var problems diag.Problems
@@ -62,7 +63,7 @@ func BroughtBy(definitions []provider.Definition) (Packs, error) {
 	if len(problems) == 0 {
 		return out, nil
 	}
-	// Whoever mends this is not to be told of the rest only then.
+	// Report all problems together, so that the author can fix them in one pass.
 	var types diag.Problems
 	if _, err := provider.NewRegistry(definitions); errors.As(err, &types) {
 		problems = append(types, problems...)
@@ -70,8 +71,8 @@ func BroughtBy(definitions []provider.Definition) (Packs, error) {
 	return Packs{}, problems
 }
 
-// missing returns what a type says of transports that there are not. Names that cannot be any are
-// problems of the type.
+// missing returns a problem for each transport that a type names and that does not exist. Names
+// that are not valid are problems of the type.
 func (p Packs) missing(t *schema.Type) diag.Problems {
 	var problems diag.Problems
 	for _, name := range t.Transports {
@@ -142,7 +143,7 @@ func (p Packs) compile(t *provider.Transport) (*schema.Compiled, diag.Problems) 
 	return nil, problems
 }
 
-// optionText is what is wrong with an option, as it is said of an attribute.
+// optionText returns the text of an option's problem in the form for an attribute.
 func optionText(p diag.Problem) string {
 	if p.Attribute == "" {
 		return p.Message
@@ -150,7 +151,7 @@ func optionText(p diag.Problem) string {
 	return fmt.Sprintf("the option %s: %s", p.Attribute, p.Message)
 }
 
-// Names returns the names of all transports, those that packs bring last.
+// Names returns the names of all transports, those of packs last.
 func (p Packs) Names() []string { return append(Names(), slices.Sorted(maps.Keys(p.byName))...) }
 
 // Check is the function Check for a program that has these transports, too.
@@ -176,7 +177,7 @@ func (p Packs) Check(a resource.Agent) []diag.Problem {
 	return problems
 }
 
-// names returns those of the options.
+// names returns the names of the options.
 func (b brought) names() []string {
 	var out []string
 	for _, o := range b.Options {
@@ -185,7 +186,7 @@ func (b brought) names() []string {
 	return out
 }
 
-// known returns the options of an agent that are declared, with what names it.
+// known returns the declared options of an agent, with its name as an option.
 func (b brought) known(a resource.Agent) map[string]any {
 	out := map[string]any{agentOption: a.Name}
 	for _, o := range b.Options {
@@ -196,7 +197,7 @@ func (b brought) known(a resource.Agent) map[string]any {
 	return out
 }
 
-// hint says what an option is.
+// hint describes an option.
 func (b brought) hint(p diag.Problem) string {
 	o, ok := b.options.Attribute(p.Attribute)
 	if !ok || o.Description == "" {
@@ -213,8 +214,8 @@ func (b brought) limit(fallback time.Duration) time.Duration {
 	return fallback
 }
 
-// fitting returns the value of an option, if it is of its type. What a reference stood for is text,
-// and may be that of a number, or JSON.
+// fitting returns the value of an option, if it is of its type. The value of a resolved reference
+// is text, which may be that of a number, or JSON.
 func fitting(t *schema.DataType, v any) (any, bool) {
 	text, is := v.(string)
 	if err := t.Check(v); err == nil || !is {
@@ -261,7 +262,7 @@ func (b brought) connect(ctx context.Context, agent string, given map[string]any
 	case o := <-done:
 		return o.conn, o.err
 	case <-ctx.Done():
-		go func() { // what comes too late is not left open
+		go func() { // close a connection that is made too late
 			o := <-done
 			if c, ok := o.conn.(io.Closer); ok && o.err == nil {
 				_ = c.Close()

@@ -1,4 +1,4 @@
-// Package transport connects agents with the places where their resources are: by the name of their
+// Package transport connects agents with the places of their resources, by the name of their
 // transport.
 //
 //	agent's options ── options (as declared) ── Secrets ── Connector.Connect ─┬─ Local
@@ -7,8 +7,8 @@
 //	                                                                          └─ one of a pack (Packs)
 //
 // Agents with the same options share a session, which outlives their runs (package pool); Close of
-// a connection gives it back. Handlers of things on a machine run there: package remote starts this
-// program on it, which answers as ServeMachine, and forwards the calls of the engine.
+// a connection returns it. Handlers of things on a machine run there: package remote starts this
+// program on the machine, where ServeMachine answers, and forwards the calls of the engine.
 package transport
 
 import (
@@ -55,20 +55,20 @@ type Secrets interface {
 // Connector opens the connections of agents. It implements state.Connector and may be used by any
 // number of goroutines.
 type Connector struct {
-	// Local says that this process runs on the machine of the agents with the transport local, so
-	// that it may serve them.
+	// Local reports that this process runs on the machine of the agents with the transport local,
+	// so that it may serve them.
 	Local bool
-	// AWS holds the sessions of agents with the transport aws; nil: this process serves none. Who
-	// made it closes it.
+	// AWS holds the sessions of agents with the transport aws; nil: this process serves none. Its
+	// creator closes it.
 	AWS *aws.Sessions
-	// HTTP holds the sessions of agents with the transport http; nil: this process serves none. Who
-	// made it closes it.
+	// HTTP holds the sessions of agents with the transport http; nil: this process serves none. Its
+	// creator closes it.
 	HTTP *http.Sessions
-	// SSH holds the logins of agents with the transport ssh; nil: this process serves none. Who
-	// made it closes it.
+	// SSH holds the logins of agents with the transport ssh; nil: this process serves none. Its
+	// creator closes it.
 	SSH *ssh.Sessions
 	// PostgreSQL holds the sessions of agents with the transport postgresql; nil: this process
-	// serves none. Who made it closes it.
+	// serves none. Its creator closes it.
 	PostgreSQL *postgresql.Sessions
 	// Packs are the transports that the program's pack brings.
 	Packs Packs
@@ -76,9 +76,9 @@ type Connector struct {
 	Secrets Secrets
 }
 
-// ConnectLimit implements state.ConnectLimiter: a login may have to go round bastions and to carry
-// a program there, an API or a server is waited for as its options say, and the others only read
-// secrets.
+// ConnectLimit implements state.ConnectLimiter. A login may have to use bastions and to upload a
+// program to the machine. For an API or a server, the limit follows from its options. The other
+// transports only read secrets.
 func (c *Connector) ConnectLimit(a resource.Agent) time.Duration {
 	const margin = 10 * time.Second
 	switch a.Transport {
@@ -95,10 +95,10 @@ func (c *Connector) ConnectLimit(a resource.Agent) time.Duration {
 	return margin
 }
 
-// Connect implements state.Connector: the answer is a Local, an *aws.Conn, an *http.Conn, an
-// *ssh.Conn or a *postgresql.Conn, whose Close is to be called, or what a pack connects with.
-// Unsupported when this process does not serve the transport, Invalid when the options are wrong,
-// and what the transport itself answers, such as Denied or Unavailable.
+// Connect implements state.Connector: the result is a Local, an *aws.Conn, an *http.Conn, an
+// *ssh.Conn or a *postgresql.Conn, which the caller closes, or the connection of a pack.
+// Unsupported if this process does not serve the transport, Invalid if the options are wrong, and
+// the errors of the transport itself, such as Denied or Unavailable.
 func (c *Connector) Connect(ctx context.Context, a resource.Agent) (any, error) {
 	switch {
 	case a.Transport == "" || a.Transport == NameLocal:
@@ -186,7 +186,7 @@ func (c *Connector) names() []string {
 }
 
 // options returns the options of an agent with secrets resolved. A transport of a pack has declared
-// how its options take the texts of secrets; the others cut line ends themselves.
+// how its options take the texts of secrets; the others trim line ends themselves.
 func (c *Connector) options(
 	ctx context.Context, a resource.Agent, declared *schema.Compiled,
 ) (map[string]any, error) {
@@ -224,8 +224,8 @@ func noReference() error {
 		"the options of the agent hold a reference that has no meaning there")
 }
 
-// Check returns what is wrong with the options of an agent, for the author of a document; Attribute
-// of a problem names the option. Options that are references are not known yet and right.
+// Check returns the problems of an agent's options, for the author of a document; Attribute of a
+// problem names the option. Options that are references are not resolved yet and are accepted.
 func Check(a resource.Agent) []diag.Problem { return check(a, Names()) }
 
 // check is Check in a program with transports of these names.

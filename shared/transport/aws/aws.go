@@ -3,7 +3,7 @@
 //
 // A session has the credentials of the process, or those of the role that the agent names, and is
 // shared by agents with the same options. The buckets and tables of Southbound itself are reserved:
-// no handler may touch them.
+// handlers must not access them.
 package aws
 
 import (
@@ -38,14 +38,14 @@ type Conn struct {
 // Reserved reports whether a bucket or a table is none of the agent's business.
 func (c *Conn) Reserved(name string) bool { return slices.Contains(c.reserved, name) }
 
-// NewConn returns a connection with a configuration of one's own, for tests of handlers.
+// NewConn returns a connection with the given configuration, for tests of handlers.
 func NewConn(cfg sdk.Config) *Conn { return &Conn{session: &session{config: cfg}, done: func() {}} }
 
 // Config returns the configuration for clients: region, endpoint, credentials, retries.
 func (c *Conn) Config() sdk.Config { return c.session.config }
 
-// Facts implements provider.FactSource: aws.region, aws.account and aws.arn, that of who acts. No
-// right is needed to ask.
+// Facts implements provider.FactSource: aws.region, aws.account and aws.arn, the ARN of the caller.
+// The request needs no permission.
 func (c *Conn) Facts(ctx context.Context) (map[string]string, error) {
 	out, err := Client(c, func(cfg sdk.Config) *sts.Client { return sts.NewFromConfig(cfg) }).
 		GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
@@ -63,8 +63,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Client returns the client of type T of the connection's session, and makes it when there is none,
-// so that runs of an agent share clients, and with them what they know of throttling.
+// Client returns the client of type T of the connection's session, and creates it if the session
+// has none. Runs of an agent thus share clients, and the clients' state of throttling.
 func Client[T any](c *Conn, create func(sdk.Config) T) T {
 	s, key := c.session, reflect.TypeFor[T]()
 	s.mu.Lock()
@@ -86,20 +86,20 @@ type Sessions struct {
 	// RoleRequired refuses agents that name no role: where the process's own credentials are not
 	// for the authors of documents, as in a function that may write the state.
 	RoleRequired bool
-	// Reserved are buckets and tables that no agent may touch: those in which this process keeps
+	// Reserved are buckets and tables that no agent may access: those in which this process keeps
 	// its own state, which its own credentials may write.
 	Reserved []string
 	// Endpoint is that of agents that name none; empty: AWS. A process that lives on an emulator
 	// sets it, so that it never reaches the real AWS.
 	Endpoint string
-	// Now tells the time; nil: time.Now.
+	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
 
 	once sync.Once
 	pool pool.Pool[Options, *session]
 }
 
-// session is what agents with the same options share.
+// session is shared by agents with the same options.
 type session struct {
 	config sdk.Config
 	http   *http.Client // nil: not ours
@@ -108,8 +108,8 @@ type session struct {
 	clients map[reflect.Type]any
 }
 
-// Connect returns a connection for an agent with these options (references resolved), once there
-// are credentials. Who gets it closes it.
+// Connect returns a connection for an agent with these options (references resolved), after
+// credentials were obtained. The caller closes the connection.
 func (s *Sessions) Connect(
 	ctx context.Context, agent string, options map[string]any,
 ) (*Conn, error) {
@@ -143,7 +143,7 @@ func (s *Sessions) Connect(
 	return conn, nil
 }
 
-// credentialsError says what to do about missing credentials.
+// credentialsError adds a hint about missing credentials.
 func credentialsError(o Options, err error) error {
 	kind := awserr.Kind(err)
 	e := &fault.Error{Kind: kind, Op: "get credentials", Err: err}
@@ -167,7 +167,7 @@ func (s *Sessions) Close() error {
 	return nil
 }
 
-// Close closes what is idle of the network connections.
+// Close closes idle network connections.
 func (in *session) Close() {
 	if in.http == nil {
 		return

@@ -7,11 +7,11 @@ import (
 	"southbound/shared/transport/options"
 )
 
-// Options are those of an agent with the transport aws.
+// Options are the options of an agent with the transport aws.
 type Options struct {
 	Region     string // required
 	Role       string // ARN of the role to assume; "": the credentials of the process itself
-	ExternalID string // what the role's trust policy asks for; with Role only
+	ExternalID string // required by the role's trust policy; with Role only
 	Profile    string // of the shared configuration files, where the credentials come from
 	Endpoint   string // of all services, for emulators and private endpoints
 }
@@ -33,8 +33,8 @@ func declared() []options.Option {
 	}
 }
 
-// Check returns what is wrong with options; Attribute of a problem is the name of one. References
-// are right.
+// Check returns the problems of options; Attribute of a problem is the name of an option.
+// References are accepted.
 func Check(given map[string]any) []diag.Problem {
 	_, r := read(given)
 	return r.Problems()

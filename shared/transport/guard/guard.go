@@ -24,8 +24,8 @@ func Error() error {
 		"the address is one of the machine that connects, which it lends to nobody")
 }
 
-// Control is the Control of a net.Dialer that refuses addresses. It sees what names have been
-// resolved to.
+// Control is the Control of a net.Dialer that refuses addresses. It receives the addresses to which
+// names have been resolved.
 func Control(network, address string, _ syscall.RawConn) error {
 	if network == "unix" {
 		return Error()

@@ -34,7 +34,7 @@ type Request struct {
 	Key string
 }
 
-// Response is what an API answered, whatever its status.
+// Response is the answer of an API, with any status.
 type Response struct {
 	Status int
 	Header http.Header
@@ -43,12 +43,12 @@ type Response struct {
 	Proto  string
 }
 
-// Do makes a request and, while that is harmless and may help, makes it again: after network
-// errors, 408, 425, 429, 502, 503 and 504, for methods that are idempotent or requests with a key,
-// for as long as the agent's retry allows and the API's Retry-After asks. Any status is an answer;
-// errors are those of the way to it: Unavailable, Timeout, Denied (certificates), Canceled, and
-// Invalid for a wrong path or an answer that is too long. One that is also provider.ErrNothingMade
-// says that no try has arrived.
+// Do makes a request and retries it if a retry is harmless and may succeed: after network errors,
+// 408, 425, 429, 502, 503 and 504, for methods that are idempotent or requests with a key. It
+// retries for as long as the agent's retry permits, and waits for the API's Retry-After. Any status
+// is an answer, not an error. Errors concern the connection: Unavailable, Timeout, Denied
+// (certificates), Canceled, and Invalid for a wrong path or an answer that is too long. An error
+// that is also provider.ErrNothingMade means that no attempt has arrived.
 func (c *Conn) Do(ctx context.Context, req Request) (*Response, error) {
 	in := c.session
 	target, err := in.target(req.Path)
@@ -119,7 +119,7 @@ func statusText(res *Response) string {
 	return http.StatusText(res.Status)
 }
 
-// target returns the URL of a path. It never leaves what is below the base URL.
+// target returns the URL of a path. The URL is always below the base URL.
 func (in *session) target(path string) (*url.URL, error) {
 	path, query, _ := strings.Cut(path, "?")
 	bad := func() (*url.URL, error) {
@@ -139,8 +139,8 @@ func (in *session) target(path string) (*url.URL, error) {
 	return u, nil
 }
 
-// Below returns the path below the base URL that a link of the API (a Location header, say) leads
-// to; ok is false when it leads elsewhere.
+// Below returns the path below the base URL to which a link of the API, such as a Location header,
+// leads; ok is false if the link leads elsewhere.
 func (c *Conn) Below(link, from string) (path string, ok bool) {
 	base, err := c.session.target(from)
 	if err != nil {
@@ -202,8 +202,8 @@ func neverSent(err error) bool {
 	return errors.Is(err, errToken) || errors.As(err, &op) && op.Op == "dial"
 }
 
-// wayError says what an error on the way to an answer is. It has no URL in it, in which there may
-// be a secret.
+// wayError classifies an error of the connection. The result has no URL, which may contain a
+// secret.
 func wayError(ctx context.Context, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -231,7 +231,7 @@ func wayError(ctx context.Context, err error) error {
 	return fault.Wrap(fault.Unavailable, "call the API", err)
 }
 
-// again reports whether what came may pass.
+// again reports whether an answer or error may be temporary.
 func again(res *Response, err error) bool {
 	if err != nil {
 		k := fault.KindOf(err)
@@ -240,7 +240,7 @@ func again(res *Response, err error) bool {
 	return slices.Contains([]int{408, 425, 429, 502, 503, 504}, res.Status)
 }
 
-// Repeats reports whether the agent says how a request with a key is made harmless to repeat.
+// Repeats reports whether the agent's options make a request with a key harmless to repeat.
 func (c *Conn) Repeats() bool { return c.session.settings.idempotencyHeader != "" }
 
 // repeatable reports whether a request may arrive twice.
@@ -275,13 +275,13 @@ func retryAfter(res *Response) (time.Duration, bool) {
 	return 0, false
 }
 
-// verifiedFor is how long a connection that was tried out counts as good, unless a request fails
-// meanwhile.
+// verifiedFor is how long a verified connection counts as good, unless a request fails in that
+// time.
 const verifiedFor = 30 * time.Second
 
-// Verify implements provider.Verifier: it reads the probe path. Any answer will do where the agent
-// names none; else it must not refuse the credentials, nor be that of an API that is out of order.
-// Sessions share what they know.
+// Verify implements provider.Verifier: it reads the probe path. If the agent names no path, any
+// answer is accepted. Otherwise the answer must not reject the credentials, nor report that the API
+// is unavailable. Sessions share the result.
 func (c *Conn) Verify(ctx context.Context) error {
 	if at := c.session.verified.Load(); at != 0 && time.Since(time.Unix(0, at)) < verifiedFor {
 		return nil
@@ -311,8 +311,8 @@ func (c *Conn) probe(ctx context.Context) (*Response, error) {
 	return res, nil
 }
 
-// Facts returns what is known of the API's server: http.server, http.protocol, and of TLS
-// tls.version and tls.certificate.until (RFC 3339).
+// Facts returns facts about the API's server: http.server, http.protocol, and with TLS tls.version
+// and tls.certificate.until (RFC 3339).
 func (c *Conn) Facts(ctx context.Context) (map[string]string, error) {
 	res, err := c.probe(ctx)
 	if err != nil {

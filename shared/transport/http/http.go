@@ -42,8 +42,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Secrets are the credentials of the connection in every form in which they are sent, so that who
-// shows what an API said can leave them out.
+// Secrets returns the credentials of the connection in every form in which they are sent, so that
+// callers can remove them from texts of the API before they show these.
 func (c *Conn) Secrets() []string {
 	s := c.session.settings
 	out := append(slices.Clone(c.secrets), s.password, s.token, s.key, s.clientSecret,
@@ -55,21 +55,21 @@ func (c *Conn) Secrets() []string {
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }
 
-// Sessions are kept for agents across runs: connections, TLS sessions and what is left of the rate.
-// The zero value is ready to use.
+// Sessions keep state for agents across runs: connections, TLS sessions and the remaining request
+// rate. The zero value is ready to use.
 type Sessions struct {
-	// Guarded refuses addresses of this machine and of its link: where the process must not lend
-	// agents its own place in the network, as in a function, whose runtime and credentials answer
-	// there.
+	// Guarded refuses addresses of this machine and of its link. It is for processes whose place in
+	// the network agents must not use, such as a function, whose runtime and credentials are served
+	// at such addresses.
 	Guarded bool
-	// Now tells the time; nil: time.Now.
+	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
 
 	once sync.Once
 	pool pool.Pool[string, *session]
 }
 
-// session is what agents with the same options share.
+// session is shared by agents with the same options.
 type session struct {
 	settings *settings
 	own      *http.Client // to the base URL's host, with its certificate
@@ -80,12 +80,12 @@ type session struct {
 	verified atomic.Int64
 }
 
-// Close closes what is idle of the network connections.
+// Close closes idle network connections.
 func (in *session) Close() { in.close() }
 
-// Connect returns a connection for an agent: written are its options as they stand in documents,
-// options the same with references resolved. It makes no request; see Conn.Verify. Who gets it
-// closes it.
+// Connect returns a connection for an agent: written are its options in the form of documents,
+// options the same with references resolved. It makes no request; see Conn.Verify. The caller
+// closes the connection.
 func (s *Sessions) Connect(_ context.Context, written, options map[string]any) (*Conn, error) {
 	key, err := pool.KeyOf(options)
 	if err != nil {
@@ -130,8 +130,8 @@ func (s *Sessions) Close() error {
 
 // session makes the clients for settings.
 func (s *Sessions) session(set *settings) *session {
-	// Where a redirect leads to another host, neither the certificate of the client nor what is
-	// said about that of the server is meant for it.
+	// If a redirect leads to another host, neither the certificate of the client nor the options
+	// about the server's certificate apply to it.
 	other := s.transport(&tls.Config{MinVersion: tls.VersionTLS12})
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: set.roots, ServerName: set.server, InsecureSkipVerify: set.insecure} //nolint:gosec // said explicitly
 	if set.client != nil {
@@ -196,12 +196,12 @@ func (g *gate) RoundTrip(req *http.Request) (*http.Response, error) {
 // maxRedirects is how many are followed, one after the other.
 const maxRedirects = 10
 
-// redirect follows where a read leads, and within an origin where any request leads with all it
-// has; elsewhere only what anyone may read is asked for.
+// redirect follows redirects of reads, and redirects of any request within an origin with all its
+// headers. A request to another origin has no credentials.
 func (in *session) redirect(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) >= maxRedirects || req.Method != first.Method {
-		return http.ErrUseLastResponse // a POST that became a GET is not what was asked for
+		return http.ErrUseLastResponse // a POST that became a GET is another request
 	}
 	if sameOrigin(req.URL, in.settings.base) {
 		return nil

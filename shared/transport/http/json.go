@@ -40,12 +40,12 @@ func Path(segments ...string) string {
 	return b.String()
 }
 
-// Call makes a request of the agent's API. in, when not nil, is sent as JSON; out, when not nil,
-// gets the JSON that is answered; where any value may stand, it is one of those that attributes
-// have. found is false, and err nil, when what is read or deleted is not there (404, 410). A POST
-// or PATCH is made again after network errors only where the agent says, by idempotency_header,
-// that this is harmless; each call has a key of its own. Errors have the class that follows from
-// the answer, and show the beginning of what the API said.
+// Call makes a request to the agent's API. in, if not nil, is sent as JSON; out, if not nil,
+// receives the JSON of the answer, with values of the types that attributes have where out permits
+// any value. found is false, and err nil, if the object to read or delete does not exist (404,
+// 410). A POST or PATCH is retried after network errors only if the agent's idempotency_header
+// makes that harmless; each call has a key of its own. Errors have the class that follows from the
+// answer, and show the beginning of the API's text.
 func Call(ctx *provider.Context, method, path string, in, out any) (found bool, err error) {
 	c, err := Of(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func plain(v reflect.Value) {
 		for _, key := range v.MapKeys() {
 			item := v.MapIndex(key)
 			if item.Kind() != reflect.Interface {
-				plain(item) // what it points to
+				plain(item) // the pointer's target
 				continue
 			}
 			if n, ok := item.Interface().(json.Number); ok && item.Type().NumMethod() == 0 {
@@ -138,7 +138,7 @@ func number(n json.Number) any {
 	if f, err := n.Float64(); err == nil {
 		return f
 	}
-	return n.String() // beyond what a float64 holds
+	return n.String() // a number that a float64 cannot hold
 }
 
 // wayClass classifies an error on the way to an answer.
@@ -156,7 +156,7 @@ func wayClass(method, path string, err error) error {
 	return provider.Errorf(class, "%s %s: %w", method, path, err)
 }
 
-// statusClass says what follows from a status.
+// statusClass returns the class that follows from a status.
 func statusClass(status int) provider.Class {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired,
@@ -173,7 +173,7 @@ func statusClass(status int) provider.Class {
 	return provider.Retryable
 }
 
-// maxShown bounds, in characters, what is shown of an answer.
+// maxShown is how many characters of an answer errors show.
 const maxShown = 300
 
 // beginning returns the first part of an answer, on one line and without secrets.

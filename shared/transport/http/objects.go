@@ -9,18 +9,18 @@ import (
 )
 
 // Objects is a handler for an API that has a JSON object at each path: GET reads it, PUT writes it
-// whole, DELETE removes it. It takes care of what is missing, of members that nobody manages, which
-// stay as they are, and of what may be repeated.
+// whole, DELETE removes it. It handles missing objects, preserves unmanaged members, and retries
+// requests that may be repeated.
 type Objects struct {
 	// Path returns where the object of a resource is; see the function Path.
 	Path func(attributes map[string]any) string
-	// Members are the attributes that the object has as members, by the name of the member, ""
-	// where that is the same. Others stay out of it.
+	// Members maps the attributes that the object has as members to the names of the members, "" if
+	// the names are the same. Other attributes are not sent.
 	Members map[string]string
-	// Write, when not nil, changes an object that is about to be written: what the API wants to be
-	// said otherwise.
+	// Write, if not nil, changes an object before it is written, for values that the API needs in
+	// another form.
 	Write func(object, attributes map[string]any)
-	// Show, when not nil, changes what is reported of an object.
+	// Show, if not nil, changes the attributes that are reported of an object.
 	Show func(observed, object map[string]any)
 }
 
@@ -31,7 +31,7 @@ func (o Objects) member(attribute string) string {
 	return attribute
 }
 
-// get returns the object of a resource, nil when there is none.
+// get returns the object of a resource, nil if there is none.
 func (o Objects) get(
 	ctx *provider.Context, r provider.Resource,
 ) (object map[string]any, err error) {
@@ -55,7 +55,7 @@ func (o Objects) Read(
 	}
 	out := make(map[string]any, len(o.Members))
 	for name := range o.Members {
-		if v, has := object[o.member(name)]; has { // what is write_only is not
+		if v, has := object[o.member(name)]; has { // write_only attributes have no member
 			out[name] = v
 		}
 	}
@@ -65,15 +65,16 @@ func (o Objects) Read(
 	return provider.Observation{Exists: true, Attributes: out}, nil
 }
 
-// Create implements provider.Handler. PUT sets what is there or not, so it may be repeated.
+// Create implements provider.Handler. PUT has the same effect if the object exists, so it may be
+// repeated.
 func (o Objects) Create(
 	ctx *provider.Context, req provider.CreateRequest,
 ) (provider.Result, error) {
 	return provider.Result{}, o.put(ctx, req.Resource, nil, nil)
 }
 
-// Update implements provider.Handler. It sets what differs alone: what is write_only is not written
-// again because of something else.
+// Update implements provider.Handler. It sets only attributes that differ: a change of other
+// attributes does not write write_only ones again.
 func (o Objects) Update(
 	ctx *provider.Context, req provider.UpdateRequest,
 ) (provider.Result, error) {
@@ -84,7 +85,8 @@ func (o Objects) Update(
 	return provider.Result{}, o.put(ctx, req.Resource, object, req.Changes)
 }
 
-// put writes what is wanted over what is there: only what differs, where something is there.
+// put merges the desired attributes into the existing object; if there is one, only those that
+// differ.
 func (o Objects) put(
 	ctx *provider.Context, r provider.Resource, object map[string]any,
 	changes map[string]diff.Diff,

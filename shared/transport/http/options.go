@@ -78,7 +78,7 @@ func declared() []options.Option {
 	}
 }
 
-// settings are options that have been read.
+// settings are parsed options.
 //
 // Large: there is a field for each option.
 type settings struct {
@@ -115,8 +115,8 @@ func Wait(given map[string]any) time.Duration {
 	return sum
 }
 
-// Check returns what is wrong with options; Attribute of a problem is the name of one. References
-// are right.
+// Check returns the problems of options; Attribute of a problem is the name of an option.
+// References are accepted.
 func Check(given map[string]any) []diag.Problem { return read(given).Problems() }
 
 // parse reads options whose references are resolved.
@@ -128,7 +128,7 @@ func parse(given map[string]any) (*settings, error) {
 	return r.out, nil
 }
 
-// reader adds to the options one by one what they mean together.
+// reader checks combinations of options in addition to single options.
 type reader struct {
 	*options.Reader
 
@@ -213,7 +213,7 @@ func (r *reader) fillHeaders() {
 	}
 }
 
-// authenticates reports whether a header is one of those in which credentials are usual.
+// authenticates reports whether a header usually carries credentials.
 func authenticates(name string) bool {
 	n := strings.ToLower(name)
 	for _, part := range []string{"authorization", "cookie", "token", "api-key", "apikey", "secret",
@@ -244,7 +244,7 @@ func (r *reader) certificates() {
 	}
 }
 
-// together checks what one option alone cannot say.
+// together checks the rules about several options.
 func (r *reader) together(headers map[string]any) {
 	given := r.Given
 	for _, pair := range [][2]string{{"user", "password"}, {"certificate", "key"}} {
@@ -285,7 +285,7 @@ func (r *reader) together(headers map[string]any) {
 	}
 }
 
-// oauth checks what a client of OAuth 2 needs.
+// oauth checks the options of an OAuth 2 client.
 func (r *reader) oauth() {
 	given := r.Given
 	for _, name := range []string{"client_id", "client_secret"} {

@@ -16,8 +16,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// tokens are those that OAuth 2 gives out to a client. They are shared by all agents with the same
-// options, and asked for by one at a time.
+// tokens obtains and caches the OAuth 2 tokens of a client. All agents with the same options share
+// it; one goroutine at a time requests a token.
 type tokens struct {
 	config clientcredentials.Config
 	client *http.Client
@@ -54,7 +54,7 @@ func (t *tokens) last() string {
 	return t.have.AccessToken
 }
 
-// errToken, in an error, says that there was no token to make a request with.
+// errToken, in an error, means that no token was obtained for a request.
 var errToken = errors.New("no token")
 
 // get returns a token that is good: another one than refused.
@@ -74,7 +74,8 @@ func (t *tokens) get(ctx context.Context, refused string) (*oauth2.Token, error)
 	return have, nil
 }
 
-// tokenError says why there is no token. What the server of tokens said may have the secret in it.
+// tokenError returns why there is no token. It omits the text of the token server, which may
+// contain the secret.
 func tokenError(err error) error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) || refused.Response == nil {
@@ -100,8 +101,8 @@ func tokenError(err error) error {
 		"see token_url, client_id, client_secret and scopes of the agent")
 }
 
-// roundTrip makes a request with a token, and once more with another when the API refuses that: it
-// may have ended early.
+// roundTrip makes a request with a token. If the API rejects the token, which may have expired
+// early, roundTrip retries once with another one.
 func (t *tokens) roundTrip(via http.RoundTripper, req *http.Request) (*http.Response, error) {
 	token, err := t.get(req.Context(), "")
 	if err != nil {
@@ -115,7 +116,7 @@ func (t *tokens) roundTrip(via http.RoundTripper, req *http.Request) (*http.Resp
 	}
 	another, err := t.get(req.Context(), token.AccessToken)
 	if err != nil || another.AccessToken == token.AccessToken {
-		return res, nil // the answer says it
+		return res, nil // the answer reports the rejection
 	}
 	_ = res.Body.Close()
 	again := req.Clone(req.Context())

@@ -1,7 +1,7 @@
-// Package options reads the options of agents by what their transport declares. A transport lists
-// its options (Option), has them read one by one (Read), and adds what one option alone cannot say
-// (Reader.Bad). Authors of documents are told all Problems; who connects, with references resolved,
-// gets an error of the first (Reader.Err).
+// Package options reads the options of agents by the declarations of their transport. A transport
+// lists its options (Option), has them checked one by one (Read), and adds rules about several
+// options (Reader.Bad). Authors of documents see all Problems. To connect, with references
+// resolved, a transport returns an error of the first problem (Reader.Err).
 package options
 
 import (
@@ -20,18 +20,18 @@ import (
 // Option declares one option of a transport.
 type Option struct {
 	Name, Type, Description string
-	// Default is what stands for it where it is not given; nil: nothing does.
+	// Default is the value of an omitted option; nil: none.
 	Default any
 	// Example shows how an option that every agent needs is written; "": it may be left out.
 	Example string
-	// Hint says what to write in place of a value that is not valid; "": the description does.
+	// Hint names the valid form for a value that is not valid; "": the description.
 	Hint string
 	// Secret is set where only a reference to a secret may stand. Its value is not shown.
 	Secret bool
 	// OneLine is set for a password and the like: a line end at its end, as a file with it has, is
 	// not part of it.
 	OneLine bool
-	// Nested is set where a place that an option leads to, such as a bastion, has the option too.
+	// Nested is set if a place to which an option leads, such as a bastion, has the option too.
 	Nested bool
 	// Valid checks a value in place of Type, where it holds options itself. It is not shown.
 	Valid func(v any) bool
@@ -48,28 +48,28 @@ type Reader struct {
 	found     *found
 }
 
-// found is what reading an agent has found, with all places.
+// found holds the problems of an agent's options, with all places.
 type found struct {
 	problems []problem
-	pending  bool // a reference stands for something, so that not all could be checked
+	pending  bool // some values are unresolved references, which cannot be checked
 }
 
 type problem struct {
 	diag.Problem
-	// literal is set for a secret that stands in a document. Once references are resolved, every
-	// secret looks like that, and it is not a problem any more.
+	// literal is set for a secret that is written in a document. After references are resolved,
+	// every secret looks like this, and it is no longer a problem.
 	literal bool
 }
 
-// Read reads options by their declarations. What it finds to be wrong is kept with it.
+// Read checks options against their declarations. The reader keeps the problems.
 func Read(transport string, declared []Option, given map[string]any) *Reader {
 	r := &Reader{transport: transport, given: given, found: &found{}}
 	r.read(declared)
 	return r
 }
 
-// Place reads the options of a place that the option at leads to, of those that are Nested. Its
-// problems, which begin with where, are kept with those of r.
+// Place reads the options of a place to which the option at leads, limited to those that are
+// Nested. Its problems, which begin with where, are kept with those of r.
 func (r *Reader) Place(declared []Option, given map[string]any, at, where string) *Reader {
 	nested := slices.DeleteFunc(slices.Clone(declared), func(o Option) bool { return !o.Nested })
 	p := &Reader{transport: r.transport, given: given, at: at, where: where, found: r.found}
@@ -103,7 +103,7 @@ func (r *Reader) read(declared []Option) {
 	}
 }
 
-// take checks one option by itself.
+// take checks a single option.
 func (r *Reader) take(o Option, v any) {
 	for _, ref := range resource.References(v) {
 		if _, file := ref.(resource.File); file {
@@ -134,7 +134,7 @@ func (r *Reader) take(o Option, v any) {
 	}
 }
 
-// wrong says what is wrong with a value, "" when nothing is.
+// wrong returns the problem of a value, "" if it is valid.
 func (o Option) wrong(v any) string {
 	text := fmt.Sprintf("the value of %s is not valid", o.Name)
 	if o.Valid != nil {
@@ -156,12 +156,12 @@ func (o Option) wrong(v any) string {
 	return fmt.Sprintf("%s: %v", text, err)
 }
 
-// Bad adds a problem of an option; "" stands for all of them.
+// Bad adds a problem of an option; "" stands for all options.
 func (r *Reader) Bad(name, hint, format string, args ...any) {
 	r.add(name, hint, r.where+fmt.Sprintf(format, args...), false)
 }
 
-// Literal adds that a secret stands in the document.
+// Literal adds the problem that a secret is written in the document.
 func (r *Reader) Literal(name, hint string) {
 	r.add(name, hint, fmt.Sprintf("the value of %s stands in the document, where anyone can read it",
 		name), true)
@@ -175,7 +175,7 @@ func (r *Reader) add(name, hint, message string, literal bool) {
 	r.found.problems = append(r.found.problems, problem{p, literal})
 }
 
-// Pending notes that a reference stands for something, so that not all could be checked.
+// Pending records that some values are unresolved references, which cannot be checked.
 func (r *Reader) Pending() { r.found.pending = true }
 
 // Given reports whether an option has been given, also by a reference.
@@ -197,8 +197,8 @@ func (r *Reader) Number(name string) int64 {
 	return n
 }
 
-// Problems returns what is wrong, in the order of the names of options; Attribute of a problem is
-// the name of one.
+// Problems returns the problems, sorted by the names of options; Attribute of a problem is the name
+// of an option.
 func (r *Reader) Problems() []diag.Problem {
 	var out []diag.Problem
 	for _, p := range r.sorted() {
@@ -207,8 +207,8 @@ func (r *Reader) Problems() []diag.Problem {
 	return out
 }
 
-// Err returns what is wrong with options whose references are resolved: the first problem, or that
-// a reference is left. nil: nothing is.
+// Err returns the error of options whose references are resolved: the first problem, or a remaining
+// reference. nil: the options are valid.
 func (r *Reader) Err() error {
 	for _, p := range r.sorted() {
 		if p.literal {
@@ -241,7 +241,7 @@ func Unknown(transport string, given map[string]any, known []string) []diag.Prob
 		if slices.Contains(known, name) {
 			continue
 		}
-		known := append(slices.Clip(known), "transport", "lanes") // what all agents have
+		known := append(slices.Clip(known), "transport", "lanes") // options of all agents
 		hint := "there are " + strings.Join(known, ", ")
 		if similar := schema.Nearest(name, known); similar != "" {
 			hint = fmt.Sprintf("did you mean %q?", similar)

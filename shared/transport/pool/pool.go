@@ -1,5 +1,5 @@
-// Package pool keeps what agents with the same options share, such as connections, across the runs
-// of their lanes.
+// Package pool keeps values that agents with the same options share, such as connections, across
+// the runs of their lanes.
 package pool
 
 import (
@@ -12,8 +12,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// KeyOf tells options of agents apart without keeping what is secret in them. Invalid: they hold
-// what no document can.
+// KeyOf distinguishes options of agents without keeping their secrets. Invalid: the options have a
+// value that no document can hold.
 func KeyOf(options map[string]any) (string, error) {
 	if options == nil {
 		options = map[string]any{}
@@ -26,12 +26,11 @@ func KeyOf(options map[string]any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Pool holds values by what they were made for. The zero value is ready to use, by any number of
-// goroutines.
+// Pool holds values by key. The zero value is ready to use. A Pool is safe for concurrent use.
 type Pool[K comparable, V interface{ Close() }] struct {
-	// Now tells the time; nil: time.Now.
+	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
-	// Idle is how long a value is kept that nobody uses; 0: 15 minutes, less: not at all.
+	// Idle is how long an unused value is kept; 0: 15 minutes, negative: not at all.
 	Idle time.Duration
 
 	mu   sync.Mutex
@@ -46,8 +45,8 @@ type entry[V any] struct {
 
 const defaultIdle = 15 * time.Minute
 
-// Take returns the value for a key, which is made when there is none: one at a time. Its user calls
-// give once, when it is not needed any more.
+// Take returns the value of a key. If there is none, Take calls made, one call at a time. The
+// caller calls give once, when it no longer needs the value.
 func (p *Pool[K, V]) Take(key K, made func() (V, error)) (value V, give func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +95,7 @@ func (p *Pool[K, V]) now() time.Time {
 	return time.Now()
 }
 
-// Close closes all values, those in use too.
+// Close closes all values, also those in use.
 func (p *Pool[K, V]) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

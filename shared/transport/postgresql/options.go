@@ -52,8 +52,8 @@ type settings struct {
 	port, timeout                                             int64
 }
 
-// Check returns what is wrong with options; Attribute of a problem is the name of one. References
-// are right.
+// Check returns the problems of options; Attribute of a problem is the name of an option.
+// References are accepted.
 func Check(given map[string]any) []diag.Problem {
 	_, r := read(given)
 	return r.Problems()

@@ -10,9 +10,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// dialFrom connects as a user who is not this one. A server is told by the system who the
-// connecting thread is at that moment (unix(7), SO_PEERCRED), so this thread alone, and not the
-// process, is that user for as long as it takes.
+// dialFrom connects as another user. The system identifies the connecting thread to the server by
+// its user at that moment (unix(7), SO_PEERCRED). Therefore only this thread, and not the process,
+// has that user during the call.
 func dialFrom(ctx context.Context, uid int, network, address string) (net.Conn, error) {
 	type answer struct {
 		conn net.Conn
@@ -29,7 +29,7 @@ func dialFrom(ctx context.Context, uid int, network, address string) (net.Conn, 
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		if becomeThread(0) == nil {
 			runtime.UnlockOSThread()
-		} // otherwise the thread ends with this goroutine, and nobody else gets it
+		} // otherwise the thread ends with this goroutine, and is not reused
 		done <- answer{conn, err}
 	}()
 	a := <-done

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// dialFrom connects as a user who is not this one, which is only known how to on Linux.
+// dialFrom connects as another user, which is implemented only on Linux.
 func dialFrom(context.Context, int, string, string) (net.Conn, error) {
 	return nil, fault.New(fault.Unsupported, "connect",
 		"the superuser cannot connect as the user of the server here").

@@ -1,10 +1,10 @@
 // Package postgresql is the transport postgresql: agents that stand for a PostgreSQL server.
 // Handlers get a Conn with connections to its databases.
 //
-// A session keeps a few connections to the agent's database, for agents with the same options. To
-// any other database one is opened for each use, since a kept one would be in the way of dropping
-// it. On the server's own machine all go over its socket (machine), whose server is told by the
-// system who connects (peer).
+// A session keeps a few connections to the agent's database, for agents with the same options. For
+// any other database, each use opens a connection, since a kept one would prevent the database from
+// being dropped. On the server's own machine all connections use its socket (machine), through
+// which the system identifies the connecting user to the server (peer).
 package postgresql
 
 import (
@@ -44,19 +44,19 @@ type Sessions struct {
 	Guarded bool
 	// Wrap, when not nil, is put around network connections, for tests of handlers.
 	Wrap func(net.Conn) net.Conn
-	// Now tells the time; nil: time.Now.
+	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
 
 	once sync.Once
 	pool pool.Pool[string, *session]
 }
 
-// session is what agents with the same options share: connections to the database that does not
-// matter.
+// session is shared by agents with the same options: connections to the agent's database, for uses
+// that need no particular one.
 type session struct {
 	settings *settings
 	sessions *Sessions
-	peer     int // who connects by a socket of this machine; see Here
+	peer     int // the user that connects by a socket of this machine; see Here
 
 	mu   sync.Mutex
 	free []*pgconn.PgConn
@@ -65,7 +65,7 @@ type session struct {
 const maxFree = 4 // connections that are kept
 
 // Connect returns a connection for an agent with these options (references resolved). It connects
-// when it is used; see Conn.Verify. Who gets it closes it.
+// at the first use; see Conn.Verify. The caller closes it.
 func (s *Sessions) Connect(_ context.Context, options map[string]any) (*Conn, error) {
 	key, err := pool.KeyOf(options)
 	if err != nil {
@@ -104,7 +104,8 @@ func shut(c *pgconn.PgConn) {
 	_ = c.Close(ctx)
 }
 
-// config returns how to connect to a database as a user. Nothing of the environment has a say.
+// config returns the configuration to connect to a database as a user. It ignores environment
+// variables.
 func (in *session) config(database, user, password string) (*pgconn.Config, error) {
 	c, err := pgconn.ParseConfig("host=localhost user=postgres sslmode=disable passfile=/dev/null")
 	if err != nil {
@@ -162,8 +163,8 @@ func (in *session) dial(
 	return pg, err
 }
 
-// Do calls f with a connection to a database, "" for the one that does not matter; it is f's alone
-// until f returns.
+// Do calls f with a connection to a database, "" for the agent's own. f has the connection
+// exclusively until it returns.
 func (c *Conn) Do(ctx context.Context, database string, f func(*pgconn.PgConn) error) error {
 	in := c.session
 	if database != "" && database != in.settings.database {
@@ -217,8 +218,8 @@ const (
 	invalidAuthorization = "28000"
 )
 
-// Login reports whether a role can log in with a password. known is false when the server cannot be
-// made to say so, as when it asks nobody for one.
+// Login reports whether a role can log in with a password. known is false if the server cannot
+// verify passwords, for example because it does not ask for one.
 func (c *Conn) Login(ctx context.Context, role, password string) (right, known bool) {
 	pg, err := c.session.dial(ctx, c.session.settings.database, role, password,
 		func(c *pgconn.Config) { c.RequireAuth = "scram-sha-256,md5,password" })
@@ -230,13 +231,13 @@ func (c *Conn) Login(ctx context.Context, role, password string) (right, known b
 	return false, errors.As(err, &refused) && refused.Code == invalidPassword
 }
 
-// Verify connects: nil when the server lets the agent in.
+// Verify connects: nil if the server accepts the agent's login.
 func (c *Conn) Verify(ctx context.Context) error {
 	_, err := c.Facts(ctx)
 	return err
 }
 
-// Facts returns what is known of the server: postgresql.version.
+// Facts returns facts about the server: postgresql.version.
 func (c *Conn) Facts(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	err := c.Do(ctx, "", func(pg *pgconn.PgConn) error {

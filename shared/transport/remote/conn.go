@@ -13,10 +13,10 @@ import (
 	"southbound/shared/provider"
 )
 
-// Conn is the engine's end: a program on a machine whose handlers are called. It may be used by any
-// number of goroutines.
+// Conn is the engine's end: it calls the handlers of a program on a machine. It is safe for
+// concurrent use.
 type Conn struct {
-	// Version is that of the program on the machine, Facts what it says about the machine.
+	// Version is the version of the program on the machine, Facts its facts about the machine.
 	Version string
 	Facts   map[string]string
 	// Running is the program there, for the connection that follows.
@@ -26,7 +26,7 @@ type Conn struct {
 	w     *frameWriter
 	close func()
 
-	ctx  context.Context // done when the connection has ended; its cause says why
+	ctx  context.Context // done when the connection has ended; its cause is the reason
 	stop context.CancelCauseFunc
 
 	mu      sync.Mutex
@@ -47,13 +47,13 @@ type pending struct {
 	err     error
 	ended   chan struct{}
 	agent   string // as errors name it
-	held    int64  // bytes of what the machine has sent for it
+	held    int64  // bytes of the machine's frames for the call
 	secrets int64  // of these, of secrets
 }
 
-// newConn shakes hands over in and out, which stands behind the Greeting. beat is how often each
-// end shows that it lives, 0: 15 s. before is the program of the connection before, if any. hangUp
-// ends the program; it is called once, when the connection ends or cannot be made.
+// newConn performs the handshake over in and out, which follows the Greeting. beat is how often
+// each end sends a sign of life, 0: 15 s. before is the program of the previous connection, if any.
+// hangUp ends the program; it is called once, when the connection ends or cannot be made.
 func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duration, before Running,
 	hangUp func()) (*Conn, error) {
 	if beat == 0 {
@@ -64,7 +64,7 @@ func newConn(ctx context.Context, in io.Reader, out io.Writer, beat time.Duratio
 	c.ctx, c.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	pulse := NewPulse(in, beat)
 	r := newFrameReader(pulse)
-	unwatch := context.AfterFunc(ctx, c.close) // who gives up does not wait for a peer that hangs
+	unwatch := context.AfterFunc(ctx, c.close) // a canceled caller does not wait for a peer that hangs
 	defer unwatch()
 	err := c.greet(r)
 	if err == nil {
@@ -133,7 +133,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Context is done when the connection has ended; its cause says why.
+// Context is done when the connection has ended; its cause is the reason.
 func (c *Conn) Context() context.Context { return c.ctx }
 
 // fail ends the connection for a reason; the first one stays.
@@ -202,7 +202,7 @@ func (c *Conn) do(
 		return nil, provider.Errorf(provider.NeedsChange, "%w", err)
 	}
 	sent := make(chan error, 1)
-	// a peer that does not read must not keep who has given up
+	// a peer that does not read must not block a canceled caller
 	go func() { sent <- c.w.write(enc, true) }()
 	for {
 		select {
@@ -222,8 +222,8 @@ func (c *Conn) do(
 	}
 }
 
-// giveUp cancels a call and gives the handler a moment to end it, as one has here: what it still
-// does must not meet what is called next.
+// giveUp cancels a call and gives the handler a moment to end it, as a local handler has: work of
+// the canceled call must not overlap with the next call.
 func (c *Conn) giveUp(ctx context.Context, id uint64, p *pending) (*pending, error) {
 	go func() { _ = c.w.send(frame{kindCancel, cancel{Call: id}}) }()
 	over, release := patience.After(maxEnding)
@@ -312,7 +312,7 @@ func (c *Conn) take(k kind, body []byte, n int64) error {
 	return fault.New(fault.Damaged, "read frame", "the machine sends no frames of the kind %d", k)
 }
 
-// pending returns a call that is waited for and has that item. What was given up has none.
+// pending returns an open call that has the item. A canceled call is not open.
 func (c *Conn) pending(id uint64, n int) (*pending, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,7 @@
-// Package remote runs handlers on a machine elsewhere: this program is started there, by whatever
-// can run a command on it, and what the engine wants of a handler goes to that program and back
-// over its standard input and output. A handler does not know about it: it acts on the machine on
-// which it runs. docs/design/remote.md says how and why.
+// Package remote runs handlers on another machine. A transport that can run a command there starts
+// this program. The engine's calls of a handler go to that program, and the answers return, over
+// its standard input and output. A handler does not notice this: it acts on the machine on which it
+// runs. docs/design/remote.md explains the design.
 //
 // Open makes a connection over a Starter, which is all that a transport has to implement; Machine
 // keeps one. Handler makes the handlers that stand for those on the machine. Server is the other

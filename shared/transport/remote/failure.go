@@ -24,7 +24,7 @@ type failure struct {
 // maxText bounds the text of an error that is sent.
 const maxText = 64 << 10
 
-// failureOf returns what is sent of err, nil for none.
+// failureOf returns the transferred form of err, nil for none.
 func failureOf(err error) *failure {
 	if err == nil {
 		return nil
@@ -40,7 +40,7 @@ func failureOf(err error) *failure {
 		Unavailable: errors.Is(err, provider.ErrUnavailable)}
 }
 
-// err returns the error as whoever asks for its class, kind and hint sees it.
+// err returns an error with the same class, kind and hint.
 func (f *failure) err() error {
 	if f == nil {
 		return nil

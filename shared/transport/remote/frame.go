@@ -10,10 +10,10 @@ import (
 	"southbound/shared/fault"
 )
 
-// kind says what a frame is.
+// kind is the kind of a frame.
 type kind byte
 
-// The frames. The comment of each says who sends it.
+// The frames. The comment of each names its sender.
 const (
 	kindHello    kind = iota + 1 // both, first: hello
 	kindPing                     // both: nothing in it; it shows that the sender lives
@@ -30,7 +30,7 @@ const (
 	kindOpen                     // machine: open, a file that a handler reads
 	kindMore                     // machine: more, of that file
 	kindProvider                 // machine: named, the provider that serves a run and why
-	kindOverride                 // machine: named, what a run has done
+	kindOverride                 // machine: named, the change of a run
 	kindFound                    // machine: found, one thing that exists
 )
 
@@ -41,7 +41,7 @@ const (
 	headSize  = 5
 )
 
-// frameReader reads frames. What comes from a peer is bounded before it is believed.
+// frameReader reads frames. It enforces the size limits before it uses data of a peer.
 type frameReader struct {
 	r    *bufio.Reader
 	body bytes.Buffer
@@ -51,8 +51,8 @@ func newFrameReader(r io.Reader) *frameReader {
 	return &frameReader{r: bufio.NewReaderSize(r, 64<<10)}
 }
 
-// next returns the next frame; its body is valid until the call after. io.EOF is the end between
-// two frames. fault.Damaged is what no peer of ours sends.
+// next returns the next frame; its body is valid until the next call. io.EOF is the end between two
+// frames. fault.Damaged is a frame that no peer of ours sends.
 func (f *frameReader) next() (kind, []byte, error) {
 	var head [headSize]byte
 	if _, err := io.ReadFull(f.r, head[:]); err != nil {
@@ -72,7 +72,7 @@ func (f *frameReader) next() (kind, []byte, error) {
 		f.body = bytes.Buffer{} // a large one is not kept
 	}
 	f.body.Reset()
-	// It grows with what comes, not with what was announced.
+	// The buffer grows with the received bytes, not with the announced size.
 	if n, err := io.CopyN(&f.body, f.r, int64(size)); err != nil {
 		if err == io.EOF && n < int64(size) { // of CopyN itself
 			err = io.ErrUnexpectedEOF
@@ -135,7 +135,7 @@ func (f *frameWriter) send(frames ...frame) error {
 	return f.write(enc, true)
 }
 
-// write writes what was encoded, and flushes it when that is asked for.
+// write writes encoded frames, and flushes them if flush is set.
 func (f *frameWriter) write(frames []encoded, flush bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,11 +12,12 @@ import (
 	"southbound/shared/schema"
 )
 
-// Dial returns a connection: the one there is, or a new one when that has ended.
+// Dial returns a connection: the open one, or a new one if that has ended.
 type Dial func(ctx context.Context) (*Conn, error)
 
-// Handler returns what stands for h, the handler of type t, on the machine that dial reaches. It
-// implements provider.Partial. A type that is not about things of a machine is refused, terminally.
+// Handler returns a handler that stands for h, the handler of type t, on the machine that dial
+// reaches. It implements provider.Partial. A type whose things are not on a machine is rejected,
+// terminally.
 func Handler(t schema.Type, h provider.Handler, dial Dial) (provider.Handler, error) {
 	if !t.Machine {
 		return nil, provider.Errorf(provider.Terminal, "%w",
@@ -36,7 +37,7 @@ type forwarder struct {
 	dial Dial
 }
 
-// Serves implements provider.Partial: what it stands for decides.
+// Serves implements provider.Partial: the capabilities are those of the handler it stands for.
 func (f *forwarder) Serves(capability reflect.Type) bool {
 	if !reflect.TypeOf(f.h).Implements(capability) {
 		return false
@@ -45,7 +46,8 @@ func (f *forwarder) Serves(capability reflect.Type) bool {
 	return !partial || p.Serves(capability)
 }
 
-// do calls a method there. What only reads is repeated once when the connection is lost meanwhile.
+// do calls a method on the machine. A method that only reads is retried once if the connection is
+// lost.
 func (f *forwarder) do(
 	ctx context.Context, m method, items []item, ctxs []*provider.Context,
 ) ([]*answer, error) {
@@ -103,7 +105,7 @@ func (f *forwarder) one(ctx *provider.Context, m method, it item) (*answer, erro
 	return answers[0], answers[0].Err.err()
 }
 
-// itemOf is what is sent about a resource.
+// itemOf returns the transferred form of a resource.
 func itemOf(ctx *provider.Context, r provider.Resource) item {
 	return item{ID: string(r.ID), Agent: r.Agent, Attributes: r.Attributes, Purged: r.Purged,
 		DryRun: ctx.DryRun(), State: ctx.State(), Reload: ctx.Reloading(),
@@ -171,8 +173,8 @@ func (f *forwarder) ReadBatch(ctx context.Context, items []provider.BatchRead) [
 	})
 }
 
-// batch makes a call for several items, and returns what one makes of the answer for each, or of
-// the error for all.
+// batch makes a call for several items, and returns the results of one, which converts the answer
+// for each item, or the error for all.
 func batch[T any](
 	ctx context.Context, f *forwarder, call method, items []item, ctxs []*provider.Context,
 	one func(a *answer, err error) T,
@@ -192,8 +194,8 @@ func batch[T any](
 	return out
 }
 
-// apart reports whether a batch failed in a way that says nothing about its items: one of them may
-// make the handler panic.
+// apart reports whether the error of a batch does not concern all its items: one of them may make
+// the handler panic.
 func apart(err error) bool { return fault.Is(err, fault.Internal) || errors.Is(err, errMethod) }
 
 // ApplyBatch implements provider.BatchApplier; see ReadBatch.

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// servedHost is provider.Host on the machine: what a handler says goes to the engine, before the
-// answer does. What cannot be sent is lost with the connection, and the call with it.
+// servedHost is provider.Host on the machine: a handler's output goes to the engine, before its
+// answer does. If a frame cannot be sent, the connection and the call are lost as well.
 type servedHost struct {
 	c     *served
 	call  uint64
@@ -28,14 +28,14 @@ func (h *servedHost) Log(l provider.Line) {
 	h.say(kindLog, m)
 }
 
-// say puts a frame on its way; the answer flushes it, or the next beat.
+// say queues a frame; the answer or the next beat flushes it.
 func (h *servedHost) say(k kind, body any) {
 	if enc, err := encode(frame{k, body}); err == nil {
 		_ = h.c.w.write(enc, false)
 	}
 }
 
-// Now implements provider.Host. The engine puts its own time on what is logged.
+// Now implements provider.Host. The engine stamps log lines with its own time.
 func (*servedHost) Now() time.Time { return time.Now() }
 
 // Changed implements provider.Host.
@@ -59,7 +59,7 @@ func (h *servedHost) Override(change diff.Change) {
 	h.say(kindOverride, named{Call: h.call, Item: h.item, Name: string(change)})
 }
 
-// Cache implements provider.Host: it is the agent's on this machine, and lives as long as the
+// Cache implements provider.Host: the agent's cache on this machine, which lives as long as the
 // connection.
 func (h *servedHost) Cache() *provider.Cache { return h.cache }
 
@@ -76,8 +76,8 @@ func (h *servedHost) Files() provider.Files { return servedFiles{h} }
 
 type servedFiles struct{ h *servedHost }
 
-// Open implements provider.Files: the engine sends the bytes while they are read. That there is no
-// such file shows when they are.
+// Open implements provider.Files: the engine sends the bytes while they are read. The first read
+// shows whether the file exists.
 func (f servedFiles) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	c := f.h.c
 	s := &stream{c: c, ctx: ctx, in: make(chan data, window)}
@@ -91,7 +91,7 @@ func (f servedFiles) Open(ctx context.Context, hash string) (io.ReadCloser, erro
 		_ = s.Close()
 		return nil, fault.Wrap(fault.Unavailable, "open file", err)
 	}
-	// The first piece says whether there is such a file.
+	// The first piece shows whether the file exists.
 	if err := s.fill(); err != nil && err != io.EOF { // of fill itself
 		_ = s.Close()
 		return nil, err
@@ -161,8 +161,8 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements io.Closer. A file that was not read to its end, for whatever reason, is not sent
-// on: else it stayed open at the other end.
+// Close implements io.Closer. Close cancels the transfer of a file that was not read to its end:
+// otherwise the file would stay open at the other end.
 func (s *stream) Close() error {
 	s.c.mu.Lock()
 	_, open := s.c.streams[s.id]
@@ -174,7 +174,7 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// closeStreams forgets files that nobody will send the rest of.
+// closeStreams ends the files whose remaining bytes will not be sent.
 func (c *served) closeStreams() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

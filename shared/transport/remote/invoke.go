@@ -86,7 +86,7 @@ func optional(h provider.Handler, m method, r *request, a *answer) error {
 		}
 	case callInSync:
 		if s, ok := provider.As[provider.InSyncer](h); ok {
-			for name, d := range r.Changes { // there is one
+			for name, d := range r.Changes { // there is exactly one
 				var v provider.Verdict
 				v, err = s.InSync(r.ctx, name, d.Desired, d.Current)
 				a.Verdict = &verdict{v.Sync, v.Why}
@@ -100,7 +100,7 @@ func optional(h provider.Handler, m method, r *request, a *answer) error {
 // errMethod is a call that the other end should not have made.
 var errMethod = fault.New(fault.Unsupported, "", "the two programs differ")
 
-// observedOf makes what a handler has read fit to be sent: what holds itself would end this
+// observedOf makes a handler's observation safe to send: encoding a cyclic value would crash this
 // program.
 func observedOf(o provider.Observation) *observed {
 	return &observed{o.Exists, provider.ObservedAll(o.Attributes), o.Mark}
@@ -148,7 +148,7 @@ func applyBatch(ctx context.Context, h provider.Handler, reqs []request) ([]answ
 	return out, nil
 }
 
-// flush tells a handler what was applied. Its error is that of the whole.
+// flush calls a handler's Flusher with the applied changes. Its error applies to all of them.
 func flush(ctx context.Context, h provider.Handler, reqs []request) ([]answer, error) {
 	f, ok := provider.As[provider.Flusher](h)
 	if !ok {
@@ -161,7 +161,7 @@ func flush(ctx context.Context, h provider.Handler, reqs []request) ([]answer, e
 	return make([]answer, len(reqs)), f.Flush(ctx, items)
 }
 
-// list sends what exists, one by one.
+// list sends the existing things, one by one.
 func (c *served) list(h provider.Handler, reqs []request) ([]answer, error) {
 	l, ok := provider.As[provider.Lister](h)
 	if !ok {

@@ -15,13 +15,13 @@ import (
 // Machine keeps a connection with one machine: it is made when it is needed first, and again when
 // it was cut. It may be used by any number of goroutines, which share the connection.
 type Machine struct {
-	// Open makes a connection. Its context is not that of a caller, who may give up: it is done
-	// when the machine is closed.
+	// Open makes a connection. Its context is not that of a caller, which may be canceled: it is
+	// done when the machine is closed.
 	Open func(ctx context.Context) (*Conn, error)
 	// Retry is how long connecting is tried again while the machine cannot be reached; 0 means 30
 	// s, less than 0 never.
 	Retry time.Duration
-	// Forget is how long a failure is what every caller gets without another try, 0 means 15 s.
+	// Forget is how long callers receive a failure without another attempt, 0 means 15 s.
 	Forget time.Duration
 
 	mu     sync.Mutex
@@ -38,15 +38,15 @@ type attempt struct {
 	stop  context.CancelFunc
 	conn  *Conn
 	err   error
-	last  string // how the try before failed, with mu held; "": it is the first
+	last  string // how the previous attempt failed, with mu held; "": it is the first
 }
 
 // maxWait bounds how long a caller waits for a connection; it is made all the same, for the next
 // one.
 const maxWait = 45 * time.Second
 
-// Conn returns the connection. Its error is what became of the last try, or fault.Unavailable when
-// that takes long.
+// Conn returns the connection. Its error is that of the last attempt, or fault.Unavailable if an
+// attempt takes long.
 func (m *Machine) Conn(ctx context.Context) (*Conn, error) {
 	m.mu.Lock()
 	if m.closed {
@@ -85,7 +85,7 @@ func (m *Machine) Conn(ctx context.Context) (*Conn, error) {
 	}
 }
 
-// gaveUp says why a caller does not wait any longer, and what the tries so far came to.
+// gaveUp returns why a caller no longer waits, with the result of the attempts so far.
 func (m *Machine) gaveUp(ctx context.Context, a *attempt) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// protocol is the version of the frames and of what is in them. Two ends with different ones do not
-// talk.
+// protocol is the version of the frames and of their contents. Two ends with different versions do
+// not communicate.
 const protocol = 2
 
 // hello is the first frame of each end.
@@ -27,14 +27,14 @@ type hello struct {
 	Version  string            `cbor:"2,keyasint,omitempty"`
 	Types    map[string]string `cbor:"3,keyasint,omitempty"` // the digest of each type that the machine's end serves
 	Facts    map[string]string `cbor:"4,keyasint,omitempty"`
-	Beat     time.Duration     `cbor:"5,keyasint,omitempty"` // how often each end shows that it lives; the engine says it
+	Beat     time.Duration     `cbor:"5,keyasint,omitempty"` // how often each end sends a sign of life; set by the engine
 	Running  Running           `cbor:"6,keyasint,omitempty"` // the machine: its process; the engine: that of the connection before
 }
 
-// FactProgram is the fact that says which program answers there, see platform.Build.
+// FactProgram is the fact that identifies the program on the machine, see platform.Build.
 const FactProgram = "program"
 
-// method is what is called.
+// method is the called method.
 type method string
 
 const (
@@ -63,8 +63,8 @@ type call struct {
 	Method method `cbor:"2,keyasint"`
 	Type   string `cbor:"3,keyasint"`
 	Items  int    `cbor:"4,keyasint"`
-	// Limit is how long it may take; 0: not limited. The machine holds to it by itself, since a
-	// cancel may not get there.
+	// Limit is how long the call may take; 0: not limited. The machine enforces the limit itself,
+	// since a cancel may not arrive.
 	Limit time.Duration `cbor:"5,keyasint,omitempty"`
 }
 
@@ -108,7 +108,7 @@ type cancel struct {
 	Call uint64 `cbor:"1,keyasint"`
 }
 
-// answer is what came of one item.
+// answer is the result for one item.
 type answer struct {
 	Call     uint64            `cbor:"1,keyasint"`
 	Item     int               `cbor:"2,keyasint"`
@@ -222,8 +222,8 @@ func newCodec() (*codec, error) {
 	return &codec{enc, dec}, err
 }
 
-// codecs returns the one codec, which may be used by any number of goroutines: making it takes as
-// long as many frames.
+// codecs returns the shared codec, which is safe for concurrent use: creating one takes as long as
+// many frames.
 var codecs = sync.OnceValues(newCodec)
 
 func marshal(v any) ([]byte, error) {
@@ -243,11 +243,11 @@ func unmarshal(b []byte, v any) error {
 	return fault.Wrap(fault.Damaged, "read frame", c.dec.Unmarshal(b, v))
 }
 
-// digest tells apart types of one name in two versions of the program.
+// digest distinguishes types of one name in two versions of the program.
 func digest(t schema.Type) string {
 	h := sha256.New()
 	for _, a := range t.Attributes {
-		// what is sensitive also follows from the type, and only when it is compiled
+		// sensitivity also follows from the data type, but only after compilation
 		fmt.Fprintf(h, "%q %q %q %v\n", a.Name, a.Type, a.Behaviour, a.Default)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])

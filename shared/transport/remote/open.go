@@ -34,16 +34,16 @@ type Process struct {
 	Kill func()
 }
 
-// Config says how the program on a machine is started.
+// Config defines how the program on a machine is started.
 type Config struct {
 	// Program is the path of one that is installed there; "" means that it is uploaded.
 	Program string
 	// Dir is where it is uploaded to, an absolute path; "" means the user's cache directory.
 	Dir string
-	// Programs are what can be uploaded.
+	// Programs are the programs that can be uploaded.
 	Programs *Programs
-	// Sudo is the user to become; "" means to stay who one is. SudoPassword is asked for by sudo;
-	// "" means that it must not ask.
+	// Sudo is the user to become; "" means the login user. SudoPassword answers sudo's prompt; ""
+	// means that sudo must not ask.
 	Sudo, SudoPassword string
 	// Beat is how often each end shows that it lives; 0 means 15 s. After three without one it
 	// counts as dead.
@@ -51,8 +51,8 @@ type Config struct {
 	// Before is the program of the connection before, which is ended; the zero value: there was
 	// none.
 	Before Running
-	// Mine names who connects: what an upload of the same has left is removed, as it goes one at a
-	// time. Letters and digits.
+	// Mine names the connecting client, in letters and digits. Its uploads run one at a time, so it
+	// removes the remains of an earlier one.
 	Mine string
 }
 
@@ -60,14 +60,14 @@ const (
 	startLimit  = 30 * time.Second // for a program to answer
 	uploadLimit = 15 * time.Minute
 	maxBanner   = 256 << 10 // bytes that a login may print
-	maxStderr   = 4 << 10   // bytes kept of what a command says is wrong
+	maxStderr   = 4 << 10   // bytes kept of a command's error output
 )
 
-// prefix begins the lines that are meant for this program.
+// prefix begins the lines that are addressed to this program.
 const prefix = "southbound-remote "
 
-// Open starts the program on a machine, which it uploads first when it is not there. Who gets the
-// connection closes it.
+// Open starts the program on a machine, and uploads it first if it is missing. The caller closes
+// the connection.
 func Open(ctx context.Context, s Starter, c Config) (*Conn, error) {
 	for range 2 {
 		line, p, err := c.start(ctx, s)
@@ -159,7 +159,7 @@ func sendProgram(w io.Writer, path string, packed bool) error {
 		_, err = io.Copy(w, f)
 		return err
 	}
-	// each write is a packet, and what compresses writes little at a time
+	// each write is a packet, and the compressor writes little at a time
 	whole := bufio.NewWriterSize(w, 256<<10)
 	z, err := gzip.NewWriterLevel(whole, gzip.BestSpeed)
 	if err != nil {
@@ -169,12 +169,12 @@ func sendProgram(w io.Writer, path string, packed bool) error {
 	return errors.Join(err, z.Close(), whole.Flush())
 }
 
-// started is a command whose lines and complaints are watched.
+// started is a command whose output and errors are watched.
 type started struct {
 	Process
 	out     *bufio.Reader
 	said    tail          // on standard error
-	banner  tail          // on standard output, before what is meant for us
+	banner  tail          // on standard output, before the lines for this program
 	refused chan struct{} // closed when sudo asks again for a password
 	ended   chan struct{} // closed when stderr has ended
 }
@@ -212,7 +212,7 @@ func (c *Config) run(ctx context.Context, s Starter, command string) (string, *s
 	return line, st, nil
 }
 
-// watch reads what a command says is wrong, and answers sudo.
+// watch reads a command's error output, and answers sudo.
 func (s *started) watch(password string) {
 	buf := make([]byte, 1024)
 	for {
@@ -242,7 +242,7 @@ func (s *started) line(ctx context.Context) (string, error) {
 	for read := 0; read < maxBanner; {
 		text, err := s.out.ReadSlice('\n')
 		read += len(text)
-		// What a login prints need not end with a line.
+		// The output of a login need not end with a line break.
 		if _, rest, ours := bytes.Cut(text, []byte(prefix)); ours && err == nil {
 			return string(bytes.TrimRight(rest, "\r\n")), nil
 		}

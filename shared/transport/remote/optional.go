@@ -7,7 +7,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// chooses reports whether the handler stands for several, of which the machine decides.
+// chooses reports whether the handler is a Choice, whose provider the machine selects.
 func (f *forwarder) chooses() bool {
 	_, ok := f.h.(*provider.Choice)
 	return ok
@@ -68,7 +68,7 @@ func (f *forwarder) Flush(ctx context.Context, done []provider.BatchChange) erro
 	return err
 }
 
-// List implements provider.Lister: what exists has all been found when the first is told.
+// List implements provider.Lister: all things are found before the first call of tell.
 func (f *forwarder) List(ctx *provider.Context, tell func(provider.Found) error) error {
 	it := itemOf(ctx, ctx.Desired())
 	it.ID = string(ctx.ID())

@@ -18,11 +18,11 @@ import (
 	"southbound/shared/fault"
 )
 
-// Programs are what can be put on machines: this program for machines like this one, and others
-// from a directory. The zero value has this program alone. It may be used by any number of
-// goroutines.
+// Programs are the programs that can be uploaded to machines: this program for machines like this
+// one, and others from a directory. The zero value has only this program. It is safe for concurrent
+// use.
 type Programs struct {
-	// Self is the path of this program; "" means the file that runs.
+	// Self is the path of this program; "" means the running file.
 	Self string
 	// Dir holds programs for other machines, named southbound-OS-ARCH as in southbound-linux-arm64;
 	// "" means none.
@@ -41,8 +41,8 @@ type program struct {
 	size     int64
 }
 
-// all returns the programs, hashed once. The one of this machine comes first, unless the directory
-// has one for it.
+// all returns the programs, hashed once. The program of this machine comes first, unless the
+// directory has one for it.
 func (p *Programs) all() ([]program, error) {
 	p.once.Do(func() { p.list, p.err = p.find() })
 	return p.list, p.err
@@ -75,7 +75,7 @@ func (p *Programs) find() ([]program, error) {
 	}
 	self := p.Self
 	if self == "" {
-		self = "/proc/self/exe" // it is the running one even when another was put in its place
+		self = "/proc/self/exe" // the running file, even if another has replaced it at its path
 		if _, err := os.Stat(self); err != nil {
 			if self, err = os.Executable(); err != nil {
 				return nil, fault.Wrap(fault.Unsupported, "find this program", err)
@@ -109,7 +109,7 @@ func hashed(path, goos, arch string) (program, error) {
 		nil
 }
 
-// fits checks that an ELF file is for the processor that its name says. What is none may be a
+// fits checks that an ELF file is for the processor in its name. A file in another format may be a
 // script.
 func fits(f io.ReaderAt, path, arch string) error {
 	e, err := elf.NewFile(f)
@@ -125,7 +125,7 @@ func fits(f io.ReaderAt, path, arch string) error {
 		WithHint("build it by `GOOS=linux GOARCH=%s CGO_ENABLED=0 go build`", arch)
 }
 
-// systems and machines are how uname names what Go names otherwise.
+// systems and machines map Go's names to those of uname, where they differ.
 func systems() map[string]string {
 	return map[string]string{"linux": "Linux", "darwin": "Darwin", "freebsd": "FreeBSD",
 		"openbsd": "OpenBSD", "netbsd": "NetBSD"}
@@ -138,7 +138,7 @@ func machines() map[string][]string {
 		"s390x": {"s390x"}, "loong64": {"loongarch64"}}
 }
 
-// uname returns the forms in which a machine names what a program is for.
+// uname returns the names in uname of the machines for which a program is built.
 func (p program) uname() []string {
 	system, ok := systems()[p.os]
 	if !ok {
@@ -151,7 +151,7 @@ func (p program) uname() []string {
 	return out
 }
 
-// platform returns what Go calls a machine, by what uname says of it; "" when Go does not know it.
+// platform returns Go's names for a machine, from its names in uname; "" if Go does not know it.
 func platform(uname string) (goos, arch string) {
 	for goos := range systems() {
 		for arch := range machines() {
@@ -166,12 +166,12 @@ func platform(uname string) (goos, arch string) {
 // The scripts are run by a POSIX shell, on one line and without single quotes, so that any login
 // shell hands them on. Where the directory is: $d.
 
-// checkDir makes the directory, and refuses one that others may write to.
+// checkDir creates the directory, and rejects one to which other users may write.
 const checkDir = `d=%s; (umask 077; mkdir -p "$d") || exit 73; ` +
 	`if [ -L "$d" ] || ! [ -O "$d" ]; then echo "$d is not a directory of the user" >&2; exit 77; fi; ` +
 	`case $(ls -ld "$d") in drwx------*) ;; *) echo "$d can be read or written by others" >&2; exit 77;; esac; `
 
-// sum sets $s to the SHA-256 of $1, or to what is expected where the machine cannot tell.
+// sum sets $s to the SHA-256 of $1, or to the expected one if the machine has no such tool.
 const sumFunction = `sum() { if command -v sha256sum >/dev/null 2>&1; then s=$(sha256sum < "$1"); elif command -v shasum >/dev/null 2>&1; then s=$(shasum -a 256 < "$1"); ` +
 	`elif command -v openssl >/dev/null 2>&1; then s=$(openssl dgst -sha256 -r < "$1"); else s=$2; fi; s=${s%%%% *}; }; `
 
@@ -185,13 +185,14 @@ func dirWord(dir string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").Replace(dir) + `"`
 }
 
-// tidyUploads removes what uploads have left: of those who ended, and of who connects, who has
-// given it up. A shell that still waits for the rest of what was cut without its noticing is ended.
+// tidyUploads removes the remains of uploads: of processes that have ended, and of earlier uploads
+// of the same client. It ends a shell of such an upload that still waits for the rest after its
+// connection was cut unnoticed.
 const tidyUploads = `for u in "$d"/.upload.*; do [ -f "$u" ] || continue; p=${u##*.}; a=$({ cat "/proc/$p/cmdline" || ps -p "$p" -o args=; } 2>/dev/null | tr "\0" " "); ` +
 	`case $a in *southbound-remote*) case $u in *.upload.%s.*) kill "$p" 2>/dev/null;; *) continue;; esac;; esac; rm -f "$u"; done; `
 
-// startScript starts the program when it is there and whole, and else says for what machine one is
-// needed.
+// startScript starts the program if it exists and is complete, and otherwise prints the kind of
+// machine for which it needs one.
 func startScript(programs []program, dir, mine string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "m=$(uname -sm); h=; case $m in ")
@@ -209,13 +210,13 @@ func startScript(programs []program, dir, mine string) string {
 	return b.String()
 }
 
-// nobodys returns a name that nobody has for none.
+// nobodys returns a name that no client has if mine is empty.
 func nobodys(mine string) string { return cmp.Or(mine, "0") }
 
-// uploadScript takes a program and puts it where startScript finds it. Only what is whole gets its
-// name; what others have put there is the same. Programs that nobody has started for a month are
-// removed. What receives runs beside the shell, which can be ended while it waits; its number is in
-// the name of the file.
+// uploadScript receives a program and puts it where startScript finds it. Only a complete file gets
+// the program's name; a file of another client with that name is identical. Programs that were not
+// started for a month are removed. The receiving process runs beside the shell, which can thus be
+// ended while it waits; the shell's number is in the name of the file.
 func uploadScript(p program, dir string, gzip bool, mine string) string {
 	unpack := "cat"
 	if gzip {

@@ -17,7 +17,7 @@ const (
 )
 
 // Pulse reads from the other end and notices when nothing is received: each byte counts, so a slow
-// line is not a dead one. The time in which this process was suspended does not count.
+// line is not considered dead. The time in which this process was suspended does not count.
 type Pulse struct {
 	r     io.Reader
 	reads atomic.Int64
@@ -36,7 +36,7 @@ func NewPulse(r io.Reader, every time.Duration) *Pulse {
 	return p
 }
 
-// Every says how often each end shows that it lives, within the bounds that there are.
+// Every sets how often each end sends a sign of life, within the limits of a beat.
 func (p *Pulse) Every(d time.Duration) {
 	p.every.Store(int64(min(max(d, shortestBeat), longestBeat)))
 }

@@ -13,19 +13,19 @@ import (
 	"southbound/shared/patience"
 )
 
-// Running is a program that was started on a machine. The connection that follows names the one
-// before, which is ended then: it may not have noticed yet that nobody reads it, and what it still
-// does must not meet what is called next.
+// Running is a program that was started on a machine. The next connection names the program of the
+// previous one, and the new program ends it. The old program may not have noticed that its
+// connection was lost, and its work must not overlap with the next calls.
 type Running struct {
 	PID   int    `cbor:"1,keyasint,omitempty"`
-	Began string `cbor:"2,keyasint,omitempty"` // tells it apart from a later process of that number; "": the machine cannot tell
+	Began string `cbor:"2,keyasint,omitempty"` // distinguishes it from a later process with that number; "": unknown
 }
 
 // current is this process.
 func current() Running { return Running{PID: os.Getpid(), Began: began(os.Getpid())} }
 
-// began returns when a process was started, as the system counts, "" when there is none or it has
-// ended, or it is not known.
+// began returns when a process was started, in the system's unit; "" if there is none, if it has
+// ended, or if the time is unknown.
 func began(pid int) string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -41,8 +41,8 @@ func began(pid int) string {
 }
 
 const (
-	// endLimit is how long a program gets to end what it runs: as long as it takes for that by
-	// itself, and a little more.
+	// endLimit is how long a program may take to end its handlers: their own time limit, and a
+	// little more.
 	endLimit = 6 * time.Second
 	endPoll  = 5 * time.Millisecond
 )

@@ -20,7 +20,7 @@ type sender struct {
 	stop  context.CancelFunc
 }
 
-// open begins to send a file. Only those may be asked for that a call gives access to.
+// open begins to send a file. It sends only files to which a call gives access.
 func (c *Conn) open(m open) error {
 	p, ok := c.pending(m.Call, m.Item)
 	c.mu.Lock()
@@ -57,8 +57,8 @@ func (c *Conn) open(m open) error {
 	return nil
 }
 
-// names reports whether a file is one that the resource of an item is described with: a machine gets
-// no others, whatever is stored. What it has said itself (Observed, Changes) does not count.
+// names reports whether the description of an item's resource has a file. A machine receives no
+// other stored files. Data from the machine itself (Observed, Changes) does not count.
 func (it *item) names(hash string) bool { return hasFile(it.Attributes, hash) }
 
 // hasFile reports whether a file is in a value.
@@ -101,8 +101,8 @@ func (c *Conn) sendFile(ctx context.Context, run *provider.Context, m open, s *s
 			return err
 		}
 		if ended {
-			// The last piece goes with what is asked for; the end itself needs room, too, which the
-			// reader has: it is behind by one.
+			// The last piece uses this request. The end needs room at the reader, too: it uses this
+			// request if the last piece is empty, and otherwise waits for the next one.
 			if n == 0 {
 				return nil
 			}
@@ -121,7 +121,7 @@ func (c *Conn) sendFile(ctx context.Context, run *provider.Context, m open, s *s
 	}
 }
 
-// more lets a piece go, or ends the sending.
+// more permits the next piece, or ends the sending.
 func (c *Conn) more(m more) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

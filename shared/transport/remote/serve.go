@@ -14,8 +14,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Greeting is the line with which the machine's end begins, so that whatever a login prints before
-// it can be told apart. Frames follow.
+// Greeting is the first line of the machine's end, which separates it from the output of a login.
+// Frames follow.
 const Greeting = "southbound-remote start"
 
 // Server is the machine's end: it calls handlers here for an engine elsewhere.
@@ -26,7 +26,7 @@ type Server struct {
 	Version string
 	// Facts describe the machine.
 	Facts map[string]string
-	// Transport is what handlers find in their context.
+	// Transport is the connection in the handlers' context.
 	Transport any
 	// Grace is how long handlers may take to end when the connection has; 0 means 5 s.
 	Grace time.Duration
@@ -101,7 +101,7 @@ type served struct {
 	caches  map[string]*provider.Cache // of agents
 }
 
-// servedCall is a call whose items come in, or that runs.
+// servedCall is a call whose items are being received, or that runs.
 type servedCall struct {
 	call
 	items  []item
@@ -219,8 +219,8 @@ func (c *served) item(body []byte) error {
 // longestCall bounds calls that are not limited otherwise.
 const longestCall = 7 * 24 * time.Hour
 
-// succeed ends the program of the connection before, and lets calls begin then. When it does not
-// end, this one does.
+// succeed ends the program of the previous connection, and then permits calls. If that program does
+// not end, this one does.
 func (c *served) succeed(before Running) {
 	defer close(c.alone)
 	if err := before.end(c.ctx); err != nil {
@@ -228,7 +228,7 @@ func (c *served) succeed(before Running) {
 	}
 }
 
-// carryOut calls the handler and sends what came of it.
+// carryOut calls the handler and sends the result.
 func (c *served) carryOut(ctx context.Context, sc *servedCall) {
 	answers, err := c.handle(ctx, sc)
 	c.mu.Lock()

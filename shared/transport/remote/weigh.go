@@ -6,9 +6,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// A machine may be hostile: a few bytes can stand for many values, and many small frames for much.
-// So what a machine sends is weighed before it is decoded, and all that the calls that wait for an
-// answer hold is bounded together.
+// A machine may be hostile: a few bytes can stand for many values, and many small frames for a lot
+// of memory. Therefore a machine's data is weighed before it is decoded, and the total memory of
+// all open calls is bounded.
 const (
 	maxHeld  = 64 << 20 // bytes that the open calls of a connection may hold
 	maxHello = 1 << 20  // of the first frame
@@ -17,8 +17,8 @@ const (
 	costValue  = 64 // bytes that a value takes besides its own, at most, when it is decoded
 )
 
-// weigh returns what decoding a frame takes, about. What is not CBOR weighs its bytes, and is
-// refused by who decodes it.
+// weigh estimates the memory that decoding a frame takes. Data that is not CBOR weighs its bytes;
+// its decoder rejects it.
 func weigh(body []byte) int64 {
 	total := int64(len(body))
 	for at := 0; at < len(body); {
@@ -46,7 +46,7 @@ func weigh(body []byte) int64 {
 	return total
 }
 
-// weighed refuses a frame that would take too much, and returns what it takes.
+// weighed rejects a frame that would take too much memory, and returns its weight.
 func weighed(k kind, body []byte) (int64, error) {
 	n := weigh(body)
 	if k == kindHello && len(body) > maxHello || n > maxHeld {
@@ -58,12 +58,12 @@ func weighed(k kind, body []byte) (int64, error) {
 	return n, nil
 }
 
-// hintHostile says what to do about a machine that sends too much.
+// hintHostile is the hint for a machine that sends too much.
 const hintHostile = "a program that is not ours may answer there; look at the machine before it " +
 	"gets anything else"
 
-// hold notes what a call holds of what the machine has sent, and refuses what is too much. What was
-// given up holds nothing.
+// hold adds a frame of the machine to the memory of its call, and rejects too much. A canceled call
+// holds nothing.
 func (c *Conn) hold(id uint64, k kind, n int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// why says why a command did not do what it was to do.
+// why returns why a command failed.
 func (s *started) why(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fault.Wrap(fault.Unavailable, startOp, fmt.Errorf("no answer: %w", ctx.Err()))
@@ -32,7 +32,7 @@ func (s *started) why(ctx context.Context, err error) error {
 				WithHint("see sudo_password"))
 	default:
 	}
-	// what holds the channel open is not waited for
+	// do not wait for a process that holds the channel open
 	defer patience.AfterFunc(2*time.Second, s.Kill).Stop()
 	return failed(s.Wait(), s.said.text(), s.banner.text(), err)
 }
@@ -43,8 +43,8 @@ const (
 		"and say `program: PATH`"
 )
 
-// failed says why a command did not do what it was to do, from how it ended, and what it has said
-// on standard error and standard output.
+// failed returns why a command failed, from its exit code, and its output on standard error and
+// standard output.
 func failed(code int, said, printed string, err error) error {
 	text := cmp.Or(said, printed, err.Error())
 	fail := func(class provider.Class, kind fault.Kind, hint string) error {
@@ -103,7 +103,7 @@ func failed(code int, said, printed string, err error) error {
 		"try the same by hand: ssh, and then what failed")
 }
 
-// unknown says that there is no program for a machine, by what uname says of it.
+// unknown returns the error that no program fits a machine, from its names in uname.
 func (c *Config) unknown(machine string) error {
 	name, build := "southbound-OS-ARCH", "one that is built for it"
 	if goos, arch := platform(machine); goos != "" {
@@ -122,7 +122,7 @@ func (c *Config) unknown(machine string) error {
 				build, name, where))
 }
 
-// tail keeps the end of what a command says is wrong.
+// tail keeps the end of a command's error output.
 type tail struct {
 	prompt string
 

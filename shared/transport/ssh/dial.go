@@ -41,7 +41,7 @@ func wrapClass(err error, words string) error {
 	return provider.Errorf(provider.ClassOf(err), "%s: %w", words, err)
 }
 
-// chain is logins, each through the one before.
+// chain is a series of logins, each through the previous one.
 type chain struct {
 	clients []*ssh.Client
 	pulse   *remote.Pulse // of the last
@@ -58,8 +58,8 @@ func (c *activeConn) Read(b []byte) (int, error) { return c.pulse.Read(b) }
 
 func (c *chain) last() *ssh.Client { return c.clients[len(c.clients)-1] }
 
-// close closes the first login first: the others go through it, and closing them politely waits for
-// a network that may be gone.
+// close closes the first login first: the others use it, and an orderly close of them could wait
+// for a lost network.
 func (c *chain) close() {
 	for _, client := range c.clients {
 		_ = client.Close()
@@ -117,7 +117,7 @@ func (c *chain) extend(ctx context.Context, h *hop, limit time.Duration, guarded
 	return nil
 }
 
-// loginError says why a login failed, and whether it may pass.
+// loginError returns why a login failed, classified as temporary or not.
 func (h *hop) loginError(
 	ctx context.Context, address, name string, err error, keys *hostKeys, seen attempts,
 ) error {
@@ -147,10 +147,10 @@ func (h *hop) loginError(
 	return fault.Wrap(fault.Unavailable, op, err)
 }
 
-// askedNothing is how the library says that the machine refused to ask anything.
+// askedNothing is the library's text if the machine refused to ask for credentials.
 const askedNothing = "unexpected message type 51"
 
-// refusal says in words what the library says of a login that was refused.
+// refusal rewords the library's error for a rejected login.
 func (a attempts) refusal(text string) string {
 	text = strings.TrimPrefix(text, "ssh: handshake failed: ")
 	if strings.Contains(text, askedNothing) {

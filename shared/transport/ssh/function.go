@@ -8,8 +8,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// ByRunner reports whether an agent with these options is served by a runner on a machine of
-// people, and not by a function: because they say so, or because they name what a function does not
+// ByRunner reports whether a runner on a machine of users serves an agent with these options, and
+// not a function. This is so if the options set it, or if they name data that a function does not
 // have: files, ssh-agent, a user with keys and known hosts, secrets of the machine.
 func ByRunner(options map[string]any) bool {
 	for _, ref := range resource.References(options) {

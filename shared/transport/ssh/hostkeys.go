@@ -18,11 +18,11 @@ import (
 // hostKeys holds a machine to the keys that it is known by.
 type hostKeys struct {
 	check      ssh.HostKeyCallback
-	algorithms []string // of the keys that are known, so that the machine shows one of those
+	algorithms []string // of the known keys, so that the machine presents one of them
 	problem    error    // why the key was refused
 }
 
-// hostKeyCheck returns the check of the key of a machine. There is always one.
+// hostKeyCheck returns the check of a machine's key. There is always a check.
 func (h *hop) hostKeyCheck() (*hostKeys, error) {
 	k := &hostKeys{}
 	refuse := func(hint, format string, args ...any) error {
@@ -61,18 +61,18 @@ func (h *hop) hostKeyCheck() (*hostKeys, error) {
 					"been "+
 					"compared with the key on the machine", h.port, h.host, path))
 	}
-	// As ssh does it: who is not known with the port is looked up without it.
+	// As ssh does: a machine that is unknown with its port is looked up without it.
 	address, plain := net.JoinHostPort(h.host, strconv.FormatInt(h.port, 10)),
 		net.JoinHostPort(h.host, "22")
 	if len(db.HostKeys(address)) == 0 {
 		address = plain
 	}
 	if len(db.HostKeys(address)) == 0 {
-		k.algorithms = plainAlgorithms() // what can be added to the file
+		k.algorithms = plainAlgorithms() // algorithms of keys that can be added to the file
 	}
 	for _, key := range db.HostKeys(address) {
 		if key.Cert {
-			// its own type is not that of what it signs
+			// the type of the authority's key is not that of the certificates it signs
 			k.algorithms = append(certificateAlgorithms(), k.algorithms...)
 		} else {
 			k.algorithms = append(k.algorithms, algorithmsOf(key.Type())...)
@@ -116,13 +116,13 @@ func algorithmsOf(keyType string) []string {
 	return []string{keyType}
 }
 
-// plainAlgorithms are those by which a machine shows a key.
+// plainAlgorithms are the algorithms with which a machine presents a key.
 func plainAlgorithms() []string {
 	return []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384,
 		ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
 }
 
-// certificateAlgorithms are those by which a machine shows a certificate.
+// certificateAlgorithms are the algorithms with which a machine presents a certificate.
 func certificateAlgorithms() []string {
 	return []string{ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01,
 		ssh.CertAlgoECDSA521v01, ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01}

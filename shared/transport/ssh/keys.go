@@ -14,7 +14,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// attempts is what of a login the machine has seen.
+// attempts records which credentials a login has sent to the machine.
 type attempts struct{ password bool }
 
 // sending returns a callback that notes that the password is sent.
@@ -25,7 +25,7 @@ func (a *attempts) sending(password string) func() (string, error) {
 	}
 }
 
-// methods returns the ways to log in, and what is to be called when it is done.
+// methods returns the ways to log in, and a function to call after the login.
 func (h *hop) methods(a *attempts) ([]ssh.AuthMethod, func(), error) {
 	fallback := h.key == "" && h.keyFile == "" && h.password == ""
 	held := &agentKeys{wanted: h.agent}
@@ -185,7 +185,7 @@ func withoutTwins(signers []ssh.Signer) []ssh.Signer {
 // agentKeys are the keys of the running ssh-agent, which is asked when they are needed, and signs
 // until close.
 type agentKeys struct {
-	wanted *bool // what the option says
+	wanted *bool // the value of the option
 	conn   net.Conn
 }
 
@@ -208,8 +208,8 @@ func (a *agentKeys) all() ([]ssh.Signer, error) {
 	return signers, fault.Wrap(fault.Unavailable, "ask ssh-agent", err)
 }
 
-// find returns the key whose public half is known in one of two forms; nil: ssh-agent does not hold
-// it, or must not be asked.
+// find returns the key whose public half is given in one of two forms; nil: ssh-agent does not hold
+// it, or must not be used.
 func (a *agentKeys) find(key ssh.PublicKey, text []byte) ssh.Signer {
 	if a.wanted != nil && !*a.wanted {
 		return nil
@@ -238,7 +238,7 @@ func (a *agentKeys) close() {
 	}
 }
 
-// defaultKeys are those that ssh would try: of the user, and not encrypted.
+// defaultKeys are the user's unencrypted keys that ssh would try.
 func defaultKeys() []ssh.Signer {
 	home, err := os.UserHomeDir()
 	if err != nil {

@@ -85,8 +85,8 @@ type hop struct {
 	certificate                                                *ssh.Certificate
 }
 
-// Check returns what is wrong with options; Attribute of a problem is the name of one. References
-// are right.
+// Check returns the problems of options; Attribute of a problem is the name of an option.
+// References are accepted.
 func Check(given map[string]any) []diag.Problem {
 	_, r := read(given)
 	return r.Problems()
@@ -154,7 +154,7 @@ func isMaps(v any) bool {
 	return len(list) >= 1 && len(list) <= 8
 }
 
-// hopOf returns what is known of one machine.
+// hopOf returns the settings of one machine.
 func hopOf(r *options.Reader) hop {
 	h := hop{
 		host: r.Text("host"), user: r.Text("user"), keyFile: r.Text("key_file"), key: r.Text("key"),
@@ -197,7 +197,7 @@ func hopOf(r *options.Reader) hop {
 	return h
 }
 
-// together checks what one option alone cannot say.
+// together checks the rules about several options.
 func together(r *options.Reader) {
 	given := r.Given
 	for _, c := range []struct{ has, other, why, hint string }{

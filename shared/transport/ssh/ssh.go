@@ -5,8 +5,8 @@
 //	   └── remote.Machine ── puts this program there if it is missing, and starts it (by sudo)
 //	          └── Conn ── forwards a handler's calls, several at once, over one channel
 //
-// The machine has to prove one of the keys that it is known by (hostkeys), and is logged in to with
-// the keys that the options name or, for people, those of their agent (keys).
+// The machine has to prove possession of one of its known keys (hostkeys). The login uses the keys
+// that the options name or, for processes of users, the keys in ssh-agent (keys).
 package ssh
 
 import (
@@ -49,8 +49,8 @@ func (c *Conn) Verify(ctx context.Context) error {
 	return err
 }
 
-// Facts returns what the machine says about itself: os, arch, hostname, user and, of Linux,
-// distribution, version and init.
+// Facts returns the machine's facts: os, arch, hostname, user and, on Linux, distribution, version
+// and init.
 func (c *Conn) Facts(ctx context.Context) (map[string]string, error) {
 	conn, err := c.machine.Conn(ctx)
 	if err != nil {
@@ -68,30 +68,30 @@ func (c *Conn) Close() error {
 // Sessions are kept for agents across runs: one login with one program for agents with the same
 // options. The zero value is ready to use.
 type Sessions struct {
-	// Programs are what is put on machines; nil: this program.
+	// Programs are the programs to upload to machines; nil: this program.
 	Programs *remote.Programs
 	// Retry is how long connecting is tried again, see remote.Machine; 0 means 30 s.
 	Retry time.Duration
-	// Function says that this process is a function: it has nothing of a user to log in with, see
-	// ByRunner, and it sleeps between runs, so that no login outlives its use. Guarded keeps it
-	// from lending agents its own addresses, behind which its runtime and its credentials are.
+	// Function reports that this process is a function. It has no credentials of a user to log in
+	// with, see ByRunner, and it sleeps between runs, so that no login outlives its use. Guarded
+	// prevents agents from using its own addresses, which serve its runtime and its credentials.
 	Function, Guarded bool
-	// Now tells the time; nil: time.Now.
+	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
 
 	once sync.Once
 	pool pool.Pool[string, *session]
 }
 
-// session is what agents with the same options share.
+// session is shared by agents with the same options.
 type session struct{ machine *remote.Machine }
 
-// Close ends what runs on the machine.
+// Close ends the program on the machine.
 func (in *session) Close() { _ = in.machine.Close() }
 
-// Connect returns a connection for an agent, whose options have their references resolved, once it
-// stands. Invalid and terminal when they are wrong, Unavailable when the machine cannot be reached,
-// and Denied and terminal when it lets nobody in, or is not the one that it should be.
+// Connect returns a connection for an agent, whose options have their references resolved, after it
+// is established. Errors are Invalid and terminal if the options are wrong, Unavailable if the
+// machine cannot be reached, and Denied and terminal if it rejects the login or its key is wrong.
 func (s *Sessions) Connect(ctx context.Context, options map[string]any) (*Conn, error) {
 	in, give, err := s.take(options)
 	if err != nil {
@@ -140,7 +140,8 @@ func (s *Sessions) Close() error {
 	return nil
 }
 
-// opener returns what logs in and starts the program; it is called by one at a time.
+// opener returns the function that logs in and starts the program; one goroutine at a time calls
+// it.
 func (s *settings) opener(
 	programs *remote.Programs,
 ) func(ctx context.Context) (*remote.Conn, error) {
@@ -171,9 +172,9 @@ func (s *settings) opener(
 	}
 }
 
-// watch closes the logins when nothing was received from the last machine for three beats: also
-// while a program is uploaded, which may take long. A server answers a request that it does not
-// know, so there is always something to receive.
+// watch closes the logins if nothing was received from the last machine for three beats, also
+// during an upload of a program, which may take long. A server answers even an unknown request, so
+// a live server always sends something.
 func (c *chain) watch(ctx context.Context, beat time.Duration) {
 	last, pulse := c.last(), c.pulse
 	pulse.Every(beat)

@@ -7,7 +7,7 @@
 //		...
 //
 // Any path has at most one object: GET reads it, PUT writes it whole, PATCH some of its members,
-// DELETE removes it. What is not there is 404.
+// DELETE removes it. A missing object is 404.
 package apitest
 
 import (
@@ -79,8 +79,8 @@ type Front struct {
 	providertest.Stopper
 }
 
-// Wrap starts a front of the API at a URL, which ends with the test. options are those of the
-// agent, beside url.
+// Wrap starts a front of the API at a URL, which ends with the test. options are the agent's
+// options besides url.
 func Wrap(t testing.TB, target string, options map[string]any) *Front {
 	t.Helper()
 	to, err := url.Parse(target)
@@ -91,8 +91,9 @@ func Wrap(t testing.TB, target string, options map[string]any) *Front {
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.ErrorLog = log.New(io.Discard, "", 0) // calls are cut off on purpose
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The body is read whole: the server closes it once an answer has begun, and the proxy may
-		// still be about to see its end. And only then does the server notice that a caller is gone.
+		// Read the whole body: the server closes it once an answer has begun, and the proxy may not
+		// have seen its end yet. The server also notices a disconnected caller only after the
+		// body's end.
 		body, err := io.ReadAll(r.Body)
 		if err != nil || f.Before() != nil {
 			panic(http.ErrAbortHandler) // the connection is cut without an answer
@@ -111,7 +112,7 @@ func Wrap(t testing.TB, target string, options map[string]any) *Front {
 	return f
 }
 
-// Prefix returns the beginning of names that nobody else has.
+// Prefix returns a unique beginning of names.
 func (a *API) Prefix() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -137,14 +138,14 @@ func (a *API) World(part string) (string, error) {
 	return b.String(), nil
 }
 
-// Remove removes the object at a path, as somebody else would.
+// Remove removes the object at a path, as another program would.
 func (a *API) Remove(path string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.objects, path)
 }
 
-// Add gives the object at a path another member, as somebody else would.
+// Add gives the object at a path another member, as another program would.
 func (a *API) Add(path, member string, value any) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -45,8 +45,8 @@ func NewKey(t *testing.T, dir, name, passphrase string) Key {
 type Server struct {
 	Host, User Key
 	Port       int64
-	Login      string   // who logs in
-	prefix     []string // what sshd is started by, if not by itself
+	Login      string   // the user that logs in
+	prefix     []string // the command that starts sshd, if it is not started directly
 
 	mu      sync.Mutex
 	running []*exec.Cmd
@@ -75,7 +75,7 @@ func Provide(t *testing.T, path, packages string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	// What the package starts is none of our business: nothing is started where there is no init.
+	// The services that the package starts do not matter: without an init, nothing is started.
 	script := "exec 9>/tmp/southbound-apt.lock; flock 9; [ -e " + path +
 		" ] && exit; apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq " +
 		"--no-install-recommends " + packages
@@ -84,15 +84,14 @@ func Provide(t *testing.T, path, packages string) {
 	}
 }
 
-// NoStart is what sshd sets for a login so that the shell of the user reads no ~/.bashrc, as bash
-// does otherwise where it is not within another shell: what the user of a machine has there is no
-// part of a test, may take long, and may wait for others who log in. It is set unless more lines
-// say SetEnv.
+// NoStart is set by sshd for a login so that the user's shell reads no ~/.bashrc, which bash
+// otherwise does if it is not within another shell. That file is not part of a test, may take long,
+// and may wait for other logins. It is set unless more lines contain SetEnv.
 const NoStart = "SHLVL=1"
 
-// Start starts a server that lets a user in by a key, with more lines in its configuration. It ends
-// with the test; when that has failed, it says what sshd has said. prefix is what sshd is started
-// by, if not by itself.
+// Start starts a server that admits a user by a key, with more lines in its configuration. It ends
+// with the test; if that has failed, the server's log is printed. prefix is the command that starts
+// sshd, if it is not started directly.
 func Start(t *testing.T, login, more string, prefix ...string) *Server {
 	t.Helper()
 	path, dir := sshd(t), t.TempDir()
@@ -104,7 +103,7 @@ func Start(t *testing.T, login, more string, prefix ...string) *Server {
 		"UsePAM no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication yes\nLogLevel "+
 		"VERBOSE\n"+
 		more+"SetEnv "+NoStart+"\n", 0o600) // the first SetEnv counts
-	log, err := os.Create(filepath.Join(dir, "log")) // a file: what outlives sshd may keep it open
+	log, err := os.Create(filepath.Join(dir, "log")) // a file: a process that outlives sshd may keep it open
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +140,7 @@ func Start(t *testing.T, login, more string, prefix ...string) *Server {
 	return s
 }
 
-// serve hands a connection to an sshd of its own.
+// serve passes a connection to an sshd of its own.
 func (s *Server) serve(conn net.Conn, argv []string, log *os.File) {
 	defer conn.Close()
 	tcp, ok := conn.(*net.TCPConn)
@@ -189,7 +188,7 @@ func (s *Server) Running() []int {
 	return out
 }
 
-// Options are those of an agent that logs in to the server.
+// Options are the options of an agent that logs in to the server.
 func (s *Server) Options(more ...any) map[string]any {
 	out := map[string]any{"host": "127.0.0.1", "port": s.Port, "user": s.Login,
 		"key_file": s.User.File, "host_key": s.Host.Public}
