@@ -11,24 +11,24 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// said is what a customer has asked for of an instance, and what is written.
+// said is the last request of a customer for an instance that was written.
 type said struct {
 	gives   map[string]any
 	deletes bool
 	version int64
 }
 
-// change is what was written to an instance.
+// change is a write to an instance.
 type change struct {
-	wish    *wish             // nil: the worker's
-	by      *runner           // whose worker
-	was     *inventory.Record // nil: there was none
+	wish    *wish             // nil: written by a worker
+	by      *runner           // the process of that worker
+	was     *inventory.Record // nil: the instance is new
 	is      *inventory.Record
 	events  []inventory.Event
-	service definition.Service // the definition that it has
+	service definition.Service // its definition
 }
 
-// wrote checks what was written.
+// wrote checks a write.
 func (r *run) wrote(
 	w *wish, by *runner, before map[string]*instance, changes []inventory.Change,
 ) {
@@ -66,7 +66,7 @@ func (r *run) wrote(
 	}
 }
 
-// notifyOrders sends a notice of orders that were written.
+// notifyOrders sends a notice of written orders.
 func (r *run) notifyOrders(changes []inventory.Change) {
 	var ids []string
 	for i := range changes {
@@ -79,7 +79,7 @@ func (r *run) notifyOrders(changes []inventory.Change) {
 	}
 }
 
-// note keeps what was asked for, and counts what has come about.
+// note records the request and the events of a write.
 func (r *run) note(c *change) {
 	if c.was == nil || c.was.State != c.is.State {
 		r.happened("state " + c.is.State)
@@ -89,7 +89,7 @@ func (r *run) note(c *change) {
 	}
 	op := c.wish.op
 	if op.Kind == opState {
-		delete(r.said, c.is.ID) // it may let go of what was asked for
+		delete(r.said, c.is.ID) // it may drop earlier requests
 	}
 	s := said{gives: c.wish.gives, deletes: c.wish.deletes, version: c.is.Version}
 	for i := range op.More {
@@ -105,7 +105,7 @@ func (r *run) note(c *change) {
 	}
 }
 
-// checkSteps checks that an instance goes its way one transfer after the other: I1.
+// checkSteps checks that an instance makes one transfer after the other: I1.
 func (r *run) checkSteps(c *change) {
 	id := c.is.ID
 	if c.was == nil {
@@ -136,7 +136,7 @@ func (r *run) checkSteps(c *change) {
 	}
 }
 
-// checkTransfer checks that a transfer is one of the lifecycle, and is told of.
+// checkTransfer checks that a transfer belongs to the lifecycle and has exactly one event.
 func (r *run) checkTransfer(c *change) {
 	from, to := c.was.State, c.is.State
 	all := c.service.Lifecycle.Transfers
@@ -162,7 +162,8 @@ func (r *run) checkTransfer(c *change) {
 	}
 }
 
-// checkEnd checks that what is deleted has no resources any more, and is not needed: I5.
+// checkEnd checks that a deleted instance has no resources, and that no other instance needs it:
+// I5.
 func (r *run) checkEnd(c *change) {
 	if !c.is.Deleted || c.was != nil && c.was.Deleted {
 		return
@@ -172,21 +173,22 @@ func (r *run) checkEnd(c *change) {
 	}
 	for id, row := range r.rows() {
 		_, there := r.world.pages[id]
+		// The claimed page belongs to an export by hand, perhaps from before the instance existed.
 		if there && row.set == c.is.ID && !row.Orphaned && !r.world.late[id] &&
-			id != page(claimed) { // that is of who claims, maybe since before there was an instance
+			id != page(claimed) {
 			r.bench.Violate("I5", "%s is deleted, and its %s is there", c.is.ID, id)
 		}
 	}
 }
 
-// checkFollowed checks that an instance is as wanted only when what it follows was deployed, and
-// that this is there when the instance is gone: I5.
+// checkFollowed checks that an instance counts as deployed only after the pages that it follows
+// were deployed: I5.
 func (r *run) checkFollowed(c *change) {
 	rows := r.rows()
 	for _, id := range r.followed[c.is.ID] {
 		row, known := rows[id]
 		switch {
-		case !known || row.Orphaned || len(r.runners) > 1: // nobody wants it, or it is another one
+		case !known || row.Orphaned || len(r.runners) > 1: // unwanted, or replaced by now
 		case row.Deployed == "" && c.is.Outcome == lifecycle.Deployed &&
 			(c.was == nil || c.was.Outcome != lifecycle.Deployed) && c.wish == nil && !c.is.Deleted:
 			r.bench.Violate("I5", "%s is as wanted, and %s, which it follows, was never deployed",
@@ -200,7 +202,7 @@ func (r *run) checkFollowed(c *change) {
 	}
 }
 
-// row is a row of the engine, with its set.
+// row is a row of the engine, with its set and its text.
 type row struct {
 	*state.Row
 	set  string
@@ -225,7 +227,7 @@ func (r *run) rows() map[resource.ID]row {
 	return out
 }
 
-// checkGiven checks that no value of an allocator is given to two instances: I7.
+// checkGiven checks that no two instances have the same value of an allocator: I7.
 func (r *run) checkGiven(c *change) {
 	mine := ports(c.is)
 	all := r.instances.look(env)
@@ -241,7 +243,7 @@ func (r *run) checkGiven(c *change) {
 	}
 }
 
-// ports returns the values of an allocator that an instance has.
+// ports returns the values of the allocator that an instance has.
 func ports(rec *inventory.Record) map[int64]bool {
 	out := map[int64]bool{}
 	for _, set := range []map[string]any{rec.Candidate, rec.Active, rec.Rollback} {

@@ -14,8 +14,8 @@ import (
 	"southbound/shared/source"
 )
 
-// compile does what the compiler does with the model of an offer, some thousand times as fast: a
-// seed has dozens of compiles. TestCompiler holds one against the other.
+// compile imitates the compiler for the model of an offer, some thousand times as fast, because a
+// seed has dozens of compiles. TestCompiler compares it with the real compiler.
 func (m *Models) compile(
 	_ context.Context, digest string, s *lsm.Services,
 ) (*compile.Compiled, error) {
@@ -31,13 +31,13 @@ type compiler struct {
 	*offer
 	*lsm.Services
 	built    source.Built
-	followed map[string][]resource.ID // by instances
+	followed map[string][]resource.ID // by instance
 	sites    map[string]*lsm.Instance
 	made     map[string]bool // the names of pages
 	problems diag.Problems
 }
 
-// newCompiler begins a compile.
+// newCompiler prepares a compile.
 func newCompiler(o *offer, s *lsm.Services) *compiler {
 	return &compiler{
 		offer: o, Services: s, sites: map[string]*lsm.Instance{}, made: map[string]bool{},
@@ -45,7 +45,7 @@ func newCompiler(o *offer, s *lsm.Services) *compiler {
 	}
 }
 
-// all does all of a compile.
+// all runs the compile.
 func (c *compiler) all() error {
 	here := map[string]any{"transport": "local", "lanes": int64(1)}
 	c.built.Agents = []source.Entry{{Name: "here", Members: here}}
@@ -84,7 +84,7 @@ func (c *compiler) page(set, name, text string, purged bool) {
 	c.built.Resources = append(c.built.Resources, source.Entry{Members: members})
 }
 
-// bad says what is wrong, at a line of the model.
+// bad adds a problem at a line of the model.
 func (c *compiler) bad(line int, format string, args ...any) {
 	c.problems = append(c.problems, diag.Problem{
 		Pos:     diag.Pos{File: "main.cf", Line: line, Column: 1},
@@ -92,7 +92,7 @@ func (c *compiler) bad(line int, format string, args ...any) {
 	})
 }
 
-// attributes returns the attributes that an entity takes: true for those that it needs.
+// attributes returns the attributes of an entity; true for required ones.
 func (c *compiler) attributes(service string) map[string]bool {
 	switch service {
 	case "site":
@@ -109,19 +109,20 @@ func (c *compiler) attributes(service string) map[string]bool {
 	return map[string]bool{"name": true, "site": true}
 }
 
-// offers reports whether instances of a service take part in the model.
+// offers reports whether the model offers a service.
 func (c *compiler) offers(service string) bool {
 	return c.texts[service] != ""
 }
 
-// constructed checks what the constructor of an instance checks.
+// constructed checks the constructor arguments of an instance.
 func (c *compiler) constructed(i *lsm.Instance) {
 	if !c.offers(i.Service) {
 		return
 	}
 	takes := c.attributes(i.Service)
 	for name := range i.Attributes {
-		if _, ok := takes[name]; !ok && i.Service == "site" { // of the others, some are taken
+		// The model passes only named attributes to the constructors of parts and notes.
+		if _, ok := takes[name]; !ok && i.Service == "site" {
 			c.bad(1, "%s has no attribute %s", i.Service, name)
 		}
 	}
@@ -135,7 +136,7 @@ func (c *compiler) constructed(i *lsm.Instance) {
 	}
 }
 
-// instance adds what an instance becomes.
+// instance adds the page of an instance.
 func (c *compiler) instance(i *lsm.Instance) error {
 	if !c.offers(i.Service) {
 		return nil
@@ -179,10 +180,10 @@ func (c *compiler) instance(i *lsm.Instance) error {
 	return nil
 }
 
-// lastPort is the last number that is given.
+// lastPort is the largest number that the allocator gives.
 const lastPort = 9
 
-// port is lsm::allocators::get_first_free_integer.
+// port imitates lsm::allocators::get_first_free_integer.
 func (c *compiler) port(i *lsm.Instance) (int64, error) {
 	if n, ok := number(i.Attributes["port"]); ok {
 		return n, nil
@@ -225,7 +226,7 @@ func (c *compiler) port(i *lsm.Instance) (int64, error) {
 	return n, nil
 }
 
-// number returns a value of JSON as a whole number.
+// number returns a JSON value as an integer.
 func number(v any) (int64, bool) {
 	switch v := v.(type) {
 	case json.Number:
@@ -237,7 +238,7 @@ func number(v any) (int64, bool) {
 	return 0, false
 }
 
-// owns returns the pages that an instance becomes.
+// owns returns the pages of an instance.
 func (c *compiler) owns(set string) []resource.ID {
 	var out []resource.ID
 	for i := range c.built.Resources {

@@ -8,14 +8,13 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// Definitions is definition.Store in memory, exactly as its contract has it. Its operations are
-// instantaneous and never fail by themselves.
+// Definitions implements definition.Store in memory, exactly according to its contract. Its
+// operations are instantaneous and inject no faults.
 type Definitions struct {
 	// Versions counts the instances that are not deleted, by service and version.
 	Versions func(env string) map[Version]int
 
-	// known are the definitions of bundles, as they are kept, so that nothing is read and written
-	// each time.
+	// known are the kept definitions of bundles. They save an encoding and decoding for each Put.
 	known map[string][]definition.Kept
 
 	mu   sync.Mutex
@@ -28,15 +27,15 @@ type Version struct {
 	Version int
 }
 
-// offered is what an environment offers, and has offered.
+// offered holds the current and earlier offers of an environment.
 type offered struct {
 	bundle string
-	models []string // that are kept, the newest first
+	models []string // the kept models, newest first
 	now    []definition.Kept
-	texts  map[string]definition.Kept // by their digests, with the last bundle that had each
+	texts  map[string]definition.Kept // by digest, with the latest bundle of each
 }
 
-// NewDefinitions returns an empty store, for the instances of a store.
+// NewDefinitions returns an empty store that checks the instances of a store.
 func NewDefinitions(of *Instances) *Definitions {
 	return &Definitions{envs: map[string]*offered{}, Versions: func(env string) map[Version]int {
 		out := map[Version]int{}
@@ -84,7 +83,7 @@ func (d *Definitions) Put(
 	return nil
 }
 
-// kept returns definitions as they are kept.
+// kept returns definitions in their stored form.
 func kept(env, bundle string, services []definition.Service) ([]definition.Kept, error) {
 	out := make([]definition.Kept, 0, len(services))
 	for i := range services {

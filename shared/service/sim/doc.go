@@ -1,21 +1,21 @@
-// Package sim proves services by simulation: customers order, change and delete instances while a
-// worker compiles and deploys what they become, with the real orders, worker, lifecycles and
-// engine, over models of their stores. A seed decides what happens when and what goes wrong. It
-// stands on the bench of shared/deploy/sim. See docs/design/simulator.md.
+// Package sim tests services by simulation. Customers order, change and delete instances while a
+// worker compiles and deploys them. The orders, the worker, the lifecycles and the engine are real;
+// their stores are models. A seed determines the schedule and the faults. The package uses the
+// bench of shared/deploy/sim. See docs/design/simulator.md.
 //
-//	sim.go          one seed, many, and a shorter plan of one that fails
-//	plan.go         what a seed has happen
-//	run.go          processes, and what they serve
-//	visits.go       notices, and who works on what they name
-//	ops.go          customers, and whoever offers models
-//	books.go        I1, I5 and I7: what is written to instances
+//	sim.go          one seed, campaigns, and shorter plans of failures
+//	plan.go         the operations of a seed
+//	run.go          processes, and the lanes that they serve
+//	visits.go       notices, and visits of the instances that they name
+//	ops.go          customers, and offers of models
+//	books.go        I1, I5 and I7: checks of writes to instances
 //	rules.go        I2, I3, I4 and I6
 //	moves.go        I8: rollouts
-//	rest.go         what is left in the end
-//	ports.go        stores as processes reach them
+//	rest.go         checks of the final state
+//	ports.go        stores as processes call them
 //	instances.go    the store of instances
 //	definitions.go  the store of definitions
-//	models.go       what is offered
+//	models.go       the offered models
 //	compiler.go     the compiler
-//	world.go        what is deployed
+//	world.go        the deployed pages
 package sim

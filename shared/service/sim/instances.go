@@ -13,23 +13,23 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Instances is inventory.Store in memory, exactly as its contract has it. Its operations are
-// instantaneous and never fail by themselves.
+// Instances implements inventory.Store in memory, exactly according to its contract. Its operations
+// are instantaneous and inject no faults.
 type Instances struct {
 	mu   sync.Mutex
 	envs map[string]map[string]*instance
-	// generations are those of services, by environment and service.
+	// generations are the generations of services, by environment and service.
 	generations map[[2]string]inventory.Generation
-	// loose leaves out what Write refuses for references: a fault that a mutant builds in.
+	// loose disables the checks of references in Write: a fault of a mutant.
 	loose bool
 }
 
-// instance is all that is stored of one.
+// instance is the stored state of one instance.
 type instance struct {
 	record   inventory.Record
 	events   []inventory.Event
 	versions []inventory.Record // by version
-	refs     []string           // what it leads to
+	refs     []string           // the instances that it refers to
 }
 
 // NewInstances returns an empty store.
@@ -39,7 +39,7 @@ func NewInstances() *Instances {
 	}
 }
 
-// copied returns what comes back of what is stored as JSON, with numbers as they were.
+// copied returns a value after a round trip through JSON. Numbers keep their text.
 func copied[T any](v T) T {
 	var out T
 	text, err := json.Marshal(v)
@@ -49,7 +49,7 @@ func copied[T any](v T) T {
 		err = d.Decode(&out)
 	}
 	if err != nil {
-		panic(err) // CheckChanges has seen that it is JSON
+		panic(err) // CheckChanges has verified that it encodes
 	}
 	return out
 }
@@ -90,7 +90,8 @@ func (s *Instances) Write(
 	return revs, nil
 }
 
-// move moves the generations that changes are under, unless they were moved or all is too much.
+// move moves the generations of changes, unless they have moved already or the changes are too
+// many.
 func (s *Instances) move(
 	env string, changes []inventory.Change, revs []int64, come, gone int,
 ) error {
@@ -123,7 +124,7 @@ func (s *Instances) Generation(
 	return out, nil
 }
 
-// changedTo returns what an instance is after a change.
+// changedTo returns an instance after a change.
 func changedTo(was *instance, c *inventory.Change) (*instance, error) {
 	out := &instance{}
 	if was != nil {
@@ -146,7 +147,7 @@ func changedTo(was *instance, c *inventory.Change) (*instance, error) {
 		e.Seq = int64(len(out.events)) + 1
 		out.events = append(out.events, copied(e))
 	}
-	kept := out.record.Was() // nobody changes what is stored
+	kept := out.record.Was() // stored values are never modified
 	out.versions = slices.Clone(out.versions)
 	at, found := slices.BinarySearchFunc(out.versions, kept.Version,
 		func(r inventory.Record, v int64) int { return cmp.Compare(r.Version, v) })
@@ -157,7 +158,7 @@ func changedTo(was *instance, c *inventory.Change) (*instance, error) {
 	return out, nil
 }
 
-// differ returns how many references come and go.
+// differ returns the numbers of new and dropped references.
 func differ(was, is *instance) (come, gone int) {
 	var before []string
 	if was != nil {
@@ -176,7 +177,7 @@ func differ(was, is *instance) (come, gone int) {
 	return come, gone
 }
 
-// fits refuses what instances may not be beside each other.
+// fits rejects an instance that conflicts with the other instances.
 func (s *Instances) fits(all map[string]*instance, i *instance) error {
 	r := &i.record
 	if r.Identity != "" && !r.Deleted {
@@ -227,7 +228,7 @@ func (s *Instances) look(env string) map[string]*instance {
 	return s.envs[env]
 }
 
-// shown returns a record as a caller gets it, who may write to it.
+// shown returns a copy of a record that the caller may modify.
 func (i *instance) shown() inventory.Record {
 	r := i.record
 	r.Tasks = slices.Clone(r.Tasks)
@@ -286,7 +287,7 @@ func (s *Instances) Instances(
 	return out[:min(len(out), inventory.Page(q.Limit))], nil
 }
 
-// asked reports whether a query is for a record.
+// asked reports whether a query selects a record.
 func asked(q *inventory.Query, r *inventory.Record) bool {
 	return (q.Service == "" || r.Service == q.Service) && (q.Deleted || !r.Deleted) &&
 		(len(q.States) == 0 || slices.Contains(q.States, r.State))

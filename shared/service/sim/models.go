@@ -16,8 +16,8 @@ import (
 	"southbound/shared/service/definition"
 )
 
-// text is the model of a simulation: a site that has parts, and notes that follow the pages of
-// sites. What is in angle brackets differs from offer to offer.
+// text is the model of a simulation: sites with parts, and notes that follow the pages of sites.
+// The offers differ in the placeholders in angle brackets.
 const text = `
 import lsm
 import lsm::fsm
@@ -110,16 +110,16 @@ for one in lsm::all(note):
 end
 `
 
-// variant is how the model of an offer differs.
+// variant holds the differences of an offer.
 type variant struct {
-	mark  string // behind the text of a site: another implementation, and the same definition
-	more  bool   // sites have one more attribute
+	mark  string // appended to the text of a site: another implementation with the same definition
+	more  bool   // sites have an additional attribute
 	fixed string // the modifier of the attribute fixed
 	cycle string // the lifecycle of sites
-	notes bool   // there are notes
+	notes bool   // notes are offered
 }
 
-// variants are the offers of a simulation, the first one first.
+// variants are the offers of a simulation, the initial one first.
 func variants() []variant {
 	return []variant{
 		{fixed: "rw+", cycle: "simple", notes: true},
@@ -137,23 +137,23 @@ func (v *variant) text() string {
 	if v.more {
 		more = "    string more = \"m\"\n    lsm::attribute_modifier more__modifier = \"rw+\""
 	}
-	if !v.notes { // the entity stays, and is not offered
+	if !v.notes { // the entity stays, but is offered under another name
 		notes = ", service_entity_name=\"memo\""
 	}
 	return strings.NewReplacer("<MARK>", v.mark, "<MORE>", more, "<FIXED>", v.fixed,
 		"<CYCLE>", v.cycle, "<NOTES>", notes).Replace(text)
 }
 
-// offer is a model, with what it offers.
+// offer is a model with its services.
 type offer struct {
 	variant
-	main     string // where it is; "" if nobody keeps it
+	main     string // the path of the main file; "" if it is not kept
 	digest   string
 	services []definition.Service
 	texts    map[string]string // digests of definitions, by the names of services
 }
 
-// Models are the offers of simulations. They are read only.
+// Models are the offers of simulations. They are read-only.
 type Models struct {
 	offers   []offer
 	byDigest map[string]*offer
@@ -161,7 +161,7 @@ type Models struct {
 	types    *schema.Registry
 }
 
-// NewModels compiles the offers of simulations, in a folder.
+// NewModels compiles the offers of simulations in a folder.
 func NewModels(ctx context.Context, dir string) (*Models, error) {
 	types, err := newTypes()
 	if err != nil {
@@ -202,7 +202,7 @@ func NewModels(ctx context.Context, dir string) (*Models, error) {
 	return m, nil
 }
 
-// real compiles a model as it is.
+// real compiles a model with the real compiler.
 func (m *Models) real(
 	ctx context.Context, digest string, s *lsm.Services,
 ) (*compile.Compiled, error) {

@@ -11,8 +11,8 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// checkMove checks that a rollout moves an instance to what was asked for, or leaves it as it is, and
-// that nothing else pins it to a model: I8.
+// checkMove checks that a rollout moves an instance to the requested goal or leaves it unchanged,
+// and that only a move pins it to a model: I8.
 func (r *run) checkMove(c *change) {
 	if c.was == nil {
 		return
@@ -44,19 +44,19 @@ func (r *run) checkMove(c *change) {
 	}
 }
 
-// noted reports whether a record names the move that was asked for as its last one.
+// noted reports whether a record names the requested move as its last move.
 func noted(last *inventory.Rollout, m *inventory.Move) bool {
 	return last != nil && last.Back == m.Back && (m.Back || last.To == m.Model)
 }
 
-// sameDesire reports whether nothing else is wanted of an instance than before.
+// sameDesire reports whether the desired state of an instance is unchanged.
 func sameDesire(was, is *inventory.Record) bool {
 	return was.State == is.State && was.Version == is.Version && was.Desired == is.Desired &&
 		was.Definition == is.Definition && was.Outcome == is.Outcome &&
 		reflect.DeepEqual(was.Candidate, is.Candidate) && reflect.DeepEqual(was.Active, is.Active)
 }
 
-// forgetDropped forgets what was asked for of attributes that a definition does not have.
+// forgetDropped drops requested attributes that a definition lacks.
 func (r *run) forgetDropped(c *change) {
 	s, ok := r.said[c.is.ID]
 	if !ok {
@@ -80,8 +80,9 @@ func (r *run) checkModel(rec *inventory.Record) {
 		}
 		r.happened(kind)
 	}
-	// Whoever is exported along with what belongs to them has the model of that. If they are changed
-	// just then, their record does not say so, and a rollout finds them behind.
+	// An instance that is exported along with others of its owner gets the model of that export. If
+	// the instance is changed concurrently, its record lacks that model, and a rollout treats it as
+	// behind.
 	alone := rec.Service == "note" || rec.Service == "site" && !r.owns(rec.ID)
 	if rec.Pinned != "" && rec.Model != rec.Pinned && alone && deployedBy(rec) == rec.Definition {
 		r.bench.Violate("I8", "%s has resources of the model %.6s, and is pinned to %.6s", rec.ID,
@@ -100,8 +101,9 @@ func (r *run) checkModel(rec *inventory.Record) {
 	}
 }
 
-// deployedBy returns the digest of the definition that the deployed set was made for. A pin counts for
-// the definition of the instance alone: a set that a rollback has brought back may have another one.
+// deployedBy returns the digest of the definition that the deployed set was made for. A pin applies
+// only to the definition of the instance. A set that a rollback has restored may have another
+// definition.
 func deployedBy(rec *inventory.Record) string {
 	made := rec.Made.Active
 	if rec.Active == nil {
@@ -110,7 +112,7 @@ func deployedBy(rec *inventory.Record) string {
 	return cmp.Or(made, rec.Definition)
 }
 
-// owns reports whether there was ever a part that belongs to a site.
+// owns reports whether a site has ever had a part.
 func (r *run) owns(id string) bool {
 	for _, i := range r.instances.look(env) {
 		if i.record.Service == "part" && slices.ContainsFunc(i.versions, func(v inventory.Record) bool {

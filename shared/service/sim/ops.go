@@ -16,18 +16,18 @@ import (
 	"southbound/shared/service/orders"
 )
 
-// wish is what somebody asks for.
+// wish is a request of a customer.
 type wish struct {
 	op      *Op
-	version *int64 // that they have seen
-	// written counts what was written for it.
+	version *int64 // the version that the customer has read
+	// written counts the writes for the request.
 	written int
-	// What is to hold: of an update what was given, and whether it deletes.
+	// The expected results: the attributes of an update, and whether the instance is deleted.
 	gives   map[string]any
 	deletes bool
 }
 
-// do does an operation.
+// do performs an operation.
 func (r *run) do(op *Op) {
 	r.happened("op " + string(op.Kind))
 	switch op.Kind {
@@ -48,7 +48,7 @@ func (r *run) do(op *Op) {
 	}
 }
 
-// ask has the engine do something that is not an order.
+// ask sends a request to the engine that is not an order.
 func (r *run) ask(op *Op) {
 	x := r.alive()
 	if x == nil {
@@ -68,10 +68,10 @@ func (r *run) ask(op *Op) {
 	})
 }
 
-// asked does what the engine is asked for.
+// asked performs the request to the engine.
 func (r *run) asked(ctx context.Context, e *deploy.Engine, op *Op) error {
 	x := deploy.Export{Model: whole(op.N)}
-	switch op.Kind { // the others are no requests
+	switch op.Kind { // other kinds are no requests to the engine
 	case opRepair:
 		_, err := e.Deploy(ctx, env, deploy.Request{RetryFailed: true})
 		return err
@@ -95,7 +95,7 @@ func (r *run) asked(ctx context.Context, e *deploy.Engine, op *Op) error {
 	return err
 }
 
-// claim exports a model by hand that has a page in the resource set of an instance: I5.
+// claim exports a model by hand with a page in the resource set of an instance: I5.
 func (r *run) claim(ctx context.Context, e *deploy.Engine, x deploy.Export, id string) error {
 	lives := func() bool {
 		i := r.instances.look(env)[id]
@@ -112,8 +112,8 @@ func (r *run) claim(ctx context.Context, e *deploy.Engine, x deploy.Export, id s
 	return err
 }
 
-// claimed is the name of the page that exports by hand put into the sets of instances, and stored of
-// one that is in versions which are only stored.
+// claimed is the name of the page that manual exports put into sets of instances. stored is the
+// name of the page in versions that are only stored.
 const (
 	claimed = "mine"
 	stored  = "stored"
@@ -125,7 +125,7 @@ func textPage(name string) resource.Resource {
 		Attributes: map[string]any{"name": name, "text": name}}
 }
 
-// whole is a model of its own, with what sites require or without it.
+// whole returns a model without instances, with or without the page that sites require.
 func whole(n int) *model.Model {
 	names := []string{"other"}
 	if n%2 == 0 {
@@ -138,7 +138,7 @@ func whole(n int) *model.Model {
 	return m
 }
 
-// customer has a customer ask for something.
+// customer performs a request of a customer.
 func (r *run) customer(op *Op) {
 	if r.api == nil || r.api.Dead() {
 		r.started++
@@ -172,19 +172,19 @@ func (r *run) customer(op *Op) {
 		r.happened("accepted " + string(op.Kind))
 		again := op.Kind == opCreate && r.instances.look(env)[idOf(op.Slot)] != nil
 		if moves := op.Kind == opRollout || op.Kind == opBack; w.written == 0 &&
-			op.Kind != opOffer && !again && !moves { // nothing is to move
+			op.Kind != opOffer && !again && !moves { // there may be nothing to move
 			r.bench.Violate("I1", "%s of %s was accepted, and nothing is written", op.Kind,
 				idOf(op.Slot))
 		}
 	})
 }
 
-// order asks for what an operation asks for.
+// order sends the request of an operation.
 func (r *run) order(ctx context.Context, s *orders.Service, w *wish) error {
 	op := w.op
 	service, id := serviceOf(op.Slot), idOf(op.Slot)
 	ask := orders.Wish{Ref: orders.Ref{Service: service, ID: id}}
-	switch op.Kind { // the others are about no instance
+	switch op.Kind { // other kinds concern an existing instance
 	case opCreate:
 		w.gives = op.Attributes
 		_, err := s.Create(ctx, env, orders.Creation{
@@ -211,7 +211,7 @@ func (r *run) order(ctx context.Context, s *orders.Service, w *wish) error {
 	return r.change(ctx, s, w, ask)
 }
 
-// stateFor returns a state to ask for: mostly one that can be, from the state of the instance.
+// stateFor returns a state to request: mostly one that the current state allows.
 func (r *run) stateFor(op *Op) string {
 	if i := r.instances.look(env)[idOf(op.Slot)]; i != nil && op.N%5 > 0 {
 		for from, to := range map[string]string{
@@ -226,11 +226,11 @@ func (r *run) stateFor(op *Op) string {
 	return []string{"rollback", "up", "failed"}[op.N%3]
 }
 
-// change asks for a change of an instance.
+// change requests a change of an instance.
 func (r *run) change(ctx context.Context, s *orders.Service, w *wish, ask orders.Wish) error {
 	var err error
 	op := w.op
-	switch op.Kind { // the others are no changes
+	switch op.Kind { // other kinds are no changes
 	case opUpdate:
 		w.gives = op.Attributes
 		_, err = s.Update(ctx, env, ask, maps.Clone(op.Attributes))
@@ -262,7 +262,7 @@ func items(of []Op) []orders.Item {
 	var out []orders.Item
 	for i := range of {
 		item := orders.Item{Name: idOf(of[i].Slot), Service: serviceOf(of[i].Slot)}
-		switch of[i].Kind { // drawOp draws no others
+		switch of[i].Kind { // the drawer draws no other kinds
 		case opCreate:
 			item.Action, item.Attributes = orders.ActionCreate, maps.Clone(of[i].Attributes)
 		case opUpdate:

@@ -10,36 +10,37 @@ import (
 	"southbound/shared/deploy/sim"
 )
 
-// Plan is what a seed has happen.
+// Plan is the schedule of a seed.
 type Plan struct {
 	Seed  uint64
 	Ops   []Op
 	Rates sim.Rates
-	Dead  bool // it is known of a process that it is dead
-	// Workers is how many processes work on orders at once: one, or two that do not know of each
-	// other, as where one has lost its turn and has not been told.
+	Dead  bool // other processes learn that a process is dead
+	// Workers is the number of concurrent workers: one, or two that do not know of each other. Two
+	// occur if a worker has lost its turn and does not know it yet.
 	Workers int
-	// Visits: they work on what notices name, which may be lost, doubled or late, and on what a
-	// sweep finds, as the compile function does; else on all that is due, as embedded.
+	// Visits makes workers act as the compile function does. They visit the instances that notices
+	// name, and notices may be lost, doubled or late. They also visit instances that a sweep finds.
+	// Otherwise workers do all due tasks, as an embedded home does.
 	Visits bool
 }
 
-// Op is something that somebody does.
+// Op is an operation of a customer, an operator or the world.
 type Op struct {
 	At   time.Duration
 	Kind kind
-	Slot int // of the instance that it is about
-	// Attributes are given, as far as the kind gives some.
+	Slot int // the slot of its instance
+	// Attributes are the given attributes, if the kind takes any.
 	Attributes map[string]any
-	// Stale is how long whoever asks for a change waits after they have read the instance; Blind:
-	// they have not read it.
+	// Stale is the pause between reading the instance and requesting the change. Blind skips the
+	// read.
 	Stale time.Duration
 	Blind bool
 	N     int  // the offer, the page, the state, …
 	More  []Op // the items of an order
 }
 
-// kind is what an operation is.
+// kind is the kind of an operation.
 type kind string
 
 const (
@@ -58,15 +59,15 @@ const (
 	opApply    kind = "apply"
 	opRepair   kind = "repair"
 	opCrash    kind = "crash"
-	// What is done by hand beside orders: a version is put in force again, a model is applied to
-	// what a filter selects, one has the resource set of an instance, and one is only stored.
+	// Manual operations besides orders: to release an earlier version, to apply a model to the
+	// resources of a filter, to claim the resource set of an instance, and to store a version only.
 	opRelease kind = "release"
 	opTarget  kind = "target"
 	opClaim   kind = "claim"
 	opStore   kind = "store"
 )
 
-// Instances there can be: sites, then parts, then notes.
+// The slots of instances: sites, then parts, then notes.
 const (
 	sites = 3
 	parts = 2
@@ -74,7 +75,7 @@ const (
 	slots = sites + parts + notes
 )
 
-// serviceOf returns the service of an instance.
+// serviceOf returns the service of a slot.
 func serviceOf(slot int) string {
 	switch {
 	case slot < sites:
@@ -85,7 +86,7 @@ func serviceOf(slot int) string {
 	return "note"
 }
 
-// idOf returns the id of an instance.
+// idOf returns the id of the instance in a slot.
 func idOf(slot int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", slot+1) }
 
 // Draw returns the plan of a seed.
@@ -103,9 +104,9 @@ func Draw(seed uint64) *Plan {
 		next := d.next()
 		for _, op := range next {
 			switch {
-			case len(next) > 1: // each when the one before is done
+			case len(next) > 1: // each after the previous one is done
 				at += 3*time.Second + time.Duration(rng.Int64N(int64(3*time.Second)))
-			case rng.IntN(4) > 0: // else at once
+			case rng.IntN(4) > 0: // the others come concurrently
 				at += time.Duration(rng.Int64N(int64(pace)))
 			}
 			op.At = at
@@ -117,8 +118,8 @@ func Draw(seed uint64) *Plan {
 	return p
 }
 
-// rollouts has instances moved to models that are offered, and brought back, in one plan of three. It
-// draws on its own, as byHand does.
+// rollouts adds moves of instances to offered models, and returns, to one plan of three. It has its
+// own random source, as byHand does.
 func rollouts(p *Plan) {
 	rng := rand.New(rand.NewPCG(p.Seed, 0x2011))
 	if rng.IntN(3) > 0 {
@@ -151,8 +152,8 @@ func rollouts(p *Plan) {
 	slices.SortStableFunc(p.Ops, func(a, b Op) int { return cmp.Compare(a.At, b.At) })
 }
 
-// byHand has somebody touch by hand what instances have, in one plan of three. It draws on its own,
-// so that the other plans are as they would be without it.
+// byHand adds manual operations on the resources of instances to one plan of three. It has its own
+// random source, so the rest of the plan does not depend on it.
 func byHand(p *Plan) {
 	rng := rand.New(rand.NewPCG(p.Seed, 0x4a4d))
 	if rng.IntN(3) > 0 {
@@ -168,7 +169,7 @@ func byHand(p *Plan) {
 	slices.SortStableFunc(p.Ops, func(a, b Op) int { return cmp.Compare(a.At, b.At) })
 }
 
-// drawer draws operations. It knows which instances were ordered, if all went well.
+// drawer draws operations. It remembers which instances were ordered, if all orders succeeded.
 type drawer struct {
 	*rand.Rand
 	ordered []int
@@ -184,7 +185,7 @@ func (d *drawer) next() []Op {
 		opApply,
 		opRepair, opCrash,
 	}
-	switch d.IntN(50) { // now and then
+	switch d.IntN(50) { // occasionally
 	case 0, 1:
 		return d.stricter()
 	case 2:
@@ -195,8 +196,8 @@ func (d *drawer) next() []Op {
 	return []Op{d.op(all[d.IntN(len(all))])}
 }
 
-// stricter has an update rejected that changes what may not be changed by the time when the next
-// update is accepted.
+// stricter returns an update of fixed that is rejected, an offer in which customers can set fixed
+// only once, and another update.
 func (d *drawer) stricter() []Op {
 	slot := d.IntN(sites)
 	update := func(attributes map[string]any) Op {
@@ -210,25 +211,25 @@ func (d *drawer) stricter() []Op {
 	return []Op{
 		{Kind: opOffer}, create, {Kind: opMend},
 		update(map[string]any{"fixed": "g", "text": "wrong"}),
-		{Kind: opOffer, N: 3}, update(map[string]any{"text": "bye"}), // fixed is rw in it
+		{Kind: opOffer, N: 3}, update(map[string]any{"text": "bye"}), // fixed is rw in this offer
 	}
 }
 
-// failing has an update fail that cannot be deployed, and taken back.
+// failing returns an update that cannot be deployed, and its rollback.
 func (d *drawer) failing() []Op {
 	slot := d.IntN(sites)
 	create := d.op(opCreate)
 	create.Slot = slot
 	create.Attributes = map[string]any{"name": nameOf(slot), "path": fmt.Sprintf("p%d", slot)}
 	back := d.op(opState)
-	back.Slot, back.N = slot, 1 // the one that can be
+	back.Slot, back.N = slot, 1 // the state that it can roll back to
 	return []Op{
 		{Kind: opOffer}, create, {Kind: opBreak, N: slot},
 		{Kind: opUpdate, Slot: slot, Blind: true, Attributes: map[string]any{"text": "bye"}}, back,
 	}
 }
 
-// repaired has a repair fail, and the next one find everything well again.
+// repaired returns a repair that fails, and another one that finds no fault.
 func repaired() []Op {
 	ops := []Op{
 		{Kind: opCreate, Attributes: map[string]any{"name": nameOf(0), "path": "p0"}},
@@ -236,7 +237,7 @@ func repaired() []Op {
 		{Kind: opMend}, {Kind: opRepair},
 	}
 	for i := range ops {
-		ops[i].At = time.Duration(i) * 5 * time.Second // each when the one before is done
+		ops[i].At = time.Duration(i) * 5 * time.Second // each after the previous one is done
 	}
 	return ops
 }
@@ -262,7 +263,7 @@ func (d *drawer) op(k kind) Op {
 	return op
 }
 
-// slot draws an instance: one that was ordered, but for orders.
+// slot draws a slot: any slot for orders, and an ordered one for other operations.
 func (d *drawer) slot(k kind) int {
 	if k == opCreate || k == opSeveral || len(d.ordered) == 0 || d.may(20) {
 		slot := d.IntN(slots)
@@ -277,10 +278,10 @@ func (d *drawer) slot(k kind) int {
 	return d.ordered[d.IntN(len(d.ordered))]
 }
 
-// nameOf returns the name of an instance.
+// nameOf returns the name of the instance in a slot.
 func nameOf(slot int) string { return string(rune('a' + slot)) }
 
-// attributes returns what an operation gives.
+// attributes returns the attributes of an operation.
 func (d *drawer) attributes(op *Op) map[string]any {
 	service, create := serviceOf(op.Slot), op.Kind == opCreate
 	out := map[string]any{}

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// call calls f as a call of a port that returns a value. What a failed call returns is lost.
+// call calls f as a call of a port that returns a value. If the call fails, the value is lost.
 func call[T any](
 	ctx context.Context, p *sim.Process, op string, f func() (T, error),
 ) (T, error) {
@@ -24,15 +24,15 @@ func call[T any](
 	return out, nil
 }
 
-// instancesPort is inventory.Store as a process reaches it.
+// instancesPort is inventory.Store as a process calls it.
 type instancesPort struct {
 	p    *sim.Process
 	r    *run
-	wish *wish   // nil: the worker's
-	by   *runner // whose worker; nil: a customer's
+	wish *wish   // nil: used by a worker
+	by   *runner // the process of that worker; nil: used by a customer
 }
 
-// see notes how a worker sees an instance.
+// see records that a worker has read an instance.
 func (s *instancesPort) see(rec inventory.Record) {
 	if s.by != nil {
 		s.by.seen[rec.ID] = append(s.by.seen[rec.ID], &rec)
@@ -156,7 +156,7 @@ func (s *instancesPort) Due(
 	})
 }
 
-// definitionsPort is definition.Store as a process reaches it.
+// definitionsPort is definition.Store as a process calls it.
 type definitionsPort struct {
 	p *sim.Process
 	r *run

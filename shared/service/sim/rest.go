@@ -13,21 +13,21 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// How long it takes at most until everything is done when nothing is wrong any more, and in which
-// steps it is looked for.
+// restSteps and restStep bound the time until all tasks are done after the last fault.
 const (
 	restSteps = 60
 	restStep  = 5 * time.Second
-	// lastCall is when the last call ends that began while there were faults.
+	// lastCall is the time until the last call that began during the faults ends.
 	lastCall = 155 * time.Second
-	// lastLook is within which time all resources are looked at.
+	// lastLook is the time within which all resources are checked.
 	lastLook = 70 * time.Second
-	// Who is visited, and follows what is not its own, learns of it when all is looked at: at the
-	// second time at the latest, as the first may come just too soon after the one before.
+	// A visited instance that follows resources of others learns of them when all instances are
+	// visited. That can take two intervals, because the first visit of all may come just too soon
+	// after the previous one.
 	lastLookOfFollowers = 2*againEvery + 10*time.Second
 )
 
-// rest lets the world heal, and checks what is left.
+// rest heals the world, and checks the final state.
 func (r *run) rest() {
 	r.bench.Heal()
 	r.bench.Tracef("--- what is left; mended: %v", r.world.mend())
@@ -43,7 +43,7 @@ func (r *run) rest() {
 		case !asked:
 			asked = true
 			r.ask(&Op{Kind: opRepair})
-		case quiet == 0: // what has become of resources is looked at now and then
+		case quiet == 0: // outcomes of resources are checked periodically
 			quiet++
 			look := lastLook
 			if r.plan.Visits && len(r.followed) > 0 {
@@ -62,7 +62,7 @@ func (r *run) rest() {
 	}
 }
 
-// open says what is not done yet; "" nothing.
+// open describes the first task that is not done; "" if there is none.
 func (r *run) open() string {
 	all := r.instances.look(env)
 	for _, id := range sorted(all) {
@@ -80,7 +80,7 @@ func (r *run) open() string {
 	return ""
 }
 
-// checkRest checks what became of an instance.
+// checkRest checks the final state of an instance.
 func (r *run) checkRest(i *instance) {
 	rec := &i.record
 	r.happened("rest " + rec.State)
@@ -105,7 +105,7 @@ func (r *run) checkRest(i *instance) {
 	r.checkPages(rec, &k.Service.Lifecycle)
 }
 
-// checkSaid checks that what was asked for last was not lost: I1.
+// checkSaid checks that the last request was not lost: I1.
 func (r *run) checkSaid(rec *inventory.Record) {
 	s, ok := r.said[rec.ID]
 	if !ok {
@@ -130,7 +130,7 @@ func (r *run) checkSaid(rec *inventory.Record) {
 	r.bench.Violate("I1", "%s has not what was asked for: %v", rec.ID, s.gives)
 }
 
-// holds reports whether a set has all that was given.
+// holds reports whether a set contains all given values.
 func holds(set, given map[string]any) bool {
 	if set == nil {
 		return false
@@ -143,7 +143,7 @@ func holds(set, given map[string]any) bool {
 	return true
 }
 
-// checkPages checks that what an instance becomes is there, and nothing else of it: I5, and "rest".
+// checkPages checks that an instance has exactly its own pages: I5, and "rest".
 func (r *run) checkPages(rec *inventory.Record, m *lifecycle.Machine) {
 	var has []resource.ID
 	rows := r.rows()
@@ -162,7 +162,7 @@ func (r *run) checkPages(rec *inventory.Record, m *lifecycle.Machine) {
 	if to.PurgeResources {
 		return
 	}
-	if len(rec.Problems) > 0 && rec.Outcome != lifecycle.Deployed { // it says why
+	if len(rec.Problems) > 0 && rec.Outcome != lifecycle.Deployed { // it records the reason
 		if rec.Outcome == lifecycle.Failed && rec.Exported == rec.Desired && deployed(rec, rows) {
 			r.bench.Violate("rest", "%s is in the state %s, and all of its resources are well: %s",
 				rec.ID, rec.State, rec.Problems)
@@ -190,7 +190,7 @@ func (r *run) checkPages(rec *inventory.Record, m *lifecycle.Machine) {
 	}
 }
 
-// deployed reports whether what an instance has, and all that it follows, is deployed.
+// deployed reports whether all own and followed resources of an instance are deployed.
 func deployed(rec *inventory.Record, rows map[resource.ID]row) bool {
 	for _, id := range rec.Resources {
 		if rows[resource.ID(id)].Row == nil {
@@ -206,7 +206,7 @@ func deployed(rec *inventory.Record, rows map[resource.ID]row) bool {
 	return true
 }
 
-// shows reports whether a page shows what an instance has.
+// shows reports whether a page shows the attributes of an instance.
 func (r *run) shows(rec *inventory.Record, text string) bool {
 	if rec.Service != "site" {
 		return true

@@ -17,11 +17,11 @@ import (
 // compiled is a compile of the worker.
 type compiled struct {
 	in   []lsm.Instance
-	err  error     // what is wrong with the model for these instances
-	made *compiler // what they become
+	err  error     // the problems of the model with these instances
+	made *compiler // the resources of these instances
 }
 
-// compiler returns what compiles for a worker: it is a call of a port, and checked.
+// compiler returns the compiler of a worker. A compile is a call of a port, and is checked.
 func (r *run) compiler(x *runner) Compile {
 	do := Compile(r.models.compile)
 	if r.mutant.Compile != nil {
@@ -37,7 +37,7 @@ func (r *run) compiler(x *runner) Compile {
 	}
 }
 
-// compiles checks who takes part in a compile: I4 and I6.
+// compiles checks which instances take part in a compile: I4 and I6.
 func (x *runner) compiles(digest string, in []lsm.Instance) {
 	r := x.r
 	r.happened("compile")
@@ -75,7 +75,7 @@ func (x *runner) compiles(digest string, in []lsm.Instance) {
 	r.bench.Tracef("compile of %.6s with %v: %v", digest, slices.Collect(ids(in)), x.last.err)
 }
 
-// follows notes what notes that are exported follow from now on.
+// follows records the pages that exported notes follow from now on.
 func (x *runner) follows(known map[string][]*inventory.Record, in []lsm.Instance) {
 	for i := range in {
 		if id := in[i].ID; in[i].Service == "note" && slices.ContainsFunc(known[id], exports) {
@@ -94,7 +94,7 @@ func ids(in []lsm.Instance) func(yield func(string) bool) {
 	}
 }
 
-// digestOf returns the digest of the definition that a task is done with.
+// digestOf returns the digest of the definition that applies to a task.
 func digestOf(r *inventory.Record, t inventory.Task) string {
 	of := r.Made.Active
 	switch {
@@ -115,8 +115,9 @@ func digestOf(r *inventory.Record, t inventory.Task) string {
 	return of
 }
 
-// known returns instances as they are, and as the worker has seen them since it began, where it may
-// not know yet that they are others now: if another one works beside it, or a rollout asks for a move.
+// known returns instances in their current form, and in the forms that the worker has read since it
+// began its round. The earlier forms count if another worker runs concurrently, or if a rollout
+// requests a move: the worker may not know of the change yet.
 func (x *runner) known() map[string][]*inventory.Record {
 	out := map[string][]*inventory.Record{}
 	for id, i := range x.r.instances.look(env) {
@@ -130,7 +131,7 @@ func (x *runner) known() map[string][]*inventory.Record {
 	return out
 }
 
-// tasksOf returns the tasks of an instance, as it is known.
+// tasksOf returns the tasks of an instance in all its known forms.
 func tasksOf(records []*inventory.Record) []inventory.Task {
 	var out []inventory.Task
 	for _, rec := range records {
@@ -139,8 +140,8 @@ func tasksOf(records []*inventory.Record) []inventory.Task {
 	return out
 }
 
-// near returns those whom an order may cost anything: whoever it is for, what these lead to, and
-// what belongs to the same owner.
+// near returns the instances that an order may affect: its own, the instances that these refer to,
+// and those of the same owner.
 func near(known map[string][]*inventory.Record, begins []string) map[string]bool {
 	out := map[string]bool{}
 	for open := slices.Clone(begins); len(open) > 0; {
@@ -163,8 +164,8 @@ func near(known map[string][]*inventory.Record, begins []string) map[string]bool
 	return out
 }
 
-// checkFailure checks that an instance that goes its error way for a compile is itself what is
-// wrong, and says so: I3.
+// checkFailure checks that an instance fails for a compile only if it is itself at fault, and that
+// it records the reason: I3.
 func (r *run) checkFailure(c *change) {
 	if c.wish != nil || c.was == nil {
 		return
@@ -199,7 +200,7 @@ func (r *run) checkFailure(c *change) {
 	}
 }
 
-// exports reports whether an instance is to be exported.
+// exports reports whether an instance has a task to export it.
 func exports(r *inventory.Record) bool {
 	return slices.ContainsFunc(r.Tasks, func(t inventory.Task) bool {
 		return t.Kind == inventory.TaskExport
@@ -211,7 +212,7 @@ func (r *run) forbidden(c *change) bool {
 	return inventory.Allowed(&c.service, c.was.Active, c.was.Candidate, inventory.Promotion) != nil
 }
 
-// conflicts reports whether what a compile came to cannot be deployed beside what is there.
+// conflicts reports whether the result of a compile cannot be deployed beside the other resources.
 func (r *run) conflicts(last *compiled) bool {
 	owner := map[string]string{}
 	for id, row := range r.rows() {
@@ -233,13 +234,13 @@ func (r *run) conflicts(last *compiled) bool {
 	return false
 }
 
-// contended reports whether a page that a compile came to was ever to be another instance's: where
-// two work at once, that one may have let go of it since.
+// contended reports whether another instance was ever to have a page of a compile. With two
+// workers, that instance may have released the page since.
 func (r *run) contended(last *compiled) bool {
 	if len(r.runners) == 1 {
 		return false
 	}
-	paths := map[resource.ID][]string{} // and who has had them
+	paths := map[resource.ID][]string{} // with the instances that have had them
 	for id, i := range r.instances.look(env) {
 		for n := range i.versions {
 			v := &i.versions[n]
@@ -261,7 +262,7 @@ func (r *run) contended(last *compiled) bool {
 	return false
 }
 
-// modifiersOf returns the modifiers of what a service has.
+// modifiersOf returns the modifiers of the attributes and relations of a service.
 func modifiersOf(s *definition.Service) map[string]definition.Modifier {
 	out := map[string]definition.Modifier{}
 	for i := range s.Attributes {
@@ -273,7 +274,7 @@ func modifiersOf(s *definition.Service) map[string]definition.Modifier {
 	return out
 }
 
-// checkModifiers checks that nobody has set what they may not: I2.
+// checkModifiers checks that only permitted parties have changed attributes: I2.
 func (r *run) checkModifiers(c *change) {
 	if c.was == nil {
 		if v := c.is.Candidate["port"]; v != nil {
@@ -308,8 +309,8 @@ func (r *run) checkModifiers(c *change) {
 	}
 }
 
-// checkDefinition checks that an instance has another definition only when a customer updates it, or
-// a rollout moves it: I6.
+// checkDefinition checks that an instance changes its definition only with an update of a customer
+// or a move of a rollout: I6.
 func (r *run) checkDefinition(c *change) {
 	if c.was == nil || c.was.Definition == c.is.Definition &&
 		c.was.ServiceVersion == c.is.ServiceVersion {
@@ -325,7 +326,7 @@ func (r *run) checkDefinition(c *change) {
 	r.happened("update to another definition")
 }
 
-// offered checks that what instances have is still offered: I6.
+// offered checks that the services of all instances are still offered: I6.
 func (r *run) offered(bundle string) {
 	r.bench.Tracef("offered: %.6s", bundle)
 	o := r.models.byDigest[bundle]

@@ -17,17 +17,17 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// env is the one environment of a simulation.
+// env is the only environment of a simulation.
 const env = "sim"
 
-// Compile compiles the model of a digest for instances.
+// Compile compiles the model with a digest for instances.
 type Compile func(
 	ctx context.Context, digest string, s *lsm.Services,
 ) (*compile.Compiled, error)
 
 // run is one run of a plan.
 //
-// Large: it is one world, in which each rule is checked over all that there is.
+// Large: it is one world, and each rule checks all of it.
 type run struct {
 	models *Models
 	plan   *Plan
@@ -38,19 +38,19 @@ type run struct {
 	definitions *Definitions
 	world       *world
 	api         *sim.Process
-	runners     []*runner // nil: it has crashed, and is not back yet
+	runners     []*runner // nil: crashed and not restarted yet
 	started     int
 	ids         int
-	busy        bool // the lane was found busy, and will be looked at again
-	released    bool // a version may have been put in force by hand
-	asking      int  // what the engine is asked to do, and has not done yet
-	// looked is when all instances were to be looked at last.
+	busy        bool // the lane was busy, and will be served again
+	released    bool // a version may have been released by hand
+	asking      int  // the number of pending requests to the engine
+	// looked is the time of the last visit of all instances.
 	looked time.Duration
 
-	said map[string]said // what was asked for last of each instance, and is written
-	// followed are the pages that notes follow, as they were exported last.
+	said map[string]said // the last written request for each instance
+	// followed are the pages that notes follow since their last export.
 	followed map[string][]resource.ID
-	kinds    map[string]int // how often something of each kind has come about
+	kinds    map[string]int // the number of events of each kind
 }
 
 // newRun prepares a run.
@@ -81,7 +81,7 @@ func newRun(
 
 func (r *run) happened(kind string) { r.kinds[kind]++ }
 
-// all does everything: the plan, the healing, the checks of what is left.
+// all runs the plan, the recovery, and the checks of the final state.
 func (r *run) all() error {
 	first := &r.models.offers[0]
 	err := r.definitions.Put(context.Background(), env, first.digest, first.services)
@@ -97,12 +97,12 @@ func (r *run) all() error {
 		r.bench.At(op.At, func() { r.do(op) })
 		end = max(end, op.At)
 	}
-	r.bench.Run(end + 10*time.Second) // for what goes on
+	r.bench.Run(end + 10*time.Second) // for the operations that are in progress
 	r.rest()
 	return nil
 }
 
-// newID returns ids that grow.
+// newID returns increasing ids.
 func (r *run) newID() string {
 	r.ids++
 	return fmt.Sprintf("i%09d", r.ids)
@@ -111,24 +111,24 @@ func (r *run) newID() string {
 // newInstance returns an id for an instance.
 func (r *run) newInstance() string {
 	r.ids++
-	return idOf(1000 + r.ids) // none of those that plans know
+	return idOf(1000 + r.ids) // none of the ids in plans
 }
 
-// runner is a process that works on orders and deploys.
+// runner is a process that carries out orders and deploys.
 type runner struct {
 	*sim.Process
 	r      *run
-	at     int            // which one of those that work at once
+	at     int            // its index among concurrent runners
 	engine *deploy.Engine // serves lanes
 	worker *fulfil.Worker
 	sweeps bool
 	last   compiled // its last compile
-	inbox  notice   // what it is to visit
-	// seen are instances as its worker has read and written them since it began with what is due.
+	inbox  notice   // the instances to visit
+	// seen are the instances that its worker has read and written since it began its round.
 	seen map[string][]*inventory.Record
 }
 
-// startRunner starts a process that works on orders and deploys.
+// startRunner starts a process that carries out orders and deploys.
 func (r *run) startRunner(at int) {
 	r.started++
 	x := &runner{Process: r.bench.Start(fmt.Sprintf("w%d", r.started)), r: r, at: at,
@@ -178,7 +178,7 @@ func (r *run) startRunner(at int) {
 	r.sweep(x)
 }
 
-// owned returns what tells a process whose resource sets there are.
+// owned returns the function that tells a process the owners of resource sets.
 func (r *run) owned(
 	p *sim.Process,
 ) func(ctx context.Context, env string, sets []string) (live, gone []string, err error) {
@@ -197,7 +197,7 @@ func (r *run) owned(
 	}
 }
 
-// work works on orders until the process ends.
+// work carries out orders until the process ends.
 func (x *runner) work(ctx context.Context) {
 	for !x.Dead() {
 		clear(x.seen)
@@ -216,7 +216,7 @@ func (x *runner) work(ctx context.Context) {
 	}
 }
 
-// ended has another process come in the place of one that has crashed.
+// ended starts another process in place of a crashed one.
 func (x *runner) ended() {
 	x.r.happened("crash of the worker")
 	x.r.runners[x.at] = nil
@@ -227,7 +227,7 @@ func (x *runner) ended() {
 	x.r.bench.At(back, func() { x.r.startRunner(x.at) })
 }
 
-// alive returns a process that works, any of them; nil: there is none.
+// alive returns any running process; nil if there is none.
 func (r *run) alive() *runner {
 	first := 0
 	if len(r.runners) > 1 {
@@ -241,10 +241,10 @@ func (r *run) alive() *runner {
 	return nil
 }
 
-// sweepEvery is how often a runner sweeps.
+// sweepEvery is the interval between sweeps of a runner.
 const sweepEvery = 3 * time.Second
 
-// sweep sweeps now and then, as long as a process lives.
+// sweep sweeps periodically while a process lives.
 func (r *run) sweep(x *runner) {
 	if x.Dead() {
 		return
@@ -265,7 +265,7 @@ func (r *run) sweep(x *runner) {
 	r.bench.At(r.bench.Now()+sweepEvery, func() { r.sweep(x) })
 }
 
-// notifier is state.Notifier as a process reaches it.
+// notifier is state.Notifier as a process calls it.
 type notifier struct{ x *runner }
 
 // Notify implements state.Notifier.
@@ -280,11 +280,11 @@ func (b notifier) Notify(ctx context.Context, _ string, notices []state.Notice) 
 	})
 }
 
-// serve runs what is ready in a lane.
+// serve runs the ready resources of a lane.
 func (r *run) serve(lane string) {
 	x := r.alive()
 	if x == nil {
-		return // nobody is there: the message is lost
+		return // no process receives the message
 	}
 	const limit = 30 * time.Second
 	x.Go("serves "+lane, func(ctx context.Context) {

@@ -14,40 +14,40 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Mutant is a fault that is built in on purpose, to show that the checks would find one like it.
-// What is nil, or false, is as it should be.
+// Mutant is a deliberate fault that shows that the checks detect faults of its kind. Fields that
+// are nil or false change nothing.
 type Mutant struct {
 	Name string
-	Why  string // what real fault it stands for
-	// Check is the rule that is expected to be violated; "" any.
+	Why  string // the real fault that it represents
+	// Check is the rule that the mutant should violate; "" for any.
 	Check string
-	// Instances and Definitions wrap what the worker, or else customers, read and write.
+	// Instances and Definitions wrap the stores of the worker or of customers.
 	Instances   func(to inventory.Store, worker bool) inventory.Store
 	Definitions func(to definition.Store, m *Models, worker bool) definition.Store
-	// State wraps what the worker sees of resources.
+	// State wraps the view of the worker of resources.
 	State func(to state.State) state.State
-	// Owned changes what is said of whose resource sets there are, and were.
+	// Owned changes the answers about owners of resource sets.
 	Owned func(live, gone []string) ([]string, []string)
 	// Compile wraps compiles.
 	Compile func(to Compile) Compile
-	// Loose: the store looks after no references. Blind: nobody looks at versions. Removes: what is
-	// offered may leave out what instances have.
+	// Loose makes the store ignore references. Blind makes customers ignore versions. Removes
+	// allows offers to drop services of existing instances.
 	Loose, Blind, Removes bool
-	// Alone: each worker takes itself for the only one. Trusts: nobody looks for what notices were
-	// lost of.
+	// Alone makes each worker assume that it is the only one. Trusts disables the recovery of lost
+	// notices.
 	Alone, Trusts bool
-	// Plan makes plans in which the fault comes about more often.
+	// Plan changes plans so that the fault occurs more often.
 	Plan func(p *Plan)
 }
 
-// Result is what came of one seed.
+// Result is the result of one seed.
 type Result struct {
 	Plan      *Plan
-	Violation *sim.Violation // nil: all held
-	Kinds     map[string]int // how often something of each kind has come about
+	Violation *sim.Violation // nil: no rule was violated
+	Kinds     map[string]int // the number of events of each kind
 }
 
-// Run runs one plan. The same plan and mutant give the same result, always.
+// Run runs one plan. The same plan and mutant always give the same result.
 func Run(
 	m *Models, p *Plan, mutant Mutant, trace func(format string, args ...any),
 ) (Result, error) {
@@ -59,9 +59,9 @@ func Run(
 	return Result{p, r.bench.Violation(), r.kinds}, nil
 }
 
-// Campaign runs n seeds, from first on, on all processors, until one violates a rule. It returns
-// the result of that seed, the smallest if several were found at once, or nil, how often something
-// of each kind has come about, and how many seeds were run.
+// Campaign runs n seeds, starting at first, on all processors, until one violates a rule. It
+// returns the result of that seed, or nil. If several seeds fail concurrently, it returns the
+// smallest. It also returns the number of events of each kind, and the number of seeds that ran.
 func Campaign(
 	m *Models, first, n uint64, mutant Mutant,
 ) (found *Result, kinds map[string]int, done uint64, failed error) {
@@ -100,11 +100,11 @@ func Campaign(
 	return found, kinds, count.Load(), failed
 }
 
-// maxShrinks bounds how many runs Shrink makes.
+// maxShrinks is the number of runs of a Shrink.
 const maxShrinks = 500
 
-// Shrink returns a smaller plan that still violates the same rule: operations and kinds of faults
-// are left out as long as it does.
+// Shrink returns a smaller plan that violates the same rule. It leaves out operations and kinds of
+// faults while the violation remains.
 func Shrink(m *Models, p *Plan, mutant Mutant, check string) *Plan {
 	best, left := p, maxShrinks
 	try := func(p *Plan) bool {
@@ -138,7 +138,7 @@ func Shrink(m *Models, p *Plan, mutant Mutant, check string) *Plan {
 	return best
 }
 
-// Explain runs a plan again and returns what happened, a line an event.
+// Explain runs a plan again and returns its trace, a line for each event.
 func Explain(m *Models, p *Plan, mutant Mutant) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %d operations\n", p.Seed, len(p.Ops))

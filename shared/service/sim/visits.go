@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// How the home with functions notifies whoever works on orders, in a simulation.
+// The notices of the home with functions, in a simulation.
 const (
-	// againEvery is how often instances that wait for nothing are looked at, in case that a notice
-	// of them was lost. It is half an hour there.
+	// againEvery is the interval between visits of all instances, which recover from lost notices.
+	// The home uses half an hour.
 	againEvery = time.Minute
-	// redelivered is when a notice comes again that a process had which has crashed or failed.
+	// redelivered is the delay until the notice of a crashed or failed process comes again.
 	redelivered = 30 * time.Second
-	// visitFor is how long a visit may go on to begin something.
+	// visitFor is the time within which a visit may start rounds.
 	visitFor = 20 * time.Second
-	// maxSent is how many times a notice comes until it is dropped.
+	// maxSent is the number of deliveries until a notice is dropped.
 	maxSent = 5
 )
 
-// notice says that instances may have something to do.
+// notice reports that instances may have tasks.
 type notice struct {
 	ids  []string
 	all  bool
@@ -28,7 +28,7 @@ type notice struct {
 
 func (n *notice) empty() bool { return len(n.ids) == 0 && !n.all }
 
-// notify sends a notice to one of those who work. It may be lost, late or doubled.
+// notify sends a notice to a running process. The notice may be lost, late or doubled.
 func (r *run) notify(n notice) {
 	if n.empty() {
 		return
@@ -38,7 +38,7 @@ func (r *run) notify(n notice) {
 	}
 }
 
-// deliver hands a notice to one of those who work.
+// deliver delivers a notice to a running process.
 func (r *run) deliver(n notice) {
 	x := r.alive()
 	if x == nil {
@@ -50,14 +50,14 @@ func (r *run) deliver(n notice) {
 	x.inbox.sent = max(x.inbox.sent, n.sent)
 }
 
-// redeliver has a notice come again.
+// redeliver schedules another delivery of a notice.
 func (r *run) redeliver(n notice) {
 	if n.sent++; n.sent <= maxSent && !n.empty() {
 		r.bench.At(r.bench.Now()+redelivered, func() { r.deliver(n) })
 	}
 }
 
-// visits works on what notices name until the process ends.
+// visits visits the instances that notices name until the process ends.
 func (x *runner) visits(ctx context.Context) {
 	for !x.Dead() {
 		n := x.inbox
@@ -84,7 +84,7 @@ func (x *runner) visits(ctx context.Context) {
 	x.r.redeliver(x.inbox)
 }
 
-// sweepOrders sends a notice when something is due, or was not looked at for a while.
+// sweepOrders sends a notice if an instance is due, or if againEvery has passed.
 func (x *runner) sweepOrders(ctx context.Context) error {
 	due, err := (&instancesPort{p: x.Process, r: x.r, by: x}).Due(ctx, env, x.r.bench.Time(), 1)
 	now := x.r.bench.Now()

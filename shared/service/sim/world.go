@@ -10,13 +10,13 @@ import (
 	"southbound/shared/schema"
 )
 
-// typePage is the type of what instances become.
+// typePage is the type of the resources of instances.
 const typePage = "sim::Page"
 
-// callLimit is how long a call of a handler may take.
+// callLimit is the maximum duration of a call of a handler.
 const callLimit = 5 * time.Second
 
-// newTypes returns the registry of the type.
+// newTypes returns a registry with the type.
 func newTypes() (*schema.Registry, error) {
 	return schema.NewRegistry(schema.Type{
 		Name: typePage, Timeout: callLimit, Transports: []string{"local"},
@@ -32,20 +32,20 @@ func page(name string) resource.ID {
 	return resource.NewID(typePage, "here", resource.Key{Name: "name", Value: name})
 }
 
-// world is what handlers manage: the texts of pages.
+// world holds the resources that handlers manage: the texts of pages.
 type world struct {
 	r      *run
-	pages  map[resource.ID]string // of those that are there
-	broken map[resource.ID]bool   // those that cannot be changed
-	// late are those that somebody has changed whose lease may have expired, which no engine can
-	// take back.
+	pages  map[resource.ID]string // of the pages that exist
+	broken map[resource.ID]bool   // the pages that cannot be changed
+	// late are the pages that a process changed after its lease may have expired. No engine can
+	// undo such changes.
 	late map[resource.ID]bool
-	// ran are those that processes have run and not told of.
+	// ran are the pages that each process has run since its last notice.
 	ran map[*sim.Process][]resource.ID
 }
 
-// ranSets returns the resource sets of which a process has run something, that of what is in none
-// too, and forgets them.
+// ranSets returns the resource sets of the pages that a process has run, including the empty set,
+// and forgets them.
 func (w *world) ranSets(p *sim.Process) []string {
 	var out []string
 	rows := w.r.rows()
@@ -59,7 +59,7 @@ func (w *world) ranSets(p *sim.Process) []string {
 	return slices.Compact(out)
 }
 
-// act is a call to the world.
+// act is a call of the world.
 func (w *world) act(c *provider.Context, what string, id resource.ID, effect func()) error {
 	p, name := w.r.bench.Calling()
 	w.ran[p] = append(w.ran[p], id)
@@ -121,7 +121,7 @@ func (w *world) Delete(
 	})
 }
 
-// mend makes everything well again.
+// mend repairs all broken pages, and returns them.
 func (w *world) mend() []resource.ID {
 	var out []resource.ID
 	for id := range w.broken {

@@ -18,7 +18,7 @@ import (
 	"southbound/shared/service/callback"
 )
 
-// keys resolves keys of callbacks.
+// keys resolves the keys of callbacks.
 type keys struct {
 	mu   sync.Mutex
 	held map[string]string
@@ -40,11 +40,11 @@ func (k *keys) Resolve(_ context.Context, s resource.Secret) (value, version str
 	return "", "", fault.New(fault.NotFound, "resolve secret", "%s is not set", s.Source)
 }
 
-// receiver checks signatures as a receiver does that knows the key and nothing of this program.
+// receiver verifies signatures with its own code and the key only.
 type receiver struct {
 	mu    sync.Mutex
 	key   string
-	calls []string // what it found of each
+	calls []string // the result of each verification
 	times []string
 }
 
@@ -66,7 +66,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// takes returns what was found of the calls since it was asked last.
+// takes returns and clears the results since the last call.
 func (r *receiver) takes() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,8 +75,8 @@ func (r *receiver) takes() string {
 	return out
 }
 
-// signed has calls signed with a key, which is replaced, and taken away. A call without a key that it
-// should have is not made.
+// signed checks calls with a key that is replaced and removed. If the key of a callback is missing,
+// no call is made.
 func (s *suite) signed() {
 	const source, first, second = "env:CALLBACK_A", "0123456789abcdef-first", "0123456789abcdef-next"
 	known := &keys{held: map[string]string{source: first}}
@@ -128,7 +128,7 @@ func (s *suite) signed() {
 	s.same("all that was not told", "true, true, true, true", r.takes())
 }
 
-// health returns how a callback is.
+// health returns the health of a callback.
 func (s *suite) health(id string) callback.Health {
 	s.Helper()
 	all, err := s.h.A.Callbacks(s.ctx, env)

@@ -1,5 +1,4 @@
-// Package callbacktest is the conformance suite of callback.Store, and of what calls callbacks over
-// it.
+// Package callbacktest is the conformance suite of callback.Store, and of a teller that uses it.
 package callbacktest
 
 import (
@@ -17,8 +16,8 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Harness is one fresh, empty store as two processes see it, with the store of instances that
-// notes what is to be told.
+// Harness is a new, empty store as two processes see it, with the store of instances that marks
+// instances with new events.
 type Harness struct {
 	A, B      callback.Store
 	Instances inventory.Store
@@ -41,7 +40,7 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 	}
 }
 
-// suite is one test with a store of its own.
+// suite is one test with its own store.
 //
 // Large: it has a method for each rule of the port.
 type suite struct {
@@ -53,7 +52,7 @@ type suite struct {
 
 const env = "default"
 
-// began is when the first callback was registered.
+// began is the time of the first registration.
 var began = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 func of(id string) callback.Callback {
@@ -108,7 +107,7 @@ func (s *suite) all() []callback.Callback {
 	return all
 }
 
-// waits returns what is pending, without what was told beyond it.
+// waits returns the pending instances.
 func (s *suite) waits() []callback.Pending {
 	s.Helper()
 	all, err := s.h.B.Pending(s.ctx, env, "")
@@ -116,7 +115,7 @@ func (s *suite) waits() []callback.Pending {
 	return all
 }
 
-// back reads callbacks back, with how they are.
+// back reads callbacks back, with their health.
 func (s *suite) back() {
 	one := of("b")
 	one.Service, one.Events, one.Level = "site", []string{"auto", "CREATE_TRANSITION"}, "ERROR"
@@ -155,7 +154,7 @@ func (s *suite) refused() {
 	s.must(s.h.B.Register(s.ctx, "other", of("z")))
 }
 
-// pending notes what is to be told, from when there are callbacks on, until it was told.
+// pending checks that events are pending once there are callbacks, until they are delivered.
 func (s *suite) pending() {
 	s.happens("i", "create")
 	s.same("before there is a callback", 0, len(s.waits()))
@@ -174,13 +173,13 @@ func (s *suite) pending() {
 	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 1, []string{"a"})) // late
 	s.same("what was told stays told", want, s.waits())
 	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 3, []string{"a"}))
-	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 3, []string{"a"})) // nothing is pending of it
+	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 3, []string{"a"})) // the instance is no longer pending
 	s.same("all of it was told", want[1:], s.waits())
 	s.happens("i", "auto")
 	s.same("and more", int64(3), s.waits()[0].From)
 }
 
-// several keeps what is pending until all have been told.
+// several checks that events stay pending until all callbacks have received them.
 func (s *suite) several() {
 	s.register(of("a"))
 	s.register(of("b"))
@@ -197,7 +196,7 @@ func (s *suite) several() {
 	s.same("the other one is gone", 0, len(s.waits()))
 }
 
-// between writes events while others are told: none of them is lost.
+// between writes events while others are delivered: none is lost.
 func (s *suite) between() {
 	s.register(of("a"))
 	const n = 20

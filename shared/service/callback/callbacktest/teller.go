@@ -15,7 +15,7 @@ import (
 	"southbound/shared/service/callback"
 )
 
-// hand is a clock that is moved by hand.
+// hand is a clock that tests advance manually.
 type hand struct {
 	mu  sync.Mutex
 	now time.Time
@@ -33,7 +33,8 @@ func (h *hand) add(d time.Duration) {
 	h.now = h.now.Add(d)
 }
 
-// Sleep implements callback.Clock. Nobody but Run asks, which waits for something to come.
+// Sleep implements callback.Clock. Only Run calls it, to wait for events, so it sleeps briefly in
+// real time.
 func (h *hand) Sleep(ctx context.Context, _ time.Duration) error {
 	const turn = 5 * time.Millisecond
 	select {
@@ -44,12 +45,12 @@ func (h *hand) Sleep(ctx context.Context, _ time.Duration) error {
 	}
 }
 
-// ear is a web server that callbacks lead to.
+// ear is a web server that receives calls.
 type ear struct {
 	*httptest.Server
 	mu     sync.Mutex
-	heard  []string // instance, number and kind of events
-	status int      // what it answers; 0: 200
+	heard  []string // the instance, number and kind of each event
+	status int      // the status of its responses; 0: 200
 	header http.Header
 }
 
@@ -87,7 +88,7 @@ func (e *ear) answers(status int) {
 	e.status = status
 }
 
-// takes returns what was heard since it was asked last.
+// takes returns and clears the events received since the last call.
 func (e *ear) takes() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -96,7 +97,7 @@ func (e *ear) takes() string {
 	return out
 }
 
-// teller returns one whose calls end when the test does, however slow the machine is.
+// teller returns a teller whose calls do not time out on a slow machine.
 func (s *suite) teller(clock *hand, store callback.Store) *callback.Teller {
 	const limit = 10 * time.Minute
 	return s.within(limit, clock, store)
@@ -116,7 +117,7 @@ func (s *suite) once(t *callback.Teller) {
 	s.must(t.Once(s.ctx))
 }
 
-// calls tells two callbacks what happens, each event once when nothing goes wrong.
+// calls delivers events to two callbacks: each event once if no call fails.
 func (s *suite) calls() {
 	e, clock := s.ear(), &hand{now: began.Add(time.Minute)}
 	one, two := of("a"), of("b")
@@ -138,8 +139,8 @@ func (s *suite) calls() {
 	s.same("an error is heard by both", "i/3 problem, i/3 problem", e.takes())
 }
 
-// failing has calls fail in each way, and wants them to be made again, later and later, and to be
-// seen.
+// failing makes calls fail in each way. They are repeated with growing pauses, and the health shows
+// the failures.
 func (s *suite) failing() {
 	clock := &hand{now: began.Add(time.Minute)}
 	e := s.ear()
@@ -165,7 +166,7 @@ func (s *suite) failing() {
 		pause *= 2
 	}
 	e.Close()
-	s.once(t) // nobody listens
+	s.once(t) // no server listens
 	if h := s.all()[0].Health; !strings.Contains(h.Error, "refused") {
 		s.Errorf("%+v", h)
 	}
@@ -184,7 +185,7 @@ func (s *suite) failing() {
 	}
 }
 
-// dying is a store that dies when something was told.
+// dying is a store that fails when a delivery is recorded.
 type dying struct{ callback.Store }
 
 var errDead = errors.New("dead")
@@ -193,7 +194,7 @@ func (dying) Delivered(context.Context, string, string, string, int64, []string)
 	return errDead
 }
 
-// killed ends the process between the call and the note of it: the event is told again.
+// killed ends the process between the call and its record: the event is delivered again.
 func (s *suite) killed() {
 	e, clock := s.ear(), &hand{now: began.Add(time.Minute)}
 	one := of("a")
@@ -209,7 +210,8 @@ func (s *suite) killed() {
 	s.same("what is left", 0, len(s.waits()))
 }
 
-// hanging has a callback hang, which holds up no other one, and ends the work in the middle.
+// hanging checks that a callback that hangs does not block another one, and that Run can be
+// canceled.
 func (s *suite) hanging() {
 	e, clock := s.ear(), &hand{now: began.Add(time.Minute)}
 	reached, end := make(chan struct{}, 100), make(chan struct{})
@@ -232,7 +234,7 @@ func (s *suite) hanging() {
 		s.within(limit, clock, s.h.B).Run(ctx)
 	}()
 	var failures [2]int
-	again := func(i int) { // on a slow machine even a call that would not hang may have failed
+	again := func(i int) { // on a slow machine, even a call to the working callback may time out
 		if n := s.all()[i].Health.Failures; n > failures[i] {
 			failures[i] = n
 			clock.add(time.Hour / 6)
@@ -264,7 +266,7 @@ func (s *suite) hanging() {
 	<-done
 }
 
-// late begins no call after a time, and says that something is left.
+// late checks that no call starts after the limit, and that remaining events are reported.
 func (s *suite) late() {
 	e, clock := s.ear(), &hand{now: began.Add(time.Minute)}
 	one := of("a")
@@ -283,7 +285,7 @@ func (s *suite) late() {
 	s.same("what is left", 0, len(s.waits()))
 }
 
-// dropped gives up what could not be told for a day, and says how much.
+// dropped checks that events older than a day are dropped and counted.
 func (s *suite) dropped() {
 	e, clock := s.ear(), &hand{now: began.Add(time.Minute)}
 	one := of("a")
@@ -304,7 +306,7 @@ func (s *suite) dropped() {
 	}
 }
 
-// unwanted passes over what a callback is not for.
+// unwanted checks that events that a callback does not select are skipped.
 func (s *suite) unwanted() {
 	e, clock := s.ear(), &hand{now: began.Add(time.Minute)}
 	one, other, late := of("a"), of("b"), of("c")

@@ -17,8 +17,8 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Harness is one fresh, empty store as two processes see it. Order stores an instance of a version
-// of a service, and Delete makes it one that is deleted.
+// Harness is a new, empty store as two processes see it. Order stores an instance of a version of a
+// service. Delete marks the instance as deleted.
 type Harness struct {
 	A, B   definition.Store
 	Order  func(t *testing.T, env, id, service string, version int)
@@ -52,7 +52,7 @@ const env = "default"
 // bundle returns the n-th digest.
 func bundle(n int) string { return fmt.Sprintf("%064x", n) }
 
-// service returns a definition with something in every corner.
+// service returns a definition that sets every field.
 func service(name string, version int) definition.Service {
 	text, limit, kind := "A site.", 3, "int"
 	return definition.Service{
@@ -127,7 +127,7 @@ func (s *suite) of(version int, digest string) definition.Kept {
 	return k
 }
 
-// back reads all of a definition back.
+// back reads a complete definition back.
 func (s *suite) back() {
 	want := service("site", 2)
 	s.put(1, want)
@@ -151,13 +151,13 @@ func (s *suite) back() {
 	}
 }
 
-// order lists by name and version, as numbers.
+// order checks that lists are sorted by name and by numeric version.
 func (s *suite) order() {
 	s.put(1, service("site", 10), service("site", 2), service("mail", 0), service("site", 0))
 	s.same("all", []string{"mail 0", "site 0", "site 2", "site 10"}, s.names())
 }
 
-// missing finds nothing where nothing is.
+// missing checks the errors of an empty store.
 func (s *suite) missing() {
 	_, err := s.h.A.Bundle(s.ctx, env)
 	s.is(err, fault.NotFound)
@@ -167,7 +167,7 @@ func (s *suite) missing() {
 	s.is(err, fault.NotFound)
 	_, err = s.h.B.One(s.ctx, env, "mail", -1)
 	s.is(err, fault.NotFound)
-	_, err = s.h.B.One(s.ctx, env, "site", -1) // none of its versions is the default
+	_, err = s.h.B.One(s.ctx, env, "site", -1) // no version is the default
 	s.is(err, fault.NotFound)
 	_, err = s.h.B.Of(s.ctx, env, "site", 1, bundle(7))
 	s.is(err, fault.NotFound)
@@ -175,7 +175,7 @@ func (s *suite) missing() {
 	s.is(err, fault.NotFound)
 }
 
-// usual finds the version that new instances have.
+// usual finds the default version of a service.
 func (s *suite) usual() {
 	one, two := service("site", 1), service("site", 2)
 	one.Default, two.Default = true, false
@@ -192,7 +192,7 @@ func (s *suite) usual() {
 	}
 }
 
-// removed takes away what is left out and nobody has.
+// removed drops versions without instances.
 func (s *suite) removed() {
 	s.put(1, service("site", 0), service("site", 1), service("mail", 0))
 	s.h.Order(s.T, env, "i1", "site", 1)
@@ -204,7 +204,8 @@ func (s *suite) removed() {
 	s.is(err, fault.NotFound)
 }
 
-// live refuses to take away what instances have, and changes nothing then.
+// live checks that versions with instances cannot be dropped, and that a refused Put changes
+// nothing.
 func (s *suite) live() {
 	s.put(1, service("site", 0), service("site", 1), service("mail", 0))
 	for _, id := range []string{"i1", "i2", "i3"} {
@@ -225,7 +226,7 @@ func (s *suite) live() {
 	}
 }
 
-// changed keeps a definition for those who were made for it.
+// changed checks that a definition is kept for the instances that were made for it.
 func (s *suite) changed() {
 	s.put(1, service("site", 0))
 	old := s.of(0, "")
@@ -248,13 +249,13 @@ func (s *suite) changed() {
 	}
 }
 
-// bundles names all that are needed.
+// bundles checks that all needed bundles are listed.
 func (s *suite) bundles() {
 	s.put(5, service("site", 0))
 	other := service("site", 0)
 	other.Strict = false
 	s.put(3, other)
-	s.put(7, service("site", 0)) // which belongs to another one than before
+	s.put(7, service("site", 0)) // which now belongs to another bundle
 	if err := s.h.B.Put(s.ctx, "another", bundle(9), nil); err != nil {
 		s.Fatal(err)
 	}
@@ -265,7 +266,7 @@ func (s *suite) bundles() {
 	s.same("the bundles", []string{bundle(3), bundle(5), bundle(7), bundle(9)}, got)
 }
 
-// models keeps the bundles that were put last, the newest first, each once.
+// models checks that the latest bundles are kept, newest first, without duplicates.
 func (s *suite) models() {
 	s.is(func() error { _, err := s.h.A.Bundle(s.ctx, env); return err }(), fault.NotFound)
 	kept := func(store definition.Store, in string) []string {
@@ -304,7 +305,7 @@ func (s *suite) models() {
 	}
 }
 
-// bad refuses what is not a set of definitions.
+// bad checks that invalid sets of definitions are rejected.
 func (s *suite) bad() {
 	two := service("site", 1)
 	two.Default = true
@@ -327,7 +328,7 @@ func (s *suite) bad() {
 	s.same("all", []string{}, s.names())
 }
 
-// environments know nothing of each other.
+// environments checks that environments are independent.
 func (s *suite) environments() {
 	s.put(1, service("site", 0))
 	if err := s.h.A.Put(s.ctx, "another", bundle(2), nil); err != nil {
@@ -339,7 +340,7 @@ func (s *suite) environments() {
 	s.is(err, fault.NotFound)
 }
 
-// race puts from two sides: what is there afterwards is all of one of them.
+// race puts from two processes concurrently: the result is complete and from one of them.
 func (s *suite) race() {
 	done := make(chan error)
 	for n, store := range []definition.Store{s.h.A, s.h.B} {

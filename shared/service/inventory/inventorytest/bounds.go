@@ -25,8 +25,8 @@ func (s *suite) bounds() {
 	var changes []inventory.Change
 	for n := range inventory.MaxChanges + 1 {
 		r := record(n)
-		// As much as an instance can take of a transaction: an identity and a task, a delete, an
-		// event.
+		// The largest share of a transaction that an instance can take: an identity, a task, a
+		// delete and an event.
 		r.Identity, r.Closed = fmt.Sprint(n), true
 		r.Tasks, r.Due = []inventory.Task{{Kind: inventory.TaskContinue}}, began
 		all = append(all, r)
@@ -50,7 +50,7 @@ func (s *suite) bounds() {
 	s.weight()
 }
 
-// weight has instances lead to many others.
+// weight makes instances refer to many others.
 func (s *suite) weight() {
 	var targets []string
 	for n := range inventory.MaxReferences {
@@ -67,10 +67,10 @@ func (s *suite) weight() {
 	}
 }
 
-// large stores as much as may be, of what does not compress.
+// large stores the largest records and events, with incompressible content.
 func (s *suite) large() {
 	text := func(n int) string {
-		random := rand.New(rand.NewPCG(1, 2)) // the same every time
+		random := rand.New(rand.NewPCG(1, 2)) // deterministic
 		var b strings.Builder
 		for b.Len() < n {
 			b.WriteByte(
@@ -107,7 +107,7 @@ func (s *suite) large() {
 	}
 }
 
-// tooLarge refuses events of one instance, and instances that are too large together.
+// tooLarge checks that events of one instance, and several instances, cannot exceed their bounds.
 func (s *suite) tooLarge(text func(n int) string) {
 	_, err := s.h.A.Write(s.ctx, env, []inventory.Change{{
 		Record: record(100), Events: []inventory.Event{{Message: text(inventory.MaxEvents)}},

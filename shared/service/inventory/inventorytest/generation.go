@@ -15,7 +15,7 @@ func under(r inventory.Record, service string, number int64) inventory.Change {
 	}
 }
 
-// generation holds what the generation of a service is for the other process.
+// generation checks the generation of a service as the other process sees it.
 func (s *suite) generation(service string, number int64, last ...inventory.Seen) {
 	s.Helper()
 	got, err := s.h.B.Generation(s.ctx, env, service)
@@ -26,8 +26,7 @@ func (s *suite) generation(service string, number int64, last ...inventory.Seen)
 		inventory.Generation{Service: service, Number: number, Last: last}, got)
 }
 
-// generations has values chosen by looking at what others have: who has not seen the last ones is
-// refused, and nothing of it is written.
+// generations writes chosen values. A write under an outdated generation is refused as a whole.
 func (s *suite) generations() {
 	s.generation("site", 0)
 	one, two := s.put(record(1)), s.put(record(2))
@@ -52,7 +51,7 @@ func (s *suite) generations() {
 	s.same("what was refused is not written", one.Rev, s.read(one.ID).Rev)
 	s.generation("lab", 0)
 	stale := one
-	one = s.put(one) // without values that were chosen, nothing moves
+	one = s.put(one) // a write without chosen values moves no generation
 	s.generation("site", 1, inventory.Seen{ID: one.ID, Rev: stale.Rev},
 		inventory.Seen{ID: two.ID, Rev: two.Rev})
 	_, err = s.h.B.Write(s.ctx, env, []inventory.Change{under(stale, "site", 0)})
@@ -74,7 +73,7 @@ func (s *suite) generations() {
 	}
 }
 
-// rounds has several choose at once: one does at each generation.
+// rounds chooses values several times concurrently: one write succeeds for each generation.
 func (s *suite) rounds() {
 	const rivals = 4
 	for round := range int64(3) {
@@ -100,7 +99,7 @@ func (s *suite) rounds() {
 	}
 }
 
-// full has as many as can be written at once, under as many generations as fit beside them.
+// full makes the largest possible write under the largest number of generations.
 func (s *suite) full() {
 	const most = 4
 	write := func(from, services int) error {

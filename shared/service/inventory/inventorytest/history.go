@@ -7,7 +7,7 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// history keeps what an instance was at each of its versions.
+// history checks the record of an instance at each of its versions.
 func (s *suite) history() {
 	r := record(1)
 	r.Candidate = map[string]any{"name": "shop"}
@@ -16,7 +16,7 @@ func (s *suite) history() {
 	first := r.Was()
 	s.same("what is", []inventory.Record{first}, s.versions(0, 0))
 	stale := r
-	// Somebody works on it, which is not history.
+	// A change of tasks is not part of the history.
 	r.Due, r.Follows = r.Due.Add(time.Minute), []string{"fs::File[a,path=/top]"}
 	r = s.put(r)
 	r.Active, r.Candidate, r.Rollback = r.Candidate, nil, map[string]any{"name": "old"}

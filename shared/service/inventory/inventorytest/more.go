@@ -7,7 +7,7 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// handover gives an identity from one instance to another in one order, and exchanges two.
+// handover moves an identity from one instance to another in one write, and swaps two identities.
 func (s *suite) handover() {
 	one, two := record(1), record(2)
 	one.Identity, two.Identity = "shop", "lab"
@@ -33,7 +33,7 @@ func (s *suite) handover() {
 	s.refused(fault.Refused, three, four)
 }
 
-// both stores two that must be stored.
+// both stores two records in one write, which has to succeed.
 func (s *suite) both(one, two inventory.Record) (a, b inventory.Record) {
 	s.Helper()
 	revs, err := s.h.B.Write(s.ctx, env, []inventory.Change{{Record: one}, {Record: two}})
@@ -44,7 +44,7 @@ func (s *suite) both(one, two inventory.Record) (a, b inventory.Record) {
 	return one, two
 }
 
-// itself has an instance lead to itself, which keeps nobody from deleting it.
+// itself checks that an instance that refers to itself can be deleted.
 func (s *suite) itself() {
 	r := record(1)
 	r.References = []string{r.ID, r.ID}
@@ -59,7 +59,7 @@ func (s *suite) itself() {
 	s.put(r)
 }
 
-// reopened gives up a delete that was begun: others may refer to the instance again.
+// reopened cancels a delete: other instances may refer to the instance again.
 func (s *suite) reopened() {
 	parent, child := s.put(record(1)), record(2)
 	child.References = []string{parent.ID}
@@ -68,7 +68,7 @@ func (s *suite) reopened() {
 	s.refused(fault.Refused, child)
 	both := parent
 	both.Closed = false
-	parent, child = s.both(both, child) // in one order, too
+	parent, child = s.both(both, child) // in one write, too
 	parent.Closed = true
 	s.refused(fault.Refused, parent)
 	child.Deleted = true
@@ -85,7 +85,7 @@ func (s *suite) reopened() {
 	s.refused(fault.Refused, parent)
 }
 
-// kept changes what an instance keeps for ever.
+// kept checks that immutable fields cannot change.
 func (s *suite) kept() {
 	r := s.put(record(1))
 	other := r
@@ -98,8 +98,8 @@ func (s *suite) kept() {
 	s.put(r)
 }
 
-// owners asks whose resource sets there are, and were. Stores that no home exports beside need not
-// know.
+// owners checks the owners of resource sets. Stores that no home exports beside need not implement
+// inventory.Owners.
 func (s *suite) owners() {
 	owners, ok := s.h.B.(inventory.Owners)
 	if !ok {

@@ -11,13 +11,13 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// OrderStore is a store of instances with its orders.
+// OrderStore is a store of instances and orders.
 type OrderStore interface {
 	inventory.Store
 	inventory.OrderBook
 }
 
-// OrdersHarness is one fresh, empty store as two processes see it.
+// OrdersHarness is a new, empty store as two processes see it.
 type OrdersHarness struct{ A, B OrderStore }
 
 // TestOrders runs the suite of inventory.OrderBook. open returns a new, empty store for each
@@ -42,7 +42,7 @@ type orderSuite struct {
 	book OrdersHarness
 }
 
-// orderOf returns the n-th order, of instances.
+// orderOf returns the n-th order, for some instances.
 func orderOf(n int, instances ...inventory.Record) inventory.Order {
 	o := inventory.Order{
 		ID: fmt.Sprintf("o%03d", n), Digest: fmt.Sprint("digest", n), Description: "move",
@@ -110,7 +110,7 @@ func (s *orderSuite) back() {
 	}
 }
 
-// nothing stores neither the order nor a change where one of them cannot be.
+// nothing checks that a refused order stores neither the order nor any of its changes.
 func (s *orderSuite) nothing() {
 	one := record(1)
 	s.place(orderOf(1, one), one)
@@ -159,7 +159,7 @@ func (s *orderSuite) pages() {
 	want := []string{}
 	for n := range 5 {
 		o, r := orderOf(n, record(n)), record(n)
-		o.Created = began.Add(time.Duration(n/2) * time.Second) // some at once
+		o.Created = began.Add(time.Duration(n/2) * time.Second) // some with equal times
 		s.place(o, r)
 		want = append(want, o.ID)
 	}
@@ -200,7 +200,7 @@ func (s *orderSuite) pages() {
 	}
 }
 
-// note keeps what became of items, once.
+// note records the outcomes of items, once each.
 func (s *orderSuite) note() {
 	one, two := record(1), record(2)
 	o := orderOf(1, one, two)
@@ -227,7 +227,7 @@ func (s *orderSuite) note() {
 	s.atSameTime()
 }
 
-// atSameTime has two processes note two items at once, of which neither is lost.
+// atSameTime records the outcomes of two items concurrently: neither is lost.
 func (s *orderSuite) atSameTime() {
 	one, two := record(11), record(12)
 	o := orderOf(2, one, two)
@@ -253,14 +253,14 @@ func (s *orderSuite) atSameTime() {
 	}
 }
 
-// forget lets go of what is old, and of nothing else.
+// forget deletes old orders, and no others.
 func (s *orderSuite) forget() {
 	const n = 30
 	for i := range n {
 		s.place(orderOf(i, record(i)), record(i))
 	}
 	before := began.Add((n - 2) * time.Second)
-	for range n { // some at a time
+	for range n { // a batch a call
 		if err := s.book.A.Forget(s.ctx, env, before); err != nil {
 			s.Fatal(err)
 		}
@@ -275,7 +275,7 @@ func (s *orderSuite) forget() {
 	s.same("the instances stay", n, len(s.ids(inventory.Query{})))
 }
 
-// full places as much as fits into a transaction.
+// full places the largest order that fits into a transaction.
 func (s *orderSuite) full() {
 	var all []inventory.Record
 	for n := range inventory.MaxChanges {
@@ -306,7 +306,7 @@ func (s *orderSuite) full() {
 	}
 }
 
-// race places two orders of one id at once: one of them is, with its instance.
+// race places two orders with one id concurrently: one of them succeeds, with its instance.
 func (s *orderSuite) race() {
 	stores := []OrderStore{s.book.A, s.book.B}
 	errs := make([]error, len(stores))

@@ -11,7 +11,7 @@ import (
 // at returns one of the two processes.
 func (s *suite) at(i int) inventory.Store { return []inventory.Store{s.h.A, s.h.B}[i%2] }
 
-// atOnceAll writes each change by itself, all at once, and returns the errors.
+// atOnceAll makes each change in its own write, concurrently, and returns the errors.
 func (s *suite) atOnceAll(records ...inventory.Record) []error {
 	errs := make([]error, len(records))
 	var wg sync.WaitGroup
@@ -24,7 +24,7 @@ func (s *suite) atOnceAll(records ...inventory.Record) []error {
 	return errs
 }
 
-// race has several count at once: nothing is lost.
+// race increments concurrently from several processes: no increment is lost.
 func (s *suite) race() {
 	s.put(record(1))
 	const workers, each = 4, 8
@@ -54,12 +54,13 @@ func (s *suite) race() {
 	s.same("the count", int64(1+workers*each), s.read("i001").Version)
 }
 
-// crossing lets one come to need what another one begins to delete: one of them is refused.
+// crossing lets an instance begin to refer to another one while that one begins its delete: one of
+// the writes is refused.
 func (s *suite) crossing() {
 	const rounds = 8
 	for n := range rounds {
 		parent, child := s.put(record(3*n)), record(3*n+1)
-		if n%2 == 1 { // one has led to it before
+		if n%2 == 1 { // another instance has referred to it before
 			before := record(3*n + 2)
 			before.References = []string{parent.ID}
 			before = s.put(before)
@@ -82,7 +83,7 @@ func (s *suite) crossing() {
 	}
 }
 
-// rivals has several order one identity at once: one of them gets it.
+// rivals orders one identity several times concurrently: one order gets it.
 func (s *suite) rivals() {
 	const rivals = 6
 	for round := range 4 {
@@ -110,7 +111,8 @@ func (s *suite) rivals() {
 	}
 }
 
-// popular has several come to need one at once, while it changes: nobody is in the way.
+// popular lets several instances begin to refer to one instance while it changes: no write is
+// refused.
 func (s *suite) popular() {
 	parent := s.put(record(0))
 	records := []inventory.Record{parent}

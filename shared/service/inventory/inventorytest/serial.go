@@ -11,11 +11,10 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// model is what a store would be without anybody beside it: what a record leads to, whether it is
-// open, and so on.
+// model is a sequential model of a store: the references, closed flags and so on of its records.
 type model map[string]inventory.Record
 
-// write does changes, or returns false and leaves the model as it is.
+// write applies changes. If they are invalid, it returns false.
 func (m model) write(changes []inventory.Change) (model, bool) {
 	out := maps.Clone(m)
 	for i := range changes {
@@ -29,7 +28,7 @@ func (m model) write(changes []inventory.Change) (model, bool) {
 	return out, out.sound()
 }
 
-// sound reports whether nobody has the identity of another, or leads where nobody may.
+// sound reports whether identities are unique and all references lead to open instances.
 func (m model) sound() bool {
 	taken := map[string]bool{}
 	for id := range m {
@@ -50,7 +49,7 @@ func (m model) sound() bool {
 	return true
 }
 
-// state is what is compared.
+// state returns the compared part of the model as text.
 func (m model) state() string {
 	out := ""
 	for _, id := range slices.Sorted(maps.Keys(m)) {
@@ -61,11 +60,11 @@ func (m model) state() string {
 	return out
 }
 
-// serial lets three write at once, again and again: what comes out is what some order of theirs
-// makes.
+// serial makes three concurrent writes, repeatedly. Each result has to equal that of some
+// sequential order of the writes.
 func (s *suite) serial() {
 	const rounds = 24
-	random := rand.New(rand.NewPCG(17, 3)) // the same every time
+	random := rand.New(rand.NewPCG(17, 3)) // deterministic
 	m := model{}
 	for round := range rounds {
 		writes := [][]inventory.Change{m.any(random), m.any(random), m.any(random)}
@@ -80,7 +79,7 @@ func (s *suite) serial() {
 	}
 }
 
-// any returns a change of one or two of a few instances.
+// any returns changes of one or two of a few instances.
 func (m model) any(random *rand.Rand) []inventory.Change {
 	const instances = 4
 	var out []inventory.Change
@@ -106,7 +105,7 @@ func (m model) any(random *rand.Rand) []inventory.Change {
 	return out
 }
 
-// writeAtOnce returns which of some writes were done.
+// writeAtOnce makes writes concurrently, and returns which of them succeeded.
 func (s *suite) writeAtOnce(writes [][]inventory.Change) []bool {
 	done := make([]bool, len(writes))
 	var wg sync.WaitGroup
@@ -123,7 +122,7 @@ func (s *suite) writeAtOnce(writes [][]inventory.Change) []bool {
 	return done
 }
 
-// now returns what is stored, and holds that all ways to it agree.
+// now returns the stored records, and checks that all queries agree.
 func (s *suite) now() model {
 	s.Helper()
 	all, err := s.h.B.Instances(s.ctx, env, inventory.Query{Deleted: true})
@@ -155,7 +154,7 @@ func (s *suite) now() model {
 	return m
 }
 
-// explain finds an order of the writes that makes what is.
+// explain finds a sequential order of the writes that leads to the result.
 func (m model) explain(writes [][]inventory.Change, done []bool, is model) (model, bool) {
 	orders := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 	for _, order := range orders {

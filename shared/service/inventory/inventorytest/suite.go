@@ -17,7 +17,7 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// Harness is one fresh, empty store as two processes see it.
+// Harness is a new, empty store as two processes see it.
 type Harness struct{ A, B inventory.Store }
 
 // Test runs the suite. open returns a new, empty store for each subtest.
@@ -42,7 +42,7 @@ func Test(t *testing.T, open func(t *testing.T) Harness) {
 	}
 }
 
-// suite is one test with a store of its own.
+// suite is one test with its own store.
 //
 // Large: it has a method for each rule of the port.
 type suite struct {
@@ -53,7 +53,7 @@ type suite struct {
 
 const env = "default"
 
-// began is when the first order was made.
+// began is the time of the first order.
 var began = time.Date(2026, 5, 1, 12, 0, 0, 123456000, time.UTC)
 
 // record returns the n-th order.
@@ -65,7 +65,7 @@ func record(n int) inventory.Record {
 	}
 }
 
-// put stores a record that must be stored, and returns it with its revision.
+// put stores a record, which has to succeed, and returns it with its revision.
 func (s *suite) put(r inventory.Record, events ...inventory.Event) inventory.Record {
 	s.Helper()
 	revs, err := s.h.A.Write(s.ctx, env, []inventory.Change{{Record: r, Events: events}})
@@ -79,7 +79,7 @@ func (s *suite) put(r inventory.Record, events ...inventory.Event) inventory.Rec
 	return r
 }
 
-// refused holds that changes are refused.
+// refused checks that changes are refused.
 func (s *suite) refused(kind fault.Kind, records ...inventory.Record) {
 	s.Helper()
 	var changes []inventory.Change
@@ -97,7 +97,7 @@ func is(err error, kind fault.Kind) bool {
 	return errors.As(err, &f) && f.Kind == kind
 }
 
-// read returns what the other process reads.
+// read returns a record as the other process reads it.
 func (s *suite) read(id string) inventory.Record {
 	s.Helper()
 	r, err := s.h.B.Instance(s.ctx, env, id)
@@ -131,7 +131,7 @@ func (s *suite) same(what string, want, got any) {
 	}
 }
 
-// back reads all of a record back.
+// back reads a complete record back.
 func (s *suite) back() {
 	r := record(1)
 	r.ServiceVersion, r.Identity, r.Callback, r.Closed = 3, "shop", "http://127.0.0.1/done", true
@@ -174,7 +174,7 @@ func (s *suite) missing() {
 func (s *suite) revisions() {
 	r := s.put(record(1))
 	again := record(1)
-	s.refused(fault.Conflict, again) // it is there already
+	s.refused(fault.Conflict, again) // it exists already
 	old := r
 	r.State = "failed"
 	r = s.put(r)
@@ -182,11 +182,11 @@ func (s *suite) revisions() {
 	s.refused(fault.Conflict, old)
 	never := record(2)
 	never.Rev = 4
-	s.refused(fault.Conflict, never) // it is not there
+	s.refused(fault.Conflict, never) // it does not exist
 	s.same("the record", r, s.read(r.ID))
 }
 
-// together stores several, or none.
+// together stores several records, or none.
 func (s *suite) together() {
 	one, two := s.put(record(1)), record(2)
 	stale := one
@@ -216,7 +216,7 @@ func (s *suite) identities() {
 	third := record(4)
 	third.Identity = "shop"
 	s.refused(fault.Refused, third)
-	one = s.put(one) // its own is not taken
+	one = s.put(one) // it keeps its own identity
 	one.Deleted, one.Closed = true, true
 	one = s.put(one)
 	if _, err := s.h.B.ByIdentity(s.ctx, env, "site", "shop"); !is(err, fault.NotFound) {
@@ -224,7 +224,7 @@ func (s *suite) identities() {
 	}
 	two = s.put(two)
 	one.Deleted, one.Closed = false, false
-	s.refused(fault.Refused, one) // somebody else has it now
+	s.refused(fault.Refused, one) // another instance has it now
 	found, err = s.h.A.ByIdentity(s.ctx, env, "site", "shop")
 	if err != nil || found.ID != two.ID {
 		s.Errorf("%+v, %v", found, err)
@@ -234,7 +234,7 @@ func (s *suite) identities() {
 func (s *suite) references() {
 	parent, child := record(1), record(2)
 	child.References = []string{parent.ID}
-	s.refused(fault.Refused, child) // nobody is there
+	s.refused(fault.Refused, child) // the target does not exist
 	parent = s.put(parent)
 	child = s.put(child)
 	by, err := s.h.B.ReferredBy(s.ctx, env, parent.ID)
@@ -245,7 +245,7 @@ func (s *suite) references() {
 	closed := parent
 	closed.Closed = true
 	s.refused(fault.Refused, closed)
-	child.Closed = true // its own delete begins, and it still needs the other one
+	child.Closed = true // its delete begins while it still needs the other one
 	child = s.put(child)
 	s.refused(fault.Refused, closed)
 	child.Deleted = true
@@ -261,7 +261,7 @@ func (s *suite) references() {
 	s.atOnce()
 }
 
-// atOnce deletes an instance whose delete was never begun.
+// atOnce deletes an instance without closing it first.
 func (s *suite) atOnce() {
 	parent, child := s.put(record(11)), record(12)
 	child.References = []string{parent.ID}
@@ -276,7 +276,7 @@ func (s *suite) atOnce() {
 	s.refused(fault.Refused, child)
 }
 
-// order makes several that lead to each other at once, and lets go of them.
+// order creates instances that refer to each other in one write, and deletes them.
 func (s *suite) order() {
 	one, two := record(1), record(2)
 	one.References, two.References = []string{two.ID}, []string{one.ID}
@@ -301,7 +301,7 @@ func (s *suite) pages() {
 	var want []string
 	for i := range n {
 		r := record(i)
-		r.Created = began.Add(time.Duration(i/3) * time.Second) // some at once
+		r.Created = began.Add(time.Duration(i/3) * time.Second) // some with equal times
 		want = append(want, s.put(r).ID)
 	}
 	for _, newest := range []bool{false, true} {
@@ -371,7 +371,7 @@ func (s *suite) filters() {
 		what := fmt.Sprintf("%+v", test.q)
 		s.same(what, test.want, s.ids(test.q))
 		if test.q.Limit > 0 {
-			continue // counts are of the whole list
+			continue // counts cover the whole list
 		}
 		s.same("count of "+what, inventory.Count{Total: len(test.want)}, s.count(test.q))
 		last := record(2)
@@ -434,7 +434,7 @@ func (s *suite) due() {
 		r.Tasks, r.Due = task, began.Add(time.Duration(minutes)*time.Minute)
 		s.put(r)
 	}
-	s.put(record(3)) // has none
+	s.put(record(3)) // has no tasks
 	ask := func(after time.Duration, limit int) []string {
 		all, err := s.h.B.Due(s.ctx, env, began.Add(after), limit)
 		if err != nil {
