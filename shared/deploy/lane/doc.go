@@ -1,14 +1,15 @@
 // Package lane is the worker of a lane. Run takes the lane's lease and then repeats:
 //
-//	reload     the schedule, the part of the graph that concerns the lane (finder, view), its rows
-//	queue      picks what is ready in the frontier of the graph, the most urgent first
-//	holding    claims it, if the schedule is still the one that was read
+//	reload     reads the schedule, the rows, and the part of the graph that the lane needs
+//	           (finder, view)
+//	queue      picks the rows that are ready in the frontier of the graph, the most urgent first
+//	holding    claims them, if the schedule is still the one that was read
 //	batch      runs the handlers (package run), for a few milliseconds
-//	recording  commits the results and what follows from them, for rows that others have changed
-//	           meanwhile as far as they still count (step.Finished)
-//	notices    tell the lanes in which something waits for what has finished
+//	recording  commits the results and their follow-up; if another writer has changed a row,
+//	           it records the result as far as it still counts (step.Finished)
+//	notices    notify the lanes in which rows wait for the finished resources
 //
-// It ends when nothing is ready, the time is up or the agent is paused. What a worker has read
-// stays in memory and may be outdated; where that matters, a write under the lease is refused or
-// the row comes back as a conflict. See docs/design/engine-today.md.
+// Run ends when no row is ready, the time is up or the agent is paused. The data of a worker stays
+// in memory and may be outdated. Where that matters, a write under the lease is refused or the row
+// comes back as a conflict. See docs/design/engine-today.md.
 package lane

@@ -2,14 +2,14 @@ package lane
 
 import "southbound/shared/deploy/version"
 
-// frontier tells which scheduled resources may start: those for which nothing that they require,
-// directly or through others that are not scheduled, is scheduled and unfinished (invariant D1). It
-// is built in memory from a graph and a schedule.
+// frontier determines which scheduled resources may start. A resource may start if none of its
+// requirements, direct or through unscheduled resources, is scheduled and unfinished (invariant
+// D1). The frontier is built in memory from a graph and a schedule.
 //
-// A node is clear when it is not scheduled and all it requires is clear. A scheduled node may start
-// when all it requires is clear. Finishing a node clears it and, through it, unscheduled nodes
-// behind it, each once. Over its whole life a frontier costs time proportional to the edges of the
-// graph, and no set of ancestors is ever stored.
+// A node is clear when it is not scheduled and all its requirements are clear. A scheduled node may
+// start when all its requirements are clear. Finishing a node clears it and, through it,
+// unscheduled dependants, each once. Over its whole life a frontier costs time proportional to the
+// edges of the graph, and it stores no set of ancestors.
 type frontier struct {
 	g       *version.Graph
 	needs   []bool  // scheduled and unfinished
@@ -52,8 +52,8 @@ func (f *frontier) finish(node int32, touched func(node int32, ready bool)) {
 	}
 }
 
-// finishAll marks node, and all that it requires, as finished, whatever is known of these: somebody
-// else has seen to that. It calls touched like finish.
+// finishAll marks node and all its requirements as finished, regardless of their state in the
+// frontier: another worker has finished them. It calls touched like finish.
 func (f *frontier) finishAll(node int32, touched func(node int32, ready bool)) {
 	for stack := []int32{node}; len(stack) > 0; {
 		n := stack[len(stack)-1]

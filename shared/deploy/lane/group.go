@@ -10,8 +10,8 @@ import (
 	"southbound/shared/deploy/step"
 )
 
-// runGroup runs claims of one type together and gives each its result. One whose outcome cannot be
-// known yet gets none and stays scheduled.
+// runGroup runs claims of one type together and gives each its result. A claim whose outcome cannot
+// be known yet gets no result and stays scheduled.
 func (b *batch) runGroup(ctx context.Context, group []*claim) error {
 	if err := b.fetchDeps(ctx, group); err != nil {
 		return err
@@ -42,9 +42,9 @@ func (b *batch) runGroup(ctx context.Context, group []*claim) error {
 	return err
 }
 
-// prepareAll makes the runs of claims, and returns them with the claims that run. When the caller
-// gives up, the rest does not run: what is found out about an agent or a secret then, such as that a
-// connection was cut off, is not about them.
+// prepareAll creates the runs of claims, and returns them with the claims that run. If the caller
+// gives up, the rest does not run: an error about an agent or a secret, such as a cut connection,
+// would then be caused by the caller.
 func (b *batch) prepareAll(ctx context.Context, group []*claim) ([]*claim, []*run.Run) {
 	wanted := make([]run.Wanted, 0, len(group))
 	claims := make([]*claim, 0, len(group))
@@ -67,8 +67,8 @@ func (b *batch) prepareAll(ctx context.Context, group []*claim) ([]*claim, []*ru
 	return claims, runs
 }
 
-// prepare does all that a run needs before the handler is called. The run is over if it turns out
-// that it cannot be carried out.
+// prepare does the work that a run needs before the handler is called. The run is over if it cannot
+// be carried out.
 func (b *batch) prepare(ctx context.Context, c *claim, r *run.Run) {
 	r.Follows = c.at
 	if c.generation > 0 {
@@ -96,9 +96,10 @@ func (b *batch) prepare(ctx context.Context, c *claim, r *run.Run) {
 		First: c.row.SucceededAt.IsZero(), Facts: c.row.WantFacts, Released: b.stored.Released})
 }
 
-// markCreating records the token of a create before it begins, as its outcome could not be told
-// from the real thing after a crash, the notes of the run, and facts that its handler remembers. It
-// returns false if the row was changed meanwhile; then the run must not go on.
+// markCreating records data of a run before it acts: the token of a create, the notes, and facts
+// that the handler remembers. After a crash, the outcome of a create could not be read from the
+// real thing. markCreating returns false if another writer has changed the row since it was read;
+// then the run must not go on.
 func (b *batch) markCreating(ctx context.Context, of *claim, r *run.Run) (bool, error) {
 	row := *of.row
 	r.Mark(&row)

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Startable returns the lanes in which something may start or a wave has to be ended, sorted. The
-// others wait for these, and are notified by them.
+// Startable returns the lanes in which a row may start or a wave has to be ended, sorted. All other
+// lanes wait for these lanes, whose workers notify them.
 func Startable(
 	ctx context.Context,
 	from state.State,
@@ -37,8 +37,8 @@ func Startable(
 	return slices.Sorted(maps.Keys(lanes)), nil
 }
 
-// dropWaiting drops from lanes with work those in which all that is scheduled waits for others.
-// While a release is under way it drops none, as rows may not be where the graph says.
+// dropWaiting removes lanes from lanes in which all scheduled rows wait for other lanes. While a
+// release is under way it removes none, since rows may be in another lane than the graph states.
 func dropWaiting(ctx context.Context, from state.State, graphs *version.Graphs, env string,
 	s state.Schedule, lanes map[string]bool) error {
 	stored, err := from.Env(ctx, env)

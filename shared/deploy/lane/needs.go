@@ -4,8 +4,8 @@ import (
 	"southbound/shared/deploy/run"
 )
 
-// needOf returns how new a list has to be for a claim: newer than what asked for it, and than what
-// it requires, which may have made what is listed.
+// needOf returns the required freshness of a list for a claim. The list has to be newer than the
+// request for the claim, and newer than its requirements, which may have made the listed things.
 func (b *batch) needOf(c *claim) run.Need {
 	l := b.session.Lists()
 	n := run.Need{Count: l.NeededFor(c.row.Ticket, c.waved)}
@@ -17,7 +17,7 @@ func (b *batch) needOf(c *claim) run.Need {
 		switch r := b.deps[q]; {
 		case b.rows.of(q) != nil: // it was in another lane, or this session has run it
 			n.Count = max(n.Count, l.MovedAt())
-		case r == nil: // it was removed, and no row says any more when
+		case r == nil: // it was removed, and no row records the time
 			n.Count = l.Latest()
 		case r.LastAt.After(n.At):
 			n.At = r.LastAt

@@ -8,22 +8,22 @@ import (
 	"southbound/shared/resource"
 )
 
-// part is what a lane knows of the graph: the nodes that concern it, see finder, and the rows
-// there.
+// part is the part of the graph that a lane needs: the nodes that concern it, see finder, and their
+// rows.
 type part struct {
 	view     *view
 	graph    *version.Graph // the part of view.graph
-	full     []int32        // by node of graph: which one that is in view.graph
+	full     []int32        // by node of graph: its index in view.graph
 	frontier *frontier
 	// nodes of view.graph that were looked up since everything was read
 	asked   map[int32]bool
-	assumed map[int32]bool       // taken to be scheduled, perhaps wrongly
+	assumed map[int32]bool       // assumed to be scheduled, perhaps wrongly
 	tickets []int64              // by node; 0: none
 	rows    rowsOf               // of this lane, by node
-	deps    map[int32]*state.Row // requirements in other lanes, as far as they were read
+	deps    map[int32]*state.Row // requirements in other lanes that were read
 }
 
-// rowsOf holds rows by node. A lane asks for them at every step, so that they stand in a list.
+// rowsOf holds rows by node. It is a slice, since a lane looks up rows at every step.
 type rowsOf []*state.Row
 
 // of returns the row of a node, nil if there is none.
@@ -34,7 +34,7 @@ func (l rowsOf) of(n int32) *state.Row {
 	return l[n]
 }
 
-// all yields the rows that there are, in the order of their nodes.
+// all yields the rows that exist, in the order of their nodes.
 func (l rowsOf) all(yield func(n int32, r *state.Row) bool) {
 	for n, r := range l {
 		if r != nil && !yield(int32(n), r) { // see version.Graph.Node
@@ -43,8 +43,8 @@ func (l rowsOf) all(yield func(n int32, r *state.Row) bool) {
 	}
 }
 
-// waitsFor returns what the rows of this lane wait for in other lanes, as far as they do not wait
-// for others of this lane as well.
+// waitsFor returns the resources in other lanes that rows of this lane wait for. It leaves out rows
+// that also wait for a resource of this lane.
 func (p *part) waitsFor() []resource.ID {
 	var waiting []int32
 	here := func(q int32) bool { return p.rows.of(q) != nil && p.frontier.needs[q] }
@@ -58,7 +58,7 @@ func (p *part) waitsFor() []resource.ID {
 	return p.unfinishedBefore(waiting)
 }
 
-// unfinishedBefore returns what nodes wait for in other lanes.
+// unfinishedBefore returns the resources in other lanes that nodes wait for.
 func (p *part) unfinishedBefore(nodes []int32) []resource.ID {
 	var out []resource.ID
 	seen := map[int32]bool{}
@@ -67,7 +67,7 @@ func (p *part) unfinishedBefore(nodes []int32) []resource.ID {
 		nodes = nodes[:len(nodes)-1]
 		for _, q := range p.graph.Requires(n) {
 			if p.frontier.clear[q] || seen[q] || p.rows.of(q) != nil && p.frontier.needs[q] {
-				continue // what waits in this lane itself is not for others to tell
+				continue // this lane finishes its own rows
 			}
 			if seen[q] = true; p.frontier.needs[q] {
 				out = append(out, p.graph.IDs[q])

@@ -8,7 +8,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// queue is what is scheduled in a lane, and in which order it may run.
+// queue holds the scheduled rows of a lane, and the order in which they may run.
 type queue struct {
 	schedule
 	part
@@ -18,7 +18,7 @@ type queue struct {
 	loose []*state.Row // scheduled rows that are not in the graph
 }
 
-// push puts a row among those that may start.
+// push adds a row to the rows that may start.
 func (q *queue) push(n int32) {
 	r := q.rows.of(n)
 	if r == nil {
@@ -66,7 +66,7 @@ func (q *queue) pick(now time.Time, size int) []*claim {
 	return batch
 }
 
-// putBack lets claims that do not run now be picked again.
+// putBack returns claims that do not run now to the queue.
 func (q *queue) putBack(claims []*claim) {
 	for _, c := range claims {
 		if c.node < 0 {
@@ -77,7 +77,7 @@ func (q *queue) putBack(claims []*claim) {
 	}
 }
 
-// follow appends the rows of this lane that wait only for what is in the batch up to and including
+// follow appends the rows of this lane that wait only for rows of the batch up to and including
 // batch[i].
 func (q *queue) follow(batch []*claim, i int, waiting map[int32]int32, now time.Time,
 	size int) []*claim {
@@ -99,7 +99,8 @@ func (q *queue) follow(batch []*claim, i int, waiting map[int32]int32, now time.
 	return batch
 }
 
-// requeue moves rows whose NotBefore has come back to the heap, and notes when the next one is due.
+// requeue moves rows whose NotBefore has passed back to the heap, and records when the next one is
+// due.
 func (q *queue) requeue(now time.Time) {
 	q.next = time.Time{}
 	later := q.later
@@ -119,7 +120,7 @@ func (q *queue) requeue(now time.Time) {
 	}
 }
 
-// scheduledOf returns what is scheduled of a type in this lane.
+// scheduledOf returns the scheduled resources of a type in this lane.
 func (q *queue) scheduledOf(typ string) []resource.ID {
 	var out []resource.ID
 	for n, r := range q.rows.all {
@@ -165,7 +166,7 @@ func (q *queue) holds() bool {
 	return false
 }
 
-// waveLeft reports whether the wave has rows of this lane left, to be checked or to be left out.
+// waveLeft reports whether the wave has rows of this lane left to check or to leave out.
 func (q *queue) waveLeft() bool {
 	for n, r := range q.rows.all {
 		checks := q.frontier.needs[n] && r.Checked < q.sched.Wave.Epoch && !q.checkedHere()[r.ID]
@@ -185,7 +186,7 @@ type readyNode struct {
 	ticket   int64
 }
 
-// before reports whether a is to run before b.
+// before reports whether a has to run before b.
 func (a readyNode) before(b readyNode) bool {
 	if a.priority != b.priority {
 		return a.priority < b.priority
@@ -219,5 +220,5 @@ func (h *readyHeap) Pop() any {
 // push adds a node.
 func (h *readyHeap) push(x readyNode) { heap.Push(h, x) }
 
-// pop takes out the node that is to run first; there must be one.
+// pop removes and returns the node that has to run first; the heap must not be empty.
 func (h *readyHeap) pop() readyNode { return heap.Pop(h).(readyNode) }

@@ -7,8 +7,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// reload reads the schedule, the environment and the rows of the lane again, until they are of one
-// schedule.
+// reload reads the schedule, the environment and the rows of the lane again, until all of them
+// belong to one schedule.
 func (w *worker) reload(ctx context.Context) error {
 	for {
 		if same, err := w.readAll(ctx); same || err != nil {
@@ -17,7 +17,7 @@ func (w *worker) reload(ctx context.Context) error {
 	}
 }
 
-// readAll returns false if the schedule has changed meanwhile.
+// readAll reads them once. It returns false if the schedule has changed during the read.
 func (w *worker) readAll(ctx context.Context) (bool, error) {
 	w.seen, w.laneDone, w.begun, w.heard = nil, false, nil, false
 	agent := state.AgentOf(w.lane)
@@ -49,10 +49,10 @@ func (w *worker) readAll(ctx context.Context) (bool, error) {
 	return same, err
 }
 
-// lostAgent returns an error if the description of an agent is lost: whoever releases a version
-// stores all of its agents, and they stay as long as there is anything on them. To take it for a
-// local one could be another machine. It is nil if one was released after the schedule seq was read,
-// with what is on it.
+// lostAgent returns an error if the description of an agent is lost. Every release stores all
+// agents of its version, and an agent stays as long as it has resources. Without the description,
+// the worker could take another machine for this one. The error is nil if a release after the
+// schedule seq added the agent with its resources.
 func lostAgent(ctx context.Context, from state.State, env string, seq int64, name string) error {
 	now, err := from.Schedule(ctx, env, name)
 	if err != nil || now.PlanSeq != seq {
@@ -62,7 +62,7 @@ func lostAgent(ctx context.Context, from state.State, env string, seq int64, nam
 		WithHint("restore the state from a copy, or move it away and apply again")
 }
 
-// look reads what there is to know of the lane.
+// look reads the schedule, the environment and the rows of the lane.
 func (w *worker) look(ctx context.Context) (state.Lane, error) {
 	all := func(s state.Schedule, e state.Env) bool {
 		_, waving := s.Unfinished[w.lane]
@@ -91,8 +91,8 @@ func (w *worker) look(ctx context.Context) (state.Lane, error) {
 	return out, fault.Wrap(fault.Unknown, "read lane "+w.lane, err)
 }
 
-// index builds the frontier and the heap of what is ready in this lane. It returns false if the
-// schedule has changed meanwhile.
+// index builds the frontier and the heap of ready rows of this lane. It returns false if the
+// schedule has changed since it was read.
 func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool, error) {
 	g := w.view.graph
 	own := w.ownElsewhere()
@@ -102,7 +102,7 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 	n := int32(-1)
 	for i := range rows {
 		r := &rows[i]
-		if n++; int(n) >= len(g.IDs) || g.IDs[n] != r.ID { // they mostly come in the order of nodes
+		if n++; int(n) >= len(g.IDs) || g.IDs[n] != r.ID { // rows mostly come in the order of nodes
 			n = g.Node(r.ID)
 		}
 		if n < 0 {
@@ -140,7 +140,7 @@ func (w *worker) index(ctx context.Context, rows []state.Row, waving bool) (bool
 	return true, nil
 }
 
-// ownElsewhere returns what is scheduled of the agent in other lanes than this.
+// ownElsewhere returns the scheduled resources of the agent in its other lanes.
 func (q *queue) ownElsewhere() map[int32]owned {
 	g, own := q.view.graph, map[int32]owned{}
 	for _, t := range q.sched.Tickets {
@@ -149,7 +149,7 @@ func (q *queue) ownElsewhere() map[int32]owned {
 		}
 	}
 	if len(q.sched.Unfinished) == 0 {
-		return own // no wave asks for anything
+		return own // there is no wave to finish
 	}
 	waves := wavesOf(q.sched, q.stored.Releasing != 0)
 	for _, n := range g.NodesOf(state.AgentOf(q.lane)) {

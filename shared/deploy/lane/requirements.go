@@ -9,7 +9,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// fetchDeps reads the rows of direct requirements that are not known yet.
+// fetchDeps reads the rows of direct requirements that were not read yet.
 func (b *batch) fetchDeps(ctx context.Context, group []*claim) error {
 	var ids []resource.ID
 	for _, c := range group {
@@ -32,7 +32,7 @@ func (b *batch) fetchDeps(ctx context.Context, group []*claim) error {
 	return err
 }
 
-// dep returns the row of a requirement, nil when it is gone.
+// dep returns the row of a requirement; nil: it is gone.
 func (p *part) dep(n int32) *state.Row {
 	if r := p.rows.of(n); r != nil {
 		return r
@@ -52,8 +52,8 @@ func (p *part) requirements(c *claim) []*state.Row {
 	return out
 }
 
-// superseded reports whether something that c requires has been scheduled again since the worker
-// read its rows, so that it cannot be told yet whether c has to be skipped.
+// superseded reports whether a requirement of c has been scheduled again since the worker read its
+// rows. Then it is not yet decided whether c has to be skipped.
 func (p *part) superseded(c *claim) bool {
 	if c.node < 0 {
 		return false
