@@ -18,40 +18,42 @@ import (
 	"southbound/shared/schema"
 )
 
-// Contents remembers of the versions that were made or changed last what an export of some sets has
-// to know of all resources of one. It never lies, as it goes by the digest of a version.
+// Contents caches data about the most recently made or changed versions: the data about all
+// resources of a version that an export of some sets needs. It cannot be outdated, since its key is
+// the digest of a version.
 type Contents struct {
 	mu       sync.Mutex
 	byDigest map[string]*contents
 }
 
-// Bounds of what is remembered.
+// Bounds of the cache.
 const (
 	maxContents = 4
 	maxKnown    = 200_000 // resources of a version
-	maxMore     = 256     // marks beside those of the base, and of it that are gone
+	maxMore     = 256     // marks in addition to the base, and removed ones of the base
 )
 
-// NewContents returns a memory that is empty.
+// NewContents returns an empty cache.
 func NewContents() *Contents { return &Contents{byDigest: map[string]*contents{}} }
 
-// contents is what is known of a version, and stored with it: see docs/design/export.md. It is
-// immutable. Its marks are those of base and more without those of less.
+// contents is the cached data about a version, which is also stored with it: see
+// docs/design/export.md. It is immutable. Its marks are those of base and more without those of
+// less.
 type contents struct {
 	sums [][sha256.Size]byte // of the texts of its chunks
 	base marks
 	file string // the file that base is stored in; "": it is empty
-	made bool   // the base was made now, and may not be stored
+	made bool   // the base was created by this export, and may not be stored
 	more marks
 	less marks
 }
 
-// marks are hashes of what resources stand for, are related to, refer to and are part of, each as
-// often as there are resources that have it, ascending. That two things have one mark only has an
-// export read more.
+// marks are hashes of the things, relations, file references and sets of resources, ascending. Each
+// occurs as often as there are resources that have it. If two facts share a mark, an export only
+// reads more than it needs.
 type marks []uint64
 
-// count returns how often a mark is there.
+// count returns how often a mark occurs.
 func (c marks) count(mark uint64) int {
 	at, found := slices.BinarySearch(c, mark)
 	if !found {
@@ -64,8 +66,8 @@ func (c marks) count(mark uint64) int {
 	return after
 }
 
-// without returns marks without others, each of which takes one away, and the others that there
-// were none for.
+// without returns left, the marks without others, each of which removes one occurrence. It also
+// returns rest, the others that had no occurrence.
 func (c marks) without(others marks) (left, rest marks) {
 	left = make(marks, 0, len(c))
 	for _, mark := range c {
@@ -81,27 +83,27 @@ func (c marks) without(others marks) (left, rest marks) {
 	return left, append(rest, others...)
 }
 
-// with returns marks and others.
+// with returns the union of marks and others, with all occurrences.
 func (c marks) with(others marks) marks {
 	all := slices.Concat(c, others)
 	slices.Sort(all)
 	return all
 }
 
-// standsFor returns the mark of a thing that a resource stands for.
+// standsFor returns the mark of a thing that a resource manages.
 func standsFor(t model.Thing) uint64 { return markOf("thing", t.Space, t.Target, t.Name) }
 
 // wholeOf returns the mark of a thing that a resource describes as a whole.
 func wholeOf(t model.Thing) uint64 { return markOf("whole", t.Space, t.Target, t.Name) }
 
-// partOf returns the mark of a thing of which a resource changes a part.
+// partOf returns the mark of a thing that a resource changes a part of.
 func partOf(t model.Thing) uint64 { return markOf("part", t.Space, t.Target, t.Name) }
 
 // relatesTo returns the mark of a resource to which another one is related by its type.
 func relatesTo(id resource.ID) uint64 { return markOf("related", string(id)) }
 
-// tiedTo returns the mark of a resource to which another one is related by its type otherwise than
-// by requiring it.
+// tiedTo returns the mark of a resource to which another one is related by its type in another way
+// than by requiring it.
 func tiedTo(id resource.ID) uint64 { return markOf("tied", string(id)) }
 
 // refersTo returns the mark of a file that a resource refers to.
@@ -118,7 +120,7 @@ func markOf(texts ...string) uint64 {
 	return h.Sum64()
 }
 
-// marksOf returns the marks of resources of a version that has some chunks.
+// marksOf returns the marks of some resources of a version with a number of chunks.
 func marksOf(
 	c *model.Checker, targets model.Targets, some []*resource.Resource, chunks int,
 ) marks {
@@ -172,9 +174,9 @@ func (x *contents) has(mark uint64) bool {
 	return x.base.count(mark)+x.more.count(mark) > x.less.count(mark)
 }
 
-// contentsOf returns what there is to know of a version; nil if what changes of it may concern more
-// than itself, as there is something that is completed from others. If was, which may be nil, has
-// the same marks, its base is used again.
+// contentsOf returns the contents of a version. It returns nil if a change of the version may
+// affect other resources, since the version has resources that are completed from others, or if the
+// version is too large. If was, which may be nil, has the same marks, its base is reused.
 func contentsOf(
 	c *model.Checker, targets model.Targets, resources []resource.Resource,
 	sums [][sha256.Size]byte, was *contents,
@@ -197,7 +199,7 @@ func contentsOf(
 	return (&contents{sums: sums, more: all}).folded()
 }
 
-// changed returns the contents without the marks gone, which it has, and with more.
+// changed returns the contents with the marks more and without the marks gone, all of which it has.
 func (x *contents) changed(gone, more marks) *contents {
 	left, rest := x.more.with(more).without(gone)
 	less := x.less.with(rest)
@@ -211,7 +213,7 @@ func (x *contents) all() marks {
 	return all
 }
 
-// folded returns the contents with all marks in the base, if there are many beside it.
+// folded returns the contents with all marks in the base, if more and less have many.
 func (x *contents) folded() *contents {
 	if len(x.more)+len(x.less) <= maxMore {
 		return x
@@ -232,7 +234,7 @@ func (c marks) encode() []byte {
 	return b
 }
 
-// decodeMarks reads what encode has written; false if it is something else.
+// decodeMarks is the inverse of encode; false if b is not the result of encode.
 func decodeMarks(b []byte) (marks, bool) {
 	out := make(marks, 0, len(b)/8)
 	for one := range slices.Chunk(b, 8) {
@@ -258,8 +260,8 @@ func bytesOf(sums [][sha256.Size]byte) []byte {
 	return out
 }
 
-// relates says by which program and which types resources are related here; "": that is not known.
-// What others have stored of a version is not used.
+// relates identifies the program and the types that define the relations of resources; "": they are
+// unknown. Contents that another program stored are not used.
 func (pl *Config) relates() string {
 	if pl.Pack == "" {
 		return ""
@@ -267,8 +269,8 @@ func (pl *Config) relates() string {
 	return pl.Pack + "-" + pl.Types.Digest()
 }
 
-// readContents returns what is known of a version, from memory or as it is stored with it; nil if
-// that is nothing.
+// readContents returns the contents of a version, from the cache or as stored with it; nil if there
+// are none.
 func (pl *Config) readContents(ctx context.Context, v *state.Version) (*contents, error) {
 	if x := pl.Contents.get(v.Digest); x != nil {
 		return x, nil
@@ -285,7 +287,7 @@ func (pl *Config) readContents(ctx context.Context, v *state.Version) (*contents
 	if of.Base != "" {
 		blobs, err := pl.Files.Get(ctx, []string{of.Base})
 		if state.Unreadable(err) {
-			return nil, nil // the next one that reads the whole stores it anew
+			return nil, nil // the next export that reads the whole version stores it again
 		}
 		if err != nil {
 			return nil, fault.Wrap(fault.Unknown, "read what is known of version", err)
@@ -314,8 +316,8 @@ func (c *Contents) get(digest string) *contents {
 	return c.byDigest[digest]
 }
 
-// keep remembers what is known of a version. Few are in use at a time, so the memory is simply
-// emptied when it is full.
+// keep caches the contents of a version. Few are in use at a time, so the cache is simply emptied
+// when it is full.
 func (c *Contents) keep(digest string, known *contents) {
 	if c == nil || known == nil {
 		return

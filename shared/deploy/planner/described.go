@@ -11,8 +11,8 @@ import (
 )
 
 // checkDescribed refuses a whole or targeted export that names agents and describes none while the
-// version in force describes agents, unless the export keeps these descriptions. Validation has
-// found the agents that are missing beside described ones.
+// version in force describes agents, unless the export keeps these descriptions. If the export
+// describes agents, validation has already found the missing ones.
 func (p *exporting) checkDescribed(ctx context.Context, m *model.Model, keeps bool) error {
 	if len(m.Agents) > 0 {
 		return nil
@@ -24,8 +24,8 @@ func (p *exporting) checkDescribed(ctx context.Context, m *model.Model, keeps bo
 	return checkDescribedOver(m, v, keeps).Err()
 }
 
-// checkDescribedOver refuses agents of an export that are not described, if the export or the
-// version that it is made over describes any.
+// checkDescribedOver refuses undescribed agents of an export, if the export or the version that it
+// replaces describes any agent.
 func checkDescribedOver(m *model.Model, over state.Version, keeps bool) diag.Problems {
 	return model.CheckDescribed(m, model.Describing{Version: over.Number,
 		Names: describedIn(over.Agents), Kept: keeps})

@@ -1,12 +1,12 @@
-// Package planner stores versions and decides what has to run. Each request takes the lease "plan"
-// of its environment, so one at a time is carried out:
+// Package planner stores versions and decides which resources have to run. Each request takes the
+// lease "plan" of its environment, so requests run one at a time:
 //
 //	Planner     a request: export, release, deploy, repair, parameters, forget, sweep, collection
-//	planning    what is planned under one lease: rows by id, and what else one commit writes
+//	planning    the plan under one lease: rows by id, and the other data that one commit writes
 //	releaser    takes the rows from the version in force to another one
-//	FollowUp    what follows from the commits of workers, through the outbox
+//	FollowUp    the work that follows from commits of workers, through the outbox
 //	Draft       plans an export without a lease and stores nothing, for a preview
 //
-// Workers go on meanwhile. A row that one of them has written in between is planned again, by the
-// same function, until everything is stored; see docs/design/engine-today.md.
+// Workers run concurrently. If a worker writes a row in between, the same function plans the row
+// again, until everything is stored; see docs/design/engine-today.md.
 package planner

@@ -13,8 +13,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// askFacts plans to learn the facts that planned rows lack, and those of other resources that are
-// named: it schedules these resources.
+// askFacts plans to read the facts that planned rows lack, and the facts of other given resources:
+// it schedules these resources.
 func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error {
 	want := map[resource.ID]bool{}
 	maps.Copy(want, of)
@@ -41,13 +41,13 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 	if err != nil {
 		return err
 	}
-	for _, id := range slices.Sorted(maps.Keys(want)) { // the same plan writes the same rows in order
+	for _, id := range slices.Sorted(maps.Keys(want)) { // a fixed order of writes
 		row := p.rows[id]
 		if row == nil {
 			row = stored[id]
 		}
 		if row == nil {
-			continue // it does not exist yet; once it does, awaitedFacts finds who waits
+			continue // it does not exist yet; later, awaitedFacts finds the rows that wait
 		}
 		p.set(row, func(row *state.Row) bool {
 			return p.change(row, step.Requested{Priority: state.PriorityFacts, Facts: true,
@@ -57,8 +57,8 @@ func (p *resolver) askFacts(ctx context.Context, of map[resource.ID]bool) error 
 	return nil
 }
 
-// askedBefore returns in which lanes those of some rows are being run that have no ticket, and
-// whose facts were asked for before: that was before they were claimed, so they are read.
+// askedBefore returns the lanes of running rows, if one of some rows without a ticket has requested
+// facts. The request is older than the claim of such a row, so its run reads the facts.
 func (p *resolver) askedBefore(
 	ctx context.Context,
 	rows map[resource.ID]*state.Row,
@@ -71,8 +71,8 @@ func (p *resolver) askedBefore(
 	return nil, nil
 }
 
-// awaitedFacts adds to want the planned resources that are new, or exist again, and whose facts an
-// older row has been waiting for: those that were known of what was purged went with it.
+// awaitedFacts adds planned resources to want that are new, or exist again, if an older row waits
+// for their facts. The earlier facts of a purged resource were removed with it.
 func (p *resolver) awaitedFacts(ctx context.Context, want map[resource.ID]bool) error {
 	fresh := map[resource.ID]bool{}
 	for id, row := range p.rows {
@@ -105,8 +105,8 @@ func (p *resolver) awaitedFacts(ctx context.Context, want map[resource.ID]bool) 
 	})
 }
 
-// resolveAgain resolves the references of all undefined rows again and schedules those that nothing
-// is missing of any more.
+// resolveAgain resolves the references of all undefined rows again and schedules rows that no
+// longer lack a value.
 func (p *resolver) resolveAgain(ctx context.Context) error {
 	graph, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *resolver) resolveAgain(ctx context.Context) error {
 	return nil
 }
 
-// resolveRow gives an undefined row the values that are known now.
+// resolveRow gives an undefined row the values that are known by now.
 func (p *resolver) resolveRow(ctx context.Context, row *state.Row, agent resource.Agent) error {
 	res, err := resource.Decode(row.Body)
 	if err != nil {
@@ -163,7 +163,8 @@ func (p *resolver) resolveRow(ctx context.Context, row *state.Row, agent resourc
 	return nil
 }
 
-// dropFacts plans to forget the facts of what is gone, as far as the run that purged it has not.
+// dropFacts plans to remove the facts of resources that are gone, unless the purging run has
+// removed them.
 func (p *resolver) dropFacts(ctx context.Context) error {
 	facts, err := p.pl.State.Parameters(ctx, p.env.Name, state.ParameterQuery{Facts: true})
 	if err != nil {

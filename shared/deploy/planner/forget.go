@@ -13,9 +13,10 @@ import (
 	"southbound/shared/schema"
 )
 
-// Forget lets go of a resource that left the model: its state and its facts are removed, and what
-// waits for its removal goes on. The thing itself is not touched, and what was done with it stays
-// on record. It is Conflict when the version in force wants it, and NotFound when it is not known.
+// Forget forgets a resource that left the model. It removes the state and the facts of the
+// resource, and resources that wait for its removal continue. It does not touch the thing itself,
+// and keeps the log of actions. It is Conflict if the resource is in the version in force, and
+// NotFound if it is unknown.
 func (pl *Planner) Forget(ctx context.Context, env string, id resource.ID) ([]resource.ID, error) {
 	return pl.forget(ctx, env, func(p *planning) ([]resource.ID, error) {
 		rows, err := p.load(ctx, []resource.ID{id})
@@ -35,8 +36,8 @@ func (pl *Planner) Forget(ctx context.Context, env string, id resource.ID) ([]re
 	})
 }
 
-// ForgetPurged lets go of those of ids that left the model after they were purged, and returns
-// them: nothing is left of them that anybody could miss. The others stay as they are.
+// ForgetPurged forgets the resources among ids that left the model after they were purged, and
+// returns them: their things no longer exist. The others stay as they are.
 func (pl *Planner) ForgetPurged(
 	ctx context.Context, env string, ids []resource.ID,
 ) ([]resource.ID, error) {
@@ -45,8 +46,8 @@ func (pl *Planner) ForgetPurged(
 	})
 }
 
-// ForgetLeft lets go of those of ids that left the model, and returns them. The others stay as they
-// are.
+// ForgetLeft forgets the resources among ids that left the model, and returns them. The others stay
+// as they are.
 func (pl *Planner) ForgetLeft(
 	ctx context.Context, env string, ids []resource.ID,
 ) ([]resource.ID, error) {
@@ -55,7 +56,7 @@ func (pl *Planner) ForgetLeft(
 	})
 }
 
-// forgetThose lets go of those of ids whose rows may go, in one commit.
+// forgetThose forgets the resources among ids whose rows may be removed, in one commit.
 func (pl *Planner) forgetThose(
 	ctx context.Context, env string, ids []resource.ID, may func(row *state.Row) bool,
 ) ([]resource.ID, error) {
@@ -78,8 +79,8 @@ func (pl *Planner) forgetThose(
 	})
 }
 
-// ForgetAgent lets go of an agent that no resource in force is managed on, with all that was left
-// behind there: for a machine that is gone.
+// ForgetAgent forgets an agent on which no resource in force is managed, with all resources that
+// were left behind on it. It is meant for a machine that no longer exists.
 func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resource.ID, error) {
 	paused := false
 	out, err := pl.forget(ctx, env, func(p *planning) ([]resource.ID, error) {
@@ -117,11 +118,11 @@ func (pl *Planner) ForgetAgent(ctx context.Context, env, name string) ([]resourc
 	if err != nil || !paused {
 		return out, err
 	}
-	err = pl.State.Pause(ctx, env, false, name) // a pause is kept for agents to come
+	err = pl.State.Pause(ctx, env, false, name) // pauses are kept for future agents
 	return out, fault.Wrap(fault.Unknown, "resume", err)
 }
 
-// noAgent is the error for a name that no agent has.
+// noAgent returns the error for an unknown name of an agent.
 func noAgent(ctx context.Context, p *planning, name string) error {
 	agents, err := p.pl.State.Agents(ctx, p.env.Name)
 	if err != nil {
@@ -134,16 +135,16 @@ func noAgent(ctx context.Context, p *planning, name string) error {
 	return fault.New(fault.NotFound, "forget", "there is no agent %q", name).WithHint("%s", hint)
 }
 
-// wanted is the error for letting go of what is in force.
+// wanted returns the error for an attempt to forget a resource or an agent in force.
 func wanted(what string) error {
 	return fault.New(fault.Conflict, "forget", "%s is in the version in force", what).
 		WithHint("leave it out of the documents and export them; `southbound pause AGENT` stops " +
 			"work on an agent")
 }
 
-// forget lets go of what choose plans to, with its facts, and wakes what waits for it: at once if
-// it can, and otherwise by the entries of the outbox that the same commit stores, which a sweep
-// finds.
+// forget forgets the resources that choose plans to forget, with their facts, and wakes resources
+// that wait for them. If the wake-up fails, a sweep finds the outbox entries, which the same commit
+// stores.
 func (pl *Planner) forget(
 	ctx context.Context,
 	env string,
@@ -191,5 +192,5 @@ func (pl *Planner) forget(
 	if err := pl.FollowUp(ctx, env, follows); err != nil && !state.Transient(err) {
 		return ids, err
 	}
-	return ids, nil // what could not be done now, a sweep does
+	return ids, nil // a sweep does the work that could not be done now
 }

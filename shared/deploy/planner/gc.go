@@ -11,26 +11,27 @@ import (
 	"southbound/shared/resource"
 )
 
-// Retention where the settings say nothing.
+// Retention if the settings have none.
 const (
 	defaultKeepVersions = 100
 	// fileGrace protects files that were uploaded for an export whose version is not stored yet.
 	fileGrace = 24 * time.Hour
 )
 
-// Collected says what a collection removed.
+// Collected is the result of a collection.
 type Collected struct {
 	Versions int `json:"versions"`
 	Actions  int `json:"actions"`
 	Files    int `json:"files"`
 }
 
-// Collect removes old versions and actions, by the settings of the environment, facts of what is
-// gone, and files that nothing in any environment refers to and that were stored more than grace
-// ago (0: a day).
+// Collect removes old versions and actions, by the settings of the environment, and facts of
+// resources that are gone. It also removes files that no environment refers to and that were stored
+// more than grace ago (0: a day).
 //
-// Versions go before the files that they refer to: no version is ever there without its files. What
-// a crash leaves in between is found by the next collection, which begins with what there is.
+// Versions are removed before the files that they refer to, so that no version exists without its
+// files. After a crash in between, the next collection removes the rest, since it starts from the
+// stored data.
 func (pl *Planner) Collect(
 	ctx context.Context,
 	env string,
@@ -66,7 +67,8 @@ func (pl *Planner) Collect(
 	return out, err
 }
 
-// dropVersions plans to forget all but the last few versions; it never forgets the one in force.
+// dropVersions plans to forget all but the last few versions; it never forgets the version in
+// force.
 func dropVersions(ctx context.Context, p *planning) error {
 	keep := p.env.Settings.KeepVersions
 	if keep <= 0 {
@@ -84,12 +86,12 @@ func dropVersions(ctx context.Context, p *planning) error {
 	return nil
 }
 
-// collector removes files that nothing refers to.
+// collector removes unreferenced files.
 type collector struct{ *Planner }
 
-// dropFiles removes files that nothing refers to: no version, no graph, and no row, as its version
-// may have been forgotten. Candidates are looked for first; then, while no export can store
-// anything, they are checked once more and removed.
+// dropFiles removes files to which no version, no graph and no row refers; the version of a row may
+// have been forgotten. It first collects candidates. Then it checks them again and removes them
+// while no export can store a version.
 func (pl *collector) dropFiles(ctx context.Context, grace time.Duration) (int, error) {
 	used, err := pl.used(ctx)
 	if err != nil {
@@ -111,8 +113,8 @@ func (pl *collector) dropFiles(ctx context.Context, grace time.Duration) (int, e
 	return pl.dropUnused(ctx, candidates)
 }
 
-// dropUnused removes those of hashes that are not used. It holds the plan leases of all
-// environments meanwhile, since an export may be about to refer to a file that it found stored.
+// dropUnused removes the unused files among hashes. During that, it holds the plan leases of all
+// environments, since an export may be about to refer to a file that it found stored.
 func (pl *collector) dropUnused(ctx context.Context, hashes []string) (int, error) {
 	envs, err := pl.State.Envs(ctx)
 	if err != nil {
@@ -136,8 +138,9 @@ func (pl *collector) dropUnused(ctx context.Context, hashes []string) (int, erro
 	hashes = slices.DeleteFunc(hashes, func(h string) bool { return used[h] })
 	n := 0
 	for batch := range slices.Chunk(hashes, 500) {
-		// A removal that outlasts the lease could take what an export has found stored since. So
-		// each begins with half of it left, and the next collection goes on.
+		// A removal that outlasts the lease could remove a file that an export has found stored
+		// since. So each removal starts with at least half of the lease left, and the next
+		// collection continues.
 		if pl.Clock.Now().Add(planLease / 2).After(until) {
 			break
 		}
@@ -149,7 +152,7 @@ func (pl *collector) dropUnused(ctx context.Context, hashes []string) (int, erro
 	return n, nil
 }
 
-// used returns the hashes that something refers to, in any environment.
+// used returns the hashes of referenced files, in any environment.
 func (pl *collector) used(ctx context.Context) (map[string]bool, error) {
 	envs, err := pl.State.Envs(ctx)
 	if err != nil {

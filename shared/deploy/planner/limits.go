@@ -10,17 +10,17 @@ import (
 	"southbound/shared/resource"
 )
 
-// Limits bounds what may leave by an export. A negative number bounds nothing.
+// Limits bounds the resources that an export may remove. A negative number sets no bound.
 type Limits struct {
 	Delete int // how many resources it may delete
-	Leave  int // how many it may leave behind, or delete since they left the model
-	// Unstated says that no number was given, and that the model describes no resource.
+	Leave  int // how many it may leave behind, or delete because they left
+	// Unstated means that no number was given, and that the model describes no resource.
 	Unstated bool
 }
 
-// Bounded returns an export with limits if it needs them: one that describes no resource deletes
-// none, unless limits, or a plan that was shown, permit it. It may be the result of a mistake, such
-// as a template that rendered nothing.
+// Bounded returns an export with limits if it needs them. An export that describes no resource
+// deletes none, unless limits, or a plan that was shown, permit it. It may be the result of a
+// mistake, such as a template that rendered nothing.
 func (x Export) Bounded() Export {
 	if x.Limits == nil && x.Expect == "" && x.Since == nil && !x.Partial && x.Model != nil &&
 		len(x.Model.Resources) == 0 {
@@ -29,8 +29,9 @@ func (x Export) Bounded() Export {
 	return x
 }
 
-// guard refuses what is planned when it is not what was expected, or more leaves than may; fresh:
-// it is of a new version. Of what was expected and done already, the answer was lost.
+// guard refuses a plan that differs from the expected one, or that removes more resources than the
+// limits permit; fresh means that the version is new. If the expected plan was already carried out,
+// the response was lost, and the plan is not compared again.
 func (p *forecast) guard(ctx context.Context, x Export, fresh bool) error {
 	if again := x.Expect == p.was.Applied && !fresh; x.Expect != "" && !again {
 		s, err := p.steps(ctx)
@@ -76,7 +77,7 @@ func (p *forecast) guard(ctx context.Context, x Export, fresh bool) error {
 	return nil
 }
 
-// tooMany refuses an export for what would become of ids.
+// tooMany returns the error that refuses an export for the effect on ids.
 func tooMany(ids []resource.ID, what string, limit int, permits string) error {
 	return &fault.Error{Kind: fault.Refused, Err: each(ids, what),
 		Message: fmt.Sprintf("%s %s; %s %d; nothing was done", counted(ids), what, permits,

@@ -15,9 +15,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// merge puts a partial model into the version it is based on. Sets that the model has or that are
-// deleted are replaced, other sets are carried over, and the shared sets are united. It returns
-// what of the result is as it was.
+// merge merges a partial model into the version it is based on. Sets that the model has or deletes
+// are replaced, other sets are carried over, and the shared sets are united. It also returns the
+// unchanged part of the result.
 func (p *exporting) merge(
 	ctx context.Context, x Export, base state.Version,
 ) (*model.Model, kept, error) {
@@ -90,8 +90,8 @@ func (p *exporting) merge(
 	return out, mg.keep, mg.problems.Err()
 }
 
-// withoutShared returns a model without the resources of no set that the base has already, unless
-// in a set that is replaced.
+// withoutShared returns a model without resources of no set that the base already has, unless the
+// base has them in a set that is replaced.
 func withoutShared(
 	m *model.Model, entries map[resource.ID]version.Entry, replaced map[string]bool,
 ) (*model.Model, error) {
@@ -114,7 +114,7 @@ func withoutShared(
 	return &out, nil
 }
 
-// merger is what one call of merge works on.
+// merger is the working state of one call of merge.
 type merger struct {
 	pl       *Planner
 	x        Export
@@ -126,8 +126,8 @@ type merger struct {
 	problems diag.Problems
 }
 
-// carry appends to out what stays of the base, and checks that the model changes nothing that it
-// may not change.
+// carry appends the resources of the base that stay to out, and checks that the model changes only
+// resources that it may change.
 func (mg *merger) carry(out *model.Model) error {
 	for _, id := range slices.Sorted(maps.Keys(mg.entries)) {
 		old, err := resource.Decode(mg.entries[id].Body)
@@ -156,7 +156,7 @@ func (mg *merger) redescribed(r *resource.Resource, i int, old *resource.Resourc
 			p := diag.Problem{Pos: mg.x.Model.At(i, ""), Resource: string(r.ID),
 				Message: "a partial export may not change a resource of the shared set",
 				Hint:    "export the whole model, or put the resource into a set"}
-			if mg.x.Owner { // whoever reads that has exported nothing
+			if mg.x.Owner { // the user who reads this has not run an export
 				p.Message, p.Hint = "it belongs to no instance, and the model describes it in "+
 					"another way than it is deployed: an order does not change it, `southbound "+
 					"apply` of the model does", ""
@@ -174,13 +174,13 @@ func (mg *merger) redescribed(r *resource.Resource, i int, old *resource.Resourc
 	}
 }
 
-// taken is a resource of the model that the base has in a set which is not replaced.
+// taken is a resource of the model that the base has in a set that is not replaced.
 type taken struct {
 	i   int
 	set string
 }
 
-// reportTaken refuses resources that are in sets which are not replaced.
+// reportTaken refuses resources in sets that are not replaced.
 func (mg *merger) reportTaken(ctx context.Context, env string) error {
 	var sets []string
 	for _, t := range mg.taken {
@@ -204,7 +204,8 @@ func (mg *merger) reportTaken(ctx context.Context, env string) error {
 	return err
 }
 
-// toMove says how a resource gets out of a set that a partial export does not replace.
+// toMove returns the hint for moving a resource out of a set that a partial export does not
+// replace.
 func toMove(set string) string {
 	if set == "" {
 		return "export the whole model with it, as parts only add to the shared set"
@@ -212,8 +213,8 @@ func toMove(set string) string {
 	return fmt.Sprintf("export set %q too, or delete it with --delete-set", set)
 }
 
-// stays notes that a resource is as the base has it. What is completed from others may have got
-// references of these.
+// stays records that a resource is as the base has it. A resource that is completed from others may
+// have got references of these.
 func (mg *merger) stays(r *resource.Resource) {
 	if !mg.pl.Checker.Gathers(r) {
 		mg.keep.resources[r.ID] = true
@@ -252,7 +253,8 @@ func sameIntent(a, b *resource.Resource) bool {
 	return true
 }
 
-// MergeAgents returns agents, of which those of over take the places of others of their names.
+// MergeAgents returns the agents of both lists; an agent of over replaces one of base with the same
+// name.
 func MergeAgents(base, over []resource.Agent) []resource.Agent {
 	out := slices.Clone(over)
 	for _, a := range base {

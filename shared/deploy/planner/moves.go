@@ -13,23 +13,23 @@ import (
 	"southbound/shared/resource"
 )
 
-// moves are the resources that leave a version while another id of it manages their thing: see
+// moves are the resources that leave a version while another id in it manages their thing: see
 // docs/design/things.md.
 type moves struct {
-	// from holds the row that a resource of the version takes over, as it was read last.
+	// from maps a resource of the version to the row that it takes over, as it was last read.
 	from map[resource.ID]*state.Row
-	// to names for each resource that leaves the one that manages its thing now.
+	// to maps a resource that leaves to the resource that manages its thing now.
 	to map[resource.ID]resource.ID
 }
 
-// typedThing is a thing as resources of one type manage it. Where the type changes, the old thing
-// makes room for the new one.
+// typedThing is a thing as resources of one type manage it. If the type changes, the old thing is
+// removed before the new one is created.
 type typedThing struct {
 	Type string
 	model.Thing
 }
 
-// leaver is a resource that leaves, or has left and is still to be purged.
+// leaver is a resource that leaves, or has left and is not purged yet.
 type leaver struct {
 	row    *state.Row
 	things []model.Thing
@@ -39,7 +39,7 @@ type leaver struct {
 // mover plans the moves of a release.
 type mover struct{ *releaser }
 
-// findMoves finds what is moved, and plans that its facts go along.
+// findMoves finds the moved resources, and plans the move of their facts.
 func (r *mover) findMoves(ctx context.Context) error {
 	rows, err := r.leavingRows(ctx)
 	if err != nil || len(rows) == 0 {
@@ -77,9 +77,9 @@ func (r *mover) findMoves(ctx context.Context) error {
 	return r.underWay(ctx)
 }
 
-// add notes that the resource id, of which a row is stored or not, manages the thing of one that
-// leaves. Its state goes over to an id that has no state of its own. Of things that many resources
-// may have, each gives its state to one other resource, or leaves as usual.
+// add records that the resource id manages the thing of a resource that leaves; row is its stored
+// row, or nil. An id that has no state of its own takes over the state. If many resources may have
+// the thing, each gives its state to one other resource, or leaves as usual.
 func (m *moves) add(from *state.Row, id resource.ID, row *state.Row, shared bool) {
 	_, gone := m.to[from.ID]
 	if gone || from.ID == id {
@@ -95,8 +95,8 @@ func (m *moves) add(from *state.Row, id resource.ID, row *state.Row, shared bool
 	}
 }
 
-// leavingRows returns the rows of what leaves by this release or is still to be purged since it
-// left.
+// leavingRows returns the rows of resources that leave by this release, or have left and are not
+// purged yet.
 func (r *mover) leavingRows(ctx context.Context) (map[resource.ID]*state.Row, error) {
 	if len(r.after) == 0 {
 		return nil, nil
@@ -126,7 +126,7 @@ func (r *mover) leavingRows(ctx context.Context) (map[resource.ID]*state.Row, er
 	return out, err
 }
 
-// leavers returns what leaves with its things, in order of id.
+// leavers returns the resources that leave, with their things, in order of id.
 func (r *mover) leavers(
 	ctx context.Context, rows map[resource.ID]*state.Row,
 ) ([]*leaver, error) {
@@ -138,7 +138,7 @@ func (r *mover) leavers(
 	for _, a := range known {
 		agents = append(agents, a.Agent)
 	}
-	// What is purged is purged where its agent is by then.
+	// A resource is purged where its agent is by then.
 	targets := model.TargetsOf(MergeAgents(agents, r.v.Agents), true)
 	var out []*leaver
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
@@ -176,8 +176,8 @@ func moveFacts(ctx context.Context, p *planning) error {
 	return nil
 }
 
-// underWay marks the moved rows of which a run may be under way, or a change that others are to be
-// notified of is not: they are notified when the thing is deployed next.
+// underWay marks moved rows of which a run may be under way, or a change has not been notified yet.
+// The receivers of their events are notified when the thing is deployed next.
 func (r *mover) underWay(ctx context.Context) error {
 	m := &r.p.moves
 	if len(m.from) == 0 {
@@ -210,10 +210,10 @@ func (r *mover) underWay(ctx context.Context) error {
 	return nil
 }
 
-// maxNotices is how many entries of the outbox a release with moves looks at.
+// maxNotices bounds the outbox entries that a release with moves reads.
 const maxNotices = 10_000
 
-// moveAway plans to remove the rows of what left while another id manages its thing.
+// moveAway plans to remove the rows of resources that left while another id manages their thing.
 func (r *mover) moveAway() {
 	m := &r.p.moves
 	for _, id := range slices.Sorted(maps.Keys(m.to)) {
@@ -228,8 +228,8 @@ func (r *mover) moveAway() {
 	}
 }
 
-// keptIn reports whether something that leaves, and would be purged with all that is in it, holds
-// paths that resources of the version keep.
+// keptIn reports whether a resource that leaves, and would be purged with all its contents,
+// contains paths that resources of the version keep.
 func (r *mover) keptIn(row *state.Row) bool {
 	res, err := resource.Decode(row.Body)
 	checker := r.p.pl.Checker
@@ -250,7 +250,7 @@ func (r *mover) keptIn(row *state.Row) bool {
 	return !resource.Equal(with, t.Gather(res.Attributes, nil))
 }
 
-// moved returns requirements in which what was moved has its new id.
+// moved returns requirements with the new ids of moved resources.
 func (m *moves) moved(ids []resource.ID) []resource.ID {
 	out := slices.Clone(ids)
 	for i, id := range out {
@@ -261,7 +261,7 @@ func (m *moves) moved(ids []resource.ID) []resource.ID {
 	return out
 }
 
-// movedIn reports whether something that leaves a set gives its thing to something else in it.
+// movedIn reports whether a resource that leaves a set gives its thing to another resource in it.
 func movedIn(s *setsChange) bool {
 	now := map[typedThing]bool{}
 	for i := range s.list {
@@ -285,13 +285,13 @@ func movedIn(s *setsChange) bool {
 	return false
 }
 
-// Move is a thing that another id manages since a release.
+// Move is a thing that has another id since a release.
 type Move struct {
 	From resource.ID `json:"from"`
 	To   resource.ID `json:"to"`
 }
 
-// list returns the moves by which state goes over, in order of the new ids.
+// list returns the moves of state, in order of the new ids.
 func (m *moves) list() []Move {
 	var out []Move
 	for _, id := range slices.Sorted(maps.Keys(m.from)) {
@@ -300,7 +300,7 @@ func (m *moves) list() []Move {
 	return out
 }
 
-// maxMoves is how many moves are named.
+// maxMoves bounds how many moves are named.
 const maxMoves = 1_000
 
 // first returns how many moves there are, and the first of them.
@@ -309,8 +309,8 @@ func (m *moves) first() (int, []Move) {
 	return len(list), list[:min(len(list), maxMoves)]
 }
 
-// moveAgain plans the moves again whose rows others have changed since they were read, and returns what
-// is to be written for that; first is the revision of rows that were new.
+// moveAgain plans moves again if another writer has changed their rows since they were read. It
+// returns the rows to write for them; first is the revision of rows that were new.
 func moveAgain(
 	ctx context.Context, p *planning, first int64, conflicts []state.Row,
 ) (rows []state.Row, err error) {
@@ -343,8 +343,8 @@ func moveAgain(
 	return rows, err
 }
 
-// dropNames leaves out of the changes of what is moved that it is named otherwise: that is no change
-// of the thing.
+// dropNames removes the changed name attributes from the changes of a moved resource: they do not
+// change the thing.
 func (pl *Config) dropNames(w *PlannedChange, res *resource.Resource) {
 	typ, known := pl.Checker.Type(res)
 	if w.MovedFrom == "" || !known {
@@ -358,7 +358,7 @@ func (pl *Config) dropNames(w *PlannedChange, res *resource.Resource) {
 	}
 }
 
-// movedEntries returns what the way from one version to another moves: the old id by the new one.
+// movedEntries returns the moves between two versions: the old id by the new one.
 func (pl *Config) movedEntries(
 	before map[resource.ID]version.Entry, after []version.Entry, agents []resource.Agent,
 ) (map[resource.ID]resource.ID, error) {
@@ -401,7 +401,7 @@ func (pl *Config) movedEntries(
 	return out, nil
 }
 
-// without returns nodes without what was moved; the others require what took over.
+// without returns nodes without the moved ones; other nodes require the new ids instead.
 func (m *moves) without(nodes []version.Node) []version.Node {
 	if len(m.to) == 0 {
 		return nodes

@@ -10,9 +10,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// notifyPlanned notifies the lanes of rows that were scheduled by one commit. One that requires
-// another of them is left to whoever finishes that, unless all are to be notified, because others
-// have changed some of the rows.
+// notifyPlanned notifies the lanes of rows that one commit scheduled. It leaves out a row that
+// requires another of these rows: the worker that finishes the requirement notifies its lane. If
+// all is set, another writer has changed some of the rows, and every lane is notified.
 func (p *planning) notifyPlanned(ctx context.Context, rows []state.Row, all bool) {
 	lanes, planned := map[string]bool{}, make(map[resource.ID]bool, len(rows))
 	sizes := map[string]int{}
@@ -43,8 +43,8 @@ func (p *planning) notifyPlanned(ctx context.Context, rows []state.Row, all bool
 	p.pl.Client.Notify(ctx, p.env.Name, notices)
 }
 
-// notifyWave notifies every lane in which a wave may start. The others are notified when what they
-// wait for has been checked.
+// notifyWave notifies every lane in which a wave may start. Other lanes are notified when their
+// requirements have been checked.
 func (p *planning) notifyWave(ctx context.Context) {
 	g, err := p.pl.Graphs.Get(ctx, p.env.Graph)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// checkOwned refuses a partial export that replaces or deletes resource sets of others than who
-// asks for it.
+// checkOwned refuses a partial export that replaces or deletes resource sets of another owner.
 func (p *exporting) checkOwned(ctx context.Context, x Export) error {
 	if !x.Partial || x.Owner {
 		return nil
@@ -35,7 +34,7 @@ func (p *exporting) checkOwned(ctx context.Context, x Export) error {
 	return problems.Err()
 }
 
-// refuseOwned returns a problem for each set of others that a model has, at its first resource.
+// refuseOwned returns a problem for each set of another owner in a model, at its first resource.
 func refuseOwned(m *model.Model, owned map[string]bool, hint string) diag.Problems {
 	var problems diag.Problems
 	told := map[string]bool{}
@@ -52,11 +51,11 @@ func refuseOwned(m *model.Model, owned map[string]bool, hint string) diag.Proble
 	return problems
 }
 
-// hintKept says what to do about a set of others in a model of which the rest stays.
+// hintKept is the hint for a set of another owner in a model whose other resources stay.
 const hintKept = "leave its resources out: what the instance has stays as it is without them, and is " +
 	"changed by `southbound service update %s`"
 
-// ofInstance is the problem that a set belongs to an instance; hint has a verb for its name.
+// ofInstance returns the problem that a set belongs to an instance; hint has a verb for its name.
 func ofInstance(set, hint string) diag.Problem {
 	return diag.Problem{
 		Message: fmt.Sprintf("set %q is that of an instance of a service", set),
@@ -64,7 +63,7 @@ func ofInstance(set, hint string) diag.Problem {
 	}
 }
 
-// ownedOf returns those of some resource sets that belong to others.
+// ownedOf returns the sets among some resource sets that belong to another owner.
 func (pl *Planner) ownedOf(
 	ctx context.Context, env string, sets []string,
 ) (map[string]bool, error) {
@@ -76,7 +75,8 @@ func (pl *Planner) ownedOf(
 	return out, err
 }
 
-// ownersOf returns those of some resource sets that belong to others, and those that did.
+// ownersOf returns the sets among some resource sets that belong to another owner (live), or did
+// (gone).
 func (pl *Planner) ownersOf(
 	ctx context.Context, env string, sets []string,
 ) (live, gone []string, err error) {
@@ -87,7 +87,7 @@ func (pl *Planner) ownersOf(
 	return live, gone, fault.Wrap(fault.Unknown, "list owned resource sets", err)
 }
 
-// MayRelease says why the release of a version would be refused, and does nothing.
+// MayRelease returns the reason why the release of a version would be refused, and changes nothing.
 func (pl *Planner) MayRelease(ctx context.Context, env string, number int) error {
 	stored, err := pl.State.Env(ctx, env)
 	if err != nil {
@@ -101,9 +101,10 @@ func (pl *Planner) MayRelease(ctx context.Context, env string, number int) error
 	return (&releasing{p}).keepsOwned(ctx, v)
 }
 
-// keepsOwned refuses the release of a version that has the resource sets of others not as they are
-// now, as nobody would tell these, or that brings back sets of others who are gone, which nobody
-// would have. The last version has what they have had exported last.
+// keepsOwned refuses the release of a version with other resources in the sets of other owners,
+// since these owners would not learn of the change. It also refuses a version that would restore
+// sets of deleted owners, since no owner would manage these. The last version holds the latest
+// exports of all owners.
 func (p *releasing) keepsOwned(ctx context.Context, v state.Version) error {
 	if p.env.Released == 0 || v.Number == p.env.Last {
 		return nil
@@ -172,10 +173,10 @@ func (p *releasing) differingSets(
 	return out, cmp.Or(note(of, to), note(to, of))
 }
 
-// hintOwned says what to do about a resource that a set of another owner has.
+// hintOwned is the hint for a resource in a set of another owner.
 const hintOwned = "an instance of a service has it: delete that first, or leave the resource out"
 
-// hasOwned is the problem that resource i of a model is in a set of others.
+// hasOwned returns the problem that resource i of a model is in a set of another owner.
 func hasOwned(m *model.Model, i int, set string) diag.Problem {
 	return diag.Problem{
 		Pos: m.At(i, ""), Resource: string(m.Resources[i].ID), Hint: hintOwned,
@@ -184,9 +185,9 @@ func hasOwned(m *model.Model, i int, set string) diag.Problem {
 	}
 }
 
-// withOwned returns the model of a whole export with the resource sets that belong to others, as
-// they are in the version before it, and the number of that version; 0 if nothing was taken from
-// it. A model that has such a set itself is refused.
+// withOwned returns the model of a whole export with the sets of other owners, as they are in the
+// previous version, and the number of that version. The number is 0 if the previous version has no
+// such set. A model that has such a set itself is refused.
 func (p *exporting) withOwned(
 	ctx context.Context, x Export, last state.Version,
 ) (*model.Model, int, error) {
@@ -210,7 +211,7 @@ func (p *exporting) withOwned(
 	return m, base.Number, err
 }
 
-// carryOwned puts the sets of others into a model.
+// carryOwned adds the sets of other owners to a model.
 func (p *exporting) carryOwned(
 	ctx context.Context, of *model.Model, base state.Version, owned map[string]bool,
 ) (*model.Model, error) {

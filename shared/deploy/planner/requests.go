@@ -12,16 +12,16 @@ import (
 	"southbound/shared/resource"
 )
 
-// Request says which of the released resources work is asked for.
+// Request selects the released resources that a request is for.
 type Request struct {
 	Filter state.Filter
-	// RetryFailed includes resources that wait for their backoff, and those whose failure waits for
-	// a new intent or a person.
+	// RetryFailed includes resources that back off, and resources whose failure waits for a new
+	// intent or a person.
 	RetryFailed bool
 }
 
-// Deploy schedules the matching resources that are not deployed as wanted, and returns how many
-// these are.
+// Deploy schedules the matching resources that are not deployed as wanted, and returns their
+// number.
 func (pl *Planner) Deploy(ctx context.Context, env string, req Request) (int, error) {
 	n := 0
 	err := pl.plan(ctx, env, func(p *planning) error {
@@ -45,8 +45,9 @@ func (pl *Planner) Deploy(ctx context.Context, env string, req Request) (int, er
 	return n, err
 }
 
-// decided takes a request for one resource as a person's decision that its create, whose outcome is
-// not known, may be begun anew. A glob is none: nobody has looked at all that it may match.
+// decided treats a request for one resource as a person's decision that its create, whose outcome
+// is unknown, may begin again. A glob is no such decision, since the person has not checked all
+// resources that it may match.
 func decided(ctx context.Context, p *planning, f state.Filter) error {
 	id := resource.ID(f.ID)
 	rows, err := p.load(ctx, []resource.ID{id})
@@ -56,8 +57,7 @@ func decided(ctx context.Context, p *planning, f state.Filter) error {
 	return err
 }
 
-// Repair schedules all matching resources to be checked against reality, and returns how many these
-// are.
+// Repair schedules all matching resources for a check against reality, and returns their number.
 func (pl *Planner) Repair(ctx context.Context, env string, req Request) (int, error) {
 	n := 0
 	err := pl.plan(ctx, env, func(p *planning) error {
@@ -89,7 +89,7 @@ func (pl *Planner) Repair(ctx context.Context, env string, req Request) (int, er
 	return n, err
 }
 
-// SetParameters stores parameters. Resources that were undefined for want of them get their intent
+// SetParameters stores parameters. Resources that were undefined because of them get their intent
 // and are scheduled.
 func (pl *Planner) SetParameters(ctx context.Context, env string, ps ...state.Parameter) error {
 	for i := range ps {
@@ -101,7 +101,7 @@ func (pl *Planner) SetParameters(ctx context.Context, env string, ps ...state.Pa
 	return pl.changeParameters(ctx, env, func(p *planning) { p.store.set = ps })
 }
 
-// isUnknown reports whether a name is that of what a model did not know.
+// isUnknown reports whether a name stands for a value that a model did not know.
 func isUnknown(name string) bool {
 	_, is := resource.Parameter{Name: name}.Unknown()
 	return is
@@ -110,8 +110,8 @@ func isUnknown(name string) bool {
 // maxParameterName bounds the names of parameters, in characters.
 const maxParameterName = 255
 
-// CheckParameterName refuses what cannot be the name of a parameter: names stand in messages,
-// tables and logs, a line each.
+// CheckParameterName rejects invalid names of parameters. Messages, tables and logs show a name
+// within one line.
 func CheckParameterName(name string) error {
 	switch {
 	case name == "":
@@ -121,7 +121,7 @@ func CheckParameterName(name string) error {
 			"%q stands for a value that a model did not know, and is no parameter", name).
 			WithHint("see to it that the model knows the value where it is compiled, and export " +
 				"it again")
-	case name == "/": // no path of a URL has it for a segment
+	case name == "/": // it cannot be a path segment of a URL
 		return fault.New(fault.Invalid, "set parameter",
 			"a slash alone is not a valid name of a parameter").
 			WithHint("use letters, digits and signs")
@@ -142,8 +142,8 @@ func CheckParameterName(name string) error {
 	return nil
 }
 
-// DeleteParameters removes parameters and facts. What was deployed with their values stays as it is
-// until the next export.
+// DeleteParameters removes parameters and facts. Resources that were deployed with their values
+// stay as they are until the next export.
 func (pl *Planner) DeleteParameters(
 	ctx context.Context,
 	env string,
@@ -159,9 +159,9 @@ func (pl *Planner) changeParameters(
 ) error {
 	return pl.plan(ctx, env, func(p *planning) error {
 		change(p)
-		p.env.Fingerprint, p.env.Applied = "", "" // the same may mean something else now
-		// Stored only if a row conflicts, and until that is planned again: the values are, and what
-		// waits for them must be told of it even after a crash.
+		p.env.Fingerprint, p.env.Applied = "", "" // the same documents may have another meaning now
+		// Stored only if a row conflicts, until that row is planned again. The values are stored by
+		// then, so the rows that wait for them must be resolved even after a crash.
 		resolve := state.Outbox{ID: pl.NewID(), Kind: state.OutboxFact, At: pl.Clock.Now()}
 		p.add, p.drop = []state.Outbox{resolve}, []string{resolve.ID}
 		if err := (&resolver{p}).resolveAgain(ctx); err != nil {

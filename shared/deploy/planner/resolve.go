@@ -23,22 +23,22 @@ type intents struct {
 	resources []resource.Resource
 	agents    []resource.Agent
 	files     []string
-	// volatile says that the same documents may mean something else next time.
+	// volatile means that the same documents may have another meaning at the next export.
 	volatile bool
-	// unsettled says that a resource stands for something else, or is related to others, now that
-	// its references have values.
+	// unsettled means that a resource manages another thing, or has other relations, now that its
+	// references have values.
 	unsettled bool
 	kept      kept
 }
 
-// kept is what a model has of the version that it was merged into, as it is there: nothing of it is
-// resolved again. A value that became known since is in the row.
+// kept is the part of a model that is unchanged from the version into which it was merged: its
+// references are not resolved again. If a value became known after that version, the row has it.
 type kept struct {
 	resources map[resource.ID]bool
 	agents    map[string]bool
 }
 
-// values holds the parameters and facts that are known, to resolve references by.
+// values holds known parameters and facts for resolving references.
 type values struct {
 	known    map[state.ParameterKey]string
 	volatile bool
@@ -74,7 +74,7 @@ func (pl *Config) lookup(ctx context.Context, env string, refs []any) (*values, 
 	return out, nil
 }
 
-// lookup is Config.lookup, as it will be after the planned commit.
+// lookup is Config.lookup with the changes of the planned commit.
 func (p *planning) lookup(ctx context.Context, refs []any) (*values, error) {
 	out, err := p.pl.lookup(ctx, p.env.Name, refs)
 	if err != nil {
@@ -90,10 +90,10 @@ func (p *planning) lookup(ctx context.Context, refs []any) (*values, error) {
 	return out, nil
 }
 
-// resolver gives references the values that are known, and asks for facts that are not.
+// resolver replaces references by known values, and requests unknown facts.
 type resolver struct{ *planning }
 
-// resolveModel resolves the references of a model but for what is kept, in m itself, and encodes
+// resolveModel resolves the references of a model in place, except for kept resources, and encodes
 // its resources.
 func (p *resolver) resolveModel(
 	ctx context.Context, m *model.Model, keep kept,
@@ -105,7 +105,7 @@ func (p *resolver) resolveModel(
 	agents, problems := p.resolveAgents(ctx, m, known, keep.agents)
 	out, err := p.resolveResources(ctx, m, refs, known, agents, keep)
 	if err == nil && len(problems) == 0 && (out.unsettled || optionsRefer(m.Agents)) {
-		// now that it is known what the references stand for
+		// the values of the references are known now
 		problems = p.pl.Checker.CheckThings(m.Resources, len(m.Resources),
 			model.TargetsOf(agents.list, true), m.At)
 	}
@@ -115,8 +115,8 @@ func (p *resolver) resolveModel(
 	return out, err
 }
 
-// references returns the references of each resource of a model, and what is known of the values of
-// all but those of what is kept.
+// references returns the references of each resource of a model, and the known values of all
+// references but those of kept resources.
 func (p *resolver) references(
 	ctx context.Context, m *model.Model, keep kept,
 ) (*values, [][]any, error) {
@@ -147,7 +147,7 @@ func optionsRefer(agents []resource.Agent) bool {
 	})
 }
 
-// resolveResources is resolveEach, and completes and encodes the resources of a whole model.
+// resolveResources is resolveEach, and also completes and encodes the resources of a whole model.
 func (p *resolver) resolveResources(
 	ctx context.Context,
 	m *model.Model,
@@ -165,8 +165,8 @@ func (p *resolver) resolveResources(
 	return out, err
 }
 
-// resolveEach resolves refs, the references of the resources of a model but for those that are
-// kept, in m itself.
+// resolveEach resolves refs, the references of the resources of a model, in place, except for kept
+// resources.
 func (p *resolver) resolveEach(
 	ctx context.Context,
 	m *model.Model,
@@ -216,8 +216,8 @@ type agentSet struct {
 	byName map[string]resource.Agent
 }
 
-// resolveAgents resolves the options of the agents of a model, but for those that are kept, and
-// adds the agents that only resources name, which are local.
+// resolveAgents resolves the options of the agents of a model, except for kept agents. It adds
+// agents that only resources name; these are local.
 func (p *resolver) resolveAgents(
 	ctx context.Context,
 	m *model.Model,
@@ -266,7 +266,7 @@ func (p *resolver) resolveAgents(
 	return out, problems
 }
 
-// optionHint says what to do about options of an agent that are not all known.
+// optionHint returns the hint for options of an agent with unknown values.
 func optionHint(options any) string {
 	for _, ref := range resource.References(options) {
 		if p, ok := ref.(resource.Parameter); ok {
@@ -300,8 +300,8 @@ func (pl *Config) resolveRef(ctx context.Context, ref any, known *values) (any, 
 	return ref, nil
 }
 
-// resolveAttributes returns the attributes of r with references resolved, and what is wrong with
-// the values they got.
+// resolveAttributes returns the attributes of r with resolved references, and the problems of their
+// values.
 func (pl *Config) resolveAttributes(
 	ctx context.Context,
 	r *resource.Resource,
@@ -338,8 +338,8 @@ func (pl *Config) resolveAttributes(
 	return out, problems
 }
 
-// coerce reads the text of a parameter or fact as the number or boolean that the attribute wants;
-// text that does not fit stays as it is.
+// coerce parses the text of a parameter or fact as the number or boolean that the attribute
+// requires. Text that does not fit stays as it is.
 func coerce(t *schema.Compiled, name, text string) any {
 	a, ok := t.Attribute(name)
 	if !ok || a.DataType.Check(text) == nil {

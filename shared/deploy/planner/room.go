@@ -9,12 +9,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// makeRoom returns the nodes of a graph: what a version holds, and what is being removed because it
-// left the model. What stands for the same thing as something that leaves, such as a directory for
-// the path of a file, waits until that is gone.
+// makeRoom returns the nodes of a graph: the resources of a version, and resources that left the
+// model and are being removed. If a resource manages the same thing as a leaving resource, it waits
+// until the leaving one is gone. An example is a directory at the path of a file.
 //
-// What leaves waits in turn for all that required it. Where that stays, and requires by now what
-// takes the place, it would wait for itself: then it is what leaves that goes first.
+// A leaving resource waits for all resources that required it. If such a resource stays and now
+// requires the successor, the leaving resource would wait for itself. Then the leaving resource
+// goes first.
 func (pl *Config) makeRoom(
 	kept []version.Node,
 	resources []*resource.Resource,
@@ -26,7 +27,7 @@ func (pl *Config) makeRoom(
 	for _, n := range leaving {
 		res, err := resource.Decode(rows[n.ID].Body)
 		if err != nil {
-			continue // it says so when it is run
+			continue // its run reports that
 		}
 		if things, shared := pl.Checker.ThingsOf(res, targets); !shared {
 			for _, of := range things {

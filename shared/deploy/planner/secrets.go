@@ -8,8 +8,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// secretVersion returns s with the version that it means now. If that cannot be told, s stays as it
-// is: it may still be readable where the handler runs.
+// secretVersion returns s with its current version. If the version cannot be determined, s stays as
+// it is: it may still be readable where the handler runs.
 func (pl *Config) secretVersion(ctx context.Context, s resource.Secret) resource.Secret {
 	var version string
 	var err error
@@ -25,7 +25,8 @@ func (pl *Config) secretVersion(ctx context.Context, s resource.Secret) resource
 	return s
 }
 
-// prefetchVersions fetches ahead what secretVersion will ask for, for all secrets among refs.
+// prefetchVersions prefetches the versions that secretVersion will read, for all secrets among
+// refs.
 func (pl *Config) prefetchVersions(ctx context.Context, refs []any) {
 	if b, ok := pl.Secrets.(state.SecretBatches); ok {
 		if secrets := model.SecretsAmong(refs); len(secrets) > 1 {
@@ -34,7 +35,7 @@ func (pl *Config) prefetchVersions(ctx context.Context, refs []any) {
 	}
 }
 
-// secretExists finds out whether a secret exists.
+// secretExists returns a function that returns an error if a secret does not exist.
 func (pl *Config) secretExists(ctx context.Context) func(resource.Secret) error {
 	return func(ref resource.Secret) error {
 		if v, ok := pl.Secrets.(state.SecretVersions); ok {

@@ -14,12 +14,13 @@ import (
 	"southbound/shared/schema"
 )
 
-// A partial export of a few resource sets, such as the order, the update or the delete of an
-// instance, is planned by what these sets have and had, without reading the rest of the version:
-// see docs/design/export.md. It comes to what a merge of the whole comes to, or is declined.
+// A partial export of a few resource sets is planned from the old and new resources of these sets,
+// without reading the rest of the version: see docs/design/export.md. Examples are the order, the
+// update and the delete of an instance. The result equals that of a merge of the whole version;
+// otherwise the export declines.
 
-// alone reports whether an export may concern no more than its sets, as far as that can be told
-// without the version before.
+// alone reports whether an export may affect its sets only, as far as that can be decided without
+// the previous version.
 func (p *exporting) alone(x Export, last state.Version) bool {
 	inForce := p.env.Released == last.Number && p.env.Releasing == 0 && p.env.Base == 0
 	if !x.Partial || x.NoRelease || x.Expect != "" || x.Limits != nil || x.Settings != nil ||
@@ -36,7 +37,7 @@ func (p *exporting) alone(x Export, last state.Version) bool {
 	return true
 }
 
-// nextOfSets makes the version that follows from last by resource sets that change; ErrWhole: the
+// nextOfSets builds the version that results from last by changed resource sets; ErrWhole: the
 // whole has to be merged.
 func (p *exporting) nextOfSets(ctx context.Context, x Export, last state.Version) (next, error) {
 	if !p.alone(x, last) {
@@ -66,7 +67,7 @@ func (p *exporting) nextOfSets(ctx context.Context, x Export, last state.Version
 	return s.next(ctx, x)
 }
 
-// setsChange is a version of which some sets change.
+// setsChange is a version with changed sets.
 type setsChange struct {
 	*exporting
 	last    state.Version
@@ -74,9 +75,9 @@ type setsChange struct {
 	graph   *version.Graph // in force
 	agents  map[string]resource.Agent
 	read    map[int]*version.Lines // the chunks that were read
-	list    []resource.Resource    // of the sets, as they will be
+	list    []resource.Resource    // the new resources of the sets
 	now     map[resource.ID]*resource.Resource
-	reached model.Targets // of the agents, which are those of the version
+	reached model.Targets // targets of the agents, which are those of the version
 	will    intents       // of list
 	before
 }
@@ -90,7 +91,7 @@ func (s *setsChange) has(id resource.ID) bool {
 // entry returns the entry of a resource of the version, nil if there is none.
 func (s *setsChange) entry(ctx context.Context, id resource.ID) (*version.Entry, error) {
 	if !s.has(id) {
-		return nil, nil // there is none
+		return nil, nil // the version does not have it
 	}
 	b := version.ChunkOf(id, len(s.last.Chunks))
 	lines, err := s.chunk(ctx, b)
@@ -114,12 +115,12 @@ func (s *setsChange) chunk(ctx context.Context, b int) (*version.Lines, error) {
 	return s.read[b], nil
 }
 
-// take looks at all resources of a model: those of no set are to be as they are, or are kept so,
-// and the others to be of no concern to anybody else.
+// take checks all resources of a model. Resources of no set have to be unchanged, or are kept. All
+// others must not affect resources of other sets.
 func (s *setsChange) take(ctx context.Context, x Export) error {
 	m := x.Model
 	for i := range m.Resources {
-		r := m.Resources[i] // what is completed of it counts here alone
+		r := m.Resources[i] // a copy: completing it must not change the model
 		switch {
 		case r.Set != "":
 			a, known := s.agents[r.Agent]
@@ -155,12 +156,12 @@ func (s *setsChange) take(ctx context.Context, x Export) error {
 		len(s.pl.Checker.CheckReach(&model.Model{
 			Resources: s.list, Agents: s.last.Agents, Where: at,
 		}, true)) > 0 {
-		return ErrWhole // which says what is wrong, and where
+		return ErrWhole // the whole merge reports the problem and its place
 	}
 	return nil
 }
 
-// concerns reports whether a resource, as it will be, may concern one of another set.
+// concerns reports whether the new state of a resource may affect a resource of another set.
 func (s *setsChange) concerns(r *resource.Resource) bool {
 	names, shared := s.pl.Checker.ThingsOf(r, s.reached)
 	all, _ := s.pl.Checker.DescribesAll(r)
@@ -178,7 +179,7 @@ func (s *setsChange) concerns(r *resource.Resource) bool {
 	return s.graph.Node(r.ID) >= 0 || s.others.has(relatesTo(r.ID))
 }
 
-// same declines a resource of no set that is not as it is in the version.
+// same declines a resource of no set that differs from the version.
 func (s *setsChange) same(ctx context.Context, r *resource.Resource) error {
 	en, err := s.entry(ctx, r.ID)
 	if err != nil || en == nil {
@@ -199,14 +200,15 @@ func (s *setsChange) same(ctx context.Context, r *resource.Resource) error {
 	return nil
 }
 
-// relate adds the relations of a resource of the sets with those that are in the version. It
-// declines where the other one would change, or the order in which things are removed.
+// relate adds the relations of a resource of the sets to other resources of the version. It
+// declines if the other resource would change, or the order in which things are removed.
 func (s *setsChange) relate(ctx context.Context, r *resource.Resource) error {
 	for _, to := range s.pl.Checker.Related(r) {
 		if s.now[to.ID] != nil || s.was[to.ID] != nil || !s.has(to.ID) {
 			continue
 		}
-		// Of what it only requires by its type nothing changes, unless it gathers what requires it.
+		// A resource that is only required by type does not change, unless it gathers its
+		// dependants.
 		if to.Kind != schema.Require {
 			return ErrWhole
 		}
@@ -230,9 +232,8 @@ func (s *setsChange) relate(ctx context.Context, r *resource.Resource) error {
 	return nil
 }
 
-// resolve gives the references of what will be in the sets their values. It declines where an agent
-// of the model is not as it is in the version, or a resource comes to mean something else to
-// others.
+// resolve gives values to the references in the new resources of the sets. It declines if an agent
+// of the model differs from the version, or a resource changes its meaning for other resources.
 func (s *setsChange) resolve(ctx context.Context, x Export) error {
 	r := &resolver{s.planning}
 	m := &model.Model{Resources: s.list, Agents: x.Model.Agents}
@@ -251,12 +252,12 @@ func (s *setsChange) resolve(ctx context.Context, x Export) error {
 		ctx, m, refs, known, agentSet{list: s.last.Agents, byName: s.agents}, kept{},
 	)
 	if len(problems) > 0 || err != nil || s.will.unsettled {
-		return ErrWhole // which says what is wrong, and where
+		return ErrWhole // the whole merge reports the problem and its place
 	}
 	return nil
 }
 
-// next makes the version.
+// next builds the version.
 func (s *setsChange) next(ctx context.Context, x Export) (next, error) {
 	if s.check {
 		return next{}, nil
@@ -296,7 +297,7 @@ func pointers(list []resource.Resource) []*resource.Resource {
 	return out
 }
 
-// replacedSets returns sets without some of them, and with others; all are sorted.
+// replacedSets returns sets without gone and with more; all are sorted.
 func replacedSets(sets, gone, more []string) []string {
 	out := make([]string, 0, len(sets)+len(more))
 	for len(gone)+len(more) > 0 {
@@ -322,7 +323,7 @@ func replacedSets(sets, gone, more []string) []string {
 	return append(out, sets...)
 }
 
-// files returns the files of the version, of which it gets the contents.
+// files returns the files of the version, given its contents.
 func (s *setsChange) files(now *contents) []string {
 	out := slices.Clone(s.last.Files)
 	for i := range s.list {
@@ -342,8 +343,8 @@ func (s *setsChange) files(now *contents) []string {
 	return out
 }
 
-// chunks puts what differs into the chunks of a version, and returns the sums of all of them and
-// the files of those that have changed.
+// chunks applies the differences to the chunks of a version. It returns the sums of all chunks and
+// the files of the changed ones.
 func (s *setsChange) chunks(
 	ctx context.Context, v *state.Version, d *delta,
 ) ([][sha256.Size]byte, []state.Blob, error) {

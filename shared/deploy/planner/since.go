@@ -13,23 +13,23 @@ import (
 	"southbound/shared/resource"
 )
 
-// Since says of an export what its model was before: see docs/design/export.md.
+// Since describes the previous model of an export: see docs/design/export.md.
 type Since struct {
-	// Fingerprint is that of the model of which Export.Model is a part: the resources that have
-	// changed. All of them were in it with the same id, set, purged and requires as documents say
-	// them, and nothing else has changed.
+	// Fingerprint is the fingerprint of the previous model. Export.Model holds only the resources
+	// that have changed. All of them were in the previous model with the same id, set, purged and
+	// documented requires, and nothing else has changed.
 	Fingerprint string
-	// Files are the hashes of the files that the whole model referred to then, sorted. Model.Files
-	// has all to which it refers now.
+	// Files are the hashes of the files that the previous model referred to, sorted. Model.Files
+	// has all files that the whole model refers to now.
 	Files []string
 }
 
-// ErrWhole says that an export with Since was declined and has done nothing: the whole model has to
-// be exported.
+// ErrWhole means that an export with Since was declined and has changed nothing: the whole model
+// has to be exported.
 var ErrWhole = errors.New("the whole model has to be exported")
 
-// exportSince is Export with Since. It declines wherever what changed may concern other resources,
-// and where something is wrong, which an export of the whole model tells.
+// exportSince is Export with Since. It declines if a change may affect other resources, and if
+// there is a problem, which an export of the whole model reports.
 func (pl *Planner) exportSince(
 	ctx context.Context,
 	env string,
@@ -58,8 +58,8 @@ func (pl *Planner) exportSince(
 	return out, err
 }
 
-// changesAlone completes the changed resources, and reports whether nothing is wrong with them and
-// nothing follows from them, as far as that can be told without the version before.
+// changesAlone completes the changed resources. It reports whether they have no problem and
+// generate no resource, as far as that can be decided without the previous version.
 func (pl *Config) changesAlone(x Export) bool {
 	whole := !x.Partial && !x.NoRelease && len(x.DeleteSets) == 0 && x.Target.Empty() &&
 		x.Expect == ""
@@ -77,7 +77,7 @@ func (pl *Config) changesAlone(x Export) bool {
 	return true
 }
 
-// known reports whether what a resource wants needs no parameter, no fact and no secret.
+// known reports whether the intent of a resource refers to no parameter, fact or secret.
 func known(r *resource.Resource) bool {
 	for _, v := range r.Attributes {
 		for _, ref := range resource.References(v) {
@@ -89,16 +89,17 @@ func known(r *resource.Resource) bool {
 	return true
 }
 
-// delta is what a version changes of the one before, if no agent differs.
+// delta is the difference of a version to the previous one, if no agent differs.
 type delta struct {
 	before map[resource.ID]version.Entry
 	after  []version.Entry
-	put    []version.Node // that are added to the graph, or replace one of it
-	gone   []resource.ID  // that leave the graph
-	edited []resource.ID  // whose requirements in the graph may be others
+	put    []version.Node // nodes that are added to the graph, or replace a node of it
+	gone   []resource.ID  // nodes that leave the graph
+	edited []resource.ID  // resources whose requirements in the graph may have changed
 }
 
-// graph returns the graph that follows from one with a name; nil: it stays.
+// graph returns the graph after the delta, given the previous one and its name; nil: it is
+// unchanged.
 func (d *delta) graph(g *version.Graph, name string) *version.Graph {
 	if len(d.put)+len(d.gone) == 0 {
 		return nil
@@ -106,7 +107,7 @@ func (d *delta) graph(g *version.Graph, name string) *version.Graph {
 	return g.Edit(name, d.gone, d.put)
 }
 
-// nextSince makes the version that follows from last by what x says has changed since.
+// nextSince builds the version that results from last by the changes of x.
 func (p *exporting) nextSince(ctx context.Context, x Export, last state.Version) (next, error) {
 	inForce := p.env.Released == last.Number && p.env.Releasing == 0 && p.env.Base == 0
 	if last.Number == 0 || !inForce || p.env.Fingerprint != x.Since.Fingerprint ||
@@ -141,7 +142,7 @@ func (p *exporting) nextSince(ctx context.Context, x Export, last state.Version)
 	return p.nextOf(x, last, &c), nil
 }
 
-// nextOf makes the version of changed chunks.
+// nextOf builds the version of changed chunks.
 func (p *exporting) nextOf(x Export, last state.Version, c *changer) next {
 	v := last
 	v.Number, v.At, v.Pack, v.Base, v.Origin = p.env.Last+1, p.pl.Clock.Now(), p.pl.Pack, 0,
@@ -175,7 +176,7 @@ type changer struct {
 	hashes  []string
 	agents  map[string]resource.Agent
 	read    map[int][]version.Entry // chunks that were read
-	changed map[int]bool            // chunks in which something has changed
+	changed map[int]bool            // chunks that have changed
 	delta   *delta
 }
 
@@ -197,7 +198,7 @@ func (c *changer) entry(id resource.ID) (*version.Entry, int, error) {
 	return nil, b, nil
 }
 
-// change puts a resource in the place of what it was.
+// change replaces the entry of a resource.
 func (c *changer) change(now *resource.Resource) error {
 	en, b, err := c.entry(now.ID)
 	if err != nil || en == nil {
@@ -226,8 +227,9 @@ func (c *changer) change(now *resource.Resource) error {
 	return nil
 }
 
-// sameEdges reports whether two descriptions of a resource mean the same to all others: they manage
-// the same thing, keep the same paths and have the same relations by their type.
+// sameEdges reports whether two descriptions of a resource have the same meaning for all other
+// resources: they manage the same thing, keep the same paths and have the same relations by their
+// type.
 func (c *changer) sameEdges(was, now *resource.Resource) bool {
 	return was.Type == now.Type && was.Agent == now.Agent && was.Set == now.Set &&
 		was.Purged == now.Purged && !c.pl.Checker.Gathers(was) && !c.pl.Checker.Gathers(now) &&

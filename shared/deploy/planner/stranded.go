@@ -10,9 +10,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// stranded refuses a release by which an agent comes to be reached in a way that is not for
-// something that has left and is still to be purged there, now or in a later wave: it would never
-// be. An interrupted release was asked when it began.
+// stranded refuses a release that changes the transport of an agent if a resource that has left
+// could no longer be purged over it. The resource may be purged now or in a later wave of the
+// apply. An interrupted release was checked when it began.
 func (r *releaser) stranded(ctx context.Context) error {
 	moved, err := r.rehosted(ctx)
 	if err != nil || len(moved) == 0 {
@@ -52,8 +52,8 @@ func (r *releaser) stranded(ctx context.Context) error {
 	return problems.Err()
 }
 
-// rehosted returns the transports of agents that had another one: in the version in force, or when
-// they left.
+// rehosted returns the new transports of agents whose transport differs from that in the version in
+// force, or from that when the agent left.
 func (r *releaser) rehosted(ctx context.Context) (map[string]string, error) {
 	env := &r.p.env
 	if env.Released == 0 || env.Releasing != 0 || state.SameAgents(r.agents, r.v.Agents) {

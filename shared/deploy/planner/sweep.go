@@ -14,20 +14,21 @@ import (
 	"southbound/shared/resource"
 )
 
-// SweepResult says what a sweep found.
+// SweepResult is the result of a sweep.
 type SweepResult struct {
 	Notified int       // lanes with work
 	Due      int       // resources whose retry was due
 	Next     time.Time // when a timer is due next; zero: none
 }
 
-// Sweep does what nobody else is left to do: it finishes an interrupted release, does what follows
-// from commits, schedules retries and timers that are due, and notifies the lanes in which
-// something is scheduled. It may run at any time, in any number of processes. An idle environment
+// Sweep does work that no other process is left to do. It finishes an interrupted release, does the
+// follow-up of commits, schedules retries and timers that are due, and notifies lanes with
+// scheduled resources. It may run at any time, in any number of processes. An idle environment
 // costs a few small reads.
 //
-// The notices come last, so that they are about all that the steps before have scheduled. Each step
-// begins with what is stored: what a crash or an error leaves of them, the next sweep does.
+// The notices come last, so that they cover everything that the earlier steps have scheduled. Each
+// step starts from stored data, so the next sweep completes steps that a crash or an error
+// interrupted.
 func (pl *Planner) Sweep(ctx context.Context, env string) (SweepResult, error) {
 	var out SweepResult
 	stored, err := pl.State.Env(ctx, env)
@@ -56,7 +57,7 @@ func (pl *Planner) Sweep(ctx context.Context, env string) (SweepResult, error) {
 	return out, nil
 }
 
-// sweeper schedules what is due by itself.
+// sweeper schedules retries and timers that are due.
 type sweeper struct {
 	*Planner
 	out *SweepResult
@@ -120,13 +121,13 @@ func latest(a, b time.Time) time.Time {
 
 func due(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
 
-// Defaults of the timers, as text of the settings.
+// Defaults of the timers, in the form of the settings.
 const (
 	defaultDeployTimer = "600"
 	defaultRepairTimer = "86400"
 )
 
-// CheckTimer returns an Invalid error unless a timer setting can be read: whole seconds, "0" for
+// CheckTimer returns an Invalid error unless a timer setting can be parsed: whole seconds, "0" for
 // off, or five fields of cron in UTC.
 func CheckTimer(setting string) error {
 	_, err := nextTimer(setting, "0", time.Unix(0, 0).UTC())
@@ -180,8 +181,8 @@ func (pl *sweeper) retry(ctx context.Context, env string, ids []resource.ID) err
 	})
 }
 
-// deployUnfinished runs the deploy timer if anything is unfinished. Otherwise nothing is written,
-// not even that the timer was due, so that an idle environment costs one read of the counters.
+// deployUnfinished runs the deploy timer if a resource is unfinished. Otherwise it writes nothing,
+// not even the time of the timer, so that an idle environment costs one read of the counters.
 func (pl *sweeper) deployUnfinished(ctx context.Context, env string, now time.Time) error {
 	counts, err := pl.State.Counts(ctx, env)
 	if err != nil {
@@ -202,7 +203,7 @@ func (pl *sweeper) deployUnfinished(ctx context.Context, env string, now time.Ti
 	return nil
 }
 
-// deployTimer schedules what is unfinished and not scheduled yet.
+// deployTimer schedules unfinished rows that are not scheduled yet.
 func (pl *sweeper) deployTimer(ctx context.Context, env string, now time.Time) error {
 	return pl.plan(ctx, env, func(p *planning) error {
 		graph, err := pl.Graphs.Get(ctx, p.env.Graph)

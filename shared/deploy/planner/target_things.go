@@ -9,7 +9,7 @@ import (
 )
 
 // takeAlong finds the resources of the base whose things have other ids in the documents. If the
-// export is about the new id, the old one leaves with it.
+// export selects the new id, the old one leaves with it.
 func (t *targeted) takeAlong(out *targets) {
 	t.moved = moves{to: map[resource.ID]resource.ID{}}
 	checker := t.p.pl.Checker
@@ -65,8 +65,8 @@ func (t *targeted) require() {
 	}
 }
 
-// gather completes the targeted resources, which are all of m, and those that stay, by the paths
-// that all of them keep. It returns which of those that stay have changed by that.
+// gather completes the targeted resources, which are all of m, and the resources that stay, by the
+// paths that all of them keep. It returns the resources that stay and have changed by that.
 func (t *targeted) gather(m *model.Model, agents agentSet) map[resource.ID]bool {
 	all := slices.Clone(m.Resources)
 	for _, r := range t.kept {

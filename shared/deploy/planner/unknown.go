@@ -10,14 +10,14 @@ import (
 	"southbound/shared/resource"
 )
 
-// A version holds a reference to a parameter or a fact where no value was known when it was stored.
-// What refers to something unknown is undefined, whatever it was before. If a value became known
-// after the version was stored, the row has it, and the version still does not; if it is forgotten
-// again, the row keeps it until the next export.
+// A version holds a reference to a parameter or a fact if its value was unknown when the version
+// was stored. A resource that refers to an unknown value is undefined, whatever it was before. If
+// the value became known later, the row has it, and the version still does not. If the value is
+// forgotten again, the row keeps it until the next export.
 
-// lost returns those of entries that refer to what is not known, and whose rows have a value of it:
-// one that became known after the same entry was released before, and has been forgotten since.
-// Nothing else about these needs to have changed.
+// lost returns the resources of entries that refer to an unknown value while their rows have a
+// value for it. The value became known after the same entry was released earlier, and has been
+// forgotten since. No other part of these resources needs to have changed.
 func (p *releasing) lost(
 	ctx context.Context,
 	entries []version.Entry,
@@ -52,8 +52,8 @@ func (p *releasing) lost(
 	return lost, nil
 }
 
-// resolve puts into the entries to be released what is known by now; into those that stay, what
-// their rows have.
+// resolve puts known values into the entries to be released. Entries that stay get the values of
+// their rows.
 func (r *releaser) resolve(ctx context.Context) error {
 	agents := make(map[string]resource.Agent, len(r.v.Agents))
 	for _, a := range r.v.Agents {
@@ -99,7 +99,7 @@ func (r *releaser) resolve(ctx context.Context) error {
 	for _, res := range open {
 		attrs, problems := r.p.pl.resolveAttributes(ctx, res, known)
 		if len(problems) > 0 {
-			continue // it stays undefined until there is a value that fits
+			continue // it stays undefined until a value fits
 		}
 		res.Attributes = attrs
 		en, err := version.NewEntry(res, agents[res.Agent])
@@ -112,10 +112,11 @@ func (r *releaser) resolve(ctx context.Context) error {
 }
 
 // valuesOf returns the attributes of a resource that stays as its row has them, with values where
-// the version has references; nil if it does not stay, or its row has none.
+// the version has references. It returns nil if the resource does not stay, or its row has no
+// values.
 func (r *releaser) valuesOf(en *version.Entry) (map[string]any, error) {
 	row := r.rows[en.ID]
-	was, differs := r.before[en.ID] // or it only moves to another lane
+	was, differs := r.before[en.ID] // if it does not differ, it only moves to another lane
 	if !r.stays[en.ID] || differs && was.Hash != en.Hash || row == nil ||
 		row.Compliance == state.Undefined || row.Orphaned || row.Removing || row.Damaged() {
 		return nil, nil

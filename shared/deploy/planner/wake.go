@@ -12,9 +12,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// wake schedules rows that were skipped, are not planned otherwise, and no longer wait for
-// something that they waited for. That happens without a change of their own when what they require
-// leaves the model, and when an edge turns round because of what must not exist.
+// wake schedules skipped rows that are not planned otherwise and no longer wait for a resource that
+// they waited for. That happens without a change of the row if its requirement leaves the model,
+// and if an edge is reversed because of resources that must not exist.
 func (r *releaser) wake(ctx context.Context, old, now *version.Graph) error {
 	ids := slices.Clone(r.skipped)
 	var rewired []resource.ID
@@ -55,9 +55,9 @@ func (r *releaser) wake(ctx context.Context, old, now *version.Graph) error {
 	return nil
 }
 
-// tied finds resources that stay as they are but require, or are subscribed to, something new that
-// sends events and is scheduled already: it may be changing right now, by a run that does not know
-// of this resource yet.
+// tied finds unchanged resources with a new requirement or subscription that sends events and is
+// already scheduled. The new requirement may be changing right now, by a run that does not know of
+// this resource yet.
 func (r *releaser) tied(ctx context.Context) error {
 	fresh, senders := map[resource.ID][]resource.ID{}, map[resource.ID]*resource.Resource{}
 	var ids []resource.ID
@@ -91,7 +91,7 @@ func (r *releaser) tied(ctx context.Context) error {
 	return r.findOwing(ctx, fresh, senders, ids)
 }
 
-// findOwing notes which of the resources with fresh requirements may owe a reload; ids are all of
+// findOwing records the resources with fresh requirements that may owe a reload; ids are all of
 // these requirements.
 func (r *releaser) findOwing(
 	ctx context.Context,
@@ -116,7 +116,7 @@ func (r *releaser) findOwing(
 		r.owes[id] = slices.ContainsFunc(reqs, func(q resource.ID) bool {
 			row := rows[q]
 			if row == nil || row.Ticket == 0 && !r.wave.asks(row) {
-				return false // when it runs, it is known who requires it
+				return false // when it runs, its dependants are known
 			}
 			if en := after[q]; en != nil && (&state.Row{Body: en.Body}).SendsEventsTo(now[id]) {
 				return true

@@ -8,14 +8,14 @@ import (
 	"southbound/shared/fault"
 )
 
-// waveProgress is how far the wave is, of which a release moves rows to other lanes, or wakes them.
-// It is read once, and only where that matters.
+// waveProgress is the progress of the wave, for a release that moves rows to other lanes, or wakes
+// rows. It is read once, and only if it is needed.
 type waveProgress struct {
 	p        *planning
 	schedule *state.Schedule // nil: not read
 }
 
-// read reads how far the wave is, unless that was read already.
+// read reads the progress of the wave, unless it was read already.
 func (w *waveProgress) read(ctx context.Context) error {
 	if w.schedule != nil {
 		return nil
@@ -28,16 +28,17 @@ func (w *waveProgress) read(ctx context.Context) error {
 	return nil
 }
 
-// begins reports whether the wave begins with what is planned.
+// begins reports whether the plan starts the wave.
 func (w *waveProgress) begins() bool { return w.p.env.Wave.Epoch > w.schedule.Wave.Epoch }
 
-// asks reports whether the wave has still to check a row in the lane where it is now.
+// asks reports whether the wave has yet to check a row in its current lane.
 func (w *waveProgress) asks(row *state.Row) bool {
 	if w.schedule == nil || !w.p.env.Wave.Asks(row) {
 		return false
 	}
 	if w.begins() {
-		// If the row conflicts, it may be over in the other lane when this is planned again.
+		// If the row conflicts, the wave may be over in the other lane when the row is planned
+		// again.
 		return true
 	}
 	if _, unfinished := w.schedule.Unfinished[row.Lane]; !unfinished {
@@ -46,7 +47,7 @@ func (w *waveProgress) asks(row *state.Row) bool {
 	return !w.checked(row)
 }
 
-// checked reports whether a record says that the wave has checked a row where it is now.
+// checked reports whether a record shows that the wave has checked a row in its current lane.
 func (w *waveProgress) checked(row *state.Row) bool {
 	if w.schedule == nil || w.begins() {
 		return false
@@ -55,7 +56,7 @@ func (w *waveProgress) checked(row *state.Row) bool {
 	return listed || row.Checked >= w.schedule.Wave.Epoch
 }
 
-// reached returns the wave if it has checked a row where it is now, and 0 otherwise.
+// reached returns the wave if it has checked a row in its current lane, and 0 otherwise.
 func (w *waveProgress) reached(row *state.Row) int64 {
 	if !w.checked(row) {
 		return 0
