@@ -14,16 +14,17 @@ const maxCaches = 256
 // agentKey names an agent of an environment.
 type agentKey struct{ env, agent string }
 
-// Caches holds what handlers keep between runs: one cache for each agent, shared by its lanes. The
-// zero value holds nothing. It may be used by several goroutines at once.
+// Caches holds the data that handlers keep between runs: one cache for each agent, shared by its
+// lanes. The zero value is empty. It is safe for concurrent use.
 type Caches struct {
 	mu      sync.Mutex
 	byAgent map[agentKey]*provider.Cache
-	order   []agentKey // the one used least recently first
+	order   []agentKey // the least recently used one first
 }
 
-// of returns the cache of an agent; now tells the time in it. If there are too many, the one used
-// least recently is closed; a run that still has it can keep nothing in it any more.
+// of returns the cache of an agent; now returns the current time for it. If there are too many
+// caches, the least recently used one is closed; a run that still uses it can no longer store data
+// in it.
 func (c *Caches) of(env, agent string, now func() time.Time) *provider.Cache {
 	key := agentKey{env, agent}
 	c.mu.Lock()
@@ -51,8 +52,8 @@ func (c *Caches) of(env, agent string, now func() time.Time) *provider.Cache {
 	return have
 }
 
-// Close closes what handlers keep between runs. It is meant for the end of a process, but the
-// caches may still be used afterwards.
+// Close closes the caches of all agents. It is meant for the end of a process, but the caches may
+// still be used afterwards.
 func (c *Caches) Close() {
 	c.mu.Lock()
 	all := c.byAgent

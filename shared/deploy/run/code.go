@@ -12,12 +12,13 @@ import (
 
 // Code runs handlers that come with resources.
 type Code interface {
-	// Handler returns the handler of the resources at an agent that have this code. An error says
-	// why there is none.
+	// Handler returns the handler of the resources at an agent that have this code. If there is
+	// none, it returns an error with the reason.
 	Handler(env, agent string, code resource.File) (provider.Handler, error)
 }
 
-// handlerOf returns the handler of a resource; nil if there is none, and why if that is known.
+// handlerOf returns the handler of a resource; nil if there is none, with the reason if it is
+// known.
 func (n *Runner) handlerOf(env string, r *resource.Resource) (h provider.Handler, why error) {
 	code, is := model.CodeOf(r)
 	if !is {
@@ -29,17 +30,17 @@ func (n *Runner) handlerOf(env string, r *resource.Resource) (h provider.Handler
 	return n.Code.Handler(env, r.Agent, code)
 }
 
-// noCode says what runs the handlers of an agent where this program does not.
+// noCode is the reason for handlers that this program cannot run, with the command that runs them.
 const noCode = "its handler is Python code, which functions do not run: `southbound agent run %s` " +
 	"does, on a machine with Python and what the project needs"
 
-// Coded reports whether a row is of a resource that comes with its handler, without decoding it:
-// in texts, quotation marks would be escaped.
+// Coded reports whether a row is of a resource that comes with its handler, without decoding the
+// row: in texts, quotation marks would be escaped.
 func Coded(row *state.Row) bool {
 	return bytes.Contains(row.Body, []byte(`"`+model.CodeAttribute+`":{"file":"`))
 }
 
-// coded is Coded of a row that wants res, or nil if that is not known.
+// coded is Coded for a row with the intent res; nil: the intent is unknown.
 func coded(row *state.Row, res *resource.Resource) bool {
 	if res == nil {
 		return Coded(row)
@@ -48,8 +49,7 @@ func coded(row *state.Row, res *resource.Resource) bool {
 	return is
 }
 
-// ownHandler returns the handler of this program for a row; nil for one that comes with its
-// handler.
+// ownHandler returns this program's handler for a row; nil if the row comes with its handler.
 func (n *Runner) ownHandler(row *state.Row) provider.Handler {
 	typ := row.ID.Type()
 	if h := n.Handlers[typ]; h == nil || !Coded(row) {

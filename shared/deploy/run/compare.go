@@ -14,8 +14,9 @@ import (
 	"southbound/shared/schema"
 )
 
-// accept takes what was read: secrets in it are known from now on, and it is held to what the
-// handler declares, or else the run has failed.
+// accept processes the read attributes: it registers the secrets in them, and checks them against
+// the handler's declaration. A run whose attributes contradict the declaration fails if the setting
+// strict requires that.
 func (x comparer) accept(runs []*Run) {
 	for _, r := range runs {
 		r.act = diff.NoChange
@@ -39,7 +40,7 @@ func (x comparer) accept(runs []*Run) {
 	}
 }
 
-// decide compares what was read with what is wanted and notes what has to be done.
+// decide compares the read attributes with the intent and decides which change is needed.
 func (x comparer) decide(r *Run) {
 	switch {
 	case r.want.Purged && r.seen.Exists:
@@ -83,7 +84,7 @@ func (x comparer) decide(r *Run) {
 	}
 }
 
-// compare fills in the differences between what was read and what is wanted; false means that the
+// compare fills in the differences between the read attributes and the intent; false means that the
 // run failed.
 func (x comparer) compare(r *Run) bool {
 	var err error
@@ -129,8 +130,8 @@ func purgeDiff(r *Run) map[string]diff.Diff {
 	return out
 }
 
-// inSync lets the handler decide which attributes are as wanted, after checking that what it has
-// read is in its canonical form. It returns false if the run failed.
+// inSync asks the handler which attributes are as wanted, after checking that the read attributes
+// are in its canonical form. It returns false if the run failed.
 func (x comparer) inSync(r *Run, desired map[string]any) bool {
 	if !x.canonical(r) {
 		return false
@@ -160,8 +161,8 @@ func (x comparer) inSync(r *Run, desired map[string]any) bool {
 	return ok && got.err == nil
 }
 
-// canonical checks that what the handler has read is in its own canonical form, as the setting
-// strict asks for. It returns false if the run failed.
+// canonical checks that the handler has read attributes in its own canonical form, as the setting
+// strict requires. It returns false if the run failed.
 func (x comparer) canonical(r *Run) bool {
 	c, ok := provider.As[provider.Canonicaliser](r.handler)
 	if !ok || x.Strict == provider.StrictOff {

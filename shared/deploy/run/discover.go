@@ -10,13 +10,13 @@ import (
 	"southbound/shared/schema"
 )
 
-// List returns what exists of a type on an agent, managed or not. like narrows it down, for types
-// that need that. It is Unsupported if the handler of the type cannot list, and Unavailable if the
-// list cannot be had.
+// List returns the existing things of a type on an agent, managed or not. like narrows the list,
+// for types that need that. The error is Unsupported if the handler of the type cannot list, and
+// Unavailable if the list cannot be read.
 func (n *Runner) List(ctx context.Context, env string, typ *schema.Compiled, agent resource.Agent,
 	like map[string]any, s *Session) ([]provider.Found, error) {
 	nobody := anyOf(typ, agent.Name)
-	// What cannot be encoded does not decode, and newRun says so.
+	// If the resource cannot be encoded, it does not decode either, and newRun reports that.
 	body, _ := (&resource.Resource{ID: nobody, Type: typ.Name, Agent: agent.Name}).Encode()
 	r := n.NewRun(env, &state.Row{ID: nobody, Body: body}, nil, s)
 	if !r.Over() {

@@ -17,11 +17,10 @@ const maxFileText = 1 << 20
 // MaxCompared is the greatest length, in bytes, of a file that is shown by its text.
 const MaxCompared = 256 << 10
 
-// Texts gives files as texts that people can read; false for others, for long ones, and for those
-// that are not at hand.
+// Texts returns the text of a file; false for files that are not text, too long or not available.
 type Texts func(f resource.File) (string, bool)
 
-// of returns the text of a value: of a file, a text itself, or nothing.
+// of returns the text of a value: of a file, of a string, or "" for nil.
 func (t Texts) of(v any) (string, bool) {
 	switch v := v.(type) {
 	case nil:
@@ -37,7 +36,8 @@ func (t Texts) of(v any) (string, bool) {
 	return "", false
 }
 
-// TextsOf returns texts from files. It never fails: what cannot be had is shown by size and hash.
+// TextsOf returns the texts of files. It never fails: a file without a text is shown by size and
+// hash.
 func TextsOf(ctx context.Context, from provider.Files) Texts {
 	return func(f resource.File) (string, bool) {
 		in, err := from.Open(ctx, f.Hash)
@@ -56,7 +56,7 @@ func TextsOf(ctx context.Context, from provider.Files) Texts {
 // maxTexts is how many files one preview reads to show them by their texts.
 const maxTexts = 1000
 
-// FewTexts gives only so many texts.
+// FewTexts limits t to maxTexts calls.
 func FewTexts(t Texts) Texts {
 	left := maxTexts
 	return func(f resource.File) (string, bool) {
@@ -67,7 +67,7 @@ func FewTexts(t Texts) Texts {
 	}
 }
 
-// texts gives the files that a call is about as texts; nil if there is no call.
+// texts returns the texts of files for a call; nil if there is no call.
 func (h *host) texts(ctx *provider.Context) Texts {
 	if ctx == nil || ctx.Context == nil {
 		return nil

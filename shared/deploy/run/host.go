@@ -28,21 +28,21 @@ const (
 	maxLogged = 4 << 20  // bytes kept of all lines of one run
 	maxFact   = 16 << 10 // bytes of one fact
 	maxName   = 255      // bytes of the name of one
-	maxState  = 4 << 10  // bytes that a handler is given back, see provider.Again
+	maxState  = 4 << 10  // bytes of state for the next call of a handler, see provider.Again
 
 	maxUnified = 16 << 10 // bytes kept of one unified diff in changes
-	maxWhole   = 1 << 20  // bytes of each that are shown when they are to be whole
+	maxWhole   = 1 << 20  // bytes kept of each value or diff if changes are shown at full length
 )
 
-// host is what a handler reaches through its Context during one run. It keeps what the handler
-// reports, without secrets.
+// host is the API of a handler during one run, which it reaches through its Context. It keeps the
+// reports of the handler, without secrets.
 type host struct {
 	origin
 	*Redactor
-	state []byte // what the handler asked to be given back
+	state []byte // the state that the handler asked to get back
 	need  Need
 	local map[string]state.Blob // files that are not stored yet, for a preview
-	whole bool                  // changes are to be shown with values as long as they are
+	whole bool                  // changes are shown with values at full length
 	dry   bool
 	typ   *schema.Compiled
 	want  map[string]any // attributes as the resource has them
@@ -52,7 +52,7 @@ type host struct {
 	said
 }
 
-// origin is where a run comes from.
+// origin describes the source of a run.
 type origin struct {
 	runner  *Runner
 	env     string
@@ -61,7 +61,7 @@ type origin struct {
 	id      resource.ID
 }
 
-// said is what a handler has reported.
+// said is the data that a handler has reported.
 type said struct {
 	lines   []provider.Line
 	dropped int
@@ -69,13 +69,14 @@ type said struct {
 	late    bool // a secret became known after lines were logged, which may hold it
 	changed map[string]diff.Diff
 	facts   map[string]string
-	// What the handler itself said of the run.
+	// The handler's own report about the run.
 	provider, providerWhy string
 	override              diff.Change
-	overrides             int // how often override was set to something else
+	overrides             int // how often override was set to another value
 }
 
-// detach returns a copy of the host that a call left behind with the old one cannot reach.
+// detach returns a copy of the host that a call which was left behind with the old host cannot
+// reach.
 func (h *host) detach() *host {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,7 +116,7 @@ func (h *host) Log(line provider.Line) {
 	}
 }
 
-// sizeOf estimates how many bytes a value takes that Plain has made.
+// sizeOf estimates the size in bytes of a value made by provider.Plain.
 func sizeOf(v any) int {
 	switch v := v.(type) {
 	case string:
@@ -189,7 +190,7 @@ func (h *host) Fact(name, value string) {
 	}
 }
 
-// fact returns a fact that was reported.
+// fact returns a reported fact.
 func (h *host) fact(name string) (value string, is bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -200,7 +201,7 @@ func (h *host) fact(name string) (value string, is bool) {
 // Files implements provider.Host.
 func (h *host) Files() provider.Files { return FilesOf(h.runner.Files, h.local) }
 
-// FilesOf opens stored files and, for a preview, those that are not stored yet.
+// FilesOf returns the stored files and, for a preview, files that are not stored yet.
 func FilesOf(stored state.Files, local map[string]state.Blob) provider.Files {
 	return files{stored, local}
 }
@@ -222,7 +223,7 @@ func (f files) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	return f.f.Open(ctx, hash)
 }
 
-// unmanaged reports whether an attribute is one that the resource could set and does not.
+// unmanaged reports whether the resource could set an attribute and does not.
 func (h *host) unmanaged(attribute string) bool {
 	if h.typ == nil {
 		return false

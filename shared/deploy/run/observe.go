@@ -13,10 +13,10 @@ import (
 	"southbound/shared/schema"
 )
 
-// maxOdd bounds how many attributes are named of which a handler reports what it does not declare.
+// maxOdd bounds how many attributes that contradict the declaration are logged.
 const maxOdd = 10
 
-// observe takes in what a handler has read, as values that can be compared, stored and shown.
+// observe stores the reading of a handler, as values that can be compared, stored and shown.
 func (x reader) observe(r *Run, reading provider.Reading) {
 	r.seen = seen(reading.Observation)
 	if reading.Err != nil {
@@ -24,15 +24,16 @@ func (x reader) observe(r *Run, reading provider.Reading) {
 	}
 }
 
-// seen returns what a handler has read, as values that can be compared, stored and shown.
+// seen returns the observation of a handler, as values that can be compared, stored and shown.
 func seen(o provider.Observation) provider.Observation {
 	return provider.Observation{Exists: o.Exists, Attributes: provider.ObservedAll(o.Attributes),
 		Mark: o.Mark}
 }
 
-// Destroys returns a digest of what was found that the decided change destroys: of a thing that is
-// deleted or replaced all that was found, else the attributes that change, and the mark of the
-// handler. It is empty if nothing is destroyed. Attributes that hold secrets are left out.
+// Destroys returns a digest of the observed values that the decided change destroys. For a thing
+// that is deleted or replaced, these are all observed values; otherwise the attributes that change.
+// The digest includes the mark of the handler. It is empty if nothing is destroyed. Attributes that
+// hold secrets are left out.
 func Destroys(r *Run) string {
 	if !r.seen.Exists || r.act != diff.Purged && r.act != diff.Updated {
 		return ""
@@ -49,15 +50,16 @@ func Destroys(r *Run) string {
 	}
 	text, err := json.Marshal(found)
 	if err != nil {
-		return "" // what cannot be written is compared as it is shown
+		return "" // such values are compared in the form in which they are shown
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// declared holds what was read to the type that the handler declares, as the setting strict asks
-// for: a value that can never be as wanted would make a repair of every run. odd is what is not as
-// declared. The run may have failed then. Secrets in what was read are known by then.
+// declared reports read attributes that contradict the declared type, as the setting strict
+// requires: a value that can never be as wanted would make every run a repair. odd are the
+// contradictions. The run may have failed afterwards. The secrets in the read attributes have to be
+// registered before.
 func (x comparer) declared(r *Run, odd []diag.Problem) {
 	for i, p := range odd {
 		kw := map[string]any{"attribute": p.Attribute}
@@ -95,7 +97,8 @@ func (x comparer) declared(r *Run, odd []diag.Problem) {
 	}
 }
 
-// observedDiffs makes differences that a handler has found fit to be stored and shown.
+// observedDiffs converts the differences that a handler has found to a form that can be stored and
+// shown.
 func observedDiffs(diffs map[string]diff.Diff) map[string]diff.Diff {
 	if len(diffs) == 0 {
 		return nil

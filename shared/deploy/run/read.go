@@ -11,7 +11,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// read observes the thing of each run, in one call if the handler can do that.
+// read observes the thing of each run, in one call if the handler supports that.
 func (x reader) read(ctx context.Context, runs []*Run) {
 	batch, ok := provider.As[provider.BatchReader](handlerOf(runs))
 	if !ok && len(runs) > 0 && x.Scheduled != nil && x.readList(ctx, runs) {
@@ -37,7 +37,7 @@ func (x reader) read(ctx context.Context, runs []*Run) {
 		func(ctx context.Context) { readings = batch.ReadBatch(ctx, items) },
 	)
 	if err != nil || len(readings) != len(runs) {
-		x.apart(ctx, runs, x.readOne) // one of them may hang or panic: find out which
+		x.apart(ctx, runs, x.readOne) // one of them may hang or panic: separate calls find it
 		return
 	}
 	parallel.For(len(runs), func(i int) { runs[i].seen = seen(readings[i].Observation) })
@@ -48,7 +48,7 @@ func (x reader) read(ctx context.Context, runs []*Run) {
 	}
 }
 
-// readOne observes a thing, unless it is late.
+// readOne observes a thing, unless Late reports that the time to read is over.
 func (x reader) readOne(ctx context.Context, r *Run) {
 	if x.Late != nil && x.Late() {
 		x.Runs = drop(x.Runs, r)
@@ -64,8 +64,8 @@ func (x reader) readOne(ctx context.Context, r *Run) {
 	}
 }
 
-// apart does one by one what failed as a batch. Each run gets a new host first, as the batch may
-// still be running with the old ones.
+// apart repeats a failed batch one run at a time. Each run gets a new host first, since the batch
+// may still be running with the old hosts.
 func (x *Executor) apart(ctx context.Context, runs []*Run, f func(context.Context, *Run)) {
 	for _, r := range runs {
 		r.host = r.host.detach()
@@ -74,8 +74,8 @@ func (x *Executor) apart(ctx context.Context, runs []*Run, f func(context.Contex
 	}
 }
 
-// batchLimit is how long a batch may take: as long as its slowest call, and batchItem more for each
-// item.
+// batchLimit returns how long a batch may take: the limit of its slowest call, and BatchItem more
+// for each item.
 func (x *Executor) batchLimit(runs []*Run) time.Duration {
 	longest := time.Duration(0)
 	for _, r := range runs {
@@ -94,7 +94,7 @@ func handlerOf(runs []*Run) provider.Handler {
 	return runs[0].handler
 }
 
-// shows reports whether a list shows all that is wanted of a thing, and shows it as wanted.
+// shows reports whether a list shows all wanted attributes of a thing with their wanted values.
 func shows(typ *schema.Compiled, listed, wanted map[string]any) bool {
 	for i := range typ.Attributes {
 		a := &typ.Attributes[i]
@@ -106,7 +106,7 @@ func shows(typ *schema.Compiled, listed, wanted map[string]any) bool {
 	return true
 }
 
-// observable returns those of attributes that Read would report as well.
+// observable returns the attributes that Read would report as well.
 func observable(typ *schema.Compiled, attributes map[string]any) map[string]any {
 	out := make(map[string]any, len(attributes))
 	for name, v := range attributes {

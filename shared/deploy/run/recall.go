@@ -9,8 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// remembered returns the facts that the handler remembers and that it has reported in this run with
-// another value than before.
+// remembered returns the facts that the handler remembers and has reported in this run with a new
+// value.
 func remembered(r *Run) map[string]string {
 	m, ok := provider.As[provider.Rememberer](r.handler)
 	if !ok {
@@ -28,7 +28,7 @@ func remembered(r *Run) map[string]string {
 	return out
 }
 
-// recall gives runs the facts that their handlers remember.
+// recall passes to runs the facts that their handlers remember.
 func (x reader) recall(ctx context.Context, runs []*Run) error {
 	var keys []state.ParameterKey
 	of := map[resource.ID]*Run{}

@@ -16,25 +16,25 @@ import (
 	"southbound/shared/resource"
 )
 
-// Redactor takes secrets out of what is shown or stored, and bounds its length. It may be used by
-// several goroutines at once, except for Hide.
+// Redactor removes secrets from values that are shown or stored, and bounds their length. It is
+// safe for concurrent use, except for Hide.
 type Redactor struct {
 	guard   sync.Mutex // of secrets
 	secrets redact.Set
 	hidden  map[string]bool // attributes whose values are not shown
 }
 
-// NewRedactor returns a Redactor that knows no secrets yet.
+// NewRedactor returns a Redactor without secrets.
 func NewRedactor() *Redactor { return &Redactor{} }
 
-// clone returns a copy that knows the same secrets.
+// clone returns a copy with the same secrets.
 func (d *Redactor) clone() *Redactor {
 	d.guard.Lock()
 	defer d.guard.Unlock()
 	return &Redactor{secrets: d.secrets.Clone(), hidden: maps.Clone(d.hidden)}
 }
 
-// add makes a secret known.
+// add registers a secret.
 func (d *Redactor) add(secret string) {
 	d.guard.Lock()
 	defer d.guard.Unlock()
@@ -69,8 +69,8 @@ func shorten(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit], "") + fmt.Sprintf("… (%d bytes)", len(s))
 }
 
-// Cut tells of a value in the changes of an action whether only its beginning was kept: that, and
-// how many bytes the value had, as JSON if it is not a text.
+// Cut reports whether a value in the changes of an action was truncated. It returns the kept
+// beginning and the full size in bytes, that of the JSON form if the value is not a text.
 func Cut(v any) (kept string, size int, is bool) {
 	text, _ := v.(string)
 	at := strings.LastIndex(text, "… (")
@@ -93,7 +93,7 @@ func CutLines(diff string) int {
 	return n
 }
 
-// redactAny removes secrets from a value that is as provider.Plain makes it.
+// redactAny removes secrets from a value in the form of provider.Plain.
 func (d *Redactor) redactAny(v any) any { return d.redactTo(v, maxText) }
 
 // redactTo is redactAny with another bound of each text.
@@ -126,8 +126,8 @@ func (d *Redactor) redactTo(v any, limit int) any {
 	return d.cleanTo(fmt.Sprint(v), limit)
 }
 
-// Diffs returns differences in a form that may be shown and, unless they are whole, stored. texts,
-// when not nil, gives files as texts.
+// Diffs returns differences in a form that may be shown and, unless whole is set, stored. texts,
+// when not nil, supplies the texts of files.
 func (d *Redactor) Diffs(diffs map[string]diff.Diff, texts Texts,
 	whole bool) map[string]diff.Diff {
 	out := make(map[string]diff.Diff, len(diffs))
@@ -150,8 +150,7 @@ func hideValue(v any) any {
 	return redacted
 }
 
-// unified returns the difference as one of texts where that tells more than the values, which are
-// cut.
+// unified returns the difference as a unified diff, if that shows more than the truncated values.
 func (d *Redactor) unified(of diff.Diff, texts Texts, whole bool) string {
 	limit, inside := maxUnified, maxText
 	if whole {
@@ -177,8 +176,8 @@ func (d *Redactor) unified(of diff.Diff, texts Texts, whole bool) string {
 	)
 }
 
-// unifiedFiles is unified where one of the values is a file. It returns "" if they are not both
-// texts that can be had, as values tell them apart then.
+// unifiedFiles is unified for values of which at least one is a file. It returns "" if they are not
+// both available texts: then the values show the difference.
 func (d *Redactor) unifiedFiles(of diff.Diff, texts Texts, whole bool) (diff string, ofFiles bool) {
 	_, one := of.Current.(resource.File)
 	_, other := of.Desired.(resource.File)
@@ -196,7 +195,8 @@ func (d *Redactor) unifiedFiles(of diff.Diff, texts Texts, whole bool) (diff str
 	return diffview.Unified(d.clean(now), d.clean(wanted)), true
 }
 
-// UnifiedFiles returns the unified diff of two files with these texts, as long as changes have it.
+// UnifiedFiles returns the unified diff of two files with these texts, with the length limit of
+// changes.
 func UnifiedFiles(current, desired string, whole bool) string {
 	if whole {
 		return cutLines(diffview.Unified(current, desired), maxWhole)
@@ -213,7 +213,7 @@ func cutLines(diff string, limit int) string {
 	return kept + fmt.Sprintf("\\ %d more lines\n", strings.Count(diff[len(kept):], "\n"))
 }
 
-// shown returns a value as it may stand in changes: without secrets and bounded in length.
+// shown returns a value in the form for changes: without secrets and bounded in length.
 func (d *Redactor) shown(v any, whole bool) any {
 	limit, inside := maxValue, maxText
 	if whole {

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// replacing notes that a difference can only be removed by replacing the thing. It returns false
-// when that must not be; then the run is over.
+// replacing records that a difference can only be removed by replacing the thing. It returns false
+// if the thing must not be replaced; then the run is over.
 func (x comparer) replacing(r *Run) bool {
 	names := diff.Replacing(r.typ, r.diff)
 	if len(names) == 0 {
@@ -35,14 +35,14 @@ func (x comparer) replacing(r *Run) bool {
 	return true
 }
 
-// PreservedText says why a thing is not replaced.
+// PreservedText returns the reason why a thing is not replaced.
 func PreservedText(names []string) string {
 	return strings.Join(names, ", ") +
 		" can only be changed by replacing the thing, and prevent_destroy forbids that; " +
 		"take prevent_destroy away to let it be replaced, or say what is there now"
 }
 
-// leftover lets a run that finds things that were replaced delete them.
+// leftover makes a run delete things that were replaced earlier.
 func (r *Run) leftover() {
 	old := r.old()
 	if len(old) == 0 {
@@ -62,14 +62,14 @@ func (r *Run) leftover() {
 // inSteps reports whether a run takes several calls, one after the other.
 func (d *decision) inSteps() bool { return d.replaces || d.leaves }
 
-// act is one call of such a run.
+// act is one call of a run that takes several calls.
 type act struct {
 	change   diff.Change
 	observed provider.Observation
-	old      bool // deletes what was replaced
+	old      bool // deletes a replaced thing
 }
 
-// steps returns what a run has to do, in order.
+// steps returns the calls of a run, in order.
 func (x applier) steps(r *Run) []act {
 	var out []act
 	switch {
@@ -83,7 +83,7 @@ func (x applier) steps(r *Run) []act {
 	}
 	old := r.old()
 	if r.replaces && r.typ.CreateFirst {
-		old = r.notes.Old // what was read is among them
+		old = r.notes.Old // the thing that was read is among them
 	}
 	for _, identity := range old {
 		out = append(
@@ -98,12 +98,12 @@ func (x applier) steps(r *Run) []act {
 	return out
 }
 
-// applySteps makes the calls of a run that takes several.
+// applySteps makes the calls of a run that takes several calls.
 func (x applier) applySteps(ctx context.Context, r *Run) {
 	done := false
 	for i, s := range x.steps(r) {
 		if i > 0 {
-			r.ctx = r.ctx.WithState(nil) // it was the first call that wanted to be given that back
+			r.ctx = r.ctx.WithState(nil) // the state belongs to the first call
 		}
 		if s.change == diff.Created && r.typ.Assigned && r.token == "" && !x.markBetween(ctx, r) {
 			return
@@ -111,7 +111,7 @@ func (x applier) applySteps(ctx context.Context, r *Run) {
 		out, ok := x.step(ctx, r, s)
 		if !ok {
 			r.Acted = r.Acted &&
-				(done || x.lost == nil) // when the lane was lost, this one was not called
+				(done || x.lost == nil) // if the lane was lost, this call was not made
 			return
 		}
 		done = true
@@ -125,8 +125,8 @@ func (x applier) applySteps(ctx context.Context, r *Run) {
 	}
 }
 
-// step makes one call of a run that takes several; false means that the run is over, or that it was
-// not made.
+// step makes one call of a run that takes several calls; false means that the run is over, or that
+// the call was not made.
 func (x applier) step(ctx context.Context, r *Run, s act) (provider.Result, bool) {
 	handler, planned := r.handler, provider.BatchChange{
 		Change:   s.change,
@@ -147,7 +147,7 @@ func (x applier) step(ctx context.Context, r *Run, s act) (provider.Result, bool
 	return got.Result, ok && got.Err == nil
 }
 
-// advance notes what a run that takes several calls has done so far.
+// advance updates the change that a run of several calls has made so far.
 func (x applier) advance(r *Run, s act) {
 	switch {
 	case r.want.Purged:
@@ -159,9 +159,9 @@ func (x applier) advance(r *Run, s act) {
 	}
 }
 
-// markBetween records the token of a create that follows on a delete. The token is not recorded
-// before, since a run that ends in the delete has made nothing, and nobody needs to be asked. It
-// returns false when the create must not begin.
+// markBetween records the token of a create that follows a delete. The token is not recorded
+// earlier: a run that ends in the delete has made nothing, so no person has to decide about a
+// create. markBetween returns false if the create must not begin.
 func (x applier) markBetween(ctx context.Context, r *Run) bool {
 	r.token = r.ID
 	ok, err := x.Mark(ctx, r)

@@ -14,8 +14,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// Resolve gives the handler what it is to see: the resource with the texts of its files and with
-// its secrets. The run ends if they cannot be had.
+// Resolve completes the resource that the handler gets with the texts of its files and with its
+// secrets. The run ends if these are not available.
 func (n *Runner) Resolve(ctx context.Context, r *Run, given Inputs) {
 	r.given, r.Notified, r.host.need = given, given.Reload, given.Need
 	n.resolveFiles(ctx, r)
@@ -23,7 +23,7 @@ func (n *Runner) Resolve(ctx context.Context, r *Run, given Inputs) {
 	r.Bind(ctx)
 }
 
-// resolveSecrets replaces references to secrets in what the handler sees.
+// resolveSecrets replaces references to secrets in the resource that the handler gets.
 func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 	for name, v := range r.want.Attributes {
 		refs := resource.References(v)
@@ -59,7 +59,7 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 					schema.Unsealed(a.DataType).Describe()))
 			return
 		}
-		if _, whole := v.(resource.Secret); whole { // what was read in it is as secret as the whole
+		if _, whole := v.(resource.Secret); whole { // a part of a secret is a secret
 			r.host.secretsIn(resolved)
 		}
 		r.host.Hide(name)
@@ -76,7 +76,7 @@ func (n *Runner) resolveSecrets(ctx context.Context, r *Run) {
 // MayHaveSecrets reports whether a row may refer to secrets, without decoding it.
 func MayHaveSecrets(row *state.Row) bool { return bytes.Contains(row.Body, []byte(`"secret"`)) }
 
-// PrefetchSecrets fetches ahead what resolveSecrets will ask for, for rows that run together.
+// PrefetchSecrets prefetches the secrets that resolveSecrets will read, for rows that run together.
 func (n *Runner) PrefetchSecrets(ctx context.Context, rows []*state.Row) {
 	b, ok := n.Secrets.(state.SecretBatches)
 	if !ok || len(rows) < 2 {
@@ -85,7 +85,7 @@ func (n *Runner) PrefetchSecrets(ctx context.Context, rows []*state.Row) {
 	var secrets []resource.Secret
 	for _, row := range rows {
 		if !MayHaveSecrets(row) {
-			continue // most have none, and need not be decoded twice
+			continue // most rows have none, and need not be decoded twice
 		}
 		if r, err := resource.Decode(row.Body); err == nil {
 			for _, v := range r.Attributes {
@@ -98,8 +98,8 @@ func (n *Runner) PrefetchSecrets(ctx context.Context, rows []*state.Row) {
 	}
 }
 
-// resolveFiles replaces uploaded files by their text in what the handler sees, unless its type
-// takes files as they are.
+// resolveFiles replaces uploaded files by their text in the resource that the handler gets, unless
+// the type takes files.
 func (n *Runner) resolveFiles(ctx context.Context, r *Run) {
 	if r.Over() || r.typ == nil || slices.Contains(r.typ.Features, schema.FeatureFiles) {
 		return

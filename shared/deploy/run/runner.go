@@ -11,7 +11,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// Config holds what runs of handlers need. All but Code is required.
+// Config holds the dependencies of runs. All but Code is required.
 type Config struct {
 	Clock     state.Clock
 	Caller    state.Caller
@@ -21,32 +21,32 @@ type Config struct {
 	Facts     facts
 	Types     *schema.Registry
 	Handlers  map[string]provider.Handler // by type name
-	Code      Code                        // runs what comes with resources; nil: none is run
+	Code      Code                        // runs handlers of resources; nil: none run
 	Pack      string                      // digest of the handlers, recorded with every action
 	NewID     func() string               // unique, and greater than those made before
 }
 
-// facts reads the facts that handlers remember. A state.State does.
+// facts reads the facts that handlers remember. A state.State implements it.
 type facts interface {
 	Parameters(ctx context.Context, env string, q state.ParameterQuery) ([]state.Parameter, error)
 }
 
-// Runner makes runs of handlers. It may be used by several goroutines at once.
+// Runner creates runs of handlers. It is safe for concurrent use.
 type Runner struct {
 	Config
 	types  *model.Checker
 	caches *Caches
 }
 
-// New returns a runner, whose handlers keep between runs what is in caches.
+// New returns a runner whose handlers keep data between runs in caches.
 func New(c Config, caches *Caches) *Runner {
 	return &Runner{Config: c, types: model.NewChecker(c.Types, c.Handlers), caches: caches}
 }
 
-// MaxGroup is how many resources a handler is given at once.
+// MaxGroup is how many resources a handler gets in one call.
 const MaxGroup = 512
 
-// Batches reports whether the handler of a row gains from being given several resources at once.
+// Batches reports whether the handler of a row benefits from several resources per call.
 func (n *Runner) Batches(row *state.Row) bool {
 	h := n.ownHandler(row)
 	_, reads := provider.As[provider.BatchReader](h)
@@ -56,28 +56,29 @@ func (n *Runner) Batches(row *state.Row) bool {
 	return reads || applies || lists || flushes
 }
 
-// wantedOf returns a resource as handlers get it; its attributes are shared.
+// wantedOf returns a resource in the form that handlers get; the attributes are shared.
 func wantedOf(res *resource.Resource) provider.Resource {
 	return provider.Resource{ID: res.ID, Type: res.Type, Agent: res.Agent,
 		Attributes: res.Attributes, Purged: res.Purged}
 }
 
-// Reloads reports whether a handler reloads what a row wants when it is told of a change.
+// Reloads reports whether a handler reloads the resource of a row after a change that the resource
+// is notified of.
 func Reloads(h provider.Handler, row *state.Row) bool {
 	if _, can := provider.As[provider.Reloader](h); !can {
-		return false // most have none, and need not be decoded
+		return false // most handlers cannot reload, and their rows need not be decoded
 	}
 	res, err := resource.Decode(row.Body)
 	return err == nil && provider.Reloads(h, wantedOf(res))
 }
 
-// LimitsItself reports whether a row says by an attribute how long a call for it may take; see
+// LimitsItself reports whether an attribute of a row limits the time of a call for it; see
 // provider.Timeouter.
 func (n *Runner) LimitsItself(row *state.Row, res *resource.Resource) bool {
 	return n.ownLimit(row.ID.Type(), res) > 0
 }
 
-// ownLimit returns the limit that attributes say; 0: none.
+// ownLimit returns the limit that attributes set; 0: none.
 func (n *Runner) ownLimit(typ string, res *resource.Resource) time.Duration {
 	h, ok := provider.As[provider.Timeouter](n.Handlers[typ])
 	if !ok || res == nil {
@@ -86,8 +87,8 @@ func (n *Runner) ownLimit(typ string, res *resource.Resource) time.Duration {
 	return h.CallTimeout(wantedOf(res))
 }
 
-// CallLimit returns how long one call for a row may take, as executor.limit does for its run. res
-// is what the row wants; nil: it cannot be read.
+// CallLimit returns how long one call for a row may take, like Executor.limit for its run. res is
+// the intent of the row; nil: it cannot be read.
 func (n *Runner) CallLimit(row *state.Row, res *resource.Resource) time.Duration {
 	typ := row.ID.Type()
 	if coded(row, res) {
