@@ -10,7 +10,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// ActionKind says what an action was for.
+// ActionKind is the purpose of an action.
 type ActionKind string
 
 // The kinds of actions.
@@ -28,17 +28,18 @@ type Action struct {
 	Resource resource.ID          `json:"resource"`
 	Version  int                  `json:"version"` // that brought the intent
 	Action   ActionKind           `json:"action"`
-	Outcome  Status               `json:"outcome"` // that the run came to, also if it is stale
-	Change   diff.Change          `json:"change"`  // what was done, or of a dry run would be
-	Started  time.Time            `json:"started"` // after whatever it waited for in its batch
+	Outcome  Status               `json:"outcome"` // of the run, even if the result is stale
+	Change   diff.Change          `json:"change"`  // made, or in a dry run planned
+	Started  time.Time            `json:"started"` // after the runs that it waited for in its batch
 	Finished time.Time            `json:"finished"`
-	Changes  map[string]diff.Diff `json:"changes,omitempty"`  // by attribute; no secrets, and cut where long
+	Changes  map[string]diff.Diff `json:"changes,omitempty"`  // by attribute; no secrets, long values are truncated
 	Messages []provider.Line      `json:"messages,omitempty"` // in the order of the run; no secrets
-	Reason   string               `json:"reason,omitempty"`   // why it did not go well, for people; no secrets
-	Replaced bool                 `json:"replaced,omitempty"` // the thing was deleted and created anew
+	Reason   string               `json:"reason,omitempty"`   // why it did not end well, for people; no secrets
+	Replaced bool                 `json:"replaced,omitempty"` // the thing was deleted and created again
 	Stale    bool                 `json:"stale,omitempty"`    // the intent was replaced, or another run recorded, while it ran
 	Pack     string               `json:"pack"`               // the program that called the handler
-	// Provider served the run, when its type has several, and was chosen for this reason.
+	// Provider is the provider that served the run, when the type has several; ProviderWhy is the
+	// reason for its choice.
 	Provider    string `json:"provider,omitempty"`
 	ProviderWhy string `json:"provider_why,omitempty"`
 }
@@ -57,11 +58,11 @@ type ActionQuery struct {
 	Until    time.Time      // only actions that were finished before
 	Level    provider.Level // with a line at least this severe
 	Text     string         // with a line that contains it
-	Notable  bool           // only actions that changed something or did not go well
+	Notable  bool           // only actions that changed a thing or did not end well
 	Limit    int            // 0: all
 }
 
-// Notable reports whether an action changed something, or did not go well.
+// Notable reports whether an action changed a thing, or did not end well.
 func (a *Action) Notable() bool {
 	return a.Outcome != StatusDeployed || a.Change != diff.NoChange && a.Change != ""
 }
@@ -91,7 +92,7 @@ func (q *ActionQuery) Selects(a *Action) bool {
 		})
 }
 
-// Severity orders levels: the worse, the greater; 0 is not a level.
+// Severity orders levels: a worse level has a greater number; 0 is not a level.
 func Severity(l provider.Level) int {
 	return 1 + slices.Index(
 		[]provider.Level{

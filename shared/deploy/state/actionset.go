@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// ActionSet collects the records of actions, by id, from places that may hold one twice.
+// ActionSet collects the records of actions, by id, from several sources that may hold the same
+// record.
 type ActionSet map[string]Action
 
 // Take adds a record. Of two records of one action it keeps the one that is marked as stale, which
@@ -17,8 +18,9 @@ func (s ActionSet) Take(a *Action) {
 	}
 }
 
-// Complete reports whether the newest records, up to limit, are among those that were taken, if
-// what was not read yet is no newer than last; limit 0: all are wanted. It lets go of older ones.
+// Complete reports whether the set holds the newest records, up to limit, given that no unread
+// record is newer than last. Without a limit (0), all records are needed. Complete removes older
+// records.
 func (s ActionSet) Complete(limit int, last string) bool {
 	if limit <= 0 || len(s) < limit {
 		return false

@@ -15,7 +15,7 @@ func SameAgents(a, b []resource.Agent) bool {
 	})
 }
 
-// optionsOf returns the options of an agent; that it has none is not told from an empty map.
+// optionsOf returns the options of an agent; no options and an empty map are equal.
 func optionsOf(a resource.Agent) any {
 	if a.Options == nil {
 		return map[string]any{}

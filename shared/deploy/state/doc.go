@@ -1,13 +1,13 @@
-// Package state is what the engine stores, and the ports through which it reaches that: the records
-// of an environment, what a record says of itself, and what an engine needs from the home that it
-// lives in.
+// Package state defines the engine's stored records and the ports to its storage: the records of an
+// environment, methods that derive facts from one record, and the services that an engine needs
+// from its home.
 //
 //	a planner ── Commit: rows with a ticket, Env, Version, Agents ──► State
 //	                                                                    │ Schedule, LaneRows
 //	a lane's worker ◄───────────────────────────────────────────────────┘
 //	      └── Commit: rows with a result, Actions, Outbox, Parameters ──► State
 //
-// It decides nothing: what to schedule is the affair of planners, and what a result means for a row
-// that of workers. It runs nothing and knows no types of resources. The conformance suite of the
-// ports is package deploytest.
+// The package makes no decisions: planners decide which resources to schedule, and workers decide
+// what a result means for a row. It runs nothing and does not depend on types of resources. The
+// conformance suite of the ports is package deploytest.
 package state

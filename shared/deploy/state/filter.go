@@ -19,11 +19,11 @@ type Filter struct {
 	terms     []string
 }
 
-// Terms returns the terms that the filter was read from.
+// Terms returns the terms that the filter was parsed from.
 func (f Filter) Terms() []string { return f.terms }
 
-// ParseFilter reads terms type=, status=, set=, each at most once, agent=, any of which may match,
-// and at most one id or glob. All of these must match.
+// ParseFilter parses terms: type=, status= and set=, each at most once, agent=, of which any may
+// match, and at most one id or glob. A resource has to match all of them.
 func ParseFilter(terms []string) (Filter, error) {
 	f := Filter{terms: terms}
 	said := map[string]bool{}
@@ -92,8 +92,8 @@ func (f Filter) Empty() bool {
 		!f.hasSet
 }
 
-// Match reports whether a row is selected. A row does not know whether it is being deployed, so the
-// status deploying matches every row, and the caller has to compare it.
+// Match reports whether a row is selected. A row does not record whether it is being deployed, so
+// the status deploying matches every row, and the caller has to compare it.
 func (f Filter) Match(r *Row) bool {
 	if f.Status != "" && f.Status != StatusDeploying && r.Status() != f.Status {
 		return false
@@ -105,7 +105,7 @@ func (f Filter) Match(r *Row) bool {
 	return f.Picks(r.ID, set)
 }
 
-// Picks reports whether a resource of a set is selected, whatever its status is.
+// Picks reports whether a resource of a set is selected, regardless of its status.
 func (f Filter) Picks(id resource.ID, set string) bool {
 	switch {
 	case f.Type != "" && id.Type() != f.Type:

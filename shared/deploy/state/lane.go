@@ -8,7 +8,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// PlanKey is the key of the lease of planners. That of a worker is its lane.
+// PlanKey is the key of the lease of planners. The key of a worker's lease is its lane.
 const PlanKey = "plan"
 
 // LaneOf returns the lane of a resource: the agent's name and a number below its lanes, by the hash

@@ -10,7 +10,7 @@ import (
 type Parameter struct {
 	Name    string      `json:"name"` // unique with Of
 	Of      resource.ID `json:"of,omitempty"`
-	Value   string      `json:"value"`   // never a secret, which is a reference
+	Value   string      `json:"value"`   // never a secret: secrets are references
 	Source  string      `json:"source"`  // user, fact
 	Updated time.Time   `json:"updated"` // when it was set, or the run that learned it ended
 }

@@ -17,24 +17,24 @@ type ConnectLimiter interface {
 	ConnectLimit(a resource.Agent) time.Duration
 }
 
-// SecretVersions may be implemented by Secrets that can tell the version of a secret without
-// reading its value, so that exporting does not take the right to read it.
+// SecretVersions may be implemented by Secrets that can return the version of a secret without
+// reading its value, so that an export does not need permission to read it.
 type SecretVersions interface {
-	// Version returns the version that a reference means now. Its errors are those of Resolve.
+	// Version returns the current version of a reference. Its errors are those of Resolve.
 	Version(ctx context.Context, s resource.Secret) (string, error)
 }
 
-// SecretBatches may be implemented by Secrets that can fetch several at once.
+// SecretBatches may be implemented by Secrets that can fetch several secrets in one request.
 type SecretBatches interface {
-	// Prefetch fetches what the following calls of Version, or if values is set of Resolve, will
-	// ask for. It leaves errors to those calls.
+	// Prefetch fetches the data for the following calls of Version, or of Resolve if values is set.
+	// It leaves errors to those calls.
 	Prefetch(ctx context.Context, refs []resource.Secret, values bool)
 }
 
-// ChangeLog may be implemented by a State that keeps the ids of the rows which the last commits have
+// ChangeLog may be implemented by a State that keeps the ids of rows that the last commits have
 // written.
 type ChangeLog interface {
-	// Changed returns the rows that commits have written or removed since the one with a number.
+	// Changed returns the rows that commits have written or removed since the commit with a number.
 	Changed(ctx context.Context, env string, since int64) (Changed, error)
 }
 
@@ -46,21 +46,20 @@ type Changed struct {
 	Last  int64         // the number of the last commit; 0: there was none
 }
 
-// Verifier is implemented by Files of which something else may change the bytes, or take them away.
+// Verifier is implemented by Files whose bytes another program may change or remove.
 type Verifier interface {
-	// Verify reads files and returns an error, NotFound or Damaged, unless all have the bytes that
-	// their names say. A file that was read just before and has not been written since need not be
-	// read again.
+	// Verify reads files and returns an error, NotFound or Damaged, unless the bytes of all files
+	// match their hashes. A file that was read just before and has not been written since need not
+	// be read again.
 	Verify(ctx context.Context, hashes []string) error
 }
 
-// Unreadable reports whether an error says that something which was stored is gone or has other
-// bytes.
+// Unreadable reports whether an error means that stored data is gone or has other bytes.
 func Unreadable(err error) bool {
 	return fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged)
 }
 
-// Transient reports whether the cause of an error passes by itself.
+// Transient reports whether the cause of an error may pass without a change.
 func Transient(err error) bool {
 	passing := []fault.Kind{fault.Unavailable, fault.Busy, fault.Timeout, fault.Conflict,
 		fault.Fenced, fault.Canceled}

@@ -14,19 +14,19 @@ type Settings struct {
 	RetryMax     time.Duration `json:"retry_max,omitempty" yaml:"retry_max"`         // longest backoff
 	KeepVersions int           `json:"keep_versions,omitempty" yaml:"keep_versions"` // how many
 	KeepActions  time.Duration `json:"keep_actions,omitempty" yaml:"keep_actions"`   // how long
-	// Strict says what is done when a handler reports values that are not of the types it declares,
-	// or not in its own canonical form.
+	// Strict decides how to treat values from a handler that contradict its declared types, or are
+	// not in its own canonical form.
 	Strict provider.Strictness `json:"strict,omitempty" yaml:"strict"`
 }
 
-// What holds where the settings say nothing.
+// Defaults for settings that are not set.
 const (
 	defaultKeepActions = 7 * 24 * time.Hour
 	defaultRetryBase   = 2 * time.Second
 	defaultRetryMax    = 10 * time.Minute
 )
 
-// Backoff returns after how long a failure is tried again the first time, and at most.
+// Backoff returns the pause before the first retry of a failure, and the longest pause.
 func (s *Settings) Backoff() (first, longest time.Duration) {
 	first, longest = s.RetryBase, s.RetryMax
 	if first <= 0 {
@@ -38,7 +38,7 @@ func (s *Settings) Backoff() (first, longest time.Duration) {
 	return first, longest
 }
 
-// ActionsKept returns for how long actions are kept.
+// ActionsKept returns how long actions are kept.
 func (s *Settings) ActionsKept() time.Duration {
 	if s.KeepActions <= 0 {
 		return defaultKeepActions

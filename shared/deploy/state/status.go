@@ -1,7 +1,7 @@
 package state
 
-// Status returns the one word for the state of a row: that of the first case that fits. It is never
-// StatusDeploying, as leases say what runs, and not rows.
+// Status returns the status of a row: that of the first matching case. It is never StatusDeploying,
+// since leases record the running resources, and rows do not.
 func (r *Row) Status() Status {
 	switch {
 	case r.Orphaned:
