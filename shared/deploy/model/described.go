@@ -7,17 +7,17 @@ import (
 	"southbound/shared/schema"
 )
 
-// Describing is what an export is made over: the agents that another version describes.
+// Describing holds the agent descriptions of the version that an export replaces.
 type Describing struct {
 	Version int      // the number of that version; 0: there is none
 	Names   []string // of the agents that it describes
 	Kept    bool     // the export keeps these descriptions
 }
 
-// CheckDescribed refuses agents that resources name and nobody describes, if any agent is
-// described, by the model or by the version that it is exported over: a misspelt name would be this
-// machine. Each agent is reported once, at the first resource that names it. Resources with handlers
-// in Python do not count: such a handler runs on this machine, for any agent.
+// CheckDescribed refuses agents that resources name and no document describes, if the model or the
+// replaced version describes any agent: a misspelt name would mean this machine. Each agent is
+// reported once, at the first resource that names it. Resources with handlers in Python do not
+// count: such a handler runs on this machine, for any agent.
 func CheckDescribed(m *Model, over Describing) diag.Problems {
 	if len(m.Agents)+len(over.Names) == 0 {
 		return nil
@@ -60,7 +60,7 @@ func CheckDescribed(m *Model, over Describing) diag.Problems {
 	return problems
 }
 
-// undescribedHint says how to correct the name of an agent that nobody describes.
+// undescribedHint returns a hint for correcting the name of an agent without a description.
 func undescribedHint(name string, described []string) string {
 	if near := schema.Nearest(name, described); near != "" && near != name {
 		return fmt.Sprintf("did you mean %q? If this machine is meant, %s", near, describeHere(name))
@@ -68,7 +68,7 @@ func undescribedHint(name string, described []string) string {
 	return "describe how it is reached; if this machine is meant, " + describeHere(name)
 }
 
-// describeHere says how to describe an agent that is this machine.
+// describeHere returns the instruction for describing an agent that is this machine.
 func describeHere(name string) string {
 	return fmt.Sprintf("add `agents: {%s: {transport: local}}`", name)
 }

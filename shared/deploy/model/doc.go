@@ -1,10 +1,10 @@
-// Package model is a desired state before it becomes a version: what may stand in it, and what its
-// types add to it.
+// Package model is a desired state before it becomes a version: the rules that it has to meet, and
+// the parts that its types add to it.
 //
 //	Model ── attributes, identities, things ──► problems, with their places
 //	   └── Generate: resources that follow ── Relate: requirements that follow from types
-//	          └── reach, cycles, what is not there ──► a model that can be stored
+//	          └── reach, cycles, missing requirements ──► a model that can be stored
 //
-// A Checker knows the types and handlers of a program, and neither stores nor reads anything: what
-// a reference means when it is exported, and what a version before has, is for others to bring.
+// A Checker has the types and handlers of a program, and neither stores nor reads data. Its callers
+// supply the values of references at an export, and the content of a previous version.
 package model

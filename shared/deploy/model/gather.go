@@ -5,8 +5,9 @@ import (
 	"southbound/shared/schema"
 )
 
-// Gather completes resources whose types want that from the paths that the other resources of the
-// model keep on the same machine. The agents and the resources have no references that are known.
+// Gather completes resources whose types require that from the paths that the other resources of
+// the model keep on the same machine. References of agents and resources with known values must
+// have been resolved.
 func (c *Checker) Gather(m *Model) {
 	var asking []int
 	for i := range m.Resources {

@@ -9,11 +9,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// maxGenerated bounds the depth of a chain of resources each of which follows from the one before.
+// maxGenerated bounds the depth of a chain of resources that generate each other.
 const maxGenerated = 8
 
-// generate adds the resources that follow from others. One that is in the model already, written or
-// generated, stays as it is.
+// generate adds the resources that other resources generate. A resource that is in the model
+// already, written or generated, stays as it is.
 func (v *validator) generate() {
 	from := 0
 	for depth := 0; from < len(v.m.Resources); depth++ {

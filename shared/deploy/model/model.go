@@ -12,17 +12,17 @@ import (
 // Model is a desired state before it becomes a version.
 type Model struct {
 	Resources []resource.Resource
-	Agents    []resource.Agent      // those that are described, in the order of the documents
+	Agents    []resource.Agent      // described agents, in the order of the documents
 	Files     map[string]state.Blob // the files that resources refer to, by hash
 	// Where returns the place of resource i, of one of its attributes, or of its "requires",
 	// "agent", "type" or "set". Nil: not known.
 	Where func(i int, attribute string) diag.Pos
 	// WhereAgent returns the place of the description of an agent. Nil: not known.
 	WhereAgent func(name string) diag.Pos
-	// Fingerprint identifies all that the model was read from; "" when that is not known.
+	// Fingerprint identifies all sources from which the model was read; "": they are unknown.
 	Fingerprint string
-	// Valid says that whoever exports it has validated it, with the types and handlers of the same
-	// program, and has not changed it since.
+	// Valid means that the exporter has validated the model, with the types and handlers of the
+	// same program, and has not changed it since.
 	Valid bool
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // UnsetSecrets returns a problem for each place where a model refers to a secret that does not
-// exist, or is something that can be none: one of which lookup says that it is NotFound or Invalid.
-// What lookup cannot tell is not a problem.
+// exist or is invalid: lookup returns NotFound or Invalid for it. Any other error of lookup is not
+// a problem.
 func (m *Model) UnsetSecrets(lookup func(resource.Secret) error) diag.Problems {
 	known := map[resource.Secret]error{}
 	find := func(ref resource.Secret) error {

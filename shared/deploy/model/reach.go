@@ -9,9 +9,9 @@ import (
 	"southbound/shared/schema"
 )
 
-// CheckReach refuses resources whose type is not reached over the transport of their agent: a
-// handler that was called all the same would act on the machine it runs on. With closed, an agent
-// that is not described is local; without, it may be one of a version before.
+// CheckReach refuses resources whose type is not reached over the transport of their agent: their
+// handler would act on the machine on which it runs. With closed, an agent that is not described is
+// local; without, it may belong to a previous version.
 func (c *Checker) CheckReach(m *Model, closed bool) diag.Problems {
 	over := make(map[string]string, len(m.Agents))
 	for i := range m.Agents {
@@ -37,7 +37,7 @@ func (c *Checker) CheckReach(m *Model, closed bool) diag.Problems {
 	return problems
 }
 
-// reachHint says what to do about a resource that is not reached over the transport of its agent.
+// reachHint returns the hint for a resource that is not reached over the transport of its agent.
 func reachHint(r *resource.Resource, t *schema.Compiled) string {
 	if _, is := CodeOf(r); is {
 		return fmt.Sprintf(
@@ -52,7 +52,8 @@ func reachHint(r *resource.Resource, t *schema.Compiled) string {
 		"describes the type", TransportsText(t), t.Name)
 }
 
-// UnreachedText says that things of a type are not reached over the transport of an agent.
+// UnreachedText returns the text that things of a type are not reached over the transport of an
+// agent.
 func UnreachedText(t *schema.Compiled, agent, transport string) string {
 	if transport == "" {
 		transport = localTransport
@@ -64,10 +65,10 @@ func UnreachedText(t *schema.Compiled, agent, transport string) string {
 // TransportsText lists the transports over which things of a type are reached.
 func TransportsText(t *schema.Compiled) string { return strings.Join(t.Over(), " or ") }
 
-// localTransport is that of an agent that nobody describes.
+// localTransport is the transport of an agent without a description.
 const localTransport = "local"
 
-// LocalAgent is the agent that a name stands for when nobody describes it.
+// LocalAgent returns the agent that a name stands for without a description.
 func LocalAgent(name string) resource.Agent {
 	return resource.Agent{Name: name, Transport: localTransport, Lanes: 1}
 }

@@ -6,8 +6,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Missing names, for people, the parameters, facts and values of models that v still refers to,
-// since they are not known.
+// Missing returns descriptions, for people, of unknown values that v still refers to: parameters,
+// facts and values of models.
 func Missing(v any) []string {
 	var out []string
 	for _, ref := range resource.References(v) {

@@ -10,11 +10,11 @@ import (
 	"southbound/shared/schema"
 )
 
-// Relate adds the relations that follow from the types of resources, as far as both ends are among
-// them, and sorts requirements. byID holds their indexes. Through such a relation one resource
-// is told of the changes of that one other; whether anybody else is told of them is for authors to
-// say (send_event), as is whether a resource is told of any at all (receive_events). Who is told of
-// whose changes is found anew each time, since resources may come from an earlier version.
+// Relate adds the relations that follow from the types of resources, if both ends are among them,
+// and sorts requirements. byID holds their indexes. Through a relation, a resource is notified of
+// the changes of the other resource only. Authors decide whether other dependants are notified of
+// them (send_event), and whether a resource is notified of any changes (receive_events).
+// Subscriptions are computed again each time, since resources may come from an earlier version.
 func (c *Checker) Relate(resources []resource.Resource, byID map[resource.ID]int) {
 	for i := range resources {
 		resources[i].Subscribed, resources[i].Subscriptions = false, nil
@@ -63,9 +63,9 @@ func (c *Checker) Related(r *resource.Resource) []schema.Related {
 	return t.Related(r.Agent, r.Attributes)
 }
 
-// MeansTheSame reports whether two descriptions of a resource mean the same to others: they manage
-// the same thing, describe it as a whole, or change a part of the same, keep the same paths, and
-// have the same relations by their type.
+// MeansTheSame reports whether two descriptions of a resource have the same meaning for other
+// resources. Both have to manage the same thing, describe it as a whole or change a part of the
+// same thing, keep the same paths, and have the same relations by their type.
 func (c *Checker) MeansTheSame(a, b *resource.Resource) bool {
 	targets := TargetsOf(nil, false) // both have the same agent
 	one, oneShared := c.ThingsOf(a, targets)
@@ -102,8 +102,8 @@ func (c *Checker) RequiresByType(a, b *resource.Resource) bool {
 	return false
 }
 
-// byNature says, for a hint, which requirements of a cycle follow from a type, so that no author
-// need have written them; "" if none do.
+// byNature returns text for a hint: the requirements of a cycle that follow from a type, so that no
+// author has to have written them; "" if there are none.
 func (c *Checker) byNature(resources []resource.Resource, cycle []int32) string {
 	var out []string
 	for i, n := range cycle {

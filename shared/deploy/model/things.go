@@ -9,14 +9,15 @@ import (
 	"southbound/shared/schema"
 )
 
-// Thing is one name of what a resource manages; see docs/design/things.md.
+// Thing is one name of a thing that a resource manages; see docs/design/things.md.
 type Thing struct{ Space, Target, Name string }
 
 // Targets returns the target of an agent by its name.
 type Targets func(agent string) string
 
 // TargetsOf returns the targets of agents. With closed, an agent that is not among them is this
-// machine; without, it may be one of a version before, so that it shares its things with none.
+// machine. Without it, the agent may belong to a previous version, so it shares its things with no
+// other agent.
 func TargetsOf(agents []resource.Agent, closed bool) Targets {
 	of := make(map[string]string, len(agents))
 	for i := range agents {
@@ -34,11 +35,11 @@ func TargetsOf(agents []resource.Agent, closed bool) Targets {
 	}
 }
 
-// ownTarget is the target of an agent of which it is not known what it shares.
+// ownTarget returns the target of an agent about which it is unknown what it shares.
 func ownTarget(agent string) string { return "the agent " + agent }
 
-// ThingsOf returns the names of what a resource manages, none if it is not known, and whether any
-// number of resources may manage it.
+// ThingsOf returns the names of the thing that a resource manages, none if they are unknown, and
+// whether any number of resources may manage the thing.
 func (c *Checker) ThingsOf(r *resource.Resource, targets Targets) (things []Thing, shared bool) {
 	t, ok := c.Type(r)
 	if !ok {
@@ -53,7 +54,7 @@ func (c *Checker) ThingsOf(r *resource.Resource, targets Targets) (things []Thin
 }
 
 // targetOf returns the target of a resource. A handler that comes with its resource reaches things
-// by its own means, so that an agent is only a name to it.
+// in its own way, so an agent is only a name to it.
 func targetOf(r *resource.Resource, targets Targets) string {
 	if _, is := CodeOf(r); is {
 		return ownTarget(r.Agent)
@@ -70,10 +71,10 @@ func keepsOf(c *Checker, r *resource.Resource) []schema.Kept {
 	return t.Keeps(r.Attributes)
 }
 
-// CheckThings refuses resources with different ids that manage the same thing, such as a file
-// and a directory of one path: each would undo what the other does. Whether one of them is purged
-// makes no difference, as its handler meets the other one's thing, or removes it, at every check.
-// At least one of two is among the first mine resources; the others come from a version.
+// CheckThings refuses resources with different ids that manage the same thing, such as a file and a
+// directory of one path: each would undo the changes of the other. This holds even if one of them
+// is purged, since its handler finds the thing of the other, or removes it, at every check. At
+// least one of two is among the first mine resources; the others come from a version.
 func (c *Checker) CheckThings(
 	resources []resource.Resource,
 	mine int,
@@ -109,8 +110,8 @@ func (c *Checker) CheckThings(
 	return append(problems, c.checkParts(resources, mine, first, targets, at)...)
 }
 
-// checkParts refuses resources that change a part of what another describes as a whole: each would
-// undo what the other does, at every check. A purged resource is no part.
+// checkParts refuses resources that change a part of a thing that another resource describes as a
+// whole: each would undo the changes of the other, at every check. A purged resource is no part.
 func (c *Checker) checkParts(
 	resources []resource.Resource,
 	mine int,
@@ -137,7 +138,7 @@ func (c *Checker) checkParts(
 	return problems
 }
 
-// PartOf returns the thing of which a resource changes a part.
+// PartOf returns the thing that a resource changes a part of.
 func (c *Checker) PartOf(r *resource.Resource, targets Targets) (Thing, bool) {
 	t, ok := c.Type(r)
 	if !ok || t.Within == nil || r.Purged {
@@ -147,7 +148,8 @@ func (c *Checker) PartOf(r *resource.Resource, targets Targets) (Thing, bool) {
 	return Thing{t.Space, targetOf(r, targets), name}, name != ""
 }
 
-// DescribesAll reports whether a resource describes its thing as a whole, and what to do instead.
+// DescribesAll reports whether a resource describes its thing as a whole, and returns a hint for an
+// alternative.
 func (c *Checker) DescribesAll(r *resource.Resource) (is bool, instead string) {
 	t, ok := c.Type(r)
 	if !ok || t.Whole == nil || r.Purged {
@@ -156,7 +158,8 @@ func (c *Checker) DescribesAll(r *resource.Resource) (is bool, instead string) {
 	return t.Whole(r.Attributes)
 }
 
-// inPart says that resource i changes a part of what another describes as a whole.
+// inPart returns the problem that resource i changes a part of a thing that another one describes
+// as a whole.
 func inPart(
 	resources []resource.Resource,
 	i, other int,
@@ -176,7 +179,7 @@ func inPart(
 	return p
 }
 
-// sameThing says that resource i manages the same thing as another.
+// sameThing returns the problem that resource i manages the same thing as another.
 func sameThing(
 	resources []resource.Resource,
 	i, other int,

@@ -9,21 +9,21 @@ import (
 	"southbound/shared/schema"
 )
 
-// Attributes of resources whose handlers come with them. Names like these no other attribute has.
+// Attributes of resources that come with their handlers. No other attribute has a name like these.
 const (
 	CodeAttribute  = "_code"  // the code: a resource.File
 	FilesAttribute = "_files" // files that handlers ask for by other names: a map
 	// facts that references stand for: a list of resource, name and value
 	FactsAttribute = "_facts"
-	// of observations: what a handler has found to differ, with both values
+	// of observations: the differences that a handler has found, with both values
 	SeenAttribute = "_changes"
 )
 
-// CodeAttributes returns the names of attributes that come with a handler, and of what it is given.
+// CodeAttributes returns the names of attributes that carry a handler and its input.
 func CodeAttributes() []string { return []string{CodeAttribute, FilesAttribute, FactsAttribute} }
 
-// CodeTimeout bounds a call of a handler that comes with its resource. Whoever runs it ends it
-// before.
+// CodeTimeout bounds a call of a handler that comes with its resource. The runner of such handlers
+// ends the call earlier.
 const CodeTimeout = 10*time.Minute + 10*time.Second
 
 // CodeOf returns the code that a resource comes with.
@@ -32,8 +32,8 @@ func CodeOf(r *resource.Resource) (resource.File, bool) {
 	return f, ok
 }
 
-// OpenType returns the type of resources that come with their handlers, from what names them and
-// their attributes.
+// OpenType returns the type of resources that come with their handlers, from their name attribute
+// and their other attributes.
 func OpenType(typ, key string, attributes []string) *schema.Compiled {
 	own := func(name string) bool { return strings.HasPrefix(name, "_") }
 	return schema.Open(typ, key, slices.DeleteFunc(slices.Clone(attributes), own),

@@ -12,19 +12,19 @@ import (
 	"southbound/shared/schema"
 )
 
-// Validate checks the types, attributes, identities, transports and cycles of a model, for which no
-// state is needed; ValidateClosed also checks that all requirements are there. It returns all
-// problems at once, and completes the model: it fills in defaults, adds resources that follow from
-// others and requirements that follow from types, and sorts requirements. What is wrong with one
-// resource hides nothing about others: whatever follows from resources is found from what is right
-// with them.
+// Validate checks the types, attributes, identities, transports and cycles of a model, which needs
+// no state. ValidateClosed also checks that all requirements exist. Validate returns all problems
+// in one call. It completes the model: it fills in defaults, adds generated resources and
+// requirements that follow from types, and sorts requirements. A problem with one resource hides no
+// problem of others: generation and relations use the valid parts of resources.
 func (c *Checker) Validate(m *Model) diag.Problems {
 	problems := append(complete(c, m, false), c.CheckReach(m, false)...)
 	return append(problems, c.CheckCycles(m.Resources, m.At)...)
 }
 
 // ValidateClosed is Validate, and also refuses requirements of resources that are not in the model.
-// It is the whole check of an export that is not partial: if it describes an agent, it describes all.
+// It is the complete check of an export that is not partial: if it describes an agent, it describes
+// all.
 func (c *Checker) ValidateClosed(m *Model) diag.Problems {
 	problems := append(complete(c, m, true), CheckDescribed(m, Describing{})...)
 	problems = append(problems, c.CheckReach(m, true)...)
@@ -47,18 +47,18 @@ func complete(c *Checker, m *Model, closed bool) diag.Problems {
 	return v.problems
 }
 
-// validator is what one call of Validate works on.
+// validator is the working state of one call of Validate.
 type validator struct {
 	c    *Checker
 	m    *Model
 	byID map[resource.ID]int
-	// resources that have a problem of their own, or are described once more: nothing is made of
-	// them
+	// resources that have a problem of their own, or a second description: nothing is generated
+	// from them
 	wrong    map[int]bool
 	problems diag.Problems
 }
 
-// refuse notes that resource i of the model is wrong.
+// refuse records that resource i of the model has a problem.
 func (v *validator) refuse(i int) {
 	if v.wrong == nil {
 		v.wrong = map[int]bool{}
@@ -108,13 +108,13 @@ func (v *validator) attributes() {
 			p.Hint = cmp.Or(p.Hint, t.Hint(p.Attribute))
 			v.problems.Add(p)
 			v.refuse(i)
-			delete(attrs, p.Attribute) // so that no relation follows from it
+			delete(attrs, p.Attribute) // so that no relation is derived from it
 		}
 		r.Attributes = attrs
 	}
 }
 
-// destroyed refuses a resource that may not be destroyed and says itself that it is to be.
+// destroyed refuses a resource with prevent_destroy that requests its own destruction.
 func destroyed(r *resource.Resource) []diag.Problem {
 	flag := "purged"
 	if !r.Purged {
@@ -132,7 +132,8 @@ func destroyed(r *resource.Resource) []diag.Problem {
 	}
 }
 
-// CheckAttributes checks attributes by their type; a purged resource needs only what names it.
+// CheckAttributes checks attributes by their type; a purged resource needs only its name
+// attributes.
 func CheckAttributes(
 	t *schema.Compiled,
 	attributes map[string]any,
@@ -144,8 +145,8 @@ func CheckAttributes(
 	return t.Check(attributes)
 }
 
-// openSecrets refuses literal values of sensitive attributes, since whatever stands in a document
-// is stored in versions.
+// openSecrets refuses literal values of sensitive attributes, since versions store the values of
+// documents.
 func openSecrets(t *schema.Compiled, attributes map[string]any) []diag.Problem {
 	var problems []diag.Problem
 	for i := range t.Attributes {
@@ -163,7 +164,7 @@ func openSecrets(t *schema.Compiled, attributes map[string]any) []diag.Problem {
 	return problems
 }
 
-// whereOpen says where people can read a value that is to be a secret.
+// whereOpen returns the text that names where people can read a value that should be a secret.
 func whereOpen(value any) string {
 	switch value.(type) {
 	case resource.Parameter:
@@ -176,8 +177,8 @@ func whereOpen(value any) string {
 	return "its value stands in the document"
 }
 
-// holdsSecrets reports whether a value is a list or a map whose data type says by itself which of
-// its parts are sensitive. That the value fits the type has been checked.
+// holdsSecrets reports whether a value is a list or a map whose data type declares which of its
+// parts are sensitive. The caller has checked that the value fits the type.
 func holdsSecrets(t *schema.Compiled, attribute string, value any) bool {
 	switch value.(type) {
 	case []any, map[string]any:
@@ -192,7 +193,7 @@ func (v *validator) identities() {
 	for i := range v.m.Resources {
 		r := &v.m.Resources[i]
 		if r.ID == "" {
-			continue // its own problem is reported where the id could not be made
+			continue // the problem is reported where the id could not be built
 		}
 		first, dup := v.byID[r.ID]
 		if !dup {
