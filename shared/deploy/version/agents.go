@@ -8,7 +8,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// AgentIndex says which agents a graph has.
+// AgentIndex is the index of the agents of a graph.
 type AgentIndex struct {
 	Names  []string
 	number map[string]int32 // by name: index into Names
@@ -42,8 +42,8 @@ func (g *Graph) Agents() *AgentIndex {
 	return g.agentIndex
 }
 
-// NodesOf returns the nodes of an agent, ascending. The lists of all agents are made when one of
-// them is asked for first: what looks at few resources does without.
+// NodesOf returns the nodes of an agent, ascending. The lists of all agents are built at the first
+// call, so callers that need few resources avoid the cost.
 func (g *Graph) NodesOf(agent string) []int32 {
 	x := g.Agents()
 	a := x.NumberOf(agent)
@@ -97,8 +97,7 @@ func (g *Graph) Part(nodes []int32) *Graph {
 	return out
 }
 
-// Behind returns the part of the graph that nodes are in, with all that they require, directly or
-// not.
+// Behind returns the part of the graph with nodes and all their requirements, direct or indirect.
 func (g *Graph) Behind(nodes []int32) *Graph {
 	seen := make(map[int32]bool, len(nodes))
 	var all []int32

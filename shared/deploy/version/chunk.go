@@ -17,13 +17,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// The resources of a version stand in chunks: files with a line "intent hash, tab, encoded
-// resource" each, sorted by id. Which chunk a resource is in follows from its id. So an export that
-// changes ten of a hundred thousand resources shares all but at most ten chunks with
-// the version before; these are neither written nor, when the two versions are compared, read.
+// The resources of a version are stored in chunks: files with a line "intent hash, tab, encoded
+// resource" each, sorted by id. The id of a resource determines its chunk. So an export that
+// changes ten of a hundred thousand resources shares all but at most ten chunks with the previous
+// version. The shared chunks are neither written nor read when the two versions are compared.
 
 // Buckets returns how many chunks of about size resources a version of n has: a power of two, so
-// that the number seldom changes.
+// that the number rarely changes.
 func Buckets(n, size int) int {
 	b := 1
 	for b*size < n {
@@ -40,8 +40,8 @@ func ChunkOf(id resource.ID, of int) int {
 }
 
 // Chunks splits entries, which are sorted by id, into blobs of about size resources and returns
-// these with the sums of their texts. Of the texts, which are as large as all that is wanted, few
-// are held at a time.
+// these with the sums of their texts. The texts of all chunks are as large as the whole desired
+// state, so Chunks holds only a few of them at a time.
 func Chunks(entries []Entry, size int) ([]state.Blob, [][sha256.Size]byte) {
 	of := Buckets(len(entries), size)
 	parts := make([][]*Entry, of)
@@ -84,15 +84,14 @@ func ChunkText(entries []Entry) []byte {
 // ChunkFile returns the file of a chunk with this text.
 func ChunkFile(text []byte) state.Blob { return FileOf(compress(text)) }
 
-// ContentDigest returns the digest of all chunks of a version, of which it gets the texts.
+// ContentDigest returns the digest of all chunks of a version, given their texts.
 func ContentDigest(texts [][]byte) string {
 	sums := make([][sha256.Size]byte, len(texts))
 	parallel.For(len(sums), func(i int) { sums[i] = sha256.Sum256(texts[i]) })
 	return SumsDigest(sums)
 }
 
-// SumsDigest returns the digest of all chunks of a version, of which it gets the sums of their
-// texts.
+// SumsDigest returns the digest of all chunks of a version, given the sums of their texts.
 func SumsDigest(sums [][sha256.Size]byte) string {
 	whole := sha256.New()
 	for _, s := range sums {
@@ -130,19 +129,19 @@ func parseLine(line []byte, hash string) (Entry, error) {
 	if err != nil {
 		return Entry{}, DamagedChunk(hash)
 	}
-	// The id alone: what it is a part of is as large as the body.
+	// The id is cloned, since it shares memory with a text as large as the body.
 	id := resource.ID(strings.Clone(string(r.ID)))
 	return Entry{ID: id, Hash: string(intent), Body: body}, nil
 }
 
-// DamagedChunk is the error of a chunk that does not decode.
+// DamagedChunk returns the error of a chunk that does not decode.
 func DamagedChunk(hash string) error {
 	return fault.New(fault.Damaged, "read version", "file %s does not hold resources", hash).
 		WithHint("the stored files were changed by something else; restore them, or export again")
 }
 
 // SharedChunks returns the chunks that are in both a and b. Their positions do not matter: equal
-// hashes, equal content.
+// hashes mean equal content.
 func SharedChunks(a, b []string) map[string]bool {
 	in := make(map[string]bool, len(a))
 	for _, h := range a {
@@ -162,12 +161,12 @@ func Without(hashes []string, drop map[string]bool) []string {
 	return slices.DeleteFunc(slices.Clone(hashes), func(h string) bool { return drop[h] })
 }
 
-// packWindow is how far back an encoder looks for what repeats. Little more than that stays in
-// memory.
+// packWindow is the size of an encoder's window for repetitions. An encoder keeps little more than
+// that in memory.
 const packWindow = 1 << 20
 
-// The codecs are safe for concurrent use of EncodeAll and DecodeAll and are costly to make, so they
-// are made once, on first use.
+// The codecs are safe for concurrent use of EncodeAll and DecodeAll and are costly to create, so
+// they are created once, on first use.
 var (
 	encoder = sync.OnceValue(func() *zstd.Encoder {
 		enc, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
@@ -185,8 +184,8 @@ var (
 	})
 )
 
-// compress returns no more room than it needs: what it works in is as large as b, and what it
-// returns is held until it is stored.
+// compress returns a slice without spare capacity: the encoder's buffer is as large as b, and the
+// caller holds the result until it is stored.
 func compress(b []byte) []byte { return bytes.Clone(encoder().EncodeAll(b, nil)) }
 
 func decompress(b []byte) ([]byte, error) { return decoder().DecodeAll(b, nil) }

@@ -1,11 +1,12 @@
-// Package version is the stored form of what an environment wants: the resources of a version in
-// chunks, and the graph of what is released. Both are files by hash, and never change.
+// Package version is the stored form of the desired state of an environment: the resources of a
+// version in chunks, and the graph of the released version. Both are files by hash, and never
+// change.
 //
 //	resources ── NewEntries ──► entries ── Chunks ──► files, named in a Version
 //	                                                      │ ReadChunks, where two versions differ
 //	entries of the version to release ◄───────────────────┘
-//	      └── Nodes, with what is being removed ── NewGraph ──► graph ── Blob ──► file
+//	      └── Nodes, with resources being removed ── NewGraph ──► graph ── Blob ──► file
 //
-// It knows neither types nor rows: what a version may hold is checked before, and what of it is to
-// be done is planned afterwards.
+// The package depends neither on types nor on rows: the content of a version is checked before, and
+// the work for it is planned afterwards.
 package version

@@ -11,25 +11,25 @@ import (
 	"southbound/shared/resource"
 )
 
-// A graph is stored whole, or as what it changes of one that is: see docs/design/export.md. Its
-// name is the hash of its file, or "BASE+CHANGE", the hashes of both.
+// A graph is stored whole, or as its changes to a stored graph: see docs/design/export.md. Its name
+// is the hash of its file, or "BASE+CHANGE", the hashes of both.
 
-// Of what may be changed until the whole is stored anew.
+// Bounds of the changes to a stored graph, beyond which the whole graph is stored again.
 const (
 	leastAdded = 8  // nodes, also of a small graph
 	addedShare = 32 // or one in so many of the nodes of the graph
 )
 
-// edit is what a graph changes of another one.
+// edit is the difference between a graph and another one.
 type edit struct {
-	put []Node // sorted by id: new ones, and those that others are replaced by
-	// ascending. May have some that the other graph has not, and some that are put: they came again,
-	// and nothing that is not put requires them.
+	put []Node // sorted by id: new nodes, and replacements
+	// ascending. It may have ids that the other graph lacks, and ids that are also put: these were
+	// removed and added again, and only nodes that are put require them.
 	gone []resource.ID
 	adds bool // it only adds nodes
 }
 
-// GraphFiles returns the files of the graph with a name, that of the whole one first; of "" none.
+// GraphFiles returns the files of the graph with a name, the whole one first; none for "".
 func GraphFiles(name string) []string {
 	if name == "" {
 		return nil
@@ -37,8 +37,8 @@ func GraphFiles(name string) []string {
 	return strings.Split(name, "+")
 }
 
-// Stored returns the name of a graph, and the file that has to be stored for it: the graph, or what
-// it changes of one that is stored.
+// Stored returns the name of a graph, and the file that has to be stored for it: the whole graph,
+// or its changes to a stored one.
 func (g *Graph) Stored() (name string, file state.Blob) {
 	n := len(g.since.put) + len(g.since.gone)
 	if g.base == "" || n > max(leastAdded, len(g.IDs)/addedShare) {
@@ -49,16 +49,15 @@ func (g *Graph) Stored() (name string, file state.Blob) {
 	return g.base + "+" + file.Hash, file
 }
 
-// Edit returns the graph, of which it gets the name, without the nodes of gone, and with put: new
-// nodes, and nodes that stand in the place of those with their ids. What requires a node that goes
-// does so no more.
+// Edit returns the graph, given its name, without the nodes of gone, and with put: new nodes, and
+// replacements of nodes with the same ids. Edges to nodes that go are removed.
 func (g *Graph) Edit(name string, gone []resource.ID, put []Node) *Graph {
 	e := edit{put: slices.SortedFunc(slices.Values(put), compareNodes),
 		gone: slices.Compact(slices.Sorted(slices.Values(gone)))}
 	out := g.edited(&e)
 	switch files := GraphFiles(name); len(files) {
 	case 0:
-	case 1: // it is stored whole, whatever was done to make it
+	case 1: // it is stored whole, whichever edits produced it
 		out.base, out.since = files[0], e
 	default:
 		out.base, out.since = files[0], g.since.then(e)
@@ -66,7 +65,7 @@ func (g *Graph) Edit(name string, gone []resource.ID, put []Node) *Graph {
 	return out
 }
 
-// then returns the edit that another one makes of this one.
+// then returns the combination of this edit and the next one.
 func (e edit) then(next edit) edit {
 	goes := func(id resource.ID) bool {
 		_, is := slices.BinarySearch(next.gone, id)
@@ -97,8 +96,8 @@ func (e *edit) puts(id resource.ID) bool {
 
 func compareNodes(a, b Node) int { return cmp.Compare(a.ID, b.ID) }
 
-// edited returns the graph that an edit makes. It notes whether that only adds nodes, and leaves
-// out what these would require and is not there.
+// edited returns the graph that results from an edit. It records in the edit whether it only adds
+// nodes, and removes requirements of put nodes that do not exist.
 func (g *Graph) edited(e *edit) *Graph {
 	n := len(g.IDs) + len(e.put)
 	out := &Graph{IDs: make([]resource.ID, 0, n), Removing: make([]bool, 0, n)}
@@ -146,8 +145,8 @@ func (g *Graph) edited(e *edit) *Graph {
 	return out
 }
 
-// connect gives a graph that has ids its lanes and edges: of those nodes that are not negative in
-// from as they are in another graph, whose nodes are now others, and of those that which returns.
+// connect gives a graph with ids its lanes and edges. A node that is not negative in from keeps the
+// edges of another graph, whose nodes have the numbers now. All other nodes come from which.
 func (g *Graph) connect(of *Graph, from, now []int32, which func(i int) *Node) {
 	g.numberLanes(of, from, which)
 	buf := make([]int32, 0, 16)
@@ -160,8 +159,8 @@ func (g *Graph) connect(of *Graph, from, now []int32, which func(i int) *Node) {
 	})
 }
 
-// numberLanes gives a graph its lanes, and its nodes their numbers: those that are not negative in
-// from are from another graph, and which returns the others.
+// numberLanes gives a graph its lanes, and the lane numbers of its nodes. A node that is not
+// negative in from keeps its lane in another graph. All other nodes come from which.
 func (g *Graph) numberLanes(of *Graph, from []int32, which func(i int) *Node) {
 	used := make([]bool, len(of.Lanes))
 	for i, was := range from {
@@ -204,9 +203,9 @@ const (
 	editFormat     = 3
 )
 
-// encodeEdit returns the stored form of what a graph changes: the format, the lanes, and then for
-// each node that is put its id, its lane with the removing flag, and the ids of what it requires.
-// Unless it only adds nodes, the ids of those that are gone stand before them.
+// encodeEdit returns the stored form of the edit of a graph: the format, the lanes, and then for
+// each node that is put its id, its lane with the removing flag, and the ids of its requirements.
+// Unless the edit only adds nodes, the ids of removed nodes precede them.
 func (g *Graph) encodeEdit() []byte {
 	w := &binform.Writer{}
 	if g.since.adds {
@@ -238,8 +237,8 @@ func (g *Graph) encodeEdit() []byte {
 	return compress(w.B)
 }
 
-// decodeEdit returns the graph that a stored edit makes of the graph with a name. Its error is
-// Damaged.
+// decodeEdit returns the graph that a stored edit produces from g, given the name of the result.
+// Its error is Damaged.
 func decodeEdit(g *Graph, name string, stored []byte) (*Graph, error) {
 	b, err := decompress(stored)
 	if err != nil {
@@ -278,11 +277,11 @@ func decodeEdit(g *Graph, name string, stored []byte) (*Graph, error) {
 		return nil, damagedGraph()
 	}
 	out := g.Edit(name, gone, put)
-	out.since.gone, out.since.adds = gone, format == additionFormat // to be named the same
+	out.since.gone, out.since.adds = gone, format == additionFormat // to keep the name
 	return out, nil
 }
 
-// damagedGraph is the error of a graph that does not decode.
+// damagedGraph returns the error of a graph that does not decode.
 func damagedGraph() error {
 	return fault.New(fault.Damaged, "read graph", "the stored graph does not decode").
 		WithHint("the stored files were changed by something else; restore them, or export again")

@@ -18,7 +18,7 @@ type Entry struct {
 	Body []byte
 }
 
-// Same reports whether two entries of a resource differ in nothing.
+// Same reports whether two entries of a resource are equal.
 func (en *Entry) Same(o *Entry) bool { return en.Hash == o.Hash && bytes.Equal(en.Body, o.Body) }
 
 // size returns how many bytes the line of an entry has.
@@ -38,8 +38,8 @@ func (en *Entry) HasReferences() bool {
 		bytes.Contains(en.Body, []byte(`"fact":`))
 }
 
-// MaySendEvents reports whether others may have to be notified of the changes of the resource of an
-// entry; false is certain.
+// MaySendEvents reports whether dependants may have to be notified of changes of an entry's
+// resource; false is certain.
 func (en *Entry) MaySendEvents() bool {
 	return bytes.Contains(en.Body, []byte(`"send_event"`)) ||
 		bytes.Contains(en.Body, []byte(`"heard"`))

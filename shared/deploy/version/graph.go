@@ -10,9 +10,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// Graph says what waits for what in a released version, by direct edges only. It is immutable,
-// stored as a file, and small, as it holds no attributes. Where things are removed, its edges run
-// in the opposite direction to those of the model: see releasing.effectiveGraph in package planner.
+// Graph holds the dependencies between the resources of a released version, by direct edges only.
+// It is immutable, stored as a file, and small, since it holds no attributes. Where things are
+// removed, its edges run in the opposite direction to those of the model: see
+// releasing.effectiveGraph in package planner.
 type Graph struct {
 	IDs      []resource.ID // ascending
 	Lanes    []string      // ascending
@@ -27,11 +28,11 @@ type Graph struct {
 	nodesOnce  sync.Once
 	nodesOf    [][]int32 // by agent
 
-	base  string // the stored graph of which this is an edit; "": of none
-	since edit   // what it changes of that
+	base  string // the stored graph that this one is an edit of; "": none
+	since edit   // the changes to that graph
 }
 
-// EmptyGraph returns the graph of an environment in which nothing is released.
+// EmptyGraph returns the graph of an environment without a release.
 func EmptyGraph() *Graph { return &Graph{dag: dag.New(0, func(int) []int32 { return nil })} }
 
 // Node returns the index of id, or -1.
@@ -68,15 +69,15 @@ func (g *Graph) Order() []int32 {
 	return g.order
 }
 
-// Node is what a graph is built from.
+// Node is the input of NewGraph for one resource.
 type Node struct {
 	ID       resource.ID
 	Lane     string
 	Removing bool
-	Requires []resource.ID // those that are not nodes are left out
+	Requires []resource.ID // ids that are not nodes are left out
 }
 
-// NewGraph makes a graph of nodes, which it sorts; there are no repeats among them.
+// NewGraph builds a graph of nodes, which it sorts; their ids have to be distinct.
 func NewGraph(nodes []Node) *Graph {
 	slices.SortFunc(nodes, compareNodes)
 	g := &Graph{

@@ -11,7 +11,8 @@ import (
 // maxGraphs is how many graphs a cache keeps.
 const maxGraphs = 4
 
-// Graphs reads graphs from files, and keeps a few. They are immutable, so a cache never lies.
+// Graphs reads graphs from files, and caches a few. Graphs are immutable, so the cache cannot be
+// outdated.
 type Graphs struct {
 	files  state.Files
 	mu     sync.Mutex
@@ -58,7 +59,7 @@ func (c *Graphs) Get(ctx context.Context, name string) (*Graph, error) {
 	return g, nil
 }
 
-// kept returns a graph that is cached; nil: it is not.
+// kept returns a cached graph; nil: it is not cached.
 func (c *Graphs) kept(name string) *Graph {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +67,7 @@ func (c *Graphs) kept(name string) *Graph {
 }
 
 // Keep caches a graph. Few are in use at a time, so the cache is simply emptied when it is full,
-// but for what the graph is an edit of.
+// except for the graph that this one is an edit of.
 func (c *Graphs) Keep(name string, g *Graph) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,8 +8,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Lines is the text of a chunk, of which only those lines are decoded that a search for a resource
-// comes by.
+// Lines is the text of a chunk. A search for a resource decodes only the lines that it visits.
 type Lines struct {
 	hash  string
 	lines [][]byte // each with its end
@@ -41,8 +40,8 @@ func (l *Lines) search(id resource.ID) (at int, found bool, err error) {
 	return at, found, err
 }
 
-// Edit returns the text of the chunk without the resources of gone, and with put: more entries, and
-// entries that stand in the place of those with their ids.
+// Edit returns the text of the chunk without the resources of gone, and with put: new entries, and
+// replacements of entries with the same ids.
 func (l *Lines) Edit(gone []resource.ID, put []Entry) ([]byte, error) {
 	all := slices.Clone(put)
 	for _, id := range gone {
@@ -73,7 +72,7 @@ func (l *Lines) Edit(gone []resource.ID, put []Entry) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// OfSet returns the entries of the resources of a set, which has a name, and these, in the order of
+// OfSet returns the entries of the resources of a named set, and these resources, in the order of
 // the chunk.
 func (l *Lines) OfSet(set string) ([]Entry, []*resource.Resource, error) {
 	text, err := resource.CanonicalValue(set)
@@ -95,14 +94,14 @@ func (l *Lines) OfSet(set string) ([]Entry, []*resource.Resource, error) {
 		if err != nil {
 			return nil, nil, DamagedChunk(l.hash)
 		}
-		if r.Set == set { // else an attribute has such a text
+		if r.Set == set { // otherwise an attribute contains such a text
 			entries, resources = append(entries, en), append(resources, r)
 		}
 	}
 	return entries, resources, nil
 }
 
-// size returns how many bytes the lines have at most with more entries.
+// size returns the maximum size in bytes of the lines with more entries.
 func (l *Lines) size(more []Entry) int {
 	n := 0
 	for _, line := range l.lines {

@@ -7,8 +7,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// ReversePurged turns round the edges between purged nodes, but for those that would be part of a
-// cycle with other edges. Requirements of what is not among the nodes stay.
+// ReversePurged reverses the edges between purged nodes, except for edges that would be part of a
+// cycle with other edges. Requirements that are not among the nodes stay.
 func ReversePurged(nodes []Node, purged map[resource.ID]bool) []Node {
 	if len(purged) < 2 {
 		return nodes
@@ -38,7 +38,7 @@ func ReversePurged(nodes []Node, purged map[resource.ID]bool) []Node {
 	})
 }
 
-// reversed turns round the edges that turns says, from node i to node j.
+// reversed reverses the edges for which turns returns true, from node i to node j.
 func reversed(
 	nodes []Node, index map[resource.ID]int32, turns func(i, j int32) bool,
 ) []Node {
@@ -62,7 +62,7 @@ func reversed(
 	return out
 }
 
-// WithoutCircles takes away the edges by which what leaves waits for what waits for it.
+// WithoutCircles removes the edges by which a leaving node waits for a node that waits for it.
 func WithoutCircles(nodes []Node) []Node {
 	index := make(map[resource.ID]int32, len(nodes))
 	for i := range nodes {
@@ -111,7 +111,7 @@ func Rewired(old, now *Graph) []resource.ID {
 	return out
 }
 
-// RewiredOf is Rewired of some resources alone.
+// RewiredOf is Rewired for some resources only.
 func RewiredOf(old, now *Graph, of []resource.ID) []resource.ID {
 	var out []resource.ID
 	for _, id := range of {
@@ -123,7 +123,8 @@ func RewiredOf(old, now *Graph, of []resource.ID) []resource.ID {
 	return out
 }
 
-// sameRequires reports whether node m of a graph requires what node n of another one does.
+// sameRequires reports whether node m of a graph and node n of another one have the same
+// requirements.
 func sameRequires(old, now *Graph, m, n int32) bool {
 	same := func(a, b int32) bool { return old.IDs[a] == now.IDs[b] }
 	return slices.EqualFunc(old.Requires(m), now.Requires(n), same)

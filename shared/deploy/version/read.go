@@ -54,7 +54,7 @@ func ReadTexts(ctx context.Context, files state.Files, hashes []string) ([][]byt
 	return texts, nil
 }
 
-// Digest returns the digest of a version, of which it gets that of its content.
+// Digest returns the digest of a version, given the digest of its content.
 func Digest(content string, agents []resource.Agent) string {
 	h := sha256.New()
 	h.Write([]byte(content))
