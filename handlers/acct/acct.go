@@ -145,17 +145,17 @@ func validUser(attrs map[string]any) []diag.Problem {
 	return out
 }
 
-// isHash reports whether a text is what can stand in /etc/shadow and is not a password in clear.
+// isHash reports whether a text is a valid entry of /etc/shadow and not a plain-text password.
 func isHash(s string) bool {
 	if s == "" || strings.ContainsAny(s, ": \t\r\n\x00") {
 		return false
 	}
-	// The name of the algorithm, its parameters or salt, and what it comes to: a password may begin
-	// with a $, too.
+	// A hash has the name of the algorithm, its parameters or salt, and the digest. A single $ is
+	// not enough: a password may begin with a $, too.
 	return s[0] == '!' || s[0] == '*' || s[0] == '$' && strings.Count(s, "$") >= 3
 }
 
-// days returns what stands in /etc/shadow for a day: days since 1970, or nothing.
+// days returns the form of a day in /etc/shadow: days since 1970, or an empty text.
 func days(s string) (string, error) {
 	if s == "never" {
 		return "", nil

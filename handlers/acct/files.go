@@ -13,7 +13,7 @@ import (
 
 // host is a machine, or a directory that looks like one, whose users and groups are managed.
 type host struct {
-	root   string                    // "" is the machine itself
+	root   string                    // called before each change
 	before func(argv []string) error // is asked before each change
 	// files that were read for a batch, nil: each is read when it is asked for
 	read map[string]table
@@ -67,7 +67,7 @@ func (h host) readRows(name string, fields int) ([][]string, error) {
 	return out, nil
 }
 
-// find returns the row of a name, nil when there is none.
+// find returns the row of a name, nil if there is none.
 func (h host) find(file string, fields int, name string) ([]string, error) {
 	rows, err := h.rows(file, fields)
 	for _, row := range rows {
@@ -94,12 +94,12 @@ type account struct {
 	primary                        string // the name of the group gid, if it has one
 	groups                         []string
 	hash, expires                  string
-	noHash                         bool    // /etc/shadow should have the hash, and has no such user
-	ages                           []int64 // those of ages; -1: nothing is said
+	noHash                         bool    // /etc/shadow should have the user's hash, and does not have the user
+	ages                           []int64 // the values of ages; -1: not set
 }
 
-// age is an attribute about how old a password may be: its place in /etc/shadow, and how chage is
-// told.
+// age is an attribute that limits the age of a password: its field in /etc/shadow, and the option
+// of chage.
 type age struct {
 	attribute string
 	field     int
@@ -114,13 +114,13 @@ func ages() []age {
 // locked reports whether no password fits for the time being.
 func (a *account) locked() bool { return a.noHash || strings.HasPrefix(a.hash, lock) }
 
-// inShadow stands in /etc/passwd for a hash that is in /etc/shadow.
+// inShadow replaces a hash in /etc/passwd if the hash is in /etc/shadow.
 const inShadow = "x"
 
-// lock is what stands before the hash of a password that is locked.
+// lock is the prefix of the hash of a locked password.
 const lock = "!"
 
-// account returns a user, nil when there is none.
+// account returns a user, nil if there is none.
 func (h host) account(name string, withShadow bool) (*account, error) {
 	user, err := h.find("passwd", passwdFields, name)
 	if err != nil || user == nil {

@@ -39,7 +39,7 @@ func (h group) Read(ctx *provider.Context, req provider.ReadRequest) (provider.O
 	return obs, nil
 }
 
-// claimMembers notes what a resource describes of members, if it is right.
+// claimMembers records the members that a resource describes, if right is set.
 func claimMembers(ctx *provider.Context, r provider.Resource, right bool) {
 	hold(ctx, r, ofGroup(text(r, "name")),
 		claim{list(r.Attributes["members"]), exactMembers(r)}, right)
@@ -50,7 +50,7 @@ func exactMembers(r provider.Resource) bool {
 	return exact || !given
 }
 
-// considered are the members that are compared: all of them, or those that are described or were
+// considered returns the members to compare: all of them, or those that are described or were
 // added.
 func considered(r provider.Resource, have, added []string) []string {
 	if exactMembers(r) {
@@ -59,8 +59,8 @@ func considered(r provider.Resource, have, added []string) []string {
 	return within(have, union(list(r.Attributes["members"]), added))
 }
 
-// wantedMembers are those that the group is to have. Without exact_members, only members go that
-// were added before.
+// wantedMembers returns the members that the group should have. Without exact_members, only members
+// that were added earlier are removed.
 func wantedMembers(ctx *provider.Context, r provider.Resource, have []string) []string {
 	want := list(r.Attributes["members"])
 	switch {
@@ -72,8 +72,7 @@ func wantedMembers(ctx *provider.Context, r provider.Resource, have []string) []
 	return union(without(have, without(membersAdded.of(ctx), want)), want)
 }
 
-// sameSet returns what is there as it is wanted, when that is the same but for order and
-// repetition.
+// sameSet returns the desired list if the current one differs only in order and repetition.
 func sameSet(wanted any, have []string) any {
 	want := slices.Sorted(slices.Values(list(wanted)))
 	is := slices.Sorted(slices.Values(have))
@@ -123,8 +122,8 @@ func (h group) Create(ctx *provider.Context, req provider.CreateRequest) (provid
 	return provider.Result{}, err
 }
 
-// remember remembers the members that a change has added, whatever came of it. row is the group
-// before.
+// remember records the members that a change has added, whether or not it succeeded. row is the
+// group before the change.
 func (h group) remember(ctx *provider.Context, r provider.Resource, row []string) {
 	now, err := h.host.find("group", groupFields, text(r, "name"))
 	if err != nil || !lists(r, "members") {
@@ -174,7 +173,7 @@ func (group) Remembers(r provider.Resource) []string {
 	return []string{string(membersAdded)}
 }
 
-// bring changes what differs.
+// bring changes the attributes that differ.
 func (h group) bring(ctx *provider.Context, r provider.Resource) error {
 	name := text(r, "name")
 	row, err := h.host.find("group", groupFields, name)

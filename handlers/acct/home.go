@@ -18,7 +18,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// day writes what stands in /etc/shadow for a day.
+// day formats a day of /etc/shadow.
 func day(n int64) string { return time.Unix(n*24*60*60, 0).UTC().Format(time.DateOnly) }
 
 // makeHome makes a home directory that is missing, as useradd does.
@@ -46,9 +46,9 @@ func (h host) system() *disk.System {
 	return &disk.System{Before: func(call string) error { return h.before([]string{call}) }}
 }
 
-// newHome makes a home directory under a hidden name, and puts it into its place when all of it
-// belongs to the user. All is named by open directories: whoever may write in the one that it is
-// made in could put something of the superuser's in the way, which would be given to the user.
+// newHome makes a home directory under a hidden name, and renames it after all of it belongs to the
+// user. All names are relative to open directories. Otherwise a user who may write in the parent
+// directory could insert a file of the superuser, which newHome would then give to the new user.
 func (h host) newHome(home string, uid, gid int) (err error) {
 	dir, base, err := disk.Place(home)
 	if err != nil {
@@ -109,7 +109,7 @@ func newDir(d *disk.Folder, name string) (disk.File, error) {
 	return made, err
 }
 
-// fill copies what new home directories begin with, if there is such a directory.
+// fill copies the skeleton of new home directories, if there is one.
 func fill(root *os.Root, skel string) error {
 	from := os.DirFS(skel)
 	if _, err := os.Stat(skel); err != nil {
@@ -150,8 +150,8 @@ func copyFile(root *os.Root, from fs.FS, name string, mode fs.FileMode) error {
 	return errors.Join(err, out.Close())
 }
 
-// inward calls f for all that is in a directory, and for the directory itself at the end: as long
-// as that is closed to the user, nobody puts a link in the place of what f is called for next.
+// inward calls f for each entry below a directory, and for the directory itself at the end. While
+// the directory is closed to the user, the user cannot replace the next entry by a link.
 func inward(dir fs.FS, f func(name string) error) error {
 	var names []string
 	err := fs.WalkDir(dir, ".", func(name string, _ fs.DirEntry, err error) error {
@@ -231,8 +231,8 @@ func (k keys) have(ls *textfile.Lines) ([]string, error) {
 	return have, nil
 }
 
-// write makes the keys as they are wanted. The home directory belongs to the user, who may have put
-// anything there: links that lead to what is not the user's are not followed.
+// write writes the desired keys. The home directory belongs to the user, who may have put any entry
+// there: links that lead to files of other users are not followed.
 func (k keys) write(ctx *provider.Context) error {
 	for _, s := range k.want {
 		if strings.ContainsAny(s, "\r\n") || strings.HasPrefix(s, "#") {
@@ -265,11 +265,11 @@ func (k keys) write(ctx *provider.Context) error {
 		})
 }
 
-// sshDir is where ssh looks for what belongs to a user.
+// sshDir is the directory in which ssh looks for a user's files.
 const sshDir = ".ssh"
 
-// directory makes .ssh when it is missing. It is given away through the descriptor that it is
-// looked at by, before it has its name: the user may exchange what is in the home directory.
+// directory makes .ssh if it is missing. It changes the owner through an open descriptor, before it
+// renames the directory: the user may replace entries of the home directory.
 func (k keys) directory(uid, gid int) error {
 	d, err := disk.OpenFolder(k.host.system(), k.home)
 	if err != nil && !disk.Gone(err) {

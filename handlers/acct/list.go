@@ -33,7 +33,8 @@ func (h user) ReadBatch(ctx context.Context, items []provider.BatchRead) []provi
 	return readTogether(ctx, items, user{h.host.together()}.Read)
 }
 
-// List implements provider.Lister: all groups in /etc/group. Who is in them, the users say.
+// List implements provider.Lister: all groups in /etc/group. Their members are listed with the
+// users.
 func (h group) List(ctx *provider.Context, found func(provider.Found) error) error {
 	rows, err := h.host.rows("group", groupFields)
 	if err != nil {
@@ -54,7 +55,7 @@ func (h group) List(ctx *provider.Context, found func(provider.Found) error) err
 	return nil
 }
 
-// List implements provider.Lister: all users in /etc/passwd, without what is secret of them.
+// List implements provider.Lister: all users in /etc/passwd, without their secrets.
 func (h user) List(ctx *provider.Context, found func(provider.Found) error) error {
 	rows, err := h.host.rows("passwd", passwdFields)
 	if err != nil {

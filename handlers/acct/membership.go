@@ -8,11 +8,11 @@ import (
 	"southbound/shared/provider"
 )
 
-// claim is what a resource that is as described has to say of memberships: the members of a group,
-// or the groups of a user.
+// claim holds the memberships that a fully applied resource describes: the members of a group, or
+// the groups of a user.
 type claim struct {
 	names []string
-	exact bool // there are no others
+	exact bool // the list is complete
 }
 
 // allows reports whether the claim holds if a name is a member, or is not.
@@ -36,8 +36,8 @@ func hold(ctx *provider.Context, r provider.Resource, place string, c claim, rig
 	}
 }
 
-// memberships are those of a user or a group that a change makes and ends, by the names of groups or
-// users.
+// memberships are the memberships of a user or a group that a change adds and removes, by the names
+// of groups or users.
 type memberships struct{ made, ended []string }
 
 // changed compares memberships.
@@ -45,13 +45,13 @@ func changed(have, want []string) memberships {
 	return memberships{without(want, have), without(have, want)}
 }
 
-// without returns the names that are not among others.
+// without returns the names that are not in others.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names),
 		func(name string) bool { return slices.Contains(others, name) })
 }
 
-// within returns the names that are among others.
+// within returns the names that are in others.
 func within(names, others []string) []string { return without(names, without(names, others)) }
 
 // lists reports whether a resource describes a list of names.
@@ -87,8 +87,8 @@ func (m memberships) contradicts(
 			"two, or remove it", name, strings.Join(slices.Compact(undone), ", "))
 }
 
-// memory is the fact that has the names that a resource has added to a list which may have others,
-// so that they are taken out again when the resource has them no longer.
+// memory is the fact that holds the names that a resource has added to a list which may also have
+// other names. Names that the resource no longer has are removed.
 type memory string
 
 const (
@@ -105,9 +105,9 @@ func (m memory) of(ctx *provider.Context) []string {
 	return strings.Split(known, ",")
 }
 
-// intend remembers, before a change, the names that were added and are there, and those that the
-// change adds: the engine records this before the change begins, so that a crash after the change does
-// not lose it. A name that is neither described nor there was taken out by a person.
+// intend records, before a change, the added names that still exist, and the names that the change
+// adds. The engine stores this before the change begins, so that a crash after the change does not
+// lose it. A name that is neither described nor present was removed by a person.
 func (m memory) intend(ctx *provider.Context, wanted, have []string) {
 	known := m.of(ctx)
 	added := union(within(known, union(have, wanted)), without(wanted, have))
@@ -116,8 +116,8 @@ func (m memory) intend(ctx *provider.Context, wanted, have []string) {
 	}
 }
 
-// keep remembers, after a change, the names that were added and are there. have are the names before
-// it, now those after it.
+// keep records, after a change, the added names that exist. have are the names before the change,
+// now those after it.
 func (m memory) keep(ctx *provider.Context, wanted, have, now []string) {
 	m.note(ctx, within(union(m.of(ctx), without(wanted, have)), now))
 }

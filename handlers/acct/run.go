@@ -22,12 +22,12 @@ const maxTime = 2 * time.Minute
 // maxEnd is how long one may take to end when it is asked to.
 const maxEnd = 5 * time.Second
 
-// programs are where those of shadow-utils are: the superuser's PATH, whatever that of this process
-// is.
+// programs are the directories of shadow-utils: the superuser's PATH, regardless of the PATH of
+// this process.
 const programs = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// run runs a program of shadow-utils. rooted says how it is told of a directory that is not the
-// machine's root. input is all that it reads, and the only place for what is secret.
+// run runs a program of shadow-utils. rooted is the option for a directory other than the machine's
+// root. input is the program's standard input, and the only place for secrets.
 func (h host) run(ctx *provider.Context, rooted, input string, argv ...string) error {
 	if err := ctx.Err(); err != nil {
 		return provider.Errorf(provider.Retryable, "%s: %w", argv[0], err)
@@ -68,10 +68,10 @@ func (h host) run(ctx *provider.Context, rooted, input string, argv ...string) e
 	return failed(argv[0], err, out.String())
 }
 
-// maxSaid bounds what is shown of what a program said.
+// maxSaid limits how much of a program's output is shown.
 const maxSaid = 500
 
-// asRoot says what to do about what is forbidden.
+// asRoot returns the hint for a denied operation.
 func asRoot() string {
 	if os.Geteuid() == 0 {
 		return "not even the superuser may: a security policy (SELinux, AppArmor), a container " +
@@ -80,7 +80,7 @@ func asRoot() string {
 	return "run it as the superuser"
 }
 
-// failed gives what went wrong a class.
+// failed classifies the error of a program.
 func failed(program string, err error, said string) error {
 	if err == nil {
 		return nil
@@ -100,7 +100,7 @@ func failed(program string, err error, said string) error {
 	switch code := exit.ExitCode(); {
 	case strings.Contains(said, "ermission denied"):
 		return provider.Errorf(provider.Terminal, "%s; %s", said, asRoot())
-	case code == 2, code == 3, code == 4: // what was given is not valid, or a number is taken
+	case code == 2, code == 3, code == 4: // an argument is not valid, or a number is taken
 		class = provider.NeedsChange
 	}
 	return provider.Errorf(class, "%s (exit code %d of %s)", said, exit.ExitCode(), program)

@@ -15,7 +15,7 @@ import (
 // user is the handler of acct::User.
 type user struct{ host host }
 
-// needsShadow reports whether a resource speaks of what only the superuser may read.
+// needsShadow reports whether a resource has attributes that only the superuser may read.
 func needsShadow(r provider.Resource) bool {
 	names := []string{"password", "expires", "locked"}
 	for _, g := range ages() {
@@ -25,8 +25,8 @@ func needsShadow(r provider.Resource) bool {
 		slices.ContainsFunc(names, func(name string) bool { return r.Attributes[name] != nil })
 }
 
-// other is what is reported for a password that is not the wanted one: nobody needs to know which
-// one it is.
+// other is reported for a password that is not the desired one: the current password is never
+// shown.
 const other = "!another"
 
 // Read implements provider.Handler.
@@ -74,20 +74,19 @@ func (h user) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Ob
 	return obs, h.observeHome(ctx, r, a, &obs)
 }
 
-// hasPrimary reports whether the primary group is the one that is wanted, by name or number.
+// hasPrimary reports whether the primary group is the desired one, by name or number.
 func (a *account) hasPrimary(r provider.Resource) bool {
 	want := fmt.Sprint(r.Attributes["group"])
 	return want == a.gid || want == a.primary
 }
 
-// claim notes what a resource describes of groups, if it is right.
+// claim records the groups that a resource describes, if right is set.
 func (a *account) claim(ctx *provider.Context, r provider.Resource, right bool) {
 	hold(ctx, r, ofUser(text(r, "name")),
 		claim{list(r.Attributes["groups"]), yes(r, "exact_groups")}, right)
 }
 
-// considered are the groups that are compared: all of them, or those that are described or were
-// added.
+// considered returns the groups to compare: all of them, or those that are described or were added.
 func (a *account) considered(r provider.Resource, added []string) []string {
 	if yes(r, "exact_groups") {
 		return a.groups
@@ -96,7 +95,7 @@ func (a *account) considered(r provider.Resource, added []string) []string {
 	have := within(a.groups, union(want, added))
 	if stays := r.Attributes["group"] == nil || a.hasPrimary(r); stays &&
 		slices.Contains(want, a.primary) && !slices.Contains(have, a.primary) {
-		have = append(have, a.primary) // who has it as the primary one is in it
+		have = append(have, a.primary) // a user is a member of their primary group
 	}
 	return have
 }
@@ -139,7 +138,7 @@ func (a *account) observeShadow(r provider.Resource, obs *provider.Observation) 
 
 func unlocked(hash string) string { return strings.TrimPrefix(hash, lock) }
 
-// wantedHash is what is to stand in /etc/shadow.
+// wantedHash is the desired entry in /etc/shadow.
 func wantedHash(r provider.Resource) string {
 	hash := text(r, "password")
 	switch is, said := r.Attributes["locked"].(bool); {
@@ -151,7 +150,7 @@ func wantedHash(r provider.Resource) string {
 	return hash
 }
 
-// observeHome looks at what is in the home directory.
+// observeHome reads the home directory.
 func (h user) observeHome(
 	ctx *provider.Context, r provider.Resource, a *account, obs *provider.Observation,
 ) error {
@@ -219,7 +218,8 @@ func (h user) Create(ctx *provider.Context, req provider.CreateRequest) (provide
 	return provider.Result{}, err
 }
 
-// remember remembers the groups that a change has added, whatever came of it. a is the account before.
+// remember records the groups that a change has added, whether or not it succeeded. a is the
+// account before the change.
 func (h user) remember(ctx *provider.Context, r provider.Resource, a *account) {
 	now, err := h.host.account(text(r, "name"), false)
 	if err != nil || !lists(r, "groups") {
@@ -265,8 +265,8 @@ func (h user) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	return a.memberships(ctx, r).contradicts(ctx, text(r, "name"), ofGroup)
 }
 
-// refused reports what of a resource cannot be, also where that was a secret when the document was
-// checked.
+// refused rejects values that are not possible, also those that were references to secrets when the
+// document was checked.
 func refused(r provider.Resource) error {
 	if hash := text(r, "password"); hash != "" && (!isHash(hash) || wantedHash(r) == "") {
 		return provider.Errorf(provider.NeedsChange,
@@ -318,7 +318,8 @@ func (h user) Update(ctx *provider.Context, req provider.UpdateRequest) (provide
 	return h.Create(ctx, provider.CreateRequest{Resource: req.Resource})
 }
 
-// bring changes what differs; the secret goes to the program that takes it on its input.
+// bring changes the attributes that differ. A secret is passed to the program on its standard
+// input.
 func (h user) bring(ctx *provider.Context, r provider.Resource) error {
 	name := text(r, "name")
 	a, err := h.host.account(name, needsShadow(r))
@@ -421,7 +422,7 @@ func (a *account) changes(r provider.Resource, m memberships) ([]string, error) 
 	return argv, nil
 }
 
-// chage returns what the program chage is told.
+// chage returns the arguments of the program chage.
 func (a *account) chage(r provider.Resource) []string {
 	var argv []string
 	for i, g := range ages() {

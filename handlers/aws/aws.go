@@ -1,9 +1,9 @@
 // Package aws manages objects in S3, parameters of Systems Manager and items in DynamoDB, through
 // agents with the transport aws.
 //
-// Only what a resource says is compared and changed; the rest of a thing stays as it is. Everything
-// is done in single requests that take effect whole or not at all, so a crash between two of them
-// is made good by the next run.
+// Only attributes that a resource sets are compared and changed; the rest of a thing is left
+// unchanged. Each change is a single request that takes effect completely or not at all. The next
+// run therefore repairs a crash between two requests.
 package aws
 
 import (
@@ -50,8 +50,8 @@ func ssmClient(ctx *provider.Context) (*ssm.Client, error) {
 	return conn.Client(c, func(cfg sdk.Config) *ssm.Client { return ssm.NewFromConfig(cfg) }), nil
 }
 
-// failure classifies an error of AWS. secrets must not be in its text: some services repeat in it
-// what they were sent.
+// failure classifies an error of AWS. secrets must not be in its text: some services repeat the
+// request in it.
 func failure(doing string, err error, secrets ...string) error {
 	if err == nil {
 		return nil
@@ -63,7 +63,7 @@ func failure(doing string, err error, secrets ...string) error {
 	}
 	text = hidden.Clean(text, diff.Redacted)
 	class, hint := provider.ClassOf(err), ""
-	if class == provider.Retryable { // what is said so by ourselves stays so
+	if class == provider.Retryable { // hints of retryable errors are kept
 		class, hint = classOf(err)
 	}
 	if hint != "" {
@@ -72,7 +72,7 @@ func failure(doing string, err error, secrets ...string) error {
 	return provider.Errorf(class, "%s: %s", doing, text)
 }
 
-// classOf says what follows from an error, and what to do about it.
+// classOf returns the class and the hint that follow from an error.
 func classOf(err error) (class provider.Class, hint string) {
 	if awserr.Is(err, "ExpiredToken", "ExpiredTokenException", "RequestTimeTooSkewed",
 		"NoSuchUpload", "TooManyUpdates") {
@@ -98,7 +98,7 @@ func classOf(err error) (class provider.Class, hint string) {
 	return provider.Retryable, ""
 }
 
-// differences compares attributes that are wanted with those that were found.
+// differences compares desired attributes with those that were found.
 func differences(want, have map[string]any, names []string) map[string]diff.Diff {
 	var out map[string]diff.Diff
 	for _, name := range names {
@@ -153,18 +153,19 @@ func optional(s string) *string {
 // atOnce is how many requests of one batch are made side by side.
 const atOnce = 16
 
-// each calls f for 0 to n-1, some at a time, and waits. When ctx is over the rest is called all the
-// same: f says so for each.
+// each calls f for 0 to n-1, several at a time, and waits. If ctx is over, f is still called for
+// the remaining numbers, and returns the error for each.
 func each(n int, f func(i int)) {
 	var g errgroup.Group
 	g.SetLimit(atOnce)
 	for i := range n {
 		g.Go(func() error { f(i); return nil })
 	}
-	_ = g.Wait() // f keeps errors by itself
+	_ = g.Wait() // f records errors itself
 }
 
-// stopped is the error of what was not begun because the caller has given up; nil when it has not.
+// stopped is the error of an operation that was not begun because the caller has canceled it; nil
+// if it has not.
 func stopped(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return provider.Errorf(provider.Retryable, "not begun: %w", err)

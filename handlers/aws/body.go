@@ -49,7 +49,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// reopen opens the uploaded bytes and passes over those before at.
+// reopen opens the uploaded bytes and skips those before at.
 func (b *body) reopen() error {
 	if err := b.Close(); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (b *body) reopen() error {
 		return err
 	}
 	if _, err = io.CopyN(io.Discard, r, b.at); errors.Is(err, io.EOF) {
-		return nil // reading on says so
+		return nil // the next read returns the error
 	}
 	return err
 }

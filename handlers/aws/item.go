@@ -77,7 +77,7 @@ func Item() provider.Definition {
 	}
 }
 
-// validItem checks what one attribute alone cannot say.
+// validItem checks the rules about several attributes.
 func validItem(attrs map[string]any) []diag.Problem {
 	var out []diag.Problem
 	bad := func(attribute, hint, format string, args ...any) {
@@ -164,7 +164,7 @@ func keyOf(r provider.Resource) (map[string]types.AttributeValue, error) {
 	return out, nil
 }
 
-// keyText tells keys apart.
+// keyText returns a text that is unique for a key.
 func keyText(key map[string]types.AttributeValue) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(key)) {
@@ -180,8 +180,7 @@ func keyText(key map[string]types.AttributeValue) string {
 	return b.String()
 }
 
-// formsOf returns what attributes are other than what their values look like: sets of a kind, or
-// bytes.
+// formsOf returns the attributes whose type their values do not show: sets of a kind, or bytes.
 func formsOf(attrs map[string]any) map[string]any {
 	out := map[string]any{}
 	sets, _ := attrs["sets"].(map[string]any)
@@ -238,7 +237,7 @@ func (i item) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Ob
 	return provider.ReadOne(ctx, i, req)
 }
 
-// seen returns an item as an observation: what is wanted of it, and what it must not have.
+// seen returns an item as an observation: its desired attributes, and those that it must not have.
 func seen(r provider.Resource, have map[string]types.AttributeValue) provider.Observation {
 	if r.Purged {
 		return provider.Observation{Exists: true}
@@ -264,7 +263,7 @@ func seen(r provider.Resource, have map[string]types.AttributeValue) provider.Ob
 	return provider.Observation{Exists: true, Attributes: out}
 }
 
-// seenValue returns an attribute in the form of what is wanted: a list or a set.
+// seenValue returns an attribute in the form of the desired value: a list or a set.
 func seenValue(have types.AttributeValue, want any, form string) any {
 	switch have := have.(type) {
 	case *types.AttributeValueMemberB:
@@ -297,8 +296,8 @@ func seenValue(have types.AttributeValue, want any, form string) any {
 	return v
 }
 
-// special reports whether a value is a set or bytes, or has one in it: documents say that of
-// attributes of the item alone.
+// special reports whether a value is a set or bytes, or contains one: documents can declare these
+// types only for attributes of the item itself.
 func special(v types.AttributeValue) bool {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberB, *types.AttributeValueMemberSS, *types.AttributeValueMemberNS,
@@ -327,8 +326,8 @@ func (i item) Update(ctx *provider.Context, req provider.UpdateRequest) (provide
 	return provider.Result{}, i.set(ctx, req.Resource, extra)
 }
 
-// set sets all that is wanted and removes what must not be there, in one request. What nobody spoke
-// of stays, and a missing item comes to be.
+// set sets all desired attributes and removes those that must not exist, in one request. Other
+// attributes are left unchanged, and a missing item is created.
 func (item) set(ctx *provider.Context, r provider.Resource, extra []any) error {
 	table := text(r, "table")
 	api, err := dynamoClient(ctx, table)
@@ -394,8 +393,8 @@ func (item) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.
 		failure("delete the item "+text(req.Resource, "name")+" of the table "+table, err)
 }
 
-// ApplyBatch implements provider.BatchApplier: there is no request that changes parts of several
-// items, so some are made side by side.
+// ApplyBatch implements provider.BatchApplier: no request changes parts of several items, so
+// several requests run concurrently.
 func (i item) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	each(len(items), func(n int) {

@@ -38,7 +38,7 @@ func (item) ReadBatch(ctx context.Context, items []provider.BatchRead) []provide
 	return out
 }
 
-// readItems reads some items of a table. One whose key is wrong must not hide the others.
+// readItems reads some items of a table. An item with a wrong key must not prevent the others.
 func readItems(
 	ctx context.Context, api *dynamodb.Client, table string, items []provider.BatchRead, part []int,
 	out []provider.Reading,
@@ -70,7 +70,7 @@ func readItems(
 	}
 }
 
-// getItems returns those of the keys' items that exist, by the texts of their keys.
+// getItems returns the existing items of the keys, by the texts of their keys.
 func getItems(
 	ctx context.Context, api *dynamodb.Client, table string,
 	keys map[string]map[string]types.AttributeValue,

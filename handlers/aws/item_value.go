@@ -162,8 +162,8 @@ func plainNumber(text string) string {
 	return strings.TrimRight(r.FloatString(maxExponent+maxDigits), "0")
 }
 
-// fromItem returns what DynamoDB has as a value. A set has the order of what is wanted, if they are
-// the same.
+// fromItem converts a value of DynamoDB. A set has the order of the desired list, if their elements
+// are equal.
 func fromItem(v types.AttributeValue, want any) any {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -202,8 +202,8 @@ func fromItem(v types.AttributeValue, want any) any {
 	return nil
 }
 
-// fromSet returns a set as a list that no list of DynamoDB is taken for: as what is wanted if it is
-// the same, and else sorted under its kind.
+// fromSet converts a set to a list that differs from any list of DynamoDB: the desired list if the
+// elements are equal, and otherwise a sorted list under its kind.
 func fromSet(have []string, want any, value func(string) any, kind string) any {
 	sorted := slices.Clone(have)
 	if kind == formNumbers {
@@ -244,7 +244,7 @@ func number(text string) any {
 	return v
 }
 
-// sizeOf estimates what a value takes, a little less than DynamoDB counts.
+// sizeOf estimates the size of a value, slightly below DynamoDB's count.
 func sizeOf(v types.AttributeValue) int {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:

@@ -17,8 +17,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// List implements provider.Lister: the objects of a bucket, whose keys begin with key where that is
-// said.
+// List implements provider.Lister: the objects of a bucket, limited to keys that begin with key if
+// it is set.
 func (o object) List(ctx *provider.Context, found func(provider.Found) error) error {
 	like := ctx.Desired()
 	if text(like, "bucket") == "" {
@@ -79,7 +79,7 @@ func (p parameter) List(ctx *provider.Context, found func(provider.Found) error)
 						Resource: provider.Resource{Attributes: attrs}}})
 		}
 		for i := range items {
-			// nobody needs what cannot be described
+			// a value that cannot be described is not read
 			items[i].Resource.Purged = items[i].Resource.Attributes["kind"] == secureText
 		}
 		for i, r := range p.ReadBatch(ctx, items) {
@@ -87,7 +87,7 @@ func (p parameter) List(ctx *provider.Context, found func(provider.Found) error)
 				return r.Err
 			}
 			if !r.Observation.Exists {
-				continue // gone since
+				continue // removed since
 			}
 			attrs := maps.Clone(r.Observation.Attributes)
 			attrs["name"] = text(items[i].Resource, "name")

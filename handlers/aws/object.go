@@ -16,7 +16,7 @@ const (
 	maxSingle = 64 << 20 // bytes that are sent in one request
 	partSize  = 16 << 20 // bytes of a part, as long as maxParts are enough
 	maxParts  = 10_000
-	slice     = 20 * time.Second // how long one call sends parts before it gives way to others
+	slice     = 20 * time.Second // how long one call sends parts before it yields to other resources
 )
 
 // object is the handler of aws::s3::Object.
@@ -101,7 +101,7 @@ func objectWith(h object) provider.Definition {
 	}
 }
 
-// validObject checks what one attribute alone cannot say.
+// validObject checks the rules about several attributes.
 func validObject(attrs map[string]any) []diag.Problem {
 	var out []diag.Problem
 	key, _ := attrs["key"].(string)
@@ -135,7 +135,7 @@ func validObject(attrs map[string]any) []diag.Problem {
 	return out
 }
 
-// properties are what is compared; all but tags are set together with the content.
+// properties are the compared attributes; all but tags are set together with the content.
 func properties() []string {
 	return []string{"content", "content_type", "content_encoding", "content_disposition",
 		"content_language", "cache_control", "metadata", "tags",

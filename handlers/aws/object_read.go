@@ -47,13 +47,13 @@ func (o object) target(ctx *provider.Context, r provider.Resource) (*target, err
 	return t, nil
 }
 
-// fail says what was being done with the object. Its secrets are the engine's to hide: S3 repeats
-// no content.
+// fail adds the operation and the object to an error. The engine redacts the secrets: S3 repeats no
+// content.
 func (t *target) fail(doing string, err error) error {
 	return failure(fmt.Sprintf("%s s3://%s/%s", doing, t.bucket, t.key), err)
 }
 
-// head returns what S3 says of the object; nil when it is not there.
+// head returns S3's description of the object; nil if it does not exist.
 func (t *target) head() (*s3.HeadObjectOutput, error) {
 	out, err := t.api.HeadObject(t.ctx, &s3.HeadObjectInput{Bucket: &t.bucket, Key: &t.key,
 		ChecksumMode: types.ChecksumModeEnabled})
@@ -116,7 +116,7 @@ func (t *target) observe(head *s3.HeadObjectOutput) (map[string]any, error) {
 			out[name] = *v
 		}
 	}
-	// S3 has the ARN of the key whatever it was told.
+	// S3 returns the ARN of the key, whichever form it was given.
 	if have, _ := out["kms_key"].(string); strings.HasSuffix(have, "/"+text(t.want, "kms_key")) {
 		out["kms_key"] = t.want.Attributes["kms_key"]
 	}
@@ -151,8 +151,8 @@ func metadataOf(head *s3.HeadObjectOutput) map[string]string {
 	return out
 }
 
-// content returns what the object holds, as far as its checksum says so: the wanted value itself
-// when it is that.
+// content returns the content of the object as far as its checksum identifies it: the desired value
+// itself if the checksums are equal.
 func (t *target) content(want any, head *s3.HeadObjectOutput) any {
 	have, n := hashOf(head), size(head)
 	switch want := want.(type) {
@@ -171,9 +171,9 @@ func (t *target) content(want any, head *s3.HeadObjectOutput) any {
 	return resource.File{Hash: have, Size: n} // without a hash its bytes are not known
 }
 
-// hashOf returns the SHA-256 of the bytes of an object, "" when S3 does not know it. The entity tag
-// is none: it is an MD5 of the bytes for some objects, and something else for those that are
-// encrypted or came in parts.
+// hashOf returns the SHA-256 of the bytes of an object, "" if S3 does not know it. The entity tag
+// is no such hash: it is an MD5 of the bytes for some objects, and another value for objects that
+// are encrypted or were uploaded in parts.
 func hashOf(head *s3.HeadObjectOutput) string {
 	if size(head) == 0 {
 		sum := sha256.Sum256(nil)
@@ -184,7 +184,7 @@ func hashOf(head *s3.HeadObjectOutput) string {
 		return hex.EncodeToString(b)
 	}
 	if strings.Contains(sdk.ToString(head.ETag), "-") {
-		// in parts: who replaces the object replaces its metadata, too
+		// in parts: replacing the object also replaces its metadata
 		return head.Metadata[hashName]
 	}
 	return ""
@@ -231,7 +231,7 @@ func (t *target) versions(f func(ids []types.ObjectIdentifier) error) error {
 				return err
 			}
 		}
-		// Keys that begin like this one come after all versions of it.
+		// Keys that begin with this one come after all versions of it.
 		if page.IsTruncated == nil || !*page.IsTruncated || page.NextKeyMarker == nil ||
 			*page.NextKeyMarker != t.key {
 			return nil

@@ -23,8 +23,7 @@ import (
 // maxCopied is how large an object may be for S3 to copy it onto itself in one request.
 const maxCopied = 5 << 30
 
-// Create implements provider.Handler. What has come to be there meanwhile is brought to what is
-// wanted.
+// Create implements provider.Handler. An object that was created since the read is updated.
 func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	t, err := o.target(ctx, req.Resource)
 	if err != nil {
@@ -46,11 +45,11 @@ func (o object) Update(ctx *provider.Context, req provider.UpdateRequest) (provi
 	return t.update()
 }
 
-// updates is how often a write that met another is tried: that other one may have been its own,
-// whose answer was lost.
+// updates is how often a write is attempted that conflicted with another write: that may have been
+// its own, whose answer was lost.
 const updates = 3
 
-// update changes what differs from what is there now.
+// update changes the attributes that differ from the current object.
 func (t *target) update() (out provider.Result, err error) {
 	for range updates {
 		var head *s3.HeadObjectOutput
@@ -65,7 +64,7 @@ func (t *target) update() (out provider.Result, err error) {
 		"s3://%s/%s was changed by someone else at the same time", t.bucket, t.key)
 }
 
-// met reports whether an error says that a conditional write met another.
+// met reports whether an error means that a conditional write conflicted with another write.
 func met(err error) bool {
 	return awserr.Is(err, awserr.PreconditionFailed, awserr.ConditionalConflict, awserr.NoSuchKey)
 }
@@ -104,7 +103,7 @@ func (t *target) replaces(head *s3.HeadObjectOutput, diffs map[string]diff.Diff)
 	return differs || archived || size(head) > maxCopied
 }
 
-// headers are what is set together with the bytes.
+// headers are the properties that are set together with the bytes.
 type headers struct {
 	contentType, encoding, disposition, language, cacheControl *string
 	redirect                                                   *string
@@ -115,8 +114,8 @@ type headers struct {
 	tagging                                                    *string
 }
 
-// headers returns what is wanted, and what is there of the rest. head is nil for an object to be
-// made.
+// headers returns the desired properties, and the current ones of the rest. head is nil for a new
+// object.
 func (t *target) headers(head *s3.HeadObjectOutput) (headers, error) {
 	if head == nil {
 		head = &s3.HeadObjectOutput{}
@@ -152,7 +151,7 @@ func (t *target) headers(head *s3.HeadObjectOutput) (headers, error) {
 	if tags == nil && head.ETag != nil && (head.TagCount == nil || *head.TagCount > 0) {
 		var err error
 		tags, err = t.tags()
-		if awserr.Kind(err) == fault.Denied { // who may not see tags cannot keep them either
+		if awserr.Kind(err) == fault.Denied { // without the right to read tags, they cannot be preserved
 			t.ctx.Debug("tags that the object may have are not kept", "error", awserr.Text(err))
 			err = nil
 		}
@@ -176,8 +175,8 @@ func tagging(tags map[string]string) *string {
 	return sdk.String(strings.ReplaceAll(v.Encode(), "+", "%20"))
 }
 
-// put sends the bytes and all that is said of them. It succeeds only when the object is still the
-// one of head; nil: when there is none. The error is that of S3.
+// put sends the bytes and all properties. It succeeds only if the object is still the one of head;
+// nil: if there is none. The error is that of S3.
 func (t *target) put(head *s3.HeadObjectOutput) (provider.Result, error) {
 	h, err := t.headers(head)
 	if err != nil {
@@ -309,7 +308,7 @@ func (t *target) remove(ids []types.ObjectIdentifier) error {
 	return nil
 }
 
-// body returns the wanted bytes; who gets it closes it.
+// body returns the desired bytes; the caller closes it.
 func (t *target) body() (*body, error) {
 	switch c := t.want.Attributes["content"].(type) {
 	case nil:

@@ -78,7 +78,7 @@ func Parameter() provider.Definition {
 	}
 }
 
-// validParameter checks what one attribute alone cannot say.
+// validParameter checks the rules about several attributes.
 func validParameter(attrs map[string]any) []diag.Problem {
 	var out []diag.Problem
 	bad := func(attribute, message, hint string) {
@@ -174,7 +174,7 @@ func (p parameter) Facts(
 	return out, nil
 }
 
-// secretOf returns the value of a resource if nobody may see it.
+// secretOf returns the value of a resource if it is a secret.
 func secretOf(r provider.Resource) string {
 	if text(r, "kind") != secureText {
 		return ""
@@ -182,7 +182,7 @@ func secretOf(r provider.Resource) string {
 	return text(r, "value")
 }
 
-// sameTier returns the wanted tier when what was found is what it leads to.
+// sameTier returns the desired tier if the found tier is a result of it.
 func sameTier(want any, have string) any {
 	if want == tierIntelligent && have != "" {
 		return want

@@ -34,7 +34,8 @@ type reading struct {
 	errs   map[string]error
 }
 
-// all reads everything, and once more those of which description and value are not of one version.
+// all reads everything, and reads parameters again whose description and value have different
+// versions.
 func (rd *reading) all() {
 	rd.found, rd.values, rd.errs = map[string]*types.ParameterMetadata{},
 		map[string]*types.Parameter{}, map[string]error{}
@@ -56,8 +57,8 @@ func (rd *reading) all() {
 	}
 }
 
-// some reads the parameters of some resources. Values are read only of those that have one to
-// compare, and decrypted only where they are to be.
+// some reads the parameters of some resources. It reads values only if they are compared, and
+// decrypts them only if this is required.
 func (rd *reading) some(items []provider.BatchRead) {
 	var names, plain, secure []string
 	for i := range items {
@@ -115,7 +116,7 @@ func (rd *reading) describe(names []string) error {
 	}
 }
 
-// get reads values. One that cannot be decrypted must not hide the others.
+// get reads values. A value that cannot be decrypted must not prevent the others.
 func (rd *reading) get(names []string, decrypt bool) error {
 	out, err := rd.api.GetParameters(rd.ctx,
 		&ssm.GetParametersInput{Names: names, WithDecryption: &decrypt})
@@ -135,7 +136,7 @@ func (rd *reading) get(names []string, decrypt bool) error {
 	return nil
 }
 
-// agrees reports whether what was read of a resource is of one version.
+// agrees reports whether all parts read of a resource have one version.
 func (rd *reading) agrees(r *provider.Resource) bool {
 	name := text(*r, "name")
 	if rd.errs[name] != nil || r.Purged {
@@ -148,7 +149,7 @@ func (rd *reading) agrees(r *provider.Resource) bool {
 	return p.Version == v.Version
 }
 
-// of returns what was found of a resource.
+// of returns the reading of a resource.
 func (rd *reading) of(item *provider.BatchRead) provider.Reading {
 	name := text(item.Resource, "name")
 	if err := rd.errs[name]; err != nil {
@@ -165,7 +166,7 @@ func (rd *reading) of(item *provider.BatchRead) provider.Reading {
 			item.Context.Secret(sdk.ToString(v.Value))
 		}
 		if !secure || text(item.Resource, "kind") == secureText {
-			// what is not decrypted is not a value
+			// an encrypted text is not the value
 			attrs["value"] = sdk.ToString(v.Value)
 		}
 		attrs["arn"] = sdk.ToString(v.ARN)

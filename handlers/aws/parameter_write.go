@@ -14,8 +14,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// Create implements provider.Handler. What has come to be there meanwhile is brought to what is
-// wanted.
+// Create implements provider.Handler. A parameter that was created since the read is updated.
 func (p parameter) Create(
 	ctx *provider.Context, req provider.CreateRequest,
 ) (provider.Result, error) {
@@ -45,8 +44,8 @@ func (p parameter) Update(
 	return p.update(ctx, api, req.Resource)
 }
 
-// update reads the parameter once more, so that what it does is about what is there now, and
-// changes what differs.
+// update reads the parameter again, so that it acts on the current state, and changes the
+// attributes that differ.
 func (p parameter) update(
 	ctx *provider.Context, api *ssm.Client, r provider.Resource,
 ) (provider.Result, error) {
@@ -77,7 +76,7 @@ func (p parameter) update(
 	return provider.Result{}, nil
 }
 
-// possible refuses what Parameter Store does not do.
+// possible rejects changes that Parameter Store does not support.
 func possible(r provider.Resource, have provider.Observation, diffs map[string]diff.Diff) error {
 	if _, differs := diffs["kind"]; differs && have.Exists {
 		return provider.Errorf(provider.NeedsChange,
@@ -92,7 +91,8 @@ func possible(r provider.Resource, have provider.Observation, diffs map[string]d
 	return nil
 }
 
-// request returns what is wanted, and what is there of the rest, as otherwise it would be lost.
+// request returns the desired attributes, and the current ones of the rest, which a request without
+// them would remove.
 func request(r provider.Resource, have map[string]any) *ssm.PutParameterInput {
 	pick := func(name string) string {
 		if s, ok := r.Attributes[name].(string); ok {
@@ -123,8 +123,8 @@ func tagList(tags map[string]string) []types.Tag {
 	return out
 }
 
-// retag sets the tags that are wanted and removes others. What is wanted comes first, so that there
-// is not a time without it.
+// retag sets the desired tags and removes others. It sets tags first, so that the desired tags are
+// never missing.
 func retag(
 	ctx *provider.Context, api *ssm.Client, r provider.Resource, have provider.Observation,
 ) error {
@@ -166,13 +166,13 @@ func (parameter) Delete(
 		return provider.Result{}, err
 	}
 	name := text(req.Resource, "name")
-	// what is gone is not an error here
+	// a missing parameter is no error here
 	_, err = api.DeleteParameters(ctx, &ssm.DeleteParametersInput{Names: []string{name}})
 	return provider.Result{}, failure("delete the parameter "+name, err)
 }
 
-// ApplyBatch implements provider.BatchApplier: ten are deleted at once; there is no request for
-// several to be set.
+// ApplyBatch implements provider.BatchApplier: one request deletes ten parameters; no request sets
+// several.
 func (p parameter) ApplyBatch(
 	ctx context.Context, items []provider.BatchChange,
 ) []provider.Applied {

@@ -21,12 +21,12 @@ import (
 	"southbound/shared/provider"
 )
 
-// upload is what is known of an upload in parts between two calls.
+// upload is the state of an upload in parts between two calls.
 type upload struct {
 	ID   string `json:"id"`
-	Hash string `json:"hash"`           // of what is sent
+	Hash string `json:"hash"`           // of the sent bytes
 	Part int64  `json:"part"`           // bytes
-	ETag string `json:"etag,omitempty"` // of what is to be replaced
+	ETag string `json:"etag,omitempty"` // of the object to replace
 }
 
 // multipart sends a body in parts.
@@ -35,8 +35,8 @@ type multipart struct {
 	from *body
 }
 
-// send sends a large body in parts. When that takes long it asks to be called again, and goes on
-// where it was; what is visible changes only at the end.
+// send sends a large body in parts. If that takes long, send returns Again, and the next call
+// continues the upload. Readers see the new object only at the end.
 func (m *multipart) send(h headers, head *s3.HeadObjectOutput) (provider.Result, error) {
 	now := upload{Hash: m.from.hash, Part: m.partOf(m.from.size)}
 	if head != nil {
@@ -125,7 +125,7 @@ func (m *multipart) sent(u upload) ([]types.CompletedPart, error) {
 	}
 }
 
-// sendParts sends parts after those that are done, until all are or the time is up. It sends at
+// sendParts sends parts after the completed ones, until all are sent or the time is up. It sends at
 // least one.
 func (m *multipart) sendParts(u upload, done []types.CompletedPart) ([]types.CompletedPart, error) {
 	if _, err := m.from.Seek(int64(len(done))*u.Part, io.SeekStart); err != nil {
@@ -160,8 +160,8 @@ func (m *multipart) sendParts(u upload, done []types.CompletedPart) ([]types.Com
 	return done, nil
 }
 
-// complete makes the object visible, if what it replaces is still what it was, and removes what
-// uploads before it that were cut off have left.
+// complete makes the object visible, if the object that it replaces is unchanged, and removes the
+// parts of earlier uploads that were interrupted.
 func (m *multipart) complete(u upload, done []types.CompletedPart) error {
 	slices.SortFunc(done, func(a, b types.CompletedPart) int {
 		return cmp.Compare(*a.PartNumber, *b.PartNumber)
@@ -190,8 +190,8 @@ func (m *multipart) complete(u upload, done []types.CompletedPart) error {
 	return nil
 }
 
-// abort gives up an upload. What is left when that fails costs storage until the next upload of the
-// object, or the bucket's lifecycle, ends it.
+// abort cancels an upload. If that fails, the remaining parts cost storage until the next upload of
+// the object, or the bucket's lifecycle, removes them.
 func (m *multipart) abort(id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), 5*time.Second)
 	defer cancel()

@@ -124,7 +124,7 @@ func validate(attrs map[string]any) []diag.Problem {
 	return out
 }
 
-// literals are the attributes whose values are known already.
+// literals are the attributes whose values are already known.
 func literals(attrs map[string]any) map[string]any {
 	out := map[string]any{"schedule": "@daily", "command": "true", "user": "root"}
 	for name, v := range attrs {
@@ -135,23 +135,23 @@ func literals(attrs map[string]any) map[string]any {
 	return out
 }
 
-// mistake is what is wrong with an attribute.
+// mistake is an error of an attribute.
 type mistake struct{ attribute, text string }
 
-// Error says it.
+// Error returns the text.
 func (m *mistake) Error() string { return m.text }
 
 func wrong(attribute, format string, args ...any) error {
 	return &mistake{attribute, fmt.Sprintf(format, args...)}
 }
 
-// job is what stands in a crontab.
+// job is a job in the form of a crontab.
 type job struct {
 	name, user, file string
 	lines            []string // between the markers
 }
 
-// off is what a line begins with that does not run.
+// off is the prefix of a disabled line.
 const off = "#off "
 
 // jobOf returns the lines of a resource.
@@ -203,8 +203,8 @@ func jobOf(r provider.Resource) (job, error) {
 // maxLine is how long a line may be that cron reads as a whole.
 const maxLine = 998
 
-// escaped writes a text so that cron hands it on as it is: % is escaped. A backslash before it
-// cannot be told from the escape.
+// escaped escapes % in a text, so that cron passes it on unchanged. A backslash before a % cannot
+// be distinguished from the escape.
 func escaped(attribute, s string) (string, error) {
 	if strings.Contains(s, `\%`) {
 		return "",
@@ -217,7 +217,7 @@ func escaped(attribute, s string) (string, error) {
 
 var variableName = pattern.Lazy(`\A[A-Za-z_][A-Za-z0-9_]*\z`)
 
-// variables returns those of cron as lines, and the others as the beginning of a command.
+// variables returns cron's variables as lines, and the others as the beginning of a command.
 func (j job) variables(r provider.Resource) (own []string, shell string, err error) {
 	env, _ := r.Attributes["environment"].(map[string]any)
 	var names []string

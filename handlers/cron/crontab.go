@@ -67,7 +67,7 @@ func (s store) Edit(
 	return err
 }
 
-// lock keeps others that use this from changing a crontab between our reading and our writing it.
+// lock prevents other handlers from changing a crontab between this handler's read and its write.
 func (s store) lock(ctx context.Context) (unlock func(), err error) {
 	path, err := exec.LookPath(s.crontab[0])
 	if err != nil {
@@ -81,7 +81,7 @@ func missing(err error) error {
 		"there is no program crontab: %w; install cron, or give the job a file in /etc/cron.d", err)
 }
 
-// failure is what crontab said when it failed.
+// failure holds the output of a failed crontab.
 type failure struct{ said string }
 
 // Error returns it.

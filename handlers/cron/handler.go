@@ -18,7 +18,7 @@ type handler struct {
 	places places // that are listed
 }
 
-// newHandler returns a handler; crontab is the program and what it is always given.
+// newHandler returns a handler; crontab is the program and its fixed arguments.
 func newHandler(e textfile.Editor, crontab ...string) handler {
 	return handler{textfile.Texts{Store: store{e, crontab}, Place: placeOf, Observe: observe,
 		Differs: differs, Change: changed}, defaultPlaces()}
@@ -37,7 +37,7 @@ func placeOf(r provider.Resource) string {
 	return text(r, "user")
 }
 
-// What the lines around a job begin with.
+// The prefixes of the lines around a job.
 const (
 	beginJob = "# BEGIN job "
 	endJob   = "# END job "
@@ -78,7 +78,7 @@ func observe(r provider.Resource, p *textfile.Page) (provider.Observation, error
 			return observeUnmarked(r, normal(ls.At(i), j.file != ""), j.file != ""), nil
 		}
 		if at = j.foreign(ls); at < 0 || r.Purged {
-			return provider.Observation{}, nil // a line of somebody else is not purged
+			return provider.Observation{}, nil // a line that is not ours is not purged
 		}
 	}
 	if slices.Equal(have, j.lines) || at >= 0 {
@@ -94,7 +94,7 @@ func observe(r provider.Resource, p *textfile.Page) (provider.Observation, error
 	}
 	if len(have) > 0 {
 		obs.Attributes = parse(have, j.file != "")
-		// What stands there as it would be written is as it is wanted, in whatever words.
+		// If the written lines are equal, the attributes are equal, whatever their form.
 		for name, v := range parse(j.lines, j.file != "") {
 			if want := r.Attributes[name]; want != nil && resource.Equal(v, obs.Attributes[name]) {
 				obs.Attributes[name] = want
@@ -109,8 +109,8 @@ func observe(r provider.Resource, p *textfile.Page) (provider.Observation, error
 	return obs, nil
 }
 
-// observeUnmarked returns what a line of somebody else is that has the name of a job. While it is
-// as wanted it stays as it is, without the lines around it.
+// observeUnmarked reads an unmarked line that has the name of a job. While the line is as desired,
+// it is left unchanged, without markers around it.
 func observeUnmarked(r provider.Resource, line string, inFile bool) provider.Observation {
 	obs := provider.Observation{Exists: true, Attributes: parse([]string{line}, inFile)}
 	if len(differing(r, obs)) > 0 {
@@ -139,7 +139,7 @@ var (
 	exported         = pattern.Lazy(`\Aexport [A-Za-z0-9_ ]+; `)
 )
 
-// parse reads what wrote the lines of a job, as far as they look like it.
+// parse reads attributes from the lines of a job, as far as the lines have our form.
 func parse(have []string, inFile bool) map[string]any {
 	out := map[string]any{}
 	env := map[string]any{}
@@ -177,7 +177,7 @@ func parse(have []string, inFile bool) map[string]any {
 	if len(env) > 0 {
 		out["environment"] = env
 	}
-	for name, v := range out { // what is there may be anything
+	for name, v := range out { // the lines may have any form
 		if s, ok := v.(string); ok && s == "" {
 			delete(out, name)
 		}
@@ -195,8 +195,8 @@ func differs(_ provider.Resource, seen provider.Observation) bool {
 	return seen.Attributes["lines"] != nil
 }
 
-// Diff implements provider.Differ: the lines are what is compared, the attributes say how they
-// differ.
+// Diff implements provider.Differ: the lines are compared, and the attributes describe the
+// differences.
 func (handler) Diff(
 	_ *provider.Context, desired provider.Resource, observed provider.Observation,
 ) (map[string]diff.Diff, error) {

@@ -16,7 +16,7 @@ import (
 // places are where the machine has its jobs.
 type places struct {
 	spools []string // directories in which each crontab has the name of its user
-	files  []string // patterns of files whose lines say the user
+	files  []string // patterns of files whose lines name the user
 }
 
 func defaultPlaces() places {
@@ -27,8 +27,8 @@ func defaultPlaces() places {
 	}
 }
 
-// users returns those who have a crontab, as far as this program may know: the superuser knows of
-// all, others of themselves.
+// users returns the users that have a crontab, as far as this process may read that: the superuser
+// sees all, other users only their own.
 func (p places) users() []string {
 	for _, dir := range p.spools {
 		entries, err := os.ReadDir(dir)
@@ -64,16 +64,15 @@ func (p places) paths() []string {
 	return out
 }
 
-// validFile reports whether cron looks at a file with such a name.
+// validFile reports whether cron reads a file with such a name.
 func validFile(path string) bool {
 	return filepath.Base(filepath.Dir(path)) != "cron.d" ||
 		fileName().MatchString(filepath.Base(path))
 }
 
 // List implements provider.Lister: the jobs of all crontabs and of the files that cron reads, or
-// those of the file or the user that is asked for. A
-// line that is not a job of ours is named by its command; a job of that name is this line, and
-// leaves it alone until something else is wanted.
+// those of the file or the user that the request selects. An unmarked line is named by its command.
+// A job of that name is this line, and leaves it unchanged until its attributes differ.
 func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
 	if asked := ctx.Desired(); text(asked, "file") != "" || text(asked, "user") != "" {
 		name := text(asked, "user")
@@ -168,7 +167,7 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// userOf returns the user of a line that says one.
+// userOf returns the user in a line that names one.
 func userOf(line string) string {
 	words := strings.Fields(strings.TrimPrefix(line, off))
 	at := 5
@@ -212,7 +211,7 @@ func normal(line string, inFile bool) string {
 	return strings.Join(fields, " ")
 }
 
-// foreign returns the line of somebody else that does what a job does, -1 for none.
+// foreign returns the unmarked line that does the same as a job, -1 for none.
 func (j job) foreign(ls *textfile.Lines) int {
 	inFile := j.file != ""
 	if len(j.lines) != 1 || normal(j.lines[0], inFile) == "" {
@@ -221,9 +220,8 @@ func (j job) foreign(ls *textfile.Lines) int {
 	return outside(ls, jobs(ls, inFile).Find(ls, lineKey+j.lines[0]))
 }
 
-// unmarked returns the line of somebody else that has the name of a job, -1 for none or if the job
-// itself is there. A line without the lines around it that say a name is named by its command, as
-// List does.
+// unmarked returns the unmarked line that has the name of a job, -1 for none or if the job itself
+// exists. A line without markers is named by its command, as in List.
 func (j job) unmarked(ls *textfile.Lines) int {
 	if _, ours, err := j.block().Lines(ls); ours || err != nil {
 		return -1
@@ -236,14 +234,15 @@ func (j job) unmarked(ls *textfile.Lines) int {
 	return outside(ls, jobs(ls, inFile).Find(ls, key))
 }
 
-// What the keys of a line begin with, and what stands before the user in one.
+// The prefixes of the keys of a line, and the text before the user in a key.
 const (
 	lineKey    = "line "
 	commandKey = "command "
 	userKey    = "\nuser "
 )
 
-// jobs returns the index of the lines that are jobs: by what they say, and by their command.
+// jobs returns the index of the lines that are jobs: by their schedule and command, and by their
+// command.
 func jobs(ls *textfile.Lines, inFile bool) *textfile.Index {
 	name := "jobs of a crontab"
 	if inFile {

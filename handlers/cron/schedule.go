@@ -11,7 +11,7 @@ import (
 type field struct {
 	name   string
 	lo, hi int
-	words  []string // for lo and what follows
+	words  []string // the names of lo and the values after it
 }
 
 func fields() []field {
@@ -71,7 +71,7 @@ func happens(days, months []int) bool {
 	return false
 }
 
-// parse returns the values a field stands for.
+// parse returns the values of a field.
 func (f field) parse(s string) ([]int, error) {
 	var out []int
 	for part := range strings.SplitSeq(s, ",") {

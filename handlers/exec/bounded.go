@@ -13,7 +13,7 @@ const (
 	maxLast  = 400      // bytes of a line that an error may end with
 )
 
-// bounded keeps the beginning and the end of what is written to it.
+// bounded keeps the beginning and the end of the written text.
 type bounded struct {
 	head, tail []byte
 	dropped    int // bytes between them
@@ -42,8 +42,8 @@ func (b *bounded) cut() {
 	}
 }
 
-// pieces returns what was kept as valid text, in pieces of whole lines. Lines are never cut, and
-// those that would be are left out: a part of a secret could not be told from other text any more.
+// pieces returns the kept text as valid UTF-8, in pieces of whole lines. Lines that would be cut
+// are omitted: a part of a secret could no longer be recognized as secret.
 func (b *bounded) pieces() []string {
 	b.cut()
 	head, tail := b.head, b.tail

@@ -15,8 +15,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// Run declares exec::Run: a command that is run when its conditions say so. Nothing remembers that
-// it ran: whether it is needed is asked of the machine each time.
+// Run declares exec::Run: a command that runs if its conditions require it. No record is kept of a
+// run: each check asks the machine whether the command is needed.
 func Run() provider.Definition {
 	const command = "Variant[String[1],Array[String,1]]"
 	const guard = "Optional[" + command + "]"
@@ -63,7 +63,7 @@ func Run() provider.Definition {
 			Features: []string{"reload"},
 			Machine:  true,
 			Validate: validate,
-			Thing:    schema.SharedByIdentity("name"), // there is nothing behind it but what it does
+			Thing:    schema.SharedByIdentity("name"), // the only thing is the effect of the command
 			Keeps:    schema.KeepsPaths("creates"),
 			Relations: []schema.Relation{
 				{Kind: schema.Require, Type: "acct::User",
@@ -119,7 +119,7 @@ func (handler) CallTimeout(r provider.Resource) time.Duration {
 	return 3*timeout(r) + 15*time.Second
 }
 
-// Read implements provider.Handler: what exists is a state in which the command need not run.
+// Read implements provider.Handler: the thing exists if the command need not run.
 func (handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Observation, error) {
 	r := req.Resource
 	if r.Purged {
@@ -132,7 +132,7 @@ func (handler) Read(ctx *provider.Context, req provider.ReadRequest) (provider.O
 	return provider.Observation{Exists: !runs}, err
 }
 
-// needed reports whether creates, unless and onlyif all say that the command has to run.
+// needed reports whether creates, unless and onlyif all require that the command runs.
 func needed(ctx *provider.Context, r provider.Resource) (bool, error) {
 	if path, _ := r.Attributes["creates"].(string); path != "" {
 		switch _, err := os.Lstat(path); {
@@ -144,7 +144,7 @@ func needed(ctx *provider.Context, r provider.Resource) (bool, error) {
 	}
 	for _, guard := range []struct {
 		name string
-		skip bool // the command is not needed when the guard's success is this
+		skip bool // the guard's success that makes the command unnecessary
 	}{{"unless", true}, {"onlyif", false}} {
 		argv := argvOf(r.Attributes[guard.name])
 		if argv == nil {
@@ -172,17 +172,17 @@ func (handler) Update(*provider.Context, provider.UpdateRequest) (provider.Resul
 	return provider.Result{}, nil
 }
 
-// Delete implements provider.Handler; what a command did cannot be taken back.
+// Delete implements provider.Handler; the effects of a command cannot be undone.
 func (handler) Delete(*provider.Context, provider.DeleteRequest) (provider.Result, error) {
 	return provider.Result{}, nil
 }
 
-// Reloads implements provider.Selective: any other command has run, or its conditions say that it
-// need not.
+// Reloads implements provider.Selective: any other command has run, or its conditions do not
+// require it.
 func (handler) Reloads(r provider.Resource) bool { return reloadOnly(r) }
 
 // Reload implements provider.Reloader: it runs the command that waited for an event, if its
-// conditions say so, too.
+// conditions require it.
 func (handler) Reload(ctx *provider.Context, req provider.ReadRequest) error {
 	if !reloadOnly(req.Resource) {
 		return nil
@@ -240,7 +240,7 @@ func timeout(r provider.Resource) time.Duration {
 	return time.Duration(max(seconds, 1)) * time.Second
 }
 
-// argvOf returns the words of a command, nil when there is none.
+// argvOf returns the words of a command, nil if there is none.
 func argvOf(v any) []string {
 	switch v := v.(type) {
 	case string:

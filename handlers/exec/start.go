@@ -24,8 +24,8 @@ type ended struct {
 	output []string // see bounded.pieces
 }
 
-// why returns ": " and the line of the output that says what went wrong, for an error: the first
-// one that reads like an error, since what follows is often a consequence, or else the last one.
+// why returns ": " and the line of the output that explains a failure, for an error: the first line
+// that reads like an error, since later lines often report consequences, or else the last line.
 func (e ended) why() string {
 	for _, piece := range e.output {
 		for line := range strings.Lines(piece) {
@@ -40,7 +40,7 @@ func (e ended) why() string {
 	return lastLine(e.output[len(e.output)-1])
 }
 
-// readsLikeError reports whether a line of output says, as programs do, that something went wrong.
+// readsLikeError reports whether a line of output has the form of an error message.
 func readsLikeError(line string) bool {
 	line = strings.ToLower(line)
 	for _, word := range []string{"error:", "error ", "fatal", "failed", "cannot ", "can't ",
@@ -53,8 +53,9 @@ func readsLikeError(line string) bool {
 	return false
 }
 
-// start runs argv to its end. When its time is up or ctx is over, it is ended with all that it
-// started, see package child. The environment reaches the command only as such and is never part of an error.
+// start runs argv to its end. If its time is up or ctx is over, the command and all processes it
+// started are ended, see package child. The environment is passed only to the command, and is never
+// part of an error.
 func start(ctx *provider.Context, r provider.Resource, argv []string) (ended, error) {
 	limit, cancel := patience.WithTimeout(ctx, timeout(r))
 	defer cancel()
@@ -114,8 +115,8 @@ func prepare(r provider.Resource, argv []string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// find returns the file of a program as a shell does: by the PATH that the command will have,
-// whatever the one of this process is.
+// find returns the file of a program as a shell does: by the PATH of the command, regardless of the
+// PATH of this process.
 func find(name, dir, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil // in dir, when it is relative
@@ -137,7 +138,7 @@ func find(name, dir, path string) (string, error) {
 	return "", missing
 }
 
-// notStarted explains why there is no process.
+// notStarted explains why the process could not be started.
 func notStarted(name, dir string, err error) error {
 	if info, e := os.Stat(dir); e != nil {
 		return provider.Errorf(provider.Retryable, "%s cannot run in %s: %w", name, dir, e)
@@ -163,13 +164,13 @@ func notStarted(name, dir string, err error) error {
 	return provider.Errorf(provider.Retryable, "%s cannot be started: %w", name, err)
 }
 
-// runner is who a command runs as.
+// runner is the user that runs a command.
 type runner struct {
-	credential *syscall.Credential // nil: as this process
+	credential *syscall.Credential // nil: the user of this process
 	name, home string
 }
 
-// identity looks up who a command is to run as.
+// identity looks up the user that runs a command.
 func identity(r provider.Resource) (runner, error) {
 	asked, _ := r.Attributes["user"].(string)
 	if asked == "" {
@@ -195,8 +196,8 @@ func identity(r provider.Resource) (runner, error) {
 	return who, nil
 }
 
-// environment is small on purpose: what a command sees does not depend on who started this program.
-// path is its PATH.
+// environment is deliberately small: a command's variables do not depend on the user who started
+// this program. path is its PATH.
 func environment(r provider.Resource, who runner) (env []string, path string) {
 	vars := map[string]string{
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
