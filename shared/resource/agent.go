@@ -4,7 +4,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// MarshalJSON returns the canonical encoding, in which options keep their kinds of numbers and
+// MarshalJSON returns the canonical encoding, in which options keep the kinds of their numbers, and
 // their references.
 func (a Agent) MarshalJSON() ([]byte, error) {
 	m := map[string]any{"name": a.Name, "transport": a.Transport, "lanes": int64(a.Lanes)}
@@ -17,7 +17,7 @@ func (a Agent) MarshalJSON() ([]byte, error) {
 	return CanonicalValue(m)
 }
 
-// UnmarshalJSON reads what MarshalJSON returns; anything else is Damaged.
+// UnmarshalJSON decodes the output of MarshalJSON. It returns Damaged for anything else.
 func (a *Agent) UnmarshalJSON(text []byte) error {
 	v, err := DecodeValue(text)
 	if err != nil {

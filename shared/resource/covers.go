@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// CheckCover returns why an item of a list of sources covers nothing, or everything; "" if it is good.
+// CheckCover returns the reason why an item of a list of sources covers nothing or everything. It
+// returns "" if the item is valid.
 func CheckCover(source string) string {
 	scheme, name, _ := strings.Cut(source, ":")
 	switch scheme {
@@ -24,14 +25,14 @@ func CheckCover(source string) string {
 	return ""
 }
 
-// cleanPath reports whether a path is absolute, leads below /, and is the only form of itself.
+// cleanPath reports whether a path is absolute, in canonical form, and below /.
 func cleanPath(p string) bool {
 	return len(p) > 1 && path.IsAbs(p) && path.Clean(p) == p && !strings.ContainsRune(p, 0)
 }
 
-// Covers reports whether a source is one that an item of a list allows: the same source, or one
-// below it. Elements of a name end with / in paths, and with _ in variables, so that env:APP_ covers
-// env:APP_TOKEN and env:APP covers no other source. Letter case counts.
+// Covers reports whether an item of a list allows a source: the same source, or a source below it.
+// An element of a name ends with / in paths, and with _ in variables. So env:APP_ covers
+// env:APP_TOKEN, and env:APP covers no other source. Letter case is significant.
 func Covers(item, source string) bool {
 	rest, begins := strings.CutPrefix(source, item)
 	if !begins {
@@ -50,8 +51,8 @@ func Covers(item, source string) bool {
 	}
 }
 
-// below reports whether the rest of a name after an item begins a new element. selector begins the
-// version or the member that a name of a store may end with.
+// below reports whether the rest of a name after an item begins a new element. The selector is the
+// prefix of the version or member at the end of a store's name.
 func below(item, rest, selector string) bool {
 	if rest == "" {
 		return !strings.HasSuffix(item, "/")

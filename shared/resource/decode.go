@@ -6,9 +6,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// DecodeValue reads what CanonicalValue wrote; it also takes white space and any order of members.
-// What is not JSON, a member that is there twice, a reference with other members than its own, and
-// trailing bytes are fault.Invalid.
+// DecodeValue decodes the output of CanonicalValue. It also accepts white space and any order of
+// members. It returns fault.Invalid for text that is not JSON, a repeated member, a reference with
+// unknown members, and trailing bytes.
 func DecodeValue(b []byte) (any, error) {
 	d := &decoder{s: string(b)}
 	v := d.value(0)
@@ -19,8 +19,8 @@ func DecodeValue(b []byte) (any, error) {
 	return v, nil
 }
 
-// Decode reads what Resource.Encode wrote. What it does not know is fault.Invalid, never ignored:
-// it may come from a newer program.
+// Decode decodes the output of Resource.Encode. It returns fault.Invalid for unknown members and
+// never ignores them, since a newer program may have written them.
 func Decode(b []byte) (*Resource, error) {
 	d := &decoder{s: string(b)}
 	r := &Resource{Flags: Flags{ReceiveEvents: true}}
@@ -115,7 +115,7 @@ func (d *decoder) bool() bool {
 	return b
 }
 
-// object reads a map, or the reference that it stands for. In a literal map, names have no special
+// object reads a map, or the reference that it represents. In a literal map, names have no special
 // meaning.
 func (d *decoder) object(depth int, literal bool) any {
 	if depth >= MaxDepth {
@@ -151,7 +151,7 @@ func (d *decoder) object(depth int, literal bool) any {
 	return m
 }
 
-// reference returns the reference that a map with its names stands for.
+// reference returns the reference that a map with reference names represents.
 func (d *decoder) reference(m map[string]any, wrapped bool) any {
 	text := func(key string) string {
 		s, _ := m[key].(string)

@@ -13,31 +13,32 @@ import (
 	"southbound/shared/fault"
 )
 
-// MaxDepth is how deep lists and maps may be nested in what is encoded and decoded.
+// MaxDepth is the maximum nesting of lists and maps in encoding and decoding.
 const MaxDepth = 200
 
-// style says how numbers are written.
+// style is the format of numbers.
 type style bool
 
 const (
-	// exact keeps a float a float: 5.0 is not 5.
+	// exact keeps the kind of a number: 5.0 is not 5.
 	exact style = false
-	// byValue writes a float without a fraction as the integer that it equals, so that Equal values
-	// have the same hash.
+	// byValue writes a float without a fraction as the equal integer, so that Equal values have the
+	// same hash.
 	byValue style = true
 )
 
-// CanonicalValue returns the canonical JSON of a value: members ordered by the UTF-16 code units of
-// their names and texts escaped as in RFC 8785, without normalising Unicode; integers exact at any
-// size; a float in its shortest form, always with a fraction or an exponent, and -0 as -0.0.
-// References stand in the forms of documents; a literal map that has a name of theirs (file,
-// secret, parameter, fact, value) stands in {"value": ...}. DecodeValue inverts it.
+// CanonicalValue returns the canonical JSON of a value. Members are ordered by the UTF-16 code
+// units of their names. Texts are escaped as in RFC 8785, without Unicode normalization. Integers
+// are exact at any size. A float has its shortest form, always with a fraction or an exponent; -0
+// is written -0.0. References have the forms used in documents. A literal map with the name of a
+// reference form (file, secret, parameter, fact, value) is wrapped in {"value": ...}. DecodeValue
+// is the inverse.
 //
-// NaN, infinities, text that is not UTF-8, more than MaxDepth levels, incomplete references and Go
-// types that are not values are fault.Invalid.
+// CanonicalValue returns fault.Invalid for NaN, infinities, text that is not UTF-8, more than
+// MaxDepth levels, incomplete references, and Go types that are not values.
 func CanonicalValue(v any) ([]byte, error) { return AppendValue(nil, v) }
 
-// AppendValue appends what CanonicalValue returns.
+// AppendValue appends the result of CanonicalValue to b.
 func AppendValue(b []byte, v any) ([]byte, error) { return appendValue(b, v, exact, 0) }
 
 func appendValue(b []byte, v any, s style, depth int) ([]byte, error) {
@@ -114,7 +115,7 @@ func validHash(s string) bool {
 	return len(s) == 2*sha256.Size
 }
 
-// formKey reports whether a map with this key could be taken for a reference.
+// formKey reports whether a map with this key could be mistaken for a reference.
 func formKey(key string) bool {
 	switch key {
 	case "file", "secret", "parameter", "fact", "value":
@@ -130,11 +131,11 @@ func appendNumber(b []byte, f float64, s style) ([]byte, error) {
 	}
 	whole := f == math.Trunc(f)
 	if s == byValue && whole && f != 0 {
-		// all digits, as an integer of that value has them
+		// all digits, as for the equal integer
 		return strconv.AppendFloat(b, f, 'f', 0, 64), nil
 	}
 	if s == exact && f == 0 && math.Signbit(f) {
-		b = append(b, '-') // a program may tell -0 from 0, although they are equal
+		b = append(b, '-') // a program may distinguish -0 from 0, although they are equal
 	}
 	b = appendFloat(b, f)
 	if s == exact && whole && math.Abs(f) < 1e21 {
@@ -143,7 +144,7 @@ func appendNumber(b []byte, f float64, s style) ([]byte, error) {
 	return b, nil
 }
 
-// appendFloat writes a finite number as ECMAScript does.
+// appendFloat writes a finite number in the format of ECMAScript.
 func appendFloat(b []byte, f float64) []byte {
 	abs := math.Abs(f)
 	if f == 0 {
@@ -182,8 +183,8 @@ func tooDeep() error {
 		MaxDepth)
 }
 
-// appendMap writes a map. If wrap is set, a map that could be taken for a reference is marked as
-// literal.
+// appendMap writes a map. If wrap is set, a map that could be mistaken for a reference is wrapped
+// as a literal.
 func appendMap(b []byte, m map[string]any, s style, depth int, wrap bool) ([]byte, error) {
 	var room [16]string
 	keys := room[:0]
@@ -233,9 +234,9 @@ func sortKeys(keys []string) {
 	}
 }
 
-// compareUTF16 orders texts by their UTF-16 code units. That is the order of their bytes, but for
-// U+E000 to U+FFFF (first bytes EE and EF), which UTF-16 puts behind what it writes as surrogates
-// (first bytes F0 and up).
+// compareUTF16 orders texts by their UTF-16 code units. This is the order of their bytes, with one
+// exception: UTF-16 orders U+E000 to U+FFFF (first bytes EE and EF) after the characters that it
+// encodes as surrogates (first bytes F0 and up).
 func compareUTF16(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -300,7 +301,7 @@ func appendEscape(b []byte, c byte) []byte {
 }
 
 // Encode returns the canonical JSON of the whole resource, which Decode reads. Flags with their
-// default are left out.
+// default value are left out.
 func (r *Resource) Encode() ([]byte, error) {
 	b, err := appendMap(append(make([]byte, 0, r.size()), `{"attributes":`...), r.Attributes, exact,
 		0, false)
@@ -361,7 +362,7 @@ func appendIDs(b []byte, key string, ids []ID) ([]byte, error) {
 	return append(b, ']'), err
 }
 
-// size estimates the length of the encoding, so that its buffer seldom has to grow.
+// size estimates the length of the encoding, so that its buffer rarely has to grow.
 func (r *Resource) size() int {
 	n := 64 + len(r.ID) + len(r.Set)
 	for k, v := range r.Attributes {
@@ -383,18 +384,18 @@ func (r *Resource) size() int {
 	return n + n/16
 }
 
-// hashRooms are buffers in which what is hashed is put together, and maxHashRoom is how large one
-// may be that is used again.
+// hashRooms is a pool of buffers for the hashed encoding. A buffer larger than maxHashRoom is not
+// reused.
 var hashRooms = sync.Pool{New: func() any { return new(make([]byte, 0, 1024)) }}
 
 const maxHashRoom = 64 << 10
 
 // Hash returns the identity of the intent: the SHA-256, in lower-case hex, of the id, the
-// attributes, whether it is purged, report-only or may not be destroyed, and how its agent is
-// reached. What it requires, its set and its other flags are not part of it, nor is the number of
-// lanes. Numbers are hashed by value, so 5.0 and 5 have the same hash, as all Equal values do.
+// attributes, the flags Purged, ReportOnly and PreventDestroy, and the connection of the agent. The
+// hash excludes the requirements, the set, the other flags, and the number of lanes. Numbers are
+// hashed by value: 5.0 and 5 have the same hash, as all Equal values do.
 func (r *Resource) Hash(a Agent) (string, error) {
-	room := hashRooms.Get().(*[]byte) // nothing else is in the pool
+	room := hashRooms.Get().(*[]byte) // the pool holds only this type
 	defer hashRooms.Put(room)
 	b, err := appendMap(append((*room)[:0], `{"agent":{"options":`...), a.Options, byValue, 0,
 		false)
@@ -410,7 +411,7 @@ func (r *Resource) Hash(a Agent) (string, error) {
 	if err != nil {
 		return "", fault.Wrap(fault.Invalid, "hash "+string(r.ID), err)
 	}
-	if r.PreventDestroy { // only then: the intents of all others keep their hashes
+	if r.PreventDestroy { // written only if set, so that the hashes of other intents do not change
 		b = append(b, `,"prevent_destroy":true`...)
 	}
 	b = strconv.AppendBool(append(b, `,"purged":`...), r.Purged)

@@ -11,11 +11,11 @@ import (
 	"southbound/shared/fault"
 )
 
-// escaped are the characters that have to be escaped in an id: those that end a text, and the
-// escape character.
+// escaped is the set of characters that must be escaped in an id: the delimiters and the escape
+// character.
 const escaped = `,=]\`
 
-// NewID returns the identity made of its parts, without checking them; see Parts.Validate.
+// NewID returns the id with these parts, without checking them; see Parts.Validate.
 func NewID(typ, agent string, keys ...Key) ID {
 	n := len(typ) + len(agent) + 2
 	for _, k := range keys {
@@ -47,17 +47,17 @@ func appendEscaped(b []byte, s string) []byte {
 	return b
 }
 
-// ID returns the identity made of the parts, without checking them.
+// ID returns the id with these parts, without checking them.
 func (p Parts) ID() ID { return NewID(p.Type, p.Agent, p.Keys...) }
 
-// Validate reports what is wrong with the parts, as fault.Invalid. What passes is read back by
-// ParseID unchanged.
+// Validate returns fault.Invalid if the parts are not valid. ParseID reads valid parts back
+// unchanged.
 func (p Parts) Validate() error {
 	_, err := ParseID(string(p.ID()))
 	if err != nil {
 		return err
 	}
-	// A name that holds what would have to be escaped can read back as something else.
+	// A name with a character to be escaped could be read back as a different name.
 	if !ValidType(p.Type) {
 		return fault.New(fault.Invalid, "check id", "%q cannot name a type", p.Type).WithHint("%s",
 			idHint)
@@ -71,19 +71,20 @@ func (p Parts) Validate() error {
 	return nil
 }
 
-// ValidName reports whether s can name an attribute: a letter, then letters, digits and _, all of
-// ASCII.
+// ValidName reports whether s is a valid attribute name: an ASCII letter, then ASCII letters,
+// digits and _.
 func ValidName(s string) bool { return s != "" && badName(s) < 0 }
 
-// ValidType reports whether s can name a type: two or more names joined by ::.
+// ValidType reports whether s is a valid type name: two or more names joined by ::.
 func ValidType(s string) bool { return badType(s) < 0 }
 
-// ValidAgent reports whether s can name an agent: not empty, printable, at most 255 bytes.
+// ValidAgent reports whether s is a valid agent name: not empty, printable, at most 255 bytes.
 func ValidAgent(s string) bool { return s != "" && len(s) <= maxAgent && badAgent(s) < 0 }
 
 const maxAgent = 255
 
-// badName returns the offset at which s stops being a name, or -1. The empty text passes.
+// badName returns the offset of the first character in s that is not valid in a name, or -1. It
+// accepts the empty text.
 func badName(s string) int {
 	for i := range len(s) {
 		c := s[i]
@@ -95,7 +96,7 @@ func badName(s string) int {
 	return -1
 }
 
-// badType returns the offset at which s stops being the name of a type, or -1.
+// badType returns the offset of the first character in s that is not valid in a type name, or -1.
 func badType(s string) int {
 	from, names := 0, 0
 	for {
@@ -130,8 +131,8 @@ func badAgent(s string) int {
 	return -1
 }
 
-// badValue returns the offset of the first character that the value of a naming attribute cannot
-// have, or -1. Line breaks are allowed.
+// badValue returns the offset of the first character that is not valid in the value of a naming
+// attribute, or -1. Line breaks are allowed.
 func badValue(s string) int {
 	for i, r := range s {
 		if r == 0 || r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)) {
@@ -141,9 +142,9 @@ func badValue(s string) int {
 	return -1
 }
 
-// ParseID reads an identity. Only the canonical text is accepted, so ParseID(s) without error means
-// that its ID is s again; anything else is fault.Invalid and names the character, counted from 1,
-// at which it goes wrong.
+// ParseID parses an id. It accepts only the canonical text: if ParseID(s) returns no error, the ID
+// of the result is s. Otherwise it returns fault.Invalid with the position of the first wrong
+// character, counted from 1.
 func ParseID(s string) (Parts, error) {
 	var p Parts
 	if at, problem := scanID(s, &p); problem != "" {
@@ -152,7 +153,7 @@ func ParseID(s string) (Parts, error) {
 	return p, nil
 }
 
-// badID returns the error that s is wrong at an offset.
+// badID returns the error for a problem in s at an offset.
 func badID(s string, at int, problem string) error {
 	n := utf8.RuneCountInString(s[:at]) + 1
 	if len(s) > maxShown {
@@ -162,14 +163,13 @@ func badID(s string, at int, problem string) error {
 		n).WithHint("%s", idHint)
 }
 
-// CheckReference is the error of ParseID for the id that s stands for on any agent: s may leave out
-// its agent.
+// CheckReference returns the error of ParseID for an id that may leave out its agent.
 func CheckReference(s string) error {
 	if !Relative(s) {
 		_, err := ParseID(s)
 		return err
 	}
-	const agent = "a" // any that needs no escape: it and the comma behind it count two
+	const agent = "a" // any agent without escapes: with its comma, it adds two bytes
 	at, problem := scanID(string(On(s, agent)), nil)
 	if problem == "" {
 		return nil
@@ -181,7 +181,7 @@ func CheckReference(s string) error {
 }
 
 // Relative reports whether s is an id that leaves out its agent, as in fs::Directory[path=/srv]. It
-// looks no further than that: the rest of s may be wrong.
+// does not check the rest of s.
 func Relative(s string) bool {
 	open := strings.IndexByte(s, '[')
 	if open < 0 {
@@ -191,8 +191,8 @@ func Relative(s string) bool {
 	return problem == "" && end < len(s) && s[end] == '='
 }
 
-// On returns the id that s stands for where agent is managed: s with the agent added if s leaves it
-// out, otherwise s itself. It is not checked: ParseID does that.
+// On returns the id for a reference s on an agent. If s leaves its agent out, On adds agent;
+// otherwise it returns s. It does not check the result, which ParseID does.
 func On(s, agent string) ID {
 	if !Relative(s) {
 		return ID(s)
@@ -203,13 +203,13 @@ func On(s, agent string) ID {
 	return ID(append(b, s[open:]...))
 }
 
-// maxShown is how much of a wrong id an error shows.
+// maxShown is the maximum length of an invalid id in an error.
 const maxShown = 300
 
 const idHint = `an id looks like fs::File[web1,path=/etc/motd]; , = ] and \ in a value have a \ before them`
 
-// scanID checks an id and fills p, which may be nil. It returns where and how s is wrong; "" means
-// that it is right.
+// scanID checks an id and fills p, which may be nil. It returns the offset and the problem if s is
+// not valid. If the problem is "", s is valid.
 func scanID(s string, p *Parts) (at int, problem string) {
 	open := strings.IndexByte(s, '[')
 	if open < 0 {
@@ -235,7 +235,7 @@ func scanID(s string, p *Parts) (at int, problem string) {
 	return scanKeys(s, end, p)
 }
 
-// scanKeys reads ",name=value", once or more, from i up to the end.
+// scanKeys reads one or more occurrences of ",name=value" from i up to the end.
 func scanKeys(s string, i int, p *Parts) (at int, problem string) {
 	first := i
 	for i < len(s) && s[i] == ',' {
@@ -274,7 +274,7 @@ func scanKeys(s string, i int, p *Parts) (at int, problem string) {
 	return len(s), ""
 }
 
-// named reports whether the text of the keys in an id has a key of that name.
+// named reports whether the keys of an id contain a key of that name.
 func named(keys, name string) bool {
 	for i := 0; i < len(keys); {
 		if strings.HasPrefix(keys[i+1:], name) && keys[i+1+len(name)] == '=' {
@@ -285,8 +285,8 @@ func named(keys, name string) bool {
 	return false
 }
 
-// scanText returns where the text that starts at i ends: at the first bare , = or ], or at the end
-// of s.
+// scanText returns the end of the text that starts at i: the first unescaped comma, = or ], or the
+// end of s.
 func scanText(s string, i int) (end int, problem string) {
 	for ; i < len(s); i++ {
 		switch s[i] {
@@ -317,7 +317,8 @@ func unescape(s string) string {
 	return string(append(b, s...))
 }
 
-// Type returns the type's name without checking the rest, "" when there is none.
+// Type returns the name of the type without checking the rest of the id. It returns "" if there is
+// no type.
 func (id ID) Type() string {
 	if i := strings.IndexByte(string(id), '['); i > 0 {
 		return string(id[:i])
@@ -325,7 +326,8 @@ func (id ID) Type() string {
 	return ""
 }
 
-// Agent returns the agent's name without checking the rest, "" when there is none.
+// Agent returns the name of the agent without checking the rest of the id. It returns "" if there
+// is no agent.
 func (id ID) Agent() string {
 	i := strings.IndexByte(string(id), '[')
 	if i < 0 {
@@ -338,9 +340,9 @@ func (id ID) Agent() string {
 	return unescape(string(id[i+1 : end]))
 }
 
-// KeyText returns the text of a value as a naming attribute; false if it is not a scalar, or is one
-// that cannot be part of an id: the empty text, one that is not UTF-8 or holds a NUL, or a number
-// that is not finite.
+// KeyText returns the text of a value as a naming attribute. It returns false if the value is not a
+// scalar, or cannot be part of an id: the empty text, text that is not UTF-8 or contains a NUL, or
+// a number that is not finite.
 func KeyText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// decoder reads JSON into values. Texts without escapes share the memory of s, so a value takes few
-// allocations. After the first error, i is at the end and err is set; what is read after that has
-// no meaning.
+// decoder parses JSON into values. Texts without escapes share the memory of s, so a value needs
+// few allocations. After the first error, i is at the end and err is set, and later results have no
+// meaning.
 //
-// Large: a recursive-descent parser has a method for each form of a value, and they share the place
-// in the text.
+// Large: a recursive-descent parser has a method for each form of a value, and the methods share
+// the position in the text.
 type decoder struct {
 	s   string
 	i   int
@@ -31,7 +31,7 @@ func (d *decoder) space() {
 	}
 }
 
-// end refuses anything after the value.
+// end rejects any text after the value.
 func (d *decoder) end() {
 	if d.space(); d.err == nil && d.i != len(d.s) {
 		d.fail("there is more behind the value")
@@ -47,7 +47,7 @@ func (d *decoder) expect(c byte, problem string) {
 	d.fail(problem)
 }
 
-// open enters a list or map and reports whether there is anything in it.
+// open enters a list or map and reports whether it has any items.
 func (d *decoder) open(start, end byte) bool {
 	if d.expect(start, "this is not what it should be"); d.err != nil {
 		return false
@@ -59,7 +59,7 @@ func (d *decoder) open(start, end byte) bool {
 	return true
 }
 
-// more goes on to the next item and reports whether there is one.
+// more advances to the next item and reports whether there is one.
 func (d *decoder) more(end byte) bool {
 	if d.space(); d.i < len(d.s) {
 		switch d.s[d.i] {
@@ -127,7 +127,7 @@ func (d *decoder) skip(set string) bool {
 	return false
 }
 
-// number reads a number: an int64 or *big.Int when it has neither fraction nor exponent, else a
+// number reads a number: an int64 or *big.Int if it has neither fraction nor exponent, otherwise a
 // float64.
 func (d *decoder) number() any {
 	from := d.i
@@ -186,7 +186,7 @@ func (d *decoder) string() string {
 	return ""
 }
 
-// escapedString reads on in a text that starts at from, from the first escape on.
+// escapedString reads the rest of a text that starts at from, beginning with the first escape.
 func (d *decoder) escapedString(from int) string {
 	end := strings.IndexByte(d.s[d.i:], '"')
 	out := append(make([]byte, 0, d.i-from+max(end, 0)+16), d.s[from:d.i]...)
@@ -214,7 +214,7 @@ func (d *decoder) escapedString(from int) string {
 	return ""
 }
 
-// escape reads an escape sequence and appends the character that it stands for.
+// escape reads an escape sequence and appends the character.
 func (d *decoder) escape(out []byte) []byte {
 	if d.i+1 < len(d.s) {
 		switch c := d.s[d.i+1]; c {
@@ -231,7 +231,7 @@ func (d *decoder) escape(out []byte) []byte {
 	return out
 }
 
-// unicode reads \uXXXX, and the second half of a pair.
+// unicode reads \uXXXX, and the second half of a surrogate pair.
 func (d *decoder) unicode() rune {
 	r, ok := d.unit()
 	if ok && !utf16.IsSurrogate(r) {

@@ -1,4 +1,4 @@
-// Package resource holds what a resource is: its identity, its values and the hash of its intent.
+// Package resource defines resources: their ids, their values and the hash of their intents.
 package resource
 
 import (
@@ -21,24 +21,25 @@ type Parts struct {
 	Keys  []Key
 }
 
-// Resource is the desired state of one thing, as one version holds it.
+// Resource is the desired state of one object, as recorded in one version.
 type Resource struct {
 	ID         ID
 	Type       string
 	Agent      string
 	Attributes map[string]any // the kinds of values are listed below
-	Requires   []ID           // sorted, without repeats
+	Requires   []ID           // sorted, without duplicates
 	Set        string         // "" is the shared set
 	Flags
-	// Subscribed and Subscriptions follow from the types of the resources of a model. Subscribed:
-	// at least one resource that requires this one receives its changes, whether or not it sends
-	// events. Subscriptions are those of Requires whose changes this one receives in that way,
-	// sorted, without repeats. They are stored as "heard" and "hears".
+	// Subscribed and Subscriptions are derived from the types of the resources of a model.
+	// Subscribed is true if at least one dependant of this resource receives its changes, whether
+	// or not the resource sends events. Subscriptions are the requirements whose changes this
+	// resource receives in that way, sorted, without duplicates. They are stored as "heard" and
+	// "hears".
 	Subscribed    bool
 	Subscriptions []ID
 }
 
-// SendsEvents reports whether others have to be notified of the changes of r.
+// SendsEvents reports whether dependants are notified of the changes of r.
 func (r *Resource) SendsEvents() bool { return r.SendEvent || r.Subscribed }
 
 // ReceivesEventsOf reports whether r is notified of the changes of other, which it requires.
@@ -46,35 +47,35 @@ func (r *Resource) ReceivesEventsOf(other *Resource) bool {
 	return r.ReceiveEvents && (other.SendEvent || slices.Contains(r.Subscriptions, other.ID))
 }
 
-// Flags are settings of a resource besides its attributes.
+// Flags are the settings of a resource apart from its attributes.
 type Flags struct {
-	Purged        bool // must not exist
-	PurgeOnDelete bool // leaving the model purges it
-	// PreventDestroy refuses whatever would delete the thing: replacing it; documents cannot say it
-	// together with the two above.
+	Purged        bool // the object must not exist
+	PurgeOnDelete bool // purge the object when the resource leaves the model
+	// PreventDestroy refuses any deletion of the object, including its replacement. A document
+	// cannot combine it with the two flags above.
 	PreventDestroy bool
-	ReportOnly     bool // compare, never change
-	SendEvent      bool // notify direct dependants when it has changed
-	ReceiveEvents  bool // be notified of changes; documents default to true
+	ReportOnly     bool // compare the object, never change it
+	SendEvent      bool // notify direct dependants of changes
+	ReceiveEvents  bool // receive notices of changes; the default in documents is true
 }
 
-// PurgesOnDelete reports whether the thing is purged when its resource leaves the model: what is
-// only compared is never changed, then either.
+// PurgesOnDelete reports whether the object is purged when its resource leaves the model. A
+// resource that is only compared is never purged.
 func (f Flags) PurgesOnDelete() bool { return f.PurgeOnDelete && !f.ReportOnly }
 
-// Agent is where resources are managed.
+// Agent is a place where resources are managed.
 type Agent struct {
 	Name      string
 	Transport string         // local, ssh, http, aws, ...
-	Lanes     int            // runs at the same time; 1 = serial
+	Lanes     int            // number of concurrent runs; 1 = serial
 	Options   map[string]any // connection details of the transport; values as in attributes
-	// Described: an export describes the agent; other agents are only named by resources.
+	// Described: an export describes the agent. Resources only name the other agents.
 	Described bool
 }
 
 // The values of attributes are nil, bool, string, int64, *big.Int (only beyond int64), float64
-// (finite), []any, map[string]any, and the references below, nested at will up to MaxDepth. They
-// are shared between copies of a resource and never changed in place.
+// (finite), []any, map[string]any, and the references below, nested up to MaxDepth. Copies of a
+// resource share their values, which must not be modified in place.
 
 // File refers to uploaded bytes.
 type File struct {
@@ -82,24 +83,26 @@ type File struct {
 	Size int64  // bytes
 }
 
-// Secret refers to a value that is resolved where the handler runs and never stored or shown.
+// Secret refers to a value that is resolved where the handler runs, and that is never stored or
+// shown.
 type Secret struct {
 	Source  string // "env:NAME", "file:PATH", "ssm:/name", "secretsmanager:id"
 	Version string // "" until known; part of the intent
 }
 
-// Parameter refers to a parameter of the environment. One that Unknown made is none that can be
-// set: its name says why a value of a model was not known.
+// Parameter refers to a parameter of the environment. A Parameter from Unknown cannot be set: its
+// name is the reason why a value of a model was not known.
 type Parameter struct{ Name string }
 
-// unknownPrefix begins the names of parameters that are none.
+// unknownPrefix begins the names of the parameters that Unknown returns.
 const unknownPrefix = "unknown: "
 
-// Unknown stands for a value that was not known when a model was compiled: its resource is
-// undefined.
+// Unknown returns the placeholder of a value that was not known when a model was compiled. Its
+// resource is undefined.
 func Unknown(why string) Parameter { return Parameter{Name: unknownPrefix + why} }
 
-// Unknown returns why a value was not known, and whether the parameter stands for such a value.
+// Unknown returns the reason why a value was not known. It returns false if the parameter is not
+// such a placeholder.
 func (p Parameter) Unknown() (why string, is bool) {
 	return strings.CutPrefix(p.Name, unknownPrefix)
 }

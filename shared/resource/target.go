@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Target names where an agent's things are, as far as its description shows: agents with one target
-// share their things. How they log in makes no difference. It is fit to be read by people.
+// Target describes the location of the objects of an agent, as far as the agent's description shows
+// it. Agents with the same target share their objects. Their credentials make no difference. The
+// text is readable by people.
 func (a Agent) Target() string {
 	switch transport := cmp.Or(a.Transport, "local"); transport {
 	case "local":
@@ -30,7 +31,7 @@ func (a Agent) Target() string {
 	}
 }
 
-// option returns an option as text; a reference stands for itself.
+// option returns an option as text; a reference is returned in its encoded form.
 func (a Agent) option(name, otherwise string) string {
 	switch v := a.Options[name].(type) {
 	case nil:
@@ -46,7 +47,7 @@ func (a Agent) option(name, otherwise string) string {
 	}
 }
 
-// options returns some options that are set, as text.
+// options returns the given options that are set, as text.
 func (a Agent) options(names ...string) string {
 	var out []string
 	for _, name := range names {
@@ -61,8 +62,8 @@ func (a Agent) host() string { return strings.ToLower(strings.TrimSuffix(a.optio
 
 func (a Agent) machine() string { return a.host() + ":" + a.option("port", "22") }
 
-// jumps returns the machines on the way to an ssh server: behind another one, an address may be
-// that of another machine.
+// jumps returns the jump hosts on the path to an ssh server. Behind another jump host, the same
+// address may belong to another machine.
 func (a Agent) jumps() string {
 	list, ok := a.Options["jump"].([]any)
 	if m, one := a.Options["jump"].(map[string]any); one {
@@ -79,8 +80,8 @@ func (a Agent) jumps() string {
 	return out
 }
 
-// account returns what decides on the account of an agent of AWS: the account of its role, else its
-// profile.
+// account returns the part of the description that selects the account of an AWS agent: the account
+// of its role, or else its profile.
 func (a Agent) account() string {
 	role := a.option("role", "")
 	if parts := strings.Split(role, ":"); len(parts) == 6 {
@@ -89,7 +90,7 @@ func (a Agent) account() string {
 	return cmp.Or(a.options("role"), a.options("profile"))
 }
 
-// base returns a URL without differences that mean nothing.
+// base returns a URL without insignificant differences.
 func base(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {

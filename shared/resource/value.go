@@ -11,9 +11,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Equal reports whether two values are the same. Numbers are compared exactly by value, whatever
-// their Go types, and references by their fields. Anything of a Go type that is not a value equals
-// nothing.
+// Equal reports whether two values are equal. It compares numbers exactly by value, whatever their
+// Go types, and references by their fields. A Go value of another type equals nothing.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case nil:
@@ -51,7 +50,7 @@ func sameNumber(a, b any) bool {
 	return ok && ok2 && x.Cmp(y) == 0
 }
 
-// Number returns the exact value of a number; false if v is not a number, or not finite.
+// Number returns the exact value of a number. It returns false if v is not a number, or not finite.
 func Number(v any) (*big.Rat, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -67,7 +66,7 @@ func Number(v any) (*big.Rat, bool) {
 	return nil, false
 }
 
-// References returns every reference inside v, in the order of lists and, in maps, of their keys.
+// References returns every reference inside v, in the order of list items and of map keys.
 func References(v any) []any { return appendReferences(nil, v) }
 
 func appendReferences(out []any, v any) []any {
@@ -86,8 +85,8 @@ func appendReferences(out []any, v any) []any {
 	return out
 }
 
-// Walk returns v with every reference replaced by what f makes of it; v itself is not changed, and
-// lists and maps in the result are new. The first error ends it.
+// Walk returns a copy of v in which f has replaced every reference. It does not change v: lists and
+// maps in the result are new. Walk stops at the first error.
 func Walk(v any, f func(any) (any, error)) (any, error) {
 	switch v := v.(type) {
 	case File, Secret, Parameter, Fact:
@@ -116,8 +115,8 @@ func Walk(v any, f func(any) (any, error)) (any, error) {
 	return v, nil
 }
 
-// Map returns v with everything in it that is neither a list nor a map replaced by what f makes of
-// it; v itself is not changed, and lists and maps in the result are new.
+// Map returns a copy of v in which f has replaced every element that is neither a list nor a map.
+// It does not change v: lists and maps in the result are new.
 func Map(v any, f func(any) any) any {
 	switch v := v.(type) {
 	case []any:
@@ -136,9 +135,9 @@ func Map(v any, f func(any) any) any {
 	return f(v)
 }
 
-// FromGo converts a Go value to a value: integers of every size, float32, json.Number, named types,
-// and slices and maps of any of these. What is a value already is returned unchanged. The error for
-// anything else is fault.Invalid.
+// FromGo converts a Go value to a resource value. It accepts integers of every size, float32,
+// json.Number, named types, and slices and maps of any of these. It returns a resource value
+// unchanged. The error for anything else is fault.Invalid.
 func FromGo(v any) (any, error) { return fromGo(v, 0) }
 
 func fromGo(v any, depth int) (any, error) {
@@ -161,7 +160,7 @@ func fromGo(v any, depth int) (any, error) {
 	return fromReflect(reflect.ValueOf(v), depth)
 }
 
-// fromNumber reads a number in the syntax of JSON.
+// fromNumber parses a number in JSON syntax.
 func fromNumber(s string) (any, error) {
 	d := &decoder{s: s}
 	n := d.number()
@@ -177,7 +176,7 @@ func fromReflect(v reflect.Value, depth int) (any, error) {
 		if n := v.Uint(); n > 1<<63-1 {
 			return new(big.Int).SetUint64(n), nil
 		}
-		return int64(v.Uint()), nil // just checked
+		return int64(v.Uint()), nil // range checked above
 	case v.CanFloat():
 		return v.Float(), nil
 	case v.Kind() == reflect.Bool:

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// aliasTable holds the aliases of a registry and resolves each once, when it is first used.
+// aliasTable holds the aliases of a registry, and resolves each when it is first used.
 type aliasTable struct {
 	expr    map[string]string
 	types   map[string]*DataType
-	wrong   map[string]error // by the alias whose own expression it is in
-	running []string         // being resolved, outermost first
+	wrong   map[string]error // errors, by the alias whose own expression is invalid
+	running []string         // aliases being resolved, outermost first
 }
 
 func newAliasTable() *aliasTable {
@@ -27,9 +27,9 @@ func (t *aliasTable) names() []string {
 	return slices.Sorted(maps.Keys(t.expr))
 }
 
-// lookup returns the type that an alias stands for; nil and no error if there is no such alias. An
-// alias that is just being resolved is an error. Any other mistake is noted for the alias that
-// contains it, which then stands for any value.
+// lookup returns the type of an alias. It returns nil without an error if there is no such alias. A
+// cycle of aliases is an error. Any other error is recorded for the alias with the invalid
+// expression, which then accepts any value.
 func (t *aliasTable) lookup(name string) (*DataType, error) {
 	if t == nil {
 		return nil, nil
@@ -57,8 +57,8 @@ func (t *aliasTable) lookup(name string) (*DataType, error) {
 	return d, nil
 }
 
-// validAlias reports whether name can be an alias: words joined by ::, each starting with a capital
-// letter, and not a type of the language.
+// validAlias reports whether name is a valid alias: words joined by ::, each beginning with a
+// capital letter, and not a type of the language.
 func validAlias(name string) bool {
 	p := &parser{s: name}
 	n := p.typ(0)

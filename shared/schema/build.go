@@ -8,10 +8,11 @@ import (
 	"southbound/shared/schema/puppet"
 )
 
-// builder turns nodes into data types. It reports errors through the parser, which knows the text.
+// builder converts nodes into data types. It reports errors through the parser, which knows the
+// text.
 //
-// Large: it has a method for each kind of type, as the kinds have parameters of their own, and they
-// report errors in one place and look names up in the same aliases.
+// Large: it has a method for each kind of type, since the kinds have different parameters. The
+// methods report errors in one place and resolve names in the same aliases.
 type builder struct {
 	p       *parser
 	aliases *aliasTable
@@ -22,7 +23,8 @@ func (b *builder) fail(n *node, hint, format string, args ...any) *DataType {
 	return &DataType{kind: kindAny, undef: true}
 }
 
-// typ builds the type that n names, and refuses what is too large when its aliases are written out.
+// typ builds the type that n names, and rejects it if it is too large after its aliases are
+// expanded.
 func (b *builder) typ(n *node) *DataType {
 	d := b.named(n)
 	if d.weight == 0 {
@@ -89,7 +91,7 @@ func (b *builder) named(n *node) *DataType {
 	return d
 }
 
-// alias looks up a name that is not one of the language.
+// alias looks up a name that is not a type of the language.
 func (b *builder) alias(n *node) *DataType {
 	d, err := b.aliases.lookup(n.text)
 	switch {
@@ -121,7 +123,7 @@ func (b *builder) none(n *node) {
 	}
 }
 
-// integerOf returns the number that n is, nil for default.
+// integerOf returns the number in n, or nil for default.
 func (b *builder) integerOf(n *node, what string) *big.Int {
 	switch n.kind {
 	case nodeInt:
@@ -133,7 +135,7 @@ func (b *builder) integerOf(n *node, what string) *big.Int {
 	return nil
 }
 
-// atMost refuses more parameters than limit.
+// atMost rejects more parameters than limit.
 func (b *builder) atMost(params []node, limit int) bool {
 	if len(params) > limit {
 		b.fail(&params[limit], "", "expected no more parameters")
@@ -142,7 +144,7 @@ func (b *builder) atMost(params []node, limit int) bool {
 	return true
 }
 
-// rangeOf reads min and max.
+// rangeOf parses the parameters min and max.
 func (b *builder) rangeOf(params []node, what string) (lo, hi *big.Int) {
 	if !b.atMost(params, 2) {
 		return nil, nil
@@ -164,7 +166,8 @@ func (b *builder) integer(d *DataType, n *node) {
 	d.size = newInterval(b.rangeOf(n.params, "an integer or default"))
 }
 
-// sized reads how many characters or items are allowed; with clamp, a negative start counts as 0.
+// sized parses the allowed number of characters or items. If clamp is set, a negative minimum
+// counts as 0.
 func (b *builder) sized(d *DataType, params []node, clamp bool) {
 	lo, hi := b.rangeOf(params, "a number of characters or items, or default")
 	for i, end := range []*big.Int{lo, hi} {
@@ -216,7 +219,7 @@ func (b *builder) boolean(d *DataType, n *node) {
 	d.words = []string{n.params[0].text}
 }
 
-// needs refuses a name without parameters, whose meaning is not agreed.
+// needs rejects a name without parameters, which has no agreed meaning.
 func (b *builder) needs(n *node, what string) bool {
 	if len(n.params) == 0 {
 		b.fail(n, "", "%s needs %s", n.text, what)
@@ -267,7 +270,7 @@ func (b *builder) pattern(d *DataType, n *node) {
 	}
 }
 
-// escapeSlashes writes / as \/, as between slashes.
+// escapeSlashes writes / as \/, as required between slashes.
 func escapeSlashes(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -10,22 +10,22 @@ import (
 	"southbound/shared/resource"
 )
 
-// origin says where a value comes from.
+// origin is the source of a value.
 type origin bool
 
 const (
-	// observed values come from a target, or are resolved: what Sensitive[T] stands for is there in
-	// clear.
+	// observed values come from a target or are resolved: they contain the plain value of
+	// Sensitive[T].
 	observed origin = false
-	// authored values stand in a document: for Sensitive[T] only a secret fits.
+	// authored values are from a document: only a secret matches Sensitive[T].
 	authored origin = true
 )
 
-// Check reports why a value is not of this type; nil when it is. The error is fault.Invalid and
-// says what was expected and what was found; it shows no value when the type is or holds Sensitive.
-// Of Sensitive[T] the plain T is accepted, as a handler has it; a document is checked by
-// Compiled.Check, which wants a secret there. Secrets, parameters and facts fit every type: what
-// they stand for is checked when it is known. A file fits where text does.
+// Check returns nil if a value matches this type. Otherwise it returns fault.Invalid with the
+// expected and the actual value, but without the value if the type is or contains Sensitive. For
+// Sensitive[T], Check accepts the plain T, as a handler receives it. A document is checked by
+// Compiled.Check, which requires a secret there. Secrets, parameters and facts match every type:
+// their values are checked once they are known. A file matches where text does.
 func (d *DataType) Check(v any) error {
 	if d.accepts(v, observed) {
 		return nil
@@ -59,8 +59,8 @@ func (d *DataType) accepts(v any, from origin) bool {
 	}
 }
 
-// acceptsFile reports whether a file is accepted: where texts are, whatever they contain. Uploaded
-// files are stored readable, so they are not accepted as secrets.
+// acceptsFile reports whether the type accepts a file. Types that accept arbitrary text do.
+// Uploaded files are stored unencrypted, so Sensitive types do not accept them.
 func (d *DataType) acceptsFile() bool {
 	switch d.kind {
 	case kindString, kindPattern, kindAny, kindData:
@@ -105,7 +105,7 @@ func acceptsLiteral(d *DataType, v any, from origin) bool {
 	return false
 }
 
-// acceptsNumber reports whether any number fits.
+// acceptsNumber reports whether the type accepts every number.
 func acceptsNumber(d *DataType) bool {
 	switch d.kind {
 	case kindNumeric, kindAny, kindData:
@@ -151,8 +151,8 @@ func acceptsList(d *DataType, list []any, from origin) bool {
 	return true
 }
 
-// item returns the type of an item of a list; nil if it may be anything. The last type of a Tuple
-// applies to all further items.
+// item returns the type of item i of a list, or nil if any value is accepted. The last type of a
+// Tuple applies to all further items.
 func (d *DataType) item(i int) *DataType {
 	switch {
 	case len(d.of) == 0:

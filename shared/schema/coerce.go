@@ -12,11 +12,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// Coerce reads a value of this type from text, as from a title, a flag or an environment variable:
-// integers (decimal, or with 0x, 0o or 0b before them), numbers, true and false, JSON for lists and
-// maps, and text as it is. Where the type is a choice, what is more than text comes first; the
-// error says so when two readings differ. Errors are fault.Invalid, and show no value of a
-// Sensitive type.
+// Coerce parses a value of this type from the text of a title, a flag or an environment variable.
+// It accepts integers (decimal, or with the prefix 0x, 0o or 0b), numbers, true and false, JSON for
+// lists and maps, and plain text. If the type accepts several of these, any other reading has
+// priority over plain text. If two such readings differ, Coerce returns an error. Errors are
+// fault.Invalid, and show no value of a Sensitive type.
 func (d *DataType) Coerce(text string) (any, error) {
 	readings := readingsOf(d, text)
 	switch {
@@ -41,7 +41,7 @@ func (d *DataType) Coerce(text string) (any, error) {
 	return nil, e
 }
 
-// wantsNumber reports whether some integer is of the type.
+// wantsNumber reports whether the type accepts any integer.
 func wantsNumber(d *DataType) bool {
 	switch d.kind {
 	case kindInteger, kindNumeric, kindFloat:
@@ -56,8 +56,8 @@ func wantsNumber(d *DataType) bool {
 	return false
 }
 
-// readingsOf returns the different values of the type, other than the text itself, that a text can
-// be read as.
+// readingsOf returns the different values of the type, other than the text itself, as which a text
+// can be parsed.
 func readingsOf(d *DataType, text string) []any {
 	var out []any
 	add := func(v any, ok bool) {
@@ -65,7 +65,7 @@ func readingsOf(d *DataType, text string) []any {
 			return
 		}
 		for i, known := range out {
-			if resource.Equal(known, v) { // 1 and 1.0: the integer stands for both
+			if resource.Equal(known, v) { // 1 and 1.0 are equal: the integer is kept
 				if _, isFloat := known.(float64); isFloat {
 					out[i] = v
 				}
@@ -103,7 +103,7 @@ var integerForm = pattern.Lazy(`\A[+-]?(0|[1-9][0-9]*|0[xX][0-9a-fA-F]+|0[oO][0-
 
 func trimmed(text string) string { return strings.Trim(text, " \t") }
 
-// integerText reads an integer of any size.
+// integerText parses an integer of any size.
 func integerText(text string) (any, bool) {
 	text = trimmed(text)
 	if len(text) > 1000 || !integerForm().MatchString(text) {
@@ -135,7 +135,7 @@ func floatText(text string) (any, bool) {
 	return f, err == nil && !math.IsInf(f, 0)
 }
 
-// jsonText reads a list or a map.
+// jsonText parses a list or a map.
 func jsonText(text string) (any, bool) {
 	if text = strings.TrimSpace(text); text == "" || text[0] != '[' && text[0] != '{' {
 		return nil, false
@@ -144,7 +144,7 @@ func jsonText(text string) (any, bool) {
 	return v, err == nil
 }
 
-// messageOf returns the message of an error without the operation in front of it.
+// messageOf returns the message of an error without its operation.
 func messageOf(err error) string {
 	var fe *fault.Error
 	if errors.As(err, &fe) {

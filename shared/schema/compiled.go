@@ -10,14 +10,14 @@ import (
 	"southbound/shared/resource"
 )
 
-// Compiled is a type whose expressions have been parsed and whose defaults are values. An attribute
-// of it is sensitive if it was declared so, or if its data type is or holds Sensitive.
+// Compiled is a type with parsed expressions and converted defaults. An attribute of it is
+// sensitive if it was declared so, or if its data type is or contains Sensitive.
 type Compiled struct {
 	Type
 	compiled []CompiledAttribute
 	index    map[string]int
 	namevars []string
-	defaults int // how many attributes have one
+	defaults int // number of attributes with a default
 	titles   []titlePattern
 	related  []relation
 }
@@ -40,8 +40,8 @@ func (c *Compiled) Attribute(name string) (*CompiledAttribute, bool) {
 // Namevars returns the naming attributes in declared order. The caller must not change the slice.
 func (c *Compiled) Namevars() []string { return c.namevars }
 
-// Hint returns a hint for a wrong value of an attribute: what the attribute is, or where the type
-// is described.
+// Hint returns a hint for an invalid value of an attribute: the description of the attribute, or
+// the place where the type is described.
 func (c *Compiled) Hint(attribute string) string {
 	where := fmt.Sprintf("`southbound type %s` describes it", c.Name)
 	if a, ok := c.Attribute(attribute); ok && a.Description != "" {
@@ -50,31 +50,32 @@ func (c *Compiled) Hint(attribute string) string {
 	return where
 }
 
-// Nearest returns the attribute whose spelling is most like name, or "" if none is similar.
+// Nearest returns the attribute whose spelling is most similar to name, or "" if none is similar.
 func (c *Compiled) Nearest(name string) string { return Nearest(name, c.names()) }
 
 func (c *Compiled) names() []string {
 	names := make([]string, 0, len(c.compiled))
 	for i := range c.compiled {
-		if name := c.compiled[i].Name; resource.ValidName(name) { // others are refused
+		if name := c.compiled[i].Name; resource.ValidName(name) { // NewRegistry rejects other names
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// Check checks the attributes of a resource of this type. It returns them with defaults filled in,
-// and without those that are null where a value may be missing; attributes itself is not changed,
-// and values are shared. Problems are in the order in which the type declares the attributes, with
-// those of unknown attributes last and sorted. They name the attribute; the caller has to add the
-// place. They show no value of a sensitive attribute. The rules, and then the type's own Validate,
-// are applied only if nothing else is wrong.
+// Check checks the attributes of a resource of this type. It returns them with defaults, and
+// without those that are null where a value may be missing. It does not change attributes, and the
+// result shares its values. Problems are in the order in which the type declares the attributes,
+// then those of unknown attributes, sorted. Each problem names its attribute; the caller has to add
+// the position. Problems show no value of a sensitive attribute. The rules, and then the type's own
+// Validate, are checked only if there are no other problems.
 func (c *Compiled) Check(attributes map[string]any) (map[string]any, []diag.Problem) {
 	return c.checkAll(attributes, false)
 }
 
-// CheckPurged is Check for a resource that must not exist: it needs only what names it. What else
-// is there has to be right by itself; the rules are about what is to exist, and do not count.
+// CheckPurged is Check for a resource that must not exist: only its naming attributes are required.
+// Other given attributes are still checked individually. The rules do not apply, since they concern
+// objects that are to exist.
 func (c *Compiled) CheckPurged(attributes map[string]any) (map[string]any, []diag.Problem) {
 	return c.checkAll(attributes, true)
 }
@@ -112,7 +113,7 @@ func (c *Compiled) checkAll(
 		problems = checkTogether(c, out)
 	}
 	if len(problems) > 0 {
-		for name, v := range attributes { // what is wrong stays in sight
+		for name, v := range attributes { // invalid attributes stay in the result
 			if _, ok := out[name]; !ok {
 				out[name] = v
 			}
@@ -121,9 +122,9 @@ func (c *Compiled) checkAll(
 	return out, problems
 }
 
-// CheckObserved checks what a handler has read of a thing of this type, and returns what is not as
-// the type declares it, sorted by attribute. What is null is not known, and right. No value is
-// shown of attributes that are sensitive, or for which hide is true.
+// CheckObserved checks the attributes that a handler has read, and returns the deviations from the
+// declaration of the type, sorted by attribute. A null value is not known, and valid. The problems
+// show no value of an attribute that is sensitive, or for which hide returns true.
 func (c *Compiled) CheckObserved(
 	attributes map[string]any, hide func(attribute string) bool,
 ) []diag.Problem {
@@ -149,7 +150,7 @@ func (c *Compiled) CheckObserved(
 	return problems
 }
 
-// checkTogether makes the checks that concern several attributes.
+// checkTogether performs the checks that concern several attributes.
 func checkTogether(c *Compiled, attributes map[string]any) []diag.Problem {
 	var problems []diag.Problem
 	for i := range c.Rules {
@@ -163,9 +164,9 @@ func checkTogether(c *Compiled, attributes map[string]any) []diag.Problem {
 	return problems
 }
 
-// validatePurged asks the type's own Validate about a resource that must not exist. Only what it
-// says of attributes that are there counts, since that one needs no others; where something is
-// missing that is required otherwise, Validate need not reckon with that.
+// validatePurged calls the type's own Validate for a resource that must not exist. It ignores
+// problems of missing attributes, since such a resource does not need them. If required attributes
+// are missing, it also recovers from a panic of Validate, which need not handle this case.
 func validatePurged(c *Compiled, attributes map[string]any, whole bool) (problems []diag.Problem) {
 	if c.Validate == nil {
 		return nil
@@ -186,12 +187,13 @@ func validatePurged(c *Compiled, attributes map[string]any, whole bool) (problem
 		func(p diag.Problem) bool { return attributes[p.Attribute] == nil })
 }
 
-// keepsNull reports whether an explicit null is a value of the attribute and not the lack of one.
+// keepsNull reports whether an explicit null is a value of the attribute, rather than a missing
+// value.
 func (a *CompiledAttribute) keepsNull() bool {
 	return a.Default == nil && !a.DataType.Optional() && a.DataType.undef
 }
 
-// check returns the value that an attribute gets, which is nil if it has none, or what is wrong.
+// check returns the value of an attribute, which is nil if it has none, or the problem.
 func (a *CompiledAttribute) check(v any, given bool) (any, *diag.Problem) {
 	if v == nil && a.Default != nil {
 		return a.Default, nil
@@ -228,7 +230,7 @@ func (a *CompiledAttribute) mismatch(v any) *diag.Problem {
 	return a.problem(hint, "%s", text)
 }
 
-// checkName checks a naming attribute: it must have a value, and one that can be part of an id.
+// checkName checks a naming attribute: it must have a value that can be part of an id.
 func (a *CompiledAttribute) checkName(v any, given bool) *diag.Problem {
 	if !given || v == nil {
 		return a.problem("add "+a.Name,

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// wrapper builds a type around one other.
+// wrapper builds a type with one inner type.
 func (b *builder) wrapper(d *DataType, n *node) {
 	if len(n.params) == 0 && d.kind == kindOptional {
 		b.needs(n, "a type")
@@ -30,8 +30,8 @@ func (b *builder) wrapper(d *DataType, n *node) {
 	d.secret = d.kind == kindSensitive
 }
 
-// misspelt reports whether a bare word is the name of a type in lower case, as in Optional[string],
-// and so hardly meant as a word.
+// misspelt reports whether a bare word is the name of a type in another case, as in
+// Optional[string], and so probably not meant as a word.
 func (b *builder) misspelt(word string) bool {
 	return slices.ContainsFunc(typeNames(b.aliases),
 		func(name string) bool { return strings.EqualFold(name, word) })
@@ -45,7 +45,7 @@ func (b *builder) variant(d *DataType, n *node) *DataType {
 	for i := range n.params {
 		o := b.typ(&n.params[i])
 		among := []*DataType{o}
-		if o.kind == kindVariant && o.alias == "" { // a choice among choices is one
+		if o.kind == kindVariant && o.alias == "" { // a Variant in a Variant is flattened
 			among = o.of
 		}
 		for _, o := range among {
@@ -63,7 +63,7 @@ func (b *builder) variant(d *DataType, n *node) *DataType {
 	return d
 }
 
-// items builds Array, Hash and Tuple: types, then a size.
+// items builds Array, Hash and Tuple from types and an optional size.
 func (b *builder) items(d *DataType, n *node) {
 	types := 0
 	for types < len(n.params) && n.params[types].kind != nodeInt &&
@@ -106,7 +106,7 @@ func (b *builder) structure(d *DataType, n *node) {
 	for i := 0; i+1 < len(pairs) && b.p.err == nil; i += 2 {
 		m := b.memberKey(&pairs[i])
 		m.typ = b.typ(&pairs[i+1])
-		m.optional = m.optional && !m.typ.undef // the type implies it
+		m.optional = m.optional && !m.typ.undef // the type already implies it
 		if seen[m.name] {
 			b.fail(&pairs[i], "", "the key %q is there twice", m.name)
 		}
@@ -116,8 +116,8 @@ func (b *builder) structure(d *DataType, n *node) {
 	}
 }
 
-// memberKey reads k, 'k' or Optional[k]. Optional[k] => T, where T does not accept null, refuses an
-// explicit null.
+// memberKey parses k, 'k' or Optional[k]. Optional[k] => T rejects an explicit null if T does not
+// accept null.
 func (b *builder) memberKey(n *node) member {
 	m := member{}
 	key := n
@@ -132,7 +132,7 @@ func (b *builder) memberKey(n *node) member {
 	return m
 }
 
-// hasText reports whether some text is of the type.
+// hasText reports whether the type accepts any text.
 func hasText(d *DataType) bool {
 	switch d.kind {
 	case kindOptional, kindVariant:

@@ -14,26 +14,26 @@ import (
 
 // DataType is a parsed data type expression, such as Optional[Integer[0, 65535]]. It is immutable.
 //
-// The language is a part of that of Puppet's data types: Any, Data, Optional, Variant; String, Enum,
+// The language is a subset of Puppet's data types: Any, Data, Optional, Variant; String, Enum,
 // Pattern; Integer, Float, Numeric, Boolean; Array, Tuple, Hash, Struct; Sensitive; and Timestamp,
 // whose values are texts as in RFC 3339. Enum, Pattern, Struct, Optional and Variant without
-// parameters are refused: what they should mean is not agreed.
+// parameters are rejected, since there is no agreed meaning for them.
 //
-// What it has as methods is what others ask of a type. How a value is checked, explained, described
-// and so on, kind by kind, are functions over it, in a file for each of these purposes.
+// The methods are the API of a type. The functions that check, explain and describe values for each
+// kind are grouped by purpose, one file for each purpose.
 type DataType struct {
 	kind     kind
-	alias    string      // the name under which the expression was found, "" for none
+	alias    string      // the name by which the expression was looked up, or ""
 	of       []*DataType // parameters that are types
-	size     interval    // of an Integer's value, and of how many characters or items there may be
-	floats               // of a Float's value
-	words    []string    // of an Enum, sorted; the parameter of a Boolean
-	literal  bool        // an Enum that was written as one quoted word
+	size     interval    // value of an Integer, or number of characters or items
+	floats               // value of a Float
+	words    []string    // words of an Enum, sorted; parameter of a Boolean
+	literal  bool        // an Enum written as one quoted word
 	patterns []oneForm
 	members  []member
 	undef    bool // accepts undef
-	weight   int  // how many types it is made of, aliases written out
-	secret   bool // is or holds Sensitive
+	weight   int  // number of component types, with aliases expanded
+	secret   bool // is or contains Sensitive
 }
 
 // kind is the outermost name of an expression.
@@ -69,7 +69,7 @@ func kinds() []kind {
 
 // oneForm is one regular expression of a Pattern.
 type oneForm struct {
-	source string // between slashes, as written
+	source string // as written between slashes
 	re     *puppet.Regexp
 }
 
@@ -77,19 +77,19 @@ type oneForm struct {
 type member struct {
 	name     string
 	typ      *DataType
-	optional bool // may be absent, though its type does not accept undef
+	optional bool // may be absent, even if its type does not accept undef
 }
 
-// mayBeAbsent reports whether a Struct may lack the member.
+// mayBeAbsent reports whether a Struct may omit the member.
 func (m *member) mayBeAbsent() bool { return m.optional || m.typ.undef }
 
-// interval is a range of integers; nil leaves an end open.
+// interval is a range of integers; a nil bound is open.
 type interval struct {
 	min, max *big.Int
-	lo, hi   int64 // the same within int64; lo above hi when nothing there is in it
+	lo, hi   int64 // the bounds within int64; lo is above hi if the range has no int64
 }
 
-// floats is a range of floats; an infinity leaves an end open.
+// floats is a range of floats; an infinite bound is open.
 type floats struct{ low, high float64 }
 
 func newInterval(lo, hi *big.Int) interval {
@@ -118,11 +118,11 @@ func (r *interval) hasBig(n *big.Int) bool {
 	return (r.min == nil || n.Cmp(r.min) >= 0) && (r.max == nil || n.Cmp(r.max) <= 0)
 }
 
-// open reports whether every size is in r.
+// open reports whether r contains every size.
 func (r *interval) open() bool { return r.max == nil && (r.min == nil || r.min.Sign() == 0) }
 
-// ParseDataType reads an expression; there are no aliases. Errors are fault.Invalid and say what
-// was expected at which column.
+// ParseDataType parses an expression without aliases. The error is fault.Invalid and states the
+// expected text and the column.
 func ParseDataType(expr string) (*DataType, error) { return parseDataType(expr, nil) }
 
 func parseDataType(expr string, aliases *aliasTable) (*DataType, error) {
@@ -147,11 +147,11 @@ func parseDataType(expr string, aliases *aliasTable) (*DataType, error) {
 	return d, nil
 }
 
-// Optional reports whether an attribute of this type may be left out: whether its outermost type is
-// Optional.
+// Optional reports whether an attribute of this type may be left out, that is, whether its
+// outermost type is Optional.
 func (d *DataType) Optional() bool { return d.kind == kindOptional }
 
-// Unsealed returns the type of what a secret holds that is of a type.
+// Unsealed returns the type of the content of a secret of type d.
 func Unsealed(d *DataType) *DataType {
 	switch d.kind {
 	case kindOptional, kindSensitive:
@@ -162,12 +162,12 @@ func Unsealed(d *DataType) *DataType {
 	return d
 }
 
-// Sensitive reports whether the type is Sensitive, or holds one.
+// Sensitive reports whether the type is or contains Sensitive.
 func (d *DataType) Sensitive() bool { return d.secret }
 
-// String returns the expression in its normal form: words quoted, those of an Enum sorted and
-// without repeats, one space behind commas. Reading it gives the same type. An alias stands under
-// its own name.
+// String returns the expression in its normal form: words are quoted, the words of an Enum are
+// sorted without duplicates, and a space follows each comma. Parsing the result yields the same
+// type. An alias is written as its name.
 func (d *DataType) String() string {
 	if d.alias != "" {
 		return d.alias
@@ -175,7 +175,7 @@ func (d *DataType) String() string {
 	return d.expansion()
 }
 
-// expansion is String with the outermost alias replaced by what it stands for.
+// expansion is String with the outermost alias expanded.
 func (d *DataType) expansion() string {
 	if d.literal {
 		return quote(d.words[0])
@@ -211,7 +211,7 @@ func paramsOf(d *DataType) []string {
 	case kindInteger:
 		out = append(out, bounds(d.size.min, d.size.max, "default")...)
 	case kindTuple:
-		// As many items as there are types is what no size means.
+		// A size that equals the number of types is the default and is omitted.
 		if n := int64(len(d.of)); n > 0 && !(d.size.lo == n && d.size.hi == n) {
 			out = append(out, bounds(d.size.min, d.size.max, "0")...)
 		}
@@ -223,7 +223,8 @@ func paramsOf(d *DataType) []string {
 	return out
 }
 
-// bounds writes the ends of a range; open is how an open start is written before an end.
+// bounds writes the bounds of a range; open is the text for an open lower bound before an upper
+// bound.
 func bounds(lo, hi *big.Int, open string) []string {
 	if lo != nil {
 		open = lo.String()
@@ -247,7 +248,7 @@ func floatBounds(d *DataType) []string {
 	return nil
 }
 
-// floatWord writes a float as an expression has it; an open end is default.
+// floatWord writes a float as in an expression; an open bound is default.
 func floatWord(f float64) string {
 	if math.IsInf(f, 0) {
 		return "default"
@@ -279,7 +280,7 @@ func sprintf(format string, args []any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// shorten cuts a text for messages.
+// shorten truncates a text for messages.
 func shorten(s string, limit int) string {
 	if r := []rune(s); len(r) > limit {
 		return string(r[:limit]) + "…"

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxWords bounds how many words of an Enum a message lists.
+// maxWords is the maximum number of words of an Enum that a message lists.
 const maxWords = 12
 
-// Describe says for people what a value of the type must be, as in "an Integer between 0 and
+// Describe describes the valid values of the type for people, as in "an Integer between 0 and
 // 65535".
 func (d *DataType) Describe() string {
 	switch d.kind {
@@ -110,7 +110,7 @@ func describeRange(d *DataType) string {
 	return article + string(d.kind)
 }
 
-// describeSize says how many units are allowed; "" if any number is.
+// describeSize describes the allowed number of units. It returns "" if any number is allowed.
 func describeSize(d *DataType, unit, link string) string {
 	lo, hi := d.size.min, d.size.max
 	count := func(n fmt.Stringer) string {
@@ -158,7 +158,7 @@ func describeItems(d *DataType) string {
 	return "a Hash with " + describeMembers(d)
 }
 
-// describeMembers names the keys of a Struct.
+// describeMembers lists the keys of a Struct.
 func describeMembers(d *DataType) string {
 	var must, may []string
 	for i := range d.members {

@@ -8,9 +8,9 @@ import (
 	"hash"
 )
 
-// Digest returns a digest of all declarations, as far as these are data: two registries of one
-// program that have the same relate resources in the same way. What a declaration has in code is
-// the program's.
+// Digest returns a digest of the data in all declarations. Within one program, two registries with
+// the same digest relate resources in the same way. The parts of a declaration that are code belong
+// to the program.
 func (r *Registry) Digest() string {
 	r.digest.once.Do(func() {
 		h := sha256.New()
@@ -22,11 +22,12 @@ func (r *Registry) Digest() string {
 	return r.digest.text
 }
 
-// digest adds what a type declares. JSON has the keys of maps in order.
+// digest adds the declaration of a type. JSON orders the keys of maps.
 func (c *Compiled) digest(h hash.Hash) {
 	out := json.NewEncoder(h)
 	put := func(values ...any) {
-		if err := out.Encode(values); err != nil { // a default that JSON does not have, such as NaN
+		// fails for a default that JSON cannot represent, such as NaN
+		if err := out.Encode(values); err != nil {
 			_, _ = fmt.Fprintf(h, "%v\n", values)
 		}
 	}

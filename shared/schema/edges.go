@@ -10,16 +10,16 @@ import (
 	"southbound/shared/resource"
 )
 
-// The bounds of generated values where a type has none.
+// The limits of generated values for a type without limits.
 const (
 	longText = 1000
 	longList = 20
 	maxEdges = 40
 )
 
-// Edges returns values at the edges of the type, for tests: the smallest and the largest, empty and
-// long ones, each word, odd texts. All are of the type as a handler sees it, none is nil, and no
-// two are equal. The result is empty if no value of the type was found.
+// Edges returns boundary values of the type, for tests: the smallest and the largest, empty and
+// long ones, each word, unusual texts. All of them match the type as a handler receives it, none is
+// nil, and no two are equal. The result is empty if no value of the type was found.
 func (d *DataType) Edges() []any {
 	var out []any
 	for _, v := range edgesOf(d, 0) {
@@ -68,7 +68,7 @@ func edgesOf(d *DataType, depth int) []any {
 	return nil
 }
 
-// oddTexts returns texts that programs often handle wrongly.
+// oddTexts returns texts that programs often handle incorrectly.
 func oddTexts() []any {
 	return []any{"a", "", " ", " a ", "a b", "0", "false", "ü€😀", "e\u0301", `"quoted" 'twice' \`,
 		"line\nline\n", "a\tb", "$HOME `id` $(id) %s", "-v", "a,b=c]", "#a;b"}
@@ -90,8 +90,8 @@ func textEdges(d *DataType) []any {
 	return out
 }
 
-// patternEdges makes the shortest text of each pattern, and one with more of all that may be
-// repeated. Those that need what lies around them may be wrong; Edges leaves them out.
+// patternEdges generates the shortest text of each pattern, and one with more repetitions. A text
+// for a pattern that depends on its context may not match; Edges omits it.
 func patternEdges(d *DataType) []any {
 	out := oddTexts()
 	for _, p := range d.patterns {
@@ -111,8 +111,9 @@ func patternEdges(d *DataType) []any {
 	return out
 }
 
-// sample writes a text that an expression matches: more repeats what may be, last takes the last
-// alternative and the last of a class.
+// sample writes a text that an expression matches. If more is set, repetitions occur more than the
+// minimum number of times. If last is set, the last alternative and the last character of a class
+// are used.
 func sample(b *strings.Builder, re *syntax.Regexp, more, last bool, depth int) {
 	if depth > 50 || b.Len() > longText {
 		return

@@ -12,18 +12,18 @@ import (
 	"southbound/shared/resource"
 )
 
-// mismatch says why a value is not of a type, by the innermost place that is wrong.
+// mismatch is the reason why a value does not match a type, with the innermost wrong position.
 type mismatch struct {
 	path  []step
 	want  *DataType
 	got   any
 	from  origin
-	extra string // instead of "got ..."; from the type alone, so it can always be shown
-	shown string // the same with parts of the value
+	extra string // replaces "got ..."; derived from the type only, so it is safe to show
+	shown string // extra with parts of the value
 }
 
-// step is one level on the way to the place. A name that comes from the value and not from the type
-// is not shown when values are not.
+// step is one level of the path to the position. A name that comes from the value rather than from
+// the type is private. If values are hidden, private names are hidden too.
 type step struct {
 	text    string
 	private bool
@@ -34,7 +34,7 @@ func (m *mismatch) under(text string, private bool) *mismatch {
 	return m
 }
 
-// explain says why v, which d does not accept, is not accepted.
+// explain returns the reason why d does not accept v.
 func (d *DataType) explain(v any, from origin) *mismatch {
 	plain := &mismatch{want: d, got: v, from: from}
 	switch d.kind {
@@ -63,8 +63,8 @@ func (d *DataType) explain(v any, from origin) *mismatch {
 	return plain
 }
 
-// alikeIn returns the one member of a Variant that is for values of v's shape, when that is a list
-// or a map and there is exactly one.
+// alikeIn returns the member of a Variant that is for the shape of v, if v is a list or a map and
+// there is exactly one such member.
 func alikeIn(d *DataType, v any) *DataType {
 	_, list := v.([]any)
 	_, hash := v.(map[string]any)
@@ -146,7 +146,7 @@ func explainStruct(d *DataType, plain *mismatch, m map[string]any) *mismatch {
 	return plain
 }
 
-// render returns the message and the hint; with show they may hold parts of the value.
+// render returns the message and the hint. If show is set, they may contain parts of the value.
 func (m *mismatch) render(show bool) (text, hint string) {
 	var b strings.Builder
 	for _, s := range m.path {
@@ -167,7 +167,8 @@ func (m *mismatch) render(show bool) (text, hint string) {
 	return b.String(), hint
 }
 
-// describeValue describes a value for messages; without show, only its kind.
+// describeValue describes a value for messages. Without show, it describes only the kind of the
+// value.
 func describeValue(v any, show bool) string {
 	switch v := v.(type) {
 	case nil:

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// hintFor says what to write instead of v where that can be guessed: most wrong values in YAML are
-// right ones that are written in the wrong way.
+// hintFor suggests a replacement for v, if one can be guessed. Most invalid values in YAML are
+// valid ones in the wrong notation.
 func hintFor(d *DataType, v any, from origin, show bool) string {
 	switch d.kind {
 	case kindOptional:
@@ -42,7 +42,8 @@ func hintFor(d *DataType, v any, from origin, show bool) string {
 	return ""
 }
 
-// wantsText reports whether some text fits that is written without a time or a duration in mind.
+// wantsText reports whether the type accepts ordinary texts, rather than only those of a time or a
+// duration.
 func wantsText(d *DataType) bool {
 	return d.kind == kindString || d.kind == kindPattern || d.kind == kindEnum
 }
@@ -72,7 +73,7 @@ func hintText(d *DataType, s string, show bool) string {
 	return ""
 }
 
-// numberIn reads a text that holds a number.
+// numberIn parses a text that contains a number.
 func numberIn(s string) (any, bool) {
 	if n, ok := new(big.Int).SetString(s, 10); ok {
 		if n.IsInt64() {
@@ -84,7 +85,7 @@ func numberIn(s string) (any, bool) {
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// boolIn reads the words that YAML 1.1 and people use for booleans.
+// boolIn parses the words that YAML 1.1 and people use for booleans.
 func boolIn(s string) (word, ok bool) {
 	switch strings.ToLower(s) {
 	case "true", "yes", "on", "y", "1":

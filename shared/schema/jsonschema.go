@@ -5,10 +5,9 @@ import (
 )
 
 // JSONSchema returns a JSON Schema (draft 2020-12) for literal values of this type in documents,
-// for editors. It accepts all that Check accepts, and more in places: it cannot express whether 1.0
-// is an integer, the forms of times, and long classes of characters. Inside
-// lists and maps it accepts references; the schema of Compiled.JSONSchema also accepts them in
-// place of a whole value.
+// for editors. It accepts whatever Check accepts, and in places more: it cannot express whether 1.0
+// is an integer, the forms of times, and long character classes. It accepts references inside lists
+// and maps; the schema of Compiled.JSONSchema also accepts a reference in place of a whole value.
 func (d *DataType) JSONSchema() map[string]any {
 	switch d.kind {
 	case kindString:
@@ -54,8 +53,8 @@ func anyOf(schemas ...map[string]any) map[string]any {
 	return map[string]any{"anyOf": list}
 }
 
-// referenceSchema accepts the forms of documents that stand for something else; literal is the
-// schema of a value that is wrapped, nil for none.
+// referenceSchema accepts the forms of references in documents. The argument literal is the schema
+// of a value that is wrapped, or nil for none.
 func referenceSchema(file bool, literal map[string]any) map[string]any {
 	form := func(limit int, keys ...any) map[string]any {
 		return map[string]any{"required": keys, "maxProperties": limit}
@@ -76,12 +75,12 @@ func wrapped(literal map[string]any) map[string]any {
 		"properties": map[string]any{"value": literal}}
 }
 
-// nothing are the ways to write null.
+// nothing returns the notations of null.
 func nothing() map[string]any {
 	return map[string]any{"enum": []any{nil, map[string]any{"value": nil}}}
 }
 
-// inDocument returns the schema of a value or of a reference that may stand for it.
+// inDocument returns the schema of a value, or of a reference in its place.
 func (d *DataType) inDocument() map[string]any {
 	literal := d.JSONSchema()
 	if len(literal) == 0 || d.kind == kindSensitive {
@@ -100,13 +99,13 @@ func (d *DataType) inDocument() map[string]any {
 		}
 	}
 	inner := literal
-	if d.compound() { // its own items would stand there twice
+	if d.compound() { // the items would appear twice
 		inner = map[string]any{}
 	}
 	return anyOf(literal, referenceSchema(d.takesFile(), inner))
 }
 
-// compound reports whether values of the type have items.
+// compound reports whether values of the type contain items.
 func (d *DataType) compound() bool {
 	switch d.kind {
 	case kindArray, kindTuple, kindHash, kindStruct:
@@ -120,7 +119,7 @@ func (d *DataType) compound() bool {
 	return false
 }
 
-// takesFile reports whether a file is accepted by this type, or by one that it is made of.
+// takesFile reports whether this type or one of its components accepts a file.
 func (d *DataType) takesFile() bool {
 	switch d.kind {
 	case kindOptional, kindVariant:
@@ -134,7 +133,7 @@ func (d *DataType) takesFile() bool {
 	return d.acceptsFile()
 }
 
-// addSizes adds to a schema how many characters or items are allowed.
+// addSizes adds the allowed number of characters or items to a schema.
 func addSizes(d *DataType, s map[string]any, least, limit string) map[string]any {
 	if lo := d.size.min; lo != nil && lo.Sign() > 0 {
 		s[least] = lo
@@ -153,7 +152,7 @@ func enumSchema(d *DataType) map[string]any {
 	return map[string]any{"enum": words}
 }
 
-// patternSchema gives the expressions as ECMAScript has them, where they are not too long for a
+// patternSchema returns the expressions in ECMAScript syntax, unless they are too long for a
 // schema.
 func patternSchema(d *DataType) map[string]any {
 	alternatives := make([]map[string]any, len(d.patterns))

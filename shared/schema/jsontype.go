@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// JSONSchema returns a JSON Schema (draft 2020-12) for the attributes of a resource of this type as
-// a document has them, references and rules included. It accepts what Check accepts; what Validate
-// does is beyond it.
+// JSONSchema returns a JSON Schema (draft 2020-12) for the attributes of a resource of this type in
+// a document, including references and rules. It accepts whatever Check accepts. It does not
+// include the checks of Validate.
 func (c *Compiled) JSONSchema() map[string]any {
 	properties, required := map[string]any{}, []any{}
 	for i := range c.compiled {
@@ -43,27 +43,27 @@ func (c *Compiled) JSONSchema() map[string]any {
 
 func (a *CompiledAttribute) jsonSchema() map[string]any {
 	var s map[string]any
-	if a.Behaviour == Namevar { // it is not a reference, and not empty
+	if a.Behaviour == Namevar { // neither a reference nor empty
 		literal := a.DataType.JSONSchema()
 		s = anyOf(literal, wrapped(literal))
 		s["not"] = map[string]any{"enum": []any{"", map[string]any{"value": ""}}}
 	} else {
 		s = a.DataType.inDocument()
 	}
-	if a.Default != nil && len(s) > 0 { // null gets it
+	if a.Default != nil && len(s) > 0 { // null selects the default
 		s = anyOf(s, nothing())
 	}
 	return s
 }
 
-// TitleSchema returns a JSON Schema for titles, and the naming attributes that one can give.
+// TitleSchema returns a JSON Schema for titles, and the naming attributes that a title can give.
 func (c *Compiled) TitleSchema() (title map[string]any, gives []string) {
 	title = map[string]any{"type": "string", "minLength": 1}
 	if len(c.titles) == 0 {
 		first := c.namevars[:min(1, len(c.namevars))]
 		if len(first) == 1 {
 			d := c.compiled[c.index[first[0]]].DataType
-			if wantsText(d) { // others are made of the text
+			if wantsText(d) { // other types are parsed from the text
 				return map[string]any{"allOf": []any{title, d.JSONSchema()}}, first
 			}
 		}
@@ -84,7 +84,7 @@ func (c *Compiled) TitleSchema() (title map[string]any, gives []string) {
 	return title, gives
 }
 
-// ruleSchema returns the schema for a rule; nil if JSON Schema cannot express it.
+// ruleSchema returns the schema for a rule, or nil if JSON Schema cannot express it.
 func ruleSchema(c *Compiled, r *Rule) map[string]any {
 	given := make([]any, len(r.Attributes))
 	for i, name := range r.Attributes {
@@ -117,8 +117,8 @@ func ruleSchema(c *Compiled, r *Rule) map[string]any {
 	return map[string]any{"if": condition, "then": demand}
 }
 
-// givenSchema accepts attributes among which there is one with a value. Those that name a resource
-// always have one, from a title if need be.
+// givenSchema accepts attributes in which the named one has a value. Naming attributes always have a
+// value, if necessary from a title.
 func givenSchema(c *Compiled, name string) map[string]any {
 	if a, ok := c.Attribute(name); ok && (a.Default != nil || a.Behaviour == Namevar) {
 		return map[string]any{}
@@ -127,14 +127,15 @@ func givenSchema(c *Compiled, name string) map[string]any {
 		"properties": map[string]any{name: map[string]any{"not": nothing()}}}
 }
 
-// conditionSchema accepts attributes for which a rule holds; nil when JSON Schema cannot say it.
+// conditionSchema accepts attributes for which a rule applies. It returns nil if JSON Schema cannot
+// express the condition.
 func conditionSchema(c *Compiled, r *Rule) map[string]any {
 	if len(r.Is) == 0 {
 		return givenSchema(c, r.If)
 	}
 	a, ok := c.Attribute(r.If)
 	if !ok || a.Behaviour == Namevar {
-		return nil // its value may be in the title
+		return nil // the value may be in the title
 	}
 	var values []any
 	byDefault := false

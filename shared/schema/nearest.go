@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Nearest returns the one of names whose spelling is most like name, ignoring case, or "" if none
-// is similar: if more than two letters and more than a third of them would have to change. Of
-// several that are equally similar, the first wins.
+// Nearest returns the element of names whose spelling is most similar to name, ignoring case. It
+// returns "" if none is similar, that is, if more than two letters and more than a third of them
+// differ. If several are equally similar, the first is returned.
 func Nearest(name string, names []string) string {
 	letters := []rune(strings.ToLower(name))
 	if len(letters) == 0 || len(letters) > 200 {
@@ -36,8 +36,8 @@ func nearestHint(name string, names []string) string {
 	return ""
 }
 
-// distance returns how many letters have to be inserted, deleted, replaced or swapped with their
-// neighbour to turn a into b; it returns enough or more if there are at least that many.
+// distance returns the number of letters to insert, delete, replace or swap with their neighbour to
+// turn a into b. The result is exact up to enough. A larger distance yields a number above enough.
 func distance(a, b []rune, enough int) int {
 	if abs(len(a)-len(b)) > enough {
 		return enough + 1

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Open returns a type whose attributes are data that nobody has declared: a program that comes with
-// resources knows them. Names may be any text. Those of parameters are not compared; all others,
-// but for the naming one, are properties. Their handler runs where the program does, so the
-// transport is local. timeout bounds a call of it.
+// Open returns a type whose attributes are not declared: a program that is shipped with resources
+// defines them. Names may be any text. Attributes in parameters are not compared. The others,
+// except the naming attribute, are properties. The handler runs where the program runs, so the
+// transport is local. The timeout bounds a call of the handler.
 func Open(name, namevar string, attributes, parameters []string, timeout time.Duration) *Compiled {
 	t := &Compiled{
 		Type: Type{
@@ -42,7 +42,7 @@ func Open(name, namevar string, attributes, parameters []string, timeout time.Du
 	return t
 }
 
-// With returns the registry with further types, which stand before those of the same names.
+// With returns the registry with additional types, which override existing types of the same name.
 func (r *Registry) With(types ...*Compiled) *Registry {
 	out := &Registry{types: maps.Clone(r.types)}
 	for _, t := range types {

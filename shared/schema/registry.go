@@ -24,8 +24,9 @@ type Registry struct {
 	}
 }
 
-// NewRegistry compiles types. All problems of their definitions are returned at once, as
-// diag.Problems in which Resource is the name of the type and Attribute that of the attribute.
+// NewRegistry compiles types. It returns all problems of their definitions together, as
+// diag.Problems. Resource of a problem is the name of the type, and Attribute is the name of the
+// attribute.
 func NewRegistry(types ...Type) (*Registry, error) {
 	c := &compiler{aliases: newAliasTable(), known: map[string]*DataType{}}
 	c.collectAliases(types)
@@ -60,15 +61,15 @@ func (r *Registry) Type(name string) (*Compiled, bool) {
 // Names returns the names of all types, sorted.
 func (r *Registry) Names() []string { return slices.Clone(r.names) }
 
-// Nearest returns the known type whose spelling is most like name, or "" if none is similar.
+// Nearest returns the known type whose spelling is most similar to name, or "" if none is similar.
 func (r *Registry) Nearest(name string) string { return Nearest(name, r.names) }
 
 // compiler compiles definitions and collects their problems.
 type compiler struct {
 	aliases  *aliasTable
-	known    map[string]*DataType // expressions that were read, most of which come several times
-	typ      string               // the type at hand
-	part     string               // the Part of it at hand, "" for none
+	known    map[string]*DataType // cache of parsed expressions, most of which occur several times
+	typ      string               // the current type
+	part     string               // the current Part of the type, or ""
 	where    func(part string) diag.Pos
 	problems diag.Problems
 }
@@ -80,12 +81,12 @@ func (c *compiler) bad(attribute, hint, format string, args ...any) {
 		p.Pos = c.where(cmp.Or(c.part, attribute))
 	}
 	if strings.ContainsFunc(attribute, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		p.Attribute = "" // the message quotes it
+		p.Attribute = "" // the message quotes the name
 	}
 	c.problems.Add(p)
 }
 
-// collectAliases checks the aliases of all types before any is used.
+// collectAliases checks the aliases of all types before any of them is used.
 func (c *compiler) collectAliases(types []Type) {
 	owner := map[string]int{}
 	for i := range types {
@@ -108,7 +109,7 @@ func (c *compiler) collectAliases(types []Type) {
 		}
 	}
 	for _, name := range c.aliases.names() {
-		_, _ = c.aliases.lookup(name) // what is wrong with it is noted
+		_, _ = c.aliases.lookup(name) // lookup records an error
 		if err := c.aliases.wrong[name]; err != nil {
 			c.typ, c.where, c.part = types[owner[name]].Name, types[owner[name]].At,
 				Part(AliasPart, name)
@@ -118,8 +119,8 @@ func (c *compiler) collectAliases(types []Type) {
 	c.part = ""
 }
 
-// reservedNames are names that appear beside those of attributes in documents, in output and in
-// filters.
+// reservedNames returns the names that appear next to attribute names in documents, in output and
+// in filters.
 func reservedNames() []string {
 	return []string{
 		"type", "agent", "agents", "attributes", "requires", "set", "purged", "purge_on_delete",
@@ -132,8 +133,8 @@ func features() []string {
 	return []string{"canonicalise", "batch", "noop", "facts", "reload", "discover", FeatureFiles}
 }
 
-// featureHint says what to write in place of a feature that is not known, and what those of
-// Puppet's types are here.
+// featureHint returns the replacement for an unknown feature, or the equivalent of a feature of
+// Puppet's types.
 func featureHint(name string) string {
 	switch name {
 	case "supports_noop":
@@ -197,8 +198,7 @@ func (c *compiler) compile(t *Type) *Compiled {
 	return out
 }
 
-// transports checks what a type says of the transports it needs. Which there are only the programs
-// know.
+// transports checks the transports that a type declares. Only programs know which transports exist.
 func (c *compiler) transports(t *Type) {
 	for i, name := range t.Transports {
 		c.part = Part(TransportPart, i)
@@ -219,14 +219,14 @@ func (c *compiler) transports(t *Type) {
 	c.part = ""
 }
 
-// TransportName reports whether s can name a transport.
+// TransportName reports whether s is a valid name of a transport.
 func TransportName(s string) bool {
 	return s != "" && s[0] >= 'a' && s[0] <= 'z' && !strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
 	})
 }
 
-// orList returns hint, or the names when there is none.
+// orList returns hint, or the list of names if hint is "".
 func orList(hint, prefix string, names []string) string {
 	if hint != "" {
 		return hint
@@ -234,8 +234,8 @@ func orList(hint, prefix string, names []string) string {
 	return prefix + strings.Join(names, ", ")
 }
 
-// lookAlike names the first character of a name that only looks like one of those there may be, or
-// is not seen at all.
+// lookAlike describes the first character of a name that is not printable ASCII, since it may be
+// invisible or resemble a valid character.
 func lookAlike(name string) string {
 	for _, r := range name {
 		if r >= utf8.RuneSelf || !unicode.IsPrint(r) {
@@ -245,8 +245,8 @@ func lookAlike(name string) string {
 	return ""
 }
 
-// dataType reads the expression of an attribute. Attributes with the same one share what it is, as
-// nothing changes that.
+// dataType parses the expression of an attribute. Attributes with the same expression share the
+// result, which is immutable.
 func (c *compiler) dataType(expr string) (*DataType, error) {
 	if d := c.known[expr]; d != nil {
 		return d, nil
@@ -289,7 +289,8 @@ func (c *compiler) attribute(t *Compiled, i int) {
 	t.compiled = append(t.compiled, CompiledAttribute{Attribute: *a, DataType: d})
 }
 
-// replaced refuses an order of replacing in which the two could not be told apart.
+// replaced rejects CreateFirst for a type that does not meet its requirements, for example if no
+// attribute distinguishes the old object from the new one.
 func (c *compiler) replaced(t *Compiled) {
 	has := func(is func(a *Attribute) bool) bool {
 		return slices.ContainsFunc(t.compiled,
@@ -342,7 +343,7 @@ func (c *compiler) behaviour(t *Compiled, a *Attribute, d *DataType) {
 	}
 }
 
-// defaultValue checks a default and makes a value of it.
+// defaultValue checks a default and converts it to a value.
 func (c *compiler) defaultValue(a *Attribute, d *DataType) {
 	v, err := resource.FromGo(a.Default)
 	if err != nil {
@@ -360,7 +361,7 @@ func (c *compiler) defaultValue(a *Attribute, d *DataType) {
 	}
 }
 
-// ensure refuses an attribute for what the flag purged of every resource says already.
+// ensure rejects an attribute that duplicates the flag purged, which every resource has.
 func (c *compiler) ensure(a *Attribute, d *DataType) {
 	if a.Name != "ensure" || !d.accepts("absent", authored) ||
 		d.accepts("no word of any type", authored) {
@@ -374,7 +375,7 @@ func (c *compiler) ensure(a *Attribute, d *DataType) {
 		"every resource says `purged: true` when it must not exist, so ensure is not absent")
 }
 
-// metadata makes values of what a declaration holds for others.
+// metadata converts the metadata of a declaration to values.
 func (c *compiler) metadata(t *Compiled) {
 	if t.Metadata == nil {
 		return
@@ -387,7 +388,7 @@ func (c *compiler) metadata(t *Compiled) {
 	t.Metadata, _ = v.(map[string]any)
 }
 
-// hasScalar reports whether some text, number or boolean is of the type.
+// hasScalar reports whether the type accepts any text, number or boolean.
 func (d *DataType) hasScalar() bool {
 	switch d.kind {
 	case kindOptional, kindVariant:

@@ -7,14 +7,14 @@ import (
 	"southbound/shared/resource"
 )
 
-// linker checks the relations that types declare, when all types are compiled: they are between
-// types.
+// linker checks the declared relations after all types are compiled, since a relation is between
+// two types.
 type linker struct {
 	*compiler
 	types *Registry
 }
 
-// link checks the declared relations of a type and finds the types they lead to.
+// link checks the declared relations of a type and resolves their target types.
 func (l *linker) link(t *Compiled) {
 	l.typ, l.where = t.Name, t.At
 	defer func() { l.part = "" }()
@@ -70,14 +70,14 @@ func (l *linker) link(t *Compiled) {
 	}
 }
 
-// contradiction refuses a relation that is declared twice, or in both directions.
+// contradiction rejects a relation that is declared twice, or in both directions.
 func (l *linker) contradiction(t *Compiled, i int, at string) {
 	d := &t.Relations[i]
 	later := func(k RelationKind) bool { return k == Before || k == Notify }
 	for j := range t.Relations[:i] {
 		e := &t.Relations[j]
 		if e.Names != nil || d.Names != nil {
-			continue // nobody can tell
+			continue // functions cannot be compared
 		}
 		if e.Type != d.Type || e.Agent != d.Agent || !slices.Equal(e.Titles, d.Titles) ||
 			!maps.Equal(e.Keys, d.Keys) {
@@ -95,7 +95,7 @@ func (l *linker) contradiction(t *Compiled, i int, at string) {
 	}
 }
 
-// template reads a template of a relation.
+// template parses a template of a relation.
 func (l *linker) template(t *Compiled, at, text string) template {
 	out, err := parseTemplate(text, t.names())
 	if err != nil {
@@ -130,8 +130,8 @@ func (l *linker) mayRepeat(t *Compiled, text template) int {
 	return n
 }
 
-// mayBeList reports whether a list can be of the type or, with inside, can be inside a value of the
-// type.
+// mayBeList reports whether the type accepts a list. If inside is set, it reports whether a value
+// of the type can contain a list.
 func (d *DataType) mayBeList(inside bool) bool {
 	switch d.kind {
 	case kindArray, kindTuple:
@@ -147,7 +147,7 @@ func (d *DataType) mayBeList(inside bool) bool {
 	return false
 }
 
-// constantTitle checks a title without attributes against the type it names.
+// constantTitle checks a title without attributes against the target type.
 func (l *linker) constantTitle(rel *relation, at, text string) {
 	last := rel.titles[len(rel.titles)-1]
 	if rel.target == nil || len(last) == 0 || len(last.references()) > 0 {
@@ -161,7 +161,7 @@ func (l *linker) constantTitle(rel *relation, at, text string) {
 	}
 }
 
-// relationKey checks that the other type is named by an attribute.
+// relationKey checks that a key is a naming attribute of the target type.
 func (l *linker) relationKey(rel *relation, at, name string) {
 	if rel.target == nil {
 		return
@@ -173,7 +173,7 @@ func (l *linker) relationKey(rel *relation, at, name string) {
 	}
 }
 
-// complete checks that the keys name the other type wholly.
+// complete checks that the keys include all naming attributes of the target type.
 func (l *linker) complete(rel *relation, at string, byKeys bool) {
 	if rel.target == nil || !byKeys {
 		return
@@ -187,10 +187,8 @@ func (l *linker) complete(rel *relation, at string, byKeys bool) {
 	}
 }
 
-// Doubtful returns what is allowed in the declarations of a registry but seldom intended: relations
-// to types that are not registered, types and attributes without a description, and attributes that
-// can have no value but null, as a whole or in a part. Resource and Attribute of a problem are as
-// in NewRegistry.
+// Doubtful returns warnings about declarations that are valid but rarely intended: types and
+// attributes without a description, and relations to types that are not registered.
 func (r *Registry) Doubtful() []string {
 	var out []string
 	for _, name := range r.names {

@@ -8,51 +8,51 @@ import (
 	"southbound/shared/resource"
 )
 
-// RelationKind says how two resources are related because of the type of one of them.
+// RelationKind states how two resources are related because of the type of one of them.
 type RelationKind string
 
 // The kinds, as seen from the resource whose type declares them.
 const (
-	Require   RelationKind = "require"   // the other comes first
-	Before    RelationKind = "before"    // the other comes later
-	Subscribe RelationKind = "subscribe" // the other comes first, and tells of its changes
-	Notify    RelationKind = "notify"    // the other comes later, and is told of changes
+	Require   RelationKind = "require"   // the other resource runs first
+	Before    RelationKind = "before"    // the other resource runs later
+	Subscribe RelationKind = "subscribe" // the other resource runs first and sends its changes
+	Notify    RelationKind = "notify"    // the other resource runs later and receives changes
 )
 
 // RelationKinds returns all kinds.
 func RelationKinds() []RelationKind { return []RelationKind{Require, Before, Subscribe, Notify} }
 
-// Relation declares which other resources a resource of this type is related to. Those that are not
+// Relation declares the resources to which a resource of this type is related. Those that are not
 // in the model are ignored.
 //
-// Texts are templates over attributes: $name or ${name} stands for the value of an attribute,
-// ${name.member} for what is in a Hash, $$ for a dollar sign; ${name|dir} and ${name|base} are the
-// parts of a path, ${name|lower} and ${name|upper} change letters. A list, also one in a list,
-// stands for one resource an item. An attribute that has no value, or a reference for one, names
-// nothing.
+// Texts are templates over attributes: $name or ${name} is replaced by the value of an attribute,
+// ${name.member} by a member of a Hash, $$ by a dollar sign. ${name|dir} and ${name|base} are the
+// parts of a path; ${name|lower} and ${name|upper} change the case. A list, also a nested one,
+// yields one resource per item. An attribute without a value, or with a reference, yields no
+// resource.
 type Relation struct {
 	Kind RelationKind
 	Type string // of the other resource
-	// Titles name the others, as their type reads titles; either these or Keys.
+	// Titles name the other resources, in the title syntax of their type; either these or Keys.
 	Titles []string
-	// Keys are the naming attributes of the other.
+	// Keys are the naming attributes of the other resource.
 	Keys map[string]string
-	// Names returns the naming attributes of each of the others, from complete attributes, where no
-	// template can say them. It stands in place of Titles and Keys, and only in a declaration in
-	// Go. While a model has problems, attributes that are wrong are left out.
+	// Names returns the naming attributes of each of the other resources, from complete attributes,
+	// where templates do not suffice. It replaces Titles and Keys, and is available only in a
+	// declaration in Go. While a model has problems, the invalid attributes are left out.
 	Names func(attributes map[string]any) []map[string]any
-	// Agent is the other's; "" the resource's own.
+	// Agent is the agent of the other resource; "" means the same agent.
 	Agent string
 }
 
-// Related is a resource that another one is related to.
+// Related is a resource to which another resource is related.
 type Related struct {
 	Kind RelationKind
 	ID   resource.ID
 }
 
-// Related returns the resources that the relations of the type name for one resource of it. They
-// need not exist, and may be the resource itself.
+// Related returns the resources to which a resource of this type is related. They need not exist,
+// and may include the resource itself.
 func (c *Compiled) Related(agent string, attributes map[string]any) []Related {
 	var out []Related
 	for i := range c.related {
@@ -66,13 +66,13 @@ func (c *Compiled) Related(agent string, attributes map[string]any) []Related {
 // HasRelations reports whether Related can return anything.
 func (c *Compiled) HasRelations() bool { return len(c.related) > 0 }
 
-// relation is a Relation that has been read.
+// relation is a Relation with parsed templates.
 type relation struct {
 	kind   RelationKind
-	target *Compiled // nil: nothing of that type can exist
+	target *Compiled // nil: no resource of that type can exist
 	titles []template
 	keys   []keyTemplate
-	names  func(attributes map[string]any) []map[string]any // nil: titles or keys say it
+	names  func(attributes map[string]any) []map[string]any // nil: titles or keys are used
 	agent  template
 }
 
@@ -81,7 +81,7 @@ type keyTemplate struct {
 	text template
 }
 
-// targets returns the ids of the others.
+// targets returns the ids of the other resources.
 func (r *relation) targets(agent string, attributes map[string]any) []resource.ID {
 	if r.target == nil {
 		return nil
@@ -115,8 +115,8 @@ func (r *relation) targets(agent string, attributes map[string]any) []resource.I
 	return out
 }
 
-// named returns the naming attributes that Keys give, one set for each item where one of them is a
-// list.
+// named returns the naming attributes from Keys. If one of them is a list, it returns one set for
+// each item.
 func (r *relation) named(attributes map[string]any) []map[string]any {
 	out := []map[string]any{nil}
 	for _, k := range r.keys {
@@ -148,27 +148,27 @@ func with(m map[string]any, key string, v any) map[string]any {
 	return out
 }
 
-// template is a text with attributes in it.
+// template is a text with references to attributes.
 type template []piece
 
-// piece is literal text, or the attribute that stands there.
+// piece is literal text or a reference to an attribute.
 type piece struct {
 	text   string
-	path   []string // the attribute, and members in it
+	path   []string // the attribute, and the members inside it
 	filter string
-	change func(string) string // what the filter does; nil: there is none
+	change func(string) string // the filter; nil: none
 }
 
-// filters change what a template takes from an attribute.
+// filters returns the functions that transform the value of an attribute in a template.
 func filters() map[string]func(string) string {
 	return map[string]func(string) string{"dir": path.Dir, "base": path.Base,
 		"lower": strings.ToLower, "upper": strings.ToUpper}
 }
 
-// expand returns the different texts that a template stands for, in order.
+// expand returns the distinct texts that a template yields, in order.
 func (t template) expand(attributes map[string]any) []string {
 	if len(t) == 1 && t[0].path != nil {
-		if texts := t[0].values(attributes); len(texts) < 2 { // as nearly always
+		if texts := t[0].values(attributes); len(texts) < 2 { // the usual case
 			return texts
 		}
 	}
@@ -190,7 +190,7 @@ func (t template) expand(attributes map[string]any) []string {
 	return slices.Compact(out)
 }
 
-// values returns the scalars that an attribute has, as text.
+// values returns the scalars in the value of an attribute, as text.
 func (p *piece) values(attributes map[string]any) []string {
 	v := attributes[p.path[0]]
 	for _, member := range p.path[1:] {

@@ -8,7 +8,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// RuleKind says how many of the attributes of a rule a resource gives.
+// RuleKind states how many of the attributes of a rule a resource gives.
 type RuleKind string
 
 // The kinds.
@@ -26,21 +26,22 @@ func RuleKinds() []RuleKind {
 	return []RuleKind{ExactlyOneOf, AtLeastOneOf, AtMostOneOf, AllOrNoneOf, AllOf, NoneOf}
 }
 
-// Rule is a condition on several attributes that a declaration states as data. What it cannot
-// express is for Validate. An attribute is given if it has a value, be it by default; a reference
-// is a value.
+// Rule is a condition on several attributes that a declaration states as data. Conditions that it
+// cannot express belong in Validate. An attribute is given if it has a value, including a default;
+// a reference is a value.
 type Rule struct {
 	Kind       RuleKind
 	Attributes []string
-	// If names an attribute that has to be given for the rule to hold, "" for always.
+	// If names an attribute that must be given for the rule to apply; "" means always.
 	If string
-	// Is, when not empty, are the values of If for which the rule holds.
+	// Is, when not empty, lists the values of If for which the rule applies.
 	Is []any
-	// Message says what is wrong to the author of a document; "" for one made of the rest.
+	// Message describes the problem to the author of a document. If it is "", a message is
+	// generated from the rule.
 	Message string
 }
 
-// check returns what is wrong with attributes, nil for nothing.
+// check returns the problem of the attributes, or nil if there is none.
 func (r *Rule) check(attributes map[string]any) *diag.Problem {
 	if r.If != "" {
 		v := attributes[r.If]
@@ -115,7 +116,7 @@ func (r *Rule) demand() string {
 	return text + " is " + strings.Join(values, " or ")
 }
 
-// Describe states the rule for people.
+// Describe describes the rule for people.
 func (r *Rule) Describe() string {
 	text, _ := strings.CutPrefix(r.demand(), "expected ")
 	return text
@@ -167,7 +168,7 @@ func (c *compiler) ruleAttribute(t *Compiled, at, name string) {
 	}
 }
 
-// condition checks If and Is, and makes values of these.
+// condition checks If and Is, and converts their values.
 func (c *compiler) condition(t *Compiled, r *Rule, at string) {
 	if r.If == "" {
 		if len(r.Is) > 0 {

@@ -1,5 +1,5 @@
-// Package schema declares resource types: their attributes, the data types of attributes, and what
-// values are valid.
+// Package schema declares resource types: their attributes, the data types of attributes, and the
+// rules for valid values.
 package schema
 
 import (
@@ -11,7 +11,7 @@ import (
 	"southbound/shared/diag"
 )
 
-// Behaviour says what an attribute is for.
+// Behaviour states the purpose of an attribute.
 type Behaviour string
 
 // The behaviours. The empty one is a property: set by the author, read from the target, compared.
@@ -20,12 +20,12 @@ const (
 	Namevar   Behaviour = "namevar"   // part of the identity
 	ReadOnly  Behaviour = "read_only" // reported by the target, never set
 	InitOnly  Behaviour = "init_only" // set at creation only
-	Parameter Behaviour = "parameter" // steers the handler, not read and not compared
-	// Replace: set at creation; when it differs later, the thing is deleted and created anew (see
+	Parameter Behaviour = "parameter" // controls the handler; neither read nor compared
+	// Replace: set at creation. If it differs later, the object is deleted and created again (see
 	// Type.CreateFirst).
 	Replace Behaviour = "replace"
-	// WriteOnly: set by the author, never read; written when what the author says has changed since
-	// it was written last.
+	// WriteOnly: set by the author, never read. It is written when the author's value has changed
+	// since the last write.
 	WriteOnly Behaviour = "write_only"
 )
 
@@ -36,102 +36,108 @@ type Attribute struct {
 	Description string
 	Default     any // nil: none
 	Behaviour   Behaviour
-	Sensitive   bool // its values are secret wherever they come from
-	// OneLine is set for a password and the like: one line end at the end of a secret, as files of
-	// passwords have it, is not part of the value.
+	Sensitive   bool // values are secret, whatever their source
+	// OneLine is set for a password and the like: one line end at the end of a secret is not part
+	// of the value. Files of passwords often end with one.
 	OneLine bool
 }
 
-// AnyAttribute stands for all attributes of a type.
+// AnyAttribute represents all attributes of a type.
 const AnyAttribute = "*"
 
 // Type declares a resource type.
 //
-// Large: it is a declaration, of which most types set a few fields.
+// Large: it is a declaration, of which most types set only a few fields.
 type Type struct {
 	Name        string // fs::File
 	Description string
 	Attributes  []Attribute
-	// Titles say how a title gives naming attributes; the first pattern that matches counts. None:
-	// a title is the first naming attribute.
+	// Titles define how a title yields naming attributes; the first pattern that matches is used.
+	// If there are none, a title is the first naming attribute.
 	Titles []TitlePattern
-	// Relations are the resources that one of this type is tied to by its nature where they exist,
-	// such as the directory of a file.
+	// Relations declare the resources to which a resource of this type is related by its nature, if
+	// they exist, such as the directory of a file.
 	Relations []Relation
-	// Rules are demands on several attributes at once; what they cannot say is for Validate.
+	// Rules are conditions on several attributes. Conditions that a Rule cannot express belong in
+	// Validate.
 	Rules []Rule
-	// Metadata is for programs that read declarations; it means nothing here. Values are as in
-	// attributes.
+	// Metadata is for programs that read declarations. It has no meaning in this package. Its
+	// values have the types of attribute values.
 	Metadata map[string]any
-	// Features say what the handler can do beyond the four calls: canonicalise, batch, noop, facts,
-	// reload, discover, files.
+	// Features list the capabilities of the handler beyond the four calls: canonicalise, batch,
+	// noop, facts, reload, discover, files.
 	Features []string
-	// Listed names the attributes by which the handler lists what exists, such as the file or the
-	// bucket; AnyAttribute stands for all. Values of others select from what was listed.
+	// Listed names the attributes by which the handler lists existing objects, such as the file or
+	// the bucket; AnyAttribute represents all. Values of other attributes select among the listed
+	// objects.
 	Listed []string
 	// Aliases are names for data type expressions, such as Stdlib::Port for Integer[0, 65535]. All
-	// types of a registry may use them; two that name one alias must mean the same by it.
+	// types of a registry may use them. Two types that define the same alias must define it
+	// equally.
 	Aliases map[string]string
 	// Timeout bounds one call of the handler for one resource; 0 means DefaultTimeout. A handler
-	// that bounds its own calls by an attribute (exec::Run) says so through provider.Timeouter.
+	// that bounds its own calls by an attribute (exec::Run) implements provider.Timeouter.
 	Timeout time.Duration
-	// Assigned says that the target chooses the identity when it creates, so that a create that may
-	// have happened must be looked up before it is repeated.
+	// Assigned is true if the target chooses the identity at creation. A create that may have
+	// happened must then be looked up before it is repeated.
 	Assigned bool
-	// CreateFirst says that a thing is replaced by making the new one before the old is deleted. It
-	// takes Assigned, and an attribute that is only reported and tells the two apart.
+	// CreateFirst is true if a replacement creates the new object before it deletes the old one. It
+	// requires Assigned, and a read-only attribute that distinguishes the two objects.
 	CreateFirst bool
-	// Machine says that the things are on the agent's machine, so that the handler runs there: in
-	// this process for the transport local, and in one that is started on the machine for
-	// transports that reach it. What such a handler has as Canonicaliser, Differ and Timeouter is
-	// called in this process all the same, and must not look at the machine.
+	// Machine is true if the objects are on the agent's machine, so that the handler runs there.
+	// For the transport local, it runs in this process; for transports that reach a machine, in a
+	// process started there. The methods of Canonicaliser, Differ and Timeouter of such a handler
+	// are called in this process in any case, and must not access the machine.
 	Machine bool
-	// Transports are the names of the transports over which things of the type are reached;
-	// AnyTransport stands for all. None: local, and ssh if the things are on a machine. A resource
-	// whose agent has another transport is refused by validate.
+	// Transports lists the transports over which objects of the type are reached; AnyTransport
+	// represents all. If it is empty, they are local, and ssh if Machine is set. Validation rejects
+	// a resource whose agent has another transport.
 	Transports []string
-	// Validate checks what one attribute alone cannot say; attributes are complete (but for a
-	// purged resource, of which what it says of missing ones does not count) and of their types,
-	// and references (resource.File, ...) stand where the author wrote them. Positions of the
-	// problems are filled in by the caller from Attribute.
+	// Validate performs checks that concern several attributes. The attributes are complete and
+	// match their types, and references (resource.File, ...) are as written by the author. For a
+	// purged resource, attributes may be missing, and problems of missing attributes are ignored.
+	// The caller fills in the positions of the problems from Attribute.
 	Validate func(attributes map[string]any) []diag.Problem
-	// Gather completes the attributes of a resource by the paths that all other resources of the
-	// model keep on the same machine, as a directory that is emptied must not remove them. It
-	// returns new attributes, the same for the same paths in any order. It is called if Gathers
-	// returns true.
+	// Gather completes the attributes of a resource with the paths that all other resources of the
+	// model keep on the same machine. For example, a directory that removes its unmanaged content
+	// must not remove these paths. Gather returns new attributes, which do not depend on the order
+	// of the paths. It is called if Gathers returns true.
 	Gather  func(attributes map[string]any, kept []Kept) map[string]any
 	Gathers func(attributes map[string]any) bool
-	// Thing names what a resource manages; see docs/design/things.md. Nil: its naming attributes,
-	// which suits types whose identity is all that tells their things apart; ByIdentity states it.
+	// Thing identifies the object that a resource manages; see docs/design/things.md. If it is nil,
+	// the naming attributes identify the object. This suits types whose identity alone
+	// distinguishes their objects; ByIdentity states it explicitly.
 	Thing func(attributes map[string]any) Thing
-	// Space, when not empty, is shared by types whose things have to differ among all of them: a
-	// path holds a file or a directory, not both.
+	// Space, when not empty, is shared by types whose objects exclude each other: a path holds a
+	// file or a directory, not both.
 	Space string
-	// Keeps returns the paths on the agent's machine that are not to be removed as long as the
-	// resource is in the model.
+	// Keeps returns the paths on the agent's machine that must not be removed while the resource is
+	// in the model.
 	Keeps func(attributes map[string]any) []Kept
-	// Whole reports whether a resource describes all of its thing, so that no other may change a
-	// part of it, and what to do instead.
+	// Whole reports whether a resource describes its object completely, so that no other resource
+	// may change a part of it. It also returns the advice for the author of such another resource.
 	Whole func(attributes map[string]any) (is bool, instead string)
-	// Within names the thing, of Space, of which a resource of the type changes a part: one that
-	// another describes as a whole is refused. It returns "" for what is not known.
+	// Within names the object, in Space, of which a resource of the type changes a part. Such a
+	// resource is rejected if another resource describes the object completely. Within returns ""
+	// if the object is not known.
 	Within func(attributes map[string]any) string
-	// Providers are the names of the handlers to choose from, when there are several;
-	// provider.Define sets it.
+	// Providers lists the names of the available handlers, if there are several; provider.Define
+	// sets it.
 	Providers []string
-	// Code names what the program that wrote this declaration as data does in code, such as
-	// validate; "" in programs.
+	// Code lists the parts that the program that wrote this declaration as data implements in code,
+	// such as validate. It is nil in programs.
 	Code []string
-	// At returns where a Part, an attribute by its name, or for "" the declaration stands when it
-	// was read from data; nil in programs. For what it does not know it returns the place of the
-	// declaration.
+	// At returns the position of a Part, of an attribute by its name, or for "" of the declaration,
+	// if the declaration was read from data. For an unknown part, it returns the position of the
+	// declaration. At is nil in programs.
 	At func(part string) diag.Pos
-	// Wrong is what was wrong with the data it was read from; NewRegistry reports it with the rest.
+	// Wrong holds the problems of the data from which the declaration was read; NewRegistry reports
+	// them with its own.
 	Wrong diag.Problems
 }
 
-// Part names a part of a declaration: which one of the attributes, titles, relations, rules,
-// features or transports, counted from 0, or the name of an alias.
+// Part names a part of a declaration: the index, from 0, of an attribute, title, relation, rule,
+// feature or transport, or the name of an alias.
 func Part(kind PartKind, which any) string { return fmt.Sprint(kind, " ", which) }
 
 // PartKind is the kind of a part of a declaration.
@@ -148,22 +154,21 @@ const (
 	TransportPart PartKind = "transport"
 )
 
-// FeatureFiles is the feature of types whose handler takes uploaded files (resource.File) itself.
-// Other handlers get the text of a file in its place.
+// FeatureFiles is the feature of types whose handler accepts uploaded files (resource.File). Other
+// handlers receive the text of a file instead.
 const FeatureFiles = "files"
 
-// AnyTransport, in Type.Transports, says that it makes no difference how an agent is reached.
+// AnyTransport, in Type.Transports, means that every transport of an agent is accepted.
 const AnyTransport = "*"
 
-// The transports that a type has without a declaration. Over the second, handlers run on the other
-// machine.
+// The transports of a type that declares none. Over ssh, handlers run on the other machine.
 const (
 	transportLocal = "local"
 	transportSSH   = "ssh"
 )
 
-// Over returns the names of the transports over which things of the type are reached; it may be
-// AnyTransport alone.
+// Over returns the names of the transports over which objects of the type are reached. The result
+// may be AnyTransport alone.
 func (t *Type) Over() []string {
 	switch {
 	case len(t.Transports) > 0:
@@ -174,7 +179,7 @@ func (t *Type) Over() []string {
 	return []string{transportLocal}
 }
 
-// Reached reports whether things of the type are reached over a transport, "" being local.
+// Reached reports whether objects of the type are reached over a transport; "" is local.
 func (t *Type) Reached(transport string) bool {
 	over := t.Over()
 	if over[0] == AnyTransport {

@@ -6,15 +6,16 @@ import (
 	"southbound/shared/resource"
 )
 
-// CutLineEnd returns a text without one line end at its end.
+// CutLineEnd removes one line end from the end of a text.
 func CutLineEnd(text string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 }
 
-// WithSecrets returns a value with the texts of the secrets in it, in the way the attribute takes
-// them: bytes as they are, or without one line end if the attribute is OneLine or its type takes no
-// other text. A secret that is the whole value may also stand for a number, true or false, or be JSON.
-// ok is false if nothing of that is of the type. text is called once for each secret.
+// WithSecrets replaces the secrets in a value by their texts, in a form that the attribute accepts.
+// It uses the bytes unchanged. If the attribute is OneLine, or its type does not accept the
+// unchanged text, it removes one line end. A secret that is the whole value may also be a number, a
+// boolean or JSON. ok is false if the type accepts none of these forms. WithSecrets calls text once
+// for each secret.
 func (a *CompiledAttribute) WithSecrets(
 	written any, text func(resource.Secret) (string, error),
 ) (value any, ok bool, err error) {

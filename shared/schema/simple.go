@@ -2,9 +2,9 @@ package schema
 
 import "strings"
 
-// Simple returns the nearest type of languages that have few: string, int, float, bool, list, dict,
-// string[] and the like for lists of scalars, and any where values are of several kinds. Whether a
-// value may be missing is not part of it.
+// Simple returns the nearest type of a language with few types: string, int, float, bool, list,
+// dict, string[] and the like for lists of scalars, and any for values of several kinds. The result
+// does not show whether a value may be missing.
 func (d *DataType) Simple() string {
 	switch d.kind {
 	case kindOptional, kindSensitive:
@@ -63,7 +63,7 @@ func simpleList(d *DataType) string {
 	}
 }
 
-// Required reports whether documents have to say an attribute.
+// Required reports whether a document must set an attribute.
 func (a *CompiledAttribute) Required() bool {
 	return a.Default == nil && (a.Behaviour == Namevar || !a.DataType.Optional())
 }

@@ -11,22 +11,22 @@ import (
 	"southbound/shared/fault"
 )
 
-// The limits of an expression; those that people write are far below.
+// The limits of an expression. Expressions written by people are far below them.
 const (
 	maxExpression = 64 << 10
 	maxNesting    = 50
-	maxWeight     = 5000 // aliases that stand for aliases grow fast
+	maxWeight     = 5000 // aliases of aliases grow exponentially
 )
 
-// node is a piece of an expression before its meaning is known.
+// node is an element of an expression before its meaning is resolved.
 type node struct {
 	kind   nodeKind
-	at     int    // byte
+	at     int    // byte offset
 	text   string // name, word, string without quotes, pattern without slashes, or the number
 	num    *big.Int
 	float  float64
 	params []node // of a type; of a map: key, value, key, value, ...
-	open   bool   // a type has brackets
+	open   bool   // whether a type has brackets
 }
 
 type nodeKind int
@@ -43,14 +43,14 @@ const (
 	nodeMap
 )
 
-// parser reads an expression into nodes. After the first error i is at the end.
+// parser parses an expression into nodes. After the first error, i is at the end.
 type parser struct {
 	s   string
 	i   int
 	err error
 }
 
-// failAt notes what is wrong at a byte of the expression, in lines and columns for people.
+// failAt records an error at a byte of the expression. The message states the line and the column.
 func (p *parser) failAt(at int, hint, format string, args ...any) {
 	if p.err == nil {
 		e := fault.New(fault.Invalid, "read data type", "%s at %s of %q", sprintf(format, args),
@@ -65,12 +65,12 @@ func (p *parser) failAt(at int, hint, format string, args ...any) {
 
 func (p *parser) expected(what string) {
 	if r, _ := utf8.DecodeRuneInString(p.s[p.i:]); r >= utf8.RuneSelf && p.i < len(p.s) {
-		what += fmt.Sprintf(", got %+q", string(r)) // it may look like another one
+		what += fmt.Sprintf(", got %+q", string(r)) // may look like another
 	}
 	p.failAt(p.i, "", "expected %s", what)
 }
 
-// place says where a byte of s is.
+// place describes the position of byte at in s.
 func place(s string, at int) string {
 	line := strings.Count(s[:at], "\n") + 1
 	column := utf8.RuneCountInString(s[strings.LastIndexByte(s[:at], '\n')+1:at]) + 1
@@ -131,7 +131,7 @@ func isLower(c byte) bool { return c >= 'a' && c <= 'z' || c == '_' }
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 func isWord(c byte) bool  { return isUpper(c) || isLower(c) || isDigit(c) }
 
-// typ reads a type with its parameters.
+// typ parses a type with its parameters.
 func (p *parser) typ(depth int) node {
 	c := p.peek()
 	n := node{kind: nodeType, at: p.i}
@@ -156,7 +156,7 @@ func (p *parser) typ(depth int) node {
 		if p.peek() != '=' {
 			return first
 		}
-		// Pairs without braces around them are a map.
+		// Pairs without braces form a map.
 		m := node{kind: nodeMap, at: first.at}
 		for {
 			m.params = append(m.params, p.pair(first, depth)...)
@@ -169,7 +169,7 @@ func (p *parser) typ(depth int) node {
 	return n
 }
 
-// pair reads the value after a key, and returns both.
+// pair parses the value after a key, and returns both.
 func (p *parser) pair(key node, depth int) []node {
 	if !p.accept("=>") {
 		p.expected("=> and a type")
@@ -177,7 +177,7 @@ func (p *parser) pair(key node, depth int) []node {
 	return []node{key, p.param(depth + 1)}
 }
 
-// list reads items up to the closing bracket, with or without a comma after the last.
+// list parses items up to the closing bracket, with an optional comma after the last item.
 func (p *parser) list(end byte, item func() node) []node {
 	var out []node
 	for p.err == nil {
@@ -226,7 +226,8 @@ func (p *parser) param(depth int) node {
 	return n
 }
 
-// word reads a bare word: lower case first, hyphens inside, or several of these joined by ::.
+// word parses a bare word: it begins with a lower-case letter and may contain hyphens. Several
+// words may be joined by ::.
 func (p *parser) word() node {
 	n := node{kind: nodeWord, at: p.i}
 	for {
@@ -251,7 +252,8 @@ func (p *parser) word() node {
 	return n
 }
 
-// number reads an integer (decimal, 0x, octal with a leading zero) or a float, either with a minus.
+// number parses an integer (decimal, 0x, octal with a leading zero) or a float, each with an
+// optional minus.
 func (p *parser) number() node {
 	n := node{kind: nodeInt, at: p.i}
 	sign := ""
@@ -296,7 +298,7 @@ func floatForm(digits string) bool {
 	return whole != "" && (!point || fraction != "" && isDigit(fraction[0]))
 }
 
-// single reads a string in single quotes, in which \ only escapes itself and the quote.
+// single parses a string in single quotes, in which \ only escapes itself and the quote.
 func (p *parser) single() string {
 	start := p.i
 	var b strings.Builder
@@ -316,8 +318,8 @@ func (p *parser) single() string {
 	return ""
 }
 
-// double reads a string in double quotes, with escapes. Interpolation is refused: there is nothing
-// to interpolate.
+// double parses a string in double quotes, with escapes. It rejects interpolation, since there are
+// no variables.
 func (p *parser) double() string {
 	start := p.i
 	var b strings.Builder
@@ -341,7 +343,7 @@ func (p *parser) double() string {
 	return ""
 }
 
-// escape reads an escape sequence in double quotes and stops at its last byte.
+// escape parses an escape sequence in double quotes and stops at its last byte.
 func (p *parser) escape(b *strings.Builder) {
 	switch c := p.s[p.i]; c {
 	case 'n':
@@ -362,15 +364,15 @@ func (p *parser) escape(b *strings.Builder) {
 			digits, width = rest[:4], 4
 		}
 		r, err := strconv.ParseUint(digits, 16, 31)
-		if err != nil || !utf8.ValidRune(rune(r)) { // below 2^31
+		if err != nil || !utf8.ValidRune(rune(r)) { // less than 2^31
 			p.failAt(p.i-1, "", "expected \\uXXXX or \\u{X} with hex digits")
 			return
 		}
-		b.WriteRune(rune(r)) // just checked
+		b.WriteRune(rune(r)) // range checked above
 		p.i += width
 	case '"', '\'', '\\', '$':
 		b.WriteByte(c)
-	case '\n': // the line goes on
+	case '\n': // line continuation
 	default:
 		b.WriteByte('\\')
 		b.WriteByte(c)
@@ -384,7 +386,7 @@ func (p *parser) valid(at int, s string) string {
 	return s
 }
 
-// regexp reads the text between slashes, escapes included.
+// regexp parses the text between slashes, including escapes.
 func (p *parser) regexp() string {
 	start := p.i
 	for p.i++; p.i < len(p.s); p.i++ {
@@ -400,7 +402,7 @@ func (p *parser) regexp() string {
 	return ""
 }
 
-// quote writes a string so that the parser reads it back.
+// quote quotes a string so that the parser reads it back.
 func quote(s string) string {
 	plain := true
 	for _, r := range s {
@@ -409,7 +411,7 @@ func quote(s string) string {
 	var b strings.Builder
 	if plain {
 		b.WriteByte('\'')
-		for i := range len(s) { // \ only where it would escape what follows
+		for i := range len(s) { // escape \ only where it would escape the next character
 			if s[i] == '\'' || s[i] == '\\' && (i+1 == len(s) || s[i+1] == '\'' || s[i+1] == '\\') {
 				b.WriteByte('\\')
 			}

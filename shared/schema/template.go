@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// templateError is what is wrong with a template.
+// templateError is a problem of a template.
 type templateError struct{ message, hint string }
 
-// parseTemplate reads a template; names are the attributes there are.
+// parseTemplate parses a template; names are the attributes of the type.
 func parseTemplate(s string, names []string) (template, *templateError) {
 	var out template
 	for s != "" {
@@ -36,7 +36,7 @@ func parseTemplate(s string, names []string) (template, *templateError) {
 	return out, nil
 }
 
-// parseReference reads name or {name.member|filter} and returns the text after it.
+// parseReference parses name or {name.member|filter} and returns the text after it.
 func parseReference(s string, names []string) (piece, string, *templateError) {
 	inside, rest := "", ""
 	if strings.HasPrefix(s, "{") {

@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// Thing is what a resource manages, in the space of its type and of its agent's target.
+// Thing identifies the object that a resource manages, within the space of its type and the target
+// of its agent.
 type Thing struct {
-	// Names are the names of the thing: two resources with a name in common manage the same thing.
-	// None: the thing is not known, as when a reference has no value yet, or an attribute that is
-	// needed was wrong and left out.
+	// Names are the names of the object: two resources with a common name manage the same object.
+	// If there are none, the object is not known. This is the case if a reference has no value yet,
+	// or if a needed attribute was invalid and left out.
 	Names []string
-	// Shared says that any number of resources may have the thing, because none of them can undo
-	// the work of another: nothing is behind it, or the handler only reads.
+	// Shared is true if any number of resources may manage the object, because none of them can
+	// undo the work of another: there is no real object, or the handler only reads.
 	Shared bool
 }
 
-// NewThing returns the thing of some names, without those that are empty.
+// NewThing returns the thing with these names, without the empty ones.
 func NewThing(names ...string) Thing {
 	var out Thing
 	for _, name := range names {
@@ -28,16 +29,16 @@ func NewThing(names ...string) Thing {
 	return out
 }
 
-// Kept is a path that a resource keeps, with all that is below it.
+// Kept is a path that a resource keeps, with everything below it.
 type Kept struct {
 	Path string
-	// Tree says that the resource also answers for what a directory at the path has in it.
+	// Tree is true if the resource is also responsible for the content of a directory at the path.
 	Tree bool
-	// Numbered says that the path is also kept with a dot and a number behind it.
+	// Numbered is true if the resource also keeps the path with a dot and a number appended.
 	Numbered bool
 }
 
-// ByIdentity states that the naming attributes of a type are the whole name of its thing.
+// ByIdentity declares that the naming attributes of a type are the complete name of its object.
 func ByIdentity(names ...string) func(map[string]any) Thing {
 	return func(attributes map[string]any) Thing {
 		words := make([]string, 0, len(names))
@@ -54,7 +55,7 @@ func ByIdentity(names ...string) func(map[string]any) Thing {
 	}
 }
 
-// SharedByIdentity is ByIdentity for things that any number of resources may have.
+// SharedByIdentity is ByIdentity for objects that any number of resources may manage.
 func SharedByIdentity(names ...string) func(map[string]any) Thing {
 	by := ByIdentity(names...)
 	return func(attributes map[string]any) Thing {
@@ -64,8 +65,8 @@ func SharedByIdentity(names ...string) func(map[string]any) Thing {
 	}
 }
 
-// CleanPath returns a path of a machine in its shortest form; "" if it is not a known absolute
-// path.
+// CleanPath returns a path on a machine in its shortest form. It returns "" if v is not a known
+// absolute path.
 func CleanPath(v any) string {
 	s, _ := v.(string)
 	if !strings.HasPrefix(s, "/") {
@@ -74,7 +75,7 @@ func CleanPath(v any) string {
 	return path.Clean(s)
 }
 
-// KeepsPaths returns the paths in some attributes.
+// KeepsPaths returns a function for Type.Keeps that returns the paths in some attributes.
 func KeepsPaths(attributes ...string) func(map[string]any) []Kept {
 	return func(of map[string]any) []Kept {
 		var out []Kept
@@ -87,7 +88,8 @@ func KeepsPaths(attributes ...string) func(map[string]any) []Kept {
 	}
 }
 
-// KeepsTrees returns the paths in some attributes, with what is below them.
+// KeepsTrees returns a function for Type.Keeps that returns the paths in some attributes, with
+// everything below them.
 func KeepsTrees(attributes ...string) func(map[string]any) []Kept {
 	paths := KeepsPaths(attributes...)
 	return func(of map[string]any) []Kept {
@@ -99,7 +101,7 @@ func KeepsTrees(attributes ...string) func(map[string]any) []Kept {
 	}
 }
 
-// ThingOf returns the thing of a resource with some attributes.
+// ThingOf returns the thing of a resource with these attributes.
 func (c *Compiled) ThingOf(attributes map[string]any) Thing {
 	if c.Thing != nil {
 		return c.Thing(attributes)

@@ -9,24 +9,23 @@ import (
 	"southbound/shared/schema/puppet"
 )
 
-// TitlePattern reads titles: a regular expression as in Ruby, whose named groups are naming
-// attributes.
+// TitlePattern parses titles: a Ruby regular expression whose named groups are naming attributes.
 type TitlePattern struct {
 	Pattern     string
-	Description string // what it is for, such as "package and manager, joined by a hyphen"
+	Description string // the purpose, such as "package and manager, joined by a hyphen"
 }
 
-// titlePattern is a TitlePattern that has been read.
+// titlePattern is a compiled TitlePattern.
 type titlePattern struct {
 	TitlePattern
 	re *puppet.Regexp
 }
 
-// ReadTitle returns the naming attributes that a title gives: those of the first pattern that
-// matches or, without patterns, the first naming attribute. Others may be missing; a resource
-// states them beside its title. The values are of the types of the attributes. A title that no
-// pattern matches, or whose values are not of their types, is fault.Invalid, with the patterns as
-// its hint.
+// ReadTitle returns the naming attributes in a title: those of the first pattern that matches or,
+// if there are no patterns, the first naming attribute. The result may lack naming attributes,
+// which the resource then sets separately. The values have the types of the attributes. ReadTitle
+// returns fault.Invalid if no pattern matches, with the patterns as its hint, or if a value does
+// not match its type.
 func (c *Compiled) ReadTitle(title string) (map[string]any, error) {
 	if len(c.titles) == 0 {
 		if len(c.namevars) == 0 {
@@ -52,7 +51,7 @@ func (c *Compiled) ReadTitle(title string) (map[string]any, error) {
 			c.Name).WithHint("%s", titleHint(c))
 }
 
-// titleHint lists the titles that a type has.
+// titleHint lists the title patterns of a type.
 func titleHint(c *Compiled) string {
 	forms := make([]string, len(c.titles))
 	for i, p := range c.titles {
@@ -64,13 +63,13 @@ func titleHint(c *Compiled) string {
 	return "titles are: " + strings.Join(forms, "; ")
 }
 
-// titleValues makes values of the texts in a title.
+// titleValues converts the texts in a title to values.
 func titleValues(c *Compiled, names, texts []string) (map[string]any, error) {
 	out := make(map[string]any, len(names))
 	for i, name := range names {
 		a, ok := c.Attribute(name)
 		if !ok {
-			continue // refused at registration
+			continue // rejected by NewRegistry
 		}
 		v, err := a.DataType.Coerce(texts[i])
 		if err != nil {
@@ -83,9 +82,9 @@ func titleValues(c *Compiled, names, texts []string) (map[string]any, error) {
 	return out, nil
 }
 
-// Keys returns the naming attributes of a resource with these attributes, in declared order;
-// defaults count. If the resource cannot be named, keys is nil and unnamed is the first attribute
-// that is missing, or that cannot be part of an id.
+// Keys returns the naming attributes of a resource with these attributes, in declared order,
+// including defaults. If the resource cannot be named, keys is nil. unnamed is then the first
+// attribute that is missing or cannot be part of an id.
 func (c *Compiled) Keys(attributes map[string]any) (keys []resource.Key, unnamed string) {
 	keys = make([]resource.Key, len(c.namevars))
 	for i, name := range c.namevars {

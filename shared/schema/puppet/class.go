@@ -21,7 +21,7 @@ func (t *translator) class() {
 		if strings.Count(rest, "]") == 1 {
 			t.refuse("it has empty brackets")
 		}
-		t.write(`\]`) // the first one is a character
+		t.write(`\]`) // an initial ] is a literal character
 		t.i++
 	}
 	for t.err == nil {
@@ -74,7 +74,7 @@ func (t *translator) classEscape() {
 	}
 }
 
-// posix translates [:alpha:] and its like.
+// posix translates [:alpha:] and similar classes.
 func (t *translator) posix(rest string) {
 	name, _, ok := strings.Cut(rest[2:], ":]")
 	plain, negated := strings.CutPrefix(name, "^")
@@ -90,8 +90,8 @@ func (t *translator) posix(rest string) {
 	t.i += len(name) + 4
 }
 
-// property translates \p{Name}, \p{^Name} and \P{Name}: a class such as Alpha, a script or a
-// category.
+// property translates \p{Name}, \p{^Name} and \P{Name}, where Name is a class such as Alpha, a
+// script or a category.
 func (t *translator) property(rest string) {
 	name, _, ok := strings.Cut(strings.TrimPrefix(rest[1:], "{"), "}")
 	if !ok || !strings.HasPrefix(rest[1:], "{") {
@@ -116,8 +116,8 @@ func (t *translator) property(rest string) {
 	t.i += len(name) + 4
 }
 
-// classOf returns what stands in brackets for a class of POSIX, which knows all of Unicode in Ruby;
-// "" for an unknown name.
+// classOf returns the content of brackets for a POSIX class, which covers all of Unicode in Ruby.
+// It returns "" for an unknown name.
 func classOf(name string) string {
 	switch name {
 	case "alpha":
@@ -138,7 +138,7 @@ func classOf(name string) string {
 	}[name]
 }
 
-// ranges writes a table of characters as it stands in brackets.
+// ranges writes a table of characters as the content of brackets.
 func ranges(table *unicode.RangeTable) string {
 	var b strings.Builder
 	write := func(lo, hi, stride rune) {
@@ -158,11 +158,12 @@ func ranges(table *unicode.RangeTable) string {
 	return b.String()
 }
 
-// complement returns ranges, to stand in brackets, of all characters that are not in a class.
+// complement returns the ranges of all characters that are not in a class, as the content of
+// brackets.
 func complement(class string) string {
 	re, err := syntax.Parse("[^"+class+"]", syntax.Perl)
 	if err != nil {
-		return "" // the classes are written here
+		return "" // cannot happen: the classes are constants of this file
 	}
 	var b strings.Builder
 	for i := 0; i+1 < len(re.Rune); i += 2 {

@@ -1,3 +1,4 @@
-// Package puppet has regular expressions as Ruby has them, run by Go, and written for JSON Schema:
-// the data types of Puppet modules contain them. Package schema has the language itself.
+// Package puppet implements Ruby's regular expressions, which the data types of Puppet modules
+// contain. It runs them in Go, and writes them for JSON Schema. Package schema implements the type
+// language itself.
 package puppet

@@ -7,16 +7,17 @@ import (
 	"unicode"
 )
 
-// The bounds of a pattern in a schema: how long it is, and how many ends of ranges a class has
-// before all that is not ASCII is in it.
+// The limits of a pattern in a schema: its length, and the number of range bounds in a class. A
+// class with more bounds is extended to all non-ASCII characters.
 const (
 	maxPattern = 4000
 	maxRanges  = 80
 )
 
-// ECMA writes a regular expression so that it means the same in ECMAScript (with the flag u) and in
-// Go without flags, or matches more: what stands at lines in the middle of an expression is left
-// out, and long classes of Unicode have all of it. It returns false for what would be too long.
+// ECMA writes a regular expression for ECMAScript with the flag u, and for Go without flags. The
+// result matches the same texts or more: line anchors in the middle of an expression are omitted,
+// and long Unicode classes are extended to all non-ASCII characters. ECMA returns false if the
+// result is too long.
 func (r *Regexp) ECMA() (string, bool) {
 	parsed, err := syntax.Parse(r.String(), syntax.Perl)
 	if err != nil {
@@ -29,7 +30,7 @@ func (r *Regexp) ECMA() (string, bool) {
 
 type ecmaWriter struct{ b strings.Builder }
 
-// expr writes one expression. first and last say that nothing can be matched before and behind it.
+// expr writes one expression. If first or last is set, nothing can be matched before or after it.
 func (w *ecmaWriter) expr(re *syntax.Regexp, first, last bool) {
 	if w.b.Len() > maxPattern {
 		return
@@ -84,7 +85,7 @@ func (w *ecmaWriter) when(is bool, text string) {
 	}
 }
 
-// group writes what is one piece as it is, and other expressions in brackets.
+// group writes a single element unchanged, and any other expression in parentheses.
 func (w *ecmaWriter) group(re *syntax.Regexp, first, last bool) {
 	switch re.Op {
 	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpCapture,
@@ -131,7 +132,7 @@ func (w *ecmaWriter) literal(r rune, fold bool) {
 	w.b.WriteString(character(r, `^$\.*+?()[]{}|/`))
 }
 
-// cases returns the forms of a letter as ranges of a class.
+// cases returns the case variants of a letter as ranges of a class.
 func cases(r rune) []rune {
 	out := []rune{r, r}
 	for c := unicode.SimpleFold(r); c != r; c = unicode.SimpleFold(c) {
@@ -140,7 +141,7 @@ func cases(r rune) []rune {
 	return out
 }
 
-// class writes ranges, those that reach to the end of Unicode as what they lack.
+// class writes ranges. Ranges that reach to the end of Unicode are written as a negated class.
 func (w *ecmaWriter) class(ranges []rune) {
 	for _, short := range shortClasses() {
 		if string(ranges) == string(short.ranges) {
@@ -172,7 +173,7 @@ func (w *ecmaWriter) class(ranges []rune) {
 	w.b.WriteString("]")
 }
 
-// widened returns ranges with all that is not ASCII.
+// widened returns ranges extended by all non-ASCII characters.
 func widened(ranges []rune) []rune {
 	var out []rune
 	for i := 0; i+1 < len(ranges) && ranges[i] < unicode.MaxASCII; i += 2 {
@@ -203,7 +204,7 @@ func shortClasses() []shortClass {
 	return []shortClass{{`\d`, []rune("09")}, {`\w`, []rune("09AZ__az")}}
 }
 
-// character writes one, escaped where it means something.
+// character writes a character, escaped if it is special.
 func character(r rune, special string) string {
 	switch {
 	case r == '\n':

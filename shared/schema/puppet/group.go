@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// group translates what starts with ( and is more than a bracket.
+// group translates a construct that begins with a parenthesis.
 func (t *translator) group() {
 	rest := t.rest(0)
 	if !strings.HasPrefix(rest, "(?") {
@@ -43,8 +43,8 @@ func (t *translator) group() {
 	}
 }
 
-// options translates (?mix-mix: and (?mix-mix), which is a group that reaches to the end of what it
-// stands in.
+// options translates (?mix-mix: and (?mix-mix). The latter applies up to the end of the enclosing
+// group.
 func (t *translator) options(rest string) {
 	end := strings.IndexAny(rest, ":)")
 	if end < 0 {

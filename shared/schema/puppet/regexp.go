@@ -12,30 +12,31 @@ import (
 	"southbound/shared/pattern"
 )
 
-// Regexp is a Go regular expression that means what a Ruby one does. A program has hundreds for its
-// types, and most runs use a few: each is parsed when it is made, so that it is known to be one,
-// and compiled when it is used first.
+// Regexp is a Go regular expression with the meaning of a Ruby one. A program has hundreds of them
+// for its types, and most runs use only a few. So each is parsed when it is created, which
+// validates it, and compiled when it is first used.
 type Regexp struct {
 	text   string
 	names  []string
 	re     func() *regexp.Regexp
-	strict func() *regexp.Regexp // the same with ^ at the start of the text alone; nil without a ^
+	strict func() *regexp.Regexp // matches ^ only at the start of the text; nil without a ^
 }
 
 // String returns the Go regular expression.
 func (r *Regexp) String() string { return r.text }
 
-// SubexpNames returns the names of its groups, "" for those without and for the whole.
+// SubexpNames returns the names of the groups. The name is "" for the whole match and for unnamed
+// groups.
 func (r *Regexp) SubexpNames() []string { return r.names }
 
-// FindStringSubmatchIndex returns where the leftmost match in s and its groups are; nil when there
-// is none.
+// FindStringSubmatchIndex returns the positions of the leftmost match in s and of its groups. It
+// returns nil if there is no match.
 func (r *Regexp) FindStringSubmatchIndex(s string) []int {
 	return r.re().FindStringSubmatchIndex(s)
 }
 
-// MatchString reports whether the expression matches somewhere in s. In Ruby no line starts behind
-// the last line break of a text.
+// MatchString reports whether s contains a match. In Ruby, no line begins after the last line break
+// of a text.
 func (r *Regexp) MatchString(s string) bool {
 	if r.strict == nil || !strings.HasSuffix(s, "\n") {
 		return r.re().MatchString(s)
@@ -44,12 +45,12 @@ func (r *Regexp) MatchString(s string) bool {
 	return at != nil && (at[0] < len(s) || r.strict().MatchString(s))
 }
 
-// Compile makes a Go regular expression that means what the Ruby one does: ^ and $ stand at
-// lines, \Z before a last line break, \h is a hex digit, (?m) makes the dot match line breaks, (?x)
-// allows white space and comments. What cannot be run in time that grows with the text (looking
-// around, back references, atomic and possessive groups) is refused and named. Differences that
-// stay: \b knows ASCII only, (?i) folds characters one by one, \R gives back half of a \r\n, and a
-// ^ in the middle of an expression also matches behind the last line break of a text.
+// Compile translates a Ruby regular expression into a Go one: ^ and $ match at lines, \Z matches
+// before a last line break, \h is a hex digit, (?m) makes the dot match line breaks, and (?x)
+// allows white space and comments. Compile rejects and names constructs that cannot run in time
+// linear in the text: lookaround, back references, atomic and possessive groups. Some differences
+// remain: \b knows only ASCII, (?i) folds single characters, \R may match only half of a \r\n, and
+// a ^ in the middle of an expression also matches after the last line break of a text.
 func Compile(source string) (*Regexp, error) {
 	t := &translator{s: source}
 	text, err := t.translate("^")
@@ -69,25 +70,25 @@ func Compile(source string) (*Regexp, error) {
 	return out, nil
 }
 
-// translator writes a regular expression of Ruby as one of Go.
+// translator translates a Ruby regular expression into a Go one.
 //
-// Large: a recursive-descent parser has a method for each form of a regular expression, and they
-// share the place in the text.
+// Large: a recursive-descent parser has a method for each form of a regular expression, and the
+// methods share the position in the text.
 type translator struct {
 	s         string
 	i         int
 	out       []byte
 	err       error
-	lineStart bool // there is a ^
+	lineStart bool // the expression contains a ^
 	inClass   bool // between brackets
-	extended  bool // white space and comments are nothing
-	extra     int  // groups that options opened, to be closed at the end of what they stand in
+	extended  bool // white space and comments are ignored
+	extra     int  // groups opened by options, to be closed at the end of the enclosing group
 	groups    []openGroup
-	atom      int  // where in out that starts which a repetition would repeat; -1: nothing
-	repeated  bool // that is a repetition already
+	atom      int  // the start in out of the element that a repetition applies to; -1: none
+	repeated  bool // the element is already a repetition
 }
 
-// openGroup is a group whose end is still to come, and what was the case around it.
+// openGroup is a group that is not closed yet, with the state of the enclosing group.
 type openGroup struct {
 	start, extra    int
 	extended, named bool
@@ -113,10 +114,10 @@ func (t *translator) refuse(format string, args ...any) {
 
 func (t *translator) write(s string) { t.out = append(t.out, s...) }
 
-// begin notes that something starts which can be repeated.
+// begin marks the start of an element that can be repeated.
 func (t *translator) begin() { t.atom, t.repeated = len(t.out), false }
 
-// next translates one piece.
+// next translates one element.
 func (t *translator) next(lineStart string) {
 	c := t.s[t.i]
 	switch {
@@ -157,15 +158,15 @@ func (t *translator) next(lineStart string) {
 	}
 }
 
-// rest returns the text from n bytes further on.
+// rest returns the text starting n bytes after the current position.
 func (t *translator) rest(n int) string { return t.s[min(t.i+n, len(t.s)):] }
 
-// notRuby says why letters behind \ are refused.
+// notRuby returns the reason why a \ and the letters after it are rejected.
 func notRuby(rest string) string {
 	c := rest[0]
 	switch {
 	case len(rest) >= 3 && c >= '1' && c <= '3' && isOctal(rest[1]) && isOctal(rest[2]):
-		return "" // a character
+		return "" // an octal character
 	case c >= '1' && c <= '9', c == 'k':
 		return "a back reference, which cannot be run fast on every text"
 	case c == 'g':
@@ -178,7 +179,7 @@ func notRuby(rest string) string {
 	return ""
 }
 
-// escapeOf returns how Go writes what \c means in Ruby; false if it writes it alike.
+// escapeOf returns the Go form of Ruby's \c. It returns false if both are written alike.
 func escapeOf(c byte) (string, bool) {
 	s, ok := map[byte]string{
 		'h': `[0-9a-fA-F]`, 'H': `[^0-9a-fA-F]`, 's': `[\s\v]`, 'S': `[^\s\v]`, 'e': `\x1b`,
@@ -218,7 +219,7 @@ func (t *translator) escape() {
 	t.common(rest)
 }
 
-// common translates the escapes that mean the same inside and outside brackets.
+// common translates the escapes with the same meaning inside and outside brackets.
 func (t *translator) common(rest string) {
 	c := rest[0]
 	switch {
@@ -235,7 +236,7 @@ func (t *translator) common(rest string) {
 		t.write(string(r))
 		t.i += 1 + n
 	case isWord(c) && c != '_' && strings.IndexByte("AzbBdDwWnrtfva", c) < 0:
-		t.write(string(c)) // a letter without a meaning is itself
+		t.write(string(c)) // a letter without a special meaning
 		t.i += 2
 	default:
 		t.write(t.s[t.i : t.i+2])
@@ -243,7 +244,7 @@ func (t *translator) common(rest string) {
 	}
 }
 
-// number translates the digits of a character, most of them at most, behind \ or \x.
+// number translates the digits of a character after \ or \x, at most limit digits.
 func (t *translator) number(rest string, limit, base int) {
 	n := 0
 	for n < min(limit, len(rest)) &&
@@ -261,7 +262,7 @@ func (t *translator) number(rest string, limit, base int) {
 	}
 }
 
-// isWord reports whether a byte is what \w stands for.
+// isWord reports whether \w matches a byte.
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// repeat writes how often the atom is there. What was repeated already is a group to be repeated
-// again.
+// repeat writes a repetition of the current element. An element that is already repeated becomes a
+// group first.
 func (t *translator) repeat(how string, single bool) {
 	if t.atom < 0 {
 		t.refuse("there is nothing before %s that could be repeated", how)
@@ -29,13 +29,14 @@ func (t *translator) repeat(how string, single bool) {
 	}
 }
 
-// The most that Go repeats by itself, and the most that is made of several such repetitions.
+// The maximum of a single repetition in Go, and the maximum that is composed of several such
+// repetitions.
 const (
 	goRepeats  = 1000
 	maxRepeats = 10000
 )
 
-// counted translates {n}, {n,}, {,n} and {n,m}, and refuses {n}?, which is not lazy in Ruby.
+// counted translates {n}, {n,}, {,n} and {n,m}. It rejects {n}?, which is not lazy in Ruby.
 func (t *translator) counted() {
 	rest := t.rest(0)
 	end := strings.IndexByte(rest, '}')
@@ -73,8 +74,8 @@ func (t *translator) counted() {
 	}
 }
 
-// repeatOften writes a repetition as several, none of them longer than Go allows. hi is -1 for no
-// end.
+// repeatOften writes a repetition as several ones, each within the maximum of Go. If hi is -1, the
+// repetition is unbounded.
 func (t *translator) repeatOften(lo, hi int) {
 	if t.atom < 0 {
 		t.refuse("there is nothing that could be repeated")
