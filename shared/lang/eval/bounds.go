@@ -41,7 +41,7 @@ func DefaultLimits() Limits {
 }
 
 // LimitsWithin returns the limits for a process with this much memory. A model that exceeds them is
-// rejected before the system kills the process. Memory is half of the given memory, because a run
+// rejected before the system kills the process. Limits.Memory is half of the given memory. A run
 // counts fewer bytes than it allocates, and counts new values only after it has created them.
 func LimitsWithin(memory int64) Limits {
 	const least, part, bytesPart = 8 << 20, 2, 2
@@ -56,7 +56,7 @@ type used struct {
 	steps int64 // pieces of work done
 	asked int64 // value of steps at the last check of the limits
 	bytes int64 // size of computed values
-	live  int64 // size of unfinished units and their results, and of instances
+	live  int64 // size of unfinished units, results of elements, instances and items of relations
 
 	instances int
 }

@@ -1,10 +1,9 @@
-// Package eval executes models. It defines the types that a model declares and runs the statements
-// as a dataflow: a statement runs as soon as the values that it reads are known.
+// Package eval executes models. It defines the types that a model declares, and runs the statements
+// as a dataflow. A statement runs as soon as the values that it reads are known.
 // docs/design/language.md describes the algorithm.
 //
-//	syntax.File of each namespace ─► define: types ─► bind: nodes with places for variables
-//
-// ─► run: units that wait ─► Result
+//	syntax.File of each namespace ─► define: types ─► bind: nodes with slots for variables
+//	─► run: units that wait ─► Result
 //
 // # Built-in plugins
 //
@@ -12,9 +11,10 @@
 // a plugin, write its function and add an entry to the table of its module, such as Plugins of
 // shared/lang/std:
 //
-//	{Name: "std::count", Doc: "...", Params: []eval.Param{{Name: "item_list", Type: "list"}},
-//
-// Result: "int", Call: count}
+//	{
+//		Name: "std::count", Doc: "...", Result: "int", Call: count,
+//		Params: []eval.Param{{Name: "item_list", Type: "list"}},
+//	},
 //
 //	func count(_ *eval.Context, a eval.Args) (types.Value, error) {
 //		return int64(len(a.List(0).Items)), nil

@@ -100,8 +100,8 @@ func setting(o *Instance, name string, at *diag.Pos, cause *fail) *fail {
 	}
 }
 
-// growing adds the size of a relation to a limit that was exceeded while the relation got a value,
-// because a loop over the relation may add to it.
+// growing adds the size of a relation to the problem of a limit that was exceeded while the
+// relation got a value. A loop over the relation may be the cause, if it adds to the relation.
 func (f *fail) growing(o *Instance, name string, at *diag.Pos) *fail {
 	const large = 1000 // more values than people intend
 	v := o.variable(name)

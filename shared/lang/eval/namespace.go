@@ -146,8 +146,9 @@ func (n *namespace) typeNames() []string {
 	return out
 }
 
-// elsewhere returns a hint for a name that is not defined: a namespace that is imported and has the
-// name, else one that can be imported, else the most similar name.
+// elsewhere returns a hint for a name that is not defined. It prefers an imported namespace that
+// has the name, then one that can be imported. Otherwise, it knows type names of other languages,
+// and suggests similar names.
 func (n *namespace) elsewhere(name string, near []string) string {
 	seen := map[string]bool{} // full names in the notation of this namespace
 	for as, v := range n.visible {

@@ -153,8 +153,8 @@ func (a Args) size() int {
 // ErrUnset is the error of Context for a value that is not known yet.
 var ErrUnset = errors.New("not known yet")
 
-// ErrUnknown is the error of a plugin that needs a value inside of an argument which is unknown,
-// such as an item of a list or an attribute of an instance. The result of the call is unknown then.
+// ErrUnknown is the error of a plugin that needs an unknown value inside of an argument, such as an
+// item of a list. The result of the call is unknown then.
 var ErrUnknown = errors.New("a value is unknown")
 
 // Context is the place from which a plugin is called.
@@ -229,9 +229,10 @@ func (c *Context) read(v *variable) (types.Value, error) {
 	return out, nil
 }
 
-// Await declares all values that the call needs: for each name, the attribute of the instance with
-// the same index in of, or a variable of the caller if that instance is nil. It returns nil if all
-// values are known, else ErrUnset.
+// Await replaces the set of values that the call waits for. If of[i] is an instance, names[i] is an
+// attribute of it; if of[i] is nil, names[i] is a variable of the caller. Await returns nil if all
+// values are known, and ErrUnset if one of them is not. It returns any other error of Attribute and
+// Variable.
 func (c *Context) Await(of []types.Object, names []string) error {
 	c.waits = nil
 	for i, name := range names {

@@ -195,7 +195,8 @@ func (p *program) named(name string) types.Type {
 	return t
 }
 
-// builders returns the `implement` statements that apply to an entity, including inherited ones.
+// builders returns the `implement` statements of an entity. If one of them has `using parents`, the
+// result includes those of its parents.
 func (p *implementations) builders(e *types.Entity) []*subConstructor {
 	out, ok := p.built[e]
 	if !ok {

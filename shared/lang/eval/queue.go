@@ -35,12 +35,13 @@ func (r *ring[T]) pop() T {
 func (r *ring[T]) first() T { return r.items[r.from] }
 func (r *ring[T]) last() T  { return r.items[len(r.items)-1] }
 
-// candidates are the variables that may be complete, in the order in which a round freezes them:
-// relations without a policy by turn, then relations in the order of the policy, then variables
-// that are no relations. An instance reserves turns for all its attributes. An open relation takes
-// its turn on first access and is queued in asked. Most relations in asked get a value soon after,
-// so they are inserted only when a round begins. early holds the relations whose turn is lower than
-// the turn of one in free.
+// candidates are the variables that may be complete, in the order of their freezes: relations
+// without a policy by turn, then relations in the order of the policy, then other variables.
+//
+// An instance reserves turns for all its attributes. An open relation takes its turn on first
+// access and is queued in asked. Most relations in asked get a value soon after, so they are
+// inserted only when a round begins. The heap early holds relations whose turn is lower than the
+// last one in free.
 type candidates struct {
 	asked   []*variable
 	free    ring[*variable]

@@ -6,8 +6,9 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// block is a lexical scope with the variables that the source text declares: the statements of a
-// file, a body, a comprehension, the arguments of a constructor, or the attributes of an instance.
+// block is a lexical scope with the variables that the source text declares. It belongs to the
+// statements of a file, a body, a comprehension, the arguments of a constructor, or the attributes
+// of an instance.
 type block struct {
 	parent   *block
 	names    map[string]int // indexes of its own variables

@@ -131,9 +131,9 @@ func whole(v any) (int64, bool) {
 	return n, ok
 }
 
-// kept returns the number that an attribute already has: in the set that the compile uses, from an
-// earlier call in this compile, or in another set of the instance. stored is false in the last
-// case, in which the caller has to record an update.
+// kept returns the number that an attribute already has. It searches the set that the compile uses,
+// earlier calls in this compile, and the other sets of the instance. stored is false if only
+// another set has the number. The caller must then record an update.
 func (s *Services) kept(a *allocation) (n int64, ok, stored bool) {
 	if n, ok := whole(a.place.Value); ok {
 		return n, true, true

@@ -82,8 +82,8 @@ func attributeOf(c *eval.Context, args []types.Value) (types.Object, *allocation
 	return o, at, err
 }
 
-// allocatedValue returns the value of an attribute: from the set that the compile uses, or from
-// another set of the instance in which the same member has a value. If there is no value, it
+// allocatedValue returns the value of an attribute. It prefers the set that the compile uses, and
+// else takes the value of the same member in another set of the instance. If there is no value, it
 // returns whether an allocator must be called.
 func allocatedValue(c *eval.Context, args []types.Value) (types.Value, error) {
 	_, at, err := attributeOf(c, args)

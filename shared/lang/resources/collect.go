@@ -68,10 +68,9 @@ type Entry struct {
 	Places  map[string]diag.Pos // positions of members and attributes
 }
 
-// Collect returns the agents and resources of a model, in the order of their instances: first those
-// of Southbound's own types, then those of mappings, then those of classes of modules. If several
-// of them apply to an instance, the first one in this order wins. Problems are returned as
-// diag.Problems.
+// Collect returns the agents and resources of a model, each group in the order of the instances.
+// The groups of resources are Southbound's own types, mappings, and classes of modules. If several
+// of them apply to an instance, the first one wins. Problems are returned as diag.Problems.
 func Collect(r *eval.Result, opts Options) (*Set, error) {
 	doc := newDocument(opts)
 	c := &collector{

@@ -21,7 +21,7 @@ type document struct {
 	types    map[*types.Entity]*schema.Compiled // nil: instances are not resources
 	agents   map[*types.Entity]bool
 	mapped   map[*eval.Instance]bool      // mapped by the program, possibly to no resource
-	ids      map[types.Object]resource.ID // "" if the id cannot be determined
+	ids      map[types.Object]resource.ID // "" if the instance has no id
 	problems diag.Problems
 }
 

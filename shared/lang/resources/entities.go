@@ -144,8 +144,8 @@ func settable(t *schema.Compiled) []*schema.CompiledAttribute {
 	return out
 }
 
-// member returns the name of an attribute in models. It appends _ to a keyword, to self, and to the
-// name of a relation.
+// member returns the name of an attribute in models. It appends _ to keywords, and to the names
+// self and provides.
 func member(name string) string {
 	if syntax.IsKeyword(name) || name == "provides" || name == "self" {
 		return name + "_"

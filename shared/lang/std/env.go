@@ -35,11 +35,11 @@ type Env struct {
 	// none.
 	Services any
 	// Ordered reports that the model is compiled for instances of services. Texts in the model may
-	// then come from orders, so plugins accept names of secrets only within the lists of the model;
-	// see SecretName.
+	// then come from orders, so plugins only accept names of secrets that the model itself writes
+	// or lists; see SecretName.
 	Ordered bool
-	// Holder returns the attribute of an ordered instance that contains a text, for messages; "" if
-	// there is none. It may be nil.
+	// Holder names the attribute of an ordered instance that has a text or a part of it, for
+	// messages. It returns "" if there is none. It may be nil.
 	Holder func(text string) string
 	// Passwords stores generated passwords. If it is nil, a file in the folder of the project
 	// stores them.

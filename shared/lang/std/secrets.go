@@ -57,7 +57,7 @@ func notWritten(c *eval.Context, a eval.Args, name int, scheme string) error {
 	}
 }
 
-// held names the attribute of an order that contains a text, for messages.
+// held names the attribute of an order that has a text or a part of it, for messages.
 func held(c *eval.Context, text string) string {
 	if find := of(c).Holder; find != nil && text != "" {
 		if attribute := find(text); attribute != "" {

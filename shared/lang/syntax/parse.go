@@ -226,9 +226,9 @@ func (p *parser) recovering(read func() Statement, begins func(*Token) bool) (ou
 	return read()
 }
 
-// skipBlock skips the rest of a block with an invalid header: up to and including its `end`, or up
-// to a statement that cannot be part of the block. In the second case, it records that the `end` is
-// still expected, unless the statement is a definition in column 1.
+// skipBlock skips the rest of a block with an invalid header. It stops after the `end` of the
+// block, or before a statement that cannot be part of the block. In the second case, it records
+// that the `end` is still expected, unless the statement is a definition in column 1.
 func (p *parser) skipBlock(begins func(*Token) bool) {
 	inner := 0
 	for t := p.peek(); t.Kind != EOF; t = p.peek() {

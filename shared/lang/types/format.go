@@ -280,8 +280,8 @@ func pointed(text string) string {
 	return text[:i] + "." + text[i:]
 }
 
-// plainFloat formats a float without a type letter: the shortest exact text, or with a precision
-// the general format with at least one digit after the point.
+// plainFloat formats a float without a type letter. Without a precision, it prints the shortest
+// exact text. With a precision, it uses the general format with at least one digit after the point.
 func (s spec) plainFloat(f float64) string {
 	if s.precision < 0 {
 		return FloatText(f)
