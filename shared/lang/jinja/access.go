@@ -7,7 +7,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// attr is x.name: an attribute or a method, then an item of that key.
+// attr evaluates x.name: an attribute or a method, else an item with that key.
 func (s *state) attr(of types.Value, name string) (types.Value, error) {
 	if v, ok, err := s.attribute(of, name); ok || err != nil {
 		return s.read(of, v, err)
@@ -18,8 +18,9 @@ func (s *state) attr(of types.Value, name string) (types.Value, error) {
 	return s.noAttribute(of, name), nil
 }
 
-// read returns what was read from a value. What a model does not know yet ends the rendering at
-// once; in a bare list or dictionary it is a value like others until it is used.
+// read checks a value that was read from another one. An unknown value of a model ends the
+// rendering immediately. In a bare list or dictionary an unknown value is kept until the template
+// uses it.
 func (s *state) read(of, v types.Value, err error) (types.Value, error) {
 	if err != nil {
 		return v, err
@@ -52,7 +53,7 @@ func (s *state) noAttribute(of types.Value, name string) *Undefined {
 	}
 }
 
-// described names a value in a message.
+// described names a value for a message.
 func (s *state) described(of types.Value) string {
 	if o, ok := of.(types.Object); ok {
 		return o.String()
@@ -60,7 +61,7 @@ func (s *state) described(of types.Value) string {
 	return kindOf(of)
 }
 
-// attribute finds an attribute or a method, and no item.
+// attribute finds an attribute or a method, but no item.
 func (s *state) attribute(of types.Value, name string) (types.Value, bool, error) {
 	switch of := of.(type) {
 	case *Undefined:
@@ -94,7 +95,7 @@ func (s *state) attribute(of types.Value, name string) (types.Value, bool, error
 	return nil, false, nil
 }
 
-// item is x[at]: an item, then, if at is a string, an attribute or a method.
+// item evaluates x[at]: an item; if at is a string, else an attribute or a method.
 func (s *state) item(of, at types.Value) (types.Value, error) {
 	switch x := of.(type) {
 	case *Undefined:
@@ -127,7 +128,7 @@ func (s *state) item(of, at types.Value) (types.Value, error) {
 	}, nil
 }
 
-// indexed returns an item by its place.
+// indexed returns an item by its index.
 func indexed(of, at types.Value) (types.Value, bool) {
 	i, ok := count(at)
 	if !ok {
@@ -190,7 +191,7 @@ func (e *sliceExpr) eval(s *state) (types.Value, error) {
 func bound(v types.Value) (*int, error) {
 	switch v := v.(type) {
 	case types.Null:
-		return nil, nil // nothing was written
+		return nil, nil // the bound was omitted
 	case *Undefined:
 		return nil, v.err()
 	case *big.Int:
@@ -245,7 +246,7 @@ func (s *state) slice(of types.Value, bounds [3]*int) (types.Value, error) {
 	return newList(out), nil
 }
 
-// slice is a range again.
+// slice returns a range.
 func (r *rangeValue) slice(bounds [3]*int) (types.Value, error) {
 	from, to, step, err := places(r.len(), bounds)
 	return &rangeValue{
@@ -267,7 +268,7 @@ func sliced(items []types.Value, bounds [3]*int) ([]types.Value, error) {
 	return out, nil
 }
 
-// places returns where a slice of n items begins and ends, and its step.
+// places returns the start, the end and the step of a slice of n items.
 func places(n int, bounds [3]*int) (from, to, step int, err error) {
 	step = 1
 	if bounds[2] != nil {
@@ -276,7 +277,7 @@ func places(n int, bounds [3]*int) (from, to, step int, err error) {
 	if step == 0 {
 		return 0, 0, 1, failf("the step of a slice is zero")
 	}
-	low, high := 0, n // what bounds are cut to
+	low, high := 0, n // the limits of bounds
 	if step < 0 {
 		low, high = -1, n-1
 	}

@@ -11,8 +11,8 @@ import (
 
 // builtin is a filter, a test or a method with its parameters.
 type builtin struct {
-	// params are the parameters as in Python: "s, width=4, first=false". The last ones may be *args
-	// and **named; "=-" is a default that says that nothing was given.
+	// params are the parameters in Python's syntax: "s, width=4, first=false". The last ones may be
+	// *args and **named. The default "=-" marks an omitted argument as nil.
 	params string
 	call   func(s *state, a []types.Value) (types.Value, error)
 	parsed []parameter
@@ -20,13 +20,13 @@ type builtin struct {
 
 type parameter struct {
 	name string
-	// rest is * for the values that are left, ** for the named ones, or 0.
+	// rest is "*" for the remaining positional values, "**" for the named ones, else "".
 	rest      string
 	optional  bool
 	otherwise types.Value
 }
 
-// parsedAll reads the parameters of a table, once.
+// parsedAll parses the parameters of all builtins in a table.
 func parsedAll(table map[string]builtin) map[string]builtin {
 	for name, b := range table {
 		b.parsed = parseParams(b.params)
@@ -49,7 +49,7 @@ func parseParams(text string) []parameter {
 	return out
 }
 
-// bound calls it with the values of a call put in the order of its parameters.
+// bound calls b with the values of a call in the order of its parameters.
 func (b builtin) bound(
 	s *state,
 	what, name string,
@@ -66,8 +66,8 @@ func (b builtin) bound(
 	return s.made(b.call(s, a))
 }
 
-// bind orders the values of a call by parameters. Its error goes on after the name of what is
-// called.
+// bind orders the values of a call by parameters. The text of its error follows the name of the
+// called function.
 func bind(params []parameter, args []types.Value, named []namedValue) ([]types.Value, error) {
 	out := make([]types.Value, 0, len(params))
 	rest, used := args, 0
@@ -125,19 +125,19 @@ func namedDict(named []namedValue, params []parameter) *Dict {
 	d := newDict()
 	for _, n := range named {
 		if !isParam(n.name, params) {
-			_ = d.set(n.name, n.value) // a string is a key
+			_ = d.set(n.name, n.value) // a string is always a valid key
 		}
 	}
 	return d
 }
 
-// constant is the default of a parameter.
+// constant parses the default of a parameter.
 func constant(text string) types.Value {
 	if v, ok := constants[text]; ok {
 		return v
 	}
 	if text == "-" {
-		return nil // nothing was given
+		return nil // omitted
 	}
 	if text[0] == '\'' {
 		return text[1 : len(text)-1]
@@ -149,7 +149,7 @@ func constant(text string) types.Value {
 	return tokens[1].value
 }
 
-// nearest returns "; did you mean …?" for a name that is like one of those that exist.
+// nearest returns "; did you mean …?" for a name that is similar to a known one, else "".
 func nearest(name string, known map[string]builtin) string {
 	if best := schema.Nearest(name, slices.Sorted(maps.Keys(known))); best != "" {
 		return "; did you mean " + best + "?"

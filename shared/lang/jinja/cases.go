@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// The letters with forms of more than one, which most programs never ask for.
+// Letters whose other case has several characters. Most programs never build these tables.
 var (
 	capitals = sync.OnceValue(func() *strings.Replacer {
 		return strings.NewReplacer(strings.Fields(upperForms)...)
@@ -16,10 +16,10 @@ var (
 	})
 )
 
-// upper is upper() of Python: some letters become two.
+// upper is Python's upper(): some letters become two.
 func upper(text string) string { return strings.ToUpper(capitals().Replace(text)) }
 
-// title returns a character as the first of a word, as Python does.
+// title returns a character in title case, as Python does.
 func title(r rune) string {
 	text := string(r)
 	if forms := titles().Replace(text); forms != text {
@@ -28,7 +28,7 @@ func title(r rune) string {
 	return string(unicode.ToTitle(r))
 }
 
-// lower is lower() of Python: a sigma at the end of a word has a form of its own, and İ becomes two
+// lower is Python's lower(): a sigma at the end of a word has its own form, and İ becomes two
 // characters.
 func lower(text string) string {
 	if !strings.ContainsAny(text, "İΣ") {
@@ -42,7 +42,7 @@ func lower(text string) string {
 	return b.String()
 }
 
-// lowerAt returns a character of a text in its small form.
+// lowerAt returns a character of a text in lower case.
 func lowerAt(chars []rune, i int) string {
 	switch {
 	case chars[i] == 'İ':
@@ -53,7 +53,7 @@ func lowerAt(chars []rune, i int) string {
 	return string(unicode.ToLower(chars[i]))
 }
 
-// endsWord reports whether a letter stands before this one, and none behind it.
+// endsWord reports whether a letter precedes a position, and none follows it.
 func endsWord(chars []rune, at int) bool {
 	before, behind := at-1, at+1
 	for before >= 0 && passedOver(chars[before]) {
@@ -70,7 +70,8 @@ func hasCase(r rune) bool {
 		unicode.Other_Uppercase)
 }
 
-// passedOver reports whether a character does not end a word: Case_Ignorable of Unicode.
+// passedOver reports whether a character is ignored in the search for a letter: Case_Ignorable of
+// Unicode.
 func passedOver(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk) ||
 		strings.ContainsRune("'.:\u00b7\u0387\u055f\u05f4\u2018\u2019\u2024\u2027\ufe13\ufe52\ufe55"+

@@ -1,8 +1,8 @@
 package jinja
 
-// Characters that become more than one in capitals, and those that become more than one as the first
-// of a word, each before what it becomes: SpecialCasing of Unicode, which Python follows and package
-// unicode does not. Made by Python: [(c, c.upper()) for c in all if len(c.upper()) > 1].
+// Characters whose upper case has several characters, and those whose title case has several, each
+// followed by that form. The source is SpecialCasing of Unicode, which Python applies and package
+// unicode does not. Generated in Python: [(c, c.upper()) for c in all if len(c.upper()) > 1].
 const (
 	upperForms = "" +
 		"\u00df SS \u0149 \u02bcN \u01f0 J\u030c \u0390 \u0399\u0308\u0301 " +

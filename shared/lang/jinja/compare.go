@@ -16,8 +16,8 @@ func isNumber(v types.Value) bool {
 	return false
 }
 
-// sequence returns the items of a list, and what distinguishes kinds of lists: a tuple is never
-// equal to a list.
+// sequence returns the items of a list and its kind, since a tuple never equals a list. The kind is
+// 0 for other values.
 func sequence(v types.Value) (items []types.Value, kind byte) {
 	switch v := v.(type) {
 	case *List:
@@ -30,7 +30,7 @@ func sequence(v types.Value) (items []types.Value, kind byte) {
 	return nil, 0
 }
 
-// equal compares as == of Python does.
+// equal is Python's ==.
 func equal(a, b types.Value, depth int) (bool, error) {
 	for _, v := range []types.Value{a, b} {
 		switch v := v.(type) {
@@ -101,7 +101,7 @@ func equalDicts(
 	return true, nil
 }
 
-// less compares as < of Python does: numbers, strings, and lists of one kind.
+// less is Python's < for numbers, strings, and lists of one kind.
 func less(a, b types.Value, depth int) (bool, error) {
 	for _, v := range []types.Value{a, b} {
 		switch v := v.(type) {
@@ -136,7 +136,7 @@ func less(a, b types.Value, depth int) (bool, error) {
 	return len(x) < len(y), nil
 }
 
-// compare computes one of the operators of comparisons.
+// compare evaluates a comparison operator.
 func (s *state) compare(op string, a, b types.Value) (bool, error) {
 	switch op {
 	case "==", "!=":
@@ -165,7 +165,7 @@ func nan(v types.Value) bool {
 	return ok && math.IsNaN(f)
 }
 
-// contains reports whether a list, a dictionary or a string holds a value.
+// contains reports whether a list, a dictionary or a string contains a value.
 func (s *state) contains(in, v types.Value) (bool, error) {
 	if u, ok := v.(*Undefined); ok {
 		return false, u.err()

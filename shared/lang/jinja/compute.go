@@ -8,11 +8,11 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// compute is + - * / // % ** of Python.
+// compute evaluates Python's + - * / // % **.
 func (s *state) compute(op string, a, b types.Value) (types.Value, error) {
 	if text, ok := stringOf(a); ok && op == "%" && isUndefined(b) != nil &&
 		!strings.Contains(text, "%") {
-		return a, nil // as Python: nothing is asked for
+		return a, nil // as in Python: the format needs no value
 	}
 	for _, v := range []types.Value{a, b} {
 		switch v := v.(type) {
@@ -102,7 +102,7 @@ func toFloat(v types.Value) float64 {
 	return f
 }
 
-// count returns a whole number that fits an int.
+// count returns an integer that fits an int.
 func count(v types.Value) (int, bool) {
 	switch v := v.(type) {
 	case int64:

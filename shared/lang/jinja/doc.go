@@ -1,14 +1,15 @@
-// Package jinja renders templates of Jinja2, as version 3.1 does with undefined values refused.
+// Package jinja renders templates of Jinja2, compatible with version 3.1 with StrictUndefined.
 //
-// A template is read once (New), and rendered as often as wanted, by several at a time:
+// A template is parsed once (New). It can be rendered any number of times, also concurrently:
 //
 //	text ─ lex ─► tokens ─ parse ─► tree ─ Render(host) ─► text
 //
-// Values are those of models (package types) and a few that only templates have: tuples,
-// dictionaries with keys of any kind, undefined values, markup, functions. What a template cannot
-// make itself comes from its Host: variables, and the attributes of instances. Everything that
-// a template computes follows Python: `7 // -2` is -4, 1 == true, "a" + 1 is an error.
+// Values are the values of models (package types) and some that only templates have: tuples,
+// dictionaries with keys of any kind, undefined values, markup, functions. A template's Host
+// provides variables and the attributes of instances. Computations follow Python: `7 // -2` is -4,
+// 1 == true, "a" + 1 is an error.
 //
-// Not supported, and refused by name: the filters random and urlize and the function lipsum, since
-// they are not deterministic or are for web pages alone, and extensions (do, break, trans).
+// Not supported, and rejected by name: the filters random and urlize, the function lipsum, and
+// extensions (do, break, trans). random and lipsum are not deterministic; urlize is for web pages
+// only.
 package jinja

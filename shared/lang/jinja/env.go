@@ -9,41 +9,41 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// Limits of one rendering: what is larger ends with an error instead of the memory of the machine.
+// Limits of one rendering. A rendering that exceeds a limit fails before it exhausts memory.
 const (
-	maxOutput = 64 << 20 // bytes of output, and of each text that is built on the way
+	maxOutput = 64 << 20 // bytes of the output, and of each intermediate text
 	maxSteps  = 10_000_000
-	maxDepth  = 200     // calls of macros, includes and recursive loops in each other
+	maxDepth  = 200     // nesting of macro calls, includes and recursive loops
 	maxItems  = 5 << 20 // items of a range or of a repeated list
 	maxSource = 16 << 20
 )
 
-// Host is what a rendering asks of the world outside the template.
+// Host provides the variables, attributes and filters that are outside of the template.
 type Host interface {
-	// Lookup returns a variable, and whether there is one.
+	// Lookup returns a variable, and whether it exists.
 	Lookup(name string) (types.Value, bool, error)
-	// Attr returns an attribute of an instance or of whatever else is opaque to templates, and
-	// whether there is one.
+	// Attr returns an attribute of an instance or of another value that is opaque to templates, and
+	// whether it exists.
 	Attr(of types.Value, name string) (types.Value, bool, error)
 	// Filter calls a function of the host as a filter; ok is false if there is none of this name.
 	Filter(name string, args []types.Value) (v types.Value, ok bool, err error)
-	// HasFilter reports whether Filter knows a name.
+	// HasFilter reports whether the host has a filter of this name.
 	HasFilter(name string) bool
 }
 
-// Budget is a Host that is told of the work that a rendering does, and can end it with an error.
+// Budget is a Host that counts the work of a rendering, and can stop the rendering with an error.
 type Budget interface {
-	// Work counts pieces of work, each of which takes about a microsecond.
+	// Work counts pieces of work; each piece takes about a microsecond.
 	Work(pieces int) error
 }
 
-// Room is a Host that bounds the memory of a rendering.
+// Room is a Host that limits the memory of a rendering.
 type Room interface {
-	// Room is how many bytes of texts and lists a rendering may make, all told.
+	// Room returns the number of bytes of texts and lists that a rendering may create in total.
 	Room() int64
 }
 
-// Variables is a Host that has nothing but variables.
+// Variables is a Host with variables only.
 type Variables map[string]types.Value
 
 // Lookup returns a variable.
@@ -52,21 +52,21 @@ func (v Variables) Lookup(name string) (types.Value, bool, error) {
 	return x, ok, nil
 }
 
-// Attr knows no attributes.
+// Attr finds no attributes.
 func (Variables) Attr(types.Value, string) (types.Value, bool, error) { return nil, false, nil }
 
-// Filter knows no filters.
+// Filter finds no filters.
 func (Variables) Filter(string, []types.Value) (types.Value, bool, error) { return nil, false, nil }
 
-// HasFilter knows no filters.
+// HasFilter returns false.
 func (Variables) HasFilter(string) bool { return false }
 
-// Environment holds the templates that can name each other (include, import, extends). It is safe
-// for several at once.
+// Environment holds templates that can refer to each other (include, import, extends). It is safe
+// for concurrent use.
 type Environment struct {
-	// Load returns the text of a template. The error of one that does not exist is fs.ErrNotExist.
+	// Load returns the text of a template. Its error for a missing template wraps fs.ErrNotExist.
 	Load func(name string) (string, error)
-	// Missing says why there is no template of a name, for people; it may be nil.
+	// Missing returns the reason why a template is missing, for an error message; it may be nil.
 	Missing func(name string) string
 
 	mu     sync.Mutex
@@ -75,16 +75,16 @@ type Environment struct {
 	lib    *library
 }
 
-// Template is one that was read.
+// Template is a parsed template.
 type Template struct {
 	Name   string
 	env    *Environment
 	body   []node
 	blocks map[string]*blockNode
-	// filters are the names of filters that are used where they are certain to be called, with
-	// their lines: all but those in branches.
+	// filters are the uses of filters outside of branches. Those filters are certain to be called,
+	// so a missing one is an error before the rendering starts.
 	filters []use
-	// looksUp are the names that the host is asked for when the template begins.
+	// looksUp are the names that are looked up in the host at the start of the template.
 	looksUp []string
 }
 
@@ -93,14 +93,14 @@ type use struct {
 	line int
 }
 
-// Error says what is wrong with a template, and where.
+// Error is an error in a template, with its place.
 type Error struct {
 	Template string
 	Line     int // from 1
 	Syntax   bool
-	// Undefined is the name of what is not defined, if that is what is wrong.
+	// Undefined is the undefined name that caused the error; "" for another error.
 	Undefined string
-	// Reason is what is wrong, without the place.
+	// Reason is the message without the place.
 	Reason string
 	// Cause is an error of the host.
 	Cause error
@@ -108,19 +108,19 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.Template, e.Line, e.Reason) }
 
-// Unwrap returns the error of the host behind it.
+// Unwrap returns the error of the host.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// ErrUnknown is the cause of an Error where a template needs a value that is not known yet.
+// ErrUnknown is the cause of an Error if a template needs a value that is not known yet.
 var ErrUnknown = errors.New("a value is not known yet")
 
-// library returns what templates can call, made once.
+// library returns the library of templates, which is created on first use.
 func (env *Environment) library() *library {
 	env.once.Do(func() { env.lib = newLibrary() })
 	return env.lib
 }
 
-// New reads a template. Its error is an *Error.
+// New parses a template. Its error is an *Error.
 func (env *Environment) New(name, text string) (*Template, error) {
 	t := &Template{Name: name, env: env, blocks: map[string]*blockNode{}}
 	if len(text) > maxSource {
@@ -144,7 +144,7 @@ func (env *Environment) New(name, text string) (*Template, error) {
 	return t, nil
 }
 
-// Get returns a template by its name, read once.
+// Get returns a template by name. It loads each template once.
 func (env *Environment) Get(name string) (*Template, error) {
 	env.mu.Lock()
 	t := env.loaded[name]
@@ -171,8 +171,8 @@ func (env *Environment) Get(name string) (*Template, error) {
 	return t, nil
 }
 
-// Render returns the text that a template makes with the variables of a host. Its error is an
-// *Error; the error of a host is its cause.
+// Render renders a template with the variables of a host. Its error is an *Error, whose cause is
+// the error of the host, if any.
 func (t *Template) Render(host Host) (string, error) {
 	r := &rendering{host: host, lib: t.env.library(), work: &work{}, models: modelsOf(host)}
 	r.budget, _ = host.(Budget)
@@ -191,7 +191,7 @@ func (t *Template) Render(host Host) (string, error) {
 	return s.out.String(), nil
 }
 
-// at gives an error its place, unless it has one.
+// at adds a place to an error, unless it has one.
 func at(err error, t *Template, line int, syntax bool) error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -222,7 +222,7 @@ func at(err error, t *Template, line int, syntax bool) error {
 	return e
 }
 
-// lineError is a problem of the text, with its line.
+// lineError is a syntax error with its line.
 type lineError struct {
 	line   int
 	reason string
@@ -230,24 +230,25 @@ type lineError struct {
 
 func (e *lineError) Error() string { return e.reason }
 
-// failure is a problem of a computation.
+// failure is an error of a computation.
 type failure string
 
 func (e failure) Error() string { return string(e) }
 
 func failf(format string, args ...any) error { return failure(fmt.Sprintf(format, args...)) }
 
-// limit is a bound of a rendering that was met.
+// limit is the error of a rendering that exceeded a limit.
 type limit string
 
 func (e limit) Error() string { return string(e) }
 
-// Limited tells this from what is wrong with a template. It is found in the chain of an *Error.
+// Limited marks an error as an exceeded limit, not a mistake in the template. Callers find it in
+// the chain of an *Error.
 func (limit) Limited() bool { return true }
 
 func limitf(format string, args ...any) error { return limit(fmt.Sprintf(format, args...)) }
 
-// undefinedError is the use of something that is not defined.
+// undefinedError is the use of an undefined name.
 type undefinedError struct{ name, reason string }
 
 func (e *undefinedError) Error() string { return e.reason }

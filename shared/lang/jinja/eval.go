@@ -152,7 +152,7 @@ func (e *concatExpr) eval(s *state) (types.Value, error) {
 	return s.made(checked(b.String()))
 }
 
-// written returns a value as text, escaped if that is wanted.
+// written returns a value as text, escaped on demand.
 func (s *state) written(v types.Value, escaped bool) (string, error) {
 	if !escaped {
 		return s.text(v)
@@ -293,7 +293,7 @@ func (e *filterExpr) eval(s *state) (types.Value, error) {
 	return s.filter(e.name, append([]types.Value{v}, args...), named)
 }
 
-// filter calls a filter with the value that it filters as its first argument.
+// filter calls a filter; the filtered value is the first argument.
 func (s *state) filter(name string, args []types.Value, named []namedValue) (types.Value, error) {
 	if f, ok := s.lib.filters[name]; ok {
 		return f.bound(s, "the filter", name, args, named)
@@ -339,7 +339,7 @@ func (s *state) is(name string, args []types.Value, named []namedValue) (types.V
 	return t.bound(s, "the test", name, args, named)
 }
 
-// exported returns a value as models have it.
+// exported converts a value to a value of models.
 func (s *state) exported(v types.Value, depth int) (types.Value, error) {
 	if depth > maxDepth {
 		return nil, failf("a value is nested too deep")

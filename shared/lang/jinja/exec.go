@@ -7,7 +7,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// rendering is what all of one rendering shares.
+// rendering is the state that all parts of one rendering share.
 type rendering struct {
 	host Host
 	lib  *library
@@ -15,24 +15,24 @@ type rendering struct {
 	models *models
 }
 
-// work is what a rendering has done so far, and how deep it is.
+// work counts the work of a rendering, and its nesting depth.
 type work struct {
 	steps    int
-	reported int    // how many of the steps the host knows of
-	budget   Budget // nil if the host does not count
+	reported int    // steps that were reported to the host
+	budget   Budget // nil if the host does not count work
 	depth    int
-	bytes    int64 // of texts and lists that were made
-	room     int64 // how many these may be; 0: any number
+	bytes    int64 // of all created texts and lists
+	room     int64 // limit of bytes; 0: none
 }
 
 const (
 	reportEach   = 4096 // steps
-	stepsToPiece = 3    // how many steps take the time of a piece of work of a Budget
-	bytesToStep  = 32   // how many bytes of a text that is made take the time of a step
+	stepsToPiece = 3    // steps that take as long as one piece of work of a Budget
+	bytesToStep  = 32   // bytes of a created text that take as long as one step
 	itemBytes    = 16   // of a list
 )
 
-// report tells the host of the work that was done.
+// report reports new work to the host.
 func (w *work) report() error {
 	n := (w.steps - w.reported) / stepsToPiece
 	if w.budget == nil || n == 0 {
@@ -42,23 +42,23 @@ func (w *work) report() error {
 	return w.budget.Work(n)
 }
 
-// state is a place in a rendering: where text goes, and what names mean.
+// state is the context of a statement in a rendering: its output and its scope.
 //
-// Large: its methods are what an expression, a statement, a filter and a test do, file by file, and
-// each of them may need all of it: whatever is undefined, counted or escaped depends on the place.
+// Large: its methods implement expressions, statements, filters and tests, file by file. Each of
+// them may need all of it, since undefined values, limits and escaping depend on the context.
 type state struct {
 	*rendering
 	tpl      *Template
 	out      *strings.Builder
 	scope    *scope
 	escaping bool
-	// blockText is the text that the innermost filter of a block works on.
+	// blockText is the input of the innermost filter that is applied to a block.
 	blockText types.Value
-	// blocks are those of the template and of all that it extends, the most derived first.
+	// blocks are the blocks of the template and of its ancestors, the most derived first.
 	blocks map[string][]*blockNode
-	// parent is the template that this one extends; what it writes outside blocks is dropped.
+	// parent is the template that this one extends; output outside of blocks is discarded.
 	parent *Template
-	// root is the template that is rendered, whatever it extends.
+	// root is the template that Render was called on.
 	root *Template
 }
 
@@ -79,7 +79,7 @@ func (s *state) lookup(name string) (types.Value, bool, error) {
 	return nil, false, nil
 }
 
-// spend counts work, so that no template runs for ever.
+// spend counts steps, so that every template terminates.
 func (s *state) spend(n int) error {
 	if s.steps += n + 1; s.steps > maxSteps {
 		return limitf("the template does not end: it made %d steps", maxSteps)
@@ -90,7 +90,7 @@ func (s *state) spend(n int) error {
 	return nil
 }
 
-// made counts a value that was computed.
+// made counts a computed value.
 func (s *state) made(v types.Value, err error) (types.Value, error) {
 	if text, ok := stringOf(v); ok && err == nil {
 		if err = s.take(len(text)); err == nil {
@@ -100,7 +100,7 @@ func (s *state) made(v types.Value, err error) (types.Value, error) {
 	return v, err
 }
 
-// take counts bytes that are kept.
+// take counts bytes of created values.
 func (w *work) take(bytes int) error {
 	if w.bytes += int64(bytes); w.room > 0 && w.bytes > w.room {
 		return limitf("the template makes more than %d MiB of texts and lists", w.room>>20)
@@ -108,7 +108,7 @@ func (w *work) take(bytes int) error {
 	return nil
 }
 
-// spendItems counts the items of a list that is made.
+// spendItems counts the items of a created list.
 func (s *state) spendItems(n int) error {
 	if err := s.take(itemBytes * n); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (s *state) enter() error {
 
 func (s *state) leave() { s.depth-- }
 
-// template runs a template, and those that it extends.
+// template runs a template and its ancestors.
 func (s *state) template(t *Template) error {
 	if s.root == nil {
 		s.root = t
@@ -153,7 +153,7 @@ func (s *state) template(t *Template) error {
 	}
 }
 
-// known refuses a template that uses a filter that does not exist.
+// known rejects a template that uses a missing filter.
 func (s *state) known(t *Template) error {
 	for _, u := range t.filters {
 		if !s.lib.hasFilter(u.name) && !s.host.HasFilter(u.name) {
@@ -168,7 +168,7 @@ func (s *state) known(t *Template) error {
 	return nil
 }
 
-// run runs statements. Its error has the place of the innermost of them.
+// run runs statements. Its error has the place of the innermost failed statement.
 func (s *state) run(body []node) error {
 	for _, n := range body {
 		err := s.spend(0)
@@ -182,7 +182,7 @@ func (s *state) run(body []node) error {
 	return nil
 }
 
-// begin runs the statements of a part with names of its own.
+// begin looks up the names of a part, and runs its statements.
 func (s *state) begin(looksUp []string, body []node) error {
 	before, err := s.lookUp(looksUp)
 	if err != nil {
@@ -192,12 +192,12 @@ func (s *state) begin(looksUp []string, body []node) error {
 	return s.run(body)
 }
 
-// captured runs the statements of a part and returns what they write.
+// captured runs the statements of a part and returns their output.
 func (s *state) captured(looksUp []string, body []node) (string, error) {
 	return s.capture(func(inner *state) error { return inner.begin(looksUp, body) })
 }
 
-// capture returns what a part of a template writes into a state of its own.
+// capture returns the output that a part writes into a state of its own.
 func (s *state) capture(part func(inner *state) error) (string, error) {
 	inner := *s
 	inner.out = &strings.Builder{}
@@ -207,7 +207,7 @@ func (s *state) capture(part func(inner *state) error) (string, error) {
 	return inner.out.String(), s.spend(inner.out.Len() / bytesToStep)
 }
 
-// markup returns text that a template wrote, as a value.
+// markup converts output of a template to a value.
 func (s *state) markup(text string) types.Value {
 	if s.escaping {
 		return Markup(text)
@@ -231,8 +231,8 @@ func (n *dataNode) exec(s *state) error {
 	return s.write(n.text)
 }
 
-// dropped reports whether what is written here belongs to no block of a template that extends
-// another.
+// dropped reports whether output is discarded: in a template that extends another one, outside of
+// blocks.
 func (s *state) dropped() bool { return s.parent != nil && s.scope.top }
 
 func (n *printNode) exec(s *state) error {
@@ -261,7 +261,7 @@ func (n *ifNode) exec(s *state) error {
 	return s.run(n.rest)
 }
 
-// assign gives a target its value.
+// assign assigns a value to a target.
 func (s *state) assign(to target, v types.Value) error {
 	switch to := to.(type) {
 	case nameTarget:
@@ -389,7 +389,7 @@ func (n *callNode) exec(s *state) error {
 
 func (n *blockNode) exec(s *state) error {
 	if s.dropped() {
-		return nil // the template that it extends says where it stands
+		return nil // the parent template defines the position of the block
 	}
 	outer := s.scope
 	if !n.scoped {
@@ -406,8 +406,8 @@ func (s *state) topScope() *scope {
 	return c
 }
 
-// block writes a block, in the version of the template that is level extensions away from the most
-// derived.
+// block writes a block in the version of the template that is level steps up from the most derived
+// one.
 func (s *state) block(name string, level int, outer *scope) error {
 	versions := s.blocks[name]
 	if level >= len(versions) {
@@ -423,7 +423,7 @@ func (s *state) block(name string, level int, outer *scope) error {
 	defer s.leave()
 	inner := *s
 	inner.tpl, inner.parent, inner.scope = b.tpl, nil, &scope{outer: outer}
-	inner.scope.hold() // by super
+	inner.scope.hold() // super may still use the scope
 	inner.scope.set(
 		"super",
 		&function{"super", func(*state, []types.Value, []namedValue) (types.Value, error) {

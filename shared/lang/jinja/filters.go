@@ -4,7 +4,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// makeFilters returns what can stand behind |.
+// makeFilters returns all filters by name.
 func makeFilters() map[string]builtin {
 	f := map[string]builtin{}
 	for _, group := range []map[string]builtin{textFilters(), numberFilters(), listFilters(),
@@ -19,10 +19,10 @@ func makeFilters() map[string]builtin {
 	return f
 }
 
-// str reads an argument as text, as str() of Python does.
+// str converts an argument to text, as Python's str() does.
 func (s *state) str(v types.Value) (string, error) { return s.text(v) }
 
-// whole reads an argument that is a whole number.
+// whole reads an integer argument.
 func whole(what string, v types.Value) (int, error) {
 	if u, ok := v.(*Undefined); ok {
 		return 0, u.err()
@@ -34,7 +34,7 @@ func whole(what string, v types.Value) (int, error) {
 	return n, nil
 }
 
-// like returns text as markup if the value that it was made of is.
+// like returns text as markup if the value that it was derived from is markup.
 func like(v types.Value, text string) types.Value {
 	if _, ok := v.(Markup); ok {
 		return Markup(text)

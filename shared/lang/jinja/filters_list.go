@@ -139,7 +139,7 @@ func defaultFilter(s *state, a []types.Value) (types.Value, error) {
 func (s *state) end(v types.Value, which string) (types.Value, error) {
 	items, err := s.unread(v)
 	if it, ok := v.(*iterator); ok && which == "first" && len(items) > 0 {
-		it.next -= len(items) - 1 // only one was taken
+		it.next -= len(items) - 1 // only one item was consumed
 	}
 	switch {
 	case err != nil:

@@ -50,12 +50,12 @@ func striptagsFilter(s *state, a []types.Value) (types.Value, error) {
 	return html.UnescapeString(strings.Join(strings.Fields(text), " ")), err
 }
 
-// jsonWriter writes JSON as json.dumps of Python does: sorted keys, ASCII, ", " and ": " between.
+// jsonWriter writes JSON as Python's json.dumps does: sorted keys, ASCII, separators ", " and ": ".
 type jsonWriter struct {
 	s      *state
 	b      strings.Builder
 	indent string
-	// inOrder leaves keys as they stand, instead of sorting them.
+	// inOrder keeps the order of keys, instead of sorting them.
 	inOrder bool
 }
 
@@ -145,7 +145,7 @@ func (w *jsonWriter) dict(v types.Value, depth int) error {
 	})
 }
 
-// key writes a key as a string: a number or a bool as JSON would have it.
+// key writes a key as a string: a number or a bool in its JSON form.
 func (w *jsonWriter) key(k types.Value) error {
 	if name, ok := stringOf(k); ok {
 		w.text(name)
@@ -160,7 +160,7 @@ func (w *jsonWriter) key(k types.Value) error {
 	return err
 }
 
-// bracketed writes n parts between brackets.
+// bracketed writes n parts in brackets.
 func (w *jsonWriter) bracketed(open, end string, n, depth int, part func(int) error) error {
 	w.b.WriteString(open)
 	for i := range n {
@@ -211,7 +211,7 @@ func hex4(r rune) string {
 	return strings.Repeat("0", 4-len(text)) + text
 }
 
-// quoteURL escapes what is not a letter, a digit or one of _.-~ and of safe.
+// quoteURL escapes all bytes except letters, digits, _.-~ and those in safe.
 func quoteURL(text, safe string) string {
 	var b strings.Builder
 	for i := range len(text) {

@@ -32,7 +32,7 @@ func absFilter(s *state, a []types.Value) (types.Value, error) {
 	return types.Integer(new(big.Int).Abs(toInt(a[0]))), nil
 }
 
-// parseFloat reads a float as float() of Python does.
+// parseFloat parses a float as Python's float() does.
 func parseFloat(text string) (float64, bool) {
 	text = strings.TrimSpace(text)
 	if strings.ContainsAny(text, "xXpP") || strings.HasPrefix(text, "_") ||
@@ -44,7 +44,7 @@ func parseFloat(text string) (float64, bool) {
 	return f, err == nil || math.IsInf(f, 0)
 }
 
-// parseInt reads a whole number as int() of Python does.
+// parseInt parses an integer as Python's int() does.
 func parseInt(text string, base int) (types.Value, bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	sign := strings.HasPrefix(text, "-")
@@ -74,7 +74,7 @@ func parseInt(text string, base int) (types.Value, bool) {
 	return types.Integer(n), true
 }
 
-// truncated returns a float without its fraction, as a whole number.
+// truncated returns a float without its fraction, as an integer.
 func truncated(f float64) types.Value {
 	n, _ := big.NewFloat(math.Trunc(f)).Int(nil)
 	return types.Integer(n)
@@ -154,7 +154,7 @@ func roundFilter(_ *state, a []types.Value) (types.Value, error) {
 	return towards(toFloat(a[0])*scale) / scale, nil
 }
 
-// rounded rounds to the nearest, and halves to the even one.
+// rounded rounds to the nearest value, and ties to even.
 func rounded(v types.Value, n int) types.Value {
 	f, ok := v.(float64)
 	if ok && (math.IsNaN(f) || math.IsInf(f, 0)) {

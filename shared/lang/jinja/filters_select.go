@@ -14,7 +14,7 @@ func selectFilters() map[string]builtin {
 	}
 }
 
-// some returns the items of a value; none of one that counts as false, whatever it is.
+// some returns the items of a value; none for any value that is falsy.
 func (s *state) some(v types.Value) ([]types.Value, error) {
 	if ok, err := s.truth(v); !ok || err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (s *state) some(v types.Value) ([]types.Value, error) {
 	return s.items(v)
 }
 
-// mapFilter calls a filter for each item, or reads an attribute of each.
+// mapFilter applies a filter to each item, or reads an attribute of each.
 func mapFilter(s *state, a []types.Value) (types.Value, error) {
 	items, err := s.some(a[0])
 	if err != nil {
@@ -63,8 +63,8 @@ func namedOf(d *Dict) []namedValue {
 	return out
 }
 
-// selecting keeps the items, or drops them, for which a test holds; without the name of a test,
-// whether they count as true.
+// selecting keeps or drops the items for which a test holds. Without the name of a test, it tests
+// their truth.
 func selecting(byAttribute, keep bool) func(*state, []types.Value) (types.Value, error) {
 	return func(s *state, a []types.Value) (types.Value, error) {
 		items, err := s.some(a[0])
@@ -96,7 +96,7 @@ func selecting(byAttribute, keep bool) func(*state, []types.Value) (types.Value,
 	}
 }
 
-// holds calls the test that the arguments of select name.
+// holds applies the test that the arguments of select name.
 func (s *state) holds(v types.Value, args []types.Value, named []namedValue) (bool, error) {
 	if len(args) == 0 {
 		return s.truth(v)

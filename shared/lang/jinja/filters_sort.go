@@ -7,8 +7,8 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// each returns the attributes of items, whose path is a name, a number, or several with points
-// between.
+// each returns an attribute of each item. The path is a name, a number, or several separated by
+// dots.
 func (s *state) each(items []types.Value, path, otherwise types.Value) ([]types.Value, error) {
 	parts := pathParts(path)
 	out := make([]types.Value, len(items))
@@ -46,7 +46,7 @@ func pathParts(path types.Value) []types.Value {
 	return out
 }
 
-// folded returns what strings are compared by where their case does not matter.
+// folded returns the key of a string for a comparison that ignores case.
 func folded(v types.Value) types.Value {
 	if text, ok := stringOf(v); ok {
 		return lower(text)
@@ -54,7 +54,7 @@ func folded(v types.Value) types.Value {
 	return v
 }
 
-// keys returns what items are compared by.
+// keys returns the sort keys of items.
 func (s *state) keys(items []types.Value, attribute, sensitive types.Value) ([]types.Value, error) {
 	keys, err := s.each(items, attribute, nil)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *state) keys(items []types.Value, attribute, sensitive types.Value) ([]t
 	return keys, nil
 }
 
-// ordered returns items in the order of their keys; equal ones stay as they stand.
+// ordered returns items sorted by their keys; the sort is stable.
 func (s *state) ordered(items, keys []types.Value, reverse bool) ([]types.Value, error) {
 	if err := s.spend(4 * len(items)); err != nil {
 		return nil, err
@@ -276,8 +276,8 @@ func groupbyFilter(s *state, a []types.Value) (types.Value, error) {
 	return grouped(triples)
 }
 
-// grouped makes groups of neighbours with one key. A group shows the key of its first item as it is
-// written.
+// grouped groups adjacent items with equal keys. A group has the key of its first item, with its
+// original case.
 func grouped(triples []types.Value) (types.Value, error) {
 	var out []types.Value
 	var key types.Value

@@ -50,7 +50,7 @@ func capitalized(text string) string {
 	return b.String()
 }
 
-// titled begins each word with a capital: what follows a blank or one of -({[<.
+// titled capitalizes each word; a word starts after white space or one of -({[<.
 func titled(text string) string {
 	var b strings.Builder
 	start := true
@@ -168,7 +168,7 @@ func replaceFilter(s *state, a []types.Value) (types.Value, error) {
 
 func isMarkup(v types.Value) bool { _, ok := v.(Markup); return ok }
 
-// replaced replaces as replace() of Python does, bounded.
+// replaced is Python's replace(), with a limit on the size of the result.
 func replaced(text, before, after string, n int) (string, error) {
 	grown := strings.Count(text, before) * (len(after) - len(before))
 	if len(text)+grown > maxOutput {

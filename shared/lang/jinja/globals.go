@@ -65,7 +65,7 @@ func dictFunction(s *state, args []types.Value, named []namedValue) (types.Value
 		}
 	}
 	for _, n := range named {
-		_ = d.set(n.name, n.value) // a string is a key
+		_ = d.set(n.name, n.value) // a string is always a valid key
 	}
 	return d, nil
 }
@@ -110,7 +110,7 @@ func newNamespace(s *state, args []types.Value, named []namedValue) (types.Value
 	return &namespace{d.(*Dict)}, nil
 }
 
-// cycle is what cycler returns.
+// cycle is the result of cycler.
 type cycle struct {
 	items []types.Value
 	at    int

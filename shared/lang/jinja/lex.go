@@ -26,8 +26,7 @@ const (
 	tOperator
 )
 
-// token is a word of a template. Its text is that of data, names, operators and, decoded, of
-// strings.
+// token is a token of a template. text is set for data, names, operators and strings (decoded).
 type token struct {
 	kind  tokenKind
 	text  string
@@ -49,7 +48,7 @@ func (t token) String() string {
 	return strconv.Quote(t.text)
 }
 
-// lexer cuts a template into tokens.
+// lexer splits a template into tokens.
 type lexer struct {
 	text   string
 	pos    int
@@ -57,14 +56,14 @@ type lexer struct {
 	tokens []token
 }
 
-// lex returns the tokens of a template, the last of which is the end. Its error is a *lineError.
+// lex returns the tokens of a template, with an end token last. Its error is a *lineError.
 func lex(text string) ([]token, error) {
 	if !utf8.ValidString(text) {
 		return nil, &lineError{1, "the template is not UTF-8"}
 	}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	text = strings.ReplaceAll(text, "\r", "\n")
-	text = strings.TrimSuffix(text, "\n") // the last newline is not part of what a template writes
+	text = strings.TrimSuffix(text, "\n") // the last newline is not part of the output
 	l := &lexer{text: text, line: 1}
 	for l.pos < len(l.text) {
 		if err := l.data(); err != nil {
@@ -83,7 +82,7 @@ func (l *lexer) fail(format string, args ...any) error {
 	return &lineError{l.line, fmt.Sprintf(format, args...)}
 }
 
-// advance goes on by n bytes, and counts lines.
+// advance skips n bytes, and counts lines.
 func (l *lexer) advance(n int) {
 	l.line += strings.Count(l.text[l.pos:l.pos+n], "\n")
 	l.pos += n
@@ -94,7 +93,7 @@ func (l *lexer) skipSpace() {
 	l.advance(len(rest) - len(strings.TrimLeftFunc(rest, unicode.IsSpace)))
 }
 
-// data reads text up to the next mark, and what the mark begins.
+// data reads text up to the next mark, and the construct that starts with the mark.
 func (l *lexer) data() error {
 	rest := l.text[l.pos:]
 	i := nextMark(rest)
@@ -159,8 +158,8 @@ func modified(text string) string {
 	return text
 }
 
-// tagNamed returns what follows a tag that consists of a name, if the text begins with it, and
-// whether it strips what follows.
+// tagNamed returns the text after a tag that consists of a name, if the text starts with such a
+// tag. It also returns whether the tag strips the following white space.
 func tagNamed(text, name string) (rest string, strip, ok bool) {
 	inner := strings.TrimLeftFunc(modified(text[2:]), unicode.IsSpace)
 	if !strings.HasPrefix(inner, name) {
@@ -178,7 +177,7 @@ func tagNamed(text, name string) (rest string, strip, ok bool) {
 	return "", false, false
 }
 
-// raw reads a raw block, whose text is data, if one begins here.
+// raw reads a raw block at the current position, if there is one. Its text is data.
 func (l *lexer) raw() (bool, error) {
 	rest, strip, ok := tagNamed(l.text[l.pos:], "raw")
 	if !ok {
@@ -227,7 +226,7 @@ func (l *lexer) code(begin, end tokenKind, mark string) error {
 		l.skipSpace()
 		rest := l.text[l.pos:]
 		if rest == "" {
-			return nil // the parser says what is missing
+			return nil // the parser reports the missing end
 		}
 		if len(open) == 0 {
 			bare := strings.TrimPrefix(rest, "-")
@@ -314,7 +313,7 @@ func (l *lexer) word(open *[]byte) error {
 	return l.fail("unexpected character %q", rest[:size])
 }
 
-// balance keeps the brackets that are open.
+// balance tracks open brackets.
 func (l *lexer) balance(op string, open *[]byte) error {
 	if c, ok := closing[op[0]]; ok {
 		*open = append(*open, c)
@@ -351,7 +350,7 @@ func digitsOf(text, set string) int {
 
 const decimals = "0123456789"
 
-// number reads an int or a float. Behind a point it is an index: x.0.1 are two.
+// number reads an int or a float. After a dot it reads an index: x.0.1 has two.
 func (l *lexer) number() error {
 	rest := l.text[l.pos:]
 	if n := l.floatLen(rest); n > 0 {
@@ -393,7 +392,7 @@ func (l *lexer) number() error {
 	return nil
 }
 
-// floatLen returns how long the float is that a text begins with; 0 if it does not.
+// floatLen returns the length of the float at the start of a text; 0 if there is none.
 func (l *lexer) floatLen(text string) int {
 	if l.pos > 0 && l.text[l.pos-1] == '.' {
 		return 0

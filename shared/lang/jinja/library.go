@@ -1,6 +1,6 @@
 package jinja
 
-// library holds everything that templates can call by a name.
+// library holds all filters, tests, methods and functions of templates by name.
 type library struct {
 	filters, tests                           map[string]builtin
 	stringMethods, listMethods, tupleMethods map[string]builtin
@@ -29,7 +29,7 @@ func newLibrary() *library {
 
 func (l *library) hasFilter(name string) bool { return l.filters[name].call != nil }
 
-// noFilter says that there is no such filter.
+// noFilter returns the message for a missing filter.
 func (l *library) noFilter(name string) string {
 	if reason := refused(name); reason != "" {
 		return reason
@@ -37,7 +37,7 @@ func (l *library) noFilter(name string) string {
 	return "there is no filter \"" + name + "\"" + nearest(name, l.filters)
 }
 
-// refused returns the reason why a filter of Jinja2 is not here; "" if it is, or is none.
+// refused returns the reason why a filter of Jinja2 is not supported; "" for other names.
 func refused(filter string) string {
 	switch filter {
 	case "random":

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// module is an imported template: its macros and what it sets at its top.
+// module is an imported template: its macros and its top-level variables.
 type module struct {
 	name  string
 	scope *scope
@@ -25,7 +25,7 @@ func (m *module) attribute(name string) (types.Value, bool, error) {
 	return v, ok, nil
 }
 
-// localName is the name of a template in its module.
+// localName returns the name of a template relative to its module.
 func (t *Template) localName() string {
 	_, name, inModule := strings.Cut(t.Name, "/")
 	if !inModule {
@@ -34,7 +34,7 @@ func (t *Template) localName() string {
 	return name
 }
 
-// self is the variable of that name: the blocks of a template as functions.
+// self is the variable self: the blocks of a template as functions.
 type self struct{ state *state }
 
 func (b *self) attribute(name string) (types.Value, bool, error) {
@@ -79,7 +79,7 @@ func (e *missingTemplate) Error() string {
 	return text
 }
 
-// choose returns the first template that exists of a name or of a list of names.
+// choose returns the first existing template of a name or of a list of names.
 func (s *state) choose(names types.Value) (*Template, error) {
 	list, kind := sequence(names)
 	if kind == 0 {
@@ -135,7 +135,7 @@ func (s *state) fresh(context bool) *state {
 	return inner
 }
 
-// module runs a template for what it defines.
+// module runs a template to import its definitions.
 func (s *state) module(what expr, context bool) (*module, error) {
 	v, err := what.eval(s)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *state) module(what expr, context bool) (*module, error) {
 	return &module{t.Name, inner.scope, inner.out.String()}, err
 }
 
-// functionsOnly is a host without its variables: what a template without context sees.
+// functionsOnly is a host without variables, for templates without context.
 type functionsOnly struct{ Host }
 
 func (functionsOnly) Lookup(string) (types.Value, bool, error) { return nil, false, nil }

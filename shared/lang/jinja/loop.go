@@ -6,14 +6,14 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// loop is the variable of that name in a for loop.
+// loop is the variable loop of a for loop.
 type loop struct {
 	node    *forNode
 	items   []types.Value
 	at      int
 	depth   int
-	changed *Tuple // what changed() was called with last
-	state   state  // of the place where the loop stands
+	changed *Tuple // the last arguments of changed()
+	state   state  // of the loop statement
 }
 
 func (n *forNode) exec(s *state) error {
@@ -38,7 +38,7 @@ func (n *forNode) loop(s *state, over types.Value, depth int) error {
 		inner.scope = &scope{outer: s.scope}
 		return inner.begin(n.elseLooksUp, n.otherwise)
 	}
-	if n.recursive { // the loop may be called when the part where it stands has ended
+	if n.recursive { // the loop may be called after the enclosing part has ended
 		s.scope.hold()
 	}
 	l := &loop{node: n, items: items, depth: depth, state: *s}
@@ -54,7 +54,7 @@ func (n *forNode) loop(s *state, over types.Value, depth int) error {
 		if err := inner.assign(n.target, item); err != nil {
 			return err
 		}
-		if i == 0 { // no name of the host means another thing in another round
+		if i == 0 { // names of the host have the same value in all rounds
 			if before, err = inner.lookUp(n.looksUp); err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ func (n *forNode) loop(s *state, over types.Value, depth int) error {
 	return nil
 }
 
-// selected returns the items for which the condition of the loop holds.
+// selected returns the items that satisfy the condition of the loop.
 func (n *forNode) selected(s *state, items []types.Value) ([]types.Value, error) {
 	if n.test == nil {
 		return items, nil
@@ -96,7 +96,7 @@ func (n *forNode) selected(s *state, items []types.Value) ([]types.Value, error)
 	return out, nil
 }
 
-// call goes through another value with the body of a recursive loop, and returns what it writes.
+// call runs the body of a recursive loop for another value, and returns its output.
 func (l *loop) call(s *state, args []types.Value, named []namedValue) (types.Value, error) {
 	if !l.node.recursive {
 		return nil, failf("the loop is called, but it is not marked recursive")
@@ -175,7 +175,7 @@ func (l *loop) isChanged(_ *state, args []types.Value, _ []namedValue) (types.Va
 	return true, nil
 }
 
-// macroValue is a macro with the scope in which it was defined.
+// macroValue is a macro with its defining scope.
 type macroValue struct {
 	*macro
 	state state
@@ -204,7 +204,7 @@ func (m *macroValue) attribute(name string) (types.Value, bool, error) {
 	return nil, false, nil
 }
 
-// call returns what the body of the macro writes.
+// call returns the output of the macro's body.
 func (m *macroValue) call(s *state, args []types.Value, named []namedValue) (types.Value, error) {
 	text, err := m.state.capture(func(inner *state) error {
 		inner.scope = &scope{outer: m.state.scope}
@@ -237,7 +237,7 @@ func (m *macroValue) bind(s *state, args []types.Value, named []namedValue) erro
 		case n.name == "caller" && m.caller:
 			caller = n.value
 		case m.kwargs:
-			_ = rest.set(n.name, n.value) // a string is a key
+			_ = rest.set(n.name, n.value) // a string is always a valid key
 		default:
 			return failf("the macro %s has no parameter %q", m.name, n.name)
 		}

@@ -43,7 +43,7 @@ func (l *library) methodsOf(v types.Value) map[string]builtin {
 	return nil
 }
 
-// makeTupleMethods returns those of lists that cannot change.
+// makeTupleMethods returns the methods of immutable lists.
 func makeTupleMethods() map[string]builtin {
 	return map[string]builtin{
 		"count": {
@@ -84,7 +84,7 @@ func (s *state) places(list, v types.Value) ([]int, error) {
 	return out, err
 }
 
-// makeListMethods returns those of lists that the template made.
+// makeListMethods returns the methods of lists that the template created.
 func makeListMethods(read map[string]builtin) map[string]builtin {
 	return map[string]builtin{
 		"count": read["count"],
@@ -191,7 +191,7 @@ func sortMethod(s *state, a []types.Value) (types.Value, error) {
 	return types.Null{}, err
 }
 
-// makeModelDictMethods returns those of dictionaries that cannot change.
+// makeModelDictMethods returns the methods of immutable dictionaries.
 func makeModelDictMethods() map[string]builtin {
 	return map[string]builtin{
 		"get": {params: "self, key, default=none", call: getMethod},
@@ -217,7 +217,7 @@ func makeModelDictMethods() map[string]builtin {
 			params: "self",
 			call: func(s *state, a []types.Value) (types.Value, error) {
 				if ofModel(a[0]) {
-					return a[0], nil // it cannot change, and nor can a copy of it
+					return a[0], nil // immutable, so it serves as its own copy
 				}
 				return dictFunction(s, a, nil)
 			},
@@ -225,7 +225,7 @@ func makeModelDictMethods() map[string]builtin {
 	}
 }
 
-// makeDictMethods returns those of dictionaries that the template made.
+// makeDictMethods returns the methods of dictionaries that the template created.
 func makeDictMethods(read map[string]builtin) map[string]builtin {
 	return map[string]builtin{
 		"get": read["get"], "keys": read["keys"], "values": read["values"], "items": read["items"],
@@ -245,7 +245,7 @@ func getMethod(s *state, a []types.Value) (types.Value, error) {
 	v, ok, err := lookup(a[0], a[1])
 	if !ok && err == nil {
 		if ofModel(a[0]) && !s.models.passed && isUndefined(a[2]) == nil {
-			return s.exported(a[2], 0) // like all that its methods return, it is seen as a model's
+			return s.exported(a[2], 0) // results of its methods look like values of a model
 		}
 		return a[2], nil
 	}

@@ -91,7 +91,7 @@ func splitBy(text, sep string, limit int, fromEnd bool) []string {
 	return out
 }
 
-// fields splits at blanks, at most so often.
+// fields splits at white space, at most limit times.
 func fields(text string, limit int, fromEnd bool) []string {
 	all := strings.Fields(text)
 	if limit < 0 || len(all) <= limit {

@@ -10,7 +10,7 @@ import (
 
 type builtinCall = func(s *state, a []types.Value) (types.Value, error)
 
-// makeStringMethods returns those of strings.
+// makeStringMethods returns the methods of strings.
 func makeStringMethods() map[string]builtin {
 	m := map[string]builtin{
 		"format": {
@@ -139,7 +139,7 @@ func every(f func(rune) bool) func(string) bool {
 	}
 }
 
-// isDigit knows raised and lowered digits, too, which are not decimals.
+// isDigit includes superscript and subscript digits, which are not decimals.
 func isDigit(r rune) bool {
 	return unicode.IsDigit(r) || strings.ContainsRune("¹²³⁰⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", r)
 }
@@ -161,7 +161,7 @@ func isIdentifier(text string) bool {
 	return text != "" && !unicode.IsDigit(r) && every(isWord)(text)
 }
 
-// pythonTitle begins each run of letters with a capital.
+// pythonTitle capitalizes each run of letters.
 func pythonTitle(text string) string {
 	var b strings.Builder
 	letter := false
@@ -227,7 +227,7 @@ func replaceMethod(_ *state, a []types.Value) (types.Value, error) {
 	return like(a[0], out), err
 }
 
-// part returns the part of a text between two places, and where it begins, counted in characters.
+// part returns the part of a text between two positions, and its start, counted in characters.
 func part(v, from, to types.Value) (string, int, error) {
 	text, _ := stringOf(v)
 	r := []rune(text)
@@ -346,8 +346,8 @@ func padding(side byte) builtinCall {
 	}
 }
 
-// padded fills a text up to a width: on the l(eft-justified), r(ight-justified) or both sides. An
-// odd blank stands as center() of Python puts it.
+// padded pads a text to a width: left-justified (l), right-justified (r) or centered. The side of
+// an odd blank is the same as in Python's center().
 func padded(text string, width int, fill string, side byte) (types.Value, error) {
 	if width > maxOutput/4 {
 		return nil, limitf("a string becomes longer than %d bytes", maxOutput)

@@ -2,29 +2,30 @@ package jinja
 
 import "southbound/shared/lang/types"
 
-// Passed is a Host whose variables are values that the call passed, instead of what the place of
-// the call sees. Dictionaries of a model look different then, as in the reference, which wraps the
-// one kind otherwise than the other.
+// Passed is a Host whose variables are arguments of the call, instead of the variables in the scope
+// of the call. Dictionaries of a model differ between the two cases, since the reference wraps them
+// differently.
 //
-// In what the place of the call sees, a name has its value also where another template has set it:
-// a part that does not set a name asks the host first, as the reference does.
+// For variables in the scope of the call, a name keeps its value even if another template has set
+// it: a part that does not set a name looks it up in the host first, as the reference does.
 type Passed interface {
 	Passed() bool
 }
 
-// bareNull is the null of a model where items() of a dictionary gives it. It is not none: only
-// where the reference wraps a value does it turn null into None.
+// bareNull is a null of a model that items() of a dictionary returned. It differs from none: the
+// reference converts null to None only where it wraps a value.
 type bareNull struct{}
 
-// models is how values of a model look in a rendering.
+// models controls the appearance of a model's values in a rendering.
 type models struct {
-	// passed says that they were passed to the template; see Passed.
+	// passed reports that the values were passed to the template; see Passed.
 	passed bool
-	// seen says that they are what the place of the call sees.
+	// seen reports that the values are in the scope of the call.
 	seen bool
-	// bare are the lists and dictionaries that were made bare, each once however often it is read.
+	// bare caches the bare lists and dictionaries, so that repeated reads return the same value.
 	bare map[types.Value]types.Value
-	// known are the names of the host that were found to have a known value, or none.
+	// known are the names that were looked up in the host, and are either missing or have a known
+	// value.
 	known map[string]bool
 }
 
@@ -37,9 +38,8 @@ func modelsOf(host Host) *models {
 	return m
 }
 
-// pairs returns the entries of a dictionary as items() of Python does: one of a model gives its
-// values bare, so that they are lists, dictionaries and nulls without what the reference wraps
-// around them elsewhere.
+// pairs returns the entries of a dictionary as Python's items() does. A dictionary of a model
+// returns bare values: lists, dictionaries and nulls without the wrappers of the reference.
 func (s *state) pairs(d types.Value) ([]types.Value, error) {
 	keys, values, _ := entries(d)
 	_, model := d.(*types.Dict)
@@ -61,7 +61,7 @@ func (s *state) pairs(d types.Value) ([]types.Value, error) {
 	return out, nil
 }
 
-// bare returns a value of a model without what is wrapped around it. It cannot be changed either.
+// bare returns a value of a model without its wrapper. The result is immutable, too.
 func (s *state) bare(v types.Value) (types.Value, error) {
 	switch v := v.(type) {
 	case types.Null:
@@ -82,7 +82,7 @@ func (s *state) bare(v types.Value) (types.Value, error) {
 		values, err := s.allBare(values)
 		made := newDict()
 		for i, k := range keys {
-			_ = made.set(k, values[i]) // a string is a key
+			_ = made.set(k, values[i]) // a string is always a valid key
 		}
 		made.fixed = true
 		s.models.bare[v] = made
@@ -105,7 +105,7 @@ func (s *state) allBare(values []types.Value) ([]types.Value, error) {
 	return out, nil
 }
 
-// allKnown refuses a list or dictionary of a model in which something is unknown.
+// allKnown rejects a list or dictionary of a model that contains an unknown value.
 func allKnown(values []types.Value) error {
 	for _, v := range values {
 		if err := known(v); err != nil {
@@ -115,8 +115,8 @@ func allKnown(values []types.Value) error {
 	return nil
 }
 
-// known refuses an unknown value, as soon as a template reads it from a model: what the text says
-// must not depend on whether it goes on to use it.
+// known rejects an unknown value as soon as a template reads it from a model. The output must not
+// depend on whether the template then uses the value.
 func known(v types.Value) error {
 	if _, ok := v.(*types.Unknown); ok {
 		return ErrUnknown
@@ -124,7 +124,8 @@ func known(v types.Value) error {
 	return nil
 }
 
-// within returns an item of a list or dictionary as it is compared: null in a model is never None.
+// within returns an item of a list or dictionary for a comparison: null in a model never equals
+// None.
 func within(of, item types.Value) types.Value {
 	if _, null := item.(types.Null); null && ofModel(of) {
 		return bareNull{}

@@ -5,28 +5,27 @@ import (
 	"slices"
 )
 
-// Jinja2 reads all names that a part of a template mentions when that part begins: a template, a
-// block, each round of a loop, a call of a macro. So one that is unknown counts even where the text
-// does not come by it. This file finds out which names these are, as the module idtracking of
-// Jinja2 does.
+// Jinja2 reads all names that a part of a template mentions when that part starts: a template, a
+// block, a round of a loop, a call of a macro. So an unknown name matters even in a branch that is
+// not executed. This file computes these names, as the module idtracking of Jinja2 does.
 
-// meaning is where a name of a part gets its value from.
+// meaning is the source of a name's value in a part.
 type meaning int
 
 const (
 	given   meaning = iota // a parameter, or the variable of a loop
-	unset                  // nothing, until the part sets it
+	unset                  // none, until the part sets it
 	outside                // an outer part
 	looked                 // the host
 )
 
-// names are those of a part of a template, or what a branch of it adds to them.
+// names are the names of a part of a template, or those that a branch adds to them.
 type names struct {
-	outer *names // of the part around
-	base  *names // what the branch adds to
+	outer *names // of the enclosing part
+	base  *names // the names that the branch adds to
 	means map[string]meaning
 	order []string
-	// stored are those that the part sets.
+	// stored are the names that the part sets.
 	stored map[string]bool
 }
 
@@ -40,7 +39,7 @@ func (n *names) branch() *names {
 	return b
 }
 
-// own reports whether the part itself, not one around it, knows a name.
+// own reports whether the part itself has a name, not an enclosing one.
 func (n *names) own(name string) bool {
 	for ; n != nil; n = n.base {
 		if _, ok := n.means[name]; ok {
@@ -97,8 +96,8 @@ func (n *names) store(name string) {
 	}
 }
 
-// join takes over what branches do. A name that one of them sets is before that what it is around
-// the part.
+// join merges the names of branches. Before a branch sets a name, the name has its meaning in the
+// enclosing part.
 func (n *names) join(branches ...*names) {
 	var sets []string
 	for _, b := range branches {
@@ -123,7 +122,7 @@ func (n *names) join(branches ...*names) {
 	}
 }
 
-// toLookUp returns the names that the host is asked for, in the order of the text.
+// toLookUp returns the names to look up in the host, in the order of the text.
 func (n *names) toLookUp() []string {
 	var out []string
 	for _, name := range n.order {
@@ -134,7 +133,7 @@ func (n *names) toLookUp() []string {
 	return out
 }
 
-// track finds the names of a template and of all of its parts.
+// track computes the names of a template and of all of its parts.
 func (t *Template) track() {
 	top := namesWithin(nil)
 	top.parameter("self")
@@ -147,8 +146,8 @@ func (t *Template) track() {
 	}
 }
 
-// tracked finds the names of a part whose parameters are known, and of the parts in it. It returns
-// those that the host is asked for.
+// tracked computes the names of a part with known parameters, and of the parts in it. It returns
+// the names to look up in the host.
 func tracked(n *names, body []node, also ...expr) []string {
 	for _, x := range also {
 		n.mention(x)
@@ -170,7 +169,7 @@ func partsOf(n *names, body []node) {
 	}
 }
 
-// assign notes what a statement assigns to.
+// assign records the targets of an assignment.
 func (n *names) assign(to target, name func(string)) {
 	switch to := to.(type) {
 	case nameTarget:
@@ -274,7 +273,7 @@ func (n *fromNode) reads(in *names) {
 	}
 }
 
-// mention notes the names that an expression reads.
+// mention records the names that an expression reads.
 func (n *names) mention(x expr) {
 	if e, ok := x.(*nameExpr); ok {
 		n.load(e.name)
@@ -285,7 +284,7 @@ func (n *names) mention(x expr) {
 	}
 }
 
-// operands returns the expressions of which an expression is made.
+// operands returns the direct subexpressions of an expression.
 func operands(x expr) []expr {
 	switch x := x.(type) {
 	case *tupleExpr:
@@ -332,9 +331,9 @@ func (a arguments) operands() []expr {
 	return out
 }
 
-// lookUp asks the host for names, each once in a rendering. One that is unknown ends the rendering.
-// It returns those that mean in this part what the host says, although a template around it has set
-// them: there are some only where the variables are those of the place of the call.
+// lookUp looks up names in the host, each once in a rendering. An unknown value ends the rendering.
+// It returns the names that have the host's value in this part although an enclosing template has
+// set them. There are such names only if the variables are in the scope of the call.
 func (s *state) lookUp(names []string) ([]namedValue, error) {
 	var before []namedValue
 	for _, name := range names {

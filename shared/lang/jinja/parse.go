@@ -5,25 +5,26 @@ import (
 	"slices"
 )
 
-// parser reads the statements of a template; parse_expr.go reads expressions.
+// parser parses the statements of a template; parse_expr.go parses expressions.
 //
 // Large: a recursive-descent parser has a method for each rule of the grammar, and they share the
-// place in the text.
+// position in the text.
 type parser struct {
 	tokens []token
 	pos    int
 	tpl    *Template
-	ends   [][]string // of the statements that are open: the tags that end or part them
+	ends   [][]string // of the open statements: the tags that end or divide them
 	opened []token
-	// branches counts the ifs around: a filter that does not exist is an error there only once it
-	// is used.
+	// branches counts the enclosing ifs: a missing filter in a branch is an error only when it is
+	// called.
 	branches int
 	depth    int
-	// used collects the special names that the macros around read.
+	// macros are the enclosing macros. special records the special names that the innermost one
+	// reads.
 	macros []*macro
 }
 
-// maxNesting bounds how deep statements and expressions may stand in each other.
+// maxNesting limits the nesting of statements and expressions.
 const maxNesting = 500
 
 func (p *parser) now() token { return p.tokens[p.pos] }
@@ -45,7 +46,7 @@ func (p *parser) is(kind tokenKind, text string) bool {
 func (p *parser) op(text string) bool   { return p.is(tOperator, text) }
 func (p *parser) word(text string) bool { return p.is(tName, text) }
 
-// skip goes on if this token is next.
+// skip advances if the next token matches.
 func (p *parser) skip(kind tokenKind, text string) bool {
 	if p.is(kind, text) {
 		p.next()
@@ -76,7 +77,7 @@ func (p *parser) name(what string) (string, error) {
 	return p.next().text, nil
 }
 
-// enter counts how deep the parser is.
+// enter counts the nesting depth.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > maxNesting {
 		return p.failAt(p.now().line, "the template is nested more than %d deep", maxNesting)
@@ -94,7 +95,7 @@ func (p *parser) template() ([]node, error) {
 	return body, nil
 }
 
-// body reads statements up to a tag that one of the open statements waits for, or to the end.
+// body parses statements up to a tag that an open statement expects, or to the end.
 func (p *parser) body(ends ...string) ([]node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -167,7 +168,7 @@ func (p *parser) print() (node, error) {
 	return &printNode{line(at), x}, nil
 }
 
-// tag reads a statement, its end tag included.
+// tag parses a statement, including its end tag.
 func (p *parser) tag() (node, error) {
 	p.next()
 	t := p.now()
@@ -222,7 +223,7 @@ func (p *parser) tagEnd() error {
 	return nil
 }
 
-// until reads a tag's end, its body, and the word of the tag that ends it.
+// until parses the end of a tag, its body, and the name of the tag that ends the body.
 func (p *parser) until(ends ...string) ([]node, string, error) {
 	p.skip(tOperator, ":")
 	if err := p.tagEnd(); err != nil {
@@ -339,7 +340,7 @@ func (p *parser) withTag(at int) (node, error) {
 	return n, err
 }
 
-// signature reads the parameters of a macro.
+// signature parses the parameters of a macro.
 func (p *parser) signature(m *macro) error {
 	if err := p.expectOp("("); err != nil {
 		return err

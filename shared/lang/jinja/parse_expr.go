@@ -4,7 +4,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// expression reads one with "x if y else z".
+// expression parses an expression, including "x if y else z".
 func (p *parser) expression() (expr, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (p *parser) expression() (expr, error) {
 	return x, err
 }
 
-// chain reads operands joined by operators of one rank, from left to right.
+// chain parses operands joined by operators of one precedence, from left to right.
 func (p *parser) chain(operand func() (expr, error), ops ...string) (expr, error) {
 	left, err := operand()
 	for err == nil {
@@ -47,7 +47,7 @@ func (p *parser) chain(operand func() (expr, error), ops ...string) (expr, error
 func (p *parser) or() (expr, error)  { return p.logic("or", p.and) }
 func (p *parser) and() (expr, error) { return p.logic("and", p.not) }
 
-// logic reads what a word joins; each part is read by next.
+// logic parses operands that are joined by a word; next parses an operand.
 func (p *parser) logic(word string, next func() (expr, error)) (expr, error) {
 	left, err := next()
 	for err == nil && p.skip(tName, word) {
@@ -125,7 +125,7 @@ func (p *parser) concat() (expr, error) {
 
 func (p *parser) product() (expr, error) { return p.chain(p.power, "*", "/", "//", "%") }
 
-// power is read from left to right, unlike in Python.
+// power is left-associative, unlike in Python.
 func (p *parser) power() (expr, error) {
 	return p.chain(func() (expr, error) { return p.unary(true) }, "**")
 }
@@ -202,7 +202,7 @@ func (p *parser) primary() (expr, error) {
 	return nil, p.unexpected("an expression")
 }
 
-// special notes that a macro reads one of its special names.
+// special records that a macro reads one of its special names.
 func (p *parser) special(name string) {
 	if len(p.macros) == 0 {
 		return
@@ -265,14 +265,14 @@ func (p *parser) dict() (expr, error) {
 	return d, p.expectOp("}")
 }
 
-// tupleRules say what a tuple may hold and where it ends.
+// tupleRules define the items of a tuple and its end.
 type tupleRules struct {
 	cond     bool   // items may be "x if y"
-	brackets bool   // it stands in brackets, and may be empty
+	brackets bool   // it is in brackets, and may be empty
 	end      string // a name that ends it
 }
 
-// tuple reads one expression, or several with commas between.
+// tuple parses an expression, or several separated by commas.
 func (p *parser) tuple(r tupleRules) (expr, error) {
 	read := p.or
 	if r.cond {
@@ -313,7 +313,7 @@ func (p *parser) tupleEnds(end string) bool {
 	return t.kind == tPrintEnd || t.kind == tTagEnd || p.op(")") || end != "" && p.word(end)
 }
 
-// target reads what is assigned to. end is the name that stands behind it.
+// target parses the target of an assignment. end is the name that follows it.
 func (p *parser) target(namespace bool, end string) (target, error) {
 	if namespace && p.now().kind == tName && p.ahead().kind == tOperator && p.ahead().text == "." {
 		of := p.next().text

@@ -1,6 +1,6 @@
 package jinja
 
-// The tags that join templates: block, extends, include, import and from.
+// The tags that combine templates: block, extends, include, import and from.
 
 func (p *parser) blockTag(at int) (node, error) {
 	name, err := p.name("the name of the block")
@@ -29,7 +29,7 @@ func (p *parser) extendsTag(at int) (node, error) {
 	return &extendsNode{line(at), x}, err
 }
 
-// withContext reads "with context" or "without context".
+// withContext parses "with context" or "without context".
 func (p *parser) withContext(otherwise bool) bool {
 	t := p.now()
 	if t.kind == tName && (t.text == "with" || t.text == "without") && p.ahead().kind == tName &&

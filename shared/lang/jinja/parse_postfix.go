@@ -1,6 +1,6 @@
 package jinja
 
-// postfix reads .name, [x] and (…) behind an expression.
+// postfix parses .name, [x] and (…) after an expression.
 func (p *parser) postfix(x expr) (expr, error) {
 	var err error
 	for err == nil {
@@ -33,7 +33,7 @@ func (p *parser) postfix(x expr) (expr, error) {
 	return nil, err
 }
 
-// call reads the arguments of a call.
+// call parses the arguments of a call.
 func (p *parser) call(of expr) (expr, error) {
 	args, err := p.arguments()
 	return &callExpr{of: of, args: args}, err
@@ -65,7 +65,7 @@ func (p *parser) subscript(of expr) (expr, error) {
 	return &itemExpr{of, &tupleExpr{items}}, nil
 }
 
-// index reads what stands between [ and ]: an expression or a slice.
+// index parses the content of [ ]: an expression or a slice.
 func (p *parser) index(of expr) (expr, error) {
 	var parts [3]expr
 	n := 0
@@ -157,7 +157,7 @@ func (p *parser) argument(a *arguments) error {
 	return err
 }
 
-// filters reads | filters, tests and calls behind an expression. x is nil for the text of a block.
+// filters parses | filters, tests and calls after an expression. x is nil for the text of a block.
 func (p *parser) filters(x expr) (expr, error) {
 	var err error
 	for err == nil {
@@ -175,7 +175,7 @@ func (p *parser) filters(x expr) (expr, error) {
 	return nil, err
 }
 
-// filterChain reads the filters of a filter tag, the first of which has no | before it.
+// filterChain parses the filters of a filter tag; there is no | before the first one.
 func (p *parser) filterChain(x expr) (expr, error) {
 	x, err := p.filterOnce(x)
 	if err != nil {

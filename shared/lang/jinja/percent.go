@@ -9,14 +9,14 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// percentSpec is one place of a format of %: %(name)#0- +width.precisionK.
+// percentSpec is a conversion of a % format: %(name)#0- +width.precisionK.
 type percentSpec struct {
 	flags            string
 	width, precision int // precision is -1 for none
 	kind             byte
 }
 
-// percent formats with the % of Python's strings.
+// percent formats with the % operator of Python's strings.
 func (s *state) percent(format string, with types.Value, escaped bool) (string, error) {
 	var args []types.Value
 	next := 0
@@ -84,7 +84,7 @@ func (s *state) percent(format string, with types.Value, escaped bool) (string, 
 	return b.String(), nil
 }
 
-// percentSpec reads a place from i on, and returns where its last byte is.
+// percentSpec parses a conversion from i on, and returns the index of its last byte.
 func (s *state) percentSpec(
 	format string,
 	i int,
@@ -150,7 +150,7 @@ func (s *state) percentOne(p percentSpec, v types.Value, escaped bool) (string, 
 		return s.percentText(p, v, escaped)
 	case 'c':
 		if n, ok := count(v); ok {
-			return p.pad("", string(rune(n)), false), nil // as Python: a character
+			return p.pad("", string(rune(n)), false), nil // as in Python: a code point
 		}
 		if text, ok := stringOf(v); ok && utf8.RuneCountInString(text) == 1 {
 			return p.pad("", text, false), nil
@@ -189,7 +189,7 @@ func (s *state) percentText(p percentSpec, v types.Value, escaped bool) (string,
 
 func (p percentSpec) has(flag string) bool { return strings.Contains(p.flags, flag) }
 
-// pad fills a text up to the width. sign stays in front of zeros.
+// pad pads a text to the width. The sign precedes zeros.
 func (p percentSpec) pad(sign, text string, zeros bool) string {
 	n := p.width - utf8.RuneCountInString(sign) - utf8.RuneCountInString(text)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// pprinter writes values over several lines, as pformat of Python does: 80 columns, keys sorted.
+// pprinter writes values on several lines, as Python's pformat does: 80 columns, keys sorted.
 type pprinter struct {
 	s *state
 	b strings.Builder
@@ -22,7 +22,7 @@ func pprintFilter(s *state, a []types.Value) (types.Value, error) {
 	return p.b.String(), err
 }
 
-// write writes a value that begins at a column, with room kept behind it for closing brackets.
+// write writes a value from a column on, and reserves room for closing brackets after it.
 func (p *pprinter) write(v types.Value, column, room, depth int) error {
 	if err := p.s.spend(0); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (p *pprinter) write(v types.Value, column, room, depth int) error {
 	return nil
 }
 
-// flat returns a value in one line, with the keys of dictionaries sorted.
+// flat returns a value on one line, with the keys of dictionaries sorted.
 func (p *pprinter) flat(v types.Value, depth int) (string, error) {
 	sorted, err := p.sorted(v, depth)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *pprinter) sorted(v types.Value, depth int) (types.Value, error) {
 		return nil, failf("the value is nested too deep")
 	}
 	if ofModel(v) {
-		return v, nil // it is opaque there, and not a list or a dict
+		return v, nil // in Python it is opaque, neither a list nor a dict
 	}
 	if _, _, ok := entries(v); ok {
 		pairs, err := p.pairs(v)
@@ -86,7 +86,7 @@ func (p *pprinter) sorted(v types.Value, depth int) (types.Value, error) {
 			if err != nil {
 				return nil, err
 			}
-			_ = d.set(pair.items[0], x) // it was a key
+			_ = d.set(pair.items[0], x) // it was a valid key
 		}
 		return d, nil
 	}
@@ -107,7 +107,8 @@ func (p *pprinter) sorted(v types.Value, depth int) (types.Value, error) {
 	return newList(out), nil
 }
 
-// pairs returns the entries of a dictionary by their keys; keys without an order by their class.
+// pairs returns the entries of a dictionary sorted by key; keys without an order sort by class
+// name.
 func (p *pprinter) pairs(v types.Value) ([]*Tuple, error) {
 	items, err := p.s.pairs(v)
 	if err != nil {
@@ -130,7 +131,7 @@ func (p *pprinter) pairs(v types.Value) ([]*Tuple, error) {
 	return out, nil
 }
 
-// classOf names the class that a key has in Python, by which keys without an order are sorted.
+// classOf returns the Python class name of a key, by which keys without an order are sorted.
 func classOf(v types.Value) string {
 	switch v.(type) {
 	case bool:
@@ -197,7 +198,7 @@ func (p *pprinter) list(
 	return nil
 }
 
-// text writes a long string as several in a row, cut at ends of lines and between words.
+// text writes a long string as several literals, split at line ends and between words.
 func (p *pprinter) text(text string, column, room, depth int) {
 	var chunks []string
 	lines := splitLines(text, true)
@@ -240,7 +241,7 @@ func (p *pprinter) text(text string, column, room, depth int) {
 	p.b.WriteString(out)
 }
 
-// wordsOf cuts a line behind its blanks.
+// wordsOf splits a line after white space.
 func wordsOf(line string) []string {
 	var out []string
 	for rest := []rune(line); len(rest) > 0; {

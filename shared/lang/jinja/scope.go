@@ -2,17 +2,17 @@ package jinja
 
 import "southbound/shared/lang/types"
 
-// scope holds the names that a part of a template set. Loops and macros have their own; if does
-// not.
+// scope holds the names that a part of a template set. Loops and macros have scopes of their own;
+// if statements do not.
 type scope struct {
 	vars  []namedValue
 	outer *scope
 	top   bool
-	held  bool // something besides the part that is run may still look names up here
+	held  bool // other users than the running part may still read it
 }
 
-// newRound returns a scope for one round of a loop: with room for the loop and its target, which
-// every round has, in one piece.
+// newRound returns a scope for one round of a loop. It allocates space for the two names that every
+// round sets, loop and its target, together with the scope.
 func newRound(outer *scope) *scope {
 	made := &struct {
 		scope
@@ -22,7 +22,7 @@ func newRound(outer *scope) *scope {
 	return &made.scope
 }
 
-// nextRound returns a scope for the round behind that of c: c itself, empty, unless it is held.
+// nextRound returns a scope for the round after that of c: c itself, cleared, unless it is held.
 func (c *scope) nextRound() *scope {
 	if c.held {
 		return newRound(c.outer)
@@ -32,7 +32,7 @@ func (c *scope) nextRound() *scope {
 	return c
 }
 
-// hold has a scope and those around it stay as they are when the part that is run has ended.
+// hold keeps a scope and its outer scopes unchanged after the running part has ended.
 func (c *scope) hold() {
 	for ; c != nil && !c.held; c = c.outer {
 		c.held = true

@@ -7,18 +7,18 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// formatter is str.format of Python: {}, {0}, {name}, {a.b[c]!r:spec}.
+// formatter implements Python's str.format: {}, {0}, {name}, {a.b[c]!r:spec}.
 type formatter struct {
 	s     *state
 	args  []types.Value
 	named types.Value
 	next  int
-	// numbered says that there was a field with a number; then none may be without.
+	// numbered reports that a field has an explicit index; then all fields need one.
 	numbered bool
 	escaped  bool
 }
 
-// format formats a text. Fields may stand in the formats of fields, once.
+// format formats a text. Format specs may contain fields, one level deep.
 func (f *formatter) format(text string, depth int) (string, error) {
 	if depth > 2 {
 		return "", failf("the format %q is nested too deep", text)
@@ -125,7 +125,7 @@ func (f *formatter) converted(kind byte, v types.Value) (types.Value, error) {
 	return nil, failf("!%c is not a conversion; there are !s, !r and !a", kind)
 }
 
-// specStart returns where the conversion or the form of a field begins, behind its brackets.
+// specStart returns the index of a field's conversion or format spec, outside of square brackets.
 func specStart(field string) int {
 	inside := false
 	for i, r := range field {
@@ -139,7 +139,7 @@ func specStart(field string) int {
 	return -1
 }
 
-// value finds what a field names: a place or a name, then .attributes and [items].
+// value evaluates the path of a field: an index or a name, then .attributes and [items].
 func (f *formatter) value(path string) (types.Value, error) {
 	n := strings.IndexAny(path, ".[")
 	if n < 0 {
@@ -174,7 +174,7 @@ func (f *formatter) value(path string) (types.Value, error) {
 	return v, err
 }
 
-// part is an attribute or an item of a field, which has to be there.
+// part checks an attribute or an item of a field, which has to exist.
 func (f *formatter) part(v types.Value, ok bool, err error) (types.Value, error) {
 	if err == nil && !ok {
 		err = failf("a field of the format names an attribute or an item that is not there")

@@ -7,7 +7,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// makeTests returns what can stand behind is.
+// makeTests returns all tests by name.
 func makeTests() map[string]builtin {
 	t := map[string]builtin{
 		"defined":   isKind(func(v types.Value) bool { _, un := v.(*Undefined); return !un }),
@@ -94,8 +94,8 @@ func isInteger(v types.Value) bool {
 	return false
 }
 
-// isMapping reports whether a value is a dict. One of a model is none: its stand-in in Python is not
-// registered as one, unless it was passed.
+// isMapping reports whether a value is a dict. A dictionary of a model is not, unless it was
+// passed: its proxy in Python is not registered as a Mapping.
 func isMapping(s *state, a []types.Value) (types.Value, error) {
 	switch a[0].(type) {
 	case *Dict:
@@ -148,8 +148,7 @@ func isTest(s *state, a []types.Value) (types.Value, error) {
 	return s.lib.tests[name].call != nil, nil
 }
 
-// same is "is" of Python: numbers and strings of one kind that are equal, and the same lists and
-// dicts.
+// same is Python's "is": equal numbers and strings of one type, and identical lists and dicts.
 func same(a, b types.Value) bool {
 	switch a.(type) {
 	case bool, types.Null, int64, string:
@@ -158,7 +157,7 @@ func same(a, b types.Value) bool {
 	return a == b
 }
 
-// remainder reports whether a number has a remainder.
+// remainder reports whether a number has a given remainder.
 func (s *state) remainder(v, by types.Value, want int64) (types.Value, error) {
 	m, err := s.compute("%", v, by)
 	if err != nil {

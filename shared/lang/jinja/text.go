@@ -7,7 +7,7 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// text returns a value as a template writes it, as str() of Python does.
+// text returns a value as a template prints it, as Python's str() does.
 func (s *state) text(v types.Value) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -24,7 +24,7 @@ func (s *state) text(v types.Value) (string, error) {
 	return s.repr(v)
 }
 
-// repr returns a value as Python shows it in a list.
+// repr returns a value as Python's repr() does.
 func (s *state) repr(v types.Value) (string, error) {
 	w := &reprWriter{s: s}
 	if err := w.write(v, 0); err != nil {
@@ -38,7 +38,8 @@ type reprWriter struct {
 	b strings.Builder
 }
 
-// write writes a value. A value that holds itself ends with an error, as what is too long does.
+// write writes a value. It fails for a value that contains itself, and for a result that is too
+// long.
 func (w *reprWriter) write(v types.Value, depth int) error {
 	if w.b.Len() > maxOutput || depth > maxDepth {
 		return failf("the text of %s becomes too long", kindOf(v))
@@ -57,7 +58,7 @@ func (w *reprWriter) write(v types.Value, depth int) error {
 	case *List:
 		return w.list("[", v.items, "]", depth)
 	case *types.List, types.Object:
-		w.b.WriteString("@" + types.Repr(v)) // as Python shows what belongs to a model
+		w.b.WriteString("@" + types.Repr(v)) // as Python shows values of a model
 	case *Tuple:
 		if len(v.items) == 1 {
 			return w.list("(", v.items, ",)", depth)
@@ -99,8 +100,8 @@ func (w *reprWriter) write(v types.Value, depth int) error {
 	return nil
 }
 
-// view writes what keys(), values() and items() return, in the form that their kind of dictionary
-// gives them in Python.
+// view writes the result of keys(), values() or items(), in the form that Python uses for that kind
+// of dictionary.
 func (w *reprWriter) view(v *view, depth int) error {
 	model := ofModel(v.of)
 	if model && w.s.models.passed {
@@ -171,8 +172,8 @@ var escaper = strings.NewReplacer(
 	"&#34;",
 )
 
-// escape returns the text of a value with what means something in HTML escaped. Markup stays as it
-// is.
+// escape returns the text of a value with the special characters of HTML escaped. Markup is
+// unchanged.
 func (s *state) escape(v types.Value) (Markup, error) {
 	if m, ok := v.(Markup); ok {
 		return m, nil

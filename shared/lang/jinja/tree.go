@@ -6,9 +6,9 @@ import "southbound/shared/lang/types"
 type node interface {
 	exec(s *state) error
 	place() int
-	// reads notes the names of the part that the statement stands in.
+	// reads records the names of the part that contains the statement.
 	reads(in *names)
-	// parts finds the names of the parts that the statement has itself, as a loop does.
+	// parts computes the names of the statement's own parts, such as the body of a loop.
 	parts(in *names)
 }
 
@@ -17,7 +17,7 @@ type expr interface {
 	eval(s *state) (types.Value, error)
 }
 
-// line is the place of a statement.
+// line is the line of a statement.
 type line int
 
 func (l line) place() int { return int(l) }
@@ -40,12 +40,12 @@ type (
 		line
 		target    target
 		over      expr
-		test      expr // nil without
+		test      expr // nil if there is none
 		body      []node
 		otherwise []node
 		recursive bool
-		// The names that the host is asked for: when a round begins, when items are chosen, and when
-		// there are none.
+		// The names to look up in the host: when a round starts, when items are selected, and when
+		// there are no items.
 		looksUp, testLooksUp, elseLooksUp []string
 	}
 	setNode struct {
@@ -56,9 +56,9 @@ type (
 	setBlockNode struct {
 		line
 		target target
-		filter *filterExpr // nil without; its innermost value is the block
+		filter *filterExpr // nil if there is none; its innermost value is the block
 		body   []node
-		// looksUp are the names that the host is asked for when the body begins.
+		// looksUp are the names to look up in the host when the body starts.
 		looksUp []string
 	}
 	withNode struct {
@@ -66,7 +66,7 @@ type (
 		targets []target
 		values  []expr
 		body    []node
-		// looksUp are the names that the host is asked for when the body begins.
+		// looksUp are the names to look up in the host when the body starts.
 		looksUp []string
 	}
 	macroNode struct {
@@ -82,14 +82,14 @@ type (
 		line
 		filter *filterExpr
 		body   []node
-		// looksUp are the names that the host is asked for when the body begins.
+		// looksUp are the names to look up in the host when the body starts.
 		looksUp []string
 	}
 	autoescapeNode struct {
 		line
 		on   expr
 		body []node
-		// looksUp are the names that the host is asked for when the body begins.
+		// looksUp are the names to look up in the host when the body starts.
 		looksUp []string
 	}
 	blockNode struct {
@@ -99,7 +99,7 @@ type (
 		scoped   bool
 		required bool
 		tpl      *Template
-		// looksUp are the names that the host is asked for when the body begins.
+		// looksUp are the names to look up in the host when the body starts.
 		looksUp []string
 	}
 	extendsNode struct {
@@ -121,12 +121,13 @@ type (
 	fromNode struct {
 		line
 		what    expr
-		names   [][2]string // name, and what it is called here
+		names   [][2]string // name, and its local name
 		context bool
 	}
 )
 
-// target is what can be assigned to: a name, a tuple of targets, or an attribute of a namespace.
+// target is the target of an assignment: a name, a tuple of targets, or an attribute of a
+// namespace.
 type target interface{ targetNode() }
 
 type (
@@ -170,7 +171,7 @@ type (
 		name string
 	}
 	itemExpr  struct{ of, at expr }
-	sliceExpr struct{ of, from, to, step expr } // nil where nothing was written
+	sliceExpr struct{ of, from, to, step expr } // nil where a bound is omitted
 	callExpr  struct {
 		of   expr
 		args arguments
@@ -187,7 +188,7 @@ type (
 	}
 )
 
-// arguments are what stands in the brackets of a call.
+// arguments are the arguments of a call.
 type arguments struct {
 	args     []expr
 	named    []namedExpr
@@ -203,14 +204,15 @@ type namedExpr struct {
 
 // macro is a function that a template defines.
 type macro struct {
-	name     string // "" of the body of a call block
+	name     string // "" for the body of a call block
 	params   []string
 	defaults []expr // of the last params
 	body     []node
-	// uses says which of its special names it reads; what it does not read it does not take.
+	// The special names that the body reads. A macro accepts only those extra arguments that it
+	// reads.
 	varargs, kwargs, caller bool
 	line                    int
 	tpl                     *Template
-	// looksUp are the names that the host is asked for when the body begins.
+	// looksUp are the names to look up in the host when the body starts.
 	looksUp []string
 }

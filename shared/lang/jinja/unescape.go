@@ -21,7 +21,7 @@ var escapes = map[byte]string{
 	'v':  "\v",
 }
 
-// unescape decodes the escapes of a string of Python.
+// unescape decodes the escape sequences of a Python string.
 func unescape(text string) (string, error) {
 	if !strings.Contains(text, `\`) {
 		return text, nil

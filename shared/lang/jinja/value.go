@@ -9,45 +9,45 @@ import (
 	"southbound/shared/lang/types"
 )
 
-// The values that only templates have. Those of models are in package types; lists and dictionaries
-// of models never change.
+// The values that only templates have. Values of models are in package types; lists and
+// dictionaries of models are immutable.
 type (
 	// Markup is text that needs no escaping.
 	Markup string
-	// List is a list that a template made; it can change.
+	// List is a mutable list that a template created.
 	List struct {
 		items []types.Value
-		fixed bool // it is part of a model, and cannot
+		fixed bool // it is part of a model, and immutable
 	}
-	// Tuple is a list that cannot change. One of groupby has names.
+	// Tuple is an immutable list. The tuples of groupby have names.
 	Tuple struct {
 		items []types.Value
 		names []string
 	}
-	// Dict is a dictionary that a template made: its keys are of any kind that has a hash in
-	// Python.
+	// Dict is a dictionary that a template created. Its keys are values of any kind that is
+	// hashable in Python.
 	Dict struct {
 		keys  []types.Value
-		index map[any]int // by hashKey; places in keys and values
+		index map[any]int // by hashKey: the indexes in keys and vals
 		vals  []types.Value
-		fixed bool // it is part of a model, and cannot change
+		fixed bool // it is part of a model, and immutable
 	}
-	// Undefined is what a name stands for that does not exist. It can be asked for with is defined
-	// and default, and nothing else.
+	// Undefined is the value of an undefined name. Only `is defined`, default and similar tests
+	// accept it.
 	Undefined struct {
 		name, reason string
-		// empty says that it may be used as an empty text or list: what "x if y" is where y is
-		// false, and a relation that is not set.
+		// empty allows use as an empty text or list: for "x if y" with a false y, and for a
+		// relation that is not set.
 		empty bool
 	}
-	// iterator is what can be gone through once.
+	// iterator can be iterated once.
 	iterator struct {
 		items []types.Value
 		next  int
 		what  string
-		err   error // for whoever goes through it
+		err   error // returned to the consumer
 	}
-	// view is what keys(), values() and items() of a dictionary return.
+	// view is the result of keys(), values() or items() of a dictionary.
 	view struct {
 		of   types.Value
 		what string
@@ -116,7 +116,7 @@ type (
 	tupleKey string
 )
 
-// hashKey returns what two keys have in common if they are the same key: 1, 1.0 and true are.
+// hashKey returns the same result for equal keys: 1, 1.0 and true are equal.
 func hashKey(v types.Value) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -153,16 +153,16 @@ func hashKey(v types.Value) (any, error) {
 	return v, nil
 }
 
-// Unset is what a host returns for an attribute that exists and has no value. If it is empty, it may
-// be used as an empty text, list or condition.
+// Unset is the value that a host returns for an attribute that exists but is not set. If empty is
+// true, it may be used as an empty text, list or condition.
 func Unset(name, reason string, empty bool) types.Value {
 	return &Undefined{name: name, reason: reason, empty: empty}
 }
 
-// err is the error of using it.
+// err returns the error for a use of the value.
 func (u *Undefined) err() error { return &undefinedError{u.name, u.reason} }
 
-// used is the error of using it as a text, a list or a condition; nil if it is an empty one.
+// used returns the error for a use as a text, a list or a condition; nil if it is empty.
 func (u *Undefined) used() error {
 	if u.empty {
 		return nil
@@ -207,7 +207,7 @@ func kindOf(v types.Value) string {
 	return types.Kind(v)
 }
 
-// stringOf returns a value that is a string.
+// stringOf returns the string in a string or markup value.
 func stringOf(v types.Value) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -218,7 +218,7 @@ func stringOf(v types.Value) (string, bool) {
 	return "", false
 }
 
-// truth reports whether a value counts as true.
+// truth reports whether a value is true in a condition.
 func (s *state) truth(v types.Value) (bool, error) {
 	switch v := v.(type) {
 	case bool:
@@ -246,7 +246,7 @@ func (s *state) truth(v types.Value) (bool, error) {
 	return true, nil
 }
 
-// lengthOf returns the number of items or characters of what has one.
+// lengthOf returns the number of items or characters; false for a value without a length.
 func lengthOf(v types.Value) (int, bool) {
 	switch v := v.(type) {
 	case string:
@@ -275,7 +275,7 @@ func lengthOf(v types.Value) (int, bool) {
 	return 0, false
 }
 
-// items returns what a for loop goes through. The slice is not to be changed.
+// items returns the items of a for loop over a value. Callers must not modify the slice.
 func (s *state) items(v types.Value) ([]types.Value, error) {
 	switch v := v.(type) {
 	case *List:
@@ -317,8 +317,8 @@ func (s *state) items(v types.Value) ([]types.Value, error) {
 	return nil, failf("%s cannot be gone through: it has no items", kindOf(v))
 }
 
-// unread returns the items of what is not gone through to its end: an unknown one matters where it
-// is reached.
+// unread returns the items of a value that may be read only in part. An unknown item matters only
+// when it is reached.
 func (s *state) unread(v types.Value) ([]types.Value, error) {
 	if l, ok := v.(*types.List); ok {
 		return l.Items, nil
@@ -334,7 +334,7 @@ func textsOf(keys []string) []types.Value {
 	return out
 }
 
-// entries returns the keys and values of a dictionary, and whether it is one.
+// entries returns the keys and values of a dictionary; false for another value.
 func entries(v types.Value) (keys, values []types.Value, ok bool) {
 	switch v := v.(type) {
 	case *Dict:

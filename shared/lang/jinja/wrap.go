@@ -5,13 +5,13 @@ import (
 	"unicode"
 )
 
-// wrapper breaks lines as textwrap of Python does.
+// wrapper breaks lines as Python's textwrap does.
 type wrapper struct {
 	width         int
-	long, hyphens bool // break words that are too long; break behind hyphens
+	long, hyphens bool // break overlong words; break after hyphens
 }
 
-// wrap returns the lines of a text that has none.
+// wrap breaks a text without line breaks into lines.
 func (w wrapper) wrap(text string) []string {
 	chunks := w.chunks(text)
 	var lines []string
@@ -19,7 +19,7 @@ func (w wrapper) wrap(text string) []string {
 		var line []string
 		used := 0
 		if len(lines) > 0 && strings.TrimSpace(chunks[0]) == "" {
-			chunks = chunks[1:] // a line does not begin with blanks, but for the first
+			chunks = chunks[1:] // only the first line may begin with white space
 		}
 		for len(chunks) > 0 && used+runes(chunks[0]) <= w.width {
 			used += runes(chunks[0])
@@ -40,8 +40,8 @@ func (w wrapper) wrap(text string) []string {
 
 func runes(text string) int { return len([]rune(text)) }
 
-// tooLong takes what fits of a chunk that is longer than a line; all of it, in a line of its own,
-// if it must not be broken.
+// tooLong takes the part of an overlong chunk that fits the line. If the chunk must not be broken,
+// it gets a line of its own.
 func (w wrapper) tooLong(line, chunks []string, used int) (taken, rest []string) {
 	if !w.long {
 		if len(line) == 0 {
@@ -60,7 +60,7 @@ func (w wrapper) tooLong(line, chunks []string, used int) (taken, rest []string)
 	return append(line, string(chunk[:end])), append([]string{string(chunk[end:])}, chunks[1:]...)
 }
 
-// chunks cuts a text into what must not be broken: words, blanks, and parts of words up to a
+// chunks splits a text into unbreakable parts: words, white space, and parts of words up to a
 // hyphen.
 func (w wrapper) chunks(text string) []string {
 	var out []string
@@ -79,7 +79,7 @@ func (w wrapper) chunks(text string) []string {
 	return out
 }
 
-// hyphenated cuts a word behind hyphens between letters, and around dashes of two or more.
+// hyphenated splits a word after hyphens between letters, and around dashes of two or more.
 func hyphenated(word []rune) []string {
 	var out []string
 	start := 0
@@ -108,8 +108,8 @@ func hyphenated(word []rune) []string {
 	return out
 }
 
-// breaks reports whether a line may end behind the hyphen at i: two letters stand before it, and a
-// letter and one more behind it.
+// breaks reports whether a line may end after the hyphen at i: two letters precede it, and two
+// follow it; another hyphen may separate the two.
 func breaks(word []rune, i int) bool {
 	letter := func(j int) bool {
 		return j >= 0 && j < len(word) && isWord(word[j]) && !unicode.IsDigit(word[j])
@@ -120,7 +120,7 @@ func breaks(word []rune, i int) bool {
 	return letter(i+1) && (letter(i+2) || i+3 < len(word) && word[i+2] == '-' && letter(i+3))
 }
 
-// splitLines cuts a text at its ends of lines, as splitlines() of Python does.
+// splitLines splits a text at line ends, as Python's splitlines() does.
 func splitLines(text string, keep bool) []string {
 	var out []string
 	for text != "" {

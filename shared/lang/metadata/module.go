@@ -17,7 +17,7 @@ const (
 	RequirementsFile = "requirements.txt"
 )
 
-// Module is what a module says of itself.
+// Module is the metadata of a module.
 type Module struct {
 	File            string
 	Name            string // of the module, not of its package
@@ -67,8 +67,8 @@ func ReadModuleV1(file string, text []byte) (*Module, diag.Problems, error) {
 	return out, r.warnings, nil
 }
 
-// misspelt warns of names that are near to those that mean something; others, such as source and
-// author, are there for people.
+// misspelt warns of keys that resemble known ones. Other unknown keys, such as source and author,
+// are for readers only.
 func (r *reader) misspelt(root *yaml.Node) {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key := resolved(root.Content[i])

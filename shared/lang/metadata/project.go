@@ -13,17 +13,17 @@ import (
 	"southbound/shared/pattern"
 )
 
-// ProjectFile is the file of a project.
+// ProjectFile is the name of a project's file.
 const ProjectFile = "project.yml"
 
-// How versions of modules are chosen.
+// Values of install_mode: how the version of a module is chosen.
 const (
 	Release    = "release"    // the highest release that all constraints allow
-	Prerelease = "prerelease" // pre-releases and development releases too
-	Master     = "master"     // the branch, whatever its version
+	Prerelease = "prerelease" // also pre-releases and development releases
+	Master     = "master"     // the branch, regardless of its version
 )
 
-// Operators are those of freeze; the first is the default.
+// Operators returns the operators of freeze; the first one is the default.
 func Operators() []string { return []string{"~=", "==", ">="} }
 
 // Project is a project.yml.
@@ -37,9 +37,9 @@ type Project struct {
 	AuthorEmail string
 	License     string
 	Copyright   string
-	// ModulePath are folders with modules, as they are written; Paths makes them absolute.
+	// ModulePath are folders with modules, as written; Paths makes them absolute.
 	ModulePath   []string
-	DownloadPath string // "" if none is said
+	DownloadPath string // "" if it is not set
 	Repos        []Repo
 	Requires     []Requirement
 	InstallMode  string
@@ -52,20 +52,20 @@ type Project struct {
 	SettingsAt   map[string]diag.Pos
 }
 
-// Freeze says how versions are frozen.
+// Freeze configures the freezing of versions.
 type Freeze struct {
 	Recursive bool
 	Operator  string
 }
 
-// Repo is where modules come from.
+// Repo is a source of modules.
 type Repo struct {
 	Type string // git or package
-	URL  string // with {} or {0} for the name of the module, or it is put behind
+	URL  string // {} or {0} stands for the name of the module; without them the name is appended
 	At   diag.Pos
 }
 
-// Address returns where a module is.
+// Address returns the address of a module.
 func (r Repo) Address(module string) string {
 	out := strings.NewReplacer("{}", module, "{0}", module).Replace(r.URL)
 	if out == r.URL {
@@ -74,7 +74,7 @@ func (r Repo) Address(module string) string {
 	return out
 }
 
-// Rule says which relation of two is frozen first.
+// Rule states that one relation is frozen before another one.
 type Rule struct {
 	FirstEntity, First, ThenEntity, Then string
 	At                                   diag.Pos
@@ -82,7 +82,7 @@ type Rule struct {
 
 // Pip is the section pip.
 type Pip struct {
-	Index     string   // index-url; "" if none is said
+	Index     string   // index-url; "" if it is not set
 	Extra     []string // extra-index-url
 	Pre       *bool
 	UseSystem bool // use-system-config
@@ -90,7 +90,7 @@ type Pip struct {
 
 var rulePattern = pattern.Lazy(`^\s*([^\s.]+)\.([^\s.]+)\s+before\s+([^\s.]+)\.([^\s.]+)\s*$`)
 
-// Paths returns the folders of modules, absolute: libs if none is said.
+// Paths returns the folders of modules as absolute paths; the default is libs.
 func (p *Project) Paths() []string {
 	dir, out := filepath.Dir(p.File), []string{}
 	for _, path := range p.ModulePath {
@@ -105,8 +105,8 @@ func (p *Project) Paths() []string {
 	return out
 }
 
-// Download returns the folder into which modules come from git: downloadpath, or the last one of
-// the modulepath.
+// Download returns the folder for modules from git: downloadpath, or the last folder of the
+// modulepath.
 func (p *Project) Download() string {
 	if p.DownloadPath == "" {
 		paths := p.Paths()
@@ -118,7 +118,7 @@ func (p *Project) Download() string {
 	return filepath.Join(filepath.Dir(p.File), p.DownloadPath)
 }
 
-// NoProject returns what holds for a folder without a project.yml.
+// NoProject returns the settings for a folder without a project.yml.
 func NoProject(dir string) *Project {
 	return &Project{
 		File: filepath.Join(dir, ProjectFile), InstallMode: Release, StrictDeps: true,
@@ -133,7 +133,7 @@ var projectKeys = []string{
 	"environment_settings",
 }
 
-// ReadProject reads a project.yml. Warnings come with a project that can be used.
+// ReadProject parses a project.yml. If it returns a project, there may still be warnings.
 func ReadProject(file string, text []byte) (*Project, diag.Problems, error) {
 	r := &reader{file: file, code: CodeProject}
 	root, m := r.document(text)
@@ -194,7 +194,7 @@ func (r *reader) freeze(m members) Freeze {
 	return f
 }
 
-// requires reads a list of modules with constraints; the old form is a mapping of names to them.
+// requires parses a list of modules with constraints. The old form maps names to such entries.
 func (r *reader) requires(m members) []Requirement {
 	var out []Requirement
 	nodes := r.items(m, "requires")
@@ -250,7 +250,8 @@ func (r *reader) repos(m members) []Repo {
 	return out
 }
 
-// address wants a node to be a URL of an index. Its text is in no message: it may hold a password.
+// address checks that a node is the URL of an index. No message contains the URL, since it may hold
+// a password.
 func (r *reader) address(n *yaml.Node, what string) {
 	u, err := url.Parse(resolved(n).Value)
 	local := err == nil && (u.Scheme == "file" || u.Scheme == "" && filepath.IsAbs(u.Path))
@@ -289,7 +290,7 @@ func (r *reader) pip(m members) Pip {
 	if !ok {
 		return Pip{}
 	}
-	for name, node := range section { // as options of Python functions have them
+	for name, node := range section { // names with _ , as in Python functions
 		if dashed := strings.ReplaceAll(name, "_", "-"); dashed != name && section[dashed] == nil {
 			section[dashed] = node
 		}
@@ -312,8 +313,8 @@ func (r *reader) pip(m members) Pip {
 	return p
 }
 
-// settings reads environment_settings: texts, numbers, booleans and mappings by name.
-// settings returns the settings with their places.
+// settings parses environment_settings: texts, numbers, booleans and mappings by name. It returns
+// the settings and their places.
 func (r *reader) settings(m members) (map[string]any, map[string]diag.Pos) {
 	n := m["environment_settings"]
 	if n == nil || isNull(n) {

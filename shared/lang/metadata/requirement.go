@@ -11,17 +11,17 @@ import (
 	"southbound/shared/pattern"
 )
 
-// Prefix is how the names of packages begin that are modules.
+// Prefix is the prefix of the names of packages that are modules.
 const Prefix = "inmanta-module-"
 
-// Requirement is what a project or a module asks for: another module, or a package of Python.
+// Requirement is a requirement of a project or a module: another module, or a Python package.
 type Requirement struct {
 	pep508.Requirement          // by the name of the package
-	Module             string   // that the package is; "" if it is none
-	At                 diag.Pos // where it is asked for
+	Module             string   // the module of the package; "" for another package
+	At                 diag.Pos // the place of the requirement
 }
 
-// ModuleOf returns the name of the module that a package is; "" if it is none.
+// ModuleOf returns the name of a package's module; "" if the package is not a module.
 func ModuleOf(pkg string) string {
 	if name, ok := strings.CutPrefix(pep508.Canonical(pkg), Prefix); ok {
 		return strings.ReplaceAll(name, "-", "_")
@@ -29,10 +29,10 @@ func ModuleOf(pkg string) string {
 	return ""
 }
 
-// PackageOf returns the name of the package that a module is.
+// PackageOf returns the name of a module's package.
 func PackageOf(module string) string { return Prefix + strings.ReplaceAll(module, "_", "-") }
 
-// String returns the requirement as a module's file has it: a module by its name.
+// String returns the requirement in the notation of module files, with the name of the module.
 func (r Requirement) String() string {
 	if r.Module == "" {
 		return r.Requirement.String()
@@ -42,22 +42,22 @@ func (r Requirement) String() string {
 	return text.String()
 }
 
-// Spec returns the requirement as it is written behind a name in project.yml: "net ~=0.2.4".
+// Spec returns the requirement in the notation of project.yml: "net ~=0.2.4".
 func (r Requirement) Spec() string {
 	return strings.TrimSpace(r.Module + " " + r.Set.String())
 }
 
 var (
 	moduleName = pattern.Lazy(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
-	// loose is a requirement whose constraints have no commas between them: std >1.0 <2.5
+	// loose matches constraints without commas between them: std >1.0 <2.5
 	loose = pattern.Lazy(`([^\s,(\[])[ \t]+(===|~=|==|!=|<=|>=|<|>)`)
 )
 
-// IsModuleName reports whether a module can have a name.
+// IsModuleName reports whether a name is valid for a module.
 func IsModuleName(name string) bool { return moduleName().MatchString(name) && len(name) <= 100 }
 
-// ParseModule reads a requirement of a module by its name, such as "std >1.0 <2.5". What is wrong
-// with it is said by a text and a hint.
+// ParseModule parses a requirement of a module by its name, such as "std >1.0 <2.5". On an error it
+// returns a message and a hint.
 func ParseModule(text string) (r Requirement, wrong, hint string) {
 	form := "write the name of a module and constraints, such as `std >= 1.0, < 2.5`"
 	parsed, err := pep508.Parse(commas(text))
@@ -81,14 +81,14 @@ func ParseModule(text string) (r Requirement, wrong, hint string) {
 	return r, "", ""
 }
 
-// commas puts commas between constraints that have none, as the documentation of modules has them.
+// commas inserts missing commas between constraints. The documentation of modules omits them.
 func commas(text string) string {
 	name := regexp.MustCompile(`^\s*[^\s<>=!~]+\s*`).FindString(text)
 	rest := loose().ReplaceAllString(text[len(name):], "$1, $2")
 	return name + rest
 }
 
-// ParsePackage reads a requirement of a package, in the form of PEP 508 or in that of modules:
+// ParsePackage parses a requirement of a package, in the form of PEP 508 or in the form of modules:
 // eggname@git+https://../repository#branch.
 func ParsePackage(text string) (Requirement, error) {
 	parsed, err := pep508.Parse(forPip(text))
@@ -101,7 +101,7 @@ func ParsePackage(text string) (Requirement, error) {
 var branch = pattern.Lazy(`^([A-Za-z0-9][-A-Za-z0-9._]*(?:\[[^\]]*\])?)\s*@\s*` +
 	`((?:git|hg|svn|bzr)\+[^\s#]+)(?:#([^\s#=]+))?(\s+;.*)?$`)
 
-// forPip rewrites the form of modules into that of pip, where a branch is behind an @.
+// forPip converts the form of modules to pip's form, in which a branch follows an @.
 func forPip(text string) string {
 	m := branch().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
@@ -113,7 +113,7 @@ func forPip(text string) string {
 	return m[1] + " @ " + m[2] + m[3] + m[4]
 }
 
-// Set returns the constraints of all of several requirements.
+// Set returns the constraints of all requirements together.
 func Set(all []Requirement) pep440.Set {
 	var out pep440.Set
 	for _, r := range all {
@@ -122,22 +122,22 @@ func Set(all []Requirement) pep440.Set {
 	return out
 }
 
-// PipOption is a line of a requirements.txt that does not name a package: an option of pip, or a
-// path or address of a package, which has no name here.
+// PipOption is a line of a requirements.txt that does not name a package: an option of pip, or the
+// path or address of a package. Name is "" for a path or address.
 type PipOption struct {
-	Name  string // in its long form, such as --editable
+	Name  string // the long form, such as --editable
 	Value string
 	At    diag.Pos
 }
 
-// String returns the option as pip reads it.
+// String returns the option in pip's notation.
 func (o PipOption) String() string { return strings.TrimSpace(o.Name + " " + o.Value) }
 
-// longOptions are the names of options that have short ones.
+// longOptions maps short options to long ones.
 var longOptions = map[string]string{"-e": "--editable", "-c": "--constraint", "-i": "--index-url",
 	"-f": "--find-links"}
 
-// pipOption reads an option of pip; false if it is none.
+// pipOption parses an option of pip; false if the text is none.
 func pipOption(text string) (PipOption, bool) {
 	located := strings.HasPrefix(text, ".") || strings.HasPrefix(text, "/") ||
 		location().MatchString(text)
@@ -149,7 +149,7 @@ func pipOption(text string) (PipOption, bool) {
 	}
 	end := strings.IndexAny(text, " \t=")
 	if !strings.HasPrefix(text, "--") {
-		end = 2 // the value of a short option may be right behind it
+		end = 2 // the value of a short option may follow directly
 	}
 	if end < 0 || end > len(text) {
 		return PipOption{Name: text}, true
@@ -161,11 +161,11 @@ func pipOption(text string) (PipOption, bool) {
 	return o, true
 }
 
-// location is how addresses of packages begin.
+// location matches the start of a package address.
 var location = pattern.Lazy(`^(?:git|hg|svn|bzr)\+[a-z]|^[a-z]+://`)
 
-// Requirements reads a requirements.txt. Lines that do not name a package are returned as options;
-// those that name another such file are errors.
+// Requirements parses a requirements.txt. It returns lines that do not name a package as options.
+// Lines that include another requirements file are errors.
 func Requirements(file string, text []byte) (out []Requirement, options []PipOption, err error) {
 	r := &reader{file: file, code: CodeModule}
 	line, start := "", 0
@@ -211,7 +211,7 @@ func (r *reader) requirement(line string, at int, out *[]Requirement, options *[
 	}
 }
 
-// reason returns what an error says, without what was being done.
+// reason returns the message of an error without its operation.
 func reason(err error) string {
 	s := err.Error()
 	for _, op := range []string{"read the requirement: ", "read the version: "} {

@@ -9,13 +9,13 @@ import (
 	"southbound/shared/pattern"
 )
 
-// Option is a value in a file of sections, with its place.
+// Option is a value in an INI file, with its place.
 type Option struct {
 	Value        string
-	Line, Column int // of the first of its text
+	Line, Column int // the place of its text
 }
 
-// Sections is a file of sections, as Python's configparser reads it: options by lower-case names.
+// Sections is an INI file, as Python's configparser reads it: options by lower-case names.
 type Sections map[string]map[string]Option
 
 var (
@@ -23,7 +23,7 @@ var (
 	option  = pattern.Lazy(`^(.*?)\s*[=:]\s*(.*)$`)
 )
 
-// ReadSections reads a file such as setup.cfg.
+// ReadSections parses an INI file such as setup.cfg.
 func ReadSections(file string, text []byte) (Sections, error) {
 	r := &reader{file: file, code: CodeModule}
 	s := r.sections(text)
@@ -49,12 +49,12 @@ func (r *reader) sections(text []byte) Sections {
 	return out
 }
 
-// cfg reads line by line.
+// cfg parses an INI file line by line.
 type cfg struct {
 	*reader
 	out     Sections
-	options map[string]Option // of the section at hand
-	name    string            // of the option at hand
+	options map[string]Option // of the current section
+	name    string            // of the current option
 	indent  int               // of its line
 }
 
@@ -63,7 +63,7 @@ func (p *cfg) line(n int, line string) {
 	indent := len(line) - len(strings.TrimLeft(line, " \t"))
 	switch {
 	case text == "" || text[0] == '#' || text[0] == ';':
-		if p.name != "" { // it may stand within a value, and the lines of that are counted
+		if p.name != "" { // keep line numbers right if the line is within a value
 			p.more("")
 		}
 		return
@@ -90,7 +90,7 @@ func (p *cfg) line(n int, line string) {
 	}
 }
 
-// add begins an option.
+// add starts an option.
 func (p *cfg) add(n, indent int, text string, m []string) {
 	name := strings.ToLower(m[1])
 	if first, twice := p.options[name]; twice {
@@ -113,14 +113,14 @@ func (p *cfg) section(n, column int, name string) {
 	p.options = p.out[name]
 }
 
-// more adds a line to the option at hand.
+// more appends a line to the current option.
 func (p *cfg) more(text string) {
 	o := p.options[p.name]
 	o.Value += "\n" + text
 	p.options[p.name] = o
 }
 
-// ReadModuleV2 reads the setup.cfg of a module.
+// ReadModuleV2 parses the setup.cfg of a module.
 func ReadModuleV2(file string, text []byte) (*Module, diag.Problems, error) {
 	r := &reader{file: file, code: CodeModule}
 	s := r.sections(text)
@@ -224,7 +224,7 @@ func (r *reader) versions(s Sections, out *Module) {
 	}
 }
 
-// option reads a boolean; false if there is none.
+// option reads a boolean; false if it is missing.
 func (r *reader) option(of map[string]Option, name string) bool {
 	o, ok := of[name]
 	if !ok {
@@ -237,7 +237,7 @@ func (r *reader) option(of map[string]Option, name string) bool {
 	return yes
 }
 
-// installRequires reads the requirements of a package, a line each.
+// installRequires parses the requirements of a package, one a line.
 func (r *reader) installRequires(o Option) []Requirement {
 	var out []Requirement
 	for i, line := range strings.Split(o.Value, "\n") {

@@ -1,5 +1,5 @@
-// Package metadata reads what projects and modules say about themselves: project.yml, module.yml,
-// setup.cfg and requirements.txt. What is wrong are diag.Problems with places.
+// Package metadata parses the metadata of projects and modules: project.yml, module.yml, setup.cfg
+// and requirements.txt. It returns errors in them as diag.Problems with places.
 package metadata
 
 import (
@@ -16,20 +16,20 @@ import (
 	"southbound/shared/lang/eval"
 )
 
-// Codes of problems.
+// Problem codes.
 const (
 	CodeProject  = "project" // of project.yml
 	CodeModule   = "module"  // of module.yml, setup.cfg and requirements.txt
-	CodeRequires = "version" // of what modules ask of each other
+	CodeRequires = "version" // conflicting requirements of modules
 )
 
-// MaxText bounds a file with metadata, in bytes.
+// MaxText limits the bytes of a metadata file.
 const MaxText = 1 << 20
 
-// reader gathers what is wrong with a file.
+// reader parses a file, and collects its problems.
 //
-// Large: it has a method for each section of the files and for each form of value in them, and all
-// of these only say where something is wrong.
+// Large: it has a method for each section of the files and for each kind of value in them. They
+// share only the places of problems.
 type reader struct {
 	file     string
 	code     string
@@ -45,20 +45,20 @@ func (r *reader) problem(at diag.Pos, hint, format string, args ...any) diag.Pro
 	return diag.Problem{Pos: at, Code: r.code, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// bad notes an error at a node.
+// bad records an error at a node.
 func (r *reader) bad(n *yaml.Node, hint, format string, args ...any) {
 	r.problems.Add(r.problem(r.place(n.Line, n.Column), hint, format, args...))
 }
 
-// warn notes a warning at a node.
+// warn records a warning at a node.
 func (r *reader) warn(n *yaml.Node, hint, format string, args ...any) {
 	r.warnings.Add(r.problem(r.place(n.Line, n.Column), hint, format, args...))
 }
 
-// members of a mapping, by name.
+// members are the values of a mapping by name.
 type members map[string]*yaml.Node
 
-// document reads a YAML text that is one mapping; nil if it is not one.
+// document parses a YAML text that is a single mapping; nil for any other text.
 func (r *reader) document(text []byte) (*yaml.Node, members) {
 	what := "a mapping with `name: ...` first"
 	if len(text) > MaxText {
@@ -95,7 +95,7 @@ func (r *reader) document(text []byte) (*yaml.Node, members) {
 	return root, m
 }
 
-// resolved returns what a node stands for.
+// resolved follows aliases to the node that they refer to.
 func resolved(n *yaml.Node) *yaml.Node {
 	for range 10 {
 		if n.Kind != yaml.AliasNode || n.Alias == nil {
@@ -140,7 +140,7 @@ func (r *reader) mapping(n *yaml.Node, what string) (members, bool) {
 	return out, true
 }
 
-// unknown warns of members that mean nothing.
+// unknown warns of unknown members.
 func (r *reader) unknown(n *yaml.Node, what string, known []string) {
 	n = resolved(n)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -170,7 +170,7 @@ func describe(n *yaml.Node) string {
 	return "the value " + resolved(n).Value
 }
 
-// text returns a text, or a number as it is written; "" if there is none.
+// text returns a text, or a number as written; "" if it is missing.
 func (r *reader) text(m members, name string) string {
 	n := m[name]
 	if n == nil || isNull(n) {
@@ -180,7 +180,7 @@ func (r *reader) text(m members, name string) string {
 	return s
 }
 
-// scalar returns a text, or a number as it is written.
+// scalar returns a text, or a number as written.
 func (r *reader) scalar(n *yaml.Node, what string) (string, bool) {
 	v := resolved(n)
 	if v.Kind != yaml.ScalarNode || v.Tag == "!!null" || v.Tag == "!!bool" {
@@ -191,7 +191,7 @@ func (r *reader) scalar(n *yaml.Node, what string) (string, bool) {
 	return v.Value, true
 }
 
-// flag returns a boolean; nil if there is none.
+// flag returns a boolean; nil if it is missing.
 func (r *reader) flag(m members, name string) *bool {
 	n := m[name]
 	if n == nil || isNull(n) {
@@ -205,7 +205,7 @@ func (r *reader) flag(m members, name string) *bool {
 	return &yes
 }
 
-// boolean reads the forms of YAML 1.1 and of Python.
+// boolean parses the boolean forms of YAML 1.1 and of Python.
 func boolean(text string) (value, ok bool) {
 	switch strings.ToLower(text) {
 	case "true", "yes", "on", "1":
@@ -216,7 +216,7 @@ func boolean(text string) (value, ok bool) {
 	return false, false
 }
 
-// items returns the items of a list; of anything else but nothing, that alone.
+// items returns the items of a list. Any other value that is not null counts as a list of one item.
 func (r *reader) items(m members, name string) []*yaml.Node {
 	n := m[name]
 	if n == nil || isNull(n) {
@@ -228,7 +228,7 @@ func (r *reader) items(m members, name string) []*yaml.Node {
 	return []*yaml.Node{n}
 }
 
-// texts returns a list of texts, or one.
+// texts returns a list of texts, or a single one.
 func (r *reader) texts(m members, name string) []string {
 	var out []string
 	for _, n := range r.items(m, name) {
@@ -239,7 +239,7 @@ func (r *reader) texts(m members, name string) []string {
 	return out
 }
 
-// paths returns a path, or a list of them.
+// paths returns a list of paths, or a single one.
 func (r *reader) paths(m members, name string) []string {
 	var out []string
 	for _, n := range r.items(m, name) {
@@ -254,7 +254,7 @@ func (r *reader) paths(m members, name string) []string {
 	return out
 }
 
-// choice returns one of several values; the first if there is none.
+// choice returns one of several values; the first one if the member is missing.
 func (r *reader) choice(m members, name string, values ...string) string {
 	s := r.text(m, name)
 	if s == "" {
@@ -268,7 +268,7 @@ func (r *reader) choice(m members, name string, values ...string) string {
 	return s
 }
 
-// needed notes that a member is missing.
+// needed records a missing member.
 func (r *reader) needed(root *yaml.Node, m members, example string) {
 	name, _, _ := strings.Cut(example, ":")
 	if n := m[name]; n == nil {

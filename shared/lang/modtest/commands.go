@@ -18,21 +18,21 @@ import (
 	"southbound/shared/resource"
 )
 
-// script is a script that is run.
+// script is a running script.
 type script struct {
 	ctx         context.Context
 	dir, module string
 	bench       Bench
 
-	compiled *Compiled // by the last compile; nil if it has failed, or there was none
+	compiled *Compiled // the result of the last compile; nil if it failed or did not run
 	problems diag.Problems
-	tried    bool // there was a compile
-	ran      *Ran // what the last dryrun or deploy has come to
+	tried    bool // compile has run
+	ran      *Ran // the result of the last dryrun or deploy
 }
 
 type command = func(ts *testscript.TestScript, neg bool, args []string)
 
-// commands returns the commands that scripts have besides those of testscript.
+// commands returns the commands of scripts in addition to those of testscript.
 func (s *script) commands() map[string]command {
 	return map[string]command{
 		"compile": s.compile, "problem": s.problem,
@@ -50,7 +50,7 @@ func (s *script) commands() map[string]command {
 	}
 }
 
-// compile compiles the model. What it prints is standard output, warnings and problems are standard
+// compile compiles the model. Its output is standard output; warnings and problems are standard
 // error.
 func (s *script) compile(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) > 0 {
@@ -84,13 +84,13 @@ func (s *script) compile(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// shown returns a problem with the places that belong to it.
+// shown returns a problem with its related places.
 func (s *script) shown(p diag.Problem) string {
 	none := func(diag.Pos) (string, bool) { return "", false }
 	return s.local(strings.Join(p.Lines(none), "\n"))
 }
 
-// local returns a text with paths below the folder of the script, or of the module.
+// local shortens paths below the folder of the script or of the module.
 func (s *script) local(text string) string {
 	for _, dir := range []string{s.dir, s.module} {
 		text = strings.ReplaceAll(text, dir+string(filepath.Separator), "")
@@ -137,7 +137,8 @@ func (s *script) all() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// filterOf reads what selects resources: a type, an id, a glob of one, or a term such as agent=a.
+// filterOf parses a selection of resources: a type, an id, a glob of ids, or a term such as
+// agent=a.
 func filterOf(text string) (state.Filter, error) {
 	if !strings.ContainsAny(text, "[*?=") {
 		text = "type=" + text
@@ -145,7 +146,7 @@ func filterOf(text string) (state.Filter, error) {
 	return state.ParseFilter([]string{text})
 }
 
-// select returns the resources of the model that are selected.
+// selected returns the selected resources of the model.
 func (s *script) selected(ts *testscript.TestScript, text string) []resource.Resource {
 	if s.compiled == nil {
 		ts.Fatalf("there is no model; `compile` comes first")
@@ -174,7 +175,7 @@ func (s *script) ids() string {
 	return b.String()
 }
 
-// resources checks how many resources there are: resources NUMBER [WHICH].
+// resources checks the number of resources: resources NUMBER [WHICH].
 func (s *script) resources(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: resources NUMBER [TYPE|ID|GLOB|TERM]")
@@ -214,7 +215,7 @@ func (s *script) resource(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// wanted returns JSON that is an argument, or the content of a file that it names.
+// wanted returns a JSON argument, or the content of the file that the argument names.
 func wanted(ts *testscript.TestScript, arg string) string {
 	if strings.HasPrefix(arg, "{") || strings.HasPrefix(arg, "[") {
 		return arg
@@ -222,7 +223,7 @@ func wanted(ts *testscript.TestScript, arg string) string {
 	return ts.ReadFile(arg)
 }
 
-// members returns what a resource is: its attributes, and its flags where they are set.
+// members returns the attributes and flags of a resource, and its requires.
 func members(r *resource.Resource) map[string]any {
 	out := map[string]any{}
 	for name, v := range r.Attributes {
@@ -240,7 +241,7 @@ func members(r *resource.Resource) map[string]any {
 	return out
 }
 
-// run does a dry run, or deploys. What people are told is standard output.
+// run does a dry run or a deployment. Its report is standard output.
 func (s *script) run(
 	ts *testscript.TestScript, neg bool, args []string,
 	do func(context.Context, []string) (*Ran, error),
@@ -274,7 +275,7 @@ func (s *script) run(
 	}
 }
 
-// unwell names the resources that are not well.
+// unwell lists the resources whose status is not good.
 func unwell(all []Outcome) string {
 	var lines []string
 	for _, o := range all {
@@ -287,7 +288,7 @@ func unwell(all []Outcome) string {
 	return strings.Join(lines, "\n")
 }
 
-// outcomes returns what came of what is selected, at least one.
+// outcomes returns the outcomes of the selected resources. It fails if there are none.
 func (s *script) outcomes(ts *testscript.TestScript, text string) []Outcome {
 	if s.ran == nil {
 		ts.Fatalf("nothing was deployed yet; `dryrun` or `deploy` comes first")
@@ -308,7 +309,7 @@ func (s *script) outcomes(ts *testscript.TestScript, text string) []Outcome {
 	return out
 }
 
-// changeOf returns the change that a word of a dry run or of a deployment is for; "" for others.
+// changeOf returns the change for a word of a dry run or of a deployment; "" for other words.
 func changeOf(word string) diff.Change {
 	switch word {
 	case "create", "created":
@@ -323,7 +324,7 @@ func changeOf(word string) diff.Change {
 	return ""
 }
 
-// change checks what was changed, or would be: change WORD WHICH [JSON].
+// change checks actual or planned changes: change WORD WHICH [JSON].
 func (s *script) change(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 || len(args) > 3 || neg && len(args) > 2 || changeOf(args[0]) == "" {
 		ts.Fatalf("usage: [!] change created|updated|purged|none TYPE|ID|GLOB|TERM [JSON|FILE]")
@@ -359,7 +360,7 @@ func shownChanges(o Outcome) string {
 	return strings.Join(lines, "\n")
 }
 
-// status checks what resources have come to: status WORD WHICH [TEXT...].
+// status checks the status of resources: status WORD WHICH [TEXT...].
 func (s *script) status(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: [!] status deployed|failed|skipped|... TYPE|ID|GLOB|TERM [TEXT...]")
@@ -379,7 +380,7 @@ func (s *script) status(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// unchanged checks that nothing was changed, or would be.
+// unchanged checks that resources have no actual or planned changes.
 func (s *script) unchanged(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 1 {
 		ts.Fatalf("usage: unchanged [TYPE|ID|GLOB|TERM]")
@@ -399,7 +400,7 @@ func (s *script) unchanged(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// expand replaces variables of the script, such as $WORK, in files.
+// expand replaces script variables, such as $WORK, in files.
 func expand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: expand FILE...")

@@ -1,6 +1,6 @@
-// Package modtest runs the tests of modules: scripts that compile a model, say what has to come
-// out, and have resources deployed.
+// Package modtest runs the tests of modules: scripts that compile a model, check the result, and
+// deploy resources.
 //
-// A script is a txtar file: commands, and below them the files that they work with. It runs in a
-// folder of its own. What the commands work on is a Bench, so that this package knows no engine.
+// A script is a txtar file: commands, followed by the files that they use. It runs in a folder of
+// its own. Its commands operate on a Bench, so this package does not depend on an engine.
 package modtest

@@ -22,33 +22,33 @@ import (
 	"southbound/shared/resource"
 )
 
-// Bench is a project with an environment of its own, which a script works on.
+// Bench is a project with its own environment, on which a script operates.
 type Bench interface {
-	// Compile compiles the model, which later calls of DryRun and Deploy are about. What is wrong
-	// with it are diag.Problems. What the model printed is there in either case.
+	// Compile compiles the model for later calls of DryRun and Deploy. It returns errors in the
+	// model as diag.Problems. Compiled holds the output of the model even on an error.
 	Compile(ctx context.Context) (*Compiled, error)
-	// DryRun compares what a filter selects with reality.
+	// DryRun compares the resources that a filter selects with their actual state.
 	DryRun(ctx context.Context, filter []string) (*Ran, error)
-	// Deploy deploys what a filter selects, also what has not changed.
+	// Deploy deploys the resources that a filter selects, including unchanged ones.
 	Deploy(ctx context.Context, filter []string) (*Ran, error)
-	// Close lets go of all that it holds.
+	// Close releases all resources of the bench.
 	Close()
 }
 
-// Compiled is what a model has come to.
+// Compiled is the result of a compilation.
 type Compiled struct {
 	Output    string
 	Warnings  diag.Problems
 	Resources []resource.Resource
 }
 
-// Ran is what came of a dry run or a deployment.
+// Ran is the result of a dry run or a deployment.
 type Ran struct {
 	Outcomes []Outcome
-	Text     string // as people are told
+	Text     string // the report for users
 }
 
-// Outcome is what came of one resource. A dry run has no status but failed and undefined.
+// Outcome is the result for one resource. The only statuses of a dry run are failed and undefined.
 type Outcome struct {
 	ID      resource.ID
 	Change  diff.Change
@@ -57,21 +57,21 @@ type Outcome struct {
 	Changes map[string]diff.Diff
 }
 
-// Options say which scripts are run, and how.
+// Options select and configure scripts.
 type Options struct {
 	Files []string
-	Run   *regexp.Regexp // only scripts whose names, or paths, match; nil: all
-	// Module is the folder of the module, absolute: places below it are told without it.
+	Run   *regexp.Regexp // selects scripts by name or path; nil: all
+	// Module is the absolute folder of the module; messages omit it from paths.
 	Module string
-	// Bench returns what a script works on, in its folder, in which its files are.
+	// Bench creates the bench of a script in the script's folder, which holds its files.
 	Bench func(dir string) (Bench, error)
-	// Done is told of each script.
+	// Done is called after each script.
 	Done func(Result)
-	// Verbose keeps what was logged of a script that has passed.
+	// Verbose keeps the logs of passed scripts.
 	Verbose bool
 }
 
-// State is what came of a test.
+// State is the outcome of a test.
 type State string
 
 // The states of tests.
@@ -81,18 +81,18 @@ const (
 	Skipped State = "skipped"
 )
 
-// Result is what came of one test.
+// Result is the result of one test.
 type Result struct {
 	File       string `json:"file"`
 	Name       string `json:"name"`
 	State      State  `json:"state"`
-	Line       int    `json:"line,omitempty"`  // where it has failed
-	Error      string `json:"error,omitempty"` // why
-	Log        string `json:"log,omitempty"`   // the commands with what they wrote
+	Line       int    `json:"line,omitempty"`  // of the failure
+	Error      string `json:"error,omitempty"` // the reason of the failure
+	Log        string `json:"log,omitempty"`   // the commands and their output
 	DurationMS int64  `json:"duration_ms"`
 }
 
-// Run runs scripts, one after the other, until the context ends.
+// Run runs scripts one after the other, until the context ends.
 func Run(ctx context.Context, o Options) error {
 	for _, file := range o.Files {
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
@@ -113,8 +113,8 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// meant reports whether a script is to run: its name matches, with or without what it ends in, or
-// its path does if the expression is one of a path.
+// meant reports whether a script is selected: its name matches, with or without its extension. An
+// expression with a slash is also matched against the path.
 func (o *Options) meant(name, file string) bool {
 	return o.Run == nil || o.Run.MatchString(name) || o.Run.MatchString(filepath.Base(file)) ||
 		strings.Contains(o.Run.String(), "/") && o.Run.MatchString(filepath.ToSlash(file))
@@ -150,14 +150,14 @@ func (o *Options) one(ctx context.Context, file string) (Result, error) {
 	return r, nil
 }
 
-// run is a script that is run, as testscript sees it.
+// run implements testscript.T for one script.
 type run struct {
 	verbose         bool
 	log             bytes.Buffer
 	failed, skipped bool
 }
 
-// do calls f, which FailNow and Skip end.
+// do calls f in a goroutine, which FailNow and Skip exit, and waits for it.
 func (t *run) do(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -198,10 +198,10 @@ func (t *run) Verbose() bool { return t.verbose }
 // Run implements testscript.T.
 func (t *run) Run(_ string, f func(testscript.T)) { t.do(func() { f(t) }) }
 
-// variables are those of the script, with which a log begins.
+// variables matches the variables of the script at the start of a log.
 var variables = pattern.Lazy(`\A(?:\S+=.*\n)+\n*`)
 
-// result returns what came of the script. The log names the place of a failure behind its file.
+// result returns the result of the script. It parses the place of a failure from the log.
 func (t *run) result(file string) Result {
 	log := strings.TrimSuffix(strings.TrimRight(t.log.String(), "\n"), "\nPASS")
 	log = variables().ReplaceAllString(log, "")

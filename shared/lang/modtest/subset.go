@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// lacks compares what is wanted, as JSON, with what there is, and returns what differs, a line
-// each; "" if it is all there. Of an object only the members count that are wanted; all else is
-// equal.
+// lacks compares expected JSON with an actual value, and returns the differences, one a line; "" if
+// there are none. Objects may have additional members; all other values must be equal.
 func lacks(want string, got any) (string, error) {
 	var w, g any
 	if err := json.Unmarshal([]byte(want), &w); err != nil {

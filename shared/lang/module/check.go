@@ -8,22 +8,22 @@ import (
 	"southbound/shared/lang/metadata"
 )
 
-// Asked is a requirement, and who asks.
+// Asked is a requirement, and its origin.
 type Asked struct {
 	metadata.Requirement
 	By string // the name of a module; "" for the project
 }
 
-// Demands are what a project and its modules ask of modules.
+// Demands are the requirements of a project and its modules on modules.
 type Demands struct {
-	// Remedy is what to run for other versions.
+	// Remedy is the command that installs other versions, for hints.
 	Remedy  string
 	modules map[string]*Module
-	asked   map[string][]Asked // by the module that is asked for
+	asked   map[string][]Asked // by the required module
 	order   []string
 }
 
-// NewDemands gathers what a project and its modules ask.
+// NewDemands collects the requirements of a project and its modules.
 func NewDemands(project []metadata.Requirement, modules []*Module) *Demands {
 	d := &Demands{
 		Remedy:  "southbound project update",
@@ -53,16 +53,16 @@ func (d *Demands) add(by string, requires []metadata.Requirement) {
 	}
 }
 
-// Of returns who asks for a module.
+// Of returns the requirements on a module.
 func (d *Demands) Of(name string) []Asked { return d.asked[name] }
 
-// Check returns what is not met: errors, and warnings, which are those of modules about others if
+// Check returns the unmet requirements: as errors, or as warnings for requirements of modules if
 // strict is false.
 func (d *Demands) Check(strict bool) (wrong, warnings diag.Problems) {
 	for _, name := range d.order {
 		m := d.modules[name]
 		if m == nil {
-			continue // what is not imported is not needed
+			continue // the module is not imported, so it is not needed
 		}
 		for _, a := range d.asked[name] {
 			p, ok := d.unmet(m, a)
@@ -78,7 +78,7 @@ func (d *Demands) Check(strict bool) (wrong, warnings diag.Problems) {
 	return wrong, warnings
 }
 
-// unmet returns the problem of a requirement that a module does not meet.
+// unmet returns the problem of an unmet requirement; false if it is met.
 func (d *Demands) unmet(m *Module, a Asked) (diag.Problem, bool) {
 	p := diag.Problem{Pos: a.At, Code: metadata.CodeRequires, Related: d.Chain(a.By)}
 	by := d.modules[a.By]
@@ -114,7 +114,8 @@ func asks(by string) string {
 	return by + " asks"
 }
 
-// hint says what to do about a version: who else asks, or that another one is to be installed.
+// hint returns a hint for a version conflict: another requirement that allows the version, or the
+// command that installs another version.
 func (d *Demands) hint(m *Module, a Asked) string {
 	for _, other := range d.asked[m.Name] {
 		if len(other.Set) > 0 && other.At != a.At && other.Set.Contains(m.Version()) {
@@ -134,7 +135,7 @@ func (d *Demands) hint(m *Module, a Asked) string {
 	return "run `" + d.Remedy + "`"
 }
 
-// Chain returns the steps from the project to a module, as far as requirements lead there.
+// Chain returns the requirements that lead from the project to a module.
 func (d *Demands) Chain(to string) []diag.Related {
 	if to == "" {
 		return nil
@@ -165,7 +166,7 @@ func (d *Demands) Chain(to string) []diag.Related {
 	return nil
 }
 
-// Conflict returns the problem of requirements of a module that no version of several meets.
+// Conflict returns the problem of a module whose requirements no available version meets.
 func (d *Demands) Conflict(name string, versions []string) diag.Problem {
 	all := slices.DeleteFunc(
 		slices.Clone(d.asked[name]),
@@ -197,7 +198,7 @@ func (d *Demands) Conflict(name string, versions []string) diag.Problem {
 	return p
 }
 
-// short names the first and the last of many.
+// short joins names; of many names only the first and the last ones.
 func short(names []string) string {
 	const limit = 8
 	text := ""

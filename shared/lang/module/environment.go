@@ -18,21 +18,21 @@ const EnvDir = ".env"
 // PluginsPackage is the folder of modules in an environment.
 const PluginsPackage = "inmanta_plugins"
 
-// Pure is where packages without Python code are in an environment that has no Python.
+// Pure returns the folder of packages without Python code, for an environment without Python.
 func Pure(env string) string { return filepath.Join(env, "lib", "southbound", "site-packages") }
 
-// Environment is where installed modules V2 are. The zero value has none.
+// Environment locates installed modules V2. The zero value has none.
 type Environment struct {
 	Dir string
-	// folders that Python would search, in order: site-packages, and those that .pth files name
+	// the search path of Python, in order: site-packages, and the folders in .pth files
 	folders []string
 	links   []link // of editable installs
 }
 
-// link says where a package is that is installed in editable form.
+// link is the location of a package that is installed in editable form.
 type link struct{ name, path string }
 
-// OpenEnvironment reads where packages are in an environment. One that is not there has none.
+// OpenEnvironment locates the packages of an environment. A missing environment has none.
 func OpenEnvironment(dir string) (*Environment, error) {
 	e := &Environment{Dir: dir}
 	if dir == "" {
@@ -65,12 +65,12 @@ func SitePackages(dir string) ([]string, error) {
 	return there(out), nil
 }
 
-// escaped returns a path as a pattern that only it matches.
+// escaped returns a glob pattern that matches exactly one path.
 func escaped(path string) string {
 	return regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(path, `\$0`)
 }
 
-// there returns those of the folders that there are, each once.
+// there returns the existing folders, each once.
 func there(folders []string) []string {
 	var out, resolved []string
 	for _, f := range folders {
@@ -86,15 +86,15 @@ func there(folders []string) []string {
 }
 
 var (
-	// mapping is a line of the finder that setuptools writes for an editable install.
+	// mapping matches a line of the finder that setuptools writes for an editable install.
 	mapping = pattern.Lazy(`(?m)^(MAPPING|NAMESPACES)\b[^=\n]*=\s*(\{.*\})\s*$`)
 	pair    = pattern.Lazy(`'([\w.]+)':\s*(?:\[\s*)?'((?:[^'\\]|\\.)*)'`)
 )
 
-// maxFinder bounds the file of a finder.
+// maxFinder limits the bytes of a finder.
 const maxFinder = 1 << 20
 
-// editable reads where editable installs of a folder lead.
+// editable reads the locations of editable installs in a folder.
 func (e *Environment) editable(site string) error {
 	entries, err := os.ReadDir(site)
 	if err != nil {
@@ -108,7 +108,7 @@ func (e *Environment) editable(site string) error {
 		}
 		text, err := os.ReadFile(filepath.Join(site, name))
 		if err != nil || len(text) > maxFinder {
-			continue // as Python does
+			continue // ignore the file, as Python does
 		}
 		if finder {
 			e.finder(string(text))
@@ -137,7 +137,7 @@ func (e *Environment) finder(text string) {
 	}
 }
 
-// find returns the folders of a module's package, the one that counts first.
+// find returns the folders of a module's package; the first one is used.
 func (e *Environment) find(name string) []string {
 	var out []string
 	for _, f := range e.folders {
@@ -171,9 +171,9 @@ func (e *Environment) Names() []string {
 	return slices.Compact(out)
 }
 
-// folders returns the names of the folders in one, without those that no module has.
+// folders returns the names of subfolders that can be modules.
 func folders(dir string) []string {
-	entries, _ := os.ReadDir(dir) // what cannot be read has no names
+	entries, _ := os.ReadDir(dir) // skip a folder that cannot be read
 	var out []string
 	for _, entry := range entries {
 		if !strings.HasPrefix(entry.Name(), ".") && !strings.HasPrefix(entry.Name(), "__") {

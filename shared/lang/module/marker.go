@@ -2,8 +2,8 @@ package module
 
 import "runtime"
 
-// MarkerEnvironment returns the values of markers for this machine, as a current Python on it would
-// have them. No extra is asked for.
+// MarkerEnvironment returns the values of marker variables for this machine and a current Python.
+// The extra is empty.
 func MarkerEnvironment() map[string]string {
 	out := map[string]string{
 		"python_version": "3.12", "python_full_version": "3.12.0",

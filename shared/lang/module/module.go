@@ -1,5 +1,6 @@
-// Package module finds the modules of a project: those of the first kind (V1) on its modulepath,
-// those of the second (V2) in its virtual environment, and checks what they ask of each other.
+// Package module finds the modules of a project, and checks their requirements on each other.
+// Modules of the first generation (V1) are on the modulepath, those of the second (V2) in the
+// virtual environment.
 package module
 
 import (
@@ -23,13 +24,13 @@ type Module struct {
 	Name       string
 	Dir        string // with model, files and templates
 	Generation int    // 1 or 2
-	Editable   bool   // these are its sources; always true of V1
-	Code       string // the folder with its Python code, which need not be there
-	// Meta is what it says of itself; nil if it has no module.yml, as modules of V1 may.
+	Editable   bool   // Dir holds its sources; always true for V1
+	Code       string // the folder of its Python code, which may be missing
+	// Meta is its metadata; nil if it has no module.yml, which is optional for V1.
 	Meta *metadata.Module
 }
 
-// Version returns the version; the zero one if it is not known.
+// Version returns the version; the zero value if it is unknown.
 func (m *Module) Version() pep440.Version {
 	if m.Meta == nil {
 		return pep440.Version{}
@@ -37,7 +38,7 @@ func (m *Module) Version() pep440.Version {
 	return m.Meta.Version
 }
 
-// HasCode reports whether it has Python code: a file that is not empty.
+// HasCode reports whether the module has Python code: a file that is not empty.
 func (m *Module) HasCode() bool {
 	found := false
 	_ = filepath.WalkDir(m.Code, func(path string, d fs.DirEntry, err error) error {
@@ -52,28 +53,28 @@ func (m *Module) HasCode() bool {
 	return found
 }
 
-// Finder finds modules by name. It remembers what it found.
+// Finder finds modules by name, and caches the results.
 type Finder struct {
 	Paths []string // of modules V1
 	Env   *Environment
-	// Given are modules that are used as they stand, whatever else there is under their names.
+	// Given are modules that take precedence over all others of the same name.
 	Given []*Module
 	found map[string]*Found
 }
 
-// Found is what was found under a name: nothing, a module, or why it cannot be used.
+// Found is the result of a search: no module, a module, or the problems of an unusable one.
 type Found struct {
 	Module   *Module
 	Warnings diag.Problems
 	Wrong    diag.Problems
 }
 
-// NewFinder returns a finder over a modulepath and an environment.
+// NewFinder returns a finder for a modulepath and an environment.
 func NewFinder(paths []string, env *Environment) *Finder {
 	return &Finder{Paths: paths, Env: env, found: map[string]*Found{}}
 }
 
-// Find finds a module. The module is nil if there is none, or if it is wrong.
+// Find finds a module. The module is nil if there is none, or if it is unusable.
 func (f *Finder) Find(name string) (*Found, error) {
 	if out := f.found[name]; out != nil {
 		return out, nil
@@ -96,7 +97,7 @@ func (f *Finder) Find(name string) (*Found, error) {
 	return out, err
 }
 
-// Known returns a module that Find has found; nil if it has not.
+// Known returns a module that Find has found; nil otherwise.
 func (f *Finder) Known(name string) *Module {
 	if out := f.found[name]; out != nil {
 		return out.Module
@@ -104,7 +105,7 @@ func (f *Finder) Known(name string) *Module {
 	return nil
 }
 
-// second looks for a module V2.
+// second searches for a module V2.
 func (f *Finder) second(name string, out *Found) error {
 	at := f.Env.find(name)
 	for i, dir := range at {
@@ -132,15 +133,15 @@ func (o *Found) wrong(file, hint, format string, args ...any) {
 		Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// openV2 opens a module by the folder of its package. Of an editable install, that is in the
-// sources.
+// openV2 opens a module by the folder of its package. For an editable install, that folder is in
+// the sources.
 func openV2(name, code string, out *Found) (*Module, error) {
 	code, err := filepath.EvalSymlinks(code)
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, "find the module "+name, err)
 	}
 	if init, err := filepath.EvalSymlinks(filepath.Join(code, "__init__.py")); err == nil {
-		code = filepath.Dir(init) // a tree of links, as strict editable installs have it
+		code = filepath.Dir(init) // a tree of links, as in strict editable installs
 	}
 	m := &Module{Name: name, Dir: code, Generation: 2, Code: code}
 	if !exists(filepath.Join(code, metadata.FileV2)) {
@@ -156,7 +157,7 @@ func openV2(name, code string, out *Found) (*Module, error) {
 	return m, m.read(file, metadata.ReadModuleV2, out)
 }
 
-// first looks for a module V1.
+// first searches for a module V1.
 func (f *Finder) first(name string, out *Found) error {
 	before := out.Module
 	for _, path := range f.Paths {
@@ -238,7 +239,7 @@ func openV1(name, dir string, out *Found) (*Module, error) {
 	return m, err
 }
 
-// Open opens the module in a folder, V2 if it has a setup.cfg of one. The error says what is wrong.
+// Open opens the module in a folder: V1 if it has a module.yml, else V2 by its setup.cfg.
 func Open(dir string) (*Module, diag.Problems, error) {
 	out := &Found{}
 	m := &Module{Dir: dir, Editable: true}
@@ -269,7 +270,7 @@ func Open(dir string) (*Module, diag.Problems, error) {
 	return m, out.Warnings, nil
 }
 
-// read reads what the module says of itself, and the requirements.txt of V1.
+// read reads the metadata of the module, and for V1 its requirements.txt.
 func (m *Module) read(
 	file string, parse func(string, []byte) (*metadata.Module, diag.Problems, error), out *Found,
 ) error {
@@ -322,8 +323,8 @@ func requirements(
 	return reqs, options, nil
 }
 
-// ProjectRequirements returns what a project asks for: requires of its project.yml, and its
-// requirements.txt. What is wrong in that is an error.
+// ProjectRequirements returns the requirements of a project: requires in project.yml, and its
+// requirements.txt. Syntax errors in the file are returned as an error.
 func ProjectRequirements(p *metadata.Project) ([]metadata.Requirement, error) {
 	out := &Found{}
 	more, _, err := requirements(filepath.Dir(p.File), out)
@@ -333,13 +334,13 @@ func ProjectRequirements(p *metadata.Project) ([]metadata.Requirement, error) {
 	return slices.Concat(p.Requires, more), err
 }
 
-// ProjectOptions returns the options of pip in the requirements.txt of a project.
+// ProjectOptions returns the pip options in the requirements.txt of a project.
 func ProjectOptions(p *metadata.Project) ([]metadata.PipOption, error) {
 	_, options, err := requirements(filepath.Dir(p.File), &Found{})
 	return options, err
 }
 
-// Names returns the modules that there are.
+// Names returns the names of all available modules.
 func (f *Finder) Names() []string {
 	out := f.Env.Names()
 	for _, p := range f.Paths {
@@ -353,8 +354,8 @@ func (f *Finder) Names() []string {
 	return slices.Compact(out)
 }
 
-// Model returns the file with the text of a part of the module, by the names behind that of the
-// module; "" if there is none.
+// Model returns the file of a namespace in the module. parts are the names after that of the
+// module. It returns "" if there is no such file.
 func (m *Module) Model(parts []string) string {
 	rest := filepath.Join(append([]string{m.Dir, "model"}, parts...)...)
 	for _, path := range []string{filepath.Join(rest, "_init.cf"), rest + ".cf"} {

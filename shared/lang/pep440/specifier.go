@@ -14,10 +14,10 @@ type Specifier struct {
 	op      string
 	text    string // of the version
 	version Version
-	prefix  bool // ends with .*
+	prefix  bool // the version ends with .*
 }
 
-// Set are constraints that all hold. The zero value holds for every version.
+// Set is a conjunction of constraints. The zero value allows every version.
 type Set []Specifier
 
 var (
@@ -25,7 +25,7 @@ var (
 	identity = pattern.Lazy(`^[^\s;)]*$`)
 )
 
-// ParseSpecifier reads one constraint.
+// ParseSpecifier parses one constraint.
 func ParseSpecifier(text string) (Specifier, error) {
 	bad := fault.New(fault.Invalid, "read the constraint",
 		"%s is not a constraint of versions (PEP 440), such as >=1.2, ~=1.2.3 or ==1.*",
@@ -58,7 +58,7 @@ func ParseSpecifier(text string) (Specifier, error) {
 	return s, nil
 }
 
-// ParseSet reads constraints with commas between them; none holds for every version.
+// ParseSet parses constraints separated by commas; the empty text allows every version.
 func ParseSet(text string) (Set, error) {
 	var out Set
 	for part := range strings.SplitSeq(text, ",") {
@@ -74,7 +74,7 @@ func ParseSet(text string) (Set, error) {
 	return out, nil
 }
 
-// String returns the constraint as it was written, without white space.
+// String returns the constraint as written, without white space.
 func (s Specifier) String() string { return s.op + s.text }
 
 // Operator returns the operator, such as >=.
@@ -83,7 +83,7 @@ func (s Specifier) Operator() string { return s.op }
 // Version returns the text of the version.
 func (s Specifier) Version() string { return s.text }
 
-// Contains reports whether a version meets the constraint. Pre-releases are versions as others.
+// Contains reports whether a version meets the constraint. It does not exclude pre-releases.
 func (s Specifier) Contains(v Version) bool {
 	w := s.version
 	switch s.op {
@@ -103,7 +103,7 @@ func (s Specifier) Contains(v Version) bool {
 	case ">":
 		return v.comparePublic(w) > 0 && !(w.dev == "" && w.post == "" && v.sameRelease(w))
 	}
-	if !w.IsPrerelease() { // pre-releases of what is excluded are excluded, too
+	if !w.IsPrerelease() { // < also excludes pre-releases of the given version
 		w.dev, w.local = "0", nil
 	}
 	return v.Compare(w) < 0
@@ -120,13 +120,13 @@ func (s Specifier) equal(v Version) bool {
 	return v.Compare(s.version) == 0
 }
 
-// sameRelease reports whether two versions are of the same release and pre-release.
+// sameRelease reports whether two versions have the same release and pre-release.
 func (v Version) sameRelease(w Version) bool {
 	return v.epoch == w.epoch && slices.Equal(trim(v.release), trim(w.release)) &&
 		v.pre == w.pre && v.preN == w.preN
 }
 
-// starts reports whether a release, with zeros behind it, starts with numbers.
+// starts reports whether a release, padded with zeros, starts with the given numbers.
 func starts(release, with []number) bool {
 	for i, n := range with {
 		if i < len(release) && release[i] != n || i >= len(release) && n != "0" {
@@ -136,12 +136,12 @@ func starts(release, with []number) bool {
 	return true
 }
 
-// prereleases reports whether the constraint names a pre-release, which allows them.
+// prereleases reports whether the constraint names a pre-release, which allows pre-releases.
 func (s Specifier) prereleases() bool {
 	return s.op != "!=" && !s.prefix && s.version.IsPrerelease()
 }
 
-// String returns the constraints with commas between them.
+// String returns the constraints separated by commas.
 func (s Set) String() string {
 	parts := make([]string, len(s))
 	for i, one := range s {
@@ -150,13 +150,13 @@ func (s Set) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Contains reports whether a version meets all constraints. Pre-releases are versions as others.
+// Contains reports whether a version meets all constraints. It does not exclude pre-releases.
 func (s Set) Contains(v Version) bool {
 	return !slices.ContainsFunc(s, func(one Specifier) bool { return !one.Contains(v) })
 }
 
-// Filter returns those of the versions that meet the constraints, in their order. Pre-releases are
-// among them if pre is true, if a constraint names one, or if nothing else is left.
+// Filter returns the versions that meet the constraints, in order. It includes pre-releases if pre
+// is true, if a constraint names one, or if no other version meets the constraints.
 func (s Set) Filter(versions []Version, pre bool) []Version {
 	pre = pre || slices.ContainsFunc(s, Specifier.prereleases)
 	var all, finals []Version
@@ -175,7 +175,7 @@ func (s Set) Filter(versions []Version, pre bool) []Version {
 	return finals
 }
 
-// Best returns the highest of the versions that Filter returns; false if there is none.
+// Best returns the highest version that Filter returns; false if there is none.
 func (s Set) Best(versions []Version, pre bool) (Version, bool) {
 	found := s.Filter(versions, pre)
 	if len(found) == 0 {

@@ -1,5 +1,5 @@
-// Package pep440 holds versions and constraints of versions as Python's packages have them (PEP
-// 440). It does what the library packaging does, 26.3: the tests hold it against that.
+// Package pep440 implements versions and version constraints of Python packages (PEP 440). Its
+// reference is the library packaging 26.3: the tests compare both.
 package pep440
 
 import (
@@ -13,7 +13,7 @@ import (
 	"southbound/shared/pattern"
 )
 
-// number is a number of any size: its digits without leading zeros.
+// number is an unsigned integer of any size: its digits without leading zeros.
 type number string
 
 func newNumber(digits string) number {
@@ -27,25 +27,25 @@ func (n number) compare(m number) int {
 	return cmp.Or(cmp.Compare(len(n), len(m)), strings.Compare(string(n), string(m)))
 }
 
-// Version is a version. The zero value is none; Parse makes them.
+// Version is a version. The zero value is no version; Parse returns versions.
 type Version struct {
 	epoch   number
 	release []number
-	pre     string // "a", "b", "rc"; empty if it is not a pre-release of this kind
+	pre     string // "a", "b" or "rc"; "" if there is no such part
 	preN    number
-	post    number // empty if it is not a post-release
-	dev     number // empty if it is not a development release
+	post    number // "" if it is not a post-release
+	dev     number // "" if it is not a development release
 	local   []string
 }
 
-// parts of a version, without the v and the white space around it.
+// versionPattern matches a version without surrounding white space.
 var versionPattern = pattern.Lazy(`(?i)^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
 	`(?:[-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?([0-9]*))?` +
 	`(?:-([0-9]+)|[-_.]?(post|rev|r)[-_.]?([0-9]*))?` +
 	`(?:[-_.]?(dev)[-_.]?([0-9]*))?` +
 	`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
 
-// kinds are the names of pre-releases, as they are written.
+// kind returns the normal form of a pre-release name.
 func kind(name string) string {
 	switch name = strings.ToLower(name); name {
 	case "alpha":
@@ -58,10 +58,10 @@ func kind(name string) string {
 	return name
 }
 
-// isSpace reports what Python takes for white space.
+// isSpace reports whether Python treats a character as white space.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// Parse reads a version. The error, of kind fault.Invalid, says that the text is not one.
+// Parse parses a version. Its error, of kind fault.Invalid, states that the text is not a version.
 func Parse(text string) (Version, error) {
 	m := versionPattern().FindStringSubmatch(strings.TrimFunc(text, isSpace))
 	if m == nil {
@@ -102,7 +102,7 @@ func isNumber(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }
 
-// IsZero reports whether there is no version.
+// IsZero reports whether this is the zero value.
 func (v Version) IsZero() bool { return v.release == nil }
 
 // String returns the version in its normal form; "" for the zero value.
@@ -138,11 +138,11 @@ func (v Version) base() string {
 	return s
 }
 
-// Base returns the version without what makes it a pre-, post- or development release.
+// Base returns the version without its pre-, post-, development and local parts.
 func (v Version) Base() Version { return Version{epoch: v.epoch, release: v.release} }
 
-// Tag returns what is after the base, such as dev0, rc1 or post2, without a dot in front; of
-// several parts the last.
+// Tag returns the part after the base without its dot, such as dev0, rc1 or post2. If there are
+// several parts, dev precedes the pre-release and that precedes post.
 func (v Version) Tag() string {
 	switch {
 	case v.dev != "":
@@ -155,7 +155,7 @@ func (v Version) Tag() string {
 	return ""
 }
 
-// IsPrerelease reports whether it is an alpha, beta, candidate or development release.
+// IsPrerelease reports whether it is an alpha, beta, release candidate or development release.
 func (v Version) IsPrerelease() bool { return v.pre != "" || v.dev != "" }
 
 // IsDev reports whether it is a development release.
@@ -164,7 +164,7 @@ func (v Version) IsDev() bool { return v.dev != "" }
 // HasEpoch reports whether it has an epoch other than 0.
 func (v Version) HasEpoch() bool { return v.epoch != "0" }
 
-// Release returns a number of the release, 0 where there is none; false if it is too large.
+// Release returns a number of the release, 0 if it is omitted; false if it does not fit an int.
 func (v Version) Release(i int) (int, bool) {
 	if i >= len(v.release) {
 		return 0, true
@@ -173,15 +173,15 @@ func (v Version) Release(i int) (int, bool) {
 	return n, err == nil
 }
 
-// Len returns how many numbers the release has.
+// Len returns the number of numbers in the release.
 func (v Version) Len() int { return len(v.release) }
 
-// Compare returns whether v is before (-1), the same as (0), or after (1) another version.
+// Compare returns -1, 0 or 1 if v is less than, equal to, or greater than w.
 func (v Version) Compare(w Version) int {
 	return cmp.Or(v.comparePublic(w), compareLocal(v.local, w.local))
 }
 
-// comparePublic compares without the local parts.
+// comparePublic compares versions without their local parts.
 func (v Version) comparePublic(w Version) int {
 	return cmp.Or(
 		v.epoch.compare(w.epoch),
@@ -193,7 +193,7 @@ func (v Version) comparePublic(w Version) int {
 	)
 }
 
-// trim returns a release without the zeros at its end.
+// trim returns a release without trailing zeros.
 func trim(release []number) []number {
 	for len(release) > 0 && release[len(release)-1] == "0" {
 		release = release[:len(release)-1]
@@ -201,7 +201,7 @@ func trim(release []number) []number {
 	return release
 }
 
-// phase orders the development of a release before its pre-releases, and those before the release.
+// phase orders development releases before pre-releases, and pre-releases before the release.
 func (v Version) phase() string {
 	switch {
 	case v.pre != "":
@@ -212,10 +212,10 @@ func (v Version) phase() string {
 	return "z"
 }
 
-// comparePost orders what is not a post-release first.
-func comparePost(a, b number) int { return a.compare(b) } // the empty one is the shortest
+// comparePost orders versions without a post-release first.
+func comparePost(a, b number) int { return a.compare(b) } // "" is the shortest number
 
-// compareDev orders what is not a development release last.
+// compareDev orders versions without a development release last.
 func compareDev(a, b number) int {
 	if a == "" || b == "" {
 		return cmp.Compare(len(b), len(a))
@@ -223,7 +223,7 @@ func compareDev(a, b number) int {
 	return a.compare(b)
 }
 
-// compareLocal orders nothing first, texts before numbers, and a start before what goes on.
+// compareLocal orders a missing part first, texts before numbers, and a prefix before longer parts.
 func compareLocal(a, b []string) int {
 	return slices.CompareFunc(a, b, func(x, y string) int {
 		m, n := isNumber(x), isNumber(y)

@@ -8,20 +8,20 @@ import (
 	"southbound/shared/pattern"
 )
 
-// Marker is a condition about the machine and its Python, such as python_version < "3.12".
+// Marker is a condition on the machine and its Python, such as python_version < "3.12".
 type Marker struct {
 	op          string // and, or; or a comparison of left and right
 	parts       []*Marker
 	left, right operand
 }
 
-// operand is a variable, or a text.
+// operand is a variable or a literal.
 type operand struct {
 	text     string
 	variable bool
 }
 
-// maxDepth is how deep parentheses go in a marker.
+// maxDepth is the maximum nesting of parentheses in a marker.
 const maxDepth = 50
 
 var (
@@ -37,7 +37,7 @@ var (
 	orWord     = pattern.Lazy(`^or\b`)
 )
 
-// versioned are the variables whose values are versions.
+// versioned reports whether the values of a variable are versions.
 func versioned(name string) bool {
 	switch name {
 	case "python_version", "python_full_version", "implementation_version", "platform_release":
@@ -50,7 +50,7 @@ func (p *parser) or(depth int) (*Marker, bool) { return p.chain("or", orWord, p.
 
 func (p *parser) and(depth int) (*Marker, bool) { return p.chain("and", andWord, p.atom, depth) }
 
-// chain reads parts with a word between them.
+// chain parses parts that are joined by a word.
 func (p *parser) chain(
 	op string, word func() *regexp.Regexp, part func(int) (*Marker, bool), depth int,
 ) (*Marker, bool) {
@@ -71,7 +71,7 @@ func (p *parser) chain(
 	return out, true
 }
 
-// atom reads a comparison, or a marker in parentheses.
+// atom parses a comparison, or a marker in parentheses.
 func (p *parser) atom(depth int) (*Marker, bool) {
 	p.take(space)
 	if p.takes("(") {
@@ -122,8 +122,8 @@ func (p *parser) operand(into *operand) bool {
 	return true
 }
 
-// Holds reports whether the marker holds in an environment: the values of variables by name. A
-// variable that has none is the empty text.
+// Holds reports whether the marker is true in an environment, which holds the values of variables
+// by name. A missing variable is the empty text.
 func (m *Marker) Holds(environment map[string]string) bool {
 	switch m.op {
 	case "and", "or":
@@ -139,7 +139,7 @@ func (m *Marker) Holds(environment map[string]string) bool {
 		name = m.right.text
 	}
 	left, right := m.left.value(environment), m.right.value(environment)
-	if m.right.variable && m.left.variable { // the right one is compared by its name
+	if m.right.variable && m.left.variable { // the right variable is compared by its name
 		right = m.right.text
 	}
 	if name == "extra" {
@@ -176,7 +176,7 @@ func (o operand) value(environment map[string]string) string {
 	return o.text
 }
 
-// String returns the marker as it can be read again.
+// String returns the marker in a form that can be parsed again.
 func (m *Marker) String() string {
 	switch m.op {
 	case "and", "or":

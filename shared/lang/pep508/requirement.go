@@ -1,5 +1,5 @@
-// Package pep508 reads requirements of Python packages: a name, extras, constraints or an address,
-// and a marker that says where the requirement holds (PEP 508).
+// Package pep508 parses requirements of Python packages: a name, extras, constraints or an address,
+// and a marker with the condition of the requirement (PEP 508).
 package pep508
 
 import (
@@ -13,23 +13,23 @@ import (
 	"southbound/shared/pattern"
 )
 
-// Requirement is what a package, a module or a project requires.
+// Requirement is a requirement of a package, a module or a project.
 type Requirement struct {
-	Name   string   // as it was written
-	Extras []string // as they were written, sorted
+	Name   string   // as written
+	Extras []string // as written, sorted
 	Set    pep440.Set
-	URL    string // of the package itself, instead of constraints
+	URL    string // address of the package, instead of constraints
 	Marker *Marker
 }
 
 var separators = pattern.Lazy(`[-_.]+`)
 
-// Canonical returns the name under which an index knows a package.
+// Canonical returns the normalized name of a package, as indexes use it.
 func Canonical(name string) string {
 	return strings.ToLower(separators().ReplaceAllString(name, "-"))
 }
 
-// Parse reads a requirement. The error, of kind fault.Invalid, says what was expected.
+// Parse parses a requirement. Its error, of kind fault.Invalid, states the expected syntax.
 func Parse(text string) (Requirement, error) {
 	p := &parser{text: text}
 	r, ok := p.requirement()
@@ -40,7 +40,7 @@ func Parse(text string) (Requirement, error) {
 	return r, nil
 }
 
-// String returns the requirement as pip reads it.
+// String returns the requirement in pip's notation.
 func (r Requirement) String() string {
 	s := r.Name
 	if len(r.Extras) > 0 {
@@ -56,17 +56,17 @@ func (r Requirement) String() string {
 	return s
 }
 
-// Holds reports whether the requirement holds in an environment: the values of the variables of
-// markers. Of a variable that has none there the marker does not depend.
+// Holds reports whether the requirement applies in an environment, which holds the values of marker
+// variables. A missing variable is the empty text.
 func (r Requirement) Holds(environment map[string]string) bool {
 	return r.Marker == nil || r.Marker.Holds(environment)
 }
 
-// parser reads a text from left to right.
+// parser parses a text from left to right.
 type parser struct {
 	text     string
 	at       int
-	expected string // what was not found
+	expected string // the message about the missing element
 }
 
 var (
@@ -77,14 +77,14 @@ var (
 		`(?:~=|==|!=|<=|>=|<|>)[\s\x1c-\x1f]*[-+!._*a-zA-Z0-9]+)`)
 )
 
-// take returns what a pattern matches here, and moves behind it; empty if it does not.
+// take returns the match of a pattern at the current position, and skips it; "" if there is none.
 func (p *parser) take(form func() *regexp.Regexp) string {
 	found := form().FindString(p.text[p.at:])
 	p.at += len(found)
 	return found
 }
 
-// takes reports whether a text is here, and moves behind it.
+// takes reports whether a text is at the current position, and skips it.
 func (p *parser) takes(text string) bool {
 	if !strings.HasPrefix(p.text[p.at:], text) {
 		return false
@@ -95,7 +95,7 @@ func (p *parser) takes(text string) bool {
 
 func (p *parser) end() bool { return p.at == len(p.text) }
 
-// fail notes what was expected. It returns false.
+// fail records the expected element. It returns false.
 func (p *parser) fail(expected string) bool {
 	where := " at its end"
 	if !p.end() {
@@ -105,7 +105,7 @@ func (p *parser) fail(expected string) bool {
 	return false
 }
 
-// name takes an identifier: it ends with a letter or a digit.
+// name parses an identifier, which ends with a letter or a digit.
 func (p *parser) name() string {
 	found := strings.TrimRight(identifier().FindString(p.text[p.at:]), "._-")
 	p.at += len(found)
@@ -192,7 +192,7 @@ func (p *parser) specifiers(r *Requirement) bool {
 	return true
 }
 
-// marker reads the marker, if there is one, and wants the end.
+// marker parses the marker, if there is one, and expects the end.
 func (p *parser) marker(r *Requirement) bool {
 	if p.end() {
 		return true
