@@ -14,7 +14,7 @@ type constructNode struct {
 	shape
 	entity  *types.Entity
 	direct  []argument // attributes of an index, which are needed before the instance exists
-	others  []argument // set when the instance exists; in their own frames, in a scope that holds the instance
+	others  []argument // set when the instance exists; in their own frames, in the scope of the instance
 	nested  bool       // others need the scope with the instance
 	*beside            // nil for most constructors
 }

@@ -115,7 +115,8 @@ func (e *scheduler) again(u *unit, vars []*variable) {
 	u.done()
 }
 
-// freezeOne freezes the first candidate that has waiters and no announced values.
+// freezeOne freezes the first candidate that has waiters and no announced values. It sets
+// candidates without effective waiters aside as idle.
 func (e *freezer) freezeOne() bool {
 	e.waiting.enqueue()
 	for e.waiting.n > 0 {
@@ -135,7 +136,8 @@ func (e *freezer) freezeOne() bool {
 	return false
 }
 
-// freezeAll freezes the idle variables, which have no waiters, in descending order of turns.
+// freezeAll freezes the idle variables, which have no effective waiters, in descending order of
+// turns.
 func (e *freezer) freezeAll() {
 	e.waiting.frozen = e.waiting.turn
 	for _, v := range e.idle.drain() {
@@ -144,7 +146,7 @@ func (e *freezer) freezeAll() {
 }
 
 // enlist queues a variable that was created on first access. It gets the place that it would have
-// if it had been created with its instance.
+// if it had been created with its instance. If that place was frozen before, the variable is ready.
 func (e *freezer) enlist(v *variable, turn int64) {
 	v.queued, v.late.turn = true, turn
 	switch {

@@ -136,7 +136,7 @@ func (f *fail) problem() diag.Problem {
 		p.Pos = *at
 	}
 	if inner.mark != nil && f == inner && p.File == inner.mark.File {
-		if p.Line != inner.mark.Line { // for a long expression, at has the line that the reference compiler reports
+		if p.Line != inner.mark.Line { // at has the line that the reference compiler reports
 			places = append(places, related{at, "it belongs to this"})
 		}
 		p.Pos = *inner.mark

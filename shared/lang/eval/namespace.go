@@ -29,7 +29,7 @@ type namespace struct {
 // view is a namespace that is visible in another namespace.
 type view struct {
 	target *namespace
-	at     *diag.Pos // the position of the import; nil if the namespace is visible without an import
+	at     *diag.Pos // position of the import; nil if the namespace is visible without an import
 }
 
 // file is a parsed file; it allocates the positions of its tokens.
@@ -278,7 +278,7 @@ func DidYouMean(name string, names []string) string {
 
 // nearest returns the most similar of several names; "" if none is similar.
 func nearest(name string, names []string) string {
-	best, least := "", min(len(name)/3+2, len(name)) // a name in which all letters differ is not similar
+	best, least := "", min(len(name)/3+2, len(name)) // names that share no letter are not similar
 	for _, n := range names {
 		if d := distance(name, n); d < least || d == least && best != "" && n < best {
 			best, least = n, d

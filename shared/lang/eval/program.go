@@ -35,7 +35,7 @@ type Program struct {
 	// order of the imports.
 	Sources []Source
 	Plugins []Plugin
-	// Dataclasses are the Python classes that implement entities.
+	// Dataclasses are the Python classes that represent entities.
 	Dataclasses []Dataclass
 	// Types are types that files cannot define. The keys are their full names, in the namespace of
 	// a file.

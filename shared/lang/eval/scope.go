@@ -12,7 +12,7 @@ import (
 type block struct {
 	parent   *block
 	names    map[string]int // indexes of its own variables
-	instance bool           // its names are the attributes of an instance, which are only known at run time
+	instance bool           // its names are the attributes of an instance, known at run time
 	ns       *namespace
 	// statements declare its variables; nil if its variables do not come from statements.
 	statements []syntax.Statement
@@ -204,7 +204,7 @@ func (b *binder) root(x syntax.Expression, h *hint) node {
 // hint is the attribute that gets the value of an expression. A constructor may need the other end
 // of the relation, or the namespace of the entity, from the hint.
 type hint struct {
-	of   syntax.Expression // the instance, as parsed; nil if the constructor that is bound in block in creates it
+	of   syntax.Expression // the instance, as parsed; nil if it is constructed in the block in
 	in   *block
 	name string
 	typ  types.Type // nil if the type is only known at run time

@@ -32,7 +32,7 @@ type variable struct {
 	value   types.Value      // of a proxy, a *far
 	at      *diag.Pos        // the position where the value was set
 	waiters *waiter          // the last one; nil if no unit waits
-	attr    *types.Attribute // the attribute of an instance; nil if the variable is not an attribute
+	attr    *types.Attribute // the attribute of an instance; nil for other variables
 	owner   *Instance        // of a relation
 	late    *late            // for option, many and literal
 	kind    kind

@@ -86,7 +86,7 @@ type Services struct {
 	all       []Instance
 	byID      map[string]int
 	taken     map[string]map[int64]bool   // integers that instances have, by service and path
-	given     map[string]map[string]int64 // numbers that were allocated in this compile, by instance and place
+	given     map[string]map[string]int64 // numbers allocated in this compile, by instance and place
 	others    map[string][]Instance       // cached results of Others
 	allocated map[string]bool             // instances whose allocation specs have run
 }

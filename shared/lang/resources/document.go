@@ -16,7 +16,7 @@ import (
 // instances become resources, and with which ids.
 type document struct {
 	registry *schema.Registry
-	path     func(abs string) string            // returns the path in documents for the file at an absolute path
+	path     func(abs string) string            // returns the path in documents for an absolute path
 	ordered  bool                               // Options.Ordered
 	types    map[*types.Entity]*schema.Compiled // nil: instances are not resources
 	agents   map[*types.Entity]bool

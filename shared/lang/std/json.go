@@ -66,7 +66,7 @@ func jsonNumber(text string) (types.Value, error) {
 		n, _ := new(big.Int).SetString(text, 10)
 		return types.Integer(n), nil
 	}
-	f, _ := strconv.ParseFloat(text, 64) // a number that is too large becomes infinite, as in Python
+	f, _ := strconv.ParseFloat(text, 64) // a number that is too large is infinite, as in Python
 	return f, nil
 }
 

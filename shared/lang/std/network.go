@@ -136,7 +136,7 @@ func onPrefix(
 }
 
 func lengthToMask(_ *eval.Context, a eval.Args) (types.Value, error) {
-	if _, ok := a.Values[0].(bool); ok { // a bool passes as an int; Python rejects it, since it has no digits
+	if _, ok := a.Values[0].(bool); ok { // a bool passes as an int, and Python rejects it
 		return nil, fmt.Errorf("%s is not the length of a prefix", types.Text(a.Values[0]))
 	}
 	n := a.Int(0)

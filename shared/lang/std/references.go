@@ -11,7 +11,7 @@ import (
 // resource, or the integer value of another reference.
 type Reference struct {
 	Class string      // EnvironmentReference, FactReference or IntReference
-	Value types.Value // the name of the variable or of the fact, or the value that becomes an integer
+	Value types.Value // the name of the variable or the fact, or the value of the integer
 	On    types.Object
 }
 

@@ -93,7 +93,7 @@ func allowed(c *eval.Context, within *types.List, scheme, name string) error {
 	}) {
 		return nil
 	}
-	return &eval.PluginError{ // the message omits the name, which may be the secret itself by mistake
+	return &eval.PluginError{ // the name is omitted, because it may be the secret by mistake
 		Message: fmt.Sprintf("the name of the secret%s is not within %s", held(c, name),
 			types.Repr(within)),
 		Hint: "give the name of a secret within that list, or extend the list in the model; a path " +

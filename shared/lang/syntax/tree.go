@@ -185,8 +185,7 @@ type (
 		In       Expression
 		Body     []Statement
 	}
-	// If is `if c: … elif d: … else: … end`. An elif is represented by an If as the only statement
-	// of Else.
+	// If is `if c: … elif d: … else: … end`. An elif is an If that is the only statement of Else.
 	If struct {
 		Span
 		Condition Expression
