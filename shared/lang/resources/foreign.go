@@ -74,7 +74,7 @@ func (c *collector) made(r *python.Resource, ids map[string]resource.ID) Entry {
 	if r.Set != "" {
 		e.Members["set"] = r.Set
 	}
-	if _, has := r.Fields.Get("purged"); has { // handlers without this field cannot purge
+	if _, has := r.Fields.Get("purged"); has { // handlers of other classes cannot purge
 		c.purge(&e)
 	}
 	if requires := c.required(r, ids); len(requires) > 0 {
