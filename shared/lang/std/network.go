@@ -136,7 +136,7 @@ func onPrefix(
 }
 
 func lengthToMask(_ *eval.Context, a eval.Args) (types.Value, error) {
-	if _, ok := a.Values[0].(bool); ok { // a bool passes as an int, and Python rejects it
+	if _, ok := a.Values[0].(bool); ok { // an int here; in Python, its text has no digits
 		return nil, fmt.Errorf("%s is not the length of a prefix", types.Text(a.Values[0]))
 	}
 	n := a.Int(0)
