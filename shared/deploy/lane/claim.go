@@ -13,13 +13,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// moveWait is how long a moved row waits for another check if a run of it is still under way in the
-// lane that it was moved from.
+// moveWait is the pause before a moved row is checked again for a run in the lane that it was moved
+// from.
 const moveWait = time.Second
 
 // withoutMoved drops rows from a batch that were moved to this lane while a run of them is under
-// way in another lane. They are checked again after moveWait. It also drops the rows that wait for
-// these.
+// way in another lane. Such rows are checked again after moveWait. It also drops the rows of the
+// batch that wait for dropped rows.
 func (w claiming) withoutMoved(ctx context.Context, batch []*claim) ([]*claim, error) {
 	if !slices.ContainsFunc(batch, func(c *claim) bool { return len(c.row.MovedFrom) > 0 }) {
 		return batch, nil

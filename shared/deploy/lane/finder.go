@@ -15,8 +15,8 @@ import (
 //   - their requirements, through unscheduled resources up to the first scheduled ones
 //   - their dependants, in the same way
 //
-// Resources beyond a scheduled resource do not matter here, since the scheduled resource itself
-// waits for them. If a wave may ask for any resource of the agent, the lane needs all of them, too.
+// A scheduled resource waits for its own requirements, so resources beyond it do not matter here.
+// If a wave may ask for any resource of the agent, the lane also needs all resources of the agent.
 //
 // A search goes through the graph once, with the data at hand. The finder reads the data that the
 // search lacked; then the search runs again.

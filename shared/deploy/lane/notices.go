@@ -62,8 +62,8 @@ func (w *worker) notified(ctx context.Context, ids []resource.ID) (bool, error) 
 // replanned reads everything again if the schedule has changed since it was read, and reports
 // whether it has. A notice may belong to a newer schedule than the one that was read, and may name
 // resources that had finished in the older one. Such a notice is not repeated. So a worker that
-// took a notice, and has neither read the schedule nor claimed rows since, checks the schedule
-// before it waits or gives up the lane.
+// took a notice checks the schedule before it waits or gives up the lane. If it has read the
+// schedule or claimed rows since, it need not check.
 func (w *worker) replanned(ctx context.Context) (bool, error) {
 	if !w.heard {
 		return false, nil

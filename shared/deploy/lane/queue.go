@@ -99,7 +99,7 @@ func (q *queue) follow(batch []*claim, i int, waiting map[int32]int32, now time.
 	return batch
 }
 
-// requeue moves rows whose NotBefore has passed back to the heap, and records when the next one is
+// requeue returns rows to the heap whose NotBefore has passed, and records when the next row is
 // due.
 func (q *queue) requeue(now time.Time) {
 	q.next = time.Time{}

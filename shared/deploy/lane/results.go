@@ -261,11 +261,14 @@ func (r *recording) entry(c *claim, kind state.OutboxKind) state.Outbox {
 	}
 }
 
-// known returns a lower bound of tickets. A dependant with this ticket or a later one was claimed
-// by a worker that knew of this claim and waited for it. Other lanes may treat a moved resource as
-// checked, so no dependant counts for it. A wave asks again for resources that were running when it
-// began, so all dependants count for a resource that the wave asks for. The exception are resources
-// being removed, for which the time of the claim is unknown.
+// known returns the least ticket of dependants that are sure to have waited for a claim: a worker
+// that claimed a dependant with this ticket or a later one knew of the claim.
+//
+// If the resource of the claim was moved, no dependant is sure to have waited (MaxInt64), since
+// other lanes may treat a moved resource as checked. If a wave asked for the claim, all dependants
+// count (0), since the wave asks again for resources that were running when it began. The exception
+// is a claim with dependants that are being removed (MaxInt64): the wave does not ask for these,
+// and the time of their claims is unknown.
 func (r *recording) known(c *claim) int64 {
 	removing := func(n int32) bool { return r.graph.Removing[n] }
 	switch {
@@ -327,8 +330,8 @@ func (r *recording) leaves(c *claim) []state.Outbox {
 
 // allFollow reports whether all dependants of c are sure to run after it, so that no event is
 // needed. A dependant in another lane may have been claimed before c was scheduled, and may be
-// running. A dependant with a ticket of the same commit or of a later one was claimed by a worker
-// that knew of c and waited for it. If a wave asked for c, it also asks again for dependants that
+// running. If a dependant has a ticket of the same commit or of a later one, the worker that
+// claimed it knew of c and waited. If a wave asked for c, it also asks again for dependants that
 // were running when it began. A moved resource is checked again in its new lane. Its dependants may
 // have been claimed while it counted as checked in the old lane.
 func (r *recording) allFollow(c *claim) bool {

@@ -94,10 +94,10 @@ func (b *batch) timed(ctx context.Context, group []*claim) error {
 	return err
 }
 
-// mayTakeLong reports whether the run of a claim may take longer than the time between two commits.
-// That is so if it has a time limit of its own, if the last run of its type took long, or if none
-// has run yet. Earlier changes are recorded before such a run begins, so that an interrupted run
-// does not lose them.
+// mayTakeLong reports whether the run of a claim may take longer than the time between two commits:
+// the run has its own time limit, the last run of its type took long, or no run of its type has
+// finished. Earlier changes are recorded before such a run begins, so that an interrupted run does
+// not lose them.
 func (b *batch) mayTakeLong(c *claim) bool {
 	return !b.quick[c.row.ID.Type()] || b.Runs.LimitsItself(c.row, c.res)
 }
@@ -166,9 +166,9 @@ func (b *batch) finish(c *claim) {
 	b.clear(c.node)
 }
 
-// letGo copies rows as they were written to where they were read. Otherwise the rows would keep the
-// other data of their runs in memory as long as the lane runs, and that data is several times as
-// large.
+// letGo copies rows as they were written to where they were read, so that b.rows no longer points
+// into claims. A claim holds other data of its run, which is several times as large and would stay
+// in memory as long as the lane runs.
 func (b *batch) letGo() {
 	for _, c := range b.done {
 		if c.node >= 0 && b.rows.of(c.node) == &c.wrote {

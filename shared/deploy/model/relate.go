@@ -64,8 +64,9 @@ func (c *Checker) Related(r *resource.Resource) []schema.Related {
 }
 
 // MeansTheSame reports whether two descriptions of a resource have the same meaning for other
-// resources. Both have to manage the same thing, describe it as a whole or change a part of the
-// same thing, keep the same paths, and have the same relations by their type.
+// resources. Both have to manage the same thing, and both or neither describe it as a whole. They
+// also have to change a part of the same thing, keep the same paths, and have the same relations by
+// their type.
 func (c *Checker) MeansTheSame(a, b *resource.Resource) bool {
 	targets := TargetsOf(nil, false) // both have the same agent
 	one, oneShared := c.ThingsOf(a, targets)

@@ -174,9 +174,9 @@ func (x *contents) has(mark uint64) bool {
 	return x.base.count(mark)+x.more.count(mark) > x.less.count(mark)
 }
 
-// contentsOf returns the contents of a version. It returns nil if a change of the version may
-// affect other resources, since the version has resources that are completed from others, or if the
-// version is too large. If was, which may be nil, has the same marks, its base is reused.
+// contentsOf returns the contents of a version. It returns nil if the version is too large, or if
+// it has resources that are completed from other resources: then a change may affect resources of
+// other sets. If was, which may be nil, has the same marks, its base is reused.
 func contentsOf(
 	c *model.Checker, targets model.Targets, resources []resource.Resource,
 	sums [][sha256.Size]byte, was *contents,

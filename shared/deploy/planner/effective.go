@@ -160,8 +160,8 @@ func (p *changes) inOrder(rows []state.Row) {
 }
 
 // reblock blocks resources with an undefined requirement, direct or indirect, and unblocks
-// resources that no longer have one. It starts at the planned rows and at others, and follows the
-// dependants of rows that change.
+// resources that no longer have one. It starts at the planned rows and at the rows of others, and
+// follows the dependants of rows that change.
 func (p *planning) reblock(ctx context.Context, g *version.Graph, others []resource.ID) error {
 	undefined := 0
 	for _, r := range p.rows {

@@ -57,8 +57,8 @@ type Export struct {
 	// Expect, when not empty, is the State of a preview. If the export would do anything other than
 	// that preview shows, it is Refused and nothing is done.
 	Expect string
-	// Turn, when not empty, is the value that the caller recorded by TakeTurn. If another process
-	// has taken the turn since, the export is a Conflict, and nothing is done.
+	// Turn, when not empty, is the token that the caller recorded by TakeTurn. If another worker
+	// has recorded its token since, the export is a Conflict, and nothing is done.
 	Turn string
 	// Limits, when not nil, bounds the number of resources that may leave. An export that exceeds
 	// it is Refused, with the resources as problems, and nothing is done.
@@ -136,8 +136,9 @@ func (pl *Planner) Export(ctx context.Context, env string, x Export) (Exported, 
 	return out, err
 }
 
-// TakeTurn records which process may export the sets of others. A process that takes the turn and
-// then reads the sets to export knows that no other process exports an older reading.
+// TakeTurn records the token of the only worker that may export with a Turn from now on; see
+// Export.Turn. A worker that takes the turn before it reads its tasks knows that no other worker
+// exports an older reading of them afterwards.
 func (pl *Planner) TakeTurn(ctx context.Context, env, turn string) error {
 	return pl.plan(ctx, env, func(p *planning) error {
 		p.env.Turn = turn

@@ -92,7 +92,7 @@ func (pl *Config) Intact(ctx context.Context, stored state.Env) bool {
 	return !state.Unreadable(v.Verify(ctx, slices.Compact(hashes)))
 }
 
-// lostOf returns those of blobs that are missing, or stored with other bytes.
+// lostOf returns the blobs among blobs that are missing, or stored with other bytes.
 func (pl *Config) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob, error) {
 	var out []state.Blob
 	for i := range blobs {
@@ -106,7 +106,7 @@ func (pl *Config) lostOf(ctx context.Context, blobs []state.Blob) ([]state.Blob,
 	return out, nil
 }
 
-// storeAgain stores those of blobs that are lost.
+// storeAgain stores the blobs among blobs that are lost.
 func (p *exporting) storeAgain(ctx context.Context, blobs []state.Blob) error {
 	gone, err := p.pl.lostOf(ctx, blobs)
 	if err != nil {

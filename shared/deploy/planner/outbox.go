@@ -192,8 +192,8 @@ func (p *followUp) running(
 	return out, nil
 }
 
-// finished returns those of ids that have no ticket and are done in the wave of an epoch (0: in
-// none). Rows that are read later show the state of the others.
+// finished returns the ids among ids that have no ticket and are done in the wave of an epoch (0:
+// in none). Rows that are read later show the state of all other ids.
 func (p *followUp) finished(
 	ctx context.Context, ids []resource.ID, epoch int64,
 ) (map[resource.ID]bool, error) {

@@ -186,8 +186,8 @@ func hasOwned(m *model.Model, i int, set string) diag.Problem {
 }
 
 // withOwned returns the model of a whole export with the sets of other owners, as they are in the
-// previous version, and the number of that version. The number is 0 if the previous version has no
-// such set. A model that has such a set itself is refused.
+// previous version. It also returns the number of that version, or 0 if the version has no such
+// set. A model that has such a set itself is refused.
 func (p *exporting) withOwned(
 	ctx context.Context, x Export, last state.Version,
 ) (*model.Model, int, error) {

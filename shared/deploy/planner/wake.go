@@ -13,8 +13,8 @@ import (
 )
 
 // wake schedules skipped rows that are not planned otherwise and no longer wait for a resource that
-// they waited for. That happens without a change of the row if its requirement leaves the model,
-// and if an edge is reversed because of resources that must not exist.
+// they waited for. A row can stop waiting without a change of its own: its requirement leaves the
+// model, or an edge is reversed because of resources that must not exist.
 func (r *releaser) wake(ctx context.Context, old, now *version.Graph) error {
 	ids := slices.Clone(r.skipped)
 	var rewired []resource.ID

@@ -58,7 +58,7 @@ func (n *Runner) ownHandler(row *state.Row) provider.Handler {
 	return nil
 }
 
-// ReportsFacts reports whether the handler of a row can be asked for facts.
+// ReportsFacts reports whether the handler of a row can read facts.
 func (n *Runner) ReportsFacts(row *state.Row) bool {
 	_, facts := provider.As[provider.FactReader](n.ownHandler(row))
 	return facts || Coded(row)

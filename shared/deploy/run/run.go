@@ -21,7 +21,7 @@ type Run struct {
 	task
 	decision
 	host *host
-	ctx  *provider.Context // for the handler; see bind
+	ctx  *provider.Context // for the handler; see Bind
 	// token identifies a create that was begun, or will be. found means that the handler looked the
 	// create up and its thing exists.
 	token string

@@ -38,8 +38,8 @@ type Env struct {
 	// Releases are the last releases of versions that were stored before, oldest first; nil: none.
 	// The pointer keeps Env comparable; the list behind it is never changed.
 	Releases *[]Release `json:",omitempty"`
-	// Turn names the process that may export for others now, see planner.Export.Turn; "": no
-	// process has taken the turn.
+	// Turn is the token of the only worker that may export with a Turn now, see
+	// planner.Export.Turn; "": no worker has recorded one.
 	Turn string
 }
 
@@ -91,7 +91,7 @@ func (w *Wave) Asks(r *Row) bool {
 		!(w.KeepTerminal && !Retried(r.Class))
 }
 
-// Version is one immutable export: its resources stand in chunks, which are files.
+// Version is one immutable export: its resources are stored in chunks, which are files.
 type Version struct {
 	Number    int       // one more than that of the version stored before; never given again
 	At        time.Time // when it was stored

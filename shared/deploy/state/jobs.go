@@ -18,8 +18,9 @@ type Job struct {
 // Jobs keeps records of jobs. It is shared by any number of processes. Its errors are those of
 // State.
 type Jobs interface {
-	// PutJob stores a record if the one of its id has the revision j.Rev, 0 standing for none, and
-	// returns the new revision, which no record has had before. Otherwise it is Conflict.
+	// PutJob stores a record if the stored record of its id has the revision j.Rev; 0 means that
+	// there is none. It returns the new revision, which no record has had before. Otherwise it is
+	// Conflict.
 	PutJob(ctx context.Context, env string, j Job, now time.Time) (int64, error)
 	// Jobs returns the records of an environment whose ids begin with a text, sorted by id.
 	Jobs(ctx context.Context, env, begin string, now time.Time) ([]Job, error)

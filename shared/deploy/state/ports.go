@@ -59,9 +59,9 @@ type State interface {
 	// Schedule returns the schedule, read at one instant: of the lanes of these agents, or of the
 	// whole environment when none is given.
 	Schedule(ctx context.Context, env string, agents ...string) (Schedule, error)
-	// Finished returns those of ids that are not scheduled: they have no ticket or no row, and the
-	// wave of this epoch has either finished in their lane or checked them. Epoch 0: there is no
-	// wave.
+	// Finished returns the ids among ids that are not scheduled: they have no ticket or no row, and
+	// the wave of this epoch has either finished in their lane or checked them. Epoch 0: there is
+	// no wave.
 	Finished(ctx context.Context, env string, ids []resource.ID, epoch int64) ([]resource.ID, error)
 	// Due returns ids of rows with 0 < NextAt <= at, earliest first, up to limit, and the earliest
 	// NextAt after at (zero: none).
@@ -105,7 +105,7 @@ type Lane struct {
 
 // Files holds bytes by their SHA-256.
 type Files interface {
-	// Missing returns those of hashes that are not stored.
+	// Missing returns the hashes among hashes that are not stored.
 	Missing(ctx context.Context, hashes []string) ([]string, error)
 	// Put stores blobs durably; storing what is there is not an error. Bytes that do not match
 	// their hash are Invalid and are not stored.

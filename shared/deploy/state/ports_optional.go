@@ -9,16 +9,16 @@ import (
 	"southbound/shared/resource"
 )
 
-// ConnectLimiter may be implemented by a Connector that knows how long connecting to an agent may
-// take. The lease of a lane is prolonged by that much when a batch has to connect, so a lane whose
-// holder was killed may stay held that much longer.
+// ConnectLimiter may be implemented by a Connector that has a limit for the time of connecting to
+// an agent. The lease of a lane is prolonged by that limit when a batch has to connect. So a lane
+// whose holder was killed may stay held that much longer.
 type ConnectLimiter interface {
 	// ConnectLimit returns the longest time that Connect may take for an agent.
 	ConnectLimit(a resource.Agent) time.Duration
 }
 
 // SecretVersions may be implemented by Secrets that can return the version of a secret without
-// reading its value, so that an export does not need permission to read it.
+// reading its value. Then an export does not need permission to read the value.
 type SecretVersions interface {
 	// Version returns the current version of a reference. Its errors are those of Resolve.
 	Version(ctx context.Context, s resource.Secret) (string, error)

@@ -84,8 +84,8 @@ type Row struct {
 	// does not start until these runs have ended.
 	MovedFrom []string
 	// Formerly are earlier ids of the thing, of which a run may still be under way. It does not
-	// start until these runs have ended. They show a release that a crash interrupted which things
-	// it has moved.
+	// start until these runs have ended. A release that continues after a crash identifies moved
+	// things by these ids.
 	Formerly []resource.ID
 	// Gone, in a Commit, removes the row instead of writing it. It is never stored.
 	Gone bool

@@ -50,7 +50,7 @@ func (r *Row) WasPurged() bool {
 	return err == nil && res.Purged && r.AsWanted()
 }
 
-// PurgeOnDelete reports whether the thing is to be purged when its resource leaves the model.
+// PurgeOnDelete reports whether the thing has to be purged when its resource leaves the model.
 func (r *Row) PurgeOnDelete() bool {
 	res, err := resource.Decode(r.Body)
 	return err == nil && res.PurgesOnDelete()
@@ -78,7 +78,7 @@ func (r *Row) SendsEventsTo(res *resource.Resource) bool {
 }
 
 // ReceivesEventsOf reports whether a resource is notified of the changes of a requirement; of is
-// nil if the row of that is gone.
+// nil if the row of the requirement is gone.
 func (r *Row) ReceivesEventsOf(of *Row) bool {
 	res, err := resource.Decode(r.Body)
 	return err == nil && res.ReceiveEvents && (of == nil || of.SendsEventsTo(res))

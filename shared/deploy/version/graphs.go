@@ -66,8 +66,8 @@ func (c *Graphs) kept(name string) *Graph {
 	return c.byName[name]
 }
 
-// Keep caches a graph. Few are in use at a time, so the cache is simply emptied when it is full,
-// except for the graph that this one is an edit of.
+// Keep caches a graph. Few are in use at a time, so the cache is simply emptied when it is full.
+// Only the base of a graph that is an edit is kept.
 func (c *Graphs) Keep(name string, g *Graph) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
