@@ -5,7 +5,8 @@ import (
 )
 
 // needOf returns the required freshness of a list for a claim. The list has to be newer than the
-// request for the claim, and newer than its requirements, which may have made the listed things.
+// request for the claim, and newer than the last runs of its requirements, which may have made the
+// listed things.
 func (b *batch) needOf(c *claim) run.Need {
 	l := b.session.Lists()
 	n := run.Need{Count: l.NeededFor(c.row.Ticket, c.waved)}

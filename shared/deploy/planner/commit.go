@@ -89,7 +89,7 @@ func (p *planning) commit(ctx context.Context, plan bool) error {
 			c.Parameters, c.DropParameters = p.store.set, p.store.unset
 		}
 		if len(done.Conflicts) > 0 {
-			c.DropOutbox = drop // they are still there
+			c.DropOutbox = drop // they are still stored
 		}
 		for i := range done.Conflicts {
 			conflicts = true

@@ -45,7 +45,7 @@ func (s *Session) Close() {
 	s.transport, s.connected, s.connErr, s.lists = nil, false, nil, nil
 }
 
-// Follow ends the connection if the agent has moved to another target.
+// Follow ends the connection if the agent is now reached in another way.
 func (s *Session) Follow(agent resource.Agent) {
 	now := agent
 	now.Lanes = s.agent.Lanes

@@ -139,7 +139,7 @@ const (
 	OutboxEvent     OutboxKind = "event"     // notify direct dependants
 	// a fact or parameter is known now: resolve the rows that wait for it
 	OutboxFact OutboxKind = "fact"
-	// a run changed the thing after its result had become stale: check the resource again
+	// a run that a later run has overtaken acted or stored facts: check the resource again
 	OutboxAgain OutboxKind = "again"
 	// its stored row cannot be read: restore it from the version
 	OutboxDamaged OutboxKind = "damaged"
