@@ -44,7 +44,7 @@ type search struct {
 // scope is the start of a search: a lane, and the data about its agent.
 type scope struct {
 	name   string          // of the agent
-	agent  int32           // finished resources whose end other lanes have to learn
+	agent  int32           // its number; -1, if all its resources have left
 	all    bool            // all its resources matter
 	own    map[int32]owned // the scheduled resources of the agent
 	starts []int32         // scheduled in this lane
