@@ -1,4 +1,4 @@
-// Package handlers is the list of the types this program serves.
+// Package handlers lists the types that this program serves.
 package handlers
 
 import (

@@ -63,7 +63,7 @@ func failure(doing string, err error, secrets ...string) error {
 	}
 	text = hidden.Clean(text, diff.Redacted)
 	class, hint := provider.ClassOf(err), ""
-	if class == provider.Retryable { // hints of retryable errors are kept
+	if class == provider.Retryable { // an explicit class is kept
 		class, hint = classOf(err)
 	}
 	if hint != "" {

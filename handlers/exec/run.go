@@ -144,7 +144,7 @@ func needed(ctx *provider.Context, r provider.Resource) (bool, error) {
 	}
 	for _, guard := range []struct {
 		name string
-		skip bool // the guard's success that makes the command unnecessary
+		skip bool // whether the guard's success, or its failure, makes the command unnecessary
 	}{{"unless", true}, {"onlyif", false}} {
 		argv := argvOf(r.Attributes[guard.name])
 		if argv == nil {

@@ -20,7 +20,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// Archive declares fs::Archive: what is in a tar or zip file, in a directory.
+// Archive declares fs::Archive: the contents of a tar or zip file, in a directory.
 func Archive() provider.Definition {
 	return provider.Definition{
 		Type: schema.Type{
@@ -124,7 +124,7 @@ func validArchive(attrs map[string]any) []diag.Problem {
 // archive is the handler of fs::Archive.
 type archive struct{ sys *disk.System }
 
-// entry is one thing in an archive, and in the list of what was unpacked.
+// entry is one thing in an archive, and in the list of unpacked things.
 type entry struct {
 	Name   string `json:"name"`
 	Kind   string `json:"kind"` // file, dir, link
@@ -179,7 +179,7 @@ const (
 	kindLink = "link"
 )
 
-// manifest is the list of what was unpacked.
+// manifest is the list of unpacked things.
 type manifest struct {
 	Format   int     `json:"southbound_archive"`
 	Source   string  `json:"source"`           // SHA-256 of the archive
@@ -190,7 +190,7 @@ type manifest struct {
 	Entries  []entry `json:"entries"`
 }
 
-// manifestFormat is what is written; others are refused.
+// manifestFormat is the written format; others are rejected.
 const manifestFormat = 1
 
 // most bytes of a manifest that are read.
@@ -203,8 +203,8 @@ func manifestName(r provider.Resource) string {
 // hiddenName matches the names that are ours, in every archive.
 var hiddenName = pattern.Lazy(`\.southbound-(archive|[0-9a-f]{8})\z`)
 
-// entryName brings a name of an archive into its only form, "" for what is left out, and refuses
-// what is not a name below the directory.
+// entryName converts a name of an archive to its canonical form, "" for an omitted entry, and
+// rejects names that are not below the directory.
 func entryName(name string, strip int64) (string, error) {
 	if strings.ContainsAny(name, "\\\x00") {
 		return "", refused("the name %q has a character in it that names do not have", name)
@@ -236,7 +236,7 @@ func refused(format string, args ...any) error {
 	return provider.Errorf(provider.NeedsChange, "the archive is refused: "+format, args...)
 }
 
-// contents is what an archive comes to.
+// contents is the parsed content of an archive.
 type contents struct {
 	entries   []entry
 	at        map[string]int
@@ -271,8 +271,7 @@ func (c *contents) add(e entry) error {
 	return nil
 }
 
-// finish adds the directories that no entry names, and sorts: a directory stands before what is in
-// it.
+// finish adds the directories that no entry names, and sorts: a directory precedes its entries.
 func (c *contents) finish() error {
 	for _, e := range slices.Clone(c.entries) {
 		for dir := path.Dir(e.Name); dir != "."; dir = path.Dir(dir) {
@@ -292,8 +291,8 @@ func (c *contents) finish() error {
 	return nil
 }
 
-// validLink refuses links that lead out of the directory. Parts that go up may stand at the front
-// of a target only: then a target means what it says also when it passes other links.
+// validLink rejects links that lead out of the directory. Parts that go up are permitted only at
+// the front of a target: then the target keeps its meaning even if it passes other links.
 func validLink(name, target string) error {
 	if target == "" || strings.HasPrefix(target, "/") || strings.IndexByte(target, 0) >= 0 {
 		return refused("the link %q leads to %q, which is not below the directory", name, target)

@@ -96,8 +96,8 @@ func (h archive) observe(ctx *provider.Context, r provider.Resource) (provider.O
 	return obs, nil
 }
 
-// isOf reports whether what was unpacked is the archive that is wanted. One that would be fetched
-// is known by its checksum.
+// isOf reports whether the unpacked archive is the desired one. An archive with a URL is compared
+// by its checksum.
 func (m *manifest) isOf(ctx context.Context, r provider.Resource) (bool, error) {
 	if isURL(text(r, "source")) {
 		sum := text(r, "checksum")
@@ -178,8 +178,8 @@ func (h archive) apply(ctx *provider.Context, r provider.Resource) error {
 	return t.bring(ctx, r, s, c, old)
 }
 
-// makeTarget makes the directory that is unpacked into. It appears with the list in it that says
-// so.
+// makeTarget makes the directory to unpack into. It appears together with the list, which records
+// that.
 func (h archive) makeTarget(ctx *provider.Context, r provider.Resource, dir, base string) error {
 	d, err := disk.OpenFolder(h.sys, dir)
 	if err != nil {
@@ -211,7 +211,7 @@ func (h archive) makeTarget(ctx *provider.Context, r provider.Resource, dir, bas
 	return d.Sync()
 }
 
-// tidyTarget removes what a crash left of a directory that was being made or removed.
+// tidyTarget removes the remains of a directory whose creation or removal crashed.
 func (h archive) tidyTarget(dir, base, list string) error {
 	d, err := disk.OpenFolder(h.sys, dir)
 	if err != nil {
@@ -236,8 +236,8 @@ func (h archive) tidyTarget(dir, base, list string) error {
 	return d.RemoveDir(disk.Leftover(base))
 }
 
-// Delete implements provider.Handler: what was unpacked goes, and the directory when it was made
-// for it and is empty then.
+// Delete implements provider.Handler: it removes the unpacked things. It also removes the directory
+// if that was made for them and is empty then.
 func (h archive) Delete(
 	ctx *provider.Context, req provider.DeleteRequest,
 ) (provider.Result, error) {
@@ -261,7 +261,7 @@ func (h archive) purge(ctx *provider.Context, r provider.Resource) error {
 	if err != nil || m == nil {
 		return err
 	}
-	// What crashed half way through an update has the names of both in no order.
+	// After a crash within an update, the list has the names of both archives in no order.
 	slices.SortStableFunc(m.Entries, func(a, b entry) int {
 		return strings.Compare(a.Name, b.Name)
 	})

@@ -37,7 +37,7 @@ type unit struct {
 	mode   fs.FileMode
 	time   time.Time
 	target string // of a link
-	hard   string // the name of a file in the archive that this is another name of
+	hard   string // the name of the file in the archive to which this is a hard link
 	body   io.Reader
 }
 
@@ -104,7 +104,7 @@ func spool(ctx *provider.Context, r provider.Resource) (*spooled, error) {
 	return s, nil
 }
 
-// nameless makes a file for the copy of an archive, which is gone with who has it open.
+// nameless makes a temporary file for the copy of an archive, which is removed when it is closed.
 func nameless() (*os.File, error) {
 	f, err := os.CreateTemp("", "southbound-archive-")
 	if err == nil {
@@ -113,7 +113,7 @@ func nameless() (*os.File, error) {
 	return f, err
 }
 
-// errSpool marks errors of writing the copy, as against those of what it is read from.
+// errSpool marks errors of writing the copy, in contrast to errors of its source.
 var errSpool = errors.New("keep a copy of the archive")
 
 type spoolWriter struct{ f *os.File }
@@ -164,10 +164,10 @@ func checksum(want string, sums map[string]hash.Hash) error {
 	return nil
 }
 
-// tarMagic is where in a tar file, of any but the oldest kind, the word ustar stands.
+// tarMagic is the offset of the word ustar in a tar file of any but the oldest kind.
 const tarMagic = 257
 
-// guess tells the format by the first bytes.
+// guess detects the format by the first bytes.
 func (s *spooled) guess() (string, error) {
 	head := make([]byte, 512)
 	n, err := s.file.ReadAt(head, 0)
@@ -210,7 +210,7 @@ func (s *spooled) each(ctx context.Context, f func(unit) error) error {
 	return damaged(s.format, eachTar(limited, f))
 }
 
-// damaged explains errors of what reads a format.
+// damaged explains errors of the reader of a format.
 func damaged(format string, err error) error {
 	if err == nil || provider.ClassOf(err) != provider.Retryable ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
@@ -221,10 +221,10 @@ func damaged(format string, err error) error {
 		"the archive cannot be read as %s: %w; it may be damaged", format, err)
 }
 
-// errOwn marks errors of what is done with the parts of an archive, as against those of reading it.
+// errOwn marks errors of handling the parts of an archive, in contrast to errors of reading it.
 var errOwn = errors.New("writing failed")
 
-// limiter ends what would unpack without end.
+// limiter stops archives that unpack to unlimited data.
 type limiter struct {
 	ctx  context.Context
 	from io.Reader
@@ -273,7 +273,7 @@ func eachTar(r io.Reader, f func(unit) error) error {
 	for {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
-			_, err := io.Copy(io.Discard, r) // the checksum of what is compressed stands at its end
+			_, err := io.Copy(io.Discard, r) // the checksum of compressed data is at its end
 			return err
 		}
 		if err != nil {
@@ -286,7 +286,7 @@ func eachTar(r io.Reader, f func(unit) error) error {
 			u.kind = kindFile
 		case tar.TypeDir:
 			u.kind = kindDir
-			u.mode |= fs.FileMode(h.Mode & sticky) // or what everybody may write, all could remove
+			u.mode |= fs.FileMode(h.Mode & sticky) // keep the sticky bit of world-writable directories
 		case tar.TypeSymlink:
 			u.kind, u.target = kindLink, h.Linkname
 		case tar.TypeLink:
@@ -310,7 +310,7 @@ const sticky = 0o1000
 func (s *spooled) eachZip(raw *io.SectionReader, f func(unit) error) error {
 	z, err := zip.NewReader(raw, s.size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		// which names are refused is not for it to say
+		// entryName decides which names are rejected, not this library
 		return err
 	}
 	for _, file := range z.File {
@@ -360,7 +360,7 @@ func eachZipped(file *zip.File, f func(unit) error) error {
 	return f(u)
 }
 
-// inspect reads the archive to its end and returns what is in it.
+// inspect reads the archive to its end and returns its contents.
 func (s *spooled) inspect(ctx context.Context, r provider.Resource) (*contents, error) {
 	strip, _ := r.Attributes["strip"].(int64)
 	c := &contents{at: map[string]int{}}

@@ -33,8 +33,8 @@ func openSource(path string) (*os.File, error) {
 // maxSourceLinks bounds how many links lead to an archive, as the kernel does.
 const maxSourceLinks = 40
 
-// openOrFollow opens a file, or says where a link in its place leads, and adds to givers who may
-// have put that there, other than the superuser and the user of this process.
+// openOrFollow opens a file, or returns the target of a link at its path. It adds to givers the
+// users who may have put the link there, other than the superuser and the user of this process.
 func openOrFollow(path string, givers *[]uint32) (f *os.File, next string, err error) {
 	dir, base := disk.Split(path)
 	d, err := disk.OpenFolder(nil, dir)
@@ -70,8 +70,8 @@ func openOrFollow(path string, givers *[]uint32) (f *os.File, next string, err e
 	return nil, target, err
 }
 
-// given refuses an archive that is no regular file, or to which a link leads that was put there by
-// somebody whose file it is not: they could have things read that they may not read.
+// given rejects an archive that is no regular file, or to which another user's link leads although
+// the file is not that user's: such a user could otherwise have unreadable files read.
 func given(f *os.File, path string, givers []uint32) error {
 	var st unix.Stat_t
 	err := unix.Fstat(int(f.Fd()), &st)

@@ -65,7 +65,7 @@ func (t *unpacked) close() {
 	t.folder.Close()
 }
 
-// manifest reads the list, nil when there is none.
+// manifest reads the list, nil if there is none.
 func (t *unpacked) manifest() (*manifest, error) {
 	info, err := t.root.Lstat(t.list)
 	if disk.Gone(err) {
@@ -145,7 +145,7 @@ func asideOf(name string) string {
 	return dir + disk.Leftover(base)
 }
 
-// remove takes one thing away, a directory only when it is empty; one that is gone is fine.
+// remove removes one thing, a directory only if it is empty; a missing thing is no error.
 func (t *unpacked) remove(name string) error {
 	if _, err := t.root.Lstat(name); err != nil {
 		return disk.UnlessGone(err)
@@ -153,8 +153,8 @@ func (t *unpacked) remove(name string) error {
 	return disk.UnlessGone(t.sys.Do("unlink", func() error { return t.root.Remove(name) }))
 }
 
-// below reports whether all above a name are directories still: what is behind a link that somebody
-// put in the place of one was not unpacked.
+// below reports whether all directories above a name are still directories: files behind a link
+// that replaced one of them were not unpacked.
 func (t *unpacked) below(name string) (bool, error) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		info, err := t.root.Lstat(dir)
@@ -164,7 +164,7 @@ func (t *unpacked) below(name string) (bool, error) {
 		if err == nil {
 			continue
 		}
-		if above, e := t.below(dir); e != nil || !above { // it may be behind such a link itself
+		if above, e := t.below(dir); e != nil || !above { // it may itself be behind such a link
 			return false, e
 		}
 		return false, err
@@ -172,8 +172,8 @@ func (t *unpacked) below(name string) (bool, error) {
 	return true, nil
 }
 
-// take removes what stands for an entry, and what a crash left beside it. A directory that is not
-// empty stays.
+// take removes the thing of an entry, and the remains of a crash beside it. A directory that is not
+// empty is kept.
 func (t *unpacked) take(e entry) error {
 	if there, err := t.below(e.Name); err != nil || !there {
 		return err
@@ -192,7 +192,7 @@ func (t *unpacked) take(e entry) error {
 	return err
 }
 
-// differs reports whether what is there is not what an entry says.
+// differs reports whether the existing thing differs from an entry.
 func (t *unpacked) differs(e entry, buf []byte) (bool, error) {
 	if err := t.ctx.Err(); err != nil {
 		return false, err
@@ -235,14 +235,14 @@ func (t *unpacked) differs(e entry, buf []byte) (bool, error) {
 	return hex.EncodeToString(h.Sum(nil)) != e.Hash, err
 }
 
-// drifted returns what is not as the manifest says.
+// drifted returns the names of things that differ from the manifest.
 func (t *unpacked) drifted(entries []entry) (map[string]bool, error) {
 	buf := disk.Buffers.Get().(*[]byte)
 	defer disk.Buffers.Put(buf)
 	out := map[string]bool{}
 	for _, e := range entries {
 		if out[path.Dir(e.Name)] {
-			// with its directory, as directories stand before what is in them
+			// with its directory, as directories precede their entries
 			out[e.Name] = true
 			continue
 		}
@@ -257,7 +257,7 @@ func (t *unpacked) drifted(entries []entry) (map[string]bool, error) {
 	return out, nil
 }
 
-// bring makes the tree what the archive says; old is what was unpacked before.
+// bring makes the tree match the archive; old is the list of things unpacked before.
 func (t *unpacked) bring(
 	ctx *provider.Context, r provider.Resource, s *spooled, c *contents, old *manifest,
 ) error {
@@ -313,7 +313,8 @@ func (t *unpacked) bring(
 	return t.folder.Sync()
 }
 
-// unpack writes what differs: directories, then files in the order of the archive, then links.
+// unpack writes the differing things: directories, then files in the order of the archive, then
+// links.
 func (t *unpacked) unpack(
 	ctx *provider.Context, r provider.Resource, s *spooled, c *contents, todo map[string]bool,
 ) error {
@@ -369,8 +370,8 @@ func (t *unpacked) unpack(
 	return nil
 }
 
-// makeDir makes a directory. A link that somebody put in its place goes; in the place of one that
-// was never there, it is somebody's own.
+// makeDir makes a directory. A link that replaced an unpacked directory is removed. If no directory
+// was unpacked there, the existing thing belongs to another program, and is an error.
 func (t *unpacked) makeDir(e entry) error {
 	if info, err := t.root.Lstat(e.Name); err == nil && info.Mode()&fs.ModeSymlink != 0 &&
 		t.made[e.Name] {
@@ -394,8 +395,8 @@ func (t *unpacked) makeDir(e entry) error {
 	return t.sys.Do("rename", func() error { return t.root.Rename(aside, e.Name) })
 }
 
-// own gives a new directory its owner and mode through one descriptor: the owner of what it is in
-// may have put another one in its place.
+// own sets the owner and mode of a new directory through one descriptor: the owner of its parent
+// may have replaced it.
 func (t *unpacked) own(name string, e entry) error {
 	dir, err := t.root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -420,7 +421,8 @@ func (t *unpacked) ownLink(name string) error {
 	return in.Own(path.Base(name), t.want, t.want)
 }
 
-// errOther says that the bytes are not those of the entry, as those of a name that is there twice.
+// errOther means that the bytes are not those of the entry, for example because a name occurs
+// twice.
 var errOther = errors.New("other bytes")
 
 // blocked returns an error if a directory is in the place of a file or a link of the archive, or a file

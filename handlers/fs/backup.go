@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	defaultSuffix = ".bak" // what backup: true means
+	defaultSuffix = ".bak" // the meaning of backup: true
 )
 
 // suffixOf returns the suffix of the name under which the old bytes are kept, "" for not at all.
@@ -53,7 +53,7 @@ func validBackup(attrs map[string]any) []diag.Problem {
 	return nil
 }
 
-// backupAttribute is backup, of what a change may take away.
+// backupAttribute is the attribute backup, for the things that a change may remove.
 func backupAttribute(changes string) schema.Attribute {
 	return schema.Attribute{Name: "backup",
 		Type: `Optional[Variant[Boolean,Pattern[/\A[^\/]+\z/]]]`, Behaviour: schema.Parameter,

@@ -11,14 +11,14 @@ import (
 	"southbound/shared/provider"
 )
 
-// claim is what a resource describes of a whole file, directory or link, in few bytes.
+// claim is a compact form of a resource's description of a whole file, directory or link.
 type claim struct {
 	path   string
 	purged bool
 	values [5]uint64 // hashes of claimed; 0: not described
 }
 
-// hashSeed is one for all claims of this process.
+// hashSeed is shared by all claims of this process.
 var hashSeed = sync.OnceValue(maphash.MakeSeed)
 
 func claimed() [5]string { return [5]string{"content", "target", "mode", "owner", "group"} }
@@ -27,7 +27,7 @@ func claimOf(r provider.Resource, purged bool) *claim {
 	c := &claim{path: text(r, "path"), purged: purged}
 	for i, name := range claimed() {
 		if name == "content" && r.Attributes["replace"] == false {
-			continue // it is only what a new file begins with
+			continue // it only sets the content of a new file
 		}
 		switch v := r.Attributes[name].(type) {
 		case nil:
@@ -55,8 +55,8 @@ func isRight(r provider.Resource, got provider.Reading) bool {
 	return len(differences(r, got.Observation, names[:]...)) == 0
 }
 
-// contradicts returns the attribute in which a change would undo a claim on the same thing; "purged"
-// if one of the two wants it to be gone; "" if it undoes nothing.
+// contradicts returns the attribute in which a change would undo a claim on the same thing;
+// "purged" if exactly one of the two removes it; "" if the change undoes nothing.
 func (c *claim) contradicts(t *provider.BatchChange) string {
 	own := claimOf(t.Resource, t.Change == diff.Purged)
 	switch {
@@ -75,8 +75,8 @@ func (c *claim) contradicts(t *provider.BatchChange) string {
 	return ""
 }
 
-// claim refuses a change that would undo what another resource describes of the same thing, which
-// it reaches by another path, and holds the thing for its own.
+// claim rejects a change that would undo the description of another resource of the same thing,
+// which the other one reaches by another path. Otherwise it records the claim of this resource.
 func (t *task) claim(table *held.Table[*claim], place string) error {
 	for _, other := range table.At(place) {
 		if other.ID == t.Resource.ID {

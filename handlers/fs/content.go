@@ -22,11 +22,11 @@ const (
 	maxHashed = 1 << 20
 )
 
-// contentOf reports the content of an open file in the form in which it is wanted: the wanted value
-// itself when it is the same, else its text, or what has no text that people can read, or a long
-// one, by size and hash (none for a large file whose size tells it apart). A text is whole or not
-// there at all, so that it never seems to differ in what was not read. buf takes maxShown bytes,
-// and no more is held in memory.
+// contentOf reports the content of an open file in the form of the desired value. If both are
+// equal, it returns the desired value itself. Otherwise it returns the text, or, for binary or long
+// content, the size and hash (no hash for a large file whose size already differs). A text is
+// reported whole or not at all, so that it never appears to differ in unread parts. buf has
+// maxShown bytes, and no more is held in memory.
 func contentOf(ctx context.Context, f disk.File, size int64, want any, buf []byte) (any, error) {
 	text, isText := want.(string)
 	file, isFile := want.(resource.File)

@@ -19,8 +19,8 @@ const dialects = "how the program reads the file. indented: a line that is inden
 
 // iniSyntax is how the lines of a file are read.
 type iniSyntax struct {
-	mark               string // what stands between name and value; "": blanks
-	indented, slashed  bool   // what continues a value
+	mark               string // the separator between name and value; "": blanks
+	indented, slashed  bool   // the ways to continue a value
 	comments, doubtful bool   // doubtful: lines may belong to a setting or not
 }
 
@@ -45,7 +45,7 @@ func isUnit(path string) bool {
 			".path .slice .scope .network .netdev .link .nspawn .container"), filepath.Ext(path))
 }
 
-// kind is what a line is.
+// kind is the kind of a line.
 type kind int
 
 const (
@@ -66,10 +66,10 @@ type iniEntry struct {
 	value   string // without a comment behind it; the parts of several lines are joined
 	whole   string // the value with the comment
 	comment string // behind the value on its first line, with the blanks before it
-	bare    bool   // there is nothing behind the name
+	bare    bool   // only a name, without separator
 	empty   bool   // there is no value on the first line
 	more    []int  // lines that continue it
-	open    []int  // lines of which it is not clear whether they do
+	open    []int  // lines that may or may not continue it
 }
 
 // last returns the last line of an entry.
@@ -80,8 +80,8 @@ func (e *iniEntry) last() int {
 	return e.at
 }
 
-// says reports whether the entry has a value already, however it is written. A value with what
-// looks like a comment in it may be one.
+// says reports whether the entry already has a value, in any form. A value may contain text that
+// looks like a comment.
 func (e *iniEntry) says(value string) bool { return value == e.value || value == e.whole }
 
 // drop removes the lines that continue an entry; comments between them stay.
@@ -123,7 +123,7 @@ func (x iniSyntax) parse(ls *textfile.Lines, out []iniEntry) []iniEntry {
 	setting := -1 // the entry that a line may continue
 	for i := range ls.Len() {
 		e := x.entry(i, ls.At(i))
-		inner := false // it may be a line of the setting above, and what follows may be, too
+		inner := false // it may continue the setting above, and so may the lines after it
 		if setting >= 0 && e.kind != blank && e.kind != remark {
 			switch above := &out[setting]; x.continues(ls, above, e) {
 			case yesItDoes:
@@ -146,7 +146,7 @@ func (x iniSyntax) parse(ls *textfile.Lines, out []iniEntry) []iniEntry {
 	return out
 }
 
-// entry reads a line by itself.
+// entry parses a single line.
 func (x iniSyntax) entry(i int, line string) iniEntry {
 	e := iniEntry{kind: assignment, at: i, line: line,
 		indent: len(line) - len(strings.TrimLeft(line, " \t"))}
@@ -255,7 +255,7 @@ func (x iniSyntax) lineBefore(ls *textfile.Lines, i int) int {
 }
 
 // looksLikeSetting reports whether an indented line may be a setting of its own: it has a plain
-// name and the mark behind it.
+// name followed by the separator.
 func (e *iniEntry) looksLikeSetting() bool {
 	return !e.bare && strings.Trim(strings.ToLower(e.name), "abcdefghijklmnopqrstuvwxyz0123456789_.- ") == ""
 }

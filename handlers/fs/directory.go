@@ -70,7 +70,7 @@ func (d directory) system() *disk.System { return d.sys }
 const (
 	// maxSurplus bounds how many names are shown.
 	maxSurplus = 100
-	// defaultDirMode is what is made has when no mode is asked for.
+	// defaultDirMode is the mode of a new directory if the resource sets none.
 	defaultDirMode = 0o755
 )
 
@@ -107,7 +107,7 @@ func (directory) observe(
 	dir, err := rd.dir.OpenDir(base)
 	switch {
 	case errors.Is(err, unix.EACCES) && rd.dir.Locked(&st, want):
-		return obs, nil // its mode differs; what is in it is looked at when that is set right
+		return obs, nil // its mode differs; its entries are read after the mode is corrected
 	case err != nil:
 		return obs, err
 	}
@@ -146,7 +146,7 @@ func shownNames(names []string) []any {
 	return out
 }
 
-// Diff implements provider.Differ: what is in it too much differs, too.
+// Diff implements provider.Differ: surplus entries are a difference, too.
 func (directory) Diff(
 	_ *provider.Context, desired provider.Resource, observed provider.Observation,
 ) (map[string]diff.Diff, error) {
@@ -206,7 +206,7 @@ func (directory) prepare(t *task) error {
 		if err := unix.Fstat(t.file.FD, &st); err != nil {
 			return err
 		}
-		if t.want.Takes(&st) { // who had it before may have put themselves there
+		if t.want.Takes(&st) { // the previous owner may have given themselves rights
 			if err := disk.DropAccessLists(t.file); err != nil {
 				return err
 			}
@@ -260,7 +260,7 @@ func (d directory) publish(t *task) error {
 	case !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST):
 		return err
 	}
-	// It is there already, with something in it: a run before this one made it.
+	// The directory already exists and has entries: an earlier run made it.
 	t.file.Close()
 	if t.file, err = t.Dir.OpenDir(t.Base); err != nil {
 		return err

@@ -21,8 +21,8 @@ func expressionOf(s string) (*expression, error) {
 	return &expression{re, prefixOf(s)}, nil
 }
 
-// prefixOf returns what a line begins with that matches an expression such as ^Port\s; "" where
-// nothing is known.
+// prefixOf returns the fixed prefix of lines that match an expression such as ^Port\s; "" if it is
+// unknown.
 func prefixOf(s string) string {
 	tree, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {

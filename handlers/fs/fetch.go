@@ -27,7 +27,7 @@ func isURL(source string) bool {
 	return strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://")
 }
 
-// validURL refuses what is not fetched.
+// validURL rejects URLs that cannot be fetched.
 func validURL(attrs map[string]any) []diag.Problem {
 	source, _ := attrs["source"].(string)
 	u, err := url.Parse(source)
@@ -52,8 +52,8 @@ func validURL(attrs map[string]any) []diag.Problem {
 	return nil
 }
 
-// fetch reads an archive from a server. It goes to w as it comes: who calls compares its checksum
-// before anything is made of it.
+// fetch reads an archive from a server and streams it to w: the caller verifies its checksum before
+// it uses the archive.
 func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, limit int64) (int64, error) {
 	source := text(r, "source")
 	if p := validURL(r.Attributes); len(p) > 0 {
@@ -103,8 +103,8 @@ func fetch(ctx *provider.Context, r provider.Resource, w io.Writer, limit int64)
 
 var errSilent = fmt.Errorf("it did not answer within %s", maxSilence)
 
-// client returns one that never goes from https to http. Who asks is told to the server that was named alone: net/http tells it to subdomains and to other
-// ports as well.
+// client returns an HTTP client that never goes from https to http. It sends the credentials only
+// to the server that the URL names: net/http also sends them to subdomains and to other ports.
 func client() *http.Client {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true}
 	return &http.Client{Transport: transport,
@@ -124,8 +124,7 @@ func client() *http.Client {
 		}}
 }
 
-// unreached explains a failure on the way. The URL is not part of it, as what follows its path may
-// be a secret.
+// unreached explains a failure of the connection. It omits the URL, whose query may be a secret.
 func unreached(host string, err error) error {
 	var at *url.Error
 	if errors.As(err, &at) {

@@ -18,8 +18,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// File declares fs::File: a regular file, replaced as a whole. What it reports is of the attributes
-// that are asked for, and mode.
+// File declares fs::File: a regular file, replaced as a whole. It reports the attributes that the
+// resource sets, and mode.
 func File() provider.Definition {
 	path := validPath(false)
 	return provider.Definition{
@@ -80,7 +80,7 @@ func (f file) ReadBatch(ctx context.Context, items []provider.BatchRead) []provi
 	return readAll(ctx, f, items)
 }
 
-// symbolicLink is what kind says of one.
+// symbolicLink is the kind of a symbolic link in messages.
 const symbolicLink = "symbolic link"
 
 // observe implements observer.
@@ -103,7 +103,7 @@ func (file) observe(
 		fd, err = rd.dir.Open(base, &st)
 	}
 	if errors.Is(err, unix.EACCES) && rd.dir.Stat(base, &st) == nil && rd.dir.Locked(&st, want) {
-		err = nil // its mode differs; what is in it is not known, and so replaced
+		err = nil // its mode differs; its content is unknown, and therefore replaced
 	}
 	switch {
 	case errors.Is(err, unix.ELOOP), err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK:
@@ -137,7 +137,7 @@ func (file) observe(
 	return obs, err
 }
 
-// Diff implements provider.Differ: a symbolic link differs whatever else is asked for.
+// Diff implements provider.Differ: a symbolic link always differs.
 func (file) Diff(
 	_ *provider.Context, desired provider.Resource, observed provider.Observation,
 ) (map[string]diff.Diff, error) {
@@ -240,10 +240,10 @@ func (f file) prepare(t *task) error {
 	return textfile.Valid(t.Ctx, t.Dir, []textfile.Check{c}, t.Base)
 }
 
-// setInPlace changes owner, group and mode of what is there. The other names of a file that has
-// several are none of our business, so such a file is to be replaced: still is false then. That
-// takes bytes that are described. Those that are there are not copied: whoever may write in the
-// directory can have given the name to a file that they may not read.
+// setInPlace changes owner, group and mode of the existing file. A file with several names is
+// replaced instead, since its other names are not managed here: still is false then. That requires
+// a described content. The existing bytes are not copied: a user who may write in the directory can
+// have linked the name to a file that they may not read.
 func setInPlace(t *task) error {
 	var st unix.Stat_t
 	fd, err := t.Dir.Open(t.Base, &st)

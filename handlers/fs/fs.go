@@ -1,14 +1,14 @@
 // Package fs manages files, directories and symbolic links of the machine it runs on.
 //
-// All three are changed so that a crash at any instant, of the program or of the machine, leaves
-// what was there before or what is wanted, and what a call has reported as done is on the disk:
-// contents are synced before they become visible, and directories after. Whatever has to stand
-// under a name before it can take its place stands under a hidden name that follows from its own
-// (see package disk), so the next run finds and removes what a crash left behind.
+// All three are changed crash-safely: a crash of the program or of the machine at any instant
+// leaves either the old or the desired state. A change that a call has reported as done is on the
+// disk: contents are synced before they become visible, and directories after. New things first get
+// a hidden name, which is derived from the final name (see package disk), so the next run finds and
+// removes the remains of a crash.
 //
-// The last part of a path is never followed when it is a symbolic link; the directories above it
-// are, as everywhere. Extended attributes, access lists among them, are carried over when a file is
-// replaced, where the system lets them be; further hard links are not.
+// The last part of a path is never followed if it is a symbolic link; the directories above it are,
+// as usual. Extended attributes, including access lists, are preserved when a file is replaced, if
+// the system permits; further hard links are not.
 package fs
 
 import (
@@ -66,8 +66,8 @@ func validPath(root bool) func(map[string]any) []diag.Problem {
 	}
 }
 
-// atPath is the space of what takes up a path as a whole. What is in a file, or below a directory,
-// is not part of it.
+// atPath is the space of things that occupy a path as a whole. Parts of a file, or entries of a
+// directory, are not part of it.
 const atPath = "fs path"
 
 // whatIsAt names the path of a thing that is alone there.
@@ -79,7 +79,7 @@ func whatIsAt(attrs map[string]any) string {
 	return "the path " + path
 }
 
-// thingAt is the thing of types of which one is alone at its path.
+// thingAt is the thing of types of which only one can be at a path.
 func thingAt(attrs map[string]any) schema.Thing { return schema.NewThing(whatIsAt(attrs)) }
 
 // keepsFile returns the path of a file, and the names under which old bytes of it are kept.

@@ -21,10 +21,10 @@ const (
 	managedBackups = "managed_backups"
 )
 
-// wholeOfIt is the managed name of a directory in which another resource keeps all that there is.
+// wholeOfIt is the managed name for a directory whose whole content another resource manages.
 const wholeOfIt = "."
 
-// gather tells a directory that is emptied which paths others keep below it.
+// gather gives a directory that removes its entries the paths that other resources manage below it.
 func gather(attrs map[string]any, kept []schema.Kept) map[string]any {
 	dir := schema.CleanPath(attrs["path"])
 	var names, backups []string
@@ -70,7 +70,7 @@ func set(attrs map[string]any, name string, names []string) {
 	attrs[name] = list
 }
 
-// validGathered refuses what is filled in.
+// validGathered rejects attributes that gather fills in.
 func validGathered(attrs map[string]any) []diag.Problem {
 	var out []diag.Problem
 	for _, name := range []string{managedNames, managedBackups} {
@@ -86,7 +86,7 @@ func validGathered(attrs map[string]any) []diag.Problem {
 type keeper struct {
 	exact   map[string]bool // with all that is below them
 	backups map[string]bool // also with a number behind them
-	above   map[string]bool // directories in which there is one of these
+	above   map[string]bool // directories that contain one of these
 }
 
 func keeperOf(r provider.Resource) *keeper {
@@ -120,8 +120,8 @@ func (k *keeper) keeps(path string) bool {
 		strings.Trim(path[i+1:], "0123456789") == ""
 }
 
-// each calls f for what is to be removed below a directory: with the open directory that it is in,
-// its name there, and its path. Into a link it does not go, nor into another file system.
+// each calls f for each thing to remove below a directory: with the open parent directory, its name
+// there, and its path. each does not enter links or other file systems.
 func (k *keeper) each(dir int, prefix string, f func(dir int, name, path string) error) error {
 	list, err := openList(dir)
 	if err != nil {
@@ -149,14 +149,14 @@ func (k *keeper) each(dir int, prefix string, f func(dir int, name, path string)
 	return nil
 }
 
-// below is each for what is in a directory of which something stays.
+// below is each for the entries of a directory that keeps some of them.
 func (k *keeper) below(
 	dir int, name, path string, f func(dir int, name, path string) error,
 ) error {
 	fd, err := disk.OpenAt(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	switch {
 	case disk.Gone(err), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
-		return nil // what is said to be in it is elsewhere
+		return nil // its managed entries are elsewhere
 	case err != nil:
 		return err
 	}

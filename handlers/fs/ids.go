@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// idsOf returns the owner and group of what was looked at, -1 where that is not known.
+// idsOf returns the owner and group of a thing, -1 if they are unknown.
 func idsOf(info fs.FileInfo) (uid, gid int) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid), int(st.Gid)

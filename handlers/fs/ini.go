@@ -13,11 +13,11 @@ import (
 	"southbound/shared/schema"
 )
 
-// noSection stands for what is before the first section, as a name cannot be empty.
+// noSection stands for the lines before the first section, as a name cannot be empty.
 const noSection = "-"
 
-// IniSetting declares fs::IniSetting: one setting in a file of sections, whose other lines belong
-// to others.
+// IniSetting declares fs::IniSetting: one setting in a file of sections. The resource does not
+// manage the file's other lines.
 func IniSetting() provider.Definition {
 	const word = `Pattern[/\A[^\s=\[\]#;]([^\r\n=\[\]]*[^\s=\[\]])?\z/]`
 	return provider.Definition{
@@ -137,7 +137,7 @@ func settingOf(r provider.Resource) (setting, error) {
 	}
 	if strings.ContainsAny(s.section+s.name+s.value, "\r\n") || s.name == "" ||
 		strings.TrimSpace(s.value) != s.value {
-		// what a reference stood for
+		// the value of a reference
 		return s, provider.Errorf(provider.NeedsChange,
 			"name and value of a setting are one line, without blanks around")
 	}
@@ -149,8 +149,8 @@ func settingOf(r provider.Resource) (setting, error) {
 	return s, nil
 }
 
-// find returns the entries of the setting, and where one is put in; end < 0: there is no such
-// section.
+// find returns the entries of the setting, and the line at which to insert one; end < 0: the
+// section does not exist.
 func (s setting) find(ls *textfile.Lines) (found []iniEntry, end int) {
 	if end = -1; s.section == "" {
 		end = 0
@@ -173,8 +173,8 @@ func (s setting) find(ls *textfile.Lines) (found []iniEntry, end int) {
 	return found, end
 }
 
-// clear refuses what programs read in different ways: a setting that is there more than once, and
-// lines of which it is open to which setting they belong.
+// clear rejects text that programs read in different ways: a setting that occurs more than once,
+// and lines that may belong to either of two settings.
 func (s setting) clear(found []iniEntry) error {
 	var lines, open []int
 	for _, e := range found {

@@ -16,8 +16,8 @@ import (
 
 const defaultMarker = "# {mark} {name}"
 
-// Line declares fs::Line: a line, or a block of lines between two markers, in a text file whose
-// other lines belong to others.
+// Line declares fs::Line: a line, or a block of lines between two markers, in a text file. The
+// resource does not manage the file's other lines.
 func Line() provider.Definition {
 	const pattern = "Optional[String[1]]"
 	const oneLine = `Pattern[/\A[^\r\n]+\z/]`
@@ -77,7 +77,7 @@ func Line() provider.Definition {
 	}
 }
 
-// lineThing names the lines that a resource manages by what tells them from the other lines of the
+// lineThing names the managed lines by the property that distinguishes them from other lines of the
 // file: their text, the expression that finds them, or the markers around them.
 func lineThing(attrs map[string]any) schema.Thing {
 	path, known := attrs["path"].(string)
@@ -132,7 +132,7 @@ func validLine(attrs map[string]any) []diag.Problem {
 		add("block", "make two resources of it", "a block and a line cannot be one resource")
 	case attrs["block"] != nil && attrs["match"] != nil:
 		add("match", "leave it out", "a block is found by its markers, not by match")
-	// What is said of line does not count where it is purged, since line is not there.
+	// Problems of line are ignored if the resource is purged and does not set line.
 	case attrs["block"] == nil && attrs["line"] == nil && attrs["match"] == nil:
 		add("line", "give line or block; purged: true removes the block of this name",
 			"nothing says what the line is")

@@ -16,18 +16,19 @@ import (
 	"southbound/shared/resource"
 )
 
-// A plan that is kept is refused once something has changed that it would remove. The bytes
-// themselves are not read for that, as there may be very many: the mark of a file is what its file
+// A kept plan is rejected if a thing that it would remove has changed. The bytes themselves are not
+// read for that, as there may be very many: the mark of a file is made of metadata that its file
 // system changes whenever the bytes change.
 
-// markOf returns what differs once the bytes of a file, or its owner or mode, have changed.
+// markOf returns a text that changes with the bytes of a file, its owner or its mode.
 func markOf(st *unix.Stat_t) string {
 	return fmt.Sprintf("%d %d %d.%09d %d.%09d", st.Ino, st.Size, st.Mtim.Sec, st.Mtim.Nsec,
 		st.Ctim.Sec, st.Ctim.Nsec)
 }
 
-// tellsBytes reports whether a content that was read tells the bytes apart, and may be compared: that
-// of a secret is shown nowhere. On another machine it is not known whether it is one.
+// tellsBytes reports whether a content that was read identifies the bytes, and may be compared: the
+// content of a secret is never shown. On another machine it is unknown whether the content is
+// secret.
 func tellsBytes(ctx *provider.Context, content any) bool {
 	stored := ctx.Stored()
 	if content == nil || stored == nil {
@@ -38,8 +39,8 @@ func tellsBytes(ctx *provider.Context, content any) bool {
 	return !secret && (!isFile || f.Hash != "")
 }
 
-// markOfTree returns what differs once anything has changed that is removed with a directory: all
-// that is in it if it is purged, else what recurse_purge removes.
+// markOfTree returns a text that changes with anything that is removed with a directory: all of its
+// content if it is purged, else the entries that recurse_purge removes.
 func markOfTree(ctx context.Context, dir int, r provider.Resource) (string, error) {
 	sum := sha256.New()
 	k := keeperOf(r)
@@ -52,7 +53,7 @@ func markOfTree(ctx context.Context, dir int, r provider.Resource) (string, erro
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// markTree adds what stands under a name, and all below it. Into a link it does not go.
+// markTree adds the thing at a name, and everything below it. It does not follow links.
 func markTree(
 	ctx context.Context, sum hash.Hash, dir int, name, path string,
 ) error {

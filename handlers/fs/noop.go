@@ -40,12 +40,12 @@ func (d directory) Noop(ctx *provider.Context, planned provider.BatchChange) err
 	return wouldWrite(d.sys, planned)
 }
 
-// saysFull says of a directory that is to go that there is something in it.
+// saysFull reports that a directory that would be removed is not empty.
 func saysFull(sys *disk.System, planned provider.BatchChange) {
 	path := text(planned.Resource, "path")
 	dir, err := disk.OpenFolder(sys, path)
 	if err != nil {
-		return // what stands in its way is found when it is removed
+		return // Delete reports such errors
 	}
 	defer dir.Close()
 	list, err := openList(dir.FD)
@@ -94,7 +94,7 @@ func (h archive) Noop(ctx *provider.Context, planned provider.BatchChange) error
 	return nil
 }
 
-// wouldUndo reports that a change would undo what another resource describes of the same thing.
+// wouldUndo reports that a change would undo the description of another resource of the same thing.
 func wouldUndo(ctx *provider.Context, sys *disk.System, planned provider.BatchChange) error {
 	t := task{BatchChange: &planned, Slot: disk.Slot{Ctx: ctx, Path: text(planned.Resource, "path")}}
 	dir, base, err := disk.Place(t.Path)
@@ -103,14 +103,14 @@ func wouldUndo(ctx *provider.Context, sys *disk.System, planned provider.BatchCh
 	}
 	d, err := disk.OpenFolder(sys, dir)
 	if err != nil {
-		return nil //nolint:nilerr // what stands in its way is found by others; here nothing is known
+		return nil //nolint:nilerr // other checks report the error; here nothing is known
 	}
 	defer d.Close()
 	return t.claim(held.Of[*claim](ctx), d.Real(base))
 }
 
-// wouldWrite reports why nothing could be put into the directory of a thing, or taken out of it. Of
-// one that is missing, which may be made before, it only says so.
+// wouldWrite returns why nothing could be created in the directory of a thing, or removed from it.
+// If the directory is missing, which may be made first, wouldWrite reports only that.
 func wouldWrite(sys *disk.System, planned provider.BatchChange) error {
 	t := task{BatchChange: &planned, Slot: disk.Slot{Path: text(planned.Resource, "path")}}
 	dir, _, err := disk.Place(t.Path)

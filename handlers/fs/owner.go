@@ -24,8 +24,8 @@ func (n *owners) wantedOf(r provider.Resource) (disk.Perm, error) {
 	return n.wantedUnless(r, func(string, string) bool { return false })
 }
 
-// wantedToRead is wantedOf for reading: in a dry run, a user or group that may be made before it is
-// needed is none that there is, and so differs from all that there are.
+// wantedToRead is wantedOf for reading. In a dry run, a missing user or group may be created before
+// it is needed. It then has no number, and so differs from all existing ones.
 func (n *owners) wantedToRead(ctx *provider.Context, r provider.Resource) (disk.Perm, error) {
 	return n.wantedUnless(r, func(word, name string) bool {
 		made := ctx.DryRun() && mayBeMade(ctx, word, name)
@@ -36,8 +36,8 @@ func (n *owners) wantedToRead(ctx *provider.Context, r provider.Resource) (disk.
 	})
 }
 
-// mayBeMade reports whether a user or a group is managed and required, or nothing is known of what
-// is, as on another machine.
+// mayBeMade reports whether a user or a group is managed and required, or whether this is unknown,
+// as on another machine.
 func mayBeMade(ctx *provider.Context, word, name string) bool {
 	stored := ctx.Stored()
 	if stored == nil {
@@ -48,7 +48,7 @@ func mayBeMade(ctx *provider.Context, word, name string) bool {
 		resource.Key{Name: "name", Value: name}))
 }
 
-// wantedUnless is wantedOf where a user or group that there is not may be none, if missing says so.
+// wantedUnless is wantedOf, but accepts a missing user or group if missing returns true.
 func (n *owners) wantedUnless(
 	r provider.Resource, missing func(word, name string) bool,
 ) (disk.Perm, error) {
@@ -97,8 +97,8 @@ func owner(r provider.Resource, name string) string {
 	return text(r, name)
 }
 
-// idBits is how large the number of a user or group is. The largest one stands for "leave it as it
-// is".
+// idBits is the size of the number of a user or group. The largest number means "leave it
+// unchanged".
 const (
 	idBits = 32
 	noID   = 1<<idBits - 1

@@ -21,8 +21,8 @@ const (
 	maxRounds = 10
 )
 
-// guarded are the directories that are never emptied or removed with all that is in them: without
-// them there is no system.
+// guarded are the directories that are never emptied or removed with all their entries: the system
+// needs them.
 func guarded() []string {
 	return []string{"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64",
 		"/libx32", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
@@ -47,9 +47,8 @@ func validPurge(attrs map[string]any) []diag.Problem {
 	return nil
 }
 
-// removal removes things with all that is below them. It names everything relative to directories
-// that it has open, so no link that somebody puts in the way leads it elsewhere, and stays on one
-// file system.
+// removal removes things with everything below them. It names all entries relative to open
+// directories, so that a link which a user inserts cannot redirect it. It stays on one file system.
 type removal struct {
 	sys  *disk.System
 	ctx  *provider.Context
@@ -66,7 +65,7 @@ func newRemoval(t *task, top int) (*removal, error) {
 	return &removal{sys: t.Dir.Sys, ctx: t.Ctx, dev: dev}, nil
 }
 
-// clearOut removes what a directory is not to have in it.
+// clearOut removes the entries that a directory must not have.
 func clearOut(t *task) error {
 	if !yes(t.Resource, "recurse_purge") {
 		return nil
@@ -109,7 +108,7 @@ func removeAll(t *task) error {
 	return r.tree(t.Dir.FD, t.Base, t.Path)
 }
 
-// guard refuses the directories of the system, under whatever name.
+// guard rejects the directories of the system, under any name.
 func (r *removal) guard(fd int, path string) error {
 	var it unix.Stat_t
 	if err := unix.Fstat(fd, &it); err != nil {
@@ -126,7 +125,8 @@ func (r *removal) guard(fd int, path string) error {
 	return nil
 }
 
-// tree removes what stands under name in an open directory, with all below. What is gone is fine.
+// tree removes the thing at name in an open directory, with everything below. A missing thing is no
+// error.
 func (r *removal) tree(dir int, name, path string) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -204,14 +204,14 @@ func (r *removal) empty(dir int, name, path string) error {
 	}
 }
 
-// report says how much was removed, when that is more than was said one by one.
+// report logs the number of removed things, if it is more than were logged one by one.
 func (r *removal) report(path string) {
 	if r.done > maxReported {
 		r.ctx.Info("removed more than is listed", "path", path, "count", int64(r.done))
 	}
 }
 
-// openList opens an open directory once more, to list it.
+// openList opens an open directory again, to list it.
 func openList(dir int) (*os.File, error) {
 	fd, err := disk.OpenAt(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// rule says what a resource wants of the lines of a file.
+// rule describes the lines that a resource manages in a file.
 type rule struct {
 	path                 string
 	wanted               any      // line or block, as it is wanted
@@ -63,7 +63,7 @@ func ruleOf(r provider.Resource) (*rule, error) {
 			return nil, provider.Errorf(provider.NeedsChange,
 				"line must be a single line of text; for several there is block")
 		}
-	case u.match == nil && r.Purged: // only the block says by itself what its name is
+	case u.match == nil && r.Purged: // only a block is identified by its name alone
 		u.isBlock = true
 	case u.match == nil:
 		return nil, provider.Errorf(provider.NeedsChange,
@@ -87,7 +87,7 @@ func blockLines(s string) []string {
 	return out
 }
 
-// explain turns what is wrong with the file into an error for people.
+// explain converts a problem of the file into an error for people.
 func (u *rule) explain(err error) error {
 	if errors.Is(err, errSeveral) {
 		return provider.Errorf(provider.NeedsChange,
@@ -96,7 +96,7 @@ func (u *rule) explain(err error) error {
 	return err
 }
 
-// concerned returns the lines that are this one, or are to become it.
+// concerned returns the lines that are this line, or will become it.
 func (u *rule) concerned(ls *textfile.Lines) []int {
 	return ls.Find(func(s string) bool {
 		return u.isLine && s == u.line || u.match.matches(s)
@@ -113,7 +113,7 @@ func (u *rule) goes(ls *textfile.Lines) []int {
 	})
 }
 
-// observe describes what is there.
+// observe describes the current lines.
 func (u *rule) observe(ls *textfile.Lines) (provider.Observation, error) {
 	obs := provider.Observation{Exists: true, Attributes: map[string]any{}}
 	if u.isBlock {
@@ -150,7 +150,7 @@ func (u *rule) observe(ls *textfile.Lines) (provider.Observation, error) {
 	return obs, nil
 }
 
-// targets returns the lines that have to be line, and those beside them that have to go.
+// targets returns the lines that must become line, and the surplus ones to remove.
 func (u *rule) targets(ls *textfile.Lines) (targets, extra []int, err error) {
 	found := u.concerned(ls)
 	if u.match == nil || len(found) < 2 {

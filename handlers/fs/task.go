@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// workers do what the processor bounds: reading, and writing into memory.
+	// workers do CPU-bound work: reading, and writing into memory.
 	workers = 2
-	// syncers wait for the disk. What was prepared is on its way there, so that files that are
-	// synced side by side share commits of the file system's journal; more than this many win
+	// syncers wait for the disk. The disk is already writing prepared files, so files that are
+	// synced concurrently share commits of the file system's journal. More syncers than this gain
 	// nothing.
 	syncers = 16
 	// group bounds how many changes of a batch are under way, and files open, at a time.
@@ -35,7 +35,7 @@ func room(limit uint64) int {
 	return int(max(4, min(limit/batches, group))) // it is small
 }
 
-// fileLimit returns how many files this process may have open.
+// fileLimit returns how many files this process may open.
 func fileLimit() uint64 {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -48,11 +48,11 @@ func fileLimit() uint64 {
 // all are prepared, then all are synced, then all are published, then each directory is synced
 // once.
 type stepper interface {
-	// prepare makes what nobody sees yet and leaves what has to be synced in t.file.
+	// prepare makes the thing under a hidden name and leaves the file to sync in t.file.
 	prepare(t *task) error
-	// publish makes it visible under its name, or takes away what is to be removed.
+	// publish makes the thing visible under its name, or removes the thing that is to be removed.
 	publish(t *task) error
-	// system is what the changes are made with.
+	// system makes the calls of the changes.
 	system() *disk.System
 }
 
@@ -62,7 +62,7 @@ type task struct {
 	disk.Slot
 	want  disk.Perm
 	file  disk.File // to be synced and closed, if it is open
-	named bool      // something stands under the hidden name already
+	named bool      // a thing already has the hidden name
 	still bool      // the bytes stay where they are
 	done  bool      // nothing is left to do
 	place string    // that it holds
@@ -132,7 +132,7 @@ func together(tasks []task, workers int, f func(*task)) {
 	})
 }
 
-// begin opens the directory and reads what is wanted.
+// begin opens the directory and reads the desired attributes.
 func (t *task) begin(ctx context.Context, item *provider.BatchChange, dirs folders, known *owners) {
 	*t = task{BatchChange: item, file: disk.File{FD: -1, Sys: dirs.sys},
 		Slot: disk.Slot{Ctx: item.Context.With(ctx), Path: text(item.Resource, "path"),
@@ -149,7 +149,7 @@ func (t *task) begin(ctx context.Context, item *provider.BatchChange, dirs folde
 	var err error
 	t.Dir, err = dirs.open(dir)
 	if t.Change == diff.Purged && disk.Gone(err) {
-		t.done = true // with the directory, the thing is gone
+		t.done = true // without the directory, the thing does not exist
 		return
 	}
 	if err == nil {
@@ -168,7 +168,7 @@ func (t *task) verb() string {
 	return "change " + t.Path
 }
 
-// end lets go of what the task holds.
+// end releases the resources of the task.
 func (t *task) end() {
 	t.file.Close()
 	if t.err != nil && t.Dir != nil && t.named {
@@ -197,7 +197,7 @@ func (fs folders) open(path string) (*disk.Folder, error) {
 	return o.Folder, o.err
 }
 
-// sync makes what was published durable; where that fails, the tasks fail.
+// sync makes published changes durable; if that fails, their tasks fail.
 func (fs folders) sync(tasks []task) {
 	failed := map[*disk.Folder]error{}
 	for i := range tasks {
@@ -227,13 +227,13 @@ func (fs folders) close() {
 	}
 }
 
-// reader reads things one after the other; what it looked up for one serves the next.
+// reader reads things one after the other, and reuses lookups for later ones.
 type reader struct {
 	sys   *disk.System
 	known owners
 	crowd map[string]int // how many things are read in each directory
 	dir   *disk.Folder
-	real  string // of what has the name "" in dir
+	real  string // the canonical name of dir
 	table *held.Table[*claim]
 	left  leftovers // in dir
 	buf   []byte
@@ -241,10 +241,10 @@ type reader struct {
 
 // observer reads the things of one type.
 type observer interface {
-	// observe describes what stands under base in rd.dir.
+	// observe describes the thing at base in rd.dir.
 	observe(rd *reader, ctx *provider.Context, r provider.Resource, base string, want disk.Perm) (
 		provider.Observation, error)
-	// system is what is tidied up with.
+	// system removes the remains of crashes.
 	system() *disk.System
 }
 
@@ -266,7 +266,7 @@ func (rd *reader) leave() {
 	}
 }
 
-// enter makes a directory the one that is read in.
+// enter makes a directory the current one.
 func (rd *reader) enter(ctx *provider.Context, path string) error {
 	if rd.dir != nil && rd.dir.Path == path {
 		return nil
@@ -284,26 +284,25 @@ func (rd *reader) enter(ctx *provider.Context, path string) error {
 }
 
 const (
-	// crowded is how many things are read in one directory for its names to be listed, rather than
-	// each hidden name asked for: the system goes to the disk for a name that is not there, and for
-	// each anew.
+	// crowded is from how many reads in one directory its names are listed, instead of looking up
+	// each hidden name: the system reads the disk for each missing name.
 	crowded = 64
 	// mostListed is how many names are listed: some milliseconds.
 	mostListed = 1 << 15
-	// listedFor is how long a list serves. What a crash leaves in that time is found by the next
-	// run, as what it leaves behind the reader is.
+	// listedFor is how long a list is used. The next run finds the remains of a crash in that time,
+	// as it does those that appear after the read.
 	listedFor = time.Second
 )
 
 // leftovers are the hidden names that crashes left in a directory.
 type leftovers struct {
 	names  map[string]bool
-	listed bool // otherwise each has to be asked for
+	listed bool // otherwise each name has to be looked up
 }
 
 func (l leftovers) may(base string) bool { return !l.listed || l.names[disk.Leftover(base)] }
 
-// leftoversIn returns those of a directory.
+// leftoversIn returns the leftovers of a directory.
 func leftoversIn(ctx *provider.Context, dir *disk.Folder, buf []byte) leftovers {
 	key := provider.Key{Name: "leftovers", Args: []any{dir.Path}}
 	left, _ := provider.Cached(ctx, key, provider.Keep{For: listedFor},
@@ -311,7 +310,7 @@ func leftoversIn(ctx *provider.Context, dir *disk.Folder, buf []byte) leftovers 
 			left.names, left.listed = dir.Leftovers(mostListed, buf)
 			return left, nil
 		})
-	return left // nothing was listed where the run was called off meanwhile
+	return left // nothing was listed if the run was canceled
 }
 
 func (rd *reader) read(

@@ -43,7 +43,7 @@ func offer(g *runner) (*keyring, error) {
 	}
 	if g.who != nil && err == nil {
 		for _, path := range []string{k.socket(), k.hosts(), dir} {
-			// the directory last: until then nobody else can reach it
+			// the directory last: until then no other user can reach it
 			if e := os.Lchown(path, int(g.who.Uid), int(g.who.Gid)); e != nil &&
 				!errors.Is(e, os.ErrNotExist) {
 				err = e
@@ -83,7 +83,7 @@ func (k *keyring) close() {
 	_ = os.RemoveAll(k.dir)
 }
 
-// environment tells ssh of the key, and which hosts it may believe.
+// environment passes ssh the key, and the host keys that it accepts.
 func (k *keyring) environment(g *runner) []string {
 	command := "ssh -oBatchMode=yes -oIdentityFile=none -oStrictHostKeyChecking=yes"
 	if g.knownHosts != "" {

@@ -49,15 +49,15 @@ func (g *change) own() (string, error) {
 	return "", nil
 }
 
-// refChange is what makes branches and tags those of the remote.
+// refChange makes branches and tags equal to those of the remote.
 type refChange struct {
 	set  refs     // to move or make
 	drop []string // to remove, as the remote no longer has them
 	own  []string // left alone, as they were made or moved here
 }
 
-// compare compares branches and tags here with those of the remote. One that is not as the remote
-// had it is the work of a person, which only discard touches.
+// compare compares branches and tags here with those of the remote. A ref that differs from the
+// remote's earlier state was changed by a person, and only discard overwrites it.
 func (g *checkout) compare(theirs, here refs) (refChange, error) {
 	todo := refChange{set: refs{}}
 	before := func(name string) string { return here[strings.TrimPrefix(mirror, "refs/")+name] }
@@ -98,8 +98,8 @@ func (g *checkout) leadsTo(from, to string) (bool, error) {
 	return g.succeeds(g.path, "merge-base", "--is-ancestor", from, to)
 }
 
-// adopt moves branches and tags to what was fetched, and notes in one step with it that the remote
-// has them so. What is to go goes first: its name may be in the way.
+// adopt moves branches and tags to the fetched commits, and records the remote's state in the same
+// transaction. It deletes refs first: their names may conflict with new ones.
 func (g *change) adopt(todo refChange, theirs refs) error {
 	var drop, set strings.Builder
 	known, err := g.refs(mirror)
@@ -116,7 +116,7 @@ func (g *change) adopt(todo refChange, theirs refs) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(todo.set)) {
-		if id := theirs[name]; id != "" { // else it is gone since it was compared
+		if id := theirs[name]; id != "" { // otherwise it was deleted since the comparison
 			set.WriteString("update refs/" + name + " " + id + "\n")
 		}
 	}
@@ -168,7 +168,7 @@ func (g *checkout) readBare(obs *provider.Observation) error {
 	return err
 }
 
-// mayBring refuses to move what was changed here, if that is to be refused.
+// mayBring rejects a move of refs that were changed here, if local is refuse.
 func (g *checkout) mayBring() error {
 	todo, err := g.compareBare()
 	if err == nil && len(todo.own) > 0 && g.local == "refuse" {

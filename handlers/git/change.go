@@ -8,7 +8,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// change makes a checkout what is wanted.
+// change brings a checkout to its desired state.
 //
 // Large: each method is one step of one change, on the same working tree.
 type change struct{ checkout }
@@ -67,7 +67,7 @@ func (h handler) Create(
 	return provider.Result{}, place.There()
 }
 
-// prepare makes an empty repository that belongs to whom git runs as.
+// prepare makes an empty repository that belongs to the user git runs as.
 func (g *change) prepare(place *disk.Folder) error {
 	if err := removeIn(place, g.path); err != nil {
 		return provider.Errorf(provider.Retryable, "remove what a run before left: %w", err)
@@ -108,7 +108,7 @@ func (h handler) Update(
 	return provider.Result{}, err
 }
 
-// bring makes a repository have what is wanted.
+// bring brings a repository to its desired state.
 func (g *change) bring() error {
 	fetch := "+refs/heads/*:refs/remotes/origin/*"
 	if g.bare {
@@ -145,8 +145,8 @@ func (g *change) bringTree() error {
 	return g.bringSubmodules()
 }
 
-// destination is the target of the revision. Without one, it is the commit that is checked out, or
-// the branch that the remote has as its own.
+// destination is the target of the revision. Without a revision, it is the commit that is checked
+// out, or the remote's default branch.
 func (g *change) destination() (target, error) {
 	if g.revision == "" {
 		commit, branch, err := g.head()

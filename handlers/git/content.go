@@ -136,7 +136,7 @@ func (m *cutMove) open(name string) (io.ReadCloser, error) {
 	return file, nil
 }
 
-// comparison is a writer that compares what is written with a file.
+// comparison is a writer that compares the written bytes with a file.
 type comparison struct {
 	file           io.Reader
 	differs, ended bool

@@ -13,14 +13,14 @@ import (
 	"southbound/shared/provider"
 )
 
-// Refs that exist while files are moved from one commit to another. If they are found later, the move
-// was cut off, or git could not write all files. A remote need not have these commits, so the refs are
-// not among those of ours.
+// Refs that exist while files are moved from one commit to another. If a later run finds them, the
+// move was interrupted, or git could not write all files. A remote need not have these commits, so
+// these refs are not below ours.
 const (
 	moves      = "refs/southbound-moves/"
 	movingTo   = moves + "to"
 	movingFrom = moves + "from" // the commit that was checked out before; missing if there was none
-	movingAll  = moves + "all"  // the move writes all files, also those that are the same in both
+	movingAll  = moves + "all"  // the move writes all files, also unchanged ones
 )
 
 // cutMove is a move that is not finished.
@@ -38,7 +38,7 @@ type cutMove struct {
 	states map[string]bool // results of isLeft
 }
 
-// cutMove returns the move that is not finished, nil if there is none. The caller closes it.
+// cutMove returns the unfinished move, nil if there is none. The caller closes it.
 func (g *checkout) cutMove() (*cutMove, error) {
 	at, err := g.refs(moves)
 	if err != nil {
@@ -141,7 +141,7 @@ func (m *cutMove) examine(name string) (bool, error) {
 		return true, nil
 	case err != nil:
 		return false, provider.Errorf(provider.Retryable, "read %s: %w", shown(name), err)
-	case info.IsDir(): // the files in it are examined as such
+	case info.IsDir(): // the files in it are examined separately
 		return true, nil
 	}
 	var fitting []*snapshot
@@ -305,9 +305,9 @@ func (g *change) wrote() error {
 			"rights. The next run repairs these files", named(missing))
 }
 
-// dirty returns the files whose times or sizes in the index are not those of the file. Git compares no
-// content for that, so a file that is cut off is among them even if its filter hides this. Files that
-// the move had to remove and that are there are returned, too.
+// dirty returns the files whose times or sizes differ from the index. Git compares no content for
+// that, so a truncated file is among them even if its filter hides this. dirty also returns the
+// existing files that the move had to remove.
 func (g *checkout) dirty(m *cutMove) ([]string, error) {
 	hidden, err := g.hiddenFiles()
 	if err != nil {
@@ -343,8 +343,8 @@ func (g *checkout) dirty(m *cutMove) ([]string, error) {
 	return names, nil
 }
 
-// isDone reports whether the move has made a file as it is in the commit, or a person has since made
-// it something else.
+// isDone reports whether a file has its state in the commit, or a state that a person has given it
+// since.
 func (m *cutMove) isDone(name string) (bool, error) {
 	if _, stays := m.to.files[name]; stays {
 		is, err := m.compare(name, m.to)
@@ -359,8 +359,8 @@ func (m *cutMove) isDone(name string) (bool, error) {
 	return !left, err
 }
 
-// takeBack makes the files as HEAD has them that a move has left which was cut off. It leaves those
-// alone that a person has changed.
+// takeBack restores the files of HEAD that an interrupted move has left. It does not change files
+// that a person has changed.
 func (g *change) takeBack(left []string) error {
 	head, _, err := g.head()
 	if err != nil {

@@ -146,7 +146,7 @@ func hasPassword(source string) bool {
 	return has
 }
 
-// wanted is what a resource says.
+// wanted holds the attributes of a resource.
 type wanted struct {
 	path, source, revision, local string
 	update, submodules, bare      bool

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// hiddenFiles returns the files whose changes the index hides. A file with skip-worktree that is not
-// there is left out of a sparse checkout.
+// hiddenFiles returns the files whose changes the index hides. A missing file with skip-worktree is
+// excluded by a sparse checkout.
 func (g *checkout) hiddenFiles() ([]string, error) {
 	out, err := g.ask(g.path, "ls-files", "-v", "-z")
 	var hidden []string
@@ -124,7 +124,7 @@ func (g *runner) temporary() (dir string, remove func(), err error) {
 	return dir, func() { _ = os.RemoveAll(dir) }, nil
 }
 
-// give writes a file in a directory of temporary, for who git runs as.
+// give writes a file in a directory of temporary, for the user git runs as.
 func (g *runner) give(dir, name string, data []byte) error {
 	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, data, 0o600); err != nil || g.who == nil {

@@ -66,8 +66,8 @@ func (g *checkout) linksCutOff() (bool, error) {
 	return false, nil
 }
 
-// clone clones a submodule that is not here, without its files: git checks them out without a record
-// that it does so. A submodule without an index is one of which no file was checked out.
+// clone clones a missing submodule, without its files: git keeps no record while it checks files
+// out. A submodule without an index is one whose files were never checked out.
 func (g *change) clone(l link) error {
 	args := []string{"submodule", "-q", "update", "--init"}
 	if g.depth > 0 {

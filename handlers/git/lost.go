@@ -12,9 +12,9 @@ import (
 	"southbound/shared/provider"
 )
 
-// removable refuses to remove a checkout with something in it that is nowhere else: files that are
-// not committed, and objects of repositories that their remotes never had. That covers commits on
-// branches and on none, stashes, tags, notes, what is only in an index, and what only a reflog has.
+// removable rejects the removal of a checkout that has data which exists nowhere else: files that
+// are not committed, and objects of repositories that their remotes never had. That covers commits
+// on branches and on none, stashes, tags, notes, and objects that only an index or a reflog has.
 func (g *change) removable() error {
 	if g.local == "discard" {
 		return nil
@@ -69,8 +69,8 @@ func (g *checkout) gitDir() string {
 	return filepath.Join(g.path, ".git")
 }
 
-// lostFiles names files of the working tree, and of those of its submodules, that are not
-// committed.
+// lostFiles names uncommitted files of the working tree, and of the working trees of its
+// submodules.
 func (g *change) lostFiles() ([]string, error) {
 	have, err := g.work()
 	if err != nil {
@@ -98,7 +98,7 @@ func (g *change) lostFiles() ([]string, error) {
 	return lost, nil
 }
 
-// strayIn returns what is in the directory of a submodule that is not checked out.
+// strayIn returns the entries of the directory of a submodule that is not checked out.
 func strayIn(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	var names []string
@@ -118,8 +118,8 @@ func strayIn(dir string) ([]string, error) {
 	return names, nil
 }
 
-// repositories returns the directories with objects that would be removed with the checkout. Those
-// of submodules stay when no commit has the submodule any longer.
+// repositories returns the directories with objects that would be removed with the checkout. The
+// repository of a submodule remains when no commit has the submodule any longer.
 func (g *change) repositories() ([]string, error) {
 	var dirs []string
 	err := filepath.WalkDir(g.path, func(path string, d fs.DirEntry, err error) error {
@@ -154,7 +154,8 @@ func isRepository(dir string) bool {
 	return true
 }
 
-// lostObjects names what a repository, whose directory is the path, has and its remotes never had.
+// lostObjects names the objects that a repository, whose directory is the path, has and its remotes
+// never had.
 func (g *change) lostObjects() ([]string, error) {
 	g.extra = append(slices.Clone(g.extra), "GIT_DIR="+g.path, "GIT_WORK_TREE="+g.path)
 	lost, err := g.worktrees()
@@ -220,7 +221,7 @@ func (g *checkout) known(dir string) ([]string, error) {
 	return slices.Sorted(maps.Keys(ids)), nil
 }
 
-// unreachable returns what cannot be reached from ids that remotes had, as kind and id.
+// unreachable returns the objects that cannot be reached from ids that remotes had, as kind and id.
 func (g *checkout) unreachable(known []string) ([]string, error) {
 	if known = g.present(known); len(known) == 0 {
 		out, err := g.ask(g.path, "cat-file", "--batch-all-objects",
@@ -253,7 +254,7 @@ func (g *checkout) present(ids []string) []string {
 	})
 }
 
-// asked returns what the remote has now.
+// asked returns the current refs of the remote.
 func (g *change) asked() (refs, error) {
 	source := g.source
 	if source == "" {
@@ -297,8 +298,8 @@ func (g *checkout) worktrees() ([]string, error) {
 	return found, nil
 }
 
-// describe names objects: by the ref that leads to one, commits by their ids, and the number of what
-// is left.
+// describe names objects: by the ref that leads to one, commits by their ids, and the number of the
+// remaining ones.
 func (g *checkout) describe(objects []string) ([]string, error) {
 	if len(objects) == 0 {
 		return nil, nil

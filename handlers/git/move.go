@@ -75,7 +75,7 @@ func (g *change) fetchShallow(to target) error {
 	return err
 }
 
-// takeTags moves tags to what was fetched, except those that a person has made or moved.
+// takeTags moves tags to the fetched ones, except those that a person has made or moved.
 func (g *change) takeTags() error {
 	theirs, err := g.refs(incoming)
 	if err != nil {
@@ -112,8 +112,8 @@ func (g *change) bringCommit(to target, have work) error {
 	return g.move(to, have)
 }
 
-// move checks a commit out. Refs in the repository say so while it does, so that files which a crash
-// or a full disk leaves are not taken for the work of a person.
+// move checks a commit out. Refs in the repository record the move while it runs, so that files
+// that a crash or a full disk leaves are not mistaken for the work of a person.
 func (g *change) move(to target, have work) error {
 	how := manner{force: g.local == "discard", all: g.local == "discard"}
 	if have.ours {
@@ -229,7 +229,7 @@ func (g *change) unhideAll() error {
 	return g.unhide(hidden)
 }
 
-// bringSubmodules checks out what the commit says of each submodule, and refuses as for the
+// bringSubmodules checks out each submodule's commit, and rejects the same cases as for the
 // checkout itself.
 func (g *change) bringSubmodules() error {
 	if !g.submodules {
@@ -249,7 +249,7 @@ func (g *change) bringSubmodules() error {
 				return err
 			}
 			if sub = g.submodule(l); sub == nil {
-				continue // its setting says that it is not to be
+				continue // its setting disables it
 			}
 		}
 		if err := sub.bringLink(l); err != nil {

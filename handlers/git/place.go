@@ -10,9 +10,9 @@ import (
 	"southbound/shared/provider"
 )
 
-// place opens the directory that the checkout is in. What is made, moved and removed there is named
-// by it: whoever may put another directory on the way leads none of that elsewhere. The caller
-// closes it.
+// place opens the directory that contains the checkout. All things are made, moved and removed
+// relative to it, so that a user who replaces a directory on the path cannot redirect them. The
+// caller closes it.
 func (g *change) place() (*disk.Folder, error) {
 	dir := filepath.Dir(g.path)
 	step := func(call string) error { return g.step(call) }
@@ -24,11 +24,11 @@ func (g *change) place() (*disk.Folder, error) {
 	return d, disk.Explain("reach "+g.path, err)
 }
 
-// makeDir makes the directory. It is given away through the descriptor that it is looked at by, as
-// the user may exchange what is in a directory of theirs.
+// makeDir makes the directory. It changes the owner through the open descriptor, as the user may
+// replace entries of a directory of theirs.
 func (g *change) makeDir(place *disk.Folder) error {
 	base := filepath.Base(g.path)
-	// a checkout is for all to read unless the directory above it says otherwise
+	// all users may read a checkout unless the directory above it prevents that
 	const mode = 0o755
 	if err := place.Sys.Do("mkdir",
 		func() error { return unix.Mkdirat(place.FD, base, mode) }); err != nil {
@@ -55,7 +55,8 @@ func (g *change) makeDir(place *disk.Folder) error {
 	return disk.Explain("give "+g.path+" to its user", err)
 }
 
-// tidy removes what a run before left, and returns a checkout to its path that was to be removed.
+// tidy removes the remains of earlier runs, and returns a checkout to its path if its removal was
+// interrupted.
 func (w wanted) tidy() error {
 	d, err := disk.OpenFolder(nil, filepath.Dir(w.path))
 	if err != nil {
@@ -71,7 +72,7 @@ func (w wanted) tidy() error {
 	return nil
 }
 
-// removeIn removes what is at a path, with all that is in it, by the directory that it is in.
+// removeIn removes the thing at a path, with everything in it, relative to its open directory.
 func removeIn(d *disk.Folder, path string) error {
 	base := filepath.Base(path)
 	var st unix.Stat_t

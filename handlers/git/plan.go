@@ -9,8 +9,8 @@ import (
 	"southbound/shared/diff"
 )
 
-// wouldMove is what an update would refuse. A commit that is not here is fetched into a directory
-// beside the repository, so that nothing of that changes.
+// wouldMove returns the error that an update would return. A missing commit is fetched into a
+// directory beside the repository, so that the repository does not change.
 func (g *change) wouldMove(changes map[string]diff.Diff) error {
 	have, err := g.work()
 	if err != nil {

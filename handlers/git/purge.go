@@ -14,7 +14,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// Delete implements provider.Handler: the checkout goes at once, its files after that.
+// Delete implements provider.Handler: the checkout is renamed first, and its files are removed
+// after that.
 func (h handler) Delete(
 	ctx *provider.Context, req provider.DeleteRequest,
 ) (provider.Result, error) {
@@ -25,7 +26,7 @@ func (h handler) Delete(
 	g, err := h.change(ctx, w)
 	if err != nil {
 		g = &change{checkout{runner: runner{wanted: w, ctx: ctx, before: h.before,
-			config: h.config}}} // the user may be gone already
+			config: h.config}}} // the user may no longer exist
 	}
 	defer g.close()
 	exists, err := g.there()
@@ -47,9 +48,9 @@ func (h handler) Delete(
 	return provider.Result{}, g.takeAway(place, was)
 }
 
-// takeAway removes the checkout, whose fingerprint was taken before it was looked at. A file that a
-// program has written since is lost if the checkout is removed at its path. So it goes to another
-// name first, and back if the fingerprint differs there.
+// takeAway removes the checkout, whose fingerprint was taken before it was examined. If the
+// checkout were removed at its path, a file that a program has written since would be lost.
+// Therefore takeAway renames the checkout first, and back if its fingerprint differs.
 func (g *change) takeAway(place *disk.Folder, was fingerprint) error {
 	base, aside, away := filepath.Base(g.path), filepath.Base(g.hidden()), filepath.Base(g.away())
 	for _, f := range []func() error{
@@ -84,7 +85,7 @@ func (g *change) takeAway(place *disk.Folder, was fingerprint) error {
 // fingerprint is one of the names, sizes, times and inodes of all files below a directory.
 type fingerprint [sha256.Size]byte
 
-// fingerprint returns that of the checkout. With discard there is no need for one.
+// fingerprint returns the fingerprint of the checkout. With discard, none is needed.
 func (g *change) fingerprint() (fingerprint, error) {
 	if g.local == "discard" {
 		return fingerprint{}, nil

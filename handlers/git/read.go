@@ -18,8 +18,8 @@ type handler struct {
 	config []string
 }
 
-// Refs to commits that a remote has, or had. Their logs, and those of its branches, keep what the
-// remote has given up since.
+// Refs to commits that a remote has, or had. Their reflogs, and those of its branches, keep commits
+// that the remote no longer has.
 const (
 	ours     = "refs/southbound/"          // all of these
 	fetched  = "refs/southbound/fetched/"  // where branches were when they were checked out last
@@ -28,15 +28,15 @@ const (
 	mirror   = "refs/southbound/remote/"   // the same, when branches and tags were moved there
 )
 
-// checkout is what is there at the path of a resource.
+// checkout is the current state at the path of a resource.
 //
-// Large: each method is one question to git about the same working tree.
+// Large: each method is one query to git about the same working tree.
 type checkout struct {
 	runner
 	isBare bool // it has no working tree
 }
 
-// there says what is at the path.
+// there reports whether the path has a checkout.
 func (g *checkout) there() (exists bool, err error) {
 	info, err := os.Lstat(g.path)
 	switch {
@@ -68,8 +68,8 @@ func (g *checkout) there() (exists bool, err error) {
 		shown(names[0].Name()))
 }
 
-// owned refuses to run git in what belongs to somebody else: the settings of a repository can name
-// programs that run.
+// owned refuses to run git in a repository of another user: its settings can name programs that git
+// runs.
 func (g *checkout) owned() error {
 	at := g.path
 	if !g.isBare {
@@ -91,9 +91,9 @@ func (g *checkout) owned() error {
 	return nil
 }
 
-// reached refuses a path on which somebody else could lead astray what is done at it: a directory or
-// a link on the way that they may have put there, see disk.OpenFolder. A directory that is not there
-// is told of by what comes next.
+// reached rejects a path on which another user could redirect the operations: a directory or a link
+// on the way that they may have put there, see disk.OpenFolder. A missing directory is reported by
+// the next step.
 func (w wanted) reached() error {
 	d, err := disk.OpenFolder(nil, filepath.Dir(w.path))
 	switch {
@@ -253,7 +253,7 @@ type target struct {
 	remote bool // the remote has it so
 }
 
-// target finds out what the revision is now; the remote is asked when it has to be.
+// target determines the revision's current commit; it queries the remote if this is necessary.
 func (g *checkout) target() (target, error) {
 	if isCommit(g.revision) {
 		return target{commit: g.revision}, nil
@@ -311,7 +311,7 @@ func (g *checkout) remote(revision string) (target, error) {
 	words := strings.Fields(out)
 	for _, ref := range candidates(revision) {
 		for _, name := range []string{ref + "^{}", ref} {
-			// what a tag leads to, before the tag itself
+			// the commit of a tag precedes the tag itself
 			for i := 0; i+1 < len(words); i += 2 {
 				if words[i+1] == name {
 					return target{ref, strings.TrimPrefix(branchOf(ref), "refs/heads/"),

@@ -30,7 +30,7 @@ type runner struct {
 	key    *keyring
 }
 
-// close ends what was started for git.
+// close ends the processes that were started for git.
 func (g *runner) close() {
 	if g.key != nil {
 		g.key.close()
@@ -55,7 +55,7 @@ func (h handler) checkout(ctx *provider.Context, w wanted) (*checkout, error) {
 	return &checkout{runner: *g}, nil
 }
 
-// identity finds out who git runs as.
+// identity determines the user git runs as.
 func (h handler) identity(ctx *provider.Context, w wanted) (*runner, error) {
 	g := &runner{wanted: w, ctx: ctx, before: h.before, config: h.config, home: os.Getenv("HOME")}
 	if w.password != "" {
@@ -78,12 +78,11 @@ func (h handler) identity(ctx *provider.Context, w wanted) (*runner, error) {
 	return g, nil
 }
 
-// helper answers with what is in the environment, so that a password stands in no command line and
-// no file.
+// helper answers from the environment, so that a password is in no command line and no file.
 const helper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$SOUTHBOUND_GIT_USERNAME" "$SOUTHBOUND_GIT_PASSWORD"; }; f`
 
-// settings are those that hold for every run. Hooks are code of whoever can write to the
-// repository. Logs of all refs tell later which commits a remote had.
+// settings apply to every run. Hooks are code of any user who can write to the repository. Logs of
+// all refs later show which commits a remote had.
 func (g *runner) settings() []string {
 	out := []string{"core.hooksPath=/dev/null", "advice.detachedHead=false", "gc.auto=0",
 		"maintenance.auto=false", "credential.helper=", "core.askPass=", "core.fsmonitor=false",
@@ -98,7 +97,7 @@ func (g *runner) environment() []string {
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=" + g.home, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
 		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.path)}
-	// Another user gets none of what this process logs in with.
+	// Another user gets none of this process's credentials.
 	own := g.key == nil && g.who == nil
 	if g.key == nil && (os.Getenv("GIT_SSH_COMMAND") == "" || !own) {
 		env = append(env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
@@ -123,7 +122,7 @@ func (g *runner) environment() []string {
 	return env
 }
 
-// failure is what git said when it failed.
+// failure is the output of a failed git.
 type failure struct {
 	code int
 	said string
@@ -132,7 +131,7 @@ type failure struct {
 // Error returns it.
 func (f *failure) Error() string { return f.said }
 
-// ask runs git in a directory, for what changes nothing, and returns what it prints.
+// ask runs git in a directory, for commands that change nothing, and returns its output.
 func (g *runner) ask(dir string, args ...string) (string, error) {
 	return g.feed(dir, "", args...)
 }
@@ -177,7 +176,7 @@ func (g *runner) pipe(dir, input string, stdout io.Writer, args ...string) error
 	return nil
 }
 
-// maxSaid bounds what is shown of what git said.
+// maxSaid limits how much of git's output is shown.
 const maxSaid = 600
 
 func (g *runner) tail(s string) string {
@@ -210,7 +209,7 @@ func (g *runner) explain(what string, f *failure) error {
 	return provider.Errorf(provider.Retryable, "git %s: %w", what, f)
 }
 
-// do runs git for what changes something.
+// do runs git for commands that change the repository.
 func (g *runner) do(dir string, args ...string) error {
 	if err := g.step(args...); err != nil {
 		return err

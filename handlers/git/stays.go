@@ -9,7 +9,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// mayMove refuses to move over what would be lost. The commit is here.
+// mayMove rejects a move that would lose data. The commit is present.
 func (g *change) mayMove(to target, have work) error {
 	if g.local == "discard" {
 		return nil
@@ -113,7 +113,7 @@ func (g *change) headStays(to target, _ work) error {
 			"or set local to discard", commit)
 }
 
-// beyond reports whether a commit has something that neither a remote had nor others have.
+// beyond reports whether a commit has objects that neither a remote had nor the others have.
 func (g *checkout) beyond(commit string, others ...string) (bool, error) {
 	known, err := g.known(g.path)
 	if err != nil {
@@ -129,8 +129,8 @@ func (g *checkout) beyond(commit string, others ...string) (bool, error) {
 	return out != "", err
 }
 
-// filesStay refuses a commit that has something where there are files that git does not know. Git
-// overwrites some of them: those that are ignored, and what is in a submodule.
+// filesStay rejects a commit that has entries at the paths of files unknown to git. Git overwrites
+// some of them: ignored files, and the content of a submodule.
 func (g *change) filesStay(to target, have work) error {
 	if len(have.other) == 0 {
 		if links, err := g.links(""); err != nil || len(links) == 0 {
@@ -165,7 +165,8 @@ func (g *change) filesStay(to target, have work) error {
 			"discard", named(lost))
 }
 
-// contents are what a commit has: names of files, of submodules, and of the directories above them.
+// contents are the contents of a commit: names of files, of submodules, and of the directories
+// above them.
 type contents struct{ files, links, dirs map[string]bool }
 
 func newContents() contents {
@@ -196,7 +197,7 @@ func (t contents) above(name string) {
 	}
 }
 
-// takes reports whether there is something in the tree where a file is, or a directory with a
+// takes reports whether the tree has an entry at the path of a file, or of a directory with a
 // repository, whose name ends with a slash.
 func (t contents) takes(name string) bool {
 	name, isDir := strings.CutSuffix(name, "/")

@@ -14,10 +14,10 @@ import (
 	"southbound/shared/provider"
 )
 
-// work is what people have done in a working tree.
+// work is the work of people in a working tree.
 type work struct {
 	changed  []string // tracked files, except those in left
-	unmerged []string // those of them that a merge has left in conflict
+	unmerged []string // the changed files that a merge has left in conflict
 	other    []string // untracked and ignored ones; a directory with a repository ends with /
 	ours     bool     // a move was cut off, or git could not write all files
 	fresh    bool     // nothing was checked out yet
@@ -77,8 +77,8 @@ func (g *checkout) work() (work, error) {
 	return w, w.addLeft(m)
 }
 
-// addLeft adds files to those of a move that git status does not show: a filter may hide that one is
-// cut off.
+// addLeft adds files to those of a move that git status does not show: a filter may hide that a
+// file is truncated.
 func (w *work) addLeft(m *cutMove) error {
 	if m == nil {
 		return nil
@@ -101,7 +101,7 @@ func (w *work) addLeft(m *cutMove) error {
 	return nil
 }
 
-// ownTree refuses a repository whose setting core.worktree names a directory other than that of the
+// ownTree rejects a repository whose setting core.worktree names a directory other than that of the
 // checkout: git looks for changes in the former, and a purge removes the latter.
 func (g *checkout) ownTree() error {
 	const hint = "unset core.worktree and core.bare in it"
@@ -131,7 +131,7 @@ func (g *checkout) ownTree() error {
 	return nil
 }
 
-// fields splits what git prints with -z.
+// fields splits git's output of -z.
 func fields(out string) []string {
 	return strings.FieldsFunc(out, func(r rune) bool { return r == 0 })
 }
