@@ -14,15 +14,15 @@ import (
 	"southbound/shared/schema"
 )
 
-// code is what resources that classes in Python have made come with.
+// code holds the code and files for resources that Python classes have made.
 type code struct {
 	blobs []state.Blob
-	files map[string]state.Blob // by the names that handlers ask for them by
-	made  map[resource.ID]int   // and which of the blobs they are run with
+	files map[string]state.Blob // by the names that handlers use
+	made  map[resource.ID]int   // index of the blob of each resource
 	types []*schema.Compiled
 }
 
-// codeOf returns what these resources come with; nil if there are none.
+// codeOf returns the code for these resources; nil if there are none.
 func codeOf(made []resources.Foreign, from *python.Export) *code {
 	if len(made) == 0 {
 		return nil
@@ -60,7 +60,7 @@ func blobOf(b []byte) state.Blob {
 	return state.Blob{Hash: hex.EncodeToString(sum[:]), Size: int64(len(b)), Data: b}
 }
 
-// add adds to resources of a model what they come with, unless they have it.
+// add adds code and files to the resources of a model that lack them.
 func (c *code) add(m *model.Model) {
 	if m.Files == nil {
 		m.Files = map[string]state.Blob{}
@@ -95,7 +95,7 @@ func (c *code) add(m *model.Model) {
 	}
 }
 
-// named calls f for each file whose name stands in a value.
+// named calls f for each file whose name occurs in a value.
 func (c *code) named(v any, f func(name string, b state.Blob)) {
 	switch v := v.(type) {
 	case string:

@@ -1,5 +1,5 @@
-// Package compile makes what is deployed from a model: it compiles it, collects its agents and
-// resources, and reads these as documents are read, with the same checks.
+// Package compile turns a model into deployable resources. It compiles the model, collects agents
+// and resources, and reads them like documents, with the same checks.
 package compile
 
 import (
@@ -25,50 +25,51 @@ import (
 	"southbound/shared/source"
 )
 
-// Options say what to compile.
+// Options configure Model.
 type Options struct {
 	Path        string // a directory with a main.cf, or a .cf file
-	NoStd       bool   // import nothing by itself
-	Environment string // the name of the one that the model is compiled for
+	NoStd       bool   // disable the implicit import of std
+	Environment string // the name of the target environment
 	Types       *schema.Registry
-	Print       func(string) // gets what the model prints, at once; may be nil
-	// VirtualEnv is where installed modules are if the project has no environment of its own.
+	Print       func(string) // receives the output of the model immediately; may be nil
+	// VirtualEnv locates installed modules if the project has no environment of its own.
 	VirtualEnv string
-	// Beside are folders with modules, besides those that the project names.
+	// Beside are folders with modules, in addition to those of the project.
 	Beside []string
-	// Modules are used as they stand, whatever else is installed under their names.
+	// Modules take precedence over all other modules of the same name.
 	Modules []*module.Module
-	// Host runs the Python code of modules, and stays open; nil: one is started if it is needed.
+	// Host runs the Python code of modules, and stays open. If it is nil, Model starts one on
+	// demand.
 	Host *python.Host
-	// Mapper makes resources of entities; nil: only Southbound's own types and classes of modules
-	// do.
+	// Mapper maps entities to resources. If it is nil, only Southbound's own types and resource
+	// classes of modules produce resources.
 	Mapper *entity.Mapper
-	// Services are the instances of services that the model is compiled for; nil for none. What the
-	// model says of them is there afterwards.
+	// Services are the service instances for which the model is compiled; nil for none. Compilation
+	// stores the model's data about them in Services.
 	Services *lsm.Services
-	// Passwords keeps the passwords that the model has made; nil: a file of the project does.
+	// Passwords stores the passwords that the model generates; nil: in a file of the project.
 	Passwords std.Passwords
-	// Limits bound what the model may take; the zero value: the defaults.
+	// Limits are the limits of the model; the zero value stands for the defaults.
 	Limits eval.Limits
 }
 
-// Compiled is a model that was compiled.
+// Compiled is a compiled model.
 type Compiled struct {
 	*eval.Result
 	Resources source.Built
 	Warnings  diag.Problems
-	Project   *project.Project // nil if it could not be read
-	// Followed are the resources that instances of services follow besides their own, by the ids of
-	// the instances, sorted.
+	Project   *project.Project // nil if it could not be loaded
+	// Followed are the resources that service instances follow in addition to their own resources,
+	// by instance id, sorted.
 	Followed map[string][]resource.ID
-	// FollowedPurged are those of Followed that the model purges.
+	// FollowedPurged are the resources in Followed that the model purges.
 	FollowedPurged map[string][]resource.ID
 
-	code *code // of resources that classes in Python have made; nil if there are none
+	code *code // of resources that Python classes have made; nil if there are none
 }
 
-// Model compiles a model. What is wrong with it are diag.Problems; the result is not nil then, and
-// has what was printed.
+// Model compiles a model. It returns errors in the model as diag.Problems. The result is not nil
+// even on an error; it then holds the output.
 func Model(ctx context.Context, o Options) (*Compiled, error) {
 	out := &Compiled{Result: &eval.Result{}}
 	builtIn := func(ns string) (string, bool) {
@@ -141,8 +142,8 @@ func Model(ctx context.Context, o Options) (*Compiled, error) {
 	return out, out.deployable(o.Limits)
 }
 
-// hasModule reports whether a project has a module of a name, which goes before one that is part of
-// the program.
+// hasModule reports whether a project has a module of a name, which takes precedence over a
+// built-in one.
 func hasModule(p *project.Project, name string) bool {
 	return slices.ContainsFunc(p.Modules, func(m *module.Module) bool { return m.Name == name })
 }
@@ -158,7 +159,7 @@ func namespaces(names []string) []string {
 	return out
 }
 
-// collect fills in the agents and resources.
+// collect sets the agents and resources.
 func (c *Compiled) collect(dir string, o Options, made *python.Export) error {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -201,11 +202,11 @@ func entry(e resources.Entry) source.Entry {
 	return source.Entry{Name: e.Name, Members: e.Members, At: e.At, Places: e.Places}
 }
 
-// HasHandlers reports whether what is deployed comes with handlers in Python.
+// HasHandlers reports whether the resources include handlers in Python.
 func (c *Compiled) HasHandlers() bool { return c.code != nil }
 
-// Deployable returns what is deployed. It takes Types, Agent and Check of the options. Resources
-// that classes in Python have made come with the code of their handlers.
+// Deployable returns the model to deploy. It uses Types, Agent and Check of the options. Resources
+// that Python classes have made include the code of their handlers.
 func (c *Compiled) Deployable(ctx context.Context, o source.Options) (*model.Model, error) {
 	if c.code == nil {
 		return source.LoadBuilt(ctx, c.Resources, o)

@@ -9,10 +9,10 @@ import (
 	"southbound/shared/lang/metadata"
 )
 
-// settingSteps is the setting of the environment in project.yml that bounds the steps of a model.
+// settingSteps is the environment setting in project.yml that limits the steps of a model.
 const settingSteps = "southbound_max_steps"
 
-// limits returns what a model may take: the default or what is given, and what its project says.
+// limits returns the limits of a model: the given ones or the defaults, with the project's setting.
 func limits(project *metadata.Project, given eval.Limits) (eval.Limits, error) {
 	out := given
 	if out == (eval.Limits{}) {
@@ -35,12 +35,12 @@ func limits(project *metadata.Project, given eval.Limits) (eval.Limits, error) {
 	return out, nil
 }
 
-// perResource is what a resource takes, about, from the model to what is deployed, beside what its
-// instance has taken of the limits.
+// perResource is the approximate number of bytes that a resource needs from the model to
+// deployment, in addition to the memory of its instance.
 const perResource = 2 << 10
 
-// deployable reports that the model has more resources than can be deployed in the memory that was
-// given. Where none was, there is enough.
+// deployable returns an error if the model has more resources than fit the given memory limit.
+// Without a limit there is no error.
 func (c *Compiled) deployable(given eval.Limits) error {
 	n := len(c.Resources.Resources)
 	if given.Memory == 0 || c.Taken+perResource*int64(n) <= given.Memory {
@@ -54,7 +54,7 @@ func (c *Compiled) deployable(given eval.Limits) error {
 	}}
 }
 
-// steps returns a setting as a number of steps.
+// steps parses the setting.
 func steps(v any) (int, error) {
 	const limit = 1 << 40 // days of work, and far from an overflow
 	n := 0.0

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// Lines returns a function that returns the lines of models at places, for diag.Problem.Lines.
-// Those of documents are not shown: they may hold what is secret in its place.
+// Lines returns a function that returns the line of a model at a place, for diag.Problem.Lines. It
+// returns no lines of documents, since they may hold secrets.
 func Lines() func(diag.Pos) (string, bool) {
 	files := map[string][]string{}
 	return func(at diag.Pos) (string, bool) {
@@ -21,7 +21,7 @@ func Lines() func(diag.Pos) (string, bool) {
 		lines, ok := files[at.File]
 		if !ok {
 			if info, err := os.Stat(at.File); err == nil && info.Size() <= syntax.MaxText {
-				text, _ := os.ReadFile(at.File) // what cannot be read is not shown
+				text, _ := os.ReadFile(at.File) // a file that cannot be read has no lines
 				lines = strings.Split(string(text), "\n")
 			}
 			files[at.File] = lines

@@ -15,20 +15,20 @@ import (
 	"southbound/shared/lang/python"
 )
 
-// pythonMemory is how many bytes the Python code of modules may hold while a model is compiled,
-// with all processes that it starts.
+// pythonMemory is the memory limit in bytes of the modules' Python code during a compilation. It
+// includes all processes that the code starts.
 const pythonMemory = 4 << 30
 
-// early starts Python while a project is read, as soon as one of its modules has code: to start it
-// takes longer than to read the rest.
+// early starts Python while a project is loaded, as soon as a module with Python code is found.
+// Starting Python takes longer than loading the other texts.
 type early struct {
 	ctx   context.Context
 	o     Options
-	begun chan struct{} // closed when it was started, or could not be; nil: nothing has begun
-	host  *python.Host  // nil: it could not be started, or belongs to somebody else by now
+	begun chan struct{} // closed when Start has returned; nil: not called
+	host  *python.Host  // nil: the start failed, or take has returned the host
 }
 
-// found begins when a module was found that needs it. What is wrong is said when Python is started
+// found starts Python if a module needs it. It ignores errors, since startPython reports them later
 // for all modules.
 func (e *early) found(dir string, m *module.Module) {
 	if e.begun != nil || e.o.Host != nil || len(e.o.Modules) > 0 || !m.HasCode() {
@@ -45,7 +45,7 @@ func (e *early) found(dir string, m *module.Module) {
 	}()
 }
 
-// take returns what was started; nil if nothing was.
+// take waits for the start, and returns the host; nil if there is none.
 func (e *early) take() *python.Host {
 	if e.begun == nil {
 		return nil
@@ -56,15 +56,15 @@ func (e *early) take() *python.Host {
 	return h
 }
 
-// drop ends what was started and not taken.
+// drop kills a host that take has not returned.
 func (e *early) drop() {
 	if h := e.take(); h != nil {
 		h.Drop()
 	}
 }
 
-// options returns how Python is started for a project in a folder. They have no Python if there is
-// none that could be.
+// options returns the options of Python for a project in a folder. Options.Python is "" if there is
+// no usable Python.
 func options(o Options, dir string) (start python.Options, err error) {
 	start = python.Options{Shown: dir, Print: o.Print, Ask: lsm.Ask, Memory: pythonMemory}
 	if start.Dir, err = filepath.Abs(dir); err != nil {
@@ -78,13 +78,13 @@ func options(o Options, dir string) (start python.Options, err error) {
 	return start, nil
 }
 
-// environment returns the virtual environment of a project in a folder, or where it should be.
+// environment returns the virtual environment of a project in a folder, or its expected place.
 func environment(o Options, dir string) string {
 	return cmp.Or(project.Environment(dir, o.VirtualEnv), filepath.Join(dir, module.EnvDir))
 }
 
-// startPython starts the Python code of the modules of a project, unless that was done, and adds
-// what they have to a program. It returns nil if there is none: then no Python is needed.
+// startPython starts Python for the modules of a project, unless it is running, and adds the
+// plugins and dataclasses of their code to a program. It returns nil if no module has code.
 func startPython(
 	ctx context.Context, o Options, p *project.Project, begun *early, program *eval.Program,
 ) (*python.Host, error) {
@@ -131,7 +131,7 @@ func startPython(
 	return h, nil
 }
 
-// load adds what modules have in Python to a program.
+// load adds the plugins and dataclasses of Python code to a program.
 func load(h *python.Host, program *eval.Program) error {
 	code, err := h.Load()
 	if err != nil {
@@ -143,17 +143,17 @@ func load(h *python.Host, program *eval.Program) error {
 		own[program.Plugins[i].Name] = true
 	}
 	for _, q := range code.Plugins {
-		if !own[q.Name] { // those of std are ours, though other modules may import them
+		if !own[q.Name] { // plugins of std are built in, even if modules import them
 			program.Plugins = append(program.Plugins, q)
 		}
 	}
 	return nil
 }
 
-// noPython says that there is no Python for a module that needs it.
+// noPython returns the problem of a module that needs Python if there is none.
 func noPython(o Options, p *project.Project, name, wrong string) diag.Problem {
 	hint := "install what the project needs: southbound project install"
-	if len(o.Modules) > 0 { // they are tested as they stand, and there may be no project
+	if len(o.Modules) > 0 { // modules under test may have no project
 		hint = "install what the module needs: southbound module test --install"
 	}
 	return diag.Problem{
@@ -163,7 +163,7 @@ func noPython(o Options, p *project.Project, name, wrong string) diag.Problem {
 	}
 }
 
-// export runs the finalizers of modules, and makes resources with their classes.
+// export runs the finalizers of modules, and makes resources with their resource classes.
 func export(h *python.Host, r *eval.Result) (*python.Export, error) {
 	if err := h.Finish(); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
-// Package entity makes resources of entities: the instances of a model, which have attributes and
-// relations to each other. A mapping says which resource an entity becomes, and where each
-// attribute of it comes from:
+// Package entity maps entities to resources. Entities are the instances of a model, which have
+// attributes and relations to each other. A mapping defines the resource type of an entity, and the
+// source of each attribute:
 //
 //	entity.Mapping{
 //		Entity: "std::File", Type: "fs::File", Agent: "host.name",
@@ -12,7 +12,7 @@
 //		},
 //	}
 //
-// What comes before what, and which set a resource is in, the compiler of models knows.
+// The compiler of models determines dependencies between resources, and their resource sets.
 package entity
 
 import (
@@ -26,50 +26,50 @@ import (
 	"southbound/shared/resource"
 )
 
-// Entity is an instance in a model. Equal ones are one: they are compared by ==. They do not change
-// while they are mapped, and may refer to each other in circles.
+// Entity is an instance in a model. Two entities are the same if they are equal by ==. Entities do
+// not change during the mapping, and may refer to each other in cycles.
 type Entity interface {
-	// Kinds are the names of the entity types that it is: its own first, then those that it
-	// extends, the nearest first.
+	// Kinds returns the names of its entity types: its own first, then its ancestors, the nearest
+	// first.
 	Kinds() []string
 	// Attribute returns the value of an attribute: nil, bool, string, int64, *big.Int, float64,
-	// []any or map[string]any, in which Unknown may stand for values; or what is Later. The error
-	// is Unknown for a value that is not known.
+	// []any or map[string]any, with Unknown in place of unknown values; or a Later. The error is
+	// Unknown if the value is not known.
 	Attribute(name string) (any, error)
-	// Relation returns what a relation leads to, in a stable order. The error is Unknown where that
-	// is not known.
+	// Relation returns the entities of a relation, in a stable order. The error is Unknown if they
+	// are not known.
 	Relation(name string) ([]Entity, error)
-	// Pos is where the model makes it.
+	// Pos returns the place in the model where it is constructed.
 	Pos() diag.Pos
-	// At is where the model sets an attribute or a relation, else Pos.
+	// At returns the place where the model sets an attribute or a relation, else Pos.
 	At(name string) diag.Pos
 }
 
-// Unknown stands for a value that was not known when the model was compiled. As an error of a Func
-// it says that its attribute is not known, so that the resource is undefined.
+// Unknown stands for a value that was not known at compile time. If a Func returns it as an error,
+// the attribute is unknown and the resource is undefined.
 type Unknown struct {
 	Why string
-	// Later is what the value is going to be: nil, or a fact. It counts where the value becomes
-	// that of an attribute as it is, and not where a Func has failed with it.
+	// Later is the future value: nil, or a fact. It is used if the value itself becomes the
+	// attribute, but not if a Func has failed with it.
 	Later Later
 }
 
 // Error implements error.
 func (u Unknown) Error() string { return u.Why }
 
-// Later is a value that is known when resources are deployed, and not before: a secret, a
-// parameter, a fact, a file of the model. It may become the value of an attribute as it is.
+// Later is a value that becomes known only at deployment: a secret, a parameter, a fact, a file of
+// the model. It can become the value of an attribute unchanged.
 type Later interface {
-	// ReferenceName says what it is, such as southbound::secret.
+	// ReferenceName returns the kind of the reference, such as southbound::secret.
 	ReferenceName() string
 }
 
-// Func makes the value of an attribute: as Entity.Attribute returns it, or a Go value that
-// resource.FromGo takes. nil leaves the attribute out. It returns Ignored for an entity that is to
-// be no resource; any other error but Unknown is a problem of the entity.
+// Func returns the value of an attribute: a value as in Entity.Attribute, or a Go value that
+// resource.FromGo accepts. nil omits the attribute. A Func returns Ignored for an entity that must
+// not become a resource. Any other error except Unknown is a problem of the entity.
 type Func func(ctx *Context, e Entity) (any, error)
 
-// Ignored is what a Func returns for an entity that is to be no resource, with a reason for people.
+// Ignored returns the error for an entity that must not become a resource, with a reason for users.
 func Ignored(format string, args ...any) error { return &ignored{fmt.Sprintf(format, args...)} }
 
 type ignored struct{ reason string }
@@ -77,20 +77,20 @@ type ignored struct{ reason string }
 // Error implements error.
 func (i *ignored) Error() string { return "ignored: " + i.reason }
 
-// IsIgnored reports whether an error is of Ignored.
+// IsIgnored reports whether Ignored returned the error.
 func IsIgnored(err error) bool {
 	var i *ignored
 	return errors.As(err, &i)
 }
 
-// Context is what functions have while they map an entity. It is not kept after the call.
+// Context is the context of a Func during the mapping of an entity. It is invalid after the call.
 type Context struct {
 	e     Entity
 	files map[string][]byte // by hash
 }
 
-// Upload makes bytes part of what is exported and returns the reference to them, for an attribute
-// that takes text. The same bytes are uploaded once.
+// Upload adds bytes to the export and returns the reference to them, for an attribute that accepts
+// text. Equal bytes are uploaded once.
 func (c *Context) Upload(data []byte) resource.File {
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])
@@ -100,15 +100,14 @@ func (c *Context) Upload(data []byte) resource.File {
 	return resource.File{Hash: hash, Size: int64(len(data))}
 }
 
-// Lookup follows a path from the entity, as Fields.Map does: relations, then an attribute, such as
-// host.network.name. Each relation must lead to one entity at most; ok is false when one leads to
-// none.
+// Lookup follows a path from the entity, as in Fields.Map: relations, then an attribute, such as
+// host.network.name. Each relation may have one entity at most; ok is false if a relation has none.
 func (c *Context) Lookup(path string) (v any, ok bool, err error) {
 	found, err := lookup(c.e, path)
 	return found.value, found.ok, err
 }
 
-// Text is Lookup for what has to be text, and known when the model is compiled.
+// Text is Lookup for a value that has to be text, known at compile time.
 func (c *Context) Text(path string) (string, error) {
 	v, ok, err := c.Lookup(path)
 	if err != nil {
@@ -128,11 +127,11 @@ func (c *Context) Text(path string) (string, error) {
 	return text, nil
 }
 
-// Fields are attributes of resources and where they come from. Names are attributes of the entity
-// of the same name, Map are paths over relations, Funcs are functions. Flags are paths to what
-// documents say beside attributes: purged, purge_on_delete, prevent_destroy, report_only,
-// send_event, receive_events, managed. What stands in Inherits is taken first, in order; what comes
-// later wins.
+// Fields define the sources of a resource's attributes. Names are attributes of the entity with the
+// same name, Map are paths over relations, Funcs are functions. Flags are paths to settings that
+// documents have in addition to attributes: purged, purge_on_delete, prevent_destroy, report_only,
+// send_event, receive_events, managed. Inherits are applied first, in order; later fields override
+// earlier ones.
 type Fields struct {
 	Inherits []Fields
 	Names    []string
@@ -141,21 +140,22 @@ type Fields struct {
 	Flags    map[string]string
 }
 
-// Purgeable are the flags of what extends std::PurgeableResource: purged and purge_on_delete.
+// Purgeable returns the flags for descendants of std::PurgeableResource: purged and
+// purge_on_delete.
 func Purgeable() Fields {
 	return Fields{Flags: map[string]string{"purged": "purged",
 		"purge_on_delete": "purge_on_delete"}}
 }
 
-// Managed is the flag of what extends std::ManagedResource, and may be managed by somebody else.
+// Managed returns the flag for descendants of std::ManagedResource, which another party may manage.
 func Managed() Fields { return Fields{Flags: map[string]string{"managed": "managed"}} }
 
-// Mapping says which resource an entity becomes. It holds for entities that extend it, too, unless
-// there is one for a nearer one.
+// Mapping defines the resource of an entity. It also applies to descendants of the entity, unless a
+// nearer ancestor has a mapping.
 type Mapping struct {
 	Entity string // its full name, such as net::Vlan
-	// Type is that of the resource. In a provider.Definition it may be left out for its own type.
+	// Type is the type of the resource. A provider.Definition may omit it for its own type.
 	Type  string
-	Agent string // the path to the name of the agent, such as host.name
+	Agent string // the path to the agent's name, such as host.name
 	Fields
 }

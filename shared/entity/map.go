@@ -10,37 +10,37 @@ import (
 	"southbound/shared/resource"
 )
 
-// Mapped is what entities have become.
+// Mapped is the result of a mapping.
 type Mapped struct {
-	Resources []Resource        // in the order of the entities
+	Resources []Resource        // uploaded contents by hash
 	Files     map[string][]byte // what was uploaded for them, by hash
-	// Ignored are the entities that are mapped and no resource, with the reason: what a Func has
-	// said, or "not managed".
+	// Ignored are the mapped entities that do not become resources, with the reason: that of a
+	// Func, or "not managed".
 	Ignored []Left
 }
 
-// Resource is what an entity has become.
+// Resource is the resource of an entity.
 type Resource struct {
 	Entity Entity
-	// ID is "" if what names the resource is missing or cannot name it.
+	// ID is "" if an identifying attribute is missing or invalid.
 	ID         resource.ID
 	Type       string
 	Agent      string
-	Attributes map[string]any  // values, in which Unknown and Later may stand
-	Flags      map[string]bool // as far as the mapping has them
-	// Places are those of attributes, of flags and of the agent, by their names.
+	Attributes map[string]any  // values, which may contain Unknown and Later
+	Flags      map[string]bool // the flags that the mapping defines
+	// Places are the places of attributes, of flags and of the agent, by their names.
 	Places map[string]diag.Pos
 }
 
-// Left is an entity that is not a resource.
+// Left is an entity that does not become a resource.
 type Left struct {
 	Entity Entity
 	Reason string
 }
 
-// Map makes resources of those entities that have a mapping. What is wrong with them is returned
-// all at once as diag.Problems, each with its place. Whether values fit the attributes is for
-// whoever reads the resources.
+// Map maps all entities that have a mapping to resources. It returns all errors together as
+// diag.Problems with places. It does not check values against attribute types, which the reader of
+// the resources does.
 func (m *Mapper) Map(entities []Entity) (Mapped, error) {
 	r := &run{out: Mapped{Files: map[string][]byte{}}}
 	for _, e := range entities {
@@ -57,7 +57,7 @@ type run struct {
 	problems diag.Problems
 }
 
-// entity maps an entity. One that is ignored has no problems.
+// entity maps an entity. An ignored entity has no problems.
 func (r *run) entity(e Entity, m *mapping) {
 	o := &one{
 		mapping: m, files: map[string][]byte{},
@@ -93,7 +93,7 @@ func (o *one) bad(at diag.Pos, attribute, hint, format string, args ...any) {
 	})
 }
 
-// fill fills in the resource. Its error is of Ignored.
+// fill sets the fields of the resource. Its only errors are from Ignored.
 func (o *one) fill() error {
 	for _, name := range slices.Sorted(maps.Keys(o.flags)) {
 		if is := o.flag(name); name == managed && !is {
@@ -114,7 +114,8 @@ func (o *one) fill() error {
 	return nil
 }
 
-// flag sets a flag, and returns it. One that nobody has said is not set, and managed is true then.
+// flag sets a flag, and returns its value. A flag without a value is not set, and flag returns
+// true.
 func (o *one) flag(name string) bool {
 	got, err := lookup(o.out.Entity, o.flags[name])
 	o.out.Places[name] = got.at
@@ -136,7 +137,7 @@ func (o *one) flag(name string) bool {
 	return true
 }
 
-// attribute sets one attribute; what leads to nothing, and null, is left out. Its error is of
+// attribute sets one attribute. It omits null, and paths without a value. Its only errors are from
 // Ignored.
 func (o *one) attribute(f *field) error {
 	got, err := o.value(f)
@@ -147,7 +148,7 @@ func (o *one) attribute(f *field) error {
 		return err
 	case errors.As(err, &unknown):
 		if f.f != nil {
-			unknown.Later = nil // another value was to be computed from it
+			unknown.Later = nil // a function computes another value from it
 		}
 		got.value = unknown
 	case err != nil:
@@ -171,7 +172,7 @@ func (o *one) attribute(f *field) error {
 	return nil
 }
 
-// value returns what a field says.
+// value returns the value of a field.
 func (o *one) value(f *field) (found, error) {
 	if f.f == nil {
 		return lookup(o.out.Entity, f.path)
@@ -181,8 +182,8 @@ func (o *one) value(f *field) (found, error) {
 	return found{value: v, at: e.At(f.name), ok: err == nil}, err
 }
 
-// call calls a function of a mapping. That it panics is wrong with the mapping, and said with the
-// place of the entity.
+// call calls a function of a mapping. It converts a panic to an error, which is then reported at
+// the place of the entity.
 func call(f Func, ctx *Context, e Entity) (v any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -192,7 +193,7 @@ func call(f Func, ctx *Context, e Entity) (v any, err error) {
 	return f(ctx, e)
 }
 
-// agent follows the path to the name of the agent; "" if it is none.
+// agent follows the path to the name of the agent; "" if that is invalid.
 func (o *one) agent() string {
 	got, err := lookup(o.out.Entity, o.Agent)
 	o.out.Places["agent"] = got.at
@@ -214,7 +215,7 @@ func (o *one) agent() string {
 	return ""
 }
 
-// normal converts a value of Go to a value, in which Unknown and Later may stand.
+// normal converts a Go value to a resource value, which may contain Unknown and Later.
 func normal(v any, depth int) (any, error) {
 	if depth > resource.MaxDepth {
 		return nil, fmt.Errorf("the value is nested deeper than %d", resource.MaxDepth)

@@ -10,10 +10,10 @@ import (
 	"southbound/shared/schema"
 )
 
-// Mapper makes resources of entities. It is immutable; a nil one maps nothing.
+// Mapper maps entities to resources. It is immutable; a nil Mapper maps nothing.
 type Mapper struct{ byKind map[string]*mapping }
 
-// mapping is a Mapping whose fields have been gathered.
+// mapping is a Mapping with its collected fields.
 type mapping struct {
 	Mapping
 	typ    *schema.Compiled
@@ -21,14 +21,14 @@ type mapping struct {
 	flags  map[string]string
 }
 
-// field is one attribute of a resource: from a path, or made by a function.
+// field is an attribute of a resource: from a path, or from a function.
 type field struct {
 	name string
 	path string
 	f    Func
 }
 
-// managed is the flag that says whether an entity becomes a resource at all.
+// managed is the flag that decides whether an entity becomes a resource.
 const managed = "managed"
 
 func flagNames() []string {
@@ -38,12 +38,12 @@ func flagNames() []string {
 	}
 }
 
-// NewMapper checks mappings against the types of their resources. What is wrong is returned all at
-// once as diag.Problems, in which Resource is the name of the entity and Attribute that of the
-// resource. It returns nil for no mappings.
+// NewMapper checks mappings against the types of their resources. It returns all errors together as
+// diag.Problems: Resource is the name of the entity, Attribute the attribute of the resource. It
+// returns nil if there are no mappings.
 func NewMapper(types *schema.Registry, mappings []Mapping) (*Mapper, error) {
 	if len(mappings) == 0 {
-		return nil, nil // a nil one maps nothing
+		return nil, nil // a nil Mapper maps nothing
 	}
 	m := &Mapper{byKind: map[string]*mapping{}}
 	c := &checker{types: types}
@@ -65,7 +65,7 @@ func NewMapper(types *schema.Registry, mappings []Mapping) (*Mapper, error) {
 	return m, nil
 }
 
-// cutLast cuts a full name into a namespace and a name.
+// cutLast splits a full name into a namespace and a name.
 func cutLast(full string) (namespace, name string, ok bool) {
 	i := strings.LastIndex(full, "::")
 	if i < 0 {
@@ -74,7 +74,7 @@ func cutLast(full string) (namespace, name string, ok bool) {
 	return full[:i], full[i+2:], true
 }
 
-// Entities returns the sorted names of the entities that are mapped.
+// Entities returns the sorted names of the mapped entities.
 func (m *Mapper) Entities() []string {
 	if m == nil {
 		return nil
@@ -85,7 +85,7 @@ func (m *Mapper) Entities() []string {
 // Maps reports whether there is a mapping for an entity of these kinds; see Entity.
 func (m *Mapper) Maps(kinds []string) bool { return m.of(kinds) != nil }
 
-// of returns the mapping of the nearest kind, nil if there is none.
+// of returns the mapping of the nearest kind; nil if there is none.
 func (m *Mapper) of(kinds []string) *mapping {
 	if m == nil {
 		return nil
@@ -98,7 +98,7 @@ func (m *Mapper) of(kinds []string) *mapping {
 	return nil
 }
 
-// checker gathers what is wrong with mappings.
+// checker collects the problems of mappings.
 type checker struct {
 	types    *schema.Registry
 	entity   string
@@ -118,7 +118,7 @@ func (c *checker) path(attribute, what, path string) {
 	}
 }
 
-// mapping checks a mapping and gathers its fields.
+// mapping checks a mapping and collects its fields.
 func (c *checker) mapping(given *Mapping) *mapping {
 	m := &mapping{Mapping: *given, flags: map[string]string{}}
 	t, ok := c.types.Type(given.Type)
@@ -139,7 +139,7 @@ func (c *checker) mapping(given *Mapping) *mapping {
 	return m
 }
 
-// take gives a mapping the fields that its type has.
+// take assigns the collected fields to the attributes of the type.
 func (c *checker) take(m *mapping, fields map[string]field) {
 	names := make([]string, 0, len(m.typ.Attributes))
 	for i := range m.typ.Attributes {
@@ -163,7 +163,7 @@ func (c *checker) take(m *mapping, fields map[string]field) {
 	}
 }
 
-// gather takes fields, those that are inherited first.
+// gather collects fields, inherited ones first.
 func (c *checker) gather(m *mapping, from Fields, into map[string]field) {
 	for _, inherited := range from.Inherits {
 		c.gather(m, inherited, into)

@@ -8,15 +8,14 @@ import (
 	"southbound/shared/schema"
 )
 
-// found is what a path leads to, and where that is set.
+// found is the value at a path, and the place where it is set.
 type found struct {
 	value any
 	at    diag.Pos
-	ok    bool // false when a relation leads to nothing
+	ok    bool // false if a relation has no entity
 }
 
-// lookup follows a path of relations to an attribute. What it has found has a place also when there
-// is an error.
+// lookup follows a path of relations to an attribute. The result has a place even on an error.
 func lookup(e Entity, path string) (found, error) {
 	steps := strings.Split(path, ".")
 	last := len(steps) - 1
@@ -45,7 +44,7 @@ func kindOf(e Entity) string {
 	return "an entity"
 }
 
-// validPath reports whether a path can be followed: names joined by dots.
+// validPath reports whether a path is valid: names joined by dots.
 func validPath(path string) bool {
 	for _, step := range strings.Split(path, ".") {
 		if step == "" || strings.ContainsAny(step, " \t\n") {
@@ -55,7 +54,7 @@ func validPath(path string) bool {
 	return true
 }
 
-// near is a hint with the nearest spelling.
+// near returns a hint with the most similar name, else with all names.
 func near(name string, names []string, prefix string) string {
 	if n := schema.Nearest(name, names); n != "" {
 		return fmt.Sprintf("did you mean %q?", n)

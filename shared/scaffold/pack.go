@@ -11,14 +11,14 @@ import (
 	"southbound/shared/pattern"
 )
 
-// southbound is the module that packs build on.
+// southbound is the Go module on which packs are built.
 const southbound = "southbound"
 
 var packName = pattern.Lazy(`\A[a-z][a-z0-9_]*\z`)
 
 // Pack writes a new Go module into the directory dir/name: a program with the handlers of
-// Southbound and, unless it is to be empty, one of its own, name::Thing. source is a checkout of
-// Southbound, "" for the one that dir is in. It returns the files that it has written.
+// Southbound. Unless empty is set, it also has a handler of its own, name::Thing. source is a
+// checkout of Southbound; "" for the one that contains dir. Pack returns the written files.
 func Pack(dir, name, source string, empty bool) ([]string, error) {
 	if name == southbound {
 		return nil, fault.New(fault.Usage, "new pack", "%q is the name of Southbound's own module",
@@ -64,7 +64,7 @@ func Pack(dir, name, source string, empty bool) ([]string, error) {
 	return out, err
 }
 
-// goLibrary reports whether the import paths of Go's library begin with a name.
+// goLibrary reports whether import paths of Go's standard library begin with a name.
 func goLibrary(name string) bool {
 	return slices.Contains(strings.Fields(`archive bufio builtin bytes cmd cmp compress container
 		context crypto database debug embed encoding errors expvar flag fmt go hash html image

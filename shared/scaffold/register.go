@@ -13,8 +13,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// register adds a handler to the list of definitions in a file. A file that is not as this package
-// or Southbound writes it is an error.
+// register adds a handler to the list of definitions in a file. It fails for a file without such a
+// list.
 func (w *writer) register(file_, importPath string, n names) {
 	if w.err != nil {
 		return
@@ -30,7 +30,7 @@ func (w *writer) register(file_, importPath string, n names) {
 	w.files = append(w.files, file{name: file_, text: text, changed: true})
 }
 
-// registered returns the file with the handler in it.
+// registered returns the text of the file with the handler added.
 func registered(text []byte, importPath string, n names) ([]byte, error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, "handlers.go", text, parser.ParseComments)
@@ -47,7 +47,7 @@ func registered(text []byte, importPath string, n names) ([]byte, error) {
 	at := set.Position(list.Rbrace).Offset
 	switch n := len(list.Elts); {
 	case n == 0:
-	case bytes.ContainsRune(text[set.Position(list.Elts[n-1].End()).Offset:at], ','): // a line each
+	case bytes.ContainsRune(text[set.Position(list.Elts[n-1].End()).Offset:at], ','): // one a line
 		call += ",\n"
 	default:
 		call = ", " + call
@@ -60,7 +60,7 @@ func registered(text []byte, importPath string, n names) ([]byte, error) {
 	if name != path.Base(importPath) {
 		line = name + " " + line
 	}
-	// Imports stand before the list, so its place has not moved.
+	// Imports precede the list, so their offsets have not changed.
 	first := set.Position(parsed.Imports[0].Pos()).Offset
 	if decl, ok := parsed.Decls[0].(*ast.GenDecl); ok && !decl.Lparen.IsValid() {
 		first, line = set.Position(decl.Pos()).Offset, "import "+line
@@ -87,7 +87,7 @@ func definitions(f *ast.File) *ast.CompositeLit {
 	return out
 }
 
-// localName returns what a package is called in a file, and whether it is imported already.
+// localName returns the name of a package in a file, and whether the file imports it already.
 func localName(f *ast.File, importPath string) (name string, known bool) {
 	taken := declared(f)
 	for _, i := range f.Imports {

@@ -1,5 +1,5 @@
-// Package scaffold writes the beginnings of handlers and of packs: what builds and passes its tests
-// at once, to be changed into what is wanted.
+// Package scaffold generates the sources of new handlers and packs. The sources build and pass
+// their tests; authors then adapt them.
 package scaffold
 
 import (
@@ -25,7 +25,7 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// names are what the templates need to know.
+// names are the parameters of the templates.
 type names struct {
 	Type    string // net::Vlan
 	Space   string // net
@@ -37,10 +37,10 @@ type names struct {
 	File    string // vlan
 	Name    string // of a pack
 	Module  string
-	Empty   bool // a pack that has no type yet
+	Empty   bool // a pack without a type
 }
 
-// Described returns the words of a type with their article, as at the beginning of a sentence.
+// Described returns the words of a type with their article, for the start of a sentence.
 func (n names) Described() string {
 	if strings.Contains("aeiou", n.Words[:1]) {
 		return "An " + n.Words
@@ -69,12 +69,12 @@ func namesOf(typ string) names {
 		n.Package += "types"
 	}
 	if strings.HasSuffix(n.File, "_test") || goos(n.File) {
-		n.File += "_type" // the name of the file would say something to the compiler
+		n.File += "_type" // the Go tools interpret such a suffix
 	}
 	return n
 }
 
-// goos reports whether a file name ends in what limits it to a system.
+// goos reports whether the suffix of a file name restricts it to a system.
 func goos(file string) bool {
 	last := file[strings.LastIndexByte(file, '_')+1:]
 	switch last {
@@ -103,7 +103,7 @@ func splitWords(s string) []string {
 
 var moduleLine = pattern.Lazy(`(?m)^module\s+"?([^\s"]+)`)
 
-// Module returns the directory and the path of the Go module that dir is in; fault.NotFound when
+// Module returns the directory and the path of the Go module that contains dir; fault.NotFound if
 // there is none.
 func Module(dir string) (root, path string, err error) {
 	dir, err = filepath.Abs(dir)
@@ -131,9 +131,9 @@ func Module(dir string) (root, path string, err error) {
 	}
 }
 
-// Handler writes a handler for a new type into the module that dir is in, below handlers, and adds
-// it to handlers/handlers.go. It returns the files that it has written or changed. What is there
-// already is fault.Conflict, a type among known included, and then nothing is written.
+// Handler writes a handler for a new type into the module that contains dir, below handlers, and
+// adds it to handlers/handlers.go. It returns the new and changed files. If a file exists, or typ
+// is in known, it returns fault.Conflict and writes nothing.
 func Handler(dir, typ string, known []string) ([]string, error) {
 	if !resource.ValidType(typ) {
 		return nil, fault.New(fault.Usage, "new handler", "%q is not a name of a type", typ).
@@ -165,7 +165,7 @@ func Handler(dir, typ string, known []string) ([]string, error) {
 	return w.write()
 }
 
-// nameBeside returns the name that a type of a module can have when another one is taken.
+// nameBeside returns an alternative name for a type whose name is taken.
 func nameBeside(typ, module string) string {
 	space := path.Base(module)
 	if !packName().MatchString(space) || module == southbound {
@@ -178,7 +178,7 @@ func nameBeside(typ, module string) string {
 	return own
 }
 
-// writer gathers files before any of them is written.
+// writer collects files before it writes any of them.
 type writer struct {
 	files []file
 	err   error
@@ -187,10 +187,10 @@ type writer struct {
 type file struct {
 	name    string
 	text    []byte
-	changed bool // it was there
+	changed bool // the file existed
 }
 
-// add adds a new file made from a template.
+// add adds a new file from a template.
 func (w *writer) add(name, tmpl string, n names) {
 	if w.err != nil {
 		return
@@ -223,7 +223,7 @@ func (w *writer) write() ([]string, error) {
 	}
 	var out []string
 	for _, f := range w.files {
-		if err := os.MkdirAll(filepath.Dir(f.name), 0o755); err != nil { // sources are for all
+		if err := os.MkdirAll(filepath.Dir(f.name), 0o755); err != nil { // readable by all
 			return out, fault.Wrap(fault.Unavailable, "make a directory", err)
 		}
 		if err := put(f); err != nil {
@@ -234,13 +234,13 @@ func (w *writer) write() ([]string, error) {
 	return out, nil
 }
 
-// put writes one file; a new one only where there is none.
+// put writes one file. A new file must not exist yet.
 func put(f file) error {
 	flag := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if f.changed {
 		flag = os.O_WRONLY | os.O_TRUNC
 	}
-	out, err := os.OpenFile(f.name, flag, 0o644) // sources are for all
+	out, err := os.OpenFile(f.name, flag, 0o644) // readable by all
 	if err != nil {
 		return err
 	}

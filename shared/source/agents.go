@@ -7,8 +7,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// maxCopies is how many resources the lists of agents of one export may add to those that are
-// written out: a short document could stand for more than any machine holds.
+// maxCopies limits the resources that the lists of agents in one export add to the written ones. A
+// short document could otherwise expand to more resources than any machine can hold.
 const maxCopies = 1_000_000
 
 // copies counts the resources that lists of agents add.
@@ -17,7 +17,7 @@ type copies struct {
 	max int64
 }
 
-// room counts n more, and reports whether they are still within the bound.
+// room counts n more, and reports whether the total is within the limit.
 func (c *copies) room(n int) bool { return c.n.Add(int64(n)) <= c.max }
 
 // agentName reads the name of an agent; "" if it is wrong, which is reported.
@@ -65,7 +65,7 @@ func (t *taker) agentNames(m *node) []string {
 	return names
 }
 
-// oneOf refuses a map that has both agent and agents.
+// oneOf rejects a map that has both agent and agents.
 func (t *taker) oneOf(n *node) {
 	if a, b := n.get("agent"), n.get("agents"); a != nil && b != nil {
 		t.add(b.keyAt, "keep one of the two", "agent and agents are both there")
@@ -73,7 +73,7 @@ func (t *taker) oneOf(n *node) {
 }
 
 // onAgents adds a copy of r for each of its agents; keys are its naming attributes. Ids in requires
-// and of that leave out their agent get that of the copy.
+// and in facts that omit their agent get the agent of the copy.
 func (t *taker) onAgents(from *taken, r resource.Resource, keys []resource.Key) bool {
 	if n := len(from.agents); n > 1 && !t.loader.copies.room(n-1) {
 		t.add(from.node.at, "export in parts, as resource sets",
@@ -92,7 +92,7 @@ func (t *taker) onAgents(from *taken, r resource.Resource, keys []resource.Key) 
 	return true
 }
 
-// requiresOn returns requirements of a resource on an agent, sorted and without repeats.
+// requiresOn returns the requirements of a resource on an agent, sorted and without duplicates.
 func requiresOn(ids []resource.ID, agent string) []resource.ID {
 	if len(ids) == 0 {
 		return ids
@@ -105,7 +105,7 @@ func requiresOn(ids []resource.ID, agent string) []resource.ID {
 	return slices.Compact(out)
 }
 
-// valueOn returns a value in which facts of ids without an agent are those of resources on agent.
+// valueOn returns a value in which facts whose id omits the agent refer to resources on agent.
 func valueOn(v any, agent string) any {
 	return resource.Map(v, func(v any) any {
 		if fact, is := v.(resource.Fact); is {
@@ -116,7 +116,7 @@ func valueOn(v any, agent string) any {
 	})
 }
 
-// named returns agents for the names that resources use and that are not described.
+// named returns agents for the names that resources use and that no document describes.
 func named(resources []resource.Resource, described map[string]agentAt) []resource.Agent {
 	var out []resource.Agent
 	seen := map[string]bool{}

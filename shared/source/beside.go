@@ -11,20 +11,20 @@ import (
 	"southbound/shared/pattern"
 )
 
-// Beside says which files in the directory of a model are documents.
+// Beside defines which files in the directory of a model are documents.
 type Beside struct {
-	// Leave are directories without documents, such as those of modules; absolute.
+	// Leave lists directories without documents, such as those of modules, as absolute paths.
 	Leave []string
-	// Data, when not nil, is called with each file that has resources and lacks the format: the
-	// model may read it, or its author has forgotten the format.
+	// Data, if not nil, is called for each file with resources and without the format: it may be
+	// data for the model, or its author has forgotten the format.
 	Data func(path string)
 }
 
-// modelExt is how names of files of models end.
+// modelExt is the extension of model files.
 const modelExt = ".cf"
 
-// leaves reports whether a directory beside a model has no documents: one that is left out, a module
-// or a virtual environment.
+// leaves reports whether a directory in the directory of a model has no documents: a directory in
+// Leave, a module or a virtual environment.
 func (b *Beside) leaves(root *os.Root, name, p string) bool {
 	if b == nil {
 		return false
@@ -39,15 +39,15 @@ func (b *Beside) leaves(root *os.Root, name, p string) bool {
 	})
 }
 
-// formatPattern matches the member that every document has, and resourcesPattern the one that most
-// have.
+// formatPattern matches the member that every document has, and resourcesPattern one that most
+// documents have.
 var (
 	formatPattern    = pattern.Lazy(`(?m)(^|[{,])[ \t]*["']?southbound["']?[ \t]*:`)
 	resourcesPattern = pattern.Lazy(`(?m)(^|[{,])[ \t]*["']?resources["']?[ \t]*:`)
 )
 
-// isDocument reports whether a file is a document. Beside a model it has to have the format;
-// elsewhere the reader reports that it is missing.
+// isDocument reports whether a file is a document. In the directory of a model, a document must
+// state the format; elsewhere the reader reports a missing format.
 func (b *Beside) isDocument(t *tree, p string) bool {
 	if b == nil {
 		return true

@@ -10,16 +10,16 @@ import (
 	"southbound/shared/schema"
 )
 
-// span names the resource and attribute to which the text from a place up to the next span belongs.
-// Spans are recorded only in files with problems.
+// span maps the text from a place to the next span to a resource and an attribute. Spans are
+// recorded only in files with problems.
 type span struct {
 	at        place
 	resource  resource.ID
 	attribute string
 }
 
-// mark records a span, unless it lies behind all problems that are kept: an input of 100 MiB may
-// have problems everywhere.
+// mark records a span, unless it follows all kept problems: an input of 100 MiB may have problems
+// everywhere.
 func (t *taker) mark(s span) {
 	if len(t.list) < maxProblems || s.at.compare(t.last) <= 0 {
 		t.spans = append(t.spans, s)
@@ -43,8 +43,8 @@ func (t *taker) note(r *taken) {
 	}
 }
 
-// likelyID returns the id that a resource has or most likely should have, on the first of its
-// agents, so that its author recognises it; "" if it is unknown.
+// likelyID returns the id that a resource has or most likely should have, on its first agent, so
+// that its author recognizes it; "" if it is unknown.
 func (t *taker) likelyID(r *taken) resource.ID { return t.likelyIDs(r)[0] }
 
 // likelyIDs returns the likely id of a resource on each of its agents; one "" if it is unknown.
@@ -88,7 +88,7 @@ func scalars(attributes *node, typ *schema.Compiled) map[string]any {
 	return out
 }
 
-// blame adds to each problem its resource and attribute.
+// blame sets the resource and attribute of each problem.
 func (p *part) blame() {
 	if p.clean() {
 		return
@@ -113,7 +113,7 @@ func (p *part) blame() {
 	}
 }
 
-// spanAt returns the last span that starts at a place or before it.
+// spanAt returns the last span that starts at or before a place.
 func (p *part) spanAt(at place) span {
 	n, _ := slices.BinarySearchFunc(p.spans, place{at.line, at.column + 1},
 		func(s span, at place) int { return s.at.compare(at) })
@@ -129,8 +129,8 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.line, q.line), cmp.Compare(p.column, q.column))
 }
 
-// forgive removes from a model the requirements of resources that are missing from it only because
-// they are incomplete, which is reported already.
+// forgive removes requirements on resources that are missing from a model only because they are
+// incomplete. That problem has been reported.
 func forgive(resources []resource.Resource, dropped []resource.ID) {
 	if len(dropped) == 0 {
 		return

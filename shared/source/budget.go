@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// maxValues bounds the values of a document file: names, texts, numbers, lists and maps. While
-	// YAML is read, the library takes about 300 bytes for each.
+	// maxValues limits the values of a document file: names, texts, numbers, lists and maps. The
+	// YAML library needs about 300 bytes for each during parsing.
 	maxValues = 4_000_000
-	// maxExpanded bounds the values that all aliases of a file stand for.
+	// maxExpanded limits the values that all aliases of a file expand to.
 	maxExpanded = 500_000
 )
 
-// tooMany reports that a file holds more values than are read.
+// tooMany reports that a file exceeds maxValues.
 func (r *report) tooMany(at place) {
 	r.syntax(at, "split it into several files of a directory; a long text can stand in a file "+
 		"beside it: {file: NAME}", "the document may hold more than %s values", grouped(maxValues))
@@ -28,9 +28,9 @@ func grouped(n int) string {
 	return text
 }
 
-// valuesIn returns an upper bound of the number of values in a text in YAML, so that a text is
-// refused before the library reads it. It counts the characters with which a value can begin,
-// within quotes and comments, too.
+// valuesIn returns an upper bound of the number of values in a YAML text, so that the text can be
+// rejected before the library parses it. It counts the characters with which a value can start,
+// including those in quotes and comments.
 func valuesIn(text []byte) int {
 	n := 2
 	for i, c := range text {
@@ -58,7 +58,7 @@ func valuesIn(text []byte) int {
 	return n
 }
 
-// inWord reports whether a colon beside a character is part of a text.
+// inWord reports whether a colon next to this character is part of a text.
 func inWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '/' ||
 		c == '_' || c == '.'

@@ -18,29 +18,29 @@ import (
 	"southbound/shared/fault"
 )
 
-// Built holds the members of a document that a program has made, with places in the text of the
+// Built holds the members of a document that a program has created, with places in the text of the
 // program.
 type Built struct {
-	// Dir is the directory that paths of files ({file: path}) are relative to. They may lead out of
-	// it.
+	// Dir is the base directory of relative file paths ({file: path}). They may lead out of it.
 	Dir       string
-	Agents    []Entry // no name twice
+	Agents    []Entry // names are unique
 	Resources []Entry
-	// Files are the bytes of files by their paths, for those that stand in no directory.
+	// Files are the contents of files that are in no directory, by path.
 	Files map[string][]byte
 }
 
-// Entry is an agent or a resource as a document describes it. Values are nil, bool, string, int64,
-// *big.Int, float64, []any and map[string]any; maps may be forms, such as {secret: "env:NAME"}.
+// Entry is an agent or a resource in the structure of a document. Values are nil, bool, string,
+// int64, *big.Int, float64, []any and map[string]any; maps may be forms, such as {secret:
+// "env:NAME"}.
 type Entry struct {
 	Name    string // of an agent
 	Members map[string]any
 	At      diag.Pos
-	// Places are the places of members and attributes; the others are at At.
+	// Places are the places of members and attributes; the default is At.
 	Places map[string]diag.Pos
 }
 
-// LoadBuilt is Load for members that a program has made. It uses Types, Agent and Check of the
+// LoadBuilt is Load for members that a program has created. It uses Types, Agent and Check of the
 // options.
 func LoadBuilt(ctx context.Context, b Built, opts Options) (*model.Model, error) {
 	t := &tree{dir: string(filepath.Separator)}
@@ -80,7 +80,7 @@ func LoadBuilt(ctx context.Context, b Built, opts Options) (*model.Model, error)
 	return l.built(b, k.part, n, opts)
 }
 
-// built makes the model of a part.
+// built returns the model of a part.
 func (l *loader) built(b Built, p *part, n *numberer, opts Options) (*model.Model, error) {
 	model, problems, more := l.join([]result{{part: p}})
 	numbered, agent := model.Where, model.WhereAgent
@@ -109,14 +109,14 @@ func (l *loader) built(b Built, p *part, n *numberer, opts Options) (*model.Mode
 	return model, nil
 }
 
-// MarshalJSON implements json.Marshaler. It leaves out places.
+// MarshalJSON implements json.Marshaler. It omits places.
 func (e Entry) MarshalJSON() ([]byte, error) { return json.Marshal([]any{e.Name, e.Members}) }
 
-// numberer gives each value a place of its own, so that the values that one line of a loop makes
-// are distinct: the line is the number, counted from 1, of a place in the text.
+// numberer gives each value a place of its own, so that the values that one line of a loop creates
+// are distinct. The line of such a place is the index, counted from 1, of a place in the text.
 type numberer struct{ places []diag.Pos }
 
-// real returns the place that a number stands for.
+// real returns the place in the text for a numbered place.
 func (n *numberer) real(p diag.Pos) diag.Pos {
 	if p.Line < 1 || p.Line > len(n.places) {
 		return diag.Pos{}
@@ -126,10 +126,10 @@ func (n *numberer) real(p diag.Pos) diag.Pos {
 
 func (n *numberer) next(p diag.Pos) int32 {
 	n.places = append(n.places, p)
-	return int32(len(n.places)) // instances are bounded
+	return int32(len(n.places)) // the number of instances is limited
 }
 
-// entry returns an agent or a resource as a document would have it.
+// entry returns the node of an agent or a resource.
 func (n *numberer) entry(e *Entry) node {
 	line := n.next(e.At)
 	out := node{kind: object, key: e.Name, keyAt: place{line, 1}, at: place{line, 1}}
@@ -157,7 +157,7 @@ func (n *numberer) members(e *Entry, of map[string]any) []node {
 	return items
 }
 
-// nodeOf returns a value as it is read from a document; all of it stands at one place.
+// nodeOf returns the node of a value; all its parts have one place.
 func nodeOf(v any, at place) node {
 	out := node{at: at, keyAt: at}
 	switch v := v.(type) {
@@ -176,7 +176,7 @@ func nodeOf(v any, at place) node {
 	case nil, bool, string, int64, *big.Int, float64:
 		out.value = v
 	default:
-		panic(fmt.Sprintf("a value of type %T", v)) // of the program that made it
+		panic(fmt.Sprintf("a value of type %T", v)) // a bug in the calling program
 	}
 	return out
 }

@@ -15,7 +15,7 @@ import (
 
 // Changes holds the differences between documents and recorded Inputs.
 type Changes struct {
-	// Model has the resources of items that differ, and all files; nil: nothing differs.
+	// Model has the resources of changed items, and all files; nil if nothing has changed.
 	Model *model.Model
 	// Since identifies the recorded model.
 	Since deploy.Since
@@ -24,12 +24,13 @@ type Changes struct {
 	Now         Inputs
 }
 
-// maxChanges is the number of changed items up to which they are exported alone.
+// maxChanges is the maximum number of changed items that are exported on their own.
 const maxChanges = 2000
 
-// Changes returns the differences from in. It returns false if the whole model has to be read: the
-// files are others, more than items of documents differs, or there are problems, which Load returns.
-// Inputs that can be read only once, such as standard input and pipes, are not read.
+// Changes returns the differences from in. It returns false if the whole model has to be read: if
+// the set of files differs, if more than items of documents have changed, or if there are problems,
+// which Load returns. It does not read inputs that can be read only once, such as standard input
+// and pipes.
 func (in *Inputs) Changes(ctx context.Context, opts Options) (Changes, bool) {
 	if info, err := os.Stat(opts.Path); opts.Path == "-" || err != nil ||
 		!info.IsDir() && !info.Mode().IsRegular() {
@@ -90,10 +91,10 @@ type changes struct {
 	l    *loader
 	was  *Inputs
 	now  Inputs
-	took int // items
+	took int // number of items
 }
 
-// read returns a model of the items that differ, nil if none does. It returns false if the whole
+// read returns a model of the changed items; nil if there are none. It returns false if the whole
 // model has to be read.
 func (c *changes) read(ctx context.Context) (*model.Model, bool) {
 	texts, ok := c.documents(ctx)
@@ -112,7 +113,7 @@ func (c *changes) read(ctx context.Context) (*model.Model, bool) {
 	model := &model.Model{}
 	for i := range c.was.Documents {
 		if len(other) > 0 && !c.was.items[i].known {
-			return nil, false // it may refer to one of these
+			return nil, false // the document may refer to one of these
 		}
 		uses := c.using(i, other)
 		if texts[i] == nil && len(uses) == 0 {
@@ -131,7 +132,7 @@ func (c *changes) read(ctx context.Context) (*model.Model, bool) {
 	return model, len(model.Files) == len(c.now.hashes())
 }
 
-// documents reads all documents and returns the texts of those that differ.
+// documents reads all documents and returns the texts of changed ones.
 func (c *changes) documents(ctx context.Context) ([][]byte, bool) {
 	texts := make([][]byte, len(c.was.Documents))
 	ok := make([]bool, len(texts))
@@ -157,7 +158,7 @@ func (f *Input) take(text []byte) bool {
 	return f.hash != was
 }
 
-// files reads the files that documents refer to, and returns the paths of those that differ.
+// files reads the files that documents refer to, and returns the paths of changed ones.
 func (c *changes) files() (map[string]bool, bool) {
 	read := make([]*file, len(c.now.Files))
 	parallel(len(read), func(i int) { read[i] = c.l.files.get(c.now.Files[i].Path) })
@@ -175,7 +176,7 @@ func (c *changes) files() (map[string]bool, bool) {
 	return other, true
 }
 
-// using returns the items of a document that refer to one of some files.
+// using returns the items of a document that refer to any of the given files.
 func (c *changes) using(i int, paths map[string]bool) map[int]bool {
 	out := map[int]bool{}
 	if len(paths) > 0 {
@@ -188,8 +189,8 @@ func (c *changes) using(i int, paths map[string]bool) map[int]bool {
 	return out
 }
 
-// document returns the resources of the items of a document that differ, or are among uses. Without
-// a text, the document is read again.
+// document returns the resources of the items of a document that have changed, or are in uses. If
+// text is nil, it reads the document again.
 func (c *changes) document(
 	ctx context.Context,
 	i int,

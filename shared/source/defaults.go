@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 )
 
-// readProjects reads the defaults in the project file of the tree, which the defaults of a document
-// override. The results hold problems and no resources.
+// readProjects reads the defaults in the project file of the tree, which a document can override.
+// The results hold problems and no resources.
 func (l *loader) readProjects(ctx context.Context) []result {
 	out := make([]result, 0, len(l.tree.projects))
 	for _, d := range l.tree.projects {

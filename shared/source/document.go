@@ -19,7 +19,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// result is a document file that was read.
+// result is a document file that has been read.
 type result struct {
 	*part
 	size int64
@@ -33,7 +33,7 @@ type part struct {
 	places    []resourceAt // of resources
 	members   []memberAt
 	agents    []agentAt
-	dropped   []resource.ID // likely ids of incomplete resources; "" where the id is unknown
+	dropped   []resource.ID // likely ids of incomplete resources; "" if unknown
 	spans     []span
 	items     itemsOf // with Options.Note
 	ends      []int   // with Options.Note: the number of resources up to the end of each item
@@ -51,8 +51,8 @@ func (l *loader) document(ctx context.Context, d document) result {
 	return result{l.parse(ctx, d, text), int64(len(text)), hex.EncodeToString(sum[:])}
 }
 
-// parse reads the text of a document file. After a syntax error, the rest of the file is not read;
-// in JSON lines, the rest of the line.
+// parse parses the text of a document file. It stops at a syntax error; in JSON lines, it skips to
+// the next line.
 func (l *loader) parse(ctx context.Context, d document, text []byte) *part {
 	t := l.taker(d)
 	if text, ok := t.check(text); ok {
@@ -90,18 +90,18 @@ func (r *report) unreadable(err error) {
 	r.add(place{1, 1}, hint, "the document cannot be read: %v", err)
 }
 
-// isJSON reports whether a text in YAML is JSON, which is read faster and in less memory. The values
-// are the same in YAML, unless the text has other line breaks.
+// isJSON reports whether a YAML text is also JSON, which parses faster and in less memory. The
+// values are the same, unless the text has other line breaks.
 func isJSON(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, jsonBlanks), []byte("{")) &&
 		!hasOtherBreaks(text) &&
 		jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true))
 }
 
-// isJSON reports whether a document file is read as JSON.
+// isJSON reports whether a document file is parsed as JSON.
 func (d document) isJSON(text []byte) bool { return d.format == formatJSON || isJSON(text) }
 
-// yaml reads the documents of a stream of YAML.
+// yaml reads the documents of a YAML stream.
 func (t *taker) yaml(ctx context.Context, text []byte) {
 	c := &converter{report: &t.report}
 	found := false
@@ -115,7 +115,7 @@ func (t *taker) yaml(ctx context.Context, text []byte) {
 		t.document(&n, func(yield func(*node) bool) {
 			for i := range items {
 				item := c.convert(items[i], 2)
-				items[i] = nil // collected while the others are read
+				items[i] = nil // lets the garbage collector free it while others are read
 				if ctx.Err() != nil || !yield(&item) {
 					return
 				}
@@ -139,7 +139,7 @@ func (t *taker) jsonFile(ctx context.Context, text []byte) {
 	t.json(ctx, t.newJSON(text, place{1, 1}))
 }
 
-// lines reads JSON lines, each of which is a document.
+// lines reads JSON lines; each line is a document.
 func (t *taker) lines(ctx context.Context, text []byte) {
 	at, found := place{1, 1}, false
 	for line := range bytes.Lines(text) {
@@ -160,7 +160,7 @@ func (t *taker) lines(ctx context.Context, text []byte) {
 	}
 }
 
-// json reads a document. Its syntax is checked as a whole first.
+// json reads a document. It first checks the syntax of the whole document.
 func (t *taker) json(ctx context.Context, j *jsonReader) {
 	n, items, err := j.document()
 	if err != nil {
@@ -178,7 +178,7 @@ func (t *taker) json(ctx context.Context, j *jsonReader) {
 	})
 }
 
-// document reads a document. The items of its list of resources that are not in n follow.
+// document reads a document. items are the items of its list of resources that are not in n.
 func (t *taker) document(n *node, items iter.Seq[*node]) {
 	t.defaults = t.loader.defaults
 	if !t.header(n) {
@@ -191,7 +191,7 @@ func (t *taker) document(n *node, items iter.Seq[*node]) {
 	}
 }
 
-// taker turns the nodes of a document into agents and resources.
+// taker converts the nodes of a document to agents and resources.
 //
 // Large: it has a method for each part of a document, which share the defaults, the places and the
 // problems.
@@ -201,9 +201,9 @@ type taker struct {
 	doc      document
 	defaults defaults
 	texts    map[string]string // one copy of each text that resources share
-	relative bool              // what is being read has an id that leaves out its agent
-	uses     []string          // the files that the item refers to that is being read
-	room     []byte            // for the values of digests
+	relative bool              // the current item has an id that omits its agent
+	uses     []string          // the files that the current item refers to
+	room     []byte            // buffer for the values of digests
 }
 
 func (l *loader) taker(d document) *taker {
@@ -211,9 +211,9 @@ func (l *loader) taker(d document) *taker {
 		defaults: l.defaults, texts: map[string]string{}}
 }
 
-// defaults are the values for members that resources of a document leave out.
+// defaults are the values of members that resources of a document omit.
 type defaults struct {
-	agents   []string // a resource is made for each
+	agents   []string // one resource is created for each
 	set      string
 	flags    resource.Flags
 	managed  bool
@@ -230,7 +230,7 @@ const (
 )
 
 // header reads the members of a document except its resources. It returns false if the document is
-// not of this format.
+// not in this format.
 func (t *taker) header(n *node) bool {
 	t.spans = append(t.spans, span{at: n.at})
 	if n.kind != object {
@@ -275,7 +275,7 @@ func (t *taker) header(n *node) bool {
 	return true
 }
 
-// shown returns a value as messages show it.
+// shown returns a value for messages.
 func shown(n *node) string {
 	switch {
 	case n.kind == list:
@@ -324,8 +324,8 @@ var commonKeys = []string{"agent", "agents", "set", "purged", "purge_on_delete",
 	"report_only", "send_event", "receive_events",
 	"managed"}
 
-// common reads a member that both resources and defaults can have. It returns false if it is
-// another one.
+// common reads a member that both resources and defaults can have. It returns false for any other
+// member.
 func (t *taker) common(m *node, d *defaults) bool {
 	switch m.key {
 	case "agent":
@@ -393,8 +393,8 @@ func (t *taker) flag(m *node, to *bool) {
 		"%s is true or false", m.key)
 }
 
-// all reads the list of resources of a document. It refuses a list with nothing under it, which is
-// no way to describe none.
+// all reads the list of resources of a document. It rejects a null list, which does not clearly
+// mean an empty one.
 func (t *taker) all(n *node, items iter.Seq[*node]) {
 	switch {
 	case n == nil:
@@ -441,7 +441,7 @@ func (t *taker) resources(items iter.Seq[*node]) {
 	}
 }
 
-// agentAt is an agent and where it is described.
+// agentAt is an agent and the place of its description.
 type agentAt struct {
 	resource.Agent
 	at diag.Pos

@@ -15,12 +15,12 @@ import (
 	"southbound/shared/fault"
 )
 
-// files hashes the files that documents refer to, each of them once.
+// files hashes the files that documents refer to, each one once.
 type files struct {
 	tree   *tree
 	mu     sync.Mutex
 	byPath map[string]*file
-	room   int // bytes that may still be kept
+	room   int // remaining bytes that may be kept
 }
 
 // file is a file that documents refer to.
@@ -29,14 +29,14 @@ type file struct {
 	hash string
 	size int64
 	mod  time.Time
-	data []byte // the content of a small file, if there was room
+	data []byte // the content of a small file, if it was kept
 	err  error
 }
 
 const (
-	// how long a file may be to be kept, so that an export need not read it again
+	// maximum size of a kept file; an export need not read kept files again
 	keepFile  = 64 << 10
-	keepFiles = 64 << 20 // how long all files that are kept may be together
+	keepFiles = 64 << 20 // maximum size of all kept files together
 )
 
 func newFiles(t *tree) *files {
@@ -56,12 +56,12 @@ func (f *files) get(path string) *file {
 	return e
 }
 
-// put sets the content of a path, in place of a file in the tree.
+// put sets the content of a path, which takes precedence over a file in the tree.
 func (f *files) put(path string, data []byte) {
 	sum := sha256.Sum256(data)
 	e := &file{hash: hex.EncodeToString(sum[:]), size: int64(len(data)), data: data}
 	if data == nil {
-		e.data = []byte{} // nil is what has to be read again
+		e.data = []byte{} // nil means that the file has to be read again
 	}
 	e.once.Do(func() {})
 	f.byPath[path] = e
@@ -88,7 +88,7 @@ func (f *files) read(e *file, path string) {
 		e.hash = hex.EncodeToString(h.Sum(nil))
 		return
 	}
-	b := buffers.Get().(*bytes.Buffer) // nothing else is in the pool
+	b := buffers.Get().(*bytes.Buffer) // the pool holds only buffers
 	defer buffers.Put(b)
 	b.Reset()
 	e.size, e.err = b.ReadFrom(src)
@@ -126,8 +126,8 @@ func (f *files) blobs() map[string]state.Blob {
 	return out
 }
 
-// again opens a file again, to be stored. If the file has changed since it was hashed, reading ends
-// with an error that names it: the store compares the hash, and does not know the name.
+// again opens a file again for the store. If the file has changed since it was hashed, Read returns
+// an error that names the file. The store would detect the wrong hash, but does not know the name.
 func (e *file) again(dir, path string) (io.ReadCloser, error) {
 	name := filepath.Join(dir, filepath.FromSlash(path))
 	src, err := os.OpenInRoot(dir, filepath.FromSlash(path))

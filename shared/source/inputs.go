@@ -13,15 +13,15 @@ import (
 // docs/design/export.md.
 type Inputs struct {
 	Documents []Input
-	Files     []Input // that the documents refer to
-	// Projects are the project files, whose defaults the documents may have.
+	Files     []Input // referenced by the documents
+	// Projects are the project files, whose defaults apply to the documents.
 	Projects []Input
 	items    []itemsOf // of each document
 }
 
 // Input is one file.
 type Input struct {
-	Path string // in the directory that is exported, with slashes
+	Path string // in the exported directory, with slashes
 	Size int64
 	hash string
 }
@@ -44,8 +44,8 @@ func (l *loader) inputs(read, projects []result) Inputs {
 	return in
 }
 
-// digest returns the fingerprint of inputs whose hashes are known: SHA-256 over the format, and
-// path, size and hash of each.
+// digest returns the fingerprint of inputs with known hashes: SHA-256 over the format, and the
+// path, size and hash of each input.
 func (in *Inputs) digest() string {
 	h := sha256.New()
 	_, _ = fmt.Fprintln(h, "southbound inputs 1")

@@ -11,8 +11,8 @@ import (
 
 const inputsForm = "southbound inputs 2\n"
 
-// Encode returns a form of inputs to be stored. DecodeInputs reads it only with the same key, which
-// stands for the program.
+// Encode returns a storable form of inputs. DecodeInputs needs the same key, which identifies the
+// program.
 func (in *Inputs) Encode(key string) []byte {
 	w := &binform.Writer{B: []byte(inputsForm)}
 	w.Text(key)
@@ -57,7 +57,8 @@ func (of *itemsOf) write(w *binform.Writer) {
 	}
 }
 
-// DecodeInputs reads the result of Encode with the same key. Anything else is Damaged.
+// DecodeInputs decodes the result of Encode with the same key. It returns fault.Damaged for other
+// input.
 func DecodeInputs(b []byte, key string) (Inputs, error) {
 	damaged := fault.New(
 		fault.Damaged,

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// digest is the beginning of a SHA-256: enough to tell values apart.
+// digest is a prefix of a SHA-256, long enough to distinguish values.
 type digest [16]byte
 
 func digestOf(b []byte) digest {
@@ -37,7 +37,7 @@ type use struct {
 	file string // its path in the tree
 }
 
-// maxItems is the number of items of all documents whose digests are kept, at 32 bytes each.
+// maxItems is the maximum number of items with kept digests in all documents, at 32 bytes each.
 const maxItems = 1 << 20
 
 func appendText(b []byte, s string) []byte {
@@ -59,9 +59,10 @@ func (n *node) append(b []byte) []byte {
 	return b
 }
 
-// frame returns a digest of the parts of an item's resources that other resources depend on: their
-// ids, sets and requirements, whether they are purged, and the files that they refer to. If an item
-// changes and its frame does not, all other resources stay valid, unless types complete attributes.
+// frame returns a digest of those properties of an item's resources on which other resources
+// depend: ids, sets and requirements, whether they are purged, and the files that they refer to. If
+// an item changes without its frame, all other resources stay valid, unless types complete
+// attributes.
 func (t *taker) frame(made []resource.Resource, uses []string) digest {
 	b := t.room[:0]
 	for i := range made {
@@ -108,7 +109,7 @@ func (t *taker) noteRest(n *node) {
 	t.items.rest = digestOf(b)
 }
 
-// noted returns the digests of a file that was read.
+// noted returns the digests of a file that has been read.
 func (t *taker) noted() itemsOf {
 	n := len(t.items.list)
 	if !t.clean() || len(t.dropped) > 0 || n == 0 || t.loader.items.Add(int64(n)) > maxItems {

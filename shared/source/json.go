@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonReader turns JSON into nodes. The grammar is left to the library.
+// jsonReader converts JSON to nodes. The library parses the grammar.
 type jsonReader struct {
 	*report
 	dec    *jsontext.Decoder
@@ -20,7 +20,7 @@ type jsonReader struct {
 	single bool  // the text is one line of JSON lines
 }
 
-// jsonBlanks may stand between tokens.
+// jsonBlanks are the white space between tokens.
 const jsonBlanks = " \t\r\n"
 
 // errReported ends a parse whose problem has been reported.
@@ -28,8 +28,8 @@ var errReported = errors.New("reported")
 
 // newJSON returns a reader for a text that starts at a place of its file.
 func (r *report) newJSON(text []byte, at place) *jsonReader {
-	// The library does not return the place of the first of two equal names, so they are reported
-	// here.
+	// The library does not return the place of the first of two equal names, so append reports
+	// duplicates.
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
 	return &jsonReader{report: r, dec: dec, text: text, at: at}
 }
@@ -45,7 +45,7 @@ func (j *jsonReader) next() (jsontext.Kind, place) {
 	k := j.dec.PeekKind()
 	i := int(j.dec.InputOffset())
 	if k == jsontext.KindInvalid {
-		return k, j.at // reading it fails and says where
+		return k, j.at // reading it fails, and that error has the place
 	}
 	for i < len(j.text) && strings.IndexByte(jsonBlanks+",:", j.text[i]) >= 0 {
 		i++
@@ -129,8 +129,8 @@ func (j *jsonReader) only() string {
 		"files"
 }
 
-// document reads a document except for the items of its list of resources, of which it checks the
-// syntax. It returns a reader for them, nil if there is no such list.
+// document reads a document except for the items of its list of resources, whose syntax it checks.
+// It returns a reader for the items; nil if there is no such list.
 func (j *jsonReader) document() (node, *jsonReader, error) {
 	k, at := j.next()
 	n := node{at: at, kind: object}
@@ -170,7 +170,8 @@ func (j *jsonReader) document() (node, *jsonReader, error) {
 	}
 }
 
-// items reads the items of the list with which the text begins. The syntax of the list was checked.
+// items reads the items of the list at the start of the text. The syntax of the list has been
+// checked.
 func (j *jsonReader) items(yield func(*node) bool) {
 	_, err := j.dec.ReadToken()
 	for err == nil && j.dec.PeekKind() != ']' {
@@ -226,7 +227,7 @@ func (j *jsonReader) skip() error {
 	return nil
 }
 
-// unquote returns the text that a valid JSON string stands for.
+// unquote returns the value of a valid JSON string.
 func unquote(raw []byte) (string, error) {
 	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner), nil

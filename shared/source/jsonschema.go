@@ -11,8 +11,8 @@ import (
 
 type jsonObject = map[string]any
 
-// JSONSchema returns the JSON Schema (draft 2020-12) of documents with the types of a registry, so
-// that editors complete and check them.
+// JSONSchema returns the JSON Schema (draft 2020-12) of documents with the types of a registry, for
+// completion and checks in editors.
 func JSONSchema(types *schema.Registry) ([]byte, error) {
 	text := jsonObject{"type": "string", "minLength": 1}
 	common := jsonObject{
@@ -50,8 +50,8 @@ func JSONSchema(types *schema.Registry) ([]byte, error) {
 	return append(out, '\n'), fault.Wrap(fault.Internal, "write schema", err)
 }
 
-// byDefault adds to the schema of documents which resources have to say what is wanted: those that
-// are not purged, by themselves or by default.
+// byDefault adds a rule to the schema of documents: resources that are not purged, explicitly or by
+// default, have to satisfy the wanted schema.
 func byDefault(doc jsonObject) {
 	is := func(purged bool) jsonObject {
 		return jsonObject{"type": "object",
@@ -68,7 +68,8 @@ func byDefault(doc jsonObject) {
 	doc["else"] = items(jsonObject{"if": is(true), "else": wanted})
 }
 
-// wantedSchema describes what a resource has to say of what is to exist, besides what names it.
+// wantedSchema returns the schema of the members that resources need unless they are purged, in
+// addition to their naming attributes.
 func wantedSchema(types *schema.Registry) jsonObject {
 	byType := make([]any, 0, len(types.Names()))
 	for _, name := range types.Names() {
@@ -82,7 +83,7 @@ func wantedSchema(types *schema.Registry) jsonObject {
 	return jsonObject{"allOf": byType}
 }
 
-// isType describes resources of a type.
+// isType returns the schema that matches resources of a type.
 func isType(name string) jsonObject {
 	return jsonObject{"properties": jsonObject{"type": jsonObject{"const": name}},
 		"required": []string{"type"}}
@@ -97,7 +98,7 @@ func described(s jsonObject, what string) jsonObject {
 	return out
 }
 
-// bothAgents cannot be there at once.
+// bothAgents matches a resource with both members, which is invalid.
 var bothAgents = jsonObject{"type": "object", "required": []string{"agent", "agents"}}
 
 func agentsSchema(text jsonObject) jsonObject {
@@ -113,7 +114,7 @@ func agentSchema(text jsonObject) jsonObject {
 	}}
 }
 
-// resourceSchema describes a resource: its attributes depend on its type.
+// resourceSchema returns the schema of a resource, whose attributes depend on its type.
 func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject {
 	properties := jsonObject{
 		"type":       jsonObject{"enum": types.Names()},
@@ -146,8 +147,8 @@ func resourceSchema(types *schema.Registry, text, common jsonObject) jsonObject 
 	return out
 }
 
-// typeSchema describes the resources of a type: all of them, and besides what those have to say
-// that are to exist. Attributes that the title gives are not required.
+// typeSchema returns two schemas for resources of a type: out for all of them, and unless for
+// resources that are not purged. Attributes that the title provides are not required.
 func typeSchema(t *schema.Compiled) (out, unless jsonObject) {
 	attributes := described(t.JSONSchema(), t.Description)
 	title, gives := t.TitleSchema()
@@ -160,7 +161,7 @@ func typeSchema(t *schema.Compiled) (out, unless jsonObject) {
 			others = append(others, name)
 		}
 	}
-	// What must not exist needs only what names it.
+	// A purged resource needs only its naming attributes.
 	isName := func(name any) bool { return slices.Contains(t.Namevars(), fmt.Sprint(name)) }
 	names := slices.DeleteFunc(slices.Clone(others), func(name any) bool { return !isName(name) })
 	wanted := jsonObject{"required": append([]any{}, others...)}

@@ -11,9 +11,9 @@ import (
 	"southbound/shared/diag"
 )
 
-// Merge returns the model of one export that comes from two sources, such as a model and the
-// documents beside it. Agents that they describe differently are diag.Problems; the checks of the
-// result find ids that both describe.
+// Merge returns the model of one export from two sources, such as a model and the documents in its
+// directory. Agents that they describe differently are diag.Problems. Checks of the result find
+// duplicate ids.
 func Merge(a, b *model.Model) (*model.Model, error) {
 	n := len(a.Resources)
 	out := &model.Model{

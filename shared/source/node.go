@@ -21,8 +21,8 @@ const (
 	object
 )
 
-// node is a value of a YAML or JSON document and its place in the file. It is dropped once it is
-// turned into an agent, a resource or a default.
+// node is a value of a YAML or JSON document, and its place in the file. It is discarded after its
+// conversion to an agent, a resource or a default.
 type node struct {
 	key   string // its name, in an object
 	keyAt place
@@ -31,7 +31,7 @@ type node struct {
 	items []node
 	kind  kind
 	zero  bool // an integer with leading zeros, such as 0644
-	bad   bool // a problem with it, or with a missing member, is reported already
+	bad   bool // a problem with it, or with a missing member, has been reported
 }
 
 func (n *node) null() bool { return n.kind == scalar && n.value == nil }
@@ -49,10 +49,10 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// maxDepth is how deep lists and maps may be nested.
+// maxDepth is the maximum nesting of lists and maps.
 const maxDepth = 100
 
-// twice returns an earlier member with the same name, or nil. seen is nil as long as the object is
+// twice returns an earlier member with the same name, or nil. seen is nil while the object is
 // small.
 func twice(before []node, key string, seen map[string]int) *node {
 	if seen != nil {
@@ -92,7 +92,7 @@ func (r *report) append(members []node, seen map[string]int, m node) ([]node, ma
 	return append(members, m), seen
 }
 
-// short shortens a text that is shown in a message.
+// short truncates a text for a message.
 func short(s string) string {
 	const limit = 60
 	n := 0
@@ -109,18 +109,18 @@ type report struct {
 	file   string
 	list   diag.Problems
 	last   place   // of the last problem in the text
-	more   []place // of further problems, which are counted and not kept
+	more   []place // of further problems, which are counted but not kept
 	broken []place // of syntax errors, which belong to no resource
-	values int     // that were read from JSON
+	values int     // number of values read from JSON
 }
 
-// maxProblems is the number of problems that a report keeps: more than are shown, so that the shown
-// problems are the first in the text. Of further problems only the place is kept, since an input of
-// 100 MiB may have problems everywhere.
+// maxProblems is the number of problems that a report keeps. It exceeds the number of shown
+// problems, so that those are the first in the text. Of further problems only the place is kept,
+// since an input of 100 MiB may have problems everywhere.
 const maxProblems = 10 * diag.Limit
 
-// add adds a problem and returns it, so that it can be completed. The result is valid until the
-// next add.
+// add adds a problem and returns it, so that the caller can complete it. The result is valid until
+// the next add.
 func (r *report) add(at place, hint, format string, args ...any) *diag.Problem {
 	if len(r.list) >= maxProblems {
 		r.more = append(r.more, at)

@@ -33,7 +33,7 @@ func (w *places) add(p *part, n int) {
 	}
 }
 
-// where returns the place of resource i, or of the named member or attribute in it if it has that.
+// where returns the place of resource i, or of its named member or attribute, if it has one.
 func (w *places) where(i int, name string) diag.Pos {
 	if i < 0 || i >= w.total {
 		return diag.Pos{}

@@ -21,15 +21,15 @@ const ProjectFile = "southbound.yaml"
 
 // Project holds the content of the project file. Fields that the file does not set are zero.
 type Project struct {
-	Dir         string // the directory where the file is, or would be
+	Dir         string // the directory of the file, or where it would be
 	Environment string
 	Data        string
 	API         string
 	Settings    *state.Settings // nil: not set
 }
 
-// FindProject reads southbound.yaml in path if path is a directory, otherwise beside path. Without
-// a file it returns a Project that has only Dir. Problems of the file are returned as
+// FindProject reads southbound.yaml in path if path is a directory, otherwise in the directory of
+// path. Without a file it returns a Project with only Dir set. It returns problems in the file as
 // diag.Problems.
 func FindProject(path string) (Project, error) {
 	if path == "" {
@@ -43,7 +43,7 @@ func FindProject(path string) (Project, error) {
 	// nonblocking: opening a pipe does not wait for a writer
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, lerr := os.Lstat(file); lerr == nil { // a link that leads nowhere
+		if _, lerr := os.Lstat(file); lerr == nil { // a dangling link
 			return Project{}, pathError(file, err)
 		}
 		return p, nil
@@ -166,7 +166,7 @@ func (r *projectReader) settings(n *node, p *Project) {
 	}
 }
 
-// strict reads the setting for handlers that report values not as they declare them.
+// strict reads the setting for handlers that report values of undeclared types.
 func (r *projectReader) strict(n *node) provider.Strictness {
 	switch text, _ := n.value.(string); text {
 	case "off", "warning", "error":
@@ -176,7 +176,7 @@ func (r *projectReader) strict(n *node) provider.Strictness {
 	return ""
 }
 
-// timer reads whole seconds or a cron expression.
+// timer reads a number of seconds or a cron expression.
 func (r *projectReader) timer(n *node) string {
 	const hint = `write seconds such as 600, or five fields in UTC such as "30 2 * * *"; 0 is off`
 	text, ok := n.value.(string)
@@ -200,7 +200,7 @@ func (r *projectReader) count(n *node) int {
 // longest is the longest duration that a setting accepts, in days.
 const longest = 36500
 
-// duration reads what time.ParseDuration reads, optionally preceded by days, of 24 hours each.
+// duration parses a duration of time.ParseDuration, optionally preceded by days of 24 hours.
 func (r *projectReader) duration(n *node) time.Duration {
 	text, _ := n.value.(string)
 	days, rest, ok := strings.Cut(text, "d")

@@ -82,7 +82,7 @@ func (t *taker) resource(n *node) {
 	}
 }
 
-// typeOf returns the type of a resource, or nil if it has none that is known.
+// typeOf returns the type of a resource; nil if it is missing or unknown.
 func (t *taker) typeOf(r *taken) *schema.Compiled {
 	if r.typ == nil {
 		if r.node.bad {
@@ -118,8 +118,8 @@ func (t *taker) unknownMember(m *node, typ *schema.Compiled) {
 	t.unknown(m, resourceKeys)
 }
 
-// complete makes a resource for each agent from the members that were read, and adds them. It
-// returns false if the resource has no identity.
+// complete creates a resource for each agent from the members, and adds them. It returns false if
+// the resource has no identity.
 func (t *taker) complete(r *taken, typ *schema.Compiled) bool {
 	t.oneOf(r.node)
 	if len(r.agents) == 0 && r.node.get("agent") == nil && r.node.get("agents") == nil &&
@@ -180,7 +180,7 @@ func (t *taker) attributes(r *taken, typ *schema.Compiled) (map[string]any, bool
 					"%q belongs to the resource, not to its attributes", name)
 				continue
 			} else {
-				at = m.keyAt // it is the name that is wrong
+				at = m.keyAt // the name is wrong
 			}
 		}
 		out[name] = v
@@ -189,7 +189,7 @@ func (t *taker) attributes(r *taken, typ *schema.Compiled) (map[string]any, bool
 	return out, true
 }
 
-// needlessZero refuses integers such as 0644, which are octal in YAML 1.1, for attributes that
+// needlessZero rejects integers such as 0644, which are octal in YAML 1.1, for attributes that
 // accept integers. For other attributes, the check of the type reports the problem.
 func (t *taker) needlessZero(n *node, a *schema.CompiledAttribute, v any) {
 	if a.DataType.Check(v) == nil {
@@ -197,7 +197,7 @@ func (t *taker) needlessZero(n *node, a *schema.CompiledAttribute, v any) {
 	}
 }
 
-// plainIntegers refuses a value that holds an integer such as 0644; false when it does.
+// plainIntegers rejects a value that contains an integer such as 0644; it returns false for one.
 func (t *taker) plainIntegers(n *node) bool {
 	z := firstZero(n)
 	if z != nil {
@@ -220,8 +220,8 @@ func firstZero(n *node) *node {
 	return nil
 }
 
-// unseen reports problems with the attributes of a resource without identity, which later checks
-// do not cover. unnamed is the naming attribute that is missing or wrong, or "".
+// unseen reports problems with the attributes of a resource without identity, which later checks do
+// not cover. unnamed is the naming attribute that is missing or wrong, or "".
 func (t *taker) unseen(r *taken, typ *schema.Compiled, attributes map[string]any, unnamed string) {
 	check := typ.Check
 	if r.flags.Purged {
@@ -275,7 +275,7 @@ func (t *taker) requires(n *node) []resource.ID {
 	return slices.Compact(out)
 }
 
-// id reads the id of a resource. One that leaves out its agent is returned as it is; see onAgents.
+// id reads the id of a resource. It returns an id that omits its agent unchanged; see onAgents.
 func (t *taker) id(n *node, what string) (resource.ID, bool) {
 	s, ok := n.value.(string)
 	if n.bad {
@@ -326,14 +326,14 @@ func (t *taker) agent(n *node) {
 		if !n.bad {
 			t.add(n.at, "write it such as {transport: local}", "an agent is a map")
 		}
-		t.agents = append(t.agents, agentAt{a, n.keyAt.in(t.file)}) // it is meant to be described
+		t.agents = append(t.agents, agentAt{a, n.keyAt.in(t.file)}) // do not report it as missing
 		return
 	}
 	for i := range n.items {
 		switch m := &n.items[i]; m.key {
 		case "transport":
 			a.Transport = t.text(m)
-			m.bad = m.bad || a.Transport == "" // that is a problem already
+			m.bad = m.bad || a.Transport == "" // already reported
 		case "lanes":
 			lanes, ok := m.value.(int64)
 			if !m.bad && t.plainIntegers(m) && (!ok || lanes < 1 || lanes > maxLanes) {
@@ -356,7 +356,7 @@ func (t *taker) agent(n *node) {
 	t.agents = append(t.agents, agentAt{a, n.keyAt.in(t.file)})
 }
 
-// agentOptions checks the options for a transport, unless they have a problem already.
+// agentOptions checks the options for a transport, unless a problem with them was reported.
 func (t *taker) agentOptions(n *node, a resource.Agent) {
 	if t.loader.agent == nil || n.bad {
 		return
@@ -380,7 +380,7 @@ func sameAgent(a, b resource.Agent) bool {
 	return a.Transport == b.Transport && a.Lanes == b.Lanes && resource.Equal(a.Options, b.Options)
 }
 
-// conflict returns the problem that an agent is described in two ways.
+// conflict returns the problem for an agent that is described in two ways.
 func conflict(first, second agentAt) diag.Problem {
 	return diag.Problem{
 		Pos: second.at, Message: fmt.Sprintf("the agent %q is described differently at %s",

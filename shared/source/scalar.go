@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// maxDigits bounds the digits of a number, since the time for reading one grows faster than its
+// maxDigits limits the digits of a number, since the time to parse a number grows faster than its
 // length.
 const maxDigits = 1000
 
-// plain reads a scalar without quotes by the core schema of YAML 1.2: yes, no, on and off are text,
-// and so are times and 1_000; an octal number starts with 0o. zero is set for an integer with
-// leading zeros. problem is not "" for a number that cannot be stored.
+// plain parses an unquoted scalar by the core schema of YAML 1.2: yes, no, on and off are text, as
+// are times and 1_000; an octal number starts with 0o. zero is set for an integer with leading
+// zeros. problem is not "" for a number that cannot be stored.
 func plain(s string) (value any, zero bool, problem string) {
 	switch s {
 	case "", "~", "null", "Null", "NULL":
@@ -28,7 +28,7 @@ func plain(s string) (value any, zero bool, problem string) {
 	return s, false, ""
 }
 
-// plainText reports whether a scalar without quotes is text.
+// plainText reports whether an unquoted scalar is text.
 func plainText(s string) bool {
 	if s == "" || strings.IndexByte("0123456789-+.~nNtTfF", s[0]) < 0 {
 		return s != ""
@@ -74,7 +74,7 @@ func inBase(s, digits string) bool { return s != "" && strings.Trim(s, digits) =
 
 func isDigits(s string) bool { return inBase(s, "0123456789") }
 
-// integer reads an integer that is known to be one.
+// integer parses a text that is known to be an integer.
 func integer(s string, base int) any {
 	if n, err := strconv.ParseInt(s, base, 64); err == nil {
 		return n

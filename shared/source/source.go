@@ -1,16 +1,16 @@
 // Package source reads resource documents, format 1, and the project file.
 //
-// YAML and JSON become the same tree of nodes with places, so that both are interpreted by the same
-// code. The problems of all documents are reported together.
+// YAML and JSON are converted to the same tree of nodes with places, so that one code path
+// interprets both. The problems of all documents are reported together.
 //
 // Load works in these steps, with several files in parallel:
 //
 //	tree       finds the documents; files outside of the directory are not read
 //	yaml, json parse a text into nodes, up to the first syntax error
-//	document   turns nodes into agents, defaults and resources, one item of a list of resources
+//	document   converts nodes to agents, defaults and resources, one item of a list of resources
 //	           after the other; reads values, titles and files
-//	agents     turns a resource with a list of agents into one for each
-//	join       makes one model of all documents, whose Where returns the place of anything in it
+//	agents     expands a resource with a list of agents to one resource for each agent
+//	join       joins all documents to one model, whose Where returns the place of any part
 //
 // Inputs record the files that were read, so that the next export may export only the changes
 // (Changes); see docs/design/export.md.
@@ -37,25 +37,25 @@ type Options struct {
 	Path  string    // a file, a directory, or "-": JSON lines from Stdin
 	Stdin io.Reader // for "-"
 	Types *schema.Registry
-	// Agent, when not nil, checks the options of an agent; the Attribute of a problem names the
+	// Agent, if not nil, checks the options of an agent; the Attribute of a problem names the
 	// option.
 	Agent func(resource.Agent) []diag.Problem
 	// Note records digests of the items of documents, for Inputs.Changes.
 	Note bool
 	// Beside is not nil if the documents are in the directory of a model.
 	Beside *Beside
-	// Foreign, when not nil, is called with each file of a model, *.cf, among the documents.
+	// Foreign, if not nil, is called with each model file, *.cf, among the documents.
 	Foreign func(path string)
-	// Check, when not nil, checks a model that has problems already, so that all problems are
+	// Check, if not nil, checks a model that has problems already, so that all problems are
 	// reported together.
 	Check func(*model.Model) diag.Problems
 
-	maxCopies int64 // of resources, by lists of agents; 0 is maxCopies
+	maxCopies int64 // limit of the resources that lists of agents add; 0 is maxCopies
 }
 
 // Load reads all documents under opts.Path as one model, and returns a record of the files that it
-// has read. Attributes are as written, without defaults. All problems of the documents are returned
-// together, as diag.Problems, in order of place. A path that cannot be read is a fault.
+// has read. Attributes are as written, without defaults. It returns all problems of the documents
+// together, as diag.Problems, sorted by place. A path that cannot be read is a fault.
 func Load(ctx context.Context, opts Options) (*model.Model, Inputs, error) {
 	t, err := openTree(opts)
 	if err != nil {
@@ -91,8 +91,8 @@ func Load(ctx context.Context, opts Options) (*model.Model, Inputs, error) {
 	return model, in, nil
 }
 
-// also adds problems of later checks, except for attributes that have a problem already: the first
-// one has the better message. more are the places of further problems, by file.
+// also adds problems of later checks, except for attributes with an earlier problem, whose message
+// is better. more are the places of further problems, by file.
 func also(problems diag.Problems, more map[string][]place, later diag.Problems) diag.Problems {
 	known := make(map[diag.Pos]bool, len(problems))
 	for _, p := range problems {
@@ -113,14 +113,14 @@ func also(problems diag.Problems, more map[string][]place, later diag.Problems) 
 	return problems
 }
 
-// loader holds the state that all documents share while they are read.
+// loader holds the state that all documents share during a Load.
 type loader struct {
 	types    *schema.Registry
 	agent    func(resource.Agent) []diag.Problem
 	tree     *tree
 	files    *files
 	copies   copies
-	defaults defaults // of documents that do not set them
+	defaults defaults // for documents that do not set them
 	note     bool     // digests of items are recorded
 	items    atomic.Int64
 }
@@ -139,8 +139,8 @@ func parallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// join makes one model from all documents. It also returns the places of problems that were not
-// kept, by file.
+// join joins all documents to one model. It also returns the places of problems that were not kept,
+// by file.
 func (l *loader) join(read []result) (*model.Model, diag.Problems, map[string][]place) {
 	total := 0
 	for i := range read {

@@ -7,8 +7,8 @@ import (
 
 var byteOrderMark = []byte("\ufeff")
 
-// check returns a text without its byte order mark. It reports a text that is not UTF-8 or holds a
-// NUL.
+// check returns a text without its byte order mark. It reports a text that is not UTF-8 or contains
+// a NUL.
 func (r *report) check(text []byte) ([]byte, bool) {
 	for _, e := range []struct{ mark, name string }{ // the longer ones first
 		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"},
@@ -45,7 +45,7 @@ func (r *report) check(text []byte) ([]byte, bool) {
 }
 
 // directive hides a %YAML directive at the start of the text from the library, which accepts only
-// 1.1. Version 1.1 is refused here, because its scalars have other meanings (yes is true).
+// 1.1. It rejects version 1.1, since scalars have other meanings there (yes is true).
 func (r *report) directive(text []byte) []byte {
 	at := 0
 	for line := range bytes.Lines(text) {

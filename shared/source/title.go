@@ -7,8 +7,8 @@ import (
 	"southbound/shared/schema"
 )
 
-// readTitle adds the naming attributes that the title of a resource gives, unless they are among
-// the attributes already.
+// readTitle adds the naming attributes in the title of a resource, unless the attributes already
+// have them.
 func (t *taker) readTitle(r *taken, typ *schema.Compiled, attributes map[string]any) bool {
 	n := r.title
 	title := t.text(n)
@@ -34,7 +34,7 @@ func (t *taker) readTitle(r *taken, typ *schema.Compiled, attributes map[string]
 	return true
 }
 
-// said returns the node in which a resource is named: its attributes, or its title.
+// said returns the node that identifies a resource: its attributes, or its title.
 func (r *taken) said() *node {
 	switch {
 	case r.attributes != nil:

@@ -18,18 +18,19 @@ import (
 
 const (
 	maxDocument = 100 << 20 // bytes of one document file, and of standard input
-	// bytes of a file that documents refer to: the limit of an object store for one request
+	// bytes of a referenced file: the limit of an object store for one request
 	maxFile = 5 << 30
 )
 
-// tree is the exported directory and its documents. No file outside of the directory is read.
+// tree is the exported directory and its documents. It reads no file outside of the directory.
 type tree struct {
 	dir  string // as given
 	root *os.Root
 	docs []document
-	// projects is the project file at the root, whose defaults the documents have, if there is one.
+	// projects holds the project file at the root, if there is one. Its defaults apply to the
+	// documents.
 	projects []document
-	// beside is not nil if the directory is that of a model.
+	// beside is not nil if the directory holds a model.
 	beside  *Beside
 	foreign func(path string)
 }
@@ -40,7 +41,7 @@ type document struct {
 	path   string // in the tree, with slashes
 	format format
 	stdin  io.Reader
-	given  bool // named by the user, so that it may be anything that can be read
+	given  bool // named by the user, so it need not be a regular file
 }
 
 type format byte
@@ -48,7 +49,7 @@ type format byte
 const (
 	formatYAML format = iota
 	formatJSON
-	formatLines // JSON lines, each of which is a document
+	formatLines // JSON lines; each line is a document
 )
 
 // openTree finds the documents that opts.Path names.
@@ -80,7 +81,7 @@ func openTree(opts Options) (*tree, error) {
 	return t, nil
 }
 
-// open opens the directory, and looks for its project file.
+// open opens the directory and finds its project file.
 func (t *tree) open() error {
 	var err error
 	if t.root, err = os.OpenRoot(t.dir); err != nil {
@@ -92,7 +93,7 @@ func (t *tree) open() error {
 	return nil
 }
 
-// close closes the directory. Contents that were read stay valid.
+// close closes the directory. Contents that have been read stay valid.
 func (t *tree) close() { _ = t.root.Close() }
 
 func formatOf(name string) format {
@@ -154,7 +155,7 @@ func pathError(path string, err error) error {
 		WithHint("%s", hint)
 }
 
-// cause returns the cause of a path error, since the path is part of the message already.
+// cause returns the cause of a path error without the path, which the message already contains.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -168,8 +169,8 @@ var errOutside = errors.New("it leads out of the directory that is exported")
 
 // openFile opens a regular file of the tree.
 func (t *tree) openFile(p string) (*os.File, fs.FileInfo, error) {
-	// Nonblocking, so that opening a pipe without a writer does not wait before the pipe is
-	// refused.
+	// Nonblocking, so that opening a pipe without a writer does not block before the pipe is
+	// rejected.
 	f, err := t.root.OpenFile(filepath.FromSlash(p), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		if !errors.As(err, new(syscall.Errno)) {
@@ -189,8 +190,8 @@ func (t *tree) openFile(p string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// readUntil is read, and returns when ctx ends: a named pipe may never end. The reading goroutine is
-// abandoned then.
+// readUntil is read, but returns when ctx ends, since a named pipe may never end. It then abandons
+// the reading goroutine.
 func (t *tree) readUntil(ctx context.Context, d document) ([]byte, error) {
 	if !d.given {
 		return t.read(d)

@@ -11,7 +11,7 @@ import (
 )
 
 // value reads a value. A map with exactly the members of one of the forms (a reference, a literal)
-// becomes what the form stands for.
+// is converted to the value of the form.
 func (t *taker) value(n *node) any {
 	if n.kind == object && len(n.items) <= 2 && len(n.items) > 0 {
 		if v, ok := t.form(n); ok {
@@ -21,10 +21,10 @@ func (t *taker) value(n *node) any {
 	return build(n, t.value)
 }
 
-// literal reads a value in which no map is taken for a form.
+// literal reads a value without interpreting maps as forms.
 func literal(n *node) any { return build(n, literal) }
 
-// build makes the value of a node; each reads its items.
+// build returns the value of a node; each reads its items.
 func build(n *node, each func(*node) any) any {
 	switch n.kind {
 	case list:
@@ -43,7 +43,7 @@ func build(n *node, each func(*node) any) any {
 	return n.value
 }
 
-// form reads one of the forms. It returns false if the map is none of them.
+// form reads one of the forms. It returns false for any other map.
 func (t *taker) form(n *node) (any, bool) {
 	one, two := &n.items[0], (*node)(nil)
 	if len(n.items) == 2 {
@@ -107,7 +107,7 @@ func (t *taker) secret(n, version *node) any {
 	return s
 }
 
-// fileAt reads a reference to a file beside the document.
+// fileAt reads a reference to a file, relative to the document.
 func (t *taker) fileAt(n *node) any {
 	name := t.formText(n)
 	if name == "" {

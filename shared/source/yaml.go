@@ -25,7 +25,7 @@ func (r *report) parseYAML(text []byte) []node {
 }
 
 // roots returns the documents of a YAML stream up to the first syntax error, which it reports. The
-// library cannot go on behind one.
+// library cannot continue after a syntax error.
 func (c *converter) roots(text []byte) iter.Seq[*yaml.Node] {
 	return func(yield func(*yaml.Node) bool) {
 		if valuesIn(text) > maxValues {
@@ -52,8 +52,8 @@ func (c *converter) roots(text []byte) iter.Seq[*yaml.Node] {
 	}
 }
 
-// takeItems removes the items of the list of resources from a document and returns them. They are
-// converted one by one, so that the nodes of the others can be collected.
+// takeItems removes the items of the list of resources from a document and returns them. Callers
+// convert them one by one, so that converted nodes can be garbage-collected.
 func takeItems(root *yaml.Node) []*yaml.Node {
 	if root.Kind != yaml.MappingNode {
 		return nil
@@ -70,8 +70,8 @@ func takeItems(root *yaml.Node) []*yaml.Node {
 	return nil
 }
 
-// limit stops the library before its stack grows. The converter reports lists and maps that are
-// nested deeper than maxDepth, with a better message.
+// limit stops the library before its stack grows too large. The converter reports lists and maps
+// that are nested deeper than maxDepth, with a better message.
 func limit(depth int, _ *loaderlimits.DepthContext) error {
 	if depth > 100*maxDepth {
 		return fmt.Errorf("exceeded max depth of %d", 100*maxDepth)
@@ -79,7 +79,7 @@ func limit(depth int, _ *loaderlimits.DepthContext) error {
 	return nil
 }
 
-// yamlHints are hints for the most likely causes of messages of the library.
+// yamlHints are hints for likely causes of the library's error messages.
 var yamlHints = []struct{ message, hint string }{
 	{"tab character", "indent with spaces, not tabs"},
 	{"unknown anchor", "text that starts with * needs quotes"},
@@ -111,7 +111,7 @@ func (c *converter) yamlError(text []byte, err error) {
 		message = le.Message
 		mark := le.Mark
 		if strings.Contains(message, "end of stream") && le.ContextMark.Line > 0 {
-			// the place where the open value starts helps more
+			// the place where the open value starts is more helpful
 			mark, message, hint = le.ContextMark, "this has no end",
 				"close the quotes or the bracket"
 		}
@@ -125,7 +125,7 @@ func (c *converter) yamlError(text []byte, err error) {
 	}
 	if end := placeOf(text, len(bytes.TrimRight(text, " \r\n"))); at.compare(end) > 0 &&
 		!hasOtherBreaks(text) {
-		at = end // the library counts a line after the last one
+		at = end // the library counts one line too many at the end
 	}
 	if strings.Contains(message, "control characters") {
 		if i := control(text); i >= 0 {
@@ -162,12 +162,12 @@ func startHint(text []byte, at place) string {
 	return "indent with spaces, not tabs"
 }
 
-// converter turns the library's nodes into ours, and refuses ambiguous ones.
+// converter converts the library's nodes to nodes of this package, and rejects ambiguous ones.
 type converter struct {
 	*report
-	open     []*yaml.Node // aliases that are being replaced
+	open     []*yaml.Node // aliases that are being expanded
 	aliasAt  place        // of the first of them
-	expanded int          // values that aliases were replaced by, in the whole file
+	expanded int          // number of values from expanded aliases, in the whole file
 }
 
 func placeOfNode(n *yaml.Node) place {
@@ -216,7 +216,7 @@ func (c *converter) convert(n *yaml.Node, depth int) node {
 	return out
 }
 
-// tag refuses every tag except the one of the value's kind.
+// tag rejects every tag except the one of the value's kind.
 func (c *converter) tag(n *yaml.Node, fallback string) {
 	if n.Style&yaml.TaggedStyle != 0 && n.Tag != fallback {
 		c.bad(n, "remove the tag", "the tag %s has no meaning here", short(n.Tag))
@@ -295,7 +295,7 @@ const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralSty
 func (c *converter) scalar(n *yaml.Node) node {
 	out := node{at: placeOfNode(n)}
 	var problem string
-	if n.Style&quoted != 0 || n.Tag == "!" { // a bare ! makes text
+	if n.Style&quoted != 0 || n.Tag == "!" { // a bare ! marks text
 		out.value = n.Value
 	} else {
 		out.value, out.zero, problem = plain(n.Value)
@@ -309,8 +309,8 @@ func (c *converter) scalar(n *yaml.Node) node {
 	return out
 }
 
-// tagged reads a scalar with a tag of the core schema: !!str turns any scalar into text; any other
-// tag must be the one of the scalar's type.
+// tagged reads a scalar with a tag of the core schema: !!str converts any scalar to text; any other
+// tag must match the scalar's type.
 func (c *converter) tagged(n *yaml.Node, out node, problem string) node {
 	ok := false
 	switch n.Tag {
@@ -334,8 +334,8 @@ func (c *converter) tagged(n *yaml.Node, out node, problem string) node {
 	return out
 }
 
-// hasOtherBreaks reports whether there are line breaks other than \n and \r\n: YAML counts them,
-// and bytes.Count does not.
+// hasOtherBreaks reports whether the text has line breaks other than \n and \r\n. YAML counts them,
+// but bytes.Count does not.
 func hasOtherBreaks(text []byte) bool {
 	if bytes.Count(text, []byte("\r")) != bytes.Count(text, []byte("\r\n")) {
 		return true

@@ -10,13 +10,13 @@ import (
 	"southbound/shared/schema"
 )
 
-// Generated is the first line of pages, by which those are known that are to be written anew.
+// Generated is the first line of generated pages, by which `make docs` recognizes them.
 const Generated = "<!-- made from the declarations by `make docs`; change these -->"
 
-// Page returns the name of the file that describes a type.
+// Page returns the file name of a type's page.
 func Page(name string) string { return strings.ReplaceAll(name, "::", "-") + ".md" }
 
-// Pages returns a page for every type of a registry and README.md, which lists them, by file name.
+// Pages returns the pages of all types in a registry by file name, and README.md, which lists them.
 func Pages(r *schema.Registry) map[string]string {
 	out := map[string]string{}
 	var index strings.Builder
@@ -40,7 +40,7 @@ func First(text string) string {
 	return strings.TrimSuffix(first, ".")
 }
 
-// cell makes a text fit for a table.
+// cell escapes a text for a cell of a table.
 func cell(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 }
@@ -86,8 +86,8 @@ func expression(t *schema.Compiled, a *schema.Attribute) string {
 	return a.Type
 }
 
-// notes says of an attribute what is special about it, "" for nothing: its behaviour, whether it
-// must be given, its default.
+// notes returns the special properties of an attribute: its behaviour, whether it is required, its
+// default; "" if there are none.
 func notes(t *schema.Compiled, a *schema.Attribute) string {
 	var out []string
 	switch a.Behaviour {
@@ -123,13 +123,13 @@ func notes(t *schema.Compiled, a *schema.Attribute) string {
 	return strings.Join(out, ", ")
 }
 
-// Section is a part of the description of a type.
+// Section is a part of a type's description.
 type Section struct {
 	Title string
 	Lines []string // Markdown
 }
 
-// Sections returns what there is to say of a type beside its attributes.
+// Sections returns the description of a type apart from its attributes.
 func Sections(t *schema.Compiled) []Section {
 	var out []Section
 	add := func(title string, lines []string) {
@@ -159,7 +159,7 @@ func Sections(t *schema.Compiled) []Section {
 	return out
 }
 
-// relations says what a type is tied to.
+// relations describes the relations of a type.
 func relations(t *schema.Compiled) []string {
 	verbs := map[schema.RelationKind]string{
 		schema.Require: "requires", schema.Before: "comes before",
@@ -170,7 +170,7 @@ func relations(t *schema.Compiled) []string {
 	for i := range t.Relations {
 		d := &t.Relations[i]
 		if d.Names != nil {
-			continue // a declaration that was read has it no more: said below for both
+			continue // a declaration from a file lacks Names: the line below covers both cases
 		}
 		text := verbs[d.Kind] + " " + d.Type
 		var named []string
@@ -192,7 +192,7 @@ func relations(t *schema.Compiled) []string {
 	return out
 }
 
-// more says how a type is handled.
+// more describes how a type is handled.
 func more(t *schema.Compiled) []string {
 	var out []string
 	if len(t.Features) > 0 {

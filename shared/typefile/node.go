@@ -22,7 +22,7 @@ func sprintf(format string, args []any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// shorten cuts a text for messages.
+// shorten truncates a text for messages.
 func shorten(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		return string(r[:60]) + "…"
@@ -30,7 +30,7 @@ func shorten(s string) string {
 	return s
 }
 
-// elsewhere are names that other systems have for members, and what they are here.
+// elsewhere returns a hint for a member name of other systems; "" for any other name.
 func elsewhere(name string) string {
 	return map[string]string{
 		"desc": "it is called description", "doc": "it is called description",
@@ -44,16 +44,16 @@ func elsewhere(name string) string {
 	}[name]
 }
 
-// mark notes where a part stands.
+// mark records the place of a part.
 func (r *reader) mark(kind schema.PartKind, which any, n *yaml.Node) {
 	if kind != "" {
 		r.parts[schema.Part(kind, which)] = r.place(n)
 	}
 }
 
-// members returns the values of a map by name; nil when it is none. What is not known, or is there
-// twice, is refused; what is misspelt is read on as what was meant, so that nothing is said to be
-// missing.
+// members returns the values of a map by name; nil for another node. It rejects unknown and
+// repeated names. It reads a misspelt member as the known one, so that the known member is not
+// reported as missing.
 func (r *reader) members(n *yaml.Node, what string, known []string) map[string]*yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		r.bad(n, "", "%s is a map", what)
@@ -100,12 +100,12 @@ func (r *reader) key(k *yaml.Node) (string, bool) {
 	return k.Value, true
 }
 
-// null reports whether nothing stands here.
+// null reports whether a node is missing or null.
 func null(n *yaml.Node) bool {
 	return n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
 
-// text reads a text; "" for nothing.
+// text reads a text; "" if the node is missing.
 func (r *reader) text(n *yaml.Node, what string) string {
 	switch {
 	case n == nil:
@@ -122,7 +122,7 @@ func (r *reader) text(n *yaml.Node, what string) string {
 	return ""
 }
 
-// named reads a name, which is not empty.
+// named reads a name, which must not be empty.
 func (r *reader) named(n *yaml.Node, what string) string {
 	s := r.text(n, what)
 	if s == "" && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
@@ -131,7 +131,7 @@ func (r *reader) named(n *yaml.Node, what string) string {
 	return s
 }
 
-// list reads a list of texts, which are parts of a kind, or "".
+// list reads a list of texts. The items are parts of a kind; "" for none.
 func (r *reader) list(n *yaml.Node, what string, kind schema.PartKind) []string {
 	if n == nil {
 		return nil
@@ -148,7 +148,7 @@ func (r *reader) list(n *yaml.Node, what string, kind schema.PartKind) []string 
 	return out
 }
 
-// texts reads a map of texts, which are parts of a kind, or "".
+// texts reads a map of texts. The values are parts of a kind; "" for none.
 func (r *reader) texts(n *yaml.Node, what string, kind schema.PartKind) map[string]string {
 	if n == nil {
 		return nil
@@ -176,7 +176,7 @@ func (r *reader) duration(n *yaml.Node) time.Duration {
 	if n == nil {
 		return 0
 	}
-	d, err := time.ParseDuration(n.Value) // of what is not text there is none
+	d, err := time.ParseDuration(n.Value) // a node that is not text has no duration
 	if err != nil || n.Kind != yaml.ScalarNode {
 		r.bad(n, "write a number with its unit, such as 30s or 5m", "the timeout is a duration")
 	}
@@ -211,7 +211,7 @@ func (r *reader) value(n *yaml.Node, depth int) any {
 	return nil
 }
 
-// documentValue reads a value with the references of documents.
+// documentValue reads a value that may contain references as in documents.
 func (r *reader) documentValue(n *yaml.Node) any {
 	v := r.value(n, 0)
 	text, err := appendRaw(nil, v)
@@ -224,7 +224,7 @@ func (r *reader) documentValue(n *yaml.Node) any {
 	return v
 }
 
-// appendRaw writes JSON in which a map is a map, whatever its members are called.
+// appendRaw appends JSON in which every map stays a map, regardless of the names of its members.
 func appendRaw(b []byte, v any) ([]byte, error) {
 	var err error
 	switch v := v.(type) {
@@ -261,7 +261,7 @@ func (r *reader) scalar(n *yaml.Node) any {
 	tag := n.ShortTag()
 	if digits := strings.TrimLeft(n.Value, "+-"); tag == "!!float" &&
 		strings.Trim(digits, "0123456789") == "" {
-		tag = "!!int" // beyond 64 bits
+		tag = "!!int" // more than 64 bits
 	}
 	switch tag {
 	case "!!str":

@@ -15,7 +15,7 @@ func attributeKeys() []string {
 		keyOneLine}
 }
 
-// readAttributes reads a list of attributes, or a map of them by name.
+// readAttributes reads a list of attributes, or a map of attributes by name.
 func (r *reader) readAttributes(n *yaml.Node) {
 	switch {
 	case n == nil:
@@ -33,7 +33,7 @@ func (r *reader) readAttributes(n *yaml.Node) {
 	}
 }
 
-// readAttribute reads one; name is nil when it is in the attribute itself.
+// readAttribute reads an attribute; name is nil if the attribute itself contains its name.
 func (r *reader) readAttribute(n, name *yaml.Node) {
 	var a schema.Attribute
 	if name != nil {
@@ -54,7 +54,7 @@ func (r *reader) readAttribute(n, name *yaml.Node) {
 		a.Name = r.named(m[keyName], "the name of an attribute")
 	}
 	r.attribute = a.Name
-	if a.Name == "" { // said here once
+	if a.Name == "" { // the missing name is reported once, above
 		a.Name = fmt.Sprintf("attribute_%d", len(r.t.Attributes)+1)
 	}
 	r.mark(schema.AttributePart, len(r.t.Attributes), n)
@@ -63,7 +63,7 @@ func (r *reader) readAttribute(n, name *yaml.Node) {
 	}
 	if m[keyType] == nil {
 		r.bad(n, "add `type: String`, for example", "the attribute has no type")
-		a.Type = "Any" // what is missing is said once
+		a.Type = "Any" // report the missing type once
 	} else if a.Type = r.text(m[keyType], "the type of an attribute"); a.Type == "" {
 		a.Type = "Any"
 	}
@@ -78,7 +78,7 @@ func (r *reader) readAttribute(n, name *yaml.Node) {
 	r.t.Attributes = append(r.t.Attributes, a)
 }
 
-// each calls f for the items of a list.
+// each calls f for each item of a list.
 func (r *reader) each(n *yaml.Node, what, example string, f func(e *yaml.Node)) {
 	switch {
 	case n == nil:
@@ -136,7 +136,7 @@ func (r *reader) readRelations(n *yaml.Node) {
 	}
 }
 
-// titles reads one title or a list.
+// titles reads a title or a list of titles.
 func (r *reader) titles(n *yaml.Node) []string {
 	if n != nil && n.Kind == yaml.SequenceNode {
 		return r.list(n, "titles", "")

@@ -14,7 +14,7 @@ import (
 	"southbound/shared/schema"
 )
 
-// YAML writes a declaration, which Parse reads back as the same.
+// YAML formats a declaration as YAML. Parse returns an equal declaration from it.
 func YAML(t *schema.Type) ([]byte, error) {
 	n, err := tree(t)
 	if err != nil {
@@ -31,7 +31,7 @@ func YAML(t *schema.Type) ([]byte, error) {
 	return b.Bytes(), fault.Wrap(fault.Internal, "write declaration", err)
 }
 
-// JSON writes a declaration, which Parse reads back as the same.
+// JSON formats a declaration as JSON. Parse returns an equal declaration from it.
 func JSON(t *schema.Type) ([]byte, error) {
 	n, err := tree(t)
 	if err != nil {
@@ -44,7 +44,7 @@ func JSON(t *schema.Type) ([]byte, error) {
 	return append(b.Bytes(), '\n'), nil
 }
 
-// object is a map that is being written.
+// object is a map under construction.
 type object struct {
 	*yaml.Node
 	err *error
@@ -62,7 +62,7 @@ func textNode(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)
 	if n.Style&yaml.LiteralStyle != 0 {
-		n.Style = yaml.DoubleQuotedStyle // blocks lose line breaks at their ends
+		n.Style = yaml.DoubleQuotedStyle // literal blocks lose trailing line breaks
 	}
 	n.Tag = "!!str"
 	return n
@@ -116,7 +116,7 @@ func (o object) value(key string, v any) {
 	o.node(key, n)
 }
 
-// raw adds data in which a map is a map, whatever its members are called.
+// raw adds data in which every map stays a map, regardless of the names of its members.
 func (o object) raw(key string, v any) {
 	v, err := resource.FromGo(v)
 	if err == nil {
@@ -132,7 +132,7 @@ func (o object) raw(key string, v any) {
 	*o.err = err
 }
 
-// seq adds a list of objects, one for each i.
+// seq adds a list of n objects; each fills the object i.
 func (o object) seq(key string, n int, each func(i int, item object)) {
 	if n == 0 {
 		return
@@ -146,7 +146,7 @@ func (o object) seq(key string, n int, each func(i int, item object)) {
 	o.node(key, seq)
 }
 
-// tree makes the nodes of a declaration.
+// tree builds the nodes of a declaration.
 func tree(t *schema.Type) (*yaml.Node, error) {
 	var err error
 	o := newObject(&err, false)
@@ -162,7 +162,7 @@ func tree(t *schema.Type) (*yaml.Node, error) {
 		item.node(keyPattern, textNode(t.Titles[i].Pattern))
 		item.text(keyDescription, t.Titles[i].Description)
 	})
-	// What is named in code cannot be written: codeOf says that there is such.
+	// Relations that code computes cannot be written; codeOf lists them.
 	written := slices.DeleteFunc(slices.Clone(t.Relations), namedInCode)
 	o.seq(keyRelations, len(written), func(i int, item object) {
 		d := &written[i]
@@ -210,7 +210,7 @@ func attribute(err *error, a *schema.Attribute) *yaml.Node {
 	return o.Node
 }
 
-// codeOf names what a type does in code.
+// codeOf returns the names of the functions that a type defines in code.
 func codeOf(t *schema.Type) []string {
 	out := slices.Clone(t.Code)
 	for name, there := range map[string]bool{"validate": t.Validate != nil,
@@ -224,10 +224,10 @@ func codeOf(t *schema.Type) []string {
 	return slices.Compact(out)
 }
 
-// namedInCode reports whether a relation is to what only code can name.
+// namedInCode reports whether only code can compute the titles of a relation.
 func namedInCode(r schema.Relation) bool { return r.Names != nil }
 
-// valueNode writes a value as documents have it.
+// valueNode builds the node of a value in the format of documents.
 func valueNode(v any) (*yaml.Node, error) {
 	v, err := resource.FromGo(v)
 	if err != nil {
@@ -240,7 +240,7 @@ func valueNode(v any) (*yaml.Node, error) {
 	return jsonNode(text)
 }
 
-// jsonNode makes nodes of JSON, with every text marked as one.
+// jsonNode converts JSON to nodes, with every text tagged as a string.
 func jsonNode(text []byte) (*yaml.Node, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -279,7 +279,7 @@ func plainNode(v any) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 }
 
-// appendJSON writes nodes as JSON, members in their order.
+// appendJSON appends nodes as JSON, with members in their order.
 func appendJSON(b []byte, n *yaml.Node) []byte {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -1,5 +1,5 @@
-// Package typefile reads and writes the declarations of types as data, YAML or JSON, so that a type
-// can travel: to an editor, to a page, to a program that is not in Go.
+// Package typefile reads and writes the declarations of types as data, in YAML or JSON, for use
+// outside of Go: in an editor, on a page, in a program in another language.
 //
 //	southbound_type: 1
 //	name: net::Vlan
@@ -15,7 +15,7 @@
 //	rules:
 //	  - {exactly_one_of: [label, number]}
 //
-// What is code (Validate, Relations, Gather) does not travel; `code` names what there is of it.
+// Functions (Validate, Relations, Gather) are not part of the data; `code` lists their names.
 package typefile
 
 import (
@@ -33,10 +33,10 @@ import (
 	"southbound/shared/schema"
 )
 
-// Format is the format of declarations; every one says it.
+// Format is the format version of declarations; every declaration states it.
 const Format = 1
 
-// The members of a declaration and of what is in it.
+// The members of a declaration and of its parts.
 const (
 	keyFormat      = "southbound_type"
 	keyName        = "name"
@@ -70,15 +70,15 @@ const (
 	keyMessage     = "message"
 )
 
-// The limits of a text; declarations that people write are far below.
+// The limits of a text, far above the size of handwritten declarations.
 const (
 	maxText  = 4 << 20
 	maxDepth = 100
 )
 
-// Parse reads declarations: YAML or JSON, one or more documents. file names the text in problems.
-// It never fails: what is wrong is in Wrong of the types, and schema.NewRegistry reports it with
-// the mistakes in what the types declare, each with its place.
+// Parse parses declarations: YAML or JSON, one or more documents. file names the text in problems.
+// It never fails: it records problems in Wrong of the types. schema.NewRegistry reports them
+// together with the errors in the types, each with its place.
 func Parse(file string, text []byte) []schema.Type {
 	if len(text) > maxText {
 		return []schema.Type{broken(file, diag.Pos{File: file}, "the text is too long",
@@ -110,7 +110,7 @@ func Parse(file string, text []byte) []schema.Type {
 	}
 }
 
-// One reads a text that declares one type, such as one that is embedded in a program beside its
+// One parses a text with one declaration, such as a file that is embedded in a program with its
 // handler:
 //
 //	//go:embed vlan.yaml
@@ -149,15 +149,15 @@ func reason(err error) string {
 	return strings.TrimPrefix(err.Error(), "yaml: ")
 }
 
-// reader takes what a declaration means, and gathers what is wrong with it.
+// reader reads a declaration, and collects its problems.
 //
-// Large: it has a method for each part of a declaration, which share what was read and the
+// Large: it has a method for each part of a declaration, which share the parsed type and the
 // problems.
 type reader struct {
 	file      string
 	t         schema.Type
-	parts     map[string]diag.Pos // attributes, and what schema.Part names
-	attribute string              // at hand
+	parts     map[string]diag.Pos // places of attributes by name, and of the parts of schema.Part
+	attribute string              // the current one
 }
 
 func declaration(file string, n *yaml.Node) schema.Type {
@@ -198,10 +198,10 @@ func declaration(file string, n *yaml.Node) schema.Type {
 	return r.t
 }
 
-// rest reads what is said of the type as a whole.
+// rest reads the settings of the type as a whole.
 func (r *reader) rest(m map[string]*yaml.Node) {
 	r.t.Aliases = r.texts(m[keyAliases], "aliases", schema.AliasPart)
-	maps.DeleteFunc(r.t.Aliases, func(_, expr string) bool { return expr == "" }) // said already
+	maps.DeleteFunc(r.t.Aliases, func(_, expr string) bool { return expr == "" }) // reported above
 	r.t.Features = r.list(m[keyFeatures], "features", schema.FeaturePart)
 	r.t.Providers = r.list(m[keyProviders], "providers", "")
 	r.t.Code = r.list(m[keyCode], "code", "")

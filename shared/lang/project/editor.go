@@ -7,14 +7,15 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// Editor says how texts are read for an editor. The zero value reads files.
+// Editor overrides how texts are read, for an editor. The zero value reads files.
 type Editor struct {
-	// Text returns what a file would hold if it were saved, and whether that is known.
+	// Text returns the unsaved text of a file; false if there is none.
 	Text func(path string) (string, bool)
-	// Parse is syntax.Parse, or something that remembers what it returned.
+	// Parse is syntax.Parse, or a cached version of it.
 	Parse func(path, text string) (*syntax.File, []syntax.Problem)
-	// Main is the text that imports a module that is looked at by itself. The path is the folder
-	// in which the module is then, and ModulePath says where others are.
+	// Main is the text of the main file for a single module: it imports the module. The path for
+	// Load is then the parent folder of the module, and ModulePath has the folders of other
+	// modules.
 	Main       string
 	ModulePath []string
 }

@@ -14,7 +14,7 @@ import (
 	"southbound/shared/lang/module"
 )
 
-// settings reads project.yml, if there is one, and says where modules are.
+// settings reads project.yml, if there is one, and sets up the search for modules.
 func (l *loader) settings() error {
 	dir, env := l.project.Dir, ""
 	l.project.Meta = metadata.NoProject(dir)
@@ -47,7 +47,7 @@ func (l *loader) settings() error {
 	return nil
 }
 
-// ReadFile reads the project.yml of a folder. Without one it returns what holds then.
+// ReadFile parses the project.yml of a folder. Without such a file it returns the defaults.
 func ReadFile(dir string) (*metadata.Project, diag.Problems, error) {
 	file := filepath.Join(dir, metadata.ProjectFile)
 	text, err := os.ReadFile(file)
@@ -60,8 +60,8 @@ func ReadFile(dir string) (*metadata.Project, diag.Problems, error) {
 	return metadata.ReadProject(file, text)
 }
 
-// Environment returns the folder of the virtual environment of a project: its own, or the one that
-// is active; "" if there is none.
+// Environment returns the folder of the virtual environment of a project: its own, else the active
+// one; "" if there is none.
 func Environment(dir, active string) string {
 	own := filepath.Join(dir, module.EnvDir)
 	if info, err := os.Stat(own); err == nil && info.IsDir() {
@@ -70,7 +70,7 @@ func Environment(dir, active string) string {
 	return active
 }
 
-// Around returns the folder of the project that a folder is in; "" if it is in none.
+// Around returns the folder of the project that contains a folder; "" if there is none.
 func Around(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	for ; err == nil; dir = filepath.Dir(dir) {
@@ -84,15 +84,15 @@ func Around(dir string) (string, error) {
 	return "", err
 }
 
-// module finds a module and notes what is to be said of it, once. It is nil if it is part of the
-// program or nowhere; known is false if it is there and cannot be used.
+// module finds a module, and records its problems and warnings once. m is nil if the module is part
+// of the program or missing. known is false if the module exists but is unusable.
 func (l *loader) module(name string) (m *module.Module, known bool, err error) {
 	found, err := l.finder.Find(name)
 	if err != nil {
 		return nil, false, err
 	}
 	m = found.Module
-	if name == "std" { // its plugins are part of the program, and so is its model
+	if name == "std" { // the model and the plugins of std are part of the program
 		l.ownStd(m)
 		return nil, true, nil
 	}
@@ -111,7 +111,8 @@ func (l *loader) module(name string) (m *module.Module, known bool, err error) {
 	return m, found.Wrong == nil, nil
 }
 
-// ownStd notes the module std of the environment, and says that one of the modulepath is not used.
+// ownStd records the module std of the environment. It warns of a std on the modulepath, which is
+// not used.
 func (l *loader) ownStd(m *module.Module) {
 	if m == nil || m.Generation == 2 {
 		l.std = m
@@ -128,7 +129,7 @@ func (l *loader) ownStd(m *module.Module) {
 	}
 }
 
-// generations refuses an import of a module V1 by a module V2.
+// generations rejects an import of a module V1 by a module V2.
 func (l *loader) generations(m *module.Module, i imported) {
 	if m == nil || m.Generation == 2 || i.by == "" || i.by == m.Name {
 		return
@@ -145,7 +146,7 @@ func (l *loader) generations(m *module.Module, i imported) {
 	}
 }
 
-// check checks what the project and its modules ask of each other.
+// check checks the requirements of the project and its modules on each other.
 func (l *loader) check() {
 	if l.options.ModulePath != nil {
 		return

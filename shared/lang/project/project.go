@@ -18,25 +18,25 @@ import (
 	"southbound/shared/lang/syntax"
 )
 
-// MainFile is the file of a model.
+// MainFile is the name of a model's main file.
 const MainFile = "main.cf"
 
-// Options say how a model is loaded.
+// Options configure Load.
 type Options struct {
-	NoStd bool // import nothing by itself
-	// BuiltIn returns the text of a namespace that is part of the program, as std is, and whether
-	// there is such a namespace. A module of the same name goes before it. It may be nil.
+	NoStd bool // disable the implicit import of std
+	// BuiltIn returns the text of a built-in namespace, and whether it exists. A module of the same
+	// name takes precedence. BuiltIn may be nil.
 	BuiltIn func(namespace string) (text string, ok bool)
-	// Namespaces are those that BuiltIn knows, for hints.
+	// Namespaces are the namespaces of BuiltIn, for hints.
 	Namespaces []string
-	// VirtualEnv is where installed modules are if the project has no environment of its own.
+	// VirtualEnv locates installed modules if the project has no environment of its own.
 	VirtualEnv string
-	// Beside are folders with modules V1, besides those that project.yml names.
+	// Beside are folders with modules V1, in addition to those in project.yml.
 	Beside []string
-	// Modules are used as they stand, whatever else there is under their names.
+	// Modules take precedence over all other modules of the same name.
 	Modules []*module.Module
-	// Found is told of each module that is used and not part of the program, as soon as it was
-	// found, and of the folder of the project; nil: of none.
+	// Found is called with the folder of the project and each used module that is not built in, as
+	// soon as the module is found. It may be nil.
 	Found func(dir string, m *module.Module)
 	Editor
 }
@@ -48,15 +48,15 @@ type Project struct {
 	Sources  []eval.Source
 	Rules    []eval.Rule
 	Warnings diag.Problems
-	// Meta is what project.yml says; what holds without one if there is none.
+	// Meta is the parsed project.yml; the defaults if there is none.
 	Meta *metadata.Project
-	// Modules are those that are imported and not part of the program, in the order of Sources.
+	// Modules are the imported modules that are not built in, in the order of Sources.
 	Modules []*module.Module
-	// Env is what the plugins of std know of the project.
+	// Env is the environment of the plugins of std.
 	Env *std.Env
 }
 
-// Is reports whether a path is that of a model: a .cf file, or a directory with a main.cf.
+// Is reports whether a path is a model: a .cf file, or a directory with a main.cf.
 func Is(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -69,8 +69,8 @@ func Is(path string) bool {
 	return err == nil
 }
 
-// Load reads the model at a path: a .cf file, or a directory with a main.cf. What is wrong with its
-// texts are diag.Problems.
+// Load reads the model at a path: a .cf file, or a directory with a main.cf. It returns errors in
+// the texts as diag.Problems.
 func Load(path string, o Options) (*Project, error) {
 	main, err := o.mainFile(path)
 	if err != nil {
@@ -103,31 +103,31 @@ func Load(path string, o Options) (*Project, error) {
 	return l.project, l.problems.Err()
 }
 
-// loader reads texts, one import after the other.
+// loader reads texts by following imports.
 type loader struct {
 	project  *Project
 	options  Options
 	finder   *module.Finder
 	open     []imported
-	done     map[string]bool    // namespaces that were followed
-	told     map[string]bool    // modules of which was said what is to be said
-	crossed  map[[2]string]bool // modules V2 and those V1 that they import, which was said
+	done     map[string]bool    // namespaces that were loaded
+	told     map[string]bool    // modules whose problems were recorded
+	crossed  map[[2]string]bool // recorded imports of modules V1 by modules V2
 	modules  []string           // in the order in which they were found
 	sources  map[string][]eval.Source
-	nowhere  []imported // modules that are not there, each where it is imported first
+	nowhere  []imported // missing modules, each at its first import
 	problems diag.Problems
-	std      *module.Module // that of the environment, if there is one
-	testing  bool           // the part of std whose resources only that one has was read
+	std      *module.Module // std in the environment; nil if there is none
+	testing  bool           // std::testing was read, whose resources need std's Python code
 }
 
-// imported is an import that was not followed yet.
+// imported is an import that has not been followed.
 type imported struct {
 	name string
 	at   diag.Pos
-	by   string // the module that imports; "" if it is the main file
+	by   string // the importing module; "" for the main file
 }
 
-// read reads and parses a file. Problems of its text are kept.
+// read reads and parses a file. It records the problems of the text.
 func (l *loader) read(path string) (*syntax.File, error) {
 	if text, ok := l.options.text(path); ok {
 		return l.parse(path, text), nil
@@ -153,11 +153,11 @@ func (l *loader) read(path string) (*syntax.File, error) {
 	return l.parse(path, string(text)), nil
 }
 
-// whatToName says what a model is read from.
+// whatToName is the hint about valid paths of models.
 const whatToName = "name a directory with a " + MainFile + ", or a .cf file; " +
 	"`southbound project init` makes a project"
 
-// unreadable is the fault that a file of a model cannot be read.
+// unreadable returns the error for a file that cannot be read.
 func unreadable(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fault.New(fault.Invalid, "read the model", "there is no %s", path).
@@ -185,7 +185,7 @@ func (l *loader) parse(path, text string) *syntax.File {
 	return f
 }
 
-// imports notes the imports of a text of a module.
+// imports records the imports of a text of a module.
 func (l *loader) imports(path string, f *syntax.File, by string) {
 	if by != "std" && !l.options.NoStd {
 		l.open = append(l.open, imported{name: "std"})
@@ -205,8 +205,7 @@ func (l *loader) imports(path string, f *syntax.File, by string) {
 	}
 }
 
-// follow reads all that is imported, the last import first, and puts the texts of a module
-// together.
+// follow reads all imported texts, the last import first, and groups them by module.
 func (l *loader) follow() error {
 	l.sources = map[string][]eval.Source{}
 	for len(l.open) > 0 {
@@ -264,8 +263,7 @@ func (l *loader) load(name string, parts []string, by imported) error {
 	return nil
 }
 
-// earlier notes that a module that is nowhere is imported at a place: it is missing where it is
-// imported first.
+// earlier moves the report of a missing module to its first import in a file.
 func (l *loader) earlier(name string, at diag.Pos) {
 	for n := range l.nowhere {
 		if i := &l.nowhere[n]; i.name == name && i.at.File == at.File && at.Line < i.at.Line {
@@ -274,7 +272,7 @@ func (l *loader) earlier(name string, at diag.Pos) {
 	}
 }
 
-// whereModulesAre says where a module was looked for that is nowhere.
+// whereModulesAre returns a hint with the places where a missing module was searched for.
 func (l *loader) whereModulesAre(name string) string {
 	hint := "modules are looked for in " + strings.Join(l.finder.Paths, ", ")
 	if l.finder.Env.Dir != "" {
@@ -289,8 +287,7 @@ func (l *loader) whereModulesAre(name string) string {
 	return hint
 }
 
-// missing notes that there is no text of a namespace. What parts a module that is nowhere has is
-// not worth a word.
+// missing records that a namespace has no text. It ignores the parts of a missing module.
 func (l *loader) missing(name string, parts []string, by imported, m *module.Module) {
 	if m == nil && l.sources[parts[0]] == nil {
 		if len(parts) == 1 {
@@ -317,7 +314,7 @@ func (l *loader) missing(name string, parts []string, by imported, m *module.Mod
 	})
 }
 
-// names returns the modules that are there, and the namespaces that are part of the program.
+// names returns all available modules and built-in namespaces.
 func (l *loader) names() []string {
 	return slices.Concat([]string{"std"}, l.options.Namespaces, l.finder.Names())
 }
@@ -344,7 +341,7 @@ func (l *loader) find(m *module.Module, parts []string) (string, *syntax.File, e
 	return "", nil, nil
 }
 
-// builtIn reads a text of the module std, which is part of the program.
+// builtIn reads a text of the built-in module std.
 func (l *loader) builtIn(parts []string) (string, *syntax.File, error) {
 	name := "model/_init.cf"
 	if len(parts) > 1 {
@@ -352,7 +349,7 @@ func (l *loader) builtIn(parts []string) (string, *syntax.File, error) {
 	}
 	text, err := std.Model.ReadFile(name)
 	if err != nil {
-		return "", nil, nil // there is no such part
+		return "", nil, nil // the namespace does not exist
 	}
 	l.testing = l.testing || name == "model/testing.cf"
 	path := "std/" + name
