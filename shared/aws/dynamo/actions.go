@@ -11,12 +11,13 @@ import (
 	"southbound/shared/fault"
 )
 
-// actions finds and forgets actions, in lanes and in the log, and says what is not in the log yet.
+// actions finds and removes actions, in lanes and in the log. It also returns the actions that are
+// not in the log yet.
 type actions struct{ *reader }
 
-// Actions implements state.State: what lanes have committed and is not in the log, and the log.
-// They are read in this order, the cursors before all else: what is moved meanwhile is in the log
-// when that is read.
+// Actions implements state.State. It reads the cursors, then the committed actions that are not in
+// the log, then the log. In this order an action that is moved to the log concurrently is found in
+// the log.
 func (s *actions) Actions(
 	ctx context.Context,
 	env string,
@@ -25,7 +26,7 @@ func (s *actions) Actions(
 	const tries = 5
 	for try := 1; ; try++ {
 		out, err := s.actions(ctx, env, q)
-		if fault.Is(err, fault.NotFound) && try < tries { // removed while it was read
+		if fault.Is(err, fault.NotFound) && try < tries { // a piece was removed during the read
 			continue
 		}
 		return out, err
@@ -60,13 +61,13 @@ func (s *actions) actions(
 	return f.found.Newest(q.Limit), nil
 }
 
-// finder collects the actions that match.
+// finder collects matching actions.
 type finder struct {
 	s       *actions
 	env     string
 	q       state.ActionQuery
 	horizon time.Time
-	at      map[string]int64 // cursors by key
+	at      map[string]int64 // cursors, by key of the tablet
 
 	mu    sync.Mutex
 	found state.ActionSet
@@ -78,13 +79,13 @@ func (f *finder) take(a *state.Action) {
 	f.found.Take(a)
 }
 
-// committed looks through what is behind the cursors: tails, and pages.
+// committed searches the actions behind the cursors, in tails and pages.
 func (f *finder) committed(ctx context.Context) error {
 	recs, err := f.s.readRecords(ctx, f.env)
 	if err != nil {
 		return err
 	}
-	behind := make([][]string, shards) // keys of tablets with pages to look through
+	behind := make([][]string, shards) // keys of tablets whose pages have to be searched
 	for _, rec := range recs {
 		if err := f.searchEntries(ctx, rec.key, rec.tail); err != nil {
 			return err
@@ -97,7 +98,7 @@ func (f *finder) committed(ctx context.Context) error {
 	errs := make([]error, shards)
 	f.s.host.Each(shards, shards, func(shard int) {
 		if keys := behind[shard]; len(keys) > 0 {
-			errs[shard] = f.pages(ctx, uint32(shard), keys) // a few
+			errs[shard] = f.pages(ctx, uint32(shard), keys) // reads a few pages
 		}
 	})
 	for _, err := range errs {
@@ -108,7 +109,7 @@ func (f *finder) committed(ctx context.Context) error {
 	return nil
 }
 
-// pages looks through the pages of tablets of one partition.
+// pages searches the pages of some tablets of one partition.
 func (f *finder) pages(ctx context.Context, shard uint32, keys []string) error {
 	if len(keys) == 1 {
 		pages, err := f.s.pagesAfter(ctx, f.env, keys[0], f.at[keys[0]])
@@ -135,7 +136,7 @@ func (f *finder) pages(ctx context.Context, shard uint32, keys []string) error {
 	})
 }
 
-// searchEntries takes the actions that match out of entries of a tablet that are behind its cursor.
+// searchEntries adds the matching actions of a tablet's entries behind its cursor.
 func (f *finder) searchEntries(ctx context.Context, key string, entries []entry) error {
 	var list []entry
 	for _, x := range entries {
@@ -160,7 +161,7 @@ func (f *finder) searchEntries(ctx context.Context, key string, entries []entry)
 	return nil
 }
 
-// may reports whether an object can hold actions that match.
+// may reports whether an object may contain matching actions.
 func (f *finder) may(o *object) bool {
 	q := f.q
 	switch {

@@ -13,7 +13,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// Agents implements state.State. All agents are one item; which are paused is in the head.
+// Agents implements state.State. One item holds all agents; the head holds the names of paused
+// agents.
 func (s *environments) Agents(
 	ctx context.Context,
 	env string,
@@ -29,21 +30,22 @@ func (s *environments) Agents(
 	return out, err
 }
 
-// headAndAgents reads both in one request. A commit may be being rolled forward.
+// headAndAgents reads the head and the agents in one request. A commit may be in the middle of its
+// roll-forward.
 func (s *environments) headAndAgents(
 	ctx context.Context, env string,
 ) (h *head, out map[string]state.Agent, err error) {
-	err = s.reread(ctx, func() (docs []entry, err error) { // they may be replaced meanwhile
+	err = s.reread(ctx, func() (docs []entry, err error) { // one may be replaced
 		h, out, docs, err = s.agents(ctx, env)
 		return docs, err
 	})
 	return h, out, err
 }
 
-// settledHead returns the head when no commit is being rolled forward, as it finishes one that is,
-// and the agents as they were then or later. The items of one request are read in any order: only if
-// the head is the one that was known before, the agents are no older. Whoever has just taken a lease
-// knows the head.
+// settledHead returns the head without a pending roll-forward, and the agents of the same moment or
+// later. If a commit is pending, settledHead finishes it. One request reads its items in any order.
+// So the agents are known to be no older only if the head is the one that this process knew before.
+// A process that has just taken a lease knows the head.
 func (s *environments) settledHead(
 	ctx context.Context, env string,
 ) (*head, map[string]state.Agent, error) {
@@ -62,7 +64,8 @@ func (s *environments) settledHead(
 	return h, out, err
 }
 
-// agents also returns the document that is to hold them, where that is not there.
+// agents reads the head and the agents. If the document of the agents is missing, it also returns
+// the entry that names it.
 func (s *environments) agents(
 	ctx context.Context,
 	env string,
@@ -122,7 +125,7 @@ func (s *storage) agentsIn(ctx context.Context, i item) ([]resource.Agent, entry
 	return out, doc, nil
 }
 
-// agents prepares the item of the agents with those of the commit.
+// agents prepares the item of the agents, with the changes of the commit.
 func (d *draft) agents(ctx context.Context) error {
 	if len(d.in.Agents)+len(d.in.DropAgents) == 0 {
 		return nil
@@ -134,7 +137,7 @@ func (d *draft) agents(ctx context.Context) error {
 	}
 	list, old, err := d.s.agentsIn(ctx, now)
 	if fault.Is(err, fault.NotFound) {
-		return errLost // replaced while it was read
+		return errLost // replaced during the read
 	}
 	if err != nil {
 		return err

@@ -12,19 +12,19 @@ import (
 	"southbound/shared/fault"
 )
 
-// Audit is what is to be known of how an environment is stored.
+// Audit is the result of State.Audit.
 type Audit struct {
-	Rest    time.Time // until when the environment rests
-	Pending bool      // a commit is being rolled forward
-	Orphans []string  // pieces that nothing names, by sort key; see DropOrphans
-	// Problems say what does not fit together: what is named and not there, and summaries that are
-	// not what the rows come to.
+	Rest    time.Time // until when the environment is quiet
+	Pending bool      // a commit's roll-forward is not finished
+	Orphans []string  // sort keys of unreferenced pieces; see DropOrphans
+	// Problems describe inconsistencies: references to missing pieces, and summaries that do not
+	// match the rows.
 	Problems []string
 }
 
-// Audit reads everything that an environment consists of, and changes nothing. It looks at one
-// thing after the other: what others change meanwhile may look like a problem. The state must be
-// one that knows nothing yet, else it sees what it remembers.
+// Audit reads all items and objects of an environment, and changes nothing. It reads them one after
+// another, so concurrent changes may look like problems. The State must be new: otherwise Audit
+// checks its cache.
 func (s *State) Audit(ctx context.Context, env string) (Audit, error) {
 	a := auditor{s: s.actions, env: env, pieces: map[string]bool{}}
 	for _, f := range []func(context.Context) error{
@@ -43,15 +43,14 @@ type auditor struct {
 	h   *head
 	out Audit
 
-	pieces map[string]bool // that records name
+	pieces map[string]bool // pieces that records name
 }
 
 func (a *auditor) problem(format string, args ...any) {
 	a.out.Problems = append(a.out.Problems, fmt.Sprintf(format, args...))
 }
 
-// there notes a problem when err says that something is missing or damaged; any other error is
-// returned.
+// there records a problem if err is NotFound or Damaged. It returns any other error.
 func (a *auditor) there(what string, err error) error {
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged) {
 		a.problem("%s: %v", what, err)
@@ -106,7 +105,7 @@ func (a *auditor) records(ctx context.Context) error {
 	return nil
 }
 
-// tablet reads a tablet whole and compares it with its record.
+// tablet reads all pieces of a tablet, and compares the result with its record.
 func (a *auditor) tablet(ctx context.Context, rec *record) error {
 	if rec.tx > a.h.tx {
 		a.problem("%s took part in commit %d, and there were %d", rec.key, rec.tx, a.h.tx)
@@ -159,7 +158,7 @@ func (a *auditor) tablet(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// orphans looks for pieces that no record names.
+// orphans finds pieces that no record names.
 func (a *auditor) orphans(ctx context.Context) error {
 	return a.s.query(ctx, partition(itemPart(a.env), "", true), func(i item) (bool, error) {
 		if sort := attributevalue.TextOf(i, attrSort); !a.pieces[sort] {
@@ -192,7 +191,7 @@ func (a *auditor) document(ctx context.Context, what string, i item) error {
 	return a.there(what, err)
 }
 
-// pages looks for the actions that are kept.
+// pages checks the stored actions.
 func (a *auditor) pages(ctx context.Context) error {
 	at, err := a.s.cursors(ctx, a.env)
 	if err != nil {
@@ -208,7 +207,7 @@ func (a *auditor) pages(ctx context.Context) error {
 				}
 				key, _ := pageOf(attributevalue.TextOf(i, attrSort))
 				if key == paramsKey && a.s.log == nil {
-					return true, nil // nobody looks into it, but by way of the record
+					return true, nil // it is read only by way of the record
 				}
 				err = f.searchEntries(ctx, key, slices.Clone(list))
 				return true, a.there("page "+attributevalue.TextOf(i, attrSort), err)

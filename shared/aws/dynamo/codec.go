@@ -11,8 +11,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// enc writes what is stored, dec reads it; what they add to a Writer and a Reader stands where the
-// thing is that they write.
+// enc encodes stored values, and dec decodes them. Their methods for a type are next to that type.
 type (
 	enc struct{ binform.Writer }
 	dec struct{ binform.Reader }
@@ -20,8 +19,8 @@ type (
 
 func decode(b []byte) *dec { return &dec{binform.Reader{B: b}} }
 
-// row writes a row without its lane, which is its tablet's; with intent false also without version,
-// hash and body.
+// row encodes a row without its lane, which is the tablet's. If intent is false, it also omits
+// version, hash and body.
 func (e *enc) row(r *state.Row, intent bool) {
 	e.Text(string(r.ID))
 	rowcodec.Write(&e.Writer, r, intent)
@@ -38,7 +37,7 @@ func (e *enc) ids(ids []resource.ID) { binform.WriteTexts(&e.Writer, ids) }
 
 func (d *dec) ids() []resource.ID { return binform.ReadTexts[resource.ID](&d.Reader) }
 
-// packer compresses; a plain one does nothing.
+// packer compresses; a plain packer copies.
 type packer struct{ *pack.Packer }
 
 const dictID = 1
@@ -77,7 +76,7 @@ func damaged(format string, args ...any) error {
 			"restore both to one point in time")
 }
 
-// dictionary holds what stands in most small deltas. It is part of the format.
+// dictionary contains text that most small deltas contain. It is part of the format.
 const dictionary = `{"requires":["fs::Directory[,path=/srv/"],"send_event":true,"receive_events":true,"purged":true,"purge_on_delete":true,"report_only":true` +
 	`{"id":"std::Null[a,name=","type":"std::Null","agent":"a","attributes":{"name":"` +
 	`{"id":"fs::File[web1,path=/srv/","type":"fs::File","agent":"web1","attributes":{"content":{"file":"","size":},"mode":"0644","owner":"root","group":"root","path":"/` +

@@ -24,17 +24,18 @@ func (s *State) Commit(ctx context.Context, env string, in state.Commit) (state.
 	return c.conclude(ctx)
 }
 
-// commit is one Commit. It is prepared, written, and prepared anew as long as others are faster:
-// what it has read stands in the view, what it is about to write in the draft.
+// commit is one Commit. It is prepared and written, and prepared again if another process writes
+// first. The view holds the records that it has read, and the draft holds its writes.
 type commit struct {
 	*view
 	in    *state.Commit
 	guard string // key of the guard's record
 
-	tries   int      // writes that were tried
-	headNow bool     // the head is read, and not taken as it is known
-	forward *forward // when it is rolled forward
-	// versionDoc is the version as it is stored, made once: a large one is in an object by then.
+	tries   int      // number of writes that were tried
+	headNow bool     // read the head instead of using the cached head
+	forward *forward // if the commit is rolled forward
+	// versionDoc is the stored version. It is made once; if it is large, it is already in an
+	// object.
 	versionDoc *document
 	draft      *draft
 }
@@ -52,7 +53,7 @@ func (c *commit) run(ctx context.Context) error {
 				}
 				break
 			}
-			// It was decided by what may be outdated.
+			// A cached record, which may be outdated, led to this result.
 			c.headNow = true
 			if err := c.refresh(ctx); err != nil {
 				return err
@@ -62,18 +63,19 @@ func (c *commit) run(ctx context.Context) error {
 		err := c.write(ctx)
 		if err == errLost { // it is never wrapped
 			c.lanes, c.headNow = nil, true
-			clear(c.known) // the records that were in the way are known by their refusal
+			clear(c.known) // write caches the records that conflicted
 		}
 		return err
 	})
 }
 
-// settled reports whether all that was decided by, the head included, was read in this commit.
+// settled reports whether every record that the decision used, including the head, was read in this
+// commit.
 func (c *commit) settled() bool {
 	return c.certain() && (c.draft.head == nil || c.headNow)
 }
 
-// prepare decides what is to be written.
+// prepare decides the writes of the commit.
 func (c *commit) prepare(ctx context.Context) error {
 	c.used = map[string]*record{}
 	d := &draft{commit: c, edits: map[string]*edit{}, where: map[resource.ID]place{}}
@@ -100,7 +102,7 @@ func (c *commit) prepare(ctx context.Context) error {
 	return nil
 }
 
-// byKey returns edits by the keys of their tablets: everybody writes tablets in one order.
+// byKey returns edits sorted by the key of their tablet. All processes write tablets in this order.
 func byKey(edits map[string]*edit) []*edit {
 	return slices.SortedFunc(
 		maps.Values(edits),
@@ -108,7 +110,8 @@ func byKey(edits map[string]*edit) []*edit {
 	)
 }
 
-// write makes the edits: together, or rolled forward when they are many or lost too often.
+// write writes the edits in one transaction. If there are too many, or the transaction was lost too
+// often, it rolls the commit forward.
 func (c *commit) write(ctx context.Context) error {
 	const losses = 3
 	edits := byKey(c.draft.edits)
@@ -117,7 +120,7 @@ func (c *commit) write(ctx context.Context) error {
 	}
 	if len(edits) > c.s.limits.together || (len(edits) > 2 && c.tries > losses) {
 		c.forward = &forward{}
-		return errLost // prepared anew, to be rolled forward
+		return errLost // prepare again, for a roll-forward
 	}
 	if err := c.s.write(ctx, c.env, edits, c.draft.head, c.draft.more...); err != nil {
 		return err
@@ -129,8 +132,9 @@ func (c *commit) write(ctx context.Context) error {
 	return nil
 }
 
-// conclude reads what the commit has to tell and decides about Next. The head is read after the
-// record said what is to run: a pause or a schedule that was finished before is seen.
+// conclude returns the result of the commit, and decides whether Next may start. It reads the head
+// after the record lists Next as running. So it sees every pause and every schedule that was
+// finished before.
 func (c *commit) conclude(ctx context.Context) (state.Committed, error) {
 	if c.forward != nil {
 		if err := c.finish(ctx); err != nil {
@@ -171,8 +175,8 @@ func (c *commit) conclude(ctx context.Context) (state.Committed, error) {
 	)
 }
 
-// endRunning ends what runs after a commit without Next was rolled forward: now it is known which
-// rows conflict.
+// endRunning removes finished rows from the running list, after a commit without Next was rolled
+// forward. Only then are the conflicting rows known.
 func (c *commit) endRunning(ctx context.Context) error {
 	open := state.StillRunning(c.draft.open, c.draft.conflicts)
 	if len(open) == len(c.draft.open) {
@@ -185,7 +189,7 @@ func (c *commit) endRunning(ctx context.Context) error {
 	return c.correctRunning(ctx, "ran", func(e *edit) { e.next.running = left })
 }
 
-// correctRunning corrects what this commit has written of what runs.
+// correctRunning corrects the running list that this commit wrote.
 func (c *commit) correctRunning(ctx context.Context, purpose string, correct func(*edit)) error {
 	_, err := c.s.change(
 		withPurpose(ctx, Purpose{Name: purpose}),
@@ -193,7 +197,7 @@ func (c *commit) correctRunning(ctx context.Context, purpose string, correct fun
 		c.guard,
 		func(e *edit) error {
 			if e.rec.fence != c.in.Guard.Fence || e.rec.holder == "" {
-				return errNothing // another says now what runs
+				return errNothing // another process wrote the list since
 			}
 			correct(e)
 			return nil

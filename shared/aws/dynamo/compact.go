@@ -4,13 +4,13 @@ import (
 	"context"
 )
 
-// compactor merges the pieces of a tablet, and knows which of them have to stay for the log.
+// compactor merges the pieces of a tablet. It knows which pieces the log still needs.
 type compactor struct {
 	*writer
 	log Log
 }
 
-// tidy merges pieces of a tablet when there are many. That it fails does no harm: the next change
+// tidy merges pieces of a tablet that has many. A failure is harmless, because the next change
 // tries again.
 func (s *compactor) tidy(ctx context.Context, env string, rec *record) {
 	if len(rec.refs) > s.limits.refs || rec.objects() > s.limits.objects {
@@ -23,8 +23,8 @@ func (s *compactor) tidy(ctx context.Context, env string, rec *record) {
 	}
 }
 
-// compactReleased merges what is spread over many objects, after a lease was given up: more than in
-// tidy, because it is seldom.
+// compactReleased merges a tablet that is spread over many objects, after its lease was released.
+// It merges more than tidy does, because releases are rare.
 func (s *compactor) compactReleased(ctx context.Context, env string, rec *record) {
 	if rec.objects() <= s.limits.released {
 		return
@@ -45,12 +45,13 @@ func (r *record) hasLongTail() bool {
 	return n > 1
 }
 
-// merge replaces the pieces of a tablet from one on, and its tail, by one run that holds what they
-// come to. It gives up when somebody else changes the tablet.
+// merge replaces the pieces of a tablet from index from on, and its tail, by one run with the same
+// content. If another process changes the tablet, merge gives up.
 //
-// The run, and a page of what is still to be logged, are stored before the record that names them,
-// and the pieces are removed after it. Readers that know the record from before find a piece gone,
-// and read the record anew. A crash leaves objects and items that nothing names, for DropOrphans.
+// merge first stores the run, and a page of the entries that are not logged yet. Then it writes the
+// record that names them, and then it removes the old pieces. A reader with the earlier record
+// finds a piece missing, and reads the record again. A crash leaves unreferenced objects and items
+// for DropOrphans.
 func (s *compactor) merge(ctx context.Context, env string, rec *record, from int) error {
 	ctx = withPurpose(ctx, Purpose{Name: "merge"})
 	after := int64(0)
@@ -93,9 +94,9 @@ func (s *compactor) merge(ctx context.Context, env string, rec *record, from int
 	return s.dropPieces(ctx, env, rec.key, dropped, stale, logged)
 }
 
-// mergeFrom chooses what to merge: at least the newest pieces, and each older one that is not more
-// than a number of times as large as all after it, so that sizes grow by powers and a row is
-// rewritten seldom.
+// mergeFrom returns the index of the first piece to merge. It merges at least the newest pieces. It
+// also merges each older piece whose size is at most times the size of everything after it. So
+// piece sizes grow geometrically, and a row is rewritten rarely.
 func (r *record) mergeFrom(least, times int) int {
 	sum, from := 0, len(r.refs)
 	for _, x := range r.tail {
@@ -111,8 +112,8 @@ func (r *record) mergeFrom(least, times int) int {
 	return from
 }
 
-// keepActions copies a tail with something to log, which is not in the log yet, into a page before
-// the tail is dropped. It returns the last change in that page.
+// keepActions copies a tail with entries that are not in the log yet into a page, before merge
+// drops the tail. It returns the last change in that page.
 func (s *compactor) keepActions(
 	ctx context.Context,
 	env string,
@@ -127,8 +128,8 @@ func (s *compactor) keepActions(
 	return f.last, err
 }
 
-// staleObjects returns the objects of pieces that are to be merged, and of the tail, that hold
-// nothing to log, or what is in the log up to a change: nothing needs them afterwards.
+// staleObjects returns objects that are not needed after the merge. They are named by the tail or
+// by pieces to merge. Each has no entries to log, or all its entries are in the log.
 func (s *compactor) staleObjects(
 	ctx context.Context,
 	env string,
@@ -163,8 +164,8 @@ func (s *compactor) staleObjects(
 	return out, nil
 }
 
-// dropPieces removes what was merged: items, objects, and those pages of which all is in the log up
-// to a change. Other pages stay.
+// dropPieces removes the merged pieces: items, objects, and the pages whose entries are all in the
+// log. Other pages stay.
 func (s *compactor) dropPieces(
 	ctx context.Context,
 	env, key string,

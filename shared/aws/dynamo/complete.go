@@ -9,17 +9,17 @@ import (
 	"southbound/shared/resource"
 )
 
-// completion is what one tablet does of a commit that is rolled forward when all rows of it were
-// written, and it is known which did not fit.
+// completion is the work of one tablet in a commit that is rolled forward, after all rows were
+// written. By then the conflicting rows are known.
 type completion struct {
 	drop    []string
 	epoch   int64
 	checked []resource.ID
 }
 
-// completions returns them by key of the tablet. As in any commit nothing is dropped from the
-// outbox when a row did not fit, since whoever drops has to decide anew about that row, and no such
-// row counts as checked.
+// completions returns the completions by key of the tablet. As in any commit, a conflicting row
+// keeps all outbox entries, because the caller has to decide again about that row. A conflicting
+// row does not count as checked.
 func (f *forward) completions(conflicts []resource.ID) map[string]*completion {
 	out := map[string]*completion{}
 	of := func(key string) *completion {
@@ -46,9 +46,8 @@ func (f *forward) completions(conflicts []resource.ID) map[string]*completion {
 	return out
 }
 
-// complete does what a commit that is rolled forward has left until all rows were written.
-// Everybody who rolls it knows the same conflicts, so it may be done by several, and more than
-// once.
+// complete does the work of a roll-forward that comes after all rows were written. All processes
+// that roll the commit forward know the same conflicts, so several may do it, and more than once.
 func (s *forwarder) complete(
 	ctx context.Context,
 	env string,
@@ -74,7 +73,7 @@ func (s *forwarder) completeTablet(
 	do *completion,
 ) error {
 	rec, err := s.readRecord(ctx, env, key)
-	if err != nil || rec.tx > number { // others have completed it, and begun another
+	if err != nil || rec.tx > number { // another process completed it, and began another
 		return err
 	}
 	e := newEdit(rec)

@@ -12,7 +12,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// What follows are the steps of commit.prepare: each decides a part of what is to be written.
+// The following methods are the steps of commit.prepare. Each decides a part of the writes.
 
 // changeEnv prepares the head.
 func (d *draft) changeEnv(ctx context.Context) error {
@@ -33,8 +33,8 @@ func (d *draft) changeEnv(ctx context.Context) error {
 	return nil
 }
 
-// takeHead has the commit change the head, if it does not yet: at first as it is known, as it is
-// written only if it is still the same.
+// takeHead adds the head to the writes of the commit. It uses the cached head at first. The write
+// is conditional on that head, so an outdated head only costs another try.
 func (d *draft) takeHead(ctx context.Context) error {
 	if d.head != nil {
 		return nil
@@ -54,12 +54,12 @@ func (d *draft) takeHead(ctx context.Context) error {
 	return nil
 }
 
-// locate finds the rows of the commit: in their lanes, and, those that are not there, wherever else
-// they could be.
+// locate finds the rows of the commit in their lanes. It searches missing rows in all other lanes
+// that may hold them.
 func (d *draft) locate(ctx context.Context) error {
 	byLane := map[string][]resource.ID{}
 	for i := range d.in.Rows {
-		if r := &d.in.Rows[i]; r.Lane != "" { // a row to be removed may be named without its lane
+		if r := &d.in.Rows[i]; r.Lane != "" { // a row to remove may be given without its lane
 			byLane[keyOf(r.Lane)] = append(byLane[keyOf(r.Lane)], r.ID)
 		}
 	}
@@ -103,8 +103,8 @@ func (d *draft) locate(ctx context.Context) error {
 	return d.rereadMissing(missing)
 }
 
-// rereadMissing has all lanes read again, as they are at one instant, when a row that was there is
-// in none of them: it may have moved from one not read yet to one read already.
+// rereadMissing rereads all lanes, as of one moment, if no lane holds a row that existed. The row
+// may have moved from a lane that was not yet read to a lane that was read already.
 func (d *draft) rereadMissing(missing []*state.Row) error {
 	gone := func(r *state.Row) bool { return r.Rev != 0 && d.where[r.ID].key == "" }
 	if d.atOnce || !slices.ContainsFunc(missing, gone) {
@@ -132,7 +132,7 @@ func (d *draft) find(ctx context.Context, key string, ids []resource.ID) error {
 	})
 }
 
-// rows decides row by row.
+// rows decides about each row of the commit.
 func (d *draft) rows(ctx context.Context) error {
 	perLane := map[string]int{}
 	for i := range d.in.Rows {
@@ -149,7 +149,7 @@ func (d *draft) rows(ctx context.Context) error {
 			continue
 		}
 		if at.key != "" && !d.in.Plan {
-			r.Body = at.row.Body // a result never changes what is wanted
+			r.Body = at.row.Body // a result never changes the intent
 		}
 		if d.forward != nil {
 			d.forward.row(at.key, r, d.in.FirstRev())
@@ -172,7 +172,7 @@ func (d *draft) rows(ctx context.Context) error {
 		if at.key == keyOf(r.Lane) {
 			old = at.row
 		}
-		if e.rows == nil { // there may be very many
+		if e.rows == nil { // there may be very many rows
 			e.rows = make([]rowcodec.Stored, 0, perLane[r.Lane])
 		}
 		if r.Rev++; at.key == "" {
@@ -184,8 +184,8 @@ func (d *draft) rows(ctx context.Context) error {
 	return nil
 }
 
-// remove takes a row from the tablet that it is in. One that moves to another changes the head: see
-// unmoved.
+// remove removes a row from its tablet. If the row moves to another tablet, the commit changes the
+// head: see unmoved.
 func (d *draft) remove(ctx context.Context, at place, gone bool) error {
 	if !gone {
 		if err := d.takeHead(ctx); err != nil {
@@ -207,11 +207,11 @@ func conflictOf(id resource.ID, at place) state.Row {
 	return *at.row
 }
 
-// mayDrop reports whether entries of the outbox are dropped: not while a row conflicts. Of a commit
-// that is rolled forward that is known only in the end, see complete.
+// mayDrop reports whether the commit drops outbox entries. It drops none while a row conflicts. If
+// the commit is rolled forward, conflicts are known only at the end: see complete.
 func (d *draft) mayDrop() bool { return len(d.in.DropOutbox) > 0 && len(d.conflicts) == 0 }
 
-// drops finds the tablets that hold the entries of the outbox that are to be dropped.
+// drops finds the tablets that hold the outbox entries to drop.
 func (d *draft) drops(ctx context.Context) error {
 	if !d.mayDrop() {
 		return nil
@@ -256,7 +256,8 @@ func (d *draft) drops(ctx context.Context) error {
 	return nil
 }
 
-// lease prepares the guard: what the lease says, and what of the commit has no other place.
+// lease prepares the guard's record: the lease, and the parts of the commit that have no other
+// record.
 func (d *draft) lease(ctx context.Context) error {
 	e := d.edits[d.guard]
 	n := e.next
@@ -291,7 +292,7 @@ func (d *draft) lease(ctx context.Context) error {
 		if !d.mayDrop() {
 			return nil
 		}
-		for _, id := range d.in.DropOutbox { // added and dropped at once
+		for _, id := range d.in.DropOutbox { // entries that are added and dropped in one commit
 			switch {
 			case !fresh[id]:
 			case d.forward != nil:
@@ -306,9 +307,9 @@ func (d *draft) lease(ctx context.Context) error {
 	})
 }
 
-// running prepares what is said to run: Next, and, until that is accepted, what ran before. Without
-// Next it is what ran and is not known to be recorded: rows that conflict and, as long as a commit
-// is being rolled forward, all of its rows.
+// running prepares the lists of running rows: Next and, until Next is accepted, the rows that ran
+// before. Without Next it keeps the rows that ran and are not known to be recorded. These are
+// conflicting rows and, while the commit is rolled forward, all rows of the commit.
 func (d *draft) running(ctx context.Context, e *edit) error {
 	n := e.next
 	n.running, n.before, d.open = idList{}, idList{}, nil
@@ -341,8 +342,8 @@ func (d *draft) running(ctx context.Context, e *edit) error {
 	return err
 }
 
-// ran returns what may be running. What was running before that is of interest only as long as
-// nobody knows whether its successors were accepted: this process knows of its own.
+// ran returns the rows that may be running. The rows that ran before them matter only until it is
+// known whether the running list was accepted. This process knows that for the lists that it wrote.
 func (d *draft) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
 	if have, ok := d.s.startedBy(tabletKey{d.env, d.guard}); ok && have.fence == rec.fence &&
 		have.ids.is(rec.running) {
@@ -351,8 +352,9 @@ func (d *draft) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
 	return d.s.ran(ctx, rec)
 }
 
-// derived returns what may be running when the list of that is lost: what the commit is about, as a
-// commit has all that has run. It is NotFound when the record has changed.
+// derived returns the rows that may be running if the list of them is lost. They are the rows of
+// the commit, because a commit contains all rows that have run. If the record has changed, derived
+// returns a fault.NotFound.
 func (d *draft) derived(ctx context.Context, rec *record) ([]resource.ID, error) {
 	now, err := d.s.readRecord(ctx, d.env, d.guard)
 	if err != nil {
@@ -404,22 +406,22 @@ func (d *draft) recount(ctx context.Context) error {
 	return nil
 }
 
-// draft is what a commit is about to write, as one preparation decides it.
+// draft holds the writes of a commit, as one call of prepare decided them.
 type draft struct {
 	*commit
-	head      *head            // when the commit changes it
+	head      *head            // if the commit changes it
 	edits     map[string]*edit // by key of the tablet
 	where     map[resource.ID]place
 	conflicts []state.Row
-	more      []put         // items that are written with it
-	objects   []entry       // that nothing names when it is done
-	open      []resource.ID // what is left in what runs, without Next
+	more      []put         // items that are written in the same transaction
+	objects   []entry       // unreferenced once the commit is done
+	open      []resource.ID // without Next: rows that stay in the running list
 }
 
 // place is where a row was found.
 type place struct {
-	key string     // of the tablet; "": nowhere
-	row *state.Row // as it is there, which nobody changes; nil: there is none
+	key string     // of the tablet; "": not found
+	row *state.Row // as stored, immutable; nil: not found
 }
 
 func (p place) rev() int64 {

@@ -11,17 +11,17 @@ import (
 	"southbound/shared/resource"
 )
 
-// delta is what a commit changes in one tablet, or, in a run, what was changed by many. Rows and
-// what is gone are by id; in a run what stands beside them replaces what there was.
+// delta is the change of one commit in a tablet or, in a run, the combined change of many commits.
+// Rows and removed rows are stored by id. The other fields of a run replace the previous values.
 type delta struct {
 	run      bool
-	whole    bool // a run that holds all there is: what was before is forgotten
+	whole    bool // a run with the complete tablet: it replaces everything before
 	rows     []rowcodec.Stored
-	of       []*imageRow   // rows of a run made of an image; their intents, if newer than after
-	ids      []resource.ID // of these
+	of       []*imageRow   // rows of a run, taken from an image; with intents newer than after
+	ids      []resource.ID // ids of the rows in of
 	after    int64
 	gone     []resource.ID
-	epoch    int64 // of checked
+	epoch    int64 // of the checked rows
 	checked  []resource.ID
 	waveDone int64
 	add      []state.Outbox
@@ -31,7 +31,7 @@ type delta struct {
 	actions  []state.Action // never in a run
 }
 
-// droppedParameter is a parameter that was removed at a time.
+// droppedParameter is a parameter with the time of its removal.
 type droppedParameter struct {
 	state.ParameterKey
 	At time.Time
@@ -43,7 +43,7 @@ func (d *delta) empty() bool {
 	return rows+beside == 0 && d.waveDone == 0 && !d.run
 }
 
-// size estimates the bytes of the rows.
+// size estimates the encoded size of the rows, in bytes.
 func (d *delta) size() int {
 	n := 0
 	for i := range d.rows {
@@ -63,7 +63,7 @@ func (d *delta) size() int {
 
 const deltaFormat = 1
 
-// The sections of a delta, by the byte before each: only ever added to.
+// The sections of a delta, by the byte before each. New sections are added at the end.
 const (
 	endSection = iota
 	runSection
@@ -78,7 +78,7 @@ const (
 	actionSection
 )
 
-// encode returns the stored form, not compressed.
+// encode returns the stored form, uncompressed.
 func (d *delta) encode() ([]byte, error) {
 	e := &enc{binform.Writer{B: make([]byte, 0, 64+d.size())}}
 	e.Byte(deltaFormat)
@@ -138,7 +138,7 @@ func (d *delta) encode() ([]byte, error) {
 	return e.B, nil
 }
 
-// wholeDelta reads what encode wrote, with its rows; their bodies stay parts of b.
+// wholeDelta decodes the output of encode, with its rows. The bodies of rows share the memory of b.
 func wholeDelta(b []byte) (*delta, error) {
 	return decodeDelta(b, func(d *delta, n int, r *rowcodec.Stored) error {
 		if d.rows == nil {
@@ -149,10 +149,11 @@ func wholeDelta(b []byte) (*delta, error) {
 	})
 }
 
-// decodeDelta reads what encode wrote; bodies of rows stay parts of b. Rows go to take, which is
-// told how many there are and keeps none, as a tablet may have a hundred thousand. What stands
-// before them, that is whether it is a run, is in d then. An error of take is returned; some rows
-// were taken then.
+// decodeDelta decodes the output of encode. Bodies of rows share the memory of b. decodeDelta
+// passes each row to take, with an estimate n of the number of rows, and stores none itself,
+// because a tablet may have a hundred thousand. At that point d holds the sections before the rows,
+// including whether it is a run. If take fails, decodeDelta returns its error, and some rows have
+// been taken.
 func decodeDelta(b []byte, take func(d *delta, n int, r *rowcodec.Stored) error) (*delta, error) {
 	in, out := decode(b), &delta{}
 	if in.Byte() != deltaFormat {
@@ -181,7 +182,7 @@ func (d *delta) section(
 		d.run, d.whole, d.epoch = true, in.Bool(), in.Int()
 	case rowSection:
 		n := in.Len()
-		limit := min(n, len(in.B)/16) // a row takes more bytes than that
+		limit := min(n, len(in.B)/16) // a row takes at least 16 bytes
 		for ; n > 0; n-- {
 			r := in.row()
 			if in.Bad {
@@ -216,7 +217,7 @@ func (d *delta) section(
 func fromJSON(in *dec, v any) error {
 	raw := in.Bytes()
 	if in.Bad {
-		return nil // reported by the caller
+		return nil // the caller reports it
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
 		return damaged("a stored piece does not decode: %v", err)

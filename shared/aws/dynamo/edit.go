@@ -8,14 +8,14 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// edit is a change of one tablet in the making.
+// edit is a change of one tablet that is being prepared.
 type edit struct {
 	rec  *record // as it was read
 	next *record
 	delta
-	size   int  // of the delta
-	merged bool // the tail that was there is in a run now
-	dueOut bool // a row with the earliest timer lost it: it has to be looked for
+	size   int  // of the encoded delta, in bytes
+	merged bool // the previous tail is now in a run
+	dueOut bool // the row with the earliest timer lost it: recount finds the next
 }
 
 func newEdit(rec *record) *edit {
@@ -24,7 +24,7 @@ func newEdit(rec *record) *edit {
 	return e
 }
 
-// count takes a row out of the summary, puts one into it, or both.
+// count removes the row old from the summary, adds the row now to it, or both.
 func (e *edit) count(old, now *state.Row) {
 	n := e.next
 	if n.counts == nil {
@@ -52,7 +52,7 @@ func (e *edit) count(old, now *state.Row) {
 	}
 }
 
-// put writes a row; old is what the same tablet has of it, or nil.
+// put writes a row; old is the row in the same tablet before, or nil.
 func (e *edit) put(old *state.Row, now state.Row) {
 	e.count(old, &now)
 	same := old != nil && old.Version == now.Version && old.Hash == now.Hash &&
@@ -60,13 +60,13 @@ func (e *edit) put(old *state.Row, now state.Row) {
 	e.rows = append(e.rows, rowcodec.Of(now, !same))
 }
 
-// remove takes a row out of the tablet.
+// remove removes a row from the tablet.
 func (e *edit) remove(old *state.Row) {
 	e.count(old, nil)
 	e.gone = append(e.gone, old.ID)
 }
 
-// recount finds the earliest timer, when the row that had it lost it.
+// recount finds the earliest timer if the row that had it lost it.
 func (e *edit) recount(m *image) {
 	if !e.dueOut {
 		return

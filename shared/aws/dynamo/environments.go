@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// environments is what the state knows of environments as a whole, and of their agents: the head,
-// the item of the agents, and until when nothing is due.
+// environments reads and writes the state of whole environments: the head, the item of the agents,
+// and the time until which the environment is quiet.
 type environments struct {
 	*reader
 	waits func(ctx context.Context, env string) (bool, error) // Config.Waits
 }
 
-// allLogged reports whether all that was committed in an environment is in the log.
+// allLogged reports whether all committed actions and parameters of an environment are in the log.
 func (s *environments) allLogged(ctx context.Context, env string) (bool, error) {
 	if s.log == nil {
 		return true, nil

@@ -20,32 +20,32 @@ import (
 // forwarder finishes commits over more tablets than one transaction can hold: see forward.
 type forwarder struct{ *compactor }
 
-// forward is the part of a commit that is rolled forward: what each tablet has to do. The commit
-// has happened once its number stands in the head and what it says in the item beside the records;
-// whoever finds that item makes the tablets do their part.
+// forward is the part of a commit that is rolled forward: the changes of each tablet. The commit
+// takes effect when its number is in the head and its note, the item of the forward, is beside the
+// records. A process that finds the note applies the changes to the tablets.
 type forward struct {
 	number int64
 	parts  map[string]*part // by key of the tablet
-	forget []int            // versions
+	forget []int            // numbers of versions to remove
 	doc    document
 
-	// What is left until all rows were written, as it depends on whether all of them fit: entries
-	// of the outbox, which stand in parts, and rows that the tablet of the guard counts as checked
-	// in a wave.
+	// The changes that wait until all rows were written, because they depend on whether all rows
+	// fitted. They are dropped outbox entries, which are in parts, and the rows that the guard's
+	// tablet counts as checked in a wave.
 	guard   string
 	epoch   int64
 	checked []resource.ID
 }
 
-// part is what one tablet has to do. Rows are whole; their Rev is the one they get.
+// part holds the changes of one tablet. Rows are complete, and their Rev is the new revision.
 type part struct {
 	rows []state.Row
-	from []string // by row: the tablet that has it, this one or another; "" when it is new
+	from []string // by row: the tablet that has it, this one or another; "": it is new
 	gone []goneRow
 	drop []string
 }
 
-// ids returns the rows of a part.
+// ids returns the ids of all rows of a part.
 func (p *part) ids() []resource.ID {
 	out := make([]resource.ID, 0, len(p.rows)+len(p.gone))
 	for i := range p.rows {
@@ -57,7 +57,7 @@ func (p *part) ids() []resource.ID {
 	return out
 }
 
-// goneRow is a row that is to be removed at a revision.
+// goneRow is a row to remove if it has a revision.
 type goneRow struct {
 	id  resource.ID
 	rev int64
@@ -72,7 +72,8 @@ func (f *forward) part(key string) *part {
 	return p
 }
 
-// row adds a row that was found in the tablet from; in none, it is new and gets the revision first.
+// row adds a row that was found in the tablet from. If from is empty, the row is new and gets the
+// revision first.
 func (f *forward) row(from string, r state.Row, first int64) {
 	if r.Gone {
 		p := f.part(from)
@@ -154,7 +155,7 @@ func decodeForward(b []byte) (*forward, error) {
 	return f, nil
 }
 
-// begin makes the commit happen: the head, the guard, and the note of what is left to do, in one
+// begin commits: it writes the head, the guard and the note of the remaining changes in one
 // transaction.
 func (c *commit) begin(ctx context.Context, edits []*edit) error {
 	f := c.forward
@@ -176,7 +177,7 @@ func (c *commit) begin(ctx context.Context, edits []*edit) error {
 		append(c.draft.more, put{part: recordPart(c.env), sort: txSort, item: i})...)
 }
 
-// finish does what begin left to do, and adds what did not fit to the conflicts.
+// finish applies the changes that begin left, and adds the rows that did not fit to the conflicts.
 func (c *commit) finish(ctx context.Context) error {
 	conflicts, err := c.s.roll(ctx, c.env, c.forward)
 	if err != nil {
@@ -203,11 +204,11 @@ func (c *commit) finish(ctx context.Context) error {
 	return nil
 }
 
-// finishPending finishes the commit that an environment's head says is being rolled forward.
+// finishPending finishes the pending commit of an environment's head.
 func (s *forwarder) finishPending(ctx context.Context, env string) error {
 	i, err := s.get(ctx, recordPart(env), txSort)
 	if err != nil || i == nil {
-		return err // nil: somebody else has finished it
+		return err // nil: another process finished it
 	}
 	return s.rollForward(ctx, env, i)
 }
@@ -221,7 +222,7 @@ func (s *forwarder) rollForward(ctx context.Context, env string, i item) error {
 	got := []entry{doc}
 	if err := s.fetch(ctx, got); err != nil {
 		if fault.Is(err, fault.NotFound) {
-			return nil // finished by somebody else meanwhile: whoever called looks again
+			return nil // another process finished it: the caller reads again
 		}
 		return err
 	}
@@ -240,11 +241,12 @@ func (s *forwarder) rollForward(ctx context.Context, env string, i item) error {
 	return err
 }
 
-// roll makes every tablet do its part and removes the note. It returns the rows that did not fit,
-// and errLong when that is not known any more.
+// roll applies the changes to every tablet and removes the note. It returns the rows that did not
+// fit, or errLong if these are no longer known.
 //
-// What depends on whether all rows fitted (complete) comes after the parts, and the note goes last:
-// each step may be done again, by whoever finds the note after a crash, until nothing is left.
+// The changes that depend on whether all rows fitted (complete) follow the parts, and the note is
+// removed last. So after a crash any process that finds the note can repeat each step until all is
+// done.
 func (s *forwarder) roll(ctx context.Context, env string, f *forward) ([]resource.ID, error) {
 	var conflicts []resource.ID
 	var long error
@@ -267,7 +269,7 @@ func (s *forwarder) roll(ctx context.Context, env string, f *forward) ([]resourc
 			return nil, err
 		}
 	}
-	if long == nil { // else others have completed it
+	if long == nil { // else other processes completed it
 		if err := s.complete(ctx, env, f, conflicts); err != nil {
 			return nil, err
 		}
@@ -282,7 +284,7 @@ func (s *forwarder) roll(ctx context.Context, env string, f *forward) ([]resourc
 	return conflicts, long
 }
 
-// endRoll removes the note of a commit that all tablets did their part of.
+// endRoll removes the note of a commit that all tablets have applied.
 func (s *forwarder) endRoll(ctx context.Context, env string, f *forward) error {
 	err := s.contend(ctx, func() error {
 		i, err := s.get(ctx, headPart, headPrefix+env)

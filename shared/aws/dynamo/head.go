@@ -11,20 +11,20 @@ import (
 	"southbound/shared/fault"
 )
 
-// head is what is known of an environment as a whole.
+// head is the state of an environment as a whole.
 type head struct {
-	name       string    // of the environment: it is in the key
-	seq        int64     // of changes, grows by one with each; 0: there is no item
-	nonce      uint64    // of the write that made it so: tells our own write from another's
+	name       string    // of the environment; part of the key
+	seq        int64     // number of changes; 0: there is no item
+	nonce      uint64    // of the last write: identifies our own write
 	rev        int64     // of the record, see state.Env
-	plan       int64     // grows with all that changes what may start: commits of planners, pauses
+	plan       int64     // grows with each change of what may start: planners' commits, pauses
 	halted     bool      // nothing may start
 	paused     []string  // agents, sorted
-	tx         int64     // rolled-forward commits so far
+	tx         int64     // number of commits that were rolled forward
 	pending    bool      // the last of these is not finished
-	quietUntil time.Time // when something is due; zero: not known. Every change ends it
-	tentative  bool      // quietUntil does not count yet: MarkQuiet is checking it
-	horizon    time.Time // actions that were finished before are forgotten
+	quietUntil time.Time // when work is due; zero: unknown. Every change clears it
+	tentative  bool      // quietUntil is not valid yet: MarkQuiet is checking it
+	horizon    time.Time // actions that finished earlier are removed
 	record     []byte    // state.Env
 	idleEpoch  int64     // see State.IdleEpoch
 }
@@ -47,7 +47,8 @@ func (h *head) encode() []byte {
 	return e.B
 }
 
-// What is under way in an environment: one thing at most, as who begins a commit ends the quiet.
+// The operation that is in progress in an environment. There is at most one, because a commit that
+// begins ends the quiet time.
 const (
 	idleHead = iota
 	commitPending
@@ -86,7 +87,7 @@ func headOf(env string, i item) (*head, error) {
 	return h, nil
 }
 
-// env returns the record of the environment.
+// env decodes the record of the environment.
 func (h *head) env() (state.Env, error) {
 	out := state.Env{}
 	if len(h.record) > 0 {
@@ -98,7 +99,7 @@ func (h *head) env() (state.Env, error) {
 	return out, nil
 }
 
-// replace takes e as the record when its Rev is that of h.
+// replace replaces the record by e if e.Rev is the revision of h.
 func (h *head) replace(e state.Env) error {
 	if e.Rev != h.rev {
 		return fault.New(fault.Conflict, "write environment", "it was changed by somebody else")
@@ -112,7 +113,7 @@ func (h *head) replace(e state.Env) error {
 	return nil
 }
 
-// clone returns a head that shares nothing that is changed in place.
+// clone returns a copy of the head. Changes in place of one do not affect the other.
 func (h *head) clone() *head {
 	out := *h
 	out.paused = slices.Clone(h.paused)
@@ -125,8 +126,8 @@ func (h *head) stopped(agent string) bool {
 	return h.halted || paused
 }
 
-// put makes the write of h, which was read at seq, as changed. Every change ends the quiet of the
-// environment.
+// put returns the write of h, on the condition that the head still has number h.seq. Every change
+// ends the quiet time of the environment.
 func (h *head) put(nonce uint64) put {
 	i := keyItem(headPart, headPrefix+h.name)
 	h.nonce = nonce

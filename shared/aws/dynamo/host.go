@@ -10,37 +10,37 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Host is what State takes from the machine that it runs on. What is nil is the machine's own; a
-// simulation brings its own, and repeats a run to the letter.
+// Host holds the functions that State takes from its machine. A nil function is replaced by the
+// machine's own. A simulation provides its own functions, so that it can repeat a run exactly.
 type Host struct {
-	// Sleep waits d or until ctx is done.
+	// Sleep waits for d or until ctx is done.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Now tells the time at which parameters are removed.
+	// Now returns the time, for the removal of parameters.
 	Now func() time.Time
-	// Random returns what nobody has had before, for all that matters.
+	// Random returns a random number that is unique in practice.
 	Random func() uint64
-	// Each calls f for 0 to n-1, at most width at a time, and returns when all calls have.
-	// A simulator has its own, which says in which order they go on.
+	// Each calls f for 0 to n-1, at most width at a time, and returns after all calls have. A
+	// simulator provides its own, which determines the order in which the calls proceed.
 	Each func(n, width int, f func(i int))
-	// Lock returns a lock that is held across requests.
+	// Lock returns a lock that may be held across requests.
 	Lock func() sync.Locker
-	// Plain leaves what is stored as it is, not compressed.
+	// Plain disables compression.
 	Plain bool
-	// Limits replace those that prices suggest.
+	// Limits replace the default limits, which follow from prices.
 	Limits *Limits
 }
 
-// Limits say when what is done otherwise: see docs/design/aws-ports.md.
+// Limits are the thresholds of the storage: see docs/design/aws-ports.md.
 type Limits struct {
-	Inline   int // bytes of a delta that stands in a record
-	Record   int // bytes of a record, where it can be kept so
-	Refs     int // pieces that a record may name before the newest are merged
-	Objects  int // objects that it may take to read a tablet before the newest are merged
-	Released int // the same when its lease is given up
-	Together int // tablets that are written in one transaction
-	IDs      int // packed bytes of a list of ids that stands in a record
+	Inline   int // bytes of a delta inside a record
+	Record   int // target bytes of a record
+	Refs     int // pieces that a record names before the newest are merged
+	Objects  int // objects of a tablet before the newest pieces are merged
+	Released int // objects of a tablet when its lease is released, before a merge
+	Together int // tablets that one transaction writes
+	IDs      int // packed bytes of a list of ids inside a record
 	Forget   int // versions that are removed together with a commit
-	Sources  int // tablets that rows move from in one transaction
+	Sources  int // tablets from which rows move in one transaction
 }
 
 // defaultLimits are the limits of a home.
@@ -75,7 +75,7 @@ func (h *Host) limits() limits {
 	return defaultLimits()
 }
 
-// complete puts the machine in the place of what is nil.
+// complete replaces nil functions by the machine's own.
 func (h *Host) complete() {
 	if h.Sleep == nil {
 		h.Sleep = sleep
@@ -115,20 +115,21 @@ func sideBySide(n, width int, f func(i int)) {
 // purposeKey is the key of a Purpose in a context.
 type purposeKey struct{}
 
-// Purpose says what a request is made for besides the operation that was called. Name is "" for the
-// operation itself.
+// Purpose is the purpose of a request other than the called operation itself. For that operation
+// Name is "".
 type Purpose struct {
-	// Name is roll (do what another commit, or this one, has left to do), complete (do what depends
-	// on whether all rows fitted), rolled (say that all of it is done), refuse (what was to run
-	// next may not), merge or rest.
+	// Name is one of: roll (apply the remaining changes of this commit or another one), complete
+	// (apply the changes that depend on whether all rows fitted), rolled (record that all is
+	// applied), refuse (withdraw Next, which may not start), ran (correct the running list after a
+	// roll-forward), merge or rest (end a quiet time).
 	Name string
-	// Tablet is the key of the record and Number the number of the commit, of a roll or of its
+	// Tablet is the key of the record, and Number the number of the commit, of a roll or a
 	// completion.
 	Tablet string
 	Number int64
 }
 
-// PurposeOf returns the purpose of a request by its context.
+// PurposeOf returns the purpose of a request from its context.
 func PurposeOf(ctx context.Context) Purpose {
 	p, _ := ctx.Value(purposeKey{}).(Purpose)
 	return p

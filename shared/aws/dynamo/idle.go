@@ -2,17 +2,18 @@ package dynamo
 
 import "context"
 
-// IdleEpoch returns the number that SetIdleEpoch was last given, as this process saw it when it
-// last read the head of the environment; 0 when it never did. It makes no call: every commit of a
-// planner reads the head, and is refused when the head has changed since. So whoever schedules
-// something and notifies knows whether the queues of idle agents were disconnected before that.
+// IdleEpoch returns the last number that SetIdleEpoch stored, as this process saw it when it last
+// read the head of the environment; 0 if it never read the head. It makes no request. Every commit
+// of a planner reads the head, and fails if the head has changed since. So a process that schedules
+// a resource and notifies its agent knows whether the queues of idle agents were disconnected
+// before that.
 func (s *environments) IdleEpoch(env string) int64 {
 	return s.headSeen(env).number
 }
 
-// SetIdleEpoch notes in the head that nobody may be polling the queues of idle agents of the
-// environment, so that whoever notifies one has to wake it first. 0: all queues are polled. A
-// number other than before makes every process forget which agents it found awake.
+// SetIdleEpoch records in the head that polling may be disabled for the queues of the environment's
+// idle agents. A process that notifies such an agent has to wake it first. The number 0 means that
+// all queues are polled. A new number makes every process forget which agents it found awake.
 func (s *environments) SetIdleEpoch(ctx context.Context, env string, number int64) error {
 	h, err := s.changeHead(ctx, env, func(h *head) error {
 		if h.idleEpoch == number || h.seq == 0 {

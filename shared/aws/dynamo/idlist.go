@@ -8,20 +8,20 @@ import (
 	"southbound/shared/resource"
 )
 
-// idList is a list of ids in a record: packed, or in an object when that would make the record
-// large.
+// idList is a list of ids in a record. The ids are packed in the record, or in an object if they
+// would make the record large.
 type idList struct {
 	ids    []resource.ID
 	object string
 }
 
-// keepIDs returns a list of ids; a large one is put into an object.
+// keepIDs returns a list of ids. It puts a large list into an object.
 func (s *storage) keepIDs(ctx context.Context, ids []resource.ID) (idList, error) {
 	n := 0
 	for _, id := range ids {
 		n += len(id)
 	}
-	if n <= s.limits.ids { // packing does not make it larger
+	if n <= s.limits.ids { // packing does not enlarge it
 		return idList{ids: ids}, nil
 	}
 	e := &enc{}
@@ -55,7 +55,7 @@ func (s *storage) idsOf(ctx context.Context, l idList) ([]resource.ID, error) {
 	return ids, nil
 }
 
-// ran returns what may have run when the holder of a lease ended.
+// ran returns the resources that may have run when the holder of a lease ended.
 func (s *storage) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
 	out, err := s.idsOf(ctx, rec.running)
 	if err != nil {
@@ -78,12 +78,12 @@ func (s *storage) ran(ctx context.Context, rec *record) ([]resource.ID, error) {
 	return out, nil
 }
 
-// isLost reports whether an error says that a list is not there or does not decode.
+// isLost reports whether an error means that a list is missing or does not decode.
 func isLost(err error) bool { return fault.Is(err, fault.NotFound) || fault.Is(err, fault.Damaged) }
 
-// mayHaveRun returns what may have run when the holder of a lease ended, also when the list of that
-// is lost: then it may be any row of the lane. It is NotFound when another holder says by now what
-// runs.
+// mayHaveRun returns the resources that may have run when the holder of a lease ended. If the list
+// of them is lost, it returns all rows of the lane. If another holder has written the list since,
+// it returns a fault.NotFound.
 func (s *leases) mayHaveRun(ctx context.Context, env string, rec *record) ([]resource.ID, error) {
 	out, err := s.ran(ctx, rec)
 	if !isLost(err) {
@@ -111,7 +111,7 @@ func (s *leases) mayHaveRun(ctx context.Context, env string, rec *record) ([]res
 // is reports whether two lists are the same.
 func (l idList) is(o idList) bool { return l.object == o.object && slices.Equal(l.ids, o.ids) }
 
-// started is what this process was told that it may run, under a lease.
+// started is the list of resources that this process may run, under a lease.
 type started struct {
 	fence int64
 	ids   idList
@@ -136,7 +136,7 @@ func (s *leases) hasEnded(key tabletKey) {
 	delete(s.started, key)
 }
 
-// dropLists removes the objects of lists that a new record does not name any more.
+// dropLists removes the objects of lists that a new record no longer names.
 func (s *storage) dropLists(ctx context.Context, old, now *record) {
 	named := []string{now.running.object, now.before.object, now.conflicts.object}
 	for _, l := range []idList{old.running, old.before, old.conflicts} {
@@ -146,7 +146,7 @@ func (s *storage) dropLists(ctx context.Context, old, now *record) {
 	}
 }
 
-// idList writes a list.
+// idList encodes a list.
 func (e *enc) idList(l idList, p *packer) {
 	switch {
 	case l.object != "":

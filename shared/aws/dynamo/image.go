@@ -11,36 +11,37 @@ import (
 	"southbound/shared/resource"
 )
 
-// image is a tablet in memory as it is after change number seq. Rows that were handed out are not
+// image is a tablet in memory, as it is after change number seq. Rows that were handed out are not
 // changed in place.
 type image struct {
 	lane    string
 	seq     int64
 	rows    map[resource.ID]*imageRow
-	gone    map[resource.ID]int64 // removed since the oldest run, by number of change
-	sorted  []resource.ID         // of rows; nil: not known
-	wave    int64                 // the last that was finished, as the record of change seq says
-	epoch   int64                 // of checked
+	gone    map[resource.ID]int64 // rows removed since the oldest run, with the number of the change
+	sorted  []resource.ID         // ids of rows; nil: not computed
+	wave    int64                 // last finished wave, according to the record of change seq
+	epoch   int64                 // of the checked rows
 	checked map[resource.ID]bool
 	outbox  map[string]state.Outbox
 	params  map[state.ParameterKey]state.Parameter
 	scratch []byte
 }
 
-// imageRow is a row with the numbers of the changes that wrote it and its intent last. A lane may
-// have a hundred thousand, and a decoded row is several times as large as what it says: so only
-// what is looked for in all rows, and what is shared with the row before, stands here as it is.
+// imageRow is a row with the numbers of the changes that last wrote it and its intent. A lane may
+// have a hundred thousand rows, and a decoded row is several times as large as its encoded form. So
+// only the fields that are searched in all rows, and the fields shared with the previous row, are
+// stored decoded.
 type imageRow struct {
 	wrote, intent int64
 	ticket        int64
 	nextAt        time.Time
 	version       int
 	hash          string
-	body          []byte // part of what was read
+	body          []byte // shares the memory of the piece that was read
 	rest          []byte // see rowcodec.Write
 }
 
-// hold returns how the image holds a row.
+// hold converts a row to the form in which the image stores it.
 func (m *image) hold(r *state.Row) *imageRow {
 	e := &enc{binform.Writer{B: m.scratch[:0]}}
 	rowcodec.Write(&e.Writer, r, false)
@@ -49,7 +50,7 @@ func (m *image) hold(r *state.Row) *imageRow {
 		body: r.Body, rest: bytes.Clone(e.B)}
 }
 
-// row returns a row of the image, which the caller may keep.
+// row returns a row of the image. The caller may keep it.
 func (m *image) row(id resource.ID) (state.Row, bool) {
 	r := m.rows[id]
 	if r == nil {
@@ -58,7 +59,7 @@ func (m *image) row(id resource.ID) (state.Row, bool) {
 	return r.row(id, m.lane), true
 }
 
-// row returns the row, with the id and the lane that it has.
+// row decodes the row. The caller gives its id and its lane.
 func (r *imageRow) row(id resource.ID, lane string) state.Row {
 	intent := state.Row{Version: r.version, Hash: r.hash, Body: r.body}
 	in := decode(r.rest)
@@ -70,7 +71,7 @@ func (r *imageRow) row(id resource.ID, lane string) state.Row {
 	return out
 }
 
-// wanted reports whether there is a row that is not orphaned.
+// wanted reports whether the image has a row that is not orphaned.
 func (m *image) wanted() bool {
 	for id, r := range m.rows {
 		if row := r.row(id, m.lane); !row.Orphaned {
@@ -91,7 +92,8 @@ func newImage(lane string) *image {
 	}
 }
 
-// apply takes a delta that brings the image to seq. What is older than the image changes nothing.
+// apply applies a delta that brings the image to seq. A delta that is not newer than the image has
+// no effect.
 func (m *image) apply(seq int64, d *delta) error {
 	if seq <= m.seq {
 		return nil
@@ -106,7 +108,7 @@ func (m *image) apply(seq int64, d *delta) error {
 	return nil
 }
 
-// read is apply of a delta as it is stored. What cannot be read leaves an image that is of no use.
+// read decodes a stored delta and applies it. If the delta does not decode, the image is unusable.
 func (m *image) read(seq int64, raw []byte) (*delta, error) {
 	begun := false
 	d, err := decodeDelta(raw, func(d *delta, n int, r *rowcodec.Stored) error {
@@ -129,7 +131,8 @@ func (m *image) read(seq int64, raw []byte) (*delta, error) {
 	return d, nil
 }
 
-// begin forgets what a delta with so many rows replaces.
+// begin clears the rows that a whole run replaces. The new map has room for the given number of
+// rows.
 func (m *image) begin(d *delta, rows int) {
 	if d.whole {
 		m.rows, m.gone = make(map[resource.ID]*imageRow, rows), map[resource.ID]int64{}
@@ -137,7 +140,7 @@ func (m *image) begin(d *delta, rows int) {
 	}
 }
 
-// finish takes what a delta has beside rows.
+// finish applies all parts of a delta other than its rows.
 func (m *image) finish(seq int64, d *delta) {
 	for _, id := range d.gone {
 		if m.rows[id] != nil {
@@ -188,7 +191,7 @@ func (m *image) put(seq int64, r *rowcodec.Stored) error {
 	return nil
 }
 
-// check takes what was checked in a wave, unless a later wave has begun.
+// check records the rows that were checked in a wave, unless a later wave has begun.
 func (m *image) check(d *delta) {
 	if len(d.checked) > 0 && d.epoch >= m.epoch {
 		if d.epoch > m.epoch {
@@ -203,8 +206,8 @@ func (m *image) check(d *delta) {
 	}
 }
 
-// since returns what was changed after a number, as a run. From 0 on it is everything. Its rows are
-// those of the image, and not copied: a lane may have a hundred thousand.
+// since returns the changes after a number as a run. If after is 0, the run holds the whole image.
+// The run shares its rows with the image, because a lane may have a hundred thousand.
 func (m *image) since(after int64) *delta {
 	d := &delta{run: true, whole: after == 0, epoch: m.epoch}
 	ids := make([]resource.ID, 0, len(m.rows))
@@ -239,7 +242,7 @@ func (m *image) since(after int64) *delta {
 	return d
 }
 
-// order returns the ids of the rows, ascending.
+// order returns the ids of the rows in ascending order.
 func (m *image) order() []resource.ID {
 	if m.sorted == nil {
 		m.sorted = make([]resource.ID, 0, len(m.rows))

@@ -21,27 +21,26 @@ import (
 	"southbound/shared/platform"
 )
 
-// items are the items of the table: it is the only layer that calls DynamoDB for reads, and for
-// writes under a condition.
+// items reads and writes the items of the table. It is the only layer that calls DynamoDB for reads
+// and for conditional writes.
 type items struct {
 	api   API
 	table string
 	host  Host
 }
 
-// The attributes of items. They are short because every byte of a record is paid for at every
-// write.
+// The attributes of items. They are short because each write of a record is charged by its bytes.
 const (
 	attrPart = "k" // partition key
 	attrSort = "s" // sort key
-	attrSeq  = "n" // number of the change that made the item what it is
+	attrSeq  = "n" // number of the last change of the item
 	attrBody = "b"
-	attrTime = "t" // when the item was written, in seconds since 1970; only where orphans may be
+	attrTime = "t" // when the item was written, in seconds since 1970; only for possible orphans
 )
 
 type item = attributevalue.Item
 
-// Keys. Each begins with what kind of item it is; what follows is kept as it is.
+// Keys. Each begins with the kind of the item; the rest is stored as it is.
 const (
 	headPart     = "env"
 	headPrefix   = "."
@@ -74,10 +73,11 @@ func shardOf(key string) uint32 {
 	return h.Sum32() % shards
 }
 
-// pageSort orders the pages of a tablet by the last change in them.
+// pageSort returns the sort key of a page. It orders the pages of a tablet by the last change in
+// them.
 func pageSort(key string, last int64) string { return fmt.Sprintf("%s/%016x", key, last) }
 
-// pageOf returns the key of the tablet of a page, and the last change in it.
+// pageOf returns the key of the tablet of a page, and the last change in the page.
 func pageOf(sort string) (key string, last int64) {
 	i := strings.LastIndexByte(sort, '/')
 	if i < 0 {
@@ -87,7 +87,7 @@ func pageOf(sort string) (key string, last int64) {
 	return sort[:i], last
 }
 
-// keyOf returns the sort key of the record of a lease, and laneOf what a record's sort key says.
+// keyOf returns the sort key of the record of a lease, and laneOf parses the sort key of a record.
 func keyOf(lease string) string { return lanePrefix + lease }
 
 func laneOf(key string) (string, bool) {
@@ -99,7 +99,7 @@ func keyItem(part, sort string) item {
 	return item{attrPart: attributevalue.Text(part), attrSort: attributevalue.Text(sort)}
 }
 
-// get reads one item strongly; nil when there is none.
+// get reads one item strongly. If the item does not exist, get returns nil.
 func (s *items) get(ctx context.Context, part, sort string) (item, error) {
 	out, err := s.api.GetItem(
 		ctx,
@@ -115,7 +115,7 @@ func (s *items) get(ctx context.Context, part, sort string) (item, error) {
 	return out.Item, nil
 }
 
-// getMany reads items strongly, in any order; those that do not exist are left out.
+// getMany reads items strongly, in any order, and omits items that do not exist.
 func (s *items) getMany(ctx context.Context, keys []item) ([]item, error) {
 	const limit = 100
 	var out []item
@@ -135,7 +135,7 @@ func (s *items) getMany(ctx context.Context, keys []item) ([]item, error) {
 			}
 			out = append(out, got.Responses[s.table]...)
 			if len(got.UnprocessedKeys[s.table].Keys) < len(ask[s.table].Keys) {
-				try = 0 // there was progress, though none of those keys may have an item
+				try = 0 // there was progress, even if none of the keys has an item
 			}
 			ask = got.UnprocessedKeys
 		}
@@ -143,7 +143,7 @@ func (s *items) getMany(ctx context.Context, keys []item) ([]item, error) {
 	return out, nil
 }
 
-// deleteMany removes items; absent ones are not an error.
+// deleteMany removes items. An absent item is not an error.
 func (s *items) deleteMany(ctx context.Context, keys []item) error {
 	const limit = 25
 	for len(keys) > 0 {
@@ -175,8 +175,8 @@ func (s *items) deleteMany(ctx context.Context, keys []item) error {
 	return nil
 }
 
-// again waits before another try of what DynamoDB left unprocessed, and gives up after a few
-// without progress.
+// again backs off before another try of requests that DynamoDB left unprocessed. After a few tries
+// without progress it fails.
 func (s *items) again(ctx context.Context, try int, op string) error {
 	const limit = 8
 	switch {
@@ -188,8 +188,7 @@ func (s *items) again(ctx context.Context, try int, op string) error {
 	return s.host.Sleep(ctx, maxPause>>max(limit-2*try, 0))
 }
 
-// query calls f for the items of a partition that in asks for; more than one page when there are.
-// It stops when f returns false.
+// query calls f for the items that in selects, over all pages of the result, until f returns false.
 func (s *items) query(
 	ctx context.Context,
 	in *dynamodb.QueryInput,
@@ -214,7 +213,8 @@ func (s *items) query(
 	}
 }
 
-// partition asks for all items of a partition whose sort key begins with a prefix; strong or not.
+// partition returns a query for all items of a partition whose sort key begins with a prefix. If
+// strong is set, the read is strongly consistent.
 func partition(part, prefix string, strong bool) *dynamodb.QueryInput {
 	in := &dynamodb.QueryInput{
 		KeyConditionExpression:    aws.String("k = :k"),
@@ -228,7 +228,7 @@ func partition(part, prefix string, strong bool) *dynamodb.QueryInput {
 	return in
 }
 
-// newName returns a name for an object that nothing has had before.
+// newName returns a unique name for an object.
 func (s *items) newName() string {
 	var raw [16]byte
 	binary.BigEndian.PutUint64(raw[:], s.host.Random())
@@ -241,8 +241,8 @@ func (s *items) pauseFor(limit time.Duration) time.Duration {
 	return time.Duration(s.host.Random() % uint64(max(limit, 1))) // positive
 }
 
-// put is a conditional write of an item: the number there must be seq. With remove the item goes,
-// whatever it is, or only if it was written when written says.
+// put is a conditional write of an item: the stored number must be seq. If remove is set, it
+// deletes the item. Then written, if not 0, must be the time when the item was written.
 type put struct {
 	part, sort string
 	seq        int64
@@ -251,7 +251,7 @@ type put struct {
 	written    int64
 }
 
-// condition says that the item is as it was read.
+// condition returns the condition that the item is as it was read.
 func (p *put) condition() (expr string, values item) {
 	if p.seq == 0 {
 		return "attribute_not_exists(k)", nil
@@ -261,8 +261,8 @@ func (p *put) condition() (expr string, values item) {
 
 const oldItem = types.ReturnValuesOnConditionCheckFailureAllOld
 
-// putOne writes one item. When it lost it returns errLost and the item as it is now, nil when that
-// is not known.
+// putOne writes one item. If another write came first, putOne returns errLost and the current item,
+// or nil if the item is unknown.
 func (s *items) putOne(ctx context.Context, p put) (item, error) {
 	expr, values := p.condition()
 	_, err := s.api.PutItem(
@@ -282,8 +282,8 @@ func (s *items) putOne(ctx context.Context, p put) (item, error) {
 	return nil, awserr.Fault("write state", err)
 }
 
-// putAll writes items together. When it lost it returns errLost and the items that were in the way,
-// by their place, as they are now.
+// putAll writes items in one transaction. If another write came first, putAll returns errLost and
+// the current items that caused it, by their index in puts.
 func (s *items) putAll(ctx context.Context, puts []put) (map[int]item, error) {
 	token := s.newName()
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token}
@@ -316,7 +316,7 @@ func (s *items) putAll(ctx context.Context, puts []put) (map[int]item, error) {
 	return lostTo(canceled)
 }
 
-// lostTo tells a transaction that lost against others from one that failed.
+// lostTo distinguishes a transaction that lost against another write from one that failed.
 func lostTo(canceled *types.TransactionCanceledException) (map[int]item, error) {
 	lost := map[int]item{}
 	for i, r := range canceled.CancellationReasons {
@@ -339,11 +339,11 @@ func lostTo(canceled *types.TransactionCanceledException) (map[int]item, error) 
 	return lost, errLost
 }
 
-// errLost says that a conditional write lost against another, or that what was read is not of one
-// moment: it has to be read again.
+// errLost means that a conditional write lost against another write, or that the values read are
+// not of one moment. The caller has to read again.
 var errLost = fault.New(fault.Conflict, "write state", "somebody else was faster")
 
-// contend calls f until it returns something else than errLost, with growing random pauses.
+// contend calls f until it returns anything but errLost, with growing random pauses.
 func (s *items) contend(ctx context.Context, f func() error) error {
 	for try := range maxTries {
 		err := f()

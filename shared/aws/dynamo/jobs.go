@@ -15,13 +15,13 @@ import (
 	"southbound/shared/fault"
 )
 
-// jobs keeps records of jobs, which no commit writes.
+// jobs stores records of jobs, which commits do not write.
 type jobs struct{ *items }
 
-// Records of jobs are items of their own. The table removes them some time after they have expired.
+// Records of jobs are separate items. DynamoDB removes them some time after they have expired.
 const (
-	attrExpires = "x" // seconds since 1970, as the table wants it
-	attrMillis  = "e" // what they are read by
+	attrExpires = "x" // seconds since 1970, as DynamoDB requires
+	attrMillis  = "e" // expiry that reads compare, in milliseconds since 1970
 )
 
 func jobsPart(env string) string { return "J/" + env }
@@ -47,7 +47,7 @@ func (s *jobs) PutJob(ctx context.Context, env string, j state.Job, now time.Tim
 	var failed *types.ConditionalCheckFailedException
 	switch {
 	case errors.As(err, &failed) && attributevalue.NumberOf(failed.Item, attrSeq) == rev:
-		return rev, nil // this very write, repeated by the SDK
+		return rev, nil // our own write, repeated by the SDK
 	case awserr.Is(err, awserr.ConditionFailed, awserr.TransactionConflict):
 		return 0, fault.New(fault.Conflict, "write job", "another has changed it")
 	}

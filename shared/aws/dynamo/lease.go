@@ -9,20 +9,20 @@ import (
 	"southbound/shared/fault"
 )
 
-// leases takes and gives up leases, which stand in the records of their lanes.
+// leases acquires and releases leases, which are in the records of their lanes.
 type leases struct {
 	*rows
 
 	mu sync.Mutex
-	// started is what was accepted of Next, of leases that this process holds; guarded by mu.
+	// started is the accepted Next of each lease that this process holds; guarded by mu.
 	started map[tabletKey]started
 }
 
-// errNothing says that there is nothing to change.
+// errNothing means that no change is required.
 var errNothing = fault.New(fault.Internal, "", "nothing to change")
 
-// Acquire implements state.State. Whether a holder is dead is never known here: leases of the dead
-// expire.
+// Acquire implements state.State. It cannot know whether a holder is dead: the lease of a dead
+// holder expires.
 func (s *leases) Acquire(
 	ctx context.Context,
 	env, key, holder string,
@@ -40,13 +40,14 @@ func (s *leases) Acquire(
 	if err != nil {
 		return state.Lease{}, err
 	}
-	// After the lease is taken, as MarkQuiet reads the leases after it has written its note: a
-	// commit under this lease must not be hidden by the quiet, wherever its process ends.
+	// The head is read after the lease is taken, and MarkQuiet reads the leases after it has
+	// written its note. So a quiet time cannot hide a commit under this lease, wherever either
+	// process ends.
 	h, err := s.readHead(ctx, env)
 	if err != nil {
 		return state.Lease{}, err
 	}
-	if !h.quietUntil.IsZero() || h.seq == 0 { // without a head DropOrphans does not know it
+	if !h.quietUntil.IsZero() || h.seq == 0 { // DropOrphans skips an environment without a head
 		if h, err = s.wake(ctx, env); err != nil {
 			return state.Lease{}, err
 		}
@@ -56,7 +57,7 @@ func (s *leases) Acquire(
 		return state.Lease{}, err
 	}
 	running, err := s.mayHaveRun(ctx, env, rec)
-	if fault.Is(err, fault.NotFound) { // by now another holds the lease and says what runs
+	if fault.Is(err, fault.NotFound) { // another process took the lease, and wrote the running list
 		err = fault.New(fault.Unavailable, "take lease", "%s was taken over meanwhile", key)
 	}
 	return state.Lease{
@@ -70,8 +71,9 @@ func (s *leases) Acquire(
 	}, err
 }
 
-// envIn returns the environment of a head that was read under a lease, if its holder needs it: who
-// serves a lane reads it with the schedule. Without a name: it does not, or there is no head.
+// envIn returns the environment of a head that was read under a lease, if the holder needs it. The
+// holder of a lane reads the environment with the schedule. If the holder does not need it, or
+// there is no head, the result has no name.
 func envIn(h *head, key string) (state.Env, error) {
 	if h == nil || key != state.PlanKey {
 		return state.Env{}, nil

@@ -13,31 +13,30 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Log is where actions are found that were committed a while ago; package logs has it. Actions come
-// there through Unlogged and Logged.
+// Log holds actions that were committed some time ago. Package logs implements it. Unlogged and
+// Logged transfer actions to it.
 type Log interface {
-	// Actions returns the actions in the log that q selects and that were finished at a time or
-	// later, newest first.
+	// Actions returns the logged actions that q selects and that finished at since or later, newest
+	// first.
 	Actions(
 		ctx context.Context,
 		env string,
 		q state.ActionQuery,
 		since time.Time,
 	) ([]state.Action, error)
-	// Ended returns the ids of actions in the log that were finished at from or later and before
-	// to.
+	// Ended returns the ids of logged actions that finished at from or later and before to.
 	Ended(ctx context.Context, env string, from, to time.Time) (map[string]bool, error)
-	// Expire removes what has expired and does not go by itself.
+	// Expire removes expired actions that are not removed automatically.
 	Expire(ctx context.Context, env string) error
 }
 
-// A cursor says up to which change of a tablet all is in the log. It is an item beside the record,
-// because another than the holder of the lane writes it.
+// A cursor is the number of the change up to which a tablet's entries are in the log. It is a
+// separate item, because a process other than the holder of the lane writes it.
 
 func cursorPart(env string) string { return "C/" + env }
 
-// cursors returns all cursors of an environment by the key of their tablet. Without a log there are
-// none.
+// cursors returns all cursors of an environment, by the key of their tablet. Without a log there
+// are no cursors.
 func (s *compactor) cursors(ctx context.Context, env string) (map[string]int64, error) {
 	out := map[string]int64{}
 	if s.log == nil {
@@ -50,9 +49,9 @@ func (s *compactor) cursors(ctx context.Context, env string) (map[string]int64, 
 	return out, err
 }
 
-// loggedTo returns the cursor of a tablet, as far as pieces from one on can go because of it; 0
-// when nothing was ever logged, or there is no log. What is only in the tail was committed just
-// now: it would not be worth a request.
+// loggedTo returns the cursor of a tablet, if it allows pieces from index from on to be removed. It
+// returns 0 if no entry was logged yet, or there is no log. Entries that are only in the tail were
+// committed just now, and would not be worth a request.
 func (s *compactor) loggedTo(
 	ctx context.Context,
 	env string,
@@ -81,7 +80,7 @@ func (s *compactor) advance(ctx context.Context, env, key string, to int64) erro
 		},
 	)
 	if awserr.Is(err, awserr.ConditionFailed) {
-		return nil // it is there already
+		return nil // the cursor is there already
 	}
 	return awserr.Fault("write state", err)
 }

@@ -7,7 +7,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Look implements state.Looker: the records say both.
+// Look implements state.Looker. One read of the records gives both results.
 func (s *rows) Look(
 	ctx context.Context, env string, ids []resource.ID,
 ) ([]state.Row, map[state.Status]int, error) {
@@ -20,9 +20,9 @@ func (s *rows) Look(
 	return out, countsIn(recs), err
 }
 
-// Lane implements state.Looker: the head, from which the environment is, with the agents; then
-// records, as Schedule reads them, and the rows of one of them. A claim is refused if anything was
-// planned since the head was read.
+// Lane implements state.Looker. It reads the head, which holds the environment, with the agents.
+// Then it reads the records, as Schedule does, and the rows of one record. A later claim fails if
+// anything was planned after the head was read.
 func (s *State) Lane(
 	ctx context.Context, env, lane string, all func(state.Schedule, state.Env) bool,
 ) (state.Lane, error) {

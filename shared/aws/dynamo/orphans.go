@@ -9,12 +9,13 @@ import (
 	"southbound/shared/aws/attributevalue"
 )
 
-// Orphans are objects and pieces that nothing names: of commits and merges that lost against others,
-// or whose process ended before they were written, or before it removed what it had merged.
+// Orphans are unreferenced objects and pieces. They are left by commits and merges that lost
+// against other writes. Others are left by processes that ended before the commit or merge was
+// written, or before the merged pieces were removed.
 
-// DropOrphans removes what was stored before a time and nothing names, and returns how many objects
-// and items that were. The time must lie so far back that whatever was stored for a commit is named
-// by then: a day is plenty. It reads everything that the table holds, so it is for now and then.
+// DropOrphans removes unreferenced objects and items that were stored before a time, and returns
+// their number. The time must be so early that everything stored for a commit is referenced by now:
+// a day ago is plenty. DropOrphans reads the whole table, so it should run rarely.
 func (s *State) DropOrphans(ctx context.Context, before time.Time) (int, error) {
 	old := map[string]bool{}
 	if err := s.objects.List(ctx, func(name string, stored time.Time) error {
@@ -57,8 +58,8 @@ func (s *State) DropOrphans(ctx context.Context, before time.Time) (int, error) 
 	return dropped + len(names), s.objects.Delete(ctx, names...)
 }
 
-// piecesBefore returns the items of an environment's pieces that were written before a time, by
-// sort key, and when they were.
+// piecesBefore returns the pieces of an environment that were written before a time. The result
+// maps their sort keys to the times when they were written.
 func (s *State) piecesBefore(
 	ctx context.Context, env string, before time.Time,
 ) (map[string]int64, error) {
@@ -72,8 +73,8 @@ func (s *State) piecesBefore(
 	return out, err
 }
 
-// dropOld removes items that nothing names, unless they were written again since they were listed,
-// and returns how many.
+// dropOld removes unreferenced items, unless they were written again since they were listed, and
+// returns the number of removed items.
 func (s *State) dropOld(ctx context.Context, env string, written map[string]int64) (int, error) {
 	dropped := 0
 	for _, sort := range slices.Sorted(maps.Keys(written)) {
@@ -90,13 +91,13 @@ func (s *State) dropOld(ctx context.Context, env string, written map[string]int6
 	return dropped, nil
 }
 
-// named takes what an environment names.
+// named receives the objects and pieces that an environment references.
 type named struct {
 	object func(name string)
 	piece  func(sort string) // the sort key of an item that is not a page
 }
 
-// eachNamed calls f for the objects and pieces that items of an environment name.
+// eachNamed calls f for the objects and pieces that the items of an environment reference.
 func (s *State) eachNamed(ctx context.Context, env string, f named) error {
 	entries := func(list []entry) {
 		for _, x := range list {

@@ -7,14 +7,13 @@ import (
 	"southbound/shared/deploy"
 )
 
-// Overview implements deploy.Overviewer: all records, the head, and the pieces of lanes that a wave
-// has not finished. Where something is left to do, the lanes may be older than the head.
+// Overview implements deploy.Overviewer. It reads all records, the head, and the pieces of lanes
+// that have not finished a wave. If there is work left, the lanes may be older than the head.
 //
-// That nothing is left has to be so at some moment. A query is not a snapshot: a commit may move an
-// entry of the outbox from a record that is read after it to one that was read before, and a piece
-// may be newer than the record that named it. Both make something vanish that is still to be done.
-// So the records are read once more: if none has changed, all of them were so when the head was
-// read.
+// The result "no work left" has to be true at some moment, and a query is not a snapshot. A commit
+// may move an outbox entry from a record that is read after it to a record that was read before it.
+// A piece may be newer than the record that named it. Both can hide remaining work. So Overview
+// reads the records again: if none has changed, all of them were current when the head was read.
 func (s *rows) Overview(ctx context.Context, env string) (out deploy.Overview, err error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {
@@ -34,11 +33,10 @@ func (s *rows) Overview(ctx context.Context, env string) (out deploy.Overview, e
 	return out, err
 }
 
-// unchanged reports whether a record was not written between two reads. A lease may have been
-// renewed.
+// unchanged reports whether a record was not written between two reads.
 func unchanged(a, b *record) bool { return a.key == b.key && a.seq == b.seq }
 
-// overview reads the head, and says what there is by records that were read before.
+// overview reads the head, and computes the overview from records that were read before.
 func (s *rows) overview(
 	ctx context.Context, env string, recs []*record,
 ) (out deploy.Overview, err error) {
@@ -68,7 +66,7 @@ func (s *rows) overview(
 	return out, nil
 }
 
-// idle reports whether an overview says that nothing is left to do.
+// idle reports whether an overview shows no remaining work.
 func idle(o *deploy.Overview) bool {
 	return o.Outbox == 0 && len(o.Waiting)+len(o.Schedule.Unfinished) == 0
 }

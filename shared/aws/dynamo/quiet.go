@@ -8,8 +8,8 @@ import (
 	"southbound/shared/aws/attributevalue"
 )
 
-// QuietUntil says of each environment until when nothing is due in it; the zero time when that is
-// not known. It is one query.
+// QuietUntil returns for each environment the time until which no work is due; the zero time if
+// that is unknown. It needs one query.
 func (s *environments) QuietUntil(ctx context.Context) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
 	err := s.query(ctx, partition(headPart, headPrefix, false), func(i item) (bool, error) {
@@ -28,12 +28,12 @@ func (h *head) quiet() time.Time {
 	return h.quietUntil
 }
 
-// MarkQuiet notes that nothing is due in an environment until a time, and reports whether that
-// holds. The order of the writes is what makes it safe: first the note is written as tentative,
-// then the records are read, then the note is confirmed, if nobody has removed it. Who takes a
-// lease looks for the note afterwards and removes it, and while a lease is held no environment is
-// quiet. So whatever begins meanwhile is seen by one side or the other, and a process that dies
-// between two writes leaves a note that does not count.
+// MarkQuiet records that no work is due in an environment until a time, and reports whether that is
+// so. The order of its requests makes it safe. It writes the note as tentative, then reads the
+// records, then confirms the note if no process has removed it. A process that takes a lease reads
+// the head afterwards and removes the note. While a lease is held, no environment is quiet. So one
+// of the two processes sees the other. A process that dies between the two writes leaves a
+// tentative note, which has no effect.
 func (s *environments) MarkQuiet(ctx context.Context, env string, until time.Time) (bool, error) {
 	h, err := s.readHead(ctx, env)
 	if err != nil || h.seq == 0 {
@@ -55,7 +55,7 @@ func (s *environments) MarkQuiet(ctx context.Context, env string, until time.Tim
 	return false, err
 }
 
-// notLost returns err, or nil when it only says that somebody else was faster.
+// notLost returns err, or nil if err is errLost.
 func notLost(err error) error {
 	if err == errLost { // it is never wrapped
 		return nil
@@ -63,7 +63,7 @@ func notLost(err error) error {
 	return err
 }
 
-// isQuiet reports whether nothing in the records has to be looked at before a time.
+// isQuiet reports whether the records contain no work that is due before a time.
 func (s *environments) isQuiet(
 	ctx context.Context,
 	env string,
@@ -93,15 +93,15 @@ func (s *environments) isQuiet(
 	return s.allLogged(ctx, env)
 }
 
-// Wake ends the quiet of an environment in which something else than the state holds has begun to
-// wait: it is called after that was written, as who marks the environment quiet looks for it
-// (Config.Waits) after the note was made. An environment that is not there is made.
+// Wake ends the quiet time of an environment after work was stored outside the state. The caller
+// has to store that work first, because MarkQuiet looks for it (Config.Waits) after it has written
+// its note. If the environment does not exist, Wake creates it.
 func (s *environments) Wake(ctx context.Context, env string) error {
 	_, err := s.changeHead(withPurpose(ctx, Purpose{Name: "rest"}), env, func(h *head) error {
 		if h.quietUntil.IsZero() && h.seq != 0 {
 			return errNothing
 		}
-		return nil // every change of a head ends the quiet
+		return nil // every change of a head ends the quiet time
 	})
 	if err == errNothing { // it is never wrapped
 		return nil

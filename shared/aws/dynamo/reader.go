@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// reader reads heads and records as they are when no commit is being rolled forward: it finishes
-// one that is.
+// reader reads heads and records without a pending roll-forward. If a commit is pending, reader
+// finishes it first.
 type reader struct {
 	*forwarder
 
@@ -17,8 +17,9 @@ type reader struct {
 	idleEpochs map[string]idleEpoch // by environment, see State.IdleEpoch; guarded by mu
 }
 
-// knownHead returns the head of an environment as this process saw it last, or as it is now if it
-// never did. It is for what is written if it is still the same, and decided again if not.
+// knownHead returns the cached head of an environment. If there is none, it reads the head, and
+// fresh is true. A cached head is good enough for a write that is conditional on it: if the head
+// has changed, the write is decided again.
 func (s *reader) knownHead(ctx context.Context, env string) (h *head, fresh bool, err error) {
 	if h := s.headKnown(env); h != nil {
 		return h, false, nil
@@ -27,7 +28,7 @@ func (s *reader) knownHead(ctx context.Context, env string) (h *head, fresh bool
 	return h, true, err
 }
 
-// readRecords reads the records of all lanes. A commit that is being rolled forward is finished
+// readRecords reads the records of all lanes. If a commit is pending, readRecords finishes it
 // first.
 func (s *reader) readRecords(ctx context.Context, env string) ([]*record, error) {
 	for try := 0; ; try++ {
@@ -59,9 +60,9 @@ func (s *reader) readRecords(ctx context.Context, env string) ([]*record, error)
 	}
 }
 
-// unmoved calls read until no row has moved between lanes meanwhile: every commit that moves one
-// changes the head. So what is nowhere was nowhere at some moment. Where rows move all the time it
-// ends as other contention does, with Unavailable.
+// unmoved calls read until no row has moved between lanes during the call. Every commit that moves
+// a row changes the head. So a row that read did not find was in no lane at some moment. If rows
+// keep moving, unmoved fails with fault.Unavailable, as other contention does.
 func (s *reader) unmoved(ctx context.Context, env string, read func() error) error {
 	before, err := s.readHead(ctx, env)
 	if err != nil {
@@ -80,11 +81,11 @@ func (s *reader) unmoved(ctx context.Context, env string, read func() error) err
 	})
 }
 
-// maxRolls is how many commits in a row are finished before a reader gives up.
+// maxRolls is how many commits in a row a reader finishes before it fails.
 const maxRolls = 50
 
-// readHead reads the head of an environment, strongly. A commit that is being rolled forward is
-// finished first.
+// readHead reads the head of an environment strongly. If a commit is pending, readHead finishes it
+// first.
 func (s *reader) readHead(ctx context.Context, env string) (*head, error) {
 	for try := 0; ; try++ {
 		if try == maxRolls {
@@ -108,7 +109,8 @@ func (s *reader) readHead(ctx context.Context, env string) (*head, error) {
 	}
 }
 
-// changeHead changes the head by f until nobody else was faster, and returns it as it was written.
+// changeHead changes the head by f, and returns the head that it wrote. If another process changes
+// the head concurrently, changeHead retries.
 func (s *reader) changeHead(ctx context.Context, env string, f func(h *head) error) (*head, error) {
 	var out *head
 	err := s.contend(ctx, func() error {
@@ -146,8 +148,8 @@ func (s *reader) tabletRecords(ctx context.Context, env string) ([]*record, erro
 	return append(recs, params), err
 }
 
-// wake ends the quiet of an environment, and returns the head as it is then; nil: nothing had to be
-// written.
+// wake ends the quiet time of an environment, and returns the new head, or nil if no write was
+// required.
 func (s *reader) wake(ctx context.Context, env string) (*head, error) {
 	out, err := s.changeHead(withPurpose(ctx, Purpose{Name: "rest"}), env, func(h *head) error {
 		if h.quietUntil.IsZero() && h.seq != 0 {
@@ -162,10 +164,10 @@ func (s *reader) wake(ctx context.Context, env string) (*head, error) {
 	return out, err
 }
 
-// idleEpoch is the idle epoch that a head named, at a number of changes.
+// idleEpoch is the idle epoch of a head with a number of changes.
 type idleEpoch struct{ seq, number int64 }
 
-// sawIdleEpoch remembers what a head said; nil: it could not be read.
+// sawIdleEpoch caches the idle epoch of a head. A nil head, which could not be read, is ignored.
 func (s *reader) sawIdleEpoch(env string, h *head) {
 	if h == nil {
 		return
@@ -177,7 +179,7 @@ func (s *reader) sawIdleEpoch(env string, h *head) {
 	}
 }
 
-// headSeen returns what the head said that was last read; the zero value: none was.
+// headSeen returns the idle epoch of the head that was read last, or the zero value.
 func (s *reader) headSeen(env string) idleEpoch {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,46 +10,47 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// record is what the item of a tablet holds.
+// record is the content of a tablet's item.
 //
-// Large: it is a stored record. Its fields stand side by side in the item, and tablets hold them in
-// this order.
+// Large: it is a stored record. Its fields are next to each other in the item, and tablets hold
+// them in this order.
 type record struct {
-	key   string // sort key of the item: the lane's, or the parameters'
-	seq   int64  // of changes, grows by one with each; 0: there is no item
-	nonce uint64 // of the write that made it so: tells our own write from another's
+	key   string // sort key of the item, which names the lane or the parameters
+	seq   int64  // number of changes; 0: there is no item
+	nonce uint64 // of the last write: identifies our own write
 
-	holder  string    // of the lease; "": nobody has it
-	fence   int64     // grows with each taking of the lease, never otherwise
-	until   time.Time // when others may take the lease; grows as long as one holds it
-	wave    int64     // the last whose check of all rows was finished here; never falls
-	running idList    // what the holder may be running: written before it runs
-	// before is what ran before running was said, while it was not known yet whether that was
-	// accepted.
+	holder  string    // of the lease; "": there is none
+	fence   int64     // grows with each acquisition of the lease, and only then
+	until   time.Time // when other processes may take the lease; a holder only extends it
+	wave    int64     // last wave in which all rows here were checked; never falls
+	running idList    // resources that the holder may run: written before they run
+	// before is the list that was running before, while it is not known whether the list running
+	// was accepted.
 	before idList
 
-	tx        int64  // the last rolled-forward commit that this tablet took its part of
-	conflicts idList // what did not fit of it
+	tx        int64  // last rolled-forward commit that this tablet applied
+	conflicts idList // its rows that did not fit
 
-	// What the rows come to, always as refs and tail say; so most queries need not read these.
-	counts  map[state.Status]int // rows by status, without zeros
-	tickets int                  // rows that are scheduled
-	outbox  int                  // entries of the outbox
-	due     time.Time            // the earliest timer; zero: none
-	foreign bool                 // may hold rows of agents that are not the lane's; never ends
-	acted   int64                // the last change with something to log that is in a page
+	// Summaries of the rows, always consistent with refs and tail. With them, most queries need not
+	// read the rows.
+	counts  map[state.Status]int // number of rows by status, without zeros
+	tickets int                  // number of scheduled rows
+	outbox  int                  // number of outbox entries
+	due     time.Time            // earliest timer; zero: none
+	foreign bool                 // may hold rows of other agents than the lane's; never reset
+	acted   int64                // last change in a page with entries to log
 
-	// What the tablet holds: pieces, oldest first, without a gap between their changes, and after
-	// them the newest changes themselves.
+	// Content of the tablet: pieces, oldest first, without a gap between their changes, and then
+	// the newest changes themselves.
 	refs []ref
 	tail []entry
 }
 
-// refKind says where a piece of a tablet is.
+// refKind is the kind of place of a piece of a tablet.
 type refKind byte
 
 const (
-	pageRef   refKind = iota + 1 // a page: an item with something to log
+	pageRef   refKind = iota + 1 // a page: an item with entries to log
 	itemRef                      // an item under R
 	objectRef                    // an object
 )
@@ -57,29 +58,29 @@ const (
 // ref names a piece with the changes from first to last.
 type ref struct {
 	kind        refKind
-	first, last int64  // of changes, both included
-	size        int    // bytes, with those of its objects
-	objects     int    // that it takes to read it
-	name        string // of the object, or the end of the item's sort key; pages have none
+	first, last int64  // numbers of changes, inclusive
+	size        int    // in bytes, with its objects
+	objects     int    // number of objects to read for it
+	name        string // of the object, or the end of the item's sort key; empty for pages
 }
 
-// entry is one change of a tablet: its delta, compressed, or the object that holds it.
+// entry is one change of a tablet: its compressed delta, or the object that holds the delta.
 type entry struct {
-	seq     int64  // of the change; in a tablet they ascend
-	data    []byte // the packed delta; empty when it is in an object and was not fetched
-	*object        // nil: the delta stands here
+	seq     int64  // number of the change; ascending in a tablet
+	data    []byte // compressed delta; empty: in an object that was not fetched
+	*object        // nil: the delta is in data
 }
 
-// object is a delta that stands in an object, with what is to be known of its actions.
+// object is a delta in an object, with a summary of its actions.
 type object struct {
-	name     string       // never used twice
+	name     string       // unique
 	size     int          // bytes
-	n        int          // actions, parameters and removals that are to be logged
-	ids      [2]string    // the least and the greatest of actions; "": it has none
-	finished [2]time.Time // when the first and the last of actions was finished
+	n        int          // number of actions, parameters and removals to log
+	ids      [2]string    // smallest and largest id of its actions; "": it has no actions
+	finished [2]time.Time // earliest and latest end of its actions
 }
 
-// acts reports whether there are actions in it, and not only other things to log.
+// acts reports whether the object has actions, and not only other entries to log.
 func (o *object) acts() bool { return o.ids[0] != "" }
 
 func (r *record) clone() *record {
@@ -89,7 +90,7 @@ func (r *record) clone() *record {
 	return &out
 }
 
-// add names one more piece.
+// add appends a ref.
 func (r *record) add(f ref) {
 	r.refs = append(r.refs, f)
 	if f.kind == pageRef {
@@ -106,7 +107,7 @@ func (r *record) total() int {
 	return n
 }
 
-// objects returns how many objects it takes to read the tablet.
+// objects returns how many objects have to be read for the tablet.
 func (r *record) objects() int {
 	n := 0
 	for _, f := range r.refs {
@@ -120,7 +121,7 @@ func (r *record) objects() int {
 	return n
 }
 
-// since returns the number of the change up to which refs go.
+// since returns the number of the last change in refs.
 func (r *record) since() int64 {
 	if len(r.refs) == 0 {
 		return 0
@@ -130,7 +131,8 @@ func (r *record) since() int64 {
 
 const recordFormat = 1
 
-// statusWords are the statuses by the byte they are stored as: only ever added to.
+// statusWords are the statuses, indexed by the byte that encodes them. New words are added at the
+// end.
 var statusWords = []string{
 	string(state.StatusDeployed),
 	string(state.StatusFailed),
@@ -144,7 +146,7 @@ var statusWords = []string{
 	string(state.StatusUnavailable),
 }
 
-// encode returns the stored form of all but key and seq.
+// encode returns the stored form of all fields but key and seq.
 func (r *record) encode(p *packer) []byte {
 	e := &enc{binform.Writer{B: []byte{recordFormat}}}
 	e.Uint(r.nonce)
@@ -217,7 +219,8 @@ func decodeRecord(key string, seq int64, b []byte, p *packer) (*record, error) {
 	return r, nil
 }
 
-// holder writes the name of a process, "#" and the id of a taking; both are mostly hexadecimal.
+// holder encodes the name of a process, "#" and the id of an acquisition. Both are mostly
+// hexadecimal.
 func (e *enc) holder(s string) {
 	process, taking, _ := strings.Cut(s, "#")
 	if process+"#"+taking != s {

@@ -10,14 +10,14 @@ import (
 	"southbound/shared/fault"
 )
 
-// DropActions implements state.State: what was finished before the horizon is forgotten by moving
-// it. Then pages are removed that hold nothing else, or only what is in the log, as far as no
-// tablet needs them; what is in the log expires there.
+// DropActions implements state.State. It raises the horizon, which hides all actions that finished
+// earlier. Then it removes pages that hold only such actions, or only logged actions, unless a
+// tablet still needs the page. Logged actions expire in the log.
 func (s *actions) DropActions(ctx context.Context, env string, before time.Time) (int, error) {
 	const tries = 5
 	for try := 1; ; try++ {
 		n, err := s.dropActions(ctx, env, before)
-		if fault.Is(err, fault.NotFound) && try < tries { // others merge and drop, too
+		if fault.Is(err, fault.NotFound) && try < tries { // concurrent merges remove pieces
 			continue
 		}
 		return n, err
@@ -58,16 +58,16 @@ func (s *actions) dropActions(ctx context.Context, env string, before time.Time)
 	return len(d.ids), d.remove(ctx)
 }
 
-// dropper removes actions that were finished before a time.
+// dropper removes actions that finished before a time.
 type dropper struct {
 	s        *actions
 	env      string
 	from, to time.Time
-	ids      map[string]bool // of what is forgotten
+	ids      map[string]bool // of the removed actions
 	at       map[string]int64
 	recs     map[string]*record
 	old      []page
-	inUse    map[string]bool // objects that something else than an old page names
+	inUse    map[string]bool // objects that are named by more than old pages
 }
 
 func (d *dropper) survey(ctx context.Context) error {
@@ -100,8 +100,8 @@ func (d *dropper) survey(ctx context.Context) error {
 	return err
 }
 
-// pages finds the pages of one partition of which nothing is to be kept: with a log all that is
-// logged, else what is forgotten.
+// pages finds the removable pages of one partition. With a log these are the pages with only logged
+// entries, otherwise the pages with only expired actions.
 func (d *dropper) pages(ctx context.Context, part string) error {
 	return d.s.query(ctx, partition(part, "", true), func(i item) (bool, error) {
 		p := page{part: part, sort: attributevalue.TextOf(i, attrSort)}
@@ -124,8 +124,8 @@ func (d *dropper) pages(ctx context.Context, part string) error {
 	})
 }
 
-// use notes the objects of entries that stay. A page may exist twice, the second time with more in
-// it.
+// use records the objects of entries that stay. There may be two pages with the same changes, the
+// second with more of them.
 func (d *dropper) use(entries []entry) {
 	for _, x := range entries {
 		if x.object != nil {
@@ -134,8 +134,8 @@ func (d *dropper) use(entries []entry) {
 	}
 }
 
-// count notes the actions in entries that are forgotten, and reports whether those are all there
-// are. What is in the log is counted there.
+// count records the expired actions in entries, and reports whether all actions have expired.
+// Logged actions are counted in the log.
 func (d *dropper) count(ctx context.Context, key string, entries []entry) (bool, error) {
 	all := true
 	var list []entry
@@ -145,7 +145,7 @@ func (d *dropper) count(ctx context.Context, key string, entries []entry) (bool,
 		case x.object == nil:
 			list = append(list, x)
 		case !x.acts(),
-			x.finished[1].Before(d.from): // forgotten before, and maybe not there any more
+			x.finished[1].Before(d.from): // expired before, and perhaps already removed
 		case !x.finished[0].Before(d.to):
 			all = false
 		default:
@@ -172,8 +172,8 @@ func (d *dropper) count(ctx context.Context, key string, entries []entry) (bool,
 	return all, nil
 }
 
-// remove removes old pages and their objects. Without a log, tablets that still need one are merged
-// before; with one, merging them removes it.
+// remove removes old pages and their objects. Without a log it first merges tablets that still need
+// such a page. With a log, their next merge removes the page.
 func (d *dropper) remove(ctx context.Context) error {
 	merged := map[string]bool{}
 	var gone []page
@@ -186,7 +186,7 @@ func (d *dropper) remove(ctx context.Context) error {
 			}
 		}
 		if rec.needs(p.last) && (!merged[key] || p.last > rec.seq) {
-			d.use(p.entries) // the next collection takes it
+			d.use(p.entries) // a later call of DropActions removes it
 			continue
 		}
 		gone = append(gone, p)
@@ -198,7 +198,7 @@ func (d *dropper) remove(ctx context.Context) error {
 	if err := d.s.deleteMany(ctx, keys); err != nil {
 		return err
 	}
-	for _, p := range gone { // after the pages, which name them
+	for _, p := range gone { // after the pages that name them
 		unused := slices.DeleteFunc(p.entries, func(x entry) bool {
 			return x.object != nil && d.inUse[x.name]
 		})

@@ -10,12 +10,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// errLong says that a tablet did its part so long ago that what did not fit is not known any more.
+// errLong means that a tablet applied its part so long ago that the rows that did not fit are no
+// longer known.
 var errLong = fault.New(fault.Unavailable, "finish commit",
 	"others have finished it, and begun another").WithHint("read again what came of it")
 
-// rollTablet makes one tablet do its part, once: together with it, rows leave the tablets that they
-// move from.
+// rollTablet applies a commit to one tablet, once. In the same transaction it removes rows that
+// move here from their previous tablets.
 func (s *forwarder) rollTablet(
 	ctx context.Context,
 	env, key string,
@@ -64,14 +65,14 @@ func (s *forwarder) rollTablet(
 		s.tidy(ctx, env, e.next)
 	}
 	if !all {
-		return nil, errLost // there is more of it
+		return nil, errLost // there are more rows to move
 	}
 	return r.conflicts, nil
 }
 
-// mayNotFit returns what may not have fitted of a part when the list of that is lost, which is any
-// of its rows, and has the record say so anew, so that all who roll the commit know the same. With
-// errLost the tablet has gone on since it was read.
+// mayNotFit returns all rows of a part if the list of the rows that did not fit is lost, since any
+// of them may be one. It stores this list in the record, so that all processes that roll the commit
+// forward know the same conflicts. If the tablet has changed since it was read, it returns errLost.
 func (s *forwarder) mayNotFit(
 	ctx context.Context, env string, rec *record, p *part,
 ) ([]resource.ID, error) {
@@ -90,15 +91,15 @@ func (s *forwarder) mayNotFit(
 	return ids, s.write(ctx, env, []*edit{e}, nil)
 }
 
-// fitting returns what of a part can be done now: all of it, unless rows move here from more
-// tablets than a transaction can hold.
+// fitting returns the part of p that can be applied now. That is all of p, unless rows move here
+// from more tablets than a transaction can hold.
 func (r *roller) fitting(p *part) (*part, bool) {
 	sources := map[string]bool{}
-	moves := &part{} // all else is done once, with the mark
+	moves := &part{} // the rest of p is applied once, together with the number of the commit
 	more := false
 	for i, from := range p.from {
 		if from == "" || from == r.key || r.have[from][p.rows[i].ID].Rev != p.rows[i].Rev-1 {
-			continue // it stays, has moved, or does not fit
+			continue // it stays, has moved already, or does not fit
 		}
 		if !sources[from] && len(sources) == r.s.limits.sources {
 			more = true
@@ -113,23 +114,23 @@ func (r *roller) fitting(p *part) (*part, bool) {
 	return moves, false
 }
 
-// moved reports whether a row was moved here already, in a part of this part.
+// moved reports whether a row was already moved here, by an earlier transaction of this part.
 func (r *roller) moved(now *state.Row) bool {
 	have, ok := r.have[r.key][now.ID]
 	return ok && have.Rev == now.Rev
 }
 
-// roller is one tablet doing its part.
+// roller applies a commit to one tablet.
 type roller struct {
 	s         *forwarder
 	env       string
 	key       string
-	edits     map[string]*edit // this tablet's, and those that rows leave
+	edits     map[string]*edit // edits of this tablet, and of the tablets that rows leave
 	have      map[string]map[resource.ID]state.Row
 	conflicts []resource.ID
 }
 
-// readRows reads the rows of the part as they are.
+// readRows reads the current rows of the part.
 func (r *roller) readRows(ctx context.Context, p *part) error {
 	want := map[string][]resource.ID{r.key: {}}
 	for i, from := range p.from {
@@ -174,7 +175,7 @@ func (r *roller) readRows(ctx context.Context, p *part) error {
 	return nil
 }
 
-// take puts the part into the edits; rows that have changed since are left out.
+// take adds the part to the edits. Rows that have changed since are conflicts.
 func (r *roller) take(p *part) {
 	mine := r.edits[r.key]
 	for i := range p.rows {

@@ -13,17 +13,17 @@ import (
 	"southbound/shared/resource"
 )
 
-// rows answers queries for rows, and for what is kept in their tablets.
+// rows answers queries for rows, and for other content of their tablets.
 type rows struct{ *reader }
 
-// Rows implements deploy.State.
+// Rows implements state.State.
 func (s *rows) Rows(ctx context.Context, env string, ids []resource.ID) ([]state.Row, error) {
 	var out []state.Row
 	err := s.eachFound(ctx, env, ids, func(_ *image, r *state.Row) { out = append(out, *r) })
 	return out, err
 }
 
-// eachFound calls f for each of ids that has a row, with what it is in.
+// eachFound calls f for each of ids that has a row, with the row and its image.
 func (s *rows) eachFound(
 	ctx context.Context,
 	env string,
@@ -40,7 +40,7 @@ func (s *rows) eachFound(
 	return s.eachIn(ctx, env, recs, ids, f)
 }
 
-// eachIn is eachFound in records that were read.
+// eachIn is eachFound for records that were read.
 func (s *rows) eachIn(
 	ctx context.Context,
 	env string,
@@ -77,7 +77,7 @@ func (s *rows) eachIn(
 	return nil
 }
 
-// LaneRows implements deploy.State.
+// LaneRows implements state.State.
 func (s *rows) LaneRows(ctx context.Context, env, lane string, all bool) ([]state.Row, error) {
 	rec, err := s.readRecord(ctx, env, keyOf(lane))
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *rows) LaneRows(ctx context.Context, env, lane string, all bool) ([]stat
 	return s.laneRows(ctx, env, rec, all)
 }
 
-// laneRows returns the rows of a record that was read: all, or those with a ticket.
+// laneRows returns the rows of a record that was read: all rows, or those with a ticket.
 func (s *rows) laneRows(
 	ctx context.Context, env string, rec *record, all bool,
 ) ([]state.Row, error) {
@@ -110,7 +110,7 @@ func (s *rows) laneRows(
 	return out, err
 }
 
-// ScanRows implements deploy.State.
+// ScanRows implements state.State.
 func (s *rows) ScanRows(
 	ctx context.Context,
 	env string,
@@ -137,7 +137,7 @@ func (s *rows) ScanRows(
 			return nil, err
 		}
 	}
-	// A row that moved meanwhile may have been seen in both lanes: the later one counts.
+	// A row that moved during the read may be in both lanes: the higher revision counts.
 	slices.SortFunc(out, func(a, b state.Row) int {
 		return cmp.Or(strings.Compare(string(a.ID), string(b.ID)), cmp.Compare(b.Rev, a.Rev))
 	})
@@ -145,8 +145,9 @@ func (s *rows) ScanRows(
 	return out[:min(limit, len(out))], nil
 }
 
-// Schedule implements deploy.State: head, records, and the head again. The records are read one
-// after the other, but only a planner adds tickets, and it changes the head.
+// Schedule implements state.State. It reads the head, the records, and the head again. The records
+// are read one after another. That is safe, because only a planner adds tickets, and a planner's
+// commit changes the head.
 func (s *rows) Schedule(ctx context.Context, env string, agents ...string) (state.Schedule, error) {
 	before, err := s.readHead(ctx, env)
 	if err != nil {
@@ -156,14 +157,15 @@ func (s *rows) Schedule(ctx context.Context, env string, agents ...string) (stat
 	return out.Schedule, err
 }
 
-// scheduled is Schedule after the head was read, with the records and the head that it is of.
+// scheduled implements Schedule after the head was read. It also returns the records, and the head
+// that they belong to.
 func (s *rows) scheduled(
 	ctx context.Context, env string, before *head, agents []string,
 ) (out scheduled, of *head, err error) {
 	err = s.contend(ctx, func() error {
 		var err error
 		if out, err = s.schedule(ctx, env, before, agents); err != nil || out.withRows < 2 {
-			return err // what one record says is of one instant
+			return err // one record is consistent by itself
 		}
 		after, err := s.readHead(ctx, env)
 		if err != nil || after.plannedAs(before) {
@@ -175,17 +177,17 @@ func (s *rows) scheduled(
 	return out, before, err
 }
 
-// plannedAs reports whether nothing was planned between two reads of a head.
+// plannedAs reports whether no plan was committed between two reads of a head.
 func (h *head) plannedAs(o *head) bool { return h.plan == o.plan && h.rev == o.rev && h.tx == o.tx }
 
-// scheduled is what is scheduled, as records say and the images that were loaded for it.
+// scheduled is a schedule, with the records that it was computed from.
 type scheduled struct {
 	state.Schedule
-	withRows int // lanes that have rows
+	withRows int // number of lanes that have rows
 	records  []*record
 }
 
-// schedule returns what is scheduled for some agents, or for all when none is given.
+// schedule returns the schedule of some agents, or of all agents if none is given.
 func (s *rows) schedule(
 	ctx context.Context, env string, h *head, agents []string,
 ) (scheduled, error) {
@@ -196,8 +198,9 @@ func (s *rows) schedule(
 	return s.scheduleIn(ctx, env, h, recs, agents, nil)
 }
 
-// scheduleIn is the same of records that were read. If waiting is not nil, tickets are only counted
-// there, by lane, which most records say without their image.
+// scheduleIn computes the schedule from records that were read. If waiting is not nil, scheduleIn
+// only counts the tickets there, by lane. Most records contain that count, so their images are not
+// needed.
 func (s *rows) scheduleIn(
 	ctx context.Context, env string, h *head, recs []*record, agents []string,
 	waiting map[string]int,
@@ -235,7 +238,7 @@ func (s *rows) scheduleIn(
 					out.Tickets = append(out.Tickets, state.Ticket{ID: id, Lane: lane, N: r.ticket})
 				}
 			}
-			// The image may be newer than the record, and have more to check as well as less.
+			// The image may be newer than the record. So it may have more rows to check, or fewer.
 			if e.Wave.Epoch == 0 || m.wave >= e.Wave.Epoch || !m.wanted() {
 				return nil
 			}
@@ -254,7 +257,7 @@ func (s *rows) scheduleIn(
 	return out, nil
 }
 
-// Finished implements deploy.State.
+// Finished implements state.State.
 func (s *rows) Finished(
 	ctx context.Context,
 	env string,
@@ -279,7 +282,7 @@ func (s *rows) Finished(
 	return out, nil
 }
 
-// Due implements deploy.State.
+// Due implements state.State.
 func (s *rows) Due(
 	ctx context.Context,
 	env string,
@@ -334,7 +337,7 @@ func (s *rows) Due(
 		if len(out) == limit {
 			break
 		}
-		if !seen[t.id] { // else it moved meanwhile and was seen in both lanes
+		if !seen[t.id] { // otherwise it moved during the read and was in both lanes
 			seen[t.id] = true
 			out = append(out, t.id)
 		}
@@ -342,7 +345,7 @@ func (s *rows) Due(
 	return out, next, nil
 }
 
-// Counts implements deploy.State.
+// Counts implements state.State.
 func (s *rows) Counts(ctx context.Context, env string) (map[state.Status]int, error) {
 	recs, err := s.readRecords(ctx, env)
 	return countsIn(recs), err
@@ -358,7 +361,7 @@ func countsIn(recs []*record) map[state.Status]int {
 	return out
 }
 
-// Outbox implements deploy.State.
+// Outbox implements state.State.
 func (s *rows) Outbox(ctx context.Context, env string, limit int) ([]state.Outbox, error) {
 	recs, err := s.readRecords(ctx, env)
 	if err != nil {

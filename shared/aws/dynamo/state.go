@@ -1,23 +1,25 @@
-// Package dynamo keeps the engine's state in one DynamoDB table, with an object store for what is
-// large. docs/design/aws-ports.md says how, and why.
+// Package dynamo stores the engine's state in one DynamoDB table, and large values in an object
+// store. docs/design/aws-ports.md explains the design.
 //
-// State is put together of layers. Each uses those below it, and none above:
+// State consists of layers. Each layer uses only the layers below it:
 //
-//	environments rows leases versions actions   answer the methods of the ports
-//	reader       reads heads and records, after finishing a commit that is being rolled forward
-//	forwarder    has tablets do their parts of such a commit
-//	compactor    merges the pieces of a tablet, and keeps those that the log does not have yet
-//	writer       writes edits of tablets, on the condition that nobody else has changed them
-//	tablets      reads tablets, and keeps them in memory
-//	storage      packs what is stored, and puts what is large into objects
-//	items        calls DynamoDB; jobs need no more than that
+//	environments rows leases versions actions   implement the methods of the ports
+//	reader       reads heads and records, after it finishes a pending roll-forward
+//	forwarder    applies such a commit to its tablets
+//	compactor    merges the pieces of a tablet, and retains pieces that are not logged yet
+//	writer       writes edits of tablets, on the condition that they are unchanged
+//	tablets      reads tablets, and caches them
+//	storage      packs stored values, and puts large values into objects
+//	items        calls DynamoDB; jobs uses only this layer
 //
-// A commit goes through all of them. It reads what it needs (view), decides what is to be written
-// (draft), and writes it in one transaction: the records of its tablets, each with the change as a
-// delta, the head when something of it changes, and items beside them. If a record has changed
-// meanwhile, the write is refused, and the commit is prepared anew. A commit over too many tablets
-// is written as a note beside the records (forward), together with its guard and the head; then
-// each tablet does its part, by whoever reads the environment next, if this process ends.
+// A commit uses all of them. It reads its input (view), decides its writes (draft), and writes them
+// in one transaction. The transaction contains the records of its tablets, each with the change as
+// a delta, the head if it changes, and other items. If a record has changed since it was read,
+// DynamoDB rejects the transaction, and the commit is prepared again.
+//
+// A commit over too many tablets is written as a note beside the records (forward), together with
+// its guard and the head. Then each tablet is changed by itself. If this process ends, the next
+// process that reads the environment continues.
 package dynamo
 
 import (
@@ -30,7 +32,7 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// API is what State needs of DynamoDB; *dynamodb.Client has it.
+// API is the part of DynamoDB's API that State uses. *dynamodb.Client implements it.
 type API interface {
 	GetItem(
 		ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options),
@@ -52,39 +54,38 @@ type API interface {
 	) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// Objects keeps what is too large for the table. Names are never used twice.
+// Objects stores values that are too large for the table. Names are unique.
 type Objects interface {
 	Put(ctx context.Context, name string, data []byte) error
-	// Get returns NotFound when there is no such object.
+	// Get returns a fault.NotFound if the object does not exist.
 	Get(ctx context.Context, name string) ([]byte, error)
-	// Delete removes objects; absent ones are not an error.
+	// Delete removes objects. An absent object is not an error.
 	Delete(ctx context.Context, names ...string) error
 	// List calls f for every object, until f returns an error.
 	List(ctx context.Context, f func(name string, stored time.Time) error) error
 }
 
-// Config says where the state is.
+// Config defines where the state is stored.
 type Config struct {
 	API     API
 	Table   string
 	Objects Objects
-	// Log is where actions are found that were committed a while ago; nil: they stay with their
+	// Log holds actions that were committed some time ago. If it is nil, actions stay with their
 	// lanes, and a query reads all of them.
 	Log Log
-	// Waits, when not nil, reports whether something else than the state holds waits in an
-	// environment, which does not rest then. See State.Wake.
+	// Waits, if not nil, reports whether work outside the state waits in an environment. Such an
+	// environment is not marked as quiet. See State.Wake.
 	Waits func(ctx context.Context, env string) (bool, error)
-	// CacheBytes bounds what is kept of tablets in memory, about; 0: 128 MB.
+	// CacheBytes limits the memory for cached tablets, approximately; 0: 128 MB.
 	CacheBytes int
-	// Host replaces the machine.
+	// Host replaces functions of the machine.
 	Host Host
 }
 
 const defaultCache = 128 << 20
 
-// State is state.State on a table that Table describes. It may be used by any number of goroutines
-// and processes. It is put together of parts that stand upon each other; the package's comment says
-// how.
+// State implements state.State on a table as Table describes it. Any number of goroutines and
+// processes may use it. The comment of the package describes its layers.
 type State struct {
 	*reader
 	*environments
@@ -101,7 +102,7 @@ var (
 	_ deploy.Overviewer = (*State)(nil)
 )
 
-// New returns the state in a table that exists.
+// New returns the state in a table. The table has to exist.
 func New(c Config) (*State, error) {
 	p, err := newPacker(c.Host.Plain)
 	if err != nil {
@@ -127,18 +128,18 @@ func New(c Config) (*State, error) {
 	}, nil
 }
 
-// limits say when what is done otherwise. Tests make them small.
+// limits are the thresholds of the storage. Tests use small limits.
 type limits struct {
-	inline   int // bytes of a packed delta in a record: above, a PUT of an object is cheaper
-	record   int // bytes of a record, where it can be kept so: one write unit, with its keys
-	refs     int // pieces that a record may name before the newest are merged
-	objects  int // that reading a tablet may take before the newest are merged
-	released int // the same when its lease is given up: whoever reads it next may know nothing
-	// tablets that are written in one transaction; commits over more are rolled forward
+	inline   int // bytes of a packed delta in a record; above, a PUT of an object is cheaper
+	record   int // target bytes of a record: one write unit, with its keys
+	refs     int // pieces that a record names before the newest are merged
+	objects  int // objects of a tablet before the newest pieces are merged
+	released int // objects when the lease is released: the next reader may have no cache
+	// tablets that one transaction writes; larger commits are rolled forward
 	together int
-	ids      int // packed bytes of a list of ids that stands in a record
-	forget   int // versions that are removed together with a commit; more are removed after it
-	sources  int // tablets that rows move from to another in one transaction
+	ids      int // packed bytes of a list of ids inside a record
+	forget   int // versions removed together with a commit; more are removed after it
+	sources  int // tablets from which rows move in one transaction
 }
 
 const (

@@ -14,10 +14,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// storage packs what is stored, and keeps what is large in objects: entries of tablets, documents
-// and lists of ids. An object is written before the item that names it, and removed after the last
-// one that does: whatever fails between leaves an object that nothing names (see DropOrphans), and
-// never a name without its object.
+// storage packs stored values, and puts large ones into objects: entries of tablets, documents and
+// lists of ids. An object is written before the item that names it, and removed after the last item
+// that names it. So a failure in between leaves an unreferenced object (see DropOrphans), and never
+// a reference to a missing object.
 type storage struct {
 	*items
 	objects Objects
@@ -25,10 +25,10 @@ type storage struct {
 	limits  limits
 }
 
-// document is a value in an item of its own: compressed, in an object when it is large.
+// document is a value in an item of its own: compressed, and in an object if it is large.
 type document struct{ entry }
 
-// documentOf packs raw; a large one is put into an object.
+// documentOf packs raw. It puts a large document into an object.
 func (s *storage) documentOf(ctx context.Context, raw []byte) (document, error) {
 	d := document{entry{seq: 1, data: s.pack.pack(raw)}}
 	if len(d.data) <= s.limits.inline {
@@ -57,7 +57,7 @@ func documentIn(i item) (entry, error) {
 	return list[0], nil
 }
 
-// dropObjects removes the objects of entries that are not used any more.
+// dropObjects removes the objects of entries that are no longer used.
 func (s *storage) dropObjects(ctx context.Context, entries ...entry) {
 	var names []string
 	for _, x := range entries {
@@ -66,7 +66,7 @@ func (s *storage) dropObjects(ctx context.Context, entries ...entry) {
 		}
 	}
 	if len(names) > 0 {
-		_ = s.objects.Delete(context.WithoutCancel(ctx), names...) // what stays is named by nothing
+		_ = s.objects.Delete(context.WithoutCancel(ctx), names...) // objects that remain are orphans
 	}
 }
 
@@ -92,9 +92,9 @@ func (s *storage) fetch(ctx context.Context, entries []entry) error {
 	return nil
 }
 
-// reread calls read until all that it names is there: others may have removed an object after it
-// was named. When the same is named once more, it is missing. read returns what it has named where
-// one of these is NotFound.
+// reread calls read until all named objects exist. Another process may have removed an object after
+// read saw its name. If read names the same objects twice, they are missing, and reread fails. If
+// an object is NotFound, read has to return the entries that it named.
 func (s *storage) reread(ctx context.Context, read func() ([]entry, error)) error {
 	var before []string
 	return s.contend(ctx, func() error {
@@ -116,8 +116,8 @@ func (s *storage) reread(ctx context.Context, read func() ([]entry, error)) erro
 	})
 }
 
-// pieces returns, in order, what brings an image from a change to rec: compressed deltas with the
-// number of the change that each leads to.
+// pieces returns, in order, the deltas that bring an image from change after to rec. They are
+// compressed, and each has the number of the change to which it leads.
 func (s *storage) pieces(
 	ctx context.Context,
 	env string,
@@ -194,7 +194,7 @@ func pageEntries(i item) ([]entry, error) {
 	return out, nil
 }
 
-// entryOf makes the entry of a delta; a large one is put into an object.
+// entryOf makes the entry of a delta. It puts a large delta into an object.
 func (s *storage) entryOf(ctx context.Context, env string, e *edit) (entry, error) {
 	raw, err := e.delta.encode()
 	if err != nil {
@@ -214,8 +214,8 @@ func (s *storage) entryOf(ctx context.Context, env string, e *edit) (entry, erro
 	return x, nil
 }
 
-// describe says what is to be known of a delta's actions, and of other things to log, without
-// reading them.
+// describe summarizes a delta's actions and other entries to log, so that the delta need not be
+// read for them.
 func describe(d *delta) *object {
 	o := &object{n: len(d.actions) + len(d.params) + len(d.without)}
 	for i := range d.actions {
@@ -234,8 +234,8 @@ func describe(d *delta) *object {
 	return o
 }
 
-// flush copies the tail of a record, which was committed, into an item, and returns its name. It
-// may be done twice.
+// flush copies the tail of a committed record into an item, and returns the ref of the item. It is
+// idempotent.
 func (s *storage) flush(ctx context.Context, env string, rec *record) (ref, error) {
 	e := &enc{}
 	e.entries(rec.tail)
@@ -264,7 +264,8 @@ func (s *storage) flush(ctx context.Context, env string, rec *record) (ref, erro
 	return f, s.putPiece(ctx, env, rec.key, f, e.B)
 }
 
-// putPiece stores the item that a ref names, before the record does.
+// putPiece stores the item that a ref names. It has to run before the record that names it is
+// written.
 func (s *storage) putPiece(ctx context.Context, env, key string, f ref, body []byte) error {
 	i := keyItem(refKey(env, key, f))
 	i[attrBody] = attributevalue.Blob(body)
@@ -275,7 +276,7 @@ func (s *storage) putPiece(ctx context.Context, env, key string, f ref, body []b
 	return awserr.Fault("write state", err)
 }
 
-// describeEntry says what an entry has to log.
+// describeEntry summarizes the actions and other things to log of an entry.
 func (s *storage) describeEntry(x entry) (*object, error) {
 	if x.object != nil {
 		return x.object, nil
@@ -295,7 +296,7 @@ func (s *storage) deltaOf(x entry) (*delta, error) {
 	return wholeDelta(raw)
 }
 
-// putRun stores a run that takes the place of the pieces from one on.
+// putRun stores a run that replaces the pieces from index from on.
 func (s *storage) putRun(
 	ctx context.Context,
 	env string,
@@ -318,14 +319,14 @@ func (s *storage) putRun(
 	return f, s.putPiece(ctx, env, rec.key, f, e.B)
 }
 
-// page is one of the items that hold what was in a tail.
+// page is an item that holds the entries of a former tail.
 type page struct {
 	part, sort string
 	last       int64
 	entries    []entry
 }
 
-// pagesAfter reads the pages of a tablet with changes after one.
+// pagesAfter reads the pages of a tablet that have changes after a number.
 func (s *storage) pagesAfter(ctx context.Context, env, key string, after int64) ([]page, error) {
 	part := pagePart(env, shardOf(key))
 	in := partition(part, "", true)
@@ -343,14 +344,15 @@ func (s *storage) pagesAfter(ctx context.Context, env, key string, after int64) 
 	return out, err
 }
 
-// leasesIn returns the leases that records hold.
+// leasesIn returns the leases in records.
 func (s *storage) leasesIn(ctx context.Context, recs []*record) ([]state.Lease, error) {
 	var out []state.Lease
 	for _, r := range recs {
 		if key, ok := laneOf(r.key); ok && r.fence > 0 {
 			running, err := s.idsOf(ctx, r.running)
-			// Not found: it ran before, and does not now, or it is lost, as it is when it does not
-			// decode. Who takes the lease next says anew what may have run.
+			// Not found: these resources no longer run, or the list is lost. It is also lost if it
+			// does not decode. The next process that takes the lease determines again which
+			// resources may have run.
 			if err != nil && !isLost(err) {
 				return nil, err
 			}
@@ -370,7 +372,7 @@ func (s *storage) leasesIn(ctx context.Context, recs []*record) ([]state.Lease, 
 	return out, nil
 }
 
-// actedTo returns the last change of a tablet that has something to log; 0: there was none.
+// actedTo returns the last change of a tablet that has entries to log, or 0.
 func (s *storage) actedTo(rec *record) (int64, error) {
 	for i := len(rec.tail) - 1; i >= 0; i-- {
 		o, err := s.describeEntry(rec.tail[i])

@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Table describes the table that State needs.
+// Table describes the table that State requires.
 func Table(name string) *dynamodb.CreateTableInput {
 	return &dynamodb.CreateTableInput{TableName: &name, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{

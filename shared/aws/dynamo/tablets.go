@@ -9,8 +9,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// tablets reads tablets, and keeps in memory what this process knows of them. It never finishes
-// what others have begun: see reader.
+// tablets reads tablets, and caches them. It never finishes commits of other processes: see reader.
 type tablets struct {
 	*storage
 	cacheBytes int
@@ -18,10 +17,10 @@ type tablets struct {
 	mu     sync.Mutex
 	cached map[tabletKey]*tablet // guarded by mu
 	tick   int64                 // guarded by mu; grows with each use of a tablet, see tablet.touch
-	heads  map[string]*head      // guarded by mu; by environment, as this process saw them last
+	heads  map[string]*head      // guarded by mu; by environment: the cached heads
 }
 
-// readRecord reads the record of a tablet; one that does not exist has seq 0.
+// readRecord reads the record of a tablet. If the record does not exist, the result has seq 0.
 func (s *tablets) readRecord(ctx context.Context, env, key string) (*record, error) {
 	got, err := s.get(ctx, recordPart(env), key)
 	if err != nil {
@@ -43,8 +42,8 @@ func (s *tablets) recordOf(env, key string, i item) (*record, error) {
 	return rec, nil
 }
 
-// withImage calls f with the rows of a tablet as they are at rec or later, and with the number of
-// that change in the image. Nothing of the image may be used after f.
+// withImage calls f with the image of a tablet as of rec or a later change; image.seq is the number
+// of that change. The image must not be used after f returns.
 func (s *tablets) withImage(
 	ctx context.Context,
 	env string,
@@ -68,7 +67,7 @@ func (s *tablets) withImage(
 			}
 			return err
 		}
-		// What the record names was merged away after it was read.
+		// The pieces that the record names were merged after it was read.
 		if rec, err = s.readRecord(ctx, env, rec.key); err != nil {
 			return err
 		}
@@ -76,7 +75,7 @@ func (s *tablets) withImage(
 	return f(b.img)
 }
 
-// load brings the image of b to rec. It fails with NotFound when a piece is not there any more.
+// load brings the image of b to rec. If a piece no longer exists, load fails with NotFound.
 func (s *tablets) load(ctx context.Context, env string, b *tablet, rec *record) error {
 	lane, _ := laneOf(rec.key)
 	if b.img == nil {
@@ -103,14 +102,14 @@ func (s *tablets) load(ctx context.Context, env string, b *tablet, rec *record) 
 		if d.whole {
 			b.size.Store(0)
 		}
-		b.size.Add(3 * int64(len(raw))) // decoded rows take about three times the room
+		b.size.Add(3 * int64(len(raw))) // decoded rows take about three times the space
 	}
 	m.seq, m.wave = rec.seq, rec.wave // some changes have no delta
 	s.shrink()
 	return nil
 }
 
-// took notes in memory what a write of this process has changed.
+// took updates the cache with a write of this process.
 func (s *tablets) took(env string, e *edit) {
 	s.saw(env, e.next)
 	b := s.tablet(tabletKey{env, e.next.key})
@@ -120,7 +119,7 @@ func (s *tablets) took(env string, e *edit) {
 		return
 	}
 	if err := b.img.apply(e.next.seq, &e.delta); err != nil {
-		b.img = nil // it will be read again
+		b.img = nil // the next use reads it again
 		return
 	}
 	b.img.seq, b.img.wave = e.next.seq, e.next.wave
@@ -130,16 +129,16 @@ func (s *tablets) took(env string, e *edit) {
 // tabletKey names a tablet: the environment and the sort key of its record.
 type tabletKey struct{ env, key string }
 
-// tablet is what this process knows of a tablet: never newer than the table, often the same.
+// tablet is the cache entry of a tablet. It may be older than the table, and is never newer.
 type tablet struct {
 	mu    sync.Locker // held while the image is loaded
-	rec   *record     // guarded by State.mu; nil: not known
+	rec   *record     // guarded by State.mu; nil: not cached
 	img   *image      // guarded by mu
 	size  atomic.Int64
 	touch int64
 }
 
-// known returns the record of a tablet as this process saw it last, or nil.
+// known returns the cached record of a tablet, or nil.
 func (s *tablets) known(key tabletKey) *record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +148,7 @@ func (s *tablets) known(key tabletKey) *record {
 	return nil
 }
 
-// saw remembers a record, unless a later one is known.
+// saw caches a record, unless a later record is cached.
 func (s *tablets) saw(env string, r *record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +158,7 @@ func (s *tablets) saw(env string, r *record) {
 	}
 }
 
-// sawHead remembers a head, unless a later one is known.
+// sawHead caches a head, unless a later head is cached.
 func (s *tablets) sawHead(h *head) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +167,8 @@ func (s *tablets) sawHead(h *head) {
 	}
 }
 
-// headKnown returns the head of an environment as this process saw it last, or nil. The caller may
-// change it.
+// headKnown returns a copy of the cached head of an environment, or nil. The caller may change the
+// copy.
 func (s *tablets) headKnown(env string) *head {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +178,7 @@ func (s *tablets) headKnown(env string) *head {
 	return nil
 }
 
-// forget makes the next use of a tablet read its record.
+// forget removes the cached record of a tablet, so that the next use reads it.
 func (s *tablets) forget(key tabletKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,8 +204,8 @@ func (s *tablets) tabletLocked(key tabletKey) *tablet {
 	return b
 }
 
-// shrink forgets the images that were not used for longest until the rest fits. Whoever uses one
-// keeps it.
+// shrink evicts the least recently used images until the rest fits into the cache. A caller that is
+// using an image keeps it.
 func (s *tablets) shrink() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,34 +11,36 @@ import (
 	"southbound/shared/fault"
 )
 
-// ParameterChange is a parameter or fact that was written, or, with Gone, removed at Updated.
+// ParameterChange is a parameter or fact that was written or, if Gone is set, removed at Updated.
 type ParameterChange = state.ParameterChange
 
-// Unlogged is what was committed and is not in the log.
+// Unlogged holds committed actions and parameters that are not in the log.
 type Unlogged struct {
 	Env        string
-	Keep       time.Duration // how long actions are kept in this environment
+	Keep       time.Duration // how long actions are retained in this environment
 	Actions    []state.Action
 	Parameters []ParameterChange
-	// Name is the same for the same changes of the same tablets.
+	// Name identifies the tablets and changes: it is the same for the same changes of the same
+	// tablets.
 	Name string
-	// More says that there is more than was asked for.
+	// More is set if there is more than the limit allowed.
 	More    bool
 	tablets []unlogged
 }
 
-// unlogged is what a tablet has to log.
+// unlogged holds the entries of a tablet that are to be logged.
 type unlogged struct {
 	rec     *record
 	from    int64 // its cursor
-	to      int64 // the cursor when all of it is logged
+	to      int64 // the cursor after all entries are logged
 	pages   []page
 	entries []entry
 }
 
-// Unlogged returns what was committed in lanes, and of parameters and facts, and is not in the log:
-// about as many actions as limit, the oldest of each lane first. Without lanes it looks at all of
-// the environment. What it costs when there is nothing is one read, and with nil lanes three.
+// Unlogged returns the committed actions of lanes, and the changes of parameters and facts, that
+// are not in the log. It returns about limit actions, the oldest of each lane first. If lanes is
+// nil, it covers the whole environment. If nothing is to be logged, it costs one read, or three for
+// nil lanes.
 func (s *actions) Unlogged(
 	ctx context.Context,
 	env string,
@@ -49,7 +51,7 @@ func (s *actions) Unlogged(
 	for try := 1; ; try++ {
 		out, err := s.unlogged(ctx, env, lanes, limit)
 		if fault.Is(err, fault.NotFound) &&
-			try < tries { // somebody else logged it meanwhile, and it was removed
+			try < tries { // another process logged it since, and it was removed
 			continue
 		}
 		return out, err
@@ -86,16 +88,16 @@ func (s *actions) unlogged(
 	return out, out.decode(s)
 }
 
-// room is how much more is taken at once.
+// room is the rest of the limits of one call.
 type room struct{ actions, bytes int }
 
-// maxBytes is how many compressed bytes are taken at once, about: log lines take some ten times
-// that in memory.
+// maxBytes limits the compressed bytes of one call, approximately. Log lines take some ten times
+// that space in memory.
 const maxBytes = 8 << 20
 
 func (r *room) full() bool { return r.actions <= 0 || r.bytes <= 0 }
 
-// behind finds the tablets that have something to log, and how long it is kept.
+// behind finds the tablets with entries to log, and how long the log retains them.
 func (s *actions) behind(ctx context.Context, lanes []string, out *Unlogged) error {
 	var recs []*record
 	var at map[string]int64
@@ -139,7 +141,7 @@ func (u *Unlogged) kept(h *head) error {
 	return err
 }
 
-// named reads the head, and the records and cursors of lanes and of the parameters, at once.
+// named reads the head, and the records and cursors of lanes and of the parameters, in one request.
 func (s *actions) named(
 	ctx context.Context,
 	lanes []string,
@@ -181,7 +183,8 @@ func (s *actions) named(
 	return recs, at, out.kept(h)
 }
 
-// collect reads the entries of a tablet after its cursor, one at least, until the room is full.
+// collect reads the entries of a tablet after its cursor, at least one, until the limits are
+// reached.
 func (s *actions) collect(ctx context.Context, env string, b *unlogged, left *room) error {
 	var err error
 	if b.rec.acted > b.from {
@@ -194,7 +197,7 @@ func (s *actions) collect(ctx context.Context, env string, b *unlogged, left *ro
 		all = append(all, p.entries...)
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.seq, b.seq) })
-	// A page may repeat what is in another.
+	// Two pages may have the same changes.
 	all = slices.CompactFunc(all, func(a, b entry) bool { return a.seq == b.seq })
 	if b.to, err = s.actedTo(b.rec); err != nil {
 		return err
@@ -226,7 +229,7 @@ func (s *actions) collect(ctx context.Context, env string, b *unlogged, left *ro
 	return s.fetch(ctx, b.entries)
 }
 
-// name says of which tablets this is, from where to where.
+// name returns a name that encodes the tablets and the range of changes of each.
 func (u *Unlogged) name() string {
 	e := &enc{}
 	for i := range u.tablets {
@@ -237,7 +240,7 @@ func (u *Unlogged) name() string {
 	return string(e.B)
 }
 
-// decode takes the actions and changes of parameters out of the entries, each action once.
+// decode extracts the actions and the changes of parameters from the entries, each action once.
 func (u *Unlogged) decode(s *actions) error {
 	at := map[string]int{}
 	for i := range u.tablets {
@@ -252,7 +255,7 @@ func (u *Unlogged) decode(s *actions) error {
 					at[a.ID] = len(u.Actions)
 					u.Actions = append(u.Actions, a)
 				} else if !u.Actions[j].Stale {
-					u.Actions[j] = a // it knows more
+					u.Actions[j] = a // the later entry is more complete
 				}
 			}
 			for _, p := range d.params {
@@ -272,8 +275,8 @@ func (u *Unlogged) decode(s *actions) error {
 	return nil
 }
 
-// Logged says that all of u is in the log now: the cursors move, and pages that nobody needs any
-// more are removed.
+// Logged records that all of u is in the log. It advances the cursors, and removes pages that are
+// no longer needed.
 func (s *actions) Logged(ctx context.Context, u *Unlogged) error {
 	const width = 8
 	errs := make([]error, len(u.tablets))
@@ -298,20 +301,21 @@ func (s *actions) Logged(ctx context.Context, u *Unlogged) error {
 	if err := s.deleteMany(ctx, keys); err != nil {
 		return err
 	}
-	s.dropObjects(ctx, entries...) // after the pages, which name them
+	s.dropObjects(ctx, entries...) // after the pages that name them
 	return nil
 }
 
-// spent returns the pages that were logged whole and whose rows were merged before: the record as
-// it was read goes on behind them and does not name them, and no later one will.
+// spent returns the pages that were logged completely and whose rows were merged before. The record
+// that was read does not name these pages, and its pieces start after them. So no later record
+// names them.
 func (b *unlogged) spent() []page {
 	return slices.DeleteFunc(slices.Clone(b.pages), func(p page) bool {
 		return p.last > b.to || b.rec.needs(p.last)
 	})
 }
 
-// needs reports whether a page that ends with a change may hold what the record does not have
-// otherwise.
+// needs reports whether a page that ends with a change may hold changes that the record has in no
+// other piece.
 func (r *record) needs(last int64) bool {
 	return last > r.since() ||
 		slices.ContainsFunc(
@@ -323,5 +327,5 @@ func (r *record) needs(last int64) bool {
 // Empty reports whether there is nothing to log, not even a cursor to move.
 func (u *Unlogged) Empty() bool { return len(u.tablets) == 0 }
 
-// Lanes returns of how many lanes, and of parameters, u is.
+// Lanes returns the number of tablets in u: lanes, and the parameters.
 func (u *Unlogged) Lanes() int { return len(u.tablets) }

@@ -11,17 +11,17 @@ import (
 	"southbound/shared/fault"
 )
 
-// versions reads versions, and keeps in memory what a planner reads more than once.
+// versions reads versions, and caches those that a planner reads more than once.
 type versions struct {
 	*reader
 
 	mu   sync.Mutex
-	docs map[string][]byte // a few, by the name of the object; guarded by mu
+	docs map[string][]byte // a few, by name of the object; guarded by mu
 	last lastVersion       // guarded by mu
 }
 
-// version prepares the version of a commit. That one exists is only looked for when a write has
-// lost: usually none does.
+// version prepares the version of a commit. It checks whether the version exists only after a lost
+// write, because usually it does not.
 func (d *draft) version(ctx context.Context) error {
 	v := d.in.Version
 	if v == nil {
@@ -54,8 +54,8 @@ func (d *draft) version(ctx context.Context) error {
 	return nil
 }
 
-// forget prepares what is to be removed of versions: with the commit when it is little, else when
-// it is rolled forward.
+// forget prepares the removal of versions. If there are few, they are removed with the commit,
+// otherwise when the commit is rolled forward.
 func (d *draft) forget(ctx context.Context) error {
 	if len(d.in.Forget) == 0 {
 		return nil
@@ -87,7 +87,7 @@ func (d *draft) forget(ctx context.Context) error {
 		}
 	case d.forward == nil:
 		d.forward = &forward{}
-		return errLost // prepared anew, to be rolled forward
+		return errLost // prepare again, for a roll-forward
 	default:
 		d.forward.forget = numbers
 	}
@@ -103,7 +103,7 @@ func (s *versions) Versions(
 	var out []state.Version
 	err := s.reread(ctx, func() (docs []entry, err error) {
 		out, docs, err = s.versions(ctx, env, numbers)
-		if fault.Is(err, fault.NotFound) { // one was forgotten while it was read
+		if fault.Is(err, fault.NotFound) { // one was removed during the read
 			s.forgetLast()
 		}
 		return docs, err
@@ -111,7 +111,7 @@ func (s *versions) Versions(
 	return out, err
 }
 
-// versions also returns the documents that are to hold them, where one of these is not there.
+// versions reads versions. If a document is missing, it also returns the entries of all documents.
 func (s *versions) versions(
 	ctx context.Context,
 	env string,
@@ -146,11 +146,11 @@ func (s *versions) versions(
 	return out, nil, nil
 }
 
-// maxKeptDocs is how many large documents are kept in memory: a planner reads the last version more
-// than once.
+// maxKeptDocs is how many large documents are cached: a planner reads the last version more than
+// once.
 const maxKeptDocs = 4
 
-// fetchKept reads documents like fetch, and keeps the last few: what an object holds never changes.
+// fetchKept reads documents like fetch, and caches the last few. An object never changes.
 func (s *versions) fetchKept(ctx context.Context, docs []entry) error {
 	s.mu.Lock()
 	for i := range docs {
@@ -195,7 +195,8 @@ func (s *versions) versionItems(ctx context.Context, env string, numbers []int) 
 	return s.getMany(ctx, versionKeys(env, numbers))
 }
 
-// lastVersion is the item of a version that was read, and what was known of the head then.
+// lastVersion is the item of the version that was read last, and the number of the head at that
+// time.
 type lastVersion struct {
 	env     string
 	number  int
@@ -203,9 +204,9 @@ type lastVersion struct {
 	item    item
 }
 
-// versionItem reads the item of a version, unless it was the last one read and the head was not
-// read as another since: a planner asks twice, and what it writes upon a version that was forgotten
-// meanwhile is refused with the head.
+// versionItem reads the item of a version. It uses the cached item if that is the version that was
+// read last, and the process has not read a newer head since. A planner reads a version twice. If
+// the version was removed since, the planner's commit fails, because the head has changed.
 func (s *versions) versionItem(ctx context.Context, env string, number int) (item, error) {
 	seq := s.headSeen(env).seq
 	s.mu.Lock()
@@ -231,7 +232,7 @@ func versionKeys(env string, numbers []int) []item {
 	return keys
 }
 
-// forgetLast forgets the item of the version that was read last, before versions are removed.
+// forgetLast clears the cached item, before versions are removed.
 func (s *versions) forgetLast() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// view is what a commit has read. A preparation uses each record as it was at one instant; whether
-// that was the last one is seen before it is written (see certain), or by the write.
+// view holds the records that a commit has read. One preparation uses each record as of one moment.
+// Whether that is the current record is checked before the write (see certain), or by the write.
 type view struct {
 	s   *State
 	env string
 
-	known map[string]*record // what was read during this commit, by key
-	used  map[string]*record // what this preparation was decided by, by key
-	lanes []*record          // all lanes, when they were read
-	// atOnce has all lanes read as they are at one instant.
+	known map[string]*record // records read during this commit, by key
+	used  map[string]*record // records that this preparation used, by key
+	lanes []*record          // all lanes, if they were read
+	// atOnce requires that all lanes are read as of one moment.
 	atOnce bool
 }
 
-// record returns the record of a tablet: as this preparation used it already, else as it was read
-// in this commit, else as it is known, else as it is now.
+// record returns the record of a tablet: the one that this preparation used, else the one that this
+// commit read, else the cached one. If there is none, it reads the record.
 func (v *view) record(ctx context.Context, key string) (*record, error) {
 	if r := v.used[key]; r != nil {
 		return r, nil
@@ -40,7 +40,7 @@ func (v *view) record(ctx context.Context, key string) (*record, error) {
 	return r, nil
 }
 
-// all returns the records of all lanes as they are now.
+// all returns the current records of all lanes.
 func (v *view) all(ctx context.Context) ([]*record, error) {
 	if v.lanes == nil {
 		recs, err := v.readLanes(ctx)
@@ -54,7 +54,7 @@ func (v *view) all(ctx context.Context) ([]*record, error) {
 	}
 	for _, r := range v.lanes {
 		if u := v.used[r.key]; u != nil && u.seq != r.seq {
-			return nil, errLost // something was decided by an older one
+			return nil, errLost // a decision used an older record
 		}
 	}
 	return v.lanes, nil
@@ -73,7 +73,7 @@ func (v *view) readLanes(ctx context.Context) ([]*record, error) {
 	return recs, err
 }
 
-// certain reports whether all that was decided by was read in this commit.
+// certain reports whether all records that the decisions used were read in this commit.
 func (v *view) certain() bool {
 	for key, u := range v.used {
 		if k := v.known[key]; k == nil || k.seq != u.seq {
@@ -83,7 +83,7 @@ func (v *view) certain() bool {
 	return true
 }
 
-// refresh reads what was decided by and is not certain.
+// refresh reads the used records that were not read in this commit.
 func (v *view) refresh(ctx context.Context) error {
 	for _, key := range slices.Sorted(maps.Keys(v.used)) {
 		if v.known[key] != nil {
@@ -98,7 +98,7 @@ func (v *view) refresh(ctx context.Context) error {
 	return nil
 }
 
-// outdated notes that a record that was used is not the newest.
+// outdated records that a used record is not the newest, and returns errLost.
 func (v *view) outdated(key string) error {
 	delete(v.known, key)
 	v.s.forget(tabletKey{v.env, key})
@@ -106,7 +106,7 @@ func (v *view) outdated(key string) error {
 	return errLost
 }
 
-// rereadAtOnce has all lanes read again, as they are at one instant.
+// rereadAtOnce requires that all lanes are read again, as of one moment, and returns errLost.
 func (v *view) rereadAtOnce() error {
 	v.atOnce, v.lanes = true, nil
 	clear(v.known)

@@ -5,15 +5,15 @@ import (
 	"southbound/shared/aws/attributevalue"
 )
 
-// writer writes edits of tablets, under the condition that they are as they were read.
+// writer writes edits of tablets, on the condition that the tablets are as they were read.
 type writer struct{ *tablets }
 
-// write makes edits of tablets, and of the head when it is not nil, together. With errLost nothing
-// was written, and what was in the way is known better than before.
+// write writes edits of tablets, and the head if it is not nil, in one transaction. If it returns
+// errLost, nothing was written, and the cache knows more about the conflicting records.
 //
-// Objects and pages that the new records name are written before them, and what only the old ones
-// named is removed after, so a record never names what is not there. A crash on either side leaves
-// objects that nothing names, which DropOrphans removes.
+// write first writes the objects and pages that the new records name. It removes objects that only
+// the old records name afterwards. So a record never names a missing object. A crash before or
+// after the transaction leaves unreferenced objects, which DropOrphans removes.
 func (s *writer) write(ctx context.Context, env string, edits []*edit, h *head, more ...put) error {
 	puts := make([]put, 0, len(edits)+2)
 	for _, e := range edits {
@@ -35,8 +35,8 @@ func (s *writer) write(ctx context.Context, env string, edits []*edit, h *head, 
 	}
 	switch {
 	case err == errLost: // it is never wrapped
-		// Objects stay: an attempt whose answer was lost may have been written, and another change
-		// upon it.
+		// The objects stay: a try whose response was lost may have been written, and another change
+		// may build on it.
 		return err
 	case err != nil:
 		for _, e := range edits {
@@ -50,7 +50,7 @@ func (s *writer) write(ctx context.Context, env string, edits []*edit, h *head, 
 	}
 	if h != nil {
 		h.seq++
-		if !h.pending { // whoever finishes it changes the head once more
+		if !h.pending { // the process that finishes the commit changes the head again
 			s.sawHead(h)
 		}
 	}
@@ -78,7 +78,7 @@ func (s *writer) writeOne(ctx context.Context, env string, p put, edits []*edit)
 	return errLost
 }
 
-// writeAll writes in one transaction. The SDK's repetitions of it are recognised by DynamoDB.
+// writeAll writes in one transaction. DynamoDB recognizes repetitions by the SDK.
 func (s *writer) writeAll(ctx context.Context, env string, puts []put, edits []*edit) error {
 	lost, err := s.putAll(ctx, puts)
 	if err != errLost { // it is never wrapped
@@ -98,8 +98,8 @@ func (s *writer) writeAll(ctx context.Context, env string, puts []put, edits []*
 	return errLost
 }
 
-// change changes one tablet by f until nobody else was faster. f gets the record as it is now, or,
-// at first, as it is known: what it decides against it decides again on the record as it is.
+// change changes one tablet by f, and retries if another process changes it first. At first f gets
+// the cached record. If f fails with it, change reads the record and calls f again.
 func (s *writer) change(
 	ctx context.Context,
 	env, key string,
@@ -131,7 +131,8 @@ func (s *writer) change(
 	return out, err
 }
 
-// finish puts the delta into the new record, and out of it what would make it large.
+// finish adds the delta to the new record. If the record would become too large, finish moves the
+// previous tail into an item.
 func (s *writer) finish(ctx context.Context, env string, e *edit) ([]byte, error) {
 	if !e.delta.empty() {
 		x, err := s.entryOf(ctx, env, e)

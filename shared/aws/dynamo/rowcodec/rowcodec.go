@@ -1,9 +1,10 @@
 // Package rowcodec encodes rows in few bytes for DynamoDB, which charges for each kilobyte that is
 // written. The embedded home stores rows as CBOR.
 //
-// An encoded row is a number whose bits name the fields that follow, then their values, the rare ones
-// first. Unset fields take no room. Times are differences from the end of the last run, since most
-// are close to it. A bit may be added at the end, with its value; none changes its meaning.
+// An encoded row is a number whose bits name the fields that follow, then the values of the fields,
+// the rare ones first. Unset fields take no space. Times are differences from the end of the last
+// run, since most are close to it. A new bit may be added at the end, with its value. The meaning
+// of a bit never changes.
 package rowcodec
 
 import (
@@ -15,7 +16,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// The words of the state vector, by the byte they are stored as: only ever added to.
+// The words of the state vector, indexed by the byte that encodes them. New words are added at the
+// end.
 var (
 	complianceWords = []string{string(state.HasUpdate), string(state.Compliant),
 		string(state.NonCompliant), string(state.Undefined)}
@@ -28,13 +30,13 @@ var (
 		string(state.ClassRefused)}
 )
 
-// bits say which parts of a row are there.
+// bits is the set of fields that an encoded row has.
 type bits uint64
 
 const (
-	// version, hash and body; otherwise they are those of the row before
+	// version, hash and body; without it, those of the previous row apply
 	hasIntent  bits = 1 << iota
-	isDeployed      // Deployed is Hash
+	isDeployed      // Deployed equals Hash
 	isOrphaned
 	isRemoving
 	wantsFacts
@@ -63,11 +65,11 @@ const (
 	hasFormerly
 )
 
-// rare are the parts that few rows have.
+// rare are the fields that few rows have.
 const rare = hasMissing | hasReason | hasCauses | hasClass | hasWaiting | hasCreating | hasHidden |
 	hasMovedFrom | hasNotes | hasFormerly
 
-// number reads a number, 0 if it is not there.
+// number reads the number of a bit. If the bit is not set, it returns 0.
 func (b bits) number(d *binform.Reader, bit bits) int64 {
 	if b&bit == 0 {
 		return 0
@@ -114,8 +116,8 @@ func bitsOf(r *state.Row, intent bool) bits {
 	return b
 }
 
-// Write writes a row without its id and its lane; with intent false also without version, hash and
-// body, which are then those that the row had before.
+// Write encodes a row without its id and its lane. If intent is false, it also omits version, hash
+// and body. They are then those of the previous row.
 func Write(w *binform.Writer, r *state.Row, intent bool) {
 	has := bitsOf(r, intent)
 	w.Uint(uint64(has))
@@ -160,7 +162,7 @@ func Write(w *binform.Writer, r *state.Row, intent bool) {
 	relative(hasTriedAt, r.TriedAt)
 }
 
-// writeRare writes what few rows have.
+// writeRare encodes the rare fields.
 func writeRare(w *binform.Writer, r *state.Row, has bits) {
 	if has&hasMissing != 0 {
 		w.Texts(r.Missing)
@@ -194,7 +196,7 @@ func writeRare(w *binform.Writer, r *state.Row, has bits) {
 	}
 }
 
-// Stored is a row as it is stored: what its bits say is not there comes from the row before.
+// Stored is a decoded row. Fields that its bits omit come from the previous row.
 type Stored struct {
 	state.Row
 
@@ -204,10 +206,10 @@ type Stored struct {
 // Of returns a row as Write would store it.
 func Of(r state.Row, intent bool) Stored { return Stored{Row: r, has: bitsOf(&r, intent)} }
 
-// HasIntent reports whether version, hash and body are its own.
+// HasIntent reports whether the row has its own version, hash and body.
 func (r *Stored) HasIntent() bool { return r.has&hasIntent != 0 }
 
-// After completes a row by the one before it.
+// After completes a row with the fields of the previous row.
 func (r *Stored) After(before *state.Row) state.Row {
 	out := r.Row
 	if r.has&hasIntent == 0 {
@@ -219,8 +221,8 @@ func (r *Stored) After(before *state.Row) state.Row {
 	return out
 }
 
-// Read reads what Write wrote into r, which has nothing but an id. Body, Waiting and Notes stay
-// part of the array of d.
+// Read decodes the output of Write into r, in which only the id may be set. Body, Waiting and Notes
+// share the memory of d.
 func Read(d *binform.Reader, r *Stored) { r.has = read(d, &r.Row) }
 
 func read(d *binform.Reader, r *state.Row) bits {
