@@ -11,49 +11,53 @@ import (
 	"southbound/shared/fault"
 )
 
-// Runner serves one agent from any machine: it listens on the agent's queue as a function would be
-// called by it, with the same claims and fences.
+// Runner serves one agent from any machine. It receives the messages of the agent's queue in place
+// of a function, with the same leases and fences.
 type Runner struct {
 	Server     *Server
 	Env, Agent string
-	// Queue returns the agent's queue; NotFound as long as nothing has been made for the agent.
+	// Queue returns the agent's queue. Until a queue has been made for the agent, it returns a
+	// fault.NotFound.
 	Queue func(ctx context.Context) (*queue.Listener, error)
-	// Work returns the lanes that have work, of all agents.
+	// Work returns the lanes of all agents that have work.
 	Work func(ctx context.Context) ([]string, error)
-	// Part, when not nil, reads a part of a job that was asked for, as api.Service.Work does.
+	// Part, if not nil, reads a requested part of a job, as api.Service.Work does.
 	Part func(ctx context.Context, part string) error
-	// Offered, when not nil, returns the parts of jobs that wait for a runner of the agent. They are
-	// asked for while the agent has no queue, in which a notice of them could be.
+	// Offered, if not nil, returns the parts of jobs that wait for a runner of the agent. The
+	// runner calls it while the agent has no queue, since a notice of such a part would require a
+	// queue.
 	Offered func(ctx context.Context) ([]string, error)
-	// Poll is how long one request waits for messages; 0: 20 seconds, which is the cheapest, and
-	// two in the minutes after a start or work. Stopping may take as long.
+	// Poll is how long one request waits for messages. If it is 0, a request waits 20 seconds,
+	// which is the cheapest, and two in the minutes after a start or work. Stopping may take as
+	// long.
 	Poll time.Duration
 }
 
 const (
-	longPoll = 20 * time.Second // what SQS allows
-	// Who has just begun or got work may well stop next, and is not to wait for the end of a long
-	// request.
+	longPoll = 20 * time.Second // the maximum of SQS
+	// A runner that has just started or got work is often stopped soon, and should not wait for the
+	// end of a long request.
 	shortPoll = 2 * time.Second
 	lively    = 2 * time.Minute
-	// hideFor is how long messages are hidden from others; it is prolonged while their lane runs.
+	// hideFor is how long a message is hidden from other receivers. The runner extends it while the
+	// lane runs.
 	hideFor   = 60 * time.Second
 	beatEvery = 20 * time.Second
-	// firstPause and longestPause are between tries to reach the queue.
+	// firstPause and longestPause limit the back-off between tries to reach the queue.
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
-	// A queue that is missing is looked for often at first, and then for some ten cents a month.
+	// A missing queue is looked up often at first. Later lookups cost some ten cents a month.
 	soon       = 10 * time.Minute
 	pauseSoon  = time.Second
 	pauseLater = 10 * time.Second
-	// afterFault is when a message comes again whose lane met a fault.
+	// afterFault is when the message of a lane that met a fault is delivered again.
 	afterFault = 30 * time.Second
 	forever    = 100 * 365 * 24 * time.Hour
 )
 
-// Serve listens and serves until ctx ends. Then no more is begun, what runs is finished and
-// recorded, messages of which work is left are given back, and Serve returns nil. Faults are
-// logged, and do not end it.
+// Serve receives messages and serves their lanes until ctx ends. Then it starts no further work,
+// and finishes and records the running work. It returns the messages of unfinished work to the
+// queue, and returns nil. Faults are logged, and do not end Serve.
 func (r *Runner) Serve(ctx context.Context) error {
 	d := r.Server.open(ctx, place{r.Env, r.Agent}, r.Server.Clock.Now().Add(forever))
 	d.halting, d.patience, d.waits = false, forever, forever
@@ -73,7 +77,7 @@ func (r *Runner) Serve(ctx context.Context) error {
 		case ctx.Err() != nil && err != nil:
 			return nil
 		case err != nil:
-			if kind := fault.KindOf(err); kind != logged { // once, not each time
+			if kind := fault.KindOf(err); kind != logged { // once, not at each try
 				r.trouble(ctx, err)
 				logged = kind
 			}
@@ -95,8 +99,8 @@ func (r *Runner) Serve(ctx context.Context) error {
 	return nil
 }
 
-// receive waits for messages. Stopping does not cut it short: a message that is handed to a request
-// which has gone would be hidden from everybody for a while.
+// receive waits for messages. Stopping does not interrupt it: SQS may already have given a message
+// to an interrupted request, and the message would be hidden from all receivers for a while.
 func (r *Runner) receive(
 	ctx context.Context, poll time.Duration,
 ) (*queue.Listener, []queue.Delivery, error) {
@@ -110,8 +114,8 @@ func (r *Runner) receive(
 	return q, deliveries, err
 }
 
-// maxPause returns how long to wait at most before the queue is asked for again. One that is not
-// there is mostly about to be made: whoever starts a runner exports something for it next.
+// maxPause returns the longest pause before the queue is looked up again. A missing queue will
+// often be made soon, because an operator who starts a runner exports resources for it next.
 func (r *Runner) maxPause(began time.Time, err error) time.Duration {
 	switch {
 	case !fault.Is(err, fault.NotFound):
@@ -122,7 +126,7 @@ func (r *Runner) maxPause(began time.Time, err error) time.Duration {
 	return pauseLater
 }
 
-// trouble logs why nothing is received.
+// trouble logs why no messages are received.
 func (r *Runner) trouble(ctx context.Context, err error) {
 	if fault.Is(err, fault.NotFound) {
 		r.Server.Log.InfoContext(ctx,
@@ -134,8 +138,8 @@ func (r *Runner) trouble(ctx context.Context, err error) {
 		r.Agent, "error", err.Error())
 }
 
-// begin looks at once at what is scheduled: messages may have been lost while nobody listened, and
-// the sweep comes in a minute only.
+// begin starts the lanes that have work. Messages may have been lost while no process received
+// them, and the next sweep may be a minute away.
 func (r *Runner) begin(ctx context.Context, d *dispatcher) {
 	lanes, err := r.Work(ctx)
 	if err != nil {
@@ -149,7 +153,8 @@ func (r *Runner) begin(ctx context.Context, d *dispatcher) {
 	}
 }
 
-// answer serves the lane that messages name, and keeps them from others meanwhile.
+// answer serves the lane of a delivery. During the run it keeps the messages hidden from other
+// receivers.
 func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h queue.Delivery) {
 	if h.Env != r.Env || state.AgentOf(h.Lane) != r.Agent {
 		r.Server.Log.WarnContext(ctx, "a message of another agent is dropped", "environment", h.Env,
@@ -166,8 +171,8 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for r.Server.Clock.Sleep(beat, beatEvery) == nil {
-			// When that fails, or comes too late, another may receive the message: it finds the
-			// lease taken.
+			// If this fails or comes too late, another process may receive the message. That
+			// process finds that the lease is taken.
 			r.warn(beat, q.Later(beat, hideFor, h))
 		}
 	})
@@ -176,7 +181,7 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 	wg.Wait()
 	late := context.WithoutCancel(ctx)
 	switch {
-	case ctx.Err() != nil: // there may be work left
+	case ctx.Err() != nil: // there may be unfinished work
 		r.warn(late, q.Later(late, 0, h))
 	case err != nil:
 		r.Server.Log.ErrorContext(ctx, "messages of a lane come again", "environment", h.Env,
@@ -187,9 +192,9 @@ func (r *Runner) answer(ctx context.Context, d *dispatcher, q *queue.Listener, h
 	}
 }
 
-// passOn notifies the lanes of other agents that a message is for, too: it was meant for a
-// function, which would serve all of them. If that fails, or this process dies before the message
-// is deleted, they are notified again, by whoever gets it next or by the sweep.
+// passOn notifies the lanes of other agents that a message is also for. The message was meant for a
+// function, which would serve all of them. If passOn fails, or this process dies before it deletes
+// the message, the next receiver of the message or the sweep notifies these lanes again.
 func (r *Runner) passOn(ctx context.Context, h queue.Delivery) {
 	if len(h.With) == 0 {
 		return
@@ -201,8 +206,8 @@ func (r *Runner) passOn(ctx context.Context, h queue.Delivery) {
 	}
 }
 
-// part reads a part of a job. Its message is over as soon as it was received: whoever waits for the
-// job notifies again.
+// part reads a part of a job. It deletes the message before it reads the part, because the process
+// that waits for the job notifies again.
 func (r *Runner) part(ctx context.Context, q *queue.Listener, h queue.Delivery) {
 	r.warn(ctx, q.Done(context.WithoutCancel(ctx), h))
 	if r.Part != nil {
@@ -210,9 +215,9 @@ func (r *Runner) part(ctx context.Context, q *queue.Listener, h queue.Delivery) 
 	}
 }
 
-// withoutQueue reads the parts of jobs that were offered for an agent which has no queue yet: that
-// of a plan comes before the first export. A part that is listed twice is read once, as the second
-// reader finds it taken.
+// withoutQueue reads the offered parts of jobs for an agent that has no queue yet. For example, the
+// part of a plan comes before the first export. A part that is listed twice is read once, because
+// the second reader finds it taken.
 func (r *Runner) withoutQueue(ctx context.Context, reading *sync.WaitGroup) {
 	if r.Offered == nil {
 		return
@@ -232,7 +237,8 @@ func (r *Runner) read(ctx context.Context, part string) {
 	}
 }
 
-// warn notes that a message could not be answered: it comes again then, which does no harm.
+// warn logs that a message could not be deleted or hidden. It is delivered again then, which is
+// harmless.
 func (r *Runner) warn(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		r.Server.Log.WarnContext(ctx, "a message could not be answered", "environment", r.Env,

@@ -1,5 +1,5 @@
 // Package worker runs lanes for messages of agents' queues: in the function behind the queues, and
-// in a runner on the agent's own machine. docs/design/functions.md says what becomes of each
+// in a runner on the agent's own machine. docs/design/functions.md describes the handling of each
 // message.
 package worker
 
@@ -17,24 +17,25 @@ import (
 	"southbound/shared/resource"
 )
 
-// Lanes runs one lane; *deploy.Engine has it.
+// Lanes runs one lane. *deploy.Engine implements it.
 type Lanes interface {
 	RunLane(ctx context.Context, env, lane string, until time.Time) (deploy.LaneRun, error)
 }
 
-// Server serves lanes. It may be used by any number of goroutines.
+// Server serves lanes. Any number of goroutines may use it.
 type Server struct {
-	// Engine has Notifier as its notifier, and Notifier.Await to wait with.
+	// Engine has to use Notifier as its notifier, and Notifier.Await to wait.
 	Engine   Lanes
 	Notifier *Notifier
 	Clock    state.Clock
-	// Operation is how long one operation of a handler may take.
+	// Operation is the longest duration of an operation of a handler.
 	Operation time.Duration
 	Log       *slog.Logger
-	// Leases, when not nil, returns the leases of an environment: until when the holder of a lane
-	// may serve it, should it have died.
+	// Leases, if not nil, returns the leases of an environment. From them the server reads when the
+	// lease of a holder ends that may have died.
 	Leases func(ctx context.Context, env string) ([]state.Lease, error)
-	// Ran, when not nil, is told of each run of a lane that was not busy. It must not wait long.
+	// Ran, if not nil, is called after each run of a lane, also of a busy lane. It must not block
+	// for long.
 	Ran func(ctx context.Context, r Run)
 }
 
@@ -47,18 +48,18 @@ type Run struct {
 }
 
 const (
-	// margin is what committing and answering take beyond an operation.
+	// margin is the time that a commit and the response take beyond an operation.
 	margin = 5 * time.Second
-	// patience is how long to wait for a row that is in progress, instead of leaving it to the
-	// sweep; maxWaits is that of all waits in a lane.
+	// patience is how long to wait for a row in progress before it is left to the sweep; maxWaits
+	// limits all such waits of a lane.
 	patience     = 15 * time.Second
 	maxWaits     = 30 * time.Second
 	shortestWait = 100 * time.Millisecond
-	// hideBeyond is how long messages stay hidden after the latest moment at which this process
-	// could still work on them.
+	// hideBeyond is how long messages stay hidden after the last moment at which this process may
+	// work on them.
 	hideBeyond = 10 * time.Second
-	// maxBusy is how often a message may have been received that waits for the end of another's
-	// lease: of one that lives there is no end.
+	// maxBusy limits the receives of a message that waits for the end of another process's lease. A
+	// live process keeps renewing its lease, so the wait might never end.
 	maxBusy = 5
 )
 
@@ -67,18 +68,20 @@ type Message struct {
 	ID      string
 	Receipt string
 	Body    string
-	// Receives is how often it was received, this time included.
+	// Receives is the number of times that it was received, including this time.
 	Receives int
 }
 
-// Serve serves the lanes that messages of a batch name, until they have nothing left to do or
-// the deadline of the invocation is near. It returns the ids of the messages that have to come
-// again, in their order and never nil: those of lanes that met a fault of infrastructure, and of
-// lanes that were not begun.
+// Serve serves the lanes that the messages of a batch name, until their work is done or the
+// deadline of the invocation is near. It returns the ids of the messages that have to be delivered
+// again, in their order and never nil. These are messages of lanes that met a fault of
+// infrastructure or did not start. Messages of a busy lane are returned if its holder may have
+// died.
 //
-// q, when not nil, is the queue of the messages: they are hidden from others while they are worked
-// on, and those that come again for a while that grows with every time, or until the lease has
-// ended of another that may have died with them.
+// If q is not nil, it is the queue of the messages. Serve hides the messages from other receivers
+// while it works on them. A returned message stays hidden for a time that grows with each receive.
+// If another process holds the lease and may have died, the message stays hidden until the lease
+// ends.
 func (s *Server) Serve(
 	ctx context.Context, batch []Message, q *queue.Listener, deadline time.Time,
 ) []string {
@@ -95,10 +98,10 @@ func (s *Server) Serve(
 		}
 	}
 	results := make([]<-chan error, len(work))
-	for i, w := range work { // side by side
+	for i, w := range work { // concurrently
 		results[i] = dispatchers[w.place].ask(w.lane, w.done, w.received() > 1)
 	}
-	back := map[string]time.Duration{} // when messages come again
+	back := map[string]time.Duration{} // when each message is delivered again
 	for i, w := range work {
 		err := <-results[i]
 		var other *busy
@@ -122,14 +125,14 @@ func (s *Server) Serve(
 	}
 	stop()
 	batch = slices.DeleteFunc(slices.Clone(batch), func(m Message) bool { return back[m.ID] == 0 })
-	for _, m := range batch { // in their order
+	for _, m := range batch { // in the order of the batch
 		again = append(again, m.ID)
 	}
 	s.later(ctx, q, batch, back)
 	return again
 }
 
-// laneWork is what the messages of one lane ask for.
+// laneWork is the work that the messages of one lane request.
 type laneWork struct {
 	place    place
 	lane     string
@@ -137,7 +140,7 @@ type laneWork struct {
 	messages []Message
 }
 
-// received returns how often the message was received that was received most often.
+// received returns the largest number of receives of a message.
 func (w *laneWork) received() int {
 	n := 0
 	for _, m := range w.messages {
@@ -146,8 +149,8 @@ func (w *laneWork) received() int {
 	return n
 }
 
-// read sorts messages by lane, in the order of the first. What cannot be read is handled by that:
-// it can notify nobody, and the sweep notifies again.
+// read groups messages by lane, in the order of their first messages. It drops messages that do not
+// decode: they are useless, and the sweep notifies again.
 func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 	var decoded []queue.Message
 	var of []Message
@@ -159,7 +162,7 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 			continue
 		}
 		for _, one := range got.Each() {
-			if one.Job != "" { // a function has taken the agent over, and looks at it by itself
+			if one.Job != "" { // functions serve this agent now, and need no notice of a job's part
 				continue
 			}
 			decoded, of = append(decoded, one), append(of, m)
@@ -178,8 +181,8 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 	return out
 }
 
-// Until returns when to stop taking work: an operation before the deadline or, when little time
-// would be left to work in, half way to it.
+// Until returns when to stop starting work: an operation and a margin before the deadline. If that
+// leaves little time to work, it returns half of the remaining time.
 func (s *Server) Until(deadline time.Time) time.Time {
 	left := deadline.Sub(s.Clock.Now())
 	budget := s.Operation + margin
@@ -189,10 +192,10 @@ func (s *Server) Until(deadline time.Time) time.Time {
 	return deadline.Add(-budget)
 }
 
-// run runs a lane. One that is busy, when somebody asked for it from outside, is tried again a few
-// times: its holder may be about to end without having seen this. When somebody asked again, its
-// holder has probably died, and held is when its lease ends; then it is not tried again when that
-// is later than all tries.
+// run runs a lane. If the lane is busy, and a message asked for it, run tries it a few times: its
+// holder may be about to end without having read this notice. If the message was received before,
+// the holder has probably died, and run returns the end of its lease as held. Then run tries again
+// only if the lease ends before the last try.
 func (s *Server) run(
 	ctx context.Context, env, lane string, until time.Time, asked, again bool,
 ) (out deploy.LaneRun, held time.Time, err error) {
@@ -216,7 +219,8 @@ func (s *Server) run(
 	}
 }
 
-// held returns when the lease of a lane ends; zero: nobody has it, or that is not known.
+// held returns when the lease of a lane ends. If no process holds the lease, or the leases are
+// unknown, it returns the zero time.
 func (s *Server) held(ctx context.Context, env, lane string) time.Time {
 	if s.Leases == nil {
 		return time.Time{}
@@ -235,10 +239,10 @@ func (s *Server) held(ctx context.Context, env, lane string) time.Time {
 	return time.Time{}
 }
 
-// hide hides the messages of a batch while they are worked on, until what is returned is called:
-// for a while, and anew before it is over. When this process dies they come again soon. Without it
-// they would stay hidden for the time that the queue gives, many times as long; so it does no harm
-// when it fails.
+// hide hides the messages of a batch until stop is called. It hides them for a short time, and
+// extends that time regularly, so that they are delivered soon if this process dies. Without hide
+// they would stay hidden for the queue's visibility timeout, which is many times as long. So a
+// failure of hide is harmless.
 func (s *Server) hide(
 	ctx context.Context, q *queue.Listener, batch []Message, deadline time.Time,
 ) (stop func()) {
@@ -267,7 +271,7 @@ func (s *Server) hide(
 	}
 }
 
-// later makes messages come again after a while each.
+// later makes each message visible again after its time in back.
 func (s *Server) later(
 	ctx context.Context, q *queue.Listener, failed []Message, back map[string]time.Duration,
 ) {
@@ -294,8 +298,8 @@ func deliveryOf(ms []Message) queue.Delivery {
 	return h
 }
 
-// comeBack returns after how long a message comes again that was received n times: 30 seconds, four
-// times as long each time, at most ten minutes.
+// comeBack returns after how long a message that was received n times is delivered again: 30
+// seconds, four times as long after each receive, at most ten minutes.
 func comeBack(n int) time.Duration {
 	d := 30 * time.Second
 	for ; n > 1 && d < longestBack; n-- {

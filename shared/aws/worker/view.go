@@ -14,30 +14,31 @@ import (
 	"southbound/shared/resource"
 )
 
-// State is what a View shows; *dynamo.State has it.
+// State is the part of the state that a View wraps. *dynamo.State implements it.
 type State interface {
 	state.State
 	state.Looker
 	deploy.Overviewer
 }
 
-// View is the state as one process sees it: with agents that it leaves to others, and a log of what
-// it has committed. All else is as in the state itself.
+// View is the state as one process sees it. It shows the agents that the process leaves to other
+// processes as paused, and logs the actions that the process commits. Everything else is unchanged.
 type View struct {
 	State
-	// Leave says which agents are served by others; nil: none. They are seen as paused, so that
-	// nothing of theirs is begun or recorded.
+	// Leave reports whether an agent is served by other processes; nil: none. View shows such an
+	// agent as paused, so that this process starts or records no work of it.
 	Leave func(a resource.Agent) bool
-	// Log, when not nil, gets a line for each action that was committed.
+	// Log, if not nil, receives a line for each committed action.
 	Log *slog.Logger
-	// Count, when not nil, is told of actions that were committed, by outcome.
+	// Count, if not nil, is called with the number of committed actions, by outcome.
 	Count func(outcome state.Status, n int)
-	// Sets, when not nil, is told of the resource sets of which something was run or decided; of ""
-	// for what is in no set, in environments where orders of services are worked on.
+	// Sets, if not nil, is called with the resource sets whose resources were run or decided. In
+	// environments where orders of services are handled, the set "" stands for resources without a
+	// set.
 	Sets func(env string, sets []string)
 
 	mu     sync.Mutex
-	orders map[string]bool // environments where orders are worked on, as far as that was seen
+	orders map[string]bool // environments where orders are handled, as far as this process saw
 }
 
 // Env implements state.State.
@@ -49,7 +50,7 @@ func (v *View) Env(ctx context.Context, env string) (state.Env, error) {
 	return e, err
 }
 
-// noteOrders notes whether orders are worked on in an environment.
+// noteOrders records whether orders are handled in an environment.
 func (v *View) noteOrders(env string, e *state.Env) {
 	if e.Turn == "" || v.Sets == nil {
 		return
@@ -138,11 +139,11 @@ func (v *View) Commit(ctx context.Context, env string, c state.Commit) (state.Co
 	return done, nil
 }
 
-// setsOf returns the resource sets of rows, and if shared is set "" for what is in none.
+// setsOf returns the resource sets of rows. If shared is set, it returns "" for rows without a set.
 func setsOf(rows []state.Row, shared bool) []string {
 	var out []string
 	for i := range rows {
-		if !bytes.Contains(rows[i].Body, []byte(`"set":`)) { // most are in none
+		if !bytes.Contains(rows[i].Body, []byte(`"set":`)) { // most rows have no set
 			if shared && !slices.Contains(out, "") {
 				out = append(out, "")
 			}
@@ -156,7 +157,7 @@ func setsOf(rows []state.Row, shared bool) []string {
 	return out
 }
 
-// say logs an action: what it was about and how it ended, and no value of any attribute.
+// say logs an action: its resource and its outcome, and no value of an attribute.
 func (v *View) say(ctx context.Context, env string, g state.Guard, a *state.Action) {
 	if v.Log == nil {
 		return
@@ -177,7 +178,7 @@ func (v *View) say(ctx context.Context, env string, g state.Guard, a *state.Acti
 		slog.Int64("fence", g.Fence), slog.String("kind", string(a.Action)),
 		slog.String("outcome", string(a.Outcome)), slog.String("change", string(a.Change)),
 		slog.Int64("ms", a.Finished.Sub(a.Started).Milliseconds())}
-	if a.Reason != "" { // without secrets: it stands in the state and is shown
+	if a.Reason != "" { // it contains no secrets: it is stored and displayed
 		attrs = append(attrs, slog.String("reason", a.Reason))
 	}
 	v.Log.LogAttrs(ctx, level, "resource", attrs...)
