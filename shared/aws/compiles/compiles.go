@@ -1,13 +1,13 @@
-// Package compiles notifies the compile function, which works on the orders of services in AWS:
-// through one FIFO queue, with a message group for each environment, so that one function at a time
-// is at work in it. A message names instances that may have something to do; what there is to do
-// stands in the instances, so one that is lost, late or doubled changes nothing but when it is
-// done. Calls of callbacks are another message group, so that no order waits for them.
-// docs/design/functions.md describes it.
+// Package compiles notifies the compile function, which processes orders of services in AWS. It
+// uses one FIFO queue with a message group for each environment, so that one function at a time
+// works on an environment. A message names instances that may have work. The work itself is in the
+// instances, so a lost, late or repeated message only changes when it is done. Calls of callbacks
+// have another message group, so that orders do not wait for them. docs/design/functions.md
+// describes the details.
 //
-//	compiles.go  messages, and what sends them
+//	compiles.go  messages, and their notifier
 //	store.go     instances whose writes send notices
-//	finder.go    what the sweep and other functions send notices of
+//	finder.go    the notices that the sweep and other functions send
 package compiles
 
 import (
@@ -24,7 +24,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// Sender is what Notifier needs of SQS; *sqs.Client has it.
+// Sender is the part of SQS's API that Notifier uses. *sqs.Client implements it.
 type Sender interface {
 	SendMessage(
 		ctx context.Context, in *sqs.SendMessageInput, opts ...func(*sqs.Options),
@@ -37,33 +37,33 @@ type Notifier struct {
 	URL string // of the queue
 }
 
-// Message is what is sent: that instances of an environment may have something to do.
+// Message is the body of a message: instances of an environment may have work.
 type Message struct {
 	Format int    `json:"v"`
 	Env    string `json:"env"`
-	// Instances are their ids; none: all that have something to do.
+	// Instances are their ids; empty: all instances with work.
 	Instances []string `json:"instances,omitempty"`
-	// Calls says that callbacks are to be told something, and nothing of instances.
+	// Calls is set if callbacks have pending events. Then the message concerns no instances.
 	Calls bool `json:"calls,omitempty"`
-	// Late is how often the calls were put off, as orders came with them.
+	// Late is how often the calls were postponed, because orders came with them.
 	Late int `json:"late,omitempty"`
 }
 
 const (
 	format = 1
-	// maxIDs is how many instances a message names, and maxBytes how long their ids are together.
+	// maxIDs limits the instances of a message, and maxBytes the total length of their ids.
 	maxIDs   = 200
 	maxBytes = 32 << 10
 )
 
 const opNotify = "notify the compile function"
 
-// Notify says that instances of an environment may have something to do; none: that some may. That
-// it fails loses nothing: the sweep checks.
+// Notify announces that instances of an environment may have work; without ids: that some instances
+// may. A failure is harmless, because the sweep checks for work.
 func (b *Notifier) Notify(ctx context.Context, env string, instances ...string) error {
 	var ids []string
 	size := 0
-	for _, id := range unique(instances) { // one that has nothing to do is looked at only if named
+	for _, id := range unique(instances) { // an instance without work is checked only if it is named
 		if len(ids) == maxIDs || size+len(id) > maxBytes {
 			if err := b.send(ctx, env, Message{Env: env, Instances: ids}); err != nil {
 				return err
@@ -75,14 +75,15 @@ func (b *Notifier) Notify(ctx context.Context, env string, instances ...string) 
 	return b.send(ctx, env, Message{Env: env, Instances: ids})
 }
 
-// NotifyCalls says that callbacks of an environment are to be told something, which was put off
-// some times. That it fails loses nothing: the sweep checks.
+// NotifyCalls announces that callbacks of an environment have pending events. The number late is
+// how often the calls were postponed. A failure is harmless, because the sweep checks for pending
+// events.
 func (b *Notifier) NotifyCalls(ctx context.Context, env string, late int) error {
 	return b.send(ctx, env+callsGroup, Message{Env: env, Calls: true, Late: late})
 }
 
-// callsGroup is what the message group of the calls has behind the name of the environment, in
-// which there is no slash.
+// callsGroup is the suffix of the message group for calls, after the name of the environment. That
+// name contains no slash.
 const callsGroup = "/calls"
 
 // send sends one message.
@@ -96,21 +97,22 @@ func (b *Notifier) send(ctx context.Context, group string, m Message) error {
 	_, _ = rand.Read(raw[:]) // it never fails
 	_, err = b.API.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl: &b.URL, MessageBody: aws.String(string(body)), MessageGroupId: &group,
-		// Messages are not merged by SQS, which remembers one for minutes after it was received.
+		// A unique id, because SQS drops a message whose id it has seen in the last five minutes,
+		// even after that message was received.
 		MessageDeduplicationId: aws.String(hex.EncodeToString(raw[:])),
 	})
 	return awserr.Fault(opNotify, err)
 }
 
-// unique returns ids without repeats, sorted.
+// unique returns sorted ids without duplicates.
 func unique(ids []string) []string {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// Decode reads the body of a message. Foreign is its error: the message is of another program or of
-// a newer version.
+// Decode decodes the body of a message. If the message is of another program or of a newer version,
+// Decode returns a fault.Foreign.
 func Decode(body string) (Message, error) {
 	var m Message
 	if err := json.Unmarshal([]byte(body), &m); err != nil {

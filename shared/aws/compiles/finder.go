@@ -13,7 +13,7 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Finder finds what the compile function is to be notified of.
+// Finder finds work, and notifies the compile function of it.
 type Finder struct {
 	Notifier    *Notifier
 	Definitions definition.Store
@@ -21,48 +21,49 @@ type Finder struct {
 	Calls       Calls
 	Followed    Followed
 	Now         func() time.Time
-	// Serve, when not nil, has the queue listened to: environments with services need it.
+	// Serve, if not nil, enables polling of the queue. Environments with services need it.
 	Serve func(ctx context.Context) error
 
 	mu      sync.Mutex
 	known   map[string]offers    // by environment
-	follow  map[string]offers    // whether something is followed, by environment
-	checked map[string]time.Time // when a sweep has had all instances of an environment looked at
+	follow  map[string]offers    // whether instances follow resources, by environment
+	checked map[string]time.Time // last check of all instances, by environment
 }
 
-// Calls are what callbacks are to be told; *services.Callbacks has it.
+// Calls reports pending events of callbacks. *services.Callbacks implements it.
 type Calls interface {
-	// Due reports whether something is to be told that some callback can be told now.
+	// Due reports whether an environment has pending events, and a callback that may be called now.
 	Due(ctx context.Context, env string, now time.Time) (bool, error)
 }
 
-// Followed says whether instances follow resources that are not their own; *services.Instances has
-// it.
+// Followed reports whether instances of an environment follow resources that are not their own.
+// *services.Instances implements it.
 type Followed interface {
 	Followed(ctx context.Context, env string) (bool, error)
 }
 
-// CheckInterval is how often all instances of an environment are looked at, in case that a notice
-// of what was run was lost: nothing is due of those that wait for nothing.
+// CheckInterval is how often all instances of an environment are checked, in case a notice about
+// run resources was lost. Due finds instances with due tasks, and not those that wait only for
+// resources.
 const CheckInterval = 30 * time.Minute
 
-// maxRest is how long an environment with services rests at most. Its queue is polled for half an
-// hour afterwards, so that a shorter rest would have it polled always.
+// maxRest is the longest quiet time of an environment with services. A sweep has its queue polled
+// for half an hour, so with a shorter quiet time the queue would always be polled.
 const maxRest = time.Hour
 
-// offers is whether an environment has services, or followers, as it was at a time.
+// offers records whether an environment had services, or followers, at a time.
 type offers struct {
 	some bool
 	at   time.Time
 }
 
-// remembered is how long it is remembered that an environment has no services. What a notice came
-// too late is found by the sweep.
+// remembered is how long a negative answer is cached. If a notice is dropped because of it, the
+// sweep finds the work.
 const remembered = time.Minute
 
-// Sweep notifies the compile function when something is due in an environment, and each
-// CheckInterval. It returns how long the environment may rest at most, as what nobody could notify
-// of is found by a sweep; 0: as long as it likes, as it has no services.
+// Sweep notifies the compile function if work is due in an environment, and once each
+// CheckInterval. It returns the longest time that the environment may stay quiet, because only a
+// sweep finds work whose notice was lost; 0: no limit, as the environment has no services.
 func (f *Finder) Sweep(ctx context.Context, env string) (time.Duration, error) {
 	if some, err := f.offers(ctx, env, 0); !some || err != nil {
 		return 0, err
@@ -86,8 +87,8 @@ func (f *Finder) Sweep(ctx context.Context, env string) (time.Duration, error) {
 	return maxRest, err
 }
 
-// again reports whether it is time to look at all instances of an environment: at the first sweep
-// of each period, whichever process does it.
+// again reports whether all instances of an environment have to be checked. That is so at the first
+// sweep of each period in this process.
 func (f *Finder) again(env string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,9 +101,9 @@ func (f *Finder) again(env string) bool {
 	return ok && last.Before(now)
 }
 
-// Ran sends a notice of instances of which resources were run, by the resource sets of these: sets
-// of environments without services are nobody's. What is in no set (inventory.Shared) is of
-// interest where instances follow something.
+// Ran sends a notice of the instances whose resources were run, given their resource sets. In
+// environments without services, sets belong to no instance, and Ran sends no notice. Resources
+// without a set (inventory.Shared) matter only if instances follow resources.
 func (f *Finder) Ran(ctx context.Context, env string, sets []string) error {
 	if len(sets) == 0 {
 		return nil
@@ -125,8 +126,8 @@ func (f *Finder) Ran(ctx context.Context, env string, sets []string) error {
 	return f.Notifier.Notify(ctx, env, sets...)
 }
 
-// offers reports whether an environment has services. That it has does not change; that it has not
-// is remembered for a time.
+// offers reports whether an environment has services. A positive answer is cached for ever, a
+// negative one for limit.
 func (f *Finder) offers(ctx context.Context, env string, limit time.Duration) (bool, error) {
 	have, ok := f.noted(&f.known, env)
 	if ok && (have.some || f.Now().Sub(have.at) < limit) {
@@ -140,7 +141,8 @@ func (f *Finder) offers(ctx context.Context, env string, limit time.Duration) (b
 	return err == nil, nil
 }
 
-// follows reports whether instances of an environment follow something, as it was a moment ago.
+// follows reports whether instances of an environment follow resources. The answer is cached for a
+// minute.
 func (f *Finder) follows(ctx context.Context, env string) (bool, error) {
 	if have, ok := f.noted(&f.follow, env); ok && f.Now().Sub(have.at) < remembered {
 		return have.some, nil
@@ -152,7 +154,7 @@ func (f *Finder) follows(ctx context.Context, env string) (bool, error) {
 	return some, err
 }
 
-// noted returns what is remembered of an environment.
+// noted returns the cached answer for an environment.
 func (f *Finder) noted(in *map[string]offers, env string) (offers, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -160,7 +162,7 @@ func (f *Finder) noted(in *map[string]offers, env string) (offers, bool) {
 	return have, ok
 }
 
-// note remembers it.
+// note caches the answer for an environment.
 func (f *Finder) note(in *map[string]offers, env string, some bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,8 +172,8 @@ func (f *Finder) note(in *map[string]offers, env string, some bool) {
 	(*in)[env] = offers{some, f.Now()}
 }
 
-// Sets gathers the resource sets of which something was run, and sends notices of them. It may be
-// used by any number of goroutines.
+// Sets collects resource sets whose resources were run, and sends notices of them. Any number of
+// goroutines may use it.
 type Sets struct {
 	Finder *Finder // nil: no notices are sent
 	Log    *slog.Logger
@@ -180,7 +182,7 @@ type Sets struct {
 	sets map[string]map[string]bool // by environment
 }
 
-// Add notes sets of an environment.
+// Add adds sets of an environment.
 func (s *Sets) Add(env string, sets []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,8 +197,8 @@ func (s *Sets) Add(env string, sets []string) {
 	}
 }
 
-// Flush sends a notice of the sets of an environment that were noted. That it fails does no harm:
-// the sweep makes up for it.
+// Flush sends a notice of the collected sets of an environment. A failure is harmless, because the
+// sweep finds the work.
 func (s *Sets) Flush(ctx context.Context, env string) {
 	s.mu.Lock()
 	sets := slices.Sorted(maps.Keys(s.sets[env]))

@@ -9,28 +9,28 @@ import (
 	"southbound/shared/service/inventory"
 )
 
-// Waker ends the rest of an environment; *dynamo.State has it.
+// Waker ends the quiet time of an environment. *dynamo.State implements it.
 type Waker interface {
 	Wake(ctx context.Context, env string) error
 }
 
-// Store is instances whose writes send notices for what they leave to do. It is what orders are
-// written to; whoever does what is left writes past it.
+// Store wraps the store of instances, and sends notices of the work that its writes create. Orders
+// are written to it. The function that does the work writes to the wrapped store.
 type Store struct {
 	inventory.Store
 	inventory.OrderBook
 	Notifier *Notifier
 	Waker    Waker
-	// Noted reports whether something was written in an environment that callbacks are to be told,
-	// since it was asked last.
+	// Noted reports whether a write in an environment created events for callbacks since the last
+	// call.
 	Noted func(env string) bool
-	// Lost, when not nil, is told of a notice that failed: the sweep sends one in its stead.
+	// Lost, if not nil, is called if a notice failed. The sweep sends a notice instead.
 	Lost func(ctx context.Context, env string, err error)
 }
 
-// Write implements inventory.Store. An order that was written is accepted, whatever becomes of the
-// notify; but that the environment rests would hide it from the sweep, so not being able to end its
-// rest is an error, after which the order may be there, as after fault.Unavailable of any Write.
+// Write implements inventory.Store. A written order is accepted even if its notice fails. But while
+// the environment is quiet, the sweep would not see the order. So Write fails if it cannot end the
+// quiet time. The order may have been written then, as after a fault.Unavailable of any Write.
 func (s *Store) Write(
 	ctx context.Context, env string, changes []inventory.Change,
 ) ([]int64, error) {
@@ -38,7 +38,7 @@ func (s *Store) Write(
 	return s.written(ctx, env, changes, revs, err)
 }
 
-// Place implements inventory.OrderBook, as Write does.
+// Place implements inventory.OrderBook, with the notices of Write.
 func (s *Store) Place(
 	ctx context.Context, env string, o inventory.Order, changes []inventory.Change,
 ) ([]int64, error) {
@@ -46,11 +46,11 @@ func (s *Store) Place(
 	return s.written(ctx, env, changes, revs, err)
 }
 
-// written notifies of what was written.
+// written sends the notices of a write.
 func (s *Store) written(
 	ctx context.Context, env string, changes []inventory.Change, revs []int64, err error,
 ) ([]int64, error) {
-	if fault.Is(err, fault.Conflict) { // it may be an order that was written by whoever died then
+	if fault.Is(err, fault.Conflict) { // perhaps an order of a process that died
 		return nil, errors.Join(err, s.Waker.Wake(ctx, env))
 	}
 	if err != nil {
@@ -66,11 +66,11 @@ func (s *Store) written(
 	if len(ids) == 0 && !noted {
 		return revs, nil
 	}
-	// The rest ends after the write, as the sweep looks for tasks after it has noted the rest: one
-	// of the two sees the other. A crash in between leaves an order in an environment that rests.
-	// The client, which has no answer, repeats it and finds the conflict above; otherwise the next
-	// change of the environment ends the rest, or its time, which is maxRest at most. A crash
-	// before the notices leaves them to the sweep.
+	// The quiet time ends after the write, and the sweep looks for tasks after it has marked the
+	// environment as quiet. So one of the two sees the other. A crash in between leaves an order in
+	// a quiet environment. The client has no response, repeats the order, and meets the conflict
+	// above. Otherwise the quiet time ends with the next change of the environment, or after
+	// maxRest at most. A crash before the notices leaves them to the sweep.
 	if err := s.Waker.Wake(ctx, env); err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func (s *Store) written(
 	return revs, nil
 }
 
-// Definitions are definitions of services. An environment that offers some does not rest, so that
-// the sweep sees it and has the queue listened to.
+// Definitions wraps the store of definitions. Put ends the quiet time of an environment, so that
+// the sweep sees the new offer and enables polling of the queue.
 type Definitions struct {
 	definition.Store
 	Waker Waker
@@ -97,8 +97,8 @@ type Definitions struct {
 func (d *Definitions) Put(
 	ctx context.Context, env, bundle string, services []definition.Service,
 ) error {
-	// A crash between the two leaves an offer whose queue nobody listens to, until the export is
-	// repeated or the first order ends the rest.
+	// A crash between the two leaves an offer whose queue is not polled, until the export is
+	// repeated or the first order ends the quiet time.
 	if err := d.Store.Put(ctx, env, bundle, services); err != nil {
 		return err
 	}
