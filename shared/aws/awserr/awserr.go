@@ -1,5 +1,5 @@
-// Package awserr is the one place where errors of AWS's services get a kind. Callers branch on
-// fault kinds, and on Is where a code means something to one operation only.
+// Package awserr is the only package that gives errors of AWS's services a kind. Callers branch on
+// fault kinds. They use Is if a code has a special meaning for one operation.
 package awserr
 
 import (
@@ -14,7 +14,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// The codes that operations look for.
+// The error codes that operations check.
 const (
 	ConditionFailed      = "ConditionalCheckFailedException"
 	TransactionCanceled  = "TransactionCanceledException"
@@ -30,14 +30,15 @@ const (
 	queueDeletedNew      = "QueueDeletedRecently"
 	QueueNameExists      = "QueueAlreadyExists"
 	queueNameNew         = "QueueNameExists"
-	// Of Lambda: something like it exists, or an update of the function is under way; a mapping is
-	// in the middle of a change; and what is wrong with the request, or with what it names.
+	// Codes of Lambda. ResourceConflict: a similar resource exists, or an update of the function is
+	// in progress. ResourceInUse: a mapping is changing. InvalidParameter: the request is invalid,
+	// or a resource that it names.
 	ResourceConflict = "ResourceConflictException"
 	ResourceInUse    = TableInUse
 	InvalidParameter = "InvalidParameterValueException"
 )
 
-// kinds says what codes mean. What is not in it follows from the HTTP status, see byStatus.
+// kinds maps codes to kinds. Other codes are classified by the HTTP status, see byStatus.
 var kinds = byCode(map[fault.Kind][]string{
 	fault.NotFound: {
 		"ResourceNotFoundException", NoSuchKey, "NoSuchBucket", "NotFound", QueueMissing,
@@ -78,7 +79,7 @@ var kinds = byCode(map[fault.Kind][]string{
 	},
 })
 
-// byCode returns the kind of each code.
+// byCode inverts a map of kinds to codes.
 func byCode(codes map[fault.Kind][]string) map[string]fault.Kind {
 	out := map[string]fault.Kind{}
 	for kind, all := range codes {
@@ -89,14 +90,14 @@ func byCode(codes map[fault.Kind][]string) map[string]fault.Kind {
 	return out
 }
 
-// hints are for the person who has to act.
+// hints are for the operator who has to act.
 var hints = map[fault.Kind]string{
 	fault.Denied: "check which credentials are in use and what their policy allows",
 	fault.Full:   "a quota of the account is used up; ask for more, or remove what is not needed",
 }
 
-// Text says what AWS said, with the number of the request that its support asks for. Of other
-// errors it is their text.
+// Text returns the error text of AWS with the request id, which AWS Support asks for. For other
+// errors it returns their text.
 func Text(err error) string {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -113,8 +114,8 @@ func Text(err error) string {
 	return out
 }
 
-// Fault returns err with a kind and an operation, or nil when err is nil. What already has a kind
-// is returned as it is.
+// Fault returns err with a kind and an operation, or nil if err is nil. An error that already has a
+// kind is returned unchanged.
 func Fault(op string, err error) error {
 	var have *fault.Error
 	if err == nil || errors.As(err, &have) {
@@ -153,11 +154,11 @@ func Kind(err error) fault.Kind {
 	case errors.As(err, &params):
 		return fault.Internal
 	}
-	return fault.Unavailable // no answer: the network, or a name that does not resolve
+	return fault.Unavailable // no response: the network failed, or a name did not resolve
 }
 
-// byStatus classifies by the status of the response, for services and proxies that send no code we
-// know.
+// byStatus classifies err by the status of the response, for services and proxies that send no
+// known code.
 func byStatus(err error) fault.Kind {
 	var res *smithyhttp.ResponseError
 	if !errors.As(err, &res) {
@@ -178,7 +179,7 @@ func byStatus(err error) fault.Kind {
 	return fault.Unknown
 }
 
-// Code returns the service's code of err, or "".
+// Code returns the service's error code in err, or "".
 func Code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -193,15 +194,15 @@ func Is(err error, codes ...string) bool {
 	return code != "" && slices.Contains(codes, code)
 }
 
-// NoQueue reports whether err says that a queue does not exist, in either of the codes in use.
+// NoQueue reports whether err means that a queue does not exist, by either of the two codes in use.
 func NoQueue(err error) bool { return Is(err, QueueMissing, queueMissingNew) }
 
-// QueueExists reports whether err says that a queue exists with other attributes, in either of the
-// codes in use.
+// QueueExists reports whether err means that a queue exists with other attributes, by either of the
+// two codes in use.
 func QueueExists(err error) bool { return Is(err, QueueNameExists, queueNameNew) }
 
-// Passing reports whether err may pass by itself, so that the same request can be made again. A
-// context that has ended does not.
+// Passing reports whether err may be temporary, so that the same request can be retried. A context
+// that has ended is not temporary.
 func Passing(err error) bool {
 	return err != nil && !errors.Is(err, context.Canceled) &&
 		!errors.Is(err, context.DeadlineExceeded) && Kind(err) == fault.Unavailable
