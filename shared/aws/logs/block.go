@@ -24,9 +24,11 @@ import (
 	"southbound/shared/platform"
 )
 
-// Write stores what was committed. Writing the same again overwrites what there is with the same.
+// Write stores committed actions and parameters in the log. It is idempotent: the same input
+// overwrites the same items.
 func (s *Store) Write(ctx context.Context, u *dynamo.Unlogged) error {
-	// It is hidden when the horizon of the environment moves over it; a day later it may go.
+	// The horizon of the environment hides the actions after u.Keep. They may be removed a day
+	// later.
 	expires := s.Now().Add(u.Keep + 24*time.Hour)
 	w := &writer{s: s, env: u.Env, expires: expires,
 		day: expires.Add(24 * time.Hour).UTC().Format(dayFormat)}
@@ -49,9 +51,9 @@ func (s *Store) Write(ctx context.Context, u *dynamo.Unlogged) error {
 	return w.parameters(ctx, u)
 }
 
-// blockName is the same for the same part of the same changes with the same actions: two who read
-// the same changes may find more or fewer actions, by what others committed or removed meanwhile,
-// and neither may overwrite what the other has written.
+// blockName returns a name that depends on the changes, the part and the actions. Two processes
+// that read the same changes may find more or fewer actions, depending on concurrent commits and
+// removals. They must not overwrite each other's blocks.
 func blockName(of string, n int, actions []json.RawMessage) string {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%d %d %s", n, len(of), of)
@@ -62,7 +64,7 @@ func blockName(of string, n int, actions []json.RawMessage) string {
 	return hex.EncodeToString(h.Sum(nil)[:10])
 }
 
-// cut returns where the block ends that begins at first.
+// cut returns the end of the block that begins at first.
 func (s *Store) cut(actions []state.Action, raws []json.RawMessage, first int) int {
 	size := len(raws[first])
 	begun, timed := idTime(actions[first].ID)
@@ -82,10 +84,10 @@ type writer struct {
 	env     string
 	name    string // of the block
 	expires time.Time
-	day     string // on which nothing names its object any more
+	day     string // day from which no item names the block's object
 }
 
-// portion is the actions of a block that one item stands for.
+// portion holds the actions of a block that one item covers.
 type portion struct {
 	part    string
 	actions []state.Action
@@ -93,8 +95,8 @@ type portion struct {
 	group   bool
 }
 
-// block stores actions: an object when they are large, an item for the block, and items for each
-// resource or each group of resources.
+// block stores actions: an object if they are large, an item for the block, and an item for each
+// resource or group of resources.
 func (w *writer) block(ctx context.Context, actions []state.Action, raws []json.RawMessage) error {
 	all := w.header(timePart(w.env), actions)
 	portions := w.portions(actions, raws)
@@ -136,8 +138,8 @@ func (w *writer) header(part string, actions []state.Action) header {
 	return h
 }
 
-// portions cuts the actions of a block up by resource when those are few, else by group. The order
-// is the same every time.
+// portions divides the actions of a block by resource, or by group if there are many resources. The
+// order of the portions is deterministic.
 func (w *writer) portions(actions []state.Action, raws []json.RawMessage) []portion {
 	by := map[string]*portion{}
 	add := func(part string, i int, group bool) {
@@ -183,8 +185,7 @@ func (s *Store) pack(raws []json.RawMessage) []byte {
 	return s.packer.Pack(append(b, ']'))
 }
 
-// unpack calls f for the JSON of every value that pack was given, of one pack or several behind
-// each other.
+// unpack decodes packed lists, one or several concatenated, and calls f for each value.
 func unpack[T any](s *Store, packed []byte, f func(v *T)) error {
 	raw, err := s.packer.Unpack(packed)
 	if err != nil {
@@ -210,7 +211,7 @@ func damaged(format string, args ...any) error {
 			"point in time")
 }
 
-// put writes items; those that are there are overwritten.
+// put writes items. Existing items are overwritten.
 func (s *Store) put(ctx context.Context, items []item) error {
 	const limit, tries = 25, 8
 	for len(items) > 0 {
@@ -242,7 +243,7 @@ func (s *Store) put(ctx context.Context, items []item) error {
 	return nil
 }
 
-// pause waits before another try, the longer the more there were.
+// pause waits before another try, longer after each.
 func pause(ctx context.Context, try int) error {
 	if try == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Gatherer notifies the log of lanes that ran, several at a time. It may be used by any number of
-// goroutines.
+// Gatherer collects lanes that ran, and notifies the log of several at a time. Any number of
+// goroutines may use it.
 type Gatherer struct {
 	Notifier *Notifier // nil: no notices are sent
 	Clock    state.Clock
@@ -20,19 +20,19 @@ type Gatherer struct {
 
 	mu      sync.Mutex
 	lanes   map[string]map[string]bool // by environment
-	waiting *waiting                   // nil: nobody waits for more lanes
+	waiting *waiting                   // nil: no goroutine collects lanes
 }
 
-// waiting is somebody who waits for more lanes, and notifies then.
+// waiting is a goroutine that collects lanes for a while, and then notifies the log.
 type waiting struct {
 	end  context.CancelFunc
 	done chan struct{}
 }
 
-// gather is how long a lane waits for others: what was done is in the log that much later.
+// gather is how long lanes are collected. It delays the log by that much.
 const gather = time.Second
 
-// Add notes that a lane ran. The log is notified a second later, or by Flush.
+// Add records that a lane ran. The log is notified a second later, or by Flush.
 func (g *Gatherer) Add(ctx context.Context, env, lane string) {
 	if g.Notifier == nil {
 		return
@@ -53,7 +53,7 @@ func (g *Gatherer) Add(ctx context.Context, env, lane string) {
 	}
 }
 
-// wait notifies as long as lanes come, and ends without a notice when ctx does.
+// wait notifies the log while lanes are added. If ctx ends, wait returns without a notice.
 func (g *Gatherer) wait(ctx context.Context, w *waiting) {
 	defer close(w.done)
 	defer w.end()
@@ -73,7 +73,7 @@ func (g *Gatherer) wait(ctx context.Context, w *waiting) {
 	}
 }
 
-// Flush notifies the log of what was noted and returns when that is done.
+// Flush notifies the log of all recorded lanes, and returns after that.
 func (g *Gatherer) Flush(ctx context.Context) {
 	g.mu.Lock()
 	w := g.waiting
@@ -91,7 +91,7 @@ func (g *Gatherer) notice(ctx context.Context) {
 	g.lanes = nil
 	g.mu.Unlock()
 	for env, of := range lanes {
-		// the sweep makes up for it
+		// the sweep logs the lanes instead
 		if err := g.Notifier.Notify(ctx, env, slices.Sorted(maps.Keys(of))...); err != nil {
 			g.Log.WarnContext(ctx, "the log was not notified", "environment", env, "lanes", len(of),
 				"error", err.Error())

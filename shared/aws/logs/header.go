@@ -17,35 +17,35 @@ import (
 
 type item = attributevalue.Item
 
-// header is what an item says of the actions that it stands for, and where they are.
+// header summarizes the actions that an item covers, and locates them.
 //
-// Large: it is a stored record. Its fields are attributes of one item, which filters of the table
-// refer to by name.
+// Large: it is a stored record. Its fields are attributes of one item, and filters of the table
+// refer to them by name.
 type header struct {
-	part, sort string   // key; sort begins with the greatest id or the latest time
-	count      int      // actions or changes, all of those that the item stands for
-	least      string   // id
-	finished   [2]int64 // milliseconds; the first rounded down, the last up
-	versions   [2]int   // the lowest and the highest
-	outcomes   []string // each that occurs
-	kinds      []string // each that occurs
-	severity   int      // of the worst line
-	resources  []uint16 // marks; nil: not known
-	agents     []uint16 // marks; nil: not known
+	part, sort string   // key; sort begins with the largest id or the latest time
+	count      int      // number of all actions or changes that the item covers
+	least      string   // smallest id
+	finished   [2]int64 // milliseconds of the earliest and latest end, rounded down and up
+	versions   [2]int   // lowest and highest
+	outcomes   []string // all that occur
+	kinds      []string // all that occur
+	severity   int      // of the most severe line
+	resources  []uint16 // marks; nil: unknown
+	agents     []uint16 // marks; nil: unknown
 	expires    int64    // seconds
 
 	data         []byte // compressed; nil: in an object
 	object       string
-	offset, size int // of the part of the object; size 0: all of it
+	offset, size int // of the part in the object; size 0: the whole object
 }
 
-// greatest returns the greatest id, or latest time, of what the item stands for.
+// greatest returns the largest id, or the latest time, of the actions that the item covers.
 func (h *header) greatest() string {
 	i := strings.LastIndexByte(h.sort, '/')
 	return h.sort[:max(i, 0)]
 }
 
-// maxAgents is of how many agents an item says that it has actions of.
+// maxAgents is the largest number of agents that a header lists.
 const maxAgents = 32
 
 // describe returns the header of actions that are sorted by id.
@@ -84,12 +84,12 @@ func include[T cmp.Ordered](list []T, v T) []T {
 	return list
 }
 
-// selection is a query, as headers are asked.
+// selection is a query, prepared for comparison with headers.
 type selection struct {
 	state.ActionQuery
 	since time.Time // the later of Since and the horizon
 	now   int64
-	ids   [2]string // the least and greatest that are asked for
+	ids   [2]string // smallest and largest requested id
 }
 
 func newSelection(q state.ActionQuery, horizon, now time.Time) *selection {
@@ -103,7 +103,7 @@ func newSelection(q state.ActionQuery, horizon, now time.Time) *selection {
 	return s
 }
 
-// may reports whether an item can stand for actions that match.
+// may reports whether an item may cover matching actions.
 func (s *selection) may(h *header) bool {
 	has := func(list []string,
 		word string) bool {
@@ -127,7 +127,7 @@ func (s *selection) may(h *header) bool {
 	return true
 }
 
-// agent returns the agent that actions must be of, "" for any.
+// agent returns the agent to which actions must belong, or "" for any.
 func (s *selection) agent() string {
 	if s.Agent == "" && s.Resource != "" {
 		return s.Resource.Agent()
@@ -135,7 +135,7 @@ func (s *selection) agent() string {
 	return s.Agent
 }
 
-// selects reports whether an action is to be shown.
+// selects reports whether an action matches.
 func (s *selection) selects(a *state.Action) bool {
 	return !a.Finished.Before(s.since) && s.Selects(a)
 }
@@ -215,7 +215,7 @@ func marksOf(i item, name string) []uint16 {
 	return out
 }
 
-// marks returns the marks of resources, each once.
+// marks returns the marks of the actions' resources, without duplicates.
 func marks(actions []state.Action) []uint16 {
 	var out []uint16
 	seen := map[resource.ID]bool{}

@@ -1,6 +1,6 @@
-// Package logs keeps what was done so that it can be found: actions with their log lines and
-// changes, and the history of parameters. Lanes commit them with their results; this package copies
-// them into a store that is in the order of questions. docs/design/log.md says how, and why.
+// Package logs keeps a searchable log: actions with their log lines and changes, and the history of
+// parameters. Lanes commit them with their results. This package copies them into a store whose
+// order suits queries. docs/design/log.md explains the design.
 package logs
 
 import (
@@ -18,14 +18,13 @@ import (
 	"southbound/shared/fault"
 )
 
-// Log is the log function: it brings what was committed into the store. It may be used by any
-// number of processes at once.
+// Log is the log function: it copies committed actions and parameters into the store. Any number of
+// processes may use it concurrently.
 type Log struct {
 	Store  *Store
 	State  *dynamo.State // with Store as its Log
 	Logger *slog.Logger
-	// Metrics, when not nil, count what was logged, and environments of which something could not
-	// be.
+	// Metrics, if not nil, counts the logged actions and parameters, and failures.
 	Metrics *emf.Set
 }
 
@@ -35,15 +34,14 @@ func (l *Log) count(name string, n int) {
 	}
 }
 
-// atOnce is about how many actions are taken on at once. It bounds memory; an action takes a few KB
-// there.
+// atOnce is about how many actions are read at a time. It limits memory; an action takes a few KB.
 const atOnce = 8192
 
-// spare is what is left of an invocation to answer with what was not done.
+// spare is the end of an invocation that is reserved for the response.
 const spare = 2 * time.Second
 
-// Take logs what messages name. It returns the messages whose lanes could not be logged, never nil:
-// they are to come again.
+// Take logs the lanes that messages name. It returns the messages whose lanes could not be logged,
+// and which have to be delivered again. The result is never nil.
 func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.SQSBatchItemFailure {
 	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -51,7 +49,7 @@ func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.S
 		defer cancel()
 	}
 	failed := []events.SQSBatchItemFailure{}
-	byEnv := map[string]map[string][]string{} // ids of messages by environment and lane
+	byEnv := map[string]map[string][]string{} // ids of messages, by environment and lane
 	for i := range messages {
 		m, err := Decode(messages[i].Body)
 		if err != nil {
@@ -74,8 +72,8 @@ func (l *Log) Take(ctx context.Context, messages []events.SQSMessage) []events.S
 	return failed
 }
 
-// lanes logs lanes of an environment, together, and, when that fails, each for itself: one that is
-// damaged does not hold up others. It returns those that could not be logged.
+// lanes logs lanes of an environment together. If that fails, it logs each lane separately, so that
+// a damaged lane does not block the others. It returns the lanes that could not be logged.
 func (l *Log) lanes(ctx context.Context, env string, lanes []string) []string {
 	if l.catchUp(ctx, env, lanes) == nil {
 		return nil
@@ -92,14 +90,14 @@ func (l *Log) lanes(ctx context.Context, env string, lanes []string) []string {
 	return failed
 }
 
-// CatchUp logs all that was committed in an environment and is not logged: what lost messages leave
-// behind. When there is nothing it costs three small reads. The sweep calls it for environments
-// that do not rest.
+// CatchUp logs all committed actions and parameters of an environment that are not logged because
+// messages were lost. If there are none, it costs three small reads. The sweep calls it for
+// environments that are not quiet.
 func (l *Log) CatchUp(ctx context.Context, env string) error { return l.catchUp(ctx, env, nil) }
 
-// catchUp logs lanes, or all when they are nil, part by part: what was done when ctx ends is done.
-// The store is written before the cursors say so (Logged): after a crash in between the same block
-// is written once more, and ids make that invisible.
+// catchUp logs lanes, or all if lanes is nil, part by part. Parts that were logged before ctx ends
+// stay logged. It writes the store before it advances the cursors (Logged). After a crash in
+// between, the same block is written again, and readers drop the duplicates by id.
 func (l *Log) catchUp(ctx context.Context, env string, lanes []string) error {
 	for {
 		began := time.Now()
@@ -126,8 +124,8 @@ func (l *Log) catchUp(ctx context.Context, env string, lanes []string) error {
 	}
 }
 
-// Parameters returns the changes of parameters and facts that q selects, the newest first, logged
-// or not.
+// Parameters returns the changes of parameters and facts that q selects, newest first. It includes
+// changes that are not logged yet.
 func (l *Log) Parameters(
 	ctx context.Context, env string, q ParameterQuery,
 ) ([]dynamo.ParameterChange, error) {

@@ -13,21 +13,21 @@ import (
 	"southbound/shared/fault"
 )
 
-// Sender is what Notifier needs of SQS; *sqs.Client has it.
+// Sender is the part of SQS's API that Notifier uses. *sqs.Client implements it.
 type Sender interface {
 	SendMessageBatch(
 		ctx context.Context, in *sqs.SendMessageBatchInput, opts ...func(*sqs.Options),
 	) (*sqs.SendMessageBatchOutput, error)
 }
 
-// Notifier notifies the log function. Messages may be lost, doubled, late or out of order: what
-// there is to log stands in the state.
+// Notifier notifies the log function. Messages may be lost, repeated, late or out of order, because
+// the entries to log are in the state.
 type Notifier struct {
 	API Sender
 	URL string // of the log queue
 }
 
-// Message is what is sent.
+// Message is the body of a message.
 type Message struct {
 	Format int    `json:"v"`
 	Env    string `json:"env"`
@@ -36,11 +36,11 @@ type Message struct {
 
 const (
 	messageFormat = 1
-	sendAtOnce    = 10 // messages of a request
+	sendAtOnce    = 10 // messages in a request
 )
 
-// Notify says that lanes of an environment ran and may have committed something to log. That it
-// fails does no harm: the sweep notices.
+// Notify announces that lanes of an environment ran and may have committed entries to log. A
+// failure is harmless, because the sweep logs them.
 func (n *Notifier) Notify(ctx context.Context, env string, lanes ...string) error {
 	for len(lanes) > 0 {
 		count := min(len(lanes), sendAtOnce)
@@ -67,8 +67,8 @@ func (n *Notifier) Notify(ctx context.Context, env string, lanes ...string) erro
 	return nil
 }
 
-// Decode reads the body of a message. Foreign is its error: the message is of another program or of
-// a newer version.
+// Decode decodes the body of a message. If the message is of another program or of a newer version,
+// Decode returns a fault.Foreign.
 func Decode(body string) (Message, error) {
 	var m Message
 	if err := json.Unmarshal([]byte(body), &m); err != nil {

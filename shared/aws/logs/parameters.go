@@ -15,12 +15,12 @@ import (
 	"southbound/shared/resource"
 )
 
-// ParameterQuery selects changes of parameters and facts; zero fields select all.
+// ParameterQuery selects changes of parameters and facts. Zero fields select all changes.
 type ParameterQuery struct {
 	Name  string
-	Of    resource.ID // facts of this resource
-	Since time.Time   // only changes made then or later
-	Until time.Time   // only changes made before
+	Of    resource.ID // only facts of this resource
+	Since time.Time   // only changes at this time or later
+	Until time.Time   // only changes before this time
 	Limit int         // 0: all
 }
 
@@ -30,7 +30,7 @@ func (q *ParameterQuery) selects(c *dynamo.ParameterChange) bool {
 		(q.Until.IsZero() || c.Updated.Before(q.Until))
 }
 
-// parameters stores changes of parameters in blocks of their own, in the order of time.
+// parameters stores changes of parameters in blocks of their own, in order of time.
 func (w *writer) parameters(ctx context.Context, u *dynamo.Unlogged) error {
 	changes := slices.Clone(u.Parameters)
 	slices.SortStableFunc(changes, func(a, b dynamo.ParameterChange) int {
@@ -78,8 +78,7 @@ func (w *writer) changes(
 	return w.s.put(ctx, []item{h.item()})
 }
 
-// Parameters returns the changes of parameters and facts in the log that q selects, the newest
-// first.
+// Parameters returns the logged changes of parameters and facts that q selects, newest first.
 func (s *Store) Parameters(
 	ctx context.Context, env string, q ParameterQuery,
 ) ([]dynamo.ParameterChange, error) {
@@ -117,20 +116,20 @@ func (s *Store) Parameters(
 	return newestChanges(found, q.Limit), nil
 }
 
-// parameterKey tells changes from one another: one that is in two blocks is one.
+// parameterKey identifies a change. The same change may be in two blocks.
 type parameterKey struct {
 	name  string
 	of    resource.ID
 	at    int64
 	gone  bool
-	value string // two may be set in one instant
+	value string // two changes may have the same time
 }
 
 func keyOf(c *dynamo.ParameterChange) parameterKey {
 	return parameterKey{c.Name, c.Of, c.Updated.UnixNano(), c.Gone, c.Value}
 }
 
-// gone orders changes of one instant, of which nobody knows the order, in the same way each time.
+// gone orders changes of the same time, whose real order is unknown, deterministically.
 func gone(c *dynamo.ParameterChange) int {
 	if c.Gone {
 		return 1
@@ -138,7 +137,8 @@ func gone(c *dynamo.ParameterChange) int {
 	return 0
 }
 
-// newerThan reports whether as many as limit were found that are newer than all of an item.
+// newerThan reports whether at least limit changes were found that are newer than all changes of an
+// item.
 func newerThan(found map[parameterKey]dynamo.ParameterChange, limit int, h *header) bool {
 	n := 0
 	for k := range found {

@@ -30,13 +30,13 @@ func (s *Store) Actions(
 	return w.found.Newest(q.Limit), err
 }
 
-// walk goes through the items of partitions as if they were one: the newest first, or, for actions
-// by their ids, from the least of these on.
+// walk reads the items of partitions as one sequence: newest first or, for a query by ids, from the
+// smallest id upwards.
 type walk struct {
 	s     *Store
 	sel   *selection
 	parts []string
-	from  time.Time // when not zero, nothing is looked for that ended before
+	from  time.Time // if not zero, the earliest end of matching actions
 	found state.ActionSet
 }
 
@@ -50,7 +50,7 @@ func (w *walk) run(ctx context.Context) error {
 	if err := fills.Wait(); err != nil {
 		return err
 	}
-	// a few at once: more and more, because most searches end soon
+	// reads some items at a time, and more each time, because most searches end soon
 	for at := 1; ; at = min(2*at, 8) {
 		var some []*header
 		for len(some) < at {
@@ -73,7 +73,7 @@ func (w *walk) run(ctx context.Context) error {
 	}
 }
 
-// first returns the stream with the item that is next; nil when there is none.
+// first returns the stream with the next item, or nil if there is none.
 func (w *walk) first(streams []*stream) *stream {
 	var out *stream
 	for _, s := range streams {
@@ -87,16 +87,16 @@ func (w *walk) first(streams []*stream) *stream {
 	return out
 }
 
-// stream is the items of one partition that may match, in their order.
+// stream holds the items of one partition that may match, in their order.
 type stream struct {
 	w       *walk
 	part    string
-	ranges  [][2]string          // that are still to be looked at
-	in      *dynamodb.QueryInput // for more of the range before these
-	headers []*header            // read, and not taken yet
+	ranges  [][2]string          // ranges that are not read yet
+	in      *dynamodb.QueryInput // next query of the current range; nil: the range is done
+	headers []*header            // read but not yet used
 }
 
-// fill reads until there is an item, or no more.
+// fill reads until there is an item, or until the stream ends.
 func (s *stream) fill(ctx context.Context) error {
 	for len(s.headers) == 0 && (s.in != nil || len(s.ranges) > 0) {
 		if s.in == nil {
@@ -125,15 +125,14 @@ func (s *stream) fill(ctx context.Context) error {
 	return nil
 }
 
-// All sort keys are between least and greatest; ids without a time are at oddID or behind it.
+// All sort keys are between minKey and greatestKey. Ids without a time are at oddID or after it.
 const (
 	minKey      = " "
 	oddID       = "0a"
 	greatestKey = "\U0010FFFF"
 )
 
-// ranges returns between which keys the items are that can hold what is looked for, in the order in
-// which they are looked at.
+// ranges returns the key ranges of items that may cover matching actions, in the order of reading.
 func (w *walk) ranges() [][2]string {
 	if len(w.sel.IDs) > 0 {
 		return [][2]string{{w.sel.ids[0], greatestKey}}
@@ -142,7 +141,7 @@ func (w *walk) ranges() [][2]string {
 	if !w.from.IsZero() {
 		begin = platform.IDAt(w.from.Add(-longest))
 	}
-	begin = max(begin, w.sel.After) // items sort behind the greatest id that they have
+	begin = max(begin, w.sel.After) // an item is sorted by its largest id
 	if end == "" {
 		return [][2]string{{begin, greatestKey}}
 	}
@@ -160,12 +159,12 @@ func (w *walk) query(part string, keys [2]string) *dynamodb.QueryInput {
 			":a": attributevalue.Text(keys[0]), ":z": attributevalue.Text(keys[1])},
 		ScanIndexForward: aws.Bool(len(w.sel.IDs) > 0)}
 	if w.sel.Limit > 0 {
-		in.Limit = aws.Int32(int32(min(w.sel.Limit, 25))) // small
+		in.Limit = aws.Int32(int32(min(w.sel.Limit, 25))) // small pages
 	}
 	return in
 }
 
-// end returns what items that can match sort before; "" when that is not known.
+// end returns an upper bound of the sort keys of matching items, or "" if it is unknown.
 func (w *walk) end() string {
 	end := ""
 	if at, ok := idTime(w.sel.Before); ok {
@@ -180,10 +179,10 @@ func (w *walk) end() string {
 	return end
 }
 
-// longest is how long before its end the id of an action may have been made.
+// longest is the longest time between the creation of an action's id and the end of the action.
 const longest = 24 * time.Hour
 
-// over reports whether nothing that matches comes behind an item.
+// over reports whether no matching item can follow an item.
 func (w *walk) over(h *header) bool {
 	at, timed := idTime(h.greatest())
 	if len(w.sel.IDs) > 0 {
@@ -194,7 +193,7 @@ func (w *walk) over(h *header) bool {
 		timed && !w.sel.since.IsZero() && at.Before(w.sel.since.Add(-longest))
 }
 
-// enough reports whether as many were found as are asked for, all newer than what is to come.
+// enough reports whether the limit is reached by actions that are newer than all remaining items.
 func (w *walk) enough(greatest string) bool {
 	if w.sel.Limit <= 0 || len(w.sel.IDs) > 0 {
 		return false
@@ -208,7 +207,7 @@ func (w *walk) enough(greatest string) bool {
 	return n >= w.sel.Limit
 }
 
-// read takes the actions that match from what items stand for.
+// read adds the matching actions of items to found.
 func (w *walk) read(ctx context.Context, some []*header) error {
 	packs := make([][]byte, len(some))
 	errs := make([]error, len(some))
@@ -218,7 +217,7 @@ func (w *walk) read(ctx context.Context, some []*header) error {
 	}
 	wg.Wait()
 	for i := range some {
-		if fault.Is(errs[i], fault.NotFound) { // it stays for a day after its items have expired
+		if fault.Is(errs[i], fault.NotFound) { // an object outlives its items by a day
 			return damaged("object %s is not there", some[i].object)
 		}
 		if errs[i] != nil {
@@ -235,7 +234,7 @@ func (w *walk) read(ctx context.Context, some []*header) error {
 	return nil
 }
 
-// fetch returns the compressed actions that an item stands for.
+// fetch returns the compressed actions that an item covers.
 func (s *Store) fetch(ctx context.Context, h *header) ([]byte, error) {
 	switch {
 	case h.object == "":

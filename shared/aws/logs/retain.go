@@ -43,7 +43,7 @@ func (s *Store) ended(
 	return nil
 }
 
-// query calls f for the items that in asks for.
+// query calls f for the items that in selects.
 func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput, f func(h *header) error) error {
 	for {
 		out, err := s.API.Query(ctx, in)
@@ -65,8 +65,8 @@ func (s *Store) query(ctx context.Context, in *dynamodb.QueryInput, f func(h *he
 // errEnough ends a listing.
 var errEnough = errors.New("enough")
 
-// Expire implements dynamo.Log: it removes objects that no item names any more. Their names are in
-// the order of the days on which that is so; items expire by themselves.
+// Expire implements dynamo.Log. It removes objects that no item names. Object names begin with the
+// day from which that is so. DynamoDB removes expired items automatically.
 func (s *Store) Expire(ctx context.Context, env string) error {
 	folder, today := objectFolder(env), s.Now().UTC().Format(dayFormat)
 	const limit = 1000

@@ -16,7 +16,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// API is what Store needs of DynamoDB; *dynamodb.Client has it.
+// API is the part of DynamoDB's API that Store uses. *dynamodb.Client implements it.
 type API interface {
 	Query(
 		ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options),
@@ -26,32 +26,32 @@ type API interface {
 	) (*dynamodb.BatchWriteItemOutput, error)
 }
 
-// Objects keeps what is too large for items.
+// Objects stores values that are too large for items.
 type Objects interface {
 	Put(ctx context.Context, name string, data []byte) error
-	// Get returns NotFound when there is no such object, and so does GetPart.
+	// Get and GetPart return a fault.NotFound if the object does not exist.
 	Get(ctx context.Context, name string) ([]byte, error)
 	GetPart(ctx context.Context, name string, offset, size int) ([]byte, error)
-	// Delete removes objects; absent ones are not an error.
+	// Delete removes objects. An absent object is not an error.
 	Delete(ctx context.Context, names ...string) error
-	// ListPrefix calls f for every object whose name begins with a text, in the order of their
-	// names, until f returns an error.
+	// ListPrefix calls f for every object whose name has a prefix, in order of name, until f
+	// returns an error.
 	ListPrefix(ctx context.Context, begin string, f func(name string, stored time.Time) error) error
 }
 
-// Config says where the log is.
+// Config defines where the log is stored.
 type Config struct {
 	API     API
-	Table   string // that of the state; TTL is on the attribute ExpiryAttribute
+	Table   string // the state's table; its TTL is on ExpiryAttribute
 	Objects Objects
-	// Now tells the time; nil: that of the machine.
+	// Now returns the time. If it is nil, the system clock is used.
 	Now func() time.Time
 }
 
-// ExpiryAttribute is the attribute of items that says when they expire, in seconds since 1970.
+// ExpiryAttribute is the attribute of items with the time when they expire, in seconds since 1970.
 const ExpiryAttribute = "x"
 
-// Store holds what was logged. It may be used by any number of goroutines and processes.
+// Store holds the log. Any number of goroutines and processes may use it.
 type Store struct {
 	Config
 	limits limits
@@ -60,18 +60,18 @@ type Store struct {
 
 var _ dynamo.Log = (*Store)(nil)
 
-// limits say how what is logged is cut up. Tests make them small.
+// limits define how the log is divided into blocks and items. Tests use small limits.
 type limits struct {
-	block int // actions of a block
+	block int // actions in a block
 	bytes int // of a block, as JSON
-	few   int // resources of a block that get an item each
-	part  int // actions of one item of a resource
-	// compressed bytes of a block that stands in its items: above, a PUT of an object is the
-	// cheaper one
+	few   int // resources of a block that have an item each
+	part  int // actions in one item of a resource
+	// Compressed bytes of a block that is stored in its items. Above that, a PUT of an object is
+	// cheaper.
 	inline int
 }
 
-// New returns the log in a table that exists.
+// New returns the log in a table. The table has to exist.
 func New(c Config) (*Store, error) {
 	p, err := packs()
 	if err != nil {
@@ -88,7 +88,7 @@ const dictID = 2
 
 var packs = pack.Once(dictID, dictionary)
 
-// dictionary holds what stands in most actions. It is part of the format.
+// dictionary contains text that most actions contain. It is part of the format.
 const dictionary = `"messages":[{"at":"2026-01-01T00:00:00.000000000Z","level":"DEBUG","msg":"","kwargs":{"":""}},{"at":"2026-01-01T00:00:00.000000000Z","level":"INFO","msg":"` +
 	`,{"at":"2026-","level":"WARNING","msg":"","kwargs":{"error":"` +
 	`"outcome":"failed","change":"nochange","reason":"` + `"level":"ERROR","msg":"` +
@@ -115,8 +115,8 @@ func parameterPart(env string) string { return "H/" + env }
 
 func groupOf(id resource.ID) int { return int(hash32(string(id)) % groupParts) }
 
-// markOf tells most texts from one another with two bytes, none of them those that groupOf looks
-// at.
+// markOf returns a mark of two bytes that distinguishes most texts. It uses other bits of the hash
+// than groupOf.
 func markOf(s string) uint16 { return uint16(hash32(s) >> 16) } // the upper half
 
 func hash32(s string) uint32 {
@@ -126,8 +126,8 @@ func hash32(s string) uint32 {
 	return uint32(sum>>32) ^ uint32(sum)
 }
 
-// objectFolder is where the objects of an environment stand: they are in the order of the days on
-// which they expire.
+// objectFolder returns the folder of the objects of an environment. In it they are sorted by the
+// day on which they expire.
 func objectFolder(env string) string {
 	sum := sha256.Sum256([]byte(env))
 	return hex.EncodeToString(sum[:10]) + "/"
@@ -135,15 +135,15 @@ func objectFolder(env string) string {
 
 const dayFormat = "20060102"
 
-// sorted is what orders items: the greatest id or the latest time in them, and the name of their
-// block.
+// sorted returns the sort key of an item: the largest id or the latest time in the item, and the
+// name of its block.
 func sorted(last, name string) string { return last + "/" + name }
 
-// span is how much later than its oldest id the newest id of a block may have been made.
+// span is the longest time between the creation of the oldest and the newest id in a block.
 const span = 15 * time.Minute
 
-// idTime returns when an id was made: ids begin with twelve hexadecimal digits of milliseconds
-// since 1970. Others have no time.
+// idTime returns the creation time of an id. Ids with a time begin with twelve hexadecimal digits:
+// milliseconds since 1970. For other ids idTime returns false.
 func idTime(id string) (time.Time, bool) {
 	const digits = 12
 	if len(id) < digits {
