@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	valuesAtOnce    = 10 // names of GetParameters
-	describedAtOnce = 50 // names of DescribeParameters
+	valuesAtOnce    = 10 // names in a GetParameters request
+	describedAtOnce = 50 // names in a DescribeParameters request
 	current         = "AWSCURRENT"
 )
 
-// withSelector is how Parameter Store is told which version is meant.
+// withSelector returns the name with the version or label, as Parameter Store expects it.
 func (r *reference) withSelector() string {
 	if r.selector == "" {
 		return r.name
@@ -45,10 +45,10 @@ func keptOf(p *types.Parameter) kept {
 	return kept{value: aws.ToString(p.Value), version: strconv.FormatInt(p.Version, 10)}
 }
 
-// parameterVersion returns the version of a parameter, by its description; by a read without
-// decryption where that is not allowed or does not say.
+// parameterVersion returns the version of a parameter from its description. If the description is
+// forbidden or lacks the version, parameterVersion reads the parameter without decryption.
 func (s *Secrets) parameterVersion(ctx context.Context, c clients, r reference) (string, error) {
-	if r.selector == "" && r.region == "" { // descriptions know neither labels nor ARNs
+	if r.selector == "" && r.region == "" { // descriptions support neither labels nor ARNs
 		found, err := describe(ctx, c.ssm, []string{r.name})
 		if version, ok := found[r.name]; ok {
 			return version, nil
@@ -65,7 +65,7 @@ func (s *Secrets) parameterVersion(ctx context.Context, c clients, r reference) 
 	return keptOf(out.Parameter).version, nil
 }
 
-// describe returns the versions of parameters by name; those that do not exist are left out.
+// describe returns the versions of parameters by name, and omits parameters that do not exist.
 func describe(ctx context.Context, api *ssm.Client, names []string) (map[string]string, error) {
 	out := map[string]string{}
 	in := &ssm.DescribeParametersInput{MaxResults: aws.Int32(describedAtOnce),
@@ -133,11 +133,11 @@ func (s *Secrets) managedVersion(ctx context.Context, c clients, r reference) (s
 	return "", fault.New(fault.NotFound, "", "no version of the secret has the stage %s", want)
 }
 
-// atOnce is how many requests are made side by side.
+// atOnce is how many requests are sent concurrently.
 const atOnce = 8
 
-// Prefetch implements state.SecretBatches: parameters are asked for in batches, and what remains
-// side by side.
+// Prefetch implements state.SecretBatches. It reads parameters in batches, and the remaining
+// secrets concurrently.
 func (s *Secrets) Prefetch(ctx context.Context, refs []resource.Secret, values bool) {
 	byRegion := map[string][]reference{}
 	seen := map[string]bool{}
@@ -177,7 +177,7 @@ func (s *Secrets) Prefetch(ctx context.Context, refs []resource.Secret, values b
 		}
 		reads.Go(func() error {
 			if values {
-				_, _, _ = s.Resolve(ctx, ref) // what is wrong is said when it is asked for
+				_, _, _ = s.Resolve(ctx, ref) // the caller's own read reports the error
 			} else {
 				_, _ = s.Version(ctx, ref)
 			}
@@ -186,11 +186,11 @@ func (s *Secrets) Prefetch(ctx context.Context, refs []resource.Secret, values b
 	}
 	_ = reads.Wait()
 	if !values {
-		s.prolong(rest) // not what was kept before: it would never be asked for again
+		s.prolong(rest) // only the secrets fetched now
 	}
 }
 
-// prolong keeps versions for the calls that follow, however long it took to fetch all of them.
+// prolong extends the cached versions for the following calls, however long the fetch took.
 func (s *Secrets) prolong(refs []resource.Secret) {
 	for _, ref := range refs {
 		r, err := parse(ref)
@@ -219,7 +219,7 @@ func (s *Secrets) fetchValues(ctx context.Context, c clients, refs []reference) 
 	byName := map[string]*reference{}
 	var names []string
 	for i := range refs {
-		// another version of the same is asked for alone: the answers are told apart by name
+		// A second version of a parameter is read alone, because the results are matched by name.
 		if byName[refs[i].name] == nil {
 			byName[refs[i].name] = &refs[i]
 			names = append(names, refs[i].withSelector())
@@ -228,7 +228,7 @@ func (s *Secrets) fetchValues(ctx context.Context, c clients, refs []reference) 
 	out, err := c.ssm.GetParameters(ctx,
 		&ssm.GetParametersInput{Names: names, WithDecryption: aws.Bool(true)})
 	if err != nil {
-		return // each is asked for alone, and then says what is wrong
+		return // each is read alone later, and reports its error
 	}
 	for i := range out.Parameters {
 		p := &out.Parameters[i]

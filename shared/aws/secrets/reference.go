@@ -19,17 +19,17 @@ const (
 	schemeMachine = "machine" // env: and file:
 )
 
-// reference is what a document says of a secret.
+// reference is a parsed reference to a secret.
 type reference struct {
 	scheme   string
-	name     string // or ARN
+	name     string // or an ARN
 	region   string // of an ARN
 	selector string // version, label or stage; "": the newest
 	key      string // member of a JSON object
 }
 
-// The patterns of names and versions are compiled when they are first needed: with their counted
-// repetitions that takes 2 ms, which no other command is to wait for.
+// The patterns of names and versions are compiled on first use. Their counted repetitions take 2 ms
+// to compile, and other commands should not wait for that.
 var (
 	parameterName = pattern(`^/?[\w.-]+(/[\w.-]+)*$`)
 	parameterARN  = pattern(`^arn:[a-z-]+:ssm:([a-z0-9-]+):\d{12}:parameter/([\w.-]+/?)+$`)
@@ -46,7 +46,7 @@ func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// parse reads a reference. The forms are ssm:NAME, ssm:NAME:VERSION, secretsmanager:ID,
+// parse parses a reference. The forms are ssm:NAME, ssm:NAME:VERSION, secretsmanager:ID,
 // secretsmanager:ID#KEY.
 func parse(ref resource.Secret) (reference, error) {
 	scheme, rest, _ := strings.Cut(ref.Source, ":")
@@ -66,7 +66,7 @@ func parse(ref resource.Secret) (reference, error) {
 func parseParameter(name, version string) (reference, error) {
 	r := reference{scheme: schemeSSM}
 	rest := name
-	if strings.HasPrefix(name, "arn:") { // which has colons of its own
+	if strings.HasPrefix(name, "arn:") { // an ARN contains colons
 		_, rest, _ = strings.Cut(name, "/")
 	}
 	if i := strings.LastIndexByte(rest, ':'); i >= 0 {
@@ -115,12 +115,12 @@ func (r *reference) exact() bool {
 	return versionID().MatchString(r.selector)
 }
 
-// text identifies the reference; it has no line breaks in it.
+// text returns a key that identifies the reference. Its parts contain no line breaks.
 func (r *reference) text() string {
 	return strings.Join([]string{r.scheme, r.name, r.selector, r.key}, "\n")
 }
 
-// shown is how people see it.
+// shown returns the reference for display.
 func (r *reference) shown() string {
 	out := r.scheme + ":" + r.name
 	if r.selector != "" {
@@ -129,7 +129,7 @@ func (r *reference) shown() string {
 	return out
 }
 
-// fault gives an error of AWS a kind and says which secret it is about.
+// fault returns an error of AWS with a kind and the name of the secret.
 func (r *reference) fault(err error) error {
 	kind := awserr.Kind(err)
 	e := &fault.Error{Kind: kind, Op: "resolve secret " + r.shown(), Err: said{err}}
@@ -147,21 +147,21 @@ func (r *reference) fault(err error) error {
 	return e
 }
 
-// said is an error of AWS with no more text than what AWS said.
+// said is an error of AWS whose text is only the message of AWS.
 type said struct{ error }
 
 func (e said) Error() string { return awserr.Text(e.error) }
 
 func (e said) Unwrap() error { return e.error }
 
-// member takes the wanted member out of a JSON object.
+// member extracts the requested member of a JSON object.
 func (r *reference) member(value string) (string, error) {
 	if r.key == "" {
 		return value, nil
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(value), &object); err != nil {
-		// err would show some of it
+		// err would contain part of the value
 		return "", fault.New(fault.Invalid, "resolve secret "+r.shown(),
 			"it is not valid JSON object, so it has no member %q", r.key)
 	}
@@ -175,5 +175,5 @@ func (r *reference) member(value string) (string, error) {
 	if json.Unmarshal(raw, &text) == nil {
 		return text, nil
 	}
-	return string(raw), nil // a number, true, or something deeper, as it stands there
+	return string(raw), nil // a number, true or a nested value, unchanged
 }

@@ -1,6 +1,6 @@
 // Package secrets resolves references to secrets in Parameter Store (ssm:) and Secrets Manager
-// (secretsmanager:), and hands those of one machine (env:, file:) on. Values are kept in memory
-// only, for minutes, and stand in no error.
+// (secretsmanager:). It delegates the secrets of one machine (env:, file:). Values are cached in
+// memory only, for minutes, and no error contains one.
 package secrets
 
 import (
@@ -18,41 +18,42 @@ import (
 	"southbound/shared/resource"
 )
 
-// Config says where secrets are.
+// Config configures a resolver.
 type Config struct {
-	// Load returns the configuration for clients; it is called with the first secret in AWS, so
-	// that a process without any needs no credentials. nil: the SDK's default.
+	// Load returns the configuration of AWS clients. It is called for the first secret in AWS, so
+	// that a process without such secrets needs no credentials. If it is nil, the SDK's default is
+	// used.
 	Load func(ctx context.Context) (aws.Config, error)
-	// Machine resolves env: and file:; nil: they are refused, as in a function, which is nobody's
-	// machine.
+	// Machine resolves env: and file:. If it is nil, they are rejected, as in a function, which has
+	// no machine of its own.
 	Machine state.Secrets
-	// Keep is how long values are kept; 0: five minutes. Which version is the newest is kept for
-	// seconds, so that an export asks once and the next one sees a rotation.
+	// Keep is how long values are cached; 0: five minutes. The number of the newest version is
+	// cached for seconds. So an export reads it once, and the next export sees a rotation.
 	Keep time.Duration
-	// Now tells the time; nil: time.Now.
+	// Now returns the time; nil: time.Now.
 	Now func() time.Time
 }
 
-// Secrets implements state.Secrets, and tells versions without reading values. It may be used by
-// any number of goroutines.
+// Secrets implements state.Secrets, and returns versions without reading values. Any number of
+// goroutines may use it.
 type Secrets struct {
 	config Config
 
 	mu       sync.Mutex
 	base     *aws.Config
 	regions  map[string]clients
-	values   map[string]kept // by the text of a reference with an exact version
+	values   map[string]kept // by the text of a reference, which includes its version
 	versions map[string]kept // by the text of a reference
 }
 
-// kept is a value or a version until a time.
+// kept is a cached value or version, with its expiry.
 type kept struct {
 	value, version string
-	err            error // why there is no version
+	err            error // why the version is unknown
 	until          time.Time
 }
 
-// clients are those of one region.
+// clients holds the clients of one region.
 type clients struct {
 	ssm     *ssm.Client
 	manager *secretsmanager.Client
@@ -67,8 +68,8 @@ var (
 const (
 	defaultKeep = 5 * time.Minute
 	versionKeep = 3 * time.Second
-	// refusedKeep is how long it is remembered that a version cannot be told, so that an export of
-	// many references does not ask in vain for each twice.
+	// refusedKeep is how long the error of a version is cached, so that an export with many
+	// references does not repeat each failing request.
 	refusedKeep = 20 * time.Second
 	maxKept     = 10_000
 )
@@ -90,8 +91,8 @@ func New(c Config) *Secrets {
 		versions: map[string]kept{}}
 }
 
-// Resolve implements state.Secrets. A reference with a version gives the value of that version,
-// whatever the newest is.
+// Resolve implements state.Secrets. For a reference with a version it returns the value of that
+// version, even if there is a newer one.
 func (s *Secrets) Resolve(
 	ctx context.Context, ref resource.Secret,
 ) (value, version string, err error) {
@@ -128,7 +129,7 @@ func (s *Secrets) Resolve(
 	return got.value, got.version, nil
 }
 
-// Version implements state.SecretVersions: by requests that return no value in the open.
+// Version implements state.SecretVersions. Its requests return no decrypted value.
 func (s *Secrets) Version(ctx context.Context, ref resource.Secret) (string, error) {
 	r, err := parse(ref)
 	if err != nil {
@@ -170,7 +171,7 @@ func (s *Secrets) Version(ctx context.Context, ref resource.Secret) (string, err
 	return "", err
 }
 
-// notHere refuses a secret of a machine.
+// notHere rejects a secret of a machine.
 func notHere(ref resource.Secret) error {
 	return fault.New(fault.Unsupported, "resolve secret",
 		"the secret %s is on a machine, and a function has none", ref.Source).
@@ -178,7 +179,7 @@ func notHere(ref resource.Secret) error {
 			"or serve the agent on its machine with `southbound agent run NAME`")
 }
 
-// have returns what is kept.
+// have returns a cached entry that has not expired.
 func (s *Secrets) have(m map[string]kept, key string) (kept, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +202,7 @@ func (s *Secrets) keep(m map[string]kept, key string, k kept, how time.Duration)
 	m[key] = k
 }
 
-// clients returns the clients of a region; "" is that of the configuration.
+// clients returns the clients of a region; "" is the region of the configuration.
 func (s *Secrets) clients(ctx context.Context, region string) (clients, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,8 +229,8 @@ func (s *Secrets) clients(ctx context.Context, region string) (clients, error) {
 	return c, nil
 }
 
-// String shows nothing of what is kept.
+// String returns no secret.
 func (s *Secrets) String() string { return "secrets" }
 
-// GoString shows nothing of what is kept.
+// GoString returns no secret.
 func (s *Secrets) GoString() string { return s.String() }
