@@ -11,15 +11,15 @@ import (
 	"southbound/shared/fault"
 )
 
-// seekable is what the SDK needs to send a body again.
+// seekable is the interface that the SDK requires to send a body again.
 type seekable interface {
 	io.ReadSeeker
 	io.Closer
 }
 
-// bodyOf returns the bytes of a blob, checked against its name, and how many they are. A stream is
-// read once to check it; it is opened again for each time it is sent, so that no file stands in
-// memory.
+// bodyOf returns the bytes of a blob, and their number, after comparing them with the blob's hash.
+// It reads a stream once to check it. Each transmission opens the stream again, so that no file is
+// held in memory.
 func bodyOf(b *state.Blob) (seekable, int64, error) {
 	if b.Open == nil {
 		if sum := sha256.Sum256(b.Data); hex.EncodeToString(sum[:]) != b.Hash {
@@ -56,8 +56,8 @@ type nopCloser struct{ *bytes.Reader }
 
 func (nopCloser) Close() error { return nil }
 
-// reopened makes a stream that can only be read from its beginning seekable to where the SDK seeks:
-// beginning and end.
+// reopened makes a stream that can only be read from its beginning seekable. It supports seeks to
+// the beginning and the end, as the SDK does.
 type reopened struct {
 	open func() (io.ReadCloser, error)
 	size int64
@@ -76,7 +76,7 @@ func (s *reopened) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.at += int64(n)
 	s.pos = s.at
-	return n, err // io.EOF must stay itself
+	return n, err // io.EOF must not be wrapped
 }
 
 func (s *reopened) reopen() error {
@@ -93,7 +93,7 @@ func (s *reopened) reopen() error {
 	}
 	_, err = io.CopyN(io.Discard, r, s.at)
 	if errors.Is(err, io.EOF) {
-		return nil // reading on says so
+		return nil // the next read returns io.EOF
 	}
 	return err
 }

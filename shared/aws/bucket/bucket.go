@@ -1,5 +1,5 @@
-// Package bucket keeps files in S3 by their SHA-256, and objects of the state.
-// docs/design/aws-ports.md says how, and why.
+// Package bucket stores files in S3 by their SHA-256, and objects of the state.
+// docs/design/aws-ports.md explains the design.
 package bucket
 
 import (
@@ -25,7 +25,7 @@ import (
 	"southbound/shared/pattern"
 )
 
-// API is what is needed of S3; *s3.Client has it.
+// API is the part of S3's API that this package uses. *s3.Client implements it.
 type API interface {
 	HeadObject(
 		ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options),
@@ -44,8 +44,8 @@ type API interface {
 	) (*s3.DeleteObjectsOutput, error)
 }
 
-// Files is state.Files in a bucket, under files/. It may be used by any number of goroutines and
-// processes.
+// Files implements state.Files in a bucket, under files/. Any number of goroutines and processes
+// may use it.
 type Files struct {
 	api    API
 	bucket string
@@ -53,14 +53,14 @@ type Files struct {
 
 var _ state.Files = (*Files)(nil)
 
-// NewFiles returns the files of a bucket that exists.
+// NewFiles returns the files of a bucket. The bucket has to exist.
 func NewFiles(api API, bucket string) *Files { return &Files{api: api, bucket: bucket} }
 
 const (
 	filePrefix = "files/"
 	workers    = 16
-	pageSize   = 1000 // keys of a LIST, and of a DELETE
-	tries      = 5    // of a conditional write that met another
+	pageSize   = 1000 // keys in a LIST or a DELETE request
+	tries      = 5    // of a conditional write that conflicts with another
 )
 
 var hashPattern = pattern.Lazy(`^[0-9a-f]{64}$`)
@@ -72,17 +72,17 @@ func checkHash(op, hash string) error {
 	return nil
 }
 
-// key spreads files over folders, as the embedded home does.
+// key returns the key of a file. It distributes files over folders, as the embedded home does.
 func key(hash string) string { return filePrefix + hash[:2] + "/" + hash }
 
-// hashOf returns the hash of a key; false when it is not one of ours.
+// hashOf returns the hash in a key. If the key is not one of a file, hashOf returns false.
 func hashOf(key string) (string, bool) {
 	_, hash, ok := strings.Cut(strings.TrimPrefix(key, filePrefix), "/")
 	return hash, ok && hashPattern().MatchString(hash)
 }
 
-// each calls f for 0..n-1, some at a time, and returns the error that came first. After an error no
-// more calls are begun.
+// each calls f for 0..n-1, some concurrently, and returns the first error. After an error it starts
+// no further calls.
 func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
@@ -98,9 +98,9 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) 
 	return awserr.Fault("store file", ctx.Err())
 }
 
-// Missing implements state.Files. It lists from one wanted file on and jumps to the next one
-// wanted that was not in the page, so there are no more requests than hashes, and about one for a
-// thousand stored files.
+// Missing implements state.Files. It lists stored files from the first requested hash on, and
+// continues from the next requested hash after the page. So it sends at most one request a hash,
+// and about one for a thousand stored files.
 func (f *Files) Missing(ctx context.Context, hashes []string) ([]string, error) {
 	for _, h := range hashes {
 		if err := checkHash("find file", h); err != nil {
@@ -111,7 +111,7 @@ func (f *Files) Missing(ctx context.Context, hashes []string) ([]string, error) 
 	if len(want) <= fewFiles {
 		return f.missingFew(ctx, want)
 	}
-	const segment = 4000 // of many hashes some are looked for side by side
+	const segment = 4000 // segments of many hashes are listed concurrently
 	parts := slices.Collect(slices.Chunk(want, segment))
 	gone := make([][]string, len(parts))
 	err := each(ctx, len(parts), func(ctx context.Context, i int) (err error) {
@@ -129,7 +129,7 @@ func (f *Files) missingMany(ctx context.Context, want []string) ([]string, error
 			return nil, err
 		}
 		n := len(want)
-		if last != "" { // the page says nothing about what comes after it
+		if last != "" { // the page ends before all stored files
 			n, _ = slices.BinarySearchFunc(want, last, func(h, last string) int {
 				return cmp.Or(strings.Compare(key(h), last), -1)
 			})
@@ -144,7 +144,7 @@ func (f *Files) missingMany(ctx context.Context, want []string) ([]string, error
 	return out, nil
 }
 
-// fewFiles are looked for one by one: a HEAD costs less than a tenth of a LIST.
+// fewFiles are checked one by one: a HEAD costs less than a tenth of a LIST.
 const fewFiles = 3
 
 func (f *Files) missingFew(ctx context.Context, want []string) ([]string, error) {
@@ -167,13 +167,13 @@ func (f *Files) missingFew(ctx context.Context, want []string) ([]string, error)
 	return out, err
 }
 
-// page lists stored files from a hash on, and returns the key up to which it goes, or "" when there
-// are no more.
+// page lists stored files from a hash on. It returns the last key that the page covers, or "" if
+// there are no more.
 func (f *Files) page(
 	ctx context.Context, from string,
 ) (have map[string]bool, last string, err error) {
 	after := key(from)
-	after = after[:len(after)-1] // just before it
+	after = after[:len(after)-1] // sorts before the key
 	res, err := f.api.ListObjectsV2(ctx,
 		&s3.ListObjectsV2Input{Bucket: &f.bucket, Prefix: aws.String(filePrefix),
 			StartAfter: &after})
@@ -187,13 +187,13 @@ func (f *Files) page(
 		}
 	}
 	if n := len(res.Contents); n > 0 && aws.ToBool(res.IsTruncated) {
-		last = max(aws.ToString(res.Contents[n-1].Key), key(from)) // always some progress
+		last = max(aws.ToString(res.Contents[n-1].Key), key(from)) // guarantees progress
 	}
 	return have, last, nil
 }
 
-// Put implements state.Files. What is stored already is left as it is, unless its bytes are not
-// those of its name.
+// Put implements state.Files. It does not replace a stored file, unless its bytes do not match its
+// hash.
 func (f *Files) Put(ctx context.Context, blobs []state.Blob) error {
 	for i := range blobs {
 		if err := checkHash("store file", blobs[i].Hash); err != nil {
@@ -211,7 +211,7 @@ func (f *Files) put(ctx context.Context, b *state.Blob) error {
 		switch {
 		case awserr.Is(err, awserr.PreconditionFailed):
 			return f.mend(ctx, b)
-		// another writes the same just now
+		// another process is writing the same file
 		case awserr.Is(err, awserr.ConditionalConflict) && try < tries:
 		case awserr.Is(err, awserr.BadDigest, "InvalidDigest", "XAmzContentChecksumMismatch"):
 			return otherBytes(b.Hash)
@@ -226,15 +226,15 @@ func otherBytes(hash string) error {
 		WithHint("the file changed while it was read; export again")
 }
 
-// putOnce sends the bytes unless something has the name. That they fit the name is checked here
-// before they are sent, and by S3 after it has read them.
+// putOnce sends the bytes unless the key exists. bodyOf checks the bytes against the hash before
+// they are sent, and S3 checks them after it has received them.
 func (f *Files) putOnce(ctx context.Context, b *state.Blob) error {
 	body, size, err := bodyOf(b)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	sum, _ := hex.DecodeString(b.Hash) // checked
+	sum, _ := hex.DecodeString(b.Hash) // checked by Put
 	_, err = f.api.PutObject(ctx, &s3.PutObjectInput{Bucket: &f.bucket,
 		Key: aws.String(key(b.Hash)), Body: body, ContentLength: &size,
 		IfNoneMatch: aws.String("*"), ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
@@ -242,8 +242,7 @@ func (f *Files) putOnce(ctx context.Context, b *state.Blob) error {
 	return err
 }
 
-// mend looks at what has the name of a blob and replaces it when it is damaged. Only its checksum
-// is read.
+// mend reads the checksum of an existing object, and replaces the object if the checksum is wrong.
 func (f *Files) mend(ctx context.Context, b *state.Blob) error {
 	head, err := f.api.HeadObject(ctx,
 		&s3.HeadObjectInput{Bucket: &f.bucket, Key: aws.String(key(b.Hash)),
@@ -266,7 +265,7 @@ func (f *Files) mend(ctx context.Context, b *state.Blob) error {
 		IfMatch: head.ETag, ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
 		ChecksumSHA256: &want})
 	if awserr.Is(err, awserr.PreconditionFailed) {
-		return nil // mended by another
+		return nil // another process replaced it
 	}
 	return awserr.Fault("store file", err)
 }
@@ -294,7 +293,8 @@ func (f *Files) Get(ctx context.Context, hashes []string) ([][]byte, error) {
 	return out, nil
 }
 
-// Open implements state.Files. Reading to the end gives Damaged when the bytes do not match.
+// Open implements state.Files. If the bytes do not match the hash, the last read returns a
+// fault.Damaged.
 func (f *Files) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	if err := checkHash("read file", hash); err != nil {
 		return nil, err
@@ -307,7 +307,7 @@ func (f *Files) Open(ctx context.Context, hash string) (io.ReadCloser, error) {
 	return &checked{ReadCloser: res.Body, hash: hash, sum: sha256.New()}, nil
 }
 
-// checked compares what was read with the name.
+// checked compares the bytes that were read with the hash.
 type checked struct {
 	io.ReadCloser
 	hash string
@@ -329,7 +329,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	case err != nil && !errors.Is(err, io.EOF):
 		return n, awserr.Fault("read file", err)
 	}
-	return n, err // io.EOF must stay itself
+	return n, err // io.EOF must not be wrapped
 }
 
 // List implements state.Files.
@@ -342,7 +342,7 @@ func (f *Files) List(ctx context.Context, visit func(hash string, stored time.Ti
 	})
 }
 
-// listKeys calls visit for every object under a prefix, until it returns an error.
+// listKeys calls visit for every object under a prefix, until visit returns an error.
 func listKeys(ctx context.Context, api API, bucket, prefix string,
 	visit func(key string, stored time.Time) error) error {
 	in := &s3.ListObjectsV2Input{Bucket: &bucket, Prefix: &prefix}
@@ -375,7 +375,7 @@ func (f *Files) Delete(ctx context.Context, hashes []string) error {
 	return deleteKeys(ctx, f.api, f.bucket, keys)
 }
 
-// deleteKeys removes objects, and those that S3 says it could not remove again.
+// deleteKeys removes objects, and retries those that S3 could not remove.
 func deleteKeys(ctx context.Context, api API, bucket string, keys []string) error {
 	for try := 1; len(keys) > 0; try++ {
 		n := min(len(keys), pageSize)

@@ -14,20 +14,20 @@ import (
 	"southbound/shared/aws/awserr"
 )
 
-// Objects keeps objects of the state, or of the log, under a prefix of their own. It is what
-// packages dynamo and logs ask for as Objects.
+// Objects stores objects of the state, or of the log, under a prefix. It implements Objects of the
+// packages dynamo and logs.
 type Objects struct {
 	api    API
 	bucket string
 	prefix string
 }
 
-// NewObjects returns the objects of the state in a bucket that exists: state/.
+// NewObjects returns the objects of the state in a bucket, under state/. The bucket has to exist.
 func NewObjects(api API, bucket string) *Objects {
 	return &Objects{api: api, bucket: bucket, prefix: "state/"}
 }
 
-// NewLogObjects returns the objects of the log in a bucket that exists: logs/.
+// NewLogObjects returns the objects of the log in a bucket, under logs/. The bucket has to exist.
 func NewLogObjects(api API, bucket string) *Objects {
 	return &Objects{api: api, bucket: bucket, prefix: "logs/"}
 }
@@ -45,8 +45,8 @@ func (o *Objects) Get(ctx context.Context, name string) ([]byte, error) {
 	return o.get(ctx, name, nil)
 }
 
-// GetPart returns size bytes of an object from an offset on, both positive or zero. NotFound when
-// there is no such object.
+// GetPart returns size bytes of an object, beginning at offset. The offset must not be negative,
+// and size must be positive. If the object does not exist, GetPart returns a fault.NotFound.
 func (o *Objects) GetPart(ctx context.Context, name string, offset, size int) ([]byte, error) {
 	return o.get(ctx, name, aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+size-1)))
 }
@@ -76,8 +76,8 @@ func (o *Objects) List(ctx context.Context, f func(name string, stored time.Time
 	return o.ListPrefix(ctx, "", f)
 }
 
-// ListPrefix calls f for every object whose name begins with a text, in the order of their names,
-// until f returns an error.
+// ListPrefix calls f for every object whose name begins with begin, in order of name, until f
+// returns an error.
 func (o *Objects) ListPrefix(
 	ctx context.Context, begin string, f func(name string, stored time.Time) error,
 ) error {

@@ -14,8 +14,8 @@ import (
 	"southbound/shared/aws/awserr"
 )
 
-// Upload is a request that stores one file. Whoever makes it needs no credentials; it must send
-// exactly these headers.
+// Upload is a request that stores one file. The client that sends it needs no credentials, and must
+// send exactly these headers.
 type Upload struct {
 	Hash   string            `json:"hash"`
 	Method string            `json:"method"`
@@ -25,7 +25,7 @@ type Upload struct {
 
 // Signer signs uploads.
 type Signer struct {
-	// URL is where the bucket is: what comes before "/files/...".
+	// URL is the URL of the bucket, to which "/files/..." is appended.
 	URL         string
 	Region      string
 	Credentials aws.CredentialsProvider
@@ -39,10 +39,10 @@ const (
 	unsignedPayload = "UNSIGNED-PAYLOAD"
 )
 
-// Upload returns a request that stores a file of size bytes within a time. The checksum and the
-// condition are signed headers: S3 refuses other bytes, and does not replace a file that is there
-// (412, which is as good as stored). The SDK's own presigning would move the checksum into the
-// query, where S3 does not look at it.
+// Upload returns a request that stores a file of size bytes, and that is valid for a time. The
+// checksum and the condition are signed headers. So S3 rejects other bytes, and does not replace an
+// existing file: it responds 412, which means that the file is stored. The SDK's own presigning
+// would move the checksum into the query, where S3 ignores it.
 func (s *Signer) Upload(
 	ctx context.Context, hash string, size int64, valid time.Duration,
 ) (Upload, error) {
