@@ -13,9 +13,9 @@ import (
 	"southbound/shared/fault"
 )
 
-// Gone returns, of the stack that had a name and was deleted last, the outputs by which what it
-// left is found: Prefix, HandlerFunction, DeadLetters, Table, OwnTable, Bucket and OwnKey.
-// CloudFormation knows it for 90 days. NotFound is its error when it knows none.
+// Gone returns outputs of the most recently deleted stack of a name, by which the remains of the
+// stack are found: Prefix, HandlerFunction, DeadLetters, Table, OwnTable, Bucket and OwnKey.
+// CloudFormation keeps deleted stacks for 90 days. If there is none, Gone returns a fault.NotFound.
 func (s *Stacks) Gone(ctx context.Context, name string) (map[string]string, error) {
 	id, err := s.lastDeleted(ctx, name)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Stacks) Gone(ctx context.Context, name string) (map[string]string, erro
 	return outputsOf(id, &stack, made)
 }
 
-// lastDeleted returns the id of the stack of a name that was deleted last.
+// lastDeleted returns the id of the most recently deleted stack of a name.
 func (s *Stacks) lastDeleted(ctx context.Context, name string) (string, error) {
 	var last types.StackSummary
 	pages := cloudformation.NewListStacksPaginator(s.api, &cloudformation.ListStacksInput{
@@ -55,8 +55,8 @@ func (s *Stacks) lastDeleted(ctx context.Context, name string) (string, error) {
 	return *last.StackId, nil
 }
 
-// made returns the names that resources of a deleted stack had in AWS, by those that the template
-// gives: the events of the deletion have them, also of what was kept.
+// made returns the physical ids of the resources of a deleted stack, by their logical ids. It reads
+// them from the stack's events, which also include resources that were retained.
 func (s *Stacks) made(ctx context.Context, id string) (map[string]string, error) {
 	out := map[string]string{}
 	pages := cloudformation.NewDescribeStackEventsPaginator(s.api,
@@ -66,7 +66,7 @@ func (s *Stacks) made(ctx context.Context, id string) (map[string]string, error)
 		if err != nil {
 			return nil, awserr.Fault("read what the deleted stack had", err)
 		}
-		for i := range page.StackEvents { // the newest first
+		for i := range page.StackEvents { // newest first
 			e := &page.StackEvents[i]
 			name, physical := aws.ToString(e.LogicalResourceId), aws.ToString(e.PhysicalResourceId)
 			if out[name] == "" && physical != "" {
@@ -82,7 +82,8 @@ func (s *Stacks) made(ctx context.Context, id string) (map[string]string, error)
 	return out, nil
 }
 
-// outputsOf makes outputs of a stack's id, as template.yaml does, and of what it had.
+// outputsOf computes outputs from a stack's id, as template.yaml does, and from the resources that
+// it had.
 func outputsOf(
 	id string, stack *types.Stack, made map[string]string,
 ) (map[string]string, error) {

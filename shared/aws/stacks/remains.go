@@ -12,7 +12,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// Objects is what is needed of S3; *s3.Client has it.
+// Objects is the part of S3's API that Remains uses. *s3.Client implements it.
 type Objects interface {
 	ListObjectVersions(
 		ctx context.Context, in *s3.ListObjectVersionsInput, opts ...func(*s3.Options),
@@ -25,24 +25,24 @@ type Objects interface {
 	) (*s3.DeleteBucketOutput, error)
 }
 
-// Tables is what is needed of DynamoDB; *dynamodb.Client has it.
+// Tables is the part of DynamoDB's API that Remains uses. *dynamodb.Client implements it.
 type Tables interface {
 	DeleteTable(
 		ctx context.Context, in *dynamodb.DeleteTableInput, opts ...func(*dynamodb.Options),
 	) (*dynamodb.DeleteTableOutput, error)
 }
 
-// Remains are what a stack leaves behind when it is deleted: its tables, and its bucket with all
-// that is in it.
+// Remains are the resources that remain after a stack is deleted: its tables, and its bucket with
+// all objects.
 type Remains struct {
 	Objects Objects
 	Tables  Tables
-	// Bucket, and Names of the tables: what is not there is no error.
+	// Bucket is the bucket, and Names are the tables. Absent ones are not an error.
 	Bucket string
 	Names  []string
 }
 
-// Remove removes all, and nothing brings it back. It may be called again after it was interrupted.
+// Remove deletes all remains permanently. If it was interrupted, it may be called again.
 func (r *Remains) Remove(ctx context.Context) error {
 	if err := r.empty(ctx); err != nil {
 		return err
@@ -60,8 +60,8 @@ func (r *Remains) Remove(ctx context.Context) error {
 	return nil
 }
 
-// empty deletes all versions of all objects. A page is deleted before the next is asked for, so the
-// list always begins anew.
+// empty deletes all versions of all objects. It deletes each page before it reads the next, so it
+// always reads from the beginning.
 func (r *Remains) empty(ctx context.Context) error {
 	for {
 		page, err := r.Objects.ListObjectVersions(ctx,

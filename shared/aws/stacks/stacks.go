@@ -1,5 +1,5 @@
-// Package stacks asks CloudFormation for a stack's outputs, and deletes stacks with what they leave
-// behind.
+// Package stacks reads the outputs of stacks from CloudFormation, and deletes stacks and their
+// remains.
 package stacks
 
 import (
@@ -18,18 +18,18 @@ import (
 	"southbound/shared/fault"
 )
 
-// deleting is how long the deletion of a stack may take.
+// deleting is the longest time that Delete waits for the deletion of a stack.
 const deleting = 30 * time.Minute
 
-// Stacks are those of an account and a region, or of an emulator.
+// Stacks accesses the stacks of an account and a region, or of an emulator.
 type Stacks struct {
 	aws  aws.Config
 	api  *cloudformation.Client
-	path bool // S3 finds buckets by the path
+	path bool // S3 addresses buckets by path
 }
 
-// Open finds credentials and the region as all tools of AWS do. Endpoint is that of an emulator, or
-// empty.
+// Open finds credentials and the region as all AWS tools do. The endpoint is that of an emulator,
+// or empty.
 func Open(ctx context.Context, endpoint string) (*Stacks, error) {
 	c, err := awsconfig.LoadDefaultConfig(ctx)
 	if err != nil {
@@ -41,7 +41,8 @@ func Open(ctx context.Context, endpoint string) (*Stacks, error) {
 	return &Stacks{aws: c, api: cloudformation.NewFromConfig(c), path: endpoint != ""}, nil
 }
 
-// Outputs returns the outputs of a stack. NotFound is its error when there is none.
+// Outputs returns the outputs of a stack. If the stack does not exist, Outputs returns a
+// fault.NotFound.
 func (s *Stacks) Outputs(ctx context.Context, name string) (map[string]string, error) {
 	stack, err := s.find(ctx, name)
 	if err != nil {
@@ -54,7 +55,8 @@ func (s *Stacks) Outputs(ctx context.Context, name string) (map[string]string, e
 	return out, nil
 }
 
-// Parameters returns the parameters of a stack. NotFound is its error when there is none.
+// Parameters returns the parameters of a stack. If the stack does not exist, Parameters returns a
+// fault.NotFound.
 func (s *Stacks) Parameters(ctx context.Context, name string) (map[string]string, error) {
 	stack, err := s.find(ctx, name)
 	if err != nil {
@@ -84,7 +86,8 @@ func noStack(name string) error {
 		"there is no stack %q in this region of this account", name)
 }
 
-// Delete deletes a stack and waits until it is gone. It is not an error when it was gone before.
+// Delete deletes a stack and waits until it is deleted. A stack that does not exist is not an
+// error.
 func (s *Stacks) Delete(ctx context.Context, name string) error {
 	stack, err := s.find(ctx, name)
 	if fault.Is(err, fault.NotFound) {
@@ -105,7 +108,7 @@ func (s *Stacks) Delete(ctx context.Context, name string) error {
 		wait.Wait(ctx, &cloudformation.DescribeStacksInput{StackName: stack.StackId}, deleting))
 }
 
-// Remains returns what a stack leaves behind, by the names of its bucket and of its tables.
+// Remains returns the remains of a stack, given the names of its bucket and its tables.
 func (s *Stacks) Remains(bucket string, tables ...string) *Remains {
 	return &Remains{Objects: s3.NewFromConfig(s.aws, func(o *s3.Options) {
 		o.UsePathStyle = s.path
