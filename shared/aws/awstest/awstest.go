@@ -1,5 +1,5 @@
-// Package awstest helps tests of what runs on AWS: clients of the servers in localstack/server, and
-// faults on the way to them.
+// Package awstest supports tests of code that runs on AWS. It has clients of the servers in
+// localstack/server, and injects faults into their requests.
 package awstest
 
 import (
@@ -25,10 +25,10 @@ import (
 	"southbound/shared/fault"
 )
 
-// apart sends requests with bodies of their own. The SDK closes the body of a request as soon as
-// there is an answer; a server on the same machine may answer before the connection has noticed
-// that all was sent, which then breaks: the answer is lost, and the SDK asks again, which is
-// counted.
+// apart sends each request with a copy of its body. The SDK closes the body of a request as soon as
+// there is a response. A server on the same machine may respond before the connection has noticed
+// that the body was sent. The connection breaks then, the response is lost, and the SDK repeats the
+// request, which tests would count.
 type apart struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -45,13 +45,13 @@ func (a apart) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := r.WithContext(r.Context())              // a copy, but of the headers, which nothing changes
-	own.Body = io.NopCloser(bytes.NewReader(body)) // its length is what was announced
+	own := r.WithContext(r.Context())              // shares the headers, which nothing changes
+	own.Body = io.NopCloser(bytes.NewReader(body)) // has the announced length
 	return next.RoundTrip(own)
 }
 
-// Config returns the configuration of clients of a local server. Requests go through via, when it
-// is not nil.
+// Config returns the configuration of clients of a local server. If via is not nil, requests go
+// through it.
 func Config(url string, via http.RoundTripper) aws.Config {
 	return aws.Config{Region: "us-east-1", BaseEndpoint: &url,
 		Credentials: credentials.NewStaticCredentialsProvider("test", "testtest", ""),
@@ -62,7 +62,7 @@ func Config(url string, via http.RoundTripper) aws.Config {
 		}}
 }
 
-// Unique returns a name that no other call returns, made of letters, digits and dashes.
+// Unique returns a unique name of letters, digits and dashes.
 func Unique(t *testing.T) string {
 	t.Helper()
 	clean := strings.Map(func(r rune) rune {
@@ -78,37 +78,37 @@ func Unique(t *testing.T) string {
 	return fmt.Sprintf("t%x-%s", time.Now().UnixNano(), strings.Trim(strings.ToLower(clean), "-"))
 }
 
-// Fault is what happens to a request.
+// Fault is a fault that is injected into a request.
 type Fault int
 
 // The faults.
 const (
 	None Fault = iota
-	// Throttle answers that the service is throttling; the request does not reach it.
+	// Throttle responds that the service is throttling. The request does not reach the service.
 	Throttle
-	// Break answers 500; the request does not reach the service.
+	// Break responds with status 500. The request does not reach the service.
 	Break
-	// Lose lets the request through and loses the answer.
+	// Lose forwards the request and drops the response.
 	Lose
-	// Drop loses the request; the connection breaks.
+	// Drop drops the request, and the connection breaks.
 	Drop
 )
 
-// Faults is a RoundTripper that injects faults. Operation names are those of the service, such as
-// "PutItem" or "PUT" for S3.
+// Faults is a RoundTripper that injects faults. Names of operations are those of the service, such
+// as "PutItem", or "PUT" for S3.
 type Faults struct {
-	// Decide says what happens to a request, by its operation and body; nil: nothing.
+	// Decide returns the fault of a request, given its operation and body; nil: no faults.
 	Decide func(operation string, body []byte) Fault
-	// Rewrite changes an answer, when it is not nil.
+	// Rewrite, if not nil, changes a response.
 	Rewrite func(operation string, request []byte, answer *http.Response)
-	// Next takes what gets through; nil: the network.
+	// Next receives the requests that are forwarded; nil: the network.
 	Next http.RoundTripper
 	mu   sync.Mutex
 	seen map[string]int
 }
 
-// NowAndThen returns a Decide that does something to one in n requests, at all operations in turn;
-// of those that write the answer is lost as often as the request.
+// NowAndThen returns a Decide that injects a fault into one in n requests, of each kind in turn. It
+// injects Lose only into requests that write.
 func NowAndThen(n int64) func(operation string, body []byte) Fault {
 	var count atomic.Int64
 	return func(operation string, _ []byte) Fault {
@@ -124,8 +124,8 @@ func NowAndThen(n int64) func(operation string, body []byte) Fault {
 	}
 }
 
-// Unprocessed is a Rewrite by which batches are answered as if DynamoDB had left the first of their
-// items for later.
+// Unprocessed is a Rewrite that simulates unprocessed keys: it removes the first half of the keys
+// from a response to BatchGetItem.
 func Unprocessed(operation string, request []byte, res *http.Response) {
 	if operation != "BatchGetItem" || res.StatusCode != http.StatusOK {
 		return
@@ -148,7 +148,7 @@ func Unprocessed(operation string, request []byte, res *http.Response) {
 			if len(in.Keys) < 2 {
 				continue
 			}
-			// Half of the keys are left, with what was found for them.
+			// The first half of the keys stays unprocessed, so their items are removed.
 			later := map[string]bool{}
 			for _, k := range in.Keys[:len(in.Keys)/2] {
 				later[keyText(k)] = true
@@ -168,7 +168,7 @@ func Unprocessed(operation string, request []byte, res *http.Response) {
 	res.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
 
-// keyText identifies the item that has, or is, a key of the table.
+// keyText returns the key of an item, or a key itself, as a text.
 func keyText(raw json.RawMessage) string {
 	var key struct {
 		K struct{ S string } `json:"k"`
@@ -178,7 +178,7 @@ func keyText(raw json.RawMessage) string {
 	return key.K.S + "\x00" + key.S.S
 }
 
-// Seen returns how many requests of an operation there were, with those that were lost.
+// Seen returns the number of requests of an operation, including lost requests.
 func (f *Faults) Seen(operation string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -248,11 +248,11 @@ func answer(req *http.Request, status int, body string) *http.Response {
 		Body:   io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
 }
 
-// Objects keeps objects in memory. It implements dynamo.Objects.
+// Objects stores objects in memory. It implements dynamo.Objects.
 type Objects struct {
 	mu   sync.Mutex
 	data map[string][]byte
-	// Puts and Gets count.
+	// Puts and Gets are the numbers of calls.
 	Puts, Gets int
 }
 
@@ -290,7 +290,7 @@ func (o *Objects) Delete(_ context.Context, names ...string) error {
 	return nil
 }
 
-// List implements dynamo.Objects. All objects are as old as time.
+// List implements dynamo.Objects. All objects have the zero time.
 func (o *Objects) List(_ context.Context, f func(name string, stored time.Time) error) error {
 	o.mu.Lock()
 	names := slices.Collect(maps.Keys(o.data))
@@ -303,7 +303,7 @@ func (o *Objects) List(_ context.Context, f func(name string, stored time.Time) 
 	return nil
 }
 
-// Len returns how many objects there are.
+// Len returns the number of objects.
 func (o *Objects) Len() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

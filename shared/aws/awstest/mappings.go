@@ -12,14 +12,15 @@ import (
 	"sync"
 )
 
-// Mappings is a RoundTripper that adds to a server what AWS's documentation says of event source
-// mappings and the server does not do: a function has one mapping of a queue, and who makes another
-// is told its UUID; a mapping takes a while to change, and refuses other changes meanwhile; a queue
-// that was just made is not seen at once. It is shared by all clients of a test, as a service is.
+// Mappings is a RoundTripper that adds documented behavior of AWS's event source mappings, which
+// the local server lacks. A queue has one mapping to a function, and an attempt to make another
+// fails with the UUID of the first. A mapping takes a while to change, and rejects other changes
+// during that time. A new queue is not visible immediately. All clients of a test share one
+// Mappings, as they would share the service.
 type Mappings struct {
-	// Slow is how many requests about a mapping it takes until a change of it is finished.
+	// Slow is the number of requests for a mapping after which a change is finished.
 	Slow int
-	// Unseen is how many attempts to map a queue are refused because Lambda does not see it yet.
+	// Unseen is how many attempts to map a queue fail because Lambda does not see the queue yet.
 	Unseen int
 
 	mu     sync.Mutex
@@ -27,7 +28,7 @@ type Mappings struct {
 	unseen map[string]int
 }
 
-// move is a change that is under way.
+// move is a change in progress.
 type move struct {
 	state string
 	left  int
@@ -102,7 +103,7 @@ func (m *Mappings) create(req *http.Request) (*http.Response, error) {
 	return repack(res, body), err
 }
 
-// have returns the UUID of the mapping of a queue and a function, or "".
+// have returns the UUID of the mapping of a queue to a function, or "".
 func (m *Mappings) have(req *http.Request, source, function string) (string, error) {
 	list, err := http.NewRequestWithContext(req.Context(), http.MethodGet,
 		req.URL.Scheme+"://"+req.URL.Host+mappingsPath+"?"+
@@ -138,7 +139,7 @@ func (m *Mappings) change(req *http.Request, uuid string) (*http.Response, error
 	return repack(res, body), nil
 }
 
-// pass sends a request on and returns the answer with its body.
+// pass forwards a request, and returns the response with its decoded body.
 func pass(req *http.Request) (*http.Response, map[string]any, error) {
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
