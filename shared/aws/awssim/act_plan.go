@@ -7,7 +7,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// plan is a round of a planner: it takes the lease, reads what there is, and commits what changes.
+// plan is a round of a planner: it takes the lease, reads the state, and commits changes.
 func (a *actorState) plan(round int) {
 	l, err := a.s.acquire("plan", a.holder(round))
 	if err != nil {
@@ -22,7 +22,7 @@ func (a *actorState) plan(round int) {
 	a.leave(l)
 }
 
-// release commits a new version, or a part of one. It returns false when the lease is lost.
+// release commits a new version, or a part of one. If the lease is lost, it returns false.
 func (a *actorState) release(l state.Lease) bool {
 	var e state.Env
 	var err error
@@ -59,7 +59,7 @@ func (a *actorState) release(l state.Lease) bool {
 	return !gone(err)
 }
 
-// change puts rows into a commit.
+// change adds rows to a commit.
 func (a *actorState) change(c *state.Commit, have []state.Row, e state.Env) {
 	byID := map[resource.ID]state.Row{}
 	for _, r := range have {
@@ -87,7 +87,7 @@ func (a *actorState) change(c *state.Commit, have []state.Row, e state.Env) {
 		case ok && n < 40:
 			row.Orphaned = !row.Orphaned
 		case ok && n < 45 && a.chance(50):
-			row.Rev += 1 << 19 // as if it was read wrongly: no row ever comes to it (see FirstRev)
+			row.Rev += 1 << 19 // a wrong revision, which no row ever reaches (see FirstRev)
 		}
 		if !ok || a.chance(60) {
 			n := a.number()
@@ -107,7 +107,7 @@ func (a *actorState) change(c *state.Commit, have []state.Row, e state.Env) {
 	}
 }
 
-// besides puts all else into a commit.
+// besides adds everything but rows to a commit.
 func (a *actorState) besides(c *state.Commit, e state.Env) {
 	if c.Env == nil && a.chance(20) {
 		c.Version = &state.Version{Number: e.Last + 1 + a.t.rng.IntN(2),
@@ -155,5 +155,6 @@ func (d *dice) newEntry() state.Outbox {
 		Kind: state.OutboxEvent, Of: d.anyID(), At: d.r.now}
 }
 
-// idles reports whether nothing is to become due: now and then, and most of the time in quiet runs.
+// idles reports whether the actor creates no due work: often, and always in calm phases, of quiet
+// plans.
 func (a *actorState) idles() bool { return a.r.plan.quiet && (a.r.calm || a.chance(80)) }

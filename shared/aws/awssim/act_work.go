@@ -7,7 +7,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// work is a round of a worker: it takes a lane and records results.
+// work is a round of a worker: it takes a lane and commits results.
 func (a *actorState) work(round int) {
 	lane := a.lane(a.agent())
 	l, err := a.s.acquire(lane, a.holder(round))
@@ -39,7 +39,7 @@ func (a *actorState) work(round int) {
 	a.leave(l)
 }
 
-// begin reads what a worker has to know of a lane, at once or bit by bit.
+// begin reads the state of a lane that a worker needs, in one call or in several.
 func (a *actorState) begin(lane string) (seen, epoch int64, rows []state.Row, err error) {
 	all := a.chance(70) || a.r.plan.lingers
 	switch n := a.t.rng.IntN(100); {
@@ -62,7 +62,7 @@ func (a *actorState) begin(lane string) (seen, epoch int64, rows []state.Row, er
 	return seen, epoch, rows, err
 }
 
-// results is what came of some rows.
+// results returns a commit with the results of some rows.
 func (a *actorState) results(l state.Lease, rows []state.Row, epoch int64) state.Commit {
 	c := state.Commit{Guard: state.Guard{Key: l.Key, Fence: l.Fence}, Epoch: epoch}
 	for _, r := range rows {
@@ -98,7 +98,7 @@ func (a *actorState) results(l state.Lease, rows []state.Row, epoch int64) state
 		o := a.newEntry()
 		c.AddOutbox, c.DropOutbox = append(c.AddOutbox, o), []string{o.ID}
 	}
-	if a.chance(10) { // of other tablets
+	if a.chance(10) { // entries of other tablets
 		if have, err := a.s.outbox(); err == nil && len(have) > 0 {
 			c.DropOutbox = append(c.DropOutbox, have[0].ID)
 		}
@@ -116,7 +116,7 @@ func (a *actorState) results(l state.Lease, rows []state.Row, epoch int64) state
 	return c
 }
 
-// after returns what a worker knows of its rows after a commit.
+// after returns the rows that a worker knows after a commit.
 func after(rows, written, conflicts []state.Row, lane string) []state.Row {
 	now := map[resource.ID]state.Row{}
 	for _, r := range written {
@@ -145,7 +145,7 @@ func after(rows, written, conflicts []state.Row, lane string) []state.Row {
 	return out
 }
 
-// operate is a round of a person.
+// operate is a round of an operator.
 func (a *actorState) operate() {
 	if a.chance(30) {
 		_ = a.s.setIdleEpoch(int64(a.t.rng.IntN(3)))
@@ -157,7 +157,7 @@ func (a *actorState) operate() {
 	}
 }
 
-// read is one look at something.
+// read makes one read call.
 func (a *actorState) read() {
 	switch a.t.rng.IntN(15) {
 	case 0:
@@ -200,7 +200,7 @@ func (a *actorState) read() {
 	}
 }
 
-// collect is a round of whoever tidies up and looks for what is left to do.
+// collect is a round of a collector, which removes old data and marks the environment as quiet.
 func (a *actorState) collect() {
 	if a.r.plan.drops && a.chance(50) && isIdle(a.r) {
 		a.r.land(a.r.now.Add(time.Hour))
@@ -231,7 +231,7 @@ func (a *actorState) collect() {
 	}
 }
 
-// isIdle reports whether no operation is under way but for the current task's.
+// isIdle reports whether no operation is in progress, except for that of the current task.
 func isIdle(r *run) bool {
 	for _, t := range r.open {
 		if t != r.cur && t.op != nil && t.op.ret < 0 {

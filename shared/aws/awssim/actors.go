@@ -21,7 +21,7 @@ const (
 	orphanAge = time.Hour
 )
 
-// What is given to operations that take more than one thing.
+// The arguments and results of operations that have more than one.
 type (
 	acquireIn struct {
 		key, holder string
@@ -61,19 +61,19 @@ type (
 	}
 )
 
-// actorState is what a task works with.
+// actorState is the state of a task.
 type actorState struct {
 	dice
 	s *deployState
 }
 
-// dice draw for a task what it does, and with what.
+// dice draws the random choices of a task.
 type dice struct {
 	r *run
 	t *task
 }
 
-// deployState calls the state of the process as operations.
+// deployState calls the state of the process, and records each call as an operation.
 //
 // Large: it has a method for each operation of the port, all of which a run records.
 type deployState struct {
@@ -181,7 +181,7 @@ func (s *deployState) lane(lane string, all bool) (state.Lane, error) {
 func (s *deployState) schedule() (state.Schedule, error) {
 	return call(s.r, "Schedule", nil, func(ctx context.Context) (state.Schedule, error) {
 		out, err := s.p.state.Schedule(ctx, env)
-		// they come in any order
+		// tickets have no defined order
 		slices.SortFunc(out.Tickets, func(a, b state.Ticket) int { return compareIDs(a.ID, b.ID) })
 		return out, err
 	})
@@ -212,7 +212,7 @@ func (s *deployState) counts() (map[state.Status]int, error) {
 
 func (s *deployState) commit(c state.Commit) (state.Committed, error) {
 	out, err := s.justCommit(c)
-	if err == nil && c.Plan { // whoever notifies now asks who is to be woken
+	if err == nil && c.Plan { // a notifier reads the idle epoch now
 		_, _ = call(s.r, "IdleEpoch", s.r.cur.op,
 			func(context.Context) (int64, error) { return s.p.state.IdleEpoch(env), nil })
 	}
@@ -312,7 +312,7 @@ func (d *dice) chance(percent int) bool { return d.t.rng.IntN(100) < percent }
 
 func (d *dice) agent() string { return string(rune('a' + d.t.rng.IntN(d.r.plan.agents))) }
 
-// lane returns a lane of an agent: each has two.
+// lane returns a random lane of an agent. Each agent has two.
 func (d *dice) lane(agent string) string { return fmt.Sprintf("%s/%d", agent, d.t.rng.IntN(2)) }
 
 func (d *dice) anyID() resource.ID { return idOf(d.agent(), d.t.rng.IntN(d.r.plan.names)) }
@@ -322,7 +322,7 @@ func idOf(agent string, n int) resource.ID {
 		resource.Key{Name: "name", Value: fmt.Sprintf("n%d", n)})
 }
 
-// number returns one that nothing in this run has had.
+// number returns a number that is unique in this run.
 func (d *dice) number() int {
 	d.r.made++
 	return d.r.made
@@ -339,7 +339,7 @@ func (d *dice) newAction(of resource.ID, version int) state.Action {
 		Outcome: state.StatusDeployed, Started: now, Finished: now}
 }
 
-// leave gives a lease up, or, now and then, does not.
+// leave releases a lease. In plans that forget leases it sometimes does not.
 func (a *actorState) leave(l state.Lease) {
 	if !a.r.plan.forgets || a.r.calm || a.chance(70) {
 		_ = a.s.release(l)

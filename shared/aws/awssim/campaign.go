@@ -2,7 +2,7 @@ package awssim
 
 import "slices"
 
-// Found is a plan that failed.
+// Found is a plan that failed, with its violation.
 type Found struct {
 	Plan      *Plan
 	Violation *Violation
@@ -11,11 +11,11 @@ type Found struct {
 // Totals are sums over runs.
 type Totals struct {
 	Seeds, Operations, Requests, Forwards, Crashes int
-	// Kinds says how often what has come about, and InSeeds in how many seeds.
+	// Kinds holds how often each kind of event occurred, and InSeeds in how many seeds.
 	Kinds, InSeeds map[string]int
 }
 
-// Campaign runs n seeds from one on, until one fails.
+// Campaign runs n seeds, beginning with first, until one fails.
 func Campaign(first, n uint64, m *Mutant) (*Found, Totals) {
 	t := Totals{Kinds: map[string]int{}, InSeeds: map[string]int{}}
 	for seed := first; seed < first+n; seed++ {
@@ -37,10 +37,11 @@ func Campaign(first, n uint64, m *Mutant) (*Found, Totals) {
 	return nil, t
 }
 
-// maxTries is how many runs a plan gets to fail again: what is left out changes what chance does.
+// maxTries is how many runs a smaller plan has to fail again. Removing a part of a plan changes the
+// random choices, so one run is not enough.
 const maxTries = 40
 
-// Shrink leaves out tasks, rounds and kinds of faults as long as the same check fails.
+// Shrink removes tasks, rounds and kinds of faults from a plan while the same check fails.
 func Shrink(f *Found, m *Mutant) *Found {
 	for again := true; again; {
 		again = false
@@ -65,7 +66,7 @@ func retry(p *Plan, m *Mutant, check string) *Found {
 	return nil
 }
 
-// smaller returns plans with a little less in them.
+// smaller returns plans with one part removed or reduced.
 func (p *Plan) smaller() []*Plan {
 	var out []*Plan
 	with := func(f func(q *Plan)) {

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// wanted describes what an operation could have returned.
+// wanted describes the results that an operation could have returned.
 func (j *judge) wanted(o *op, vs []*version) string {
 	var out []string
 	for _, v := range vs {
@@ -37,7 +37,7 @@ func (j *judge) wanted(o *op, vs []*version) string {
 	return "\n" + strings.Join(out, "\n")
 }
 
-// differs says in what a row differs from that of an answer.
+// differs describes the differences between a row and the same row of a result.
 func differs(answer []state.Row, want *state.Row) string {
 	i := slices.IndexFunc(answer, func(r state.Row) bool { return r.ID == want.ID })
 	if i < 0 {

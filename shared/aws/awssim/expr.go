@@ -30,7 +30,7 @@ var (
 	between   = regexp.MustCompile(`^(\w+) BETWEEN (:\w+) AND (:\w+)$`)
 )
 
-// values are the values of an expression; every one has to be used.
+// values are the values of an expression. Each has to be used.
 type values struct {
 	given item
 	used  map[string]bool
@@ -68,7 +68,7 @@ func (v *values) done() error {
 	return nil
 }
 
-// condition evaluates a condition on an item, nil when there is none.
+// condition evaluates a condition on an item. The item is nil if it does not exist.
 func condition(expression *string, given item, have item) (bool, error) {
 	v := &values{given: given, used: map[string]bool{}}
 	if expression == nil {
@@ -116,7 +116,8 @@ func (v *values) holds(term string, have item) (bool, error) {
 	return false, invalid("the model knows no condition " + term)
 }
 
-// same compares strings and numbers; numbers are written without anything that could be left out.
+// same compares strings or numbers. Numbers are compared as texts, because they are always written
+// in the same form.
 func same(a, b types.AttributeValue) bool {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberS:
@@ -129,7 +130,7 @@ func same(a, b types.AttributeValue) bool {
 	return false
 }
 
-// keyCondition returns the partition that a query asks for, and what it asks of sort keys.
+// keyCondition returns the partition of a query, and its condition on sort keys.
 func keyCondition(expression *string, given item) (part string, sort func(string) bool, err error) {
 	if expression == nil {
 		return "", nil, invalid("a query has no key condition")

@@ -10,15 +10,15 @@ import (
 	"southbound/shared/resource"
 )
 
-// What follows reports whether an answer is explained by versions of the model, each piece by one
-// of them.
+// The following functions report whether a result is explained by versions of the model, each part
+// of the result by one version.
 
 func versionsFit(vs []*version, out []state.Version) bool {
 	got := map[int]state.Version{}
 	for _, v := range out {
 		got[v.Number] = v
 	}
-	want := map[int][]*state.Version{} // what each number was; nil: not there
+	want := map[int][]*state.Version{} // the values of each number; nil: absent
 	numbers := map[int]bool{}
 	for _, v := range vs {
 		have, _ := v.state.Versions(bg, env)
@@ -56,7 +56,8 @@ func versionsFit(vs []*version, out []state.Version) bool {
 	return len(got) == len(out)
 }
 
-// agentsFit compares agents; who is paused is read apart.
+// agentsFit compares agents. The paused agents may be those of another version, because they are
+// read separately.
 func agentsFit(vs []*version, out map[string]state.Agent) bool {
 	return some(vs, func(list *version) bool {
 		return some(vs, func(paused *version) bool {
@@ -177,8 +178,9 @@ func scheduleFits(vs []*version, out state.Schedule) bool {
 		func(v *view, lane string) bool { return laneScheduled(v, lane, out) })
 }
 
-// instantOf returns which lanes may be read with a head for a schedule: those of its instant. What
-// is in one lane alone may be newer than the head: whoever starts something by it is refused.
+// instantOf returns a function that reports whether the lanes of a version may be read with a head
+// for a schedule. They have to be of the same plan. The content of a single lane may be newer than
+// the head: if it is, a later claim fails.
 func instantOf(out state.Schedule) func(head, v *version) bool {
 	if few(out) {
 		return func(head, v *version) bool { return v.from >= head.from }
@@ -186,14 +188,14 @@ func instantOf(out state.Schedule) func(head, v *version) bool {
 	return samePlan
 }
 
-// samePlan reports whether nothing was planned between two versions.
+// samePlan reports whether no plan was committed between two versions.
 func samePlan(a, b *version) bool {
 	return a.query().env.Rev == b.query().env.Rev &&
 		a.query().env.PlanSeq == b.query().env.PlanSeq
 }
 
-// planFits reports whether a schedule is explained: its head is that of one version, and each lane
-// as fits says that it was in one that may be read with that head.
+// planFits reports whether a schedule is explained. Its head has to be that of one version. Each
+// lane has to fit a version that may be read with that head.
 func planFits(
 	vs []*version, out state.Schedule, may func(head, v *version) bool,
 	fits func(v *view, lane string) bool,
@@ -214,7 +216,7 @@ func planFits(
 	})
 }
 
-// few reports whether a schedule has something of less than two lanes.
+// few reports whether a schedule has content of fewer than two lanes.
 func few(out state.Schedule) bool {
 	lanes := map[string]bool{}
 	for _, t := range out.Tickets {
@@ -226,7 +228,7 @@ func few(out state.Schedule) bool {
 	return len(lanes) < 2
 }
 
-// laneScheduled reports whether a schedule says of a lane what the model says.
+// laneScheduled reports whether a schedule matches the model in a lane.
 func laneScheduled(v *view, lane string, out state.Schedule) bool {
 	tickets := map[resource.ID]int64{}
 	for _, r := range v.lanes[lane] {
@@ -246,7 +248,8 @@ func laneScheduled(v *view, lane string, out state.Schedule) bool {
 	return len(tickets) == 0 && unfinishedFits(v, lane, out)
 }
 
-// unfinishedFits reports whether a schedule says of a lane what a wave has left to do there.
+// unfinishedFits reports whether a schedule matches the model in the unfinished rows of a wave in a
+// lane.
 func unfinishedFits(v *view, lane string, out state.Schedule) bool {
 	want, left := v.schedule.Unfinished[lane]
 	got, is := out.Unfinished[lane]
@@ -275,7 +278,7 @@ func finishedFits(vs []*version, in finishedIn, out []resource.ID) bool {
 	return true
 }
 
-// dueFits looks for a moment of each lane such that together they come to the answer.
+// dueFits searches a version for each lane such that together they give the result.
 func dueFits(vs []*version, in dueIn, out dueOut) bool {
 	ids := map[resource.ID]bool{}
 	for _, id := range out.ids {
@@ -322,13 +325,13 @@ func dueFits(vs []*version, in dueIn, out dueOut) bool {
 	return exact && found == len(ids) && len(ids) == len(out.ids)
 }
 
-// inOther reports whether a row was in another lane, too.
+// inOther reports whether a row was also in another lane.
 func inOther(vs []*version, id resource.ID, lane string) bool {
 	return some(vs,
 		func(v *version) bool { r := v.query().rows[id]; return r != nil && r.Lane != lane })
 }
 
-// countsFit looks for a moment of each lane such that the sums are the answer.
+// countsFit searches a version for each lane such that the sums are the result.
 func countsFit(vs []*version, out map[state.Status]int) bool {
 	sums := []map[state.Status]int{{}}
 	for _, lane := range lanesOf(vs) {

@@ -7,7 +7,8 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// laneRowsFit reports whether rows are those of a lane at some moment: all, or those with a ticket.
+// laneRowsFit reports whether rows are those of a lane in one version: all rows, or those with a
+// ticket.
 func laneRowsFit(vs []*version, lane string, all bool, out []state.Row) bool {
 	return some(vs, func(v *version) bool {
 		want := v.query().lanes[lane]
@@ -19,8 +20,8 @@ func laneRowsFit(vs []*version, lane string, all bool, out []state.Row) bool {
 	})
 }
 
-// laneFits reports whether what was read of a lane is explained: each part as one that is read
-// alone, and the schedule of lanes of its agent alone.
+// laneFits reports whether the result of Lane is explained: each part as if it were read alone, and
+// the schedule only for lanes of the agent.
 func (j *judge) laneFits(o *op, out state.Lane) bool {
 	in, vs := o.in.(laneIn), j.whole(o)
 	agent := state.AgentOf(in.lane)
@@ -31,7 +32,8 @@ func (j *judge) laneFits(o *op, out state.Lane) bool {
 		agentFits(vs, agent, out.Agent) && laneRowsFit(vs, in.lane, in.all, out.Rows)
 }
 
-// agentFits compares an agent; whether it is paused is read apart.
+// agentFits compares an agent. Its pause may be that of another version, because it is read
+// separately.
 func agentFits(vs []*version, name string, out state.Agent) bool {
 	return some(vs, func(list *version) bool {
 		return some(vs, func(paused *version) bool {

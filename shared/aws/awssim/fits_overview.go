@@ -7,9 +7,9 @@ import (
 	"southbound/shared/deploy"
 )
 
-// overviewFits reports whether an overview is explained: its parts as those that are read alone,
-// the environment of one instant; and where it says that nothing is left to do, nothing was at some
-// moment while nothing else was planned.
+// overviewFits reports whether an overview is explained: each part as if it were read alone, and
+// the environment by one version. If the overview shows no remaining work, there must have been
+// none in a version with that environment.
 func overviewFits(vs []*version, out deploy.Overview) bool {
 	same := slices.DeleteFunc(slices.Clone(vs),
 		func(v *version) bool { return !reflect.DeepEqual(v.query().env, out.Env) })
@@ -34,8 +34,9 @@ func overviewFits(vs []*version, out deploy.Overview) bool {
 	})
 }
 
-// waitingFits reports whether what an overview says of the schedule is explained: its head and the
-// tickets of each lane are those of an instant, and of the same one if there are none.
+// waitingFits reports whether the schedule of an overview is explained. Its head, and the tickets
+// of each lane, have to be those of one version each. If there is no work, they have to be of the
+// same plan.
 func waitingFits(vs []*version, out deploy.Overview) bool {
 	may := samePlan
 	if len(out.Waiting)+len(out.Schedule.Unfinished)+out.Outbox > 0 {
@@ -52,7 +53,7 @@ func waitingFits(vs []*version, out deploy.Overview) bool {
 	})
 }
 
-// pausedIn returns the agents that are paused.
+// pausedIn returns the paused agents of a version.
 func pausedIn(v *version) map[string]bool {
 	out := map[string]bool{}
 	for name, a := range v.query().agents {

@@ -6,18 +6,18 @@ import (
 	"southbound/shared/resource"
 )
 
-// happened counts that something of a kind has come about in a run: not that it was drawn, but that
-// the port was asked for it, met it, or did it.
+// happened counts an event of a kind in a run. It counts only events that actually occurred at the
+// port, and not events that were merely drawn.
 func (r *run) happened(kind string) { r.kinds[kind]++ }
 
-// happenedIf is happened where that is so.
+// happenedIf counts an event if a condition holds.
 func (r *run) happenedIf(is bool, kind string) {
 	if is {
 		r.happened(kind)
 	}
 }
 
-// happenedInAll counts what was called, with what, and how that ended, and what was written for it.
+// happenedInAll counts the operations of a run, with their inputs and outcomes, and their writes.
 func happenedInAll(r *run) {
 	for _, o := range r.ops {
 		r.happened(o.name + ": " + ended(o))
@@ -38,7 +38,7 @@ func happenedInAll(r *run) {
 	}
 }
 
-// ended says how an operation has ended.
+// ended returns the outcome of an operation.
 func ended(o *op) string {
 	switch {
 	case o.ret < 0:
@@ -49,7 +49,7 @@ func ended(o *op) string {
 	return string(fault.KindOf(o.err))
 }
 
-// happenedIn counts what a commit holds.
+// happenedIn counts the parts of a commit.
 func happenedIn(r *run, c *state.Commit) {
 	lanes := map[string]bool{}
 	for i := range c.Rows {
@@ -79,8 +79,8 @@ func happenedIn(r *run, c *state.Commit) {
 	}
 }
 
-// happenedLate counts what a commit that begins here finds out later: rows that fit now, and will
-// not when their lanes are written.
+// happenedLate counts conflicts that a roll-forward finds late: rows that fit when the commit
+// begins, and no longer fit when their lanes are written.
 func (w *witness) happenedLate(v *version, c *state.Commit, conflicts []state.Row) {
 	late := false
 	for i := range c.Rows {

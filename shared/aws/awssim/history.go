@@ -13,26 +13,26 @@ import (
 	"southbound/shared/fault"
 )
 
-// lanePrefix is what keys of the records of lanes begin with.
+// lanePrefix is the prefix of the keys of lanes' records.
 const lanePrefix = "l/="
 
-// eventKind is the kind of an entry of a history.
+// eventKind is the kind of an event of a run.
 type eventKind int
 
 const (
 	called eventKind = iota
 	wrote
 	returned
-	queried // somebody looked at how long the environment rests
+	queried // a check read the quiet time of the environment
 )
 
-// event is one line of the log of a run.
+// event is an entry of the log of a run.
 type event struct {
 	kind    eventKind
 	op      *op
 	purpose dynamo.Purpose
-	keys    []string // of records that were written: what stands after l/=
-	begins  int64    // number of the commit that is rolled forward from here on
+	keys    []string // of written records, without the prefix l/=
+	begins  int64    // number of the commit whose roll-forward begins here
 	audit   dynamo.Audit
 }
 
@@ -43,23 +43,23 @@ type op struct {
 	name           string
 	in, out        any
 	err            error
-	call, ret      int     // places in the log; ret -1: it did not return
-	end            int     // place in the log where its process crashed; 0: it did not
-	lost           bool    // a write of it took effect, or may, without an answer
-	faults         int     // sendings that failed
-	total, effects int     // how often it took effect, in all and so far: for the check
-	lastEffect     int     // place in the log
-	ran            running // before it took effect the last time
+	call, ret      int     // indexes in the log; ret -1: it did not return
+	end            int     // index in the log where its process crashed; 0: it did not
+	lost           bool    // one of its writes took effect, or may have, without a response
+	faults         int     // number of failed attempts
+	total, effects int     // how often it took effect, in total and so far; for the check
+	lastEffect     int     // index in the log
+	ran            running // the running list before its last effect
 }
 
 func (o *op) String() string { return fmt.Sprintf("#%d %s of %s", o.id, o.name, o.task) }
 
-// unknown reports whether the caller does not know what became of it.
+// unknown reports whether the caller does not know the outcome of the operation.
 func (o *op) unknown() bool {
 	return o.ret < 0 || fault.Is(o.err, fault.Unavailable) || fault.Is(o.err, fault.Canceled)
 }
 
-// call runs f as an operation of the task that runs.
+// call runs f as an operation of the current task.
 func call[T any](r *run, name string, in any, f func(ctx context.Context) (T, error)) (T, error) {
 	o := &op{id: len(r.ops), task: r.cur.name, name: name, in: in, call: len(r.log), ret: -1}
 	r.ops = append(r.ops, o)
@@ -76,7 +76,7 @@ func call[T any](r *run, name string, in any, f func(ctx context.Context) (T, er
 	return out, err
 }
 
-// text shows what was given to an operation.
+// text formats the input of an operation.
 func text(in any) string {
 	if o, is := in.(*op); is {
 		return o.String()
@@ -113,7 +113,7 @@ func text(in any) string {
 	return fmt.Sprintf("%+v%s", c, rows)
 }
 
-// wrote notes what the table has accepted on condition.
+// wrote records a conditional write that the table accepted.
 func (r *run) wrote(p dynamo.Purpose, items []types.TransactWriteItem) {
 	e := event{kind: wrote, op: r.cur.op, purpose: p}
 	for _, w := range items {
@@ -133,7 +133,7 @@ func (r *run) wrote(p dynamo.Purpose, items []types.TransactWriteItem) {
 	r.log = append(r.log, e)
 }
 
-// audit checks what is stored, at this instant, and returns what is to be known of that.
+// audit checks the stored data at this moment, and returns the result.
 func audit(r *run) (a dynamo.Audit) {
 	was, cur := r.still, r.cur
 	r.still, r.cur = true, nil
@@ -158,7 +158,7 @@ func audit(r *run) (a dynamo.Audit) {
 	return a
 }
 
-// cut notes that the process of an operation has crashed.
+// cut records that the process of an operation crashed.
 func (o *op) cut(at int) {
 	if o != nil && o.ret < 0 {
 		o.end = at

@@ -11,10 +11,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// judge compares the answers of operations with what a witness knows of the time while they ran.
+// judge compares the results of operations with the versions that the witness has for the time of
+// each operation.
 type judge struct{ *witness }
 
-// answer checks what an operation returned.
+// answer checks the result of an operation.
 func (j *judge) answer(o *op) {
 	if o.err != nil {
 		j.failure(o)
@@ -72,7 +73,7 @@ func (j *judge) answer(o *op) {
 		switch o.in.(type) {
 		case *dynamo.Unlogged:
 			return
-		case int64: // it may be so already
+		case int64: // the value may already be set
 			return
 		}
 		if l, is := o.in.(state.Lease); !is {
@@ -98,7 +99,7 @@ func sameParameter(a, b state.Parameter) bool {
 	return a == b && a.Updated.Equal(at)
 }
 
-// once checks that an operation took effect: once, or more often when an answer was lost.
+// once checks that an operation took effect: once, or more often if a response was lost.
 func (j *judge) once(o *op) {
 	if o.effects == 0 || (o.effects > 1 && !o.lost) {
 		j.violate("once", "%s took effect %d times", o, o.effects)
@@ -143,7 +144,8 @@ func (j *judge) failure(o *op) {
 	}
 }
 
-// takenOver reports whether the lease that an Acquire took passed to another before it had said so.
+// takenOver reports whether the lease that an Acquire took passed to another holder before Acquire
+// returned.
 func takenOver(o *op, vs []*version) bool {
 	in, is := o.in.(acquireIn)
 	if !is {
@@ -155,8 +157,8 @@ func takenOver(o *op, vs []*version) bool {
 	})
 }
 
-// overtaken reports whether others have finished a commit, and begun another, before whoever began
-// it came to it.
+// overtaken reports whether other processes finished a commit, and began another, before the
+// process that began the commit continued with it.
 func (j *judge) overtaken(o *op) bool {
 	for _, f := range j.forwards {
 		if f.op == o && j.forwards[len(j.forwards)-1].number > f.number {
@@ -166,7 +168,7 @@ func (j *judge) overtaken(o *op) bool {
 	return false
 }
 
-// committed checks the answer to a commit.
+// committed checks the result of a commit.
 func (j *judge) committed(o *op, out state.Committed) {
 	j.once(o)
 	c := o.in.(state.Commit)

@@ -11,8 +11,8 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// logModel is the log of actions, as the port sees it: what is written is there for all at once, as
-// often as it is written.
+// logModel is a model of the log of actions. A write is visible to all processes immediately, and
+// repeated writes have no further effect.
 type logModel struct {
 	r       *run
 	actions map[string]state.Action
@@ -20,7 +20,7 @@ type logModel struct {
 
 var _ dynamo.Log = (*logModel)(nil)
 
-// write takes what was not logged.
+// write stores unlogged actions.
 func (l *logModel) write(u *dynamo.Unlogged) error {
 	_, err := send(l.r, "log", writes, func() (struct{}, error) {
 		for _, a := range u.Actions {
@@ -64,7 +64,7 @@ func (l *logModel) Ended(_ context.Context, _ string, from, to time.Time) (map[s
 // Expire implements dynamo.Log.
 func (l *logModel) Expire(context.Context, string) error { return nil }
 
-// keepLog is a round of the log function: it copies what was committed into the log.
+// keepLog is a round of the log function: it copies committed actions into the log.
 func (a *actorState) keepLog() {
 	lanes := []string{a.lane(a.agent()), a.lane(a.agent()), "plan"}
 	if a.chance(40) {

@@ -2,12 +2,12 @@ package awssim
 
 import "southbound/shared/aws/dynamo"
 
-// Mutant is a fault that is built in on purpose.
+// Mutant is an intentional fault.
 type Mutant struct {
 	Name, Why string
-	// Check is the check that finds it; empty: any.
+	// Check is the check that has to find it; empty: any check.
 	Check string
-	// API and Objects wrap what a process reaches, Table changes the model; nil: nothing.
+	// API and Objects wrap the services of a process, and Table changes the model; nil: no change.
 	API     func(dynamo.API) dynamo.API
 	Objects func(dynamo.Objects) dynamo.Objects
 	Table   func(*Table)

@@ -25,21 +25,21 @@ var (
 	errNoAnswer  = &smithyhttp.RequestSendError{Err: io.ErrUnexpectedEOF}
 )
 
-// fate draws whether something happens to a sending.
+// fate draws whether a fault with probability of/1000 affects an attempt.
 func (r *run) fate(of int) bool { return !r.calm && of > 0 && r.chance.IntN(1000) < of }
 
-// kind says what repeating a request does.
+// kind classifies the effect of repeating a request.
 type kind int
 
 const (
 	reads  kind = iota
-	writes      // the same again, or nothing: it has a token
-	puts        // it may be refused because of itself
+	writes      // a repetition has the same effect or none, because of the token
+	puts        // a repetition may fail because of the first attempt
 )
 
-// send sends a request as the SDK does, again and again. What it does may take effect more than
-// once, and after the sender gave up. again tells whether an error of the service is worth another
-// sending.
+// send sends a request as the SDK does, with retries. The request may take effect more than once,
+// and after the sender has given up. An error that do returns is final; injected faults are
+// retried.
 func send[T any](r *run, what string, k kind, do func() (T, error)) (T, error) {
 	var none T
 	if r.still {
@@ -76,7 +76,7 @@ func send[T any](r *run, what string, k kind, do func() (T, error)) (T, error) {
 			}
 			err = errNoAnswer
 		case k != reads && r.fate(f.Late):
-			o.lost = true // it may take effect after a later sending was refused
+			o.lost = true // it may take effect after a later attempt failed
 			r.late = append(r.late,
 				lateEffect{r.now.Add(time.Duration(r.chance.IntN(30000)) * time.Millisecond),
 					func() {
@@ -111,7 +111,7 @@ func errText(err error) string {
 	return text
 }
 
-// client is DynamoDB as a process reaches it.
+// client is DynamoDB as a process sees it.
 type client struct{ r *run }
 
 // GetItem implements dynamo.API.
@@ -126,7 +126,7 @@ func (c *client) GetItem(
 func (c *client) Query(
 	ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options),
 ) (*dynamodb.QueryOutput, error) {
-	copied := *in // the port uses it again for the next page
+	copied := *in // the port reuses in for the next page
 	return send(c.r,
 		"query "+aws.ToString(in.KeyConditionExpression)+valuesText(in.ExpressionAttributeValues),
 		reads, func() (*dynamodb.QueryOutput, error) {
@@ -177,11 +177,10 @@ func (c *client) PutItem(
 		})
 }
 
-// recordOfForwards is the key of the record that a commit which is rolled forward begins with, as
-// traces have it.
+// recordOfForwards is the key, as in traces, of the item with which a roll-forward begins.
 const recordOfForwards = "L/" + env + "|l/"
 
-// shared reports whether an item is one that transactions write, too: a record or a head.
+// shared reports whether transactions also write an item: it is a record or a head.
 func shared(i item) bool {
 	part, _, _ := keyOf(i, false)
 	return part == "env" || strings.HasPrefix(part, "L/")
@@ -217,14 +216,14 @@ func (c *client) TransactWriteItems(
 		}
 		before := c.r.table.writes
 		out, err := c.r.table.TransactWriteItems(ctx, in)
-		if err == nil && c.r.table.writes > before { // else it was repeated
+		if err == nil && c.r.table.writes > before { // otherwise it was a repetition
 			c.r.wrote(p, in.TransactItems)
 		}
 		return out, err
 	})
 }
 
-// bucketClient is S3 as a process reaches it.
+// bucketClient is S3 as a process sees it.
 type bucketClient struct{ r *run }
 
 // Put implements dynamo.Objects.
@@ -279,7 +278,7 @@ func valuesText(i item) string {
 	return out
 }
 
-// unanswered gives an error of the network the form that package bucket gives it.
+// unanswered converts a network error as package bucket does.
 func unanswered(err error) error {
 	if err == nil ||
 		!(errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*types.InternalServerError)) ||

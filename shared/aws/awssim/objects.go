@@ -10,10 +10,10 @@ import (
 	"southbound/shared/fault"
 )
 
-// Objects is a model of the objects of a bucket. Each call takes effect at once. It is for one
-// goroutine at a time.
+// Objects is a model of the objects of a bucket. Each call takes effect immediately. It must not be
+// used concurrently.
 type Objects struct {
-	// Now tells the time; nil: the machine's.
+	// Now returns the time; nil: the system clock.
 	Now  func() time.Time
 	data map[string]stored
 }

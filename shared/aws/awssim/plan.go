@@ -7,7 +7,7 @@ import (
 	"southbound/shared/aws/dynamo"
 )
 
-// role is what a task does.
+// role is the role of a task.
 type role int
 
 const (
@@ -23,7 +23,7 @@ func (r role) String() string {
 	return [...]string{"planner", "worker", "operator", "reader", "collector", "logger"}[r]
 }
 
-// Faults say how often, of a thousand sendings of a request, what happens to it.
+// Faults holds the probability of each fault, in thousandths of the attempts of a request.
 type Faults struct {
 	Throttle, Break, Lose, Late, Slow, Conflict, CrashBefore, CrashAfter int
 }
@@ -40,32 +40,32 @@ type actor struct {
 	rounds  int
 }
 
-// Plan is what a seed decides before the run.
+// Plan holds the choices that a seed makes before the run.
 //
-// Large: each field is one thing that a seed draws; those that read a plan read it whole.
+// Large: each field is one choice of a seed. The functions that read a plan read all of it.
 type Plan struct {
 	Seed    uint64
-	Salt    uint64 // tells runs of one plan apart
+	Salt    uint64 // distinguishes runs of one plan
 	Faults  Faults
 	limits  dynamo.Limits
-	cache   int // bytes that a process remembers of tablets
-	page    int // the largest page
-	sticky  int // of a hundred steps, how many go on with the same task
+	cache   int // bytes of the cache of a process
+	page    int // maximum page size
+	sticky  int // percentage of steps that continue the same task
 	agents  int
-	names   int // of an agent's resources
+	names   int // resources of an agent
 	actors  []actor
-	pace    time.Duration // how far the clock moves at most between two steps
-	forgets bool          // leases are left behind now and then
-	logs    bool          // there is a log that actions move to
-	quiet   bool          // most of the time nothing is due
-	drops   bool          // the collector lets hours pass and removes what is old
-	// others go on between what a planner has read and what it begins to write
+	pace    time.Duration // maximum advance of the clock between two steps
+	forgets bool          // some leases are not released
+	logs    bool          // there is a log to which actions move
+	quiet   bool          // most of the time no work is due
+	drops   bool          // the collector advances time by hours and removes old data
+	// tasks often run between a planner's read and its write
 	lingers bool
 }
 
 // Draw returns the plan of a seed.
 func Draw(seed uint64) *Plan {
-	r := rand.New(rand.NewPCG(seed, 1)) // the same every time
+	r := rand.New(rand.NewPCG(seed, 1)) // deterministic
 	among := func(list ...int) int { return list[r.IntN(len(list))] }
 	p := &Plan{Seed: seed, page: among(1, 2, 4, 100), sticky: among(0, 30, 60, 90), agents: 1 +
 		r.IntN(3), names: 2 + r.IntN(4),
@@ -97,13 +97,13 @@ func Draw(seed uint64) *Plan {
 			*f = among(5, 20, 60)
 		}
 	}
-	p.meet(rand.New(rand.NewPCG(seed, 2))) // the same every time
+	p.meet(rand.New(rand.NewPCG(seed, 2))) // deterministic
 	return p
 }
 
-// meet has one plan in four bring together planners and workers on few lanes: what a planner has
-// read is written by a worker before the commit of the planner begins, so that it turns out late
-// not to fit.
+// meet makes one plan in four concentrate planners and workers on few lanes. There a worker often
+// writes rows that a planner has read, before the planner's commit begins. So the planner's rows
+// turn out late not to fit.
 func (p *Plan) meet(r *rand.Rand) {
 	if p.lingers = r.IntN(4) == 0; !p.lingers {
 		return

@@ -9,19 +9,19 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
 	Violation  *Violation
 	Operations int
 	Requests   int // steps of the scheduler
 	Forwards   int // commits that were rolled forward
 	Crashes    int
-	Kinds      map[string]int // of what came about: how often
+	Kinds      map[string]int // how often each kind of event occurred
 }
 
-// Run runs a plan; mutant may be nil, and so may trace.
+// Run runs a plan. The mutant and trace may be nil.
 func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
-	// the same every time
+	// deterministic
 	source := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.Seed<<8|of, p.Salt)) }
 	r := &run{
 		plan: p, mutant: m, chance: source(0), names: source(1), now: start, trace: trace,
@@ -50,7 +50,7 @@ func Run(p *Plan, m *Mutant, trace func(format string, args ...any)) Result {
 	}
 	playFirst(r)
 	for i, x := range p.actors {
-		// a few
+		// there are only a few actors
 		r.begin(fmt.Sprintf("%s%d", x.role, i), r.procs[x.process], source(uint64(2+i)),
 			func(a *actorState) { a.act(x) })
 	}
@@ -76,10 +76,10 @@ func (r *run) begin(name string, p *process, chance *rand.Rand, f func(a *actorS
 		func(t *task) { f(&actorState{dice: dice{r, t}, s: &deployState{r, t.proc}}) })
 }
 
-// playFirst makes the environment, so that most of what follows finds something.
+// playFirst creates the environment, so that most later operations find data.
 func playFirst(r *run) {
 	r.calm = true
-	// the same every time
+	// deterministic
 	r.begin("first", r.procs[0], rand.New(rand.NewPCG(r.plan.Seed, 7)), func(a *actorState) {
 		a.plan(0)
 		if r.plan.quiet {
@@ -90,8 +90,8 @@ func playFirst(r *run) {
 	r.calm = false
 }
 
-// playLast reads everything when all are done, in a process that knows nothing: with the rest of
-// the log it must come to what the model has.
+// playLast reads everything after all tasks have ended, in a process with an empty cache. The
+// results, with the rest of the log, have to match the model.
 func playLast(r *run, chance *rand.Rand) {
 	if r.failed != nil {
 		return

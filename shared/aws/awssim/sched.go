@@ -12,22 +12,22 @@ import (
 	"southbound/shared/aws/dynamo"
 )
 
-// maxSteps is how much a run may do before it counts as not coming to an end.
+// maxSteps is the number of steps after which a run counts as endless.
 const maxSteps = 30000
 
 const forever = 1000 * time.Hour
 
-// start is when runs begin.
+// start is the time at which runs begin.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // run is one run of a plan.
 type run struct {
 	plan   *Plan
 	mutant *Mutant
-	chance *rand.Rand // of the scheduler and the services
-	names  *rand.Rand // of the port
+	chance *rand.Rand // randomness of the scheduler and the services
+	names  *rand.Rand // randomness of the port
 	now    time.Time
-	calm   bool // nothing fails any more
+	calm   bool // no faults are injected
 
 	services
 	tasks
@@ -35,15 +35,15 @@ type run struct {
 	trace func(format string, args ...any)
 }
 
-// services are those of AWS that processes share.
+// services are the AWS services that processes share.
 type services struct {
 	table   *Table
 	objects *Objects
 	logged  *logModel
-	still   bool // a check reads: services answer whole and at once
+	still   bool // a check is reading: services respond completely and without delay
 }
 
-// tasks are what the scheduler chooses from.
+// tasks holds the tasks from which the scheduler chooses.
 type tasks struct {
 	procs []*process
 	open  []*task
@@ -52,17 +52,17 @@ type tasks struct {
 	steps int
 }
 
-// record is what a run leaves for the witness, and for whoever asked for the run.
+// record is the output of a run, for the witness and for the caller.
 type record struct {
 	log     []event
 	ops     []*op
-	made    int // ids of actions, entries and bodies so far
+	made    int // number of ids of actions, entries and bodies so far
 	crashes int
 	failed  *Violation
 	kinds   map[string]int // see happened
 }
 
-// process is one program with its own memory. When it crashes another takes its place.
+// process is a program with its own memory. After a crash a new life of the process begins.
 type process struct {
 	r     *run
 	index int
@@ -74,7 +74,7 @@ type process struct {
 type task struct {
 	name  string
 	proc  *process
-	life  int // of the process when it began
+	life  int // life of the process when the task began
 	wake  time.Time
 	rng   *rand.Rand
 	op    *op
@@ -83,13 +83,13 @@ type task struct {
 	yield func(struct{}) bool
 }
 
-// lateEffect is a request that is still under way although its sender gave up waiting.
+// lateEffect is a request that is still in transit although its sender has given up.
 type lateEffect struct {
 	at time.Time
 	do func()
 }
 
-// crashed ends a task whose process has crashed.
+// crashed is the panic value that ends a task whose process has crashed.
 type crashed struct{}
 
 func (r *run) spawn(name string, p *process, chance *rand.Rand, f func(t *task)) {
@@ -108,11 +108,11 @@ func (r *run) spawn(name string, p *process, chance *rand.Rand, f func(t *task))
 	r.open = append(r.open, t)
 }
 
-// pause lets others go on, for at least d.
+// pause yields to other tasks, for at least d.
 func (r *run) pause(d time.Duration) {
 	t := r.cur
 	if t == nil {
-		return // somebody looks from outside
+		return // called outside of a task
 	}
 	t.wake = r.now.Add(d)
 	if !t.yield(struct{}{}) || t.life != t.proc.life {
@@ -120,7 +120,7 @@ func (r *run) pause(d time.Duration) {
 	}
 }
 
-// play runs tasks until none is left.
+// play runs tasks until all have ended.
 func (r *run) play() {
 	var last *task
 	for len(r.open) > 0 && r.failed == nil {
@@ -136,7 +136,7 @@ func (r *run) play() {
 	}
 }
 
-// pick chooses who goes on, and moves the clock when nobody can yet.
+// pick chooses the next task. If no task is ready, it advances the clock.
 func (r *run) pick(last *task) *task {
 	ready := 0
 	first := r.open[0]
@@ -168,7 +168,7 @@ func (r *run) pick(last *task) *task {
 	return first
 }
 
-// land lets requests take effect that are late.
+// land executes the late requests that are due.
 func (r *run) land(until time.Time) {
 	kept := r.late[:0]
 	var due []lateEffect
@@ -203,7 +203,8 @@ func (r *run) remove(t *task) {
 	}
 }
 
-// crash ends a process with all its tasks, of which the current one may be one, and begins it anew.
+// crash ends a process with all its tasks, possibly including the current one, and starts the
+// process again.
 func (r *run) crash(p *process) {
 	r.crashes++
 	r.say("process %d crashes", p.index)
@@ -229,7 +230,7 @@ func (r *run) crash(p *process) {
 	}
 }
 
-// stopAll ends what is left.
+// stopAll ends all remaining tasks.
 func (r *run) stopAll() {
 	for _, t := range r.open {
 		r.cur = t
@@ -238,7 +239,7 @@ func (r *run) stopAll() {
 	r.cur, r.open = nil, nil
 }
 
-// open gives a process a state that knows nothing.
+// open gives a process a state with an empty cache.
 func (p *process) open() {
 	limits := p.r.plan.limits
 	s, err := dynamo.New(dynamo.Config{API: mutate(p.r, &client{p.r}), Table: p.r.table.Name,
@@ -256,14 +257,14 @@ func (p *process) open() {
 	p.state = s
 }
 
-// each does things in any order.
+// each calls f in random order.
 func (r *run) each(n, _ int, f func(i int)) {
 	for _, i := range r.chance.Perm(n) {
 		f(i)
 	}
 }
 
-// lock is a lock that lets others go on while it is held by another.
+// lock is a lock that yields to other tasks while it waits.
 type lock struct {
 	r       *run
 	held    bool
@@ -286,7 +287,7 @@ func (l *lock) Unlock() {
 	l.waiting = nil
 }
 
-// Violation is what a check found.
+// Violation is a failed check.
 type Violation struct {
 	Check   string
 	Message string
@@ -312,7 +313,7 @@ func (r *run) say(format string, args ...any) {
 	}
 }
 
-// actionLogOf returns the log, or nil when there is none.
+// actionLogOf returns the log, or nil if the plan has none.
 func actionLogOf(r *run) dynamo.Log {
 	if !r.plan.logs {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"southbound/shared/aws/dynamo"
 )
 
-// What DynamoDB allows.
+// The limits of DynamoDB.
 const (
 	maxOfTransaction = 100
 	maxOfBatchGet    = 100
@@ -24,34 +24,34 @@ const (
 	tokenLife        = 10 * time.Minute
 )
 
-// Table is a model of one table of DynamoDB with string keys k and s. Each request takes effect at
-// once. It is for one goroutine at a time.
+// Table is a model of a DynamoDB table with string keys k and s. Each request takes effect
+// immediately. It must not be used concurrently.
 type Table struct {
 	Name string
-	// Now tells the time; nil: the machine's.
+	// Now returns the time; nil: the system clock.
 	Now func() time.Time
-	// Page returns how many items the next page of a query or a batch may have; nil: as many as
-	// there are.
+	// Page returns the maximum number of items of the next page of a query or a batch; nil:
+	// unlimited.
 	Page func() int
-	// Lag returns how many writes an eventual read is behind; nil: none.
+	// Lag returns by how many writes an eventually consistent read is behind; nil: none.
 	Lag func() int
 
 	parts  map[string]*partition
 	writes int
 	tokens map[string]answered
 
-	forgetTokens, forgetRest bool // of mutants
+	forgetTokens, forgetRest bool // set by mutants
 }
 
 var _ dynamo.API = (*Table)(nil)
 
-// partition holds items by sort key, with all that they were before.
+// partition holds items by sort key, with all their former revisions.
 type partition struct {
-	sorts []string // ascending, of all that there ever was
+	sorts []string // ascending; all sort keys that ever existed
 	items map[string][]revision
 }
 
-// revision is an item since a write; nil: it was removed.
+// revision is an item after a write; a nil item was removed.
 type revision struct {
 	write int
 	item  item
@@ -82,7 +82,7 @@ func (t *Table) check(table *string) error {
 	return nil
 }
 
-// keyOf returns the key of an item, or of a key; only says that nothing else may be there.
+// keyOf returns the key of an item, or of a key. If only is set, i must not have other attributes.
 func keyOf(i item, only bool) (part, sort string, err error) {
 	p, ok1 := i[attrPart].(*types.AttributeValueMemberS)
 	s, ok2 := i[attrSort].(*types.AttributeValueMemberS)
@@ -96,7 +96,7 @@ func keyOf(i item, only bool) (part, sort string, err error) {
 	return p.Value, s.Value, nil
 }
 
-// at returns an item as it was after so many writes; nil when there was none.
+// at returns an item as of a number of writes, or nil if it did not exist.
 func (t *Table) at(part, sort string, writes int) item {
 	p := t.parts[part]
 	if p == nil {
@@ -111,7 +111,7 @@ func (t *Table) at(part, sort string, writes int) item {
 	return nil
 }
 
-// set writes an item, or removes it. The caller has counted the write.
+// set writes an item, or removes it if i is nil. The caller has to increment t.writes before.
 func (t *Table) set(part, sort string, i item) {
 	p := t.parts[part]
 	if p == nil {
@@ -124,7 +124,7 @@ func (t *Table) set(part, sort string, i item) {
 	p.items[sort] = append(p.items[sort], revision{t.writes, i})
 }
 
-// sees returns up to which write a read sees.
+// sees returns the number of the last write that a read sees.
 func (t *Table) sees(consistent *bool) int {
 	if aws.ToBool(consistent) || t.Lag == nil {
 		return t.writes
@@ -236,7 +236,7 @@ func (t *Table) step(w *types.TransactWriteItem) (step, error) {
 	return out, err
 }
 
-// knows reports whether a transaction was done before.
+// knows reports whether a transaction is a repetition.
 func (t *Table) knows(in *dynamodb.TransactWriteItemsInput) bool {
 	before, ok := t.tokens[aws.ToString(in.ClientRequestToken)]
 	return ok && t.now().Sub(before.at) < tokenLife

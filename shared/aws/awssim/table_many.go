@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// page returns how many of n things are done now: at least one.
+// page returns how many of n items are processed now: at least one.
 func (t *Table) page(n int) int {
 	if t.Page == nil || n == 0 {
 		return n
@@ -54,12 +54,11 @@ func (t *Table) Query(
 			}
 		}
 	}
-	out.Count = int32(len(out.Items)) // a few
+	out.Count = int32(len(out.Items)) // small
 	return out, nil
 }
 
-// from returns the sort keys of a partition in the order in which a query wants them, after its
-// start.
+// from returns the sort keys of a partition after the start of a query, in the order of the query.
 func (t *Table) from(in *dynamodb.QueryInput, part string) ([]string, error) {
 	var sorts []string
 	if p := t.parts[part]; p != nil {

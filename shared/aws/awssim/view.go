@@ -45,7 +45,7 @@ func (v *version) query() *view {
 	return out
 }
 
-// some reports whether something holds of one of some versions.
+// some reports whether f is true for one of some versions.
 func some(vs []*version, f func(v *version) bool) bool { return slices.ContainsFunc(vs, f) }
 
 func sameRow(a, b *state.Row) bool {
@@ -59,7 +59,7 @@ func sameRows(a, b []state.Row) bool {
 	return slices.EqualFunc(a, b, func(x, y state.Row) bool { return sameRow(&x, &y) })
 }
 
-// lanesOf returns the names of all lanes that had rows in one of some versions.
+// lanesOf returns the names of all lanes that had rows in some versions.
 func lanesOf(vs []*version) []string {
 	seen := map[string]bool{}
 	for _, v := range vs {
@@ -89,7 +89,7 @@ func moved(vs []*version, id resource.ID) bool {
 	return false
 }
 
-// hides returns what a rest until a time would hide.
+// hides returns work that a quiet time until a time would hide, or "".
 func (v *version) hides(until time.Time) string {
 	l := v.query()
 	for _, r := range l.rows {
@@ -114,8 +114,8 @@ func (v *version) hides(until time.Time) string {
 	return ""
 }
 
-// rest checks that the environment does not rest while there is something to do that nobody is busy
-// with.
+// rest checks that the environment is not quiet while there is work and no operation in progress
+// could still end the quiet time.
 func (w *witness) rest(at int, e event) {
 	if e.audit.Rest.IsZero() {
 		return

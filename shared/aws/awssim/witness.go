@@ -14,15 +14,15 @@ import (
 	"southbound/shared/resource"
 )
 
-// witness goes through the log of a run, applies what took effect to the sequential model, and has
-// every answer judged.
+// witness replays the log of a run. It applies all effects to the sequential model, and checks
+// every result with a judge.
 type witness struct {
 	r        *run
 	versions []*version
 	forwards []*forward
 }
 
-// version is the model from a place in the log on.
+// version is the model from an index in the log on.
 type version struct {
 	from  int
 	state *sim.State
@@ -30,34 +30,34 @@ type version struct {
 	view  *view
 }
 
-// side is what the model does not know and answers may depend on. Nothing in it is changed in
-// place.
+// side holds facts that the model lacks and on which results may depend. Its maps are not changed
+// in place.
 type side struct {
 	running   map[string]running
-	entries   map[string]string // the key under which an entry of the outbox was added
+	entries   map[string]string // the key of the lease under which an outbox entry was added
 	idleEpoch int64
-	horizon   time.Time    // actions that ended before may be gone
-	forgot    map[int]bool // versions that may be there or not
+	horizon   time.Time    // actions that ended earlier may be removed
+	forgot    map[int]bool // versions that may exist or not
 }
 
-// running is what may run under a lease.
+// running holds the resources that must be, and those that may be, in the running list of a lease.
 type running struct {
 	must, may []resource.ID
-	known     bool // the holder knows what came of its last commit
+	known     bool // the holder knows the outcome of its last commit
 }
 
 // forward is a commit that is rolled forward.
 type forward struct {
 	op        *op
 	number    int64
-	begun     int // place in the log
+	begun     int // index in the log
 	lastPart  int
-	done      int // place in the log; 0: not yet
+	done      int // index in the log; 0: not done
 	commit    state.Commit
 	known     bool        // its conflicts are known
 	conflicts []state.Row // rows that conflict
 	applied   map[resource.ID]bool
-	dropped   map[string]bool // entries of the outbox
+	dropped   map[string]bool // outbox entries
 }
 
 func newWitness(r *run) *witness {
@@ -69,18 +69,18 @@ func newWitness(r *run) *witness {
 
 func (w *witness) now() *version { return w.versions[len(w.versions)-1] }
 
-// next begins a new version; f changes it.
+// next appends a new version, which f changes.
 func (w *witness) next(at int, f func(v *version)) {
 	was := w.now()
 	v := &version{from: at, state: was.state.Clone(), side: was.side}
 	f(v)
-	v.view = nil // of before
+	v.view = nil // a view of the version before
 	w.versions = append(w.versions, v)
 }
 
 func (w *witness) violate(check, format string, args ...any) { w.r.violate(check, format, args...) }
 
-// check goes through the log.
+// check replays the log.
 func (w *witness) check() {
 	j := &judge{w}
 	for _, e := range w.r.log {
@@ -127,7 +127,7 @@ func (w *witness) write(at int, e event) {
 		if c, is := e.op.in.(state.Commit); is {
 			w.next(at, func(v *version) {
 				run := v.side.running[c.Guard.Key]
-				run.must = nil // which conflict is not known, unless it is told
+				run.must = nil // the conflicting rows are unknown unless the caller got the result
 				if out, told := e.op.out.(state.Committed); told && e.op.err == nil &&
 					!e.op.unknown() {
 					run = e.op.ran.ended(out.Conflicts)
@@ -177,7 +177,7 @@ func (w *witness) effect(at int, e event) {
 					v.side.horizon = in
 				}
 			}
-		case *dynamo.Unlogged: // a cursor
+		case *dynamo.Unlogged: // moves a cursor only
 		case int64:
 			v.side.idleEpoch = in
 		case state.Commit:
@@ -222,13 +222,14 @@ func sameLease(a, b state.Lease) bool {
 		a.Wave == b.Wave
 }
 
-// includes reports whether all of the second list are in the first.
+// includes reports whether all ids of the second list are in the first.
 func includes(all, some []resource.ID) bool {
 	return !slices.ContainsFunc(some,
 		func(id resource.ID) bool { return !slices.Contains(all, id) })
 }
 
-// commit applies a commit: whole, or, when it is rolled forward, all but what its lanes do.
+// commit applies a commit. If the commit is rolled forward, commit omits the changes that its lanes
+// apply.
 func (w *witness) commit(at int, e event, v *version, c state.Commit, final bool) {
 	o := e.op
 	out, _ := o.out.(state.Committed)
@@ -275,11 +276,11 @@ func (w *witness) commit(at int, e event, v *version, c state.Commit, final bool
 	run := o.ran.after(c.Next, final, out.Started)
 	if len(c.Next) == 0 {
 		open := got.Conflicts
-		if final { // an effect before that of the answer is not what the answer tells of
+		if final { // an earlier effect may have other conflicts than the result
 			open = append(open, out.Conflicts...)
 		}
 		if e.begins > 0 {
-			// which of them conflict is known when all lanes have done their part
+			// The conflicting rows are known only after all lanes were written.
 			open = o.in.(state.Commit).Rows
 		}
 		run = o.ran.ended(open)
@@ -287,8 +288,8 @@ func (w *witness) commit(at int, e event, v *version, c state.Commit, final bool
 	v.side.running = with(v.side.running, c.Guard.Key, run)
 }
 
-// ended returns what runs after a commit without Next. It leaves no more certain what that is than
-// it was before.
+// ended returns the running list after a commit without Next. The list is as certain as it was
+// before.
 func (r running) ended(conflicts []state.Row) running {
 	ran := r.may
 	if r.known {
@@ -298,7 +299,7 @@ func (r running) ended(conflicts []state.Row) running {
 		may: state.StillRunning(ran, conflicts), known: r.known}
 }
 
-// after returns what may run after a commit with Next.
+// after returns the running list after a commit with Next.
 func (r running) after(next []resource.ID, known, started bool) running {
 	ran := r.may
 	if r.known {
@@ -334,8 +335,8 @@ func (w *witness) forward(number int64) *forward {
 	return nil
 }
 
-// part applies what a lane does of a commit that is rolled forward. When rows move here from more
-// lanes than fit, it takes several writes.
+// part applies the changes that a lane makes for a commit that is rolled forward. If rows move here
+// from more lanes than fit into a transaction, there are several writes.
 func (w *witness) part(at int, e event) {
 	f := w.forward(e.purpose.Number)
 	if f == nil {
@@ -373,16 +374,16 @@ func (w *witness) part(at int, e event) {
 	f.seen(at)
 }
 
-// seen notes that a part of a commit has taken effect. What is written once more by somebody late,
-// when the commit is done, changes nothing.
+// seen records that a part of a commit took effect. A late repetition after the end of the commit
+// changes nothing.
 func (f *forward) seen(at int) {
 	if f.done == 0 {
 		f.lastPart = at
 	}
 }
 
-// completed applies what a tablet does of a commit that is rolled forward once all rows were
-// written.
+// completed applies the changes that a tablet makes for a commit that is rolled forward after all
+// rows were written.
 func (w *witness) completed(at int, e event) {
 	f := w.forward(e.purpose.Number)
 	if f == nil {
@@ -394,8 +395,8 @@ func (w *witness) completed(at int, e event) {
 	f.seen(at)
 }
 
-// complete writes the rows that no lane has, and does what depends on them in one tablet, or in
-// all.
+// complete writes the rows that no lane has applied, and applies the changes that depend on them,
+// in one tablet or in all.
 func (w *witness) complete(f *forward, v *version, tablet string) {
 	var left []state.Row
 	for _, r := range f.commit.Rows {
@@ -410,9 +411,9 @@ func (w *witness) complete(f *forward, v *version, tablet string) {
 	}
 }
 
-// drops returns the entries of the outbox that a tablet is to drop; without one, those that none
-// has dropped. While a row conflicts none is. A tablet drops them once more when a commit whose
-// answer was lost, and that was therefore made again, has added one anew.
+// drops returns the outbox entries that a tablet drops. For an empty lane it returns the entries
+// that no tablet has dropped. If a row conflicts, no entry is dropped. A tablet drops an entry
+// again if a commit whose response was lost was repeated, and added the entry again.
 func (f *forward) drops(v *version, lane string) []string {
 	if len(f.conflicts) > 0 {
 		return nil
@@ -438,8 +439,8 @@ func (w *witness) apply(f *forward, v *version, rows []state.Row) {
 	f.conflicts = append(f.conflicts, out...)
 }
 
-// rolled ends a commit that was rolled forward: what its lanes have not done by now they should
-// have.
+// rolled ends a commit that was rolled forward, and applies the changes that its lanes should have
+// made.
 func (w *witness) rolled(at int, e event) {
 	f := w.forward(e.purpose.Number)
 	if f == nil || f.done > 0 {
@@ -450,7 +451,7 @@ func (w *witness) rolled(at int, e event) {
 	w.next(at, func(v *version) { w.complete(f, v, "") })
 }
 
-// window returns the versions between two places in the log, both included.
+// window returns the versions between two indexes in the log, inclusive.
 func (j *judge) window(from, to int) []*version {
 	var out []*version
 	for i := len(j.versions) - 1; i >= 0; i-- {
@@ -469,8 +470,8 @@ func (j *judge) window(from, to int) []*version {
 // during returns the versions during an operation.
 func (j *judge) during(o *op) []*version { return j.window(o.call, o.ret) }
 
-// whole returns the versions that an operation may see that looks at the environment: of a commit
-// that was begun before it was called it sees all.
+// whole returns the versions that an operation on the whole environment may see. If a commit began
+// before the operation was called, the operation sees all of that commit.
 func (j *judge) whole(o *op) []*version {
 	from := o.call
 	for _, f := range j.forwards {
