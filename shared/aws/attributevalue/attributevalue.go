@@ -1,4 +1,4 @@
-// Package attributevalue makes and reads values of items in DynamoDB.
+// Package attributevalue creates and reads values of DynamoDB items.
 package attributevalue
 
 import (
@@ -10,18 +10,18 @@ import (
 // Item is an item of a table.
 type Item = map[string]types.AttributeValue
 
-// Text makes a string.
+// Text returns a string value.
 func Text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// Number makes a number.
+// Number returns a number value.
 func Number[T int | int64](n T) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(int64(n), 10)}
 }
 
-// Blob makes bytes; it does not copy them.
+// Blob returns a binary value. It does not copy b.
 func Blob(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
 
-// TextOf returns a string of an item; "" when there is none.
+// TextOf returns a string of an item, or "" if there is none.
 func TextOf(i Item, name string) string {
 	if v, ok := i[name].(*types.AttributeValueMemberS); ok {
 		return v.Value
@@ -29,7 +29,7 @@ func TextOf(i Item, name string) string {
 	return ""
 }
 
-// NumberOf returns a whole number of an item; 0 when there is none.
+// NumberOf returns an integer of an item, or 0 if there is none.
 func NumberOf(i Item, name string) int64 {
 	if v, ok := i[name].(*types.AttributeValueMemberN); ok {
 		n, _ := strconv.ParseInt(v.Value, 10, 64)
@@ -38,7 +38,7 @@ func NumberOf(i Item, name string) int64 {
 	return 0
 }
 
-// BytesOf returns bytes of an item, not copied; nil when there are none.
+// BytesOf returns the bytes of an item without copying them, or nil if there are none.
 func BytesOf(i Item, name string) []byte {
 	if v, ok := i[name].(*types.AttributeValueMemberB); ok {
 		return v.Value

@@ -1,6 +1,7 @@
 // Package emf writes metrics in CloudWatch's embedded metric format: a line of JSON on standard
-// output, from which CloudWatch makes metrics without a request. Kept libraries for it bring
-// dimensions of their own, and each dimension is billed; what is needed of the format is here.
+// output, which CloudWatch converts into metrics without a request. Maintained libraries for the
+// format add dimensions, and each dimension is billed. So this package implements the required part
+// of the format.
 package emf
 
 import (
@@ -12,7 +13,7 @@ import (
 	"time"
 )
 
-// Unit is what a metric counts.
+// Unit is the unit of a metric.
 type Unit string
 
 // The units in use.
@@ -25,13 +26,13 @@ const (
 const (
 	// Namespace of all metrics.
 	Namespace = "Southbound"
-	// Dimension is the only one: the stack, by the prefix of its queues.
+	// Dimension is the only dimension: the stack, identified by the prefix of its queues.
 	Dimension = "Stack"
-	// maxValues of a metric fit into a line.
+	// maxValues is the limit of values of a metric in a line.
 	maxValues = 100
 )
 
-// Set gathers metrics of one invocation. It may be used by any number of goroutines.
+// Set collects the metrics of one invocation. Any number of goroutines may use it.
 type Set struct {
 	stack string
 	mu    sync.Mutex
@@ -41,20 +42,21 @@ type Set struct {
 type metric struct {
 	unit   Unit
 	sum    float64
-	values []float64 // of one that is spread, not summed
+	values []float64 // of a sampled metric, instead of the sum
 }
 
 // NewSet returns an empty set of a stack.
 func NewSet(stack string) *Set { return &Set{stack: stack, sums: map[string]*metric{}} }
 
-// Add adds to a sum.
+// Add adds n to the sum of a metric.
 func (s *Set) Add(name string, unit Unit, n float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.get(name, unit).sum += n
 }
 
-// Sample adds a value to those of which CloudWatch tells the least, the greatest and the average.
+// Sample adds a value to a metric of which CloudWatch computes the minimum, the maximum and the
+// average.
 func (s *Set) Sample(name string, unit Unit, value float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +79,8 @@ type definition struct {
 	Unit Unit
 }
 
-// Flush writes what was gathered as one line, with properties that can be searched for but make no
-// metrics, and empties the set. Nothing is written when nothing was gathered.
+// Flush writes the collected metrics as one line, and empties the set. The properties can be
+// searched for, but are not metrics. If the set is empty, Flush writes nothing.
 func (s *Set) Flush(w io.Writer, now time.Time, properties map[string]any) error {
 	s.mu.Lock()
 	sums := s.sums

@@ -1,6 +1,6 @@
-// Package furl puts an http.Handler behind a Lambda function URL in buffered mode: events in
-// payload format 2.0, answers as one object. The runtime's own package lambdaurl only streams, and
-// the adapters for API Gateway bring every web framework along.
+// Package furl serves an http.Handler behind a Lambda function URL in buffered mode: events have
+// payload format 2.0, and a response is one object. The runtime's own package lambdaurl only
+// streams, and the adapters for API Gateway depend on every web framework.
 package furl
 
 import (
@@ -19,12 +19,11 @@ import (
 	"southbound/shared/fault"
 )
 
-// maxAnswer is how many bytes of an answer fit into what Lambda takes, when they are written in
-// base64.
+// maxAnswer is the largest body, in bytes, that fits into a response of Lambda in base64.
 const maxAnswer = 4 << 20
 
-// Request makes an HTTP request of an event. Invalid is its error: the event is not what a function
-// URL sends.
+// Request converts an event into an HTTP request. If the event is not one of a function URL,
+// Request returns a fault.Invalid.
 func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Request, error) {
 	method := e.RequestContext.HTTP.Method
 	if method == "" || !strings.HasPrefix(e.RawPath, "/") {
@@ -42,11 +41,11 @@ func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Req
 		return nil, fault.Wrap(fault.Invalid, "read event", err)
 	}
 	req.URL = &url.URL{Path: e.RawPath, RawQuery: e.RawQueryString}
-	// it comes escaped, as the caller wrote it
+	// RawPath is escaped, as the client sent it.
 	if path, err := url.PathUnescape(e.RawPath); err == nil {
 		req.URL.Path, req.URL.RawPath = path, e.RawPath
 	}
-	for name, value := range e.Headers { // several of one name come joined by commas
+	for name, value := range e.Headers { // Lambda joins repeated headers with commas
 		req.Header.Set(name, value)
 	}
 	if len(e.Cookies) > 0 {
@@ -61,7 +60,7 @@ func Request(ctx context.Context, e *events.LambdaFunctionURLRequest) (*http.Req
 	return req, nil
 }
 
-// Handle answers an event with what h answers. A handler that panics ends the process, as
+// Handle serves an event with h, and returns the response. If h panics, the process ends, as
 // everywhere in a function.
 func Handle(
 	ctx context.Context, h http.Handler, e *events.LambdaFunctionURLRequest,
@@ -80,17 +79,17 @@ func Handle(
 }
 
 func problem(status int, detail string) *events.LambdaFunctionURLResponse {
-	// it holds plain values
+	// plain values: it never fails
 	body, _ := json.Marshal(map[string]any{"title": http.StatusText(status), "status": status,
 		"detail": detail})
 	return &events.LambdaFunctionURLResponse{StatusCode: status,
 		Headers: map[string]string{"content-type": "application/problem+json"}, Body: string(body)}
 }
 
-// writer gathers an answer.
+// writer collects a response.
 type writer struct {
 	header http.Header
-	sent   http.Header // as it was when the status was written
+	sent   http.Header // a copy of the headers from the time of WriteHeader
 	status int
 	body   bytes.Buffer
 }
@@ -116,7 +115,7 @@ func (w *writer) Write(b []byte) (int, error) {
 	return w.body.Write(b)
 }
 
-// Flush implements http.Flusher: what is buffered is sent at the end.
+// Flush implements http.Flusher. It does nothing: the buffer is sent at the end.
 func (w *writer) Flush() {}
 
 func (w *writer) answer() *events.LambdaFunctionURLResponse {
@@ -137,7 +136,7 @@ func (w *writer) answer() *events.LambdaFunctionURLResponse {
 	return out
 }
 
-// plain reports whether a body is text that can stand in JSON as it is.
+// plain reports whether a body is text that JSON can contain unencoded.
 func plain(header map[string]string) bool {
 	if header["content-encoding"] != "" {
 		return false

@@ -1,5 +1,5 @@
-// Package pack compresses the pieces that are stored in AWS. Small pieces gain by a dictionary of
-// what stands in most of them, which is part of their format.
+// Package pack compresses the pieces that are stored in AWS. It uses a dictionary of common text,
+// which makes small pieces smaller. The dictionary is part of their format.
 package pack
 
 import (
@@ -10,24 +10,24 @@ import (
 	"southbound/shared/fault"
 )
 
-// maxUnpacked bounds, in bytes, what a piece may come to.
+// maxUnpacked limits the decompressed size of a piece, in bytes.
 const maxUnpacked = 1 << 30
 
-// Packer compresses. It may be used by any number of goroutines.
+// Packer compresses and decompresses. Any number of goroutines may use it.
 type Packer struct {
 	enc *zstd.Encoder
 	dec *zstd.Decoder
 }
 
-// Once returns what makes such a packer as New on first use, and returns the same one from then on.
-// A compressor works in ten megabytes, which take longer to make than most pieces to compress; who
-// opens a home for each environment, or begins anew, does not need another one.
+// Once returns a function that calls New on first use, and returns the same packer from then on. A
+// compressor uses ten megabytes, and making it takes longer than compressing most pieces. So a
+// process that opens several homes, or a home again, shares one packer.
 func Once(id uint32, dictionary string) func() (*Packer, error) {
 	return sync.OnceValues(func() (*Packer, error) { return New(id, dictionary) })
 }
 
-// New returns a packer with a dictionary; id stands in what it writes, and no two dictionaries have
-// the same.
+// New returns a packer with a dictionary. The output contains id, which has to be unique to the
+// dictionary.
 func New(id uint32, dictionary string) (*Packer, error) {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault),
 		zstd.WithEncoderConcurrency(1), zstd.WithEncoderDictRaw(id, []byte(dictionary)),
@@ -43,10 +43,10 @@ func New(id uint32, dictionary string) (*Packer, error) {
 	return &Packer{enc: e, dec: d}, nil
 }
 
-// Pack returns b compressed.
+// Pack compresses b.
 func (p *Packer) Pack(b []byte) []byte { return p.enc.EncodeAll(b, nil) }
 
-// Unpack returns what was packed. Its error says that it is damaged.
+// Unpack decompresses the output of Pack. An error means that b is damaged.
 func (p *Packer) Unpack(b []byte) ([]byte, error) {
-	return p.dec.DecodeAll(b, nil) // who stored it says where it was
+	return p.dec.DecodeAll(b, nil) // the caller adds where b was stored
 }

@@ -1,5 +1,5 @@
-// Package sigv4 signs HTTP requests to Function URLs with the identity that AWS's own tools would
-// use.
+// Package sigv4 signs HTTP requests to function URLs with the credentials that AWS's own tools
+// would use.
 package sigv4
 
 import (
@@ -18,22 +18,22 @@ import (
 	"southbound/shared/fault"
 )
 
-// maxBody is the largest body that is signed: a function takes 6 MB.
+// maxBody is the largest body that is signed. A function accepts at most 6 MB.
 const maxBody = 64 << 20
 
-// Transport signs requests. Its fields are set before it is used.
+// Transport signs requests. Its fields have to be set before its first use.
 type Transport struct {
 	Region      string
 	Credentials aws.CredentialsProvider
-	// Next makes the requests; nil: the default transport.
+	// Next sends the signed requests; nil: the default transport.
 	Next http.RoundTripper
 	// Now returns the time of signing.
 	Now func() time.Time
 }
 
-// New returns a transport that signs for a region ("": the one that is configured) with the default
-// chain of credentials: variables, profiles, SSO, web identity, the role of a machine. Unavailable
-// and Denied are its errors.
+// New returns a transport that signs requests for a region. If region is "", it uses the configured
+// region. It uses the default chain of credentials: variables, profiles, SSO, web identity, the
+// role of a machine. It returns a fault.Denied if it finds no configuration or no region.
 func New(ctx context.Context, region string) (*Transport, error) {
 	var opts []func(*config.LoadOptions) error
 	if region != "" {
@@ -50,7 +50,7 @@ func New(ctx context.Context, region string) (*Transport, error) {
 	return &Transport{Region: c.Region, Credentials: c.Credentials, Now: time.Now}, nil
 }
 
-// RoundTrip implements http.RoundTripper. The request is not changed.
+// RoundTrip implements http.RoundTripper. It does not change r.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := read(r)
 	if err != nil {
@@ -80,10 +80,10 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	return next.RoundTrip(out) // the client wraps it
+	return next.RoundTrip(out) // the client wraps the error
 }
 
-// read reads the body, which has to be known to be signed.
+// read reads the body, because the signature covers it.
 func read(r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
@@ -93,5 +93,5 @@ func read(r *http.Request) ([]byte, error) {
 	if err == nil && len(body) > maxBody {
 		err = fault.New(fault.Invalid, "sign request", "the body is larger than %d bytes", maxBody)
 	}
-	return body, err // of the caller's own body
+	return body, err // err is of the caller's body
 }
