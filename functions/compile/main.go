@@ -1,5 +1,6 @@
-// Command compile is the function that works on orders of services: it compiles models for
-// instances, exports what they become, and tells their lifecycles what became of that.
+// Command compile is the function that processes orders of services. It compiles models for
+// instances, exports the resulting resources, and reports the outcome to the lifecycles of the
+// instances.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command export is the function that stores versions: for the CLI behind its URL, and for
-// pipelines with an archive in S3.
+// Command export is the function that stores versions. The CLI calls it by its URL, and pipelines
+// call it with an archive in S3.
 package main
 
 import (

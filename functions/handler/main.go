@@ -1,6 +1,6 @@
-// Command handler is the function behind the queues of agents: it runs what is scheduled in the
-// lanes that were notified. A plain invoke compares a version or an export with reality, for the
-// API function, which has no handlers.
+// Command handler is the function behind the queues of agents. It runs the scheduled resources of
+// the lanes that were notified. An asynchronous invoke with a job compares a version or an export
+// with reality, for the API function, which has no handlers.
 package main
 
 import (

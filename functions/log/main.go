@@ -1,5 +1,5 @@
-// Command log is the log function: it takes batches from the log queue and stores what lanes have
-// committed so that it can be found. See docs/design/log.md.
+// Command log is the log function. It receives batches from the log queue, and stores committed
+// actions and parameters in the searchable log. See docs/design/log.md.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package pack makes programs with handlers of their own: one that is the command line on a
+// Package pack builds programs with custom handlers. The same program is the command line on a
 // machine, and each of the functions in Lambda.
 //
 //	func main() { pack.Main(handlers.All()) }
@@ -18,13 +18,13 @@ import (
 	"southbound/shared/provider"
 )
 
-// EnvFunction names the environment variable that says which function the program is in Lambda:
-// api, compile, export, handler, log or sweep. Without it the function's Handler says so, as in
-// `Handler: export`; any other is the handler function.
+// EnvFunction is the name of the environment variable with the function that the program is in
+// Lambda: api, compile, export, handler, log or sweep. If it is not set, the function's Handler is
+// used, as in `Handler: export`. Any other value means the handler function.
 const EnvFunction = "SOUTHBOUND_FUNCTION"
 
-// Main is the main function of a program with these types and handlers, and no others: handlers.All
-// of this module returns those that it has. It does not return.
+// Main is the main function of a program with only these types and handlers; handlers.All returns
+// the types of this module. Main does not return in Lambda, and on a machine it exits the process.
 func Main(definitions []provider.Definition) {
 	if os.Getenv("AWS_LAMBDA_RUNTIME_API") == "" {
 		os.Exit(cli.Main(definitions, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -32,7 +32,7 @@ func Main(definitions []provider.Definition) {
 	function(os.Getenv)(definitions)
 }
 
-// function returns what the program is in Lambda.
+// function returns the main function of the program in Lambda.
 func function(getenv func(string) string) func([]provider.Definition) {
 	name := getenv(EnvFunction)
 	if name == "" {

@@ -1,5 +1,5 @@
-// Command sweep is the function that a schedule calls each minute: it does what nobody else is left
-// to do, in all environments.
+// Command sweep is the function that a schedule calls each minute. It finishes interrupted or lost
+// work in all environments.
 package main
 
 import (

@@ -12,7 +12,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// Main begins the function with handlers and serves events.
+// Main starts the function with handlers and serves events.
 func Main(definitions []provider.Definition) {
 	run.Main(func(ctx context.Context) (any, error) {
 		f, err := run.Begin(ctx, definitions, nil)

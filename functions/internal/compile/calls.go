@@ -12,23 +12,23 @@ import (
 	"southbound/shared/service/callback"
 )
 
-// callNotices are the messages of an environment which say that callbacks are to be told something.
+// callNotices holds the messages of an environment that announce pending events for callbacks.
 type callNotices struct {
 	messages []string // their ids
-	late     int      // how often they were put off, at most
+	late     int      // the largest number of postponements of a message
 }
 
 func (n *callNotices) add(message string, late int) {
 	n.messages, n.late = append(n.messages, message), max(n.late, late)
 }
 
-// maxLate is how often calls are put off when orders come with them. Then they are made, so that
-// they are made at all where orders always come.
+// maxLate is how often calls are postponed when orders come with them. After that they are made, so
+// that callbacks are called even if orders always come.
 const maxLate = 3
 
-// calls has callbacks told what happened, and returns the messages that come again. Those that came
-// with orders are put off: the messages of the orders would not be done with before the calls, and
-// more orders of the environment would wait for them.
+// calls calls the callbacks with pending events, and returns the messages that have to be delivered
+// again. Calls that came with orders are postponed. Otherwise the messages of the orders would stay
+// in progress until the calls were done, and more orders of the environment would wait.
 func (f *function) calls(
 	ctx context.Context, byEnv map[string]*callNotices, orders bool, total time.Duration,
 ) []events.SQSBatchItemFailure {
@@ -36,8 +36,8 @@ func (f *function) calls(
 	for _, env := range slices.Sorted(maps.Keys(byEnv)) {
 		n := byEnv[env]
 		var err error
-		// The new notice is sent before this one is deleted, which Lambda does after the answer: a
-		// crash in between leaves both, and the second finds nothing to tell.
+		// The new notice is sent before this message is deleted, which Lambda does after the
+		// response. A crash in between leaves both, and the second finds no pending events.
 		if orders && n.late < maxLate {
 			err = f.Home.Compiles.NotifyCalls(context.WithoutCancel(ctx), env, n.late+1)
 		} else {
@@ -55,12 +55,13 @@ func (f *function) calls(
 	return out
 }
 
-// deliver has the callbacks of an environment told what happened. What there is no time for is left
-// to another invocation; callbacks that fail are called again when the sweep finds that it is time.
+// deliver calls the callbacks of an environment. If time runs out, it notifies another invocation
+// of the remaining events. A callback that fails is called again when the sweep finds that it is
+// due.
 func (f *function) deliver(ctx context.Context, env string, total time.Duration) error {
 	h := f.Home
 	deadline, _ := ctx.Deadline()
-	// Clocks of machines do not matter here: what is left of the time is counted from now.
+	// The remaining time is counted from now, so the machine's clock need not be right.
 	left := max(time.Until(deadline)-total/2, 0)
 	t := callback.New(callback.Config{
 		Env: env, Store: h.Callbacks, Instances: h.Instances, Clock: h.Engine.Clock,

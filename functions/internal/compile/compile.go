@@ -1,5 +1,5 @@
-// Package compile is the function that works on orders of services, one environment at a time for
-// each message group of its queue. See docs/design/functions.md.
+// Package compile is the function that processes orders of services. It works on one environment at
+// a time for each message group of its queue. See docs/design/functions.md.
 package compile
 
 import (
@@ -34,10 +34,11 @@ import (
 	"southbound/shared/service/fulfil"
 )
 
-// Main begins the function with handlers and serves events.
+// Main starts the function with handlers and serves events.
 func Main(definitions []provider.Definition) {
 	run.Main(func(ctx context.Context) (any, error) {
-		// It makes queues, as exports do: what it exports may be the first work of an agent.
+		// The function makes queues, as exports do, because its export may be the first work of an
+		// agent.
 		f, err := run.Begin(ctx, definitions, func(c *home.Config) { c.Makes = true })
 		if err != nil {
 			return nil, err
@@ -46,7 +47,7 @@ func Main(definitions []provider.Definition) {
 			Function: f, dir: filepath.Join(os.TempDir(), "southbound-models"),
 			limits:  limits(os.Getenv),
 			workers: map[string]*fulfil.Worker{},
-			// Nothing of the machine itself is called: there Lambda's runtime listens.
+			// Callbacks may not address the machine itself, where Lambda's runtime listens.
 			caller: callback.NewCaller(false, 0),
 		}
 		c.mapper, err = provider.Mapper(f.Home.Types, definitions)
@@ -60,15 +61,15 @@ type function struct {
 	dir     string
 	limits  eval.Limits
 	mapper  *entity.Mapper
-	workers map[string]*fulfil.Worker // by environment: they know which models are unpacked
+	workers map[string]*fulfil.Worker // by environment: a worker caches its unpacked models
 	caller  *callback.Caller
 }
 
-// limits returns what a model may take of the memory that the function has: one that would take
-// more is a problem of its order. Without them the function would be ended, and nobody would know
-// why.
+// limits returns the limits of a model, given the memory of the function. A model that exceeds them
+// is a problem of its order. Without limits Lambda would kill the function, and no error would
+// explain why.
 func limits(get func(name string) string) eval.Limits {
-	const own = 96 << 20 // what the function needs beside models
+	const own = 96 << 20 // memory that the function needs besides models
 	megabytes, err := strconv.ParseInt(get(memory.Env), 10, 64)
 	if err != nil || megabytes <= 0 {
 		return eval.DefaultLimits()
@@ -77,26 +78,27 @@ func limits(get func(name string) string) eval.Limits {
 }
 
 const (
-	// hideFor is how long messages are hidden from others; it is prolonged while the work goes on.
-	// Whoever has died is followed that much later.
+	// hideFor is how long messages are hidden from other receivers. The function extends it while
+	// it works. If the function dies, its messages are delivered again after at most that time.
 	hideFor  = 60 * time.Second
 	beatEach = 20 * time.Second
-	// spare is what is left of an invocation to answer.
+	// spare is the end of an invocation that is reserved for the response.
 	spare = 5 * time.Second
-	// full is how many messages a batch has at most: if it has as many, there may be more, and all
-	// that is due is worked on together.
+	// full is the maximum number of messages in a batch. If a batch is full, there may be more
+	// messages, so all due work is done together.
 	full = 10
-	// limitPart is which part of an invocation a compile has: what is begun in the middle can take
-	// too long for several orders, and once more for the first of them alone.
+	// limitPart is the divisor of an invocation's time that gives the limit of one compile. A
+	// compile that begins in the middle of the invocation may exceed the limit for several orders
+	// together, and again for the first order alone.
 	limitPart = 5
-	// checkEarly is how much sooner than the sweep asks for it all instances may be looked at.
+	// checkEarly is how much earlier than the sweep's interval a check of all instances is allowed.
 	checkEarly = time.Minute
-	// modelRoom is what unpacked models may take of the 512 MB that the function has on its disk.
+	// modelRoom is the part of the function's disk of 512 MB that unpacked models may use.
 	modelRoom = 384 << 20
 )
 
-// serve works on what messages name. Those of environments in which a fault was in the way come
-// again.
+// serve processes the work that messages name. Messages of environments in which a fault occurred
+// are returned as failures, and are delivered again.
 func (f *function) serve(
 	ctx context.Context, e events.SQSEvent,
 ) (events.SQSEventResponse, error) {
@@ -112,7 +114,7 @@ func (f *function) serve(
 	defer f.hide(ctx, cancel, e.Records)()
 	byEnv, calls := f.byEnv(ctx, e.Records)
 	for _, env := range slices.Sorted(maps.Keys(byEnv)) {
-		// What is begun in the first half has the other one to end in.
+		// Work that begins in the first half of the invocation has the second half to finish in.
 		n := byEnv[env]
 		n.all = n.all || len(e.Records) >= full
 		err := f.work(ctx, env, n, total)
@@ -131,20 +133,20 @@ func (f *function) serve(
 	return out, nil
 }
 
-// notices are those of the messages of an environment.
+// notices holds the contents of an environment's messages.
 type notices struct {
 	messages  []string // their ids
 	instances []string
 	all       bool
 }
 
-// ids returns the instances that are named.
+// ids returns the named instances, sorted and without duplicates.
 func (r *notices) ids() []string {
 	slices.Sort(r.instances)
 	return slices.Compact(r.instances)
 }
 
-// byEnv reads messages: those of orders, and those of calls.
+// byEnv decodes messages, and groups those of orders and those of calls by environment.
 func (f *function) byEnv(
 	ctx context.Context, records []events.SQSMessage,
 ) (out map[string]*notices, calls map[string]*callNotices) {
@@ -175,19 +177,19 @@ func (f *function) byEnv(
 	return out, calls
 }
 
-// work works on the orders of an environment. Of what there is no time for, the function is
-// notified anew.
+// work processes the orders of an environment. It notifies the function again of orders for which
+// there is no time.
 //
-// All that follows a visit comes after its writes, and its messages are deleted last, when the
-// function has answered. A crash in between brings the messages back, and whoever gets them goes on
-// with the tasks that are left. What such a one does not know, since this process alone had noted
-// it, is found by the sweep in what is stored: calls by what is pending, agents without a queue by
-// their work, and instances with tasks by these.
+// All effects of a visit follow its writes, and Lambda deletes the messages last, after the
+// function has responded. After a crash in between, the messages are delivered again, and the next
+// invocation continues with the remaining tasks. It lacks the facts that only this process had
+// recorded. The sweep derives these from the stored state: pending calls from pending events,
+// agents without a queue from their work, and instances with work from their tasks.
 func (f *function) work(ctx context.Context, env string, n *notices, total time.Duration) error {
 	began := f.Home.Engine.Clock.Now()
 	deadline, _ := ctx.Deadline()
 	w := f.worker(env)
-	// Clocks of machines do not matter here: what is left of the time is counted from now.
+	// The remaining time is counted from now, so the machine's clock need not be right.
 	until := began.Add(max(time.Until(deadline)-total/2, 0))
 	w.Limit = total / limitPart
 	ids := n.ids()
@@ -235,7 +237,7 @@ func (f *function) worker(env string) *fulfil.Worker {
 	return w
 }
 
-// python says why a model with code in Python is not compiled here.
+// python returns the problem of a model with Python code, which this function cannot compile.
 func python(m bundle.Opened) []diag.Problem {
 	if m.Env == "" {
 		return nil
@@ -248,8 +250,9 @@ func python(m bundle.Opened) []diag.Problem {
 	}}
 }
 
-// hide hides messages from others while they are worked on. When that fails, somebody else may get
-// them, and the work ends; but not at the first time, when the queue itself hides them.
+// hide hides messages from other receivers while the function works on them. If extending that time
+// fails, another receiver may get the messages, so hide cancels the work by lost. A failure of the
+// first call is harmless, because the queue itself hides the messages at first.
 func (f *function) hide(
 	ctx context.Context, lost context.CancelFunc, records []events.SQSMessage,
 ) (end func()) {
@@ -290,7 +293,7 @@ func (f *function) prolong(ctx context.Context, records []events.SQSMessage) err
 		if err != nil {
 			return awserr.Fault("keep messages", err)
 		}
-		for _, failed := range out.Failed { // somebody else may have it by now
+		for _, failed := range out.Failed { // another receiver may have it
 			return fault.New(fault.Unavailable, "keep messages", "%s: %s",
 				aws.ToString(failed.Code), aws.ToString(failed.Message))
 		}

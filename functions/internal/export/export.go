@@ -1,5 +1,5 @@
-// Package export is the function that stores versions: for the CLI behind its URL, and for
-// pipelines with an archive in S3.
+// Package export is the function that stores versions. The CLI calls it by its URL, and pipelines
+// call it with an archive in S3.
 package export
 
 import (
@@ -21,7 +21,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// Main begins the function with handlers and serves events.
+// Main starts the function with handlers and serves events.
 func Main(definitions []provider.Definition) {
 	run.Main(func(ctx context.Context) (any, error) {
 		f, err := run.Begin(ctx, definitions, func(c *home.Config) { c.Makes = true })
@@ -32,7 +32,7 @@ func Main(definitions []provider.Definition) {
 	})
 }
 
-// handler answers requests that came through the URL, and plain invokes.
+// handler serves requests of the URL, and plain invokes.
 func handler(f *run.Function) func(ctx context.Context, raw json.RawMessage) (any, error) {
 	service := f.Service(false)
 	routes := api.ExportHandler(service)
@@ -63,7 +63,7 @@ func handler(f *run.Function) func(ctx context.Context, raw json.RawMessage) (an
 	}
 }
 
-// open reads an archive in S3.
+// open opens an archive in S3.
 func open(ctx context.Context, h *home.Home, bucket, key string) (io.ReadCloser, int64, error) {
 	bucket = cmp.Or(bucket, h.Config.Bucket)
 	res, err := h.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &key})

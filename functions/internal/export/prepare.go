@@ -15,16 +15,17 @@ import (
 	"southbound/shared/aws/provision"
 )
 
-// After an export there may be agents that nobody listens to yet: their queues and mappings are
-// made when the lease of the plan was given back. A few are prepared before the export is answered;
-// more in an invocation of their own, so that nobody waits for an answer while a thousand are made.
+// After an export, some agents may have no queue or no enabled mapping. They are prepared after the
+// lease of the plan has been released. A few are prepared before the response to the export. More
+// are prepared in a separate invocation, so that the client does not wait while a thousand are
+// made.
 
 const (
-	briefly = 5 * time.Second  // that an answer waits
-	spare   = 15 * time.Second // of an invocation, in which no agent is begun
+	briefly = 5 * time.Second  // for which the response may wait
+	spare   = 15 * time.Second // end of an invocation in which no agent is begun
 )
 
-// work is what the function tells itself.
+// work is the payload with which the function invokes itself.
 type work struct {
 	Prepare []provision.Job `json:"prepare"`
 }
@@ -32,11 +33,11 @@ type work struct {
 // preparer prepares agents.
 type preparer struct {
 	*run.Function
-	// more begins another invocation with work.
+	// more starts another invocation with work.
 	more func(ctx context.Context, w work) error
 }
 
-// newPreparer returns one for this function.
+// newPreparer returns a preparer that invokes this function.
 func newPreparer(f *run.Function) *preparer {
 	calls := lambda.NewFromConfig(f.Home.AWS)
 	return &preparer{f, func(ctx context.Context, w work) error {
@@ -51,7 +52,7 @@ func newPreparer(f *run.Function) *preparer {
 	}}
 }
 
-// after prepares what an export has left, and hands on what takes longer.
+// after prepares agents after an export, and passes on those that take longer.
 func (p *preparer) after(ctx context.Context) {
 	jobs := p.Home.Provisioner.Take()
 	if len(jobs) > 0 {
@@ -59,7 +60,7 @@ func (p *preparer) after(ctx context.Context) {
 	}
 }
 
-// handed prepares what another invocation has handed on.
+// handed prepares agents that another invocation passed on.
 func (p *preparer) handed(ctx context.Context, w work) {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -68,8 +69,8 @@ func (p *preparer) handed(ctx context.Context, w work) {
 	p.prepare(ctx, w.Prepare, end.Add(-spare))
 }
 
-// prepare prepares agents until a time, and hands on the rest. What fails, or cannot be handed on,
-// is done by the sweep.
+// prepare prepares agents until a time, and passes on the rest. If an agent fails or cannot be
+// passed on, the sweep prepares it.
 func (p *preparer) prepare(ctx context.Context, jobs []provision.Job, until time.Time) {
 	began := p.Home.Engine.Clock.Now()
 	left, err := p.Home.Prepare(ctx, jobs, until)
@@ -79,7 +80,7 @@ func (p *preparer) prepare(ctx context.Context, jobs []provision.Job, until time
 		p.Log.WarnContext(ctx, "agents are left to the sweep", "error", err.Error())
 	}
 	if len(left) == 0 || len(left) == len(jobs) {
-		// the latter: nothing could be done, and this must not go in a circle
+		// In the latter case no agent could be prepared; passing them on could loop forever.
 		return
 	}
 	if err := p.more(ctx, work{left}); err != nil {

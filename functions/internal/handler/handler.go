@@ -1,6 +1,6 @@
-// Package handler is the function behind the queues of agents: it runs what is scheduled in the
-// lanes that were notified. An asynchronous invoke with a job compares a version or an export with
-// reality, for the API function, which has no handlers.
+// Package handler is the function behind the queues of agents. It runs the scheduled resources of
+// the lanes that were notified. An asynchronous invoke with a job compares a version or an export
+// with reality, for the API function, which has no handlers.
 package handler
 
 import (
@@ -23,12 +23,12 @@ import (
 	"southbound/shared/transport/ssh"
 )
 
-// programs is where a layer puts programs for machines of another kind than this function, see
+// programs is the folder in which a layer has programs for machines of another architecture, see
 // remote.Programs.
 const programs = "/opt/southbound"
 
-// Main begins the function with handlers and serves events. On a machine that an agent with the
-// transport ssh reaches, where this program is put, it is the other end.
+// Main starts the function with handlers and serves events. If an agent with the transport ssh has
+// copied this program to its machine, Main serves the machine's end of the connection there.
 func Main(definitions []provider.Definition) {
 	if len(os.Args) == 2 && os.Args[1] == transport.MachineArgument {
 		if err := transport.ServeMachine(context.Background(), definitions, "function", os.Stdin,
@@ -43,8 +43,8 @@ func Main(definitions []provider.Definition) {
 		var err error
 		f.Function, err = run.Begin(ctx, definitions, func(c *home.Config) {
 			c.Leave, c.Count, c.Sets = queue.ByRunner, f.count, f.sets.Add
-			// An agent that names no role is served with the rights that the stack's HandlerPolicy
-			// gives the function.
+			// An agent without a role is served with the permissions of the function, which the
+			// stack's HandlerPolicy defines.
 			c.Connector = func(known state.Secrets) state.Connector { return connector(c, known) }
 		})
 		if err != nil {
@@ -57,9 +57,10 @@ func Main(definitions []provider.Definition) {
 	})
 }
 
-// connector connects agents from a function.
+// connector returns the connector of agents of a function.
 func connector(c *home.Config, known state.Secrets) *transport.Connector {
-	// What answers at a function's own addresses is its runtime, unless it runs on an emulator.
+	// On AWS, the function's own addresses lead to its runtime, so handlers must not connect to
+	// them.
 	guarded := c.Endpoint == ""
 	return &transport.Connector{AWS: &awstransport.Sessions{Reserved: []string{c.Bucket, c.Table},
 		Endpoint: c.Endpoint},

@@ -39,8 +39,7 @@ func (f *function) prepare() {
 		ByRunner: queue.ByRunner, NotifyRunner: h.NotifyRunner})
 }
 
-// event is one of the events that the function is called with: messages of a queue, or a job to
-// work on.
+// event is an event of the function: messages of a queue, or a job.
 type event struct {
 	events.SQSEvent
 	Job *run.Job `json:"job"`
@@ -58,8 +57,8 @@ func (f *function) handle(ctx context.Context, raw json.RawMessage) (any, error)
 	return f.serve(ctx, e.Records)
 }
 
-// work works on a job until the time is nearly up. A fault is not told: whoever waits for the job
-// starts it again, and Lambda need not.
+// work works on a job until the deadline is near. It logs a fault, and does not return it, so that
+// Lambda does not retry: the process that waits for the job starts it again.
 func (f *function) work(ctx context.Context, job run.Job) error {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -97,7 +96,7 @@ func (f *function) messages(records []events.SQSMessage) []worker.Message {
 	now := time.Now()
 	out := make([]worker.Message, len(records))
 	for i, r := range records {
-		// none: as if it were the first
+		// if the attribute is missing, this counts as the first receive
 		receives, _ := strconv.Atoi(r.Attributes["ApproximateReceiveCount"])
 		out[i] = worker.Message{ID: r.MessageId, Receipt: r.ReceiptHandle, Body: r.Body,
 			Receives: receives}
@@ -108,7 +107,8 @@ func (f *function) messages(records []events.SQSMessage) []worker.Message {
 	return out
 }
 
-// queueOf returns the queue that an event is from, known by its ARN; nil when it cannot be told.
+// queueOf returns the queue of an event by its ARN. If the queue cannot be found, queueOf returns
+// nil.
 func (f *function) queueOf(ctx context.Context, arn string) *queue.Listener {
 	name := arn[strings.LastIndexByte(arn, ':')+1:]
 	if name == "" {
@@ -123,7 +123,7 @@ func (f *function) queueOf(ctx context.Context, arn string) *queue.Listener {
 	return &queue.Listener{API: f.Home.SQS, URL: url}
 }
 
-// ran counts a run of a lane and has what it committed logged.
+// ran counts a run of a lane, and notifies the log and the compile function of its results.
 func (f *function) ran(ctx context.Context, r worker.Run) {
 	if r.Out.Busy {
 		f.Metrics.Add("LanesBusy", emf.Count, 1)
@@ -139,13 +139,13 @@ func (f *function) ran(ctx context.Context, r worker.Run) {
 	}
 }
 
-// metricOf names the metric of an outcome.
+// metricOf maps outcomes to names of metrics.
 var metricOf = map[state.Status]string{state.StatusDeployed: "Deployed",
 	state.StatusFailed: "Failed", state.StatusSkipped: "Skipped",
 	state.StatusNonCompliant: "NonCompliant", state.StatusUnavailable: "Unavailable",
 	state.StatusDeploying: "InProgress"}
 
-// count counts actions that were committed.
+// count counts committed actions.
 func (f *function) count(outcome state.Status, n int) {
 	if name := metricOf[outcome]; name != "" {
 		f.Metrics.Add(name, emf.Count, float64(n))

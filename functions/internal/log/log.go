@@ -1,5 +1,5 @@
-// Package log is the log function: it takes batches from the log queue and stores what lanes have
-// committed so that it can be found. See docs/design/log.md.
+// Package log is the log function. It receives batches from the log queue, and stores committed
+// actions and parameters in the searchable log. See docs/design/log.md.
 package log
 
 import (
@@ -12,7 +12,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// Main begins the function with handlers and serves events.
+// Main starts the function with handlers and serves events.
 func Main(definitions []provider.Definition) {
 	run.Main(func(ctx context.Context) (any, error) {
 		f, err := run.Begin(ctx, definitions, nil)

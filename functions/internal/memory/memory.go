@@ -1,4 +1,4 @@
-// Package memory tells Go how much memory a function has.
+// Package memory sets the memory limit of the Go runtime to the memory of a function.
 package memory
 
 import (
@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// Env names the variable in which Lambda says how many megabytes a function has.
+	// Env is the name of Lambda's variable with the memory of the function in megabytes.
 	Env = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
-	// envGo is what Go's own runtime reads: whoever sets it knows better.
+	// envGo is the variable of the Go runtime. If an operator sets it, Limit changes nothing.
 	envGo = "GOMEMLIMIT"
-	// beside is what a function needs beside the heap: the program itself, stacks, and what the
-	// system keeps for it.
+	// beside is the memory that a function needs besides the heap: the program itself, stacks, and
+	// buffers of the system.
 	beside = 64 << 20
 )
 
-// Limit tells the collector how much there is: without that it lets the heap grow to twice of
-// what is in use, and the function is killed with half of that free. It returns the limit of the
-// heap, 0 when none is known.
+// Limit sets the memory limit of the collector. Without it the heap may grow to twice the live
+// memory, and Lambda may kill a function while half of that is garbage. It returns the limit of the
+// heap, or 0 if none was set.
 func Limit(get func(name string) string) int64 {
 	megabytes, err := strconv.ParseInt(get(Env), 10, 64)
 	if err != nil || megabytes <= 0 || get(envGo) != "" {

@@ -1,4 +1,4 @@
-// Package run is what the functions have in common: how they begin, log and count.
+// Package run contains the common parts of the functions: start, logging and metrics.
 package run
 
 import (
@@ -18,18 +18,19 @@ import (
 	"southbound/shared/transport"
 )
 
-// EnvLogLevel names the environment variable that says what is logged: debug, info (the default),
-// warn or error.
+// EnvLogLevel is the name of the environment variable with the log level: debug, info (the
+// default), warn or error.
 const EnvLogLevel = "SOUTHBOUND_LOG_LEVEL"
 
-// Function is a function that has begun.
+// Function is a function that has started.
 type Function struct {
 	Home    *home.Home
 	Log     *slog.Logger
 	Metrics *emf.Set
 }
 
-// Begin opens the home with handlers. change, when not nil, changes what the environment says.
+// Begin opens the home with handlers. If change is not nil, it modifies the configuration from the
+// environment.
 func Begin(
 	ctx context.Context, definitions []provider.Definition, change func(c *home.Config),
 ) (*Function, error) {
@@ -49,8 +50,8 @@ func Begin(
 	return f, err
 }
 
-// Main begins a function and serves events with what serve returns. When it cannot begin the
-// process ends with a line that says why.
+// Main starts a function, and serves events with the handler that serve returns. If serve fails,
+// Main logs the reason and ends the process.
 func Main(serve func(ctx context.Context) (handler any, err error)) {
 	ctx := context.Background()
 	memory.Limit(os.Getenv)
@@ -62,7 +63,7 @@ func Main(serve func(ctx context.Context) (handler any, err error)) {
 	lambda.StartWithOptions(h, lambda.WithContext(ctx))
 }
 
-// Logger writes JSON lines with the id of the request.
+// Logger returns a logger that writes JSON lines with the id of the request.
 func Logger(level string) *slog.Logger {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(strings.ToUpper(level))); err != nil {
@@ -71,7 +72,7 @@ func Logger(level string) *slog.Logger {
 	return slog.New(requests{slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: l})})
 }
 
-// requests adds the id of the request to what is logged.
+// requests adds the id of the request to log lines.
 type requests struct{ slog.Handler }
 
 // Handle implements slog.Handler.
@@ -101,5 +102,5 @@ func (f *Function) Flush(ctx context.Context) {
 	}
 }
 
-// ErrNoDeadline says that an invocation has no deadline, which Lambda always gives.
+// ErrNoDeadline means that an invocation has no deadline, although Lambda always sets one.
 var ErrNoDeadline = errors.New("the invocation has no deadline")

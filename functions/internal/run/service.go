@@ -24,18 +24,18 @@ import (
 	"southbound/shared/service/fulfil"
 )
 
-// uploadsFor is how long a signed upload may be begun.
+// uploadsFor is how long after signing an upload may start.
 const uploadsFor = time.Hour
 
-// Service is the API of the home: files are uploaded to S3 by those who have them, and reality is
-// asked for in the handler function, which has the handlers and the rights to what they look at. A
-// function that may not ask it says who may.
+// Service returns the API of the home. Clients upload files to S3. The handler function reads
+// reality, since it has the handlers and the permissions. If asks is false, the service has no
+// access to orders, and starts no jobs in the handler function.
 func (f *Function) Service(asks bool) *api.Service {
 	h := f.Home
 	c := api.Config{Engine: h.Engine, Agent: h.Config.Packs.Check, Sign: f.sign,
 		Unneeded: f.unneeded, History: h.ParameterHistory, About: api.Discovery{Auth: api.AuthSigV4,
 			Region: h.AWS.Region, ExportURL: h.Config.ExportURL}}
-	if asks { // the function of the API: the other one has exports alone
+	if asks { // only in the API function; the other one has only exports
 		if c.Services = h.Orders(); c.Services != nil {
 			c.Definitions = &compiles.Definitions{Store: h.Definitions, Waker: h.State}
 			c.Previews = f.previewer()
@@ -64,14 +64,14 @@ func (f *Function) Service(asks bool) *api.Service {
 	return api.New(c)
 }
 
-// What a preview may take beside the rest of the function.
+// The limits of a preview in the memory and the time of the function.
 const (
 	previewMemory = 256 << 20
 	previewLimit  = time.Minute
 )
 
-// previewer returns what previews orders in the function of the API; nil: types do not fit entities,
-// which the compile function reports.
+// previewer returns the previewer of orders in the API function. If types do not fit entities, it
+// returns nil; the compile function reports that problem.
 func (f *Function) previewer() api.Previewer {
 	h := f.Home
 	mapper, err := provider.Mapper(h.Types, h.Config.Definitions)
@@ -96,7 +96,7 @@ func (f *Function) previewer() api.Previewer {
 	}}
 }
 
-// unneeded is what southbound agents prune asks for.
+// unneeded implements `southbound agents prune`.
 func (f *Function) unneeded(ctx context.Context, env string, remove bool) ([]api.Pruned, error) {
 	queues, err := f.Home.Prune(ctx, env, remove)
 	out := make([]api.Pruned, len(queues))
@@ -111,13 +111,13 @@ func (f *Function) sign(ctx context.Context, hash string, size int64) (api.Uploa
 	return api.Upload{Hash: up.Hash, Method: up.Method, URL: up.URL, Header: up.Header}, err
 }
 
-// Job is what the handler function is called with to work on a job.
+// Job is the payload with which the handler function is invoked to work on a job.
 type Job struct {
 	Environment string `json:"environment"`
 	ID          string `json:"id"`
 }
 
-// start has the handler function work on a job, and does not wait for that.
+// start invokes the handler function for a job, and does not wait for the result.
 func (f *Function) start(ctx context.Context, calls *lambda.Client, job Job) error {
 	payload, err := json.Marshal(map[string]any{"job": job})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package sweep is the function that a schedule calls each minute: it does what nobody else is left
-// to do, in all environments.
+// Package sweep is the function that a schedule calls each minute. It finishes interrupted or lost
+// work in all environments.
 package sweep
 
 import (
@@ -19,20 +19,21 @@ import (
 	"southbound/shared/provider"
 )
 
-// EnvLogMapping names the environment variable with the UUID of the mapping that polls the log
-// queue; not set: it is polled all the time.
+// EnvLogMapping is the name of the environment variable with the UUID of the mapping that polls the
+// log queue. If it is not set, the queue is always polled.
 const EnvLogMapping = "SOUTHBOUND_LOG_MAPPING"
 
-// EnvCompileMapping names the environment variable with the UUID of the mapping that polls the
-// compile queue, which is enabled when an environment has services; not set: nobody enables it.
+// EnvCompileMapping is the name of the environment variable with the UUID of the mapping that polls
+// the compile queue. The sweep enables the mapping if an environment has services. If the variable
+// is not set, the sweep does not change the mapping.
 const EnvCompileMapping = "SOUTHBOUND_COMPILE_MAPPING"
 
-// event is what the schedule sends; all of it may be missing.
+// event is the event of the schedule. Its fields may be missing.
 type event struct {
 	Time time.Time `json:"time"`
 }
 
-// Main begins the function with handlers and serves events.
+// Main starts the function with handlers and serves events.
 func Main(definitions []provider.Definition) {
 	run.Main(func(ctx context.Context) (any, error) {
 		f, err := run.Begin(ctx, definitions, func(c *home.Config) {
@@ -78,7 +79,7 @@ func Main(definitions []provider.Definition) {
 			}
 			offers.Store(false)
 			err := s.Run(ctx, e.Time)
-			if err == nil && !offers.Load() { // what failed may have had services
+			if err == nil && !offers.Load() { // an environment whose sweep failed may have services
 				err = compiles.SetNeeded(ctx, false)
 			}
 			return err
