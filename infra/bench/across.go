@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// spot is where a resource of a shape stands: in a row, on an agent.
+// spot is the position of a resource in a model: a row, and an agent.
 type spot struct{ row, agent int }
 
 func (s spot) id() string { return fmt.Sprintf("std::Null[web%d,name=n%d]", s.agent, s.row) }
 
-// through describes resources in rows on agents, each of which requires others. Requirements in row
-// -1 are none.
+// through returns a model with resources in rows on agents. Each resource requires the resources
+// that requires returns for it; positions in row -1 or on agent -1 are ignored.
 func through(rows, agents int, requires func(s spot) []spot) string {
 	var b strings.Builder
 	b.WriteString("southbound: 1\nresources:\n")
@@ -35,8 +35,8 @@ func through(rows, agents int, requires func(s spot) []spot) string {
 	return b.String()
 }
 
-// across counts the processor time of what goes through many agents. The floor is the same program
-// with as many resources on as many agents that require nothing.
+// across measures the CPU time of models whose requirements cross many agents. The floor is the
+// same program with as many resources on as many agents, without requirements.
 func (b *bench) across(runs int) error {
 	none := func(spot) []spot { return nil }
 	before := func(s spot) []spot { return []spot{{s.row, s.agent - 1}} }
@@ -70,7 +70,7 @@ func (b *bench) across(runs int) error {
 	return nil
 }
 
-// deployAndRepair deploys and then repairs a model, and notes the processor time of both.
+// deployAndRepair deploys and then repairs a model, and records the CPU time of both.
 func (b *bench) deployAndRepair(model string, deploy, repair *[]time.Duration) error {
 	dir := b.fresh()
 	file := filepath.Join(dir, "site.yaml")
@@ -90,7 +90,7 @@ func (b *bench) deployAndRepair(model string, deploy, repair *[]time.Duration) e
 	return nil
 }
 
-// processorTime runs the program and returns how long it kept processors busy.
+// processorTime runs the program and returns its CPU time.
 func (b *bench) processorTime(args ...string) (time.Duration, error) {
 	cmd := exec.Command(b.bin, append(args, "--quiet")...)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -15,10 +15,10 @@ import (
 	"southbound/shared/lang/lsp/lsptest"
 )
 
-// projectFiles is how many files the model has that an editor opens.
+// projectFiles is the number of files of the model that an editor opens.
 const projectFiles = 500
 
-// runEditor measures only what an editor asks.
+// runEditor measures only the requests of an editor.
 func runEditor(bin string, runs int) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
@@ -32,7 +32,7 @@ func runEditor(bin string, runs int) error {
 	return (&bench{bin: bin, dir: dir}).editor(runs)
 }
 
-// editor measures what somebody waits for who writes a model in a project of many files.
+// editor measures the waiting times of a user who edits a model in a project of many files.
 func (b *bench) editor(runs int) error {
 	dir := b.fresh()
 	if err := writeProject(dir); err != nil {
@@ -128,7 +128,7 @@ x%[1]d = E%[1]d(name="m%[3]d")
 	return b.String()
 }
 
-// editing is a session with main.cf.
+// editing is a session of an editor with main.cf.
 type editing struct {
 	*lsptest.Client
 	ctx     context.Context
@@ -161,7 +161,8 @@ func (e *editing) open() error {
 	return e.wait("unknown_namespace", "nothing is not imported")
 }
 
-// wait waits until one problem is told of the text as it is, or none if want is empty.
+// wait waits until the server reports one of the wanted problems of the current text, or no
+// problems if want is empty.
 func (e *editing) wait(want ...string) error {
 	_, err := e.Diagnostics(e.ctx, e.main(), func(p protocol.PublishDiagnosticsParams) bool {
 		got := strings.Join(lsptest.Messages(p), "\n")

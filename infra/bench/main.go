@@ -1,7 +1,7 @@
-// Command bench times the program as a whole against a floor: a program that does nothing but the
-// system calls that the work needs. Everything runs in one go on one machine, in new directories
-// that are deleted at the end, since deleting between runs slows file systems down. It prints
-// medians, and ratios to the floor.
+// Command bench measures the program as a whole against a floor: a program that makes only the
+// system calls that the work requires. All runs follow each other on one machine, in new
+// directories. These are deleted at the end, because deletions between runs slow file systems down.
+// It prints medians, and ratios to the floor.
 package main
 
 import (
@@ -58,12 +58,12 @@ func main() {
 	}
 }
 
-// bench is one run of everything.
+// bench is one execution of all measurements.
 type bench struct {
 	bin   string
 	dir   string
 	next  int
-	floor string // a directory of files that the floor has made
+	floor string // the directory of files that the floor made
 }
 
 func run(bin string, n, runs int, large, puppet, ssh bool) error {
@@ -136,8 +136,8 @@ func (b *bench) fresh() string {
 	return d
 }
 
-// files measures files, each run of the program beside one of the floor, so that what the machine
-// does meanwhile is in both.
+// files measures files. Each run of the program is next to one of the floor, so that other load of
+// the machine affects both.
 func (b *bench) files(n, runs int) error {
 	var create, floorCreate, check, floorCheck, export, status []sample
 	for range runs {
@@ -329,11 +329,12 @@ func manyAgents(n int) string {
 	return b.String()
 }
 
-// floorWriters write at the same time, as a disk syncs many files in little more time than one.
+// floorWriters is how many files the floor writes concurrently. A disk syncs many files in little
+// more time than one.
 const floorWriters = 16
 
-// floorWrite does what has to be done: a temporary name, the bytes, a sync, the name, and at the
-// end a sync of the directory.
+// floorWrite makes the required system calls: for each file it creates a temporary name, writes the
+// bytes, syncs and renames. At the end it syncs the directory.
 func floorWrite(dir string, n, workers int) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// sample is what one run of something took.
+// sample holds the time and the memory of one run.
 type sample struct {
 	wall, cpu time.Duration
-	memory    int64 // at most, in bytes; 0: not known
+	memory    int64 // peak, in bytes; 0: unknown
 }
 
-// measured runs the program.
+// measured runs the program and measures it.
 func (b *bench) measured(args ...string) (sample, error) {
 	cmd := exec.Command(b.bin, append(args, "--quiet")...)
 	began := time.Now()
@@ -32,15 +32,15 @@ func (b *bench) measured(args ...string) (sample, error) {
 	return s, nil
 }
 
-// within measures what this process does itself.
+// within measures f in this process.
 func within(f func() error) (sample, error) {
-	runtime.GC() // what was there before is not its business
+	runtime.GC() // excludes earlier garbage from the measurement
 	busy, began := ownTime(), time.Now()
 	err := f()
 	return sample{wall: time.Since(began), cpu: ownTime() - busy}, err
 }
 
-// ownTime is how long this process has kept processors busy.
+// ownTime returns the CPU time of this process.
 func ownTime() time.Duration {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
@@ -49,8 +49,8 @@ func ownTime() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// goal bounds a work: its ratio to the floor, in time and in processor time, and its memory. 0:
-// none.
+// goal limits the ratio of a measurement to the floor, in time and in CPU time, and its memory; 0:
+// no goal.
 type goal struct {
 	ratio  float64
 	memory int64
@@ -61,7 +61,7 @@ func header() {
 		"cpu s", "floor s", "ratio", "goal", "MB", "goal")
 }
 
-// row prints medians of a work, and what they are to those of its floor.
+// row prints the medians of a measurement, and their ratios to the floor.
 func row(name string, took, floor []sample, g goal) {
 	wall, cpu := medianOf(took, wallOf), medianOf(took, cpuOf)
 	fmt.Printf("%-34s %7.3f", name, wall)

@@ -14,7 +14,7 @@ import (
 	"southbound/localstack/server"
 )
 
-// The reference compiler that models are measured against, as it is installed.
+// The reference compiler that models are compared with, as installed.
 const (
 	referencePython = "3.13"
 	referenceCore   = "inmanta-core==20.1.0"
@@ -24,7 +24,7 @@ const (
 //go:embed reference.py
 var referenceScript string
 
-// runModels measures only models, beside the reference compiler.
+// runModels measures only models, and compares them with the reference compiler.
 func runModels(bin, python string, runs int) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
@@ -50,7 +50,7 @@ func runModels(bin, python string, runs int) error {
 	return m.run()
 }
 
-// installReference installs the reference compiler in the cache of the user, once, and returns its
+// installReference installs the reference compiler in the user's cache, once, and returns its
 // interpreter.
 func installReference() (string, error) {
 	cache, err := os.UserCacheDir()
@@ -80,12 +80,12 @@ func installReference() (string, error) {
 	return python, os.WriteFile(done, nil, 0o600)
 }
 
-// models measures what the language takes.
+// models measures the cost of the language.
 type models struct {
 	*bench
 	runs           int
 	python, script string
-	empty          float64 // CPU seconds of an empty model: what starting takes
+	empty          float64 // CPU seconds of an empty model: the start-up
 }
 
 func (m *models) run() error {
@@ -125,7 +125,7 @@ func (m *models) project(text, template string) string {
 	return dir
 }
 
-// here compiles a model with the program: the run that took the least.
+// here compiles a model with the program, and returns the fastest run.
 func (m *models) here(dir string) (sample, error) {
 	var least sample
 	for i := range m.runs {
@@ -140,8 +140,8 @@ func (m *models) here(dir string) (sample, error) {
 	return least, nil
 }
 
-// there compiles a model with the reference compiler: the run that took the least.
-// Each has a folder of its own, since it keeps what it has parsed.
+// there compiles a model with the reference compiler, and returns the fastest run. Each run has a
+// folder of its own, because the compiler caches parsed files there.
 func (m *models) there(text, template string) (float64, error) {
 	least := math.Inf(1)
 	for range min(m.runs, 3) {
@@ -163,7 +163,7 @@ func (m *models) there(text, template string) (float64, error) {
 	return least, nil
 }
 
-// beside measures a model with both, without what an empty one takes.
+// beside measures a model with both compilers, without the cost of an empty model.
 func (m *models) beside(name, text, template string, goal float64) error {
 	s, err := m.here(m.project(text, template))
 	if err != nil {
@@ -204,7 +204,7 @@ func (m *models) growth() error {
 	return nil
 }
 
-// quickstart measures the model of the quickstart, from start to end.
+// quickstart measures the whole compilation of the quickstart's model.
 func (m *models) quickstart() error {
 	s, err := m.here("examples/quickstart/_site.cf")
 	if err != nil {
@@ -216,8 +216,8 @@ func (m *models) quickstart() error {
 	return nil
 }
 
-// entities returns a model of n entities with two relations and an implementation each: nodes in
-// groups, of which each has an implementation that makes a leaf.
+// entities returns a model of n entities with two relations and an implementation each. It has
+// nodes in groups, and the implementation of each node makes a leaf.
 func entities(n int) string {
 	var b strings.Builder
 	b.WriteString(`entity Group:
@@ -252,7 +252,7 @@ implement Node using leaf
 	return b.String()
 }
 
-// renderings is a model that renders the template 10,000 times, and reads what comes out.
+// renderings is a model that renders the template 10,000 times, and reads each result.
 const renderings = `entity Host:
     string name
     int number

@@ -16,14 +16,14 @@ import (
 //go:embed export.py
 var exportScript string
 
-// pythonModels measures models whose modules have Python code, with published modules and the
-// library that they need, which are installed once.
+// pythonModels measures models whose modules have Python code. It uses published modules and their
+// library, which are installed once.
 type pythonModels struct {
 	*models
 	env string // the virtual environment
 }
 
-// pythonRows measures what Python code of modules takes.
+// pythonRows measures the cost of Python code in modules.
 func (m *models) pythonRows() error {
 	env, err := server.InstallModules(context.Background())
 	if err != nil {
@@ -41,8 +41,8 @@ func (m *models) pythonRows() error {
 	return nil
 }
 
-// pythonProject writes a model with a module that has plugins, resources and handlers that do
-// nothing.
+// pythonProject writes a model with a module that has plugins, resources and handlers that make no
+// changes.
 func (p *pythonModels) pythonProject(text string) (string, error) {
 	dir := p.project(text, "")
 	for name, text := range map[string]string{
@@ -72,7 +72,7 @@ func (p *pythonModels) compiled(text string) (float64, error) {
 	return s.cpu.Seconds(), err
 }
 
-// beyond measures a compile without what another one takes.
+// beyond measures a compile of text, and its cost beyond that of a compile of base.
 func (p *pythonModels) beyond(text, base string) (whole, work float64, err error) {
 	whole, err = p.compiled(text)
 	if err != nil {
@@ -91,8 +91,8 @@ func (p *pythonModels) calls() error {
 	return err
 }
 
-// start measures a model that only imports published modules, beside Python that imports their
-// code.
+// start measures a model that only imports published modules, and compares it with Python that
+// imports their code.
 func (p *pythonModels) start() error {
 	const imports = "import net\nimport ip\nimport fs\n"
 	cpu, err := p.compiled(imports)
@@ -109,7 +109,7 @@ func (p *pythonModels) start() error {
 	return err
 }
 
-// resources measures resources of a published module, beside the reference.
+// resources measures resources of a published module, and compares them with the reference.
 func (p *pythonModels) resources() error {
 	const one = "import fs\nimport mitogen\n" +
 		"host = std::Host(name=\"a\", os=std::linux, via=mitogen::Local())\n" +
@@ -132,7 +132,7 @@ func (p *pythonModels) resources() error {
 	return err
 }
 
-// idle measures handlers that find nothing to do.
+// idle measures handlers that find no changes to make.
 func (p *pythonModels) idle() error {
 	dir, err := p.pythonProject("import page\nfor i in std::sequence(1000):\n" +
 		"    page::Page(name=\"p{{ i }}\")\nend\n")
@@ -149,17 +149,17 @@ func (p *pythonModels) idle() error {
 	return err
 }
 
-// spent is what the reference takes.
+// spent is the CPU time of the reference.
 type spent struct{ Whole, Work float64 }
 
-// reference compiles and exports a model with the reference: the run that took the least.
+// reference compiles and exports a model with the reference, and returns the fastest run.
 func (p *pythonModels) reference(text string) (least spent, err error) {
 	script := filepath.Join(p.dir, "export.py")
 	if err := os.WriteFile(script, []byte(exportScript), 0o600); err != nil {
 		return least, err
 	}
 	for i := range min(p.runs, 3) {
-		dir, err := p.pythonProject(text) // anew, since it keeps what it has parsed
+		dir, err := p.pythonProject(text) // a new one, because the reference caches parsed files
 		if err != nil {
 			return least, err
 		}
@@ -181,7 +181,7 @@ func (p *pythonModels) reference(text string) (least spent, err error) {
 	return least, nil
 }
 
-// alone measures Python by itself.
+// alone measures Python without the program.
 func (p *pythonModels) alone(args ...string) (float64, error) {
 	least := 0.0
 	for i := range p.runs {

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// sshd is the server of OpenSSH, where Debian has it.
+// sshd is the path of OpenSSH's server on Debian.
 const sshd = "/usr/sbin/sshd"
 
-// machine is an ssh server on loopback that lets its user in by a key.
+// machine is an ssh server on loopback that its user can log in to with a key.
 type machine struct {
 	user, key, host string
 	port            int
-	options         []string // of ssh and scp, but the port
+	options         []string // of ssh and scp, without the port
 	stop            func()
 }
 
@@ -64,7 +64,7 @@ func serve(dir string) (*machine, error) {
 		return nil, err
 	}
 	if os.Getuid() == 0 {
-		_ = os.MkdirAll("/run/sshd", 0o755) // sshd demands it
+		_ = os.MkdirAll("/run/sshd", 0o755) // sshd requires it
 	}
 	m.options = []string{"-i", m.key, "-o", "UserKnownHostsFile=" + known, "-o", "BatchMode=yes",
 		"-o", "IdentitiesOnly=yes"}
@@ -85,8 +85,8 @@ func serve(dir string) (*machine, error) {
 	return nil, errors.New("sshd does not listen")
 }
 
-// shell runs a command of this machine in which SSH and SCP stand for those programs with all that
-// they need to log in.
+// shell runs a command on this machine. In the command, SSH and SCP stand for these programs with
+// all options for the login.
 func (m *machine) shell(command string) error {
 	quoted := "'" + strings.Join(m.options, "' '") + "'"
 	replaced := strings.NewReplacer("SSH", fmt.Sprintf("ssh %s -p %d %s@127.0.0.1", quoted, m.port,
@@ -97,8 +97,9 @@ func (m *machine) shell(command string) error {
 	return nil
 }
 
-// ssh times files on a machine that is reached by ssh. The floors are a login that does the same
-// with no program of ours: tar, which syncs nothing, and sha256sum. scp is what people do by hand.
+// ssh measures files on a machine that is reached by ssh. The floors are a login that does the same
+// without this program: tar, which does not sync, and sha256sum. The measurement of scp represents
+// manual copying.
 func (b *bench) ssh(n, runs int) error {
 	dir := b.fresh()
 	m, err := serve(dir)
@@ -115,7 +116,7 @@ func (b *bench) ssh(n, runs int) error {
 		model, source := filepath.Join(dir, "site.yaml"), filepath.Join(dir, "source")
 		document := strings.Replace(fileModel(filepath.Join(dir, "tree"), n), "southbound: 1\n",
 			"southbound: 1\n"+agent, 1)
-		if i == 0 { // the program gets there
+		if i == 0 { // uploads the program
 			document = "southbound: 1\n" + agent +
 				"resources:\n  - {type: exec::Run, agent: web1, attributes: {name: x, command: " +
 				"\"true\"}}\n"

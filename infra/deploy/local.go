@@ -19,15 +19,15 @@ import (
 	"southbound/localstack/server"
 )
 
-// state is what is known of the emulator, in a file under .aws-sam. The process that holds MiniStack
-// keeps that file locked.
+// state describes the running emulator, in a file under .aws-sam. The process that runs MiniStack
+// holds a lock on that file.
 type state struct {
-	// of the process that holds MiniStack; 0: LocalStack, which Docker holds
+	// Process that runs MiniStack; 0: LocalStack, which Docker runs.
 	PID      int    `json:"pid,omitempty"`
 	Endpoint string `json:"endpoint"`
 }
 
-// logName is the file beside it that has what the emulator says.
+// logName is the file next to the state file with the output of the emulator.
 const logName = "local.log"
 
 func stateFile() (string, error) {
@@ -35,13 +35,13 @@ func stateFile() (string, error) {
 	return filepath.Join(root, ".aws-sam", "local.json"), err
 }
 
-// credentials of an emulator, and its region.
+// credentials returns the credentials of an emulator, and its region, as environment variables.
 func credentials() []string {
 	return []string{"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_REGION=us-east-1",
 		"AWS_DEFAULT_REGION=us-east-1"}
 }
 
-// local starts the emulator unless it runs, and deploys to it.
+// local starts the emulator unless it is running, and deploys to it.
 func local(ctx context.Context, o *options, out, progress io.Writer) error {
 	began := time.Now()
 	s, err := running()
@@ -77,7 +77,7 @@ func local(ctx context.Context, o *options, out, progress io.Writer) error {
 	return variables(ctx, o, out)
 }
 
-// running returns the emulator that runs; nil: none does.
+// running returns the running emulator, or nil if there is none.
 func running() (*state, error) {
 	path, err := stateFile()
 	if err != nil {
@@ -86,8 +86,9 @@ func running() (*state, error) {
 	return runningIn(path)
 }
 
-// runningIn is running by a state file. One that nobody holds is of an emulator that was killed,
-// and is removed: its process id may be another program's by now.
+// runningIn implements running for a state file. If no process holds the lock of the file, the
+// emulator was killed, and runningIn removes the file. Its process id may belong to another program
+// by now.
 func runningIn(path string) (*state, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +136,7 @@ func start(ctx context.Context, o *options, progress io.Writer) (*state, error) 
 	if err != nil {
 		return nil, err
 	}
-	// itself; it outlives this process
+	// runs this program again; that process outlives this one
 	cmd := exec.Command(self, "local-serve", "-port", strconv.Itoa(o.port))
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -147,7 +148,7 @@ func start(ctx context.Context, o *options, progress io.Writer) (*state, error) 
 	return await(ctx, ended, log.Name())
 }
 
-// await waits until the state file tells that the emulator answers.
+// await waits until the state file exists, which means that the emulator is ready.
 func await(ctx context.Context, ended <-chan error, log string) (*state, error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -166,7 +167,7 @@ func await(ctx context.Context, ended <-chan error, log string) (*state, error) 
 	}
 }
 
-// localServe runs MiniStack until it is told to stop.
+// localServe runs MiniStack until ctx ends.
 func localServe(ctx context.Context, o *options) error {
 	s, err := server.StartOn(ctx, server.MiniStack, o.port)
 	if err != nil {
@@ -187,7 +188,7 @@ func localServe(ctx context.Context, o *options) error {
 	return nil
 }
 
-// write writes a state file, which is held until it is closed, or this process ends.
+// write writes a state file. The file is locked until the caller closes it, or this process ends.
 func write(path string, s state) (*os.File, error) {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -209,7 +210,7 @@ func write(path string, s state) (*os.File, error) {
 	return file, nil
 }
 
-// localDown stops the emulator and waits until it is gone.
+// localDown stops the emulator and waits until it has ended.
 func localDown(ctx context.Context, _ *options, progress io.Writer) error {
 	s, err := running()
 	if err != nil {
@@ -224,7 +225,7 @@ func localDown(ctx context.Context, _ *options, progress io.Writer) error {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(path), logName)); err != nil {
 			return nil
 		}
-		return cleanUp(path) // one was killed
+		return cleanUp(path) // an emulator was killed
 	}
 	if s.PID == 0 {
 		if err := compose(ctx, progress, "down", "--volumes"); err != nil {
@@ -247,7 +248,7 @@ func localDown(ctx context.Context, _ *options, progress io.Writer) error {
 	return cleanUp(path)
 }
 
-// cleanUp removes what local has written: what it knew of the emulator, what that said, and the
+// cleanUp removes the files that local wrote: the state file, the output of the emulator, and the
 // functions that were built for it.
 func cleanUp(path string) error {
 	dir := filepath.Dir(path)
@@ -257,11 +258,11 @@ func cleanUp(path string) error {
 			return err
 		}
 	}
-	_ = os.Remove(dir) // unless somebody else has something in it
+	_ = os.Remove(dir) // fails if the folder contains other files
 	return nil
 }
 
-// docker reports whether a Docker daemon answers.
+// docker reports whether a Docker daemon responds.
 func docker(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -269,7 +270,8 @@ func docker(ctx context.Context) bool {
 }
 
 // startDocker starts LocalStack from localstack/compose.yaml. Its functions run in containers,
-// where the emulator has another name, which leads to this machine's own loopback outside of them.
+// where the emulator has another name. Outside of containers that name resolves to this machine's
+// loopback address.
 func startDocker(ctx context.Context, _ *options, progress io.Writer) (*state, error) {
 	if err := compose(ctx, progress, "up", "--detach", "--wait"); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-// Command deploy builds, deploys and destroys the stack, in an account or on an emulator of this
+// Command deploy builds, deploys and destroys the stack, in an account or on an emulator on this
 // machine. make calls it.
 package main
 
@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// options are what the command line says.
+// options are the options of the command line.
 type options struct {
 	stack.Stack
 	parameters map[string]string
@@ -108,7 +108,7 @@ func parse(command string, args []string, progress io.Writer) (*options, error) 
 	return o, nil
 }
 
-// up builds for the architecture that the parameters ask for, and deploys.
+// up builds for the architecture that the parameters or the stack define, and deploys.
 func up(ctx context.Context, o *options, out io.Writer) error {
 	architecture, err := o.BuildsFor(ctx, o.parameters)
 	if err != nil {

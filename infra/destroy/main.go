@@ -1,6 +1,6 @@
-// Command destroy removes what was made for a stack outside of it: the queues of agents, and the
-// mappings by which Lambda polls them. It is to be run before the stack is deleted, and shows what
-// there is unless it is told --yes. docs/design/provision.md says how it finds them.
+// Command destroy removes the resources of a stack that were made outside of it: the queues of
+// agents, and the mappings by which Lambda polls them. It has to run before the stack is deleted.
+// Without --yes it only lists them. docs/design/provision.md explains how it finds them.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 		if hint := fault.HintOf(err); hint != "" {
 			fmt.Fprintln(os.Stderr, "hint:", hint)
 		}
-		os.Exit(1) // nothing is left to be cleaned up
+		os.Exit(1) // there is nothing to clean up
 	}
 }
 
@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, env func(string) string, out io.Wri
 		find = p.Destroy
 	}
 	queues, err := find(ctx)
-	for _, q := range queues { // of an interrupted run: those that are gone
+	for _, q := range queues { // of an interrupted run: the queues that were removed
 		if e := json.NewEncoder(out).Encode(q); e != nil {
 			return fault.Wrap(fault.KindOf(e), "write", e)
 		}

@@ -1,6 +1,6 @@
-// Command editor packs the extension for Visual Studio Code: a folder with its package.json and
-// node_modules becomes a .vsix, which `code --install-extension` takes. No marketplace and no
-// other program has a part in it, and the same folder always gives the same bytes.
+// Command editor packs the extension for Visual Studio Code. It turns a folder with package.json
+// and node_modules into a .vsix, which `code --install-extension` installs. It needs no marketplace
+// and no other program, and the same folder always gives the same bytes.
 package main
 
 import (
@@ -40,7 +40,7 @@ func run(dir, out string) error {
 	return nil
 }
 
-// extension is what the manifest needs of package.json.
+// extension is the part of package.json that the manifest contains.
 type extension struct {
 	Name         string            `json:"name"`
 	DisplayName  string            `json:"displayName"`
@@ -94,8 +94,8 @@ func pack(w io.Writer, files fs.FS) error {
 	return errors.Join(err, z.Close())
 }
 
-// walk calls visit with the files of the package, in order. What only development needs is left
-// out.
+// walk calls visit for the files of the package, in order. It omits files that only development
+// needs.
 func walk(files fs.FS, visit func(name string) error) error {
 	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -114,7 +114,7 @@ func walk(files fs.FS, visit func(name string) error) error {
 	})
 }
 
-// add writes a file with a time that is always the same.
+// add adds a file with a fixed time.
 func add(z *zip.Writer, name string, data []byte) error {
 	h := &zip.FileHeader{Name: name, Method: zip.Deflate}
 	h.Modified = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -127,7 +127,7 @@ func add(z *zip.Writer, name string, data []byte) error {
 	return err
 }
 
-// The manifest of a package, as Visual Studio Code reads it.
+// The manifest of a package, in the format of Visual Studio Code.
 type (
 	manifest struct {
 		XMLName      xml.Name `xml:"PackageManifest"`
@@ -194,7 +194,8 @@ func encode(v any) ([]byte, error) {
 	return append([]byte(xml.Header), out...), err
 }
 
-// contentTypes says what files hold, by how their names end, as the format of packages wants it.
+// contentTypes returns the types of files by the extensions of their names, as the package format
+// requires.
 func contentTypes(files fs.FS) ([]byte, error) {
 	type def struct {
 		Extension string `xml:"Extension,attr"`

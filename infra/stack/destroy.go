@@ -8,25 +8,26 @@ import (
 	"southbound/shared/fault"
 )
 
-// Left is what Destroy left behind, to be told to the person who asked for it.
+// Left names the resources that Destroy did not remove, to report them to the user.
 type Left struct {
 	Table, Bucket string
-	// Key is one that the stack made; somebody else's is nothing that it leaves.
+	// Key is a key that the stack made. A key that the stack did not make is not reported.
 	Key string
-	// OwnTable is the one that the stack made, where another was restored in its place.
+	// OwnTable is the table that the stack made, if it uses a restored table instead.
 	OwnTable string
 }
 
-// Destroy removes the queues and mappings that were made for agents, and then the stack. Data: what
-// the stack retains as well, except for a key, which only AWS may delete, after a time. It may be
-// called again after it was interrupted, and with data for a stack that is gone already.
+// Destroy removes the queues and mappings of agents, and then the stack. If data is set, it also
+// removes the data that the stack retains, except for a key, which only AWS may delete, after a
+// waiting time. It may be called again after it was interrupted. It may also be called for a stack
+// that is already deleted.
 func (s *Stack) Destroy(ctx context.Context, data bool) (Left, error) {
 	all, err := stacks.Open(ctx, s.Endpoint)
 	if err != nil {
 		return Left{}, err
 	}
 	out, err := all.Outputs(ctx, s.Name)
-	if fault.Is(err, fault.NotFound) { // an earlier call has deleted it
+	if fault.Is(err, fault.NotFound) { // an earlier call deleted it
 		out, err = all.Gone(ctx, s.Name)
 	}
 	if err != nil {
@@ -43,7 +44,7 @@ func (s *Stack) Destroy(ctx context.Context, data bool) (Left, error) {
 	if err := all.Delete(ctx, s.Name); err != nil {
 		return Left{}, err
 	}
-	if _, err := agents.Destroy(ctx); err != nil { // what the last sweep made meanwhile
+	if _, err := agents.Destroy(ctx); err != nil { // queues that the last sweep made concurrently
 		return Left{}, err
 	}
 	left := Left{Table: out["Table"], Bucket: out["Bucket"], Key: out["OwnKey"],

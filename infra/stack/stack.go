@@ -1,6 +1,6 @@
 // Package stack builds, deploys and removes the stack of template.yaml, in an account or on an
-// emulator. It is what make and the end-to-end tests use; with the SAM CLI alone it goes as well,
-// see docs/aws.md.
+// emulator. make and the end-to-end tests use it. The SAM CLI alone can do the same, see
+// docs/aws.md.
 package stack
 
 import (
@@ -24,7 +24,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// Stack is a stack that may not exist yet.
+// Stack is a stack. It need not exist yet.
 type Stack struct {
 	// Name of the stack.
 	Name string
@@ -34,16 +34,16 @@ type Stack struct {
 	Built string
 	// Endpoint of an emulator; empty: AWS.
 	Endpoint string
-	// Environment has variables for the SAM CLI beside those of this process: credentials and
-	// region of an emulator. This process needs them too.
+	// Environment has variables for the SAM CLI in addition to those of this process: credentials
+	// and region of an emulator. The caller has to set them in this process, too.
 	Environment []string
-	// Tools to run.
+	// Tools are the programs to run.
 	Tools server.Tools
-	// Out gets a line for each thing that is done; nil: only errors are reported.
+	// Out receives the output of the SAM CLI; nil: only errors contain it.
 	Out io.Writer
 }
 
-// Architecture returns the value of the template's parameter that fits this machine.
+// Architecture returns the value of the template's parameter for this machine.
 func Architecture() string {
 	if runtime.GOARCH == "arm64" {
 		return "arm64"
@@ -51,8 +51,8 @@ func Architecture() string {
 	return "x86_64"
 }
 
-// Check returns an error where the template has no parameter of a name: the SAM CLI passes over
-// such a one without a word, so that a slip of the pen would leave alarms off.
+// Check returns an error if the template lacks one of the parameters. The SAM CLI silently ignores
+// unknown parameters, so a misspelled one could leave alarms disabled.
 func (s *Stack) Check(parameters map[string]string) error {
 	text, err := os.ReadFile(filepath.Join(s.Root, "template.yaml"))
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *Stack) Check(parameters map[string]string) error {
 	return nil
 }
 
-// BuildsFor returns the architecture that functions are to be built for: the one that parameters
-// say, else that of the stack, as CloudFormation keeps what is not given.
+// BuildsFor returns the architecture to build for: the given parameter, or else that of the stack,
+// because CloudFormation keeps parameters that are not given.
 func (s *Stack) BuildsFor(
 	ctx context.Context, parameters map[string]string,
 ) (string, error) {
@@ -107,8 +107,8 @@ func (s *Stack) Build(ctx context.Context, architecture string) error {
 		"--parameter-overrides", "Architecture="+architecture)
 }
 
-// Deploy makes or updates the stack from what was built, with parameters of the template. On an
-// emulator its endpoint is one of them.
+// Deploy makes or updates the stack from the output of Build, with parameters of the template. On
+// an emulator it adds the parameter Endpoint.
 func (s *Stack) Deploy(ctx context.Context, parameters map[string]string) error {
 	all := maps.Clone(parameters)
 	if all == nil {
@@ -139,15 +139,15 @@ func (s *Stack) Outputs(ctx context.Context) (map[string]string, error) {
 	return all.Outputs(ctx, s.Name)
 }
 
-// Variables returns the environment variables with which a process opens the home of a stack, from
-// its outputs.
+// Variables returns the environment variables with which a process opens the home of a stack, given
+// the outputs of the stack.
 func (s *Stack) Variables(outputs map[string]string) []string {
 	v := []string{"SOUTHBOUND_TABLE=" + outputs["Table"], "SOUTHBOUND_BUCKET=" + outputs["Bucket"],
 		"SOUTHBOUND_PREFIX=" + outputs["Prefix"],
 		"SOUTHBOUND_DEAD_LETTERS=" + outputs["DeadLetters"],
 		"SOUTHBOUND_HANDLER=" + outputs["HandlerFunction"],
 		"SOUTHBOUND_LOG_QUEUE=" + outputs["LogQueue"]}
-	if queue := outputs["CompileQueue"]; queue != "" { // stacks of earlier versions have none
+	if queue := outputs["CompileQueue"]; queue != "" { // stacks of earlier versions lack it
 		v = append(v, "SOUTHBOUND_COMPILE_QUEUE="+queue)
 	}
 	if key := outputs["KeyArn"]; key != "" {
@@ -159,11 +159,11 @@ func (s *Stack) Variables(outputs map[string]string) []string {
 	return v
 }
 
-// sam runs the SAM CLI. What it says is in the error, too.
+// sam runs the SAM CLI. An error includes the end of its output.
 func (s *Stack) sam(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, s.Tools.SAM, args...) // installed by its hash
 	cmd.Dir = s.Root
-	scratch, err := os.MkdirTemp("", "southbound-sam-") // it leaves a folder for each function
+	scratch, err := os.MkdirTemp("", "southbound-sam-") // sam leaves a folder for each function
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (s *Stack) sam(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// tail returns the end of what a program said.
+// tail returns the end of a program's output.
 func tail(text string) string {
 	const limit = 6000
 	return text[max(0, len(text)-limit):]

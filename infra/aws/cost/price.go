@@ -1,5 +1,5 @@
-// Package cost says what requests cost. Its tests count what the AWS home asks for and hold the
-// counts against budgets.
+// Package cost computes the cost of requests. Its tests count the requests of the AWS home, and
+// compare the counts with budgets.
 package cost
 
 import (
@@ -8,8 +8,8 @@ import (
 	"southbound/infra/aws/meter"
 )
 
-// List prices in us-east-1, in dollars, without free tiers. docs/costs.md says when and where they
-// were read.
+// List prices in us-east-1, in dollars, without free tiers. docs/costs.md has their date and
+// source.
 const (
 	WriteUnit     = 0.625e-6 // DynamoDB on demand: 1 KB, or half of it in a transaction
 	ReadUnit      = 0.125e-6 // 4 KB read strongly, or 8 KB eventually
@@ -18,31 +18,31 @@ const (
 	QueueRequest  = 0.5e-6   // SQS FIFO; a standard queue costs 0.4e-6
 	Invocation    = 0.2e-6   // Lambda
 	GigabyteSec   = 13.3334e-6
-	LogGigabyte   = 0.5  // CloudWatch Logs, taken in
+	LogGigabyte   = 0.5  // CloudWatch Logs, ingested
 	ScheduledCall = 1e-6 // EventBridge Scheduler
 )
 
-// Usage is what was used.
+// Usage holds the billable usage.
 type Usage struct {
 	Counts meter.Counts
-	// Polls are requests to SQS that Lambda makes for mappings, on the account's bill.
+	// Polls are the SQS requests that Lambda sends for mappings, at the expense of the account.
 	Polls int
 	// Invocations of functions, their memory in gigabytes and their time in seconds.
 	Invocations int
 	GBSeconds   float64
-	// LogBytes were written to CloudWatch Logs.
+	// LogBytes is the number of bytes written to CloudWatch Logs.
 	LogBytes int
 }
 
-// Bill is what usage costs in dollars, by service.
+// Bill is the cost of usage in dollars, by service.
 type Bill struct {
 	DynamoDB, S3, SQS, Lambda, Logs float64
 }
 
-// Total adds up.
+// Total returns the sum.
 func (b Bill) Total() float64 { return b.DynamoDB + b.S3 + b.SQS + b.Lambda + b.Logs }
 
-// Of returns the bill of usage. Requests that are deleted objects, or about mappings, are free.
+// Of returns the bill of usage. Requests that delete objects, and requests for mappings, are free.
 func Of(u Usage) Bill {
 	var b Bill
 	for name, c := range u.Counts {

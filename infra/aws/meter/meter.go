@@ -1,5 +1,5 @@
-// Package meter counts what a program asks of AWS: requests by operation, attempts, and the
-// capacity that DynamoDB says was used. Cost is judged on these counts.
+// Package meter counts the requests of a program to AWS: calls by operation, attempts, and the
+// capacity that DynamoDB reports. Costs are computed from these counts.
 package meter
 
 import (
@@ -17,21 +17,21 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// Count is what was counted of one operation.
+// Count holds the counts of one operation.
 type Count struct {
 	Calls    int     // by the program
-	Attempts int     // on the wire: calls and what the SDK repeated
+	Attempts int     // on the wire: calls and repetitions by the SDK
 	WCU      float64 // write units, transactions at their double price
 	RCU      float64 // read units; an eventually consistent read counts half
 }
 
-// Meter counts. The zero value is ready; it may be used by any number of goroutines.
+// Meter counts requests. The zero value is ready for use. Any number of goroutines may use it.
 type Meter struct {
 	mu     sync.Mutex
 	counts map[string]Count
 }
 
-// Install makes every client that is made from c afterwards count.
+// Install makes the meter count the requests of every client that is made from c afterwards.
 func (m *Meter) Install(c *aws.Config) {
 	c.APIOptions = append(c.APIOptions, m.add)
 }
@@ -45,7 +45,7 @@ func (m *Meter) add(s *middleware.Stack) error {
 		middleware.After)
 }
 
-// name is service, dot, operation: "DynamoDB.PutItem".
+// name returns the name of an operation with its service, such as "DynamoDB.PutItem".
 func name(ctx context.Context) string {
 	return awsmiddleware.GetServiceID(ctx) + "." + awsmiddleware.GetOperationName(ctx)
 }
@@ -93,7 +93,7 @@ func (c Count) plus(d Count) Count {
 		RCU: c.RCU + d.RCU}
 }
 
-// Take returns what was counted since the last Take, by operation.
+// Take returns the counts since the last Take, by operation.
 func (m *Meter) Take() Counts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +105,8 @@ func (m *Meter) Take() Counts {
 // Counts are counts by operation, such as "DynamoDB.PutItem" or "S3.GetObject".
 type Counts map[string]Count
 
-// Sum adds up the operations whose name begins with one of prefixes, or all when none is given.
+// Sum adds the counts of the operations whose names begin with one of prefixes, or of all
+// operations if there are no prefixes.
 func (c Counts) Sum(prefixes ...string) Count {
 	var out Count
 	for name, n := range c {
@@ -118,7 +119,7 @@ func (c Counts) Sum(prefixes ...string) Count {
 	return out
 }
 
-// String lists the counts, an operation a line.
+// String lists the counts, one line an operation.
 func (c Counts) String() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(c)) {
@@ -129,7 +130,7 @@ func (c Counts) String() string {
 	return b.String()
 }
 
-// askCapacity makes a request ask for what it used.
+// askCapacity makes a request return the capacity that it consumed.
 func askCapacity(in any) {
 	const total = types.ReturnConsumedCapacityTotal
 	switch in := in.(type) {
