@@ -1,4 +1,4 @@
-// Package e2e holds nothing but the end-to-end suite of the AWS home: it builds and deploys the
-// stack as people do, uses it through the command line, breaks it, and looks whether anything is
-// left when it is destroyed.
+// Package e2e contains only the end-to-end suite of the AWS home. It builds and deploys the stack
+// as users do, uses it through the command line, and breaks it. At the end it checks that nothing
+// is left after the stack is destroyed.
 package e2e

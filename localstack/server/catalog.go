@@ -6,18 +6,18 @@ import (
 	"path/filepath"
 )
 
-// What LocalStack is told of where its files are.
+// The settings of LocalStack for the places of its files.
 const (
 	onHost         = "OVERRIDE_IN_DOCKER=0"
 	filesystemRoot = "FILESYSTEM_ROOT="
 )
 
-// static is the folder below its root in which LocalStack looks for what does not change.
+// static is the folder below the root in which LocalStack looks for static files.
 const static = "usr/lib/localstack"
 
-// linkCatalog gives a LocalStack that is to work in a folder the catalog of all services of AWS.
-// It is made once for an installation: without it, each start reads the descriptions of all of
-// them, which is a third of what a start takes.
+// linkCatalog links the catalog of all AWS services into the working folder of a LocalStack. The
+// catalog is made once for an installation. Without it, each start reads the descriptions of all
+// services, which takes a third of the start.
 func linkCatalog(ctx context.Context, dir, work string) error {
 	made, err := cached(filepath.Join("servers", filepath.Base(dir)+"-catalog"),
 		func(into string) error {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	_ "embed" // the locked lists of what is installed
+	_ "embed" // the lock files of the packages
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -36,11 +36,11 @@ var (
 	uvLock []byte
 )
 
-// marker is written last into a folder, so that an installation that was cut short is seen.
+// marker is written to a folder last, so that an interrupted installation is detected.
 const marker = ".complete"
 
-// install returns the folder in which a kind of server is installed, and installs it there when it
-// is not.
+// install returns the folder of a kind of server. If the server is not installed, install installs
+// it there.
 func install(ctx context.Context, kind Kind) (string, error) {
 	lock, into := kind.lock(), kind.into()
 	sum := sha256.Sum256(lock)
@@ -53,12 +53,12 @@ func install(ctx context.Context, kind Kind) (string, error) {
 		})
 }
 
-// userCache is the user's cache when this process began: a test that gives what it tests a cache of
-// its own does not install there all that it needs.
+// userCache is the user's cache folder when this process started. If a test gives the tested
+// program another cache, servers are still installed in the user's.
 var userCache, errUserCache = os.UserCacheDir()
 
-// cached returns a folder of the user's cache that fill has filled: once for all processes and
-// users of the same cache, and again when it was cut short.
+// cached returns a folder in the user's cache that fill has filled. It calls fill once for all
+// processes that share the cache, and again after an interrupted call.
 func cached(name string, fill func(dir string) error) (string, error) {
 	if errUserCache != nil {
 		return "", fmt.Errorf("find cache folder: %w", errUserCache)
@@ -75,7 +75,7 @@ func cached(name string, fill func(dir string) error) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	if complete(dir) { // another process was first
+	if complete(dir) { // another process filled it first
 		return dir, nil
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -95,7 +95,7 @@ func complete(dir string) bool {
 	return err == nil
 }
 
-// lockFile waits for an exclusive lock, which the system drops when this process ends.
+// lockFile waits for an exclusive lock. The system releases the lock when this process ends.
 func lockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -159,7 +159,8 @@ func mavenInto(ctx context.Context, dir string, pom []byte) error {
 	if err := os.WriteFile(file, pom, 0o644); err != nil {
 		return err
 	}
-	// Maven compiles itself for longer than it then runs, unless its user has told it otherwise.
+	// Maven's JIT compilation takes longer than its run, so it is reduced, unless the user has set
+	// options.
 	options := cmp.Or(os.Getenv("MAVEN_OPTS"), "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 	return run(ctx, dir, "env", "MAVEN_OPTS="+options, "mvn", "-q", "-B", "-f", file,
 		"dependency:copy-dependencies", "-DincludeScope=runtime",
@@ -179,7 +180,7 @@ func run(ctx context.Context, dir, name string, args ...string) error {
 	return nil
 }
 
-// tail returns the end of what a program said.
+// tail returns the end of a program's output.
 func tail(out []byte) []byte {
 	const limit = 4000
 	if len(out) > limit {

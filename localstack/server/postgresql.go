@@ -13,7 +13,7 @@ import (
 )
 
 // PostgreSQL returns the folder of the programs of a PostgreSQL server: initdb, postgres, pg_ctl.
-// They are installed where they are missing.
+// If they are missing, it installs them.
 func PostgreSQL(ctx context.Context) (string, error) {
 	if dir := postgreSQL(); dir != "" {
 		return dir, nil
@@ -27,8 +27,8 @@ func PostgreSQL(ctx context.Context) (string, error) {
 	return "", errors.New("PostgreSQL is missing although it was installed")
 }
 
-// postgreSQL returns the folder of the newest version, as Debian installs it, or of that in the
-// path; "": there is none.
+// postgreSQL returns the folder of the newest version that Debian installed, or of the version on
+// the path. If there is none, it returns "".
 func postgreSQL() string {
 	all, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if slices.Sort(all); len(all) > 0 {
@@ -40,8 +40,9 @@ func postgreSQL() string {
 	return ""
 }
 
-// Unprivileged gives a folder to who is to run a server that refuses to run as root, and returns
-// how to start that: in a process group of its own, as the user nobody if this process is root's.
+// Unprivileged prepares a folder for a server that refuses to run as root, and returns the
+// attributes for its start. The server runs in its own process group. If this process runs as root,
+// the server runs as the user nobody, which gets the folder.
 func Unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	as := &syscall.SysProcAttr{Setpgid: true}
 	if os.Getuid() != 0 {

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// program is a program of the machine that servers and tools need.
+// program is a program of the machine that servers and tools require.
 type program struct {
-	name     string   // as it is called
-	packages []string // of Debian, that bring it
+	name     string   // name of the executable
+	packages []string // Debian packages that contain it
 	hint     string
 }
 
@@ -28,8 +28,8 @@ var (
 	maven = program{"mvn", []string{"maven"}, "install Maven 3 and Java 17 or newer"}
 )
 
-// provide makes sure that a program is there. Where it is missing it is installed, if this process
-// may do so on Debian or Ubuntu; otherwise the error says what to install.
+// provide makes sure that a program is installed. If it is missing, provide installs it, which
+// requires root on Debian or Ubuntu. Otherwise the error names the packages to install.
 func provide(ctx context.Context, p program) error {
 	if p.there(ctx) {
 		return nil
@@ -44,12 +44,12 @@ func provide(ctx context.Context, p program) error {
 	return nil
 }
 
-// aptGet installs packages of Debian.
+// aptGet installs Debian packages.
 func aptGet(ctx context.Context, packages ...string) error {
 	if _, err := exec.LookPath("apt-get"); err != nil || os.Getuid() != 0 {
 		return fmt.Errorf("it could not be installed: that takes root on Debian or Ubuntu")
 	}
-	// apt-get does not wait for another one
+	// apt-get fails, and does not wait, if another apt-get is running
 	unlock, err := lockFile(filepath.Join(os.TempDir(), "southbound-apt.lock"))
 	if err != nil {
 		return err
@@ -63,9 +63,9 @@ func aptGet(ctx context.Context, packages ...string) error {
 			"--no-install-recommends"}, packages...)...)
 }
 
-// Python returns a Python of a version: "3.13" is exactly that one, "3.11+" that one or a newer
-// one. It is the one that SOUTHBOUND_PYTHON names, one on the path, one of pyenv, or else one of
-// Debian.
+// Python returns a Python of a version: "3.13" is exactly that version, "3.11+" that version or a
+// newer one. It looks at SOUTHBOUND_PYTHON, the path and pyenv, in this order. If it finds none, it
+// installs the Debian package.
 func Python(ctx context.Context, version string) (string, error) {
 	if p := findPython(ctx, version); p != "" {
 		return p, nil
@@ -106,7 +106,7 @@ func findPython(ctx context.Context, version string) string {
 	return ""
 }
 
-// fits reports whether a Python of a version is one that is wanted.
+// fits reports whether version have satisfies want.
 func fits(have, want string) bool {
 	exact, atLeast := strings.CutSuffix(want, "+")
 	return have == exact || (atLeast && slices.Compare(numbers(have), numbers(exact)) > 0)
@@ -115,12 +115,12 @@ func fits(have, want string) bool {
 func numbers(version string) []int {
 	var out []int
 	for part := range strings.SplitSeq(version, ".") {
-		n, _ := strconv.Atoi(part) // 0 is less than any that is wanted
+		n, _ := strconv.Atoi(part) // 0 is less than any wanted version
 		out = append(out, n)
 	}
 	return out
 }
 
-// Install installs packages of Debian or Ubuntu for a test that needs another server than those of
-// this package; an error says why it could not.
+// Install installs Debian or Ubuntu packages, for a test that needs another server than those of
+// this package. If it fails, the error states the reason.
 func Install(ctx context.Context, packages ...string) error { return aptGet(ctx, packages...) }

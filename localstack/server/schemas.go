@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 )
 
-// ciSchemas is a package that brings the JSON Schemas of what GitHub and GitLab read. Nothing of it
-// is run.
+// ciSchemas is a package with the JSON Schemas of configuration files of GitHub and GitLab. Its
+// code is not run.
 const ciSchemas Kind = "schemas"
 
-// InstallSchemas installs the JSON Schemas when that was not done yet, and returns the folder in
-// which they are: github-actions.json, github-workflows.json, gitlab-ci.json.
+// InstallSchemas installs the JSON Schemas, unless they are installed. It returns their folder,
+// which contains github-actions.json, github-workflows.json and gitlab-ci.json.
 func InstallSchemas(ctx context.Context) (string, error) {
 	dir, err := install(ctx, ciSchemas)
 	if err != nil {

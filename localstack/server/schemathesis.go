@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 )
 
-// schemathesis tests an HTTP API by its OpenAPI description.
+// schemathesis is a program that tests an HTTP API against its OpenAPI description.
 const schemathesis Kind = "schemathesis"
 
-// InstallSchemathesis installs Schemathesis when that was not done yet, and returns the path of its
+// InstallSchemathesis installs Schemathesis, unless it is installed. It returns the path of its
 // program.
 func InstallSchemathesis(ctx context.Context) (string, error) {
 	dir, err := install(ctx, schemathesis)

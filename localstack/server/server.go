@@ -1,7 +1,6 @@
 // Package server runs real servers of AWS's APIs for tests, without Docker and without an account:
-// DynamoDB Local, MiniStack and LocalStack. What they are made of is installed once from Maven
-// Central and PyPI, in the versions and with the hashes that stand in this package, into the user's
-// cache folder.
+// DynamoDB Local, MiniStack and LocalStack. Their parts are installed once from Maven Central and
+// PyPI, into the user's cache folder. This package fixes their versions and hashes.
 package server
 
 import (
@@ -24,31 +23,32 @@ import (
 	"time"
 )
 
-// Kind is a sort of server.
+// Kind is a kind of server.
 type Kind string
 
 // The kinds.
 const (
-	// DynamoDB is DynamoDB Local: DynamoDB only, the reference for conditions and transactions.
-	// Needs Java 17 and Maven.
+	// DynamoDB is DynamoDB Local. It serves only DynamoDB, and is the reference for conditions and
+	// transactions. It requires Java 17 and Maven.
 	DynamoDB Kind = "dynamodb-local"
-	// MiniStack serves everything of AWS that Southbound uses. Needs Python 3.
+	// MiniStack serves all AWS services that Southbound uses. It requires Python 3.
 	MiniStack Kind = "ministack"
-	// LocalStack is LocalStack 4.14: S3 and SQS here; it refuses presigned requests whose signature
-	// does not fit. Needs Python 3.13.
+	// LocalStack is LocalStack 4.14, used for S3 and SQS. It rejects presigned requests with a
+	// wrong signature. It requires Python 3.13.
 	LocalStack Kind = "localstack"
 )
 
-// Server is a running server. Stop it; it also ends when this process does, however that happens.
+// Server is a running server. The caller has to stop it. It also ends when this process ends, even
+// if this process is killed.
 type Server struct {
-	// URL is its endpoint, on loopback.
+	// URL is the endpoint of the server, on loopback.
 	URL  string
 	kind Kind
 	dir  string
 	log  *os.File
 	life io.Closer
 	cmd  *exec.Cmd
-	// ended is closed when the guardian has ended.
+	// ended is closed after the guardian has ended.
 	ended chan struct{}
 	once  sync.Once
 }
@@ -58,8 +58,8 @@ const (
 	startTimeout = 5 * time.Minute
 )
 
-// Start installs a kind of server when that was not done yet, starts one on a free port and waits
-// until it answers.
+// Start installs a kind of server, unless it is installed. It starts a server on a free port, and
+// waits until the server responds.
 func Start(ctx context.Context, kind Kind) (*Server, error) {
 	dir, err := prepare(ctx, kind)
 	if err != nil {
@@ -72,24 +72,24 @@ func Start(ctx context.Context, kind Kind) (*Server, error) {
 		}
 		s, err := start(ctx, kind, dir, port)
 		if err == nil || try == startTries || ctx.Err() != nil {
-			return s, err // the port may have been taken meanwhile: another one
+			return s, err // another program may have taken the port: try another one
 		}
 	}
 }
 
-// services are those of AWS that LocalStack loads.
+// services are the AWS services that LocalStack loads.
 var services = []string{"s3", "sqs", "sts", "ssm", "secretsmanager", "kms"}
 
-// Load has LocalStack load these services of AWS only, wherever it is started from now on: each
-// that nobody asks takes its time, too.
+// Load makes later starts of LocalStack load only these AWS services, because each unused service
+// slows down the start.
 func Load(names ...string) { services = names }
 
-// tested are the servers of Tests.
+// tested holds the servers of Tests.
 var tested = map[Kind]*Server{}
 
-// Tests starts servers, calls run, in which Tested, Kinds and URL return them, and stops them. It
-// returns what run returns, or 1 when a server does not start, and says why on standard error. It
-// is what TestMain does:
+// Tests starts servers, calls run, and stops the servers. During run, Tested, Kinds and URL return
+// the servers. Tests returns the result of run. If a server does not start, Tests writes the error
+// to standard error and returns 1. TestMain calls it:
 //
 //	func TestMain(m *testing.M) { os.Exit(server.Tests(m.Run, server.MiniStack)) }
 func Tests(run func() int, kinds ...Kind) int {
@@ -105,7 +105,7 @@ func Tests(run func() int, kinds ...Kind) int {
 	return run()
 }
 
-// Tested returns the server of a kind that Tests has started.
+// Tested returns the server of a kind that Tests started.
 func Tested(kind Kind) *Server {
 	s := tested[kind]
 	if s == nil {
@@ -114,19 +114,19 @@ func Tested(kind Kind) *Server {
 	return s
 }
 
-// Kinds returns the kinds of the servers that Tests has started.
+// Kinds returns the kinds of the servers that Tests started.
 func Kinds() []Kind { return slices.Sorted(maps.Keys(tested)) }
 
-// URL returns the endpoint of the server of a kind that Tests has started.
+// URL returns the endpoint of the server of a kind that Tests started.
 func URL(kind Kind) string { return Tested(kind).URL }
 
-// StartOn does the same on a port that is given.
+// StartOn does the same as Start on a given port.
 func StartOn(ctx context.Context, kind Kind, port int) (*Server, error) {
 	dir, err := prepare(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
-	// else another server may be taken for this one
+	// Fails if the port is taken; otherwise another server may be mistaken for this one.
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:"+strconv.Itoa(port))
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func StartOn(ctx context.Context, kind Kind, port int) (*Server, error) {
 	return start(ctx, kind, dir, port)
 }
 
-// prepare returns where a kind is installed, with all that it needs of the machine.
+// prepare installs a kind of server and the programs that it requires, and returns its folder.
 func prepare(ctx context.Context, kind Kind) (string, error) {
 	if kind == DynamoDB {
 		if err := provide(ctx, java); err != nil {
@@ -178,9 +178,10 @@ func freePort(ctx context.Context) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil // it is a TCP listener
 }
 
-// guardian runs a command and ends its process group, itself included, when the command or its own
-// standard input ends. The input ends when the process that holds the other end of the pipe is
-// gone, even if it was killed; then nobody but the guardian removes the folder that it works in.
+// guardian runs a command. When the command or the guardian's standard input ends, it kills its
+// process group, including itself. The input ends when the process at the other end of the pipe has
+// ended, even if it was killed. In that case the guardian also removes its working folder, because
+// no other process does.
 const guardian = `exec 3<&0
 "$@" </dev/null 3<&- &
 pid=$!
@@ -194,7 +195,7 @@ func (s *Server) launch(command, env []string) error {
 	if s.log, err = os.Create(filepath.Join(s.dir, "log")); err != nil {
 		return err
 	}
-	// it must outlive the context of the start
+	// The server must outlive the context of the start.
 	s.cmd = exec.Command("sh", append([]string{"-c", guardian, "sh"}, command...)...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
 	s.cmd.Env = append(append(os.Environ(), keepsCompiled), env...)
@@ -213,17 +214,18 @@ func (s *Server) launch(command, env []string) error {
 	return nil
 }
 
-// command returns what to run, and the environment variables to add.
+// command returns the command to run, and the environment variables to add.
 func (k Kind) command(dir, work string, port int) (command, env []string) {
 	p := strconv.Itoa(port)
 	python := filepath.Join(dir, "venv", "bin", "python")
 	switch k {
 	case DynamoDB:
 		lib := filepath.Join(dir, "lib")
-		// It lives for seconds: compiling it well, and collecting garbage on all cores, would cost
-		// more than all that it is asked.
+		// The server runs for seconds. Optimized compilation and parallel garbage collection would
+		// cost more than all its requests.
 		return []string{"java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-			// where it unpacks a library each time, and leaves nothing when it is ended
+			// The server unpacks a library there at each start, and does not remove it when it is
+			// killed.
 			"-Djava.io.tmpdir=" + work, "-XX:-UsePerfData",
 			"-Djava.library.path=" + lib, "-cp", filepath.Join(lib, "*"),
 			"com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-inMemory", "-port", p,
@@ -231,12 +233,12 @@ func (k Kind) command(dir, work string, port int) (command, env []string) {
 	case MiniStack:
 		return []string{python, "-m", "ministack"}, []string{"GATEWAY_PORT=" + p,
 			"BIND_HOST=127.0.0.1",
-			// where it leaves a file with its process id, and unpacks functions
+			// MiniStack writes its process id and unpacks functions there.
 			"TMPDIR=" + work,
-			// these would listen on all addresses, on ports of their own
+			// These services would listen on all addresses, on ports of their own.
 			"IOT_MTLS_ENABLED=0", "SFTP_ENABLED=0",
-			// It asks for each process of a function twenty times a second whether there is
-			// anything to do; those that a burst has left end soon.
+			// MiniStack polls each process of a function twenty times a second for work. Idle
+			// processes after a burst end soon.
 			"LAMBDA_WARM_TTL_SECONDS=10"}
 	default:
 		return []string{python, "-m", "localstack.runtime.main"},
@@ -249,7 +251,7 @@ func (k Kind) command(dir, work string, port int) (command, env []string) {
 	}
 }
 
-// health is where a kind answers when it is ready.
+// health returns the path that responds when a server of a kind is ready.
 func (k Kind) health() string {
 	switch k {
 	case DynamoDB:
@@ -261,8 +263,8 @@ func (k Kind) health() string {
 	}
 }
 
-// wait asks until the server answers. DynamoDB Local answers 400 to what is not a request of
-// DynamoDB.
+// wait polls until the server responds. DynamoDB Local responds with 400 to a request that is not
+// one of DynamoDB.
 func (s *Server) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -297,7 +299,7 @@ func (s *Server) answers(ctx context.Context) bool {
 		(s.kind == DynamoDB && res.StatusCode == http.StatusBadRequest)
 }
 
-// Stop ends the server and removes what it wrote. It may be called more than once.
+// Stop ends the server and removes its files. It may be called more than once.
 func (s *Server) Stop() {
 	s.once.Do(func() {
 		_ = s.life.Close()
@@ -311,7 +313,7 @@ func (s *Server) Stop() {
 	})
 }
 
-// Environment returns variables for programs that are to talk to the server through AWS's SDKs.
+// Environment returns environment variables with which programs use the server through AWS's SDKs.
 func (s *Server) Environment() []string {
 	return []string{"AWS_ENDPOINT_URL=" + s.URL, "AWS_ACCESS_KEY_ID=test",
 		"AWS_SECRET_ACCESS_KEY=" + strings.Repeat("x", 8), "AWS_REGION=us-east-1",

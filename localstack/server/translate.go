@@ -12,9 +12,9 @@ import (
 //go:embed translate.py
 var translate string
 
-// Translate returns what SAM's transform makes of a template, as JSON: what CloudFormation is given
-// in the end. Where a template names code or other templates by a path of this machine, the result
-// names an object that does not exist.
+// Translate returns the output of SAM's transform of a template, as JSON, which is the template
+// that CloudFormation receives. If the template names code or other templates by local paths, the
+// output names objects that do not exist.
 func (t Tools) Translate(ctx context.Context, template string) ([]byte, error) {
 	python := filepath.Join(filepath.Dir(t.SAM), "python")
 	cmd := exec.CommandContext(ctx, python, "-c", translate, template) // installed by its hash

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Program returns the path of a program: the machine's own, or else that of a package of Debian, as
-// Unpack has it.
+// Program returns the path of a program: the machine's own, or else that of a Debian package, which
+// Unpack unpacks.
 func Program(ctx context.Context, pkg, name string) (string, error) {
 	if have, err := exec.LookPath(name); err == nil {
 		return have, nil
@@ -27,16 +27,16 @@ func Program(ctx context.Context, pkg, name string) (string, error) {
 	return program, nil
 }
 
-// Unpack returns a folder with the programs of packages of Debian, and of all that they need and
-// this machine has not. They lie in the cache folder, and nothing of the machine is changed, so it
-// takes no root.
+// Unpack returns a folder with the programs of Debian packages. It unpacks them, and those of their
+// dependencies that this machine lacks, into the cache folder. It changes nothing else on the
+// machine, so it does not require root.
 func Unpack(ctx context.Context, packages ...string) (string, error) {
 	dir, err := cached(filepath.Join("unpacked", strings.Join(packages, "-")),
 		func(dir string) error { return unpack(ctx, dir, packages) })
 	return filepath.Join(dir, programs), err
 }
 
-// programs is the folder of the programs: not bin, which packages have.
+// programs is the folder of the programs. It is not bin, because packages contain a bin.
 const programs = "programs"
 
 func unpack(ctx context.Context, dir string, packages []string) error {
@@ -51,7 +51,7 @@ func unpack(ctx context.Context, dir string, packages []string) error {
 		"Dir::Cache::archives=" + filepath.Join(dir, "debs"), "-o", "APT::Sandbox::User="}
 	get = append(get, packages...)
 	if err := run(ctx, dir, "apt-get", get...); err != nil {
-		// the machine has no lists of packages, or old ones
+		// the machine has no package lists, or outdated ones
 		lists := []string{"-o", "Dir::State::lists=" + filepath.Join(dir, "lists")}
 		update := append([]string{"update", "-qq", "-o", "Debug::NoLocking=1", "-o",
 			"Dir::Cache=" + dir, "-o", "APT::Sandbox::User="}, lists...)
@@ -75,7 +75,7 @@ func unpack(ctx context.Context, dir string, packages []string) error {
 		os.RemoveAll(filepath.Join(dir, "lists")))
 }
 
-// wrap makes scripts that begin programs where they find what belongs to them.
+// wrap writes scripts that start programs with the paths of their unpacked files.
 func wrap(dir, bin string) error {
 	libraries, err := filepath.Glob(filepath.Join(dir, "usr", "lib", "*-linux-*"))
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// uv installs packages of Python in a tenth of the time that pip takes, which the tests of an empty
-// machine would otherwise spend most of their wait on.
+// uv installs Python packages in a tenth of the time of pip. With pip, tests on a new machine would
+// spend most of their time on installation.
 const uv Kind = "uv"
 
-// keepsCompiled is a variable for programs in Python that are installed here. They keep what they
-// compile of themselves beside their sources, whatever this process is told: compiling it is most
-// of what it takes to start one.
+// keepsCompiled is an environment variable for the Python programs that are installed here. It
+// makes them store compiled code next to their sources, even if this process's environment disables
+// that. Compiling takes most of their start.
 const keepsCompiled = "PYTHONDONTWRITEBYTECODE="
 
-// uvInto makes a virtual environment in dir and installs exactly what the lock lists, by hash. The
-// environment has no pip.
+// uvInto makes a virtual environment in dir, and installs exactly the packages of the lock file, by
+// hash. The environment has no pip.
 func uvInto(ctx context.Context, version, dir string, lock []byte) error {
 	interpreter, err := Python(ctx, version)
 	if err != nil {
@@ -32,7 +32,7 @@ func uvInto(ctx context.Context, version, dir string, lock []byte) error {
 	if err := os.WriteFile(file, lock, 0o644); err != nil {
 		return err
 	}
-	cache := filepath.Join(dir, "cache") // in the same file system, so that files are linked
+	cache := filepath.Join(dir, "cache") // in the same file system, so that uv can link files
 	defer os.RemoveAll(cache)
 	program := filepath.Join(tool, "venv", "bin", "uv")
 	common := []string{"--quiet", "--no-config", "--cache-dir", cache}
@@ -48,22 +48,22 @@ func uvInto(ctx context.Context, version, dir string, lock []byte) error {
 	return run(ctx, dir, program, append(common, args...)...)
 }
 
-// indexOfPip returns the index that pip is told to use on this machine, of which uv does not know;
-// "": the usual one.
+// indexOfPip returns the package index that pip is configured to use on this machine, because uv
+// does not read that setting. For the default index it returns "".
 func indexOfPip(ctx context.Context, tool string) string {
 	if index := os.Getenv("PIP_INDEX_URL"); index != "" {
 		return index
 	}
 	out, err := exec.CommandContext(ctx, filepath.Join(tool, "venv", "bin", "python"),
 		"-m", "pip", "config", "get", "global.index-url").Output()
-	if err != nil { // it is told nothing
+	if err != nil { // not configured
 		return ""
 	}
 	return strings.TrimSpace(string(out))
 }
 
-// pipInto makes a virtual environment in dir and has pip install exactly what the lock lists, by
-// hash: uv itself.
+// pipInto makes a virtual environment in dir, in which pip installs exactly the packages of the
+// lock file, by hash. It installs uv itself.
 func pipInto(ctx context.Context, dir string, lock []byte) error {
 	interpreter, err := Python(ctx, "3.9+")
 	if err != nil {
