@@ -23,7 +23,8 @@ type group struct {
 	jobs   []job
 }
 
-// byModel groups jobs by the models that compile them, in the order of their first jobs.
+// byModel groups jobs by the models that compile them. The group of the job that has waited longest
+// comes first.
 func (b batches) byModel(
 	ctx context.Context, jobs []job, set func(job) lifecycle.Set,
 ) ([]group, error) {
@@ -44,8 +45,8 @@ func (b batches) byModel(
 	return out, all
 }
 
-// halves calls together for all jobs. If that fails because of a job, it retries with the first
-// half, and so on, so that a bad job does not affect the others. If the compile takes too long, it
+// halves calls together for all jobs. If that fails because of a job, halves retries with the first
+// half, and so on. So a bad job does not affect the others. If the compile takes too long, halves
 // retries with the first job only. It calls alone with a job that fails on its own, and with the
 // error. The jobs after a half wait for the next round.
 func (b batches) halves(

@@ -72,7 +72,7 @@ func (x *exporter) exportAll(ctx context.Context, digest string, jobs []job) err
 	}
 	request := deploy.Export{
 		Model: m, Partial: true, Owner: true, Turn: x.turn,
-		KeepShared: jobs[0].task.Purge, // purging jobs keep resources that others share
+		KeepShared: jobs[0].task.Purge, // of all jobs: purges keep shared resources
 		Origin:     state.Origin{Message: "orders of services"},
 	}
 	sets := setsOf(m, c.model)

@@ -153,8 +153,8 @@ func (w *Worker) definitions() *definitions {
 	return &definitions{Config: &w.Config, kept: map[keptKey]definition.Kept{}, known: w.rules}
 }
 
-// begin takes the turn of the environment. The engine then rejects exports of other workers that
-// have read tasks before. The caller has to read the tasks afterwards.
+// begin takes the turn of the environment. The engine then rejects exports of workers that took the
+// turn earlier. The caller has to read the tasks afterwards.
 func (w *Worker) begin(ctx context.Context) error {
 	if w.turn == "" {
 		return nil

@@ -138,7 +138,7 @@ func owners(s *definition.Service, rec *inventory.Record) []string {
 	return out
 }
 
-// other adds an instance that another member needs.
+// other adds an instance that takes part because of another member.
 func (m *members) other(ctx context.Context, id string, mine bool) error {
 	if have := m.all[id]; have != nil {
 		if mine && !have.mine {

@@ -37,7 +37,7 @@ type Record struct {
 	// set if it failed and empty if it succeeded.
 	Problems json.RawMessage `json:"problems,omitempty"`
 	// Exported is the desired state whose resources are in the model. 0 means unknown. NotExported
-	// means that the resources in the model may not be those of the desired state.
+	// means that they are not those of the desired state.
 	Exported int64 `json:"exported,omitempty"`
 	// Resources are the ids of its resources as of the last export; nil if they are unknown.
 	Resources []string `json:"resources"`
@@ -100,8 +100,8 @@ func (r *Record) Placed() map[string]diag.Pos {
 	return out
 }
 
-// NotExported is the value of Record.Exported after an export failed and the resources in the model
-// are unknown. The failed export may have written nothing.
+// NotExported is the value of Record.Exported after a failed export, if the exported state was unknown
+// before. It never equals the desired state.
 const NotExported = -1
 
 // Task is an effect of the lifecycle that is still to be done.

@@ -59,8 +59,9 @@ const (
 	opApply    kind = "apply"
 	opRepair   kind = "repair"
 	opCrash    kind = "crash"
-	// Manual operations besides orders: to release an earlier version, to apply a model to the
-	// resources of a filter, to claim the resource set of an instance, and to store a version only.
+	// Manual operations besides orders. opRelease releases an earlier version, and opTarget applies
+	// a model to the resources of a filter. opClaim claims the resource set of an instance, and
+	// opStore only stores a version.
 	opRelease kind = "release"
 	opTarget  kind = "target"
 	opClaim   kind = "claim"

@@ -24,7 +24,7 @@ func (s *suite) atOnceAll(records ...inventory.Record) []error {
 	return errs
 }
 
-// race increments concurrently from several processes: no increment is lost.
+// race increments a version concurrently from both processes: no increment is lost.
 func (s *suite) race() {
 	s.put(record(1))
 	const workers, each = 4, 8
@@ -54,8 +54,8 @@ func (s *suite) race() {
 	s.same("the count", int64(1+workers*each), s.read("i001").Version)
 }
 
-// crossing lets an instance begin to refer to another one while that one begins its delete: one of
-// the writes is refused.
+// crossing makes two concurrent writes: one adds a reference to an instance, and one begins to delete
+// that instance. One of them is refused.
 func (s *suite) crossing() {
 	const rounds = 8
 	for n := range rounds {
@@ -111,8 +111,8 @@ func (s *suite) rivals() {
 	}
 }
 
-// popular lets several instances begin to refer to one instance while it changes: no write is
-// refused.
+// popular adds references of several instances to one instance while that instance changes: no write
+// is refused.
 func (s *suite) popular() {
 	parent := s.put(record(0))
 	records := []inventory.Record{parent}
