@@ -11,8 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// acts stores ten actions in four commits, not in order of age, and returns them by their number:
-// action n is of resource n%3 and ended n seconds after the start.
+// acts stores ten actions in four commits, not in order of age, and returns them by number. Action
+// n belongs to resource n%3 and ended n seconds after the start.
 func (f *fixture) acts() []state.Action {
 	f.t.Helper()
 	g := f.guard(lane)
@@ -101,7 +101,7 @@ func actionChecks() []check {
 	return append(checks, filterChecks()...)
 }
 
-// filterChecks pins each filter of an ActionQuery, and that they narrow each other.
+// filterChecks pins each filter of an ActionQuery, and that filters are combined by AND.
 func filterChecks() []check {
 	var checks []check
 	for _, c := range []struct {
@@ -227,7 +227,7 @@ func parameterChecks() []check {
 	return checks
 }
 
-// dropActions pins that actions are forgotten by their end, also those that share a commit with
+// dropActions pins that actions are removed by their end time, even if they share a commit with
 // later ones.
 func dropActions(f *fixture) {
 	all := f.acts()

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// AnyRow makes a row in which every field that is stored, the lane aside, has any value.
+// AnyRow generates a row with random values in all stored fields except the lane.
 func AnyRow(r *rand.Rand) state.Row {
 	row := state.Row{}
 	of := reflect.ValueOf(&row).Elem()
@@ -21,7 +21,8 @@ func AnyRow(r *rand.Rand) state.Row {
 	return row
 }
 
-// fill gives v any value: often none, and texts that a stored form may take for something else.
+// fill sets v to a random value: often the zero value, and texts that a stored form may confuse
+// with other data.
 func fill(r *rand.Rand, v reflect.Value) {
 	switch v.Interface().(type) {
 	case time.Time:

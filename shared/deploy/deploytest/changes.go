@@ -8,9 +8,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// changesAreLogged pins that no written row is missing in a log of changes, whoever has written it,
-// and that a log which does not go back far enough admits that. A home without a log has no such
-// rule.
+// changesAreLogged pins that a log of changes contains every written row, whoever wrote it. A log
+// that does not go back far enough must report this. The rule does not apply to a home without a
+// log.
 func changesAreLogged(f *fixture) {
 	log, is := f.B.(state.ChangeLog)
 	if !is {
@@ -56,8 +56,8 @@ func changesAreLogged(f *fixture) {
 	f.ok(err)
 	f.same([]any{other.Known, other.Last}, []any{false, int64(0)}, "of another environment")
 
-	// A log is bounded: either all that was written since is known, or that it is not.
-	const many = 1200 // more than the log of a home names
+	// A log is bounded: it returns either all rows written since, or that it does not know.
+	const many = 1200 // more than the log of any home holds
 	var rows []state.Row
 	for n := range many {
 		rows = append(rows, fresh(1000+n))

@@ -8,7 +8,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// everything is a commit that does all a commit can do but start something.
+// everything returns a commit that uses every feature of a commit except starting resources.
 func everything(g state.Guard) state.Commit {
 	return state.Commit{Guard: g, Rows: freshRows(2), Checked: []resource.ID{id(0)}, Epoch: 1,
 		Actions: []state.Action{{ID: "act1", Resource: id(0), Finished: at(0)},
@@ -18,7 +18,7 @@ func everything(g state.Guard) state.Commit {
 		Plan: true, Until: at(5 * time.Hour), WaveDone: 1}
 }
 
-// nothingApplied pins that no part of everything was written.
+// nothingApplied pins that no part of the commit from everything was written.
 func (f *fixture) nothingApplied(before state.Env, lease state.Lease) {
 	f.t.Helper()
 	rows, err := f.B.ScanRows(f.ctx, env, "", 10)
@@ -100,8 +100,8 @@ func commitChecks() []check {
 	}
 }
 
-// repeatedCommit pins what a caller relies on that repeats a commit because its answer was lost:
-// rows conflict and come back as they were written, and nothing else is there twice.
+// repeatedCommit pins the result of a commit that is repeated because its answer was lost. Rows
+// conflict and are returned as they were written, and no other record is stored twice.
 func repeatedCommit(f *fixture) {
 	g := f.guard(lane)
 	old := fresh(0)
@@ -129,8 +129,8 @@ func repeatedCommit(f *fixture) {
 	f.ok(err)
 	f.same(n, 2, "each action is counted once when it is dropped")
 
-	// With an environment in it the repeated commit is refused as a whole; the environment's
-	// revision tells that it was applied.
+	// If the commit contains an environment, the repetition is refused as a whole. The revision of
+	// the environment shows that the commit was applied.
 	e := state.Env{Name: env, Last: 1}
 	f.commit(state.Commit{Guard: g, Env: &e, Plan: true})
 	_, err = f.A.Commit(f.ctx, env, state.Commit{Guard: g, Env: &e, Plan: true})
@@ -186,8 +186,8 @@ func nextChecks() []check {
 	}
 }
 
-// stillRunning: of a row that conflicts nothing is recorded until another commit does, and a crash
-// may come before that.
+// stillRunning pins that a row in conflict stays in the list of running resources until another
+// commit records it, since a crash may come before that commit.
 func stillRunning(f *fixture) {
 	g, other := f.guard(lane), f.guard("a/1")
 	f.put(g, freshRows(5)...)
@@ -199,7 +199,7 @@ func stillRunning(f *fixture) {
 		SeenPlan: f.planSeq()})
 	gone := read[4]
 	gone.Gone = true
-	f.put(other, read[0], read[1], read[3], gone) // others write them meanwhile
+	f.put(other, read[0], read[1], read[3], gone) // concurrent writes by another holder
 	out := f.commit(state.Commit{Guard: g, Rows: read})
 	f.same(len(out.Conflicts), 4, "what others have written or removed conflicts")
 	f.same(f.held(lane).Running, []resource.ID{id(4), id(3), id(0)},
@@ -226,7 +226,7 @@ func nextRefused(f *fixture) {
 	for _, c := range []struct {
 		reason    string
 		stop, out func() error
-		seen      int64 // is added to what PlanSeq is
+		seen      int64 // added to the current PlanSeq
 		paused    bool
 	}{
 		{"the agent is paused", func() error { return f.B.Pause(f.ctx, env, true, "a") },
@@ -278,7 +278,7 @@ func fencedAppliesNothing(f *fixture) {
 	}
 }
 
-// everythingAtOnce pins that a commit applies whole.
+// everythingAtOnce pins that a commit is applied completely.
 func everythingAtOnce(f *fixture) {
 	l := f.lease(f.A, lane, f.HolderA())
 	c := everything(guardOf(l))

@@ -1,5 +1,6 @@
-// Package deploytest holds the conformance suites of the engine's ports: every home, and every
-// model of one, passes them. Each subtest pins a sentence of the contract in shared/deploy/state.
+// Package deploytest holds the conformance suites of the engine's ports. Every home, and every
+// model of a home, passes them. Each subtest pins a sentence of the contract in
+// shared/deploy/state.
 //
 // A suite opens a fresh port for every subtest through a function of the caller, and closes
 // nothing: use t.Cleanup. No suite waits for real time to pass.
@@ -22,39 +23,38 @@ import (
 	"southbound/shared/resource"
 )
 
-// StateHarness is one fresh, empty state as two processes see it.
+// StateHarness is one fresh, empty state, accessed by two processes.
 type StateHarness struct {
-	// A and B are handles on the same state. They may be one value when the state knows no
+	// A and B are handles on the same state. They may be equal if the state does not distinguish
 	// processes.
 	A, B state.State
-	// HolderA and HolderB return names under which the process of A or B can hold leases: a new one
-	// at every call, all different.
+	// HolderA and HolderB return a new, unique name at every call, under which the process of A or
+	// B can hold leases.
 	HolderA, HolderB func() string
-	// KillA ends the process of A without warning, after which its holders are known to be dead;
-	// nil when the state cannot know.
+	// KillA ends the process of A abruptly, after which its holders are known to be dead. It is nil
+	// if the state cannot know.
 	KillA func()
-	// Serial says that handles must not be called concurrently; races are then played one call
-	// after the other.
+	// Serial means that handles must not be called concurrently. The suite then runs the calls of a
+	// race sequentially.
 	Serial bool
 }
 
-// env is the environment of the suites; other is one that must not be touched by what happens in
-// env.
+// env is the environment of the suites. Operations on env must not affect other.
 const (
 	env   = "e"
 	other = "other"
 	lane  = "a/0"
 )
 
-// epoch is when the suites happen.
+// epoch is the time at which the suites run.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
 func at(d time.Duration) time.Time { return epoch.Add(d) }
 
-// fixture is what most subtests start with.
+// fixture is the common start of most subtests.
 //
-// Large: it has a method for each step that subtests share, and for each thing they compare; they
-// are written as a list of these.
+// Large: it has a method for each step that subtests share, and for each comparison. The subtests
+// are sequences of these calls.
 type fixture struct {
 	StateHarness
 	t     *testing.T
@@ -101,7 +101,7 @@ func (f *fixture) ok(err error) {
 	}
 }
 
-// is reports an error of another kind than wanted.
+// is reports an error whose kind is not the expected one.
 func (f *fixture) is(err error, kind fault.Kind, reason string) {
 	f.t.Helper()
 	if !fault.Is(err, kind) {
@@ -110,8 +110,8 @@ func (f *fixture) is(err error, kind fault.Kind, reason string) {
 	}
 }
 
-// Diff returns what cmp.Diff does, "" if two values are the same. Most are, which is found out at a
-// small part of the price of a diff.
+// Diff returns the result of cmp.Diff, or "" if the values are equal. It first compares the values,
+// which is much cheaper than a diff and suffices for most.
 func Diff(want, got any, options ...cmp.Option) string {
 	if reflect.DeepEqual(want, got) {
 		return ""
@@ -119,7 +119,7 @@ func Diff(want, got any, options ...cmp.Option) string {
 	return cmp.Diff(want, got, options...)
 }
 
-// same reports a difference. Nil and empty are the same, times are compared as instants.
+// same reports a difference. Nil and empty are equal, and times are compared as instants.
 func (f *fixture) same(got, want any, reason string) {
 	f.t.Helper()
 	if d := Diff(want, got, cmpopts.EquateEmpty()); d != "" {
@@ -135,7 +135,7 @@ func (f *fixture) lease(s state.State, key, holder string) state.Lease {
 	return l
 }
 
-// guard takes key by A and returns what commits need.
+// guard takes key by A and returns the guard for commits.
 func (f *fixture) guard(key string) state.Guard {
 	f.t.Helper()
 	return guardOf(f.lease(f.A, key, f.HolderA()))
@@ -174,7 +174,7 @@ func (f *fixture) planning(env string) state.Guard {
 	return f.plans[env]
 }
 
-// putEnv writes an environment and returns it as it is then.
+// putEnv writes an environment and returns its stored form.
 func (f *fixture) putEnv(s state.State, e state.Env) (state.Env, error) {
 	f.t.Helper()
 	if _, err := s.Commit(f.ctx, e.Name,
@@ -184,7 +184,7 @@ func (f *fixture) putEnv(s state.State, e state.Env) (state.Env, error) {
 	return s.Env(f.ctx, e.Name)
 }
 
-// write makes a commit under the lease for planning.
+// write commits under the lease for planning.
 func (f *fixture) write(s state.State, c state.Commit) error {
 	f.t.Helper()
 	c.Guard = f.planning(env)
@@ -192,7 +192,7 @@ func (f *fixture) write(s state.State, c state.Commit) error {
 	return err
 }
 
-// row returns the row of an id by B, or one with Rev 0.
+// row returns the row of an id as B reads it, or a row with Rev 0 if there is none.
 func (f *fixture) row(id resource.ID) state.Row {
 	f.t.Helper()
 	rows, err := f.B.Rows(f.ctx, env, []resource.ID{id})
@@ -203,7 +203,7 @@ func (f *fixture) row(id resource.ID) state.Row {
 	return rows[0]
 }
 
-// planSeq returns PlanSeq by B.
+// planSeq returns PlanSeq as B reads it.
 func (f *fixture) planSeq() int64 {
 	f.t.Helper()
 	e, err := f.B.Env(f.ctx, env)
@@ -211,7 +211,7 @@ func (f *fixture) planSeq() int64 {
 	return e.PlanSeq
 }
 
-// held returns the lease of key by B.
+// held returns the lease of key as B reads it.
 func (f *fixture) held(key string) state.Lease {
 	f.t.Helper()
 	leases, err := f.B.Leases(f.ctx, env)

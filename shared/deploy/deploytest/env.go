@@ -81,7 +81,8 @@ func wholeEnv() state.Env {
 			{Version: 4, At: at(time.Second)}}}
 }
 
-// environmentsAreApart writes one of everything in one environment and looks for it in another.
+// environmentsAreApart writes one record of each kind in one environment and looks for it in
+// another.
 func environmentsAreApart(f *fixture) {
 	g := f.guard(lane)
 	r := fresh(1)
@@ -181,7 +182,7 @@ func versionChecks() []check {
 	}
 }
 
-// wholeAgent has options of every kind of value that can stand in a document.
+// wholeAgent returns an agent that has options of every kind of value that a document can contain.
 func wholeAgent() resource.Agent {
 	return resource.Agent{Name: "web/1", Transport: "ssh", Lanes: 4,
 		Options: map[string]any{"host": "10.0.0.7", "port": int64(22), "ratio": 2.5,
@@ -272,7 +273,8 @@ func agentChecks() []check {
 	}
 }
 
-// staleEnvConflicts pins that an environment is written only over the one that was read.
+// staleEnvConflicts pins that an environment is written only if its stored revision is the one that
+// was read.
 func staleEnvConflicts(f *fixture) {
 	first, err := f.putEnv(f.A, state.Env{Name: env, Last: 1})
 	f.ok(err)

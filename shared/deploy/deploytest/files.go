@@ -16,19 +16,19 @@ import (
 	"southbound/shared/fault"
 )
 
-// FilesHarness is one fresh, empty store of files as two processes see it.
+// FilesHarness is one fresh, empty store of files, accessed by two processes.
 type FilesHarness struct {
 	A, B state.Files
-	// Damage changes the stored bytes of a hash behind the store's back; nil when that cannot be
-	// done.
+	// Damage changes the stored bytes of a hash without the store's knowledge. It is nil if that is
+	// not possible.
 	Damage func(hash string)
-	// Now returns the time that List reports for what is stored now; nil: the time of the machine.
+	// Now returns the time that List reports for a file stored now; nil: the time of the machine.
 	Now func() time.Time
-	// Serial says that handles must not be called concurrently.
+	// Serial means that handles must not be called concurrently.
 	Serial bool
 }
 
-// HashOf returns the name of bytes in a store.
+// HashOf returns the name under which a store keeps b.
 func HashOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
@@ -38,7 +38,7 @@ func blob(text string) state.Blob {
 	return state.Blob{Hash: HashOf([]byte(text)), Size: int64(len(text)), Data: []byte(text)}
 }
 
-// stream is a blob whose bytes are read when they are stored.
+// stream returns a blob whose bytes are read when it is stored.
 func stream(data []byte) state.Blob {
 	return state.Blob{Hash: HashOf(data), Size: int64(len(data)),
 		Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
@@ -64,7 +64,7 @@ func noError(t *testing.T, err error) {
 	}
 }
 
-// stored pins which of hashes are there.
+// stored pins which of hashes are stored.
 func stored(ctx context.Context, t *testing.T, f state.Files, hashes []string, missing ...string) {
 	t.Helper()
 	got, err := f.Missing(ctx, hashes)
@@ -150,7 +150,7 @@ func readChecks() []filesCheck {
 		}},
 		{"DamagedIsSaid", func(ctx context.Context, t *testing.T, h FilesHarness) {
 			if h.Damage == nil {
-				return // the store cannot be damaged from here
+				return // the harness cannot damage the store
 			}
 			one := blob("one, a little longer")
 			noError(t, h.A.Put(ctx, []state.Blob{one}))
@@ -206,7 +206,7 @@ func listNamesAll(ctx context.Context, t *testing.T, h FilesHarness) {
 	for n := range 20 {
 		blobs = append(blobs, blob(fmt.Sprint(n)))
 	}
-	const slack = time.Minute // clocks of stores and of machines differ
+	const slack = time.Minute // tolerance for different clocks of store and machine
 	began := now().Add(-slack)
 	noError(t, h.A.Put(ctx, blobs))
 	got := list()
@@ -229,7 +229,7 @@ func listNamesAll(ctx context.Context, t *testing.T, h FilesHarness) {
 	}
 }
 
-// otherBytesAreRefused pins that nothing is stored under a name that is not the hash of its bytes.
+// otherBytesAreRefused pins that a store rejects bytes that do not match their hash.
 func otherBytesAreRefused(ctx context.Context, t *testing.T, h FilesHarness) {
 	good := blob("good")
 	for reason, bad := range map[string]state.Blob{
@@ -253,7 +253,7 @@ func otherBytesAreRefused(ctx context.Context, t *testing.T, h FilesHarness) {
 	noError(t, h.A.Put(ctx, []state.Blob{good}))
 }
 
-// manyAtOnce stores the same files from several sides.
+// manyAtOnce stores the same files concurrently.
 func manyAtOnce(ctx context.Context, t *testing.T, h FilesHarness) {
 	const writers, files = 4, 40
 	errs := make(chan error, writers)
@@ -289,7 +289,7 @@ func manyAtOnce(ctx context.Context, t *testing.T, h FilesHarness) {
 	}
 }
 
-// unknownIsNotFound pins what reading says of files that are not stored, and that no path outside
+// unknownIsNotFound pins the errors of reading files that are not stored, and that no path outside
 // the store can be read.
 func unknownIsNotFound(ctx context.Context, t *testing.T, h FilesHarness) {
 	noError(t, h.A.Put(ctx, []state.Blob{blob("one")}))

@@ -14,10 +14,10 @@ import (
 	"southbound/shared/fault"
 )
 
-// JobsHarness is one fresh, empty store of records of jobs as two processes see it.
+// JobsHarness is one fresh, empty store of job records, accessed by two processes.
 type JobsHarness struct {
 	A, B state.Jobs
-	// Serial says that a writer whose answer was lost may be told that another was faster.
+	// Serial means that a writer whose answer was lost may receive a Conflict.
 	Serial bool
 }
 
@@ -34,14 +34,14 @@ func TestJobs(t *testing.T, open func(t *testing.T) JobsHarness) {
 	}
 }
 
-// jobsNow is what these checks take for the present.
+// jobsNow is the current time in these checks.
 var jobsNow = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 func job(id, body string) state.Job {
 	return state.Job{ID: id, Body: []byte(body), Expires: jobsNow.Add(time.Hour)}
 }
 
-// put stores a record that must be stored.
+// put stores a record and requires success.
 func (h JobsHarness) put(ctx context.Context, t *testing.T, env string, j state.Job) state.Job {
 	t.Helper()
 	rev, err := h.A.PutJob(ctx, env, j, jobsNow)
@@ -53,7 +53,7 @@ func (h JobsHarness) put(ctx context.Context, t *testing.T, env string, j state.
 	return j
 }
 
-// expect pins what the other process sees.
+// expect pins the records that the other process reads.
 func (h JobsHarness) expect(
 	ctx context.Context,
 	t *testing.T,
@@ -135,7 +135,7 @@ func jobsChecks() []jobsCheck {
 		{"ManyLarge", func(ctx context.Context, t *testing.T, h JobsHarness) {
 			var all []state.Job
 			h.put(ctx, t, "e", job("job/1/web%2F1", "a part"))
-			for n := range 25 { // more than fits into an answer of a database
+			for n := range 25 { // more than one answer of a database holds
 				all = append(all, h.put(ctx, t, "e", job(fmt.Sprintf("found/1/%05d", n),
 					strings.Repeat(string(rune('a'+n)), 90_000))))
 			}
@@ -146,7 +146,8 @@ func jobsChecks() []jobsCheck {
 	}
 }
 
-// raceForJob has several change a record from the same revision: one of them does, again and again.
+// raceForJob changes a record concurrently from the same revision. In each round, exactly one
+// writer succeeds.
 func raceForJob(ctx context.Context, t *testing.T, h JobsHarness) {
 	now := h.put(ctx, t, "e", job("a", "start"))
 	for range 5 {

@@ -31,7 +31,7 @@ func leaseChecks() []check {
 			f.ok(err)
 			want, err := f.A.Env(f.ctx, env)
 			f.ok(err)
-			if l.Env.Name != "" { // or it is to be asked for
+			if l.Env.Name != "" { // otherwise it is read separately
 				f.same(l.Env, want, "as it is since the lease was taken")
 			}
 		}},
@@ -102,8 +102,8 @@ func leaseChecks() []check {
 	}
 }
 
-// runningEndsWithTheHolder pins who is told what ran: whoever takes the lease, until something is
-// committed under it or it is released.
+// runningEndsWithTheHolder pins who receives the list of running resources: the next holder of the
+// lease, until a commit under the lease or its release.
 func runningEndsWithTheHolder(f *fixture) {
 	holder := f.HolderA()
 	l := f.lease(f.A, lane, holder)
@@ -124,8 +124,8 @@ func runningEndsWithTheHolder(f *fixture) {
 	f.same(len(f.held(lane).Running), 0, "after a release nothing runs")
 }
 
-// deadHoldersLeaseIsFree pins that nobody has to wait for the lease of a process that is known to
-// have ended.
+// deadHoldersLeaseIsFree pins that a lease is free immediately if the process of its holder is
+// known to have ended.
 func deadHoldersLeaseIsFree(f *fixture) {
 	old := f.lease(f.A, lane, f.HolderA())
 	if f.KillA == nil {
@@ -139,7 +139,7 @@ func deadHoldersLeaseIsFree(f *fixture) {
 	f.is(err, fault.Fenced, "under the fence of the dead")
 }
 
-// untilProlongs pins that a commit can prolong a lease and cannot shorten it.
+// untilProlongs pins that a commit can extend a lease and cannot shorten it.
 func untilProlongs(f *fixture) {
 	l := f.lease(f.A, lane, f.HolderA())
 	for _, step := range []struct {
@@ -157,7 +157,7 @@ func untilProlongs(f *fixture) {
 	f.is(err, fault.Busy, "while prolonged")
 }
 
-// staleRelease pins that a lease can only be released by who holds it.
+// staleRelease pins that only the holder of a lease can release it.
 func staleRelease(f *fixture) {
 	old := f.lease(f.A, lane, f.HolderA())
 	now, err := f.B.Acquire(f.ctx, env, lane, f.HolderB(), old.Until, at(2*time.Hour))

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	memory     = "/dev/shm" // where Linux has files that are only in memory
+	memory     = "/dev/shm" // the in-memory file system of Linux
 	enoughRoom = 2 << 30    // bytes
 )
 
-// InMemory runs tests whose temporary directories are in memory, where there is enough room: each
-// commit of a home on one machine waits until the disk has it, and a third of the time of tests
-// that make many goes into that. Nothing that they pin depends on it: what a disk loses that was
-// not written is nothing that a test can see. Benchmarks have the disk. It is what TestMain does:
+// InMemory runs tests with temporary directories in memory, if there is enough space. Each commit
+// of a home on one machine waits for the disk, which takes a third of the time of tests with many
+// commits. No test depends on the disk: a test cannot observe the loss of unsynced data. Benchmarks
+// use the disk. Call it from TestMain:
 //
 //	func TestMain(m *testing.M) { os.Exit(deploytest.InMemory(m)) }
 func InMemory(m *testing.M) int {

@@ -10,16 +10,16 @@ import (
 	"southbound/shared/resource"
 )
 
-// NotifierHarness is one fresh notifier that nobody has used.
+// NotifierHarness is one fresh, unused notifier.
 type NotifierHarness struct {
 	Notifier state.Notifier
-	// Received takes what whoever serves a lane hears: the resources named by the notices since the
-	// last call, or none when one of the notices named none. It reports false when the lane was not
-	// notified, or when the notices were lost.
+	// Received takes the notices of a lane, as its worker receives them. It returns the resources
+	// that the notices since the last call name, or none if one of the notices names none. It
+	// returns false if the lane was not notified, or if the notices were lost.
 	Received func(ctx context.Context, env, lane string) (done []resource.ID, notified bool)
-	// Lossy says that notices may be lost in this harness; otherwise each is heard.
+	// Lossy allows this harness to lose notices; otherwise, each notice must arrive.
 	Lossy bool
-	// Serial says that the notifier must not be used concurrently.
+	// Serial means that the notifier must not be used concurrently.
 	Serial bool
 }
 
@@ -37,8 +37,8 @@ type notifierCheck struct {
 	run  func(ctx context.Context, t *testing.T, h NotifierHarness)
 }
 
-// expect pins what a lane hears: exactly want; where notices may be lost, only that it hears
-// nothing unless it was notified.
+// expect pins the notices that a lane receives. They must equal want. If notices may be lost, the
+// lane must only receive nothing without a notice.
 func (h NotifierHarness) expect(
 	ctx context.Context, t *testing.T, env, lane string, notified bool, want ...resource.ID,
 ) {
@@ -51,7 +51,7 @@ func (h NotifierHarness) expect(
 		return
 	}
 	slices.Sort(got)
-	got = slices.Compact(got) // a notice may be doubled
+	got = slices.Compact(got) // a notice may be duplicated
 	switch {
 	case !notified:
 		t.Errorf("%s %s: heard, and was not notified", env, lane)
@@ -125,7 +125,7 @@ func notifierChecks() []notifierCheck {
 	}
 }
 
-// manyAndLarge notifies many lanes at once, one of them with very many hints.
+// manyAndLarge notifies many lanes in one call, one of them with very many hints.
 func manyAndLarge(ctx context.Context, t *testing.T, h NotifierHarness) {
 	const lanes, hints = 300, 20000
 	notices := make([]state.Notice, lanes)
@@ -141,8 +141,8 @@ func manyAndLarge(ctx context.Context, t *testing.T, h NotifierHarness) {
 		if !notified && !h.Lossy {
 			t.Fatalf("lane %d was not heard", i)
 		}
-		// So many hints may be given up for none, which says "look at everything", but never for
-		// some.
+		// A notifier may replace so many hints by none, which means "read everything", but not by a
+		// part of them.
 		if n := len(slices.Compact(slices.Sorted(slices.Values(got)))); i == 7 && notified &&
 			n != 0 && n != hints {
 			t.Errorf("%d of %d hints were heard", n, hints)

@@ -12,7 +12,8 @@ import (
 
 const racers = 8
 
-// raceChecks pins that of many who want the same one wins, and that the others are told.
+// raceChecks pins that one of several concurrent callers wins, and that the others get an error or
+// a conflict.
 func raceChecks() []check {
 	return []check{
 		{"Lease", func(f *fixture) {
@@ -73,8 +74,8 @@ func (f *fixture) oneWins(kind fault.Kind, call func(i int, s state.State) error
 	f.same(won, 1, "how many won")
 }
 
-// rowRace writes one row from all sides at the same revision. The winner's is there; the others get
-// it back.
+// rowRace writes one row concurrently at the same revision. The winner's row is stored, and the
+// other callers get it back as a conflict.
 func (f *fixture) rowRace(at func(r *state.Row)) {
 	outs, errs := make([]state.Committed, racers), make([]error, racers)
 	guards := make([]state.Guard, racers)
@@ -101,7 +102,7 @@ func (f *fixture) rowRace(at func(r *state.Row)) {
 	f.same(won, 1, "how many won")
 }
 
-// manyLanes commits from many lanes at once and looks for everything afterwards.
+// manyLanes commits concurrently from many lanes, and then reads all results.
 func manyLanes(f *fixture) {
 	const commits, rows = 6, 5
 	guards := make([]state.Guard, racers)
@@ -144,8 +145,8 @@ func manyLanes(f *fixture) {
 	f.same(len(actions), racers*commits, "actions")
 }
 
-// nothingStartsAfterPause pauses while others start as fast as they can: whoever asks after Pause
-// has returned is refused, whatever schedule it has seen.
+// nothingStartsAfterPause pauses while workers claim as fast as they can. A claim that begins after
+// Pause has returned is refused, whatever schedule the worker has read.
 func nothingStartsAfterPause(f *fixture) {
 	guards := make([]state.Guard, racers)
 	for i := range guards {
@@ -182,8 +183,8 @@ func nothingStartsAfterPause(f *fixture) {
 	}
 }
 
-// scheduleOfOneInstant moves the one ticket there is between two rows in single commits while
-// others read: they always see one.
+// scheduleOfOneInstant moves the only ticket between two rows in single commits. Concurrent readers
+// must always see exactly one ticket.
 func scheduleOfOneInstant(f *fixture) {
 	const moves = 30
 	g := f.guard(lane)

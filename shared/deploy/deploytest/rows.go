@@ -74,14 +74,14 @@ func rowChecks() []check {
 	}
 }
 
-// everyFieldComesBack writes one row for each field of a row, in which nothing else is set. The
-// fields are those that the type has, so that none can be forgotten.
+// everyFieldComesBack writes one row for each field of a row, with only that field set. The fields
+// come from the type by reflection, so that no field can be forgotten.
 func everyFieldComesBack(f *fixture) {
 	whole, want := reflect.ValueOf(full(0)), []state.Row{}
 	for i := range whole.NumField() {
 		name := whole.Type().Field(i).Name
 		if slices.Contains([]string{"ID", "Rev", "Lane", "Gone"}, name) {
-			continue // the first three every row has, the last none that is stored
+			continue // the first three are in every row; the last is not stored
 		}
 		if whole.Field(i).IsZero() {
 			f.t.Errorf("full sets no %s; let it set one", name)
@@ -294,7 +294,7 @@ func nonZero(counts map[state.Status]int) map[state.Status]int {
 	return out
 }
 
-// anyIDIsKept pins that ids come back letter by letter, whatever is in them.
+// anyIDIsKept pins that ids are read back unchanged, whatever characters they contain.
 func anyIDIsKept(f *fixture) {
 	g := f.guard(lane)
 	var want []resource.ID
@@ -316,7 +316,7 @@ func anyIDIsKept(f *fixture) {
 	f.same(f.held(lane).Running, want, "what runs")
 }
 
-// goneRemoves pins that a row is removed at its revision only, and can come back.
+// goneRemoves pins that a row is removed only at its revision, and can be created again.
 func goneRemoves(f *fixture) {
 	g := f.guard(lane)
 	f.put(g, freshRows(2)...)
@@ -334,8 +334,8 @@ func goneRemoves(f *fixture) {
 	f.same(f.row(r.ID).Rev, int64(1), "it can come back")
 }
 
-// comesBackAsAnother pins that a row which is gone and comes back has no revision that the first
-// one had, so that what was read of that one fits no more.
+// comesBackAsAnother pins that a row that was removed and created again has no revision of the
+// first row. A change of the first row therefore conflicts.
 func comesBackAsAnother(f *fixture) {
 	var l state.Lease
 	plans := func() state.Guard {
@@ -360,7 +360,7 @@ func comesBackAsAnother(f *fixture) {
 	f.same(byID(out.Conflicts), []state.Row{now}, "what was read before does not fit")
 }
 
-// laneRows pins which rows are those of a lane.
+// laneRows pins which rows belong to a lane.
 func laneRows(f *fixture) {
 	g := f.guard(lane)
 	rows := freshRows(4)
@@ -390,8 +390,8 @@ func laneRows(f *fixture) {
 	f.same(len(got), 0, "and lost its ticket")
 }
 
-// scheduleOfSome pins that a schedule can be asked for by agent, also when the name of one begins
-// like that of another, or like one of its lanes.
+// scheduleOfSome pins that a schedule can be read for selected agents. This includes agents whose
+// name is a prefix of another agent's name or of one of its lanes.
 func scheduleOfSome(f *fixture) {
 	g := f.guard(lane)
 	lanes := []string{"a/0", "a/1", "a/1/0", "a0/0", "a-/0", "b/0"}
@@ -443,8 +443,8 @@ func scheduleOfSome(f *fixture) {
 	}
 }
 
-// looksAsItIsAsked holds that a state which tells several things at once says the same of each as
-// when it is asked for that alone.
+// looksAsItIsAsked pins that a state with combined reads returns the same results as the separate
+// reads.
 func looksAsItIsAsked(f *fixture) {
 	rows := freshRows(4)
 	rows[1].Ticket, rows[3].Lane = 7, "other/0"

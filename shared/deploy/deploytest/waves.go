@@ -10,7 +10,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// wave puts rows into lanes a/0 and b/0, two each, and begins a wave.
+// wave puts two rows each into lanes a/0 and b/0, and begins a check of everything.
 func (f *fixture) wave(epoch int64) (a, b state.Guard) {
 	f.t.Helper()
 	a, b = f.guard("a/0"), f.guard("b/0")
@@ -30,7 +30,7 @@ func (f *fixture) beginWave(epoch int64) {
 	f.ok(err)
 }
 
-// unfinished returns what the schedule says of the wave, ids sorted.
+// unfinished returns the Unfinished lanes of the schedule, with sorted ids.
 func (f *fixture) unfinished() map[string][]resource.ID {
 	f.t.Helper()
 	s, err := f.B.Schedule(f.ctx, env)
@@ -78,7 +78,7 @@ func waveChecks() []check {
 			f.same(f.row(id(0)).Rev, int64(1), "a check is not a write of the row")
 		}},
 		{"CheckedInManyLanes", func(f *fixture) {
-			const n = 105 // more than are read at once
+			const n = 105 // more than one read returns
 			g := f.guard(lane)
 			rows := freshRows(n)
 			for i := range rows {
@@ -124,7 +124,7 @@ func waveChecks() []check {
 			a, b := f.wave(1)
 			f.commit(state.Commit{Guard: a, Checked: []resource.ID{id(0), id(1)}, Epoch: 1,
 				WaveDone: 1})
-			// overtaken by the next wave
+			// overtaken by the next check of everything
 			f.commit(state.Commit{Guard: b, Checked: []resource.ID{id(2)}, Epoch: 1})
 			f.beginWave(2)
 			f.same(f.unfinished(), map[string][]resource.ID{"a/0": none, "b/0": none},

@@ -9,8 +9,8 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Bench lends what a simulation is made of to one of what stands above the engine: the scheduler,
-// the clock, processes that crash, faults of calls, and the trace. It checks nothing itself.
+// Bench offers the building blocks of a simulation to packages above the engine: the scheduler, the
+// clock, processes that crash, faults of calls, and the trace. It checks nothing itself.
 type Bench struct {
 	State *State
 	Files *Files
@@ -18,14 +18,14 @@ type Bench struct {
 	r *run
 }
 
-// Rates say how often calls fail in which way.
+// Rates holds the rate of each kind of fault.
 type Rates [kinds]float64
 
-// DrawRates chooses some kinds of faults, as for a seed of the engine.
+// DrawRates draws some kinds of faults, as for a seed of the engine.
 func DrawRates(rng *rand.Rand) Rates { return drawFaults(rng) }
 
-// Without returns the rates without the n-th kind; false if it has none of it, or there is no such
-// kind.
+// Without returns the rates without the n-th kind. It returns false if the rate of that kind is
+// zero, or if there is no such kind.
 func (f Rates) Without(n int) (Rates, bool) {
 	if n < 0 || n >= len(f) || f[n] == 0 {
 		return f, false
@@ -34,7 +34,7 @@ func (f Rates) Without(n int) (Rates, bool) {
 	return f, true
 }
 
-// Kinds is how many kinds of faults there are.
+// Kinds is the number of kinds of faults.
 const Kinds = int(kinds)
 
 // NewBench returns a bench. trace may be nil.
@@ -58,7 +58,7 @@ func NewBench(seed uint64, rates Rates, trace func(format string, args ...any)) 
 	return &Bench{State: r.state, Files: r.files, r: r}
 }
 
-// KnowDead has the state know of holders of leases when their processes have crashed.
+// KnowDead lets the state know which holders of leases belong to crashed processes.
 func (b *Bench) KnowDead() {
 	b.State.Dead = func(holder string) bool {
 		name, _, _ := strings.Cut(holder, "#")
@@ -66,13 +66,13 @@ func (b *Bench) KnowDead() {
 	}
 }
 
-// Rand returns what decides everything.
+// Rand returns the source of all random decisions.
 func (b *Bench) Rand() *rand.Rand { return b.r.sched.rng }
 
-// Now returns how long the run takes already, in its own time.
+// Now returns the virtual time since the start of the run.
 func (b *Bench) Now() time.Duration { return b.r.sched.now }
 
-// Time returns the time of the run.
+// Time returns the virtual time as a time of day.
 func (b *Bench) Time() time.Time { return b.r.time() }
 
 // Tracef writes a line of the trace.
@@ -81,22 +81,23 @@ func (b *Bench) Tracef(format string, args ...any) { b.r.tracef(format, args...)
 // Traced reports whether there is a trace.
 func (b *Bench) Traced() bool { return b.r.sched.trace != nil }
 
-// Violate notes the first violation, which ends the run.
+// Violate records the first violation, which ends the run.
 func (b *Bench) Violate(check, format string, args ...any) { b.r.violate(check, format, args...) }
 
-// Violation returns what was violated; nil: nothing.
+// Violation returns the violation, or nil if there is none.
 func (b *Bench) Violation() *Violation { return b.r.violation }
 
 // Heal ends all faults.
 func (b *Bench) Heal() { b.r.faulty, b.r.healed = false, b.r.sched.now }
 
-// Faulty reports whether there are faults.
+// Faulty reports whether faults are injected.
 func (b *Bench) Faulty() bool { return b.r.faulty }
 
-// At has something done at a time, by nobody.
+// At schedules a function for a time, outside any process.
 func (b *Bench) At(at time.Duration, what func()) { b.r.sched.at(at, what) }
 
-// Run goes on until a time, or until nothing is left to do. It violates "end" if there is no end.
+// Run continues the simulation until a time, or until no work is left. If the run does not
+// terminate, Run reports the violation "end".
 func (b *Bench) Run(until time.Duration) {
 	if !b.r.sched.run(until) {
 		b.r.violate("end", "the run does not come to an end: %d steps and it goes on",
@@ -104,7 +105,7 @@ func (b *Bench) Run(until time.Duration) {
 	}
 }
 
-// Close ends what is left of a run, so that nothing of it stays in memory.
+// Close ends the remaining tasks of a run and frees its memory.
 func (b *Bench) Close() {
 	b.r.ended = true
 	for _, t := range b.r.sched.tasks {
@@ -114,13 +115,13 @@ func (b *Bench) Close() {
 	b.r.sched.coroutines.close()
 }
 
-// Calling returns the process and the name of the task that runs.
+// Calling returns the process and the name of the running task.
 func (b *Bench) Calling() (*Process, string) {
 	t := b.r.sched.cur
 	return t.proc.lent, t.name
 }
 
-// Lost draws what becomes of a message: how many copies of it arrive, and when each does.
+// Lost draws the fate of a message: one delay for each copy that arrives.
 func (b *Bench) Lost() []time.Duration {
 	r, copies := b.r, 1
 	if f := &r.plan.faults; r.faulty {
@@ -174,23 +175,23 @@ func (p *Process) Go(name string, f func(ctx context.Context)) {
 	p.bench.r.sched.spawn(p.p, p.p.holder+" "+name, func(t *task) { f(taskContext{t}) })
 }
 
-// Call is a call of a port by the task that runs: it takes time, in which others go on, and may
-// fail. effect does the work.
+// Call performs a port call by the running task. It takes virtual time, in which other tasks run,
+// and it may fail. The function effect does the work.
 func (p *Process) Call(ctx context.Context, op string, effect func() error) error {
 	return p.p.call(ctx, op, &p.bench.r.plan.faults.state, effect)
 }
 
-// State returns a state as the process reaches it.
+// State returns the state port of the process.
 func (p *Process) State(to state.State) state.State { return &statePort{p.p, to} }
 
-// Files returns files as the process reaches them.
+// Files returns the files port of the process.
 func (p *Process) Files(to state.Files) state.Files { return &filesPort{p.p, to} }
 
 // Clock returns the clock of the process.
 func (p *Process) Clock() state.Clock { return clockPort{p.p} }
 
-// Caller returns what calls handlers in the process.
+// Caller returns the port through which the process calls handlers.
 func (p *Process) Caller() state.Caller { return &callerPort{p.p} }
 
-// Connector returns what connects the process with agents.
+// Connector returns the port through which the process connects to agents.
 func (p *Process) Connector() state.Connector { return connectorPort{p.p} }

@@ -10,96 +10,97 @@ import (
 	"southbound/shared/resource"
 )
 
-// books are what the checks know on their own, beside what the models hold: a model may be wrong as
+// books holds the checks' own records, independent of the models, since a model may be wrong as
 // well as the engine.
 type books struct {
 	pauseBook
 	releaseBook
 	departures
-	leases  map[string]*held // by key: who took it last
-	active  []activity       // handler calls under way
+	leases  map[string]*held // the last holder, by key
+	active  []activity       // running handler calls
 	actions map[string]bool
 	events  map[resource.ID]owed
 	sched   schedBook
 	ticket  int64 // the greatest so far
 	law     *law
-	removed time.Duration // when files were removed last
-	// parameters and facts that are gone: until when they were known
+	removed time.Duration // time of the last removal of files
+	// removed parameters and facts, with the time until which they were known
 	known map[state.ParameterKey]time.Duration
-	// when the environment got the settings of the plan; 0: not yet
+	// when the environment received the settings of the plan; 0: not yet
 	configured time.Duration
 }
 
-// pauseBook says what was stopped.
+// pauseBook records pauses and halts.
 type pauseBook struct {
 	paused   map[string]bool // agents
 	halted   bool
 	haltedAt time.Duration
 }
 
-// releaseBook says which versions there are, and which is in force.
+// releaseBook records the versions, and which of them is in force.
 type releaseBook struct {
 	visible  map[int]*content // versions that have become visible
 	released *content
-	inForce  []int                // versions, in the order in which they were released
-	effect   *effective           // of what is released
-	freed    map[resource.ID]bool // by the last release: they wait for less than before
+	inForce  []int                // version numbers, in the order of their release
+	effect   *effective           // of the released version
+	freed    map[resource.ID]bool // resources with fewer requirements after the last release
 	last     int
 	prints   map[string]*op // exports, by their fingerprints
-	// when the last export that released what a resource is to be began
+	// start of the last export that released the current intent of a resource
 	exported map[resource.ID]time.Duration
 	half     halfReleased
 }
 
-// halfReleased is how far the release that is being written has come; none: empty.
+// halfReleased records the progress of the release that is being written. It is empty if there is
+// none.
 type halfReleased struct {
-	scheduled map[resource.ID]bool // by it
-	// what others had changed meanwhile: it is still to be written
+	scheduled map[resource.ID]bool // scheduled by the release
+	// rows still to be written, because of concurrent changes
 	left map[resource.ID]bool
 }
 
-// departures are what left the model, or its lane, and may still be at work elsewhere.
+// departures records resources that left the model or their lane, and that may still run elsewhere.
 type departures struct {
-	// that were let go of: nobody knows any more in which lane they run
+	// forgotten resources, whose former lane nothing records
 	forgotten map[resource.ID]bool
-	// what a resource that left the model was required by
+	// the former dependants of a resource that left the model
 	removing map[resource.ID]map[resource.ID]bool
-	// what left removing since the last release, and what had left it between that and the one
-	// before: its planner may have read the row before it went, and then the graph has the edge
+	// went lists former dependants that were removed since the last release, and mayWait those
+	// removed between the two last releases. The planner of the last release may have read their
+	// rows before, so that its graph has the edge.
 	went, mayWait map[resource.ID]map[resource.ID]bool
-	// purged are resources that once had to hear that something was purged that had left
+	// purged lists resources that must receive the purge of a requirement that left the model.
 	purged map[resource.ID]bool
-	// that have been in another lane: a run of them there may end between their being read and
-	// claimed
+	// resources that were in another lane, where a run may end between the read and the claim
 	moved map[resource.ID]bool
 }
 
-// owed is a reload that is to come, for a change of something required.
+// owed is a pending reload because of a change of a requirement.
 type owed struct {
 	at     time.Duration
 	by     resource.ID
-	byType bool // by the types that receive events, not because it notifies all
-	purged bool // it had left the model, and was purged
+	byType bool // by a subscription of its type, rather than by send_event
+	purged bool // the requirement left the model and was purged
 }
 
-// held is a lease as its taker got it.
+// held is a lease as its holder acquired it.
 type held struct {
 	by    *taskBooks
 	proc  *process
 	fence int64
 	until time.Time
 	freed bool
-	// what it has claimed itself, as long as the lease has not ended meanwhile
+	// the resources claimed by the holder while the lease was valid
 	claimed []resource.ID
 }
 
-// activity is a handler call under way.
+// activity is a running handler call.
 type activity struct {
 	by *task
 	id resource.ID
 }
 
-// taskBooks are the books of one task.
+// taskBooks holds the records of one task.
 type taskBooks struct {
 	laneBook
 	handlerBook
@@ -109,121 +110,122 @@ type taskBooks struct {
 	leases   map[string]int64 // fences, by key
 	export   *exportBook
 	orphaned bool                      // left behind
-	saw      map[resource.ID]state.Row // what it has read by id, of what others may change
+	saw      map[resource.ID]state.Row // rows read by id that other tasks may change
 	notices  int
 }
 
-// laneBook says what a task has claimed in the lane that it serves.
+// laneBook records the resources that a task has claimed in its lane.
 type laneBook struct {
-	lane     string        // that it serves
-	claimed  []resource.ID // accepted and in order
+	lane     string        // the lane that the task serves
+	claimed  []resource.ID // accepted, in order
 	claims   map[resource.ID]claimBook
-	effect   *effective // that was in force then
+	effect   *effective // the graph in force at the claim
 	unready  map[resource.ID]string
-	compares map[resource.ID]bool // of what is claimed: it was only to be compared
-	// of what is claimed: a run of it was lost in a lane that it was moved from
+	compares map[resource.ID]bool // claimed resources that are only compared
+	// claimed resources of which a run in their former lane was lost
 	lost map[resource.ID]bool
-	// what tells others, and ran under a lease when its holder before was lost
+	// by lease: resources that notify dependants, and that the previous holder was running when it
+	// was lost
 	inherits    map[string][]resource.ID
-	until       time.Time // when it is to stop claiming
-	claimStamp  int       // what had happened when it claimed something last
-	claimForces int       // what had been released then
+	until       time.Time // time at which the task stops claiming
+	claimStamp  int       // value of stamp at the last claim
+	claimForces int       // number of releases at the last claim
 }
 
-// handlerBook says what a task has called handlers for, and what it recorded of that.
+// handlerBook records the handler calls of a task, and the results that it recorded.
 type handlerBook struct {
 	runs     map[resource.ID]*runBook
-	later    map[resource.ID]time.Time // what it has recorded as in progress until then
-	mine     map[string]bool           // records of runs that it has written
-	stale    map[string]resource.ID    // of these, those that have to be marked as stale
-	skipped  map[string]bool           // records of runs that were skipped and looked at
-	call     int                       // handler calls so far
-	changes  map[resource.ID]int       // that it has made of things: see checkList
-	shelves  map[string][]*shelf       // what it has listed, by agent: see checkShelf
-	open     int                       // connections
-	way      string                    // to the agent that it is connected with
-	connects int                       // that were tried since something was claimed
-	// until when a try to connect that failed stands for others; see connectorPort
+	later    map[resource.ID]time.Time // resources recorded as in progress, with the end time
+	mine     map[string]bool           // ids of the actions that the task recorded
+	stale    map[string]resource.ID    // those of mine that must be marked as stale
+	skipped  map[string]bool           // actions of skipped runs that were checked
+	call     int                       // number of handler calls so far
+	changes  map[resource.ID]int       // stamps of its changes, by object; see checkList
+	shelves  map[string][]*shelf       // lists of objects, by agent; see checkShelf
+	open     int                       // open connections
+	way      string                    // description of the current connection
+	connects int                       // connection attempts since the last claim
+	// until this time, a failed connection attempt counts for others; see connectorPort
 	spared time.Time
 }
 
-// planBook says what a task does that holds the plan.
+// planBook records the work of a task that holds the lease "plan".
 type planBook struct {
-	planned    int                       // when it took the plan, in steps of the law
-	follows    []follow                  // that it does under the plan
-	answers    int64                     // fence under which it does what follows from runs
-	sawRunning map[resource.ID]bool      // when it read the leases last
-	failing    map[resource.ID]int64     // revisions of what had failed when it took the plan
-	waving     bool                      // a wave was under way somewhere when it took the plan
-	changed    map[resource.ID]time.Time // when these had changed last, as it was known then
-	deletes    map[resource.ID]bool      // by its export
-	leaves     map[resource.ID]bool      // by its export
-	wrote      int                       // commits of its own, of an export
+	planned    int                       // step of the law when it got the lease
+	follows    []follow                  // outbox entries that it processes
+	answers    int64                     // fence under which it processes outbox entries
+	sawRunning map[resource.ID]bool      // running resources at its last read of the leases
+	failing    map[resource.ID]int64     // revisions of failed resources at that time
+	waving     bool                      // a check of everything was under way then
+	changed    map[resource.ID]time.Time // known times of the last changes at that time
+	deletes    map[resource.ID]bool      // deletions of its export
+	leaves     map[resource.ID]bool      // removals of its export
+	wrote      int                       // number of commits of its export
 	releases   int                       // the version that it is to put in force; 0: none
-	inForce    int                       // how many releases there had been when it began
-	forgets    bool                      // it lets go of what left the model
+	inForce    int                       // number of releases when it began
+	forgets    bool                      // it forgets resources that left the model
 }
 
-// requestBook says what a task asks for.
+// requestBook records the request of a task.
 type requestBook struct {
 	dry     bool           // only compares
-	asks    state.Priority // of what it asks for; 0: of no one priority
-	terms   []string       // of the filter of what it asks for; nil: anything
-	only    resource.ID    // of what it asks for; "": anything
-	retries bool           // it asks also for what waits
-	clears  bool           // it asks also for what could not be purged until now
-	lenient bool           // asks for nothing that waits for its backoff or for a person
-	plain   bool           // asks for no more than what changed: an export without flags
-	waved   bool           // it has asked for a check of everything
+	asks    state.Priority // requested priority; 0: not one priority
+	terms   []string       // terms of the filter; nil: any resource
+	only    resource.ID    // the requested resource; "": any
+	retries bool           // also requests waiting resources
+	clears  bool           // also requests resources that could not be purged so far
+	lenient bool           // requests no resource that waits for its backoff or for a person
+	plain   bool           // requests only changed resources: an export without flags
+	waved   bool           // it has requested a check of everything
 }
 
-// fileBook says which files a task may remove.
+// fileBook records which files a task may remove.
 type fileBook struct {
-	// until then it may remove files; zero: it does not hold the plan
+	// end of the permission to remove files; zero: it does not hold the lease "plan"
 	removes time.Time
-	grace   time.Duration // that it collects with
+	grace   time.Duration // grace period of its collection
 }
 
-// claimBook is what a row said when it was claimed.
+// claimBook is the content of a row at the time of its claim.
 type claimBook struct {
 	version int
 	kind    state.ActionKind
 	state   []byte
-	facts   bool // its facts were asked for
+	facts   bool // its facts were requested
 	ticket  int64
-	asked   int  // when it was asked for, and when it was claimed: see checkList
-	waved   bool // the wave had still to check it
+	asked   int  // stamps of its request and of its claim: see checkList
+	waved   bool // the check of everything had not checked it yet
 	stamp   int
 	rev     int64
 	body    string
 	at      time.Time
-	first   bool // it waits for nothing that is claimed with it
-	behind  bool // it requires something that is claimed before it
+	first   bool // it requires no resource of the same claim
+	behind  bool // it requires an earlier resource of the same claim
 }
 
-// runBook is one run of a handler for one resource.
+// runBook records one run of a handler for one resource.
 type runBook struct {
 	done
-	after    time.Duration // it wants to be asked again
-	err      error         // of the last call that failed
+	after    time.Duration // requested time until the next call
+	err      error         // of the last failed call
 	began    time.Duration
 	parts    parts
 	purged   bool
 	lines    int
 	failed   bool
-	waits    bool // it was told to ask again
+	waits    bool // the handler asked for another call
 	acted    bool
 	recorded bool
 	calls    int
-	read     bool // by itself
+	read     bool // read individually, not from a list
 }
 
-// done is what a run has done with success.
+// done is the successful effect of a run.
 type done struct {
-	did      diff.Change // "": nothing
-	before   diff.Change // what it had done before the last call, of types that replace
-	reloaded bool        // and that is all
-	by       int         // the call of a handler that did it, see taskBooks.call
+	did      diff.Change // "": none
+	before   diff.Change // effect before the last call, for types that are replaced
+	reloaded bool        // the reload is the only effect
+	by       int         // number of the handler call with the effect; see taskBooks.call
 }
 
 func newBooks() *books {
@@ -264,15 +266,16 @@ func newTaskBooks() *taskBooks {
 	}
 }
 
-// orphan returns books for a call that was left behind: what it does counts for nobody.
+// orphan returns books for an abandoned call, whose effects are not attributed to any task.
 func (*taskBooks) orphan() *taskBooks {
 	b := newTaskBooks()
 	b.orphaned = true
 	return b
 }
 
-// gone notes that what left the model is removed: from the next release on nothing waits for it,
-// even if one of that name comes back. If its row tells of a change, what required it hears that.
+// gone records the removal of a resource that left the model. From the next release on, no resource
+// waits for it, even if a resource of that name is added again. If its row has a change, its former
+// dependants receive that change.
 func (b *books) gone(row *state.Row) {
 	id := row.ID
 	for d := range b.removing[id] {
@@ -291,7 +294,7 @@ func (b *books) gone(row *state.Row) {
 	}
 }
 
-// learned notes until when parameters and facts were known that a commit has removed.
+// learned records until when the parameters and facts removed by a commit were known.
 func (b *books) learned(now time.Duration, e *environment, was map[state.ParameterKey]bool) {
 	for k, had := range was {
 		if _, has := e.parameters[k]; had && !has {
@@ -300,7 +303,7 @@ func (b *books) learned(now time.Duration, e *environment, was map[state.Paramet
 	}
 }
 
-// run returns the run of a resource under way, and begins one when there is none.
+// run returns the current run of a resource, and begins one if there is none.
 func (b *taskBooks) run(id resource.ID, now time.Duration) *runBook {
 	have := b.runs[id]
 	if have == nil || have.recorded {
@@ -322,7 +325,7 @@ func (b *taskBooks) failed(id resource.ID, err error) {
 	}
 }
 
-// did notes that a call has changed something.
+// did records that a call has changed an object.
 func (b *taskBooks) did(id resource.ID, what string) {
 	have := b.runs[id]
 	if have == nil {
@@ -347,8 +350,8 @@ func (b *taskBooks) did(id resource.ID, what string) {
 	}
 }
 
-// unanswered notes that the newest call has ended without an answer: what it did with success is
-// known to nobody.
+// unanswered records that the newest call has ended without an answer: the task does not know its
+// successful effects.
 func (b *taskBooks) unanswered() {
 	for _, have := range b.runs {
 		if have.by == b.call {
@@ -363,7 +366,7 @@ func (b *taskBooks) again(id resource.ID, after time.Duration) {
 	}
 }
 
-// live reports whether a task holds the lane it works in.
+// live reports whether a task holds a valid lease.
 func (b *books) live(r *run, t *task) bool {
 	if t.books.orphaned || t.proc.dead {
 		return false
@@ -376,7 +379,7 @@ func (b *books) live(r *run, t *task) bool {
 	return false
 }
 
-// started notes that a handler call begins, and checks that it may.
+// started records the start of a handler call, and checks that the call is allowed.
 func (b *books) started(r *run, t *task, what string, c *provider.Context, res provider.Resource) {
 	id := res.ID
 	if t.books.orphaned {
@@ -384,7 +387,7 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 	}
 	have := t.books.run(id, r.sched.now)
 	if what == "read" && have.calls > 0 && !have.acted {
-		// read again, one by one
+		// read again, individually
 		have.calls, have.failed, have.waits, have.err = 0, false, false, nil
 	}
 	have.parts, have.purged = partsOf(res.Attributes), res.Purged
@@ -394,7 +397,7 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 		checkUnread(r, t, id, what)
 	}
 	changes := what == "create" || what == "update" || what == "delete" || what == "reload"
-	if changes { // a batch that panicked is done again, one by one: what counts is the last call
+	if changes { // after a panic, a batch is repeated individually: the last call counts
 		have.acted, have.failed, have.err = true, false, nil
 		if what != "reload" && !replaces(id) {
 			have.did = ""
@@ -431,7 +434,7 @@ func (b *books) started(r *run, t *task, what string, c *provider.Context, res p
 	b.active = append(b.active, activity{t, id})
 }
 
-// ended notes that a handler call has ended.
+// ended records the end of a handler call.
 func (b *books) ended(t *task, id resource.ID, _ string) {
 	for i := len(b.active) - 1; i >= 0; i-- {
 		if b.active[i].id == id && b.active[i].by == t {
@@ -441,11 +444,11 @@ func (b *books) ended(t *task, id resource.ID, _ string) {
 	}
 }
 
-// changed notes that a handler has changed a thing: what requires it, and is told, owes a reload
-// from now on.
+// changed records that a handler has changed an object: each dependant that receives the change
+// owes a reload from now on.
 func (b *books) changed(r *run, id resource.ID, what string) {
 	if what != "update" {
-		delete(b.events, id) // made anew, or gone: it needs no reload
+		delete(b.events, id) // recreated or removed: it needs no reload
 	}
 	if b.effect == nil || !b.live(r, r.sched.cur) {
 		return
@@ -466,7 +469,7 @@ func (b *books) changed(r *run, id resource.ID, what string) {
 			!b.subscribed(d, id) {
 			continue
 		}
-		// what comes to be later needs no reload for it
+		// an object created later needs no reload for this change
 		if _, exists := r.world.thing(d).observe(r.sched.now); exists {
 			b.events[d] = owed{at: r.sched.now, by: id, byType: !all}
 		}

@@ -11,9 +11,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// Campaign runs n seeds, from first on, on all processors, until one violates an invariant. It
-// returns the result of that seed, the smallest if several were found at once, or nil, and how many
-// seeds were run. ran, when not nil, is told of each run as it ends, one after the other.
+// Campaign runs n seeds, starting with first, on all processors, until one violates an invariant.
+// It returns the result of that seed, or nil, and the number of seeds run. If several violations
+// were found concurrently, it returns the smallest seed. The function ran, when not nil, is called
+// sequentially for each run as it ends.
 func Campaign(first, n uint64, m Mutant, ran func(*Result)) (*Result, uint64, error) {
 	var next atomic.Uint64
 	var done uint64
@@ -58,11 +59,11 @@ func Campaign(first, n uint64, m Mutant, ran func(*Result)) (*Result, uint64, er
 	return found, done, failed
 }
 
-// maxShrinks bounds how many runs Shrink makes.
+// maxShrinks is the maximum number of runs of Shrink.
 const maxShrinks = 1500
 
-// Shrink returns a smaller plan that still violates the same check: operations, resources and kinds
-// of faults are left out as long as it does.
+// Shrink returns a smaller plan that still violates the same check. It removes operations,
+// resources and kinds of faults while the violation persists.
 func Shrink(p *Plan, m Mutant, check string) (*Plan, error) {
 	s := &shrinker{m: m, check: check, left: maxShrinks, best: p}
 	for again := true; again && s.left > 0 && s.err == nil; {
@@ -83,7 +84,7 @@ type shrinker struct {
 	err   error
 }
 
-// try keeps a plan when it still fails.
+// try keeps a plan if it still fails.
 func (s *shrinker) try(p *Plan) bool {
 	if s.left--; s.left < 0 || s.err != nil {
 		return false
@@ -100,7 +101,7 @@ func (s *shrinker) try(p *Plan) bool {
 	return true
 }
 
-// operations leaves out halves, quarters, ... of the operations.
+// operations removes halves, quarters, ... of the operations.
 func (s *shrinker) operations() {
 	for size := len(s.best.Ops) / 2; size > 0; size /= 2 {
 		for at := 0; at < len(s.best.Ops); {
@@ -113,7 +114,7 @@ func (s *shrinker) operations() {
 	}
 }
 
-// resources leaves out one resource at a time, everywhere.
+// resources removes one resource at a time, from all operations.
 func (s *shrinker) resources() {
 	ids := map[resource.ID]bool{}
 	for i := range s.best.Ops {
@@ -141,7 +142,7 @@ func sortedIDs(ids map[resource.ID]bool) []resource.ID {
 	return out
 }
 
-// faults leaves out one kind of fault at a time.
+// faults removes one kind of fault at a time.
 func (s *shrinker) faults() {
 	for k := range kinds {
 		if s.best.rates[k] > 0 {
@@ -153,7 +154,7 @@ func (s *shrinker) faults() {
 	}
 }
 
-// Explain runs a plan again and returns what happened, a line an event, ending with the violation.
+// Explain runs a plan again and returns its trace, one line per event, ending with the violation.
 func Explain(p *Plan, m Mutant) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b,

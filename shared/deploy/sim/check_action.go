@@ -12,13 +12,14 @@ import (
 	"southbound/shared/resource"
 )
 
-// checkAction is invariant L1: one record a finished run, with what its handler logged and did.
+// checkAction checks invariant L1: each finished run has one record, with the log lines and the
+// effect of its handler.
 func checkAction(r *run, t *task, a *state.Action) {
 	if a.Stale {
 		delete(t.books.stale, a.ID)
 	}
 	if r.books.actions[a.ID] {
-		return // written again, after an answer that was lost
+		return // repeated after a lost answer
 	}
 	r.books.actions[a.ID] = true
 	if a.Finished.Before(a.Started) {
@@ -47,8 +48,8 @@ func checkAction(r *run, t *task, a *state.Action) {
 	}
 	claimed := r.time()
 	if c, known := t.books.claims[a.Resource]; known {
-		// Whether to try was decided before the commit that claimed it was sent (seeds 1000578108 and
-		// 1000583104).
+		// The decision to connect precedes the commit that claimed the resource (seeds 1000578108
+		// and 1000583104).
 		claimed = c.at.Add(-time.Second)
 	}
 	tried := t.books.connects+t.books.open+t.slows > 0 || claimed.Before(t.books.spared)
@@ -64,7 +65,7 @@ func checkAction(r *run, t *task, a *state.Action) {
 	}
 }
 
-// checkRecord compares a record with what was claimed and what the handler did.
+// checkRecord compares a record with the claim and with the effect of the handler.
 func checkRecord(r *run, t *task, a *state.Action, have *runBook) {
 	did := diff.NoChange
 	if have != nil && have.did != "" {
@@ -91,7 +92,7 @@ func checkRecord(r *run, t *task, a *state.Action, have *runBook) {
 	}
 }
 
-// outcomeOf returns the outcome of a run of which a call has failed.
+// outcomeOf returns the outcome of a run with a failed call.
 func outcomeOf(err error) state.Status {
 	if errors.Is(err, provider.ErrSkip) {
 		return state.StatusSkipped
@@ -99,7 +100,7 @@ func outcomeOf(err error) state.Status {
 	return state.StatusFailed
 }
 
-// checkOutcome compares a row that a run has left with the record of that run.
+// checkOutcome compares the row after a run with the record of the run.
 func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 	i := slices.IndexFunc(c.Actions, func(a state.Action) bool { return a.ID == row.LastAction })
 	if i < 0 {
@@ -166,18 +167,18 @@ func checkOutcome(r *run, row, was *state.Row, c *state.Commit) {
 	}
 }
 
-// clean reports whether a row has nothing about it that a check without findings would have to
-// write.
+// clean reports whether a check without findings would leave the row unchanged.
 func clean(r *state.Row) bool {
 	return asWanted(r) && r.Blocked == state.NotBlocked && r.Attempts == 0 && r.NextAt.IsZero() &&
 		r.Waiting == nil && r.Creating == "" && !r.WantFacts && !r.PossiblyChanged &&
 		!r.Removing && !r.Orphaned && r.Reason == "" && len(r.MovedFrom) == 0
 }
 
-// expectStale notes that the record of a run has to be marked: its row has another intent by now.
+// expectStale records that the action of a run must be marked as stale, since its row has a
+// different intent by now.
 func expectStale(r *run, t *task, c *state.Commit, out *state.Committed) {
 	if len(c.Next) > 0 {
-		return // a run begins, and has no result
+		return // a run begins, without a result
 	}
 	for i := range out.Conflicts {
 		now := &out.Conflicts[i]
@@ -191,7 +192,7 @@ func expectStale(r *run, t *task, c *state.Commit, out *state.Committed) {
 	}
 }
 
-// checkReload checks that something has changed, or may have, that is to be reloaded for.
+// checkReload checks that there is a change, or a possible change, that requires the reload.
 func checkReload(r *run, t *task, id resource.ID) {
 	eff, e := t.books.effect, r.state.read(env)
 	row := e.rows[id]
@@ -212,14 +213,15 @@ func checkReload(r *run, t *task, id resource.ID) {
 	}
 }
 
-// notifiedOf is receivedChange for a row by its id, as far as what is in force says anything of it.
+// notifiedOf is receivedChange for a row by its id. It returns true if the graph in force does not
+// contain the resource.
 func notifiedOf(r *run, row *state.Row) bool {
 	i, known := r.books.effect.index[row.ID]
 	return !known || receivedChange(r, r.sched.cur, i, row)
 }
 
-// receivedChange reports whether something that a row requires and hears has changed since its last
-// success, or may have.
+// receivedChange reports whether a subscribed requirement of a row has changed, or may have
+// changed, since the row last succeeded.
 func receivedChange(r *run, t *task, i int, row *state.Row) bool {
 	eff, e := r.books.effect, r.state.read(env)
 	if len(row.LeftBehind()) > 0 && r.books.purged[row.ID] {
@@ -241,8 +243,8 @@ func receivedChange(r *run, t *task, i int, row *state.Row) bool {
 	return false
 }
 
-// isBackoff reports whether a pause before a retry is one of those that the settings ask for after
-// so many failures.
+// isBackoff reports whether a pause before a retry matches the settings for that number of
+// failures.
 func isBackoff(r *run, pause time.Duration, attempts int) bool {
 	want := r.plan.Settings.RetryBase
 	for range attempts - 1 {
@@ -252,7 +254,7 @@ func isBackoff(r *run, pause time.Duration, attempts int) bool {
 	return pause >= want*3/4 && pause <= want*5/4
 }
 
-// forGood reports whether a failure waits for a new intent or a person.
+// forGood reports whether a failed resource waits for a new intent or a person.
 func forGood(row *state.Row) bool {
 	return row.Class == provider.Terminal || row.Class == provider.NeedsChange ||
 		row.Class == state.ClassRefused

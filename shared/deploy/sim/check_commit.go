@@ -9,7 +9,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// planKey is the lease under which schedules are changed.
+// planKey is the key of the lease under which schedules change.
 const planKey = "plan"
 
 // checkCommit checks a Commit that took effect.
@@ -37,8 +37,8 @@ func checkCommit(r *run, c *state.Commit, out *state.Committed, b before) {
 	checkShrinks(r, t)
 }
 
-// wrote notes what a commit under a lease makes of it. One that comes after the lease has ended
-// does not bring back what was claimed: others may have seen that it ended.
+// wrote records the effect of a commit on its lease. A commit after the end of the lease does not
+// restore the claim, since other tasks may have seen the end.
 func (h *held) wrote(r *run, c *state.Commit, out *state.Committed) {
 	if !r.time().Before(h.until) {
 		h.claimed = nil
@@ -51,10 +51,10 @@ func (h *held) wrote(r *run, c *state.Commit, out *state.Committed) {
 	}
 }
 
-// checkShrinks checks that in one schedule nothing comes to be scheduled: what processes have
-// learned of it is to stay true. What a wave of a timer leaves out, because it waits for a person,
-// counts as scheduled for all others until the lane where it is has recorded that it is left out.
-// Until then a run of it that began before may make it something that the wave asks for.
+// checkShrinks checks that no resource becomes scheduled within one schedule, so that earlier reads
+// stay valid. A check by a timer omits resources that wait for a person. Other lanes treat such a
+// resource as scheduled until its own lane has recorded the omission. Until then, an earlier run
+// may end in a way that makes it part of the check.
 func checkShrinks(r *run, t *task) {
 	e, was := r.state.read(env), r.books.sched
 	if r.books.effect == nil {
@@ -68,14 +68,14 @@ func checkShrinks(r *run, t *task) {
 	r.books.sched = now
 }
 
-// schedBook is what was scheduled when something was last written.
+// schedBook is the set of scheduled nodes at the last write.
 type schedBook struct {
 	seq    int64
 	effect *effective
 	nodes  uint64
 }
 
-// checkFence is invariant D3: only who holds the lease writes.
+// checkFence checks invariant D3: only the holder of a lease writes.
 func checkFence(r *run, t *task, c *state.Commit) {
 	have := r.books.leases[c.Guard.Key]
 	switch {
@@ -90,8 +90,8 @@ func checkFence(r *run, t *task, c *state.Commit) {
 	}
 }
 
-// checkWritten checks that rows were written under their condition, and that what was acknowledged
-// is there (D3, D4).
+// checkWritten checks that rows were written under their condition, and that acknowledged writes
+// are stored (D3, D4).
 func checkWritten(r *run, c *state.Commit, out *state.Committed, b before) {
 	e := r.state.read(env)
 	for i := range c.Rows {
@@ -122,14 +122,14 @@ func checkWritten(r *run, c *state.Commit, out *state.Committed, b before) {
 		}
 	}
 	for _, o := range c.AddOutbox {
-		// a planner strikes off at once what it has done
+		// a planner removes processed entries in the same commit
 		if _, ok := e.outbox[o.ID]; !ok && c.Guard.Key != planKey {
 			r.violate("D4", "what follows from a run of %s (%s) is not stored", o.Of, o.Kind)
 		}
 	}
 }
 
-// written returns the rows of a commit that were not left out, with what they were.
+// written calls each for the rows of a commit that are not in conflict.
 func written(c *state.Commit, out *state.Committed, each func(row *state.Row)) {
 	for i := range c.Rows {
 		if !slices.ContainsFunc(out.Conflicts,
@@ -139,7 +139,7 @@ func written(c *state.Commit, out *state.Committed, each func(row *state.Row)) {
 	}
 }
 
-// checkResults checks what a worker of a lane commits.
+// checkResults checks a commit of a worker.
 func checkResults(r *run, t *task, c *state.Commit, out *state.Committed, b before) {
 	if c.Env != nil || c.Plan {
 		r.violate("D3", "%s changes the schedule and does not hold %q", t.name, planKey)
@@ -181,8 +181,8 @@ func checkResults(r *run, t *task, c *state.Commit, out *state.Committed, b befo
 	}
 }
 
-// checkPatient checks that nothing is skipped for what is scheduled once more in another lane: that
-// is known when a requirement is read, and it is to wait for it.
+// checkPatient checks that no resource is skipped because of a requirement that is scheduled again
+// in another lane. The worker sees this when it reads the requirement, and has to wait for it.
 func checkPatient(r *run, t *task, row *state.Row, lane string) {
 	eff := t.books.effect
 	if eff == nil || row.Blocked != state.BlockedTemp ||
@@ -202,7 +202,7 @@ func checkPatient(r *run, t *task, row *state.Row, lane string) {
 	}
 }
 
-// checkResult checks one result: D5 and D7, L1.
+// checkResult checks one result: invariants D5, D7 and L1.
 func checkResult(r *run, t *task, row, was *state.Row, c *state.Commit) {
 	if !slices.ContainsFunc(c.Actions,
 		func(a state.Action) bool { return a.ID == row.LastAction }) &&
@@ -235,8 +235,8 @@ func checkResult(r *run, t *task, row, was *state.Row, c *state.Commit) {
 	}
 }
 
-// checkBackoff is invariant D7: what may pass by itself is tried again, later and later; what will
-// not pass waits.
+// checkBackoff checks invariant D7: a failure that may be temporary is retried with increasing
+// pauses, and a permanent one waits.
 func checkBackoff(r *run, t *task, row, was *state.Row) {
 	waits := forGood(row) || row.Blocked == state.NeedsPerson
 	switch {
@@ -257,23 +257,23 @@ func checkBackoff(r *run, t *task, row, was *state.Row) {
 	}
 }
 
-// longestPause is what the settings say that a task may know.
+// longestPause is the maximum pause according to the settings that a task knows.
 func longestPause(r *run, t *task) time.Duration {
 	if !knowsSettings(r, t) {
-		return 10 * time.Minute // the engine's own
+		return 10 * time.Minute // the default of the engine
 	}
 	return max(r.plan.Settings.RetryMax, time.Second)
 }
 
-// checkInherited is invariant D4 for what a lost holder was running: before the store forgets it,
-// it is noted with what may have changed, or a run elsewhere, which knew of the loss, has told of
-// it.
+// checkInherited checks invariant D4 for the resources that a lost holder was running. Before the
+// store forgets such a resource, its row records a possible change. Alternatively, a run in another
+// lane that knew of the loss has reported the change.
 func checkInherited(r *run, t *task, key string) {
 	for _, id := range t.books.inherits[key] {
 		if row := r.state.read(env).rows[id]; row != nil && row.Lane == key && !row.Orphaned &&
 			!row.PossiblyChanged &&
 			row.ChangedAt.Equal(t.books.changed[id]) &&
-			!r.books.forgotten[id] && // it is another one since
+			!r.books.forgotten[id] && // the resource was replaced since
 			tellsOthers(r, id) {
 			r.violate("D4", "%s forgets that %s was being run when %q was lost", t.name, id, key)
 		}
@@ -281,7 +281,7 @@ func checkInherited(r *run, t *task, key string) {
 	delete(t.books.inherits, key)
 }
 
-// tellsOthers reports whether others are told of the changes of a resource.
+// tellsOthers reports whether a resource notifies its dependants of changes.
 func tellsOthers(r *run, id resource.ID) bool {
 	row := r.state.read(env).rows[id]
 	if row == nil {
@@ -291,8 +291,8 @@ func tellsOthers(r *run, id resource.ID) bool {
 	return err == nil && res.SendsEvents()
 }
 
-// checkLeft checks that nobody gives up a lane in which something has acted that is not recorded:
-// whoever takes it next would not be told.
+// checkLeft checks that no task releases a lane with an unrecorded change, which the next worker
+// would not learn of.
 func checkLeft(r *run, t *task, key string) {
 	for id, run := range t.books.runs {
 		if key == t.books.lane && run.acted && !run.recorded {
@@ -302,15 +302,15 @@ func checkLeft(r *run, t *task, key string) {
 	}
 }
 
-// checkEnded is invariant L1 at the end of a run of a lane: also one that was told to stop records
-// what its handlers did.
+// checkEnded checks invariant L1 at the end of a run of a lane: even an interrupted run records the
+// effects of its handlers.
 func checkEnded(r *run, t *task, lane string, err error) {
 	if t.books.open != 0 {
 		r.violate("transport", "%s ends and leaves its connection open", t.name)
 	}
 	have := r.books.leases[lane]
 	if have == nil || have.by != t.books {
-		return // somebody else goes on
+		return // another task continues
 	}
 	if err == nil && t.faults == 0 {
 		for id, of := range t.books.stale {
@@ -319,7 +319,7 @@ func checkEnded(r *run, t *task, lane string, err error) {
 		}
 	}
 	if t.lost > 0 {
-		return // it could not
+		return // the commit failed
 	}
 	for id, run := range t.books.runs {
 		if run.acted && !run.recorded {
@@ -328,7 +328,7 @@ func checkEnded(r *run, t *task, lane string, err error) {
 	}
 }
 
-// wantedOf returns what a row wants of its thing.
+// wantedOf returns the desired state in a row.
 func wantedOf(r *run, row *state.Row) (parts, bool) {
 	res, err := resource.Decode(row.Body)
 	if err != nil {
@@ -338,7 +338,7 @@ func wantedOf(r *run, row *state.Row) (parts, bool) {
 	attributes, _ := resource.Walk(res.Attributes, func(ref any) (any, error) {
 		if s, ok := ref.(resource.Secret); ok {
 			if s.Version == "" {
-				return nil, nil // it could not be read when it was exported: any version will do
+				return nil, nil // not readable during the export: any version matches
 			}
 			v, _ := secretOf(r, s)
 			return v, nil

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// restDryRun asks what a deploy of everything would do, and compares the answer with the world,
-// which it must leave as it is.
+// restDryRun makes a dry run of a deploy of everything, and compares its result with the world,
+// which it must not change.
 func restDryRun(r *run) bool {
 	c := r.books.released
 	if c == nil {
@@ -52,16 +52,16 @@ func restDryRun(r *run) bool {
 	return r.violation == nil
 }
 
-// verdict is what is to be thought of what a dry run says of a resource: lacks, that what requires
-// it would be skipped; known is false when nobody can tell.
+// verdict is the evaluation of a dry run's result for a resource. lacks: its dependants would be
+// skipped. known is false if the simulation cannot decide.
 type verdict struct{ lacks, known bool }
 
-// isSkip reports whether a dry run says that a resource would be skipped.
+// isSkip reports whether a dry run expects a resource to be skipped.
 func isSkip(w *deploy.PlannedChange) bool {
 	return w.Failed && strings.HasPrefix(w.Reason, "would be skipped")
 }
 
-// checkPlannedChange compares what a dry run that began at since says of one resource with the
+// checkPlannedChange compares the result for one resource of a dry run that began at since with the
 // world.
 func checkPlannedChange(r *run,
 	c *content,
@@ -105,7 +105,7 @@ func checkPlannedChange(r *run,
 	action, fails, known := wouldDo(r, w.ID, it, since)
 	differs := action != "none"
 	if it.res.ReportOnly && !fails {
-		action = "none" // it is only told how it differs
+		action = "none" // only the differences are reported
 	}
 	stays := fails || skipped
 	switch {
@@ -119,7 +119,8 @@ func checkPlannedChange(r *run,
 	return verdict{stays || it.res.ReportOnly && differs, stays || known && !unsure}
 }
 
-// openIn reports whether a version itself does not say what a resource is to be.
+// openIn reports whether the desired state of a resource in a version depends on a parameter or a
+// fact.
 func openIn(c *content, id resource.ID) bool {
 	it := c.entries[id]
 	if it == nil {
@@ -134,8 +135,9 @@ func openIn(c *content, id resource.ID) bool {
 	return false
 }
 
-// wouldDo works out what a deploy would do: fails when the thing cannot be read or not be changed
-// so, known false when nobody can tell, as of one that was changing at since or later.
+// wouldDo computes the effect of a deploy. fails is true if the object cannot be read, or cannot be
+// changed as required. known is false if the effect cannot be determined, for example if the object
+// was changing at since or later.
 func wouldDo(
 	r *run, id resource.ID, it *item, since time.Duration,
 ) (action string, fails, known bool) {
@@ -154,12 +156,12 @@ func wouldDo(
 		return "", true, true
 	case purged && exists:
 		return "delete", false, true
-	case purged: // what a replacement left is deleted by its identity, even if it is gone by now
+	case purged: // remains of a replacement are deleted by identity, even if gone
 		return "none", false, id.Type() != typeSwap
 	case !exists:
 		return "create", false, true
 	case have.fits(want):
-		return "none", false, want.key == 0 // whether it counts as written is nobody's business
+		return "none", false, want.key == 0 // whether the key counts as written is not observable
 	}
 	stays := want.fixed != 0 && have.fixed != want.fixed && !replaces(id)
 	return "update", stays || isPrevented(r, id, it.res, have, want), true

@@ -5,7 +5,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// note takes over what a planner has written of a release that is under way.
+// note records the rows that a planner has written for a release in progress.
 func (h *halfReleased) note(underWay bool, c *state.Commit, out *state.Committed, b before) {
 	if !underWay {
 		*h = halfReleased{}
@@ -16,7 +16,7 @@ func (h *halfReleased) note(underWay bool, c *state.Commit, out *state.Committed
 	}
 	written(c, out, func(row *state.Row) {
 		delete(h.left, row.ID)
-		// what was asked for before may start, as it might have then
+		// an earlier request may still start, as before the release
 		h.scheduled[row.ID] = row.Ticket != 0 && row.Ticket != b.rows[row.ID].Ticket
 	})
 	for i := range out.Conflicts {
@@ -24,8 +24,9 @@ func (h *halfReleased) note(underWay bool, c *state.Commit, out *state.Committed
 	}
 }
 
-// checkHalf checks that what a release has scheduled does not start while something that has to be
-// finished before it is still to be written: nobody can tell yet that it is scheduled as well.
+// checkHalf checks that a resource scheduled by a release does not start while a row that must be
+// finished first is still to be written. Until that row is written, no worker can see that it is
+// scheduled as well.
 func checkHalf(r *run, t *task, next []resource.ID) {
 	h, eff := &r.books.half, r.books.effect
 	if len(h.left) == 0 {

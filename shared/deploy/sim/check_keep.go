@@ -11,15 +11,15 @@ import (
 	"southbound/shared/resource"
 )
 
-// What an environment keeps whose settings say nothing.
+// The defaults of an environment whose settings are empty.
 const (
 	versionsKept = 100
 	actionsKept  = 7 * 24 * time.Hour
 	fileGrace    = 24 * time.Hour
 )
 
-// filesInUse returns the files that something refers to: what is in force, a visible version, or a
-// resource that has left its version behind.
+// filesInUse returns the files that are referred to by the version in force, a visible version, or
+// the row of a resource that left the model.
 func filesInUse(r *run) map[string]bool {
 	e := r.state.read(env)
 	used := map[string]bool{}
@@ -50,9 +50,9 @@ func filesInUse(r *run) map[string]bool {
 	return used
 }
 
-// checkCollected is invariant V2: no file goes that something refers to, or that was stored a
-// moment ago: unless that was since the collection began, as another may have removed it before,
-// and an export that finds its file gone says so.
+// checkCollected checks invariant V2: a removed file is not referred to, and is older than the
+// grace period. A file stored since the collection began may be removed, since another process may
+// have removed it before. An export that finds its file removed returns an error.
 func checkCollected(r *run, hashes []string) {
 	t := r.sched.cur
 	used, grace := filesInUse(r), t.books.grace
@@ -67,11 +67,11 @@ func checkCollected(r *run, hashes []string) {
 	}
 }
 
-// restCollected has everything collected that nobody needs, and checks that just that has gone.
+// restCollected runs a collection, and checks that it removes exactly the unused data.
 func restCollected(r *run) bool {
 	r.tracef("--- what is left, after a collection")
 	p := r.process()
-	r.sched.now += 2 * time.Minute // what was stored a moment ago is kept
+	r.sched.now += 2 * time.Minute // recently stored files are kept
 	r.task(p, "Collect", func(t *task) error {
 		t.books.grace = time.Minute
 		_, err := p.engine.Collect(taskContext{t}, env, t.books.grace)
@@ -100,7 +100,7 @@ func restCollected(r *run) bool {
 	return r.violation == nil
 }
 
-// checkForgotten checks that only versions go that need not be kept.
+// checkForgotten checks that only versions beyond the retention are removed.
 func checkForgotten(r *run, t *task, c *state.Commit) {
 	e := r.state.read(env)
 	keep := e.env.Settings.KeepVersions

@@ -8,33 +8,33 @@ import (
 	"southbound/shared/resource"
 )
 
-// law are the books on why resources run: each runs once for each reason, and reasons that came
-// before it was claimed share that run. Times are steps, as two things may happen at the same
-// instant.
+// law records the reasons why resources run. Each reason causes one run, and all reasons before a
+// claim share the run. Times are steps, since two events may have the same virtual time.
 type law struct {
 	step    int
-	due     map[resource.ID][]reason // reasons to run that no run has followed
-	claimed map[resource.ID]int      // when it was claimed last
-	ran     map[resource.ID]*runBook // its last run
+	due     map[resource.ID][]reason // reasons without a run so far
+	claimed map[resource.ID]int      // step of the last claim
+	ran     map[resource.ID]*runBook // the last run
 	follows map[string]follow        // entries of the outbox
-	// whose result was left out of a commit, and is to be written by another one
+	// resources whose result was in conflict, and is to be written by another commit of the task
 	open map[resource.ID]*task
 }
 
-// reason is one reason to run. One that is void once the run that is under way ends well asks for
-// nothing but what that does.
+// reason is one reason to run. A void reason requires only the effect of the current run, and is
+// dropped if that run succeeds.
 type reason struct {
 	step int
 	why  string
 	void bool
 }
 
-// follow is an entry of the outbox: when it was stored, and whether it tells of something.
+// follow is an entry of the outbox, with the step at which it was stored. tells: it reports a
+// change.
 type follow struct {
 	state.Outbox
 	step  int
 	tells bool
-	// hearers are what required its resource then.
+	// hearers are the dependants of its resource at that step.
 	hearers map[resource.ID]bool
 }
 
@@ -44,13 +44,13 @@ func newLaw() *law {
 		open: map[resource.ID]*task{}}
 }
 
-// add notes a reason to run.
+// add records a reason to run.
 func (l *law) add(id resource.ID, why string, void bool) {
 	l.step++
 	l.due[id] = append(l.due[id], reason{l.step, why, void})
 }
 
-// claim notes what is claimed.
+// claim records claimed resources.
 func (l *law) claim(ids []resource.ID) {
 	l.step++
 	for _, id := range ids {
@@ -58,14 +58,14 @@ func (l *law) claim(ids []resource.ID) {
 	}
 }
 
-// over drops the reasons that were known when the last run was claimed, and, if it ended well,
-// those that ask for no more.
+// over drops the reasons that precede the last claim. If the run succeeded, it also drops the void
+// reasons.
 func (l *law) over(id resource.ID, well bool) {
 	l.due[id] = slices.DeleteFunc(l.due[id],
 		func(a reason) bool { return a.step <= l.claimed[id] || well && a.void })
 }
 
-// checkReason checks that there is a reason for a run that begins.
+// checkReason checks that a run that begins has a reason.
 func checkReason(r *run, t *task, id resource.ID, have *runBook) {
 	l := r.books.law
 	before := l.ran[id]
@@ -83,8 +83,9 @@ func checkReason(r *run, t *task, id resource.ID, have *runBook) {
 	l.over(id, false)
 }
 
-// changedBefore reports whether something that a resource requires and hears was changed by a run
-// of the same claim. That it is run behind it, and not told of it afterwards, costs no run more.
+// changedBefore reports whether a run of the same claim has changed a subscribed requirement of a
+// resource. Running the resource after that requirement, instead of notifying it later, causes no
+// additional run.
 func changedBefore(r *run, t *task, id resource.ID) bool {
 	eff := r.books.effect
 	i, known := eff.index[id]
@@ -96,14 +97,14 @@ func changedBefore(r *run, t *task, id resource.ID) bool {
 	})
 }
 
-// isRunning reports whether somebody has claimed a row and holds its lane.
+// isRunning reports whether a worker has claimed a row and holds its lane.
 func isRunning(r *run, row *state.Row) bool {
 	l := r.state.read(env).leases[row.Lane]
 	return l != nil && l.Holder != "" && r.time().Before(l.Until) &&
 		slices.Contains(l.Running, row.ID)
 }
 
-// reasonPlanned notes for what a planner schedules a row.
+// reasonPlanned records the reason for which a planner schedules a row.
 func reasonPlanned(r *run, t *task, row, was *state.Row, had bool, entries []follow) {
 	l := r.books.law
 	blocked := was.Blocked == state.BlockedTemp || was.Blocked == state.BlockedYes ||
@@ -126,29 +127,30 @@ func reasonPlanned(r *run, t *task, row, was *state.Row, had bool, entries []fol
 	case len(entries) > 0:
 		reasonFollows(r, t, row, was, entries)
 	case deploys && same && isRunning(r, was) && !wasFreed(r, row.ID) &&
-		l.claimed[row.ID] <= t.books.planned: // else it was claimed meanwhile
+		l.claimed[row.ID] <= t.books.planned: // otherwise it was claimed concurrently
 		l.add(row.ID, "a deploy", true)
 	default:
 		l.add(row.ID, "a request", false)
 	}
 }
 
-// wasFreed reports whether a resource waits for less by a release that is under way, or will by one
-// that comes, since something is gone. Whether a run that is under way was claimed before that, and
-// skips it for what it does not wait for any more, cannot be told: it may run once more.
+// wasFreed reports whether a resource has fewer requirements because of a release in progress, or
+// will have because a requirement is gone. A concurrent run may have been claimed before that, and
+// skip the resource for a former requirement. The simulation cannot determine this, so it allows
+// another run.
 func wasFreed(r *run, id resource.ID) bool {
 	e := r.state.read(env)
 	return r.books.effect.gone(id, e.rows) || e.env.Releasing != 0 && r.books.freed[id]
 }
 
-// firm has a resource run for whatever asks for it, however the run that is under way ends.
+// firm makes all reasons of a resource independent of the outcome of the current run.
 func (l *law) firm(id resource.ID) {
 	for i := range l.due[id] {
 		l.due[id][i].void = false
 	}
 }
 
-// lessThan returns what waits for less than it did before.
+// lessThan returns the resources with fewer requirements than before.
 func (e *effective) lessThan(before *effective) map[resource.ID]bool {
 	out := map[resource.ID]bool{}
 	if before == nil {
@@ -169,7 +171,7 @@ func (e *effective) lessThan(before *effective) map[resource.ID]bool {
 	return out
 }
 
-// gone reports whether something that a resource waits for is gone.
+// gone reports whether a requirement of a resource no longer exists.
 func (e *effective) gone(id resource.ID, rows map[resource.ID]*state.Row) bool {
 	i, known := e.index[id]
 	return known && slices.ContainsFunc(e.ids, func(q resource.ID) bool {
@@ -177,13 +179,12 @@ func (e *effective) gone(id resource.ID, rows map[resource.ID]*state.Row) bool {
 	})
 }
 
-// reasonFollows notes whether a row has to run because of what has become of others since it was
-// claimed last. Of one that was being run when the leases were read, and was asked for before
-// those, it cannot be told whether it was claimed before them: it may run again, even if that run
-// has ended since, as a check that has found nothing writes no row. Nor can it be told of what was
-// claimed at the very time at which they ended, nor of what has come to require them since. A row
-// records its last change only: an event of an earlier one, which was left out, is taken for one
-// that happened.
+// reasonFollows records whether events of other resources since the last claim require a run of a
+// row. The simulation cannot order a run that was under way when the leases were read, and that was
+// requested before them. Such a resource may run again, even if that run has ended since, because a
+// check without findings writes no row. The order is also unknown for a claim at the time of the
+// event, and for resources that have become dependants since. A row records only its last change,
+// so an omitted event of an earlier change counts as one that happened.
 func reasonFollows(r *run, t *task, row, was *state.Row, entries []follow) {
 	l := r.books.law
 	for i := range entries {
@@ -201,7 +202,7 @@ func reasonFollows(r *run, t *task, row, was *state.Row, entries []follow) {
 	}
 }
 
-// answered returns the entries of the outbox that a commit does.
+// answered returns the outbox entries that a commit processes.
 func (l *law) answered(c *state.Commit) []follow {
 	var out []follow
 	for _, id := range c.DropOutbox {
@@ -212,7 +213,7 @@ func (l *law) answered(c *state.Commit) []follow {
 	return out
 }
 
-// reasonResults notes what follows from the results of runs.
+// reasonResults records the effects of a result on the reasons to run.
 func reasonResults(r *run, row, was *state.Row) {
 	l := r.books.law
 	if row.LastAction == was.LastAction {
@@ -223,8 +224,8 @@ func reasonResults(r *run, row, was *state.Row) {
 	}
 }
 
-// reasonChanged notes that those that hear a resource have to run for its change, unless they have
-// run behind it in the same claim.
+// reasonChanged records that the subscribed dependants of a changed resource must run, unless they
+// ran after it in the same claim.
 func reasonChanged(r *run, c *state.Commit, row, was *state.Row) {
 	eff := r.books.effect
 	i, known := 0, false
@@ -244,8 +245,8 @@ func reasonChanged(r *run, c *state.Commit, row, was *state.Row) {
 	}
 }
 
-// reasonConflicts notes which results a commit has left out: if nobody writes them after all, the
-// runs were in vain.
+// reasonConflicts records which results of a commit are in conflict. If no commit writes such a
+// result, the run was in vain.
 func reasonConflicts(r *run, t *task, c *state.Commit, out *state.Committed) {
 	l := r.books.law
 	if len(c.Next) > 0 {
@@ -257,9 +258,9 @@ func reasonConflicts(r *run, t *task, c *state.Commit, out *state.Committed) {
 	}
 }
 
-// reasonOutbox notes what is to follow. An event tells of something only if its resource has
-// changed, or may have. What is stored once more, as the result does not count, is to wake those
-// that were scheduled before what its resource is to run for now, if that is scheduled.
+// reasonOutbox records the outbox entries of a commit. An event reports a change only if its
+// resource has changed, or may have changed. An entry that is stored again, because a result does
+// not count, wakes resources that were scheduled before the current ticket of its resource.
 func reasonOutbox(r *run, c *state.Commit) {
 	l := r.books.law
 	l.step++
@@ -281,7 +282,7 @@ func reasonOutbox(r *run, c *state.Commit) {
 	}
 }
 
-// dependantsOf returns what requires a resource by what is in force.
+// dependantsOf returns the dependants of a resource in the version in force.
 func dependantsOf(r *run, id resource.ID) map[resource.ID]bool {
 	out, eff := map[resource.ID]bool{}, r.books.effect
 	if eff == nil {
@@ -296,7 +297,7 @@ func dependantsOf(r *run, id resource.ID) map[resource.ID]bool {
 	return out
 }
 
-// reasonWave notes that everything is to be checked.
+// reasonWave records a check of everything as a reason for all resources.
 func reasonWave(r *run) {
 	for id := range r.state.read(env).rows {
 		r.books.law.add(id, "a check of everything", false)

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// checkMeanwhile checks that a result leaves what others have asked for, or forbidden, since its
-// run was claimed: the run is not an answer to that.
+// checkMeanwhile checks that a result keeps requests and blocks that were added since the claim of
+// its run, since the run does not satisfy them.
 func checkMeanwhile(r *run, t *task, row, was *state.Row) {
 	claimed, known := t.books.claims[row.ID]
 	switch {
@@ -29,8 +29,9 @@ func checkMeanwhile(r *run, t *task, row, was *state.Row) {
 	}
 }
 
-// checkFollowed checks what a run that ended well says of the changes that it knows of: none that
-// it may not have seen, and all that came before it in the same claim.
+// checkFollowed checks which changes a successful run is recorded as having followed. It must not
+// include changes that the run may not have seen. It must include all changes that preceded it in
+// the same claim.
 func checkFollowed(r *run, t *task, row, was *state.Row, started time.Time) {
 	claimed, known := t.books.claims[row.ID]
 	if !known || row.SucceededAt.Equal(was.SucceededAt) {
@@ -53,13 +54,14 @@ func checkFollowed(r *run, t *task, row, was *state.Row, started time.Time) {
 	}
 }
 
-// checkUnwritten checks that a run that ended well and is not written has left nothing to write.
+// checkUnwritten checks that a successful run whose row is not written requires no change of the
+// row.
 func checkUnwritten(r *run, t *task, c *state.Commit) {
 	for i := range c.Actions {
 		a := &c.Actions[i]
 		claimed, known := t.books.claims[a.Resource]
 		row := r.state.read(env).rows[a.Resource]
-		// A row that was let go of and has come back may have the same revision, but not the
+		// A row that was forgotten and created again may have the same revision, but not the same
 		// ticket.
 		if !known || row == nil || row.Rev != claimed.rev || row.Ticket != claimed.ticket ||
 			a.Stale || a.Outcome != state.StatusDeployed || a.Action == state.ActionDryRun ||
@@ -81,8 +83,9 @@ func checkUnwritten(r *run, t *task, c *state.Commit) {
 	}
 }
 
-// checkNotified checks that what tells others says so when a run has changed it, or may have: at
-// once when the run ends well, else at the next that does.
+// checkNotified checks that a resource that notifies dependants reports a change, or a possible
+// change, by a run. A successful run reports it immediately; otherwise the next successful run
+// does.
 func checkNotified(r *run, t *task, row, was *state.Row, c *state.Commit) {
 	i := slices.IndexFunc(c.Actions, func(a state.Action) bool { return a.ID == row.LastAction })
 	if have := t.books.runs[row.ID]; i >= 0 && have != nil && tellsOthers(r, row.ID) {
@@ -102,8 +105,7 @@ func checkNotified(r *run, t *task, row, was *state.Row, c *state.Commit) {
 	}
 }
 
-// lostElsewhere reports whether a run of a row in a lane that it was moved from has ended without a
-// record.
+// lostElsewhere reports whether a run of a row in its former lane has ended without a record.
 func lostElsewhere(r *run, t *task, e *environment, row *state.Row) bool {
 	for _, key := range row.MovedFrom {
 		if l := e.leases[key]; l != nil && key != t.books.lane && l.Holder != "" &&
@@ -114,8 +116,7 @@ func lostElsewhere(r *run, t *task, e *environment, row *state.Row) bool {
 	return false
 }
 
-// checkReplaced checks what a planner makes of a row whose intent it replaces, or takes away:
-// invariants D4 and D5.
+// checkReplaced checks a row whose intent a planner replaces or removes: invariants D4 and D5.
 func checkReplaced(r *run, t *task, row, was *state.Row) {
 	if row.Orphaned && !was.Orphaned && (row.Ticket != 0 || !row.NextAt.IsZero()) {
 		r.violate("orphan",
@@ -141,8 +142,8 @@ func checkReplaced(r *run, t *task, row, was *state.Row) {
 	}
 }
 
-// checkStaleTold checks that what tells others says so when a run that no longer counts has changed
-// it, or may have: nobody else tells of that.
+// checkStaleTold checks that a resource that notifies dependants records a possible change by a
+// stale run, since no other run reports it.
 func checkStaleTold(r *run, t *task, c *state.Commit, out *state.Committed) {
 	for i := range c.Actions {
 		a := &c.Actions[i]
@@ -159,8 +160,8 @@ func checkStaleTold(r *run, t *task, c *state.Commit, out *state.Committed) {
 	}
 }
 
-// checkMoved checks what a planner makes of a row that keeps its intent and gets other
-// requirements, or another lane.
+// checkMoved checks a row whose intent a planner keeps, with different requirements or a different
+// lane.
 func checkMoved(r *run, t *task, row, was *state.Row) {
 	e := r.state.read(env)
 	if row.Hash != was.Hash || row.Orphaned || was.Orphaned || row.Compliance == state.Undefined ||
@@ -186,8 +187,8 @@ func checkMoved(r *run, t *task, row, was *state.Row) {
 	}
 }
 
-// requiresMore reports whether an intent that is told of changes requires or hears what another
-// does not.
+// requiresMore reports whether an intent that receives changes has requirements or subscriptions
+// that another intent lacks.
 func requiresMore(now, was []byte) bool {
 	a, err := resource.Decode(now)
 	b, err2 := resource.Decode(was)
@@ -202,8 +203,8 @@ func requiresMore(now, was []byte) bool {
 		(more(a.Requires, b.Requires) || more(a.Subscriptions, b.Subscriptions))
 }
 
-// checkTimed checks what a timer asks for, beside retries: nothing where it is off or everything is
-// halted, and it notes when that was.
+// checkTimed checks the requests of timers other than retries. A timer requests nothing if it is
+// off or the environment is halted, and it records the time of its request.
 func checkTimed(r *run, t *task, row, was *state.Row, c *state.Commit, b before) {
 	if row.Priority != state.PriorityDeployTimer || row.Ticket == 0 || was.Ticket != 0 ||
 		b.env.Releasing != 0 {
@@ -215,7 +216,7 @@ func checkTimed(r *run, t *task, row, was *state.Row, c *state.Commit, b before)
 	case !was.NextAt.IsZero():
 	case off:
 		r.violate("timer", "%s asks for %s by a timer that is off", t.name, row.ID)
-	// else it is the same moment
+	// otherwise both times are equal
 	case c.Env != nil && c.Env.LastDeploy.Equal(b.env.LastDeploy) &&
 		r.since(b.env.LastDeploy) < t.began:
 		r.violate("timer", "%s asks for %s by a timer, and does not note when it was", t.name,
@@ -223,9 +224,9 @@ func checkTimed(r *run, t *task, row, was *state.Row, c *state.Commit, b before)
 	}
 }
 
-// checkUntouched checks that a release replaces no intent that its version leaves as it was:
-// invariant C1. What was resolved since stays so, as long as the values are known; in a partial
-// export of other sets that is merged into a version that has it, also when they are not.
+// checkUntouched checks invariant C1: a release keeps the intents that its version does not change.
+// Resolved values stay as long as they are known. In a partial export of other sets, merged into a
+// version with the resource, they stay even if they are no longer known.
 func checkUntouched(
 	r *run, t *task, old *content, c *state.Commit, out *state.Committed, b before,
 ) {
@@ -247,7 +248,7 @@ func checkUntouched(
 		}
 		if t.books.releases != 0 && other != nil &&
 			len(resource.References(other.res.Attributes)) > 0 {
-			return // what was not known when that version was stored gets the values of now
+			return // values that were unknown when that version was stored are resolved now
 		}
 		if one != nil && other != nil && (others || one.body == other.body) &&
 			one.hash == other.hash {
