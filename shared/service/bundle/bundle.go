@@ -183,8 +183,8 @@ type Opened struct {
 const opUnpack = "unpack the model"
 
 // Unpack writes a bundle to the folder dir, and returns the paths to compile. If dir holds all its
-// files unchanged, Unpack writes nothing. The model keeps data between compiles in the data folder of
-// its project. If that folder is not on this machine, it keeps them in data.
+// files unchanged, Unpack writes nothing. The model keeps data between compiles in the data folder
+// of its project. If that folder is not on this machine, it keeps them in data.
 //
 // Unpack replaces a damaged folder. A file that is missing, or empty after a power failure, would
 // make the model smaller, and a deploy would then remove resources.

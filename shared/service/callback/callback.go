@@ -27,7 +27,7 @@ type Callback struct {
 	Service string    `json:"service,omitempty"` // "" for all
 	Events  []string  `json:"events,omitempty"`  // kinds of events, as in Kinds; empty for all
 	Level   string    `json:"level,omitempty"`   // the minimum level; "" for all
-	Secret  string    `json:"secret,omitempty"`  // the source of the signing key; "": calls are not signed
+	Secret  string    `json:"secret,omitempty"`  // the source of the signing key; "": unsigned
 	Created time.Time `json:"created"`
 	// Health is the result of the last calls.
 	Health Health `json:"-"`

@@ -176,7 +176,7 @@ func (c *compiler) deployable(ctx context.Context, from *compiled) (*model.Model
 	out := *m
 	out.Where = func(i int, attribute string) diag.Pos {
 		if attribute == "set" {
-			attribute = "" // the module lsm sets the attribute set, so its own position is of no use
+			attribute = "" // the module lsm sets the attribute, so use the resource instead
 		}
 		return m.At(i, attribute)
 	}

@@ -118,7 +118,7 @@ type memory struct {
 	// them is certain.
 	awaited map[string]bool
 	later   map[string]time.Time // the time of the next attempt for postponed tasks
-	told    map[string]int64     // the desired state for which an instance was compiled again with values of the model
+	told    map[string]int64     // the desired state of the last repeated compile; see learn
 	given   allocations
 }
 

@@ -72,7 +72,7 @@ func (w *watcher) pause(rec *inventory.Record) time.Duration {
 	switch {
 	case w.Deploy != nil:
 		return firstLook
-	case w.Notified && len(rec.Follows) > 0: // runs of followed resources send no notice to this instance
+	case w.Notified && len(rec.Follows) > 0: // runs of followed resources send it no notice
 		return firstUnnotified
 	case w.Notified:
 		return min(max(w.now().Sub(rec.Updated)/lookPart, firstUnnotified), lastUnnotified)

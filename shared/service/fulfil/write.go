@@ -118,7 +118,7 @@ func (o *results) wait(ctx context.Context, jobs []job, why error) error {
 		_ = o.postpone(j.rec, nil)
 	}
 	switch kind := fault.KindOf(why); {
-	case ctx.Err() != nil, kind == fault.Canceled, kind == fault.Conflict: // another worker is running
+	case ctx.Err() != nil, kind == fault.Canceled, kind == fault.Conflict: // another worker runs
 		return why
 	}
 	problems := problemsOf(why)
@@ -138,9 +138,9 @@ func (o *results) wait(ctx context.Context, jobs []job, why error) error {
 	return why
 }
 
-// write stores changes of instances, and takes these instances off the agenda. It skips records that
-// another writer has changed. If it is unknown whether records were written, write marks them as
-// lost, so that they are read again.
+// write stores changes of instances, and takes these instances off the agenda. It skips records
+// that another writer has changed. If it is unknown whether records were written, write marks them
+// as lost, so that they are read again.
 func (o *results) write(ctx context.Context, changes []inventory.Change) error {
 	var all error
 	moved := map[string]int64{} // the number of moves of each generation in this call

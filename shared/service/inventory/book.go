@@ -26,7 +26,7 @@ type Order struct {
 // OrderItem is a part of an order, about one instance.
 type OrderItem struct {
 	Name     string          `json:"name,omitempty"` // unique in the order; "" if the item has none
-	Instance string          `json:"instance"`       // the id, also of an instance that the order creates
+	Instance string          `json:"instance"`       // the id, even of a new instance
 	Service  string          `json:"service"`
 	Action   string          `json:"action"`           // create, update or delete
 	Config   map[string]bool `json:"config,omitempty"` // settings of the lifecycle
@@ -52,7 +52,7 @@ type Outcome struct {
 	State   ItemState `json:"state,omitempty"` // "" while the result is unknown
 	Failure Failure   `json:"failure,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
-	Label   string    `json:"label,omitempty"` // the label of the state that the instance had reached
+	Label   string    `json:"label,omitempty"` // of the state that the instance had reached
 	At      time.Time `json:"at,omitzero"`
 }
 

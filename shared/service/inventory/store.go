@@ -100,17 +100,17 @@ func (r *Record) Placed() map[string]diag.Pos {
 	return out
 }
 
-// NotExported is the value of Record.Exported after a failed export, if the exported state was unknown
-// before. It never equals the desired state.
+// NotExported is the value of Record.Exported after a failed export, if the exported state was
+// unknown before. It never equals the desired state.
 const NotExported = -1
 
 // Task is an effect of the lifecycle that is still to be done.
 type Task struct {
 	Kind    TaskKind `json:"kind"`
-	Number  int64    `json:"number,omitempty"`  // the version or the desired state that the task is for
-	Set     string   `json:"set,omitempty"`     // the set of a validation
-	Present bool     `json:"present,omitempty"` // for an export: if false, the resources leave the model
-	Purge   bool     `json:"purge,omitempty"`   // for an export: the resources are purged
+	Number  int64    `json:"number,omitempty"`  // the version or the desired state of the task
+	Set     string   `json:"set,omitempty"`     // of a validation
+	Present bool     `json:"present,omitempty"` // of an export: else the resources leave the model
+	Purge   bool     `json:"purge,omitempty"`   // of an export: the resources are purged
 }
 
 // TaskKind is the kind of a task.
@@ -157,8 +157,8 @@ type Event struct {
 	At      time.Time `json:"timestamp"`
 	Version int64     `json:"service_instance_version"` // the version of the instance at that time
 	Kind    string    `json:"event_type"`
-	From    string    `json:"source,omitempty"`      // "": the instance was created, or stays in its state
-	To      string    `json:"destination,omitempty"` // "": the instance stays in its state
+	From    string    `json:"source,omitempty"`      // "": it was created, or stays in its state
+	To      string    `json:"destination,omitempty"` // "": it stays in its state
 	Error   bool      `json:"is_error_transition,omitempty"`
 	Message string    `json:"message,omitempty"` // for people; contains no secrets
 	// More holds further data of the event, for example problems with their places.

@@ -374,7 +374,7 @@ func (l *lister) counted(out *foundRecords) error {
 	if n > 0 {
 		out.ahead-- // the first record of the page
 	}
-	out.behind = max(count.Total-out.ahead-n, 0) // records may have come or gone between the two reads
+	out.behind = max(count.Total-out.ahead-n, 0) // records may have changed between the two reads
 	return nil
 }
 

@@ -45,7 +45,7 @@ type RolloutInstance struct {
 // RolloutPage is a page of the instances of a service, sorted by the time of their orders.
 type RolloutPage struct {
 	Items []RolloutInstance `json:"items"`
-	Next  string            `json:"next,omitempty"` // the value of After for the next page; "" on the last page
+	Next  string            `json:"next,omitempty"` // After of the next page; "": this is the last page
 }
 
 // rollouts moves instances to other definitions and models.

@@ -11,8 +11,8 @@ import (
 	"southbound/shared/service/lifecycle"
 )
 
-// checkMove checks that a rollout moves an instance to the requested goal or leaves it unchanged. It
-// also checks that only a move pins an instance to a model: I8.
+// checkMove checks that a rollout moves an instance to the requested goal or leaves it unchanged.
+// It also checks that only a move pins an instance to a model: I8.
 func (r *run) checkMove(c *change) {
 	if c.was == nil {
 		return

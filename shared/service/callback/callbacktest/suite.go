@@ -173,7 +173,7 @@ func (s *suite) pending() {
 	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 1, []string{"a"})) // late
 	s.same("what was told stays told", want, s.waits())
 	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 3, []string{"a"}))
-	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 3, []string{"a"})) // the instance is no longer pending
+	s.must(s.h.A.Delivered(s.ctx, env, "i", "a", 3, []string{"a"})) // no longer pending
 	s.same("all of it was told", want[1:], s.waits())
 	s.happens("i", "auto")
 	s.same("and more", int64(3), s.waits()[0].From)

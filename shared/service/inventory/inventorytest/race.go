@@ -54,8 +54,8 @@ func (s *suite) race() {
 	s.same("the count", int64(1+workers*each), s.read("i001").Version)
 }
 
-// crossing makes two concurrent writes: one adds a reference to an instance, and one begins to delete
-// that instance. One of them is refused.
+// crossing makes two concurrent writes: one adds a reference to an instance, and one begins to
+// delete that instance. One of them is refused.
 func (s *suite) crossing() {
 	const rounds = 8
 	for n := range rounds {
@@ -111,8 +111,8 @@ func (s *suite) rivals() {
 	}
 }
 
-// popular adds references of several instances to one instance while that instance changes: no write
-// is refused.
+// popular adds references of several instances to one instance while that instance changes: no
+// write is refused.
 func (s *suite) popular() {
 	parent := s.put(record(0))
 	records := []inventory.Record{parent}
