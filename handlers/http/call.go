@@ -21,7 +21,7 @@ import (
 // api creates, updates and deletes the object of one resource.
 type api struct{ reader }
 
-// reader reads it, and says what it is.
+// reader reads the object, and describes it.
 type reader struct{ caller }
 
 // caller makes requests for it.
@@ -30,8 +30,7 @@ type caller struct {
 	conn  *conn.Conn
 	want  provider.Resource
 	scope *scope
-	// hidden has the secrets that nobody may see, in all their forms; concealed has them
-	// themselves.
+	// hidden has the secrets in all their forms; concealed has the secrets themselves.
 	hidden    redact.Set
 	concealed []string
 	// arrived: the request made last may have reached the API.
@@ -54,7 +53,7 @@ func newAPI(ctx *provider.Context, r provider.Resource) (*api, error) {
 	return a, nil
 }
 
-// conceal keeps secrets out of all that is said.
+// conceal removes secrets from all output.
 func (a *caller) conceal(secrets ...string) {
 	for _, s := range secrets {
 		if slices.Contains(a.concealed, s) {
@@ -72,31 +71,31 @@ func (a *caller) text(name string) string {
 	return s
 }
 
-// answer is what an API said.
+// answer is the answer of an API.
 type answer struct {
 	*conn.Response
 	path string
 }
 
-// ok reports whether the API did what it was asked.
+// ok reports whether the request succeeded.
 func (r *answer) ok() bool { return r.Status >= 200 && r.Status < 300 }
 
-// done reports whether the API did what a change asked for: it may answer with the place to see it.
+// done reports whether a change succeeded: the API may answer with the path of the result.
 func (r *answer) done() bool {
 	return r.ok() || r.Status == http.StatusSeeOther && r.Header.Get("Location") != ""
 }
 
-// declined reports whether the API has said that it did nothing.
+// declined reports whether the API has rejected the request without an effect.
 func (r *answer) declined() bool {
 	return r.Status/100 == 4 && r.Status != http.StatusRequestTimeout
 }
 
-// missing reports whether what was asked about is not there.
+// missing reports whether the requested object does not exist.
 func (r *answer) missing() bool {
 	return r.Status == http.StatusNotFound || r.Status == http.StatusGone
 }
 
-// json returns the body as a value; nil when there is none.
+// json returns the body as a value; nil if it is empty.
 func (r *answer) json() (any, error) {
 	if len(bytes.TrimSpace(r.Body)) == 0 {
 		return nil, nil
@@ -191,7 +190,7 @@ func (a *caller) wayError(method, path string, err error) error {
 	return provider.Errorf(class, "%s %s: %s", method, path, text)
 }
 
-// refused is the error of an answer that is none of those that were hoped for.
+// refused is the error of an unexpected answer.
 func (a *caller) refused(method string, r *answer) error {
 	text := fmt.Sprintf("%s %s: the API answers %d %s", method, r.path, r.Status,
 		http.StatusText(r.Status))
@@ -208,7 +207,7 @@ func (a *caller) refused(method string, r *answer) error {
 	return provider.Errorf(class, "%s", text)
 }
 
-// classOf says what follows from a status.
+// classOf returns the class and the hint that follow from a status.
 func classOf(status int) (class provider.Class, hint string) {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
@@ -231,14 +230,14 @@ func classOf(status int) (class provider.Class, hint string) {
 	return provider.Retryable, ""
 }
 
-// maxExcerpt bounds, in bytes, what is shown of an answer.
+// maxExcerpt is how many bytes of an answer errors show.
 const maxExcerpt = 500
 
-// maxCleaned bounds, in bytes, what is looked at for an excerpt.
+// maxCleaned is how many bytes of an answer are redacted for an excerpt.
 const maxCleaned = 64 << 10
 
-// excerpt returns the beginning of what an API said, without secrets. Secrets go first, so that
-// none is cut in two and overlooked.
+// excerpt returns the beginning of an answer, without secrets. It redacts secrets before it
+// truncates the text, so that no part of a secret remains.
 func (a *caller) excerpt(body []byte) string {
 	text := string(body)
 	if len(body) > maxCleaned {

@@ -10,7 +10,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// at returns what a JSON pointer leads to.
+// at returns the value that a JSON pointer refers to.
 func at(v any, pointer string) (any, bool) {
 	for _, part := range segments(pointer) {
 		switch in := v.(type) {
@@ -60,7 +60,7 @@ func scalarText(v any) (string, bool) {
 	return fmt.Sprint(v), true
 }
 
-// comparison holds a template of what is wanted against what was read.
+// comparison compares a desired template with the read value.
 type comparison struct {
 	scope  *scope
 	ignore [][]string
@@ -87,16 +87,17 @@ func newComparison(s *scope, attrs map[string]any) *comparison {
 	return c
 }
 
-// fits reports whether a pattern stands for a place.
+// fits reports whether a pattern matches a place.
 func fits(pattern, place []string) bool {
 	return slices.EqualFunc(pattern, place, func(p, s string) bool { return p == "*" || p == s })
 }
 
-// otherSecret stands for a value that is not the secret that is wanted.
+// otherSecret replaces a value that differs from the desired secret.
 const otherSecret = "(another value)"
 
-// seen returns what was read in the form of the template: where both are the same, the template
-// itself, so that only differences differ. Members that the template does not have are left out.
+// seen returns the read value in the form of the template. Where both are equal, it returns the
+// template itself, so that only real differences differ. Members that the template does not have
+// are omitted.
 func (c *comparison) seen(template, have any, place []string) (any, error) {
 	if c.ignored(place) {
 		return template, nil
@@ -139,7 +140,7 @@ func (c *comparison) seen(template, have any, place []string) (any, error) {
 	return c.raw(template, have), nil
 }
 
-// empty reports whether a value is what many APIs leave out.
+// empty reports whether a value is one that many APIs omit.
 func empty(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -181,7 +182,7 @@ func (c *comparison) list(want, have []any, place []string) (any, error) {
 	return out, nil
 }
 
-// ordered returns what was read in the order of what is wanted; what is not wanted comes last.
+// ordered returns the read items in the order of the desired ones; other items follow.
 func (c *comparison) ordered(want, have []any, key string) ([]any, error) {
 	left := slices.Clone(have)
 	var out []any
@@ -208,8 +209,8 @@ func sameItem(want, have any, key string) bool {
 	return ok && also && w[key] != nil && resource.Equal(w[key], h[key])
 }
 
-// covers reports whether what was read has all that is wanted. Lists are compared item by item;
-// null and what is empty are the same as nothing.
+// covers reports whether the read value has all desired members. Lists are compared item by item;
+// null and empty values equal a missing value.
 func covers(want, have any) bool {
 	if have == nil {
 		return empty(want)
@@ -233,7 +234,7 @@ func covers(want, have any) bool {
 	return resource.Equal(want, have)
 }
 
-// maxShown bounds, in bytes, what is shown of a value that was read.
+// maxShown is how many bytes of a read value are shown.
 const maxShown = 2000
 
 // raw returns a value that was read and differs, as it may be shown.

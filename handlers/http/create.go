@@ -10,7 +10,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// idFact is the fact in which the id is kept that only the answer to a create has said.
+// idFact is the fact that stores an id which only the answer to a create contains.
 const idFact = "object_id"
 
 // remembers reports whether the id of an object has to be kept: its path has it, and no list is
@@ -31,7 +31,7 @@ func (object) Remembers(r provider.Resource) []string {
 	return []string{idFact}
 }
 
-// hintFind is what to do about an object that exists under an id which nobody knows.
+// hintFind is the hint for an object that exists under an unknown id.
 func (a *api) hintFind() string {
 	if !remembers(a.want.Attributes) {
 		return ""
@@ -44,7 +44,7 @@ func (a *api) created(r *answer) (provider.Result, error) {
 	p := a.begin(didCreate)
 	id := a.idIn(r)
 	if place, ok := a.place(r); ok && r.Status == http.StatusAccepted {
-		// what it answers is about the work
+		// its answers describe the operation
 		if id = a.idAt(place); id == "" &&
 			(remembers(a.want.Attributes) || a.want.Attributes["operation"] != nil) {
 			p.Monitor = place
@@ -63,7 +63,7 @@ func (a *api) created(r *answer) (provider.Result, error) {
 	return a.await(p)
 }
 
-// keep remembers the id of what was made.
+// keep records the id of a created object.
 func (a *api) keep(id string) error {
 	switch {
 	case !remembers(a.want.Attributes):
@@ -81,7 +81,7 @@ func (a *api) keep(id string) error {
 	return nil
 }
 
-// gone forgets the id of what is not there any more: the API may give it to another.
+// gone removes the id of a deleted object: the API may reuse it.
 func (a *api) gone() (provider.Result, error) {
 	if remembers(a.want.Attributes) && a.ctx.Known(idFact) != "" {
 		a.ctx.Fact(idFact, "")
@@ -119,7 +119,7 @@ func (a *reader) idIn(r *answer) string {
 	return a.thing(v).id
 }
 
-// newID returns the id that an answer has where new_id_at says; ok is false when that is not said.
+// newID returns the id in an answer at new_id_at; ok is false if that is not set.
 func (a *reader) newID(v any) (id string, ok bool) {
 	pointer, ok := a.want.Attributes["new_id_at"].(string)
 	if !ok {
@@ -130,11 +130,11 @@ func (a *reader) newID(v any) (id string, ok bool) {
 	return id, true
 }
 
-// replaced remembers the id of what has come in the place of an object that was changed.
+// replaced records the id of the object that has replaced a changed one.
 func (a *api) replaced(r *answer) error {
 	v, err := r.json()
 	if err != nil {
-		return nil // it says nothing of an id
+		return nil // the answer has no id
 	}
 	if id, ok := a.newID(v); ok && id != "" && id != a.ctx.Known(idFact) {
 		return a.keep(id)
@@ -172,7 +172,7 @@ func (a *reader) idAt(place string) string {
 	return id
 }
 
-// watch asks what became of a create that the API has accepted, until it says so.
+// watch polls the monitor of an accepted create until it reports the result.
 func (a *api) watch(p *progress) (provider.Result, error) {
 	late := provider.Errorf(provider.Terminal,
 		"the API took the create, and is not done with it after %s; settle may be longer",
@@ -234,7 +234,7 @@ func (o object) FindCreated(ctx *provider.Context, req provider.CreateRequest) (
 		return true, nil
 	}
 	known := !remembers(a.want.Attributes) || ctx.Known(idFact) != ""
-	// Only pauses count: a suspended process sees what came meanwhile before it gives up.
+	// Only pauses count: after a suspension, the process reads again before it gives up.
 	for waited := time.Duration(0); known; waited += findEvery {
 		t, err := a.observe(&lists{})
 		if err != nil || t != nil {

@@ -67,11 +67,10 @@ type pages struct {
 	seen  map[string]bool
 }
 
-// counted reports whether it is we who count pages, so that the last one is known by the one after
-// it.
+// counted reports whether this handler counts the pages, so that only an empty page marks the end.
 func (p *pages) counted() bool { return p.a.pointer("page") != "" || p.a.pointer("offset") != "" }
 
-// next returns the path of the page after this one, "" when it is the last.
+// next returns the path of the page after this one, "" if it is the last.
 func (p *pages) next(r *answer, v any, path string, items int) (string, error) {
 	p.items += items
 	a, next := p.a, ""
@@ -171,8 +170,8 @@ func nextLink(headers []string) string {
 	return ""
 }
 
-// List implements provider.Lister: the objects of the list that what is asked for describes, in its
-// own words, with a pointer to where an object has its name as the name.
+// List implements provider.Lister: the objects of the list that the request describes, with its
+// attributes. The request's name is a pointer to the name in an object.
 func (o object) List(ctx *provider.Context, found func(provider.Found) error) error {
 	like := ctx.Desired()
 	named, _ := like.Attributes["name"].(string)
@@ -218,8 +217,8 @@ func (o object) List(ctx *provider.Context, found func(provider.Found) error) er
 	return nil
 }
 
-// describe returns the attributes of a resource for an object of a list, nil for one that is gone.
-// Lists often show less of an object than its own path.
+// describe returns the attributes of a resource for an object of a list, nil for an object that was
+// removed. Lists often show less of an object than its own path.
 func (a *reader) describe(item any, named string) (map[string]any, error) {
 	if named == "/" { // of items that are but their names
 		named = ""
@@ -227,7 +226,7 @@ func (a *reader) describe(item any, named string) (map[string]any, error) {
 	v, _ := at(item, named)
 	name, ok := scalarText(v)
 	if !ok {
-		return map[string]any{}, nil // the engine says that it has no name
+		return map[string]any{}, nil // the engine reports the missing name
 	}
 	one := *a
 	attrs := make(map[string]any, len(a.want.Attributes))
@@ -243,7 +242,7 @@ func (a *reader) describe(item any, named string) (map[string]any, error) {
 	}
 	switch match := matchAt(named, v); {
 	case !remembers(attrs):
-	case match != nil: // so that it can be made again when it is gone
+	case match != nil: // so that the object can be created again after it was removed
 		attrs["find"] = map[string]any{"match": match}
 	default: // nothing would know it again
 		attrs["path"] = strings.ReplaceAll(a.text("path"), "{id}", url.PathEscape(t.id))
@@ -270,8 +269,8 @@ func (a *reader) describe(item any, named string) (map[string]any, error) {
 	return attrs, nil
 }
 
-// matchAt returns what `find` has to match for objects to be known by the text at a pointer; nil if
-// it cannot be said, since v is not text or the pointer leads through a list.
+// matchAt returns the `find` condition that identifies objects by the text at a pointer. It returns
+// nil if none exists, since v is not text or the pointer leads through a list.
 func matchAt(pointer string, v any) any {
 	if _, ok := v.(string); !ok || pointer == "" {
 		return nil
@@ -287,8 +286,8 @@ func matchAt(pointer string, v any) any {
 	return out
 }
 
-// shape returns what an object has of the members that a template names, so that it stands for
-// itself in a document.
+// shape returns the members of an object that a template names, in a form in which a document means
+// them literally.
 func (a *reader) shape(template, have any, shaped bool) any {
 	if text, ok := template.(string); ok && shaped && len(bodyNames(text)) > 0 {
 		if v, err := a.scope.body(text); err == nil && covers(v, have) {
@@ -317,7 +316,7 @@ func (a *reader) shape(template, have any, shaped bool) any {
 	return have
 }
 
-// literal returns a text that stands for itself where names may be referred to.
+// literal escapes a text so that a document means it literally, without references to names.
 func literal(text string) string {
 	if whole().MatchString(text) || inText().MatchString(text) {
 		return strings.ReplaceAll(text, "$", "$$")

@@ -185,7 +185,7 @@ func Object() provider.Definition {
 	}
 }
 
-// validate checks what one attribute alone cannot say.
+// validate checks the rules about several attributes.
 func validate(attrs map[string]any) []diag.Problem {
 	v := &validator{attrs: attrs, names: []string{"name"}}
 	for _, from := range []string{"vars", "secrets"} {
@@ -225,7 +225,7 @@ func (v *validator) bad(attribute, hint, format string, args ...any) {
 		Hint: hint})
 }
 
-// member returns a member of an attribute that is a map, nil when there is none.
+// member returns a member of an attribute that is a map, nil if there is none.
 func member(attrs map[string]any, attribute, name string) any {
 	m, _ := attrs[attribute].(map[string]any)
 	return m[name]

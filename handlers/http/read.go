@@ -20,7 +20,7 @@ type thing struct {
 
 // lists are the lists that one batch has read, by their paths.
 type lists struct {
-	keep bool // for as long as they serve what reads them
+	keep bool // keep the lists as long as their reader
 	mu   sync.Mutex
 	read map[string]func() ([]any, error)
 }
@@ -78,7 +78,7 @@ func (a *reader) read(shared *lists) (provider.Observation, error) {
 	return a.observed(t)
 }
 
-// observed returns an object in the form of what is wanted.
+// observed returns an object in the form of the desired attributes.
 func (a *reader) observed(t *thing) (provider.Observation, error) {
 	attrs := map[string]any{}
 	for name, text := range map[string]string{"object_id": t.id, "etag": t.etag} {
@@ -105,7 +105,7 @@ func (a *reader) observed(t *thing) (provider.Observation, error) {
 				"what the API answers at %q is not an object; see object_at", a.text("object_at"))
 		}
 		attrs[name] = seen
-		compare = newComparison(scope, nil) // what is ignored and what are sets is said about body
+		compare = newComparison(scope, nil) // ignored members and sets are declared for body only
 	}
 	for name, v := range a.facts(t) {
 		a.ctx.Fact(name, v)
@@ -113,7 +113,7 @@ func (a *reader) observed(t *thing) (provider.Observation, error) {
 	return provider.Observation{Exists: true, Attributes: attrs}, nil
 }
 
-// facts returns what is to be learned from an object.
+// facts returns the facts of an object.
 func (a *reader) facts(t *thing) map[string]string {
 	out := map[string]string{}
 	m, _ := a.want.Attributes["facts"].(map[string]any)
@@ -140,7 +140,7 @@ func (o object) Facts(ctx *provider.Context, req provider.ReadRequest) (map[stri
 	return a.facts(t), nil
 }
 
-// observe returns the object, nil when there is none.
+// observe returns the object, nil if there is none.
 func (a *reader) observe(shared *lists) (*thing, error) {
 	id := ""
 	if a.want.Attributes["find"] != nil {
@@ -175,7 +175,7 @@ func (a *reader) readPath() string {
 	return a.text("path")
 }
 
-// get reads the object at its path; nil when there is none.
+// get reads the object at its path; nil if there is none.
 func (a *reader) get(id string) (*thing, error) {
 	path, err := a.scope.with(id).path(a.readPath())
 	if err != nil {
@@ -196,13 +196,13 @@ func (a *reader) get(id string) (*thing, error) {
 	}
 	v, found := at(v, a.text("object_at"))
 	if !found || v == nil && a.want.Attributes["body"] != nil {
-		return nil, nil // there is an answer with nothing in it
+		return nil, nil // the answer is empty
 	}
 	t := a.thing(v)
 	if id != "" {
 		t.id = id
 	}
-	// A weak ETag does not tell states apart.
+	// A weak ETag does not distinguish states.
 	if e := r.Header.Get("ETag"); strings.HasPrefix(e, `"`) {
 		t.etag = e
 	}
@@ -220,7 +220,7 @@ func (a *reader) thing(v any) *thing {
 	return &thing{id: id, value: v}
 }
 
-// isLike reports whether an object has all of an attribute; false when that is not said.
+// isLike reports whether an object has all members of an attribute; false if that is not set.
 func (a *reader) isLike(attribute string, t *thing) (bool, error) {
 	want, err := a.scope.with(t.id).object(a.want.Attributes[attribute])
 	return want != nil && err == nil && covers(want, t.value), err
@@ -268,7 +268,7 @@ func (a *reader) find(shared *lists) (*thing, error) {
 	return found, nil
 }
 
-// listed reads a list, or takes the one that was read before in this run of the lane.
+// listed reads a list, or returns one that was already read in this run of the lane.
 func (a *reader) listed(shared *lists, key, path string) ([]any, error) {
 	if !shared.keep {
 		items, _, err := a.list(path)
@@ -278,7 +278,7 @@ func (a *reader) listed(shared *lists, key, path string) ([]any, error) {
 		func(*provider.Context) ([]any, int, error) { return a.list(path) })
 }
 
-// headerKey tells apart resources whose own headers may lead to other lists.
+// headerKey distinguishes resources whose own headers may lead to other lists.
 func headerKey(r provider.Resource) string {
 	if r.Attributes["headers"] == nil {
 		return ""
@@ -291,7 +291,7 @@ func (a *caller) pointer(name string) string {
 	return p
 }
 
-// once returns what f returns, and calls it once for a key.
+// once returns the result of f, which it calls once for a key.
 func (l *lists) once(key string, f func(key string) ([]any, error)) ([]any, error) {
 	l.mu.Lock()
 	if l.read == nil {

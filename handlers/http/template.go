@@ -18,7 +18,7 @@ var (
 	inText = pattern.Lazy(`\$\$|\$\{([a-z_][a-zA-Z0-9_]*)\}`)
 )
 
-// pathNames returns what a path refers to.
+// pathNames returns the names to which a path refers.
 func pathNames(path string) []string {
 	var out []string
 	for _, m := range inPath().FindAllStringSubmatch(path, -1) {
@@ -27,7 +27,7 @@ func pathNames(path string) []string {
 	return out
 }
 
-// bodyNames returns what a value refers to, in no order.
+// bodyNames returns the names to which a value refers, in no order.
 func bodyNames(v any) []string {
 	var out []string
 	switch v := v.(type) {
@@ -52,7 +52,7 @@ func bodyNames(v any) []string {
 	return out
 }
 
-// scope is what names stand for.
+// scope holds the values of names.
 type scope struct {
 	values map[string]any
 	secret map[string]bool
@@ -95,7 +95,7 @@ func (s *scope) with(id string) *scope {
 	return out
 }
 
-// lookup returns what a name stands for.
+// lookup returns the value of a name.
 func (s *scope) lookup(name string) (any, error) {
 	v, ok := s.values[name]
 	if !ok {
@@ -104,7 +104,7 @@ func (s *scope) lookup(name string) (any, error) {
 	return v, nil
 }
 
-// text returns a value as it stands in a text.
+// text returns a value in its form within a text.
 func (s *scope) text(name string) (string, error) {
 	v, err := s.lookup(name)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *scope) text(name string) (string, error) {
 		"%q is neither text nor a number, and stands in a text", name)
 }
 
-// path fills a path in. What a value has in it never becomes part of the path's own structure.
+// path fills a path in. Values are escaped, so that they never change the structure of the path.
 func (s *scope) path(path string) (string, error) {
 	var bad error
 	before, query, asks := strings.Cut(path, "?")
@@ -208,7 +208,7 @@ func (s *scope) hidden(v any) bool {
 	return false
 }
 
-// object returns a map filled in; nil when there is none.
+// object returns a map filled in; nil if there is none.
 func (s *scope) object(v any) (map[string]any, error) {
 	if v == nil {
 		return nil, nil

@@ -14,29 +14,29 @@ import (
 	"southbound/shared/resource"
 )
 
-// What was done, in the state between two calls.
+// The kind of change, in the state between two calls.
 const (
 	didCreate = "create"
 	didUpdate = "update"
 	didDelete = "delete"
 )
 
-// progress is what the API was asked for and has not shown yet.
+// progress is a change that the API was asked for and does not show yet.
 type progress struct {
 	Did string `json:"did"`
-	For string `json:"for"` // hash of what was wanted
+	For string `json:"for"` // hash of the desired attributes
 	// Asked is how often it was asked since.
 	Asked int `json:"told"`
-	// Monitor is the path that tells what became of it, where the API answered one.
+	// Monitor is the path that reports the result, if the API answered one.
 	Monitor string `json:"monitor,omitempty"`
 }
 
-// begin returns the progress of what has just been done.
+// begin returns the progress of a change that was just made.
 func (a *api) begin(did string) *progress {
 	return &progress{Did: did, For: a.intent()}
 }
 
-// progress returns what the call before this one did for the same intent, nil for nothing.
+// progress returns the change of the previous call for the same intent, nil if there was none.
 func (a *api) progress() *progress {
 	var p progress
 	if json.Unmarshal(a.ctx.State(), &p) != nil || p.Did == "" || p.For != a.intent() {
@@ -45,7 +45,7 @@ func (a *api) progress() *progress {
 	return &p
 }
 
-// intent tells what is wanted apart, without any secret.
+// intent returns a text that is unique for the desired attributes, without any secret.
 func (a *api) intent() string {
 	b, err := resource.CanonicalValue(map[string]any{"body": a.want.Attributes["body"],
 		"ready": a.want.Attributes["ready"], "purged": a.want.Purged})
@@ -56,14 +56,14 @@ func (a *api) intent() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// settle is how long the API may take to show what was done.
+// settle is how long the API may take to show a change.
 func (a *api) settle() time.Duration {
 	n, _ := a.want.Attributes["settle"].(int64)
 	return time.Duration(n) * time.Second
 }
 
-// over reports whether the time is up for the API to show what was done: the sum of the pauses
-// between questions. A clock would also count the time in which this process was suspended.
+// over reports whether the time is up for the API to show a change: the sum of the pauses between
+// polls. A clock would also count the time in which this process was suspended.
 func (a *api) over(p *progress) bool {
 	waited := time.Duration(0)
 	for asked := 1; asked <= p.Asked && waited < a.settle(); asked++ {
@@ -91,8 +91,8 @@ func (a *api) again(p *progress, over error) (provider.Result, error) {
 	return provider.Result{Again: &provider.Again{After: pauseAfter(p.Asked), State: state}}, nil
 }
 
-// Create implements provider.Handler. What is there already, or has come to be there meanwhile, is
-// brought to what is wanted.
+// Create implements provider.Handler. An object that already exists, or was created since the read,
+// is updated.
 func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	a, err := newAPI(ctx, req.Resource)
 	if err != nil {
@@ -134,7 +134,7 @@ func (o object) Create(ctx *provider.Context, req provider.CreateRequest) (provi
 	return a.created(r)
 }
 
-// adopt brings what is there to what is wanted.
+// adopt updates the existing object.
 func (a *api) adopt(t *thing, err error) (provider.Result, error) {
 	if err != nil {
 		return provider.Result{}, err
@@ -146,7 +146,7 @@ func (a *api) adopt(t *thing, err error) (provider.Result, error) {
 	return a.change(obs)
 }
 
-// send makes a request with what the resource says about it, or else with the defaults.
+// send makes a request with the resource's settings for it, or else with the defaults.
 func (a *api) send(
 	s *scope, what, method, path string, body func() (any, error), key, match string,
 ) (*answer, error) {
@@ -194,7 +194,7 @@ func (o object) Update(ctx *provider.Context, req provider.UpdateRequest) (provi
 	return a.change(req.Observed)
 }
 
-// change sends what differs from what was observed.
+// change sends the attributes that differ from the observed ones.
 func (a *api) change(obs provider.Observation) (provider.Result, error) {
 	if a.equal(obs, "body") { // it is only not ready yet
 		return a.await(a.begin(didUpdate))
@@ -279,8 +279,8 @@ func overlay(under, over any) any {
 	return out
 }
 
-// overtaken decides about an update that was refused because the object is not what it was: by an
-// earlier try of the same update, or by someone else.
+// overtaken handles an update that was rejected because the object has changed: by an earlier
+// attempt of the same update, or by another client.
 func (a *api) overtaken(r *answer) (provider.Result, error) {
 	t, err := a.observe(&lists{})
 	if err != nil {
@@ -294,8 +294,8 @@ func (a *api) overtaken(r *answer) (provider.Result, error) {
 	return provider.Result{}, a.refused("update", r)
 }
 
-// await sees whether the API shows what was done, and whether the object is ready; if not it asks
-// to be called again.
+// await checks whether the API shows the change, and whether the object is ready; otherwise it
+// returns Again.
 func (a *api) await(p *progress) (provider.Result, error) {
 	if p.Monitor != "" {
 		return a.watch(p)
@@ -371,7 +371,7 @@ func (o object) Delete(ctx *provider.Context, req provider.DeleteRequest) (provi
 	return a.awaitGone(a.begin(didDelete))
 }
 
-// awaitGone sees whether the object is gone; if not it asks to be called again.
+// awaitGone checks whether the object was removed; otherwise it returns Again.
 func (a *api) awaitGone(p *progress) (provider.Result, error) {
 	if a.settle() == 0 {
 		return a.gone()

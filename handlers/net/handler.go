@@ -61,8 +61,8 @@ func changed(item provider.BatchChange, p *textfile.Page) error {
 	return nil
 }
 
-// List implements provider.Lister: the names in /etc/hosts, or in the file that is asked for. A
-// name whose lines differ in aliases or comment is listed without these.
+// List implements provider.Lister: the names in /etc/hosts, or in the file that the request names.
+// A name whose lines differ in aliases or comment is listed without these.
 func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
 	path := h.listed
 	if s := fileOf(ctx.Desired()); s != "" {

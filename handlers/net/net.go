@@ -1,4 +1,4 @@
-// Package net manages how the machine it runs on finds others.
+// Package net manages name resolution of the machine it runs on.
 package net
 
 import (
@@ -148,7 +148,7 @@ func (e entry) String() string {
 	return out
 }
 
-// wanted is what a resource says.
+// wanted holds the attributes of a resource.
 type wanted struct {
 	name, file string
 	ips        []netip.Addr
@@ -173,7 +173,7 @@ func wantedOf(r provider.Resource) (wanted, error) {
 		w.ips = append(w.ips, ip)
 	}
 	for _, s := range append([]string{w.name}, w.aliases...) {
-		// what a reference stood for is checked here
+		// the value of a reference is checked here
 		if s == "" ||
 			strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == '#' || c > '~' }) {
 			return w, provider.Errorf(provider.NeedsChange, "%q is not a host name", s)
@@ -215,7 +215,7 @@ func (w wanted) repeats(ls *textfile.Lines, own []int, line int) bool {
 	return !slices.ContainsFunc(e.aliases, func(s string) bool { return !known[strings.ToLower(s)] })
 }
 
-// fits reports whether what a line says beside its address is right.
+// fits reports whether an attribute of a line, other than its address, has the desired value.
 func (w wanted) fits(attribute string, e entry) bool {
 	switch {
 	case !w.says[attribute]:
@@ -226,8 +226,8 @@ func (w wanted) fits(attribute string, e entry) bool {
 	return w.comment == e.comment
 }
 
-// put makes the lines of this name as they are wanted: a right one stays, a wrong one is made
-// right, and used for an address that is missing before it is removed.
+// put brings the lines of this name to the desired state. Correct lines are kept. A wrong line is
+// corrected, and reused for a missing address before it is removed.
 func (w wanted) put(ls *textfile.Lines) {
 	own := w.own(ls)
 	missing := slices.Clone(w.ips)
@@ -258,7 +258,7 @@ func (w wanted) put(ls *textfile.Lines) {
 		missing = missing[1:]
 		w.rewrite(ls, i, e)
 	}
-	like := entry{} // a new line says what the first one does, where the resource does not
+	like := entry{} // a new line has the attributes of the first one, if the resource does not set them
 	if len(own) > 0 {
 		like, _ = parse(ls.At(own[0]))
 	}
@@ -283,7 +283,7 @@ func (w wanted) rewrite(ls *textfile.Lines, i int, e entry) {
 	ls.Replace(i, i+1, w.over(e).String())
 }
 
-// over lays what the resource says over what a line says beside its address.
+// over replaces the attributes of a line, other than its address, by those that the resource sets.
 func (w wanted) over(e entry) entry {
 	e.name = w.name
 	if w.says["aliases"] {
@@ -295,7 +295,7 @@ func (w wanted) over(e entry) entry {
 	return e
 }
 
-// observe describes the lines of this name, in the words of the resource where they say the same.
+// observe describes the lines of this name, in the resource's form where both are equal.
 func (w wanted) observe(r provider.Resource, ls *textfile.Lines) provider.Observation {
 	own := w.own(ls)
 	if len(own) == 0 {

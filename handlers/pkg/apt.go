@@ -47,8 +47,8 @@ func (apt) safe(p place) error {
 		"var/cache/apt", "var/cache/apt/archives")
 }
 
-// get runs apt-get. Work of dpkg that was cut off, and packages that lack what they need, are seen
-// to first.
+// get runs apt-get. It first completes interrupted work of dpkg, and repairs packages with missing
+// dependencies.
 func (a apt) get(ctx *provider.Context, p place, verb string, args ...string) (string, error) {
 	if err := a.safe(p); err != nil {
 		return "", err
@@ -78,7 +78,7 @@ func (a apt) get(ctx *provider.Context, p place, verb string, args ...string) (s
 	return out, refusal(err)
 }
 
-// refusal says what follows from an error of apt-get, and what to do about it.
+// refusal returns the class and the hint that follow from an error of apt-get.
 func refusal(err error) error {
 	if err == nil {
 		return nil
@@ -103,7 +103,7 @@ func refusal(err error) error {
 	return err
 }
 
-// saidUnder returns the lines that apt-get has said under a heading.
+// saidUnder returns the lines of apt-get's output under a heading.
 func saidUnder(err error, heading string) []string {
 	var failed *tool.Error
 	if !errors.As(err, &failed) {
@@ -134,7 +134,7 @@ func (a apt) installed(ctx *provider.Context, p place) (map[string]string, error
 	}
 	out, err := tool.Run(ctx, a.settings(), "dpkg-query", a.admin(p), "--show",
 		"--showformat=${Package}\t${Architecture}\t${Version}\t${db:Status-Status}\n")
-	if err != nil && tool.Code(err) != 1 { // 1: there is none
+	if err != nil && tool.Code(err) != 1 { // 1: no package matches
 		return nil, err
 	}
 	have := map[string]string{}
@@ -155,7 +155,7 @@ func (a apt) installed(ctx *provider.Context, p place) (map[string]string, error
 	return have, nil
 }
 
-// architecture is Debian's name for that of this program.
+// architecture is Debian's name for the architecture of this program.
 func architecture() string {
 	switch runtime.GOARCH {
 	case "386":
@@ -192,7 +192,7 @@ func (a apt) candidates(ctx *provider.Context, p place, names []string) (map[str
 	return found, nil
 }
 
-// refreshed says how long lists of packages are new enough to believe that a package is not in
+// refreshed is how long lists of packages are recent enough to conclude that a package is not in
 // them.
 const refreshed = 10 * time.Minute
 
@@ -221,7 +221,7 @@ func (a apt) install(ctx *provider.Context, p place, items []item) error {
 	if err == nil || !old(err) {
 		return err
 	}
-	// The lists may be old: they are fetched anew, once for all that is missing.
+	// The lists may be old: fetch them again, once for all missing packages.
 	_, refresh := provider.Cached(ctx, provider.Key{Name: "refresh", Args: []any{p.root}},
 		provider.Keep{For: refreshed}, func(ctx *provider.Context) (bool, error) {
 			ctx.Info("fetch the lists of packages")
@@ -245,8 +245,8 @@ func old(err error) bool {
 	return false
 }
 
-// known refuses names that are those of no package. apt would install something else: what has the
-// name without the + at its end, or what provides it.
+// known rejects names that no package has. For these, apt would install another package: the one
+// without the + at the end of the name, or one that provides the name.
 func (a apt) known(ctx *provider.Context, p place, items []item) error {
 	var ask []string
 	for _, i := range items {
@@ -271,7 +271,7 @@ func (a apt) known(ctx *provider.Context, p place, items []item) error {
 	return nil
 }
 
-// remove removes packages, unless others need them: apt would remove those, too.
+// remove removes packages, unless other packages need them: apt would remove those, too.
 func (a apt) remove(ctx *provider.Context, p place, items []item) error {
 	verb := "remove"
 	if items[0].config {
@@ -305,7 +305,7 @@ func (a apt) remove(ctx *provider.Context, p place, items []item) error {
 	return err
 }
 
-// needed is the error for what cannot be removed, as others need it.
+// needed is the error for a package that other packages need.
 func needed(by []string) error {
 	return provider.Errorf(provider.NeedsChange,
 		"it is needed by %s, which would be removed, too; purge that as well, or keep both",
@@ -319,8 +319,8 @@ func (apt) canonical(name string) string { return name }
 
 func (apt) satisfies(version, asked string) bool { return version == asked }
 
-// chosen leaves out the lists of what could be installed, which take apt most of a second to read
-// and say nothing of what is. What it makes of the rest is not kept as if it were all.
+// chosen omits the lists of available packages, which take apt most of a second to read and do not
+// affect installed ones. apt must not store the resulting incomplete cache.
 func (a apt) chosen(ctx *provider.Context, p place) ([]string, error) {
 	out, err := tool.Run(ctx, a.settings(), append(append([]string{"apt-mark"}, a.flags(p)[1:]...),
 		"-o", "Dir::State::lists=/dev/null/none", "-o", "Dir::Cache::pkgcache=", "-o",

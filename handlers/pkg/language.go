@@ -28,8 +28,8 @@ func (pip) python(p place) string {
 // asksSeldom keeps where packages are: an interpreter does not change that while it is there.
 func asksSeldom() provider.Keep { return provider.Keep{Idle: 10 * time.Minute, For: time.Hour} }
 
-// installed reads what pip notes beside each package, which is a hundred times faster than to ask
-// it.
+// installed reads pip's metadata beside each package, which is a hundred times faster than running
+// pip.
 func (m pip) installed(ctx *provider.Context, p place) (map[string]string, error) {
 	if p.root != "" && !exists(m.python(p)) {
 		return nil, nil // an environment that is yet to be
@@ -83,16 +83,16 @@ func metadata(path string) (name, version string) {
 	return name, version
 }
 
-// owner is who Python runs as.
+// owner is the user that runs Python.
 func (pip) owner(p place) (*tool.User, error) {
 	return p.owner("bin", "bin/python*", "pyvenv.cfg", "lib", "lib/python*",
 		"lib/python*/site-packages", "lib/python*/site-packages/*.pth",
 		"lib/python*/site-packages/pip")
 }
 
-// own returns the variables that are meant for one program alone: its settings, and what git, which
-// it gets packages by, may log in to servers with. Another user gets none, who has settings of their
-// own: what an owner is to use besides, the options of the resource say.
+// own returns the variables for one program alone: its settings, and the credentials of git, with
+// which it fetches packages. A program of another user receives none, since that user has their own
+// settings. The options of the resource set any others.
 func own(who *tool.User, prefix string) []string {
 	if who != nil {
 		return nil
@@ -129,7 +129,7 @@ func (m pip) candidates(ctx *provider.Context, p place, names []string) (map[str
 	for _, i := range report.Install {
 		found[m.canonical(i.Metadata.Name)] = i.Metadata.Version
 	}
-	return found, nil // what is not in it is the newest already
+	return found, nil // packages not in it are the newest already
 }
 
 func (m pip) install(ctx *provider.Context, p place, items []item) error {
@@ -206,7 +206,8 @@ func pep440(version string) string {
 
 func (m pip) chosen(ctx *provider.Context, p place) ([]string, error) { return all(m, ctx, p) }
 
-// all returns the names of all that is installed, for managers that do not know what was asked for.
+// all returns the names of all installed packages, for managers that do not record which were
+// requested.
 func all(m manager, ctx *provider.Context, p place) ([]string, error) {
 	have, err := m.installed(ctx, p)
 	out := make([]string, 0, len(have))
@@ -255,8 +256,8 @@ func (m npm) installed(ctx *provider.Context, p place) (map[string]string, error
 	return have, nil
 }
 
-// owner is who npm runs as. It reads settings in its prefix, such as which shell runs scripts, and
-// follows links there.
+// owner is the user that runs npm. npm reads settings in its prefix, such as the shell for scripts,
+// and follows links there.
 func (npm) owner(p place) (*tool.User, error) {
 	return p.owner("etc", "etc/npmrc", "lib", "lib/node_modules", "bin")
 }

@@ -14,10 +14,11 @@ import (
 	"southbound/shared/provider"
 )
 
-// owner returns the user that has to run what works on a root: its owner. What is in it, as an
-// interpreter, settings or links, is code of whoever can write there, and is to get no more rights
-// than they have. nil is the user of this process. parts are patterns of what in the root decides
-// which code runs; all of it has to be of one owner, or of the superuser.
+// owner returns the user that must run programs that work on a root: its owner. The files in the
+// root, such as an interpreter, settings or links, are code of any user who can write there, and
+// must not get more rights than that user. nil is the user of this process. parts are patterns of
+// the files that determine which code runs; all of them must belong to one owner, or to the
+// superuser.
 func (p place) owner(parts ...string) (*tool.User, error) {
 	if p.root == "" {
 		return nil, nil
@@ -45,11 +46,12 @@ func (p place) owner(parts ...string) (*tool.User, error) {
 	return who, p.safe(who, parts)
 }
 
-// system refuses a root in which code of another user would run as the superuser. Package managers of
-// a system have to be the superuser there: they chroot, and give files to other users. What is in
-// the root decides what runs, before that and outside of it as well: apt, dnf and apk read settings
-// there, with hooks and plugins among them. To leave the settings of a root aside would not do, as
-// the scripts of packages run the programs in it, and some settings have to be those of the root.
+// system rejects a root in which code of another user would run as the superuser. Package managers
+// of a system have to run as the superuser there: they chroot, and give files to other users. The
+// files in the root determine the code that runs, even before the chroot and outside of it: apt,
+// dnf and apk read settings there, including hooks and plugins. Ignoring the settings of a root
+// would not help: the scripts of packages run the root's programs, and some settings have to be
+// those of the root.
 func (p place) system(parts ...string) error {
 	who, err := p.owner(append([]string{"bin", "sbin", "lib", "usr", "usr/bin", "usr/sbin",
 		"usr/lib", "etc", "var", "var/lib", "var/cache"}, parts...)...)
@@ -62,21 +64,21 @@ func (p place) system(parts ...string) error {
 		who.UID)
 }
 
-// trusted reports whether the rights of a user are none that this process lacks: it is the
-// superuser, the one of this process, or, in a user namespace, the superuser of the machine.
+// trusted reports whether a user has no rights that this process lacks: the superuser, the user of
+// this process, or, in a user namespace, the superuser of the machine.
 func trusted(uid uint32) bool {
 	var root syscall.Stat_t
 	return uid == 0 || int(uid) == os.Geteuid() ||
 		syscall.Stat("/", &root) == nil && uid == root.Uid
 }
 
-// safe refuses a root in which, or on the way to which, somebody else could put code.
+// safe rejects a root if another user could put code in it, or in a directory on the path to it.
 func (p place) safe(who *tool.User, parts []string) error {
 	mine := func(st *syscall.Stat_t) bool {
 		return trusted(st.Uid) || who != nil && st.Uid == who.UID
 	}
 	closed := func(st *syscall.Stat_t) bool {
-		// Whom a user lets share what is theirs is up to that user, unless it is the superuser.
+		// Any user but the superuser may share their own files with a group.
 		group := who != nil || os.Geteuid() != 0 || st.Gid == 0 || int(st.Gid) == os.Getegid()
 		return st.Mode&syscall.S_IFMT == syscall.S_IFLNK || st.Mode&syscall.S_ISVTX != 0 ||
 			st.Mode&0o002 == 0 && (group || st.Mode&0o020 == 0)
@@ -88,7 +90,7 @@ func (p place) safe(who *tool.User, parts []string) error {
 				return err
 			}
 			if who != nil {
-				continue // who leads that astray gets what they can do themselves
+				continue // the owner could only redirect code to files with the owner's own rights
 			}
 			if err := unreachable(path, whole); err != nil {
 				return err
@@ -98,15 +100,15 @@ func (p place) safe(who *tool.User, parts []string) error {
 	return nil
 }
 
-// within returns what is in a directory by a pattern. Signs of patterns in the name of the directory
-// stand for themselves.
+// within returns the entries of a directory that match a pattern. Meta characters in the
+// directory's name are literal.
 func within(dir, pattern string) []string {
 	plain := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 	found, _ := filepath.Glob(filepath.Join(plain, pattern)) // the patterns are right
 	return found
 }
 
-// ofOne refuses what belongs to somebody else, or what others may change.
+// ofOne rejects a file that belongs to another user, or that other users may change.
 func ofOne(path string, mine, closed func(st *syscall.Stat_t) bool) error {
 	var st syscall.Stat_t
 	err := syscall.Lstat(path, &st)
@@ -131,8 +133,8 @@ func ofOne(path string, mine, closed func(st *syscall.Stat_t) bool) error {
 	return nil
 }
 
-// unreachable refuses what somebody else could exchange, in one of the directories above it: by its
-// path, and where that leads.
+// unreachable rejects a file that another user could replace, in one of the directories above it:
+// by its path, and by the path to which links lead.
 func unreachable(path string, whole func(path string) error) error {
 	leads, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,8 +158,8 @@ func unreachable(path string, whole func(path string) error) error {
 // maxAbout is how much of a file that describes a package is read.
 const maxAbout = 1 << 20
 
-// about reads the beginning of a regular file. It waits for no pipe, and reads no device, which
-// whoever can write in a root may have put in the place of one.
+// about reads the beginning of a regular file. It does not block on a pipe or read a device, which
+// a user who can write in the root may have put there.
 func about(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {

@@ -18,28 +18,26 @@ import (
 	"southbound/shared/schema"
 )
 
-// latest is the version that asks for the newest there is.
+// latest is the version that means the newest available one.
 const latest = "latest"
 
 // manager is a package manager.
 type manager interface {
-	// installed returns the versions of what is installed, by name. One of which only its
-	// configuration is left has none.
+	// installed returns the versions of installed packages, by name. A package of which only the
+	// configuration remains has none.
 	installed(ctx *provider.Context, p place) (map[string]string, error)
-	// candidates returns the newest versions that could be installed; what is not known is left
-	// out.
+	// candidates returns the newest available versions; unknown packages are omitted.
 	candidates(ctx *provider.Context, p place, names []string) (map[string]string, error)
 	install(ctx *provider.Context, p place, items []item) error
 	remove(ctx *provider.Context, p place, items []item) error
-	// names is what a name looks like: whatever else the package manager would take one for (a
-	// pattern, a path, an address, an order to remove it) is not meant.
+	// names is the pattern of valid names: the package manager would interpret others differently,
+	// as a pattern, a path, an address, or an order to remove the package.
 	names() string
 	// canonical returns the form in which installed has a name.
 	canonical(name string) string
-	// satisfies reports whether a version is the one that was asked for, however that was written.
+	// satisfies reports whether a version is the requested one, in any form of writing it.
 	satisfies(version, asked string) bool
-	// chosen returns which of what is installed was asked for by somebody, rather than needed by
-	// something else.
+	// chosen returns the installed packages that were requested, and not installed as dependencies.
 	chosen(ctx *provider.Context, p place) ([]string, error)
 }
 
@@ -112,10 +110,8 @@ func Package() provider.Definition {
 				Check: named("npm")}})
 }
 
-// named makes a provider suit only resources that name it: a package of this name in another world
-// is another package.
-// thingOf names a package by its manager, its place, and its name in the form that the manager gives
-// it. A machine has one manager of its own; pip and npm are only used by name.
+// thingOf names a package by its manager, its place, and its name in the manager's form. A machine
+// has one manager of its own; pip and npm are only used by name.
 func thingOf(attrs map[string]any) schema.Thing {
 	name, known := attrs["name"].(string)
 	if attrs["package"] != nil {
@@ -141,6 +137,8 @@ func thingOf(attrs map[string]any) schema.Thing {
 	}
 }
 
+// named makes a provider suit only resources that name it: a package of this name in another world is
+// another package.
 func named(name string) func(ctx *provider.Context) string {
 	return func(ctx *provider.Context) string {
 		if ctx.Desired().Attributes[provider.ProviderAttribute] != name {
@@ -243,7 +241,7 @@ func (h handler) wantLatest(
 	return ask
 }
 
-// observe says what a package is. The newest reads as latest when that is what is wanted.
+// observe describes a package. The newest version is reported as latest if latest is desired.
 func (h handler) observe(
 	want item, purged bool, have, newest map[string]string,
 ) provider.Observation {
@@ -257,7 +255,7 @@ func (h handler) observe(
 	}
 	if best := newest[name]; want.version == latest && (best == "" || best == version) ||
 		want.version != "" && want.version != latest && h.manager.satisfies(version, want.version) {
-		version = want.version // where nothing newer is known what is there is the newest
+		version = want.version // if no newer version is known, the installed one is the newest
 	}
 	return provider.Observation{Exists: true, Attributes: map[string]any{"version": version}}
 }
@@ -324,9 +322,9 @@ func (h handler) despite(ctx *provider.Context, err error, visible bool, done fu
 	return nil
 }
 
-// arrived holds what is there now to what was asked for. A package manager may have taken a name
-// for one that something else provides, or a version for a pattern; it would be told again and
-// again, and do nothing.
+// arrived compares the installed packages with the requested ones. A package manager may have
+// interpreted a name as one that another package provides, or a version as a pattern. Without this
+// check, each run would repeat the request without effect.
 func (h handler) arrived(ctx *provider.Context, p place, items []item) error {
 	have, err := h.manager.installed(ctx, p)
 	if err != nil {
@@ -378,7 +376,7 @@ func (h handler) remove(ctx *provider.Context, rs ...provider.Resource) error {
 	return h.despite(ctx, err, true, func() error { return h.left(ctx, placeOf(rs[0]), items) })
 }
 
-// left says what is still there.
+// left returns an error if a removed package is still installed.
 func (h handler) left(ctx *provider.Context, p place, items []item) error {
 	have, err := h.manager.installed(ctx, p)
 	if err != nil {
@@ -405,8 +403,9 @@ func names(items []item) string {
 	return strings.Join(out, ", ")
 }
 
-// ApplyBatch implements provider.BatchApplier: what is installed in one place is installed at once.
-// When that fails, each is tried by itself, so that one that cannot be had keeps no other back.
+// ApplyBatch implements provider.BatchApplier: all packages of one place are installed in one call.
+// If that fails, each is installed separately, so that an unavailable package does not block the
+// others.
 func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	key := func(i int) string {
@@ -438,7 +437,7 @@ func (h handler) ApplyBatch(ctx context.Context, items []provider.BatchChange) [
 	return out
 }
 
-// List implements provider.Lister: what somebody has asked for, not what that needs.
+// List implements provider.Lister: the requested packages, without their dependencies.
 func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
 	have, err := h.manager.installed(ctx, place{})
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// dnf is dnf with rpm. Versions are those that rpm has: epoch (when there is one), version and
-// release.
+// dnf is dnf with rpm. Versions are those of rpm: epoch (if there is one), version and release.
 type dnf struct{}
 
 func (dnf) rpm(p place) []string {
@@ -87,7 +86,7 @@ func (m dnf) install(ctx *provider.Context, p place, items []item) error {
 		}
 	}
 	newest := map[string]string{}
-	if len(ask) > 0 { // told no version, it leaves what is there as it is
+	if len(ask) > 0 { // without a version, it keeps the installed one
 		var err error
 		if newest, err = m.candidates(ctx, p, ask); err != nil {
 			return err
@@ -113,7 +112,7 @@ func (m dnf) install(ctx *provider.Context, p place, items []item) error {
 		!strings.Contains(err.Error(), "No match for argument") {
 		return err
 	}
-	// What it knows of repositories may be old: it asks them anew, once for all that is missing.
+	// Its metadata of repositories may be old: fetch it again, once for all missing packages.
 	_, refresh := provider.Cached(ctx, provider.Key{Name: "refresh", Args: []any{p.root}},
 		provider.Keep{For: refreshed}, func(ctx *provider.Context) (bool, error) {
 			ctx.Info("fetch the lists of packages")
@@ -127,7 +126,7 @@ func (m dnf) install(ctx *provider.Context, p place, items []item) error {
 	return err
 }
 
-// remove removes packages, unless others need them: dnf would remove those, too.
+// remove removes packages, unless other packages need them: dnf would remove those, too.
 func (m dnf) remove(ctx *provider.Context, p place, items []item) error {
 	args := []string{"remove", "--setopt=clean_requirements_on_remove=False"}
 	test := append(m.rpm(p), "-e", "--test")
@@ -169,7 +168,7 @@ func (m dnf) chosen(ctx *provider.Context, p place) ([]string, error) {
 	return strings.Fields(out), err
 }
 
-// apk is Alpine's. What is installed stands in its own database, which is text.
+// apk is Alpine's. Its database of installed packages is text.
 type apk struct{}
 
 // safe refuses a root in which code of another user would run.
@@ -275,7 +274,7 @@ func (apk) canonical(name string) string { return name }
 
 func (apk) satisfies(version, asked string) bool { return version == asked }
 
-// chosen reads the world: the names that were asked for, with what is asked of their versions.
+// chosen reads the world: the requested names, with constraints of their versions.
 func (apk) chosen(_ *provider.Context, p place) ([]string, error) {
 	raw, err := os.ReadFile(filepath.Join("/", p.root, "etc/apk/world"))
 	var out []string

@@ -131,8 +131,8 @@ func readDatabase(
 	return provider.Observation{Exists: true, Attributes: attrs}, nil
 }
 
-// dropping stands in place of the limit of connections of a database that is being dropped, or that
-// a drop which was cut off has left: it can be dropped, and nothing else.
+// dropping is the connection limit of a database that is being dropped, or whose drop was
+// interrupted: such a database can only be dropped.
 const dropping = -2
 
 var errDropping = errors.New("it is being dropped, or a drop of it was cut off; if it stays so, " +
@@ -149,8 +149,7 @@ func extensions(ctx context.Context, c *conn.Conn, name string) (out []string, e
 	return out, err
 }
 
-// Create implements provider.Handler. What has come to be there meanwhile is brought to what is
-// wanted.
+// Create implements provider.Handler. A database that was created since the read is updated.
 func (d database) Create(
 	ctx *provider.Context, req provider.CreateRequest,
 ) (provider.Result, error) {
@@ -173,8 +172,8 @@ func (d database) Create(
 	return provider.Result{}, d.reconcile(ctx, c, r)
 }
 
-// knownEncoding refuses encodings that the server has none of: of one it says what it says of a
-// role that is yet to be.
+// knownEncoding rejects encodings that the server does not have: its error for a missing encoding
+// is the same as for a role that may still be created.
 func knownEncoding(ctx context.Context, c *conn.Conn, name string) error {
 	if name == "" {
 		return nil
@@ -227,8 +226,8 @@ func (d database) Update(
 	return provider.Result{}, d.reconcile(ctx, c, r)
 }
 
-// reconcile reads the database once more, so that what it does is about what is there now, and
-// changes what differs.
+// reconcile reads the database again, so that it acts on the current state, and changes the
+// attributes that differ.
 func (d database) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
 	have, err := readAgain(ctx, d, "database", r)
 	if err != nil {
@@ -280,7 +279,7 @@ func comment(s string) string {
 	return literal(s)
 }
 
-// differences compares attributes that are wanted with those that were found.
+// differences compares desired attributes with those that were found.
 func differences(want, have map[string]any, names ...string) map[string]diff.Diff {
 	out := map[string]diff.Diff{}
 	for _, n := range names {

@@ -85,14 +85,13 @@ func readExtension(
 	}
 	version := string(rows[0][0])
 	if text(r, "version") == latest && (rows[0][2] == nil || string(rows[0][2]) == version) {
-		version = latest // where none can be had what is there is the newest
+		version = latest // if no version is available, the installed one is the newest
 	}
 	return provider.Observation{Exists: true, Attributes: map[string]any{"version": version,
 		"schema": string(rows[0][1])}}, nil
 }
 
-// Create implements provider.Handler. What has come to be there meanwhile is brought to what is
-// wanted.
+// Create implements provider.Handler. An extension that was created since the read is updated.
 func (e extension) Create(
 	ctx *provider.Context, req provider.CreateRequest,
 ) (provider.Result, error) {
@@ -131,7 +130,7 @@ func (e extension) Update(
 	return provider.Result{}, e.reconcile(ctx, c, req.Resource)
 }
 
-// reconcile reads the extension once more and changes what differs.
+// reconcile reads the extension again and changes the attributes that differ.
 func (e extension) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
 	have, err := readAgain(ctx, e, "extension", r)
 	if err != nil {
@@ -160,7 +159,8 @@ func (extension) Delete(
 	return provider.Result{}, drop(ctx, req.Resource, "extension", "DROP EXTENSION IF EXISTS ")
 }
 
-// drop removes something from a database, where it is there, and what needs it where that is said.
+// drop removes an object from a database, if it exists, and with cascade also the objects that need
+// it.
 func drop(ctx *provider.Context, r provider.Resource, what, statement string) error {
 	c, err := connection(ctx)
 	if err != nil {

@@ -16,15 +16,15 @@ import (
 // grant is the handler of sql::Grant.
 type grant struct{}
 
-// every stands for all names, and all is the right to everything.
+// every stands for all names, and all for all privileges.
 const (
 	every = "*"
 	all   = "ALL"
 )
 
-// kind is what rights can be given to. Its query returns, for each object that is meant by the
-// database's own, the schema and the name, how a statement names it, its rights, its owner, and the
-// letter by which the server knows the rights of an owner.
+// kind is a kind of object on which privileges can be granted. Its query returns for each selected
+// object of the database: the schema and the name, its name in a statement, its privileges, its
+// owner, and the letter of the server for the default privileges of an owner.
 type kind struct{ name, word, query string }
 
 func kinds() []kind {
@@ -166,16 +166,16 @@ func (grant) ReadBatch(ctx context.Context, items []provider.BatchRead) []provid
 		})
 }
 
-// held is what a role may do with an object.
+// held is the set of privileges of a role on an object.
 type held struct {
 	object    string
-	rights    []string // ALL alone for whatever there is
+	rights    []string // only ALL if the role has all privileges
 	grantable bool     // all of them
 	some      bool     // one of them at least
 }
 
-// rights returns what a role may do with the objects of a resource, by name, and whether what is
-// named is there.
+// rights returns the privileges of a role on the objects of a resource, by name, and whether the
+// named objects exist.
 func rights(
 	ctx context.Context, pg *pgconn.PgConn, r provider.Resource,
 ) (out []held, there bool, err error) {
@@ -183,7 +183,7 @@ func rights(
 	if err := printable(role, text(r, "schema"), name); err != nil {
 		return nil, false, err
 	}
-	// What everyone may do is that of nobody in particular: 0.
+	// Privileges of PUBLIC are granted to the role 0.
 	rows, err := query(ctx, pg,
 		`WITH o AS (`+kindOf(r).query+
 			`), g AS (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = $1::text AND $1::text <> 'public' UNION ALL SELECT 0 WHERE $1::text = 'public')
@@ -192,7 +192,7 @@ func rights(
 		FROM o LEFT JOIN LATERAL (SELECT e.privilege_type, bool_or(e.is_grantable) AS is_grantable
 			FROM pg_catalog.aclexplode(coalesce(o.acl, pg_catalog.acldefault(o.letter::"char", o.owner))) e, g WHERE e.grantee = g.oid GROUP BY 1) a ON true
 		GROUP BY o.object, o.letter, o.owner ORDER BY 1`, role, text(r, "schema"), name)
-	if err == nil && len(rows) == 0 && name == every { // nothing is in a schema, if there is that
+	if err == nil && len(rows) == 0 && name == every { // the schema has no objects, if it exists
 		var schemas [][][]byte
 		schemas, err = query(ctx, pg,
 			"SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1 AND $2 <> 'schema'",
@@ -217,7 +217,7 @@ func rights(
 	return out, there || len(out) > 0, nil
 }
 
-// as reports whether an object is as a resource says.
+// as reports whether an object has the desired privileges.
 func (h held) as(r provider.Resource) bool {
 	want, _ := grant{}.Canonicalise(r.Attributes)
 	wanted, _ := texts(want, "privileges")
@@ -226,8 +226,8 @@ func (h held) as(r provider.Resource) bool {
 			!h.some && r.Attributes["grantable"] != true)
 }
 
-// seen says what several objects come to: as wanted, or else as the first that is not. Where there
-// is none nothing is to be done.
+// seen combines several objects: the desired privileges, or else those of the first object that
+// differs. If there are no objects, there is nothing to do.
 func seen(r provider.Resource, objects []held) provider.Observation {
 	found, show := false, held{grantable: r.Attributes["grantable"] == true}
 	show.rights, _ = texts(r.Attributes, "privileges")
@@ -270,8 +270,8 @@ func (g grant) Delete(ctx *provider.Context, req provider.DeleteRequest) (provid
 	return provider.Result{}, err
 }
 
-// reconcile reads what the role may do, and changes all objects for which that differs, all of them
-// or none.
+// reconcile reads the role's privileges, and changes all objects on which they differ, in one
+// transaction.
 func (grant) reconcile(ctx *provider.Context, r provider.Resource) error {
 	c, err := connection(ctx)
 	if err != nil {
@@ -301,7 +301,7 @@ func (grant) reconcile(ctx *provider.Context, r provider.Resource) error {
 		err)
 }
 
-// grants returns the statements that bring objects to what is wanted.
+// grants returns the statements that bring objects to the desired privileges.
 func grants(r provider.Resource, objects []held) []string {
 	role := ident(text(r, "role"))
 	if text(r, "role") == "public" {

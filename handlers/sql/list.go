@@ -11,7 +11,7 @@ import (
 )
 
 // List implements provider.Lister: all databases that are not templates, without their extensions.
-// What is being dropped is left out.
+// It omits databases that are being dropped.
 func (database) List(ctx *provider.Context, found func(provider.Found) error) error {
 	read := func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn,
 		r provider.Resource) (provider.Observation, error) {
@@ -25,7 +25,7 @@ func (database) List(ctx *provider.Context, found func(provider.Found) error) er
 		"SELECT datname FROM pg_catalog.pg_database WHERE NOT datistemplate ORDER BY 1", read,
 		func(attrs map[string]any) error {
 			if l, _ := attrs["locale"].(string); strings.Contains(l, ", ") {
-				// two of them, which no document can say
+				// two locales, which no document can describe
 				delete(attrs, "locale")
 			}
 			return found(provider.Found{Attributes: attrs})
@@ -57,8 +57,8 @@ func (role) List(ctx *provider.Context, found func(provider.Found) error) error 
 type reader func(ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, r provider.Resource) (
 	provider.Observation, error)
 
-// each reads all that a query names, one after the other over one connection. What goes meanwhile
-// is left out.
+// each reads all objects that a query names, one after the other over one connection. It omits
+// objects that are removed concurrently.
 func each(
 	ctx *provider.Context, names string, read reader, found func(attrs map[string]any) error,
 ) error {

@@ -25,7 +25,7 @@ func flags() []flag {
 		{"bypassrls", "rolbypassrls", "BYPASSRLS"}}
 }
 
-// What becomes of what a role owns when it is purged.
+// What happens to the objects of a role when it is purged.
 const (
 	ownedRefuse   = "refuse"
 	ownedReassign = "reassign"
@@ -108,8 +108,8 @@ func validRole(attrs map[string]any) []diag.Problem {
 	return out
 }
 
-// Canonicalise implements provider.Canonicaliser: the order of roles means nothing, nor does the
-// place whose time a time is.
+// Canonicalise implements provider.Canonicaliser: the order of roles and the time zone of a time
+// have no meaning.
 func (role) Canonicalise(attrs map[string]any) (map[string]any, error) {
 	out := withSet(attrs, "member_of")
 	if s, ok := attrs["valid_until"].(string); ok && s != "infinity" {

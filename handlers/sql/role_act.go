@@ -14,7 +14,7 @@ import (
 	conn "southbound/shared/transport/postgresql"
 )
 
-// otherPassword stands for a password that is not the one that is wanted.
+// otherPassword replaces a password that differs from the desired one.
 const otherPassword = "(another password)"
 
 // Read implements provider.Handler.
@@ -90,7 +90,7 @@ func roles(
 	return out, nil
 }
 
-// groupsOf returns what roles r are members of, sorted, by their names.
+// groupsOf returns the groups of which the roles r are members, sorted, by the roles' names.
 func groupsOf(
 	ctx context.Context, pg *pgconn.PgConn, condition string, args ...string,
 ) (map[string][]string, error) {
@@ -117,15 +117,15 @@ func until(text []byte) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// seenPassword returns the password that is wanted when it is the role's, something else when it is
-// not, and "" when there is none.
+// seenPassword returns the desired password if it is the role's, another text if it is not, and ""
+// if the role has none.
 func seenPassword(
 	ctx *provider.Context, c *conn.Conn, pg *pgconn.PgConn, name, password string,
 ) (string, error) {
 	rows, err := query(ctx, pg, "SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = $1",
 		name)
 	switch {
-	case is(err, insufficientRight): // only the server's superusers see what it keeps
+	case is(err, insufficientRight): // only superusers of the server can read the verifier
 		right, known := c.Login(ctx, name, password)
 		if !known {
 			ctx.Warning("whether the password is the one that is wanted cannot be seen: the " +
@@ -146,8 +146,7 @@ func seenPassword(
 	return otherPassword, nil
 }
 
-// Create implements provider.Handler. What has come to be there meanwhile is brought to what is
-// wanted.
+// Create implements provider.Handler. A role that was created since the read is updated.
 func (ro role) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	c, err := connection(ctx)
 	if err != nil {
@@ -175,8 +174,8 @@ func (ro role) Update(ctx *provider.Context, req provider.UpdateRequest) (provid
 	return provider.Result{}, ro.reconcile(ctx, c, req.Resource)
 }
 
-// reconcile reads the role once more, so that what it does is about what is there now, and changes
-// what differs, all of it or nothing.
+// reconcile reads the role again, so that it acts on the current state, and changes the attributes
+// that differ, in one transaction.
 func (ro role) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
 	have, err := readAgain(ctx, ro, "role", r)
 	if err != nil {
@@ -190,8 +189,8 @@ func (ro role) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resourc
 	return failure("change the role "+name, change(ctx, c, "", todo...))
 }
 
-// statements returns what leads from what is there to what is wanted; have is nil for a role that
-// has just been made.
+// statements returns the statements that lead from the current to the desired state; have is nil
+// for a role that was just created.
 func statements(ctx *provider.Context, r provider.Resource, have map[string]any) ([]string, error) {
 	want, err := role{}.Canonicalise(r.Attributes)
 	if err != nil {
@@ -269,15 +268,15 @@ func (role) Delete(ctx *provider.Context, req provider.DeleteRequest) (provider.
 	return provider.Result{}, failure("drop the role "+name, err)
 }
 
-// giveUp takes from a role what it owns and what it was granted, in each database that has any of
-// it, and last in one of the server's own, where what belongs to the server itself goes, too.
+// giveUp removes a role's objects and privileges, in each database that has any. It uses the
+// agent's own database for those that belong to the whole server.
 func giveUp(ctx *provider.Context, c *conn.Conn, r provider.Resource, policy string) error {
 	name := text(r, "name")
 	var todo []string
 	if policy == ownedReassign {
 		todo = append(todo, "REASSIGN OWNED BY "+ident(name)+" TO "+ident(text(r, "reassign_to")))
 	}
-	todo = append(todo, "DROP OWNED BY "+ident(name)) // and what it was granted
+	todo = append(todo, "DROP OWNED BY "+ident(name)) // and its privileges
 	if err := printable(name, text(r, "reassign_to")); err != nil {
 		return err
 	}
@@ -297,7 +296,7 @@ func giveUp(ctx *provider.Context, c *conn.Conn, r provider.Resource, policy str
 	}
 	for _, d := range databases {
 		err := change(ctx, c, d, todo...)
-		if is(err, undefinedObject) { // the role itself is gone
+		if is(err, undefinedObject) { // the role itself was removed
 			return nil
 		}
 		if err != nil {

@@ -79,8 +79,7 @@ func readSchema(
 		Attributes: map[string]any{"owner": string(rows[0][0]), "comment": string(rows[0][1])}}, nil
 }
 
-// Create implements provider.Handler. What has come to be there meanwhile is brought to what is
-// wanted.
+// Create implements provider.Handler. A schema that was created since the read is updated.
 func (s space) Create(ctx *provider.Context, req provider.CreateRequest) (provider.Result, error) {
 	c, err := connection(ctx)
 	if err != nil {
@@ -117,7 +116,7 @@ func (s space) Update(ctx *provider.Context, req provider.UpdateRequest) (provid
 	return provider.Result{}, s.reconcile(ctx, c, req.Resource)
 }
 
-// reconcile reads the schema once more and changes what differs.
+// reconcile reads the schema again and changes the attributes that differ.
 func (s space) reconcile(ctx *provider.Context, c *conn.Conn, r provider.Resource) error {
 	have, err := readAgain(ctx, s, "schema", r)
 	if err != nil {

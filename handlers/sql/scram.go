@@ -14,7 +14,7 @@ import (
 	"github.com/xdg-go/stringprep"
 )
 
-// verifier is what a server keeps of a password (RFC 5802, with SHA-256).
+// verifier is the stored form of a password in a server (RFC 5802, with SHA-256).
 type verifier struct {
 	iterations              int
 	salt, stored, serverKey []byte
@@ -53,7 +53,7 @@ func (v verifier) String() string {
 
 // derive returns the verifier of a password.
 func derive(password string, salt []byte, iterations int) (verifier, error) {
-	// What cannot be prepared is taken as it is, as servers and clients do.
+	// A password that cannot be prepared is used unchanged, as servers and clients do.
 	if prepared, err := stringprep.SASLprep.Prepare(password); err == nil {
 		password = prepared
 	}
@@ -70,7 +70,7 @@ func derive(password string, salt []byte, iterations int) (verifier, error) {
 	return verifier{iterations, salt, stored[:], mac("Server Key")}, nil
 }
 
-// newVerifier returns what the server is to keep of a password, which may be a verifier already.
+// newVerifier returns the verifier of a password, which may itself be a verifier.
 func newVerifier(password string) (string, error) {
 	if _, ok := parseVerifier(password); ok {
 		return password, nil
@@ -81,7 +81,7 @@ func newVerifier(password string) (string, error) {
 	return v.String(), err
 }
 
-// verifies reports whether what a server keeps is of a password.
+// verifies reports whether a stored verifier belongs to a password.
 func verifies(kept, password string) bool {
 	if _, ok := parseVerifier(password); ok {
 		return subtle.ConstantTimeCompare([]byte(kept), []byte(password)) == 1

@@ -1,8 +1,9 @@
 // Package sql manages databases and roles of PostgreSQL servers, through agents with the transport
 // postgresql, or through agents that are the machine of the server.
 //
-// Only what a resource says is compared and changed. Names and texts become part of statements only
-// quoted, and passwords never: the server is given the verifier that it would store.
+// Only attributes that a resource sets are compared and changed. Names and texts are part of
+// statements only in quoted form, and passwords never: the server receives the verifier that it
+// would store.
 package sql
 
 import (
@@ -22,14 +23,14 @@ import (
 	conn "southbound/shared/transport/postgresql"
 )
 
-// transports are those of agents whose server the types of this package are about: the server
-// itself, or the one on a machine.
+// transports are the transports of agents with a server for the types of this package: the server
+// itself, or the server of a machine.
 func transports() []string {
 	return []string{transport.NamePostgreSQL, transport.NameLocal, transport.NameSSH}
 }
 
-// connection returns the agent's connection to its server, or the one to the server of this machine
-// where the agent is a machine. It may be used until the call of the handler ends.
+// connection returns the agent's connection to its server, or a connection to the server of this
+// machine if the agent is a machine. It may be used until the call of the handler ends.
 func connection(ctx *provider.Context) (*conn.Conn, error) {
 	switch t := ctx.Transport().(type) {
 	case *conn.Conn:
@@ -70,7 +71,7 @@ func validNames(attrs map[string]any, names ...string) []diag.Problem {
 // ident quotes a name.
 func ident(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// literal quotes a text, whatever the server thinks of backslashes.
+// literal quotes a text, independent of the server's interpretation of backslashes.
 func literal(text string) string {
 	out := "'" + strings.ReplaceAll(text, "'", "''") + "'"
 	if strings.Contains(out, `\`) {
@@ -154,7 +155,7 @@ func failure(doing string, err error) error {
 	return out
 }
 
-// classOf says what follows from an error, and what to do about it.
+// classOf returns the class and the hint that follow from an error.
 func classOf(err error) (class provider.Class, hint string) {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {
@@ -178,7 +179,7 @@ func classOf(err error) (class provider.Class, hint string) {
 		return provider.Retryable, ""
 	case dependentObjects:
 		return provider.NeedsChange, ""
-	case undefinedObject, undefinedDatabase: // a role, say, that is being made
+	case undefinedObject, undefinedDatabase: // for example a role that is being created
 		return provider.Retryable, ""
 	}
 	switch refused.Code[:min(2, len(refused.Code))] {
@@ -206,8 +207,8 @@ func texts(attrs map[string]any, name string) (out []string, ok bool) {
 	return out, ok
 }
 
-// withSet returns a copy of attributes in which a list of names, of which the order means nothing,
-// is sorted and has none twice.
+// withSet returns a copy of attributes with a list of names sorted and without duplicates. The
+// order of the list has no meaning.
 func withSet(attrs map[string]any, name string) map[string]any {
 	out := maps.Clone(attrs)
 	if names, ok := texts(attrs, name); ok {
@@ -254,8 +255,8 @@ func batch(
 	return out
 }
 
-// readAgain returns the attributes of what is there, of type what, while it is being changed. That
-// it is gone by now may pass: somebody may make it again.
+// readAgain returns the current attributes of a thing, of type what, during a change. The error of
+// a missing thing is retryable, since it may be created again.
 func readAgain(
 	ctx *provider.Context, h provider.BatchReader, what string, r provider.Resource,
 ) (map[string]any, error) {

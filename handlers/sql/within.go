@@ -14,7 +14,7 @@ import (
 	conn "southbound/shared/transport/postgresql"
 )
 
-// inDatabase is a reader of what is in a database, over a connection to it.
+// inDatabase reads a thing of a database, over a connection to it.
 type inDatabase func(ctx *provider.Context, pg *pgconn.PgConn, r provider.Resource) (
 	provider.Observation, error)
 
@@ -62,7 +62,7 @@ func beingDropped(ctx context.Context, c *conn.Conn, database string, err error)
 	if !is(err, objectNotInState) { // which it is as well where a database takes no connections
 		return false
 	}
-	_ = c.Do(ctx, "", func(pg *pgconn.PgConn) error { // where that fails, the first error says more
+	_ = c.Do(ctx, "", func(pg *pgconn.PgConn) error { // if it fails, the first error is more precise
 		rows, err := query(ctx, pg,
 			"SELECT FROM pg_catalog.pg_database WHERE datname = $1 AND datconnlimit = $2::int",
 			database, strconv.Itoa(dropping))
@@ -73,14 +73,14 @@ func beingDropped(ctx context.Context, c *conn.Conn, database string, err error)
 }
 
 const (
-	collisions = 8 // how often statements are tried that meet those of others
-	// the first pause between two tries; each is twice as long as the one before
+	collisions = 8 // how often conflicting statements are attempted
+	// the first pause between two attempts; each later one is twice as long
 	collision = 20 * time.Millisecond
 )
 
-// change runs statements in a database, together in one transaction when there are several. Two
-// that change the same thing at once, such as the rights to a database, collide in the server,
-// which lets one of them fail: that is tried again.
+// change runs statements in a database, in one transaction if there are several. Two concurrent
+// changes of the same thing, such as the privileges on a database, conflict in the server, which
+// fails one of them: change retries that one.
 func change(ctx context.Context, c *conn.Conn, database string, statements ...string) error {
 	for pause, try := collision, 1; ; try++ {
 		err := c.Do(ctx, database, func(pg *pgconn.PgConn) error {

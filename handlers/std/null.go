@@ -48,7 +48,7 @@ func (null) Read(ctx *provider.Context, req provider.ReadRequest) (provider.Obse
 	return observe(ctx, req.Resource)
 }
 
-// ReadBatch implements provider.BatchReader. Those that take their time take it side by side.
+// ReadBatch implements provider.BatchReader. It reads slow items concurrently.
 func (null) ReadBatch(ctx context.Context, items []provider.BatchRead) []provider.Reading {
 	out := make([]provider.Reading, len(items))
 	var wg sync.WaitGroup

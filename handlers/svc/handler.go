@@ -15,7 +15,7 @@ type handler struct{ system system }
 
 func nameOf(r provider.Resource) string { s, _ := r.Attributes["name"].(string); return s }
 
-// of returns what looks after the service of a resource.
+// of returns the service manager of a resource.
 func (h handler) of(r provider.Resource) system {
 	if users, is := h.system.(scoped); is && r.Attributes["scope"] == scopeUser {
 		return users.ofUser()
@@ -35,8 +35,8 @@ func (h handler) Read(
 	return observe(req.Resource, known), nil
 }
 
-// observe says what a service is to its resource. One that neither runs nor is enabled is what a
-// purge leaves, unless that is what is wanted.
+// observe describes a service for its resource. A service that neither runs nor is enabled counts
+// as purged, unless that state is the desired one.
 func observe(r provider.Resource, known map[string]state) provider.Observation {
 	s, defined := known[nameOf(r)]
 	s = s.seenBy(r)
@@ -48,8 +48,9 @@ func observe(r provider.Resource, known map[string]state) provider.Observation {
 		"enabled": s.enabled}}
 }
 
-// seenBy returns a state as it counts for a resource: what is on its way is not where it is wanted,
-// wherever that is, and what cannot be disabled is not to be.
+// seenBy returns a state as it counts for a resource. A service whose state is changing counts as
+// not in its desired state, whichever that is. A service that cannot be disabled counts as disabled
+// if it should be.
 func (s state) seenBy(r provider.Resource) state {
 	if s.changing {
 		s.running = r.Attributes["running"] != true || r.Purged
@@ -92,8 +93,8 @@ func is(r provider.Resource, scope string) bool {
 	return (r.Attributes["scope"] == scopeUser) == (scope == scopeUser)
 }
 
-// Create implements provider.Handler: it starts and enables what is wanted. What is not defined
-// cannot be made.
+// Create implements provider.Handler: it starts and enables the service as desired. It cannot
+// create a service that is not defined.
 func (h handler) Create(
 	ctx *provider.Context, req provider.CreateRequest,
 ) (provider.Result, error) {
@@ -107,8 +108,8 @@ func (h handler) Update(
 	return h.bring(ctx, req.Resource)
 }
 
-// fresh returns how a service is. Where it will be started, or is not as one would think, the
-// system first takes notice of what defines it now.
+// fresh returns the state of a service. If the service will be started, or is in an unexpected
+// state, the manager first reloads the definitions.
 func (h handler) fresh(
 	ctx *provider.Context, r provider.Resource, starts func(state) bool,
 ) (now state, defined bool, err error) {
@@ -131,7 +132,7 @@ func (h handler) fresh(
 	return now, defined, err
 }
 
-// bring brings a service into its state, from whatever state it is in.
+// bring brings a service from any state to the desired one.
 func (h handler) bring(ctx *provider.Context, r provider.Resource) (provider.Result, error) {
 	of, name := h.of(r), nameOf(r)
 	now, defined, err := h.fresh(ctx, r,
@@ -189,9 +190,9 @@ func (h handler) bring(ctx *provider.Context, r provider.Resource) (provider.Res
 	return provider.Result{}, nil
 }
 
-// begun returns how often a service will have been started, which is what calls that ask for
-// another hand on to that: one that was started and has ended between two calls would be started
-// anew for ever else.
+// begun returns how often a service will have been started. Calls that return Again pass the number
+// to the next call. Otherwise a service that was started and has ended between two calls would be
+// restarted forever.
 func begun(before []byte, now state) (int, error) {
 	starts, _ := strconv.Atoi(string(before)) // 0 in a first call
 	switch {
@@ -205,8 +206,8 @@ func begun(before []byte, now state) (int, error) {
 	return starts + 1, nil
 }
 
-// maxStarts is how often a service is started until it runs when its system does not say what
-// became of it.
+// maxStarts is how often a service is started until it runs, if its manager does not report the
+// result of a start.
 const maxStarts = 2
 
 // askAgain is when a service that takes long is checked again.
@@ -246,7 +247,7 @@ func (h handler) Reload(ctx *provider.Context, req provider.ReadRequest) error {
 	return nil
 }
 
-// List implements provider.Lister: what runs, or is started with the machine.
+// List implements provider.Lister: the services that run, or that start with the machine.
 func (h handler) List(ctx *provider.Context, found func(provider.Found) error) error {
 	known, err := h.system.states(ctx, nil)
 	if err != nil {

@@ -25,8 +25,8 @@ type runit struct {
 	watch   time.Duration // in place of watchStart, for tests
 }
 
-// watchFor is how long a service that was linked anew is waited for: runsvdir looks every five
-// seconds.
+// watchFor is how long to wait for a service that was linked: runsvdir reads the directory every
+// five seconds.
 const watchFor = 15 * time.Second
 
 func (r runit) program() string {
@@ -43,7 +43,7 @@ func (r runit) definitions() string {
 	return "/etc/sv"
 }
 
-// services returns the directory that is watched, "" when there is none.
+// services returns the directory that is watched, "" if there is none.
 func (r runit) services() string {
 	if r.watched != "" {
 		return r.watched
@@ -59,7 +59,7 @@ func (r runit) services() string {
 	return ""
 }
 
-// lack says what is missing for runit to suit.
+// lack returns the missing requirement of runit.
 func (r runit) lack(ctx *provider.Context) string {
 	if r.services() == "" {
 		return "no directory is watched by runit"
@@ -70,8 +70,8 @@ func (r runit) lack(ctx *provider.Context) string {
 	return ""
 }
 
-// at returns the directory of a service, as it is watched or, when it is not, as it is defined; ""
-// when there is none.
+// at returns the directory of a service: the watched one or, if it is not watched, the definition;
+// "" if there is none.
 func (r runit) at(name string) (dir string, linked bool) {
 	if strings.HasPrefix(name, ".") {
 		return "", false
@@ -120,7 +120,7 @@ func (r runit) states(ctx context.Context, names []string) (map[string]state, er
 	}
 	out, err := tool.Run(ctx, nil, append([]string{r.program(), "status"}, ask...)...)
 	if err != nil && (out == "" || tool.Code(err) < 0) {
-		return nil, err // else it counts those that do not run
+		return nil, err // otherwise it is the number of services that do not run
 	}
 	for line := range strings.Lines(out) {
 		// "run: /etc/service/x: (pid 1) 3s, normally down, want down; run: log: ..."
@@ -136,8 +136,8 @@ func (r runit) states(ctx context.Context, names []string) (map[string]state, er
 	return known, nil
 }
 
-// start links a service that is not watched, with a file down when it is not to be enabled by that,
-// and tells it to run.
+// start links a service that is not watched, with a file named down if linking must not enable it,
+// and sends the command to run.
 func (r runit) start(ctx context.Context, name string) error {
 	dir, linked := r.at(name)
 	if !linked {
@@ -182,10 +182,10 @@ func (r runit) stop(ctx context.Context, name string) error {
 // changeTimeout is how long a service may take to start or to stop.
 const changeTimeout = 30 * time.Second
 
-// tellUntil tells a service something until it is so. Once is not enough: runsv sleeps a second
-// when a service ended soon after its start, and sv, which looks at what runsv said before, then
-// takes a service for stopped that is about to start, or leaves out a command that seems to be
-// given already.
+// tellUntil sends a command to a service until the service has the desired state. Sending it once
+// is not enough: runsv sleeps a second if a service ended soon after its start. sv decides by
+// runsv's last status. It may therefore treat a service that is about to start as stopped, or omit
+// a command that seems to be pending already.
 func (r runit) tellUntil(ctx context.Context, verb, name string, running bool) error {
 	over, release := patience.After(changeTimeout)
 	defer release()
@@ -205,7 +205,7 @@ func (r runit) tellUntil(ctx context.Context, verb, name string, running bool) e
 			break
 		}
 		if now, is := downFor(line); running && is {
-			if now < down { // it was begun meanwhile, and has ended, too fast to be seen
+			if now < down { // it was started since, and ended too soon to be seen
 				return errors.New("it was started and does not stay up: " + strings.TrimSpace(line))
 			}
 			down = now
@@ -225,13 +225,13 @@ func (r runit) tellUntil(ctx context.Context, verb, name string, running bool) e
 		return nil
 	}
 	if exists(filepath.Join(dir, "check")) {
-		return r.tell(ctx, "check", name) // it says when it is ready
+		return r.tell(ctx, "check", name) // wait until its check reports that it is ready
 	}
 	return r.stays(ctx, dir)
 }
 
-// downFor returns for how many seconds a service is down that is to be up, as a line of sv says:
-// "down: DIR: 1s, want up"; false: it says something else.
+// downFor returns for how many seconds a service that should be up is down, from a line of sv:
+// "down: DIR: 1s, want up"; false: the line has another form.
 func downFor(line string) (int, bool) {
 	rest, wanted := strings.CutSuffix(strings.TrimSpace(line), ", want up")
 	rest, _ = strings.CutSuffix(rest, ", normally up")
@@ -239,8 +239,8 @@ func downFor(line string) (int, bool) {
 	return n, err == nil && wanted && strings.HasPrefix(rest, "down: ")
 }
 
-// stays watches whether a service that was started is still the same process after a while: one
-// that ends at once is begun again each second.
+// stays checks whether a started service is still the same process after a while: a service that
+// ends immediately is restarted each second.
 func (r runit) stays(ctx context.Context, dir string) error {
 	over, release := patience.After(cmp.Or(r.watch, watchStart))
 	defer release()
@@ -296,7 +296,7 @@ func (r runit) disable(_ context.Context, name string) error {
 
 // mark makes an empty file.
 func mark(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644) // others may see it
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644) // other users may read it
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,9 @@ import (
 	"southbound/shared/provider"
 )
 
-// supervisor asks supervisorctl. A service is a program of supervisord, or group:program. Whether
-// it is started with supervisord stands in its configuration, and is changed there.
+// supervisor uses supervisorctl. A service is a program of supervisord, or group:program. The
+// configuration of supervisord determines whether it starts with supervisord, and must be changed
+// there.
 type supervisor struct {
 	before []string // a command in front, for tests
 	flags  []string
@@ -26,7 +27,7 @@ func (s supervisor) run(ctx context.Context, args ...string) (string, error) {
 	return tool.Run(ctx, nil, append(append(argv, s.flags...), args...)...)
 }
 
-// lack says what is missing for it to suit.
+// lack returns its missing requirement.
 func (s supervisor) lack(ctx *provider.Context) string {
 	if _, err := s.run(ctx, "pid"); err != nil {
 		return "supervisorctl reaches no supervisord"
@@ -34,7 +35,7 @@ func (s supervisor) lack(ctx *provider.Context) string {
 	return ""
 }
 
-// states reads what there is, and what is configured.
+// states reads the programs and their configuration.
 func (s supervisor) states(ctx context.Context, names []string) (map[string]state, error) {
 	configured, err := s.run(ctx, "avail")
 	if err != nil {
@@ -43,7 +44,7 @@ func (s supervisor) states(ctx context.Context, names []string) (map[string]stat
 	return s.configured(ctx, configured, names)
 }
 
-// configured reads what there is where it is known what is configured: "name  in use  auto  1:2".
+// configured reads the programs if the configured ones are known: "name in use auto 1:2".
 func (s supervisor) configured(
 	ctx context.Context, configured string, names []string,
 ) (map[string]state, error) {
@@ -72,7 +73,7 @@ func (s supervisor) configured(
 	return known, nil
 }
 
-// status reads "name  STATE  more" of what there is, which does not say what is enabled.
+// status reads "name STATE more" of each program, which does not show whether it is enabled.
 func (s supervisor) status(ctx context.Context) (map[string]state, error) {
 	out, err := s.run(ctx, "status")
 	if err != nil && tool.Code(err) != 3 { // 3: not all run
@@ -120,7 +121,7 @@ func first(fields []string) string {
 	return fields[0]
 }
 
-// alone returns the name of a program that is a group by itself without the group.
+// alone returns the name, without the group, of a program that is the only one of its group.
 func alone(name string) string {
 	if group, program, is := strings.Cut(name, ":"); is && group == program {
 		return program
@@ -128,14 +129,14 @@ func alone(name string) string {
 	return name
 }
 
-// group returns the name of what a program is added and updated with.
+// group returns the name of the group in which a program is added and updated.
 func group(name string) string {
 	name, _, _ = strings.Cut(name, ":")
 	return name
 }
 
-// tell gives an order. What is so already is not an error; supervisorctl says of others what is
-// wrong where one looks for answers.
+// tell sends a command. A state that is already reached is no error. supervisorctl reports other
+// errors on standard output.
 func (s supervisor) tell(ctx context.Context, verb string, args ...string) error {
 	out, err := s.run(ctx, append([]string{verb}, args...)...)
 	if ctx.Err() != nil {
@@ -153,8 +154,8 @@ func (s supervisor) tell(ctx context.Context, verb string, args ...string) error
 	return nil
 }
 
-// refresh reads the configuration anew, and adds new programs. That changes nothing of how programs
-// are configured, so it is asked for once: each question takes a Python.
+// refresh reads the configuration again, and adds new programs. Adding programs does not change the
+// configuration, so one query is enough: each query starts a Python.
 func (s supervisor) refresh(ctx context.Context, names []string) (map[string]state, error) {
 	_, err := s.run(ctx, "reread")
 	if err != nil {
@@ -175,7 +176,7 @@ func (s supervisor) refresh(ctx context.Context, names []string) (map[string]sta
 }
 
 func (s supervisor) start(ctx context.Context, name string) error {
-	if err := s.tell(ctx, "update", group(name)); err != nil { // what is configured otherwise now
+	if err := s.tell(ctx, "update", group(name)); err != nil { // applies a changed configuration
 		return err
 	}
 	if err := s.tell(ctx, "start", name); err != nil {

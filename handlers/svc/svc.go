@@ -1,4 +1,4 @@
-// Package svc manages services: programs that run all the time, and those that are started with the
+// Package svc manages services: programs that run all the time, and those that start with the
 // machine.
 package svc
 
@@ -12,10 +12,9 @@ import (
 	"southbound/shared/schema"
 )
 
-// system is what looks after the services of a machine, or of a user.
+// system is the service manager of a machine, or of a user.
 type system interface {
-	// states returns what is known of services; those that are not defined are left out. No names:
-	// of all there are.
+	// states returns the state of services; undefined ones are omitted. No names: of all services.
 	states(ctx context.Context, names []string) (map[string]state, error)
 	start(ctx context.Context, name string) error
 	stop(ctx context.Context, name string) error
@@ -30,22 +29,21 @@ type state struct {
 	running, enabled bool
 	// on its way up or down: it does not run yet, and it is not stopped either
 	changing bool
-	// whether it is started with the machine is up to others: it can be neither enabled nor
+	// whether it starts with the machine is not configurable: it can be neither enabled nor
 	// disabled
 	fixed   bool
 	problem string // why it cannot be started
-	// what there is to say where it was started before and is like this; nil where it may yet come
-	// to run
+	// the error of a start that led to this state; nil if the service may still come to run
 	ended error
 }
 
-// errBusy says that a service is on its way to where it was sent.
+// errBusy means that the service is still changing to the requested state.
 type errBusy struct{}
 
 func (errBusy) Error() string { return "it is on its way" }
 
-// refresher is a system that reads definitions only when it is told to. refresh does so, and
-// returns what is known of services then, as states does.
+// refresher is a system that reads definitions only on request. refresh does so, and returns the
+// state of services then, as states does.
 type refresher interface {
 	refresh(ctx context.Context, names []string) (map[string]state, error)
 }
@@ -55,7 +53,7 @@ type scoped interface {
 	ofUser() system
 }
 
-// What services belong to.
+// The owners of services.
 const (
 	scopeSystem = "system"
 	scopeUser   = "user"
@@ -64,8 +62,8 @@ const (
 // Service declares svc::Service.
 func Service() provider.Definition { return define(systemd{}, runit{}, supervisor{}, sysvinit{}) }
 
-// thingOf names a service. One of a user is that of the user that handlers run as, whom only the
-// machine knows.
+// thingOf names a service. A service of a user belongs to the user that handlers run as, which only
+// the machine knows.
 func thingOf(attrs map[string]any) schema.Thing {
 	name, _ := attrs["name"].(string)
 	if name == "" {

@@ -20,17 +20,16 @@ import (
 type systemd struct {
 	before []string // a command in front, for tests
 	flags  []string
-	user   bool          // the services of the user that this program runs as
+	user   bool          // the services of the user of this process
 	watch  time.Duration // in place of watchStart, for tests
 	wait   time.Duration // in place of waitFor, for tests
 }
 
 const (
-	// waitFor is how long a service that starts or stops is waited for, before other work is done
-	// meanwhile.
+	// waitFor is how long to wait for a start or stop of a service before other work continues.
 	waitFor = 5 * time.Second
-	// watchStart is how long one that cannot say that it is ready is watched: what is set up wrong
-	// ends at once, and all that was asked for is that it begins.
+	// watchStart is how long a service without a readiness signal is watched: a service with a
+	// wrong setup ends immediately, and the type of the unit requires only that it begins.
 	watchStart = 500 * time.Millisecond
 	pollEvery  = 25 * time.Millisecond
 )
@@ -67,7 +66,7 @@ func (s systemd) run(ctx context.Context, args ...string) (string, error) {
 	if s.user {
 		argv = append(argv, "--user")
 		if os.Getenv("XDG_RUNTIME_DIR") == "" {
-			// there is no session, as with sudo or over ssh without PAM
+			// there is no session, for example with sudo or over ssh without PAM
 			env = append(env, fmt.Sprintf("XDG_RUNTIME_DIR=/run/user/%d", os.Getuid()))
 		}
 	}
@@ -102,7 +101,7 @@ func (s systemd) states(ctx context.Context, names []string) (map[string]state, 
 		}
 		now := s.stateOf(ctx, p)
 		for _, u := range append(strings.Fields(p["Names"]), p["Id"]) {
-			// an alias shows the unit it stands for
+			// an alias has the state of its unit
 			for _, name := range byUnit[u] {
 				known[name] = now
 			}
@@ -111,7 +110,7 @@ func (s systemd) states(ctx context.Context, names []string) (map[string]state, 
 	return known, nil
 }
 
-// all returns the services that are loaded, and those that are enabled without being.
+// all returns the loaded services, and the enabled ones that are not loaded.
 func (s systemd) all(ctx context.Context) (map[string]state, error) {
 	// and those that do not run
 	loaded, err := s.run(ctx, "show", "--all", "--property=Id", "--", "*.service")
@@ -157,7 +156,7 @@ func (s systemd) stateOf(ctx context.Context, p map[string]string) state {
 	case "activating", "deactivating":
 		now.changing = true
 	case "inactive":
-		// it was told to start, and nothing has been begun
+		// its start is queued, and has not begun
 		now.changing = p["Job"] != "" && p["Job"] != "0"
 	}
 	switch p["UnitFileState"] {
@@ -168,8 +167,8 @@ func (s systemd) stateOf(ctx context.Context, p map[string]string) state {
 		now.enabled = cmp.Or(p["WantedBy"], p["RequiredBy"], p["UpheldBy"], p["TriggeredBy"],
 			p["BusName"]) != ""
 	case "generated":
-		// what a script in init.d stands for is enabled by its own means; anything else as what it
-		// was made from says
+		// a unit generated from a script in init.d is enabled by the script's own tools; others by
+		// the source of the generated unit
 		now.fixed, now.enabled = true, true
 		if strings.HasPrefix(p["SourcePath"], "/etc/init.d/") {
 			_, err := s.run(ctx, "is-enabled", "--quiet", "--", p["Id"])
@@ -192,8 +191,8 @@ func (s systemd) do(ctx context.Context, verb, name string) error {
 	return err
 }
 
-// refresh makes systemd read its units anew. That it should, it does not always know: not of a
-// drop-in in a new directory.
+// refresh makes systemd read its units again. systemd does not always know that this is necessary,
+// for example after a drop-in in a new directory.
 func (s systemd) refresh(ctx context.Context, names []string) (map[string]state, error) {
 	if _, err := s.run(ctx, "daemon-reload"); err != nil {
 		return nil, err
@@ -201,8 +200,8 @@ func (s systemd) refresh(ctx context.Context, names []string) (map[string]state,
 	return s.states(ctx, names)
 }
 
-// short does what may take long. What it has not come to the end of goes on, and is asked for again
-// later.
+// short runs a command that may take long. A command that does not finish in time continues, and
+// its result is polled later.
 func (s systemd) short(ctx context.Context, verb, name string) error {
 	limited, cancel := patience.WithTimeout(ctx, cmp.Or(s.wait, waitFor))
 	defer cancel()
@@ -221,9 +220,9 @@ func (s systemd) start(ctx context.Context, name string) error {
 	first := ""
 	switch {
 	case now["SubState"] == autoRestart:
-		// a start would wait for as long as it was told to between two tries
+		// a start would wait for the unit's whole restart delay
 		first = "stop"
-	case now["ActiveState"] == "failed": // one that was started too often is not started again
+	case now["ActiveState"] == "failed": // a service that was started too often is not started again
 		first = "reset-failed"
 	}
 	if first != "" {
@@ -259,7 +258,7 @@ func (s systemd) stays(ctx context.Context, name string) error {
 			p["ActiveState"] != "refreshing":
 			return doesNotStay(p)
 		case p["Type"] != "simple" && p["Type"] != "exec" && p["Type"] != "idle":
-			return nil // it has said that it is ready
+			return nil // it has reported that it is ready
 		}
 		select {
 		case <-tick.C:
@@ -271,8 +270,8 @@ func (s systemd) stays(ctx context.Context, name string) error {
 	}
 }
 
-// ended returns what there is to say of a unit that was started and is like this; nil where it
-// runs, or may yet come to.
+// ended returns the error of a unit that was started and is in this state; nil if it runs, or may
+// still come to run.
 func ended(p map[string]string) error {
 	switch {
 	case p["Type"] == "oneshot" && p["RemainAfterExit"] != "yes" &&
@@ -282,16 +281,16 @@ func ended(p map[string]string) error {
 				"RemainAfterExit=yes in its unit, or leave running out")
 	case p["ActiveState"] == "failed", p["SubState"] == autoRestart,
 		p["ActiveState"] == "activating" && restarts(p) > maxStarts,
-		// what is left of it is being ended
+		// its remaining processes are being ended
 		p["ActiveState"] == "deactivating" && p["Result"] != "success":
 		return doesNotStay(p)
 	}
 	return nil
 }
 
-// restarts returns how often a unit has begun anew by itself since it was started.
+// restarts returns how often systemd has restarted a unit since it was started.
 func restarts(p map[string]string) int {
-	n, _ := strconv.Atoi(p["NRestarts"]) // systemd before 235 does not say
+	n, _ := strconv.Atoi(p["NRestarts"]) // systemd before 235 has no such property
 	return n
 }
 
@@ -300,7 +299,7 @@ func (s systemd) show(ctx context.Context, name string) (map[string]string, erro
 	return properties(out), err
 }
 
-// how says how a unit is.
+// how describes the state of a unit.
 func how(p map[string]string) string {
 	out := p["ActiveState"] + " (" + p["SubState"] + ")"
 	if p["Result"] != "" && p["Result"] != "success" {
@@ -315,8 +314,8 @@ func how(p map[string]string) string {
 	return out
 }
 
-// explained adds to an error how the unit is. One that is busy ending and beginning anew is not on
-// its way.
+// explained adds the state of the unit to an error. A unit that keeps ending and restarting does
+// not count as busy.
 func (s systemd) explained(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -339,7 +338,7 @@ func doesNotStay(p map[string]string) error {
 
 func (s systemd) stop(ctx context.Context, name string) error { return s.short(ctx, "stop", name) }
 
-// enable says so when there is nothing that can be enabled.
+// enable returns an error if nothing can be enabled.
 func (s systemd) enable(ctx context.Context, name string) error {
 	if err := s.do(ctx, "enable", name); err != nil {
 		return err

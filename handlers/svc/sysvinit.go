@@ -14,8 +14,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// sysvinit runs the scripts in init.d and keeps the links in rc?.d through update-rc.d, or
-// chkconfig where that is what there is.
+// sysvinit runs the scripts in init.d and manages the links in rc?.d through update-rc.d, or
+// chkconfig if that is installed instead.
 type sysvinit struct {
 	etc    string   // "": /etc
 	before []string // a command in front, for tests
@@ -30,7 +30,7 @@ func (s sysvinit) dir() string {
 
 func (s sysvinit) script(name string) string { return filepath.Join(s.dir(), "init.d", name) }
 
-// lack says what is missing for it to suit.
+// lack returns its missing requirement.
 func (s sysvinit) lack(*provider.Context) string {
 	if info, err := os.Stat(filepath.Join(s.dir(), "init.d")); err != nil || !info.IsDir() {
 		return "there is no directory " + filepath.Join(s.dir(), "init.d")
@@ -68,7 +68,7 @@ func (s sysvinit) states(ctx context.Context, names []string) (map[string]state,
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		now.running = err == nil // any other exit code means that it is down, or that nobody knows
+		now.running = err == nil // any other exit code means that it is down, or that its state is unknown
 		known[name] = now
 	}
 	return known, nil
@@ -106,7 +106,8 @@ func (s sysvinit) reload(ctx context.Context, name string) error {
 	return s.tell(ctx, name, "reload")
 }
 
-// tellAndWait tells a script something, and waits until it says that it is so: many return before.
+// tellAndWait sends a command to a script, and waits until its status confirms it: many return
+// earlier.
 func (s sysvinit) tellAndWait(ctx context.Context, name, verb string, running bool) error {
 	if err := s.tell(ctx, name, verb); err != nil {
 		return err
@@ -149,7 +150,7 @@ func (s sysvinit) enable(ctx context.Context, name string) error {
 		_, err := s.run(ctx, "update-rc.d", name, "defaults")
 		return err
 	}
-	_, err := s.run(ctx, "update-rc.d", name, "enable") // defaults leaves alone what was disabled
+	_, err := s.run(ctx, "update-rc.d", name, "enable") // defaults does not change what was disabled
 	return err
 }
 

@@ -84,14 +84,14 @@ func (handler) Delete(*provider.Context, provider.DeleteRequest) (provider.Resul
 	return provider.Result{}, nil
 }
 
-// Facts implements provider.FactReader. What cannot be found out is left out.
+// Facts implements provider.FactReader. Facts that cannot be read are omitted.
 func (h handler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[string]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, provider.Errorf(provider.Retryable, "learn facts: %w", err)
 	}
 	if other, ok := ctx.Transport().(provider.FactSource); ok {
 		facts, err := other.Facts(ctx)
-		return facts, err // it says what it is about
+		return facts, err // the error names the fact
 	}
 	facts := provider.MachineFacts()
 	h.files(facts)
@@ -111,7 +111,7 @@ func (h handler) Facts(ctx *provider.Context, req provider.ReadRequest) (map[str
 	return facts, nil
 }
 
-// line returns what a file says, without the end of the line; "" when it is not there.
+// line returns the content of a file, without the line end; "" if it does not exist.
 func (h handler) line(path string) string {
 	raw, err := os.ReadFile(filepath.Join(h.root, path))
 	if err != nil {
@@ -137,8 +137,8 @@ func (h handler) timezone() string {
 	return h.line("etc/timezone")
 }
 
-// virtual says what kind of machine it is: the name of a container engine, that of the maker of a
-// virtual machine, or physical.
+// virtual returns the kind of machine: the name of a container engine, of the vendor of a virtual
+// machine, or physical.
 func (h handler) virtual() string {
 	for path, name := range map[string]string{".dockerenv": "docker",
 		"run/.containerenv": "podman"} {
@@ -189,8 +189,8 @@ func (h handler) fqdn(name string) string {
 	return name
 }
 
-// addresses learns those that others can reach, sorted by interface; ipv4 and ipv6 are the first of
-// their kind.
+// addresses reads the addresses that other machines can reach, sorted by interface; ipv4 and ipv6
+// are the first of their kind.
 func addresses(facts map[string]string) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -228,7 +228,7 @@ func addresses(facts map[string]string) {
 		strings.Join(names, " "), strings.Join(macs, " ")
 }
 
-// packages learns how many packages are installed, and the versions of those that are asked for.
+// packages reads how many packages are installed, and the versions of the requested ones.
 func (h handler) packages(
 	ctx *provider.Context, req provider.ReadRequest, facts map[string]string,
 ) {

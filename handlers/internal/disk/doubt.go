@@ -9,8 +9,8 @@ import (
 	"southbound/shared/provider"
 )
 
-// party is somebody who may rename things in a directory: a user, the members of a group, or
-// everybody.
+// party is a set of users who may rename entries of a directory: a user, the members of a group, or
+// all users.
 type party struct {
 	kind partyKind
 	id   uint32
@@ -41,7 +41,7 @@ func (p party) String() string {
 	return id + " (" + name + ")"
 }
 
-// mayWrite reports whether somebody may make and remove things in a directory.
+// mayWrite reports whether a party may create and remove entries of a directory.
 func (p party) mayWrite(dir *unix.Stat_t) bool {
 	switch p.kind {
 	case everybody:
@@ -54,11 +54,11 @@ func (p party) mayWrite(dir *unix.Stat_t) bool {
 
 func (w *walker) trusts(uid uint32) bool { return slices.Contains(w.trusted, uid) }
 
-// doubt notes who may have put a name into the directory that the walker is in, other than those
-// whom it trusts. In a directory with the sticky bit, only the owner of a thing and that of the
-// directory may move it. The members of a group that may write count for links alone: on many
-// machines the superuser shares /var/log or /usr/local with a group of the system's. A link can
-// lead anywhere; a directory only takes the place of another one beside it.
+// doubt records the parties that may have put a name into the walker's current directory, except
+// trusted users. In a directory with the sticky bit, only the owner of an entry and the owner of
+// the directory may rename it. The members of a group with write permission count for links only:
+// on many machines the superuser shares /var/log or /usr/local with a group of the system. A link
+// can lead anywhere; a directory can only be replaced by another one beside it.
 func (w *walker) doubt(name string, link bool, owner uint32) {
 	add := func(kind partyKind, id uint32) {
 		w.doubts = append(w.doubts, doubt{party{kind, id}, link, w.path + "/" + name})
@@ -80,8 +80,8 @@ func (w *walker) doubt(name string, link bool, owner uint32) {
 	}
 }
 
-// refuseDoubtful refuses the directory in which the walk has ended if somebody who may have led it
-// there could not write in it themselves.
+// refuseDoubtful rejects the directory in which the walk has ended if a party may have redirected
+// the walk there although it could not write in that directory itself.
 func (w *walker) refuseDoubtful(d doubt) error {
 	if d.who.mayWrite(&w.st) || !d.link && !w.trusts(w.st.Uid) {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// accessList is the attribute that holds who may do what beside owner, group and others, and
-// defaultList that which what is made in a directory inherits.
+// accessList is the attribute with the access list of a file, which extends owner, group and
+// others. defaultList is the one that new entries of a directory inherit.
 const (
 	accessList  = "system.posix_acl_access"
 	defaultList = "system.posix_acl_default"
@@ -27,9 +27,10 @@ func DropAccessLists(f File) error {
 	return nil
 }
 
-// CopyAttributes gives a file the extended attributes of another, security labels among them, and,
-// if lists is true, access lists. Those that give rights to who runs the file, and those that sign
-// its bytes, are not for other bytes. What may not be copied is left out.
+// CopyAttributes copies the extended attributes of a file to another, including security labels,
+// and, if lists is true, access lists. It omits attributes that give rights to the process that
+// runs the file, and signatures of its bytes, which do not apply to other bytes. It also omits
+// attributes that may not be copied.
 func CopyAttributes(from, to File, lists bool) error {
 	size, err := unix.Flistxattr(from.FD, nil)
 	if err != nil || size == 0 {
@@ -60,8 +61,8 @@ func CopyAttributes(from, to File, lists bool) error {
 	return nil
 }
 
-// unlessRefused takes the errors away that say that there is no such attribute here, or not for
-// everybody.
+// unlessRefused ignores errors which mean that the attribute is not supported here, or not for this
+// user.
 func unlessRefused(err error) error {
 	for _, e := range []error{unix.EOPNOTSUPP, unix.ENOSYS, unix.ENODATA, unix.EPERM, unix.EACCES} {
 		if errors.Is(err, e) {
@@ -71,7 +72,7 @@ func unlessRefused(err error) error {
 	return err
 }
 
-// OpenRoot opens a directory that is open once more, as a root that nothing leads out of.
+// OpenRoot opens an open directory again, as a root that no path leaves.
 func OpenRoot(d *Folder) (*os.Root, error) {
 	return os.OpenRoot("/proc/self/fd/" + strconv.Itoa(d.FD))
 }

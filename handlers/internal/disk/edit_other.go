@@ -11,11 +11,11 @@ import (
 // CopyAttributes copies nothing: which extended attributes may be copied differs between systems.
 func CopyAttributes(_, _ File, _ bool) error { return nil }
 
-// DropAccessLists drops nothing, as those of other systems are not known here.
+// DropAccessLists does nothing: access lists of other systems are not supported.
 func DropAccessLists(File) error { return nil }
 
-// OpenRoot opens a directory once more, as a root that nothing leads out of.
+// OpenRoot opens a directory again, as a root that no path leaves.
 func OpenRoot(d *Folder) (*os.Root, error) { return os.OpenRoot(d.Path) }
 
-// SyncAll makes all that was written durable, as far as the system says so.
+// SyncAll makes all written data durable, as far as the system reports it.
 func SyncAll(int) error { return unix.Sync() }

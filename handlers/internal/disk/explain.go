@@ -10,7 +10,7 @@ import (
 	"southbound/shared/provider"
 )
 
-// advice says what an error of the file system means for the run, and what a person can do.
+// advice is the class of an error of the file system, and a hint for people.
 type advice struct {
 	errs  []error
 	class provider.Class
@@ -19,7 +19,7 @@ type advice struct {
 	toRoot string
 }
 
-// adviceTo returns the hint for who has run into it: the superuser need not become the superuser.
+// adviceTo returns the hint for a user: the superuser need not become the superuser.
 func (a advice) adviceTo(uid int) string {
 	if uid == 0 && a.toRoot != "" {
 		return a.toRoot
@@ -27,7 +27,7 @@ func (a advice) adviceTo(uid int) string {
 	return a.hint
 }
 
-// What may stop even the superuser.
+// Causes that deny an operation even to the superuser.
 const (
 	rootDenied = "not even the superuser may: a security policy (SELinux, AppArmor), a container " +
 		"without that right or a network file system can forbid it"
@@ -66,8 +66,8 @@ func advices() []advice {
 	}
 }
 
-// Explain gives an error of the file system a class and says what to do; what is a verb phrase:
-// "write /etc/motd". nil stays nil, and an error that has a class keeps it.
+// Explain adds a class and a hint to an error of the file system; what is a verb phrase: "write
+// /etc/motd". nil stays nil, and an error that has a class keeps it.
 func Explain(what string, err error) error {
 	if err == nil {
 		return nil

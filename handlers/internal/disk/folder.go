@@ -10,18 +10,17 @@ import (
 	"southbound/shared/provider"
 )
 
-// Folder is an opened directory. Its methods name things in it and never follow a symbolic link.
+// Folder is an opened directory. Its methods name entries of it and never follow a symbolic link.
 // Errors are those of the system.
 //
-// Large: it is the calls of the system that take an opened directory and a name, a line or two
-// each, with what has to be said of the directory itself. Callers combine them, and the descriptor
-// is all that they share.
+// Large: it has the system calls that take an opened directory and a name, a line or two each, and
+// the properties of the directory itself. Callers combine them, and share only the descriptor.
 type Folder struct {
 	Sys  *System
 	Path string
 	FD   int
-	// Blind says that the directory may be passed but not opened for reading, so that it cannot be
-	// synced.
+	// Blind reports that the directory may be passed but not opened for reading, so that it cannot
+	// be synced.
 	Blind bool
 }
 
@@ -43,8 +42,8 @@ func OpenFolder(sys *System, path string) (*Folder, error) {
 
 func (d *Folder) Close() { _ = unix.Close(d.FD) }
 
-// Real returns the name of what stands under base that is the same by whatever path the directory
-// was opened; the path if the system does not tell.
+// Real returns a name of the thing at base that does not depend on the path by which the directory
+// was opened; the path if the system does not provide one.
 func (d *Folder) Real(base string) string {
 	var st unix.Stat_t
 	if err := unix.Fstat(d.FD, &st); err != nil {
@@ -53,7 +52,7 @@ func (d *Folder) Real(base string) string {
 	return fmt.Sprintf("%d:%d/%s", st.Dev, st.Ino, base)
 }
 
-// RealOf returns what Folder.Real returns for a path now; "" if its directory is not there.
+// RealOf returns the current Folder.Real of a path; "" if its directory does not exist.
 func RealOf(path string) string {
 	dir, base, err := Place(path)
 	if err != nil {
@@ -69,8 +68,8 @@ func RealOf(path string) string {
 // Sync makes the entries durable.
 func (d *Folder) Sync() error { return File{d.FD, d.Sys}.Sync() }
 
-// There reports that the directory is not the one under its path any more: what was changed in it
-// is elsewhere now, or gone.
+// There reports that another directory, or none, is now at the folder's path: entries that were
+// changed in the folder are elsewhere now, or were removed.
 func (d *Folder) There() error {
 	var it, now unix.Stat_t
 	if err := unix.Fstat(d.FD, &it); err != nil {
@@ -86,7 +85,7 @@ func (d *Folder) There() error {
 	return nil
 }
 
-// Writable refuses what could not be made durable, before it is begun.
+// Writable rejects, before a change begins, a directory in which no change could be made durable.
 func (d *Folder) Writable() error {
 	if d.Blind {
 		return unix.EACCES
@@ -94,7 +93,7 @@ func (d *Folder) Writable() error {
 	return nil
 }
 
-// Stat describes what is there, a symbolic link itself.
+// Stat describes the entry, a symbolic link itself.
 func (d *Folder) Stat(base string, st *unix.Stat_t) error {
 	return d.Sys.StatAt(d.FD, base, st)
 }
@@ -121,16 +120,16 @@ func (d *Folder) OpenDir(base string) (File, error) {
 	return File{fd, d.Sys}, err
 }
 
-// Locked reports whether a thing cannot be read only because it has lost the right of its owner,
-// this user, to do so, which it is wanted to have.
+// Locked reports whether an owner, this user, cannot read a thing only because its mode lacks the
+// owner's read permission, which the desired mode has.
 func (d *Folder) Locked(st *unix.Stat_t, want Perm) bool {
 	return int(st.Uid) == d.Sys.UID() && st.Mode&unix.S_IRUSR == 0 && want.Mode >= 0 &&
 		want.Mode&unix.S_IRUSR != 0
 }
 
-// Unlock opens a thing of this user that its mode keeps even its owner from reading, and describes
-// it. It allows reading first: who calls sets another mode. EACCES says that it is another's, or
-// has further names.
+// Unlock opens a thing of this user whose mode denies even its owner to read it, and describes it.
+// It first permits reading: the caller sets another mode. EACCES means that another user owns the
+// thing, or that it has further names.
 func (d *Folder) Unlock(base string, st *unix.Stat_t) (fd int, err error) {
 	err = d.Sys.Do("unlock", func() error {
 		fd, err = openLocked(d.FD, base, d.Sys.UID(), st)
@@ -139,18 +138,18 @@ func (d *Folder) Unlock(base string, st *unix.Stat_t) (fd int, err error) {
 	return fd, err
 }
 
-// Remove takes an entry that is not a directory away; one that is gone is fine.
+// Remove removes an entry that is not a directory; a missing entry is no error.
 func (d *Folder) Remove(base string) error {
 	return UnlessGone(d.Sys.Do("unlink", func() error { return unix.Unlinkat(d.FD, base, 0) }))
 }
 
-// RemoveDir takes an empty directory away; one that is gone is fine.
+// RemoveDir removes an empty directory; a missing one is no error.
 func (d *Folder) RemoveDir(base string) error {
 	return UnlessGone(d.Sys.Do("rmdir",
 		func() error { return unix.Unlinkat(d.FD, base, unix.AT_REMOVEDIR) }))
 }
 
-// Rename gives a thing another name, in place of what has that name.
+// Rename renames a thing, and replaces the entry with the new name.
 func (d *Folder) Rename(from, to string) error {
 	return d.Sys.Do("rename", func() error { return unix.Renameat(d.FD, from, d.FD, to) })
 }
@@ -165,7 +164,7 @@ func (d *Folder) SymLink(target, base string) error {
 	return d.Sys.Do("symlink", func() error { return unix.Symlinkat(target, d.FD, base) })
 }
 
-// ReadLink returns what a symbolic link points to, as far as buf can hold it.
+// ReadLink returns the target of a symbolic link, truncated to the size of buf.
 func (d *Folder) ReadLink(base string, buf []byte) (target string, err error) {
 	n := 0
 	err = d.Sys.Do("readlink", func() error {
@@ -180,12 +179,12 @@ func (d *Folder) MakeDir(base string) error {
 	return d.Sys.Do("mkdir", func() error { return unix.Mkdirat(d.FD, base, 0o700) })
 }
 
-// chown gives a symbolic link, and nothing else that has come to its name meanwhile, another owner.
+// chown changes the owner of a symbolic link, and of no other thing that has replaced it since.
 func (d *Folder) chown(base string, uid, gid int) error {
 	return d.Sys.Do("fchownat", func() error { return chownLink(d.FD, base, uid, gid) })
 }
 
-// Tidy removes what a crash may have left behind of base.
+// Tidy removes the remains of a crash for base.
 func (d *Folder) Tidy(base string) error {
 	name := Leftover(base)
 	var st unix.Stat_t
@@ -199,9 +198,9 @@ func (d *Folder) Tidy(base string) error {
 	return d.Remove(name)
 }
 
-// Leftovers lists what crashes may have left in the directory: names as Leftover gives them. With
-// more than most entries, or where they cannot be listed, all is false: something may be missing.
-// buf is what the system writes entries to.
+// Leftovers lists the remains of crashes in the directory: names as Leftover returns them. If the
+// directory has more than most entries, or cannot be listed, all is false: names may be missing.
+// The system writes entries to buf.
 func (d *Folder) Leftovers(most int, buf []byte) (names map[string]bool, all bool) {
 	if d.Blind || (File{d.FD, d.Sys}).Rewind() != nil {
 		return nil, false
@@ -247,9 +246,9 @@ func (d *Folder) Temporary(base string, seen bool) (f File, named bool, err erro
 	return f, err == nil, err
 }
 
-// Disinherit takes from a new file or directory, which is to belong to a user (-1: the one who makes
-// it), the access lists that it has from the directory, if that is one of somebody else who is not
-// trusted: they would have given themselves rights to it.
+// Disinherit removes the access lists that a new file or directory has inherited, if the directory
+// belongs to an untrusted user other than the new owner (-1: the creating user): that user would
+// have rights to the new thing.
 func (d *Folder) Disinherit(f File, owner int) error {
 	var in unix.Stat_t
 	if err := unix.Fstat(d.FD, &in); err != nil {
@@ -272,7 +271,7 @@ func (d *Folder) hidden(base string) (File, error) {
 	return File{fd, d.Sys}, err
 }
 
-// Place gives a file without a name the name base. fresh says that nothing is expected there.
+// Place gives a file without a name the name base. fresh means that no entry is expected there.
 func (d *Folder) Place(f File, base string, fresh bool) error {
 	link := func(name string) error {
 		return d.Sys.Do("linkfile", func() error { return linkUnnamed(f.FD, d.FD, name) })
@@ -291,16 +290,16 @@ func (d *Folder) Place(f File, base string, fresh bool) error {
 	return d.Take(base)
 }
 
-// Take renames what stands under the hidden name of base to base; when it cannot, it removes it.
+// Take renames the thing at the hidden name of base to base; if that fails, Take removes it.
 func (d *Folder) Take(base string) error {
 	err := d.Rename(Leftover(base), base)
 	if err != nil {
-		_ = d.Tidy(base) // the error that led here tells more
+		_ = d.Tidy(base) // the first error is more precise
 	}
 	return err
 }
 
-// UnlessGone takes the error of what does not exist away.
+// UnlessGone ignores the error of a thing that does not exist.
 func UnlessGone(err error) error {
 	if Gone(err) {
 		return nil
@@ -308,10 +307,10 @@ func UnlessGone(err error) error {
 	return err
 }
 
-// Gone reports whether an error says that a thing, or a directory above it, does not exist.
+// Gone reports whether an error means that a thing, or a directory above it, does not exist.
 func Gone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
 
-// Unchanged reports whether what is there is still what was read.
+// Unchanged reports whether the entry is still the one that was read.
 func (d *Folder) Unchanged(base string, was *unix.Stat_t, existed bool) (bool, error) {
 	var now unix.Stat_t
 	err := d.Stat(base, &now)
@@ -347,7 +346,7 @@ func (d *Folder) Overwrite(base string, write func(File) error) error {
 	return f.Sync()
 }
 
-// Missing reports whether there is no directory.
+// Missing reports whether the directory does not exist.
 func Missing(sys *System, dir string) bool {
 	d, err := OpenFolder(sys, dir)
 	if err == nil {

@@ -16,13 +16,14 @@ import (
 // getentLimit bounds one question to the name service: a directory server may not answer.
 const getentLimit = 10 * time.Second
 
-// errSilent says that the name service did not answer: whether there is such an entry is not known.
+// errSilent means that the name service did not answer: it is unknown whether the entry exists.
 var errSilent = provider.Errorf(provider.Retryable,
 	"the name service of the machine did not answer within %s", getentLimit)
 
-// getent asks the name service of the machine for an entry by name or number: it knows users and
-// groups of directories, too, which this program, built without the C library, does not find by
-// itself. It returns the fields of the entry, or nil. Its error is errSilent.
+// getent looks up an entry in the name service of the machine by name or number. The name service
+// also knows users and groups of directory services. This program, built without the C library,
+// does not find them without it. getent returns the fields of the entry, or nil. Its error is
+// errSilent.
 func getent(database, key string) ([]string, error) {
 	return getentWithin(getentLimit, database, key)
 }
@@ -47,7 +48,7 @@ func getentWithin(limit time.Duration, database, key string) ([]string, error) {
 	return nil, nil
 }
 
-// Silent reports whether the error of a lookup leaves open whether there is such an entry.
+// Silent reports whether the error of a lookup leaves open whether the entry exists.
 func Silent(err error) bool { return errors.Is(err, errSilent) }
 
 func LookupUser(name string) (string, error) {

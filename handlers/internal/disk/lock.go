@@ -13,9 +13,9 @@ import (
 const lockPause = 2 * time.Millisecond
 
 // Lock waits until no other process, and no other call of this one, holds the lock of a file, and
-// takes it. It is for what a program changes that locks nothing itself, or does not wait: the file
-// is one that everybody has who does the same, such as that program. Where a file cannot be locked,
-// there is none to wait for. The caller calls unlock.
+// takes it. It is for data of a program that locks nothing itself, or does not wait. The file must
+// be common to all processes that make the same change, such as the executable of that program. If
+// a file cannot be locked, Lock does not wait. The caller calls unlock.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	fd, err := OpenAt(unix.AT_FDCWD, path, unix.O_RDONLY, 0)
 	if err != nil {
@@ -28,8 +28,7 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	return func() { _ = unix.Close(fd) }, nil
 }
 
-// WaitForLock takes the lock of what is open. On file systems without such locks, there is none to
-// wait for.
+// WaitForLock takes the lock of an open file. On file systems without such locks, it does not wait.
 func WaitForLock(ctx context.Context, fd int) error {
 	for {
 		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)

@@ -14,7 +14,7 @@ import (
 
 const (
 	MaxName   = 255  // bytes of a name in a directory
-	MaxTarget = 4096 // bytes of what a symbolic link points to
+	MaxTarget = 4096 // bytes of a symbolic link's target
 	maxPrefix = 200  // bytes of a name that its hidden name repeats
 )
 
@@ -52,7 +52,8 @@ func Split(path string) (dir, base string) {
 	return path[:i], path[i+1:]
 }
 
-// Place splits the path of a thing, and refuses what is not an absolute path in its shortest form.
+// Place splits the path of a thing, and rejects paths that are not absolute and in their shortest
+// form.
 func Place(path string) (dir, base string, err error) {
 	dir, base = Split(path)
 	if base == "" || filepath.Clean(path) != path || strings.IndexByte(path, 0) >= 0 {
@@ -62,8 +63,8 @@ func Place(path string) (dir, base string, err error) {
 	return dir, base, nil
 }
 
-// Leftover is the hidden name, beside base, under which a thing stands until it is renamed to base.
-// It follows from base, so the next run finds what a crash left behind.
+// Leftover is the hidden name, beside base, of a thing until it is renamed to base. It is derived
+// from base, so the next run finds the remains of a crash.
 func Leftover(base string) string {
 	sum := crc32.ChecksumIEEE([]byte(base))
 	if len(base) > maxPrefix {
@@ -84,7 +85,7 @@ func Leftover(base string) string {
 	return string(b)
 }
 
-// leftoverMark stands between what a hidden name repeats and its checksum of eight digits.
+// leftoverMark separates the repeated name in a hidden name from its checksum of eight digits.
 const leftoverMark = ".southbound-"
 
 // isLeftover reports whether a name may be one that Leftover gives.
@@ -93,7 +94,7 @@ func isLeftover(name string) bool {
 		name[len(name)-8-len(leftoverMark):len(name)-8] == leftoverMark
 }
 
-// KindOf says what a thing is.
+// KindOf returns the kind of a thing as text.
 func KindOf(st *unix.Stat_t) string {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:

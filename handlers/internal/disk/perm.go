@@ -25,10 +25,10 @@ func (w Perm) Set(f File) error {
 	return nil
 }
 
-// Keep fills what is not asked for from what is there, as a thing that is replaced stays what it
-// was in all that nobody spoke of; but other bytes do not inherit the right to run as another user.
-// kept is false when an owner would change hands that only the superuser may give it back to; self
-// is who makes the change.
+// Keep fills unset values from the existing thing, as a replacement keeps all properties that the
+// resource does not set. It drops the set-user-ID and set-group-ID bits, which new bytes must not
+// inherit. kept is false if only the superuser could preserve the owner; self is the user that
+// makes the change.
 func (w Perm) Keep(st *unix.Stat_t, self int) (full Perm, kept bool) {
 	kept = true
 	if w.Mode < 0 {
@@ -45,8 +45,8 @@ func (w Perm) Keep(st *unix.Stat_t, self int) (full Perm, kept bool) {
 	return w, kept
 }
 
-// setKeeping is set for a wanted of which the group was only kept: giving a file to a group one is
-// not in is for the superuser.
+// setKeeping is Set for permissions with a group that was only kept: only the superuser may give a
+// file to a group of which the user is no member.
 func (w Perm) setKeeping(f File, asked Perm) error {
 	err := w.Set(f)
 	if errors.Is(err, unix.EPERM) && asked.GID < 0 && w.GID >= 0 {

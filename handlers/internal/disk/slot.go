@@ -22,11 +22,11 @@ type Slot struct {
 	Path string
 	Dir  *Folder
 	Base string
-	// Suffix is that of the name under which what a change takes away is kept, "" for not at all.
+	// Suffix is the suffix of the name for backups of removed things, "" for no backups.
 	Suffix string
 }
 
-// TidyBackup removes what a crash left of a backup that was being made.
+// TidyBackup removes the remains of a backup that crashed.
 func (d *Folder) TidyBackup(base, suffix string) error {
 	if suffix == "" {
 		return nil
@@ -34,11 +34,10 @@ func (d *Folder) TidyBackup(base, suffix string) error {
 	return d.Tidy(base + suffix)
 }
 
-// KeepOld gives what is about to be replaced or removed a second name, under which it stays: the
-// first that is free of "motd.bak", "motd.bak.1", and so on, so what was kept is never lost.
-// Nothing is copied where the system allows that. The file keeps its own name meanwhile, so a crash
-// leaves it where it was. Bytes that are kept already, as by a run that was cut short, are not kept
-// twice.
+// KeepOld gives the thing that will be replaced or removed a second name, as a backup: the first
+// free one of "motd.bak", "motd.bak.1", and so on, so that no backup is lost. It copies nothing if
+// the system permits hard links. The file keeps its own name until then, so a crash leaves it in
+// place. Bytes that already have a backup, for example from an interrupted run, get no second one.
 func (s *Slot) KeepOld() error {
 	suffix := s.Suffix
 	if suffix == "" {
@@ -176,9 +175,9 @@ func (s *Slot) copyInto(to, from File, st *unix.Stat_t, asked Perm) error {
 	return s.Keep(to, st, asked)
 }
 
-// CopyAttributes gives a new file what the one that it replaces has beside owner, group and mode.
-// One that may not be read keeps nothing of it, and one that gets another owner no access list: who
-// had it before may have put themselves there.
+// CopyAttributes copies the attributes of the replaced file to a new one, except owner, group and
+// mode. If the old file cannot be read, it copies none. If the owner changes, it copies no access
+// list: the previous owner may have given themselves rights in it.
 func (s *Slot) CopyAttributes(to File, asked Perm) error {
 	var st unix.Stat_t
 	fd, err := s.Dir.Open(s.Base, &st)
@@ -196,8 +195,8 @@ func (s *Slot) CopyAttributes(to File, asked Perm) error {
 	return CopyAttributes(old, to, !asked.Takes(&st))
 }
 
-// Keep gives what takes the place of another thing what is asked for, and for the rest what that
-// one has.
+// Keep gives a replacement the desired permissions, and the previous thing's permissions for unset
+// ones.
 func (s *Slot) Keep(f File, st *unix.Stat_t, asked Perm) error {
 	full, kept := asked.Keep(st, s.Dir.Sys.UID())
 	if !kept {

@@ -1,7 +1,7 @@
-// Package disk changes what is in a directory, by open directories and files alone: symbolic links
-// are not followed where that is not safe, and what is reported as done is on the disk. What has to
-// stand under a name before it can take its place stands under a hidden name that follows from its
-// own (see Leftover), so that the next run finds and removes what a crash left.
+// Package disk changes the entries of a directory, only through open directories and files. It does
+// not follow symbolic links where that is unsafe, and a change that is reported as done is on the
+// disk. New things first get a hidden name that is derived from the final one (see Leftover), so
+// that the next run finds and removes the remains of a crash.
 package disk
 
 import (
@@ -14,12 +14,12 @@ import (
 	"southbound/shared/provider"
 )
 
-// System makes the calls that reach the disk, but those that read bytes. nil is the real one; tests
-// stop or fail each call, have something happen before it, or take away what some file systems
+// System makes the system calls that change or sync files, but not reads of bytes. nil is the real
+// one; tests stop or fail each call, run code before it, or disable features that some file systems
 // lack.
 type System struct {
 	Before func(call string) error // is asked before each call; its error becomes that of the call
-	Self   int                     // the user that tests run as; 0: the one of this process
+	Self   int                     // the user of tests; 0: the one of this process
 }
 
 // UID is the user that changes are made as.
@@ -40,7 +40,7 @@ func (s *System) Do(call string, f func() error) error {
 	return again(f)
 }
 
-// again repeats what a signal interrupted.
+// again repeats a call that a signal interrupted.
 func again(f func() error) error {
 	for {
 		if err := f(); !errors.Is(err, unix.EINTR) {
@@ -115,8 +115,8 @@ func (f File) Write(p []byte) (done int, err error) {
 	return done, nil
 }
 
-// Empty refuses a directory that has something in it. One that was just made has nothing: it is
-// another one that somebody put in its place, and is given to nobody.
+// Empty rejects a directory that has entries. A directory that was just made is empty: one with
+// entries has replaced it, and must not get a new owner.
 func (f File) Empty() error {
 	buf := make([]byte, 1024)
 	n := 0
@@ -128,9 +128,9 @@ func (f File) Empty() error {
 	return err
 }
 
-// WriteBack has the system begin to write the bytes to the disk, where it can. Nothing waits for
-// them but Sync, which also reports what went wrong: of many files whose bytes are on their way,
-// the first that is synced commits what the file system notes of all.
+// WriteBack makes the system begin to write the bytes to the disk, if it supports that. Only Sync
+// waits for them, and reports errors. If many files are being written, the first sync commits the
+// file system's journal for all of them.
 func (f File) WriteBack() { writeBack(f.FD) }
 
 // Sync makes the file durable.
@@ -146,8 +146,8 @@ func (f File) Chmod(mode int) error {
 	return f.Sys.Do("fchmod", func() error { return unix.Fchmod(f.FD, uint32(mode)) }) // 12 bits
 }
 
-// Close closes it, if it is open. What was written is synced before, so closing has nothing to
-// report.
+// Close closes the file, if it is open. Written bytes were synced before, so closing has no error
+// to report.
 func (f *File) Close() {
 	if f.FD >= 0 {
 		_ = unix.Close(f.FD)

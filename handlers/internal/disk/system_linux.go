@@ -18,7 +18,7 @@ func openUnnamed(dir int) (int, error) {
 // writeBack begins to write the bytes of a file. It takes no note of an error: fsync reports it.
 func writeBack(fd int) { _ = unix.SyncFileRange(fd, 0, 0, unix.SYNC_FILE_RANGE_WRITE) }
 
-// noUnnamed reports whether an error of openUnnamed says that the file system has no such files.
+// noUnnamed reports whether an error of openUnnamed means that the file system has no such files.
 func noUnnamed(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) ||
 		errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS)
@@ -37,9 +37,9 @@ func linkUnnamed(fd, dir int, name string) error {
 	})
 }
 
-// openLocked opens a file or directory for reading that belongs to self and whose mode does not
-// allow that. It is looked at and opened by one descriptor, so that nothing else can be put in its
-// place.
+// openLocked opens a file or directory of self for reading although its mode denies that. It
+// examines and opens the thing by one descriptor, so that the thing cannot be replaced between the
+// two.
 func openLocked(dir int, name string, self int, st *unix.Stat_t) (int, error) {
 	handle, err := OpenAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -64,7 +64,7 @@ func openLocked(dir int, name string, self int, st *unix.Stat_t) (int, error) {
 	return OpenAt(unix.AT_FDCWD, path, unix.O_RDONLY, 0)
 }
 
-// chownLink gives a symbolic link another owner. What is not a link is ENOTDIR.
+// chownLink changes the owner of a symbolic link. Another thing is ENOTDIR.
 func chownLink(dir int, name string, uid, gid int) error {
 	fd, err := OpenAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -81,8 +81,8 @@ func chownLink(dir int, name string, uid, gid int) error {
 	return unix.Fchownat(fd, "", uid, gid, unix.AT_EMPTY_PATH)
 }
 
-// readLink returns where a symbolic link leads and whose it is, both of the same link even when
-// somebody exchanges it meanwhile. What is not a link is ENOTDIR.
+// readLink returns the target and the owner of a symbolic link, both of the same link even if it is
+// replaced concurrently. Another thing is ENOTDIR.
 func readLink(dir int, name string) (target string, uid uint32, err error) {
 	fd, err := OpenAt(dir, name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {

@@ -8,22 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// searchOnly opens a directory that one may pass but not read; there is no such way here.
+// searchOnly opens a directory that may be passed but not read; this system has no such mode.
 const searchOnly = unix.O_RDONLY
 
-// openUnnamed says that there are no files without a name here.
+// openUnnamed returns an error, since this system has no files without a name.
 func openUnnamed(int) (int, error) { return -1, unix.ENOSYS }
 
 // writeBack does nothing: the bytes are written when the file is synced.
 func writeBack(int) {}
 
-// noUnnamed reports whether an error of openUnnamed says that there are no such files.
+// noUnnamed reports whether an error of openUnnamed means that there are no such files.
 func noUnnamed(err error) bool { return errors.Is(err, unix.ENOSYS) }
 
 // linkUnnamed is never reached.
 func linkUnnamed(int, int, string) error { return unix.ENOSYS }
 
-// openLocked says that there is no such way here.
+// openLocked returns an error, since this system has no such way.
 func openLocked(int, string, int, *unix.Stat_t) (int, error) { return -1, unix.EACCES }
 
 // chownLink gives a symbolic link another owner.
@@ -31,7 +31,7 @@ func chownLink(dir int, name string, uid, gid int) error {
 	return unix.Fchownat(dir, name, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// readLink returns where a symbolic link leads and whose it is. What is not a link is ENOTDIR.
+// readLink returns the target and the owner of a symbolic link. Another thing is ENOTDIR.
 func readLink(dir int, name string) (target string, uid uint32, err error) {
 	buf := make([]byte, 4096)
 	var before, after unix.Stat_t
@@ -49,7 +49,7 @@ func readLink(dir int, name string) (target string, uid uint32, err error) {
 		return "", 0, err
 	}
 	if before.Ino != after.Ino || before.Dev != after.Dev {
-		return "", 0, unix.ELOOP // somebody exchanges it just now
+		return "", 0, unix.ELOOP // it is being replaced concurrently
 	}
 	return string(buf[:n]), before.Uid, nil
 }

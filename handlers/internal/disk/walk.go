@@ -10,17 +10,17 @@ import (
 // maxLinks bounds how many symbolic links are followed in one path, as the kernel does.
 const maxLinks = 40
 
-// longestPath is what the system takes as a path, with the byte that ends it.
+// longestPath is the length that the system permits for a path, including the final zero byte.
 const longestPath = 4096
 
-// openDirPath opens a directory by its absolute path; see walk for whom it trusts on the way.
+// openDirPath opens a directory by its absolute path; walk documents the trusted users.
 func openDirPath(sys *System, path string, flags int) (int, error) {
 	return walk(path, flags, sys.UID())
 }
 
 // walker goes down a path, one name after the other.
 type walker struct {
-	trusted []uint32 // users whom nobody need be protected from
+	trusted []uint32 // users that need no protection checks
 	fd      int      // the directory it is in
 	st      unix.Stat_t
 	path    string
@@ -29,21 +29,21 @@ type walker struct {
 	doubts  []doubt
 }
 
-// doubt is a name on the way that may have been put where it is by somebody who is not trusted.
+// doubt is a name on the path that an untrusted party may have put there.
 type doubt struct {
 	who  party
 	link bool
 	path string // of the name
 }
 
-// walk opens a directory for the user self. Whoever may rename things in a directory on the way can
-// put there what they like, also a directory or a link of the superuser's. So a name that somebody
-// could have put there who is neither the superuser nor self has to lead to a directory that they
-// may write in anyway; a directory in a directory of theirs may also belong to a third user. So
-// nobody can have things read, written or deleted where they could not do that themselves.
+// walk opens a directory for the user self. A user who may rename entries of a directory on the
+// path can put any entry there, also a directory or a link of the superuser's. Therefore, if an
+// untrusted party may have put a name there, the name must lead to a directory in which that party
+// may write anyway. A directory in the party's own directory may also belong to a third user. So no
+// user can have things read, written or deleted where they could not do that themselves.
 func walk(path string, flags, self int) (fd int, err error) {
 	if len(path) >= longestPath {
-		// as the system says, which is given one name after the other here
+		// as the system returns, which receives only single names here
 		return -1, unix.ENAMETOOLONG
 	}
 	w := &walker{fd: -1, rest: names(path)}
@@ -55,8 +55,8 @@ func walk(path string, flags, self int) (fd int, err error) {
 	if err := w.root(); err != nil {
 		return -1, err
 	}
-	// Who owns the root has everything below. In a user namespace that is how the machine's
-	// superuser looks.
+	// The owner of the root owns everything below. In a user namespace, the machine's superuser
+	// appears as that owner.
 	w.trusted = []uint32{0, uint32(self), w.st.Uid} // 32 bits
 	for len(w.rest) > 0 {
 		if err := w.step(); err != nil {
@@ -71,7 +71,7 @@ func walk(path string, flags, self int) (fd int, err error) {
 	return OpenAt(w.fd, ".", flags|unix.O_DIRECTORY, 0)
 }
 
-// names splits a path, and leaves out what does not lead anywhere.
+// names splits a path, and omits empty and "." parts.
 func names(path string) []string {
 	var out []string
 	for name := range strings.SplitSeq(path, "/") {

@@ -18,15 +18,15 @@ import (
 // keep is how long a table is kept that is not used.
 const keep = 24 * time.Hour
 
-// Table holds by place what resources describe. Handlers of one type share it, on all lanes of an
-// agent.
+// Table holds the descriptions of resources by place. Handlers of one type share it, on all lanes
+// of an agent.
 type Table[T any] struct {
 	mu    sync.Mutex
 	first map[string]Claim[T]          // of most places the only one
 	more  map[string]map[resource.ID]T // without the first
 }
 
-// Claim is one resource at a place, with what it describes.
+// Claim is one resource at a place, with its description.
 type Claim[T any] struct {
 	ID        resource.ID
 	Described T

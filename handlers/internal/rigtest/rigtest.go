@@ -1,6 +1,6 @@
 // Package rigtest drives the handler of a type in tests as the engine does: it reads, compares and
-// makes the one call that follows. What a handler does over several applies is shown with it; that
-// it keeps the contract, providertest shows.
+// makes the call that follows. It is for tests of a handler's behaviour over several applies;
+// providertest checks its contract.
 package rigtest
 
 import (
@@ -14,18 +14,18 @@ import (
 	"southbound/shared/schema"
 )
 
-// Rig drives one handler, which compares by itself.
+// Rig drives one handler, which compares values itself.
 type Rig struct {
 	T       *testing.T
 	Type    *schema.Compiled
 	Handler Handler
 	Host    *providertest.Host // the same for all applies
-	// Released is the version in force. With another one, handlers know nothing that they have
-	// learned of the resources of the one before.
+	// Released is the version in force. With a new version, handlers lose the facts that they
+	// learned of resources of the previous one.
 	Released int
 }
 
-// Handler is what a rig drives.
+// Handler is the handler that a rig drives.
 type Handler interface {
 	provider.Handler
 	provider.Differ
@@ -42,8 +42,7 @@ func New(t *testing.T, d provider.Definition, h Handler) *Rig {
 	return &Rig{T: t, Type: typ, Handler: h, Host: providertest.NewHost(nil)}
 }
 
-// Apply brings about what attributes say, or that the thing does not exist, and returns what was
-// done for that.
+// Apply brings the thing to the state in attrs, or removes it, and returns the change.
 func (g *Rig) Apply(attrs map[string]any, purged bool) (diff.Change, error) {
 	g.T.Helper()
 	full, problems := g.Type.Check(attrs)
@@ -84,7 +83,7 @@ func (g *Rig) ID(full map[string]any) resource.ID {
 	return resource.NewID(g.Type.Name, "a", keys...)
 }
 
-// Must applies attributes twice: the first time does what is expected, the second nothing.
+// Must applies attributes twice: the first time makes the change want, the second none.
 func (g *Rig) Must(attrs map[string]any, want diff.Change) {
 	g.T.Helper()
 	for i, w := range []diff.Change{want, diff.NoChange} {

@@ -1,4 +1,4 @@
-// Package roottest lets tests of what only the superuser may do run as anybody.
+// Package roottest enables any user to run tests of operations that need the superuser.
 package roottest
 
 import (
@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// inside is set in the environment of tests that were started once more.
+// inside is set in the environment of restarted tests.
 const inside = "SOUTHBOUND_ROOTTEST"
 
-// Main runs the tests of a package, for its TestMain, and returns the exit code. Started by anybody
-// but the superuser, they are started once more as the superuser of a user name space, with a mount
-// name space of their own: they may mount and change the root there, but give files to nobody else.
-// Temporary directories are in memory where the system has such a place: programs that sync each of
-// their files would wait for a disk.
+// Main runs the tests of a package, for its TestMain, and returns the exit code. If a user other
+// than the superuser starts them, they are restarted as the superuser of a user namespace, with a
+// mount namespace of their own: they may mount and change the root there, but give files to no
+// other user. Temporary directories are in memory if the system has such a place: programs that
+// sync each of their files would wait for a disk.
 func Main(m *testing.M) int {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() && os.Getenv("TMPDIR") == "" {
 		if err := os.Setenv("TMPDIR", "/dev/shm"); err != nil {
@@ -45,5 +45,5 @@ func Main(m *testing.M) int {
 	return 1
 }
 
-// Limited reports whether files cannot be given to others.
+// Limited reports whether files cannot be given to other users.
 func Limited() bool { return os.Getenv(inside) != "" }

@@ -9,13 +9,13 @@ import (
 	"southbound/shared/provider"
 )
 
-// Block is a part of a text that stands between two lines, its markers. They differ.
+// Block is a part of a text between two lines, its markers. They differ.
 type Block struct{ Begin, End string }
 
 var errUnpaired = errors.New("the markers do not form a pair")
 
-// Lines returns the lines of the block without the markers; ok says that there is one. A marker
-// without the other, or more than one pair, is an error that a person has to look at.
+// Lines returns the lines of the block without the markers; ok reports whether it exists. A marker
+// without the other, or more than one pair, is an error that needs a person.
 func (b Block) Lines(ls *Lines) (have []string, ok bool, err error) {
 	from, to, err := b.at(ls)
 	if err != nil || from < 0 {
@@ -27,8 +27,7 @@ func (b Block) Lines(ls *Lines) (have []string, ok bool, err error) {
 	return have, true, nil
 }
 
-// Put makes the block have these lines; when there is none, it is put in where the line number at
-// is now.
+// Put sets the lines of the block; if there is none, Put inserts it before the line with number at.
 func (b Block) Put(ls *Lines, at int, want ...string) error {
 	if b.Begin == b.End || slices.Contains(want, b.Begin) || slices.Contains(want, b.End) {
 		return provider.Errorf(provider.NeedsChange,
@@ -55,7 +54,7 @@ func (b Block) Drop(ls *Lines) error {
 	return err
 }
 
-// at returns the lines that are the markers; from < 0: there is no block.
+// at returns the lines of the markers; from < 0: there is no block.
 func (b Block) at(ls *Lines) (from, to int, err error) {
 	begins, ends := ls.Equal(b.Begin), ls.Equal(b.End)
 	switch {

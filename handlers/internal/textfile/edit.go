@@ -16,31 +16,31 @@ import (
 
 const (
 	maxEdited = 32 << 20 // bytes of a file that is changed in part, as it is held in memory
-	maxTries  = 5        // times a file is read again because something else changed it meanwhile
+	maxTries  = 5        // how often a file is read again because it was changed concurrently
 )
 
-// Editor reads and changes text files in part, for handlers whose things are lines of a file that
-// belongs to others, too. What it changes it replaces as a whole and durably, and keeps owner, mode
-// and extended attributes; a file that something is mounted on, as /etc/hosts in a container, is
-// written in place, as it cannot be replaced. A symbolic link is refused, never followed. Editors
-// lock each other out, those of other processes included, so that none loses the change of another.
-// The zero value is ready for use.
+// Editor reads and changes parts of text files, for handlers whose things are lines of a shared
+// file. It replaces a changed file as a whole and durably, and preserves owner, mode and extended
+// attributes. A file that is a mount point, such as /etc/hosts in a container, cannot be replaced,
+// and is written in place. A symbolic link is rejected, never followed. Editors lock each other
+// out, also those of other processes, so that none loses the change of another. The zero value is
+// ready to use.
 type Editor struct{ Sys *disk.System }
 
-// NewEditor returns an editor that asks before each call that reaches the disk, and fails as it
-// says: a means to test what a crash leaves.
+// NewEditor returns an editor that calls before ahead of each call that reaches the disk, and fails
+// with its error: tests examine the state after a crash with it.
 func NewEditor(before func(call string) error) Editor {
 	return Editor{&disk.System{Before: before}}
 }
 
-// Text is what a file holds.
+// Text is the content of a file.
 type Text struct {
 	Exists bool
 	Bytes  string
 }
 
-// Read returns what a file holds; one that is missing does not exist. What a crash left beside it
-// is removed, except in a dry run.
+// Read returns the content of a file; Exists is false for a missing one. Read removes the remains
+// of a crash, except in a dry run.
 func (e Editor) Read(ctx *provider.Context, path string) (Text, error) {
 	dir, base, err := disk.Place(path)
 	if err != nil {
@@ -62,8 +62,8 @@ func (e Editor) Read(ctx *provider.Context, path string) (Text, error) {
 	return text, disk.Explain("read "+path, err)
 }
 
-// tidy removes what a crash left, unless somebody is at work there; the next change removes it in
-// any case.
+// tidy removes the remains of a crash, unless another process is working there; the next change
+// removes them in any case.
 func (e Editor) tidy(d *disk.Folder, base string) {
 	var st unix.Stat_t
 	if d.Blind || d.Stat(disk.Leftover(base), &st) != nil ||
@@ -74,9 +74,9 @@ func (e Editor) tidy(d *disk.Folder, base string) {
 	_ = unix.Flock(d.FD, unix.LOCK_UN)
 }
 
-// Edit changes a file to what change makes of it; what does not exist in the end is removed. change
-// may be called more than once and changes nothing itself. When it leaves the text as it is,
-// nothing is done.
+// Edit replaces the content of a file by the result of change. If the result does not exist, the
+// file is removed. change may be called more than once and must have no side effects. If the result
+// equals the content, Edit does nothing.
 func (e Editor) Edit(
 	ctx *provider.Context, path string, m Manner, change func(Text) (Text, error),
 ) error {
@@ -140,7 +140,7 @@ func textOf(ctx context.Context, d *disk.Folder, base string) (disk.File, Text, 
 	return f, Text{true, string(data)}, err
 }
 
-// edit makes one try; again says that the file has changed meanwhile.
+// edit makes one attempt; again reports that the file has changed concurrently.
 func edit(
 	ctx *provider.Context, d *disk.Folder, path, base string, m Manner,
 	change func(Text) (Text, error),
@@ -250,7 +250,7 @@ func replace(
 	return false, d.Sync()
 }
 
-// Real returns the name that a file has by whatever path its directory is reached.
+// Real returns a name of a file that does not depend on the path to its directory.
 func (e Editor) Real(path string) string {
 	dir, base, err := disk.Place(path)
 	if err != nil {
@@ -273,8 +273,8 @@ func (e Editor) Lacks(path string) string {
 	return dir
 }
 
-// Writable reports why a file could not be changed, as far as that can be told before. What is not
-// an absolute path is not in a file, and a directory that is missing may be made before.
+// Writable returns why a file could not be changed, as far as that is known in advance. A path that
+// is not absolute is not checked, and a missing directory may be made first.
 func (e Editor) Writable(path string) error {
 	if path == "" || path[0] != '/' {
 		return nil

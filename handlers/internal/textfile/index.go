@@ -1,7 +1,7 @@
 package textfile
 
-// Index finds lines by keys that each line has for itself, such as the host name in it. It serves
-// many questions about one text: the keys of each line are computed once.
+// Index finds lines by keys that depend only on the line, such as its host name. It serves many
+// lookups in one text: the keys of each line are computed once.
 type Index struct {
 	keys  func(line string) []string
 	known map[string][]string // the keys of each text
@@ -9,8 +9,8 @@ type Index struct {
 	at    map[string][]int    // where they are; nil: lines have moved since
 }
 
-// Index returns the index of a name, and makes it if there is none. All callers of one name give
-// the same keys.
+// Index returns the index of a name, and creates it if there is none. All callers with one name
+// must pass the same keys.
 func (l *Lines) Index(name string, keys func(line string) []string) *Index {
 	if x := l.indexes[name]; x != nil {
 		return x
@@ -54,7 +54,7 @@ func (x *Index) of(text string) []string {
 	return keys
 }
 
-// add takes up lines, the first of which is to be number from.
+// add indexes lines; the first one gets the number from.
 func (x *Index) add(from int, lines []line) {
 	for i := range lines {
 		for _, k := range x.of(lines[i].text) {
@@ -66,7 +66,7 @@ func (x *Index) add(from int, lines []line) {
 	}
 }
 
-// splice follows a replacement that is to come. Lines that are added at the end move no others.
+// splice updates the index before a replacement. Lines that are added at the end move no others.
 func (x *Index) splice(l *Lines, from, to int, added []line) {
 	for to > from && len(added) > 0 && l.all[from].text == added[0].text {
 		from, added = from+1, added[1:] // only its end changes

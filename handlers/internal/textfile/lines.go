@@ -92,7 +92,7 @@ func (l *Lines) Find(f func(line string) bool) []int {
 	return out
 }
 
-// Equal returns where the lines are that have this text.
+// Equal returns the numbers of the lines with this text.
 func (l *Lines) Equal(text string) []int {
 	var out []int
 	for i := range l.all {
@@ -125,9 +125,9 @@ func (l *Lines) reopen(right func() bool) {
 	}
 }
 
-// Replace puts others in the place of the lines from..to-1. Lines that are added behind a last line
-// without an end have one. Where the last line is replaced or removed, the last line has an end
-// afterwards if it had one before.
+// Replace replaces the lines from..to-1 by others. If lines are added after a last line without a
+// line end, that line gets one. If the last line is replaced or removed, the new last line has a
+// line end if the old one had one.
 func (l *Lines) Replace(from, to int, others ...string) {
 	end := l.end
 	added := make([]line, len(others))
@@ -169,14 +169,14 @@ func (l *Lines) splice(from, to int, added []line) {
 	l.edits++
 }
 
-// memo is what was made of the lines when they were changed as often as edits says.
+// memo is a value computed from the lines, and the number of edits at that time.
 type memo struct {
 	value any
 	edits int
 }
 
-// Memo returns what build makes of the lines, which is kept until they change. build may use the
-// room of what it made before.
+// Memo returns the result of build for the lines, cached until they change. build may reuse the
+// memory of its previous result.
 func (l *Lines) Memo(key any, build func(old any) any) any {
 	m, ok := l.memo[key]
 	if ok && m.edits == l.edits {
@@ -190,7 +190,7 @@ func (l *Lines) Memo(key any, build func(old any) any) any {
 	return v
 }
 
-// Begin forgets how to undo what was done so far.
+// Begin discards the undo log.
 func (l *Lines) Begin() { l.log = nil }
 
 // Undo takes back all that was done since Begin.

@@ -12,21 +12,21 @@ import (
 	"southbound/shared/provider"
 )
 
-// Manner says how a text file is changed.
+// Manner defines how a text file is changed.
 type Manner struct {
-	UID, GID, Mode int     // what a file gets that is made; -1 is as the system has it
+	UID, GID, Mode int     // of a new file; -1 is the system's default
 	Backup         string  // see backup
 	Checks         []Check // of the new bytes, before they take the place of the old ones
 }
 
-// DefaultMode is what is made has when no mode is asked for.
+// DefaultMode is the mode of a new file if the resource sets none.
 const DefaultMode = 0o644
 
-// secretMode is DefaultMode of what has a secret in it.
+// secretMode is the DefaultMode of files with a secret.
 const secretMode = 0o600
 
-// ModeFor is the mode of what the resource of a run makes when no mode is asked for: a secret that
-// only those may read who are allowed to is not given to everybody on the machine.
+// ModeFor returns the mode of a new file if the resource sets none: a file with a secret is not
+// readable by all users of the machine.
 func ModeFor(ctx *provider.Context) int {
 	if stored := ctx.Stored(); stored != nil && provider.HasSecret(stored.Attributes) {
 		return secretMode
@@ -34,10 +34,10 @@ func ModeFor(ctx *provider.Context) int {
 	return DefaultMode
 }
 
-// AnyFile is what is made when nobody asks for more: readable for all.
+// AnyFile is the default manner: readable by all users.
 func AnyFile() Manner { return Manner{UID: -1, GID: -1, Mode: DefaultMode} }
 
-// also adds what another resource asks for of the same file.
+// also adds the settings of another resource for the same file.
 func (m *Manner) also(other Manner) {
 	if m.Backup == "" {
 		m.Backup = other.Backup
@@ -67,7 +67,7 @@ var errInvalid = errors.New("the new content is refused")
 
 func isInvalid(err error) bool { return errors.Is(err, errInvalid) }
 
-// CheckOf returns the command of an attribute, nil when there is none.
+// CheckOf returns the command of an attribute, nil if there is none.
 func CheckOf(v any) (Check, error) {
 	var c Check
 	switch v := v.(type) {
@@ -121,7 +121,7 @@ func (c Check) passes(ctx context.Context, file, path string) error {
 		failed.Code, said)
 }
 
-// maxRefusal bounds what is shown of what a check said.
+// maxRefusal limits how much of a check's output is shown.
 const maxRefusal = 1000
 
 // Valid asks all checks about the file under the hidden name of base.

@@ -12,9 +12,9 @@ import (
 
 // Store is where texts are; an Editor is one.
 type Store interface {
-	// Read returns a text; what is missing does not exist.
+	// Read returns a text; Exists is false for a missing one.
 	Read(ctx *provider.Context, path string) (Text, error)
-	// Edit changes a text to what change makes of it, see Editor.Edit.
+	// Edit replaces a text by the result of change, see Editor.Edit.
 	Edit(ctx *provider.Context, path string, m Manner, change func(Text) (Text, error)) error
 }
 
@@ -33,7 +33,7 @@ func PageOf(t Text) *Page {
 // Binary reports whether the text has a zero byte in it, so that it is none.
 func (p *Page) Binary() bool { return p.binary }
 
-// text returns what the page holds now.
+// text returns the current text of the page.
 func (p *Page) text() Text { return Text{p.Exists, p.Text()} }
 
 // Texts does the work of a handler of things that are parts of text files, all but the comparison.
@@ -141,8 +141,8 @@ func (h Texts) real(where string) string {
 	return where
 }
 
-// ApplyBatch implements provider.BatchApplier. What a file as a whole is refused for is tried again
-// for each of its changes, so that it is known which is to blame, and the others are made.
+// ApplyBatch implements provider.BatchApplier. If a check rejects the file as a whole, each of its
+// changes is tried separately, to find the one that causes the error, and to make the others.
 func (h Texts) ApplyBatch(ctx context.Context, items []provider.BatchChange) []provider.Applied {
 	out := make([]provider.Applied, len(items))
 	of := map[string][]int{}
@@ -166,8 +166,8 @@ func (h Texts) ApplyBatch(ctx context.Context, items []provider.BatchChange) []p
 	return out
 }
 
-// refusedAsAWhole reports whether some changes of one file failed for what the text would have
-// been.
+// refusedAsAWhole reports whether some changes of one file failed because the resulting text was
+// invalid.
 func refusedAsAWhole(of []int, out []provider.Applied) bool {
 	for _, i := range of {
 		if out[i].Err != nil && isInvalid(out[i].Err) {
@@ -223,7 +223,7 @@ func (h Texts) edit(
 	}
 }
 
-// ErrNoFile is what Change fails with where there is no file, and it makes none.
+// ErrNoFile is the error of Change if the file does not exist, and Change does not create it.
 var ErrNoFile = errors.New("describe it, or set create")
 
 // Noop implements provider.Nooper: whether the file is there, where it has to be, its directory may
@@ -244,7 +244,7 @@ func (h Texts) Noop(ctx *provider.Context, planned provider.BatchChange) error {
 	return nil
 }
 
-// saysMissing says that the file or its directory is not there.
+// saysMissing reports that the file or its directory does not exist.
 func (h Texts) saysMissing(ctx *provider.Context, where string, planned provider.BatchChange) {
 	t, err := h.Store.Read(ctx, where)
 	if err != nil || t.Exists {

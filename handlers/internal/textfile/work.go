@@ -13,7 +13,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// work makes the changes of one text. It reads each back, and undoes none that stands.
+// work makes the changes of one text. It reads each back, and no change undoes another one.
 type work struct {
 	Texts
 	where   string
@@ -23,23 +23,23 @@ type work struct {
 	others  []held.Claim[provider.Resource] // as described before, and not changed here
 }
 
-// change is one of them, with what came of it.
+// change is one change of a text, with its error.
 type change struct {
 	item provider.BatchChange
 	err  *error
 }
 
-// wantedOf returns what a change is to bring about, which the change of a thing that leaves says
-// better than its resource.
+// wantedOf returns the state that a change should reach. Whether the thing is removed follows from
+// the change, and not from its resource.
 func wantedOf(item provider.BatchChange) provider.Resource {
 	r := item.Resource
 	r.Purged = item.Change == diff.Purged
 	return r
 }
 
-// all makes all changes and returns the text after them. Then all of them are read back, and what
-// else stands in the text. Rarely something is not as described: then all changes are made again,
-// and such resources are watched, to find the changes that are to blame.
+// all makes all changes and returns the text after them. Then it reads all of them back, and the
+// other described resources in the text. Rarely, one of these differs from its description. Then
+// all changes are made again, and such resources are watched, to find the changes that undo them.
 func (w *work) all() Text {
 	var watched []provider.Resource
 	for {
@@ -51,8 +51,8 @@ func (w *work) all() Text {
 	}
 }
 
-// try makes all changes, but those that undo watched resources, and returns what is to be as
-// described after them.
+// try makes all changes, except those that undo watched resources, and returns the resources that
+// should have their described state afterwards.
 func (w *work) try(watched []provider.Resource) []provider.Resource {
 	w.page = PageOf(w.before)
 	standing := w.standing()
@@ -98,7 +98,7 @@ func (w *work) standing() []provider.Resource {
 	return out
 }
 
-// undone returns those that are not as described any longer.
+// undone returns the resources that no longer have their described state.
 func (w *work) undone(standing []provider.Resource) []provider.Resource {
 	var out []provider.Resource
 	for _, r := range standing {
@@ -114,7 +114,7 @@ func (w *work) isRight(r provider.Resource) bool {
 	return w.right(r, provider.Reading{Observation: obs, Err: err})
 }
 
-// intersect returns the resources of some that are among others.
+// intersect returns the resources of some that are in others.
 func intersect(some, others []provider.Resource) []provider.Resource {
 	among := map[resource.ID]bool{}
 	for _, r := range others {
@@ -164,8 +164,8 @@ func (w *work) readBack(want provider.Resource) error {
 // text as it was.
 const unended = "text_without_last_end"
 
-// keepOpen takes the end of the last line away again, if a change has given it one and what was put
-// in is taken out. A text that is not what it was then is left alone.
+// keepOpen removes the end of the last line again, if a change has added it and the inserted lines
+// are removed. A text that was changed since is left alone.
 func (w *work) keepOpen(item provider.BatchChange, before string) {
 	switch {
 	case item.Context.DryRun():
@@ -176,7 +176,7 @@ func (w *work) keepOpen(item provider.BatchChange, before string) {
 	}
 }
 
-// fingerprint returns the hash of a text whose last line has no end, "" of any other.
+// fingerprint returns the hash of a text whose last line has no end, "" for any other text.
 func (w *work) fingerprint() string {
 	if !w.page.open() {
 		return ""
@@ -209,7 +209,7 @@ func (w *work) contradicts(lost []provider.Resource) error {
 
 var errUndoes = errors.New("would undo")
 
-// foresee makes the changes of a file in memory in a dry run, and notes those that would undo
+// foresee makes the changes of a file in memory in a dry run, and records those that would undo
 // others.
 func (h Texts) foresee(
 	f *file, items []provider.BatchRead, out []provider.Reading,

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// handedOn returns the variables of this process that programs get: what says where things are, and
-// how servers are reached. The others may be secrets of the form env:NAME, or the token of the API. A
-// daemon that is started, or a script of a package, would have them all.
+// handedOn returns the variables of this process that programs receive: those for paths, and those
+// for reaching servers. Other variables may be secrets of the form env:NAME, or the token of the
+// API: they must not reach a daemon that is started, or a script of a package.
 func handedOn() []string {
 	return variables(func(name string) bool {
 		return slices.Contains(names(), name) || begins(name, "XDG_", "PYENV_", "NVM_", "RBENV_")
@@ -39,21 +39,21 @@ func names() []string {
 		"CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS"} // pip and npm compile, too
 }
 
-// Settings returns the variables whose names begin with a prefix: those that are meant for one
-// program, such as PIP_ for pip. They may hold logins, so no other program gets them, and nobody
-// hands them to a program of another user.
+// Settings returns the variables whose names begin with a prefix: those for one program, such as
+// PIP_ for pip. They may hold credentials, so no other program receives them, nor does a program of
+// another user.
 func Settings(prefixes ...string) []string {
 	return variables(func(name string) bool { return begins(name, prefixes...) })
 }
 
-// ProxyLogin reports whether a variable, as NAME=value, says how to log in to a proxy.
+// ProxyLogin reports whether a variable, as NAME=value, has credentials for a proxy.
 func ProxyLogin(variable string) bool {
 	name, value, _ := strings.Cut(variable, "=")
 	return strings.HasSuffix(strings.ToUpper(name), "_PROXY") && strings.Contains(value, "@")
 }
 
-// Git returns the variables with which git reaches servers: pip and npm get packages by it. What
-// they are is nothing for a daemon, which could log in elsewhere with the keys of an agent.
+// Git returns the variables with which git reaches servers: pip and npm fetch packages with it. A
+// daemon must not receive them, since it could log in to other servers with the keys of an agent.
 func Git() []string {
 	var out []string
 	for _, name := range []string{"SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO"} {

@@ -16,21 +16,21 @@ import (
 
 const (
 	maxOutput = 64 << 20 // bytes of standard output that are kept: lists of all packages are long
-	maxError  = 4 << 10  // bytes of what a program says when it fails that are kept: the last ones
+	maxError  = 4 << 10  // bytes kept of a failing program's output: the last ones
 	// afterTerm is how long a program may take to end when it is asked to.
 	afterTerm = 2 * time.Second
 )
 
-// Run runs a program without a shell, in the C locale, with nothing to read, and returns its
-// standard output. env is added to what it is handed of the environment, see handedOn. What fails
-// is an *Error; a call that is cut off is Retryable.
+// Run runs a program without a shell, in the C locale, with empty input, and returns its standard
+// output. env is added to the inherited variables, see handedOn. A failure is an *Error; an
+// interrupted call is Retryable.
 func Run(ctx context.Context, env []string, argv ...string) (string, error) {
 	return RunAs(ctx, nil, env, argv...)
 }
 
-// RunAs is Run as another user; nil is the one that this process has. What is of this user alone in
-// the environment, such as its home or its logins, is not handed on, and the program starts in the
-// root, as the other one may not be allowed to see where this process is.
+// RunAs is Run as another user; nil is the user of this process. Another user's program does not
+// receive variables of this process's user, such as its home or its credentials. It starts in the
+// root directory, as the other user may not have access to the working directory of this process.
 func RunAs(ctx context.Context, as *User, env []string, argv ...string) (string, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(append(handedTo(as), "LC_ALL=C", "LANG=C", "LANGUAGE="), env...)
@@ -65,14 +65,14 @@ type Error struct {
 	Program string
 	Code    int    // its exit code; -1: it did not run, was ended, or wrote too much
 	Output  string // its standard output
-	// Says is the end of its standard error. Where more was before it, an ellipsis stands there,
-	// which tells those that redact the text that it may begin in the middle of a secret.
+	// Says is the end of its standard error. If there was more text before it, Says begins with an
+	// ellipsis, which shows redaction that the text may begin in the middle of a secret.
 	Says string
 	err  error
-	cut  bool // Output is not all of it
+	cut  bool // Output is truncated
 }
 
-// Error names the program, how it ended, and what it said last.
+// Error names the program, how it ended, and its last output.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s: %v", e.Program, e.err)
 	if said := Tail(e.Said(), 1000); said != "" {
@@ -81,8 +81,8 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Said returns what the program said last: on standard error, else on standard output. An ellipsis
-// stands wherever it was cut.
+// Said returns the last output of the program: of standard error, else of standard output. An
+// ellipsis marks truncation.
 func (e *Error) Said() string {
 	said := e.Says
 	if said == "" {
@@ -123,10 +123,10 @@ type capped struct {
 	cut   bool // not everything was kept
 }
 
-// String returns what was kept.
+// String returns the kept text.
 func (c *capped) String() string { return c.kept.String() }
 
-// end returns what was kept of the end of a text, behind an ellipsis if there was more.
+// end returns the kept end of a text, after an ellipsis if there was more.
 func (c *capped) end() string {
 	if c.cut {
 		return "… " + strings.TrimSpace(strings.ToValidUTF8(c.String(), ""))

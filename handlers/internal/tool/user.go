@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// User is another user whom a program can run as.
+// User is another user that a program can run as.
 type User struct {
 	UID, GID uint32
 	groups   []uint32
@@ -32,7 +32,8 @@ func UserOf(uid, gid uint32) *User {
 	return out
 }
 
-// Credential returns with what rights a program runs as a user, those of its groups among them.
+// Credential returns the rights of a program that runs as a user, including those of the user's
+// groups.
 func Credential(u *user.User) (*syscall.Credential, error) {
 	groups, err := u.GroupIds()
 	if err != nil {
@@ -61,8 +62,8 @@ func (u *User) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.groups}
 }
 
-// handedTo returns the variables that a program gets that runs as a user: of another one nothing that
-// is this process's own, such as files in its home, nor its logins.
+// handedTo returns the variables for a program that runs as a user. Another user receives no
+// variables of this process's own user, such as paths in its home, nor its credentials.
 func handedTo(as *User) []string {
 	if as == nil {
 		return handedOn()
