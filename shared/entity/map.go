@@ -12,8 +12,8 @@ import (
 
 // Mapped is the result of a mapping.
 type Mapped struct {
-	Resources []Resource        // uploaded contents by hash
-	Files     map[string][]byte // what was uploaded for them, by hash
+	Resources []Resource        // in the order of the entities
+	Files     map[string][]byte // uploaded contents by hash
 	// Ignored are the mapped entities that do not become resources, with the reason: that of a
 	// Func, or "not managed".
 	Ignored []Left

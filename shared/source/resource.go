@@ -326,7 +326,7 @@ func (t *taker) agent(n *node) {
 		if !n.bad {
 			t.add(n.at, "write it such as {transport: local}", "an agent is a map")
 		}
-		t.agents = append(t.agents, agentAt{a, n.keyAt.in(t.file)}) // do not report it as missing
+		t.agents = append(t.agents, agentAt{a, n.keyAt.in(t.file)}) // it counts as described
 		return
 	}
 	for i := range n.items {

@@ -162,7 +162,7 @@ func tree(t *schema.Type) (*yaml.Node, error) {
 		item.node(keyPattern, textNode(t.Titles[i].Pattern))
 		item.text(keyDescription, t.Titles[i].Description)
 	})
-	// Relations that code computes cannot be written; codeOf lists them.
+	// Relations that code computes cannot be written; codeOf reports that there are some.
 	written := slices.DeleteFunc(slices.Clone(t.Relations), namedInCode)
 	o.seq(keyRelations, len(written), func(i int, item object) {
 		d := &written[i]

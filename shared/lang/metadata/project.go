@@ -290,7 +290,7 @@ func (r *reader) pip(m members) Pip {
 	if !ok {
 		return Pip{}
 	}
-	for name, node := range section { // names with _ , as in Python functions
+	for name, node := range section { // accept names with _, as in Python code
 		if dashed := strings.ReplaceAll(name, "_", "-"); dashed != name && section[dashed] == nil {
 			section[dashed] = node
 		}

@@ -34,7 +34,7 @@ const (
 )
 
 // pure unpacks the required modules and links the modules own in editable form, all without pip. It
-// returns false, and changes nothing, if pip is needed: if a module has Python code, unless
+// returns false, and changes nothing, if pip is needed: for Python code or other packages, unless
 // NoPython is set.
 func (i *installer) pure(
 	ctx context.Context, env string,

@@ -141,8 +141,8 @@ func (v Version) base() string {
 // Base returns the version without its pre-, post-, development and local parts.
 func (v Version) Base() Version { return Version{epoch: v.epoch, release: v.release} }
 
-// Tag returns the part after the base without its dot, such as dev0, rc1 or post2. If there are
-// several parts, dev precedes the pre-release and that precedes post.
+// Tag returns the part after the base without its dot, such as dev0, rc1 or post2. Of several parts
+// it returns the development part, else the pre-release.
 func (v Version) Tag() string {
 	switch {
 	case v.dev != "":

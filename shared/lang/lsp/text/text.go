@@ -61,9 +61,9 @@ func (t *Text) line(n int) (from, to int) {
 	return from, to
 }
 
-// Offset returns the byte offset of a position. A position after the end of a line is clamped to
-// that end, one after the last line to the end of the text, and one within a character to its first
-// byte.
+// Offset returns the byte offset of a position. A position after the end of a line stands for that
+// end. One after the last line stands for the end of the text. One within a character stands for
+// the first byte of the character.
 func (t *Text) Offset(p Position, e Encoding) int {
 	if int64(p.Line) >= int64(len(t.lines)) {
 		return len(t.text)
