@@ -155,6 +155,6 @@ func (d *dice) newEntry() state.Outbox {
 		Kind: state.OutboxEvent, Of: d.anyID(), At: d.r.now}
 }
 
-// idles reports whether the actor creates no due work: often, and always in calm phases, of quiet
-// plans.
+// idles reports whether the actor has to avoid due work. It does so only in quiet plans: always in
+// calm phases, and four times in five otherwise.
 func (a *actorState) idles() bool { return a.r.plan.quiet && (a.r.calm || a.chance(80)) }

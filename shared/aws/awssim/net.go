@@ -25,7 +25,8 @@ var (
 	errNoAnswer  = &smithyhttp.RequestSendError{Err: io.ErrUnexpectedEOF}
 )
 
-// fate draws whether a fault with probability of/1000 affects an attempt.
+// fate draws whether a fault affects an attempt. Its probability is the parameter of, in
+// thousandths.
 func (r *run) fate(of int) bool { return !r.calm && of > 0 && r.chance.IntN(1000) < of }
 
 // kind classifies the effect of repeating a request.

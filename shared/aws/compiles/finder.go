@@ -43,8 +43,7 @@ type Followed interface {
 }
 
 // CheckInterval is how often all instances of an environment are checked, in case a notice about
-// run resources was lost. Due finds instances with due tasks, and not those that wait only for
-// resources.
+// run resources was lost. Due does not find instances that have no due task.
 const CheckInterval = 30 * time.Minute
 
 // maxRest is the longest quiet time of an environment with services. A sweep has its queue polled

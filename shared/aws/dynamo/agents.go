@@ -35,7 +35,7 @@ func (s *environments) Agents(
 func (s *environments) headAndAgents(
 	ctx context.Context, env string,
 ) (h *head, out map[string]state.Agent, err error) {
-	err = s.reread(ctx, func() (docs []entry, err error) { // one may be replaced
+	err = s.reread(ctx, func() (docs []entry, err error) { // a document may be replaced
 		h, out, docs, err = s.agents(ctx, env)
 		return docs, err
 	})

@@ -118,10 +118,15 @@ type purposeKey struct{}
 // Purpose is the purpose of a request other than the called operation itself. For that operation
 // Name is "".
 type Purpose struct {
-	// Name is one of: roll (apply the remaining changes of this commit or another one), complete
-	// (apply the changes that depend on whether all rows fitted), rolled (record that all is
-	// applied), refuse (withdraw Next, which may not start), ran (correct the running list after a
-	// roll-forward), merge or rest (end a quiet time).
+	// Name is one of:
+	//
+	//	roll      apply the remaining changes of a commit, this one or another
+	//	complete  apply the changes that depend on whether all rows fitted
+	//	rolled    record that all changes are applied
+	//	refuse    withdraw Next, which may not start
+	//	ran       correct the running list after a roll-forward
+	//	merge     merge the pieces of a tablet
+	//	rest      end the quiet time of an environment
 	Name string
 	// Tablet is the key of the record, and Number the number of the commit, of a roll or a
 	// completion.

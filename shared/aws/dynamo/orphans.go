@@ -9,9 +9,9 @@ import (
 	"southbound/shared/aws/attributevalue"
 )
 
-// Orphans are unreferenced objects and pieces. They are left by commits and merges that lost
-// against other writes. Others are left by processes that ended before the commit or merge was
-// written, or before the merged pieces were removed.
+// Orphans are unreferenced objects and pieces. A commit or a merge leaves them if it loses against
+// another write. A process leaves them if it ends before its commit or merge is written, or before
+// it has removed the merged pieces.
 
 // DropOrphans removes unreferenced objects and items that were stored before a time, and returns
 // their number. The time must be so early that everything stored for a commit is referenced by now:

@@ -18,7 +18,7 @@
 // DynamoDB rejects the transaction, and the commit is prepared again.
 //
 // A commit over too many tablets is written as a note beside the records (forward), together with
-// its guard and the head. Then each tablet is changed by itself. If this process ends, the next
+// its guard and the head. Then each tablet is written separately. If this process ends, the next
 // process that reads the environment continues.
 package dynamo
 

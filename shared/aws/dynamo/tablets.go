@@ -132,7 +132,7 @@ type tabletKey struct{ env, key string }
 // tablet is the cache entry of a tablet. It may be older than the table, and is never newer.
 type tablet struct {
 	mu    sync.Locker // held while the image is loaded
-	rec   *record     // guarded by State.mu; nil: not cached
+	rec   *record     // guarded by tablets.mu; nil: not cached
 	img   *image      // guarded by mu
 	size  atomic.Int64
 	touch int64

@@ -186,7 +186,9 @@ func (s *Secrets) Prefetch(ctx context.Context, refs []resource.Secret, values b
 	}
 	_ = reads.Wait()
 	if !values {
-		s.prolong(rest) // only the secrets fetched now
+		// Only versions that were fetched now. Extending versions that were cached before would
+		// prevent their refresh for ever.
+		s.prolong(rest)
 	}
 }
 

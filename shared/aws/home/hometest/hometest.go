@@ -89,8 +89,7 @@ func Connect(state.Secrets) state.Connector { return connector{} }
 
 type connector struct{}
 
-// Connect implements state.Connector.
-// there is nothing to connect to
+// Connect implements state.Connector. There is no machine to connect to.
 func (connector) Connect(context.Context, resource.Agent) (any, error) { return nil, nil }
 
 // Until waits until a condition holds. If it does not hold within a minute, Until fails the test.
