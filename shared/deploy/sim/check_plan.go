@@ -11,20 +11,20 @@ import (
 	"southbound/shared/resource"
 )
 
-// answers reports whether a commit does what entries of the outbox ask for.
+// answers reports whether a commit processes entries of the outbox.
 func answers(c *state.Commit) bool {
 	return slices.ContainsFunc(c.DropOutbox, func(id string) bool {
 		return !slices.ContainsFunc(c.AddOutbox, func(o state.Outbox) bool { return o.ID == id })
 	})
 }
 
-// checkPlan checks what a planner commits.
+// checkPlan checks a commit of a planner.
 func checkPlan(r *run, t *task, c *state.Commit, out *state.Committed, b before) {
 	last := r.books.ticket
 	if answers(c) {
 		t.books.answers = c.Guard.Fence
 	}
-	// what is asked for follows from a run, whatever that was for
+	// requests that follow from a run, whatever the task was started for
 	follows := t.books.answers == c.Guard.Fence
 	if now := r.books.law.answered(c); len(now) > 0 || !follows {
 		t.books.follows = now
@@ -80,16 +80,16 @@ func checkPlan(r *run, t *task, c *state.Commit, out *state.Committed, b before)
 	checkForgotten(r, t, c)
 }
 
-// checkAsked checks that a request asks for all that it is for, and for nothing else.
+// checkAsked checks that a request schedules all resources that it selects, and no others.
 func checkAsked(r *run, t *task, c *state.Commit, b before) {
 	e := r.state.read(env)
 	for id, rev := range t.books.failing {
 		row := e.rows[id]
 		if row == nil || row.Rev != rev {
-			continue // it is asked for, or has changed since
+			continue // scheduled, or changed since
 		}
-		// One that was being run when the leases were read is asked for by what it ran for, also if
-		// that run is given up by now.
+		// A resource that was running when the leases were read is covered by that run, even if the
+		// run has been abandoned since.
 		waits := isRunning(r, row) || t.books.sawRunning[id] || row.Blocked == state.BlockedYes ||
 			row.Blocked == state.NeedsPerson || row.Compliance == state.Undefined || row.Orphaned
 		if row.Ticket == 0 && !waits {
@@ -108,8 +108,8 @@ func checkAsked(r *run, t *task, c *state.Commit, b before) {
 	}
 }
 
-// checkPrefix checks that what is scheduled together comes with requirements first: a home may
-// write the rows of a plan one after the other.
+// checkPrefix checks that requirements precede their dependants in a plan, since a home may write
+// the rows one after the other.
 func checkPrefix(r *run, t *task, c *state.Commit) {
 	if r.books.effect == nil {
 		return
@@ -130,7 +130,8 @@ func checkPrefix(r *run, t *task, c *state.Commit) {
 
 // checkPlanned checks one row that a planner writes: invariants D5 and C1.
 func checkPlanned(r *run, t *task, row, was *state.Row) {
-	anew := was.Orphaned || was.Removing || len(row.Formerly) > 0 // it has the state of another
+	// it takes over the state of another row
+	anew := was.Orphaned || was.Removing || len(row.Formerly) > 0
 	if was.Rev > 0 && row.Lane != was.Lane {
 		r.books.moved[row.ID] = true
 	}
@@ -156,8 +157,7 @@ func checkPlanned(r *run, t *task, row, was *state.Row) {
 	same := row.Hash == was.Hash && string(row.Body) == string(was.Body) && row.Lane == was.Lane
 	if same && asWanted(was) && was.Blocked != state.BlockedYes && was.Ticket == 0 &&
 		row.Ticket != 0 && !row.WantFacts &&
-		// where a wave asks for everything, it may ask so for what does not wait for the same any
-		// more
+		// a check of everything may schedule a resource whose requirements have changed
 		!t.books.waving {
 		r.violate("C1", "%s schedules %s, which has not changed and is deployed", t.name, row.ID)
 	}
@@ -168,8 +168,8 @@ func checkPlanned(r *run, t *task, row, was *state.Row) {
 	}
 }
 
-// checkRetried is invariant D7: no timer asks for what waits for a person, and a person who has not
-// said so asks for nothing that waits at all.
+// checkRetried checks invariant D7: a timer never schedules a resource that waits for a person. A
+// user who has not asked for retries schedules no waiting resource.
 func checkRetried(r *run, t *task, row, was *state.Row) {
 	switch {
 	case was.LastRun != state.RunFailed || was.Orphaned || was.Removing:
@@ -189,14 +189,14 @@ func checkRetried(r *run, t *task, row, was *state.Row) {
 	}
 }
 
-// knowsSettings reports whether a task knows the settings of the plan: an environment has them once
-// a whole model has been exported to it.
+// knowsSettings reports whether a task knows the settings of the plan. An environment has them
+// after the first export of a whole model.
 func knowsSettings(r *run, t *task) bool {
 	return r.books.configured != 0 && t.began > r.books.configured
 }
 
-// checkFingerprint checks that an export is only remembered as one that need not be done again when
-// it is what the last version holds and will be.
+// checkFingerprint checks that an export is remembered as up to date only if the last version has
+// its content, and another such export would produce the same version.
 func checkFingerprint(r *run, t *task, now *state.Env) {
 	o, c := r.books.prints[now.Fingerprint], r.books.visible[now.Last]
 	if o == nil || c == nil || o.partial != nil || o.target != "" {
@@ -213,7 +213,7 @@ func checkFingerprint(r *run, t *task, now *state.Env) {
 	checkContent(r, t, &exportBook{op: o}, c)
 }
 
-// checkEnv checks what happens to the environment as a whole: invariants V1 and V2.
+// checkEnv checks a change of the environment as a whole: invariants V1 and V2.
 func checkEnv(r *run, t *task, was *state.Env) {
 	e := r.state.read(env)
 	now := &e.env
@@ -228,7 +228,7 @@ func checkEnv(r *run, t *task, was *state.Env) {
 			"%s notes that the release of version %d is complete before it has written what that "+
 				"changes", t.name, now.Released)
 	}
-	// Who releases once more what is in force may find that what it waited for is gone by now.
+	// A repeated release of the version in force may find that some requirements no longer exist.
 	anew := now.Releasing != 0 && now.Graph != was.Graph
 	if now.Released != was.Released || r.books.released == nil && now.Released != 0 || anew {
 		noteReleased(r, t, now.Released)
@@ -285,8 +285,8 @@ func checkVisible(r *run, t *task, e *environment, was, now int) {
 	}
 }
 
-// checkPinned checks that a version says which version of each secret it means: a new one is to be
-// a new intent.
+// checkPinned checks that a version records the version of each secret, so that a new version of a
+// secret results in a new intent.
 func checkPinned(r *run, t *task, c *content) {
 	for _, id := range c.ids {
 		for _, ref := range resource.References(c.entries[id].res.Attributes) {
@@ -305,8 +305,8 @@ func (o *op) replaces(set string) bool {
 		slices.ContainsFunc(o.model, func(s spec) bool { return s.set == set }))
 }
 
-// checkMerged checks that a partial export leaves what it is not about, also what references there
-// come to.
+// checkMerged checks that a partial export does not change resources of other sets, nor the values
+// of their references.
 func checkMerged(r *run, t *task, o *op, base, c *content) {
 	again := map[resource.ID]bool{}
 	for i := range o.model {
@@ -330,7 +330,7 @@ func checkMerged(r *run, t *task, o *op, base, c *content) {
 			r.violate("V1", "%s: version %d has another intent of %s, which is shared", t.name,
 				c.number, id)
 		case (!again[id] || was.res.Set == "" && now.res.Set == "") && now.hash != was.hash &&
-			!c.rehosted(base, id) && !base.behind(id): // how it is reached is a part of the intent
+			!c.rehosted(base, id) && !base.behind(id): // the connection is a part of the intent
 			r.violate("V1", "%s: version %d has another intent of %s, which is in set %q", t.name,
 				c.number, id, was.res.Set)
 		}
@@ -342,9 +342,10 @@ func checkMerged(r *run, t *task, o *op, base, c *content) {
 	}
 }
 
-// noteReleased notes what is in force now.
+// noteReleased records the version that is now in force.
 func noteReleased(r *run, t *task, number int) {
-	again := r.books.released != nil && r.books.released.number == number // or it goes on with one
+	// or it continues an interrupted release
+	again := r.books.released != nil && r.books.released.number == number
 	if book := t.books.export; book != nil && book.op.noRelease && !again {
 		r.violate("V1", "%s releases version %d, and was not to release anything", t.name, number)
 	}
@@ -367,7 +368,8 @@ func noteReleased(r *run, t *task, number int) {
 			}
 		}
 	}
-	for _, after := range removing { // nobody remembers what left the model in between
+	// a former dependant that left the model since is not recorded
+	for _, after := range removing {
 		maps.DeleteFunc(after,
 			func(id resource.ID, _ bool) bool {
 				return c.entries[id] == nil &&
@@ -384,7 +386,8 @@ func noteReleased(r *run, t *task, number int) {
 	for id := range b.freed {
 		b.law.firm(id)
 	}
-	for id, o := range b.events { // what it does not require or hear any more it owes nothing
+	// a resource owes no reload for a requirement or subscription that was removed
+	for id, o := range b.events {
 		if o.purged && b.owesStill(r, id, o) {
 			continue
 		}
@@ -398,7 +401,7 @@ func noteReleased(r *run, t *task, number int) {
 	traceReleased(r, t)
 }
 
-// traceReleased shows what is in force now.
+// traceReleased traces the version that is now in force.
 func traceReleased(r *run, t *task) {
 	if r.sched.trace == nil {
 		return
@@ -422,7 +425,7 @@ func bodyOf(it *item) string {
 	return it.body
 }
 
-// requiredBy returns what waits for a resource in what is released.
+// requiredBy returns the dependants of a resource in the released version.
 func (b *books) requiredBy(id resource.ID) map[resource.ID]bool {
 	out := map[resource.ID]bool{}
 	if i, ok := b.effect.index[id]; ok {
@@ -435,14 +438,14 @@ func (b *books) requiredBy(id resource.ID) map[resource.ID]bool {
 	return out
 }
 
-// checkText is invariant S1 for one text.
+// checkText checks invariant S1 for one text.
 func checkText(r *run, where, text string) {
 	if strings.Contains(text, marker) {
 		r.violate("S1", "a secret is in %s: %s", where, text)
 	}
 }
 
-// checkCommitText is invariant S1 for a commit.
+// checkCommitText checks invariant S1 for a commit.
 func checkCommitText(r *run, c *state.Commit) {
 	for i := range c.Rows {
 		row := &c.Rows[i]

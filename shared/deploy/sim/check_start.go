@@ -9,7 +9,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// checkClaim checks what a worker is allowed to start: pauses, and invariant D1.
+// checkClaim checks the resources that a worker starts: pauses, and invariant D1.
 func checkClaim(r *run, t *task, c *state.Commit) {
 	e := r.state.read(env)
 	b := r.books
@@ -25,7 +25,7 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 	checkMoves(r, t, e, c)
 	checkConnected(r, t, e, c)
 	if len(c.Rows) > 0 {
-		return // within what was claimed before
+		return // part of an earlier claim
 	}
 	for id, have := range t.books.runs {
 		if have.acted && !have.recorded {
@@ -91,7 +91,7 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 			t.books.unready[id] = why
 		}
 		if have, known := t.books.claims[id]; known {
-			// it also waits for what required it in versions before the last
+			// it also waits for dependants from versions before the last
 			removing := e.rows[id] != nil && e.rows[id].Removing
 			have.first, have.behind = b.effect.all[i]&claimed == 0 &&
 				!removing, b.effect.needs[i]&earlier != 0
@@ -103,10 +103,10 @@ func checkClaim(r *run, t *task, c *state.Commit) {
 	hasten(r)
 }
 
-// checkOnlyHere checks that nothing is claimed that has been claimed in the lane that it was moved
-// from, by somebody who still holds that: invariant D2. What a lost holder was running is not run
-// by whoever takes the lane over, although the lease says so until its first commit (seed
-// 850036287). What has come back after it was let go of knows nothing of a run that was under way.
+// checkOnlyHere checks invariant D2: no resource is claimed that a worker of its former lane has
+// claimed and still holds. The next worker of a lane does not run the resources of a lost holder,
+// although the lease lists them until its first commit (seed 850036287). A resource that was
+// forgotten and created again does not know of a run that was under way.
 func checkOnlyHere(r *run, t *task, e *environment, c *state.Commit) {
 	for _, id := range c.Next {
 		for key, l := range e.leases {
@@ -120,12 +120,13 @@ func checkOnlyHere(r *run, t *task, e *environment, c *state.Commit) {
 	}
 }
 
-// checkHeld checks that a lane is taken for as long as one call of a handler may take: otherwise
-// another takes it in the middle of one. Who has met a fault or a stall on the way may be late.
+// checkHeld checks that the lease of a lane lasts as long as one handler call may take. Otherwise
+// another worker could acquire the lane during the call. A task that has met a fault or a stall may
+// be late.
 func checkHeld(r *run, t *task, c *state.Commit) {
 	longest := time.Duration(0)
 	if t.books.open == 0 {
-		longest = time.Minute // a connection is to be made, and how long that may take nobody says
+		longest = time.Minute // the time for connecting is not bounded precisely
 	}
 	each := time.Duration(0)
 	for _, id := range c.Next {
@@ -137,8 +138,8 @@ func checkHeld(r *run, t *task, c *state.Commit) {
 	}
 }
 
-// bookClaim notes what a row says when it is claimed, and checks that no timer has asked for what
-// waits for a person.
+// bookClaim records the row of a resource when it is claimed. It checks that no timer has requested
+// a resource that waits for a person.
 func bookClaim(r *run, t *task, e *environment, id resource.ID) {
 	row := e.rows[id]
 	if row == nil {
@@ -171,8 +172,8 @@ func bookClaim(r *run, t *task, e *environment, id resource.ID) {
 	}
 }
 
-// checkOrder checks that what waits for nothing in a claim comes in the order of its priority, and
-// of its tickets.
+// checkOrder checks that independent resources of a claim are ordered by priority, and then by
+// ticket.
 func checkOrder(r *run, t *task, e *environment, next []resource.ID) {
 	type rank struct {
 		priority state.Priority
@@ -186,7 +187,7 @@ func checkOrder(r *run, t *task, e *environment, next []resource.ID) {
 		if !ok || row == nil {
 			continue
 		}
-		if row.Removing { // it also waits for what required it in versions before the last
+		if row.Removing { // it also waits for dependants from versions before the last
 			earlier |= 1 << i
 			continue
 		}
@@ -206,7 +207,7 @@ func checkOrder(r *run, t *task, e *environment, next []resource.ID) {
 	}
 }
 
-// scheduledIn returns which nodes are scheduled: by a ticket, or by a wave.
+// scheduledIn returns the nodes that are scheduled by a ticket or by a check of everything.
 func scheduledIn(r *run, e *environment) uint64 {
 	var out uint64
 	for i, id := range r.books.effect.ids {
@@ -217,8 +218,8 @@ func scheduledIn(r *run, e *environment) uint64 {
 	return out
 }
 
-// pendingIn returns which nodes count as scheduled for other lanes: also those that a wave leaves
-// out, until that is recorded.
+// pendingIn returns the nodes that other lanes treat as scheduled. These include nodes that a check
+// of everything omits, until the omission is recorded.
 func pendingIn(r *run, e *environment) uint64 {
 	var out uint64
 	for i, id := range r.books.effect.ids {
@@ -229,25 +230,26 @@ func pendingIn(r *run, e *environment) uint64 {
 	return out
 }
 
-// inWave reports whether a wave has a row still to check.
+// inWave reports whether the check of everything still has to check a row.
 func inWave(r *run, e *environment, row *state.Row) bool {
 	terminal := row.Class == state.ClassTerminal || row.Class == state.ClassNeedsChange
 	return uncheckedBy(r, e, row) && !(e.env.Wave.KeepTerminal && terminal)
 }
 
-// uncheckedBy is inWave whatever a row has failed with.
+// uncheckedBy is inWave without regard to the class of the row's failure.
 func uncheckedBy(r *run, e *environment, row *state.Row) bool {
 	return e.waveLeft(row.Lane) && !r.checkedInWave(e, row) && !row.Removing && !row.Orphaned &&
 		row.Compliance != state.Undefined && row.Blocked != state.BlockedYes &&
 		row.Blocked != state.NeedsPerson
 }
 
-// checkedInWave reports whether the last wave has checked a row where it is now.
+// checkedInWave reports whether the last check of everything has checked a row in its current lane.
 func (*run) checkedInWave(e *environment, row *state.Row) bool {
 	return row.Checked >= e.env.Wave.Epoch || e.wasChecked(row.ID, row.Lane, e.env.Wave.Epoch)
 }
 
-// unreadyFor returns what a node needs and is not deployed, leaving out what is claimed with it.
+// unreadyFor describes a requirement of a node that is not deployed, except those claimed with it.
+// It returns "" if there is none.
 func unreadyFor(r *run, e *environment, i int, claimed uint64) string {
 	for j, id := range r.books.effect.ids {
 		if r.books.effect.needs[i]&(1<<j) == 0 || claimed&(1<<j) != 0 {
@@ -260,14 +262,13 @@ func unreadyFor(r *run, e *environment, i int, claimed uint64) string {
 	return ""
 }
 
-// asWanted reports whether a row was deployed as wanted when it was last checked.
+// asWanted reports whether a row was deployed as intended at its last check.
 func asWanted(row *state.Row) bool {
 	return row.LastRun == state.RunSuccess && row.Compliance == state.Compliant &&
 		row.Deployed == row.Hash
 }
 
-// checkCovered checks that whoever holds a lane holds it for as long as a call of a handler may
-// take: invariant D2.
+// checkCovered checks invariant D2: the lease of a lane lasts as long as a handler call may take.
 func checkCovered(r *run, t *task, limit time.Duration) {
 	if t.books.lane == "" || t.books.dry || !r.books.live(r, t) {
 		return
@@ -278,7 +279,7 @@ func checkCovered(r *run, t *task, limit time.Duration) {
 	}
 }
 
-// checkStart checks a handler call of a task that holds its lane: invariants D1, D2, D6.
+// checkStart checks a handler call of a task that holds its lane: invariants D1, D2 and D6.
 func checkStart(r *run, t *task, id resource.ID, what string) {
 	b := r.books
 	for _, a := range b.active {
@@ -302,7 +303,7 @@ func checkStart(r *run, t *task, id resource.ID, what string) {
 	if !ok {
 		return
 	}
-	before := uint64(0) // what is claimed with it was looked at when it was run
+	before := uint64(0) // earlier resources of the claim, which were evaluated when they ran
 	for _, other := range t.books.claimed[:at] {
 		if j, ok := eff.index[other]; ok {
 			before |= 1 << j
@@ -340,8 +341,8 @@ func onlyReports(r *run, id resource.ID) bool {
 	return intentSays(r, id, `"report_only":true`)
 }
 
-// checkCreate is invariant D8: what a create may have led to is looked up before it is created
-// again, so that it has been noted before it begins.
+// checkCreate checks invariant D8: the result of an earlier create is looked up before the object
+// is created again. So each create must be recorded before it begins.
 func checkCreate(r *run, t *thing, id resource.ID, token string) {
 	who := r.sched.cur
 	if !r.books.live(r, who) {
@@ -354,7 +355,7 @@ func checkCreate(r *run, t *thing, id resource.ID, token string) {
 	have := who.books.runs[id]
 	for _, m := range t.made {
 		if m.seen && id.Type() == typeSwap {
-			continue // it is being replaced
+			continue // the object is being replaced
 		}
 		if !m.late && have != nil && m.at < have.began {
 			r.violate("D8",

@@ -11,13 +11,13 @@ import (
 	"southbound/shared/resource"
 )
 
-// content is what a version holds, read by the checks themselves.
+// content is the content of a version, as the checks read it.
 type content struct {
 	number  int
 	ids     []resource.ID // ascending
 	entries map[resource.ID]*item
 	agents  []resource.Agent
-	problem string // why it cannot be read whole
+	problem string // the reason why it cannot be read completely
 }
 
 // item is one resource of a version.
@@ -68,7 +68,7 @@ func (c *content) chunk(r *run, hash string) {
 	}
 }
 
-// same reports whether two versions hold the same.
+// same reports whether two versions have the same content.
 func (c *content) same(o *content) bool {
 	return len(c.ids) == len(o.ids) && slices.EqualFunc(c.agents, o.agents, sameAgent) &&
 		!slices.ContainsFunc(c.ids, func(id resource.ID) bool {
@@ -77,32 +77,32 @@ func (c *content) same(o *content) bool {
 		})
 }
 
-// newUnpacker returns what reads compressed files.
+// newUnpacker returns the decoder of compressed files.
 func newUnpacker() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 }
 
-// effective is who waits for whom in what is released, by the rules of the architecture:
-// requirements first; between two things that must not exist the other way round; what left the
-// model to be purged after all that required it.
+// effective is the graph of the released version, by the rules of the architecture. Requirements
+// come first. Between two objects that must not exist, the order is reversed. A resource that left
+// the model is purged after all of its former dependants.
 type effective struct {
 	ids   []resource.ID
 	index map[resource.ID]int
-	needs []uint64 // direct
-	all   []uint64 // through others, too
+	needs []uint64 // direct requirements
+	all   []uint64 // direct and indirect requirements
 }
 
-// maxNodes is how many resources a run may know at a time.
+// maxNodes is the maximum number of resources in a graph, one bit each.
 const maxNodes = 64
 
-// effectiveOf works the graph out for a version and what is being removed beside it.
+// effectiveOf computes the graph of a version and of the resources being removed.
 func effectiveOf(c *content, removing map[resource.ID]map[resource.ID]bool) *effective {
 	e := orderOf(c, removing)
 	e.room(c, removing)
 	return e
 }
 
-// orderOf is the same, but for what has to be gone before another thing takes its place.
+// orderOf is effectiveOf without the order between objects that share a room.
 func orderOf(c *content, removing map[resource.ID]map[resource.ID]bool) *effective {
 	e := &effective{ids: slices.Clone(c.ids), index: map[resource.ID]int{}}
 	for _, id := range slices.Sorted(maps.Keys(removing)) {
@@ -114,7 +114,7 @@ func orderOf(c *content, removing map[resource.ID]map[resource.ID]bool) *effecti
 		e.index[id] = i
 	}
 	if !e.fill(c, removing, func(int, int) bool { return false }) {
-		circle := e.all // in which those are that need each other
+		circle := e.all // the nodes that require each other
 		e.fill(c, removing, func(i, j int) bool {
 			return circle[i]&(1<<j) != 0 && circle[j]&(1<<i) != 0
 		})
@@ -122,8 +122,8 @@ func orderOf(c *content, removing map[resource.ID]map[resource.ID]bool) *effecti
 	return e
 }
 
-// fill computes the edges, with those between purged resources turned round unless they stay; it
-// returns false when that makes a cycle.
+// fill computes the edges. It reverses edges between purged resources, unless stays returns true
+// for them. It returns false if this results in a cycle.
 func (e *effective) fill(
 	c *content, removing map[resource.ID]map[resource.ID]bool, stays func(i, j int) bool,
 ) bool {
@@ -152,7 +152,7 @@ func (e *effective) fill(
 	return e.close()
 }
 
-// close computes what each needs through others; false when there is a cycle.
+// close computes the indirect requirements. It returns false if there is a cycle.
 func (e *effective) close() bool {
 	e.all = slices.Clone(e.needs)
 	for range e.ids {

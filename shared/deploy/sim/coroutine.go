@@ -2,11 +2,11 @@ package sim
 
 import "iter"
 
-// coroutines are those in which no task runs, for the next ones: a stack that has grown once need
-// not grow again, which costs more than most tasks do.
+// coroutines is a pool of idle coroutines. It reuses their stacks, since growing a new stack costs
+// more than most tasks do.
 type coroutines struct{ idle []*coroutine }
 
-// coroutine runs tasks, one after the other.
+// coroutine runs tasks sequentially.
 type coroutine struct {
 	next  func() (struct{}, bool)
 	stop  func()
@@ -35,10 +35,10 @@ func (c *coroutines) start(work func()) *coroutine {
 	return co
 }
 
-// ended takes back a coroutine whose task has ended.
+// ended returns a coroutine to the pool after its task has ended.
 func (c *coroutines) ended(co *coroutine) { c.idle = append(c.idle, co) }
 
-// close ends all that are idle.
+// close ends all idle coroutines.
 func (c *coroutines) close() {
 	for _, co := range c.idle {
 		co.stop()

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// faults are the kinds of faults of a run and how often they happen.
+// faults holds the kinds of faults of a run, with their rates.
 type faults struct {
 	state, files, notifier, world, secrets, connect faultRates
 	lost, doubled, late                             float64 // of messages
 	hang, panics, refuses                           float64 // of handler calls
 }
 
-// faultRates are the shares of calls that meet each fate, in 2^-20, each added to those before.
+// faultRates holds cumulative probabilities of the fates of a call, in units of 2^-20.
 type faultRates struct{ stall, slow, before, after, crash uint64 }
 
 // kind is one kind of fault.
@@ -35,7 +35,7 @@ const (
 	kinds
 )
 
-// drawFaults chooses some kinds of faults: runs in which everything fails at once explore little.
+// drawFaults draws some kinds of faults. A run in which everything fails explores little.
 func drawFaults(rng *rand.Rand) [kinds]float64 {
 	var rates [kinds]float64
 	if rng.IntN(10) == 0 {
@@ -54,7 +54,7 @@ func drawFaults(rng *rand.Rand) [kinds]float64 {
 	return rates
 }
 
-// faultsOf turns rates into what runs use.
+// faultsOf converts rates into the form that runs use.
 func faultsOf(rates [kinds]float64) faults {
 	share := func(of ...kind) faultRates {
 		var sum float64

@@ -14,10 +14,10 @@ import (
 	"southbound/shared/fault"
 )
 
-// Files is state.Files in memory, exactly as its contract has it. It is for use by one goroutine
-// at a time.
+// Files is state.Files in memory, with exactly the contract of the port. It is not safe for
+// concurrent use.
 type Files struct {
-	// Now tells when a file is stored; nil: it is always the zero time.
+	// Now returns the time of storing a file; nil: always the zero time.
 	Now func() time.Time
 
 	stored map[string]stored
@@ -42,7 +42,7 @@ func (f *Files) Missing(_ context.Context, hashes []string) ([]string, error) {
 	return out, nil
 }
 
-// Put implements state.Files. Blobs before one that does not match its hash are stored.
+// Put implements state.Files. It stores the blobs before one that does not match its hash.
 func (f *Files) Put(_ context.Context, blobs []state.Blob) error {
 	for i := range blobs {
 		data, err := bytesOf(&blobs[i])
@@ -73,7 +73,7 @@ func bytesOf(b *state.Blob) ([]byte, error) {
 	return data, fault.Wrap(fault.Invalid, "read file "+b.Hash, err)
 }
 
-// sumOf returns the name of bytes.
+// sumOf returns the name under which bytes are stored.
 func sumOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

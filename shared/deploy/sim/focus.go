@@ -9,35 +9,35 @@ import (
 	"southbound/shared/resource"
 )
 
-// Focus shapes the plans of seeds, so that what a certain kind of fault needs comes together in
-// most of them, whatever else the engine or the simulator does differently tomorrow.
+// Focus shapes the plans of seeds, so that most of them contain the conditions for a certain kind
+// of fault. This does not depend on future changes of the engine or the simulator.
 //
 // Large: it is a declaration, of which each focus sets a few fields.
 type Focus struct {
 	Name string
-	Why  string // what it brings together
+	Why  string // the combination that it creates
 
-	plan  func(p *Plan, rng *rand.Rand) // of what was drawn before the resources
-	size  int                           // how many resources; 0: as drawn
+	plan  func(p *Plan, rng *rand.Rand) // changes the plan before the resources are drawn
+	size  int                           // number of resources; 0: as drawn
 	types []string                      // nil: as drawn
-	each  func(d *drawer, s *spec)      // changes a resource that was drawn
-	ops   []opKind                      // kinds of operations, each as often as it stands here
-	// act draws all that happens, instead of what is drawn otherwise.
+	each  func(d *drawer, s *spec)      // changes a drawn resource
+	ops   []opKind                      // kinds of operations, each as often as listed
+	// act draws all operations, instead of the default draw.
 	act func(d *drawer)
-	// targeted: exports have targets, as far as they can.
+	// targeted: exports have targets where possible.
 	targeted bool
-	rehosted bool // agents come to be reached in another way
-	filtered bool // requests are for several resources
-	listed   bool // most is read from lists
-	shelved  bool // most is listed
-	waved    bool // exports are made in waves
-	kept     bool // exports are expected to be what plans of them said, or within limits
-	// preserves: what may not be destroyed changes.
+	rehosted bool // connections of agents change
+	filtered bool // requests select several resources
+	listed   bool // most resources are read from lists
+	shelved  bool // most resources are listed by their handler
+	waved    bool // exports are made in batches of agents
+	kept     bool // exports expect a plan or have limits
+	// preserves: prevent_destroy changes.
 	preserves bool
-	labels    bool // things have several names
+	labels    bool // objects have several names
 }
 
-// Focuses are all there are.
+// Focuses returns all focuses.
 func Focuses() []*Focus {
 	return []*Focus{focusInstant(), focusFreed(), focusMoves(), focusReplaced(), focusTargets(),
 		focusRooms(), focusFailures(), focusChains(),
@@ -47,7 +47,7 @@ func Focuses() []*Focus {
 		focusHalf(), focusLabels()}
 }
 
-// FocusOf returns the focus of a name; nil: there is none.
+// FocusOf returns the focus with a name, or nil if there is none.
 func FocusOf(name string) *Focus {
 	all := Focuses()
 	if i := slices.IndexFunc(all, func(f *Focus) bool { return f.Name == name }); i >= 0 {
@@ -56,7 +56,7 @@ func FocusOf(name string) *Focus {
 	return nil
 }
 
-// tune applies a focus to what was drawn before the resources.
+// tune applies a focus to a plan before the resources are drawn.
 func (f *Focus) tune(p *Plan) {
 	if f != nil && f.plan != nil {
 		f.plan(p, rand.New(rand.NewPCG(p.Seed, 0xf0c5)))
@@ -64,13 +64,13 @@ func (f *Focus) tune(p *Plan) {
 	}
 }
 
-// calmly lets nothing fail, and all processes live.
+// calmly removes all faults and crashes.
 func calmly(p *Plan) {
 	p.rates = [kinds]float64{}
 	p.Settings.DeployTimer, p.Settings.RepairTimer = "0", "0"
 }
 
-// focusInstant is a world in which hardly anything takes time, so that most times are equal.
+// focusInstant creates a world in which most operations take no time, so that most times are equal.
 func focusInstant() *Focus {
 	return &Focus{
 		Name: "instant",
@@ -84,8 +84,9 @@ func focusInstant() *Focus {
 	}
 }
 
-// pair draws what focusInstant is about: one half of the resources hears the other, which is on
-// another agent. One of the first is looked at, and when its handler runs, what it hears is mended.
+// pair draws the plan of focusInstant: one half of the resources subscribes to the other half,
+// which is on another agent. A subscriber is checked, and while its handler runs, a requirement is
+// corrected.
 func (d *drawer) pair() {
 	d.pool, d.in = d.pool[:4], d.in[:4]
 	tells, hears := d.pool[:2], d.pool[2:]
@@ -111,7 +112,7 @@ func (d *drawer) pair() {
 	d.p.End = at
 }
 
-// focusFreed lets something be released from what it is just being skipped for.
+// focusFreed removes a requirement for which a resource is just being skipped.
 func focusFreed() *Focus {
 	return &Focus{
 		Name: "freed",
@@ -126,8 +127,8 @@ func focusFreed() *Focus {
 	}
 }
 
-// free draws what focusFreed is about: the first fails, the second takes time, the third is freed
-// from the first while it is skipped, and so is what requires it.
+// free draws the plan of focusFreed: the first resource fails, and the second takes time. The third
+// loses its requirement on the first while it is skipped together with its dependants.
 func (d *drawer) free() {
 	d.agents[0].Lanes = 1
 	for i := range d.pool {
@@ -175,7 +176,7 @@ func (d *drawer) free() {
 	d.p.End = at
 }
 
-// focusMoves lets numbers of lanes change while things run in them.
+// focusMoves changes numbers of lanes while resources run.
 func focusMoves() *Focus {
 	return &Focus{
 		Name: "moves",
@@ -190,7 +191,7 @@ func focusMoves() *Focus {
 	}
 }
 
-// focusReplaced lets processes die while things are replaced.
+// focusReplaced crashes processes while objects are replaced.
 func focusReplaced() *Focus {
 	return &Focus{
 		Name: "replaced",
@@ -206,7 +207,7 @@ func focusReplaced() *Focus {
 	}
 }
 
-// focusTargets lets exports be about a part, while values come and go.
+// focusTargets makes targeted exports while values are set and removed.
 func focusTargets() *Focus {
 	return &Focus{
 		Name: "targets",
@@ -223,7 +224,7 @@ func focusTargets() *Focus {
 	}
 }
 
-// focusRooms lets files and folders take each other's places.
+// focusRooms lets files and folders replace each other.
 func focusRooms() *Focus {
 	return &Focus{
 		Name:  "rooms",
@@ -234,7 +235,7 @@ func focusRooms() *Focus {
 	}
 }
 
-// focusLabels gives things other labels while they are run.
+// focusLabels changes the labels of objects while their resources run.
 func focusLabels() *Focus {
 	return &Focus{
 		Name:   "labels",
@@ -251,7 +252,7 @@ func focusLabels() *Focus {
 	}
 }
 
-// focusFailures lets things that others require fail and be asked for again.
+// focusFailures lets requirements fail and be requested again.
 func focusFailures() *Focus {
 	return &Focus{
 		Name: "failures",
@@ -291,7 +292,7 @@ func ofOneLane(names ...string) []resource.Agent {
 	return agents
 }
 
-// chained draws what focusChains is about: a chain through three agents, of which links change.
+// chained draws the plan of focusChains: a chain through three agents, whose links change.
 func (d *drawer) chained() {
 	d.agents = ofOneLane("a0", "a1", "a2")
 	for i := range d.pool {
@@ -310,7 +311,7 @@ func (d *drawer) chained() {
 	d.p.End = 3 * time.Minute
 }
 
-// focusStops has people pause agents and halt everything while there is work.
+// focusStops pauses agents and halts the environment while there is work.
 func focusStops() *Focus {
 	return &Focus{
 		Name: "stops",
@@ -325,7 +326,7 @@ func focusStops() *Focus {
 	}
 }
 
-// focusCrashes loses processes while things change that others hear, fail and recover.
+// focusCrashes crashes processes while subscribed resources change, fail and recover.
 func focusCrashes() *Focus {
 	return &Focus{
 		Name: "crashes",
@@ -343,7 +344,7 @@ func focusCrashes() *Focus {
 	}
 }
 
-// focusHosts has agents come to be reached in another way while they have work.
+// focusHosts changes connections of agents while they have work.
 func focusHosts() *Focus {
 	return &Focus{
 		Name: "hosts",

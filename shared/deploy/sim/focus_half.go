@@ -8,7 +8,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// focusHalf lets results be recorded while a release is written.
+// focusHalf records results while a release is being written.
 func focusHalf() *Focus {
 	return &Focus{
 		Name: "half",
@@ -25,8 +25,8 @@ func focusHalf() *Focus {
 	}
 }
 
-// halve draws what focusHalf is about: on each of two agents things that require some of the other,
-// and versions in which all of them change, a few milliseconds after one another.
+// halve draws the plan of focusHalf: resources on two agents with requirements between the agents,
+// and versions that change all of them within a few milliseconds.
 func (d *drawer) halve() {
 	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 1},
 		{Name: "a1", Transport: "local", Lanes: 1}}

@@ -8,7 +8,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// focusRelaned moves what a check of everything has checked to lanes in which that is not over.
+// focusRelaned moves resources that a check of everything has checked to lanes in which the check
+// is still under way.
 func focusRelaned() *Focus {
 	return &Focus{
 		Name: "relaned",
@@ -22,9 +23,9 @@ func focusRelaned() *Focus {
 	}
 }
 
-// relane draws what focusRelaned is about: while the first is under way, a check of everything goes
-// on. Then the agent gets more lanes, and the second half of the resources hears the first half,
-// which is new.
+// relane draws the plan of focusRelaned: while the first resource runs, a check of everything is
+// under way. Then the agent gets more lanes, and the second half of the resources subscribes to the
+// first half, which is new.
 func (d *drawer) relane() {
 	d.agents = ofOneLane("a0")
 	for i := range d.pool {
@@ -65,7 +66,7 @@ func (d *drawer) relane() {
 	d.p.End = at
 }
 
-// focusPreserved lets what would have to be replaced be forbidden to go.
+// focusPreserved forbids the destruction of resources that would have to be replaced.
 func focusPreserved() *Focus {
 	return &Focus{
 		Name: "preserved",
@@ -81,7 +82,7 @@ func focusPreserved() *Focus {
 	}
 }
 
-// focusKept lets exports be what plans of them said, or within limits, while values come and go.
+// focusKept makes exports that expect a plan or have limits, while values are set and removed.
 func focusKept() *Focus {
 	return &Focus{
 		Name: "kept",
@@ -102,7 +103,7 @@ func focusKept() *Focus {
 	}
 }
 
-// focusWoken loses processes between a change and those who are to hear of it.
+// focusWoken crashes processes between a change and its delivery to subscribers.
 func focusWoken() *Focus {
 	return &Focus{
 		Name: "woken",
@@ -119,8 +120,8 @@ func focusWoken() *Focus {
 	}
 }
 
-// wake draws what focusWoken is about: each of the first half is changed by somebody and set right,
-// once, and one of another agent hears it.
+// wake draws the plan of focusWoken: each resource of the first half drifts and is corrected once,
+// and a resource of another agent subscribes to it.
 func (d *drawer) wake() {
 	d.agents = ofOneLane("a0", "a1")
 	for i := range d.pool {
@@ -142,7 +143,7 @@ func (d *drawer) wake() {
 	d.p.End = at
 }
 
-// focusFiltered has work asked for by filters, and in waves.
+// focusFiltered requests work by filters and in batches of agents.
 func focusFiltered() *Focus {
 	return &Focus{
 		Name: "filtered",
@@ -157,7 +158,7 @@ func focusFiltered() *Focus {
 	}
 }
 
-// focusWaved has exports made in waves of agents.
+// focusWaved makes exports in batches of agents.
 func focusWaved() *Focus {
 	return &Focus{
 		Name: "waved",
@@ -173,7 +174,7 @@ func focusWaved() *Focus {
 	}
 }
 
-// focusListed has most be read from lists that a session keeps, while it is asked for again.
+// focusListed reads most resources from cached lists of a session, while they are requested again.
 func focusListed() *Focus {
 	return &Focus{
 		Name: "listed",
@@ -188,7 +189,7 @@ func focusListed() *Focus {
 	}
 }
 
-// focusShelved has most listed by its handler, on agents that have much to do in one run.
+// focusShelved lists most resources by their handler, on agents with much work in one run.
 func focusShelved() *Focus {
 	return &Focus{
 		Name: "shelved",
@@ -204,8 +205,8 @@ func focusShelved() *Focus {
 	}
 }
 
-// focusRecalled has something wanted otherwise while it runs, and leaves to a sweep what follows
-// from the result, which does not count.
+// focusRecalled changes the intent of a resource while it runs. The result does not count, and a
+// sweep processes its consequences.
 func focusRecalled() *Focus {
 	return &Focus{
 		Name: "recalled",
@@ -221,8 +222,8 @@ func focusRecalled() *Focus {
 	}
 }
 
-// recall draws what focusRecalled is about: the first is checked, then all are wanted otherwise,
-// and whoever runs anything stops. What waits for the first is of another agent.
+// recall draws the plan of focusRecalled: the first resource is checked, then all intents change
+// and all workers are stopped. The dependants of the first resource are on another agent.
 func (d *drawer) recall() {
 	d.agents = ofOneLane("a0", "a1")
 	for i := range d.pool {
@@ -257,7 +258,7 @@ func (d *drawer) recall() {
 	d.p.End = at + 10*time.Second
 }
 
-// focusHeld has what is claimed with what was checked moved or held up.
+// focusHeld moves or delays resources that are claimed together with checked ones.
 func focusHeld() *Focus {
 	return &Focus{
 		Name: "held",
@@ -274,7 +275,7 @@ func focusHeld() *Focus {
 	}
 }
 
-// hold draws what focusHeld is about.
+// hold draws the plan of focusHeld.
 func (d *drawer) hold() {
 	d.agents = []resource.Agent{{Name: "a0", Transport: "local", Lanes: 3}}
 	for i := range d.pool {
@@ -308,7 +309,7 @@ func (d *drawer) hold() {
 	d.p.End = at + 10*time.Second
 }
 
-// focusShort gives runs of lanes less time than a check of everything takes.
+// focusShort limits runs of lanes to less time than a check of everything takes.
 func focusShort() *Focus {
 	return &Focus{
 		Name: "short",
@@ -325,7 +326,7 @@ func focusShort() *Focus {
 	}
 }
 
-// check draws what focusShort is about.
+// check draws the plan of focusShort.
 func (d *drawer) check() {
 	d.agents = ofOneLane("a0")
 	for i := range d.pool {

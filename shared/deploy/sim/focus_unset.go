@@ -8,7 +8,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// focusUnset lets references come to something else between exports of parts.
+// focusUnset changes the values of references between partial exports.
 func focusUnset() *Focus {
 	return &Focus{
 		Name: "unset",
@@ -24,8 +24,8 @@ func focusUnset() *Focus {
 	}
 }
 
-// unset draws what focusUnset is about: a parameter comes and goes, a secret is rotated, and in
-// between one of two sets is exported or, seldom, everything. The last resource is in no set.
+// unset draws the plan of focusUnset: a parameter is set and removed, and a secret is rotated. In
+// between, one of two sets is exported or, rarely, everything. The last resource is in no set.
 func (d *drawer) unset() {
 	d.agents, d.sets = ofOneLane("a0"), true
 	for i := range d.pool {
@@ -62,12 +62,12 @@ func (d *drawer) unset() {
 			fallthrough
 		default:
 			of := []string{"s1", "s2"}[d.rng.IntN(2)]
-			for i := range d.pool { // some changes, some stays
+			for i := range d.pool { // some resources change, others stay
 				if d.pool[i].set == of && d.one(3) {
 					d.pool[i].v = d.pool[i].v%9 + 1
 				}
 			}
-			if d.one(2) { // then the whole is merged
+			if d.one(2) { // a new number of lanes requires a merge of the whole model
 				d.agents[0].Lanes = 1 + d.rng.IntN(2)
 			}
 			export([]string{of})

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// forgets lets one plan in four have people let go of what left the model.
+// forgets adds operations to one plan in four that forget resources which may have left the model.
 func (d *drawer) forgets(rng *rand.Rand) {
 	p := d.p
 	if rng.IntN(4) != 0 {
@@ -26,7 +26,7 @@ func (d *drawer) forgets(rng *rand.Rand) {
 	slices.SortStableFunc(p.Ops, func(a, b op) int { return int(a.At - b.At) })
 }
 
-// forgetResource lets go of a resource, or of an agent, if it may.
+// forgetResource forgets a resource or an agent. The request may be rejected.
 func forgetResource(r *run, p *process, o *op) {
 	r.task(p, "Forget", func(t *task) error {
 		t.books.forgets = true
@@ -37,14 +37,13 @@ func forgetResource(r *run, p *process, o *op) {
 			_, err = p.engine.Forget(taskContext{t}, env, o.id)
 		}
 		if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) {
-			return nil // it was wanted, or not known
+			return nil // still in the model, or unknown
 		}
 		return err
 	})
 }
 
-// checkLetGo checks that a planner removes only what left the model, and only when somebody has
-// asked for that.
+// checkLetGo checks that a planner removes only rows that left the model, and only on request.
 func checkLetGo(r *run, t *task, row, was *state.Row) {
 	switch {
 	case !row.Gone:
@@ -56,7 +55,7 @@ func checkLetGo(r *run, t *task, row, was *state.Row) {
 		r.violate("D4", "%s removes %s, which is in the model", t.name, row.ID)
 	default:
 		r.books.forgotten[row.ID] = true
-		left := r.world.thing(row.ID) // what is there of it is left to itself
+		left := r.world.thing(row.ID) // its object is no longer managed
 		left.drifted = true
 		left.leave()
 	}

@@ -9,9 +9,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// frees lets hasty plans end with something that fails, and with exports of what requires it, has
-// never been run, and gets another intent that does not require it any more just while it is
-// skipped. What requires the freed one is skipped with it, in the same batch.
+// frees appends a sequence to hasty plans: a resource fails, and exports add a dependant that was
+// never run. While that dependant is being skipped, it gets a new intent without the requirement.
+// Its own dependant is skipped with it, in the same batch.
 func (d *drawer) frees(rng *rand.Rand) {
 	p := d.p
 	if !p.hasty || rng.IntN(2) == 0 {
@@ -51,8 +51,8 @@ func (d *drawer) frees(rng *rand.Rand) {
 	p.End = at + time.Second
 }
 
-// chain returns something that is required, and the numbers in the pool of what requires it, and of
-// what requires that on the same agent; -1: there is no such.
+// chain returns a required resource, and the pool indexes of a dependant and of the dependant's
+// dependant on the same agent. The indexes are -1 if there is no such chain.
 func (d *drawer) chain(rng *rand.Rand) (of resource.ID, c, behind int) {
 	in := map[resource.ID]bool{}
 	for i, s := range d.pool {

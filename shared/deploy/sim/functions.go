@@ -7,14 +7,14 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// Functions says how the home with functions is: notices are messages in FIFO queues, and a
-// handler function in short-lived processes gets them in batches. What is modelled, and of what:
-// docs/design/simulator.md.
+// Functions models the home with functions: notices are messages in FIFO queues, and a handler
+// function in short-lived processes receives them in batches. See docs/design/simulator.md for the
+// extent of the model.
 type Functions struct {
-	Timeout    time.Duration // of the function; its process is killed then
-	Margin     time.Duration // before the timeout the function takes no more work
-	Visibility time.Duration // how long a message that was delivered is out of sight
-	Receives   int           // how often a message is delivered before it is dropped
+	Timeout    time.Duration // of the function; its process is then killed
+	Margin     time.Duration // time before the timeout from which the function starts no work
+	Visibility time.Duration // how long a delivered message stays hidden
+	Receives   int           // maximum number of deliveries of a message
 	Batch      int
 }
 
@@ -24,13 +24,13 @@ type fifo struct {
 	agent    string
 	messages []*message // oldest first
 	seen     map[int]time.Duration
-	planned  bool // a look at the queue is planned
+	planned  bool // a poll of the queue is scheduled
 }
 
-// message is a notice in a queue; its group is its lane.
+// message is a notice in a queue; its message group is its lane.
 type message struct {
 	notice   state.Notice
-	hidden   time.Duration // until then
+	hidden   time.Duration // until this time
 	receives int
 }
 
@@ -43,7 +43,7 @@ type batch struct {
 	over     bool
 }
 
-// dedup is how long a queue remembers a deduplication id, also when the message is gone.
+// dedup is how long a queue remembers a deduplication id, even if the message has been deleted.
 const dedup = 5 * time.Minute
 
 func queueOf(r *run, agent string) *fifo {
@@ -55,7 +55,7 @@ func queueOf(r *run, agent string) *fifo {
 	return q
 }
 
-// put adds a message, unless its deduplication id was used lately.
+// put adds a message, unless its deduplication id was used recently.
 func (q *fifo) put(notice state.Notice, id int) {
 	if at, ok := q.seen[id]; ok && q.r.sched.now < at+dedup {
 		q.r.tracef("the notice of %s is swallowed as a duplicate", notice.Lane)
@@ -66,7 +66,7 @@ func (q *fifo) put(notice state.Notice, id int) {
 	q.schedule(0)
 }
 
-// schedule plans a look at the queue by the poller of the function.
+// schedule schedules a poll of the queue.
 func (q *fifo) schedule(in time.Duration) {
 	if q.planned && in == 0 {
 		return
@@ -78,7 +78,7 @@ func (q *fifo) schedule(in time.Duration) {
 	})
 }
 
-// poll invokes the function with what can be delivered.
+// poll invokes the function with deliverable messages.
 func (q *fifo) poll() {
 	r := q.r
 	if r.ended {
@@ -86,7 +86,7 @@ func (q *fifo) poll() {
 	}
 	p := freeProcess(r)
 	if p == nil {
-		return // when one is free again it looks
+		return // the next free process polls again
 	}
 	if take := q.take(); len(take) > 0 {
 		q.schedule(r.plan.Functions.Visibility)
@@ -95,8 +95,8 @@ func (q *fifo) poll() {
 	}
 }
 
-// take delivers a batch: the oldest messages of groups of which nothing is under way. What was
-// delivered too often is dropped.
+// take delivers a batch: the oldest messages of groups without messages in flight. It drops
+// messages that have reached the maximum number of deliveries.
 func (q *fifo) take() []*message {
 	r, f := q.r, q.r.plan.Functions
 	blocked := map[string]bool{}
@@ -123,7 +123,7 @@ func (q *fifo) drop(m *message) {
 	q.messages = slices.DeleteFunc(q.messages, func(o *message) bool { return o == m })
 }
 
-// freeProcess returns a process that serves no batch.
+// freeProcess returns a process without a batch.
 func freeProcess(r *run) *process {
 	at := r.sched.rng.IntN(len(r.procs))
 	for i := range r.procs {
@@ -134,8 +134,8 @@ func freeProcess(r *run) *process {
 	return nil
 }
 
-// invokeFunction runs the handler function. When its time is over its process is killed in the
-// middle of what it does.
+// invokeFunction runs the handler function. At its timeout, the process is killed in the middle of
+// its work.
 func invokeFunction(r *run, b *batch) {
 	b.proc.batch = b
 	r.sched.at(b.began+r.plan.Functions.Timeout, func() {
@@ -147,15 +147,15 @@ func invokeFunction(r *run, b *batch) {
 	nextLane(r, b, 0)
 }
 
-// nextLane runs the lane of message i of a batch and of those behind it for the same lane, then the
-// next; at the end the function answers.
+// nextLane runs the lane of message i of a batch, and then the lanes of later messages. It skips
+// messages of lanes that it has already run. At the end, the function returns.
 func nextLane(r *run, b *batch, i int) {
 	f := r.plan.Functions
 	until := b.began + f.Timeout - f.Margin
 	for i < len(b.messages) &&
 		slices.ContainsFunc(b.messages[:i],
 			func(m *message) bool { return m.notice.Lane == b.messages[i].notice.Lane }) {
-		i++ // it was answered with the one before
+		i++ // answered by the earlier message of the lane
 	}
 	if i == len(b.messages) || r.sched.now >= until {
 		answerLane(r, b, i)
@@ -173,7 +173,7 @@ func nextLane(r *run, b *batch, i int) {
 		checkEnded(r, t, lane, err)
 		t.books.lane = ""
 		switch {
-		case err != nil: // a fault of infrastructure: this message and all behind it come again
+		case err != nil: // a fault of infrastructure: the remaining messages return
 			answerLane(r, b, i)
 			return err
 		case out.Busy:
@@ -188,7 +188,7 @@ func nextLane(r *run, b *batch, i int) {
 	})
 }
 
-// answerLane ends an invocation: messages before i are done, unless the answer is lost.
+// answerLane ends an invocation. The messages before i are deleted, unless the answer is lost.
 func answerLane(r *run, b *batch, i int) {
 	b.over, b.proc.batch = true, nil
 	if r.faulty && r.sched.rng.Float64() < r.plan.faults.doubled {
@@ -203,7 +203,7 @@ func answerLane(r *run, b *batch, i int) {
 	pollAll(r)
 }
 
-// pollAll lets all queues be looked at: there is a process for them.
+// pollAll schedules a poll of all queues, since there is a process for them.
 func pollAll(r *run) {
 	for _, q := range sortedQueues(r.queues) {
 		if len(q.messages) > 0 {

@@ -14,31 +14,31 @@ import (
 
 // The types of a simulation.
 const (
-	typeThing  = "sim::Thing"  // names are the author's; has facts and reloads
-	typeBatch  = "sim::Batch"  // read and changed many at a time
-	typeListed = "sim::Listed" // read from a list of all there are
-	// listed: each is read by itself only where the list does not say enough
+	typeThing  = "sim::Thing"  // the author chooses names; has facts and reloads
+	typeBatch  = "sim::Batch"  // read and changed in batches
+	typeListed = "sim::Listed" // read from a list of all objects
+	// listed: a resource is read individually only where the list is not sufficient
 	typeShelf = "sim::Shelf"
-	typeSlow  = "sim::Slow" // changes take minutes: "ask again"
-	// the world chooses the identity; what a create led to can be looked up
+	typeSlow  = "sim::Slow" // a change takes minutes: the handler asks for another call
+	// the world chooses the identity; the result of a create can be looked up
 	typeAssigned = "sim::Assigned"
-	typeLonely   = "sim::Lonely" // the same, and it cannot
-	typeRigid    = "sim::Rigid"  // what is fixed in it changes by replacing it: deleted first
-	// the same, created first: the world chooses the identity, and a create can be looked up
+	typeLonely   = "sim::Lonely" // as typeAssigned, without look-up
+	typeRigid    = "sim::Rigid"  // a change of its fixed part replaces it: deleted first
+	// as typeRigid, but created first: the world chooses the identity, and a create can be looked
+	// up
 	typeSwap   = "sim::Swap"
-	typeFile   = "sim::File" // shares rooms with folders: one thing is in each
+	typeFile   = "sim::File" // shares rooms with folders: each room holds one object
 	typeFolder = "sim::Folder"
-	typeLabel  = "sim::Label" // a thing has several names, of which a version has one
+	typeLabel  = "sim::Label" // an object has several names, and a version has one of them
 )
 
-// How long one handler call may take: longer, for operations that do, than a lane is held beyond
-// what it is taken for.
+// The time limits of a handler call. The limit of slow types exceeds the margin of a lane's lease.
 const (
 	callLimit = 5 * time.Second
 	slowLimit = 40 * time.Second
 )
 
-// limitOf returns how long one handler call for a resource may take.
+// limitOf returns the time limit of a handler call for a resource.
 func limitOf(id resource.ID) time.Duration {
 	if id.Type() == typeSlow {
 		return slowLimit
@@ -115,11 +115,11 @@ func newHandlers(r *run) map[string]provider.Handler {
 	}
 }
 
-// handler is what all handlers share.
+// handler is the common part of all handlers.
 type handler struct{ r *run }
 
-// act is one call to the world: it logs, takes time, may fail before or after effect has done its
-// work, and the process may crash on the way.
+// act performs one call to the world. The call is logged and takes time. It may fail before or
+// after effect has done its work, and the process may crash during the call.
 func (h handler) act(
 	c *provider.Context, what string, res provider.Resource, effect func(t *thing) error,
 ) error {
@@ -152,10 +152,10 @@ func (h handler) act(
 	})
 	refuses := r.plan.faults.refuses
 	if what == "find" {
-		refuses *= 5 // it is seldom asked
+		refuses *= 5 // this call is rare
 	}
 	if replaces(res.ID) && what != "read" && what != "find" {
-		// what is half replaced, or perhaps written, is what these are for
+		// these types test half-finished replacements and uncertain writes
 		refuses = max(refuses, 0.2)
 	}
 	if err == nil && r.faulty && r.sched.rng.Float64() < refuses {
@@ -241,7 +241,7 @@ func dropSeen(made []*copyOf) []*copyOf {
 	return out
 }
 
-// thingHandler has facts and reloads.
+// thingHandler supports facts and reloads.
 type thingHandler struct{ handler }
 
 // Facts implements provider.FactReader.
@@ -253,14 +253,14 @@ func (h thingHandler) Facts(
 		out = map[string]string{factName: fmt.Sprintf("%s-%d", req.Resource.Attributes["name"],
 			t.v)}
 		if text, ok := req.Resource.Attributes["text"].(string); ok {
-			out["text"] = text // which may be a secret
+			out["text"] = text // may be a secret
 		}
 		return nil
 	})
 	return out, err
 }
 
-// factName is the fact that a sim::Thing has.
+// factName is the name of the fact of a sim::Thing.
 const factName = "addr"
 
 // Reload implements provider.Reloader.
@@ -271,7 +271,7 @@ func (h thingHandler) Reload(c *provider.Context, req provider.ReadRequest) erro
 	})
 }
 
-// batchHandler reads and changes many at a time.
+// batchHandler reads and changes in batches.
 type batchHandler struct{ handler }
 
 // ReadBatch implements provider.BatchReader.
@@ -302,10 +302,10 @@ func (h batchHandler) ApplyBatch(
 	return out
 }
 
-// slowState is what a slow handler wants to be given back when it is asked again.
+// slowState is the state that a slow handler receives back at its next call.
 const slowState = "under way"
 
-// slowHandler begins operations that end by themselves later.
+// slowHandler begins operations that complete later.
 type slowHandler struct{ handler }
 
 // Create implements provider.Handler.
@@ -351,7 +351,7 @@ func (h slowHandler) begin(
 	return out, nil
 }
 
-// lonelyHandler creates things whose identity the world chooses and that cannot be looked up.
+// lonelyHandler creates objects whose identity the world chooses, and that cannot be looked up.
 type lonelyHandler struct{ handler }
 
 // Create implements provider.Handler.
@@ -368,7 +368,7 @@ func (h lonelyHandler) Create(
 		return nil
 	})
 	if err == nil && !h.r.sched.cur.books.orphaned {
-		made.seen = true // its identity has come back
+		made.seen = true // the engine has received its identity
 	}
 	return provider.Result{}, err
 }
@@ -390,7 +390,7 @@ func (h lonelyHandler) Update(
 	})
 }
 
-// assignedHandler can look up what a create led to.
+// assignedHandler can look up the result of a create.
 type assignedHandler struct{ lonelyHandler }
 
 // FindCreated implements provider.Finder.
@@ -407,7 +407,7 @@ func (h assignedHandler) FindCreated(
 		return nil
 	})
 	if err != nil || h.r.sched.cur.books.orphaned {
-		return false, err // its identity has not come back
+		return false, err // the engine has not received its identity
 	}
 	for _, m := range made {
 		m.seen = true
@@ -415,7 +415,7 @@ func (h assignedHandler) FindCreated(
 	return len(made) > 0, nil
 }
 
-// isAssigned reports whether the world chooses the identity of things of a resource.
+// isAssigned reports whether the world chooses the identity of a resource's object.
 func isAssigned(id resource.ID) bool {
 	return id.Type() == typeAssigned || id.Type() == typeLonely || id.Type() == typeSwap
 }

@@ -9,19 +9,19 @@ import (
 	"southbound/shared/resource"
 )
 
-// happened counts that something of a kind has come about in a run: not that it was drawn, but that
-// the engine was given it, or did it.
+// happened counts that an event of a kind has occurred in a run: not that it was drawn, but that
+// the engine received it or caused it.
 func (r *run) happened(kind string) { r.kinds[kind]++ }
 
-// happenedIf is happened where that is so.
+// happenedIf calls happened if the condition is true.
 func (r *run) happenedIf(is bool, kind string) {
 	if is {
 		r.happened(kind)
 	}
 }
 
-// happenedIn counts what a version that comes into force says, and how it differs from the one
-// before.
+// happenedIn counts the features of a version that comes into force, and its differences from the
+// previous version.
 func happenedIn(r *run, was, now *content) {
 	for _, a := range now.agents {
 		r.happenedIf(a.Transport != "local", "agent over "+a.Transport)
@@ -62,7 +62,7 @@ func happenedIn(r *run, was, now *content) {
 	}
 }
 
-// happenedOf counts what a resource says.
+// happenedOf counts the features of a resource.
 func happenedOf(r *run, res *resource.Resource) {
 	r.happened("type " + res.Type)
 	for _, id := range res.Requires {
@@ -80,7 +80,7 @@ func happenedOf(r *run, res *resource.Resource) {
 	}
 }
 
-// flagsOf returns what a resource says beside attributes.
+// flagsOf returns the flags of a resource.
 func flagsOf(res *resource.Resource) map[string]bool {
 	return map[string]bool{"purged": res.Purged, "purge_on_delete": res.PurgeOnDelete,
 		"prevent_destroy": res.PreventDestroy, "report_only": res.ReportOnly,
@@ -88,7 +88,7 @@ func flagsOf(res *resource.Resource) map[string]bool {
 		"receive_events false": !res.ReceiveEvents}
 }
 
-// happenedTo counts how a resource differs from what it was in the version before.
+// happenedTo counts the differences of a resource from the previous version.
 func happenedTo(r *run, was, now *resource.Resource) {
 	more := func(a, b []resource.ID) bool {
 		return slices.ContainsFunc(a, func(id resource.ID) bool { return !slices.Contains(b, id) })
@@ -113,7 +113,7 @@ func happenedTo(r *run, was, now *resource.Resource) {
 	r.happenedIf(refers(was) && literal(now), "reference becomes literal")
 }
 
-// refKind returns what a reference refers to.
+// refKind returns the kind of a reference.
 func refKind(ref any) string {
 	switch ref.(type) {
 	case resource.Secret:
@@ -128,7 +128,7 @@ func refKind(ref any) string {
 	return "something else"
 }
 
-// happenedBy counts what a commit says of rows, and what it leaves out.
+// happenedBy counts the features of rows in a commit, and its conflicts.
 func happenedBy(r *run, c *state.Commit, out *state.Committed, b before) {
 	r.happenedIf(len(out.Conflicts) > 0, "conflict")
 	r.happenedIf(len(c.Next) > 0 && !out.Started, "claim refused")

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// hosts lets one plan in five say, from some export on, that an agent is reached in another way.
+// hosts changes the connections of agents in one plan in five, from some export on.
 func (d *drawer) hosts(rng *rand.Rand) {
 	if rng.IntN(5) != 0 && (d.focus == nil || !d.focus.rehosted) {
 		return
@@ -39,19 +39,19 @@ func (d *drawer) hosts(rng *rand.Rand) {
 	}
 }
 
-// portOf returns the port at which an agent is reached; 0: none is said.
+// portOf returns the port of an agent's connection, or 0 if there is none.
 func portOf(a resource.Agent) int64 {
 	port, _ := a.Options["port"].(int64)
 	return port
 }
 
-// sameAgent reports whether two descriptions of an agent say the same.
+// sameAgent reports whether two descriptions of an agent are equal.
 func sameAgent(a, b resource.Agent) bool {
 	return a.Name == b.Name && a.Transport == b.Transport && a.Lanes == b.Lanes &&
 		portOf(a) == portOf(b)
 }
 
-// rehosted reports whether two versions describe the agent of a resource in another way.
+// rehosted reports whether two versions describe different connections of a resource's agent.
 func (c *content) rehosted(base *content, id resource.ID) bool {
 	at := func(of *content) string {
 		i := slices.IndexFunc(of.agents,
@@ -64,9 +64,9 @@ func (c *content) rehosted(base *content, id resource.ID) bool {
 	return at(c) != at(base)
 }
 
-// behind reports whether a version holds the intent of a resource as it was before its agent was
-// described anew: an export of chosen resources leaves the others as they are, and the next one
-// that is not of chosen ones brings them up to date.
+// behind reports whether a version holds the intent of a resource from before a change of its
+// agent's description. A targeted export leaves the other resources unchanged, and the next export
+// without a target updates them.
 func (c *content) behind(id resource.ID) bool {
 	i := slices.IndexFunc(c.agents, func(a resource.Agent) bool { return a.Name == id.Agent() })
 	if i < 0 {
@@ -76,16 +76,16 @@ func (c *content) behind(id resource.ID) bool {
 	return err == nil && hash != c.entries[id].hash
 }
 
-// wayTo says how an agent is reached.
+// wayTo describes the connection of an agent.
 func wayTo(a resource.Agent) string { return fmt.Sprintf("%s, port %d", a.Transport, portOf(a)) }
 
-// reached reports whether things of a type are reached over a transport: those that take long, or
-// come in batches, over all but one.
+// reached reports whether objects of a type are reached over a transport. Batch and slow types are
+// not reached over "wire".
 func reached(typ, transport string) bool {
 	return transport != "wire" || typ != typeBatch && typ != typeSlow
 }
 
-// refused reports whether an export has to be refused for what its documents say by themselves.
+// refused reports whether an export must be refused because its documents contradict themselves.
 func (o *op) refused() bool {
 	over := map[string]string{}
 	for _, a := range o.agents {
@@ -97,8 +97,9 @@ func (o *op) refused() bool {
 	})
 }
 
-// strandsAgent reports whether an export may have to be refused since it lets an agent be reached
-// in a way that is not for something that has left, and may be still to be purged.
+// strandsAgent reports whether an export may have to be refused because it changes a connection.
+// The new transport may not reach a resource that has left the model and may still have to be
+// purged.
 func strandsAgent(r *run, o *op) bool {
 	over := map[string]string{}
 	for _, a := range o.agents {
@@ -112,8 +113,8 @@ func strandsAgent(r *run, o *op) bool {
 		func(o op) bool { return slices.ContainsFunc(o.model, strands) })
 }
 
-// checkConnected checks that what starts runs over a connection with its agent as that is described
-// in what is in force: whoever is allowed to start something has read that.
+// checkConnected checks that a claim runs over the agent's current connection. A worker that may
+// start resources has read the description in force.
 func checkConnected(r *run, t *task, e *environment, c *state.Commit) {
 	name := state.AgentOf(c.Guard.Key)
 	if now := wayTo(e.agents[name].Agent); t.books.open > 0 && t.books.way != now {

@@ -10,16 +10,16 @@ import (
 	"southbound/shared/resource"
 )
 
-// kept is what an export is to be, beside its documents: what a plan says, or within limits.
+// kept holds the constraints of an export apart from its documents: an expected plan, or limits.
 type kept struct {
 	limits *deploy.Limits
-	plan   bool          // a plan of it is made first, and expected
-	reads  bool          // that plan looks at reality
-	gap    time.Duration // between the two
-	once   time.Duration // after which it is tried once more though it was carried out; 0: not
+	plan   bool          // a plan is made first, and the export expects it
+	reads  bool          // the plan reads reality
+	gap    time.Duration // time between the plan and the export
+	once   time.Duration // repetition after this time although carried out; 0: none
 }
 
-// keeps has one plan in four expect of exports what plans of them said, or bound what may leave.
+// keeps makes exports of one plan in four expect a plan, or sets limits.
 func (d *drawer) keeps(rng *rand.Rand) {
 	if rng.IntN(4) != 0 && (d.focus == nil || !d.focus.kept) {
 		return
@@ -43,7 +43,8 @@ func (d *drawer) keeps(rng *rand.Rand) {
 	}
 }
 
-// plan makes a plan of an export that expects one. It returns false when the export expects none.
+// planFirst makes a plan for an export that expects one. It returns false if the export expects
+// none.
 func planFirst(r *run, book *exportBook) bool {
 	o := book.op
 	p := r.process()
@@ -67,7 +68,7 @@ func planFirst(r *run, book *exportBook) bool {
 			book.planned[out.Planned[i].ID] = out.Planned[i]
 		}
 		if book.moves = moves; moves != r.moves {
-			book.moves = -1 // it is of no one moment
+			book.moves = -1 // the plan was not made at a single moment
 		}
 		r.sched.at(r.sched.now+o.gap, func() { tryExport(r, book, o.tries) })
 		return nil
@@ -75,8 +76,8 @@ func planFirst(r *run, book *exportBook) bool {
 	return true
 }
 
-// onceMore has a plan that was carried out be applied again some time later, by somebody who has
-// not seen that it was.
+// onceMore applies a plan again some time after it was carried out, as by a user who has not seen
+// that.
 func onceMore(r *run, book *exportBook) {
 	if book.expect == "" || book.op.once == 0 || book.repeated || r.ended {
 		return
@@ -86,8 +87,8 @@ func onceMore(r *run, book *exportBook) {
 	r.sched.at(r.sched.now+book.op.once, func() { tryExport(r, book, 1) })
 }
 
-// checkRefused checks an export that was refused for what was expected of it: it has changed
-// nothing, and something had moved, or more would have left than may.
+// checkRefused checks an export that was refused because of its expected plan or its limits: it has
+// changed nothing, and the state had changed or a limit was exceeded.
 func checkRefused(r *run, t *task, book *exportBook) {
 	o := book.op
 	r.happened("export refused as not expected")
@@ -101,11 +102,11 @@ func checkRefused(r *run, t *task, book *exportBook) {
 	}
 }
 
-// mayBeRefused reports whether an error says that an export is not what was expected.
+// mayBeRefused reports whether an error is that of an unexpected export.
 func mayBeRefused(err error) bool { return fault.Is(err, fault.Refused) }
 
-// checkKept checks what an export writes of which a plan was made, or that has limits. What
-// finishes the release of somebody else is not a part of it.
+// checkKept checks the writes of an export with an expected plan or limits. Writes that complete
+// the release of another task are excluded.
 func checkKept(r *run, t *task, c *state.Commit, out *state.Committed, b before) {
 	book := t.books.export
 	if book == nil || b.env.Releasing != 0 && t.books.wrote == 0 {
@@ -132,9 +133,9 @@ func checkKept(r *run, t *task, c *state.Commit, out *state.Committed, b before)
 	}
 }
 
-// checkLimits counts what an export takes away.
+// checkLimits counts the removals of an export.
 func checkLimits(r *run, t *task, o *op, row, was *state.Row, had bool) {
-	// as a comparison has found, or is to be
+	// as found by a comparison, or to be checked
 	gone := had && purged(was.Body) && (asWanted(was) || purges(was.Body))
 	if row.Removing && !was.Removing || !row.Removing && purges(row.Body) && !gone {
 		t.books.deletes[row.ID] = true
@@ -149,19 +150,19 @@ func checkLimits(r *run, t *task, o *op, row, was *state.Row, had bool) {
 	}
 }
 
-// purges reports whether an intent has its thing deleted.
+// purges reports whether an intent deletes its object.
 func purges(body []byte) bool {
 	res, err := resource.Decode(body)
 	return err == nil && res.Purged && !res.ReportOnly
 }
 
-// purged reports whether an intent says that its thing is not to be there.
+// purged reports whether an intent requires that its object does not exist.
 func purged(body []byte) bool {
 	res, err := resource.Decode(body)
 	return err == nil && res.Purged
 }
 
-// checkListed checks that what an export makes of a row is what the plan says.
+// checkListed checks that an export's change of a row is in the plan.
 func checkListed(r *run, t *task, book *exportBook, row, was *state.Row, had bool) {
 	w, listed := book.planned[row.ID]
 	changed := !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned ||
@@ -170,23 +171,23 @@ func checkListed(r *run, t *task, book *exportBook, row, was *state.Row, had boo
 	switch {
 	case !changed:
 	case purges(row.Body) && purged(was.Body) && asWanted(was) && (listed || book.op.target != ""):
-		// It is gone, also if that was only compared, and stays so. What is not targeted, but
-		// required by that, is listed only if it is to change.
-	// it was let alone, and comes back as it was
+		// The object does not exist and stays so, even if it was only compared. A requirement of a
+		// target is listed only if it changes.
+	// it was orphaned, and returns with its former intent
 	case was.Orphaned && was.Deployed == row.Hash && listed:
 	case !listed, !book.op.reads && w.Action == "none" && !w.Failed && w.Reason == "" &&
 		asWanted(was):
 		r.violate("kept", "%s changes %s, which its plan does not list (%+v)", t.name, row.ID, w)
-	// nothing becomes of it until something is known
+	// it stays blocked until a value is known
 	case row.Blocked == state.BlockedYes && w.Action == "undefined":
-	case deletes && book.op.reads && w.Action == "none": // it is not there
+	case deletes && book.op.reads && w.Action == "none": // it does not exist
 	case deletes && w.Action != "delete", leaves && w.Action != "orphan":
 		r.violate("kept", "%s has %s leave (removing: %v), and its plan says %s", t.name, row.ID,
 			row.Removing, w.Action)
 	}
 }
 
-// checkAllDone checks that an export does all that its plan lists.
+// checkAllDone checks that an export makes all changes of its plan.
 func checkAllDone(r *run, t *task, book *exportBook, out *state.Committed) {
 	e := r.state.read(env)
 	later := map[resource.ID]bool{} // planned again in the next commit
@@ -197,9 +198,9 @@ func checkAllDone(r *run, t *task, book *exportBook, out *state.Committed) {
 		row := e.rows[id]
 		switch {
 		case w.Failed || w.Action == "none" || w.Action == "undefined" || later[id]:
-		// it was running when it was asked for, and did just that, or is gone since
+		// it was running when it was requested, and made this change, or it was removed since
 		case r.recorded[id] >= t.began:
-		// what it waits for may have to be known first
+		// the value of a dependant may have to be known first
 		case row != nil && row.Removing && w.Action == "delete":
 		case row == nil:
 			r.violate("kept", "%s leaves out %s, of which its plan says %s", t.name, id, w.Action)

@@ -9,10 +9,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// Labels are names of one thing: of two labels that differ only at their end, a version has one.
+// Labels are names of the same object. Of two labels that differ only in their last character, a
+// version contains at most one.
 const labelEnds = "lm"
 
-// thingOf returns the id under which the world has the thing of a resource.
+// thingOf returns the id under which the world stores the object of a resource.
 func thingOf(id resource.ID) resource.ID {
 	if id.Type() != typeLabel {
 		return id
@@ -21,7 +22,7 @@ func thingOf(id resource.ID) resource.ID {
 		resource.Key{Name: "name", Value: strings.TrimRight(nameOf(id), labelEnds)})
 }
 
-// relabelled returns the id with the other label of the same thing.
+// relabelled returns the id with the other label of the same object.
 func relabelled(id resource.ID) resource.ID {
 	name := strings.TrimRight(nameOf(id), labelEnds)
 	end := labelEnds[:1]
@@ -31,7 +32,7 @@ func relabelled(id resource.ID) resource.ID {
 	return resource.NewID(typeLabel, id.Agent(), resource.Key{Name: "name", Value: name + end})
 }
 
-// labels adds to some resources the other label of their thing.
+// labels adds the other label of the object to some resources.
 func (d *drawer) labels(rng *rand.Rand) {
 	for i := range d.pool {
 		s := &d.pool[i]
@@ -45,7 +46,7 @@ func (d *drawer) labels(rng *rand.Rand) {
 	}
 }
 
-// entryOf returns the id under which a version has the thing of a resource, "" if it has not.
+// entryOf returns the id under which a version contains the object of a resource, or "".
 func (c *content) entryOf(id resource.ID) resource.ID {
 	switch other := otherOf(id); {
 	case c.entries[id] != nil:
@@ -56,12 +57,12 @@ func (c *content) entryOf(id resource.ID) resource.ID {
 	return ""
 }
 
-// checkTaken is invariant T1 for states: the row of another id has what the row that goes was last
-// recorded with.
+// checkTaken checks invariant T1 for states: the row of the new id has the last recorded state of
+// the removed row.
 func checkTaken(r *run, t *task, was *state.Row) {
 	now := r.state.read(env).rows[relabelled(was.ID)]
 	if !slices.Contains(now.Formerly, was.ID) {
-		return // others have changed it, so that it is still to be written
+		return // a concurrent change: the row is still to be written
 	}
 	if now.Deployed != was.Deployed || now.LastRun != was.LastRun && was.LastRun != state.RunSuccess ||
 		!now.SucceededAt.Equal(was.SucceededAt) || !now.ChangedAt.Equal(was.ChangedAt) {
@@ -71,7 +72,7 @@ func checkTaken(r *run, t *task, was *state.Row) {
 	}
 }
 
-// moved returns ids, in which what is moved has its new id.
+// moved returns ids with moved ones replaced by their new ids.
 func (c *content) moved(ids map[resource.ID]bool) map[resource.ID]bool {
 	out := make(map[resource.ID]bool, len(ids))
 	for id := range ids {
@@ -83,12 +84,12 @@ func (c *content) moved(ids map[resource.ID]bool) map[resource.ID]bool {
 	return out
 }
 
-// isMoved reports whether another id has taken over the thing of a resource.
+// isMoved reports whether another id has taken over the object of a resource.
 func isMoved(r *run, id resource.ID) bool {
 	return id.Type() == typeLabel && r.state.read(env).rows[relabelled(id)] != nil
 }
 
-// checkMoves is invariant T1: what another id of the version manages is not being removed.
+// checkMoves checks invariant T1: an object that another id of the version manages is not removed.
 func checkMoves(r *run, t *task, e *environment, c *state.Commit) {
 	for _, id := range c.Next {
 		row := e.rows[id]
@@ -102,7 +103,8 @@ func checkMoves(r *run, t *task, e *environment, c *state.Commit) {
 	}
 }
 
-// checkAlone is invariant D2 for things: two ids of one thing are not changed at the same time.
+// checkAlone checks invariant D2 for objects: two ids of the same object are not changed
+// concurrently.
 func checkAlone(r *run, who *task, what string, id resource.ID) {
 	if id.Type() != typeLabel || what == "read" {
 		return

@@ -6,7 +6,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// listHandler reads things from a list of all there are at an agent, which the session keeps.
+// listHandler reads objects from a list of all objects of an agent, which the session caches.
 type listHandler struct{ handler }
 
 // snapshot is such a list.
@@ -15,7 +15,7 @@ type snapshot struct {
 	things map[resource.ID]parts
 }
 
-// hugeList is more than a session keeps.
+// hugeList exceeds the cache size of a session.
 const hugeList = 65 << 20
 
 // Read implements provider.Handler.
@@ -39,7 +39,7 @@ func (h listHandler) Read(
 	return out, nil
 }
 
-// list makes the list. It takes no time, so nobody has to wait for one that was left behind.
+// list makes the list. It takes no time, so no task waits for an abandoned list.
 func (h listHandler) list(c *provider.Context) (snapshot, int, error) {
 	r := h.r
 	r.stamp++
@@ -62,7 +62,8 @@ func (h listHandler) list(c *provider.Context) (snapshot, int, error) {
 	return out, 1000, nil
 }
 
-// listsAsked notes when rows were asked for: by a planner's commit, or by a wave.
+// listsAsked records when rows were requested, by a commit of a planner or by a check of
+// everything.
 func listsAsked(r *run, c *state.Commit, out *state.Committed, b before) {
 	r.stamp++
 	if c.Guard.Key != planKey {
@@ -78,7 +79,7 @@ func listsAsked(r *run, c *state.Commit, out *state.Committed, b before) {
 	})
 }
 
-// listChanged notes that a live holder has changed a thing.
+// listChanged records that a task with a valid lease has changed an object.
 func listChanged(r *run, t *task, id resource.ID) {
 	r.stamp++
 	r.changedAt[id] = r.stamp
@@ -88,8 +89,8 @@ func listChanged(r *run, t *task, id resource.ID) {
 	t.books.changes[id] = r.stamp
 }
 
-// checkList checks that a list from which a thing is read was made after what asked for its
-// resource, and after all that the run has to see.
+// checkList checks that a list used for reading an object is newer than the request for its
+// resource, and newer than all changes that the run must see.
 func checkList(r *run, t *task, id resource.ID, made int) {
 	if _, claimed := t.books.claims[id]; t.books.dry || !claimed || !r.books.live(r, t) {
 		return
@@ -99,9 +100,8 @@ func checkList(r *run, t *task, id resource.ID, made int) {
 	}
 }
 
-// listTooOld returns what a run has to see of a resource that a list was made before: what asked
-// for it, what this task has done to the thing, or what had become of what it requires when it was
-// claimed.
+// listTooOld describes an event that a run must see and that is newer than a list. This is a
+// request, a change of the object by this task, or a change of a requirement before the claim.
 func listTooOld(r *run, t *task, id resource.ID, made int) string {
 	c := t.books.claims[id]
 	if made < c.asked {

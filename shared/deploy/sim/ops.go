@@ -17,7 +17,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// perform carries out an operation of the plan.
+// perform executes an operation of the plan.
 func perform(r *run, o *op) {
 	r.happened("step " + o.kind.String())
 	switch o.kind {
@@ -39,7 +39,7 @@ func perform(r *run, o *op) {
 	}
 }
 
-// performOnce carries out operation i of the plan, unless that was done already.
+// performOnce executes operation i of the plan, unless that was done already.
 func performOnce(r *run, i int) {
 	if !r.did[i] {
 		r.did[i] = true
@@ -47,7 +47,7 @@ func performOnce(r *run, i int) {
 	}
 }
 
-// hurryAlong lets the next operation of a hasty plan come while a handler runs, and gives it time.
+// hurryAlong may start the next operation of a hasty plan while a handler runs, and gives it time.
 func hurryAlong(r *run) {
 	if r.plan.hasty && r.faulty {
 		hasten(r)
@@ -59,7 +59,7 @@ func hurryAlong(r *run) {
 	}
 }
 
-// hasten lets the next operation of a hasty plan come now, in one of four cases.
+// hasten starts the next operation of a hasty plan immediately, in one of four cases.
 func hasten(r *run) {
 	if !r.plan.hasty || !r.faulty || r.sched.rng.IntN(4) != 0 {
 		return
@@ -69,7 +69,8 @@ func hasten(r *run) {
 	}
 }
 
-// askSome asks for work by a filter or in waves, if an operation is for that.
+// askSome requests work by a filter or in batches of agents. It returns false if the operation does
+// neither.
 func askSome(r *run, p *process, o *op) bool {
 	switch {
 	case o.waves > 0:
@@ -84,7 +85,7 @@ func askSome(r *run, p *process, o *op) bool {
 	return true
 }
 
-// askFor calls an entry point of the engine that people and timers use.
+// askFor calls an entry point of the engine that users and timers use.
 func askFor(r *run, p *process, o *op) {
 	if (o.kind == opRepair || o.kind == opDeploy) && askSome(r, p, o) {
 		return
@@ -115,7 +116,7 @@ func askFor(r *run, p *process, o *op) {
 			if last := r.books.last; last > 0 {
 				_, err := p.engine.DryRun(taskContext{t}, env, last)
 				if r.state.read(env).versions[last].Number == 0 {
-					return nil // it was collected meanwhile
+					return nil // removed by a concurrent collection
 				}
 				return err
 			}
@@ -151,15 +152,15 @@ func askFor(r *run, p *process, o *op) {
 	}
 }
 
-// fingerprint is what tells whether a row was written; of a row that is gone and has come back its
-// revision alone does not.
+// fingerprint detects that a row was written. The revision alone is not sufficient for a row that
+// was removed and created again.
 type fingerprint struct {
 	rev, ticket int64
 	action      string
 }
 
-// fingerprintOf returns the fingerprint of the row of a resource; its zero value: it has none, or
-// is not to be run.
+// fingerprintOf returns the fingerprint of the row of a resource. It is the zero value if there is
+// no row, or if the resource may not run.
 func fingerprintOf(r *run, id resource.ID) fingerprint {
 	row := r.state.read(env).rows[id]
 	if row == nil || row.Orphaned || row.Compliance == state.Undefined ||
@@ -176,7 +177,7 @@ func sweepAll(r *run, p *process) {
 	})
 }
 
-// happenUnasked does what nobody asked for.
+// happenUnasked performs an event that nothing in the engine has requested.
 func happenUnasked(r *run, o *op) {
 	r.tracef("it happens: %+v", struct {
 		Kind opKind
@@ -189,7 +190,7 @@ func happenUnasked(r *run, o *op) {
 	case opDrift:
 		driftThing(r, t, o)
 	case opBreak:
-		// a list shows it
+		// visible in a list
 		t.broken, t.forGood, t.unread, t.skips = o.class, o.good, o.n == 1 &&
 			o.id.Type() != typeShelf, o.n == 2
 	case opMend:
@@ -206,7 +207,7 @@ func happenUnasked(r *run, o *op) {
 	case opJump:
 		r.sched.now += o.d
 		r.jumped = r.sched.now
-		for _, t := range r.sched.tasks { // a task may have decided before that it need not try
+		for _, t := range r.sched.tasks { // a task may have decided before the jump not to connect
 			t.books.spared = t.books.spared.Add(o.d)
 		}
 	case opCancel:
@@ -219,7 +220,7 @@ func happenUnasked(r *run, o *op) {
 	}
 }
 
-// driftThing changes a thing behind everybody's back.
+// driftThing changes an object outside the engine.
 func driftThing(r *run, t *thing, o *op) {
 	t.drifted = true
 	t.disclose()
@@ -237,19 +238,19 @@ func driftThing(r *run, t *thing, o *op) {
 	}
 }
 
-// exportBook is what is known of one export: what it asked for, and what became visible of it.
+// exportBook records one export: its operation and its results.
 type exportBook struct {
 	op *op
-	// Of one that expects what a plan says.
+	// Only of an export that expects a plan.
 	expect  string
 	planned map[resource.ID]deploy.PlannedChange
-	moves   int    // when the plan was made; -1: of no one moment
-	then    func() // what follows when it is done; nil: nothing
-	// repeated: it is tried once more though it was carried out.
+	moves   int    // value of run.moves for the plan; -1: not a single moment
+	then    func() // called after the export; may be nil
+	// repeated: the export is repeated although it was carried out.
 	repeated bool
 }
 
-// exportModel starts an export as a pipeline does: it is repeated when it fails.
+// exportModel starts an export as a pipeline does: it is repeated if it fails.
 func exportModel(r *run, o *op) {
 	book := &exportBook{op: o}
 	if !planFirst(r, book) {
@@ -303,7 +304,7 @@ func tryExport(r *run, book *exportBook, tries int) {
 		book.op.at == nil
 }
 
-// tryAgain plans the next try of an export.
+// tryAgain schedules the next try of an export.
 func tryAgain(r *run, book *exportBook, tries int) {
 	if tries > 1 && !r.ended {
 		r.sched.at(r.sched.now+time.Duration(r.sched.rng.Int64N(int64(3*time.Second))),
@@ -311,7 +312,7 @@ func tryAgain(r *run, book *exportBook, tries int) {
 	}
 }
 
-// exportOf makes what the engine is given. Its parts are new: the engine may change them.
+// exportOf builds the Export of an operation. Its parts are new, since the engine may change them.
 func exportOf(r *run, o *op) deploy.Export {
 	x := deploy.Export{Model: &model.Model{Agents: slices.Clone(o.agents),
 		Files: map[string]state.Blob{}}, NoRelease: o.noRelease, Check: o.check,
@@ -342,15 +343,14 @@ func exportOf(r *run, o *op) deploy.Export {
 	return x
 }
 
-// plainText is the text of resources that stands in the model, or in a file that is uploaded with
-// it.
+// plainText is the prefix of texts in the model, or in an uploaded file.
 const plainText = "plain"
 
-// fileText is what stands in a file.
+// fileText is the content of a file.
 func fileText(v int64) string { return plainText + strconv.FormatInt(v, 10) }
 
-// resource makes the resource of a spec. Requirements that the model does not have are left out,
-// unless it is a part of one.
+// resource builds the resource of a spec. Unless the export is partial, it omits requirements that
+// the model does not have.
 func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resource {
 	parts, _ := resource.ParseID(string(s.id))
 	attributes := map[string]any{"name": parts.Keys[0].Value, "v": s.v}
@@ -374,15 +374,16 @@ func (s *spec) resource(have map[resource.ID]bool, partial bool) resource.Resour
 		Attributes: maps.Clone(attributes), Requires: requires, Set: s.set, Flags: s.flags}
 }
 
-// tied returns what a resource requires as its author says, and because of the types.
+// tied returns the requirements of a resource: those of its author and those of the types.
 func (c *content) tied(w *resource.Resource) []resource.ID {
 	out := append(slices.Clone(w.Requires), c.subscribed(w)...)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// subscribed returns whose changes a resource hears because of the types: of what it subscribes to,
-// and of what notifies it, of what an export of a part has left as it was.
+// subscribed returns the resources whose changes a resource receives because of the types: its
+// subscription, and resources that notify it. The latter include resources that a partial export
+// left unchanged.
 func (c *content) subscribed(w *resource.Resource) []resource.ID {
 	var out []resource.ID
 	if id := tie(w.Attributes, "ear"); c.entries[id] != nil {
@@ -397,7 +398,7 @@ func (c *content) subscribed(w *resource.Resource) []resource.ID {
 	return slices.Compact(out)
 }
 
-// tie returns what an attribute of a thing ties it to; "": nothing.
+// tie returns the resource that an attribute of a thing names, or "".
 func tie(attributes map[string]any, attribute string) resource.ID {
 	name, is := attributes[attribute].(string)
 	if !is {
@@ -407,14 +408,14 @@ func tie(attributes map[string]any, attribute string) resource.ID {
 	return resource.NewID(typeThing, agent, resource.Key{Name: "name", Value: name})
 }
 
-// nameOf returns the name in an id, which no two resources share.
+// nameOf returns the name in an id. All names are unique.
 func nameOf(id resource.ID) string {
 	parts, _ := resource.ParseID(string(id))
 	return parts.Keys[0].Value
 }
 
-// checkExported is invariant V1 at the end of an export that went well: what it says is visible is
-// what it was given.
+// checkExported checks invariant V1 after a successful export: the visible version has the content
+// that was exported.
 func checkExported(r *run, t *task, book *exportBook, out deploy.Exported) {
 	c := r.books.visible[out.Version]
 	if c == nil {
@@ -473,7 +474,7 @@ func checkContent(r *run, t *task, book *exportBook, c *content) {
 		switch {
 		case have == nil:
 			r.violate("V1", "%s: version %d lacks %s", t.name, c.number, id)
-		case o.partial != nil && w.Set == "": // merged with what was there
+		case o.partial != nil && w.Set == "": // merged with the existing resource
 		case have.res.Attributes["v"] != w.Attributes["v"] || have.res.Flags != w.Flags,
 			!slices.Equal(have.res.Requires, c.tied(w)) ||
 				!slices.Equal(have.res.Subscriptions, c.subscribed(w)):

@@ -10,8 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// checkRest lets the world heal and checks what becomes of everything: first by itself, then after
-// a person has asked for what failed, and last after a check of everything.
+// checkRest ends all faults and checks the final state: first without intervention, then after a
+// retry of failed resources, and last after a check of everything.
 func checkRest(r *run) {
 	healAll(r)
 	for _, phase := range []struct {
@@ -61,8 +61,8 @@ func checkRest(r *run) {
 	}
 }
 
-// endsPromptly reports whether a check of everything is to come to an end without a sweep: every
-// message reaches whoever serves its lane, all is as it is wanted, and nobody has changed anything.
+// endsPromptly reports whether a check of everything must end without a sweep: every message
+// reaches the worker of its lane, all resources are as intended, and there is no drift.
 func endsPromptly(r *run) bool {
 	p := r.plan
 	if p.Procs != 1 || !p.Await || !p.Dead || p.Functions != nil || p.laneFor <= time.Second {
@@ -78,7 +78,7 @@ func endsPromptly(r *run) bool {
 	return true
 }
 
-// checkPrompt checks that nothing that could run waits for a sweep.
+// checkPrompt checks that no resource that could run waits for a sweep.
 func checkPrompt(r *run) {
 	e, eff := r.state.read(env), r.books.effect
 	if eff == nil {
@@ -98,8 +98,8 @@ func checkPrompt(r *run) {
 	}
 }
 
-// allFree reports whether nobody holds a lease, not even one who is dead, which not every home can
-// tell.
+// allFree reports whether no lease is held, not even by a dead holder, whose death not every home
+// can detect.
 func allFree(r *run) bool {
 	for _, l := range r.state.read(env).leases {
 		if l.Holder != "" && r.time().Before(l.Until) {
@@ -109,8 +109,8 @@ func allFree(r *run) bool {
 	return true
 }
 
-// checkLate checks, once a sweep has notified whoever had work, no message is lost any more and no
-// time has to pass, that nothing waits for another sweep.
+// checkLate checks that nothing waits for another sweep. It is called after a sweep has notified
+// all lanes with work, when no message is lost and no time has to pass.
 func checkLate(r *run) {
 	e, eff := r.state.read(env), r.books.effect
 	if eff == nil {
@@ -131,8 +131,8 @@ func checkLate(r *run) {
 	}
 }
 
-// mayStillWait reports whether the removal of a resource may wait for another that came back:
-// whoever planned that may have known it as one that is still to be removed (seed 1030180526).
+// mayStillWait reports whether the removal of a resource may wait for a resource that was added
+// again. The planner may have read the latter while it was still being removed (seed 1030180526).
 func (b *books) mayStillWait(id resource.ID, scheduled uint64) bool {
 	for q := range b.mayWait[id] {
 		if i, there := b.effect.index[q]; there && scheduled&(1<<i) != 0 {
@@ -142,14 +142,15 @@ func (b *books) mayStillWait(id resource.ID, scheduled uint64) bool {
 	return false
 }
 
-// restDecided lets a person who has looked say what became of creates that nobody can look up.
+// restDecided simulates a user who checks the results of creates that cannot be looked up, and
+// decides.
 func restDecided(r *run) bool {
 	e := r.state.read(env)
 	var ids []resource.ID
 	for _, id := range e.ids {
 		if row := e.rows[id]; row.Blocked == state.NeedsPerson && !row.Orphaned {
 			ids = append(ids, id)
-			t := r.world.thing(id) // and who has removed what nothing knows of
+			t := r.world.thing(id) // the user removes objects that the engine does not know
 			t.made = slices.DeleteFunc(t.made, func(m *copyOf) bool { return !m.seen })
 		}
 	}
@@ -182,7 +183,7 @@ func restDecided(r *run) bool {
 	return r.violation == nil
 }
 
-// restUnfinished lets the deploy timer ask for what is not as it is wanted.
+// restUnfinished lets the deploy timer request resources that are not as intended.
 func restUnfinished(r *run) bool {
 	e := r.state.read(env)
 	if r.plan.Settings.DeployTimer == "0" || e.env.Settings != r.plan.Settings ||
@@ -213,7 +214,7 @@ func restUnfinished(r *run) bool {
 	return r.violation == nil
 }
 
-// restTimer lets the repair timer find what somebody has changed.
+// restTimer lets the repair timer find drift.
 func restTimer(r *run) bool {
 	e := r.state.read(env)
 	if r.plan.Settings.RepairTimer == "0" || e.env.Settings != r.plan.Settings ||
@@ -238,7 +239,7 @@ func restTimer(r *run) bool {
 	return r.violation == nil
 }
 
-// healAll ends all faults and all that a person or the world had stopped.
+// healAll ends all faults, pauses and halts.
 func healAll(r *run) {
 	r.faulty, r.healed = false, forever
 	r.tracef("--- the world heals")
@@ -253,7 +254,7 @@ func healAll(r *run) {
 		}
 	}
 	pollAll(r)
-	finishUp(r) // what was under way
+	finishUp(r) // completes running work
 	r.healed = r.sched.now
 	p := r.process()
 	r.task(p, "resume", func(t *task) error {
@@ -280,20 +281,20 @@ func finishUp(r *run) {
 	}
 }
 
-// forgetDrift: a check of everything puts right what somebody else has changed.
+// forgetDrift clears the drift marks, since a check of everything corrects all drift.
 func forgetDrift(r *run) {
 	e := r.state.read(env)
 	for id, t := range r.world.things {
-		if row := e.rows[id]; row != nil && !row.Orphaned { // of others nobody takes care
+		if row := e.rows[id]; row != nil && !row.Orphaned { // other objects are not managed
 			t.drifted = false
 		}
 	}
 }
 
-// comesToRest sweeps until nothing is scheduled any more. It returns false when that does not
-// happen, which is a violation of D4.
+// comesToRest sweeps until no resource is scheduled. If that does not happen, it reports a
+// violation of D4 and returns false.
 func comesToRest(r *run) bool {
-	const limit = 100 // the seeds that need most need a dozen
+	const limit = 100 // the most demanding seeds need a dozen
 	free := false
 	for range limit {
 		finishUp(r)
@@ -303,7 +304,7 @@ func comesToRest(r *run) bool {
 		if r.violation != nil {
 			return false
 		}
-		// a sweep takes on no more
+		// the maximum that one sweep processes
 		free = allFree(r) && len(r.state.read(env).outbox) <= r.plan.sizes.Sweep
 		sweepAll(r, r.process())
 		finishUp(r)
@@ -332,7 +333,7 @@ func comesToRest(r *run) bool {
 	return false
 }
 
-// traceRest shows what is left.
+// traceRest traces the remaining work.
 func traceRest(r *run) {
 	e := r.state.read(env)
 	for key, l := range e.leases {
@@ -350,7 +351,8 @@ func traceRest(r *run) {
 	}
 }
 
-// isQuiet reports whether nothing is scheduled, and else how long to wait before the next sweep.
+// isQuiet reports whether no work is scheduled. Otherwise it returns the time to wait before the
+// next sweep.
 func isQuiet(r *run) (time.Duration, bool) {
 	e := r.state.read(env)
 	busy, first := len(e.outbox) > 0 || e.env.Releasing != 0, time.Duration(0)

@@ -11,32 +11,32 @@ import (
 	"southbound/shared/resource"
 )
 
-// Plan is everything that a seed decides before a run begins. What it leaves open (who goes on
-// first, which call fails) is drawn during the run from the same seed.
+// Plan holds all decisions of a seed before a run begins. Other decisions (which task runs first,
+// which call fails) are drawn during the run from the same seed.
 //
-// Large: each field is one thing that a seed draws before the run.
+// Large: each field is a property that a seed draws before the run.
 type Plan struct {
 	Seed     uint64
 	Procs    int
 	Await    bool // workers wait for notices
 	Dead     bool // the state knows which holders are dead
-	Secrets  bool // there are secrets
-	Uploads  bool // there are files
+	Secrets  bool // secrets exist
+	Uploads  bool // files exist
 	Settings state.Settings
-	// Functions, when not nil, says that the home is the one with functions.
+	// Functions, when not nil, selects the home with functions.
 	Functions *Functions
 	Ops       []op
-	End       time.Duration // of the part with faults
+	End       time.Duration // end of the part with faults
 
-	laneFor  time.Duration // how long a run of a lane may take
-	grace    time.Duration // how much later it may still start something; see checkClaim
+	laneFor  time.Duration // maximum duration of a run of a lane
+	grace    time.Duration // tolerance for claims after laneFor; see checkClaim
 	hasty    bool          // operations come while handlers run
-	shuffles bool          // lanes, and what is not known, change often
-	touches  float64       // how often somebody else has written a row just before it is written
-	instant  bool          // calls of ports take no time
-	// the clock stands still between calls of ports, so that many times are equal
+	shuffles bool          // lanes and unknown values change often
+	touches  float64       // rate of concurrent writes just before a row is written
+	instant  bool          // port calls take no time
+	// the clock advances only during port calls, so that many times are equal
 	still  bool
-	sizes  deploy.Sizes // of what the engine reads at a time: small, so that there are several
+	sizes  deploy.Sizes // of the engine's reads: small, so that reads have several parts
 	rates  [kinds]float64
 	faults faults
 }
@@ -46,14 +46,14 @@ type spec struct {
 	id       resource.ID
 	set      string
 	v, fixed int64
-	text     any // string, or a reference; nil: none
+	text     any // string or reference; nil: none
 	requires []resource.ID
 	flags    resource.Flags
-	ear      resource.ID // what it requires and subscribes to, by its type
-	mouth    resource.ID // what requires it and is notified, by its type
+	ear      resource.ID // a requirement to which it subscribes by its type
+	mouth    resource.ID // a dependant that it notifies by its type
 }
 
-// opKind says what an operation does.
+// opKind is the kind of an operation.
 type opKind int
 
 const (
@@ -78,7 +78,7 @@ const (
 	opForget
 )
 
-// String names a kind of operation.
+// String returns the name of a kind of operation.
 func (k opKind) String() string {
 	return [...]string{"export", "deploy", "repair", "dry run", "pause", "halt", "set parameter",
 		"delete parameter",
@@ -86,10 +86,10 @@ func (k opKind) String() string {
 		"release", "forget"}[k]
 }
 
-// op is one operation from outside at a time.
+// op is one external operation.
 //
-// Large: it is one of nineteen kinds of operations, and a plan holds them in one list, which is
-// shown and made smaller; each kind uses some of the fields.
+// Large: it is one of nineteen kinds of operations. A plan holds all operations in one list, which
+// is printed and shrunk; each kind uses some of the fields.
 type op struct {
 	At   time.Duration
 	kind opKind
@@ -98,30 +98,30 @@ type op struct {
 	agents                        []resource.Agent
 	partial                       []string // sets
 	drops                         []string // sets that are removed
-	target                        string   // a term of a filter; "": everything
-	later                         bool     // what is still required leaves later
+	target                        string   // a term of a filter; "": no target
+	later                         bool     // removals of still required resources are deferred
 	noRelease, check, retryFailed bool
-	twice                         bool // a second pipeline does the same at the same time
+	twice                         bool // a second pipeline makes the same export concurrently
 	tries                         int
 	kept
 	inWaves
 	// Requests.
 	terms []string // of a filter
-	waves int      // of so many agents at a time; 0: not in waves
+	waves int      // number of agents per batch; 0: no batches
 	// Others.
 	agent string
 	on    bool
 	id    resource.ID
 	class provider.Class
-	good  bool // for good
+	good  bool // permanently
 	n     int64
 	d     time.Duration
 }
 
-// Draw makes the plan of a seed.
+// Draw draws the plan of a seed.
 func Draw(seed uint64) *Plan { return DrawFor(seed, nil) }
 
-// DrawFor makes the plan of a seed with a focus; nil: without one.
+// DrawFor draws the plan of a seed with a focus, which may be nil.
 func DrawFor(seed uint64, focus *Focus) *Plan {
 	rng := rand.New(rand.NewPCG(seed, 0xd4a3))
 	rates := drawFaults(rng)
@@ -167,8 +167,8 @@ func DrawFor(seed uint64, focus *Focus) *Plan {
 	return p
 }
 
-// strain draws whether what seldom comes together does so often: others change what is just being
-// run, or just being written.
+// strain draws whether rare combinations are frequent: concurrent changes of resources that are
+// just running or being written.
 func (p *Plan) strain(rng *rand.Rand) {
 	p.shuffles = rng.IntN(6) == 0
 	switch rng.IntN(20) {
@@ -179,15 +179,15 @@ func (p *Plan) strain(rng *rand.Rand) {
 	}
 }
 
-// measure draws how much the engine reads at a time, and how fine its clock is.
+// measure draws the sizes of the engine's reads, and the resolution of its clock.
 func (p *Plan) measure(rng *rand.Rand) {
 	p.sizes = deploy.Sizes{Page: 1 + rng.IntN(4), Chunk: 1 + rng.IntN(4), Sweep: 4 + rng.IntN(8),
 		Asked: 1 + rng.IntN(8)}
 	p.still = rng.IntN(6) == 0
 }
 
-// calm leaves out of a plan that is a strain whatever keeps processes from finishing what they have
-// begun: the two together are left to chance.
+// calm removes the faults that interrupt processes from a plan with strain. The combination of both
+// is left to chance.
 func (p *Plan) calm() {
 	if !p.hasty && p.touches == 0 {
 		return
@@ -199,8 +199,8 @@ func (p *Plan) calm() {
 	p.Ops = slices.DeleteFunc(p.Ops, func(o op) bool { return o.kind == opCrash })
 }
 
-// functions lets two in five seeds be of the home with functions: nobody waits for notices there,
-// and who is dead is not known.
+// functions uses the home with functions for two in five seeds. There, no worker waits for notices,
+// and dead holders are not known.
 func (d *drawer) functions(rng *rand.Rand) {
 	if rng.IntN(5) >= 2 {
 		return
@@ -212,8 +212,8 @@ func (d *drawer) functions(rng *rand.Rand) {
 	d.p.Functions, d.p.Await, d.p.Dead = f, false, false
 }
 
-// collections draws whether there are files, and collections that leave what nobody refers to only
-// for a moment.
+// collections draws whether there are files, and collections with short grace periods for
+// unreferenced files.
 func (d *drawer) collections(rng *rand.Rand) {
 	p := d.p
 	p.Uploads = rng.IntN(3) == 0
@@ -232,7 +232,7 @@ func (d *drawer) collections(rng *rand.Rand) {
 	}
 }
 
-// edit changes the model a little.
+// edit makes small changes to the model.
 func (d *drawer) edit() {
 	for range 1 + d.rng.IntN(3) {
 		i := d.rng.IntN(len(d.pool))
@@ -266,7 +266,7 @@ func (d *drawer) edit() {
 	}
 }
 
-// shuffle changes what moves resources, or what is known.
+// shuffle makes changes that move resources, or that make values unknown.
 func (d *drawer) shuffle(s *spec) {
 	if d.one(4) {
 		s.text = resource.Parameter{Name: "p0"}
@@ -283,7 +283,7 @@ func (d *drawer) export(at time.Duration) op {
 	}
 	d.drop(&o)
 	o.model = d.model(o.partial)
-	if d.p.shuffles && o.partial != nil { // others stay as they are
+	if d.p.shuffles && o.partial != nil { // the other agents are unchanged
 		o.agents = slices.DeleteFunc(o.agents, func(a resource.Agent) bool {
 			return !slices.ContainsFunc(o.model,
 				func(s spec) bool { return s.id.Agent() == a.Name })
@@ -292,7 +292,7 @@ func (d *drawer) export(at time.Duration) op {
 	return o
 }
 
-// drop has one partial export in four remove the set that it is not about.
+// drop makes one partial export in four remove the other set.
 func (d *drawer) drop(o *op) {
 	if o.partial == nil || !d.one(4) {
 		return
@@ -304,7 +304,7 @@ func (d *drawer) drop(o *op) {
 	}
 }
 
-// ops draws what happens and when.
+// ops draws the operations and their times.
 func (d *drawer) ops() {
 	d.p.Ops = append(d.p.Ops, d.export(0))
 	at := time.Duration(0)
@@ -320,7 +320,8 @@ func (d *drawer) ops() {
 	slices.SortStableFunc(d.p.Ops, func(a, b op) int { return int(a.At - b.At) })
 }
 
-// sender returns a resource that tells others of its changes, and otherwise when there is none.
+// sender returns a resource with a dependant that receives its changes, or the argument otherwise
+// if there is none.
 func (d *drawer) sender(otherwise resource.ID) resource.ID {
 	for i := range d.pool {
 		for j := range d.pool {
@@ -333,14 +334,14 @@ func (d *drawer) sender(otherwise resource.ID) resource.ID {
 	return otherwise
 }
 
-// defaultOps are the kinds of operations, each as often as it is drawn.
+// defaultOps lists the kinds of operations, each as often as its weight.
 var defaultOps = slices.Concat(slices.Repeat([]opKind{opExport}, 9), []opKind{opDeploy, opDeploy,
 	opRepair, opRepair, opDryRun, opPause, opPause, opHalt, opSetParameter, opSetParameter,
 	opDeleteParameter, opDrift, opDrift, opDrift, opBreak, opBreak, opBreak, opRotate, opCrash,
 	opJump,
 	opCollect})
 
-// kind draws what the next operation does.
+// kind draws the kind of the next operation.
 func (d *drawer) kind() opKind {
 	all := defaultOps
 	if d.focus != nil && d.focus.ops != nil {
@@ -349,7 +350,7 @@ func (d *drawer) kind() opKind {
 	return all[d.rng.IntN(len(all))]
 }
 
-// op draws one operation, or two that belong together.
+// op draws one operation, or several related ones.
 func (d *drawer) op(at time.Duration) []op {
 	o := op{At: at, agent: d.agents[d.rng.IntN(len(d.agents))].Name,
 		id: d.pool[d.rng.IntN(len(d.pool))].id}
@@ -385,7 +386,7 @@ func (d *drawer) op(at time.Duration) []op {
 	case opDrift:
 		o.kind, o.n = opDrift, d.rng.Int64N(3)
 		switch repair := (op{At: at + time.Millisecond, kind: opRepair}); d.rng.IntN(4) {
-		case 0: // and somebody dies over it
+		case 0: // with a crash during the repair
 			o.id = d.sender(o.id)
 			return []op{o, repair,
 				{At: at + time.Duration(2+d.rng.IntN(30))*time.Millisecond, kind: opCrash}}
@@ -396,7 +397,7 @@ func (d *drawer) op(at time.Duration) []op {
 		o.kind, o.class, o.good, o.n = opBreak,
 			[]provider.Class{provider.Retryable, provider.Terminal,
 				provider.NeedsChange}[d.rng.IntN(3)], d.one(4), d.rng.Int64N(4)
-		// what passes by itself is mended some day
+		// temporary failures are mended later
 		o.good = o.good && o.class != provider.Retryable && o.n != 2
 		back := op{At: later, kind: opMend, id: o.id}
 		return []op{o, back}

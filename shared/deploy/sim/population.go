@@ -9,15 +9,15 @@ import (
 	"southbound/shared/resource"
 )
 
-// drawer draws the operations of a plan while it keeps the model as the author has it.
+// drawer draws the operations of a plan, and maintains the author's model.
 //
-// Large: it has a method for each thing that is drawn. What they draw depends on what was drawn
-// before, and on the one source of chance, so each needs nearly all of its fields.
+// Large: it has a method for each property that is drawn. Each draw depends on earlier draws and on
+// the single source of randomness, so each method needs nearly all of the fields.
 type drawer struct {
 	rng    *rand.Rand
 	p      *Plan
-	pool   []spec // all resources there will ever be
-	in     []bool // which are in the model now
+	pool   []spec // all resources of the plan
+	in     []bool // whether each is in the model now
 	agents []resource.Agent
 	sets   bool
 	focus  *Focus
@@ -99,7 +99,8 @@ func (d *drawer) population() {
 	d.labels(labels)
 }
 
-// text draws the text of resource i: mostly none, else a value, a secret, a parameter or a fact.
+// text draws the text of resource i: mostly none, otherwise a value, a secret, a parameter or a
+// fact.
 func (d *drawer) text(i int) any {
 	switch d.rng.IntN(10) {
 	case 0:
@@ -118,11 +119,11 @@ func (d *drawer) text(i int) any {
 	return nil
 }
 
-// requires draws what resource i requires: resources before it, of its own set or of the shared
-// one.
+// requires draws the requirements of resource i: earlier resources of its own set or of the shared
+// set.
 func (d *drawer) requires(i int) []resource.ID {
 	var out []resource.ID
-	// what it requires stands before the file for which it may come
+	// its requirements precede the file that it may replace
 	if id := d.pool[i].id; otherOf(id) != "" && i > 0 {
 		if j := slices.IndexFunc(d.pool, func(o spec) bool { return o.id == otherOf(id) }); j >= 0 {
 			i = min(i, j)
@@ -141,8 +142,8 @@ func (d *drawer) requires(i int) []resource.ID {
 	return out
 }
 
-// tie draws what resource i subscribes to, and what notifies it, of what it requires: what an
-// author says as well, so that types add no requirement.
+// tie draws the subscriptions and notifications of resource i among its requirements, so that the
+// types add no requirement.
 func (d *drawer) tie(i int) {
 	s := &d.pool[i]
 	s.ear = ""
@@ -155,14 +156,15 @@ func (d *drawer) tie(i int) {
 		case 0, 1:
 			s.ear = id
 		case 2:
-			if q.set == s.set { // of the same set, or an older one would tie it in a partial export
+			// in the same set, as otherwise a partial export would keep an outdated tie
+			if q.set == s.set {
 				q.mouth = s.id
 			}
 		}
 	}
 }
 
-// model returns the model as it is now; requirements that are not in it are left out.
+// model returns the current model, without requirements that are not in it.
 func (d *drawer) model(sets []string) []spec {
 	in := map[resource.ID]bool{}
 	for i, s := range d.pool {

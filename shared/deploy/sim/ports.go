@@ -66,8 +66,7 @@ func (f *filesPort) Delete(ctx context.Context, hashes []string) error {
 	return f.call(ctx, "Delete", func() error {
 		r, books := f.p.world, f.p.world.sched.cur.books
 		if !books.removes.IsZero() && !r.time().Before(books.removes) {
-			// a removal that takes longer than the lease it is made under: nothing could take that
-			// back
+			// A removal that outlasts its lease fails, since it could not be undone.
 			return unavailable("Delete")
 		}
 		return f.to.Delete(ctx, hashes)
@@ -87,7 +86,7 @@ func (n *notifierPort) Notify(ctx context.Context, _ string, notices []state.Not
 	})
 }
 
-// send puts a message on its way.
+// send sends a message.
 func (r *run) send(notice state.Notice) {
 	r.books.notified(r, notice)
 	copies := 1
@@ -103,7 +102,7 @@ func (r *run) send(notice state.Notice) {
 		}
 	}
 	r.sent++
-	id := r.sent // a number that is never used twice
+	id := r.sent // a unique number
 	for range copies {
 		late := time.Duration(r.sched.rng.Int64N(int64(5 * time.Millisecond)))
 		if r.plan.instant {
@@ -116,8 +115,7 @@ func (r *run) send(notice state.Notice) {
 	}
 }
 
-// arrive takes a message to where it is delivered from. A send that was repeated has the id of the
-// first one.
+// arrive puts a message into a queue or delivers it. A repeated send has the id of the first one.
 func (r *run) arrive(notice state.Notice, id int) {
 	if r.plan.Functions != nil {
 		queueOf(r, state.AgentOf(notice.Lane)).put(notice, id)
@@ -126,14 +124,14 @@ func (r *run) arrive(notice state.Notice, id int) {
 	r.deliver(notice)
 }
 
-// deliver hands a message to a process: to a task of it that waits for the lane, or it starts one.
+// deliver passes a message to a task of a process that waits for the lane, or starts such a task.
 func (r *run) deliver(notice state.Notice) {
 	if r.ended {
 		return
 	}
 	p := r.procs[r.sched.rng.IntN(len(r.procs))]
 	if p == nil {
-		return // nobody is there: the message is lost
+		return // there is no process: the message is lost
 	}
 	have := p.notices[notice.Lane]
 	if have == nil {
@@ -145,7 +143,7 @@ func (r *run) deliver(notice state.Notice) {
 	}
 	for _, t := range r.sched.tasks {
 		if t.proc == p && t.books.lane == notice.Lane && r.plan.Await {
-			return // it is served here, and whoever serves it looks when it waits, or when it ends
+			return // the lane is served here: its worker reads the notices when it waits or ends
 		}
 	}
 	r.serve(p, notice.Lane)
@@ -172,8 +170,8 @@ func (r *run) serve(p *process, lane string) {
 	})
 }
 
-// busy lets a lane that was found busy be checked again, as each home does: whoever serves it may
-// be about to end without having seen its notice.
+// busy schedules another notice for a lane that was busy, as each home does. Its worker may be
+// about to end without having read its notice.
 func (r *run) busy(lane string) {
 	if r.busyLanes[lane] {
 		return
@@ -208,12 +206,11 @@ func (n *notifierPort) await(
 	return have.ids, true
 }
 
-// clockPort is state.Clock: one virtual clock for all.
+// clockPort is state.Clock, with the same virtual clock for all processes.
 type clockPort struct{ p *process }
 
-// Now implements state.Clock. Mostly no two readings are the same: what came first can be told, as
-// with a clock of nanoseconds. In some seeds the clock stands still until a call of a port takes
-// time.
+// Now implements state.Clock. Usually, no two readings are equal, so that their order is known, as
+// with a clock of nanoseconds. In some seeds, the clock stands still until a port call takes time.
 func (c clockPort) Now() time.Time {
 	if !c.p.world.plan.still {
 		c.p.world.sched.now++
@@ -249,9 +246,9 @@ func (s secretsPort) Resolve(
 	return value, version, nil
 }
 
-// betweenTries is how long after a try to connect that failed the engine may say so without
-// another, if the try itself took no longer than half of it: an agent that cannot be reached is to
-// cost one wait.
+// betweenTries is how long the engine may report a failed connection attempt without another
+// attempt, if the attempt took at most half of that time. An unreachable agent should cost only one
+// wait.
 const betweenTries = 15 * time.Second
 
 // connectorPort is state.Connector.
@@ -281,7 +278,7 @@ func (c connectorPort) Connect(ctx context.Context, a resource.Agent) (transport
 	return transport, nil
 }
 
-// connection is one with an agent.
+// connection is a connection to an agent.
 type connection struct{ books *taskBooks }
 
 // Close implements io.Closer.
@@ -293,8 +290,8 @@ func (c *connection) Close() error {
 // callerPort is state.Caller.
 type callerPort struct{ p *process }
 
-// Call implements state.Caller. Most calls simply run; the seed lets some hang: these become tasks
-// of their own, are left behind when the time is up, and may act later.
+// Call implements state.Caller. Most calls run directly. The seed lets some hang: they become tasks
+// of their own, are abandoned at the time limit, and may act later.
 func (c *callerPort) Call(
 	ctx context.Context, limit time.Duration, f func(ctx context.Context),
 ) error {
@@ -340,7 +337,7 @@ func (c *callerPort) Call(
 	return fault.New(fault.Timeout, "call handler", "it took more than %s", limit)
 }
 
-// guarded runs f and makes an error of a panic.
+// guarded runs f and returns a panic as an error.
 func guarded(f func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

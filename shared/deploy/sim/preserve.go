@@ -9,8 +9,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// preserves lets one plan in four forbid the destruction of some resources, from some export on or
-// until another. Now and then that contradicts what else they say.
+// preserves sets prevent_destroy on some resources in one plan in four, from some export on or
+// until another. Occasionally this contradicts the other flags.
 func (d *drawer) preserves(rng *rand.Rand) {
 	if rng.IntN(4) != 0 && (d.focus == nil || !d.focus.preserves) {
 		return
@@ -38,8 +38,8 @@ func (d *drawer) preserves(rng *rand.Rand) {
 	}
 }
 
-// checkPreserved checks that nothing is deleted of which what was claimed says that it may not be:
-// only what stands beside that which has taken its place.
+// checkPreserved checks that no object is deleted whose claimed intent forbids its destruction. An
+// exception is the remainder of a completed replacement.
 func checkPreserved(
 	r *run, t *task, id resource.ID, res provider.Resource, observed provider.Observation,
 ) {
@@ -61,14 +61,14 @@ func checkPreserved(
 	}
 }
 
-// isPrevented reports whether a resource differs in what it would have to be replaced for, and must
-// not be.
+// isPrevented reports whether a resource differs in a way that requires its replacement, and its
+// destruction is forbidden.
 func isPrevented(r *run, id resource.ID, res *resource.Resource, have, want parts) bool {
 	return replaces(id) && res.PreventDestroy && !res.ReportOnly && want.fixed != 0 &&
 		have.fixed != want.fixed
 }
 
-// isPreserved is prevented of what a row wants.
+// isPreserved is isPrevented for the intent in a row.
 func isPreserved(r *run, row *state.Row, have, want parts) bool {
 	res, err := resource.Decode(row.Body)
 	return err == nil && isPrevented(r, row.ID, res, have, want)

@@ -17,12 +17,12 @@ type process struct {
 	holder  string
 	engine  *deploy.Engine
 	dead    bool
-	notices map[string]*unanswered // that tasks of this process may wait for
-	batch   *batch                 // that it serves, in the home with functions
-	lent    *Process               // what it is for others; see Bench
+	notices map[string]*unanswered // for which tasks of this process may wait
+	batch   *batch                 // current batch, in the home with functions
+	lent    *Process               // its form outside the package; see Bench
 }
 
-// unanswered is the notices of a lane that were delivered and not answered.
+// unanswered holds the notices of a lane that were delivered and not answered.
 type unanswered struct {
 	all bool
 	ids []resource.ID
@@ -51,13 +51,13 @@ func (r *run) newProcess() *process {
 	return p
 }
 
-// newID returns ids that grow.
+// newID returns increasing ids.
 func (r *run) newID() string {
 	r.ids++
 	return "i" + strconv.Itoa(100000000+r.ids)
 }
 
-// fate is how a call ends.
+// fate is the outcome of a call.
 type fate int
 
 const (
@@ -68,8 +68,8 @@ const (
 	crashAfter
 )
 
-// call is every call of a port: it takes time, in which others go on, and may fail. effect does the
-// work.
+// call performs a port call: it takes virtual time, in which other tasks run, and it may fail. The
+// function effect does the work.
 func (p *process) call(ctx context.Context, op string, f *faultRates, effect func() error) error {
 	r := p.world
 	t := r.sched.cur
@@ -81,7 +81,7 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 	}
 	how, slow := r.fate(f)
 	if r.plan.hasty && !r.plan.instant && r.faulty && op == "Commit" && t.books.lane != "" {
-		// so that others come in between
+		// leaves time for other tasks
 		slow += time.Duration(r.sched.rng.Int64N(int64(60 * time.Millisecond)))
 	}
 	if slow > time.Second {
@@ -118,14 +118,14 @@ func (p *process) call(ctx context.Context, op string, f *faultRates, effect fun
 	return err
 }
 
-// fault notes that a call fails.
+// fault records that a call fails.
 func (t *task) fault(op string) {
 	if t.faults++; op == "Commit" {
 		t.lost++
 	}
 }
 
-// noMore answers a call of a crashed process.
+// noMore returns the error of a call by a crashed process.
 func (p *process) noMore(t *task, op string) error {
 	if t.after++; t.after > maxCanceled {
 		panic(runaway{})
@@ -133,11 +133,11 @@ func (p *process) noMore(t *task, op string) error {
 	return canceled(op)
 }
 
-// fate draws what becomes of a call.
+// fate draws the outcome and the duration of a call.
 func (r *run) fate(f *faultRates) (fate, time.Duration) {
 	slow := time.Duration(0)
 	x := r.sched.rng.Uint64()
-	if x&3 == 0 && !r.plan.instant { // a quarter of the calls takes any time at all
+	if x&3 == 0 && !r.plan.instant { // only a quarter of the calls takes time
 		slow = time.Duration(x>>2&4095) * time.Microsecond
 	}
 	if !r.faulty {
@@ -162,7 +162,7 @@ func (r *run) fate(f *faultRates) (fate, time.Duration) {
 	return fine, slow
 }
 
-// crash ends a process: what it has not committed is lost.
+// crash ends a process and loses its uncommitted state.
 func (r *run) crash(p *process, where string) {
 	if p.dead {
 		return
@@ -179,7 +179,7 @@ func (r *run) crash(p *process, where string) {
 			}
 			r.sched.at(r.sched.now+back, func() {
 				if r.procs[i] != nil {
-					return // one came when the world healed
+					return // it was replaced when the faults ended
 				}
 				r.procs[i] = r.newProcess()
 				r.tracef("%s starts", r.procs[i].holder)
@@ -187,18 +187,17 @@ func (r *run) crash(p *process, where string) {
 			})
 		}
 	}
-	// Tasks other than the one that runs notice at once; the one that runs does so when its call
-	// returns.
+	// The other tasks of the process end now. The running task ends when its call returns.
 	r.sched.drain(p)
 }
 
-// taskContext is the context of a task: it ends when its process crashes or its caller gives up.
+// taskContext is the context of a task: it ends when its process crashes or its caller cancels.
 type taskContext struct{ t *task }
 
 // Deadline implements context.Context.
 func (taskContext) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Done implements context.Context: nobody waits in a simulation.
+// Done implements context.Context. It returns nil, since no simulated code waits for it.
 func (taskContext) Done() <-chan struct{} { return nil }
 
 // Value implements context.Context.

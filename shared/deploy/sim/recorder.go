@@ -10,11 +10,11 @@ import (
 	"southbound/shared/resource"
 )
 
-// env is the one environment of a simulation.
+// env is the name of the environment of a simulation.
 const env = "sim"
 
-// recorder stands between the processes and the models: it sees every call that takes effect, with
-// who made it.
+// recorder is between the processes and the models: it observes every call that takes effect, and
+// its caller.
 type recorder struct {
 	state.State
 	state.Files
@@ -122,7 +122,7 @@ func (c *recorder) Rows(ctx context.Context, env string, ids []resource.ID) ([]s
 	rows, err := c.State.Rows(ctx, env, ids)
 	if b := c.r.sched.cur.books; err == nil && b.lane != "" && !b.dry {
 		for _, id := range ids {
-			delete(b.saw, id) // it may be gone
+			delete(b.saw, id) // it may have been removed
 		}
 		for i := range rows {
 			b.saw[rows[i].ID] = rows[i]
@@ -136,7 +136,7 @@ func (c *recorder) LaneRows(ctx context.Context, env, lane string, all bool) ([]
 	rows, err := c.State.LaneRows(ctx, env, lane, all)
 	if b := c.r.sched.cur.books; err == nil && !b.dry && lane == b.lane {
 		for i := range rows {
-			delete(b.saw, rows[i].ID) // it has moved here since it was read
+			delete(b.saw, rows[i].ID) // it has moved here since the read
 		}
 	}
 	return rows, err
@@ -194,8 +194,8 @@ func (c *recorder) Commit(
 	return out, nil
 }
 
-// noteCommit lets somebody else have written a row that is about to be written, now and then: a
-// planner where a worker writes, a worker where a planner does.
+// noteCommit occasionally simulates a concurrent write of a row just before it is written: by a
+// planner if a worker writes, or by a worker if a planner does.
 func noteCommit(r *run, c *state.Commit) {
 	if !r.faulty || len(c.Rows) == 0 || r.plan.touches == 0 ||
 		r.sched.rng.Float64() >= r.plan.touches {
@@ -211,11 +211,11 @@ func noteCommit(r *run, c *state.Commit) {
 	}
 }
 
-// before is what the checks of a commit need to know of the state before it.
+// before is the state before a commit, as far as the checks need it.
 type before struct {
 	env   state.Env
 	rows  map[resource.ID]state.Row
-	known map[state.ParameterKey]bool // of the parameters that the commit removes
+	known map[state.ParameterKey]bool // whether the parameters that the commit removes were known
 }
 
 func rowsBefore(r *run, c *state.Commit) before {
@@ -233,7 +233,7 @@ func rowsBefore(r *run, c *state.Commit) before {
 	return b
 }
 
-// since returns a time as it stands in traces.
+// since returns a time as traces show it.
 func (r *run) since(t time.Time) time.Duration { return t.Sub(r.epoch) }
 
 func traceCommit(r *run, c *state.Commit, out *state.Committed) {

@@ -8,8 +8,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// purgedLeft notes that something was purged that had left the model: what required it, and stays,
-// owes a reload for that.
+// purgedLeft records the purge of an object whose resource had left the model: its former
+// dependants in the model owe a reload.
 func (b *books) purgedLeft(r *run, id resource.ID) {
 	if !intentSays(r, id, `"send_event":true`) {
 		return
@@ -28,22 +28,22 @@ func (b *books) purgedLeft(r *run, id resource.ID) {
 	}
 }
 
-// owesStill reports whether a reload for a purge is owed in a new version: what left may have come
-// back, and what hears of it may have left or want to hear nothing.
+// owesStill reports whether a new version still requires a reload for a purge. The purged resource
+// may have been added again, and the dependant may have left the model or ignore events.
 func (b *books) owesStill(r *run, id resource.ID, o owed) bool {
 	en := b.released.entries[id]
 	return en != nil && en.res.ReceiveEvents && !en.res.Purged && b.released.entries[o.by] == nil
 }
 
-// subscribed reports whether d is told of the changes of id because of a type, as what is released
-// says. That this is so where the types say so is for checkContent and checkTargeted: what a
-// targeted export is not about stays as it was, and receives nothing new.
+// subscribed reports whether d receives the changes of id because of a type, according to the
+// released version. That this agrees with the types is checked by checkContent and checkTargeted.
+// Resources outside a targeted export are unchanged and receive no new changes.
 func (b *books) subscribed(d, id resource.ID) bool {
 	one, other := b.released.entries[d], b.released.entries[id]
 	return one != nil && other != nil && slices.Contains(one.res.Subscriptions, id)
 }
 
-// intentSays reports whether a text is in the intent of a resource.
+// intentSays reports whether the intent of a resource contains a text.
 func intentSays(r *run, id resource.ID, text string) bool {
 	row := r.state.read(env).rows[id]
 	return row != nil && strings.Contains(string(row.Body), text)

@@ -10,10 +10,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// replaces reports whether a thing is replaced where what is fixed in it differs.
+// replaces reports whether an object is replaced when its fixed part differs.
 func replaces(id resource.ID) bool { return id.Type() == typeRigid || id.Type() == typeSwap }
 
-// replacements lets processes die while things are replaced, in plans that have such.
+// replacements crashes processes during replacements, in plans with such types.
 func (d *drawer) replacements(rng *rand.Rand) {
 	p := d.p
 	if !slices.ContainsFunc(d.pool, func(s spec) bool { return replaces(s.id) }) {
@@ -28,7 +28,7 @@ func (d *drawer) replacements(rng *rand.Rand) {
 	slices.SortStableFunc(p.Ops, func(a, b op) int { return int(a.At - b.At) })
 }
 
-// rigidHandler has things that keep what is fixed in them until they are deleted.
+// rigidHandler has objects whose fixed part changes only by deletion.
 type rigidHandler struct{ handler }
 
 // Create implements provider.Handler.
@@ -46,7 +46,7 @@ func (h rigidHandler) Create(
 	})
 }
 
-// swapHandler has things that stand beside each other, each with a serial number.
+// swapHandler has objects that coexist during a replacement, each with a serial number.
 type swapHandler struct{ assignedHandler }
 
 // Create implements provider.Handler.
@@ -87,7 +87,7 @@ func (h swapHandler) Update(
 	})
 }
 
-// Delete implements provider.Handler: it removes the one that was observed and no other.
+// Delete implements provider.Handler. It removes only the observed object.
 func (h swapHandler) Delete(
 	c *provider.Context, req provider.DeleteRequest,
 ) (provider.Result, error) {
@@ -119,7 +119,7 @@ func (h swapHandler) FindCreated(
 	return found && err == nil, err
 }
 
-// didReplacing returns what a run of a type that replaces has done after one more call went well.
+// didReplacing returns the effect of a run of a replaced type after another successful call.
 func (b *runBook) didReplacing(id resource.ID, what string) diff.Change {
 	switch {
 	case b.purged:

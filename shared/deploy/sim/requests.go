@@ -11,8 +11,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// requests has one plan in four ask for work by filters that select several resources, or for all
-// of it in waves of agents.
+// requests makes one plan in four request work by filters that select several resources, or all
+// work in batches of agents.
 func (d *drawer) requests(rng *rand.Rand) {
 	if rng.IntN(4) != 0 && (d.focus == nil || !d.focus.filtered) {
 		return
@@ -33,7 +33,7 @@ func (d *drawer) requests(rng *rand.Rand) {
 	}
 }
 
-// filterOf returns the filter of terms.
+// filterOf parses terms as a filter.
 func filterOf(terms []string) state.Filter {
 	f, err := state.ParseFilter(terms)
 	if err != nil {
@@ -42,7 +42,7 @@ func filterOf(terms []string) state.Filter {
 	return f
 }
 
-// asksFor reports whether terms select a row, by what they say and not by the engine.
+// asksFor reports whether terms select a row. It is independent of the engine's filter.
 func asksFor(terms []string, row *state.Row) bool {
 	at := slices.ContainsFunc(terms, func(t string) bool { return strings.HasPrefix(t, "agent=") })
 	if at && !slices.Contains(terms, "agent="+row.ID.Agent()) {
@@ -67,8 +67,8 @@ func asksFor(terms []string, row *state.Row) bool {
 	return true
 }
 
-// askFiltered asks for work by a filter. All that it selects is to be asked for, if it is to be
-// checked.
+// askFiltered requests work by a filter. It checks that all selected resources that may run are
+// requested.
 func askFiltered(r *run, t *task, e *deploy.Engine, o *op, terms []string) error {
 	t.books.terms = terms
 	if o.kind == opDeploy {
@@ -76,7 +76,7 @@ func askFiltered(r *run, t *task, e *deploy.Engine, o *op, terms []string) error
 	}
 	was := map[resource.ID]fingerprint{}
 	for id, row := range r.state.read(env).rows {
-		// what fails meanwhile is not known
+		// concurrent failures are not known
 		if o.kind == opRepair && terms[0] != "status=failed" && asksFor(terms, row) {
 			was[id] = fingerprintOf(r, id)
 		}
@@ -99,8 +99,8 @@ func askFiltered(r *run, t *task, e *deploy.Engine, o *op, terms []string) error
 	return err
 }
 
-// agentsInTurn asks for the work of some agents at a time, and waits for it, as the program does
-// with --max-parallel: one request after the other.
+// agentsInTurn requests the work of a batch of agents and waits for it before the next batch, as
+// the program does with --max-parallel.
 func agentsInTurn(r *run, t *task, e *deploy.Engine, o *op) error {
 	rows := r.state.read(env).rows
 	var agents []string
@@ -126,7 +126,7 @@ func agentsInTurn(r *run, t *task, e *deploy.Engine, o *op) error {
 	return nil
 }
 
-// restsAt reports whether nothing is asked for at some agents.
+// restsAt reports whether no resource of the given agents has a ticket.
 func restsAt(r *run, agents []string) bool {
 	for id, row := range r.state.read(env).rows {
 		if row.Ticket != 0 && slices.Contains(agents, id.Agent()) {

@@ -10,7 +10,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// checkRows checks that every resource has ended, with its reason: invariants D4 and D6.
+// checkRows checks that every resource has reached a final state with a reason: invariants D4 and
+// D6.
 func checkRows(r *run) {
 	e, eff := r.state.read(env), r.books.effect
 	if eff == nil {
@@ -65,14 +66,14 @@ func checkRemoving(r *run, row *state.Row, i int) {
 	}
 }
 
-// checkRow checks one row at rest.
+// checkRow checks one row in its final state.
 func checkRow(r *run, row *state.Row, i int) {
 	undefined := lackingFor(r, i)
 	if done := row.Status() == state.StatusDeployed; done != (row.Reason == "") {
 		r.violate("D4", "%s is %s and says why: %q", row.ID, row.Status(), row.Reason)
 	}
-	// What is blocked may have been being created when a process crashed: nobody looks for it
-	// before it may run again.
+	// A create may have been recorded before a crash. If the resource is blocked now, its result is
+	// looked up only when the resource may run again.
 	if asWanted(row) && row.Creating != "" && row.Blocked != state.BlockedYes {
 		r.violate("D8", "%s is deployed, and it is still noted that a create of it was begun",
 			row.ID)
@@ -111,9 +112,8 @@ func checkRow(r *run, row *state.Row, i int) {
 	}
 }
 
-// waitsForNamesake reports whether something that is being removed waits for one that was removed
-// and has come back while the version was planned: to wait for the new one, too, is cautious and no
-// fault.
+// waitsForNamesake reports whether a removal waits for a resource that was removed and added again
+// while the version was planned. Waiting for the new resource as well is cautious and not a fault.
 func waitsForNamesake(r *run, row *state.Row) bool {
 	e := r.state.read(env)
 	return slices.ContainsFunc(row.Causes, func(id resource.ID) bool {
@@ -122,7 +122,7 @@ func waitsForNamesake(r *run, row *state.Row) bool {
 	})
 }
 
-// lackingFor returns what a node requires, directly or not, of which something is not known.
+// lackingFor returns a direct or indirect requirement of a node with an unknown value, or "".
 func lackingFor(r *run, i int) resource.ID {
 	e, eff := r.state.read(env), r.books.effect
 	for j, id := range eff.ids {
@@ -134,7 +134,7 @@ func lackingFor(r *run, i int) resource.ID {
 	return ""
 }
 
-// checkUndefined checks that something is in fact not known.
+// checkUndefined checks that a value of an undefined resource is really unknown.
 func checkUndefined(r *run, row *state.Row) {
 	e := r.state.read(env)
 	res, err := resource.Decode(row.Body)
@@ -167,8 +167,8 @@ func checkUndefined(r *run, row *state.Row) {
 	r.violate("D4", "%s counts as undefined, and all its references are known", row.ID)
 }
 
-// unknownTo returns what the released version says that a resource refers to and that was known
-// neither when it was last exported nor since; "": nothing.
+// unknownTo describes a reference of a resource in the released version whose value was unknown at
+// its last export and has been since. It returns "" if there is none.
 func unknownTo(r *run, id resource.ID) string {
 	it, e := r.books.released.entries[id], r.state.read(env)
 	if it == nil {
@@ -192,7 +192,7 @@ func unknownTo(r *run, id resource.ID) string {
 	return ""
 }
 
-// checkFacts checks that no fact outlives what it was learned from.
+// checkFacts checks that no fact outlives its resource.
 func checkFacts(r *run) {
 	e := r.state.read(env)
 	for k := range e.parameters {
@@ -204,8 +204,8 @@ func checkFacts(r *run) {
 	}
 }
 
-// checkSkipped is invariant D6: what is skipped names a root cause, and something it requires is in
-// fact not deployed.
+// checkSkipped checks invariant D6: a skipped resource names a root cause, and one of its
+// requirements is really not deployed.
 func checkSkipped(r *run, row *state.Row, i int) {
 	e, eff := r.state.read(env), r.books.effect
 	if unreadyFor(r, e, i, 0) == "" {
@@ -229,8 +229,8 @@ func checkSkipped(r *run, row *state.Row, i int) {
 	}
 }
 
-// rootCauses returns the root causes for which a node is skipped: what it requires and is not
-// deployed, or what that names.
+// rootCauses returns the root causes for which a node is skipped: requirements that are not
+// deployed, or the causes that these name.
 func rootCauses(r *run, e *environment, i int) []resource.ID {
 	var out []resource.ID
 	for j, id := range r.books.effect.ids {
@@ -247,13 +247,13 @@ func rootCauses(r *run, e *environment, i int) []resource.ID {
 	return slices.Compact(out)
 }
 
-// sameIDs reports whether sorted ids are, in any order, the same as others.
+// sameIDs reports whether sorted and others have the same elements.
 func sameIDs(sorted, others []resource.ID) bool {
 	return slices.Equal(sorted, slices.Sorted(slices.Values(others)))
 }
 
-// checkBlocked checks that what is blocked names something that it requires, directly or not, and
-// of which something is not known.
+// checkBlocked checks that a blocked resource names a direct or indirect requirement with an
+// unknown value.
 func checkBlocked(r *run, row *state.Row, i int) {
 	e, eff := r.state.read(env), r.books.effect
 	if len(row.Causes) == 1 {
@@ -269,7 +269,7 @@ func checkBlocked(r *run, row *state.Row, i int) {
 			"something is not known", row.ID, row.Causes)
 }
 
-// checkDeployed compares the world with what is released.
+// checkDeployed compares the world with the released version.
 func checkDeployed(r *run) {
 	e, eff := r.state.read(env), r.books.effect
 	if eff == nil {
@@ -298,9 +298,9 @@ func checkDeployed(r *run) {
 	}
 }
 
-// countable returns how many things there are that a handler could know of.
+// countable returns the number of objects of which a handler could know.
 func (t *thing) countable() int {
-	n := 0 // what somebody made who had lost the lane is known to nobody
+	n := 0 // objects created by a task that had lost its lane are not counted
 	if t.exists || t.pending != nil {
 		n = 1
 	}
@@ -312,12 +312,12 @@ func (t *thing) countable() int {
 	return n
 }
 
-// checkReported checks that what is only compared counts as what it is.
+// checkReported checks the compliance of a resource that is only compared.
 func checkReported(r *run, row *state.Row, t *thing) {
 	res, err := resource.Decode(row.Body)
 	if err != nil || t.drifted || row.LastRun != state.RunSuccess ||
 		row.Compliance == state.HasUpdate || t.busyUntil >= r.since(row.LastAt) {
-		return // it was looked at while an operation was under way, or not at all
+		return // read during an operation, or not read at all
 	}
 	action, fails, known := wouldDo(r, row.ID, &item{res: res, body: string(row.Body)}, r.sched.now)
 	if known && !fails && (action == "none") != (row.Compliance == state.Compliant) {
@@ -354,9 +354,9 @@ func checkThing(r *run, row *state.Row, t *thing) {
 	}
 }
 
-// keepsBack reports whether others are told of what was done to a resource only when it has
-// succeeded again: a person has to say what became of it, or it has failed, been skipped or been
-// compared with what it was not since, and its row remembers that.
+// keepsBack reports whether dependants receive a change of a resource only after its next success.
+// This is the case if a user has to decide, or if its last run was unsuccessful and its row records
+// a possible change.
 func keepsBack(r *run, id resource.ID) bool {
 	row := r.state.read(env).rows[id]
 	return row != nil &&
@@ -365,14 +365,14 @@ func keepsBack(r *run, id resource.ID) bool {
 				row.Compliance == state.NonCompliant))
 }
 
-// fits reports whether a thing is as wanted; what is not said is not compared.
+// fits reports whether an object is as intended. Parts without a desired value are not compared.
 func (p parts) fits(want parts) bool {
 	return p.v == want.v && (want.text == "" || p.text == want.text) &&
 		(want.fixed == 0 || p.fixed == want.fixed) && (want.key == 0 || p.key == want.key)
 }
 
-// checkFailed checks that what has failed after everything was mended and tried again has a reason
-// that is left.
+// checkFailed checks that a resource that still fails after all repairs and retries has a remaining
+// cause.
 func checkFailed(r *run, row *state.Row, t *thing) {
 	want, _ := wantedOf(r, row)
 	have, exists := t.observe(r.sched.now)

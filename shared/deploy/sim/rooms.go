@@ -8,8 +8,8 @@ import (
 	"southbound/shared/resource"
 )
 
-// roomOf returns the room of a thing of a type that shares rooms, "" of any other: a file or a
-// folder is in it, never both.
+// roomOf returns the room of a file or a folder, or "" for other types. A room holds either a file
+// or a folder.
 func roomOf(id resource.ID) string {
 	if t := id.Type(); t != typeFile && t != typeFolder {
 		return ""
@@ -17,17 +17,18 @@ func roomOf(id resource.ID) string {
 	return id.Agent() + "/" + room(nameOf(id))
 }
 
-// room returns the room in the name of a file or a folder. Their names differ, as all names do.
+// room returns the room in the name of a file or a folder. Their names differ in the last letter,
+// as all names are unique.
 func room(name string) string { return strings.TrimRight(name, "fd") }
 
-// inRoom returns the id of what is in a room, of the other type.
+// inRoom returns the id of the object of the given type in the same room.
 func inRoom(typ string, id resource.ID) resource.ID {
 	name := room(nameOf(id)) + map[string]string{typeFile: "f", typeFolder: "d"}[typ]
 	return resource.NewID(typ, id.Agent(), resource.Key{Name: "name", Value: name})
 }
 
-// otherOf returns what else may be in the room of a file or a folder, or the other label of a thing;
-// "" of anything else.
+// otherOf returns the alternative to an object: the other occupant of the room of a file or folder,
+// or the other label. It returns "" for other types.
 func otherOf(id resource.ID) resource.ID {
 	switch id.Type() {
 	case typeFile:
@@ -40,7 +41,7 @@ func otherOf(id resource.ID) resource.ID {
 	return ""
 }
 
-// rooms adds the folders that may take the places of files.
+// rooms adds the folders that may replace files.
 func (d *drawer) rooms(rng *rand.Rand) {
 	for i := range d.pool {
 		s := &d.pool[i]
@@ -55,7 +56,7 @@ func (d *drawer) rooms(rng *rand.Rand) {
 	}
 }
 
-// swap lets what has come into the model, or left it, give way to what else may be in its room.
+// swap exchanges the occupants of a room after resource i has entered or left the model.
 func (d *drawer) swap(i int) {
 	j := slices.IndexFunc(d.pool, func(o spec) bool { return o.id == otherOf(d.pool[i].id) })
 	if j < 0 {
@@ -64,7 +65,7 @@ func (d *drawer) swap(i int) {
 	d.in[j] = !d.in[i] && !d.one(4)
 }
 
-// instead returns requirements in which what is in a room stands for what was in it before.
+// instead replaces requirements by the current occupants of their rooms.
 func instead(requires []resource.ID, in map[resource.ID]bool) []resource.ID {
 	out := slices.Clone(requires)
 	for i, id := range out {
@@ -76,8 +77,8 @@ func instead(requires []resource.ID, in map[resource.ID]bool) []resource.ID {
 	return slices.Compact(out)
 }
 
-// room lets what comes into a room wait for what leaves it, and what leaves no more for what waits
-// for it so, nor later.
+// room adds the order within rooms: the new occupant waits for the removal of the old one. The old
+// occupant no longer waits for a resource that waits for its removal.
 func (e *effective) room(c *content, removing map[resource.ID]map[resource.ID]bool) {
 	leaves := map[string]int{}
 	for i, id := range e.ids {

@@ -16,15 +16,15 @@ import (
 	"southbound/shared/schema"
 )
 
-// run is one run of a plan: processes with the engine in them, among models of all that is around
-// them. What carries out the plan and what checks are functions over it, in a file for each of
-// their purposes.
+// run is one run of a plan: processes with engines, between models of their environment. The
+// functions that execute the plan and those that check it are grouped by purpose, one file for each
+// purpose.
 type run struct {
 	plan   *Plan
 	mutant Mutant
 	sched  *scheduler
 	epoch  time.Time
-	faulty bool // faults happen
+	faulty bool // faults are injected
 	ended  bool
 
 	*tools
@@ -34,59 +34,59 @@ type run struct {
 	counters
 	handlers map[string]provider.Handler
 
-	books     *books         // what the checks know
-	kinds     map[string]int // how often something of each kind has come about
+	books     *books         // the records of the checks
+	kinds     map[string]int // number of events of each kind
 	violation *Violation
 }
 
-// models stand for what the engine reaches through its ports, and through handlers.
+// models represent the environment of the engine behind its ports and handlers.
 type models struct {
 	state         *State
 	files         *Files
 	recorder      *recorder
 	world         *world
 	secretVersion string
-	texts         map[string]string // of files, by their hashes
+	texts         map[string]string // texts of files, by hash
 }
 
-// processes are what the engine runs in, and what was lost of it.
+// processes are the processes of the engine, and the messages for them.
 type processes struct {
-	procs     []*process // nil: crashed, and not yet back
+	procs     []*process // nil: crashed, and not restarted yet
 	dead      map[string]bool
 	queues    map[string]*fifo // by agent, in the home with functions
-	busyLanes map[string]bool  // that were found busy and will be tried again
+	busyLanes map[string]bool  // were busy and will be notified again
 }
 
-// progress says how far the run is, for checks of what came before what.
+// progress records the order of events, for the checks.
 type progress struct {
-	did       []bool                        // which operations of the plan were carried out
-	moves     int                           // commits, and secrets that were rotated
-	stamp     int                           // what happened so far
-	waved     int                           // the stamp when everything was asked for last
-	asked     map[resource.ID]int           // when these were asked for, in stamps
-	changedAt map[resource.ID]int           // when things were changed, in stamps
-	recorded  map[resource.ID]time.Duration // when a run of it was recorded last
-	healed    time.Duration                 // when faults ended
-	jumped    time.Duration                 // when the clock jumped last
+	did       []bool                        // executed operations of the plan
+	moves     int                           // number of commits and rotated secrets
+	stamp     int                           // number of events so far
+	waved     int                           // stamp of the last check of everything
+	asked     map[resource.ID]int           // stamps of the last requests
+	changedAt map[resource.ID]int           // stamps of the last changes of objects
+	recorded  map[resource.ID]time.Duration // times of the last recorded runs
+	healed    time.Duration                 // time at which faults ended
+	jumped    time.Duration                 // time of the last jump of the clock
 }
 
-// counters name things, so that each run names them in the same way.
+// counters number objects, processes and messages, so that repeated runs use the same names.
 type counters struct {
-	serial       int64 // of the last copy that was made
+	serial       int64 // of the last created copy
 	started, ids int
 	sent         int // messages
 }
 
 // Violation is an invariant that did not hold.
 type Violation struct {
-	Check string // the name of the invariant, as in the architecture, or of a check beside them
+	Check string // name of the invariant in the architecture, or of another check
 	What  string
 	At    time.Duration // since the start of the run
 }
 
 func (v *Violation) String() string { return fmt.Sprintf("%s at %s: %s", v.Check, v.At, v.What) }
 
-// tools are what runs that follow each other share. No two use the same ones at a time.
+// tools are shared by consecutive runs. Concurrent runs must not share them.
 type tools struct {
 	types      *schema.Registry
 	unpack     *zstd.Decoder
@@ -153,7 +153,7 @@ func newRun(u *tools, p *Plan, m Mutant, trace func(format string, args ...any))
 	return r
 }
 
-// violate notes the first violation, which ends the run.
+// violate records the first violation, which ends the run.
 func (r *run) violate(check, format string, args ...any) {
 	if r.violation != nil || r.ended {
 		return
@@ -174,8 +174,8 @@ func (r *run) task(p *process, name string, f func(t *task) error) *task {
 	})
 }
 
-// checkGivenBack checks that a call that has met no fault, and that nobody has told to stop, holds
-// no lease when it ends: others would wait for it.
+// checkGivenBack checks that a call without faults and without cancellation holds no lease when it
+// ends, since other tasks would wait for the lease.
 func checkGivenBack(r *run, t *task) {
 	for key, have := range r.books.leases {
 		if have.by == t.books && !have.freed && t.faults == 0 && !t.canceled && !t.proc.dead {
@@ -184,7 +184,7 @@ func checkGivenBack(r *run, t *task) {
 	}
 }
 
-// checkError checks that a call failed for a reason that a fault of this run explains.
+// checkError checks that a fault of this run explains the failure of a call.
 func checkError(r *run, t *task, err error) {
 	var problems diag.Problems
 	if t.proc.dead || errors.As(err, &problems) {
@@ -196,7 +196,7 @@ func checkError(r *run, t *task, err error) {
 			r.violate("errors", "%s fails though nothing is wrong any more: %v", t.name, err)
 		}
 	case fault.NotFound:
-		if t.began > r.books.removed { // else what it was about to read may have been collected
+		if t.began > r.books.removed { // otherwise its data may have been collected
 			r.violate("errors", "%s lacks what nobody has removed: %v", t.name, err)
 		}
 	default:
@@ -204,7 +204,7 @@ func checkError(r *run, t *task, err error) {
 	}
 }
 
-// process returns a process that runs, or nil.
+// process returns a running process, or nil.
 func (r *run) process() *process {
 	at := r.sched.rng.IntN(len(r.procs))
 	for i := range r.procs {
@@ -215,7 +215,7 @@ func (r *run) process() *process {
 	return nil
 }
 
-// all does everything: the plan, the healing, the checks of what is left.
+// all executes the plan, ends the faults, and checks the final state.
 func (r *run) all() *Violation {
 	defer r.close()
 	r.did = make([]bool, len(r.plan.Ops))
@@ -230,7 +230,7 @@ func (r *run) all() *Violation {
 	return r.violation
 }
 
-// close ends what is left of a run, so that nothing of it stays in memory.
+// close ends the remaining tasks of a run and frees its memory.
 func (r *run) close() {
 	r.ended = true
 	for _, t := range r.sched.tasks {

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// How much one seed may do before it counts as not coming to an end.
+// The limits of one seed, beyond which it counts as not terminating.
 const (
 	maxSteps    = 200_000
 	maxCalls    = 400000
@@ -17,23 +17,23 @@ const (
 	forever     = time.Duration(1<<62 - 1)
 )
 
-// scheduler runs tasks one at a time in virtual time. Times are durations since the start of the
+// scheduler runs one task at a time in virtual time. Times are durations since the start of the
 // run.
 type scheduler struct {
 	coroutines *coroutines
 	rng        *rand.Rand
 	now        time.Duration
 	tasks      []*task
-	events     []event // what is to happen outside tasks: operations, deliveries, restarts
+	events     []event // pending events outside tasks: operations, deliveries, restarts
 	seq        int
 	cur        *task
 	steps      int
 	calls      int
-	over       func() bool // true: a violation was found, stop
+	over       func() bool // returns true after a violation, which ends the run
 	trace      func(format string, args ...any)
 }
 
-// event is something that happens at a time.
+// event is a function scheduled for a time.
 type event struct {
 	at   time.Duration
 	seq  int
@@ -45,27 +45,27 @@ type task struct {
 	name     string
 	proc     *process
 	wake     time.Duration
-	awaiting func() bool // when not nil: goes on before wake, too, as soon as this is true
+	awaiting func() bool // when not nil: the task also resumes once this returns true
 	began    time.Duration
-	hangs    bool // it is a handler call that has hung since it began
+	hangs    bool // a handler call that has hung since its start
 	in       *coroutine
-	over     bool // the run is over: it goes on to its end
-	started  bool // it has run
-	canceled bool // its caller gave up (a person pressed Ctrl-C)
+	over     bool // the run has ended: the task runs to its end without yielding
+	started  bool // has run
+	canceled bool // cancelled by its caller (Ctrl-C)
 	done     bool
 	met
 	books *taskBooks
 }
 
-// met counts what a task has met.
+// met counts the faults that a task has met.
 type met struct {
-	after  int // calls since its process has crashed
+	after  int // calls after the crash of its process
 	faults int
-	slows  int // calls that took long
-	lost   int // commits that failed
+	slows  int // slow calls
+	lost   int // failed commits
 }
 
-// at plans an event.
+// at schedules an event.
 func (s *scheduler) at(at time.Duration, what func()) {
 	s.seq++
 	s.events = append(s.events, event{at: max(at, s.now), seq: s.seq, what: what})
@@ -82,7 +82,7 @@ func (s *scheduler) spawn(p *process, name string, f func(t *task)) *task {
 	return t
 }
 
-// pause hands control back for at least d; it is called by the task that runs.
+// pause suspends the running task for at least d.
 func (s *scheduler) pause(d time.Duration) {
 	t := s.cur
 	t.wake = s.now + d
@@ -93,14 +93,14 @@ func (s *scheduler) pause(d time.Duration) {
 	t.yield()
 }
 
-// yield lets others go on.
+// yield returns control to the scheduler.
 func (t *task) yield() {
 	if !t.over {
 		t.in.yield(struct{}{})
 	}
 }
 
-// await hands control back until ready returns true, at most d.
+// await suspends the running task until ready returns true, for at most d.
 func (s *scheduler) await(d time.Duration, ready func() bool) {
 	t := s.cur
 	t.wake, t.awaiting = s.now+d, ready
@@ -123,8 +123,8 @@ func (s *scheduler) alone(t *task) bool {
 	return true
 }
 
-// run goes on until nothing is left to do before a time, or a violation was found. It returns false
-// when the run does not come to an end.
+// run runs until no work is left before a time, or until a violation. It returns false if the run
+// exceeds the limits.
 func (s *scheduler) run(until time.Duration) bool {
 	for !s.over() {
 		if s.steps++; s.steps > maxSteps || s.calls > maxCalls {
@@ -137,8 +137,8 @@ func (s *scheduler) run(until time.Duration) bool {
 	return true
 }
 
-// step does one thing that is possible now, or moves the clock to when one is. It returns false
-// when there is none before until.
+// step performs one possible action, or advances the clock to the next one. It returns false if
+// there is no action up to until.
 func (s *scheduler) step(until time.Duration) bool {
 	ready, first := 0, forever
 	for _, t := range s.tasks {
@@ -187,10 +187,10 @@ func (s *scheduler) step(until time.Duration) bool {
 	return true
 }
 
-// runaway is the panic that ends a task which does not notice that its process has crashed.
+// runaway is the panic that ends a task which does not react to the crash of its process.
 type runaway struct{}
 
-// resume runs a task until its next port call. What it panics with becomes a violation.
+// resume runs a task until its next port call. A panic of the task becomes a violation.
 func (s *scheduler) resume(t *task) {
 	before := s.cur
 	s.cur = t
@@ -224,7 +224,7 @@ func (s *scheduler) remove(t *task) {
 	}
 }
 
-// close ends the tasks that are left; their processes are dead, so each runs out.
+// close runs the remaining tasks to their end; their processes are dead.
 func (s *scheduler) close() {
 	s.events = nil
 	for _, t := range s.tasks {
@@ -235,7 +235,7 @@ func (s *scheduler) close() {
 
 func (s *scheduler) end(t *task) {
 	s.cur = t
-	defer func() { _ = recover() }() // the run is over: what its rests do is of no interest
+	defer func() { _ = recover() }() // panics after the end of the run are ignored
 	if t.started {
 		t.over = true
 		t.in.next()
@@ -245,8 +245,8 @@ func (s *scheduler) end(t *task) {
 	}
 }
 
-// drain lets the tasks of a crashed process run out: every call of theirs fails at once, so each
-// ends the next time it runs.
+// drain ends the tasks of a crashed process: every call fails immediately, so each task ends when
+// it is resumed.
 func (s *scheduler) drain(p *process) {
 	for again := true; again; {
 		again = false

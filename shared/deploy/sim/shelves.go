@@ -11,23 +11,23 @@ import (
 	"southbound/shared/resource"
 )
 
-// shelfHandler lists what exists at an agent. The engine reads from the list that it keeps for a
-// run of a lane, and asks this handler only for what the list does not show to be as wanted.
+// shelfHandler lists the existing objects of an agent. The engine caches the list during a run of a
+// lane, and calls the other methods only for resources that the list does not show as intended.
 type shelfHandler struct{ handler }
 
-// shelf is what a task knows from the newest list of an agent.
+// shelf is a task's knowledge of a list of an agent.
 type shelf struct {
-	stamp  int           // when it was made
-	seen   int           // what had been asked for when its lane was last claimed in before
-	at     time.Duration // when it was asked for
+	stamp  int           // when the list was made
+	seen   int           // stamp of the lane's last claim before the list
+	at     time.Duration // when the list was requested
 	failed bool
-	told   bool // a record says that it failed
-	forces int  // versions that had been released by then
+	told   bool // an action records its failure
+	forces int  // number of releases by then
 	things map[resource.ID]parts
 }
 
-// List implements provider.Lister. A list takes time, may fail before or within, and shows what
-// nobody manages, and not all of what there is to know.
+// List implements provider.Lister. A list takes time and may fail before or within it. It includes
+// unmanaged objects, and may omit attributes.
 func (h shelfHandler) List(c *provider.Context, found func(provider.Found) error) error {
 	r, who := h.r, h.r.sched.cur
 	agent := c.ID().Agent()
@@ -57,7 +57,7 @@ func (h shelfHandler) List(c *provider.Context, found func(provider.Found) error
 	}
 	left := len(things)
 	if r.faulty && r.sched.rng.IntN(12) == 0 {
-		left = r.sched.rng.IntN(left + 1) // and then it fails
+		left = r.sched.rng.IntN(left + 1) // then it fails
 		r.happened("listing fails")
 	}
 	brief := r.sched.rng.IntN(6) == 0
@@ -85,7 +85,7 @@ func (h shelfHandler) List(c *provider.Context, found func(provider.Found) error
 	return found(provider.Found{Attributes: map[string]any{"name": "foreign", "v": int64(7)}})
 }
 
-// thingsAt returns what there is at an agent.
+// thingsAt returns the existing objects of an agent.
 func thingsAt(r *run, agent string) map[resource.ID]parts {
 	out := map[resource.ID]parts{}
 	for id, t := range r.world.things {
@@ -97,8 +97,8 @@ func thingsAt(r *run, agent string) map[resource.ID]parts {
 	return out
 }
 
-// checkShelf checks that what there is is listed once in a run of a lane, unless several of what is
-// claimed may have changed since, or were asked for, and not at all once that has failed.
+// checkShelf checks that a run of a lane lists an agent once, and never again after a failure. A
+// second list is allowed if it is outdated for several of the claimed resources.
 func checkShelf(r *run, t *task, agent string) {
 	all := t.books.shelves[agent]
 	if len(all) == 0 || t.books.orphaned || !t.books.dry && !r.books.live(r, t) {
@@ -122,8 +122,8 @@ func checkShelf(r *run, t *task, agent string) {
 	}
 }
 
-// isOutdated reports whether something may have happened to a thing since a list was made that a
-// task has to know for what it has claimed.
+// isOutdated reports whether a list may lack an event of an object that a task must know for its
+// claim.
 func isOutdated(r *run, t *task, list *shelf, id resource.ID) bool {
 	c, known := t.books.claims[id]
 	eff := t.books.effect
@@ -138,8 +138,7 @@ func isOutdated(r *run, t *task, list *shelf, id resource.ID) bool {
 	if !known {
 		return true
 	}
-	// By another graph, what it requires may have come from a lane where somebody else has changed
-	// it.
+	// In a different graph, a requirement may come from a lane where another worker has changed it.
 	e, released := r.state.read(env), len(r.books.inForce) != list.forces
 	for j, q := range eff.ids {
 		if eff.needs[i]&(1<<j) == 0 {
@@ -154,8 +153,8 @@ func isOutdated(r *run, t *task, list *shelf, id resource.ID) bool {
 	return false
 }
 
-// checkUnread checks what is done to a thing, or recorded of it, that was not read by itself: a
-// list that is whole, and new enough, must have shown it to be so.
+// checkUnread checks an effect on an object, or a record of it, without an individual read: a
+// complete and sufficiently new list must justify it.
 func checkUnread(r *run, t *task, id resource.ID, what string) {
 	why := "it has not read it"
 	for _, list := range slices.Backward(t.books.shelves[id.Agent()]) {
@@ -169,7 +168,8 @@ func checkUnread(r *run, t *task, id resource.ID, what string) {
 	r.violate("list", "%s: %s of %s, and %s", t.name, what, id, why)
 }
 
-// unlikeShelf returns why a list is none from which to do something, or to record it.
+// unlikeShelf returns the reason why a list does not justify an effect or a record, or "" if it
+// does.
 func unlikeShelf(r *run, t *task, list *shelf, id resource.ID, what string) string {
 	c, claimed := t.books.claims[id]
 	if claimed {
@@ -195,12 +195,12 @@ func unlikeShelf(r *run, t *task, list *shelf, id resource.ID, what string) stri
 	return ""
 }
 
-// bookShelves notes runs for which no handler was asked, since a list has shown all.
+// bookShelves records runs without handler calls, for which a list was sufficient.
 func bookShelves(r *run, t *task, c *state.Commit) {
 	for i := range c.Actions {
 		a := &c.Actions[i]
 		if r.books.actions[a.ID] {
-			continue // it is written once more, perhaps after what it has claimed with it
+			continue // repeated, perhaps after a change in the same claim
 		}
 		switch a.Outcome {
 		case state.StatusDeployed, state.StatusNonCompliant:
@@ -209,7 +209,7 @@ func bookShelves(r *run, t *task, c *state.Commit) {
 	}
 	for _, id := range c.Checked {
 		row, claimed := r.state.read(env).rows[id], t.books.claims[id]
-		if row != nil && asWanted(row) && row.Rev == claimed.rev { // it is as it was
+		if row != nil && asWanted(row) && row.Rev == claimed.rev { // unchanged
 			bookShelf(r, t, c, id, true)
 		}
 	}
@@ -224,12 +224,12 @@ func bookShelf(r *run, t *task, c *state.Commit, id resource.ID, asWanted bool) 
 	have.calls++
 	row := r.state.read(env).rows[id]
 	if i := slices.IndexFunc(c.Rows, func(o state.Row) bool { return o.ID == id }); i >= 0 {
-		row = &c.Rows[i] // which may be gone by now
+		row = &c.Rows[i] // the stored row may have been removed
 	}
 	if row == nil {
 		return
 	}
-	have.parts, have.purged = wantedOf(r, row) // what its list has shown is looked at here
+	have.parts, have.purged = wantedOf(r, row) // the list is compared with this intent
 	if r.books.live(r, t) {
 		what := recorded
 		if !asWanted {
@@ -240,10 +240,10 @@ func bookShelf(r *run, t *task, c *state.Commit, id resource.ID, asWanted bool) 
 	}
 }
 
-// recorded is what checkUnread is told of a run that has changed nothing.
+// recorded is the argument of checkUnread for a run without changes.
 const recorded = "a record"
 
-// checkWarned notes that the record of a run tells of a list that has failed.
+// checkWarned records that an action reports a failed list.
 func checkWarned(r *run, t *task, a *state.Action) {
 	if !slices.ContainsFunc(a.Messages,
 		func(l provider.Line) bool { return strings.Contains(l.Msg, "cannot be listed") }) {
@@ -254,7 +254,7 @@ func checkWarned(r *run, t *task, a *state.Action) {
 	}
 }
 
-// checkShelvesTold checks that whoever goes on to other work has told of lists that have failed.
+// checkShelvesTold checks that failed lists are recorded before a task continues with other work.
 func checkShelvesTold(r *run, t *task) {
 	for agent, all := range t.books.shelves {
 		for _, list := range all {

@@ -6,30 +6,30 @@ import (
 	"southbound/shared/deploy"
 )
 
-// Mutant is a fault that is built into a run on purpose, to show that the checks would find one
-// like it in the engine or in a port.
+// Mutant is a deliberate fault in a run. It shows that the checks would find a similar fault in the
+// engine or in a port.
 type Mutant struct {
 	Name string
-	Why  string // what real fault it stands for
-	// Config, when not nil, changes what each process is built from, mostly by wrapping a port. The
-	// environment's model is State.
+	Why  string // the real fault that it represents
+	// Config, when not nil, changes the configuration of each process, mostly by wrapping a port.
+	// The state model is passed as s.
 	Config func(c *deploy.Config, s *State)
-	// Focus shapes the plans in which it is looked for; nil: any.
+	// Focus shapes the plans in which the mutant is searched; nil: any.
 	Focus *Focus
-	// Check is the invariant that is expected to be violated; "" any.
+	// Check is the invariant that the mutant is expected to violate; "": any.
 	Check string
 }
 
-// Result is what came of one seed.
+// Result is the result of one seed.
 type Result struct {
 	Plan      *Plan
-	Violation *Violation     // nil: all held
-	Steps     int            // of the scheduler, in the last phase
-	Calls     int            // ids given out, a measure of what was done
-	Kinds     map[string]int // how often something of each kind has come about
+	Violation *Violation     // nil: no violation
+	Steps     int            // steps of the scheduler in the last phase
+	Calls     int            // number of generated ids, a measure of the work
+	Kinds     map[string]int // number of events of each kind
 }
 
-// Run runs one plan. The same plan and mutant give the same result, always.
+// Run runs one plan. It is deterministic: the same plan and mutant always yield the same result.
 func Run(p *Plan, m Mutant, trace func(format string, args ...any)) (Result, error) {
 	u, err := newTools()
 	if err != nil {
@@ -39,7 +39,7 @@ func Run(p *Plan, m Mutant, trace func(format string, args ...any)) (Result, err
 	return u.run(p, m, trace), nil
 }
 
-// run is Run, of many plans in turn.
+// run is Run with shared tools, for consecutive plans.
 func (u *tools) run(p *Plan, m Mutant, trace func(format string, args ...any)) Result {
 	r := newRun(u, p, m, trace)
 	v := r.all()

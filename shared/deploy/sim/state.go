@@ -13,34 +13,34 @@ import (
 	"southbound/shared/resource"
 )
 
-// State is state.State in memory, exactly as its contract has it. Its operations are instantaneous
-// and never fail by themselves. It shares the slices inside records with its callers, who do not
-// write to them. It is for use by one goroutine at a time.
+// State is state.State in memory, with exactly the contract of the port. Its operations take no
+// time and do not fail spontaneously. It shares the slices in records with its callers, who must
+// not modify them. It is not safe for concurrent use.
 //
 // Large: it implements a wide port, which has one method for each operation.
 type State struct {
-	// Dead reports whether a holder of leases is known to be dead. Nil: that is not known of any.
+	// Dead reports whether a holder of leases is known to be dead. If it is nil, no holder is.
 	Dead func(holder string) bool
 
 	envs map[string]*environment
 }
 
-// environment is all that is stored of one environment.
+// environment holds all records of one environment.
 type environment struct {
 	env        state.Env
 	versions   map[int]state.Version
 	agents     map[string]state.Agent
 	leases     map[string]*state.Lease
 	rows       map[resource.ID]*state.Row
-	ids        []resource.ID // of rows, ascending
-	written    []resource.ID // by commits, the last one last
+	ids        []resource.ID // ids of rows, ascending
+	written    []resource.ID // ids of written rows, in the order of their commits
 	checks     map[string]*laneChecks
 	outbox     map[string]state.Outbox
 	parameters map[state.ParameterKey]state.Parameter
 	actions    map[string]state.Action
 }
 
-// laneChecks are the rows of a lane that were checked in a wave.
+// laneChecks lists the rows of a lane that a check of everything has checked.
 type laneChecks struct {
 	epoch int64
 	ids   []resource.ID // ascending
@@ -49,7 +49,7 @@ type laneChecks struct {
 // NewState returns an empty state.
 func NewState() *State { return &State{envs: map[string]*environment{}} }
 
-// touch returns an environment to write to.
+// touch returns an environment for writing, and creates it if necessary.
 func (s *State) touch(env string) *environment {
 	e := s.envs[env]
 	if e == nil {
@@ -66,7 +66,7 @@ func (s *State) touch(env string) *environment {
 	return e
 }
 
-// read returns an environment to read; an unknown one is empty and not kept.
+// read returns an environment for reading. An unknown environment is empty and not stored.
 func (s *State) read(env string) *environment {
 	if e := s.envs[env]; e != nil {
 		return e
@@ -85,7 +85,7 @@ func envConflict() error {
 	return fault.New(fault.Conflict, "write environment", "it was changed by somebody else")
 }
 
-// put writes an environment; whether the revision fits has been looked at.
+// put writes an environment. The caller has compared the revision.
 func (e *environment) put(n state.Env) {
 	n.Rev, n.PlanSeq, n.Halted = e.env.Rev+1, e.env.PlanSeq, e.env.Halted
 	e.env = n

@@ -47,7 +47,7 @@ func (s *State) Commit(_ context.Context, env string, c state.Commit) (state.Com
 	return out, nil
 }
 
-// mayCommit checks the conditions of a whole Commit.
+// mayCommit checks the conditions that apply to a Commit as a whole.
 func (e *environment) mayCommit(c *state.Commit) error {
 	l := e.leases[c.Guard.Key]
 	if l == nil || l.Holder == "" || l.Fence != c.Guard.Fence {
@@ -64,7 +64,7 @@ func (e *environment) mayCommit(c *state.Commit) error {
 	return nil
 }
 
-// keep writes what a Commit says of versions and agents.
+// keep writes the versions and agents of a Commit.
 func (e *environment) keep(c *state.Commit) {
 	if c.Version != nil {
 		e.versions[c.Version.Number] = *c.Version
@@ -84,7 +84,7 @@ func (e *environment) keep(c *state.Commit) {
 	}
 }
 
-// writeRow writes one row, or notes that it has changed.
+// writeRow writes one row, or records a conflict.
 func (e *environment) writeRow(r *state.Row, c *state.Commit, out *state.Committed) {
 	have := e.rows[r.ID]
 	switch {
@@ -107,7 +107,7 @@ func (e *environment) writeRow(r *state.Row, c *state.Commit, out *state.Committ
 	}
 }
 
-// check notes rows as checked in a wave.
+// check records rows as checked by a check of everything.
 func (e *environment) check(lane string, epoch int64, ids []resource.ID) {
 	if len(ids) == 0 {
 		return
@@ -124,7 +124,7 @@ func (e *environment) check(lane string, epoch int64, ids []resource.ID) {
 	}
 }
 
-// prolong prolongs the lease and says whether what is next may start.
+// prolong extends the lease and decides whether the next resources may start.
 func (e *environment) prolong(c *state.Commit, out *state.Committed) {
 	out.Paused = e.env.Halted || e.agents[state.AgentOf(c.Guard.Key)].Paused
 	out.PlanSeq = e.env.PlanSeq

@@ -8,9 +8,10 @@ import (
 	"southbound/shared/resource"
 )
 
-// What follows is for models of homes, which do in steps what the contract has as one.
+// The functions below are for models of homes that perform in several steps an operation that the
+// contract defines as one.
 
-// Clone returns a copy that shares nothing that is written to.
+// Clone returns a copy that shares no mutable data.
 func (s *State) Clone() *State {
 	out := &State{Dead: s.Dead, envs: make(map[string]*environment, len(s.envs))}
 	for name, e := range s.envs {
@@ -37,8 +38,7 @@ func (s *State) Clone() *State {
 	return out
 }
 
-// WriteRows writes rows of a Commit as that does, whoever holds its guard, and returns those that
-// were left out.
+// WriteRows writes rows as part of a Commit, without checking the guard, and returns the conflicts.
 func (s *State) WriteRows(env string, c *state.Commit, rows ...state.Row) []state.Row {
 	var out state.Committed
 	e := s.touch(env)
@@ -48,7 +48,7 @@ func (s *State) WriteRows(env string, c *state.Commit, rows ...state.Row) []stat
 	return out.Conflicts
 }
 
-// Check counts rows of a lane as checked in a wave, as a Commit does.
+// Check records rows of a lane as checked, as a Commit does.
 func (s *State) Check(env, lane string, epoch int64, ids ...resource.ID) {
 	s.touch(env).check(lane, epoch, ids)
 }

@@ -10,7 +10,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// Rows implements deploy.State.
+// Rows implements state.State.
 func (s *State) Rows(_ context.Context, env string, ids []resource.ID) ([]state.Row, error) {
 	e := s.read(env)
 	out := make([]state.Row, 0, len(ids))
@@ -22,7 +22,7 @@ func (s *State) Rows(_ context.Context, env string, ids []resource.ID) ([]state.
 	return out, nil
 }
 
-// LaneRows implements deploy.State.
+// LaneRows implements state.State.
 func (s *State) LaneRows(_ context.Context, env, lane string, all bool) ([]state.Row, error) {
 	e := s.read(env)
 	var out []state.Row
@@ -34,7 +34,7 @@ func (s *State) LaneRows(_ context.Context, env, lane string, all bool) ([]state
 	return out, nil
 }
 
-// ScanRows implements deploy.State.
+// ScanRows implements state.State.
 func (s *State) ScanRows(
 	_ context.Context, env string, after resource.ID, limit int,
 ) ([]state.Row, error) {
@@ -48,7 +48,7 @@ func (s *State) ScanRows(
 	return out, nil
 }
 
-// logged is how many rows the log of changes holds: few, so that readers fall behind.
+// logged is the number of rows in the log of changes. It is small, so that readers fall behind.
 const logged = 20
 
 // Changed implements state.ChangeLog.
@@ -61,7 +61,7 @@ func (s *State) Changed(_ context.Context, env string, since int64) (state.Chang
 	return out, nil
 }
 
-// Schedule implements deploy.State.
+// Schedule implements state.State.
 func (s *State) Schedule(_ context.Context, env string, agents ...string) (state.Schedule, error) {
 	e := s.read(env)
 	out := state.Schedule{PlanSeq: e.env.PlanSeq, Graph: e.env.Graph, Wave: e.env.Wave,
@@ -84,13 +84,13 @@ func (s *State) Schedule(_ context.Context, env string, agents ...string) (state
 	return out, nil
 }
 
-// waveLeft reports whether a lane has not finished the last wave.
+// waveLeft reports whether a lane has not finished the last check of everything.
 func (e *environment) waveLeft(lane string) bool {
 	l := e.leases[lane]
 	return e.env.Wave.Epoch > 0 && (l == nil || l.Wave < e.env.Wave.Epoch)
 }
 
-// waving reports whether there is a lane that has not finished the last wave.
+// waving reports whether any lane has not finished the last check of everything.
 func (e *environment) waving() bool {
 	for _, row := range e.rows {
 		if !row.Orphaned && e.waveLeft(row.Lane) {
@@ -100,7 +100,7 @@ func (e *environment) waving() bool {
 	return false
 }
 
-// checkedIn returns what was checked in a lane in the last wave.
+// checkedIn returns the resources that the last check of everything has checked in a lane.
 func (e *environment) checkedIn(lane string) []resource.ID {
 	if c := e.checks[lane]; c != nil && c.epoch == e.env.Wave.Epoch {
 		return c.ids
@@ -108,7 +108,7 @@ func (e *environment) checkedIn(lane string) []resource.ID {
 	return nil
 }
 
-// Due implements deploy.State.
+// Due implements state.State.
 func (s *State) Due(
 	_ context.Context, env string, at time.Time, limit int,
 ) ([]resource.ID, time.Time, error) {
@@ -132,7 +132,7 @@ func (s *State) Due(
 	return ids, next, nil
 }
 
-// Counts implements deploy.State.
+// Counts implements state.State.
 func (s *State) Counts(_ context.Context, env string) (map[state.Status]int, error) {
 	out := map[state.Status]int{}
 	for _, r := range s.read(env).rows {
@@ -141,7 +141,7 @@ func (s *State) Counts(_ context.Context, env string) (map[state.Status]int, err
 	return out, nil
 }
 
-// Finished implements deploy.State.
+// Finished implements state.State.
 func (s *State) Finished(
 	_ context.Context, env string, ids []resource.ID, epoch int64,
 ) ([]resource.ID, error) {
@@ -176,7 +176,7 @@ func (e *environment) wasChecked(id resource.ID, lane string, epoch int64) bool 
 	return ok
 }
 
-// store keeps a row.
+// store stores a row.
 func (e *environment) store(r state.Row) {
 	if have := e.rows[r.ID]; have != nil {
 		*have = r
@@ -187,7 +187,7 @@ func (e *environment) store(r state.Row) {
 	e.rows[r.ID] = &r
 }
 
-// drop forgets a row.
+// drop removes a row.
 func (e *environment) drop(id resource.ID) {
 	if at, ok := slices.BinarySearch(e.ids, id); ok {
 		e.ids = slices.Delete(e.ids, at, at+1)

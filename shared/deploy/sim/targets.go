@@ -13,7 +13,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// targets has one plan in four export by filters.
+// targets makes targeted exports in one plan in four.
 func (d *drawer) targets(rng *rand.Rand) {
 	if rng.IntN(4) != 0 && (d.focus == nil || !d.focus.targeted) {
 		return
@@ -30,7 +30,7 @@ func (d *drawer) targets(rng *rand.Rand) {
 	}
 }
 
-// aim gives an export the filter of its operation.
+// aim sets the filter of an operation in its export.
 func (o *op) aim(x *deploy.Export) {
 	x.CheckAgents = o.at
 	if o.target == "" {
@@ -43,7 +43,7 @@ func (o *op) aim(x *deploy.Export) {
 	x.Target, x.Defer = f, o.later
 }
 
-// checked reports whether an operation is to have a resource checked, of which it is about some.
+// checked reports whether an operation with a target requests a check of a resource.
 func (o *op) checked(s *spec) bool {
 	if o.at != nil {
 		return slices.Contains(o.at, s.id.Agent())
@@ -65,7 +65,8 @@ func (o *op) hits(id resource.ID, set string) bool {
 	return string(id) == o.target
 }
 
-// about returns what a targeted export is about, if base is in force.
+// about returns the resources of a targeted export, including requirements of its model, if base is
+// in force.
 func (o *op) about(base *content) map[resource.ID]bool {
 	out := map[resource.ID]bool{}
 	if base != nil {
@@ -77,7 +78,7 @@ func (o *op) about(base *content) map[resource.ID]bool {
 		s := &o.model[i]
 		out[s.id] = out[s.id] || o.hits(s.id, s.set)
 	}
-	for range o.model { // each requires only what comes before it, so this is enough
+	for range o.model { // each resource requires only earlier ones, so this suffices
 		for i := range o.model {
 			if s := &o.model[i]; out[s.id] {
 				for _, id := range s.requires {
@@ -89,13 +90,13 @@ func (o *op) about(base *content) map[resource.ID]bool {
 	return out
 }
 
-// refusable reports whether a targeted export may be refused with an error: it depends on what else
-// there is.
+// refusable reports whether a targeted export may be refused with an error, which depends on the
+// rest of the model.
 func refusable(o *op, err error) bool {
 	return o.target != "" && (errors.As(err, new(diag.Problems)) || fault.Is(err, fault.Invalid))
 }
 
-// fingerprints returns those of the rows that a targeted export is to have checked in any case.
+// fingerprints returns the fingerprints of the rows whose check a targeted export requests.
 func fingerprints(r *run, o *op) map[resource.ID]fingerprint {
 	out := map[resource.ID]fingerprint{}
 	if !o.check {
@@ -109,7 +110,7 @@ func fingerprints(r *run, o *op) map[resource.ID]fingerprint {
 	return out
 }
 
-// checkFingerprints checks that all was asked for that was to be checked.
+// checkFingerprints checks that all requested checks were scheduled.
 func checkFingerprints(r *run, t *task, was map[resource.ID]fingerprint) {
 	for id, before := range was {
 		if before.rev != 0 && fingerprintOf(r, id) == before {
@@ -118,8 +119,8 @@ func checkFingerprints(r *run, t *task, was map[resource.ID]fingerprint) {
 	}
 }
 
-// checkTargeted compares the version of a targeted export with the documents and with what was in
-// force.
+// checkTargeted compares the version of a targeted export with the documents and with the version
+// in force.
 func checkTargeted(r *run, t *task, o *op, number int, c *content) {
 	base := r.books.released
 	if base == nil && number != 0 || base != nil && base.number != number {
@@ -133,7 +134,7 @@ func checkTargeted(r *run, t *task, o *op, number int, c *content) {
 	for i := range x.Model.Resources {
 		mine[x.Model.Resources[i].ID] = true
 	}
-	// By its type something that stays may be required, too.
+	// By its type, a resource outside the model may be a requirement, too.
 	ours := func(ids []resource.ID) []resource.ID {
 		return slices.DeleteFunc(slices.Clone(ids), func(id resource.ID) bool { return !mine[id] })
 	}
@@ -160,7 +161,7 @@ func checkTargeted(r *run, t *task, o *op, number int, c *content) {
 	}
 }
 
-// checkOthers checks what a targeted export makes of what was in force.
+// checkOthers checks the effect of a targeted export on the resources of the version in force.
 func checkOthers(r *run, t *task, o *op, base, c *content, about, mine map[resource.ID]bool) {
 	rows := r.state.read(env).rows
 	for id, was := range base.entries {
@@ -172,7 +173,7 @@ func checkOthers(r *run, t *task, o *op, base, c *content, about, mine map[resou
 				r.violate("target", "%s: version %d has %s, which was to leave", t.name, c.number,
 					id)
 			}
-		case now == nil && c.entryOf(id) != "": // moved with what is targeted
+		case now == nil && c.entryOf(id) != "": // moved with its target
 		case now == nil:
 			r.violate("target", "%s: version %d lacks %s, which is not targeted", t.name, c.number,
 				id)
@@ -186,7 +187,7 @@ func checkOthers(r *run, t *task, o *op, base, c *content, about, mine map[resou
 	}
 }
 
-// requires reports whether something in a version requires a resource.
+// requires reports whether a resource in a version requires a given one.
 func (c *content) requires(id resource.ID) bool {
 	for _, it := range c.entries {
 		if slices.Contains(it.res.Requires, id) {
@@ -196,9 +197,10 @@ func (c *content) requires(id resource.ID) bool {
 	return false
 }
 
-// checkNotTargeted checks what a targeted export leaves alone when it is released; old is what was
-// in force. While everything is checked it may ask once more for what that asks for: when the
-// planner has looked how far the check is, a lane may go on.
+// checkNotTargeted checks that the release of a targeted export leaves other resources unchanged;
+// old is the version in force before. During a check of everything, the export may request such a
+// resource again, because the lane may advance after the planner has read the progress of the
+// check.
 func checkNotTargeted(
 	r *run, t *task, old *content, c *state.Commit, out *state.Committed, b before,
 ) {
@@ -211,7 +213,7 @@ func checkNotTargeted(
 	written(c, out, func(row *state.Row) {
 		was, had := b.rows[row.ID]
 		switch {
-		// the latter gets what is known by now
+		// an undefined resource receives values that are known by now
 		case about[row.ID], about[otherOf(row.ID)] && row.ID.Type() == typeLabel,
 			had && was.Compliance == state.Undefined:
 		case !had || row.Hash != was.Hash || row.Orphaned != was.Orphaned ||

@@ -9,7 +9,7 @@ import (
 	"southbound/shared/fault"
 )
 
-// rollbacks lets one plan in four put earlier versions in force again, and later ones after them.
+// rollbacks releases earlier versions, and then later ones, in one plan in four.
 func (d *drawer) rollbacks(rng *rand.Rand) {
 	p := d.p
 	if rng.IntN(4) != 0 {
@@ -22,7 +22,7 @@ func (d *drawer) rollbacks(rng *rand.Rand) {
 	slices.SortStableFunc(p.Ops, func(a, b op) int { return int(a.At - b.At) })
 }
 
-// releaseVersion puts a version in force that was stored before.
+// releaseVersion releases a stored version.
 func releaseVersion(r *run, p *process, o *op) {
 	if r.books.last == 0 {
 		return
@@ -34,7 +34,7 @@ func releaseVersion(r *run, p *process, o *op) {
 		out, err := p.engine.Release(taskContext{t}, env, number, state.Origin{})
 		switch {
 		case fault.Is(err, fault.NotFound) && r.state.read(env).versions[number].Number == 0:
-			return nil // it was collected meanwhile
+			return nil // removed by a concurrent collection
 		case err != nil:
 			return err
 		case out.Version != number:
@@ -49,12 +49,12 @@ func releaseVersion(r *run, p *process, o *op) {
 	})
 }
 
-// wasInForce reports whether a version was in force at some time since a task began.
+// wasInForce reports whether a version was in force at any time since a task began.
 func wasInForce(r *run, t *task, number int) bool {
 	return slices.Contains(r.books.inForce[max(t.books.inForce-1, 0):], number)
 }
 
-// checkBase checks which version the next partial export is merged into.
+// checkBase checks the version into which the next partial export is merged.
 func checkBase(r *run, t *task, was, now *state.Env) {
 	rolled := t.books.releases != 0 && now.Released == t.books.releases && now.Last == was.Last
 	switch {
@@ -70,9 +70,8 @@ func checkBase(r *run, t *task, was, now *state.Env) {
 	}
 }
 
-// noteExported notes since when resources are to be what they are: an export resolves the
-// references of what it is about. Of what an export left that did not get to its end, nothing is
-// noted before it is exported again.
+// noteExported records the start of the last export that resolved the references of each resource.
+// An incomplete export is not recorded.
 func noteExported(r *run, t *task, o *op, c *content) {
 	for id, it := range c.entries {
 		if o == nil || o.partial == nil || o.replaces(it.res.Set) {

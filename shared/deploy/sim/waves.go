@@ -8,14 +8,15 @@ import (
 	"southbound/shared/deploy/state"
 )
 
-// inWaves is an export in waves of one agent each, as the program makes it with --batch.
+// inWaves holds the settings of an export in batches of one agent each, as the program makes it
+// with --batch.
 type inWaves struct {
-	waved bool     // it is to be made in waves
-	stops bool     // and ends when something at an agent is not well after its wave
-	at    []string // of its last wave: the agents that it is to have checked
+	waved bool     // the export is made in batches
+	stops bool     // it stops if a resource is not deployed after its batch
+	at    []string // of the last batch: the agents to check
 }
 
-// waves has one plan in five make some exports in waves.
+// waves makes some exports in batches, in one plan in five.
 func (d *drawer) waves(rng *rand.Rand) {
 	if rng.IntN(5) != 0 && (d.focus == nil || !d.focus.waved) {
 		return
@@ -31,8 +32,8 @@ func (d *drawer) waves(rng *rand.Rand) {
 	}
 }
 
-// inTurn makes an export in waves: one after the other, each when the one before has ended. All but
-// the last are of what is at an agent; the last is of everything.
+// inTurn makes an export in sequential batches. All but the last cover one agent each; the last one
+// covers everything.
 func inTurn(r *run, o *op) {
 	var agents []string
 	for i := range o.model {
@@ -47,7 +48,7 @@ func inTurn(r *run, o *op) {
 	startWave(r, o, slices.Compact(agents))
 }
 
-// startWave makes the wave of the first of agents, and has the others follow.
+// startWave exports the batch of the first agent, and schedules the batches of the others.
 func startWave(r *run, o *op, agents []string) {
 	part := *o
 	if part.waved = false; len(agents) > 1 {
@@ -64,7 +65,7 @@ func startWave(r *run, o *op, agents []string) {
 	tryExport(r, book, o.tries)
 }
 
-// nextWave waits until nothing is asked for at the first of agents, and goes on with the others.
+// nextWave waits until no resource of the first agent has a ticket, and continues with the others.
 func nextWave(r *run, o *op, agents []string, times int) {
 	switch {
 	case r.ended:
@@ -78,7 +79,7 @@ func nextWave(r *run, o *op, agents []string, times int) {
 	}
 }
 
-// wellAt reports whether all is as wanted at an agent.
+// wellAt reports whether all resources of an agent are deployed.
 func wellAt(r *run, agent string) bool {
 	for id, row := range r.state.read(env).rows {
 		if id.Agent() == agent && !row.Orphaned && row.Status() != state.StatusDeployed {
@@ -88,15 +89,14 @@ func wellAt(r *run, agent string) bool {
 	return true
 }
 
-// spared reports whether an export leaves a resource unchecked, as only what is at other agents is
-// to be checked by it.
+// spared reports whether an export requests no check of an agent's resources, because it is limited
+// to other agents.
 func (t *task) spared(agent string) bool {
 	x := t.books.export
 	return x != nil && x.op.at != nil && !x.op.retryFailed && !slices.Contains(x.op.at, agent)
 }
 
-// checksAgent reports whether an export is the last wave of one that has what is at an agent
-// checked.
+// checksAgent reports whether an export is a last batch that requests a check of an agent.
 func (t *task) checksAgent(agent string) bool {
 	x := t.books.export
 	return x != nil && x.op.check && x.op.at != nil && slices.Contains(x.op.at, agent)

@@ -10,51 +10,51 @@ import (
 	"southbound/shared/resource"
 )
 
-// world is what handlers manage: a thing for each resource, and for types whose identity the world
-// chooses as many as were created.
+// world holds the objects that handlers manage: one for each resource. For types whose identity the
+// world chooses, there is one for each create.
 type world struct {
 	things map[resource.ID]*thing
 }
 
-// thing is what is there for one resource.
+// thing holds the objects of one resource.
 type thing struct {
 	parts
 	exists bool
-	made   []*copyOf // of types whose identity the world chooses
-	// A long operation that is under way.
+	made   []*copyOf // for types whose identity the world chooses
+	// A long operation in progress.
 	pending   *parts
 	busyUntil time.Duration
-	// What is wrong with it.
-	broken  provider.Class // changing it fails so; "" is well
-	skips   bool           // with ErrSkip
-	unread  bool           // reading it fails, too
-	forGood bool           // stays broken when the world heals
-	// drifted: somebody other than a live holder changed it, so that only a check can put it right.
+	// The failures of the object.
+	broken  provider.Class // class of failed changes; "": no failure
+	skips   bool           // changes fail with ErrSkip
+	unread  bool           // reads fail, too
+	forGood bool           // permanent: it outlasts the end of the faults
+	// drifted: changed by a caller other than a live holder, so that only a check can correct it.
 	drifted bool
-	// rekeyed: such a one wrote the key, which no check can see.
+	// rekeyed: such a caller wrote the key, which no check can read.
 	rekeyed bool
 }
 
-// parts are the attributes of a thing.
+// parts are the attributes of an object.
 type parts struct {
 	v     int64
 	text  string
 	fixed int64
-	// serial tells copies of types that stand beside each other apart; 0: there is none.
+	// serial distinguishes coexisting copies of a replaced type; 0: none.
 	serial int64
-	// key is written and never read; 0: none is wanted.
+	// key is written and never read; 0: no key is desired.
 	key int64
 }
 
-// copyOf is one thing that a create made, of a type whose identity the world chooses.
+// copyOf is an object created for a type whose identity the world chooses.
 type copyOf struct {
 	parts
 	token string
 	at    time.Duration
-	// seen: its identity is known to whoever reads. What a create made whose answer was lost is
-	// not, until it is looked up.
+	// seen: reads find its identity. An object whose create lost its answer is not found until it
+	// is looked up.
 	seen bool
-	late bool // by a holder that had lost its lane
+	late bool // created by a holder that had lost its lane
 }
 
 func (w *world) thing(id resource.ID) *thing {
@@ -67,21 +67,21 @@ func (w *world) thing(id resource.ID) *thing {
 	return t
 }
 
-// complete ends a long operation whose time has come.
+// complete finishes a long operation whose time has passed.
 func (t *thing) complete(now time.Duration) {
 	if t.pending != nil && now >= t.busyUntil {
 		t.parts, t.exists, t.pending = *t.pending, true, nil
 	}
 }
 
-// observe returns what reading shows.
+// observe returns the result of a read.
 func (t *thing) observe(now time.Duration) (parts, bool) {
 	t.complete(now)
 	if t.pending != nil {
 		p := t.parts
-		p.v = -1 // on its way to something else
+		p.v = -1 // in transition
 		if !t.exists {
-			p.fixed = t.pending.fixed // what only a create can set, it has set
+			p.fixed = t.pending.fixed // the create has already set this part
 		}
 		return p, true
 	}
@@ -93,12 +93,12 @@ func (t *thing) observe(now time.Duration) (parts, bool) {
 	return t.parts, t.exists
 }
 
-// disclose makes what holds a secret hold another one, which nobody has been told.
+// disclose replaces the secret of an object by one that the engine does not know.
 func (t *thing) disclose() { t.instead(marker + "-by-hand") }
 
-// leave makes what holds a secret hold none: it was let go of, so that nobody knows any more which
-// of its attributes held one, and whoever finds it later finds what anybody may have put there. Nor
-// can what a create led to be looked up any more.
+// leave replaces the secret of an object whose resource was forgotten. The engine no longer knows
+// which of its attributes held a secret, so a later discovery may find an arbitrary value there.
+// The results of its creates can no longer be looked up.
 func (t *thing) leave() {
 	t.instead("left")
 	for _, m := range t.made {
@@ -106,7 +106,7 @@ func (t *thing) leave() {
 	}
 }
 
-// instead replaces what holds a secret.
+// instead replaces the secrets of an object.
 func (t *thing) instead(text string) {
 	all := []*parts{&t.parts}
 	for _, m := range t.made {
@@ -122,7 +122,7 @@ func (t *thing) instead(text string) {
 	}
 }
 
-// wipe removes the thing and what is known of it.
+// wipe removes the object and all records of it.
 func (t *thing) wipe() {
 	t.parts, t.exists, t.pending, t.made = parts{}, false, nil, nil
 }
@@ -137,7 +137,7 @@ func partsOf(attributes map[string]any) parts {
 	return p
 }
 
-// attributes returns what a handler reports.
+// attributes returns the attributes that a handler reports.
 func (p parts) attributes() map[string]any {
 	m := map[string]any{"v": p.v}
 	if p.text != "" {
@@ -152,7 +152,7 @@ func (p parts) attributes() map[string]any {
 	return m
 }
 
-// fail returns what is wrong with changing a thing, or with reading it.
+// fail returns the error of changing an object, or of reading it.
 func (t *thing) fail(reading bool) error {
 	switch {
 	case reading && !t.unread:
@@ -164,8 +164,8 @@ func (t *thing) fail(reading bool) error {
 	return nil
 }
 
-// secretOf returns the value of a reference to a secret and its version. The value holds a marker
-// that may be stored nowhere.
+// secretOf returns the value and the version of a secret. The value contains a marker that must not
+// be stored anywhere.
 func secretOf(r *run, ref resource.Secret) (value, version string) {
 	version = ref.Version
 	if version == "" {
@@ -174,5 +174,5 @@ func secretOf(r *run, ref resource.Secret) (value, version string) {
 	return marker + "-" + ref.Source + "-" + version, version
 }
 
-// marker is in every secret of a simulation and nowhere else.
+// marker is contained in every secret of a simulation and in no other text.
 const marker = "OPEN-SESAME"
