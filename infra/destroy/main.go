@@ -1,6 +1,6 @@
-// Command destroy removes the resources of a stack that were made outside of it: the queues of
-// agents, and the mappings by which Lambda polls them. It has to run before the stack is deleted.
-// Without --yes it only lists them. docs/design/provision.md explains how it finds them.
+// Command destroy removes the resources of a stack that were made outside of it. They are the
+// queues of agents, and the mappings by which Lambda polls them. It has to run before the stack is
+// deleted. Without --yes it only lists them. docs/design/provision.md explains how it finds them.
 package main
 
 import (

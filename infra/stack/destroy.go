@@ -18,9 +18,9 @@ type Left struct {
 }
 
 // Destroy removes the queues and mappings of agents, and then the stack. If data is set, it also
-// removes the data that the stack retains, except for a key, which only AWS may delete, after a
-// waiting time. It may be called again after it was interrupted. It may also be called for a stack
-// that is already deleted.
+// removes the data that the stack retains. It keeps a key, because only AWS may delete a key, after
+// a waiting time. It may be called again after it was interrupted. It may also be called for a
+// stack that is already deleted.
 func (s *Stack) Destroy(ctx context.Context, data bool) (Left, error) {
 	all, err := stacks.Open(ctx, s.Endpoint)
 	if err != nil {

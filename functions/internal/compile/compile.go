@@ -183,8 +183,8 @@ func (f *function) byEnv(
 // All effects of a visit follow its writes, and Lambda deletes the messages last, after the
 // function has responded. After a crash in between, the messages are delivered again, and the next
 // invocation continues with the remaining tasks. It lacks the facts that only this process had
-// recorded. The sweep derives these from the stored state: pending calls from pending events,
-// agents without a queue from their work, and instances with work from their tasks.
+// recorded. The sweep derives these from the stored state. It finds pending calls by pending
+// events, agents without a queue by their work, and instances with work by their tasks.
 func (f *function) work(ctx context.Context, env string, n *notices, total time.Duration) error {
 	began := f.Home.Engine.Clock.Now()
 	deadline, _ := ctx.Deadline()

@@ -20,8 +20,8 @@ func laneRowsFit(vs []*version, lane string, all bool, out []state.Row) bool {
 	})
 }
 
-// laneFits reports whether the result of Lane is explained: each part as if it were read alone, and
-// the schedule only for lanes of the agent.
+// laneFits reports whether the result of Lane is explained. Each part has to be explained as if it
+// were read alone, and the schedule only for lanes of the agent.
 func (j *judge) laneFits(o *op, out state.Lane) bool {
 	in, vs := o.in.(laneIn), j.whole(o)
 	agent := state.AgentOf(in.lane)

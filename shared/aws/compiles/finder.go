@@ -62,7 +62,7 @@ const remembered = time.Minute
 
 // Sweep notifies the compile function if work is due in an environment, and once each
 // CheckInterval. It returns the longest time that the environment may stay quiet, because only a
-// sweep finds work whose notice was lost; 0: no limit, as the environment has no services.
+// sweep finds work whose notice was lost. Without services there is no limit, and it returns 0.
 func (f *Finder) Sweep(ctx context.Context, env string) (time.Duration, error) {
 	if some, err := f.offers(ctx, env, 0); !some || err != nil {
 		return 0, err

@@ -97,8 +97,8 @@ type Definitions struct {
 func (d *Definitions) Put(
 	ctx context.Context, env, bundle string, services []definition.Service,
 ) error {
-	// A crash between the two leaves an offer whose queue is not polled, until the export is
-	// repeated or the first order ends the quiet time.
+	// A crash between the two leaves an offer whose queue is not polled. A repeated export or the
+	// first order ends the quiet time then.
 	if err := d.Store.Put(ctx, env, bundle, services); err != nil {
 		return err
 	}

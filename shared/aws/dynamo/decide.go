@@ -54,8 +54,8 @@ func (d *draft) takeHead(ctx context.Context) error {
 	return nil
 }
 
-// locate finds the rows of the commit in their lanes. It searches missing rows in all other lanes
-// that may hold them.
+// locate finds the rows of the commit in their lanes. It searches all other lanes that may hold the
+// missing rows.
 func (d *draft) locate(ctx context.Context) error {
 	byLane := map[string][]resource.ID{}
 	for i := range d.in.Rows {

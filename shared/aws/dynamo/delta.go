@@ -150,10 +150,10 @@ func wholeDelta(b []byte) (*delta, error) {
 }
 
 // decodeDelta decodes the output of encode. Bodies of rows share the memory of b. decodeDelta
-// passes each row to take, with an estimate n of the number of rows, and stores none itself,
-// because a tablet may have a hundred thousand. At that point d holds the sections before the rows,
-// including whether it is a run. If take fails, decodeDelta returns its error, and some rows have
-// been taken.
+// passes each row to take, with an upper estimate n of the number of rows. It stores no rows
+// itself, because a tablet may have a hundred thousand. At that point d holds the sections before
+// the rows, including whether it is a run. If take fails, decodeDelta returns its error, and some
+// rows have been taken.
 func decodeDelta(b []byte, take func(d *delta, n int, r *rowcodec.Stored) error) (*delta, error) {
 	in, out := decode(b), &delta{}
 	if in.Byte() != deltaFormat {

@@ -57,7 +57,7 @@ func (p *part) ids() []resource.ID {
 	return out
 }
 
-// goneRow is a row to remove if it has a revision.
+// goneRow is a row to remove, with the revision that it must have.
 type goneRow struct {
 	id  resource.ID
 	rev int64

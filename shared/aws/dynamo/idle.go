@@ -2,11 +2,11 @@ package dynamo
 
 import "context"
 
-// IdleEpoch returns the last number that SetIdleEpoch stored, as this process saw it when it last
-// read the head of the environment; 0 if it never read the head. It makes no request. Every commit
-// of a planner reads the head, and fails if the head has changed since. So a process that schedules
-// a resource and notifies its agent knows whether the queues of idle agents were disconnected
-// before that.
+// IdleEpoch returns the number that SetIdleEpoch stored last, as of the last read of the
+// environment's head by this process. If this process never read the head, it returns 0. It makes
+// no request. Every commit of a planner reads the head, and fails if the head has changed since. So
+// a process that schedules a resource and notifies its agent knows whether the queues of idle
+// agents were disconnected before that.
 func (s *environments) IdleEpoch(env string) int64 {
 	return s.headSeen(env).number
 }

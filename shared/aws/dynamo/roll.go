@@ -70,9 +70,10 @@ func (s *forwarder) rollTablet(
 	return r.conflicts, nil
 }
 
-// mayNotFit returns all rows of a part if the list of the rows that did not fit is lost, since any
-// of them may be one. It stores this list in the record, so that all processes that roll the commit
-// forward know the same conflicts. If the tablet has changed since it was read, it returns errLost.
+// mayNotFit is called if the list of the rows that did not fit is lost. It returns all rows of the
+// part, since each of them may not have fitted. It stores this list in the record, so that all
+// processes that roll the commit forward know the same conflicts. If the tablet has changed since
+// it was read, it returns errLost.
 func (s *forwarder) mayNotFit(
 	ctx context.Context, env string, rec *record, p *part,
 ) ([]resource.ID, error) {

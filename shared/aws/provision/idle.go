@@ -70,10 +70,10 @@ func (p *agents) lives(ctx context.Context, env string) (map[string]*life, state
 
 // Check examines the agents that have work and have not been served for a minute. It makes missing
 // queues and mappings, and enables disabled mappings. It also prepares all agents that were put
-// off. The sweep calls Check for every environment with work. So an agent does not wait for the
-// next notice of a process that may not know about its queue, whatever was interrupted or lost
-// before. Check returns the number of agents that it examined. An error of one agent does not stop
-// the others. Agents for which there is no time are left to the next minute.
+// off. The sweep calls Check for every environment with work. So an agent need not wait for the
+// next notice of a process that does not know the state of its queue. This holds whatever was
+// interrupted or lost before. Check returns the number of agents that it examined. An error of one
+// agent does not stop the others. Agents for which there is no time are left to the next minute.
 func (p *Provisioner) Check(ctx context.Context, env string) (checked int, err error) {
 	checked, err = p.putOffUnserved(ctx, env)
 	until := p.Clock.Now().Add(checking)

@@ -7,9 +7,8 @@ import (
 )
 
 // CallbackCache records which environments have callbacks, as far as this process has read it. The
-// process learns it from reads that it makes anyway: it reads a definition before it accepts an
-// order of an instance, and the instance before it changes the instance. The stores of a process
-// share one cache.
+// process learns it from reads that it makes anyway. It reads a definition before it accepts an
+// order, and an instance before it changes the instance. The stores of a process share one cache.
 type CallbackCache struct {
 	mu   sync.Mutex
 	envs map[string]cachedCallbacks

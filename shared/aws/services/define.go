@@ -89,7 +89,7 @@ func (d *Definitions) checkLive(ctx context.Context, env string, now, next *offe
 	return nil
 }
 
-// before returns the items to write before the offer is replaced: texts that are new, and the
+// before returns the items to write before the offer is replaced. They are new texts, and the
 // bundle of each definition that the next offer drops.
 func (d *Definitions) before(env string, now, next *offer, bodies map[string][]byte) []item {
 	offers := func(o *offer, digest string) bool {

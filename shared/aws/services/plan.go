@@ -248,7 +248,7 @@ func (p *plan) identities() error {
 	return nil
 }
 
-// put adds the write of an item. If condition is empty, the write always succeeds.
+// put adds the write of an item. If condition is empty, the write is unconditional.
 func (p *plan) put(i item, r role, condition string, values item) {
 	put := &types.Put{TableName: &p.Table, Item: i}
 	if condition != "" {

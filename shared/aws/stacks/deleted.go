@@ -13,8 +13,8 @@ import (
 	"southbound/shared/fault"
 )
 
-// Gone returns outputs of the most recently deleted stack of a name, by which the remains of the
-// stack are found: Prefix, HandlerFunction, DeadLetters, Table, OwnTable, Bucket and OwnKey.
+// Gone returns outputs of the most recently deleted stack of a name. By these outputs the remains
+// of the stack are found: Prefix, HandlerFunction, DeadLetters, Table, OwnTable, Bucket and OwnKey.
 // CloudFormation keeps deleted stacks for 90 days. If there is none, Gone returns a fault.NotFound.
 func (s *Stacks) Gone(ctx context.Context, name string) (map[string]string, error) {
 	id, err := s.lastDeleted(ctx, name)

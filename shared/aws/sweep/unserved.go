@@ -30,10 +30,10 @@ type Waiting struct {
 }
 
 // Unserved returns the agents, sorted by name, that have work, are not paused and are not being
-// served. For each it returns how long the agent has waited: since the last lease of one of its
-// lanes ended, or since work may have arrived, if that is later. Without a lease it is the time
-// since the released version was stored. Work from a filter or a retry records no time, so an idle
-// agent may seem to have waited longer than it has.
+// served. For each it returns how long the agent has waited. That is the time since the last lease
+// of one of its lanes ended, or since work may have arrived, if that is later. Without a lease it
+// is the time since the released version was stored. Work from a filter or a retry records no time,
+// so an idle agent may seem to have waited longer than it has.
 func (d *Dates) Unserved(
 	ctx context.Context, watched Watched, env string, now time.Time,
 ) ([]Waiting, error) {

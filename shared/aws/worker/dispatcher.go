@@ -31,7 +31,7 @@ type dispatcher struct {
 	working int  // lanes
 	broken  bool // by a fault, when halting
 	shut    bool
-	idle    chan struct{} // closed when no lane works; replaced when one starts
+	idle    chan struct{} // closed when no lane runs; replaced when one starts
 }
 
 // lane is the dispatcher's record of a lane.
@@ -39,7 +39,7 @@ type lane struct {
 	name      string
 	inbox     inbox
 	working   bool
-	awaiting  bool // works, but waits for other lanes
+	awaiting  bool // runs, but waits for other lanes
 	elsewhere bool // another process serves it
 	notified  int  // number of notices
 	seen      int  // number of notices that a run has taken
@@ -77,7 +77,7 @@ func (s *Server) open(ctx context.Context, p place, until time.Time) *dispatcher
 	return d
 }
 
-// close waits until no lane works. After that, notices go to the queue.
+// close waits until no lane runs. After that, notices go to the queue.
 func (d *dispatcher) close() {
 	for {
 		d.mu.Lock()
@@ -128,7 +128,7 @@ func (d *dispatcher) accept(name string, done []resource.ID) bool {
 	return true
 }
 
-// notifyLocked puts a notice into a lane's inbox, and starts the lane if it does not work.
+// notifyLocked puts a notice into a lane's inbox, and starts the lane if it is not running.
 func (d *dispatcher) notifyLocked(l *lane, done []resource.ID) {
 	l.inbox.add(done)
 	l.notified++

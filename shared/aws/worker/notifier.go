@@ -54,7 +54,7 @@ func (n *Notifier) Notify(ctx context.Context, env string, notices []state.Notic
 }
 
 // Await implements deploy.Config.Await. A worker with no ready resources waits here while another
-// lane of its agent works in this process.
+// lane of its agent is running in this process.
 func (n *Notifier) Await(
 	ctx context.Context, env, lane string, wait time.Duration,
 ) ([]resource.ID, bool) {

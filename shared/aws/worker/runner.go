@@ -99,8 +99,8 @@ func (r *Runner) Serve(ctx context.Context) error {
 	return nil
 }
 
-// receive waits for messages. Stopping does not interrupt it: SQS may already have given a message
-// to an interrupted request, and the message would be hidden from all receivers for a while.
+// receive waits for messages. Stopping does not interrupt it. SQS may already have given a message
+// to an interrupted request, which would hide the message from all receivers for a while.
 func (r *Runner) receive(
 	ctx context.Context, poll time.Duration,
 ) (*queue.Listener, []queue.Delivery, error) {

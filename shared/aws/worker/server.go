@@ -50,7 +50,7 @@ type Run struct {
 const (
 	// margin is the time that a commit and the response take beyond an operation.
 	margin = 5 * time.Second
-	// patience is how long to wait for a row in progress before it is left to the sweep; maxWaits
+	// patience is how long to wait for a row in progress before it is left to the sweep. maxWaits
 	// limits all such waits of a lane.
 	patience     = 15 * time.Second
 	maxWaits     = 30 * time.Second
@@ -182,7 +182,7 @@ func (s *Server) read(ctx context.Context, batch []Message) []*laneWork {
 }
 
 // Until returns when to stop starting work: an operation and a margin before the deadline. If that
-// leaves little time to work, it returns half of the remaining time.
+// leaves little time to work, it returns the middle of the remaining time.
 func (s *Server) Until(deadline time.Time) time.Time {
 	left := deadline.Sub(s.Clock.Now())
 	budget := s.Operation + margin
@@ -192,7 +192,7 @@ func (s *Server) Until(deadline time.Time) time.Time {
 	return deadline.Add(-budget)
 }
 
-// run runs a lane. If the lane is busy, and a message asked for it, run tries it a few times: its
+// run runs a lane. If the lane is busy, and a message asked for it, run tries it a few times. Its
 // holder may be about to end without having read this notice. If the message was received before,
 // the holder has probably died, and run returns the end of its lease as held. Then run tries again
 // only if the lease ends before the last try.
@@ -298,8 +298,8 @@ func deliveryOf(ms []Message) queue.Delivery {
 	return h
 }
 
-// comeBack returns after how long a message that was received n times is delivered again: 30
-// seconds, four times as long after each receive, at most ten minutes.
+// comeBack returns after how long a message that was received n times is delivered again. It begins
+// with 30 seconds, and is four times as long after each receive, at most ten minutes.
 func comeBack(n int) time.Duration {
 	d := 30 * time.Second
 	for ; n > 1 && d < longestBack; n-- {
