@@ -251,8 +251,8 @@ func python(m bundle.Opened) []diag.Problem {
 }
 
 // hide hides messages from other receivers while the function works on them. If extending that time
-// fails, another receiver may get the messages, so hide cancels the work by lost. A failure of the
-// first call is harmless, because the queue itself hides the messages at first.
+// fails, another receiver may get the messages, so hide calls lost, which cancels the work. A
+// failure of the first call is harmless, because the queue itself hides the messages at first.
 func (f *function) hide(
 	ctx context.Context, lost context.CancelFunc, records []events.SQSMessage,
 ) (end func()) {
