@@ -33,7 +33,7 @@ type Event struct {
 	AllowDelete *int `json:"allow_delete"`
 }
 
-// ReadEvent decodes an event. It returns Usage for an unknown member: otherwise a misspelled name
+// ReadEvent decodes an event. It returns Usage for an unknown member. Otherwise, a misspelled name
 // would cause an export into another environment, or the release of a version that was only to be
 // stored.
 func ReadEvent(raw []byte) (Event, error) {

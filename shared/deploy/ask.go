@@ -105,9 +105,10 @@ func (e *Engine) ForgetAgent(ctx context.Context, env, name string) ([]resource.
 	return e.planner().ForgetAgent(ctx, env, name)
 }
 
-// Sweep completes all outstanding work: it finishes an interrupted release, processes the outbox,
-// schedules due retries and timers, and notifies the lanes with scheduled resources. It may run at
-// any time, in any number of processes. For an idle environment, it makes a few small reads.
+// Sweep completes planner work that other processes left undone. It finishes an interrupted
+// release, processes the outbox, schedules due retries and timers, and notifies the lanes with
+// scheduled resources. It may run at any time, in any number of processes. For an idle environment,
+// it makes a few small reads.
 func (e *Engine) Sweep(ctx context.Context, env string) (planner.SweepResult, error) {
 	return e.planner().Sweep(ctx, env)
 }

@@ -77,7 +77,7 @@ type DryRun struct {
 	// limit of a Reading. If Unread is not empty, Planned is incomplete.
 	Unread []string
 	// Refused is the reason why the release of a version that is not in force would be refused. It
-	// is nil if the release would succeed, or if this was not checked.
+	// is nil if the release would not be refused, or if this was not checked.
 	Refused error
 	// Found holds the results read by this call, for the Reading of a later call.
 	Found []planner.PlannedChange

@@ -52,8 +52,8 @@ type Config struct {
 	// Ran, when set, is called after each commit of a worker with the number of resources that the
 	// worker ran.
 	Ran func(n int)
-	// Waits, when set, is called with the reason why an agent is unavailable, such as "connection
-	// refused". Goroutines may call it concurrently.
+	// Waits, when set, is called with the reason why a worker waits for an agent, such as
+	// "connection refused". Several goroutines may call it concurrently.
 	Waits func(env, agent, why string)
 	// Sizes limits how much is read or done in one step. They affect the cost, not the result.
 	Sizes Sizes

@@ -18,8 +18,8 @@ type Progress struct {
 	Scheduled int            // tickets, and resources that a check of everything still has to check
 	Left      map[string]int // Scheduled by agent; nil: not counted
 	Running   []resource.ID  // resources that run now
-	// Interrupted lists the resources that a worker was running when it ended, and that no other
-	// worker has resumed yet.
+	// Interrupted lists the resources that a worker was running when it ended, in lanes that no
+	// other worker has taken over yet.
 	Interrupted []resource.ID
 	Lanes       []string        // lanes with work
 	Paused      map[string]bool // paused agents
@@ -149,8 +149,8 @@ func (e *Engine) held(leases []state.Lease, p *Progress) {
 // Claimed holds the state of resources according to the leases.
 type Claimed struct {
 	Running map[resource.ID]bool // running now
-	// Interrupted holds the resources that a worker was running when it ended, and that no other
-	// worker has resumed yet. It covers lanes that have work. Some of these resources may have been
+	// Interrupted holds the resources that a worker was running when it ended, in lanes that have
+	// work and that no other worker has taken over yet. Some of these resources may have been
 	// forgotten since.
 	Interrupted map[resource.ID]bool
 	Held        map[string]bool // lanes that a worker serves now

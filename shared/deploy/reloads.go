@@ -132,8 +132,8 @@ func (e *Engine) mayReload(w *planner.PlannedChange, row *state.Row) bool {
 		run.Reloads(e.Handlers[w.ID.Type()], row)
 }
 
-// tells returns the requirements of a resource that send it a change event: changes that the deploy
-// makes, and, if runs is set, changes made since the resource last succeeded.
+// tells returns the requirements of a resource that send it a change event. These are changes that
+// the deploy makes. If runs is set, they include changes made since the resource last succeeded.
 func tells(
 	g *version.Graph, n int32, rows map[resource.ID]*state.Row, row *state.Row,
 	changes map[resource.ID]bool, left []resource.ID, runs bool,

@@ -10,9 +10,9 @@ import (
 	"southbound/shared/resource"
 )
 
-// The statements that select rows, each as a record. The statements for a lane name their index: from
-// the statistics of an environment with one lane, SQLite concludes that a table scan is faster, and
-// it keeps that plan when lanes are added.
+// The statements that select rows, each as a record. The statements for a lane name their index.
+// From the statistics of an environment with one lane, SQLite would conclude that a table scan is
+// faster, and keep that plan when lanes are added.
 const (
 	fromResources = "SELECT r.id, r.rev, r.lane, r.ticket, r.next_at, r.checked, r.status, " +
 		"r.state, r.sum, i.body, i.sum FROM resources r "

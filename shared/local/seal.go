@@ -8,9 +8,10 @@ import (
 	"southbound/shared/fault"
 )
 
-// A record that is stored as JSON is followed by a seal on a line of its own: a checksum of the
-// JSON and of the keys of the record. SQLite has no checksums, so a flipped bit in the address of
-// an agent or in the value of a parameter would be deployed. See docs/design/embedded.md.
+// A record that is stored as JSON is followed by a seal on a line of its own. The seal is a
+// checksum of the JSON and of the keys of the record. SQLite has no checksums, so a flipped bit in
+// the address of an agent or in the value of a parameter would be deployed. See
+// docs/design/embedded.md.
 
 // sealed returns the stored form of a record in a table under these keys.
 func sealed(v any, table string, keys ...string) string {

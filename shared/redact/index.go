@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// run is an index of forms. It finds forms in a text without trying each of them, since a secret of
+// run is an index of forms. It finds forms in a text without trying each of them. A secret of
 // thousands of lines has tens of thousands of forms, and a machine may name thousands of secrets.
 type run struct {
 	plain, dense *list
 	all          string // all dense forms, separated by a byte that no form contains
 }
 
-// bitsEach is the number of bits of a filter for each form: of the texts that are in no form, one
+// bitsEach is the number of bits of a filter for each form. Of the texts that are in no form, one
 // in bitsEach passes the filter and is searched for.
 const bitsEach = 16
 
@@ -94,9 +94,9 @@ func (all runs) within(text string, how kinds) []string {
 // longestFirst orders forms by descending length.
 func longestFirst(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }
 
-// part returns the range of a word that is a form or part of one: the whole word, or an end of a
-// form at its start, or a beginning of a form at its end. It returns 0, 0 if there is none. The
-// word has at least shortestPart bytes.
+// part returns the range of a word that is a form or part of one. This is the whole word, or an end
+// of a form at its start, or a beginning of a form at its end. It returns 0, 0 if there is none.
+// The word has at least shortestPart bytes.
 func (all runs) part(word string) (from, to int) {
 	ended := 0
 	for _, x := range all {

@@ -341,8 +341,8 @@ func (id ID) Agent() string {
 }
 
 // KeyText returns the text of a value as a naming attribute. It returns false if the value is not a
-// scalar, or cannot be part of an id: the empty text, text that is not UTF-8 or contains a NUL, or
-// a number that is not finite.
+// scalar. It also returns false for a value that cannot be part of an id: the empty text, text that
+// is not UTF-8 or contains a NUL, or a number that is not finite.
 func KeyText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

@@ -63,8 +63,8 @@ func (d *DataType) explain(v any, from origin) *mismatch {
 	return plain
 }
 
-// alikeIn returns the member of a Variant that is for the shape of v, if v is a list or a map and
-// there is exactly one such member.
+// alikeIn returns the member of a Variant that accepts the shape of v, if v is a list or a map. It
+// returns nil unless there is exactly one such member.
 func alikeIn(d *DataType, v any) *DataType {
 	_, list := v.([]any)
 	_, hash := v.(map[string]any)

@@ -2,9 +2,9 @@ package schema
 
 import "strings"
 
-// Simple returns the nearest type of a language with few types: string, int, float, bool, list,
-// dict, string[] and the like for lists of scalars, and any for values of several kinds. The result
-// does not show whether a value may be missing.
+// Simple returns the nearest type of a language with few types: string, int, float, bool, list or
+// dict. A list of scalars is string[] or the like, and a type with values of several kinds is any.
+// The result does not show whether a value may be missing.
 func (d *DataType) Simple() string {
 	switch d.kind {
 	case kindOptional, kindSensitive:

@@ -14,7 +14,8 @@ type Thing struct {
 	// or if a needed attribute was invalid and left out.
 	Names []string
 	// Shared is true if any number of resources may manage the object, because none of them can
-	// undo the work of another: there is no real object, or the handler only reads.
+	// undo the work of another. This is the case if there is no real object, or if the handler only
+	// reads.
 	Shared bool
 }
 

@@ -195,8 +195,8 @@ func knowsSettings(r *run, t *task) bool {
 	return r.books.configured != 0 && t.began > r.books.configured
 }
 
-// checkFingerprint checks that an export is remembered as up to date only if the last version has
-// its content, and another such export would produce the same version.
+// checkFingerprint checks which export is remembered as up to date. The last version must have its
+// content, and another such export must produce the same version.
 func checkFingerprint(r *run, t *task, now *state.Env) {
 	o, c := r.books.prints[now.Fingerprint], r.books.visible[now.Last]
 	if o == nil || c == nil || o.partial != nil || o.target != "" {

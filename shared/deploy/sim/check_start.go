@@ -126,7 +126,7 @@ func checkOnlyHere(r *run, t *task, e *environment, c *state.Commit) {
 func checkHeld(r *run, t *task, c *state.Commit) {
 	longest := time.Duration(0)
 	if t.books.open == 0 {
-		longest = time.Minute // the time for connecting is not bounded precisely
+		longest = time.Minute // a connection must be made first, for up to a minute
 	}
 	each := time.Duration(0)
 	for _, id := range c.Next {

@@ -87,8 +87,9 @@ func onceMore(r *run, book *exportBook) {
 	r.sched.at(r.sched.now+book.op.once, func() { tryExport(r, book, 1) })
 }
 
-// checkRefused checks an export that was refused because of its expected plan or its limits: it has
-// changed nothing, and the state had changed or a limit was exceeded.
+// checkRefused checks an export that was refused because of its expected plan or its limits. It
+// must have changed nothing. Either the state must have changed since the plan, or a limit was
+// exceeded.
 func checkRefused(r *run, t *task, book *exportBook) {
 	o := book.op
 	r.happened("export refused as not expected")

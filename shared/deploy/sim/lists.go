@@ -89,8 +89,8 @@ func listChanged(r *run, t *task, id resource.ID) {
 	t.books.changes[id] = r.stamp
 }
 
-// checkList checks that a list used for reading an object is newer than the request for its
-// resource, and newer than all changes that the run must see.
+// checkList checks the age of a list from which an object is read. It must be newer than the
+// request for the resource, and newer than all changes that the run must see.
 func checkList(r *run, t *task, id resource.ID, made int) {
 	if _, claimed := t.books.claims[id]; t.books.dry || !claimed || !r.books.live(r, t) {
 		return

@@ -61,8 +61,9 @@ func checkRest(r *run) {
 	}
 }
 
-// endsPromptly reports whether a check of everything must end without a sweep: every message
-// reaches the worker of its lane, all resources are as intended, and there is no drift.
+// endsPromptly reports whether a check of everything must end without a sweep. This is the case if
+// every message reaches the worker of its lane, all resources are as intended, and there is no
+// drift.
 func endsPromptly(r *run) bool {
 	p := r.plan
 	if p.Procs != 1 || !p.Await || !p.Dead || p.Functions != nil || p.laneFor <= time.Second {

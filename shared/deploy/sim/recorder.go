@@ -194,8 +194,8 @@ func (c *recorder) Commit(
 	return out, nil
 }
 
-// noteCommit occasionally simulates a concurrent write of a row just before it is written: by a
-// planner if a worker writes, or by a worker if a planner does.
+// noteCommit occasionally simulates a concurrent write of a row just before it is written. The
+// other writer is a planner if a worker writes, and a worker if a planner does.
 func noteCommit(r *run, c *state.Commit) {
 	if !r.faulty || len(c.Rows) == 0 || r.plan.touches == 0 ||
 		r.sched.rng.Float64() >= r.plan.touches {

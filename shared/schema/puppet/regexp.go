@@ -45,12 +45,16 @@ func (r *Regexp) MatchString(s string) bool {
 	return at != nil && (at[0] < len(s) || r.strict().MatchString(s))
 }
 
-// Compile translates a Ruby regular expression into a Go one: ^ and $ match at lines, \Z matches
-// before a last line break, \h is a hex digit, (?m) makes the dot match line breaks, and (?x)
-// allows white space and comments. Compile rejects and names constructs that cannot run in time
-// linear in the text: lookaround, back references, atomic and possessive groups. Some differences
-// remain: \b knows only ASCII, (?i) folds single characters, \R may match only half of a \r\n, and
-// a ^ in the middle of an expression also matches after the last line break of a text.
+// Compile translates a Ruby regular expression into a Go one. ^ and $ match at lines, \Z matches
+// before a last line break, and \h is a hex digit. (?m) makes the dot match line breaks, and (?x)
+// allows white space and comments.
+//
+// Compile rejects and names constructs that cannot run in time linear in the text: lookaround, back
+// references, atomic and possessive groups.
+//
+// Some differences remain. \b knows only ASCII, (?i) folds single characters, and \R may match only
+// half of a \r\n. A ^ in the middle of an expression also matches after the last line break of a
+// text.
 func Compile(source string) (*Regexp, error) {
 	t := &translator{s: source}
 	text, err := t.translate("^")
