@@ -102,8 +102,8 @@ func (g *Graph) Order() []int32 {
 	for i := range n {
 		waiting[i] = g.reqStart[i+1] - g.reqStart[i]
 	}
-	// The loop visits the nodes in ascending order. A visited node may free smaller nodes behind
-	// it, and they are processed before the loop continues.
+	// The loop visits the nodes in ascending order. A visited node may free smaller nodes, which
+	// are processed before the loop continues.
 	var behind nodeHeap
 	next := 0
 	for {

@@ -316,7 +316,8 @@ func (d *discoverer) check(ctx context.Context, part []resource.Resource) error 
 	for i := range part {
 		full := part[i]
 		full.Attributes, _ = d.typ.Check(full.Attributes)
-		body, _ := full.Encode() // see runner.list
+		// If the resource cannot be encoded, it does not decode either, and NewRun reports that.
+		body, _ := full.Encode()
 		r := d.runs.NewRun(d.env, &state.Row{ID: full.ID, Body: body}, nil, &d.session)
 		if r.Over() {
 			return errors.New(r.Reason)

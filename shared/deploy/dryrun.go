@@ -263,8 +263,9 @@ func agentsOf(lanes []string) []string {
 	return slices.Compact(out)
 }
 
-// lane compares the rows of one lane under its lease, within the time limit. It marks the resources
-// that the previous holder was running first, since any commit under the lease would clear them.
+// lane compares the rows of one lane under its lease, within the time limit. First, it marks the
+// resources that the previous holder was running, since any commit under the lease would clear the
+// list of these resources.
 func (d *dryRunner) lane(ctx context.Context, key string, rows []*state.Row) error {
 	if d.late(ctx) {
 		return cut(ctx)
@@ -469,7 +470,8 @@ func (d *dryRunner) others(ctx context.Context, lanes []string,
 	return out, nil
 }
 
-// take stores results that another process found, but only for the resources in the errand.
+// take stores results that another process found, but only for the resources in the errand. It
+// records a failure for each of them without a result.
 func (d *dryRunner) take(e Errand, found []planner.PlannedChange) {
 	asked := make(map[resource.ID]bool, len(e.Wanted))
 	for i := range e.Wanted {

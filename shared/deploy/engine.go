@@ -104,7 +104,7 @@ func New(c Config) *Engine {
 		views: lane.NewViews()}
 }
 
-// Close closes the resources that handlers keep between runs. It is meant for the end of a process,
+// Close closes the values that handlers keep between runs. It is meant for the end of a process,
 // but the engine may still be used afterwards.
 func (e *Engine) Close() { e.caches.Close() }
 

@@ -19,7 +19,8 @@ import (
 func (e *Engine) Preview(
 	ctx context.Context, env string, x planner.Export, opts CompareOptions,
 ) (DryRun, error) {
-	// before the rows, since the next worker of a lane marks these resources in their rows
+	// Leases are read before rows, since the next worker of a lane marks these resources in their
+	// rows.
 	lost, err := e.lost(ctx, env)
 	if err != nil {
 		return DryRun{}, err

@@ -131,7 +131,8 @@ func (e *Engine) running(ctx context.Context, env string, p *Progress) error {
 	return nil
 }
 
-// held fills in the fields of Progress that derive from leases. Its caller sets p.Lanes first.
+// held fills in the fields of Progress that derive from leases. Interrupted covers only the lanes
+// in p.Lanes.
 func (e *Engine) held(leases []state.Lease, p *Progress) {
 	p.Held = map[string]bool{}
 	for i := range leases {
@@ -307,8 +308,8 @@ func (e *Engine) VersionsOf(ctx context.Context, env string) ([]state.Version, s
 	}), stored, nil
 }
 
-// Overview holds the inputs of Progress. They are read at one instant, so an Overview without work
-// proves that no work was left at that instant.
+// Overview holds the inputs of Progress. Its parts may be from different times. But if it shows
+// that no work is left, then no work was left at some instant.
 type Overview struct {
 	Env      state.Env
 	Schedule state.Schedule // without Tickets

@@ -19,8 +19,8 @@ type AgentChange struct {
 	// deploy@web1.example.com".
 	Place string
 	New   bool
-	// How describes the change of the connection of an agent that is not new. It shows only options
-	// that cannot hold a password.
+	// How describes the change of the connection of an agent that is not new. It shows the values
+	// of only those options that cannot hold a password.
 	How string
 	// Rotated is true if only secrets differ, so that the agent stays at the same place.
 	Rotated bool
@@ -49,7 +49,8 @@ func agentChanges(before, after []resource.Agent) []AgentChange {
 	return out
 }
 
-// placeOf describes the location of an agent. It shows only options that cannot hold a password.
+// placeOf describes the location of an agent. It shows the values of only those options that cannot
+// hold a password.
 func placeOf(a resource.Agent) string {
 	text := func(name string) string {
 		switch v := a.Options[name].(type) {
@@ -147,8 +148,8 @@ func sayReached(planned []planner.PlannedChange, agents []AgentChange, read bool
 }
 
 // reached describes how the connection of an agent differs between two descriptions, or returns ""
-// if it does not. It shows only values of options that cannot hold a password. The result rotated
-// is true if only secrets differ.
+// if it does not. It shows the values of only those options that cannot hold a password. The result
+// rotated is true if only secrets differ.
 func reached(old, now resource.Agent) (how string, rotated bool) {
 	old.Lanes = now.Lanes
 	if state.SameAgents([]resource.Agent{old}, []resource.Agent{now}) {

@@ -141,7 +141,7 @@ func structured(v any) bool {
 	return false
 }
 
-// indented returns a value as JSON, a line for each part of it.
+// indented returns a value as indented JSON.
 func indented(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -161,7 +161,8 @@ func (s Style) Value(v any) string {
 	return Short(v)
 }
 
-// Text writes a unified diff: indented, harmless, in colour, and, unless it is to be whole, cut.
+// Text formats a unified diff: indented, safe for a terminal, colored if Color is set, and
+// truncated unless Whole is set.
 func (s Style) Text(diff string) string {
 	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
 	left := 0
@@ -182,7 +183,7 @@ func (s Style) Text(diff string) string {
 	return b.String()
 }
 
-// paint colours a line of a diff.
+// paint colors a line of a diff.
 func (s Style) paint(line string) string {
 	code := ""
 	switch {

@@ -132,7 +132,7 @@ func sumOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 // sumSize is the size of a stored checksum.
 const sumSize = 4
 
-// joinIDs encodes a list of ids, with a checksum behind it; an empty list is empty.
+// joinIDs encodes a list of ids, followed by a checksum. An empty list is encoded as nothing.
 func joinIDs(ids []resource.ID) []byte {
 	if len(ids) == 0 {
 		return []byte{}

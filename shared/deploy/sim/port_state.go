@@ -16,8 +16,8 @@ type statePort struct {
 	to state.State
 }
 
-// read calls f as a call of the state port that returns a value. What a failed call returns is
-// lost.
+// read calls f as a call of the state port that returns a value. A failed call returns the zero
+// value.
 func read[T any](ctx context.Context, s *statePort, op string, f func() (T, error)) (T, error) {
 	var out, none T
 	err := s.p.call(ctx, op, &s.p.world.plan.faults.state, func() (err error) {

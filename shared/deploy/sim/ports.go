@@ -12,7 +12,7 @@ import (
 	"southbound/shared/resource"
 )
 
-// filesPort is state.Files as a process reaches it.
+// filesPort is state.Files as a process accesses it, with the faults of a run.
 type filesPort struct {
 	p  *process
 	to state.Files
@@ -73,7 +73,7 @@ func (f *filesPort) Delete(ctx context.Context, hashes []string) error {
 	})
 }
 
-// notifierPort is state.Notifier as a process reaches it.
+// notifierPort is state.Notifier as a process accesses it, with the faults of a run.
 type notifierPort struct{ p *process }
 
 // Notify implements state.Notifier.
